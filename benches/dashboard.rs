@@ -16,18 +16,18 @@ use futures::Stream;
 use paired::{median, report};
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use ratatui::layout::Size;
-use roundtable::app::State;
+use roundtable::app::AppState;
 use roundtable::app::effect::RequestId;
-use roundtable::app::state::{self, Settings};
+use roundtable::app::state::{self, DisplaySettings};
 use roundtable::bus::Bus;
 use roundtable::engine::{Engine, EngineSettings, Launch, Schedule};
 use roundtable::event::{EventKind, SpanId};
-use roundtable::net::Via;
-use roundtable::scenario::{self, Origin};
+use roundtable::net::ProxyMode;
+use roundtable::scenario::{self, ScenarioOrigin};
 use roundtable::shell::console::{Console, Pager};
-use roundtable::shell::effects::{Answer, Services};
+use roundtable::shell::effects::{EffectResult, Services};
 use roundtable::shell::models::LiveModels;
-use roundtable::shell::run::Opening;
+use roundtable::shell::run::DashboardConfig;
 use roundtable::shell::surface::Canvas;
 use roundtable::shell::trust::Trust;
 use roundtable::ui::theme::Theme;
@@ -54,8 +54,8 @@ impl Stream for Keys {
 }
 
 impl Console for Bench {
-    type Surface = Canvas;
-    type Input = Keys;
+    type FrameSurface = Canvas;
+    type KeyInput = Keys;
 
     fn surface(&mut self) -> io::Result<Canvas> {
         let frames = self.frames.clone();
@@ -128,7 +128,8 @@ fn measure_flood() -> Flood {
     let stop = Arc::new(AtomicBool::new(false));
     let published = Arc::new(AtomicU64::new(0));
     let text = include_str!("../scenarios/checkout-launch.toml");
-    let scenario = scenario::load(text, Origin::Shipped("scenarios/checkout-launch.toml"), &[]);
+    let scenario =
+        scenario::load(text, ScenarioOrigin::Shipped("scenarios/checkout-launch.toml"), &[]);
     let launch = Launch {
         schedule: Schedule { start_paused: true, ..Schedule::default() },
         ..Launch::scripted(Arc::new(scenario.expect("a good scenario")), true)
@@ -136,7 +137,7 @@ fn measure_flood() -> Flood {
     let engine = Engine::new(EngineSettings::default());
     let (services, answers) = {
         let _runs_go_on_in = runtime.enter();
-        let (models, trust) = (LiveModels::new(Via::Direct), Trust::kept_in(None));
+        let (models, trust) = (LiveModels::new(ProxyMode::Direct), Trust::saved_in(None));
         Services::new(engine, models, trust, None, std::env::temp_dir())
     };
     let bus = Arc::new(Mutex::new(None));
@@ -146,16 +147,16 @@ fn measure_flood() -> Flood {
             runtime.block_on(async {
                 let run = services.engine.start(launch);
                 *bus.lock().expect("the bus") = Some(run.bus().clone());
-                let facts = Box::new(run.follow());
-                services.answer(Answer::Started {
+                let facts = Box::new(run.first_reader());
+                services.answer(EffectResult::Started {
                     request: RequestId(1),
                     run,
                     facts,
                     launch: None,
                 });
                 let size = state::Size { cols: SIZE.width, rows: SIZE.height };
-                let state = State::new(size, Settings::default(), Vec::new());
-                let opening = Opening { state, theme: Theme::default() };
+                let state = AppState::new(size, DisplaySettings::default(), Vec::new());
+                let opening = DashboardConfig { state, theme: Theme::default() };
                 let console = Bench { keys: Some(keys), frames };
                 roundtable::shell::run::run(console, opening, services, answers).await
             })
@@ -200,7 +201,7 @@ fn measure_flood() -> Flood {
     stop.store(true, Ordering::Relaxed);
     flooding.join().expect("the flood");
     let facts_a_second = published.load(Ordering::Relaxed) as f64 / took;
-    services.answer(Answer::Told(roundtable::shell::signals::Told::End(143)));
+    services.answer(EffectResult::Signal(roundtable::shell::signals::ProcessSignal::End(143)));
     drop(type_key);
     let _ = looped.join();
     Flood { latencies, frames_a_second: frames as f64 / took, facts_a_second }

@@ -23,7 +23,7 @@ fn main() {
     for _ in 0..5 {
         let mut world = World::new();
         let took = timed(|| log.iter().for_each(|fact| world.apply(fact)));
-        assert_eq!(world.tally.facts, FACTS as u64);
+        assert_eq!(world.tally.events, FACTS as u64);
         best = best.max(rate(took));
         let mut page = RunPage::new(RunId::new("r-long"), Duration::ZERO);
         let took = timed(|| log.chunks(512).for_each(|batch| page.apply(batch)));

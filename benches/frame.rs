@@ -12,13 +12,13 @@ use paired::{pairs, report, timed};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use roundtable::app::Action;
-use roundtable::app::key::Key;
+use roundtable::app::key::KeyPress;
 use roundtable::app::run::RunPage;
 use roundtable::app::state::Size;
 use roundtable::event::RunId;
 use roundtable::ui::glyph::Glyphs;
 use roundtable::ui::theme::Theme;
-use roundtable::ui::{self, Cx};
+use roundtable::ui::{self, DrawContext};
 
 const SIZE: Size = Size { cols: 200, rows: 50 };
 const FRAMES: u32 = 20;
@@ -35,7 +35,7 @@ fn filtered(facts: usize) -> RunPage {
     let mut page = page(facts);
     page.on_action(Action::Filter, SIZE);
     for c in "retried".chars() {
-        page.on_key(Key::char(c));
+        page.on_key(KeyPress::char(c));
     }
     page.on_action(Action::Apply, SIZE);
     while page.next_tick(Duration::ZERO, true) == Some(Duration::ZERO) {
@@ -49,7 +49,7 @@ fn scrubbed(facts: usize) -> RunPage {
     let mut page = page(facts);
     page.on_mouse(
         roundtable::app::msg::Mouse {
-            what: roundtable::app::msg::MouseKind::Down,
+            kind: roundtable::app::msg::MouseKind::Down,
             col: 100,
             row: SIZE.rows - 4,
         },
@@ -71,14 +71,14 @@ fn swarm(facts: usize) -> RunPage {
 fn frames(page: &RunPage) -> Duration {
     let theme = Theme::default();
     let glyphs = Glyphs::Unicode;
-    let cx = Cx { now: Duration::from_secs(3600), theme: &theme, glyphs };
+    let cx = DrawContext { now: Duration::from_secs(3600), theme: &theme, glyphs };
     let area = Rect::new(0, 0, SIZE.cols, SIZE.rows);
     let rows = |y: u16, height: u16| Rect { y, height, ..area };
     let mut buf = Buffer::empty(area);
     timed(|| {
         for _ in 0..FRAMES {
-            ui::run::header::first(page, &cx, rows(0, 1), &mut buf);
-            ui::run::header::second(page, &cx, rows(1, 1), &mut buf);
+            ui::run::header::first_row(page, &cx, rows(0, 1), &mut buf);
+            ui::run::header::second_row(page, &cx, rows(1, 1), &mut buf);
             ui::run::render(page, &cx, rows(2, SIZE.rows - 4), &mut buf);
         }
     })

@@ -17,9 +17,9 @@ use roundtable::event::kind::{AttemptFailed, ModelLabel, Purpose, Reply};
 use roundtable::llm::{ChatModel, ChatRequest, Failure, Listener};
 use roundtable::pattern::orchestrator::policy::args_hash;
 use roundtable::scenario::model::CallPolicy;
-use roundtable::scenario::{self, Origin, Scenario};
-use roundtable::tool::breaker::Verdict;
-use roundtable::tool::gateway::bounded;
+use roundtable::scenario::{self, Scenario, ScenarioOrigin};
+use roundtable::tool::breaker::AttemptVerdict;
+use roundtable::tool::gateway::with_timeout;
 use roundtable::tool::{Guard, Tool, ToolRequest};
 use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
@@ -41,8 +41,8 @@ async fn guarded(guard: &Guard, number: u32) -> u32 {
     let (policy, limit) = guard.policy();
     let pass = guard.enter(LIMIT, |_| None).await.expect("let through");
     let faults = guard.faults();
-    let answered = bounded(limit, work(number)).await.expect("answered");
-    pass.settle(Verdict::Success);
+    let answered = with_timeout(limit, work(number)).await.expect("answered");
+    pass.settle(AttemptVerdict::Success);
     black_box((policy, faults));
     answered
 }
@@ -92,7 +92,7 @@ impl ChatModel for Planner {
             }
             _ => "The report.".to_owned(),
         };
-        let reply = Reply::of_agent(text.into());
+        let reply = Reply::from_agent_text(text.into());
         async move { Ok(reply) }.boxed()
     }
 }
@@ -128,13 +128,13 @@ fn orchestrated(scenario: &Arc<Scenario>) -> Duration {
     let before = cpu();
     runtime.block_on(async {
         let mut tools = Toolbox::offline(scenario, false);
-        tools.put("worker", Box::new(Worker));
+        tools.replace("worker", Box::new(Worker));
         let run = Engine::new(EngineSettings::default()).start(Launch {
             model: ModelChoice::Live(Arc::new(Planner).into(), Duration::from_secs(60)),
             tools: Some(tools),
             ..Launch::scripted(Arc::clone(scenario), false)
         });
-        run.finished().await;
+        run.wait_until_finished().await;
         let mut facts = Vec::new();
         run.bus().reader(Seq(0)).take(&mut facts, usize::MAX);
         assert!(facts.len() as u32 > 6 * TASKS);
@@ -200,7 +200,7 @@ fn main() -> std::process::ExitCode {
     let (with, without) = all.medians();
     let each = (with - without) / f64::from(CALLS) * 1e9;
     report("all policies around one attempt", &format!("{each:.0} ns"), "1,000 ns");
-    let scenario = scenario::load(SCENARIO, Origin::File("tasks.toml".into()), &[]);
+    let scenario = scenario::load(SCENARIO, ScenarioOrigin::File("tasks.toml".into()), &[]);
     let scenario = Arc::new(scenario.expect("a good scenario"));
     let tasks = pairs(5, || orchestrated(&scenario), bare);
     let ratio = tasks.ratio();

@@ -24,16 +24,16 @@ use std::time::Duration;
 use futures::future::{BoxFuture, FutureExt, try_join_all};
 use paired::cpu;
 use roundtable::engine::{Engine, EngineSettings, Launch, ModelChoice};
-use roundtable::event::kind::{ChatMessage, Purpose, Speaker};
+use roundtable::event::kind::{ChatMessage, MessageRole, Purpose};
 use roundtable::event::{Seq, World};
 use roundtable::llm::Tuning;
 use roundtable::llm::anthropic::Anthropic;
-use roundtable::llm::endpoint::{self, Asked, Wire};
+use roundtable::llm::endpoint::{self, EndpointRequest, Wire};
 use roundtable::llm::openai::OpenAi;
-use roundtable::llm::{ChatModel, ChatRequest, Conversation, Form, Listener};
-use roundtable::net::{Http, Via};
-use roundtable::scenario::condition::Shown;
-use roundtable::scenario::{self, Origin};
+use roundtable::llm::{ChatModel, ChatRequest, Conversation, Listener, ReplyForm};
+use roundtable::net::{Http, ProxyMode};
+use roundtable::scenario::condition::CelBindings;
+use roundtable::scenario::{self, ScenarioOrigin};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -148,17 +148,17 @@ fn model(at: SocketAddr, wire: Wire) -> Outcome<Contender> {
     let message = |role, content: &str| ChatMessage::new(role, content);
     let request = Arc::new(ChatRequest {
         messages: Conversation::from(Arc::from([
-            message(Speaker::System, SYSTEM),
-            message(Speaker::User, USER),
+            message(MessageRole::System, SYSTEM),
+            message(MessageRole::User, USER),
         ])),
         tools: [].into(),
-        form: Form::Object,
+        form: ReplyForm::Object,
         purpose: Purpose::Finalize,
         attempt: 1,
         again: 0,
         message: 1,
         draw: 0,
-        shown: Arc::new(Shown::default()),
+        shown: Arc::new(CelBindings::default()),
     });
     let run = move |calls| {
         let (model, request) = (Arc::clone(&model), Arc::clone(&request));
@@ -212,7 +212,7 @@ stream = false
 
 /// The whole engine: runs with their log, gate, gateway and policy, each folded to its outcome.
 fn engine(at: SocketAddr, wire: Wire) -> Outcome<Contender> {
-    let origin = Origin::File("table.toml".into());
+    let origin = ScenarioOrigin::File("table.toml".into());
     let scenario = scenario::load(TABLE, origin, &[]).map_err(|problems| problems.pretty(false))?;
     let scenario = Arc::new(scenario);
     let model = open(at, wire)?;
@@ -228,10 +228,10 @@ fn engine(at: SocketAddr, wire: Wire) -> Outcome<Contender> {
             };
             let run = engine.start(launch);
             async move {
-                run.finished().await;
+                run.wait_until_finished().await;
                 let mut facts = Vec::new();
                 run.bus().reader(Seq(0)).take(&mut facts, usize::MAX);
-                let outcome = World::of(facts.iter().map(|fact| &**fact)).outcome();
+                let outcome = World::from_events(facts.iter().map(|fact| &**fact)).outcome();
                 match outcome {
                     Some(outcome) if outcome.stop_reason.is_success() => Ok(()),
                     other => Err(format!("{other:?}").into()),
@@ -257,8 +257,8 @@ fn open(at: SocketAddr, wire: Wire) -> Outcome<Arc<dyn ChatModel>> {
         (key.to_owned(), "sk-bench".to_owned()),
         (address.to_owned(), format!("http://{at}/v1")),
     ]);
-    let endpoint = endpoint::find(&shell, None, Asked::default())?;
-    let (http, tuning) = (Http::new(Via::Direct), Tuning::default());
+    let endpoint = endpoint::find(&shell, None, EndpointRequest::default())?;
+    let (http, tuning) = (Http::new(ProxyMode::Direct), Tuning::default());
     Ok(match wire {
         Wire::Chat => Arc::new(OpenAi::new(http, endpoint, tuning, false)),
         Wire::Messages => Arc::new(Anthropic::new(http, endpoint, tuning, false)),

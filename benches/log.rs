@@ -31,7 +31,7 @@ fn send() -> Duration {
     let start = Instant::now();
     let took = timed(|| {
         for n in 0..FACTS {
-            let at = Elapsed::of(start.elapsed());
+            let at = Elapsed::from_duration(start.elapsed());
             let fact = Event { seq: Seq(n), at, span: SpanId::RUN, kind: kind(n) };
             let _ = sender.send(Arc::new(fact));
         }

@@ -8,11 +8,11 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use paired::{held, pairs, report, timed};
-use roundtable::event::kind::Found;
+use roundtable::event::kind::FoundSource;
 use roundtable::pattern::research::address::dedupe;
 use roundtable::pattern::research::by_rule;
-use roundtable::pattern::research::policy::issues;
-use roundtable::pattern::research::quote::Folded;
+use roundtable::pattern::research::policy::note_issues;
+use roundtable::pattern::research::quote::FoldedText;
 
 /// How many times the long input is as long as the short one.
 const TIMES: u32 = 10;
@@ -20,12 +20,14 @@ const TIMES: u32 = 10;
 const LINEAR: f64 = 1.5;
 
 /// Results of a search in which every third is another form of an earlier page.
-fn results(count: usize) -> Vec<Found> {
+fn results(count: usize) -> Vec<FoundSource> {
     let url = |place: usize| match place % 3 {
         2 => format!("HTTPS://H{}.example/pages/{}/?ref=search#x", place % 7, place - 2),
         _ => format!("https://h{}.example/pages/{place}", (place - place % 3 + 2) % 7),
     };
-    (0..count).map(|place| Found { url: url(place).into(), ..Found::default() }).collect()
+    (0..count)
+        .map(|place| FoundSource { url: url(place).into(), ..FoundSource::default() })
+        .collect()
 }
 
 /// A page of so many sentences, laid out over lines.
@@ -63,10 +65,10 @@ fn main() -> std::process::ExitCode {
 
     // Three notes of a page, the last sentences of it, and one that is not there.
     let verify = |text: &str| {
-        let folded = Folded::of(text);
+        let folded = FoldedText::fold_white_space(text);
         let sentence = "Sentence 7 of the page says that the uptime";
         for quote in [sentence, "the page says  that the", "This sentence stands on no page."] {
-            black_box(issues("A claim", quote, Some(&folded)));
+            black_box(note_issues("A claim", quote, Some(&folded)));
         }
     };
     let (long, short) = (page(20_000), page(2_000));

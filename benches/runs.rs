@@ -8,12 +8,12 @@ use std::time::Instant;
 use paired::{median, report};
 use roundtable::engine::{Engine, EngineSettings, Launch};
 use roundtable::event::{Seq, World};
-use roundtable::scenario::{self, Origin, Scenario};
+use roundtable::scenario::{self, Scenario, ScenarioOrigin};
 
 const TEXT: &str = include_str!("../scenarios/checkout-unanimous.toml");
 
 fn unanimous() -> Arc<Scenario> {
-    let origin = Origin::Shipped("scenarios/checkout-unanimous.toml");
+    let origin = ScenarioOrigin::Shipped("scenarios/checkout-unanimous.toml");
     Arc::new(scenario::load(TEXT, origin, &[]).expect("a good scenario"))
 }
 
@@ -30,10 +30,10 @@ fn runs_a_second(scenario: &Arc<Scenario>, runs: usize) -> f64 {
             let batch: Vec<_> =
                 (0..100).map(|_| engine.start(Launch::scripted(scenario.clone(), true))).collect();
             for run in batch {
-                run.finished().await;
+                run.wait_until_finished().await;
                 let mut facts = Vec::new();
                 run.bus().reader(Seq(0)).take(&mut facts, usize::MAX);
-                let outcome = World::of(facts.iter().map(|fact| &**fact)).outcome();
+                let outcome = World::from_events(facts.iter().map(|fact| &**fact)).outcome();
                 assert!(outcome.is_some_and(|outcome| outcome.status == "ok"));
             }
         }

@@ -9,12 +9,12 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use paired::{held, median, pairs, report, timed};
-use roundtable::scenario::draw::draw;
+use roundtable::scenario::draw::random_u64;
 use roundtable::scenario::lookup::FolderSpec;
 use roundtable::tool::folder::FolderSearch;
 use roundtable::tool::folder::address::Layout;
-use roundtable::tool::folder::source::Source;
-use roundtable::tool::folder::stop::Stop;
+use roundtable::tool::folder::source::DocumentSource;
+use roundtable::tool::folder::stop::CancelFlag;
 use roundtable::tool::folder::text_index::TextIndex;
 use roundtable::tool::{Tool, ToolRequest};
 use serde_json::{Map, Value, json};
@@ -29,7 +29,7 @@ const BASE: &str = "https://notes.local/";
 
 /// The nth number below `below` of a stream.
 fn number(stream: u64, nth: u64, below: u64) -> u64 {
-    draw(stream, "search", 1, &nth.to_string()) % below
+    random_u64(stream, "search", 1, &nth.to_string()) % below
 }
 
 /// A word; a few of them are used most of the time, as in a language.
@@ -164,9 +164,9 @@ fn main() -> ExitCode {
     let shown = format!("median {median_ms:.1} ms, p95 {p95_ms:.1} ms");
     report("a call: folder looked through, asked, snippets cut", &shown, "none");
 
-    let source = Source::Folder(root.canonicalize().expect("there"));
+    let source = DocumentSource::Folder(root.canonicalize().expect("there"));
     let layout = Layout::new(Some(BASE)).expect("a base");
-    let stop = Stop::default();
+    let stop = CancelFlag::default();
     let catalogue = source.catalogue(&layout, &stop).expect("looked through");
     let mut index = TextIndex::in_memory().expect("made");
     index.refresh(&source, &catalogue, &stop).expect("followed");

@@ -13,7 +13,7 @@ use paired::{cpu, held, report};
 use roundtable::engine::{Engine, EngineSettings, Launch, ModelChoice, RunHandle};
 use roundtable::event::kind::{ModelLabel, Purpose, Reply, ToolCall, Usage};
 use roundtable::llm::{ChatModel, ChatRequest, Failure, Listener};
-use roundtable::scenario::{self, Origin, Scenario};
+use roundtable::scenario::{self, Scenario, ScenarioOrigin};
 
 const SCENARIO: &str = r#"
 title = "A relay"
@@ -62,7 +62,7 @@ impl ChatModel for Relay {
             _ => (2, "ann"),
         };
         let hop = 3 * (turn - 1) + place;
-        let mut reply = Reply::of_agent("I have run my part.".into());
+        let mut reply = Reply::from_agent_text("I have run my part.".into());
         reply.usage = Some(Usage::new(request.messages.words(), 5));
         if hop < self.0 {
             let arguments =
@@ -86,7 +86,7 @@ fn run(scenario: &Arc<Scenario>, handoffs: u32) -> RunHandle {
             model: ModelChoice::Live(Arc::new(Relay(handoffs)).into(), Duration::from_secs(60)),
             ..Launch::scripted(Arc::clone(scenario), true)
         });
-        run.finished().await;
+        run.wait_until_finished().await;
         run
     })
 }
@@ -109,7 +109,7 @@ fn memory(scenario: &Arc<Scenario>, handoffs: u32) -> AllocationInfo {
 }
 
 fn main() -> std::process::ExitCode {
-    let scenario = scenario::load(SCENARIO, Origin::Shipped("relay.toml"), &[]);
+    let scenario = scenario::load(SCENARIO, ScenarioOrigin::Shipped("relay.toml"), &[]);
     let scenario = Arc::new(scenario.expect("a scenario"));
     // The difference of runs with and without hand-offs leaves out what a run costs by itself.
     let (times, handoffs) = (400, 20);

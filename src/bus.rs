@@ -24,22 +24,22 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use self::live::LiveSlots;
-use self::segment::{HEAVY, Held, Segment};
+use self::segment::{HeldBytes, MAX_SEGMENT_BYTES, Segment};
 use crate::event::{Elapsed, Event, EventKind, Seq, SpanId};
 
 pub use self::live::{LiveSlot, LiveText};
-pub use self::reader::Reader;
+pub use self::reader::LogReader;
 
 /// Limits of the memory that a log uses, in bytes as [`EventKind::weight`] estimates them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
+pub struct LogLimits {
     /// Bytes of events that every reader has read: the latest of them are kept, up to this size.
     pub window: u64,
     /// Bytes of events that some reader has not read yet: above this the run waits for the reader.
     pub ahead: u64,
 }
 
-impl Default for Bounds {
+impl Default for LogLimits {
     /// No limits: the log keeps everything, and the run never waits for a reader.
     fn default() -> Self {
         Self { window: u64::MAX, ahead: u64::MAX }
@@ -57,7 +57,7 @@ pub struct Bus(Arc<Log>);
 struct Log {
     started: Instant,
     tail: Mutex<Tail>,
-    held: Arc<Held>,
+    held: Arc<HeldBytes>,
     spans: AtomicU32,
     live: Mutex<LiveSlots>,
     live_version: AtomicU64,
@@ -71,7 +71,7 @@ struct Tail {
     /// Weight of the last segment in bytes, and below it the number of its events.
     last_weight: u64,
     last_len: usize,
-    bounds: Bounds,
+    bounds: LogLimits,
     segments: VecDeque<Arc<Segment>>,
     waiting: Vec<(u64, Waker)>,
     readers: u64,
@@ -91,16 +91,16 @@ impl Tail {
     }
 
     /// Returns the id of a new reader.
-    fn reader(&mut self) -> u64 {
+    fn next_reader_id(&mut self) -> u64 {
         self.readers += 1;
         self.readers
     }
 
     /// Makes sure that the last segment has a free slot for the next event.
-    fn make_room(&mut self, held: &Arc<Held>) {
+    fn ensure_slot(&mut self, held: &Arc<HeldBytes>) {
         if let Some(last) = self.segments.back()
-            && self.last_len < last.facts.len()
-            && self.last_weight < HEAVY
+            && self.last_len < last.events.len()
+            && self.last_weight < MAX_SEGMENT_BYTES
         {
             return;
         }
@@ -148,11 +148,11 @@ impl Default for Bus {
 impl Bus {
     /// An empty log without limits. Its clock starts now.
     pub fn new() -> Self {
-        Self::bounded(Bounds::default())
+        Self::with_limits(LogLimits::default())
     }
 
     /// An empty log with these limits. Its clock starts now.
-    pub fn bounded(bounds: Bounds) -> Self {
+    pub fn with_limits(bounds: LogLimits) -> Self {
         let bus = Self(Arc::new(Log {
             started: Instant::now(),
             tail: Mutex::new(Tail {
@@ -166,22 +166,22 @@ impl Bus {
                 readers: 0,
                 closed: false,
             }),
-            held: Held::new(),
+            held: HeldBytes::new(),
             spans: AtomicU32::new(1),
             live: Mutex::default(),
             live_version: AtomicU64::new(0),
             live_changed: Notify::new(),
         }));
-        bus.bound(bounds);
+        bus.set_limits(bounds);
         bus
     }
 
     /// Sets new limits. Events that no longer fit are dropped when the next segment begins.
-    pub fn bound(&self, bounds: Bounds) {
+    pub fn set_limits(&self, bounds: LogLimits) {
         lock(&self.0.tail).bounds = bounds;
-        let Bounds { window, ahead } = bounds;
+        let LogLimits { window, ahead } = bounds;
         let kept = window.saturating_add(window / STEPS);
-        self.0.held.bound(kept.saturating_add(ahead), kept.saturating_add(ahead / 2));
+        self.0.held.set_limit(kept.saturating_add(ahead), kept.saturating_add(ahead / 2));
     }
 
     /// Appends an event and returns its sequence number. Number and time are assigned inside the
@@ -195,8 +195,8 @@ impl Bus {
             fact.seq = seq;
             fact.at = self.now();
         }
-        tail.make_room(&self.0.held);
-        if let Some(place) = tail.segments.back().and_then(|last| last.facts.get(tail.last_len)) {
+        tail.ensure_slot(&self.0.held);
+        if let Some(place) = tail.segments.back().and_then(|last| last.events.get(tail.last_len)) {
             let _ = place.set(fact);
         }
         tail.last_len += 1;
@@ -232,7 +232,7 @@ impl Bus {
 
     /// Time since the start of the log, pauses included.
     pub fn now(&self) -> Elapsed {
-        Elapsed::of(self.0.started.elapsed())
+        Elapsed::from_duration(self.0.started.elapsed())
     }
 
     /// Number of events published so far.
@@ -252,25 +252,25 @@ impl Bus {
 
     /// Sequence number of the first event that the log still has; if it has none, that of the next
     /// event.
-    pub fn first(&self) -> Seq {
+    pub fn first_seq(&self) -> Seq {
         Seq(lock(&self.0.tail).first())
     }
 
     /// The event with this sequence number, if it was published and the log still has it.
-    pub fn fact(&self, seq: Seq) -> Option<Arc<Event>> {
+    pub fn event(&self, seq: Seq) -> Option<Arc<Event>> {
         let segment = Arc::clone(lock(&self.0.tail).segment_of(seq.0)?);
         let place = usize::try_from(seq.0 - segment.first).ok()?;
-        segment.facts.get(place)?.get().cloned()
+        segment.events.get(place)?.get().cloned()
     }
 
     /// Whether the log is within its limits: no reader is too far behind.
-    pub fn has_room(&self) -> bool {
+    pub fn is_within_limits(&self) -> bool {
         self.0.held.has_room()
     }
 
     /// Waits until slow readers have caught up, if the log is over its limits. A run awaits this
     /// where it is able to wait.
-    pub async fn room(&self) {
+    pub async fn wait_for_room(&self) {
         self.0.held.room().await;
     }
 }

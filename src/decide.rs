@@ -12,56 +12,56 @@ use std::sync::{Arc, LazyLock};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
-use crate::scenario::condition::{Budget, Limits};
+use crate::scenario::condition::{EvalBudget, EvalLimits};
 
 /// The budget on a thread of the runtime: less than a millisecond.
-const AT_ONCE: Limits = Limits { steps: 10_000, bytes: 256 << 10 };
+const INLINE_LIMITS: EvalLimits = EvalLimits { steps: 10_000, bytes: 256 << 10 };
 
 /// The most decisions on blocking threads at the same time; bounds the memory of all runs together.
-const BESIDE: usize = 4;
+const MAX_BLOCKING: usize = 4;
 
-static PLACES: LazyLock<Semaphore> = LazyLock::new(|| {
+static BLOCKING_SLOTS: LazyLock<Semaphore> = LazyLock::new(|| {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    Semaphore::new(cores.min(BESIDE))
+    Semaphore::new(cores.min(MAX_BLOCKING))
 });
 
 /// A decision made by conditions that share one budget.
-pub trait Decision: Clone + Send + 'static {
+pub trait ConditionDecision: Clone + Send + 'static {
     /// The decision, and the conditions that could not be evaluated.
-    type Found: Send + 'static;
+    type DecisionResult: Send + 'static;
 
     /// Decides. Called again with a larger budget if the first one was used up, so the result must
     /// depend on `self` only.
-    fn find(&self, budget: &mut Budget) -> Self::Found;
+    fn evaluate(&self, budget: &mut EvalBudget) -> Self::DecisionResult;
 }
 
 /// Sets its flag when it is dropped, which stops the evaluation.
-struct Abandon(Arc<AtomicBool>);
+struct CancelOnDrop(Arc<AtomicBool>);
 
-impl Drop for Abandon {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
 /// Makes a decision. Cancel-safe: dropping the future stops the evaluation.
-pub async fn decide<D: Decision>(decision: &D) -> D::Found {
-    let mut budget = Budget::new(AT_ONCE);
-    let found = decision.find(&mut budget);
-    if budget.spent().is_none() {
+pub async fn decide<D: ConditionDecision>(decision: &D) -> D::DecisionResult {
+    let mut budget = EvalBudget::new(INLINE_LIMITS);
+    let found = decision.evaluate(&mut budget);
+    if budget.exceeded().is_none() {
         return found;
     }
-    let Ok(place) = PLACES.acquire().await else {
+    let Ok(place) = BLOCKING_SLOTS.acquire().await else {
         // The semaphore is never closed; if it were, the result within the small budget would
         // count.
         return found;
     };
     let abandoned = Arc::new(AtomicBool::new(false));
-    let _abandon = Abandon(Arc::clone(&abandoned));
+    let _abandon = CancelOnDrop(Arc::clone(&abandoned));
     let decision = decision.clone();
     let beside = spawn_blocking(move || {
         let _place = place;
-        decision.find(&mut Budget::until(Limits::DECISION, abandoned))
+        decision.evaluate(&mut EvalBudget::with_cancel_flag(EvalLimits::DECISION, abandoned))
     });
     match beside.await {
         Ok(found) => found,

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::watch;
 
-use crate::bus::{Bounds, Bus, Reader};
+use crate::bus::{Bus, LogLimits, LogReader};
 use crate::event::id::millis;
 use crate::event::kind::{FlagAt, ModelLabel, RunClosed};
 use crate::event::{BoundaryId, Command, EventKind, RunId, Seq, SpanId, StopReason};
@@ -19,16 +19,18 @@ use crate::llm::prices::Price;
 use crate::llm::scripted::Scripted;
 use crate::llm::{Models, endpoint};
 use crate::pattern::{collaboration, orchestrator, research, resilience, team};
-use crate::run::{Gate, Lanes, Rosters, RunContext, RunSettings, Session, model_tool};
+use crate::run::{
+    ConcurrencyLimit, Rosters, RunContext, RunControl, RunSettings, Session, model_tool,
+};
 use crate::scenario::day::Day;
-use crate::scenario::draw::draw;
+use crate::scenario::draw::random_u64;
 use crate::scenario::model::PatternSpec;
 use crate::scenario::name::FlagName;
 use crate::scenario::{Scenario, untimed};
 use crate::tool::contained::Contained;
-use crate::tool::{Belt, GuardSnapshot, GuardedTool};
+use crate::tool::{GuardSnapshot, GuardedTool, ToolRegistry};
 
-pub use toolbox::{ToolTrouble, Toolbox};
+pub use toolbox::{ToolNotReady, Toolbox};
 
 /// Everything that a run is started with.
 pub struct Launch {
@@ -94,26 +96,26 @@ pub struct EngineSettings {
     /// first.
     pub finished_bytes: u64,
     /// Limits for the log of a running run. Runs at the same time share the window.
-    pub log: Bounds,
+    pub log: LogLimits,
 }
 
 /// Smallest window of one run, in bytes, no matter how many runs share it.
-const LEAST_WINDOW: u64 = 4 << 20;
+const MIN_WINDOW: u64 = 4 << 20;
 
 impl Default for EngineSettings {
     fn default() -> Self {
-        Self { finished_bytes: 256 << 20, log: Bounds::default() }
+        Self { finished_bytes: 256 << 20, log: LogLimits::default() }
     }
 }
 
 /// The engine of one process.
 pub struct Engine {
-    shared: Arc<Shared>,
+    shared: Arc<EngineShared>,
 }
 
-struct Shared {
+struct EngineShared {
     settings: EngineSettings,
-    session: Bus,
+    log: Bus,
     nonce: u64,
     runs: Mutex<Runs>,
     /// Tools that runs share, by the hash of the scenario file and the tool's fingerprint (its
@@ -129,13 +131,13 @@ struct Runs {
     finished_bytes: u64,
 }
 
-impl Shared {
+impl EngineShared {
     fn runs(&self) -> MutexGuard<'_, Runs> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The tools of a run. A shared tool is created once and then reused.
-    fn guarded(&self, scenario: &Scenario, toolbox: Toolbox) -> Vec<Arc<GuardedTool>> {
+    fn build_tools(&self, scenario: &Scenario, toolbox: Toolbox) -> Vec<Arc<GuardedTool>> {
         let mut shared = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
         let made = toolbox.into_makings().into_iter().map(|making| {
             if !making.shared {
@@ -144,7 +146,7 @@ impl Shared {
             let key = (scenario.hash.clone(), making.fingerprint.clone());
             Arc::clone(shared.entry(key).or_insert_with(|| {
                 let tool = GuardedTool::new(making);
-                let _ = tool.guard.watch(&self.session);
+                let _ = tool.guard.watch(&self.log);
                 tool
             }))
         });
@@ -152,28 +154,28 @@ impl Shared {
     }
 
     /// Divides the window among the live runs. `ended` no longer counts as one.
-    fn share(&self, runs: &Runs, ended: Option<&RunId>) {
-        let Bounds { window, ahead } = self.settings.log;
+    fn divide_window(&self, runs: &Runs, ended: Option<&RunId>) {
+        let LogLimits { window, ahead } = self.settings.log;
         if window == 0 || window == u64::MAX {
             return;
         }
         let live = runs.by_id.values().filter(|run| !run.is_over() && Some(&run.id) != ended);
         let live: Vec<&RunHandle> = live.collect();
         let each = window / (live.len() as u64).max(1);
-        let window = each.max(LEAST_WINDOW.min(window));
+        let window = each.max(MIN_WINDOW.min(window));
         for run in live {
-            run.bus.bound(Bounds { window, ahead });
+            run.bus.set_limits(LogLimits { window, ahead });
         }
     }
 
     /// Keeps the log of a finished run, and drops the oldest finished runs above the limit.
-    fn finished(&self, run: &RunId, bus: &Bus, reason: StopReason) {
-        self.session.publish(SpanId::RUN, EventKind::SessionRunClosed { run: run.clone(), reason });
+    fn keep_finished(&self, run: &RunId, bus: &Bus, reason: StopReason) {
+        self.log.publish(SpanId::RUN, EventKind::SessionRunClosed { run: run.clone(), reason });
         // Freeing a log walks through cold memory: do it after the lock is released, so others who
         // start a run need not wait.
         let mut forgotten = Vec::new();
         let mut runs = self.runs();
-        self.share(&runs, Some(run));
+        self.divide_window(&runs, Some(run));
         // A smaller share of the window may have dropped a part of the log.
         let weight = bus.weight();
         runs.finished_bytes += weight;
@@ -183,7 +185,7 @@ impl Shared {
             runs.finished_bytes -= bytes;
             if let Some(handle) = runs.by_id.remove(&oldest) {
                 let facts = handle.bus().len();
-                self.session
+                self.log
                     .publish(SpanId::RUN, EventKind::SessionRunForgotten { run: oldest, facts });
                 // Usually there is one.
                 forgotten.reserve_exact(1);
@@ -199,15 +201,15 @@ impl Shared {
 pub struct RunHandle {
     id: RunId,
     bus: Bus,
-    gate: Arc<Gate>,
-    belt: Arc<Belt>,
-    lanes: Arc<Lanes>,
+    gate: Arc<RunControl>,
+    belt: Arc<ToolRegistry>,
+    lanes: Arc<ConcurrencyLimit>,
     rosters: Arc<Rosters>,
     session: Session,
     in_flight: Arc<AtomicU32>,
     done: watch::Receiver<bool>,
     /// Reader from the first event; only for a log that does not keep everything.
-    first: Option<Arc<Mutex<Option<Reader>>>>,
+    first: Option<Arc<Mutex<Option<LogReader>>>>,
 }
 
 impl RunHandle {
@@ -224,7 +226,7 @@ impl RunHandle {
     /// A reader that was created before the first event, for the screen or output that shows the
     /// run. It misses nothing, however small the log's window is, and the run waits for it if it is
     /// too far behind. Later callers get a reader of what the log still has.
-    pub fn follow(&self) -> Reader {
+    pub fn first_reader(&self) -> LogReader {
         let first = self.first.as_ref();
         let first =
             first.and_then(|first| first.lock().unwrap_or_else(PoisonError::into_inner).take());
@@ -252,7 +254,7 @@ impl RunHandle {
 
     /// A snapshot of each tool's guard. The numbers of shared tools include the other runs that use
     /// them.
-    pub fn tools(&self) -> Vec<GuardSnapshot> {
+    pub fn tool_snapshots(&self) -> Vec<GuardSnapshot> {
         self.belt.snapshots()
     }
 
@@ -268,7 +270,7 @@ impl RunHandle {
     }
 
     /// Waits until the run has ended and its log is closed.
-    pub async fn finished(&self) {
+    pub async fn wait_until_finished(&self) {
         // An error means that the run's task is gone, so it has finished.
         let _ = self.done.clone().wait_for(|done| *done).await;
     }
@@ -281,12 +283,12 @@ impl Engine {
         let nonce = since.as_nanos() as u64 ^ u64::from(std::process::id()).rotate_left(32);
         let runs = Mutex::default();
         let tools = Mutex::default();
-        Self { shared: Arc::new(Shared { settings, session: Bus::new(), nonce, runs, tools }) }
+        Self { shared: Arc::new(EngineShared { settings, log: Bus::new(), nonce, runs, tools }) }
     }
 
     /// Log of the engine: which runs were started, closed and forgotten.
-    pub fn session(&self) -> &Bus {
-        &self.shared.session
+    pub fn log(&self) -> &Bus {
+        &self.shared.log
     }
 
     /// The run with this id, if it is not forgotten.
@@ -338,12 +340,12 @@ impl Engine {
             }
         }
         let bounds = self.shared.settings.log;
-        let bus = Bus::bounded(bounds);
-        let first = (bounds != Bounds::default()).then(|| bus.reader(Seq(0)));
+        let bus = Bus::with_limits(bounds);
+        let first = (bounds != LogLimits::default()).then(|| bus.reader(Seq(0)));
         let wall_ms = millis(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
         let tools = tools.unwrap_or_else(|| Toolbox::offline(&scenario, instant));
         let mut guarded = vec![model_tool(llm, default_timeout, scenario.llm_faults.clone())];
-        guarded.extend(self.shared.guarded(&scenario, tools));
+        guarded.extend(self.shared.build_tools(&scenario, tools));
         let (done, done_later) = watch::channel(false);
         let context;
         let handle = {
@@ -365,7 +367,7 @@ impl Engine {
                     | PatternSpec::Research(_) => None,
                 },
                 rosters: match &scenario.pattern {
-                    PatternSpec::Team(spec) => Rosters::of(spec, &session.before.rosters),
+                    PatternSpec::Team(spec) => Rosters::new(spec, &session.memory.rosters),
                     PatternSpec::Collaboration(_)
                     | PatternSpec::Orchestrator(_)
                     | PatternSpec::Resilience(_)
@@ -373,28 +375,28 @@ impl Engine {
                 },
                 session: session.clone(),
                 instant,
-                today: Day::at(wall_ms),
+                today: Day::from_unix_ms(wall_ms),
                 spending: scenario.spending,
             });
             let handle = RunHandle {
                 id: id.clone(),
                 bus: bus.clone(),
-                gate: Arc::clone(context.gate()),
-                belt: Arc::clone(context.belt()),
-                lanes: Arc::clone(context.lanes()),
+                gate: Arc::clone(context.control()),
+                belt: Arc::clone(context.tools()),
+                lanes: Arc::clone(context.concurrency()),
                 rosters: Arc::clone(context.rosters()),
                 session: session.clone(),
-                in_flight: context.flight(),
+                in_flight: context.in_flight_counter(),
                 done: done_later,
                 first: first.map(|first| Arc::new(Mutex::new(Some(first)))),
             };
             runs.by_id.insert(id, handle.clone());
-            self.shared.share(&runs, None);
+            self.shared.divide_window(&runs, None);
             handle
         };
-        let tools = context.belt().iter().map(|tool| tool.head()).collect();
+        let tools = context.tools().iter().map(|tool| tool.head()).collect();
         let label = models.label();
-        let begun = head::Begun {
+        let begun = head::RunSetup {
             run: &handle.id,
             model: label.clone(),
             model_prices: models.prices().to_vec(),
@@ -404,11 +406,11 @@ impl Engine {
             session: &session,
             wall_ms,
         };
-        let head = head::of(&scenario, begun);
+        let head = head::build_head(&scenario, begun);
         bus.publish(SpanId::RUN, EventKind::RunStarted(Arc::new(head)));
-        context.belt().watch(&bus);
+        context.tools().watch(&bus);
         let live = matches!(label, ModelLabel::Live { .. });
-        for warning in scenario.warnings_of(live) {
+        for warning in scenario.run_warnings(live) {
             bus.publish(SpanId::RUN, EventKind::Warning { text: warning.clone() });
         }
         if scenario.spending.max_cost_usd.is_some() && !live && scenario.model.prices.is_none() {
@@ -423,15 +425,17 @@ impl Engine {
             bus.publish(SpanId::RUN, EventKind::Warning { text });
         }
         for (at, flag, on) in schedule.flags {
-            context.gate().schedule(at, flag, on);
+            context.control().schedule(at, flag, on);
         }
         for at in schedule.breaks {
-            context.gate().rest_at(at);
+            context.control().pause_at(at);
         }
         if schedule.start_paused {
-            context.gate().command(Command::Pause { by: crate::event::kind::By::Schedule });
+            context
+                .control()
+                .command(Command::Pause { by: crate::event::kind::Initiator::Schedule });
         }
-        self.shared.session.publish(
+        self.shared.log.publish(
             SpanId::RUN,
             EventKind::SessionRunStarted {
                 run: handle.id.clone(),
@@ -442,7 +446,7 @@ impl Engine {
         tokio::spawn(async move {
             let reason = play(&context, &scenario).await;
             bus.close();
-            shared.finished(&id, &bus, reason);
+            shared.keep_finished(&id, &bus, reason);
             let _ = done.send(true);
         });
         handle
@@ -455,14 +459,14 @@ impl Engine {
             run.send(Command::Cancel);
         }
         for run in &runs {
-            run.finished().await;
+            run.wait_until_finished().await;
         }
     }
 
     fn next_id(&self, runs: &mut Runs) -> RunId {
         loop {
             runs.started += 1;
-            let number = draw(self.shared.nonce, "run", runs.started, "id");
+            let number = random_u64(self.shared.nonce, "run", runs.started, "id");
             // Four digits are easy to say aloud; after 4,096 runs the ids get longer.
             let id = if runs.by_id.len() < 4096 {
                 format!("r-{:04x}", number & 0xffff)
@@ -496,7 +500,7 @@ async fn play(context: &RunContext, scenario: &Scenario) -> StopReason {
         let pattern = Contained::new(Box::pin(pattern));
         tokio::select! {
             biased;
-            over = context.gate().over_now() => Err(over),
+            over = context.control().wait_until_over() => Err(over),
             ended = pattern => ended.unwrap_or_else(|panic| {
                 tracing::error!(%panic, "a pattern panicked; its run is closed");
                 let text = format!("a bug in roundtable ended the run: {panic}");
@@ -506,16 +510,16 @@ async fn play(context: &RunContext, scenario: &Scenario) -> StopReason {
         }
     };
     // No call and no change may come after this, so that `run.closed` is the last event.
-    context.belt().release();
-    context.lanes().end();
+    context.tools().release();
+    context.concurrency().freeze();
     context.rosters().close();
     // After a cancel it is obvious that later boundaries were not reached.
     if !matches!(ended, Err(StopReason::Cancelled)) {
-        for text in context.gate().not_come() {
+        for text in context.control().unreached() {
             context.publish(SpanId::RUN, EventKind::Warning { text });
         }
     }
-    let (elapsed, paused, boundary) = context.gate().close();
+    let (elapsed, paused, boundary) = context.control().close();
     let (reason, phase) = match ended {
         Ok(()) => (StopReason::Success, None),
         Err(reason) => (reason, context.phase()),

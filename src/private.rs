@@ -40,20 +40,20 @@ pub fn append(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 /// Any error of the file system; the old file is unchanged then.
-pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    Written::beside(path, bytes)?.rename(path)
+pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    TempFile::write_next_to(path, bytes)?.rename(path)
 }
 
 /// A complete temporary file (0600) without its final name. Removed on drop if it was not renamed.
 #[derive(Debug)]
-pub struct Written(PathBuf);
+pub struct TempFile(PathBuf);
 
-impl Written {
+impl TempFile {
     /// Writes a temporary file next to `path`.
     ///
     /// # Errors
     /// Any error of the file system, such as a full disk; the temporary file is removed then.
-    pub fn beside(path: &Path, bytes: &[u8]) -> io::Result<Self> {
+    pub fn write_next_to(path: &Path, bytes: &[u8]) -> io::Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let written = path.with_extension(format!("{}-{number}.tmp", std::process::id()));
@@ -70,7 +70,7 @@ impl Written {
     /// # Errors
     /// `AlreadyExists` if the name is taken; another name can be tried then. Else any error of the
     /// file system.
-    pub fn name(&self, path: &Path) -> io::Result<()> {
+    pub fn rename_to(&self, path: &Path) -> io::Result<()> {
         // Creates the target first: a rename alone would replace a file that another process just
         // created.
         create(path)?;
@@ -82,7 +82,7 @@ impl Written {
     }
 }
 
-impl Drop for Written {
+impl Drop for TempFile {
     fn drop(&mut self) {
         // Fails if the file was renamed; other errors cannot be handled here.
         let _ = fs::remove_file(&self.0);
@@ -122,9 +122,9 @@ mod tests {
         assert_eq!(mode(&folder.path().join("made")), 0o700);
         append(&file).expect("opens").write_all(b"+").expect("appends");
         assert_eq!(fs::read(&file).expect("reads"), b"text+");
-        replace(&file, b"new").expect("put in place");
+        replace_file(&file, b"new").expect("put in place");
         assert_eq!((fs::read(&file).expect("reads"), mode(&file)), (b"new".to_vec(), 0o600));
-        replace(&folder.path().join("made"), b"x").expect_err("a folder is there");
+        replace_file(&folder.path().join("made"), b"x").expect_err("a folder is there");
         assert_eq!(fs::read_dir(file.parent().expect("a folder")).expect("reads").count(), 1);
         assert_eq!(fs::read_dir(folder.path()).expect("reads").count(), 1, "nothing is left over");
     }
@@ -133,20 +133,20 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let at = |name: &str| folder.path().join(name);
         let names = || fs::read_dir(folder.path()).expect("reads").count();
-        let first = Written::beside(&at("a.md"), b"first").expect("written");
+        let first = TempFile::write_next_to(&at("a.md"), b"first").expect("written");
         assert!(!at("a.md").exists(), "no name yet");
-        first.name(&at("a.md")).expect("named");
-        let second = Written::beside(&at("a.md"), b"second").expect("written");
-        let taken = second.name(&at("a.md")).expect_err("is taken");
+        first.rename_to(&at("a.md")).expect("named");
+        let second = TempFile::write_next_to(&at("a.md"), b"second").expect("written");
+        let taken = second.rename_to(&at("a.md")).expect_err("is taken");
         assert_eq!(taken.kind(), io::ErrorKind::AlreadyExists);
-        second.name(&at("a-2.md")).expect("named");
+        second.rename_to(&at("a-2.md")).expect("named");
         drop((first, second));
         let read = |name: &str| fs::read(at(name)).expect("reads");
         assert_eq!(
             (read("a.md"), read("a-2.md"), names()),
             (b"first".to_vec(), b"second".to_vec(), 2)
         );
-        drop(Written::beside(&at("b.md"), b"never named").expect("written"));
+        drop(TempFile::write_next_to(&at("b.md"), b"never named").expect("written"));
         assert_eq!(names(), 2, "nothing is left over");
     }
 }

@@ -66,7 +66,7 @@ pub fn read(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
 pub fn read_whole(from: impl Read, cap: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(cap + 1).read_to_end(&mut bytes)?;
-    within(&bytes, cap)?;
+    check_size(&bytes, cap)?;
     Ok(bytes)
 }
 
@@ -111,7 +111,7 @@ pub fn read_pipe(path: &Path, cap: u64, silence: Duration) -> io::Result<Vec<u8>
                     return Ok(bytes);
                 }
                 bytes.extend_from_slice(&piece);
-                within(&bytes, cap)?;
+                check_size(&bytes, cap)?;
             }
             Err(RecvTimeoutError::Disconnected) => return Ok(bytes),
             Err(RecvTimeoutError::Timeout) => {
@@ -124,7 +124,7 @@ pub fn read_pipe(path: &Path, cap: u64, silence: Duration) -> io::Result<Vec<u8>
     }
 }
 
-fn within(bytes: &[u8], cap: u64) -> io::Result<()> {
+fn check_size(bytes: &[u8], cap: u64) -> io::Result<()> {
     if bytes.len() as u64 > cap {
         let text = format!("it has more than {cap} bytes");
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));

@@ -5,27 +5,27 @@ mod wire;
 
 use roundtable::event::kind::{AttemptFailed, FailureClass, Reply};
 use roundtable::llm::openai::OpenAi;
-use roundtable::llm::{Adaptations, ChatModel, ChatRequest, Form, JsonRung, Tuning};
-use roundtable::net::{Http, Via};
+use roundtable::llm::{Adaptations, ChatModel, ChatRequest, JsonMode, ReplyForm, Tuning};
+use roundtable::net::{Http, ProxyMode};
 use serde_json::{Map, Value, json};
 use wire::*;
 
-fn contract() -> Form {
+fn contract() -> ReplyForm {
     let schema = json!({
         "type": "object",
         "properties": { "stance": { "type": "string" } },
         "required": ["stance"],
         "additionalProperties": false,
     });
-    Form::of("stance", true, || schema)
+    ReplyForm::with_contract("stance", true, || schema)
 }
 
-fn asking_for(form: Form) -> ChatRequest {
+fn asking_for(form: ReplyForm) -> ChatRequest {
     ChatRequest { form, ..ask(false) }
 }
 
 fn model_of(server: &Server, tuning: Tuning, stream: bool) -> OpenAi {
-    OpenAi::new(Http::new(Via::Direct), server.endpoint(), tuning, stream)
+    OpenAi::new(Http::new(ProxyMode::Direct), server.endpoint(), tuning, stream)
 }
 
 fn extra(value: Value) -> Map<String, Value> {
@@ -125,14 +125,14 @@ async fn json_is_requested_on_the_highest_rung_that_the_form_has_and_nobody_rule
     let server = Server::start().await;
     for (form, json, sent) in [
         (contract(), None, Some(&schema)),
-        (contract(), Some(JsonRung::JsonSchema), Some(&schema)),
-        (contract(), Some(JsonRung::JsonObject), Some(&object)),
-        (contract(), Some(JsonRung::Text), None),
-        (Form::Object, None, Some(&object)),
-        (Form::Object, Some(JsonRung::JsonSchema), Some(&object)),
-        (Form::Object, Some(JsonRung::Text), None),
-        (Form::Text, Some(JsonRung::JsonSchema), None),
-        (Form::Text, None, None),
+        (contract(), Some(JsonMode::JsonSchema), Some(&schema)),
+        (contract(), Some(JsonMode::JsonObject), Some(&object)),
+        (contract(), Some(JsonMode::Text), None),
+        (ReplyForm::Object, None, Some(&object)),
+        (ReplyForm::Object, Some(JsonMode::JsonSchema), Some(&object)),
+        (ReplyForm::Object, Some(JsonMode::Text), None),
+        (ReplyForm::Text, Some(JsonMode::JsonSchema), None),
+        (ReplyForm::Text, None, None),
     ] {
         let model = model_of(&server, Tuning { json, ..Tuning::default() }, false);
         let request = asking_for(form);
@@ -296,14 +296,14 @@ async fn a_response_format_goes_down_by_one_rung_at_a_time() {
 
     // An endpoint that takes no objects may well take schemas.
     let model = model_of(&server, Tuning::default(), false);
-    let object = asking_for(Form::Object);
+    let object = asking_for(ReplyForm::Object);
     let (failed, _) = once(&server, &model, &object, bad_request(&lm_studio)).await;
     assert_eq!(adapted(&failed.expect_err("refused")), ["response_format"]);
     assert_eq!(kind(&once(&server, &model, &object, &ok).await.1), None);
     assert_eq!(kind(&once(&server, &model, &request, &ok).await.1), Some(json!("json_schema")));
 
     // A rung that is fixed is nobody's to change.
-    let fixed = Tuning { json: Some(JsonRung::JsonObject), ..Tuning::default() };
+    let fixed = Tuning { json: Some(JsonMode::JsonObject), ..Tuning::default() };
     let model = model_of(&server, fixed, false);
     for _ in 0..2 {
         let (failed, body) = once(&server, &model, &request, bad_request(&lm_studio)).await;
@@ -320,8 +320,9 @@ async fn a_response_format_goes_down_by_one_rung_at_a_time() {
 async fn calls_that_are_refused_at_once_are_all_adapted_and_take_one_rung() {
     let server = Server::start().await;
     let shared = Adaptations::default();
-    let models: Vec<OpenAi> =
-        (0..4).map(|_| model_of(&server, everything(), false).remembering(&shared)).collect();
+    let models: Vec<OpenAi> = (0..4)
+        .map(|_| model_of(&server, everything(), false).sharing_adaptations(&shared))
+        .collect();
     let request = asking_for(contract());
     let calls = futures::future::join_all(models.iter().map(|model| model.chat(&request, &Deaf)));
     let refusal = openai(
@@ -346,7 +347,7 @@ async fn calls_that_are_refused_at_once_are_all_adapted_and_take_one_rung() {
         assert_eq!(adapted(&failed), ["temperature", "response_format"], "{}", failed.text);
     }
     // An adapter that comes later knows it too; one of another model or without it does not.
-    let later = model_of(&server, everything(), false).remembering(&shared);
+    let later = model_of(&server, everything(), false).sharing_adaptations(&shared);
     let (_, body) = once(&server, &later, &request, closing("200 OK", HELLO)).await;
     assert_eq!(body.get("temperature"), None);
     assert_eq!(body["response_format"], json!({ "type": "json_object" }));
@@ -397,7 +398,7 @@ async fn a_refusal_that_names_nothing_to_leave_out_is_a_plain_failure() {
 /// A fact without adaptations is written as it was, and one with them is read again.
 #[test]
 fn the_log_has_what_was_adapted_only_where_something_was() {
-    let mut failed = *AttemptFailed::of(FailureClass::Status, "no.");
+    let mut failed = *AttemptFailed::new(FailureClass::Status, "no.");
     let plain = serde_json::to_string(&failed).expect("a failure");
     assert!(!plain.contains("adapted"), "{plain}");
     failed.adapted = Some(vec!["temperature".to_owned()]);

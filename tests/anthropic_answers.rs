@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use messages::*;
 use roundtable::event::kind::{
-    AttemptFailed, ChatMessage, FailureClass, ModelLabel, Speaker, Usage,
+    AttemptFailed, ChatMessage, FailureClass, MessageRole, ModelLabel, Usage,
 };
-use roundtable::llm::anthropic::{BLOCKS_CAP, Reach, TEXT_CAP};
-use roundtable::llm::{ChatModel, ChatRequest, Form, JsonRung, Tuning};
+use roundtable::llm::anthropic::{BLOCKS_CAP, ProbeResult, TEXT_CAP};
+use roundtable::llm::{ChatModel, ChatRequest, JsonMode, ReplyForm, Tuning};
 use roundtable::scenario::tool::ToolOffer;
 use serde_json::{Value, json};
 use wire::*;
@@ -19,14 +19,14 @@ fn ephemeral() -> Value {
     json!({ "type": "ephemeral" })
 }
 
-fn contract(strict: bool) -> Form {
+fn contract(strict: bool) -> ReplyForm {
     let schema = json!({
         "type": "object",
         "properties": { "score": { "type": "integer", "minimum": 1 } },
         "required": ["score"],
         "additionalProperties": false,
     });
-    Form::of("score", strict, || schema)
+    ReplyForm::with_contract("score", strict, || schema)
 }
 
 async fn sent(tuning: Tuning, request: &ChatRequest) -> Value {
@@ -108,12 +108,12 @@ async fn what_is_set_is_sent() {
 async fn a_schema_is_sent_only_where_the_api_can_keep_to_it() {
     for (form, json, is_sent) in [
         (contract(true), None, true),
-        (contract(true), Some(JsonRung::JsonSchema), true),
-        (contract(true), Some(JsonRung::JsonObject), false),
-        (contract(true), Some(JsonRung::Text), false),
+        (contract(true), Some(JsonMode::JsonSchema), true),
+        (contract(true), Some(JsonMode::JsonObject), false),
+        (contract(true), Some(JsonMode::Text), false),
         (contract(false), None, false),
-        (Form::Object, None, false),
-        (Form::Text, None, false),
+        (ReplyForm::Object, None, false),
+        (ReplyForm::Text, None, false),
     ] {
         let request = ChatRequest { form, ..ask(false) };
         let body = sent(Tuning { json, ..Tuning::default() }, &request).await;
@@ -129,20 +129,20 @@ async fn a_conversation_alternates_and_has_no_empty_texts() {
         call_of("toolu_3", "research", "[1"),
     ];
     let mut request = asking(&[
-        ChatMessage::new(Speaker::System, "One."),
-        ChatMessage::new(Speaker::System, "  "),
-        ChatMessage::new(Speaker::System, "Two."),
-        ChatMessage::new(Speaker::User, "Go."),
-        ChatMessage::new(Speaker::User, "\n"),
-        ChatMessage::new(Speaker::User, "On."),
-        ChatMessage::said("I ask. \n", calls[..2].into()),
-        ChatMessage::new(Speaker::User, "Well?"),
-        ChatMessage::result(&calls[0], "found"),
-        ChatMessage::result(&calls[1], ""),
-        ChatMessage::said("", calls[2..].into()),
-        ChatMessage::result(&calls[2], "no"),
-        ChatMessage::new(Speaker::Assistant, ""),
-        ChatMessage::new(Speaker::User, "So?"),
+        ChatMessage::new(MessageRole::System, "One."),
+        ChatMessage::new(MessageRole::System, "  "),
+        ChatMessage::new(MessageRole::System, "Two."),
+        ChatMessage::new(MessageRole::User, "Go."),
+        ChatMessage::new(MessageRole::User, "\n"),
+        ChatMessage::new(MessageRole::User, "On."),
+        ChatMessage::assistant("I ask. \n", calls[..2].into()),
+        ChatMessage::new(MessageRole::User, "Well?"),
+        ChatMessage::tool_result(&calls[0], "found"),
+        ChatMessage::tool_result(&calls[1], ""),
+        ChatMessage::assistant("", calls[2..].into()),
+        ChatMessage::tool_result(&calls[2], "no"),
+        ChatMessage::new(MessageRole::Assistant, ""),
+        ChatMessage::new(MessageRole::User, "So?"),
     ]);
     let described = ToolOffer { description: "Looks.".into(), ..ToolOffer::bare("research") };
     request.tools = [described, ToolOffer::bare("billing")].into();
@@ -187,8 +187,8 @@ async fn a_conversation_alternates_and_has_no_empty_texts() {
     );
     // The API wants a user's turn first, and at least one.
     for messages in [
-        &[ChatMessage::new(Speaker::System, "One.")][..],
-        &[ChatMessage::new(Speaker::Assistant, "I began.")],
+        &[ChatMessage::new(MessageRole::System, "One.")][..],
+        &[ChatMessage::new(MessageRole::Assistant, "I began.")],
         &[],
     ] {
         let body = sent(Tuning::default(), &asking(messages)).await;
@@ -437,8 +437,8 @@ async fn a_probe_asks_for_the_list_and_then_by_name() {
     let ok = closing("200 OK", r#"{"type":"model","id":"other"}"#);
     let missing = closing("404 Not Found", &error("not_found_error", "model: claude-haiku-4-5"));
     let no_list =
-        |status, said: Option<&str>| Reach::NoList { status, said: said.map(str::to_owned) };
-    let lists = |has_model, name: &str| Reach::Lists {
+        |status, said: Option<&str>| ProbeResult::NoList { status, said: said.map(str::to_owned) };
+    let lists = |has_model, name: &str| ProbeResult::Lists {
         models: 1,
         has_model,
         names: [name.to_owned()].into(),

@@ -6,7 +6,7 @@ mod wire;
 use std::sync::Arc;
 
 use messages::*;
-use roundtable::event::kind::{ChatMessage, Reply, Speaker};
+use roundtable::event::kind::{ChatMessage, MessageRole, Reply};
 use roundtable::llm::ChatModel;
 use serde_json::{Value, json};
 use wire::*;
@@ -58,11 +58,12 @@ fn stream() -> String {
 
 /// What is sent as the messages of a conversation that goes on from this reply.
 async fn sent_after(reply: &Reply) -> Value {
-    let mut messages = vec![ChatMessage::new(Speaker::User, "Look."), ChatMessage::reply(reply)];
+    let mut messages =
+        vec![ChatMessage::new(MessageRole::User, "Look."), ChatMessage::from_reply(reply)];
     // The log keeps it, and reads it again.
     let line = serde_json::to_string(&messages[1]).expect("a message");
     messages[1] = serde_json::from_str(&line).expect("a message");
-    messages.extend(reply.tool_calls.iter().map(|call| ChatMessage::result(call, "found")));
+    messages.extend(reply.tool_calls.iter().map(|call| ChatMessage::tool_result(call, "found")));
     let server = Server::start().await;
     let model = anthropic(&server, false);
     let request = asking(&messages);
@@ -143,12 +144,12 @@ async fn blocks_that_are_not_of_this_api_are_not_sent() {
         Value::Null,
     ] {
         let call = call_of("toolu_1", "research", "{}");
-        let mut said = ChatMessage::said("I look.", [call.clone()].into());
+        let mut said = ChatMessage::assistant("I look.", [call.clone()].into());
         said.blocks = Some(Arc::new(blocks.clone()));
         let request = asking(&[
-            ChatMessage::new(Speaker::User, "Look."),
+            ChatMessage::new(MessageRole::User, "Look."),
             said,
-            ChatMessage::result(&call, "found"),
+            ChatMessage::tool_result(&call, "found"),
         ]);
         let model = anthropic(&server, false);
         let (_, asking) = answered(&server, &model, &request, closing("200 OK", MESSAGE)).await;
@@ -160,14 +161,14 @@ async fn blocks_that_are_not_of_this_api_are_not_sent() {
     }
     // A text without a word is refused by the API, and is left out.
     let thought = json!({ "type": "thinking", "thinking": "x", "signature": "s" });
-    let mut said = ChatMessage::new(Speaker::Assistant, "");
+    let mut said = ChatMessage::new(MessageRole::Assistant, "");
     said.blocks = Some(Arc::new(json!([thought, { "type": "text", "text": " " }])));
-    let request = asking(&[ChatMessage::new(Speaker::User, "Look."), said]);
+    let request = asking(&[ChatMessage::new(MessageRole::User, "Look."), said]);
     let model = anthropic(&server, false);
     let (_, sent) = answered(&server, &model, &request, closing("200 OK", MESSAGE)).await;
     assert_eq!(sent.body["messages"][1]["content"], json!([thought]));
     // Nor does another API get the blocks of this one.
-    let mut said = ChatMessage::new(Speaker::Assistant, "I look.");
+    let mut said = ChatMessage::new(MessageRole::Assistant, "I look.");
     said.blocks = Some(Arc::new(content()));
     let request = asking(&[said]);
     let (_, asking) = answered(&server, &server.model(), &request, closing("200 OK", HELLO)).await;

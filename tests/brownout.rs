@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use plan::{engine, world};
 use roundtable::engine::Launch;
-use roundtable::event::command::BreakerHand;
+use roundtable::event::command::BreakerOverride;
 use roundtable::event::kind::BreakerStage;
-use roundtable::event::kind::By;
+use roundtable::event::kind::Initiator;
 use roundtable::event::{Command, World};
 use roundtable::scenario::{self, Override};
 
@@ -73,7 +73,7 @@ async fn guarded_the_breaker_opens_probes_and_closes() {
     assert!(world.is_degraded());
     assert!(row.tally.cached > 0 && row.tally.fallback > 0, "{:?}", row.tally);
     assert!(row.peak <= row.head.limits.bulkhead.expect("a bulkhead").max_in_flight);
-    assert!(!world.alerts.raised().is_empty());
+    assert!(!world.alerts.all().is_empty());
     let (storm, plan) = world.resilience().expect("agents");
     let asked = u64::from(plan.agents) * u64::from(plan.turns) * plan.steps.len() as u64;
     assert_eq!(storm.answered + storm.degraded + storm.failed, asked, "nothing was lost");
@@ -102,8 +102,8 @@ async fn with_every_breaker_open_the_run_stops_early() {
         Arc::new(scenario.unwrap_or_else(|problems| panic!("{}", problems.pretty(false))));
     let run = engine().start(Launch::scripted(scenario, false));
     for tool in ["enrich", "orders", "search"] {
-        let hand = BreakerHand::Hold;
-        run.send(Command::Breaker { tool: tool.into(), hand, by: By::You });
+        let hand = BreakerOverride::Hold;
+        run.send(Command::Breaker { tool: tool.into(), hand, by: Initiator::You });
     }
     let world = world(&run).await;
     let closed = world.closed.as_ref().expect("closed");

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use roundtable::event::contribution::{Contribution, Stance};
-use roundtable::pattern::collaboration::payload::{self, HistoryRow};
+use roundtable::pattern::collaboration::payload::{self, ClosedRound};
 use roundtable::pattern::collaboration::policy::{
     ContributionGateway, RoleSet, decide_round_outcome, detect_conflicts, validate_contribution,
 };
@@ -101,11 +101,11 @@ fn decide_round_outcome_answers_as_the_source_does() {
 
 /// A round of the tables as a row of ours; `None` for one without a number, which ours never lack.
 /// Other keys the source reads with a default.
-fn history_row(round: &Value) -> Option<HistoryRow> {
+fn history_row(round: &Value) -> Option<ClosedRound> {
     let list = |key: &str| round.get(key).cloned().unwrap_or_else(|| json!([]));
     let from: Vec<Contribution> =
         serde_json::from_value(list("contributions")).expect("contributions");
-    Some(HistoryRow {
+    Some(ClosedRound {
         round: serde_json::from_value(round.get("round")?.clone()).expect("a number"),
         contributions: from.into_iter().map(Arc::new).collect(),
         conflicts: serde_json::from_value(list("conflicts")).expect("conflicts"),

@@ -7,7 +7,7 @@ mod table;
 
 use proptest::prelude::*;
 use roundtable::engine::{Launch, Schedule};
-use roundtable::event::kind::By;
+use roundtable::event::kind::Initiator;
 use roundtable::event::{BoundaryId, Command, EventKind, Seq};
 use serde_json::Value;
 use table::{BRIEF, engine, outcome, says, scenario, world};
@@ -112,8 +112,8 @@ proptest! {
             for (press, wait) in presses {
                 tokio::time::sleep(std::time::Duration::from_millis(wait.into())).await;
                 run.send(match press {
-                    0 => Command::Pause { by: By::You },
-                    1 => Command::Resume { by: By::You },
+                    0 => Command::Pause { by: Initiator::You },
+                    1 => Command::Resume { by: Initiator::You },
                     2 => Command::Step,
                     _ => Command::StepRound,
                 });
@@ -124,7 +124,7 @@ proptest! {
             while !facts.iter().any(|fact: &std::sync::Arc<roundtable::event::Event>| {
                 matches!(fact.kind, EventKind::RunClosed(_))
             }) {
-                run.send(Command::Resume { by: By::You });
+                run.send(Command::Resume { by: Initiator::You });
                 facts.clear();
                 reader.next_batch(&mut facts, 64).await;
             }

@@ -3,7 +3,9 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, RngSeed};
-use roundtable::scenario::condition::{Budget, Condition, ConditionError, Limits, Shown, Spent};
+use roundtable::scenario::condition::{
+    BudgetExceeded, CelBindings, Condition, ConditionError, EvalBudget, EvalLimits,
+};
 use serde_json::{Value, json};
 
 /// Fixed, so that a failure is the same everywhere. `PROPTEST_CASES` asks for more cases.
@@ -75,18 +77,18 @@ proptest! {
         bytes in 1_u64..2_000_000,
     ) {
         let Ok(condition) = Condition::compile(&text) else { return Ok(()) };
-        let mut shown = Shown::default();
-        shown.set("facts", &json!({ "a": a, "l": l, "m": m, "s": "abc".repeat(1_000) }));
-        let limits = Limits { steps, bytes };
-        let mut budget = Budget::new(limits);
+        let mut shown = CelBindings::default();
+        shown.bind("facts", &json!({ "a": a, "l": l, "m": m, "s": "abc".repeat(1_000) }));
+        let limits = EvalLimits { steps, bytes };
+        let mut budget = EvalBudget::new(limits);
         let mut found = None;
         let counted = allocation_counter::measure(|| {
             found = Some(condition.holds_within(&shown, &mut budget));
         });
         prop_assert!(budget.steps() <= steps && budget.bytes() <= bytes, "{:?}", budget);
         match found.expect("evaluated") {
-            Err(ConditionError::Spent(Spent::Steps(most))) => prop_assert_eq!(most, steps),
-            Err(ConditionError::Spent(Spent::Bytes(most))) => prop_assert_eq!(most, bytes),
+            Err(ConditionError::BudgetExceeded(BudgetExceeded::Steps(most))) => prop_assert_eq!(most, steps),
+            Err(ConditionError::BudgetExceeded(BudgetExceeded::Bytes(most))) => prop_assert_eq!(most, bytes),
             // `x || true` is true whatever happens to x, unless the budget is used up.
             other => prop_assert_eq!(other, Ok(true)),
         }
@@ -101,29 +103,32 @@ proptest! {
 /// A loop in a loop over what a tool can answer: 100,000 numbers are no more than 600 kB.
 #[test]
 fn loops_over_long_lists_end_at_the_limit() {
-    let mut shown = Shown::default();
+    let mut shown = CelBindings::default();
     let long: Value = (0..100_000).collect();
     let short: Value = (0..1_000).collect();
-    shown.set("facts", &json!({ "l": long, "short": short, "s": "x".repeat(1_000_000) }));
+    shown.bind("facts", &json!({ "l": long, "short": short, "s": "x".repeat(1_000_000) }));
     for (text, expected) in [
-        ("facts.l.all(a, facts.l.all(b, a + b >= 0))", Spent::Steps(1_000_000)),
+        ("facts.l.all(a, facts.l.all(b, a + b >= 0))", BudgetExceeded::Steps(1_000_000)),
         (
             "size(facts.l.map(a, facts.l)) + size(facts.l.map(a, facts.l.map(b, b))) > 0",
-            Spent::Steps(1_000_000),
+            BudgetExceeded::Steps(1_000_000),
         ),
-        ("size(facts.short.map(a, facts.short.map(b, facts.l))) > 0", Spent::Steps(1_000_000)),
-        ("size(facts.short.map(a, facts.s + facts.s)) > 0", Spent::Bytes(16 << 20)),
-        ("facts.short.all(a, facts.s == facts.s)", Spent::Steps(1_000_000)),
-        ("facts.short.all(a, facts.s.contains('xy') == false)", Spent::Steps(1_000_000)),
-        ("facts.short.all(a, size(facts.s) == 1000000)", Spent::Steps(1_000_000)),
-        ("facts.l.all(a, !(-1 in facts.l))", Spent::Steps(1_000_000)),
-        ("facts.l.exists(a, facts.l + facts.l == [])", Spent::Bytes(16 << 20)),
-        ("facts.l.all(a, facts.l == facts.l)", Spent::Steps(1_000_000)),
+        (
+            "size(facts.short.map(a, facts.short.map(b, facts.l))) > 0",
+            BudgetExceeded::Steps(1_000_000),
+        ),
+        ("size(facts.short.map(a, facts.s + facts.s)) > 0", BudgetExceeded::Bytes(16 << 20)),
+        ("facts.short.all(a, facts.s == facts.s)", BudgetExceeded::Steps(1_000_000)),
+        ("facts.short.all(a, facts.s.contains('xy') == false)", BudgetExceeded::Steps(1_000_000)),
+        ("facts.short.all(a, size(facts.s) == 1000000)", BudgetExceeded::Steps(1_000_000)),
+        ("facts.l.all(a, !(-1 in facts.l))", BudgetExceeded::Steps(1_000_000)),
+        ("facts.l.exists(a, facts.l + facts.l == [])", BudgetExceeded::Bytes(16 << 20)),
+        ("facts.l.all(a, facts.l == facts.l)", BudgetExceeded::Steps(1_000_000)),
     ] {
         let condition = Condition::compile(text).expect("CEL");
         let mut found = None;
         let counted = allocation_counter::measure(|| found = Some(condition.holds(&shown)));
-        assert_eq!(found, Some(Err(ConditionError::Spent(expected))), "{text}");
+        assert_eq!(found, Some(Err(ConditionError::BudgetExceeded(expected))), "{text}");
         assert!(counted.bytes_max <= 64 << 20, "{text}: {} bytes", counted.bytes_max);
     }
     // What is only looked at costs nothing to be shown.

@@ -44,7 +44,7 @@ fn run(asked: [Option<&str>; 2], prices: &[(&str, Option<Price>)]) -> Vec<Arc<Ev
 }
 
 fn world(log: &[Arc<Event>]) -> World {
-    World::of(log.iter().map(|event| &**event))
+    World::from_events(log.iter().map(|event| &**event))
 }
 
 fn cost(log: &[Arc<Event>]) -> Option<i64> {

@@ -9,10 +9,10 @@ use ratatui::layout::Rect;
 use roundtable::app::effect::RequestId;
 use roundtable::app::form::FieldId;
 use roundtable::app::layout::too_small;
-use roundtable::app::live::{LiveOffer, NameList};
+use roundtable::app::live::{LiveOffer, OfferedModels};
 use roundtable::app::overlay::Overlay;
-use roundtable::app::state::{Entry, Settings};
-use roundtable::app::{Effect, Key, KeyCode, Msg};
+use roundtable::app::state::{DisplaySettings, ScenarioEntry};
+use roundtable::app::{Effect, KeyCode, KeyPress, Msg};
 use roundtable::engine::Schedule;
 use roundtable::event::{BoundaryId, Elapsed, Event, EventKind, SpanId};
 
@@ -23,10 +23,11 @@ use screen::{
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 36), (200, 50)];
 
 /// The two scenarios that the pictures are of, whatever else is shipped, and two of a person's.
-fn scenarios() -> Vec<Entry> {
-    let named =
-        |entry: &Entry| ["checkout-launch", "checkout-unanimous"].contains(&entry.name.as_str());
-    let mut entries: Vec<Entry> = shipped().into_iter().filter(named).collect();
+fn scenarios() -> Vec<ScenarioEntry> {
+    let named = |entry: &ScenarioEntry| {
+        ["checkout-launch", "checkout-unanimous"].contains(&entry.name.as_str())
+    };
+    let mut entries: Vec<ScenarioEntry> = shipped().into_iter().filter(named).collect();
     let launch = entries[0].text.to_string();
     entries.push(own(
         "./scenarios/refund.toml",
@@ -38,7 +39,7 @@ fn scenarios() -> Vec<Entry> {
 }
 
 fn dash(cols: u16, rows: u16) -> Dash {
-    Dash::over(cols, rows, scenarios(), Settings::default())
+    Dash::over(cols, rows, scenarios(), DisplaySettings::default())
 }
 
 fn upto(so: impl Fn(&EventKind) -> bool) -> Vec<Arc<Event>> {
@@ -98,7 +99,7 @@ const PICTURES: &[Picture] = &[
     ("form_faulty", |dash| {
         dash.text("n");
         focus(dash, &FieldId::Flag("legal_analyst".into()));
-        dash.text(" ").press(KeyCode::Tab).press(KeyCode::Home).key(Key::ctrl('k')).text("0");
+        dash.text(" ").press(KeyCode::Tab).press(KeyCode::Home).key(KeyPress::ctrl('k')).text("0");
     }),
     ("form_live", |dash| {
         dash.text("jjn");
@@ -132,10 +133,10 @@ const PICTURES: &[Picture] = &[
         focus(dash, &FieldId::ModelName);
         dash.press(KeyCode::Enter);
         for (provider, list) in [
-            ("alpha", NameList::NotGiven { status: 404 }),
+            ("alpha", OfferedModels::NotGiven { status: 404 }),
             (
                 "beta",
-                NameList::Failed {
+                OfferedModels::Failed {
                     why: "401 from api.beta.com: it does not take the key. Check BETA_API_KEY, and that \
                           the address is the one that the key is for."
                         .to_owned(),
@@ -190,7 +191,7 @@ const OVER_A_RUN: &[Picture] = &[
         dash.run("r-0001", &stopped()).text("n");
     }),
     ("run_leave", |dash| {
-        dash.run("r-0004", &live()).key(Key::ctrl('c'));
+        dash.run("r-0004", &live()).key(KeyPress::ctrl('c'));
     }),
 ];
 
@@ -244,13 +245,13 @@ fn pictures() {
 #[test]
 fn in_seven_bits() {
     for (name, come) in PICTURES {
-        let settings = Settings { ascii: true, ..Settings::default() };
+        let settings = DisplaySettings { ascii: true, ..DisplaySettings::default() };
         let mut dash = Dash::over(100, 30, scenarios(), settings);
         come(&mut dash);
         let screen = dash.screen();
         assert!(screen.is_ascii(), "{name}:\n{screen}");
     }
-    let settings = Settings { ascii: true, ..Settings::default() };
+    let settings = DisplaySettings { ascii: true, ..DisplaySettings::default() };
     let mut dash = Dash::over(120, 36, scenarios(), settings);
     with_runs(&mut dash);
     insta::assert_snapshot!("home_runs_ascii", dash.screen());

@@ -1,13 +1,13 @@
 //! What reading a Markdown text makes of it, in bytes: within bounds, whatever the text is.
 
 use allocation_counter::{AllocationInfo, measure};
-use roundtable::tool::document::{Format, Unreadable, read};
+use roundtable::tool::document::{DocumentFormat, Unreadable, read};
 
 /// What reading a text allocates, and what came of it.
 fn reading(text: &str) -> (AllocationInfo, Result<usize, Unreadable>) {
     let mut read_as = Ok(0);
     let made = measure(|| {
-        let document = read(Format::Markdown, text.as_bytes(), None);
+        let document = read(DocumentFormat::Markdown, text.as_bytes(), None);
         read_as = document.map(|document| document.text.len());
     });
     (made, read_as)

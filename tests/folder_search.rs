@@ -8,10 +8,10 @@ use std::fs;
 use folder::{BASE, Shelf, ask, found, spec, urls};
 use roundtable::engine::Toolbox;
 use roundtable::scenario::lookup::FolderSpec;
-use roundtable::scenario::{Origin, load};
+use roundtable::scenario::{ScenarioOrigin, load};
 use roundtable::tool::folder::address::Layout;
-use roundtable::tool::folder::source::Source;
-use roundtable::tool::folder::stop::Stop;
+use roundtable::tool::folder::source::DocumentSource;
+use roundtable::tool::folder::stop::CancelFlag;
 use roundtable::tool::folder::text_index::{IndexFailed, TextIndex};
 use roundtable::tool::folder::walk::WalkFailed;
 use roundtable::tool::folder::{self as folders, FolderSearch};
@@ -504,11 +504,11 @@ async fn a_call_that_is_dropped_leaves_a_whole_index() {
 fn work_that_nobody_waits_for_ends_and_what_was_read_is_kept() {
     let shelf = status();
     let root = shelf.root().canonicalize().expect("there");
-    let source = Source::Folder(root);
+    let source = DocumentSource::Folder(root);
     let layout = Layout::new(Some(BASE)).expect("a base");
-    let going_on = Stop::default();
+    let going_on = CancelFlag::default();
     let catalogue = source.catalogue(&layout, &going_on).expect("looked through");
-    let stopped = Stop::default();
+    let stopped = CancelFlag::default();
     drop(stopped.on_drop());
     assert!(matches!(source.catalogue(&layout, &stopped), Err(WalkFailed::Stopped)));
     let mut index = TextIndex::in_memory().expect("made");
@@ -551,7 +551,7 @@ fn a_folder_that_is_not_there_is_told_before_the_run_starts() {
              [tools.read_source]\nread = {{ folder = '{0}', base_url = '{BASE}' }}\n",
             folder.display()
         );
-        load(&text, Origin::File("a.toml".into()), &[])
+        load(&text, ScenarioOrigin::File("a.toml".into()), &[])
             .unwrap_or_else(|problems| panic!("{}", problems.pretty(false)))
     };
     let troubles = Toolbox::make(&scenario(&missing), true, &|_| None).err().expect("not ready");

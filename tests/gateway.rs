@@ -65,7 +65,7 @@ fn odd(behave: impl Fn(u32) -> BoxFuture<'static, Said> + Send + Sync + 'static)
 
 fn reply() -> Reply {
     let text = r#"{"agent":"a","stance":"go","summary":"s","confidence":1,"actions":["x"]}"#;
-    Reply::of_agent(text.into())
+    Reply::from_agent_text(text.into())
 }
 
 fn launch(model: &Arc<Odd>, sets: &[&str]) -> Launch {
@@ -85,7 +85,7 @@ async fn play(model: &Arc<Odd>, sets: &[&str]) -> World {
     let run = engine().start(launch(model, sets));
     let facts = facts(&run).await;
     assert_eq!(run.in_flight(), 0);
-    let world = World::of(facts.iter().map(|fact| &**fact));
+    let world = World::from_events(facts.iter().map(|fact| &**fact));
     assert_eq!(world.closed.as_ref().map(|closed| closed.in_flight), Some(0));
     let attempts = world.tally.attempts;
     assert_eq!(u64::from(model.asked.load(Ordering::SeqCst)), attempts, "no hidden attempt");
@@ -152,7 +152,7 @@ async fn a_run_cancelled_in_the_middle_of_an_attempt_gives_everything_back() {
     let run = engine().start(launch(&model, &[]));
     until(&run, |kind| matches!(kind, EventKind::AttemptStarted { .. })).await;
     run.send(Command::Cancel);
-    let world = World::of(facts(&run).await.iter().map(|fact| &**fact));
+    let world = World::from_events(facts(&run).await.iter().map(|fact| &**fact));
     assert_eq!(reason(&world), "cancelled");
     assert_eq!((run.in_flight(), model.given_up.load(Ordering::SeqCst)), (0, 1));
 }
@@ -164,7 +164,7 @@ async fn a_run_cancelled_during_back_off_makes_no_second_attempt() {
     until(&run, |kind| matches!(kind, EventKind::CallRetried { .. })).await;
     assert_eq!(run.in_flight(), 0, "nothing is held while waiting");
     run.send(Command::Cancel);
-    let world = World::of(facts(&run).await.iter().map(|fact| &**fact));
+    let world = World::from_events(facts(&run).await.iter().map(|fact| &**fact));
     assert_eq!((reason(&world).as_str(), world.tally.attempts), ("cancelled", 1));
 }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use roundtable::event::kind::AttemptFailed;
 use roundtable::scenario::model::CallPolicy;
 use roundtable::tool::Guard;
-use roundtable::tool::breaker::Verdict;
-use roundtable::tool::gateway::bounded;
+use roundtable::tool::breaker::AttemptVerdict;
+use roundtable::tool::gateway::with_timeout;
 
 const LIMIT: Duration = Duration::from_secs(10);
 
@@ -14,8 +14,8 @@ async fn guarded(guard: &Guard) {
     let (_, limit) = guard.policy();
     let pass = guard.enter(LIMIT, |_| None).await.expect("let through");
     assert!(guard.faults().is_empty());
-    bounded(limit, async { Ok::<(), Box<AttemptFailed>>(()) }).await.expect("answered");
-    pass.settle(Verdict::Success);
+    with_timeout(limit, async { Ok::<(), Box<AttemptFailed>>(()) }).await.expect("answered");
+    pass.settle(AttemptVerdict::Success);
 }
 
 #[test]

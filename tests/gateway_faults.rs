@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use gateway_call::{Odd, Scope, call, fails, guard, limited, policy, status};
-use roundtable::event::command::BreakerHand;
+use roundtable::event::command::BreakerOverride;
 use roundtable::event::kind::{
-    AttemptFailed, BreakerStage, By, FailureClass, LimitChange, RetryLimit, StandIn,
+    AttemptFailed, BreakerStage, FailureClass, FallbackKind, Initiator, LimitChange, RetryLimit,
 };
 use roundtable::event::{EventKind, StopReason};
 use roundtable::scenario::model::{CallPolicy, SafeMode};
@@ -157,7 +157,7 @@ async fn a_breaker_that_counts_calls_counts_each_once_by_its_last_attempt() {
 async fn a_probe_decides_by_itself_also_where_calls_are_counted() {
     let scope = Scope::new();
     let guard = guard(by_calls(), &scope);
-    guard.by_hand(BreakerHand::Trip, By::You);
+    guard.override_breaker(BreakerOverride::Trip, Initiator::You);
     advance(Duration::from_secs(30)).await;
     let bad = Odd::failing(|_| status(500));
     let failed = call(&scope, &guard, &bad).await.expect_err("500");
@@ -278,7 +278,7 @@ async fn fault_11_no_answer_is_a_time_out_at_exactly_the_limit() {
 async fn faults_15_and_16_clocks_that_jump() {
     let scope = Scope::new();
     let guard = guard(policy(), &scope);
-    guard.by_hand(BreakerHand::Trip, By::You);
+    guard.override_breaker(BreakerOverride::Trip, Initiator::You);
     advance(Duration::from_secs(24 * 3_600)).await;
     let BreakerView::Open { left, held: false } = guard.snapshot().breaker else {
         panic!("open until someone asks");
@@ -293,7 +293,7 @@ async fn faults_15_and_16_clocks_that_jump() {
 async fn fault_17_cancelled_in_the_middle_of_a_probe_gives_permit_and_probe_back() {
     let scope = Scope::new();
     let guard = guard(policy(), &scope);
-    guard.by_hand(BreakerHand::Trip, By::You);
+    guard.override_breaker(BreakerOverride::Trip, Initiator::You);
     advance(Duration::from_secs(30)).await;
     let hangs = Odd::new(|_| futures::future::pending().boxed());
     tokio::select! {
@@ -383,7 +383,7 @@ async fn fault_22_a_result_after_the_trip_is_stale() {
     let slow = Odd::new(|_| sleep(Duration::from_secs(5)).map(|()| Ok(json!({}))).boxed());
     let trip = async {
         sleep(Duration::from_secs(1)).await;
-        guard.by_hand(BreakerHand::Trip, By::You);
+        guard.override_breaker(BreakerOverride::Trip, Initiator::You);
     };
     let (answered, ()) = futures::join!(call(&scope, &guard, &slow), trip);
     answered.expect("the answer itself is good");
@@ -403,7 +403,7 @@ async fn fault_23_ten_callers_at_the_end_of_the_open_time() {
         let scope = Scope::new();
         let breaker = Some(BreakerLimits { mode, ..BreakerLimits::default() });
         let guard = guard(CallPolicy { breaker, ..policy() }, &scope);
-        guard.by_hand(BreakerHand::Trip, By::You);
+        guard.override_breaker(BreakerOverride::Trip, Initiator::You);
         advance(Duration::from_secs(30)).await;
         let slow = Odd::new(|_| sleep(Duration::from_secs(5)).map(|()| Ok(json!({}))).boxed());
         let all = (0..10).map(|_| call(&scope, &guard, &slow));
@@ -429,7 +429,7 @@ async fn fault_24_a_bulkhead_that_shrinks_lets_nobody_in_until_it_is_below() {
     }));
     let shrink = async {
         sleep(Duration::from_secs(2)).await;
-        guard.change(LimitChange::MaxInFlight(5), By::You);
+        guard.change(LimitChange::MaxInFlight(5), Initiator::You);
         assert_eq!(guard.snapshot().fill.in_flight, 8);
         call(&scope, &guard, &late).await.expect_err("8 of 5");
         sleep(Duration::from_millis(3_350)).await;
@@ -456,7 +456,7 @@ async fn fault_25_the_deadline_between_two_attempts_ends_the_call_with_what_stan
     let since = Instant::now();
     let stands_in = call(&scope, &guard, &bad).await.expect("its last good value");
     assert_eq!(since.elapsed(), Duration::ZERO, "250 ms are more than what is left");
-    assert_eq!(stands_in.stand_in, Some(StandIn::Cached { age_ms: 100 }));
+    assert_eq!(stands_in.stand_in, Some(FallbackKind::Cached { age_ms: 100 }));
     assert_eq!(stands_in.reply.result.as_deref(), Some(&json!({ "good": true })));
     assert_eq!(failures(&guard), 1, "what stands in is no success");
     at_rest(&guard, &scope);
@@ -475,21 +475,21 @@ async fn safe_mode_takes_the_last_good_value_then_the_declared_one_then_nothing(
     let scope = Scope::new();
     let guard = guard(with(Some(json!({ "declared": true }))), &scope);
     call(&scope, &guard, &Odd::failing(|_| None)).await.expect("a good value");
-    guard.by_hand(BreakerHand::Hold, By::You);
+    guard.override_breaker(BreakerOverride::Hold, Initiator::You);
     let bad = Odd::failing(|_| status(503));
     let young = call(&scope, &guard, &bad).await.expect("cached");
-    assert_eq!(young.stand_in, Some(StandIn::Cached { age_ms: 0 }));
+    assert_eq!(young.stand_in, Some(FallbackKind::Cached { age_ms: 0 }));
     advance(Duration::from_secs(61)).await;
     let old = call(&scope, &guard, &bad).await.expect("declared");
-    assert_eq!(old.stand_in, Some(StandIn::Fallback));
+    assert_eq!(old.stand_in, Some(FallbackKind::Fallback));
     assert_eq!(bad.asked(), 0, "the tool was not asked");
     let bare = gateway_call::guard(with(None), &scope);
-    bare.by_hand(BreakerHand::Hold, By::You);
+    bare.override_breaker(BreakerOverride::Hold, Initiator::You);
     let left_out = call(&scope, &bare, &bad).await.expect_err("nothing");
     assert!(left_out.unavailable);
     assert_eq!(left_out.reason.to_string(), "circuit_open:vendor");
     // A request that was wrong is told as such; no other value hides it.
-    bare.by_hand(BreakerHand::Reset, By::You);
+    bare.override_breaker(BreakerOverride::Reset, Initiator::You);
     let wrong = call(&scope, &bare, &Odd::failing(|_| status(404))).await.expect_err("404");
     assert!(!wrong.unavailable);
 }
@@ -526,7 +526,7 @@ async fn nobody_comes_out_of_the_line_into_an_open_breaker() {
     };
     let hold = async {
         sleep(Duration::from_secs(2)).await;
-        guard.by_hand(BreakerHand::Hold, By::You);
+        guard.override_breaker(BreakerOverride::Hold, Initiator::You);
     };
     let (first, second, ()) = futures::join!(call(&scope, &guard, &slow), second, hold);
     first.expect("it was out before");
@@ -549,7 +549,7 @@ async fn fault_02_a_retry_after_that_nobody_waits_for_gates_the_tool() {
     call(&scope, &guard, &Odd::failing(|_| None)).await.expect("the time is over");
     // What was asked wrongly says nothing of the next call.
     let wrong = Odd::failing(|_| {
-        let failed = *AttemptFailed::of_status(404, "no such thing");
+        let failed = *AttemptFailed::from_status(404, "no such thing");
         Some(Box::new(AttemptFailed { retry_after_ms: Some(3_600_000), ..failed }))
     });
     call(&scope, &guard, &wrong).await.expect_err("404");
@@ -562,10 +562,10 @@ async fn fault_02_a_retry_after_that_nobody_waits_for_gates_the_tool() {
 async fn every_new_opening_time_is_told() {
     let scope = Scope::new();
     let guard = guard(policy(), &scope);
-    guard.by_hand(BreakerHand::Trip, By::You);
+    guard.override_breaker(BreakerOverride::Trip, Initiator::You);
     advance(Duration::from_secs(20)).await;
-    guard.by_hand(BreakerHand::Trip, By::You);
-    guard.change(LimitChange::OpenForMs(300_000), By::You);
+    guard.override_breaker(BreakerOverride::Trip, Initiator::You);
+    guard.change(LimitChange::OpenForMs(300_000), Initiator::You);
     let told: Vec<Option<u64>> = scope
         .facts()
         .await
@@ -585,12 +585,12 @@ async fn every_new_opening_time_is_told() {
 async fn hands_and_limits_keep_to_what_the_policy_has() {
     let scope = Scope::new();
     let guard = guard(CallPolicy { breaker: None, ..policy() }, &scope);
-    for hand in [BreakerHand::Reset, BreakerHand::Trip, BreakerHand::Hold] {
-        guard.by_hand(hand, By::You);
+    for hand in [BreakerOverride::Reset, BreakerOverride::Trip, BreakerOverride::Hold] {
+        guard.override_breaker(hand, Initiator::You);
         assert_eq!(guard.snapshot().breaker, BreakerView::Disabled);
     }
-    guard.change(LimitChange::FailThreshold(1), By::You);
-    guard.change(LimitChange::MaxAttempts(u32::MAX), By::You);
+    guard.change(LimitChange::FailThreshold(1), Initiator::You);
+    guard.change(LimitChange::MaxAttempts(u32::MAX), Initiator::You);
     assert_eq!((guard.limits().breaker, guard.limits().max_attempts), (None, 20));
     assert!(!scope.kinds().await.contains(&"breaker.changed".to_owned()));
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use roundtable::engine::Launch;
 use roundtable::event::{Event, EventKind, RunId, World};
-use roundtable::scenario::digest::of_text;
+use roundtable::scenario::digest::sha256_of_text;
 use roundtable::scenario::{load, shipped};
 
 const V1: &str = include_str!("golden/v1/facts.jsonl");
@@ -79,9 +79,9 @@ async fn digests(name: &str, flags: &[(String, bool)], instant: bool) -> (String
         let _ = writeln!(log, "{}", fact.to_line().expect("a line"));
         replaced.push(fact);
     }
-    let world = World::of(replaced.iter());
+    let world = World::from_events(replaced.iter());
     let outcome = serde_json::to_string(&world.outcome().expect("an outcome")).expect("json");
-    (of_text(&log), of_text(&outcome))
+    (sha256_of_text(&log), sha256_of_text(&outcome))
 }
 
 #[test]

@@ -4,7 +4,7 @@
 mod binary;
 
 use binary::{Ended, Home, end};
-use roundtable::scenario::{Origin, Override, Scenario, load, shipped};
+use roundtable::scenario::{Override, Scenario, ScenarioOrigin, load, shipped};
 use roundtable::shell::trust::Trust;
 
 fn run(home: &Home, args: &[&str]) -> Ended {
@@ -197,23 +197,23 @@ fn copy(name: &str, sets: &[&str]) -> Scenario {
     let shipped = shipped().iter().find(|it| it.name == name).expect("shipped");
     let text = format!("{}\n# of somebody else\n", shipped.text);
     let sets: Vec<Override> = sets.iter().map(|set| set.parse().expect("an override")).collect();
-    load(&text, Origin::File("copy.toml".into()), &sets).expect("a good scenario")
+    load(&text, ScenarioOrigin::File("copy.toml".into()), &sets).expect("a good scenario")
 }
 
 /// Nothing of what is shipped asks. A copy that was changed asks before it looks at a person's files
 /// or networks, and not for what stands in it, in the program or on the open web.
 #[test]
 fn a_changed_copy_asks_before_it_looks_around() {
-    let trust = Trust::kept_in(None);
+    let trust = Trust::saved_in(None);
     let names = ["payments-incident", "own-notes", "web-status", "rumour-mill", "fabricated-quote"];
     for name in names {
         let shipped = shipped().iter().find(|it| it.name == name).expect("shipped");
         let as_it_is = load(shipped.text, shipped.origin(), &[]).expect("a good scenario");
-        assert_eq!(trust.asks(&as_it_is, None), None, "{name}");
-        assert_eq!(trust.asks(&copy(name, &[]), None), None, "a copy of {name}");
+        assert_eq!(trust.needed_consent(&as_it_is, None), None, "{name}");
+        assert_eq!(trust.needed_consent(&copy(name, &[]), None), None, "a copy of {name}");
     }
     let asks = |name, set| {
-        trust.asks(&copy(name, &[set]), None).map(|asked| asked.would).unwrap_or_default()
+        trust.needed_consent(&copy(name, &[set]), None).map(|asked| asked.would).unwrap_or_default()
     };
     assert_eq!(
         asks("own-notes", "inputs.folder=/home/somebody/diary"),

@@ -13,7 +13,7 @@ use binary::{Home, Running};
 use pty::{Start, Terminal};
 use roundtable::engine::{Engine, EngineSettings, Launch};
 use roundtable::event::Command as Told;
-use roundtable::scenario::{Origin, load};
+use roundtable::scenario::{ScenarioOrigin, load};
 use serde_json::json;
 
 /// A thousand million turns of a loop.
@@ -165,7 +165,7 @@ fn fifty_runs_at_once_hold_up_no_timer_and_little_memory() {
         .enable_all()
         .build()
         .expect("a runtime");
-    let scenario = load(&table(GREEDY, 600), Origin::File("heavy.toml".into()), &[]);
+    let scenario = load(&table(GREEDY, 600), ScenarioOrigin::File("heavy.toml".into()), &[]);
     let scenario =
         Arc::new(scenario.unwrap_or_else(|problems| panic!("{}", problems.pretty(false))));
     let ended = runtime.block_on(async {
@@ -180,7 +180,7 @@ fn fifty_runs_at_once_hold_up_no_timer_and_little_memory() {
             run.send(Told::Cancel);
         }
         for run in &runs {
-            run.finished().await;
+            run.wait_until_finished().await;
         }
         runs.iter().map(roundtable::engine::RunHandle::in_flight).sum::<u32>()
     });

@@ -17,7 +17,7 @@ use roundtable::event::kind::{AttemptFailed, FailureClass, Reply};
 use roundtable::llm::ChatModel;
 use roundtable::llm::openai::OpenAi;
 use roundtable::net::{Http, Reach};
-use roundtable::scenario::draw::draw;
+use roundtable::scenario::draw::random_u64;
 use roundtable::scenario::model::CallPolicy;
 use roundtable::scenario::tool::{HttpMethod, HttpSpec, Setting};
 use roundtable::tool::http::HttpTool;
@@ -101,12 +101,12 @@ async fn made(
 
 /// A number below `below`, by the seed.
 fn pick(seed: u32, what: &str, below: usize) -> usize {
-    (draw(20, "hostile", seed, what) % below as u64) as usize
+    (random_u64(20, "hostile", seed, what) % below as u64) as usize
 }
 
 /// Bytes by the seed.
 fn noise(seed: u32, length: usize) -> Vec<u8> {
-    let word = |at: usize| draw(21, "noise", seed, &at.to_string()).to_le_bytes();
+    let word = |at: usize| random_u64(21, "noise", seed, &at.to_string()).to_le_bytes();
     (0..length.div_ceil(8)).flat_map(word).take(length).collect()
 }
 

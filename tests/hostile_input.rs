@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use roundtable::app::keymap::BINDINGS;
 use roundtable::app::msg::{Mouse, MouseKind};
-use roundtable::app::state::Settings;
-use roundtable::app::{Effect, Key, KeyCode, Msg};
-use roundtable::event::visible::first_hidden;
+use roundtable::app::state::DisplaySettings;
+use roundtable::app::{Effect, KeyCode, KeyPress, Msg};
+use roundtable::event::visible::first_hostile;
 use roundtable::event::{Event, RunId};
 use roundtable::shell::input;
 use roundtable::shell::keyboard::parser::Parser;
@@ -103,7 +103,7 @@ fn dash() -> Dash {
     let file = include_str!("../scenarios/checkout-unanimous.toml");
     entries
         .push(own("\u{1b}[31mevil\u{202e}.toml", &file.replace("Checkout v2", "Check\\u202Eout")));
-    let mut dash = Dash::over(120, 36, entries, Settings::default());
+    let mut dash = Dash::over(120, 36, entries, DisplaySettings::default());
     for (run, log) in [
         ("r-0001", &facts::decided().log),
         ("r-0002", &facts::streaming().log),
@@ -122,7 +122,7 @@ fn one(numbers: &mut Numbers, parser: &mut Parser, dash: &mut Dash) {
     let (cols, rows) = (dash.state.size.cols, dash.state.size.rows);
     match numbers.below(20) {
         0..8 => {
-            let keys: Vec<Key> = BINDINGS.iter().flat_map(|row| row.keys).copied().collect();
+            let keys: Vec<KeyPress> = BINDINGS.iter().flat_map(|row| row.keys).copied().collect();
             let key = numbers.of(&keys);
             dash.key(key);
         }
@@ -133,7 +133,7 @@ fn one(numbers: &mut Numbers, parser: &mut Parser, dash: &mut Dash) {
                 parser.feed(numbers.of(&PIECES), &mut give);
             }
             if numbers.below(3) == 0 {
-                parser.give_up(&mut give);
+                parser.on_timeout(&mut give);
             }
             for msg in msgs {
                 dash.send(msg);
@@ -143,14 +143,14 @@ fn one(numbers: &mut Numbers, parser: &mut Parser, dash: &mut Dash) {
             use MouseKind::{Down, Drag, Up, WheelDown, WheelUp};
             let what = numbers.of(&[Down, Up, Drag, WheelUp, WheelDown]);
             let (col, row) = (numbers.place(cols), numbers.place(rows));
-            dash.send(Msg::Mouse(Mouse { what, col, row }));
+            dash.send(Msg::Mouse(Mouse { kind: what, col, row }));
         }
         15 => {
             dash.send(Msg::Paste(numbers.of(&TEXTS).repeat(1 + numbers.below(3))));
         }
         16 => {
             let c = numbers.of(&['\u{1b}', '\u{9b}', '\u{202e}', '\u{200d}', '宽', 'q', '\n']);
-            dash.key(Key::char(c)).press(KeyCode::F(12));
+            dash.key(KeyPress::char(c)).press(KeyCode::F(12));
         }
         17 => {
             let cols = numbers.of(&[0, 1, 20, 59, 60, 80, 120, 200]);
@@ -176,7 +176,7 @@ fn one(numbers: &mut Numbers, parser: &mut Parser, dash: &mut Dash) {
 
 fn is_clean(dash: &Dash) -> Result<(), String> {
     for cell in dash.draw().content {
-        if let Some(c) = first_hidden(cell.symbol()) {
+        if let Some(c) = first_hostile(cell.symbol()) {
             return Err(format!("{:?} in {:?}", c, cell.symbol()));
         }
     }
@@ -196,7 +196,7 @@ fn survives(seed: u64) {
         if nth % 100 == 99 {
             dash.send(Msg::Resize { cols: 120, rows: 36 });
             let run = format!("r-000{}", 1 + numbers.below(5));
-            dash.state.screen = roundtable::app::state::Screen::Run(RunId::new(run.as_str()));
+            dash.state.screen = roundtable::app::state::ActiveScreen::Run(RunId::new(run.as_str()));
         }
     }
     assert!(drawn > EVENTS / 4, "{drawn} frames: it does react");

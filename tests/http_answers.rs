@@ -4,7 +4,7 @@ mod wire;
 
 use roundtable::event::kind::{AttemptFailed, FailureClass, ModelLabel, Usage};
 use roundtable::llm::ChatModel;
-use roundtable::llm::openai::{ANSWER_CAP, Reach};
+use roundtable::llm::openai::{ANSWER_CAP, ProbeResult};
 use serde_json::json;
 use wire::*;
 
@@ -347,8 +347,8 @@ async fn a_body_that_never_ends_is_stopped_at_its_cap() {
 async fn a_probe_tells_what_is_there() {
     let listed = |names: &str| json("200 OK", &format!(r#"{{"object":"list","data":[{names}]}}"#));
     let no_list =
-        |status, said: Option<&str>| Reach::NoList { status, said: said.map(str::to_owned) };
-    let lists = |models, has_model, names: &[&str]| Reach::Lists {
+        |status, said: Option<&str>| ProbeResult::NoList { status, said: said.map(str::to_owned) };
+    let lists = |models, has_model, names: &[&str]| ProbeResult::Lists {
         models,
         has_model,
         names: names.iter().map(|&name| name.to_owned()).collect(),

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use roundtable::event::kind::{AttemptFailed, ChatMessage, FailureClass, Reply, Speaker, Usage};
+use roundtable::event::kind::{
+    AttemptFailed, ChatMessage, FailureClass, MessageRole, Reply, Usage,
+};
 use roundtable::llm::openai::{OpenAi, TEXT_CAP};
 use roundtable::llm::{ChatModel, ChatRequest, Conversation};
 use roundtable::scenario::tool::{ToolCall, ToolOffer};
@@ -31,7 +33,7 @@ fn ask_with(tools: &[&str], messages: &[ChatMessage]) -> ChatRequest {
 }
 
 fn team() -> ChatRequest {
-    ask_with(&["a", "ab", "research", "billing"], &[ChatMessage::new(Speaker::User, "Go.")])
+    ask_with(&["a", "ab", "research", "billing"], &[ChatMessage::new(MessageRole::User, "Go.")])
 }
 
 /// The answer to one request, on a connection that then closes.
@@ -100,13 +102,13 @@ async fn tools_and_calls_are_asked_as_the_api_has_them() {
     let mut request = ask_with(
         &[],
         &[
-            ChatMessage::new(Speaker::User, "Go."),
-            ChatMessage::said("", calls[..2].into()),
-            ChatMessage::result(&calls[0], "found"),
-            ChatMessage::result(&calls[1], "no such tool"),
-            ChatMessage::said("Once more.", calls[2..].into()),
-            ChatMessage::result(&calls[2], ""),
-            ChatMessage::new(Speaker::Assistant, ""),
+            ChatMessage::new(MessageRole::User, "Go."),
+            ChatMessage::assistant("", calls[..2].into()),
+            ChatMessage::tool_result(&calls[0], "found"),
+            ChatMessage::tool_result(&calls[1], "no such tool"),
+            ChatMessage::assistant("Once more.", calls[2..].into()),
+            ChatMessage::tool_result(&calls[2], ""),
+            ChatMessage::new(MessageRole::Assistant, ""),
         ],
     );
     request.tools = [research].into();
@@ -159,7 +161,7 @@ async fn what_is_asked_without_tools_is_what_it_was() {
 /// What the log keeps of a message, and what it reads again, is not what is sent.
 #[test]
 fn the_log_has_a_form_of_its_own() {
-    let message = ChatMessage::said("", [call_of("x", "a", "")].into());
+    let message = ChatMessage::assistant("", [call_of("x", "a", "")].into());
     let line = serde_json::to_string(&message).expect("a message");
     assert_eq!(
         line,
@@ -212,7 +214,7 @@ async fn calls_of_a_whole_answer() {
 #[tokio::test]
 async fn ids_that_are_missing_go_on_from_those_before() {
     let before = [call_of("call_1", "a", ""), call_of("call_3", "a", "")];
-    let request = ask_with(&["a"], &[ChatMessage::said("", before.into())]);
+    let request = ask_with(&["a"], &[ChatMessage::assistant("", before.into())]);
     let calls = r#"[{"function":{"name":"a"}},{"function":{"name":"a"}}]"#;
     let body = format!(r#"{{"choices":[{{"message":{{"content":"so","tool_calls":{calls}}}}}]}}"#);
     let server = Server::start().await;

@@ -7,11 +7,12 @@ use roundtable::event::kind::{AttemptFailed, FailureClass};
 use roundtable::llm::ChatModel;
 use roundtable::llm::Tuning;
 use roundtable::llm::openai::OpenAi;
-use roundtable::net::{Http, Via};
+use roundtable::net::{Http, ProxyMode};
 use wire::*;
 
 async fn failure_at(base_url: &str) -> AttemptFailed {
-    let model = OpenAi::new(Http::new(Via::Direct), endpoint_at(base_url), Tuning::default(), true);
+    let model =
+        OpenAi::new(Http::new(ProxyMode::Direct), endpoint_at(base_url), Tuning::default(), true);
     let (failed, ()) = both(call(&model), async {}).await;
     let failed = *failed.expect_err("a failure");
     check_text(&failed);

@@ -10,9 +10,9 @@ use std::process::Command;
 
 use roundtable::event::kind::FailureClass;
 use roundtable::llm::Tuning;
-use roundtable::llm::endpoint::{self, Asked, Found, Origin};
+use roundtable::llm::endpoint::{self, EndpointRequest, SettingOrigin, WithOrigin};
 use roundtable::llm::openai::OpenAi;
-use roundtable::net::{Http, Via};
+use roundtable::net::{Http, ProxyMode};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use wire::*;
 
@@ -79,7 +79,7 @@ async fn a_system_without_authorities() {
         let server = Server::start().await;
         assert!(server.one(&server.model(), &json("200 OK", HELLO)).await.is_ok());
         let model = OpenAi::new(
-            Http::new(Via::Direct),
+            Http::new(ProxyMode::Direct),
             endpoint_at("https://localhost:1/v1"),
             Tuning::default(),
             false,
@@ -103,8 +103,12 @@ async fn a_proxy_of_the_environment_is_used_only_when_told() {
     if std::env::var_os("ALL_PROXY").is_some_and(|proxy| proxy == nowhere) {
         let server = Server::start().await;
         assert!(server.one(&server.model(), &json("200 OK", HELLO)).await.is_ok());
-        let told =
-            OpenAi::new(Http::new(Via::Environment), server.endpoint(), Tuning::default(), false);
+        let told = OpenAi::new(
+            Http::new(ProxyMode::Environment),
+            server.endpoint(),
+            Tuning::default(),
+            false,
+        );
         let failed = call(&told).await.expect_err("a failure");
         check_text(&failed);
         assert_eq!(failed.class, FailureClass::Connect, "{}", failed.text);
@@ -141,10 +145,14 @@ async fn a_proxy_that_is_named_is_used() {
 async fn a_local_endpoint_without_a_key() {
     let server = Server::start().await;
     let base_url = format!("http://{}", server.host());
-    let named = Found { value: "llama", origin: Origin::Scenario };
-    let asked = Asked { base_url: Some(&base_url), model: Some(named), ..Asked::default() };
+    let named = WithOrigin { value: "llama", origin: SettingOrigin::Scenario };
+    let asked = EndpointRequest {
+        base_url: Some(&base_url),
+        model: Some(named),
+        ..EndpointRequest::default()
+    };
     let endpoint = endpoint::find(&BTreeMap::new(), None, asked).expect("an endpoint");
-    let model = OpenAi::new(Http::new(Via::Direct), endpoint, Tuning::default(), false);
+    let model = OpenAi::new(Http::new(ProxyMode::Direct), endpoint, Tuning::default(), false);
     let (failed, asking) = both(call(&model), async {
         let mut connection = server.accept().await;
         let asking = connection.request().await;

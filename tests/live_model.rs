@@ -16,7 +16,7 @@ use roundtable::event::{EventKind, StopReason, World};
 use roundtable::llm::Tuning;
 use roundtable::llm::openai::OpenAi;
 use roundtable::llm::{ChatModel, ChatRequest, Listener};
-use roundtable::net::{Http, Via};
+use roundtable::net::{Http, ProxyMode};
 use roundtable::scenario::Scenario;
 use roundtable::scenario::resilience::{BreakerCounts, RetryBudgetLimits};
 use table::{engine, facts, read};
@@ -74,7 +74,7 @@ fn agrees(request: &ChatRequest) -> Reply {
         ),
         _ => "The brief.".to_owned(),
     };
-    Reply::of_agent(text.into())
+    Reply::from_agent_text(text.into())
 }
 
 async fn play(scenario: &Arc<Scenario>, model: &Arc<dyn ChatModel>, seed: u64) -> World {
@@ -84,7 +84,7 @@ async fn play(scenario: &Arc<Scenario>, model: &Arc<dyn ChatModel>, seed: u64) -
         ..Launch::scripted(Arc::clone(scenario), true)
     });
     let facts = facts(&run).await;
-    let world = World::of(facts.iter().map(|fact| &**fact));
+    let world = World::from_events(facts.iter().map(|fact| &**fact));
     assert_eq!(world.closed.as_ref().map(|closed| closed.in_flight), Some(0));
     assert!(world.spans.open() <= 1, "at most the round");
     world
@@ -119,9 +119,9 @@ async fn reasons(sets: &[&str], model: &Arc<dyn ChatModel>) -> Vec<String> {
 async fn a_run_whose_endpoint_is_down_ends_with_the_same_reason_whatever_the_seed() {
     let of_script = ["tools.llm.retries.max_attempts=2", "tools.llm.breaker.counts=attempts"];
     for sets in [&[][..], &of_script] {
-        let refused = memory(|_| Err(AttemptFailed::of(FailureClass::Connect, "refused.")));
+        let refused = memory(|_| Err(AttemptFailed::new(FailureClass::Connect, "refused.")));
         assert_eq!(reasons(sets, &refused).await, ["llm_error:connection"], "{sets:?}");
-        let busy = memory(|_| Err(AttemptFailed::of_status(503, "busy.")));
+        let busy = memory(|_| Err(AttemptFailed::from_status(503, "busy.")));
         assert_eq!(reasons(sets, &busy).await, ["llm_error:http_503"], "{sets:?}");
     }
 }
@@ -136,7 +136,7 @@ async fn a_closed_port_ends_every_run_with_the_same_reason() {
     drop(server);
     let endpoint = endpoint_at(&format!("http://{host}/v1"));
     let model: Arc<dyn ChatModel> =
-        Arc::new(OpenAi::new(Http::new(Via::Direct), endpoint, Tuning::default(), true));
+        Arc::new(OpenAi::new(Http::new(ProxyMode::Direct), endpoint, Tuning::default(), true));
     assert_eq!(reasons(&[SHORT], &model).await, ["llm_error:connection"]);
     let world = play(&read(SEATS, &[SHORT, PARALLEL]), &model, 1).await;
     let error = error(&world);
@@ -167,7 +167,7 @@ async fn a_503_for_every_seat_ends_every_run_with_the_same_reason() {
 #[tokio::test(start_paused = true)]
 async fn a_live_model_has_four_attempts_with_waits_of_a_half_one_and_two_seconds() {
     let scenario = read(SEATS, &["collaboration.sequence=['a']", "budget.min_go_votes=1"]);
-    let busy = memory(|_| Err(AttemptFailed::of_status(503, "busy.")));
+    let busy = memory(|_| Err(AttemptFailed::from_status(503, "busy.")));
     let run = engine().start(Launch {
         model: ModelChoice::Live(busy.into(), Duration::from_secs(20)),
         ..Launch::scripted(scenario, true)
@@ -227,7 +227,7 @@ fn the_defaults_of_a_live_model_stand_where_the_file_says_nothing() {
 async fn one_503_at_each_of_four_seats_ends_no_run() {
     let once = || {
         memory(|request| match (&request.purpose, request.attempt) {
-            (Purpose::Contribution { .. }, 1) => Err(AttemptFailed::of_status(503, "busy.")),
+            (Purpose::Contribution { .. }, 1) => Err(AttemptFailed::from_status(503, "busy.")),
             _ => Ok(agrees(request)),
         })
     };
@@ -249,7 +249,7 @@ async fn one_503_at_each_of_four_seats_ends_no_run() {
 #[tokio::test(start_paused = true)]
 async fn a_retry_after_beyond_the_run_says_what_was_asked_for_and_what_was_left() {
     let limited = memory(|_| {
-        let failed = AttemptFailed::of_status(429, "limits the rate of calls (HTTP 429).");
+        let failed = AttemptFailed::from_status(429, "limits the rate of calls (HTTP 429).");
         Err(Box::new(AttemptFailed { retry_after_ms: Some(3_600_000), ..*failed }))
     });
     for concurrency in [PARALLEL, SEQUENTIAL] {

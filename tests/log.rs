@@ -77,8 +77,8 @@ async fn a_reader_waits_for_what_is_not_there_yet_and_starts_where_it_is_told() 
     let mut facts = Vec::new();
     let ((), came) = tokio::join!(waiting, reader.next_batch(&mut facts, 10));
     assert_eq!((came, facts[0].seq, reader.position()), (1, Seq(300), Seq(301)));
-    assert_eq!(bus.fact(Seq(299)).map(|fact| fact.kind.clone()), Some(warning("299")));
-    assert!(bus.fact(Seq(301)).is_none());
+    assert_eq!(bus.event(Seq(299)).map(|fact| fact.kind.clone()), Some(warning("299")));
+    assert!(bus.event(Seq(301)).is_none());
     bus.close();
     assert_eq!(reader.next_batch(&mut facts, 10).await, 0);
 }
@@ -132,7 +132,7 @@ fn the_weight_of_a_log_grows_with_what_its_facts_hold() {
 async fn a_log_that_starts_again_after_its_end_stays_closed() {
     let log = a_log().await;
     let (head, end) = (&log[0], &log[log.len() - 1]);
-    let world = World::of([&**end, &**head]);
+    let world = World::from_events([&**end, &**head]);
     assert!(!world.is_live());
 }
 
@@ -185,14 +185,14 @@ async fn each_fact_reads_back_from_its_line_as_it_was() {
 async fn a_line_that_names_its_run_reads_back_the_same() {
     let run = roundtable::event::RunId::new("r-7f3a");
     for fact in a_log().await {
-        let line = fact.to_line_of(&run).expect("a line");
+        let line = fact.to_line_with_run(&run).expect("a line");
         assert_eq!(line.matches("\"run\":").count(), 1, "once, also of the head: {line}");
         assert_eq!(Event::from_line(&line).expect("a fact"), *fact);
     }
     // A kind of a later version may have a field of that name: it stays the kind's.
     let line = r#"{"v":9,"seq":4,"at":17,"span":2,"kind":"table.flipped","run":"r-0001"}"#;
     let later = Event::from_line(line).expect("a fact");
-    let again = later.to_line_of(&run).expect("a line");
+    let again = later.to_line_with_run(&run).expect("a line");
     assert!(again.contains("r-0001") && !again.contains("r-7f3a"), "{again}");
     assert_eq!(Event::from_line(&again).expect("a fact"), later);
 }
@@ -244,8 +244,8 @@ proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
         let log = runtime.block_on(a_log());
         let cut = cut.min(log.len());
-        let whole = World::of(log.iter().map(|fact| &**fact));
-        let mut world = World::of(log[..cut].iter().map(|fact| &**fact));
+        let whole = World::from_events(log.iter().map(|fact| &**fact));
+        let mut world = World::from_events(log[..cut].iter().map(|fact| &**fact));
         let checkpoint = world.clone();
         let before = look(&checkpoint);
         for fact in &log[cut..] {
@@ -256,8 +256,8 @@ proptest! {
 
         let mut shuffled: Vec<_> = log.iter().collect();
         shuffled.sort_by_key(|fact| fact.seq.0.wrapping_mul(seed | 1).rotate_left(17));
-        let odd = World::of(shuffled.iter().map(|fact| &***fact));
-        prop_assert_eq!(odd.tally.facts, whole.tally.facts);
+        let odd = World::from_events(shuffled.iter().map(|fact| &***fact));
+        prop_assert_eq!(odd.tally.events, whole.tally.events);
         odd.outcome();
     }
 
@@ -272,13 +272,13 @@ proptest! {
             EventKind::CallRetried { attempt: round, wait_ms: at, after: FailureClass::Timeout, status: None },
             EventKind::ContributionRefused { round, seat, role: "x".into(), reason: "max_messages".into(), raw: None },
             EventKind::RoundClosed { round, conflicts: vec![], decision: None },
-            EventKind::Resumed { by: By::You, paused_ms: at },
+            EventKind::Resumed { by: Initiator::You, paused_ms: at },
             EventKind::Paused { at: vec![BoundaryId::new("x")] },
-            EventKind::AttemptAnswered(Box::new(Reply { usage: Some(Usage::new(at, at)), ..Reply::of_agent("".into()) })),
+            EventKind::AttemptAnswered(Box::new(Reply { usage: Some(Usage::new(at, at)), ..Reply::from_agent_text("".into()) })),
         ];
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
         let head = runtime.block_on(a_log())[0].clone();
-        let mut world = World::of([&*head]);
+        let mut world = World::from_events([&*head]);
         prop_assert!(world.collaboration().is_some());
         for kind in kinds.iter().chain(&kinds) {
             world.apply(&Event { seq: Seq(seq), at: Elapsed(at), span: SpanId(span), kind: kind.clone() });

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use roundtable::bus::{Bounds, Bus, Reader};
+use roundtable::bus::{Bus, LogLimits, LogReader};
 use roundtable::event::{Event, EventKind, Seq, SpanId};
 
 fn answered() -> EventKind {
@@ -22,7 +22,7 @@ fn publish(bus: &Bus, facts: u64) {
     }
 }
 
-fn take(reader: &mut Reader, max: usize) -> Vec<Arc<Event>> {
+fn take(reader: &mut LogReader, max: usize) -> Vec<Arc<Event>> {
     let mut out = Vec::new();
     reader.take(&mut out, max);
     out
@@ -32,38 +32,38 @@ fn seqs(facts: &[Arc<Event>]) -> Vec<u64> {
     facts.iter().map(|fact| fact.seq.0).collect()
 }
 
-const NOTHING_KEPT: Bounds = Bounds { window: 0, ahead: u64::MAX };
+const NOTHING_KEPT: LogLimits = LogLimits { window: 0, ahead: u64::MAX };
 
 #[test]
 fn a_log_without_bounds_keeps_all_of_its_facts() {
     let bus = Bus::new();
     publish(&bus, 10_000);
-    assert_eq!((bus.len(), bus.first()), (10_000, Seq(0)));
+    assert_eq!((bus.len(), bus.first_seq()), (10_000, Seq(0)));
     assert_eq!(take(&mut bus.reader(Seq(0)), usize::MAX).len(), 10_000);
-    assert_eq!(bus.fact(Seq(4_321)).map(|fact| fact.seq), Some(Seq(4_321)));
+    assert_eq!(bus.event(Seq(4_321)).map(|fact| fact.seq), Some(Seq(4_321)));
 }
 
 #[test]
 fn what_every_reader_has_read_leaves_the_window_and_what_one_has_not_stays_with_it() {
-    let bus = Bus::bounded(NOTHING_KEPT);
+    let bus = Bus::with_limits(NOTHING_KEPT);
     let (mut slow, mut fast) = (bus.reader(Seq(0)), bus.reader(Seq(0)));
     for _ in 0..100 {
         publish(&bus, 100);
         assert_eq!(take(&mut fast, usize::MAX).len(), 100);
     }
     assert_eq!(bus.len(), 10_000, "what has gone still counts");
-    assert!(bus.first() >= Seq(10_000 - 512), "{:?}", bus.first());
-    assert!(bus.fact(Seq(0)).is_none());
-    assert!(bus.fact(Seq(9_999)).is_some());
+    assert!(bus.first_seq() >= Seq(10_000 - 512), "{:?}", bus.first_seq());
+    assert!(bus.event(Seq(0)).is_none());
+    assert!(bus.event(Seq(9_999)).is_some());
     assert_eq!(seqs(&take(&mut slow, usize::MAX)), (0..10_000).collect::<Vec<_>>());
     assert_eq!((slow.missed(), fast.missed()), (0, 0));
 }
 
 #[test]
 fn a_reader_that_comes_late_starts_at_the_window_and_knows_what_it_missed() {
-    let bus = Bus::bounded(NOTHING_KEPT);
+    let bus = Bus::with_limits(NOTHING_KEPT);
     publish(&bus, 5_000);
-    let first = bus.first().0;
+    let first = bus.first_seq().0;
     assert!(first > 4_000);
     let mut late = bus.reader(Seq(1_000));
     assert_eq!(seqs(&take(&mut late, usize::MAX)), (first..5_000).collect::<Vec<_>>());
@@ -71,7 +71,7 @@ fn a_reader_that_comes_late_starts_at_the_window_and_knows_what_it_missed() {
     // One that waits for a fact that is gone before it looks is told so as well.
     let mut ahead = bus.reader(Seq(6_000));
     publish(&bus, 5_000);
-    let first = bus.first().0;
+    let first = bus.first_seq().0;
     assert_eq!(seqs(&take(&mut ahead, usize::MAX)), (first..10_000).collect::<Vec<_>>());
     assert_eq!((ahead.missed(), ahead.position()), (first - 6_000, Seq(10_000)));
 }
@@ -80,11 +80,11 @@ fn a_reader_that_comes_late_starts_at_the_window_and_knows_what_it_missed() {
 fn a_reader_at_the_very_end_loses_nothing_of_what_comes() {
     // Also where the next fact begins a segment.
     for before in [0, 1, 31, 32, 33, 255, 256, 512, 1_024] {
-        let bus = Bus::bounded(NOTHING_KEPT);
+        let bus = Bus::with_limits(NOTHING_KEPT);
         publish(&bus, before);
         let mut reader = bus.reader(Seq(before));
         publish(&bus, 2_000);
-        assert!(bus.first().0 > before);
+        assert!(bus.first_seq().0 > before);
         let came = seqs(&take(&mut reader, usize::MAX));
         assert_eq!(came, (before..before + 2_000).collect::<Vec<_>>(), "after {before}");
         assert_eq!(reader.missed(), 0);
@@ -93,7 +93,7 @@ fn a_reader_at_the_very_end_loses_nothing_of_what_comes() {
 
 #[test]
 fn a_copy_of_a_reader_goes_on_from_the_same_place() {
-    let bus = Bus::bounded(NOTHING_KEPT);
+    let bus = Bus::with_limits(NOTHING_KEPT);
     let mut reader = bus.reader(Seq(0));
     publish(&bus, 1_000);
     assert_eq!(take(&mut reader, 300).len(), 300);
@@ -106,33 +106,33 @@ fn a_copy_of_a_reader_goes_on_from_the_same_place() {
 #[test]
 fn the_window_is_measured_in_bytes_however_heavy_a_fact_is() {
     const MIB: u64 = 1 << 20;
-    let bus = Bus::bounded(Bounds { window: 8 * MIB, ahead: u64::MAX });
+    let bus = Bus::with_limits(LogLimits { window: 8 * MIB, ahead: u64::MAX });
     publish(&bus, 100_000);
-    let light = bus.len() - bus.first().0;
+    let light = bus.len() - bus.first_seq().0;
     assert!(light > 20_000, "many light facts stay: {light}");
     for _ in 0..200 {
         bus.publish(SpanId::RUN, heavy(1 << 20));
         assert!(bus.weight() <= 9 * MIB + 2 * MIB, "{}", bus.weight());
     }
-    let few = bus.len() - bus.first().0;
+    let few = bus.len() - bus.first_seq().0;
     assert!((6..=10).contains(&few), "{few} of a MiB each");
-    bus.bound(Bounds { window: 2 * MIB, ahead: u64::MAX });
+    bus.set_limits(LogLimits { window: 2 * MIB, ahead: u64::MAX });
     bus.publish(SpanId::RUN, heavy(1 << 20));
     assert!(bus.weight() <= 4 * MIB, "a smaller window holds from the next facts on");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_log_that_is_too_far_ahead_of_a_reader_has_no_room_until_it_is_read() {
-    let bus = Bus::bounded(Bounds { window: 0, ahead: 1 << 20 });
+    let bus = Bus::with_limits(LogLimits { window: 0, ahead: 1 << 20 });
     let mut reader = bus.reader(Seq(0));
     publish(&bus, 1_000);
-    assert!(bus.has_room());
-    bus.room().await;
-    while bus.has_room() {
+    assert!(bus.is_within_limits());
+    bus.wait_for_room().await;
+    while bus.is_within_limits() {
         publish(&bus, 100);
     }
     let behind = bus.len();
-    let room = bus.room();
+    let room = bus.wait_for_room();
     tokio::pin!(room);
     let short = Duration::from_secs(3600);
     assert!(tokio::time::timeout(short, room.as_mut()).await.is_err(), "nobody reads");
@@ -147,37 +147,37 @@ async fn a_log_that_is_too_far_ahead_of_a_reader_has_no_room_until_it_is_read() 
         }
     };
     tokio::join!(room, read);
-    assert!(bus.has_room());
+    assert!(bus.is_within_limits());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_log_waits_for_no_reader_that_has_gone() {
-    let bus = Bus::bounded(Bounds { window: 0, ahead: 1 << 20 });
+    let bus = Bus::with_limits(LogLimits { window: 0, ahead: 1 << 20 });
     let reader = bus.reader(Seq(0));
-    while bus.has_room() {
+    while bus.is_within_limits() {
         publish(&bus, 100);
     }
-    let (room, _) = tokio::join!(bus.room(), async { drop(reader) });
+    let (room, _) = tokio::join!(bus.wait_for_room(), async { drop(reader) });
     assert_eq!(room, ());
     publish(&bus, 100_000);
-    assert!(bus.has_room(), "without readers nothing is held");
+    assert!(bus.is_within_limits(), "without readers nothing is held");
 }
 
 #[test]
 fn a_reader_far_behind_lets_go_of_its_facts_on_a_small_stack() {
-    let bus = Bus::bounded(NOTHING_KEPT);
+    let bus = Bus::with_limits(NOTHING_KEPT);
     let reader = bus.reader(Seq(0));
     publish(&bus, 300_000);
     let small = std::thread::Builder::new().stack_size(64 * 1024);
     small.spawn(move || drop(reader)).expect("a thread").join().expect("no overflow");
-    assert!(bus.has_room());
+    assert!(bus.is_within_limits());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn no_reader_of_a_small_window_loses_a_fact_while_many_publish() {
     const PUBLISHERS: u64 = 4;
     const EACH: u64 = 20_000;
-    let bus = Bus::bounded(Bounds { window: 64 << 10, ahead: 256 << 10 });
+    let bus = Bus::with_limits(LogLimits { window: 64 << 10, ahead: 256 << 10 });
     let readers: Vec<_> = [1, 7, 1024]
         .map(|batch| {
             let mut reader = bus.reader(Seq(0));
@@ -198,7 +198,7 @@ async fn no_reader_of_a_small_window_loses_a_fact_while_many_publish() {
             let bus = bus.clone();
             tokio::spawn(async move {
                 for _ in 0..EACH {
-                    bus.room().await;
+                    bus.wait_for_room().await;
                     bus.publish(SpanId::RUN, answered());
                 }
             })
@@ -244,14 +244,14 @@ proptest! {
     /// what the log still holds, it gives.
     #[test]
     fn readers_get_all_that_they_came_in_time_for(steps in steps()) {
-        let bus = Bus::bounded(Bounds { window: 100_000, ahead: u64::MAX });
+        let bus = Bus::with_limits(LogLimits { window: 100_000, ahead: u64::MAX });
         // A reader, where it was to start, and how many it has got.
-        let mut readers: Vec<(Reader, u64, u64)> = Vec::new();
+        let mut readers: Vec<(LogReader, u64, u64)> = Vec::new();
         for step in steps {
             match step {
                 Step::Publish(facts) => publish(&bus, facts.into()),
                 Step::Heavy(bytes) => drop(bus.publish(SpanId::RUN, heavy(bytes as usize))),
-                Step::Window(window) => bus.bound(Bounds { window: window.into(), ahead: u64::MAX }),
+                Step::Window(window) => bus.set_limits(LogLimits { window: window.into(), ahead: u64::MAX }),
                 Step::Read { from } => readers.push((bus.reader(Seq(from.into())), from.into(), 0)),
                 Step::Take { reader, max } => {
                     let many = readers.len().max(1);
@@ -267,13 +267,13 @@ proptest! {
                 }
                 Step::Drop { .. } => {}
             }
-            let first = bus.first().0;
+            let first = bus.first_seq().0;
             prop_assert!(first <= bus.len());
             for seq in [first, first + (bus.len() - first) / 2, bus.len().saturating_sub(1)] {
-                let held = bus.fact(Seq(seq)).map(|fact| fact.seq.0);
+                let held = bus.event(Seq(seq)).map(|fact| fact.seq.0);
                 prop_assert_eq!(held, (seq >= first && seq < bus.len()).then_some(seq));
             }
-            prop_assert!(first == 0 || bus.fact(Seq(first - 1)).is_none());
+            prop_assert!(first == 0 || bus.event(Seq(first - 1)).is_none());
         }
         for (reader, from, got) in &mut readers {
             *got += take(reader, usize::MAX).len() as u64;

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use console::{Person, scenario};
 use crossterm::event::KeyCode;
-use roundtable::bus::Bounds;
-use roundtable::event::kind::By;
+use roundtable::bus::LogLimits;
+use roundtable::event::kind::Initiator;
 use roundtable::event::{Command, EventKind, SpanId, StopReason};
-use roundtable::shell::run::{ANSWER, FRAME, SHOWN};
-use roundtable::shell::signals::Told;
+use roundtable::shell::run::{FRAME, KEPT_EVENTS, KEY_FRAME};
+use roundtable::shell::signals::ProcessSignal;
 use tokio::time::Instant;
 
 #[tokio::test(start_paused = true)]
@@ -50,7 +50,7 @@ async fn a_flood_of_facts_draws_thirty_frames_a_second_and_answers_a_key_within_
             None => tokio::time::sleep(Duration::from_millis(1)).await,
         }
     };
-    run.send(Command::Pause { by: By::You });
+    run.send(Command::Pause { by: Initiator::You });
     person.sees("PAUSED").await;
     let before = person.settles().await;
     let started = Instant::now();
@@ -73,13 +73,13 @@ async fn a_flood_of_facts_draws_thirty_frames_a_second_and_answers_a_key_within_
     assert!(frames <= most, "{frames} frames in {:?}", started.elapsed());
     assert!(frames >= most / 2, "{frames} frames: the screen does follow");
     let answered = answered.expect("the key was answered during the flood");
-    assert!(answered <= ANSWER, "after {answered:?}");
+    assert!(answered <= KEY_FRAME, "after {answered:?}");
 
     person.settles().await;
-    person.told(Told::End(143));
+    person.told(ProcessSignal::End(143));
     let ending = person.ends().await.expect("an end");
     let world = ending.state.runs[0].world();
-    assert!(world.tally.facts > 200_000, "{} facts: none is lost", world.tally.facts);
+    assert!(world.tally.events > 200_000, "{} facts: none is lost", world.tally.events);
 }
 
 /// The log has let go of what the loop reads: the last of it is shown all the same.
@@ -93,19 +93,19 @@ async fn a_page_that_is_far_behind_its_log_still_has_something_to_show() {
             None => tokio::time::sleep(Duration::from_millis(1)).await,
         }
     };
-    run.send(Command::Pause { by: By::You });
+    run.send(Command::Pause { by: Initiator::You });
     person.sees("PAUSED").await;
-    run.bus().bound(Bounds { window: 64 << 10, ahead: u64::MAX / 2 });
-    for _ in 0..3 * SHOWN {
+    run.bus().set_limits(LogLimits { window: 64 << 10, ahead: u64::MAX / 2 });
+    for _ in 0..3 * KEPT_EVENTS {
         run.bus().publish(SpanId::RUN, EventKind::Warning { text: "flood".to_owned() });
     }
-    assert!(run.bus().first().0 > 2 * SHOWN, "the log has let go of most of them");
+    assert!(run.bus().first_seq().0 > 2 * KEPT_EVENTS, "the log has let go of most of them");
     person.settles().await;
-    person.told(Told::End(143));
+    person.told(ProcessSignal::End(143));
     let ending = person.ends().await.expect("an end");
     let log = ending.state.runs[0].log();
-    let held = (log.len() - log.gone()) as u64;
-    assert!((SHOWN..2 * SHOWN).contains(&held), "{held} events are held");
+    let held = (log.len() - log.dropped_count()) as u64;
+    assert!((KEPT_EVENTS..2 * KEPT_EVENTS).contains(&held), "{held} events are held");
 }
 
 /// A key that is held down repeats faster than frames are drawn.
@@ -121,7 +121,7 @@ async fn a_key_that_is_held_down_draws_little_more_than_facts_do() {
     }
     let frames = person.now().frames - before.frames;
     // An early frame and one in time, in turns.
-    let most = started.elapsed().as_nanos() / (FRAME + ANSWER).as_nanos() * 2 + 2;
+    let most = started.elapsed().as_nanos() / (FRAME + KEY_FRAME).as_nanos() * 2 + 2;
     assert!(u128::from(frames) <= most, "{frames} frames, at most {most}");
     assert!(u128::from(frames) >= most / 2, "{frames} frames: the screen does follow");
 }
@@ -159,13 +159,14 @@ async fn the_background_is_entered_with_runs_held_and_left_as_it_was() {
     let deeds = person.deeds.lock().expect("a lock").clone();
     assert_eq!(deeds, ["keys are let go", "leave", "stop", "enter"]);
     person.sees("DONE").await;
-    person.told(Told::End(143));
+    person.told(ProcessSignal::End(143));
     let ending = person.ends().await.expect("an end");
     let log = ending.state.runs[0].log();
-    let held = log.iter().position(|event| event.kind == EventKind::Pausing { by: By::Suspend });
+    let held =
+        log.iter().position(|event| event.kind == EventKind::Pausing { by: Initiator::Suspend });
     let resumed = log
         .iter()
-        .position(|event| matches!(event.kind, EventKind::Resumed { by: By::Suspend, .. }));
+        .position(|event| matches!(event.kind, EventKind::Resumed { by: Initiator::Suspend, .. }));
     assert!(held.is_some() && held < resumed, "the run was held while the program was away");
 }
 
@@ -175,7 +176,7 @@ async fn a_signal_ends_the_program_and_every_run_with_it() {
     person.starts(scenario("checkout-launch", &[]), false);
     person.sees("LIVE").await;
     let services = person.services.clone();
-    person.told(Told::End(143));
+    person.told(ProcessSignal::End(143));
     let ending = person.ends().await.expect("an end");
     assert_eq!(ending.code, 143);
     assert_eq!(services.engine.in_flight(), 0);
@@ -210,7 +211,7 @@ async fn a_clock_goes_on_whatever_another_run_does() {
     person.starts(scenario("checkout-launch", &[]), false);
     person.sees("LIVE").await;
     let other = person.services.engine.runs()[0].clone();
-    other.send(Command::Pause { by: By::You });
+    other.send(Command::Pause { by: Initiator::You });
     person.sees("PAUSED").await;
     // Nobody of the new run says a word for a minute.
     let silent = [0, 1, 2].map(|row| format!("script[{row}].latency=\"60s\""));

@@ -6,14 +6,14 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use proptest::prelude::*;
-use roundtable::bus::{Bounds, Reader};
+use roundtable::bus::{LogLimits, LogReader};
 use roundtable::engine::{Engine, EngineSettings, Launch, RunHandle};
 use roundtable::event::{Command, Event, EventKind, Seq, StopReason, World};
 use roundtable::scenario;
 use storm::{scenario_of, shown};
 
 /// What a headless run holds, with a smaller lead of the run.
-const HEADLESS: Bounds = Bounds { window: 0, ahead: 1 << 20 };
+const HEADLESS: LogLimits = LogLimits { window: 0, ahead: 1 << 20 };
 
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread()
@@ -23,7 +23,7 @@ fn runtime() -> tokio::runtime::Runtime {
         .expect("a runtime")
 }
 
-fn engine(log: Bounds) -> Engine {
+fn engine(log: LogLimits) -> Engine {
     Engine::new(EngineSettings { log, ..EngineSettings::default() })
 }
 
@@ -32,7 +32,7 @@ fn start(engine: &Engine, agents: u32, turns: u32, sets: &[&str]) -> RunHandle {
 }
 
 /// Reads to the end as a headless run does: what lies some way back is forgotten.
-async fn fold_lean(mut reader: Reader) -> (World, u64) {
+async fn fold_lean(mut reader: LogReader) -> (World, u64) {
     let (mut world, mut batch, mut most) = (World::new(), Vec::new(), 0);
     while reader.next_batch(&mut batch, 256).await > 0 {
         for event in batch.drain(..) {
@@ -51,10 +51,10 @@ fn a_run_of_many_facts_is_folded_in_memory_that_does_not_grow_with_them() {
         let counted = allocation_counter::measure(|| {
             runtime().block_on(async {
                 let run = start(&engine(HEADLESS), 100, turns, &[]);
-                let (world, spans) = fold_lean(run.follow()).await;
-                run.finished().await;
+                let (world, spans) = fold_lean(run.first_reader()).await;
+                run.wait_until_finished().await;
                 assert!(run.bus().weight() < 1 << 20, "{}", run.bus().weight());
-                told = Some((shown(&world), world.tally.facts, spans));
+                told = Some((shown(&world), world.tally.events, spans));
             });
         });
         let (outcome, facts, spans) = told.expect("a run");
@@ -68,21 +68,21 @@ fn a_run_of_many_facts_is_folded_in_memory_that_does_not_grow_with_them() {
     assert!(spans < 2_500, "{spans} spans are held at once");
 
     let whole = runtime().block_on(async {
-        let run = start(&engine(Bounds::default()), 100, 500, &[]);
-        run.finished().await;
+        let run = start(&engine(LogLimits::default()), 100, 500, &[]);
+        run.wait_until_finished().await;
         let mut facts = Vec::new();
-        run.follow().take(&mut facts, usize::MAX);
+        run.first_reader().take(&mut facts, usize::MAX);
         assert_eq!(facts.len() as u64, many);
-        shown(&World::of(facts.iter().map(|fact| &**fact)))
+        shown(&World::from_events(facts.iter().map(|fact| &**fact)))
     });
     assert_eq!(outcome, whole, "the same outcome as without the bound");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_run_waits_for_a_reader_that_is_too_far_behind_and_goes_on_with_it() {
-    let engine = engine(Bounds { window: 0, ahead: 256 << 10 });
+    let engine = engine(LogLimits { window: 0, ahead: 256 << 10 });
     let run = start(&engine, 20, 200, &[]);
-    let mut reader = run.follow();
+    let mut reader = run.first_reader();
     // Nobody reads: the run stands well before its end.
     tokio::time::sleep(Duration::from_secs(1)).await;
     let stands = run.bus().len();
@@ -94,22 +94,22 @@ async fn a_run_waits_for_a_reader_that_is_too_far_behind_and_goes_on_with_it() {
     assert_eq!((facts.len() as u64, reader.missed()), (run.bus().len(), 0));
     assert!(facts.iter().zip(0..).all(|(fact, seq)| fact.seq == Seq(seq)));
     assert!(facts.len() as u64 > 3 * stands, "it went on: {}", facts.len());
-    let world = World::of(facts.iter().map(|fact| &**fact));
+    let world = World::from_events(facts.iter().map(|fact| &**fact));
     assert_eq!(world.closed.map(|closed| closed.reason.clone()), Some(StopReason::Success));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_run_that_waits_for_a_reader_ends_when_it_is_cancelled_and_when_its_time_is_up() {
     for (cancel, reason) in [(true, StopReason::Cancelled), (false, StopReason::MaxSeconds)] {
-        let engine = engine(Bounds { window: 0, ahead: 256 << 10 });
+        let engine = engine(LogLimits { window: 0, ahead: 256 << 10 });
         let run = start(&engine, 20, 200, &["budget.max_seconds=90"]);
-        let mut reader = run.follow();
+        let mut reader = run.first_reader();
         tokio::time::sleep(Duration::from_secs(60)).await;
-        assert!(!run.bus().has_room(), "it waits");
+        assert!(!run.bus().is_within_limits(), "it waits");
         if cancel {
             run.send(Command::Cancel);
         }
-        run.finished().await;
+        run.wait_until_finished().await;
         let mut facts = Vec::new();
         reader.take(&mut facts, usize::MAX);
         let last = facts.last().map(|fact| &fact.kind);
@@ -121,16 +121,16 @@ async fn a_run_that_waits_for_a_reader_ends_when_it_is_cancelled_and_when_its_ti
 #[tokio::test(start_paused = true)]
 async fn the_runs_that_go_on_share_the_window_and_a_finished_one_keeps_what_it_has() {
     const MIB: u64 = 1 << 20;
-    let engine = engine(Bounds { window: 16 * MIB, ahead: 4 * MIB });
+    let engine = engine(LogLimits { window: 16 * MIB, ahead: 4 * MIB });
     let weighs = |run: &RunHandle| run.bus().weight();
     let alone = start(&engine, 50, 500, &[]);
-    let (world, _) = fold_lean(alone.follow()).await;
-    alone.finished().await;
-    assert!(world.tally.facts > 100_000);
+    let (world, _) = fold_lean(alone.first_reader()).await;
+    alone.wait_until_finished().await;
+    assert!(world.tally.events > 100_000);
     assert!((13 * MIB..19 * MIB).contains(&weighs(&alone)), "{}", weighs(&alone));
     let two = [start(&engine, 50, 500, &[]), start(&engine, 50, 500, &[])];
     let [one, other] = &two;
-    let _ = tokio::join!(fold_lean(one.follow()), fold_lean(other.follow()));
+    let _ = tokio::join!(fold_lean(one.first_reader()), fold_lean(other.first_reader()));
     assert!(two.iter().any(|run| weighs(run) < 10 * MIB), "half each while both went on");
     assert!((13 * MIB..19 * MIB).contains(&weighs(&alone)), "{}", weighs(&alone));
 }
@@ -147,11 +147,11 @@ fn logs() -> &'static [Named] {
 fn make_logs() -> Vec<Named> {
     let read = |scenario: scenario::Scenario| {
         runtime().block_on(async {
-            let engine = engine(Bounds::default());
+            let engine = engine(LogLimits::default());
             let run = engine.start(Launch::scripted(Arc::new(scenario), false));
-            run.finished().await;
+            run.wait_until_finished().await;
             let mut facts = Vec::new();
-            run.follow().take(&mut facts, usize::MAX);
+            run.first_reader().take(&mut facts, usize::MAX);
             facts
         })
     };

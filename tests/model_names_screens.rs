@@ -9,22 +9,22 @@ use std::sync::Arc;
 use facts::{research, team, tools};
 use roundtable::event::kind::ModelLabel;
 use roundtable::event::{Event, EventKind};
-use roundtable::scenario::seated::Caller;
+use roundtable::scenario::seated::ModelCaller;
 use screen::Dash;
 
 /// The models, by whom they are asked: some short, one longer than any place for it.
-fn model_of(caller: &Caller) -> &'static str {
+fn model_of(caller: &ModelCaller) -> &'static str {
     match caller {
-        Caller::Agent(name) => match name.as_str() {
+        ModelCaller::Agent(name) => match name.as_str() {
             "triage" | "project_manager" | "back" => "gpt-4.1-mini",
             "billing" | "dev_team" | "a1" => "claude-haiku-4-5",
             "fraud" | "coder" => "a-model-whose-name-is-longer-than-any-place-for-it-2026-11",
             _ => "gemini-2.5-flash",
         },
-        Caller::Plan => "gpt-4.1-mini",
-        Caller::Notes => "gemini-2.5-flash",
-        Caller::Answer | Caller::Finalize => "claude-haiku-4-5",
-        Caller::Role(_) => "gpt-4.1-mini",
+        ModelCaller::Plan => "gpt-4.1-mini",
+        ModelCaller::Notes => "gemini-2.5-flash",
+        ModelCaller::Answer | ModelCaller::Finalize => "claude-haiku-4-5",
+        ModelCaller::Role(_) => "gpt-4.1-mini",
     }
 }
 

@@ -13,8 +13,8 @@ use plan::{
     world,
 };
 use roundtable::engine::{Launch, Schedule};
-use roundtable::event::kind::{AttemptFailed, By, FailureClass};
-use roundtable::event::world::Stage;
+use roundtable::event::kind::{AttemptFailed, FailureClass, Initiator};
+use roundtable::event::world::RunState;
 use roundtable::event::world::orchestrator::TaskState;
 use roundtable::event::{BoundaryId, Command, EventKind};
 use serde_json::{Value, json};
@@ -92,7 +92,7 @@ async fn a_timed_out_attempt_is_really_cancelled_before_the_next() {
 async fn other_failures_are_not_repeated_without_a_policy_of_their_own() {
     let scenario = scenario(&three(), &[]);
     let broken = |class: FailureClass| {
-        told(move |_| async move { Err(AttemptFailed::of(class, "as told")) }.boxed()).0
+        told(move |_| async move { Err(AttemptFailed::new(class, "as told")) }.boxed()).0
     };
     let (panics, _) = told(|_| async { panic!("broken") }.boxed());
     let tools = vec![
@@ -120,7 +120,7 @@ async fn a_failed_critical_task_stops_the_run_after_all_have_ended() {
     let script = plans(&[("t1", "sales", false), ("t2", "money", true), ("t3", "stock", false)]);
     let scenario = scenario(&script, &[]);
     let (tool, _) =
-        told(|_| async { Err(AttemptFailed::of(FailureClass::Connect, "refused")) }.boxed());
+        told(|_| async { Err(AttemptFailed::new(FailureClass::Connect, "refused")) }.boxed());
     let outcome = outcome(with(&scenario, vec![("money", tool)])).await;
     assert_eq!(outcome["status"], "stopped");
     assert_eq!(outcome["stop_reason"], "critical_task_failed");
@@ -227,7 +227,7 @@ async fn a_flag_that_is_turned_off_in_mid_run_counts_from_the_next_dispatch() {
     let scenario = scenario(&three(), &["budget.max_parallel=1"]);
     let run = engine().start(Launch::scripted(scenario, false));
     until(&run, |kind| matches!(kind, EventKind::TaskStarted { .. })).await;
-    run.send(Command::SetFlag { flag: "stock_on".into(), on: false, by: By::You });
+    run.send(Command::SetFlag { flag: "stock_on".into(), on: false, by: Initiator::You });
     let facts = facts(&run).await;
     let changed = facts.iter().find_map(|fact| match &fact.kind {
         EventKind::FlagChanged { boundary, .. } => Some(boundary.as_str().to_owned()),
@@ -281,11 +281,11 @@ async fn max_parallel_changes_while_tasks_are_out() {
     until(&run, |kind| matches!(kind, EventKind::AttemptStarted { attempt: 1, .. })).await;
     sleep(Duration::from_millis(1_500)).await;
     // One is done, the second is out: three more go at once now.
-    run.send(Command::SetParallel { max_parallel: 4, by: By::You });
+    run.send(Command::SetParallel { max_parallel: 4, by: Initiator::You });
     sleep(Duration::from_millis(100)).await;
     assert_eq!(run.in_flight(), 4);
     // They are back by 2.5 s; only two lanes stay, and two tasks are left then.
-    run.send(Command::SetParallel { max_parallel: 1, by: By::You });
+    run.send(Command::SetParallel { max_parallel: 1, by: Initiator::You });
     sleep(Duration::from_millis(800)).await;
     let world = world(&run).await;
     let (orchestrator, _) = world.orchestrator().expect("an orchestrator");
@@ -300,13 +300,13 @@ async fn a_pause_waits_for_what_is_out_and_the_clock_stands() {
     let scenario = scenario(&three(), &["budget.max_parallel=2", "budget.max_seconds=10"]);
     let run = engine().start(Launch::scripted(scenario, false));
     until(&run, |kind| matches!(kind, EventKind::TaskStarted { index: 1, .. })).await;
-    run.send(Command::Pause { by: By::You });
+    run.send(Command::Pause { by: Initiator::You });
     let paused = until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
     let EventKind::Paused { at } = &paused.kind else { panic!("paused") };
     assert_eq!(at.iter().map(BoundaryId::as_str).collect::<Vec<_>>(), ["dispatch:1:t3"]);
     assert_eq!(run.in_flight(), 0);
     sleep(Duration::from_secs(100)).await;
-    run.send(Command::Resume { by: By::You });
+    run.send(Command::Resume { by: Initiator::You });
     let world = world(&run).await;
     let closed = world.closed.as_ref().expect("closed");
     assert!(closed.reason.is_success(), "a pause does not consume max_seconds: {}", closed.reason);
@@ -382,7 +382,7 @@ async fn a_cancelled_run_drops_its_attempts_and_closes_every_span() {
     run.send(Command::Cancel);
     let world = world(&run).await;
     assert_eq!(dropped.load(Ordering::SeqCst), 1);
-    assert_eq!((world.stage, world.spans.open()), (Stage::Closed, 0));
+    assert_eq!((world.stage, world.spans.open()), (RunState::Closed, 0));
     let rows = world.pattern;
     let roundtable::event::world::PatternWorld::Orchestrator(rows) = rows else { panic!("one") };
     assert!(rows.tasks.iter().all(|row| row.state == TaskState::Cancelled));
@@ -397,7 +397,7 @@ async fn a_policy_of_its_own_replaces_the_orchestrators() {
     let (tool, _) = told(|number| {
         async move {
             if number < 3 {
-                Err(AttemptFailed::of_status(503, "as told"))
+                Err(AttemptFailed::from_status(503, "as told"))
             } else {
                 Ok(json!({ "incident": "none" }))
             }
@@ -415,7 +415,7 @@ async fn a_policy_of_its_own_replaces_the_orchestrators() {
 async fn what_stands_in_for_a_worker_is_told_and_the_run_is_degraded() {
     let policy = "[tools.money]\nsafe_mode = { fallback = { incident = 'unknown' } }\n";
     let scenario = scenario(&format!("{policy}{}", plans(&[("t1", "money", true)])), &[]);
-    let (tool, _) = told(|_| async { Err(AttemptFailed::of_status(503, "down")) }.boxed());
+    let (tool, _) = told(|_| async { Err(AttemptFailed::from_status(503, "down")) }.boxed());
     let outcome = outcome(with(&scenario, vec![("money", tool)])).await;
     assert_eq!((&outcome["status"], &outcome["degraded"]), (&json!("ok"), &json!(true)));
     assert_eq!(outcome["aggregate"]["money"], json!({ "incident": "unknown" }));
@@ -431,7 +431,7 @@ async fn a_run_that_may_not_go_on_without_a_tool_stops_with_its_reason() {
     let policy = "[tools.money]\nsafe_mode = { allow_partial = false }\n";
     let script = plans(&[("t1", "sales", false), ("t2", "money", false)]);
     let scenario = scenario(&format!("{policy}{script}"), &["budget.max_parallel=1"]);
-    let (tool, _) = told(|_| async { Err(AttemptFailed::of_status(503, "down")) }.boxed());
+    let (tool, _) = told(|_| async { Err(AttemptFailed::from_status(503, "down")) }.boxed());
     let outcome = outcome(with(&scenario, vec![("money", tool)])).await;
     assert_eq!(outcome["status"], "stopped");
     assert_eq!(outcome["stop_reason"], "worker_error:money");
@@ -476,7 +476,7 @@ async fn the_reason_of_a_stop_is_that_of_the_first_task() {
             told(move |_| {
                 async move {
                     sleep(Duration::from_millis(ms)).await;
-                    Err(AttemptFailed::of(FailureClass::BadResponse, "broken"))
+                    Err(AttemptFailed::new(FailureClass::BadResponse, "broken"))
                 }
                 .boxed()
             })
@@ -495,11 +495,11 @@ async fn more_at_once_start_nothing_while_the_run_is_paused() {
         Schedule { breaks: vec![BoundaryId::new("dispatch:1:t1")], ..Schedule::default() };
     let run = engine().start(Launch { schedule, ..Launch::scripted(scenario, false) });
     until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
-    run.send(Command::SetParallel { max_parallel: u32::MAX, by: By::You });
+    run.send(Command::SetParallel { max_parallel: u32::MAX, by: Initiator::You });
     let all = |kind: &EventKind| matches!(kind, EventKind::Paused { at } if at.len() == 3);
     until(&run, all).await;
     sleep(Duration::from_secs(5)).await;
-    run.send(Command::Resume { by: By::You });
+    run.send(Command::Resume { by: Initiator::You });
     let facts = facts(&run).await;
     let resumed = facts.iter().position(|fact| fact.kind.name() == "resumed").expect("resumed");
     assert!(facts[..resumed].iter().all(|fact| fact.kind.name() != "task.started"));
@@ -531,7 +531,7 @@ async fn a_worker_is_given_the_id_of_its_request() {
     let scenario = scenario(&says(&plan.to_string()), &[]);
     let seen = Arc::default();
     let mut tools = roundtable::engine::Toolbox::offline(&scenario, true);
-    tools.put("sales", Box::new(Seen(Arc::clone(&seen))));
+    tools.replace("sales", Box::new(Seen(Arc::clone(&seen))));
     let run = engine().start(Launch { tools: Some(tools), ..Launch::scripted(scenario, true) });
     let world = world(&run).await;
     assert!(world.closed.expect("closed").reason.is_success());
@@ -545,7 +545,7 @@ async fn a_bare_worker_is_not_gated() {
     let tasks = [("t1", "money", false), ("t2", "money", false)];
     let scenario = scenario(&plans(&tasks), &["budget.max_parallel=1"]);
     let (tool, _) = told(|_| {
-        let failed = *AttemptFailed::of_status(429, "slow down");
+        let failed = *AttemptFailed::from_status(429, "slow down");
         let failed = AttemptFailed { retry_after_ms: Some(3_600_000), ..failed };
         async move { Err(Box::new(failed)) }.boxed()
     });
@@ -571,13 +571,13 @@ async fn what_a_run_rests_is_left_out_of_what_its_tasks_took() {
     let run = engine().start(launch);
     until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
     sleep(Duration::from_secs(30)).await;
-    run.send(Command::Resume { by: By::You });
+    run.send(Command::Resume { by: Initiator::You });
     let world = world(&run).await;
     let (orchestrator, _) = world.orchestrator().expect("an orchestrator");
     let row = &orchestrator.tasks[0];
     let (opened, closed) = (row.opened.expect("begun"), row.closed.expect("over"));
     assert_eq!(closed.since(opened), Duration::from_millis(32_300));
-    assert_eq!(world.took(opened, closed), Duration::from_millis(2_300));
+    assert_eq!(world.active_between(opened, closed), Duration::from_millis(2_300));
     let latencies = &world.tools.get("money").expect("it").latencies;
     assert_eq!(latencies.longest(), Some(Duration::from_millis(2_300)));
 }

@@ -5,7 +5,7 @@ mod vectors;
 use std::collections::BTreeSet;
 
 use roundtable::event::StopReason;
-use roundtable::pattern::orchestrator::policy::{args_hash, takes, validate_plan};
+use roundtable::pattern::orchestrator::policy::{accepts_args, args_hash, validate_plan};
 use roundtable::scenario::name::ToolName;
 use serde_json::{Value, json};
 use vectors::{same, table};
@@ -88,6 +88,10 @@ fn a_worker_takes_what_it_declares() {
         (json!({}), false),
     ];
     for (given, expected) in table {
-        assert_eq!(takes(declared, given.as_object().expect("a table")), expected, "{given}");
+        assert_eq!(
+            accepts_args(declared, given.as_object().expect("a table")),
+            expected,
+            "{given}"
+        );
     }
 }

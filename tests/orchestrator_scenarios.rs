@@ -8,15 +8,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plan::{engine, facts, played, world};
-use roundtable::decide::Decision;
+use roundtable::decide::ConditionDecision;
 use roundtable::engine::Launch;
 use roundtable::event::kind::{FailureClass, Purpose, Task};
 use roundtable::event::world::SpanKind;
 use roundtable::event::{EventKind, StopReason};
-use roundtable::pattern::orchestrator::gather;
-use roundtable::scenario::condition::Budget;
+use roundtable::pattern::orchestrator::gather_results;
+use roundtable::scenario::condition::EvalBudget;
 use roundtable::scenario::model::PatternSpec;
-use roundtable::scenario::{self, Origin, Override, Scenario};
+use roundtable::scenario::{self, Override, Scenario, ScenarioOrigin};
 use serde_json::{Map, Value, json};
 use vectors::{same, table};
 
@@ -25,7 +25,7 @@ fn shipped(name: &str, sets: &[(&str, &str)]) -> Arc<Scenario> {
     let shipped = shipped.unwrap_or_else(|| panic!("{name} is shipped"));
     let sets: Vec<Override> =
         sets.iter().map(|(path, to)| Override::new(path, to).expect("an override")).collect();
-    match scenario::load(shipped.text, Origin::Shipped(shipped.path), &sets) {
+    match scenario::load(shipped.text, ScenarioOrigin::Shipped(shipped.path), &sets) {
         Ok(scenario) => Arc::new(scenario),
         Err(problems) => panic!("{}", problems.pretty(false)),
     }
@@ -57,14 +57,15 @@ fn aggregate_answers_as_the_source_does() {
             })
             .collect();
         let echo = json!({ "report_date": "2026-02-26", "region": "US" });
-        let gathered = gather(
+        let gathered = gather_results(
             echo.as_object().expect("a table").clone(),
             &spec.sections,
             results.iter().map(|(task, came)| (task, came.as_ref())),
         );
-        let (rule, failed) = gathered.rules(&spec.level).find(&mut Budget::default());
+        let (rule, failed) =
+            gathered.level_decision(&spec.level).evaluate(&mut EvalBudget::default());
         assert_eq!(failed, [], "row {row}");
-        let ours = gathered.with_level(&spec.level, rule);
+        let ours = gathered.into_aggregate(&spec.level, rule);
         assert!(same(&ours, &case["return"]), "row {row}: {ours}, not {}", case["return"]);
         let keys: Vec<&String> = ours.as_object().expect("a table").keys().collect();
         let theirs: Vec<&String> = case["return"].as_object().expect("a table").keys().collect();
@@ -153,7 +154,7 @@ async fn morning_report_takes_its_slowest_chain_and_cancels_what_timed_out() {
     let planned = at(&|kind| matches!(kind, EventKind::PlanAccepted { .. }));
     let joined = at(&|kind| matches!(kind, EventKind::ResultsAggregated { .. }));
     assert_eq!(joined.since(planned), Duration::from_millis(2_300));
-    let world = roundtable::event::World::of(facts.iter().map(|fact| &**fact));
+    let world = roundtable::event::World::from_events(facts.iter().map(|fact| &**fact));
     let failed = facts.iter().find_map(|fact| match &fact.kind {
         EventKind::AttemptFailed(failed) => Some((fact, failed)),
         _ => None,
@@ -161,10 +162,10 @@ async fn morning_report_takes_its_slowest_chain_and_cancels_what_timed_out() {
     let (fact, failed) = failed.expect("the attempt that timed out");
     assert_eq!(failed.class, FailureClass::Timeout);
     let span = world.spans.get(fact.span).expect("its span");
-    assert_eq!(span.took(fact.at), Duration::from_secs(2), "it ended at its limit");
+    assert_eq!(span.duration(fact.at), Duration::from_secs(2), "it ended at its limit");
     let call = world.spans.get(span.parent).expect("its call");
     assert!(
-        matches!(&call.what, SpanKind::Call(Purpose::Task { task, .. }) if task.as_str() == "t2")
+        matches!(&call.kind, SpanKind::Call(Purpose::Task { task, .. }) if task.as_str() == "t2")
     );
     let attempts: Vec<_> = world.spans.children(call.id).collect();
     assert_eq!(attempts.len(), 2);

@@ -5,8 +5,8 @@ mod screen;
 
 use facts::tools::{self, ToolFacts};
 use roundtable::app::KeyCode;
-use roundtable::app::state::Settings;
-use roundtable::event::kind::By;
+use roundtable::app::state::DisplaySettings;
+use roundtable::event::kind::Initiator;
 use roundtable::event::{BoundaryId, EventKind, SpanId};
 use screen::{Dash, shipped};
 
@@ -70,7 +70,7 @@ fn before_the_plan_and_with_more_tasks_than_rows() {
 fn at_rest_before_a_dispatch() {
     let mut facts = ToolFacts::orchestrator(8);
     facts.plan(tools::story()).place(0).place(1);
-    facts.add(SpanId::RUN, EventKind::Pausing { by: By::You });
+    facts.add(SpanId::RUN, EventKind::Pausing { by: Initiator::You });
     let at = vec![BoundaryId::new("dispatch:1:t1"), BoundaryId::new("dispatch:1:t2")];
     facts.add(SpanId::RUN, EventKind::Paused { at });
     let screen = dash(120, 36, &facts).screen();
@@ -86,7 +86,7 @@ fn at_rest_before_a_dispatch() {
 
 #[test]
 fn in_seven_bits_there_is_nothing_else() {
-    let settings = Settings { ascii: true, ..Settings::default() };
+    let settings = DisplaySettings { ascii: true, ..DisplaySettings::default() };
     let mut dash = Dash::over(120, 36, shipped(), settings);
     dash.run("r-81c2", &tools::working().log);
     let screen = dash.screen();

@@ -11,9 +11,9 @@ use roundtable::app::help::keys_markdown;
 use roundtable::cli::args::Cli;
 use roundtable::event::BoundaryId;
 use roundtable::scenario::config::check_config;
-use roundtable::scenario::{Origin, load, shipped};
-use roundtable::shell::effects::Extra;
-use roundtable::shell::signals::Told;
+use roundtable::scenario::{ScenarioOrigin, load, shipped};
+use roundtable::shell::effects::LaunchExtras;
+use roundtable::shell::signals::ProcessSignal;
 
 const README: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
 const PICTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/round-table.svg");
@@ -82,10 +82,10 @@ step = "finalize"
 text = "Done."
 "#;
     let models = format!("{table}{models}prompt = \"You judge.\"\n");
-    let scenario = load(&models, Origin::File("models.toml".into()), &[]);
+    let scenario = load(&models, ScenarioOrigin::File("models.toml".into()), &[]);
     let scenario = scenario.unwrap_or_else(|problems| panic!("{problems}"));
     assert_eq!(scenario.warnings, [""; 0]);
-    assert_eq!(scenario.seated.len(), 1);
+    assert_eq!(scenario.model_assignments.len(), 1);
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn the_configuration_that_is_shown_is_a_good_one() {
 #[test]
 fn the_scenario_that_is_shown_is_a_good_one() {
     let toml = shown("pattern = \"collaboration\"");
-    let origin = Origin::File("rename.toml".into());
+    let origin = ScenarioOrigin::File("rename.toml".into());
     let scenario = load(&toml, origin, &[]).unwrap_or_else(|problems| panic!("{problems}"));
     assert_eq!(scenario.warnings, [""; 0]);
 }
@@ -124,7 +124,7 @@ raw = "{}"
 step = "finalize"
 text = "Done."
 "#;
-    let origin = Origin::File("stock.toml".into());
+    let origin = ScenarioOrigin::File("stock.toml".into());
     let scenario = load(&format!("{orchestrator}{tools}"), origin, &[]);
     let scenario = scenario.unwrap_or_else(|problems| panic!("{problems}"));
     assert_eq!(scenario.warnings, [""; 0]);
@@ -133,7 +133,7 @@ text = "Done."
 #[test]
 fn the_research_that_is_shown_is_good() {
     let toml = shown("pattern = \"research\"");
-    let origin = Origin::File("lease.toml".into());
+    let origin = ScenarioOrigin::File("lease.toml".into());
     let scenario = load(&toml, origin, &[]).unwrap_or_else(|problems| panic!("{problems}"));
     assert_eq!(scenario.warnings, [""; 0]);
 }
@@ -161,7 +161,7 @@ fn every_command_that_is_shown_is_one() {
 #[tokio::test(start_paused = true)]
 async fn the_picture_is_of_a_real_screen() {
     let mut person = Person::at(120, 36);
-    let mut extra = Extra::default();
+    let mut extra = LaunchExtras::default();
     extra.schedule.flags.push((BoundaryId::new("round:2"), "legal_analyst".into(), true));
     person.starts_with(scenario("checkout-launch", &[]), false, extra);
     let seen = person
@@ -183,6 +183,6 @@ async fn the_picture_is_of_a_real_screen() {
     let kept = std::fs::read_to_string(PICTURE).expect("a picture");
     assert!(kept.starts_with("<svg ") && kept.contains("legal_analyst"), "`just readme` draws it");
     person.key(KeyCode::Char('q'));
-    person.told(Told::End(143));
+    person.told(ProcessSignal::End(143));
     person.ends().await.expect("an end");
 }

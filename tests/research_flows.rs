@@ -13,7 +13,9 @@ use research::{
 use roundtable::event::kind::{FailureClass, Purpose};
 use roundtable::event::world::research::SourceState;
 use roundtable::event::{Command, EventKind};
-use roundtable::scenario::research::{Done, Misquotes, ResearchSpec, SourceRule, Who};
+use roundtable::scenario::research::{
+    MisquotePolicy, ResearchSpec, SourceRule, StepMode, StepSpec,
+};
 use serde_json::{Value, json};
 
 fn of(domain: &str) -> String {
@@ -87,7 +89,7 @@ async fn by_rule_no_model_is_asked() {
 
 #[tokio::test(start_paused = true)]
 async fn the_model_does_what_is_its_only_where_the_run_is_live() {
-    let when_live = |prompt: &str| Done { by: Who::ModelWhenLive, prompt: prompt.into() };
+    let when_live = |prompt: &str| StepSpec { by: StepMode::ModelWhenLive, prompt: prompt.into() };
     let spec = || ResearchSpec {
         plan: when_live(""),
         notes: when_live(""),
@@ -122,7 +124,7 @@ async fn sources_are_read_in_order_of_score_times_trust() {
     let expected = ["https://b.example/2", "https://b.example/1", "https://a.example/1"];
     assert_eq!(library.read_urls(), expected, "no score counts a half; of equals the first found");
     let (research, _) = world.research().expect("research");
-    assert_eq!(research.sources[2].fell_out(), Some("max_read_pages"));
+    assert_eq!(research.sources[2].drop_word(), Some("max_read_pages"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -404,7 +406,7 @@ async fn a_misquote_may_be_refused_and_counted_and_is_never_mended() {
         }
         _ => quoting(purpose, payload),
     });
-    let refusing = ResearchSpec { misquotes: Misquotes::Refuse, ..spec() };
+    let refusing = ResearchSpec { misquotes: MisquotePolicy::Refuse, ..spec() };
     let (world, _) = play(refusing, Library::of(&[&of("a.example")]), &writer).await;
     let told = outcome(&world);
     assert_eq!(told["status"], "ok");
@@ -533,7 +535,7 @@ async fn the_day_of_a_files_last_change_is_told_as_that() {
     let (world, _) = play(spec(), library, &Writer::new(quoting)).await;
     assert_eq!(outcome(&world)["citation_details"][0]["dated_by"], "modified");
     let (research, _) = world.research().expect("research");
-    assert_eq!(research.notes[0].note.dated(), "changed 2026-03-01");
+    assert_eq!(research.notes[0].note.date_label(), "changed 2026-03-01");
     let markdown = roundtable::app::export::research::markdown(&world).expect("an answer");
     assert!(
         markdown.contains("changed 2026") && !markdown.contains("published 2026"),
@@ -553,7 +555,7 @@ async fn pages_of_no_use_count_as_read() {
     let (world, library) = play(old, library, &Writer::new(quoting)).await;
     assert_eq!(library.read_urls().len(), 2);
     let (research, _) = world.research().expect("research");
-    assert_eq!(research.sources[2].fell_out(), Some("max_read_pages"));
+    assert_eq!(research.sources[2].drop_word(), Some("max_read_pages"));
     assert_eq!(research.funnel().read, 2);
 }
 
@@ -663,7 +665,7 @@ async fn notes_are_taken_as_far_as_the_budget_goes() {
     assert_eq!(told["aggregate"]["notes_count"], 4, "three of the first page, one of the second");
     assert_eq!(library.read_urls().len(), 2);
     let (research, _) = world.research().expect("research");
-    assert_eq!(research.sources[2].fell_out(), Some("max_notes"));
+    assert_eq!(research.sources[2].drop_word(), Some("max_notes"));
     let asked = writer.payloads(|purpose| matches!(purpose, Purpose::Notes { .. }));
     let rooms: Vec<&Value> = asked.iter().map(|payload| &payload["max_notes"]).collect();
     assert_eq!(rooms, [&json!(3), &json!(1)]);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use plan::{outcome, played};
 use roundtable::engine::{Launch, Toolbox};
 use roundtable::scenario::name::FlagName;
-use roundtable::scenario::{self, Origin, Override, Scenario};
+use roundtable::scenario::{self, Override, Scenario, ScenarioOrigin};
 use serde_json::{Value, json};
 use wire::{Server, answer};
 
@@ -18,7 +18,7 @@ fn shipped(name: &str, sets: &[(&str, &str)]) -> Arc<Scenario> {
     let shipped = shipped.unwrap_or_else(|| panic!("{name} is shipped"));
     let sets: Vec<Override> =
         sets.iter().map(|(path, to)| Override::new(path, to).expect("an override")).collect();
-    match scenario::load(shipped.text, Origin::Shipped(shipped.path), &sets) {
+    match scenario::load(shipped.text, ScenarioOrigin::Shipped(shipped.path), &sets) {
         Ok(scenario) => Arc::new(scenario),
         Err(problems) => panic!("{}", problems.pretty(false)),
     }

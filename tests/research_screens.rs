@@ -6,10 +6,10 @@ mod screen;
 use facts::research::{self, ResearchFacts};
 use roundtable::app::effect::{Effect, Export};
 use roundtable::app::export::research::markdown;
-use roundtable::app::msg::LiveText;
-use roundtable::app::state::Settings;
+use roundtable::app::msg::PartialText;
+use roundtable::app::state::DisplaySettings;
 use roundtable::app::{KeyCode, Msg};
-use roundtable::event::kind::{By, Step};
+use roundtable::event::kind::{Initiator, StepSize};
 use roundtable::event::{BoundaryId, EventKind, RunId, SpanId};
 use screen::{Dash, shipped};
 
@@ -24,7 +24,7 @@ fn dash(cols: u16, rows: u16, facts: &ResearchFacts) -> Dash {
 /// A model says this just now.
 fn says(dash: &mut Dash, facts: &ResearchFacts, span: SpanId, text: &str) {
     let at = facts.log.last().map(|event| event.at);
-    let live = LiveText { text: text.to_owned(), pieces: 3, first_at: at, last_at: at };
+    let live = PartialText { text: text.to_owned(), pieces: 3, first_at: at, last_at: at };
     dash.send(Msg::Live { run: RunId::new("r-b7c0"), span, text: Some(live) });
 }
 
@@ -82,7 +82,7 @@ fn titled(dash: &Dash, text: &str) -> bool {
 
 /// The text of the cells that wear the look of what a search found: the quote that is shown.
 fn marked(dash: &Dash) -> String {
-    let found = dash.theme.style(roundtable::ui::theme::Role::Found);
+    let found = dash.theme.style(roundtable::ui::theme::StyleRole::Found);
     let is_found = |cell: &ratatui::buffer::Cell| {
         Some(cell.fg) == found.fg && cell.modifier == found.add_modifier
     };
@@ -171,7 +171,7 @@ fn rows_stand_still_and_are_followed_again() {
     let from = facts.log.len();
     facts = research::answered();
     let events = facts.log[from..].to_vec();
-    dash.send(Msg::Facts { run: RunId::new("r-b7c0"), events });
+    dash.send(Msg::Events { run: RunId::new("r-b7c0"), events });
     assert_eq!(row(&dash), before);
     dash.text("G");
     assert!(titled(&dash, "2 n1 in #1"), "{}", dash.screen());
@@ -186,7 +186,7 @@ fn a_note_that_is_picked_stays_when_what_the_notes_say_of_one_another_comes_abov
     dash.text("4gj");
     assert!(dash.screen().contains(">○ n2"), "{}", dash.screen());
     let events = facts.log[compared - 1..].to_vec();
-    dash.send(Msg::Facts { run: RunId::new("r-b7c0"), events });
+    dash.send(Msg::Events { run: RunId::new("r-b7c0"), events });
     assert!(dash.screen().contains(">✓ n2"), "{}", dash.screen());
 }
 
@@ -197,7 +197,7 @@ fn before_anything_happened() {
 
 #[test]
 fn in_seven_bits_there_is_nothing_else() {
-    let settings = Settings { ascii: true, ..Settings::default() };
+    let settings = DisplaySettings { ascii: true, ..DisplaySettings::default() };
     for (name, facts) in [("reading", research::reading()), ("answered", research::answered())] {
         let mut dash = Dash::over(120, 36, shipped(), settings.clone());
         dash.run("r-b7c0", &facts.log);
@@ -297,7 +297,7 @@ fn e_writes_the_report_once_there_is_one() {
         let mut asked = dash.asked();
         let Some(Effect::Export(files)) = asked.pop() else { panic!("no export: {asked:?}") };
         assert!(asked.is_empty(), "{asked:?}");
-        let page = dash.state.watched().expect("a run on the screen");
+        let page = dash.state.visible_run().expect("a run on the screen");
         (offered, files, markdown(page.world()).expect("it is research"))
     };
     let named = |files: &[Export]| files.iter().map(|it| it.file.clone()).collect::<Vec<_>>();
@@ -351,10 +351,10 @@ fn a_breakpoint_stands_before_the_next_step() {
     assert!(asked.contains("verify"), "{asked}");
     let at = BoundaryId::new("verify");
     facts.add(SpanId::RUN, EventKind::BreakpointChanged { at, set: true });
-    let step = Step::Round;
+    let step = StepSize::Round;
     let boundary = BoundaryId::new("read_extract");
     facts.add(SpanId::RUN, EventKind::Stepped { step, boundary, paused_ms: 0 });
-    facts.add(SpanId::RUN, EventKind::Resumed { by: By::You, paused_ms: 0 });
+    facts.add(SpanId::RUN, EventKind::Resumed { by: Initiator::You, paused_ms: 0 });
     let screen = self::dash(120, 36, &facts).screen();
     assert!(screen.contains("verify ○ ◉"), "{screen}");
 }
@@ -399,7 +399,7 @@ fn a_stale_page_says_so_above_its_text() {
 fn the_preview_of_a_run_says_how_many_sources_came_how_far() {
     let mut dash = Dash::new(120, 36);
     dash.run("r-b7c0", &research::answered().log);
-    dash.state.home.about = roundtable::app::home::HomePane::Runs;
+    dash.state.home.preview_source = roundtable::app::home::HomePane::Runs;
     let items = roundtable::app::preview::items(&dash.state);
     let of = |label: &str| items.iter().find(|item| item.label == label).map(|it| &*it.text);
     assert_eq!(of("sources"), Some("6 found, 5 kept, 3 allowed, 3 read"));

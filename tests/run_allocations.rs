@@ -10,7 +10,7 @@ use roundtable::engine::{Engine, EngineSettings, Launch, ModelChoice};
 use roundtable::event::kind::{ModelLabel, Purpose, Reply};
 use roundtable::event::{Event, EventKind, Seq, World};
 use roundtable::llm::{ChatModel, ChatRequest, Failure, Listener};
-use roundtable::scenario::{self, Origin, Scenario};
+use roundtable::scenario::{self, Scenario, ScenarioOrigin};
 
 /// Three contributions, one after another, and the brief.
 const CALLS: u64 = 4;
@@ -58,7 +58,7 @@ impl ChatModel for Prompt {
         };
         async move {
             tokio::task::yield_now().await;
-            Ok(Reply::of_agent(text.into()))
+            Ok(Reply::from_agent_text(text.into()))
         }
         .boxed()
     }
@@ -69,7 +69,7 @@ async fn played(engine: &Engine, scenario: &Arc<Scenario>) -> roundtable::bus::B
         model: ModelChoice::Live(Arc::new(Prompt).into(), Duration::from_secs(60)),
         ..Launch::scripted(Arc::clone(scenario), false)
     });
-    run.finished().await;
+    run.wait_until_finished().await;
     run.bus().clone()
 }
 
@@ -77,7 +77,7 @@ async fn played(engine: &Engine, scenario: &Arc<Scenario>) -> roundtable::bus::B
 fn a_run_of_four_calls_allocates_little() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.expect("a runtime");
-    let origin = Origin::File("table.toml".into());
+    let origin = ScenarioOrigin::File("table.toml".into());
     let scenario = Arc::new(scenario::load(TABLE, origin, &[]).expect("a good scenario"));
     let engine = Engine::new(EngineSettings { finished_bytes: 1, ..EngineSettings::default() });
     for _ in 0..20 {
@@ -93,7 +93,7 @@ fn a_run_of_four_calls_allocates_little() {
     assert!(counted.bytes_total <= 35_000, "{counted:?}");
     let mut outcome = None;
     let folded = allocation_counter::measure(|| {
-        outcome = World::of(facts.iter().map(|fact| &**fact)).outcome();
+        outcome = World::from_events(facts.iter().map(|fact| &**fact)).outcome();
     });
     assert!(folded.bytes_total <= 15_000, "{folded:?}");
     assert!(outcome.expect("an outcome").stop_reason.is_success());

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use roundtable::engine::{Launch, Schedule};
 use roundtable::event::contribution::Decision;
-use roundtable::event::kind::{Asked, By};
+use roundtable::event::kind::{Initiator, SeatStatus};
 use roundtable::event::world::collaboration::SeatState;
-use roundtable::event::world::{SpanState, Stage};
+use roundtable::event::world::{RunState, SpanState};
 use roundtable::event::{BoundaryId, Command, EventKind, World};
 use serde_json::{Value, json};
 use table::{BRIEF, facts, outcome, says, scenario, until, world};
@@ -268,7 +268,7 @@ async fn code_fences_are_taken_off_only_where_the_scenario_says_so() {
     let run = table::engine().start(launch);
     let facts = facts(&run).await;
     assert!(facts.iter().any(|fact| matches!(fact.kind, EventKind::ReplyRepaired { .. })));
-    let world = World::of(facts.iter().map(|fact| &**fact));
+    let world = World::from_events(facts.iter().map(|fact| &**fact));
     assert_eq!(world.collaboration().and_then(|(it, _)| it.decision()), Some(Decision::Go));
 }
 
@@ -326,7 +326,7 @@ async fn the_gateway_retries_and_says_so() {
         })
         .collect();
     assert_eq!(retried, [(2, 250, Some(503))]);
-    let world = World::of(facts.iter().map(|fact| &**fact));
+    let world = World::from_events(facts.iter().map(|fact| &**fact));
     assert_eq!(world.tally.retries, 1);
     assert_eq!(world.tally.retrying, 0);
     assert_eq!(world.spans.open(), 0);
@@ -341,7 +341,7 @@ async fn the_deadline_cancels_what_is_in_flight_and_keeps_what_was_accepted() {
     let run = table::engine().start(launch);
     let facts = facts(&run).await;
     assert_eq!(started.elapsed(), Duration::from_secs(3));
-    let world = World::of(facts.iter().map(|fact| &**fact));
+    let world = World::from_events(facts.iter().map(|fact| &**fact));
     assert_eq!(world.spans.open(), 1, "only the round was cut short");
     let (it, _) = world.collaboration().expect("a collaboration");
     let states: Vec<_> = it.rounds[0].seats.iter().map(|seat| seat.state).collect();
@@ -375,13 +375,13 @@ async fn a_paused_run_does_not_spend_its_time() {
     let launch = Launch::scripted(scenario(&rows, &["budget.max_seconds=7"]), false);
     let run = table::engine().start(launch);
     until(&run, |kind| matches!(kind, EventKind::AttemptStarted { .. })).await;
-    run.send(Command::Pause { by: By::You });
+    run.send(Command::Pause { by: Initiator::You });
     let pausing = until(&run, |kind| matches!(kind, EventKind::Pausing { .. })).await;
     let paused = until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
     assert_eq!(paused.at.since(pausing.at), Duration::from_secs(2), "both seats finish first");
     assert_eq!(paused.kind, EventKind::Paused { at: vec![BoundaryId::new("round:2")] });
     tokio::time::advance(Duration::from_secs(3600)).await;
-    run.send(Command::Resume { by: By::You });
+    run.send(Command::Resume { by: Initiator::You });
     let world = world(&run).await;
     let closed = world.closed.expect("closed");
     assert_eq!(closed.reason.to_string(), "max_rounds_reached");
@@ -399,7 +399,7 @@ async fn a_paused_run_can_be_cancelled() {
     run.send(Command::Cancel);
     let world = world(&run).await;
     assert_eq!(world.outcome().map(|it| it.stop_reason.to_string()), Some("cancelled".into()));
-    run.send(Command::Resume { by: By::You });
+    run.send(Command::Resume { by: Initiator::You });
     assert_eq!(world.tally.calls, 0);
 }
 
@@ -424,7 +424,7 @@ async fn a_step_lets_one_seat_go_and_step_round_the_whole_round() {
         run.send(Command::Step);
         assert_eq!(rests().await, [expected]);
     }
-    let calls = World::of(facts_now(&run).iter().map(|fact| &**fact)).tally.calls;
+    let calls = World::from_events(facts_now(&run).iter().map(|fact| &**fact)).tally.calls;
     assert_eq!(calls, 2, "the second round has asked nobody yet");
     run.send(Command::StepRound);
     let world = world(&run).await;
@@ -448,18 +448,18 @@ async fn a_flag_turned_in_a_round_seats_its_role_in_the_next() {
         says("c", "latency = \"1s\"", "caution"),
     ]);
     let run = table::engine().start(Launch::scripted(scenario(&rows, &[]), false));
-    let flag = |on| Command::SetFlag { flag: "third".into(), on, by: By::You };
+    let flag = |on| Command::SetFlag { flag: "third".into(), on, by: Initiator::You };
     until(&run, |kind| matches!(kind, EventKind::AttemptStarted { .. })).await;
     run.send(flag(true));
     let changed = until(&run, |kind| matches!(kind, EventKind::FlagChanged { .. })).await;
     let EventKind::FlagChanged { boundary, on, by, .. } = &changed.kind else { unreachable!() };
-    assert_eq!((boundary.as_str(), on, by), ("round:2", &true, &By::You));
+    assert_eq!((boundary.as_str(), on, by), ("round:2", &true, &Initiator::You));
     until(&run, |kind| matches!(kind, EventKind::RoundStarted { round: 2, .. })).await;
     run.send(flag(false));
     let world = world(&run).await;
     let (it, _) = world.collaboration().expect("a collaboration");
     let third: Vec<_> = it.rounds.iter().map(|round| round.seats[2].asked).collect();
-    assert_eq!(third, [Asked::Off, Asked::Yes, Asked::Off]);
+    assert_eq!(third, [SeatStatus::Off, SeatStatus::Yes, SeatStatus::Off]);
     assert_eq!(it.rounds[1].seats[2].state, SeatState::Accepted);
 }
 
@@ -469,9 +469,9 @@ async fn a_flag_turned_back_before_its_boundary_leaves_no_trace() {
     let run = table::engine().start(Launch::scripted(scenario(&rows, &[]), false));
     until(&run, |kind| matches!(kind, EventKind::AttemptStarted { .. })).await;
     for on in [true, false] {
-        run.send(Command::SetFlag { flag: "third".into(), on, by: By::You });
+        run.send(Command::SetFlag { flag: "third".into(), on, by: Initiator::You });
     }
-    run.send(Command::SetFlag { flag: "unheard_of".into(), on: true, by: By::You });
+    run.send(Command::SetFlag { flag: "unheard_of".into(), on: true, by: Initiator::You });
     let facts = facts(&run).await;
     assert!(!facts.iter().any(|fact| matches!(fact.kind, EventKind::FlagChanged { .. })));
 }
@@ -490,14 +490,14 @@ async fn the_command_line_can_turn_flags_and_rest_at_boundaries() {
     let run = table::engine().start(launch);
     let paused = until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
     assert_eq!(paused.kind, EventKind::Paused { at: vec![BoundaryId::new("message:2:b")] });
-    run.send(Command::Resume { by: By::Schedule });
+    run.send(Command::Resume { by: Initiator::Schedule });
     let world = world(&run).await;
     let (it, _) = world.collaboration().expect("a collaboration");
     let third: Vec<_> = it.rounds.iter().map(|round| round.seats[2].asked).collect();
-    assert_eq!(third, [Asked::Yes, Asked::Yes, Asked::Off]);
+    assert_eq!(third, [SeatStatus::Yes, SeatStatus::Yes, SeatStatus::Off]);
     assert_eq!(
         world.flags[0].changed.as_ref().map(|(_, at, by)| (at.as_str(), *by)),
-        Some(("round:3", By::Schedule))
+        Some(("round:3", Initiator::Schedule))
     );
 }
 
@@ -506,11 +506,11 @@ async fn resume_before_the_rest_takes_the_pause_back() {
     let rows = script(&[says("a", "latency = \"1s\"", "go"), says("b", "latency = \"1s\"", "go")]);
     let run = table::engine().start(Launch::scripted(scenario(&rows, &[]), false));
     until(&run, |kind| matches!(kind, EventKind::AttemptStarted { .. })).await;
-    run.send(Command::Pause { by: By::You });
-    run.send(Command::Resume { by: By::You });
+    run.send(Command::Pause { by: Initiator::You });
+    run.send(Command::Resume { by: Initiator::You });
     let world = world(&run).await;
     assert_eq!(world.outcome().map(|it| (it.status, it.paused_ms)), Some(("ok", 0)));
-    assert_eq!(world.stage, Stage::Closed);
+    assert_eq!(world.stage, RunState::Closed);
 }
 
 #[tokio::test(start_paused = true)]
@@ -535,7 +535,7 @@ async fn a_run_that_is_cancelled_closes_every_call_and_keeps_the_partial_text() 
         partial.is_some_and(|text| !text.is_empty()),
         "what it had said stays with its attempt"
     );
-    let world = World::of(facts.iter().map(|fact| &**fact));
+    let world = World::from_events(facts.iter().map(|fact| &**fact));
     assert_eq!(world.spans.get(spoke).map(|span| span.state == SpanState::Open), Some(false));
     assert!(run.bus().with_live(spoke, |_| ()).is_none(), "the live slot is gone");
 }
@@ -558,7 +558,7 @@ async fn a_condition_that_cannot_be_evaluated_is_a_fact_and_counts_as_false() {
         .collect();
     assert_eq!(places, ["script[0].when"]);
     assert_eq!(
-        World::of(facts.iter().map(|fact| &**fact)).outcome().map(|it| it.status),
+        World::from_events(facts.iter().map(|fact| &**fact)).outcome().map(|it| it.status),
         Some("ok")
     );
 }
@@ -582,11 +582,11 @@ async fn many_runs_of_one_session_have_ids_of_their_own_and_are_listed() {
     let runs: Vec<_> =
         (0..50).map(|_| engine.start(Launch::scripted(scenario.clone(), true))).collect();
     for run in &runs {
-        run.finished().await;
+        run.wait_until_finished().await;
     }
     let ids: std::collections::BTreeSet<_> = runs.iter().map(|run| run.id().clone()).collect();
     assert_eq!(ids.len(), 50);
-    assert_eq!(engine.session().len(), 100, "started and closed, once each");
+    assert_eq!(engine.log().len(), 100, "started and closed, once each");
 }
 
 #[tokio::test(start_paused = true)]
@@ -598,14 +598,14 @@ async fn finished_logs_are_forgotten_above_the_cap_oldest_first() {
     let mut ids = Vec::new();
     for _ in 0..40 {
         let run = engine.start(Launch::scripted(scenario.clone(), true));
-        run.finished().await;
+        run.wait_until_finished().await;
         ids.push(run.id().clone());
     }
     let kept: Vec<bool> = ids.iter().map(|id| engine.run(id).is_some()).collect();
     assert!(!kept[0] && kept[39]);
     assert!(kept.is_sorted(), "the oldest go first");
     let mut facts = Vec::new();
-    engine.session().reader(roundtable::event::Seq(0)).take(&mut facts, usize::MAX);
+    engine.log().reader(roundtable::event::Seq(0)).take(&mut facts, usize::MAX);
     let forgotten = facts
         .iter()
         .filter(|fact| matches!(fact.kind, EventKind::SessionRunForgotten { .. }))
@@ -619,10 +619,10 @@ async fn a_suspended_process_spends_no_time_though_a_call_is_out() {
     let launch = Launch::scripted(scenario(&rows, &["budget.max_seconds=5"]), false);
     let run = table::engine().start(launch);
     until(&run, |kind| matches!(kind, EventKind::AttemptStarted { .. })).await;
-    run.send(Command::Pause { by: By::Suspend });
+    run.send(Command::Pause { by: Initiator::Suspend });
     // A suspended process runs nothing: only its clock goes on. The calls come in afterwards.
     tokio::time::advance(Duration::from_secs(3600)).await;
-    run.send(Command::Resume { by: By::Suspend });
+    run.send(Command::Resume { by: Initiator::Suspend });
     let world = world(&run).await;
     let closed = world.closed.expect("closed");
     assert_eq!(closed.reason.to_string(), "success");
@@ -637,14 +637,14 @@ async fn a_run_that_a_person_paused_stays_paused_over_a_suspension() {
     };
     let run = table::engine().start(launch);
     until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
-    run.send(Command::Pause { by: By::Suspend });
-    run.send(Command::Resume { by: By::Suspend });
+    run.send(Command::Pause { by: Initiator::Suspend });
+    run.send(Command::Resume { by: Initiator::Suspend });
     tokio::time::advance(Duration::from_secs(60)).await;
     assert!(matches!(
-        World::of(facts_now(&run).iter().map(|fact| &**fact)).stage,
-        Stage::Paused { .. }
+        World::from_events(facts_now(&run).iter().map(|fact| &**fact)).stage,
+        RunState::Paused { .. }
     ));
-    run.send(Command::Resume { by: By::You });
+    run.send(Command::Resume { by: Initiator::You });
     assert_eq!(world(&run).await.outcome().map(|it| it.status), Some("ok"));
 }
 
@@ -676,7 +676,7 @@ async fn a_pause_between_two_seats_waits_for_the_call_of_the_first() {
     let run = table::engine().start(launch);
     let paused = until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
     assert_eq!(paused.at.duration(), Duration::from_secs(2), "the call of a comes back first");
-    run.send(Command::Resume { by: By::You });
+    run.send(Command::Resume { by: Initiator::You });
     nothing_moves_while_paused(&facts(&run).await);
 }
 
@@ -689,9 +689,9 @@ async fn a_rest_at_the_next_round_can_be_taken_back_and_the_run_paused_again() {
     let run = table::engine().start(Launch::scripted(scenario(&rows, &[]), false));
     until(&run, |kind| matches!(kind, EventKind::AttemptStarted { .. })).await;
     run.send(Command::StepRound);
-    run.send(Command::Resume { by: By::You });
-    let now = World::of(facts_now(&run).iter().map(|fact| &**fact));
-    assert_eq!(now.stage, Stage::Running, "the screen does not go on saying pausing");
+    run.send(Command::Resume { by: Initiator::You });
+    let now = World::from_events(facts_now(&run).iter().map(|fact| &**fact));
+    assert_eq!(now.stage, RunState::Running, "the screen does not go on saying pausing");
     run.send(Command::StepRound);
     let paused = until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
     assert_eq!(paused.kind, EventKind::Paused { at: vec![BoundaryId::new("round:2")] });
@@ -708,8 +708,8 @@ async fn a_rest_at_the_next_round_outlasts_a_suspension() {
     let run = table::engine().start(Launch::scripted(scenario(&rows, &[]), false));
     until(&run, |kind| matches!(kind, EventKind::AttemptStarted { .. })).await;
     run.send(Command::StepRound);
-    run.send(Command::Pause { by: By::Suspend });
-    run.send(Command::Resume { by: By::Suspend });
+    run.send(Command::Pause { by: Initiator::Suspend });
+    run.send(Command::Resume { by: Initiator::Suspend });
     let paused = until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
     assert_eq!(paused.kind, EventKind::Paused { at: vec![BoundaryId::new("round:2")] });
     run.send(Command::Cancel);
@@ -722,11 +722,11 @@ async fn a_run_that_was_pausing_spends_no_time_in_the_background() {
     let launch = Launch::scripted(scenario(&rows, &["budget.max_seconds=5"]), false);
     let run = table::engine().start(launch);
     until(&run, |kind| matches!(kind, EventKind::AttemptStarted { .. })).await;
-    run.send(Command::Pause { by: By::You });
-    run.send(Command::Pause { by: By::Suspend });
+    run.send(Command::Pause { by: Initiator::You });
+    run.send(Command::Pause { by: Initiator::Suspend });
     tokio::time::advance(Duration::from_secs(3600)).await;
-    run.send(Command::Resume { by: By::Suspend });
+    run.send(Command::Resume { by: Initiator::Suspend });
     until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
-    run.send(Command::Resume { by: By::You });
+    run.send(Command::Resume { by: Initiator::You });
     assert_eq!(world(&run).await.outcome().map(|it| it.status), Some("ok"));
 }

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use facts::Facts;
 use roundtable::app::effect::{Contents, Export};
-use roundtable::app::msg::{LiveText, Mouse, MouseKind};
+use roundtable::app::msg::{Mouse, MouseKind, PartialText};
 use roundtable::app::run::layout::page;
-use roundtable::app::run::{Pane, RunPage, Selection, Subject, Tab, Target};
+use roundtable::app::run::{InspectTarget, Pane, RunPage, Selection, Subject, Tab};
 use roundtable::app::state::Size;
 use roundtable::app::{Action, Context, Effect, KeyCode, Msg};
-use roundtable::event::kind::By;
+use roundtable::event::kind::Initiator;
 use roundtable::event::visible::visible_lines;
 use roundtable::event::{BoundaryId, Command, Event, EventKind, RunId, Seq, World};
 use screen::Dash;
@@ -28,12 +28,12 @@ fn dash(facts: &Facts) -> Dash {
 }
 
 fn shown(dash: &Dash) -> &RunPage {
-    dash.state.watched().expect("a run on the screen")
+    dash.state.visible_run().expect("a run on the screen")
 }
 
 fn more(dash: &mut Dash, facts: &Facts, from: usize) {
     let events = facts.log[from..].to_vec();
-    dash.send(Msg::Facts { run: RunId::new(RUN), events });
+    dash.send(Msg::Events { run: RunId::new(RUN), events });
 }
 
 fn command(dash: &mut Dash) -> Command {
@@ -50,13 +50,13 @@ mod keys {
     fn space_pauses_and_goes_on() {
         let mut live = dash(&facts::streaming());
         live.text(" ");
-        assert_eq!(command(&mut live), Command::Pause { by: By::You });
+        assert_eq!(command(&mut live), Command::Pause { by: Initiator::You });
         let mut rests = dash(&facts::paused());
         rests.text(" ");
-        assert_eq!(command(&mut rests), Command::Resume { by: By::You });
+        assert_eq!(command(&mut rests), Command::Resume { by: Initiator::You });
         let mut waits = dash(&facts::pausing());
         waits.text(" ");
-        assert_eq!(command(&mut waits), Command::Resume { by: By::You });
+        assert_eq!(command(&mut waits), Command::Resume { by: Initiator::You });
     }
 
     #[test]
@@ -118,9 +118,9 @@ mod keys {
         dash.press(KeyCode::Esc);
         assert_eq!(shown(&dash).selection(), Selection::Follow);
         dash.press(KeyCode::Esc);
-        assert!(dash.state.watched().is_some(), "Escape never leaves");
+        assert!(dash.state.visible_run().is_some(), "Escape never leaves");
         dash.text("q");
-        assert!(dash.state.watched().is_none());
+        assert!(dash.state.visible_run().is_none());
     }
 }
 
@@ -131,7 +131,7 @@ mod subject {
     fn the_page_follows_who_speaks() {
         let mut facts = facts::waiting();
         let mut dash = dash(&facts);
-        assert_eq!(shown(&dash).subject(), Subject::Nobody);
+        assert_eq!(shown(&dash).subject(), Subject::None);
         let from = facts.log.len();
         facts.after(100).round(&[3]);
         facts.ask(0).ask(1).ask(2);
@@ -181,7 +181,7 @@ mod subject {
 mod truths {
     use super::*;
     use facts::Start;
-    use roundtable::app::run::told::rounds_told;
+    use roundtable::app::run::told::rounds_text;
     use roundtable::event::kind::ModelLabel;
 
     fn head(model: ModelLabel, title: &str, cols: u16) -> String {
@@ -249,8 +249,8 @@ mod truths {
     #[test]
     fn rounds_are_counted_the_same_everywhere() {
         let told = |facts: &Facts| {
-            let world = World::of(facts.log.iter().map(|fact| &**fact));
-            world.collaboration().map(|(table, _)| rounds_told(table)).expect("a table")
+            let world = World::from_events(facts.log.iter().map(|fact| &**fact));
+            world.collaboration().map(|(table, _)| rounds_text(table)).expect("a table")
         };
         let stopped = facts::stopped();
         assert_eq!(told(&stopped), "stopped in round 2, 1 closed");
@@ -351,7 +351,7 @@ mod floods {
         let mut dash = dash(&facts);
         dash.text("2");
         let text = piece.repeat(times) + "the end";
-        let live = LiveText { text, pieces: 9, first_at: None, last_at: None };
+        let live = PartialText { text, pieces: 9, first_at: None, last_at: None };
         let span = facts.attempt_of(2);
         dash.send(Msg::Live { run: RunId::new(RUN), span, text: Some(live) });
         (facts, dash)
@@ -361,7 +361,7 @@ mod floods {
     fn of_an_endless_text_only_its_end_is_looked_at() {
         for piece in ["x", "word ", "line\n", "\u{1f600}"] {
             let (_, mut dash) = flooded(piece, 2_000_000);
-            let words = shown(&dash).words();
+            let words = shown(&dash).subject_text();
             assert!(words.text.len() <= 24 * 1024, "{}", words.text.len());
             assert!(words.text.ends_with("the end"));
             assert!(words.text.len() > 16 * 1024, "{}", words.text.len());
@@ -464,7 +464,7 @@ mod list {
             ("role == \"finance_analyst\" && kind.startsWith(\"attempt\")", 4),
         ] {
             dash.press(KeyCode::Esc).text("/");
-            dash.key(roundtable::app::Key::ctrl('u')).text(filter).press(KeyCode::Enter);
+            dash.key(roundtable::app::KeyPress::ctrl('u')).text(filter).press(KeyCode::Enter);
             assert_eq!(len(&dash), count, "{filter}");
         }
     }
@@ -502,7 +502,7 @@ mod list {
         let size = Size { cols: 120, rows: 36 };
         page.on_action(Action::Filter, size);
         for c in "round.closed".chars() {
-            page.on_key(roundtable::app::Key::char(c));
+            page.on_key(roundtable::app::KeyPress::char(c));
         }
         page.on_action(Action::Apply, size);
         let log = page.log().len();
@@ -531,13 +531,13 @@ mod past {
         let mut dash = dash(&facts);
         let all = facts.log.len();
         dash.text(",");
-        assert_eq!(shown(&dash).shown_facts(), all - 1);
+        assert_eq!(shown(&dash).shown_event_count(), all - 1);
         assert!(dash.screen().contains("PLAYHEAD"));
         dash.text(",,,");
-        let expected = World::of(facts.log[..all - 4].iter().map(|fact| &**fact));
+        let expected = World::from_events(facts.log[..all - 4].iter().map(|fact| &**fact));
         assert_eq!(format!("{:?}", shown(&dash).shown()), format!("{expected:?}"));
         dash.text("...");
-        assert_eq!(shown(&dash).shown_facts(), all - 1);
+        assert_eq!(shown(&dash).shown_event_count(), all - 1);
         dash.text(".");
         assert!(!shown(&dash).is_scrubbed(), "past the last it is live");
     }
@@ -557,11 +557,11 @@ mod past {
         let mut facts = facts::streaming();
         let mut dash = dash(&facts);
         dash.text(",,,,,");
-        let before = shown(&dash).shown_facts();
+        let before = shown(&dash).shown_event_count();
         let from = facts.log.len();
         facts.after(100).replies(2, "{}");
         more(&mut dash, &facts, from);
-        assert_eq!(shown(&dash).shown_facts(), before);
+        assert_eq!(shown(&dash).shown_event_count(), before);
         let all = facts.log.len();
         assert!(dash.screen().contains(&format!("after event {before} of {all}")));
         assert_eq!(dash.state.next_tick(), None, "nothing moves by itself");
@@ -571,7 +571,7 @@ mod past {
     fn text_on_its_way_belongs_to_now() {
         let facts = facts::streaming();
         let mut dash = dash(&facts);
-        let live = LiveText { text: "{\"summary\":\"Thin".to_owned(), ..LiveText::default() };
+        let live = PartialText { text: "{\"summary\":\"Thin".to_owned(), ..PartialText::default() };
         let span = facts.attempt_of(2);
         dash.send(Msg::Live { run: RunId::new(RUN), span, text: Some(live) });
         assert!(dash.screen().contains("Thin"));
@@ -585,15 +585,15 @@ mod past {
     fn a_drag_on_the_scrubber_scrubs() {
         let mut dash = dash(&facts::streaming());
         let row = 32;
-        dash.send(Msg::Mouse(Mouse { what: MouseKind::Down, col: 60, row }));
-        let first = shown(&dash).shown_facts();
+        dash.send(Msg::Mouse(Mouse { kind: MouseKind::Down, col: 60, row }));
+        let first = shown(&dash).shown_event_count();
         assert!(shown(&dash).is_scrubbed());
-        dash.send(Msg::Mouse(Mouse { what: MouseKind::Drag, col: 20, row: 5 }));
-        assert!(shown(&dash).shown_facts() < first);
-        dash.send(Msg::Mouse(Mouse { what: MouseKind::Drag, col: 119, row }));
+        dash.send(Msg::Mouse(Mouse { kind: MouseKind::Drag, col: 20, row: 5 }));
+        assert!(shown(&dash).shown_event_count() < first);
+        dash.send(Msg::Mouse(Mouse { kind: MouseKind::Drag, col: 119, row }));
         assert!(!shown(&dash).is_scrubbed());
-        dash.send(Msg::Mouse(Mouse { what: MouseKind::Up, col: 119, row }));
-        dash.send(Msg::Mouse(Mouse { what: MouseKind::Drag, col: 20, row }));
+        dash.send(Msg::Mouse(Mouse { kind: MouseKind::Up, col: 119, row }));
+        dash.send(Msg::Mouse(Mouse { kind: MouseKind::Drag, col: 20, row }));
         assert!(!shown(&dash).is_scrubbed(), "the button is up");
     }
 }
@@ -601,7 +601,7 @@ mod past {
 mod inspector {
     use super::*;
 
-    fn target(dash: &Dash) -> (Target, Tab) {
+    fn target(dash: &Dash) -> (InspectTarget, Tab) {
         let open = shown(dash).inspector().expect("open");
         (open.target, open.tab)
     }
@@ -616,7 +616,9 @@ mod inspector {
         let mut dash = dash(&facts);
         dash.text("p");
         assert_eq!(dash.state.context(), Context::Inspector);
-        let (Target::Call(call), Tab::Prompt) = target(&dash) else { panic!("a call's prompt") };
+        let (InspectTarget::Call(call), Tab::Prompt) = target(&dash) else {
+            panic!("a call's prompt")
+        };
         let sent = facts.log.iter().find_map(|event| match &event.kind {
             EventKind::CallStarted(started) if event.span == call => Some(started),
             _ => None,
@@ -639,7 +641,7 @@ mod inspector {
         let said: Vec<_> = shown(&dash).prompt(follow);
         assert_eq!(said.len(), 4);
         assert_eq!(said[..2], own[..]);
-        assert_eq!(said[2].role, roundtable::event::kind::Speaker::Assistant);
+        assert_eq!(said[2].role, roundtable::event::kind::MessageRole::Assistant);
         assert_eq!(&*said[3].content, "And if the line is crossed?");
     }
 
@@ -649,12 +651,12 @@ mod inspector {
         let mut dash = dash(&facts);
         let answer = seq_of(&facts, |event| matches!(event.kind, EventKind::AnswerComposed { .. }));
         dash.text("5k").press(KeyCode::Enter);
-        assert_eq!(target(&dash).0, Target::Fact(answer));
+        assert_eq!(target(&dash).0, InspectTarget::Event(answer));
         let mut way = Vec::new();
         for _ in 0..20 {
             dash.text("c");
-            let Target::Fact(seq) = target(&dash).0 else { panic!("a fact") };
-            let kind = shown(&dash).fact(seq).expect("there").kind.name().to_owned();
+            let InspectTarget::Event(seq) = target(&dash).0 else { panic!("a fact") };
+            let kind = shown(&dash).event(seq).expect("there").kind.name().to_owned();
             if way.last() == Some(&kind) {
                 break;
             }
@@ -708,7 +710,7 @@ mod inspector {
         let mut dash = dash(&facts);
         dash.text("1").press(KeyCode::Enter);
         assert_eq!(target(&dash).1, Tab::Reply);
-        let live = LiveText { text: "{\"sum".to_owned(), ..LiveText::default() };
+        let live = PartialText { text: "{\"sum".to_owned(), ..PartialText::default() };
         let span = facts.attempt_of(2);
         dash.send(Msg::Live { run: RunId::new(RUN), span, text: Some(live) });
         assert!(dash.redraw);
@@ -725,9 +727,9 @@ mod inspector {
         let mut dash = dash(&facts);
         dash.text("5").press(KeyCode::Enter).text(",");
         let all = facts.log.len() as u64;
-        assert_eq!(target(&dash).0, Target::Fact(Seq(all - 2)));
+        assert_eq!(target(&dash).0, InspectTarget::Event(Seq(all - 2)));
         dash.text(",,.");
-        assert_eq!(target(&dash).0, Target::Fact(Seq(all - 3)));
+        assert_eq!(target(&dash).0, InspectTarget::Event(Seq(all - 3)));
     }
 }
 
@@ -781,7 +783,7 @@ mod out {
         let mut files = files.into_iter().map(|Export { file, contents }| (file, contents));
         let (file, contents) = files.next().expect("facts");
         assert_eq!(file, "r-7f3a.jsonl");
-        assert!(matches!(contents, Contents::Facts(_)));
+        assert!(matches!(contents, Contents::Events(_)));
         let text = contents.into_text();
         let read: Vec<_> =
             text.lines().map(|line| Event::from_line(line).expect("a fact")).collect();
@@ -923,9 +925,9 @@ mod time {
         let facts = facts::decided();
         let mut page = RunPage::new(RunId::new(RUN), Duration::ZERO);
         page.apply(&facts.log);
-        page.forget();
-        assert!(page.is_forgotten());
-        assert_eq!(page.world().tally.facts, facts.log.len() as u64);
+        page.drop_log();
+        assert!(page.is_log_dropped());
+        assert_eq!(page.world().tally.events, facts.log.len() as u64);
         assert!(page.log().is_empty());
         let again: Vec<Arc<Event>> = Vec::new();
         page.apply(&again);

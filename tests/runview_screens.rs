@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use facts::{COMING, Facts};
-use roundtable::app::msg::LiveText;
+use roundtable::app::msg::PartialText;
 use roundtable::app::{KeyCode, Msg};
 use roundtable::event::kind::Purpose;
 use roundtable::event::{Event, EventKind, RunId, SpanId};
@@ -26,7 +26,7 @@ fn dash(cols: u16, rows: u16, log: &[Arc<Event>]) -> Dash {
 fn streaming(cols: u16, rows: u16) -> Dash {
     let facts = facts::streaming();
     let mut dash = dash(cols, rows, &facts.log);
-    let live = LiveText { text: COMING.to_owned(), pieces: 31, first_at: None, last_at: None };
+    let live = PartialText { text: COMING.to_owned(), pieces: 31, first_at: None, last_at: None };
     let span = facts.attempt_of(2);
     dash.send(Msg::Live { run: RunId::new("r-7f3a"), span, text: Some(live) });
     dash.after(Duration::from_millis(1_900));

@@ -13,16 +13,16 @@ use facts::tools::{self, ToolFacts};
 use facts::{Facts, Start};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use roundtable::app::msg::LiveText;
+use roundtable::app::msg::PartialText;
 use roundtable::app::run::RunPage;
 use roundtable::app::state::Size;
-use roundtable::app::{Action, Key};
+use roundtable::app::{Action, KeyPress};
 use roundtable::event::contribution::Stance;
 use roundtable::event::visible::is_hostile;
 use roundtable::event::{Event, EventKind, RunId, SpanId};
 use roundtable::ui::glyph::Glyphs;
 use roundtable::ui::theme::Theme;
-use roundtable::ui::{self, Cx};
+use roundtable::ui::{self, DrawContext};
 
 fn page(log: &[Arc<Event>]) -> RunPage {
     let mut page = RunPage::new(RunId::new("r-7f3a"), Duration::ZERO);
@@ -33,7 +33,7 @@ fn page(log: &[Arc<Event>]) -> RunPage {
 /// Draws a page as a screen of this size holds it, in the middle of a larger buffer.
 fn draw(page: &RunPage, cols: u16, rows: u16, glyphs: Glyphs) -> Buffer {
     let theme = Theme::default();
-    let cx = Cx { now: Duration::from_secs(9), theme: &theme, glyphs };
+    let cx = DrawContext { now: Duration::from_secs(9), theme: &theme, glyphs };
     let mut buf = Buffer::empty(Rect::new(0, 0, cols + 2, rows + 2));
     for x in 0..cols + 2 {
         for y in [0, rows + 1] {
@@ -48,8 +48,8 @@ fn draw(page: &RunPage, cols: u16, rows: u16, glyphs: Glyphs) -> Buffer {
     let row = |y: u16, height: u16| {
         Rect::new(1, 1 + y, cols, height).intersection(Rect::new(1, 1, cols, rows))
     };
-    ui::run::header::first(page, &cx, row(0, 1), &mut buf);
-    ui::run::header::second(page, &cx, row(1, 1), &mut buf);
+    ui::run::header::first_row(page, &cx, row(0, 1), &mut buf);
+    ui::run::header::second_row(page, &cx, row(1, 1), &mut buf);
     ui::run::render(page, &cx, row(2, rows.saturating_sub(4)), &mut buf);
     buf
 }
@@ -228,7 +228,7 @@ fn every_way_to_look_at_every_size() {
                 for action in actions {
                     page.on_action(*action, Size { cols, rows });
                 }
-                page.on_key(Key::char('x'));
+                page.on_key(KeyPress::char('x'));
                 check(&draw(&page, cols, rows, Glyphs::Ascii), &format!("{name} at {cols}x{rows}"));
             }
         }
@@ -289,7 +289,7 @@ fn hostile_text_never_breaks_columns() {
             let size = Size { cols, rows };
             let mut page = page(&facts.log);
             let coming = format!("{{\"summary\":\"{}", text.repeat(200));
-            let live = LiveText { text: coming, ..LiveText::default() };
+            let live = PartialText { text: coming, ..PartialText::default() };
             page.set_live(facts.attempt_of(2), Some(live));
             for actions in [
                 &[][..],
@@ -363,7 +363,7 @@ fn hostile_text_leaves_as_it_is_and_is_exported_whole() {
     let size = Size { cols: 120, rows: 36 };
     page.on_action(Action::Pane(1), size);
     page.on_action(Action::Top, size);
-    let words = page.words();
+    let words = page.subject_text();
     assert!(words.text.contains('\u{1b}'), "what is copied is what was said");
 }
 
@@ -380,7 +380,7 @@ fn hostile_teams_never_break_columns() {
         for (cols, rows) in [(60, 16), (80, 24), (100, 34), (120, 36), (200, 50)] {
             let size = Size { cols, rows };
             let mut page = page(&facts.log);
-            let live = LiveText { text: long.clone(), ..LiveText::default() };
+            let live = PartialText { text: long.clone(), ..PartialText::default() };
             page.set_live(facts.attempt_of("billing"), Some(live));
             for actions in [
                 &[][..],

@@ -27,9 +27,9 @@ fn storm() -> &'static [Arc<Event>] {
             let scenario = storm::scenario_of(20, 300, &["resilience.pace=10ms"]);
             let engine = Engine::new(EngineSettings::default());
             let run = engine.start(Launch::scripted(Arc::new(scenario), false));
-            run.finished().await;
+            run.wait_until_finished().await;
             let mut facts = Vec::new();
-            run.follow().take(&mut facts, usize::MAX);
+            run.first_reader().take(&mut facts, usize::MAX);
             facts
         })
     });
@@ -38,21 +38,21 @@ fn storm() -> &'static [Arc<Event>] {
 
 /// What a log that keeps so many facts lets go of, in steps of an eighth.
 fn window(page: &RunPage, keeps: usize) -> Option<Seq> {
-    let held = page.log().len() - page.log().gone();
+    let held = page.log().len() - page.log().dropped_count();
     (held > keeps + keeps / 8).then(|| Seq((page.log().len() - keeps) as u64))
 }
 
 fn feed(dash: &mut Dash, facts: &[Arc<Event>], keeps: usize) {
     for batch in facts.chunks(512) {
-        dash.send(Msg::Facts { run: RunId::new(RUN), events: batch.to_vec() });
+        dash.send(Msg::Events { run: RunId::new(RUN), events: batch.to_vec() });
         if let Some(before) = window(shown(dash), keeps) {
-            dash.send(Msg::LetGo { run: RunId::new(RUN), before });
+            dash.send(Msg::EventsDropped { run: RunId::new(RUN), before });
         }
     }
 }
 
 fn shown(dash: &Dash) -> &RunPage {
-    dash.state.watched().expect("a run")
+    dash.state.visible_run().expect("a run")
 }
 
 fn log(dash: &Dash) -> &RunLog {
@@ -89,14 +89,14 @@ fn places_stay_those_of_the_whole_run_and_the_present_state_knows_all_of_it() {
     let all = storm();
     let mut dash = dash(120, 36, all.len());
     let page = shown(&dash);
-    let (gone, len) = (page.log().gone(), page.log().len());
+    let (gone, len) = (page.log().dropped_count(), page.log().len());
     assert_eq!(len, all.len());
     assert!((3_900..4_700).contains(&(len - gone)), "{}", len - gone);
     assert_eq!(page.log().get(gone).map(|fact| fact.seq), Some(Seq(gone as u64)));
-    assert!(page.log().get(gone - 1).is_none() && page.fact(Seq(3)).is_none());
-    assert!(page.is_gone(Seq(3)) && !page.is_gone(Seq(gone as u64)));
+    assert!(page.log().get(gone - 1).is_none() && page.event(Seq(3)).is_none());
+    assert!(page.is_dropped(Seq(3)) && !page.is_dropped(Seq(gone as u64)));
     assert_eq!(page.list().len(page.log()), len - gone);
-    let whole = World::of(all.iter().map(|fact| &**fact));
+    let whole = World::from_events(all.iter().map(|fact| &**fact));
     assert_eq!(storm::shown(page.world()), storm::shown(&whole));
     assert_eq!(page.world().tally, whole.tally);
     assert!(page.world().head.is_some());
@@ -115,30 +115,34 @@ fn places_stay_those_of_the_whole_run_and_the_present_state_knows_all_of_it() {
 fn the_playhead_goes_no_further_back_than_the_window_and_moves_on_with_it() {
     let all = storm();
     let mut dash = dash(120, 36, 12_000);
-    let gone = log(&dash).gone();
+    let gone = log(&dash).dropped_count();
     assert!(gone > 0);
     // A click on the first column is the start of the window, not of the run.
     let row = dash.state.size.rows - 4;
     dash.click(8, row);
     assert!(shown(&dash).is_scrubbed(), "{}", dash.screen());
-    let first = shown(&dash).shown_facts();
+    let first = shown(&dash).shown_event_count();
     assert!(first > gone && first < gone + 200, "{first}");
     dash.text(&",".repeat(200));
     let page = shown(&dash);
-    assert!(page.is_scrubbed() && page.shown_facts() == gone + 1, "{}", page.shown_facts());
-    let there = World::of(all[..=gone].iter().map(|fact| &**fact));
+    assert!(
+        page.is_scrubbed() && page.shown_event_count() == gone + 1,
+        "{}",
+        page.shown_event_count()
+    );
+    let there = World::from_events(all[..=gone].iter().map(|fact| &**fact));
     assert_eq!(page.shown().tally, there.tally);
     assert_eq!(page.shown().tools.rows()[0].tally, there.tools.rows()[0].tally);
     // The run goes on, and the events around the playhead go.
     feed(&mut dash, &all[12_000..20_000], 4_000);
     let page = shown(&dash);
-    assert!(page.log().gone() > gone);
-    assert_eq!((page.is_scrubbed(), page.shown_facts()), (true, page.log().gone()));
-    let there = World::of(all[..page.log().gone()].iter().map(|fact| &**fact));
+    assert!(page.log().dropped_count() > gone);
+    assert_eq!((page.is_scrubbed(), page.shown_event_count()), (true, page.log().dropped_count()));
+    let there = World::from_events(all[..page.log().dropped_count()].iter().map(|fact| &**fact));
     assert_eq!(page.shown().tally, there.tally);
     dash.screen();
     dash.text(".");
-    assert_eq!(shown(&dash).shown_facts(), log(&dash).gone() + 1);
+    assert_eq!(shown(&dash).shown_event_count(), log(&dash).dropped_count() + 1);
     dash.text("G");
     assert!(!shown(&dash).is_scrubbed());
 }
@@ -154,7 +158,7 @@ fn what_leads_to_an_event_that_is_gone_says_so() {
         let ends = at.is_some_and(|fact| {
             let opened = page.world().spans.get(fact.span).map(|span| span.opened_by);
             matches!(fact.kind, EventKind::AttemptAnswered(_))
-                && opened.is_some_and(|opened| page.is_gone(opened))
+                && opened.is_some_and(|opened| page.is_dropped(opened))
         });
         if ends {
             break;
@@ -164,7 +168,7 @@ fn what_leads_to_an_event_that_is_gone_says_so() {
     let cursor = shown(&dash).list().cursor();
     dash.text("c");
     assert_eq!(shown(&dash).list().cursor(), cursor, "it leads nowhere else");
-    let first = log(&dash).gone() as u64 + 1;
+    let first = log(&dash).dropped_count() as u64 + 1;
     let first = roundtable::app::format::exact(first);
     let wanted = format!("The events before event {first} were dropped to bound memory.");
     assert_eq!(said(&dash), wanted);
@@ -193,7 +197,7 @@ fn a_filter_looks_at_what_is_held_and_forgets_what_is_not() {
         let page = shown(dash);
         let rows = 0..page.list().len(page.log());
         let places: Vec<usize> = rows.filter_map(|row| page.list().place(row)).collect();
-        let all = page.log().between(0, usize::MAX).zip(page.log().gone()..);
+        let all = page.log().between(0, usize::MAX).zip(page.log().dropped_count()..);
         let wanted = all.filter(|(fact, _)| matches!(fact.kind, EventKind::CallStarted(_)));
         let wanted: Vec<usize> = wanted.map(|(_, place)| place).collect();
         assert_eq!(places, wanted);
@@ -215,18 +219,18 @@ fn an_export_begins_with_the_head_and_says_how_many_events_it_lacks() {
     dash.text("e");
     let Some(Effect::Export(files)) = dash.asked().pop() else { panic!("no export") };
     let log = log(&dash);
-    let (gone, held) = (log.gone() as u64, log.len() - log.gone());
+    let (gone, held) = (log.dropped_count() as u64, log.len() - log.dropped_count());
     let export = files.into_iter().find(|export| export.file.ends_with(".jsonl"));
     let contents = export.expect("the facts").contents;
-    assert_eq!(contents.lacks(), gone - 1, "the head is there");
-    assert!(matches!(contents, Contents::Facts(_)));
+    assert_eq!(contents.dropped_events(), gone - 1, "the head is there");
+    assert!(matches!(contents, Contents::Events(_)));
     let text = contents.into_text();
     let lines: Vec<_> = text.lines().map(|line| Event::from_line(line).expect("a fact")).collect();
     assert_eq!(lines.len(), held + 2);
     assert!(matches!(lines[0].kind, EventKind::RunStarted(_)));
-    assert_eq!(lines[1].kind, EventKind::FactsDropped { facts: gone - 1 });
+    assert_eq!(lines[1].kind, EventKind::EventsDropped { facts: gone - 1 });
     assert_eq!((lines[1].seq, lines[2].seq), (Seq(1), Seq(gone)));
-    let world = World::of(&lines);
+    let world = World::from_events(&lines);
     assert!(world.resilience().is_some(), "a file that can be read by itself");
     assert_eq!(world.tally.unknown, 0);
 }
@@ -240,7 +244,7 @@ fn a_page_of_a_run_without_end_takes_no_more_memory_as_it_goes_on() {
             for batch in all[..facts].chunks(512) {
                 page.apply(batch);
                 if let Some(before) = window(&page, 2_000) {
-                    assert!(page.let_go(before));
+                    assert!(page.drop_before(before));
                 }
             }
         });
@@ -259,9 +263,9 @@ fn any_key_is_answered_while_events_go() {
     let mut dash = dash(80, 24, 6_000);
     let mut hash = 7u64;
     for batch in all[6_000..].chunks(200) {
-        dash.send(Msg::Facts { run: RunId::new(RUN), events: batch.to_vec() });
+        dash.send(Msg::Events { run: RunId::new(RUN), events: batch.to_vec() });
         if let Some(before) = window(shown(&dash), 1_000) {
-            dash.send(Msg::LetGo { run: RunId::new(RUN), before });
+            dash.send(Msg::EventsDropped { run: RunId::new(RUN), before });
         }
         for _ in 0..6 {
             hash = hash
@@ -277,8 +281,8 @@ fn any_key_is_answered_while_events_go() {
                     dash.text(&keys.chars().nth(pick / 8 % keys.len()).expect("a key").to_string())
                 }
             };
-            if dash.state.watched().is_none() {
-                dash.state.screen = roundtable::app::state::Screen::Run(RunId::new(RUN));
+            if dash.state.visible_run().is_none() {
+                dash.state.screen = roundtable::app::state::ActiveScreen::Run(RunId::new(RUN));
             }
             dash.screen();
         }

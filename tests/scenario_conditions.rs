@@ -4,7 +4,7 @@ use std::sync::Arc;
 use roundtable::engine::{Engine, EngineSettings, Launch};
 use roundtable::event::{EventKind, Seq, World};
 use roundtable::scenario::condition::{CONTRIBUTION_NAMES, FINALIZE_NAMES};
-use roundtable::scenario::{Origin, load};
+use roundtable::scenario::{ScenarioOrigin, load};
 
 const HEAD: &str = r#"
 title = "Names"
@@ -48,7 +48,7 @@ async fn every_name_is_shown() {
         reply("block"),
         reply("caution"),
     );
-    let scenario = load(&text, Origin::File("names.toml".into()), &[])
+    let scenario = load(&text, ScenarioOrigin::File("names.toml".into()), &[])
         .unwrap_or_else(|problems| panic!("{}", problems.pretty(false)));
     assert_eq!(scenario.warnings, Vec::<String>::new());
     let engine = Engine::new(EngineSettings::default());
@@ -59,7 +59,7 @@ async fn every_name_is_shown() {
     for fact in &facts {
         assert!(!matches!(fact.kind, EventKind::ConditionFailed { .. }), "{:?}", fact.kind);
     }
-    let world = World::of(facts.iter().map(|fact| &**fact));
+    let world = World::from_events(facts.iter().map(|fact| &**fact));
     let outcome = serde_json::to_value(world.outcome().expect("an outcome")).expect("JSON");
     assert_eq!(outcome["answer"], "All shown.", "{outcome}");
     assert_eq!(outcome["rounds_used"], 2);

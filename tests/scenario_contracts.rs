@@ -3,11 +3,11 @@
 
 use roundtable::event::ResearchStep;
 use roundtable::event::contribution::Stance;
-use roundtable::scenario::{Origin, check, load, shipped};
+use roundtable::scenario::{ScenarioOrigin, check, load, shipped};
 
 /// What is told of a text, without the places.
 fn told(text: &str) -> Vec<String> {
-    let problems = check(text, Origin::File("a.toml".into()), &[]).problems;
+    let problems = check(text, ScenarioOrigin::File("a.toml".into()), &[]).problems;
     let line = |problem| {
         let line = problems.line(problem);
         let (_, rest) = line.split_once(": ").expect("a place");
@@ -126,7 +126,12 @@ fn the_words_of_the_contract_are_those_of_the_patterns() {
     assert_eq!(actions, roundtable::scenario::research::ACTIONS);
     for shipped in shipped() {
         let scenario = load(shipped.text, shipped.origin(), &[]).expect("good");
-        assert_eq!((scenario.warnings, scenario.silent), (vec![], vec![]), "{}", shipped.name);
+        assert_eq!(
+            (scenario.warnings, scenario.offline_warnings),
+            (vec![], vec![]),
+            "{}",
+            shipped.name
+        );
     }
 }
 
@@ -387,7 +392,7 @@ fn a_key_in_the_wrong_place_is_told_the_right_one() {
         ],
     );
     let set = ["max_rounds=2".parse().expect("an override")];
-    let problems = check(TABLE, Origin::File("a.toml".into()), &set).problems;
+    let problems = check(TABLE, ScenarioOrigin::File("a.toml".into()), &set).problems;
     assert!(problems.to_string().contains("did you mean `budget.max_rounds`?"), "{problems}");
 }
 
@@ -503,7 +508,7 @@ fn a_time_is_a_number_or_a_text_wherever_one_stands() {
     // They come to the same.
     let read = |time: &str| {
         let text = SWARM.replacen("timeout_s = 0.3", &format!("timeout_s = {time}"), 1);
-        let scenario = load(&text, Origin::File("a.toml".into()), &[]).expect("good");
+        let scenario = load(&text, ScenarioOrigin::File("a.toml".into()), &[]).expect("good");
         scenario.tools["look"].policy.timeout
     };
     assert_eq!(read("0.3"), read("\"300ms\""));

@@ -4,11 +4,11 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use roundtable::scenario::{MAX_BYTES, Origin, Place, Problems, check, shipped};
+use roundtable::scenario::{MAX_BYTES, ProblemPosition, Problems, ScenarioOrigin, check, shipped};
 use rustix::time::{ClockId, clock_gettime};
 
 fn problems(text: &str) -> Problems {
-    check(text, Origin::File("x.toml".into()), &[]).problems
+    check(text, ScenarioOrigin::File("x.toml".into()), &[]).problems
 }
 
 /// What this thread has worked so far: other tests and programs do not count.
@@ -111,7 +111,10 @@ fn errors_of_the_language_are_told_alone_and_a_few_of_them() {
     assert_eq!((found.iter().count(), found.more()), (20, 80), "{told}");
     assert!(told.ends_with("\n… and 80 more"), "{told}");
     assert!(found.pretty(false).contains("… and 80 more\n"));
-    assert!(found.iter().all(|it| matches!(it.place, Place::File { line: 2..=13, .. })), "{told}");
+    assert!(
+        found.iter().all(|it| matches!(it.place, ProblemPosition::File { line: 2..=13, .. })),
+        "{told}"
+    );
 }
 
 /// Numbers drawn from a seed: the same in every run of the tests.
@@ -223,7 +226,7 @@ fn five_hundred_mutated_scenarios_are_judged() {
     let before = worked();
     for number in 0..500 {
         let text = mutated(&mut dice);
-        let checked = check(&text, Origin::File("x.toml".into()), &[]);
+        let checked = check(&text, ScenarioOrigin::File("x.toml".into()), &[]);
         let problems = &checked.problems;
         assert_eq!(checked.scenario.is_none(), problems.errors() > 0, "{number}: {text}");
         match checked.scenario {
@@ -232,7 +235,7 @@ fn five_hundred_mutated_scenarios_are_judged() {
         }
         let lines: Vec<&str> = text.split('\n').collect();
         for problem in problems.iter() {
-            let Place::File { line, column } = problem.place else {
+            let ProblemPosition::File { line, column } = problem.place else {
                 panic!("{number}: there is no override: {problem:?}");
             };
             let length = lines.get(line - 1).map(|line| line.chars().count());

@@ -2,11 +2,13 @@
 use std::time::Duration;
 
 use roundtable::scenario::model::{
-    Behind, CollaborationSpec, Concurrency, InputKind, Latency, PatternSpec, ScriptFault,
+    CollaborationSpec, Concurrency, InputKind, Latency, PatternSpec, RoleFlag, ScriptFault,
     ScriptFaultKind, ScriptStep, WhenOff,
 };
 use roundtable::scenario::repair::{Repair, Repairs};
-use roundtable::scenario::{self, Origin, Override, Scenario, Source, SourceError, load};
+use roundtable::scenario::{
+    self, Override, Scenario, ScenarioOrigin, ScenarioSource, SourceError, load,
+};
 use serde_json::{Value, json};
 
 const LEAST: &str = r#"
@@ -96,7 +98,7 @@ text = "Done by {{day}}."
 
 fn read(text: &str, set: &[&str]) -> Scenario {
     let set: Vec<Override> = set.iter().map(|set| set.parse().expect("an override")).collect();
-    load(text, Origin::File("some/where/name.toml".into()), &set)
+    load(text, ScenarioOrigin::File("some/where/name.toml".into()), &set)
         .unwrap_or_else(|problems| panic!("{}", problems.pretty(false)))
 }
 
@@ -121,7 +123,7 @@ fn what_is_left_out_has_its_default() {
     assert_eq!(spec.budget.max_seconds, Duration::from_secs(40));
     assert_eq!(spec.concurrency, Concurrency::Parallel);
     assert!(spec.summary_inputs.is_empty());
-    assert_eq!(spec.roles["ann"].behind, None);
+    assert_eq!(spec.roles["ann"].role_flag, None);
     assert!(scenario.model.stream);
     assert!(scenario.model.repair.is_empty());
     assert_eq!(scenario.model.ask_again, 0);
@@ -171,9 +173,9 @@ fn everything_that_is_there_is_read() {
     assert_eq!(spec.concurrency, Concurrency::Sequential);
     assert_eq!(&*spec.finalize_prompt, "Sum up lunch.");
     assert_eq!(&*spec.roles["ann"].prompt, "Ann of lunch.");
-    let behind = |flag: &str, when_off| Some(Behind { flag: flag.into(), when_off });
-    assert_eq!(spec.roles["bob"].behind, behind("third", WhenOff::Skip));
-    assert_eq!(spec.roles["cy"].behind, behind("fourth", WhenOff::Deny));
+    let behind = |flag: &str, when_off| Some(RoleFlag { flag: flag.into(), when_off });
+    assert_eq!(spec.roles["bob"].role_flag, behind("third", WhenOff::Skip));
+    assert_eq!(spec.roles["cy"].role_flag, behind("fourth", WhenOff::Deny));
     let summary: Vec<&str> = spec.summary_inputs.iter().map(|name| name.as_str()).collect();
     assert_eq!(summary, ["day", "what"]);
     assert!(!scenario.model.stream && !scenario.llm.idempotent && !scenario.llm.jitter);
@@ -195,17 +197,20 @@ fn everything_that_is_there_is_read() {
     let status = ScriptFaultKind::Status { status: 429, retry_after };
     assert_eq!(full.fault, Some(ScriptFault { kind: status, times: 2 }));
     assert_eq!(
-        &*full.answer,
+        &*full.reply_text,
         r#"{"agent":"ann","stance":"go","summary":"[true,{\"day\":\"2026-02-28\"},\"2026-01-01T10:00:00Z\",1.5] lunch","confidence":1,"actions":[3]}"#
     );
     assert_eq!(kind.fault, Some(ScriptFault { kind: ScriptFaultKind::BadResponse, times: 1 }));
     assert_eq!(kind.latency.min, Duration::from_secs(120));
     assert_eq!(
-        &*kind.answer_by(Some(&"ann".into())),
+        &*kind.reply_for(Some(&"ann".into())),
         r#"{"agent":"bob","stance":"go","summary":"s","confidence":1,"actions":["a"]}"#
     );
-    assert_eq!(&*raw.answer, "```lunch");
-    assert_eq!((brief.step, &*brief.answer), (Some(ScriptStep::Finalize), "Done by 2026-02-28."));
+    assert_eq!(&*raw.reply_text, "```lunch");
+    assert_eq!(
+        (brief.step, &*brief.reply_text),
+        (Some(ScriptStep::Finalize), "Done by 2026-02-28.")
+    );
 }
 
 #[test]
@@ -213,9 +218,9 @@ fn a_reply_for_any_role_is_signed_by_the_one_who_is_asked() {
     let text =
         LEAST.replace("{ text = \"x\" }", "{ reply = {} }, { round = 9, reply = { a = 1 } }");
     let rows = read(&text, &["budget.max_rounds=9"]).script.rows;
-    assert_eq!(&*rows[0].answer_by(Some(&"an\"n".into())), r#"{"agent":"an\"n"}"#);
-    assert_eq!(&*rows[1].answer_by(Some(&"ann".into())), r#"{"agent":"ann","a":1}"#);
-    assert_eq!(&*rows[1].answer_by(None), r#"{"a":1}"#);
+    assert_eq!(&*rows[0].reply_for(Some(&"an\"n".into())), r#"{"agent":"an\"n"}"#);
+    assert_eq!(&*rows[1].reply_for(Some(&"ann".into())), r#"{"agent":"ann","a":1}"#);
+    assert_eq!(&*rows[1].reply_for(None), r#"{"a":1}"#);
 }
 
 #[test]
@@ -252,7 +257,7 @@ fn overrides_set_any_field_before_the_file_is_judged() {
     assert_eq!(spec.sequence[2].as_str(), "ann");
     assert_eq!(scenario.llm.timeout, Some(Duration::from_secs(5)));
     assert_eq!(scenario.script.rows[0].latency.max, Duration::from_secs(1));
-    assert_eq!(&*scenario.script.rows[1].answer, "sour");
+    assert_eq!(&*scenario.script.rows[1].reply_text, "sour");
     assert_eq!(scenario.model.name.as_deref(), Some("true"));
     assert_eq!((scenario.flags[0].default, &*scenario.flags[0].label), (false, "x=y"));
     // What a person's trust is kept under is the file, not what is laid over it.
@@ -264,7 +269,8 @@ fn overrides_set_any_field_before_the_file_is_judged() {
 #[test]
 fn a_literal_override_is_a_text_whatever_it_looks_like() {
     let set = Override::literal("inputs.what", "\"quoted\"\n= 7").expect("an override");
-    let scenario = load(MOST, Origin::Shipped("scenarios/most.toml"), &[set]).expect("good");
+    let scenario =
+        load(MOST, ScenarioOrigin::Shipped("scenarios/most.toml"), &[set]).expect("good");
     assert_eq!(scenario.inputs[0].value, "\"quoted\"\n= 7");
     assert_eq!(scenario.name.as_str(), "most");
     for wrong in ["", "=1", "a..b=1", "a.=1", ".a=1", "\"a=1", "\"a\"b=1", "a"] {
@@ -281,8 +287,9 @@ fn line_ends_of_either_kind_are_the_same() {
     assert_eq!(unix.facts, windows.facts);
     let text = MOST.replace("You", "").replace("Sum up {{what}}", "'''\nSum\n{{wat}}'''");
     let text = text.replace("\"'''", "'''").replace("'''.\"", "'''");
-    let told =
-        |text: &str| load(text, Origin::File("x".into()), &[]).expect_err("wrong").to_string();
+    let told = |text: &str| {
+        load(text, ScenarioOrigin::File("x".into()), &[]).expect_err("wrong").to_string()
+    };
     assert_eq!(told(&text), told(&text.replace('\n', "\r\n")));
     assert!(told(&text).contains("`{{wat}}` is not an input"), "{}", told(&text));
 }
@@ -292,14 +299,17 @@ fn a_scenario_is_found_by_file_or_by_name() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("checkout-launch.toml");
     std::fs::write(&path, LEAST).expect("written");
-    let own = Source::find(&path.display().to_string()).expect("found");
-    assert_eq!((own.text.as_str(), own.origin), (LEAST, Origin::File(path)));
+    let own = ScenarioSource::find(&path.display().to_string()).expect("found");
+    assert_eq!((own.text.as_str(), own.origin), (LEAST, ScenarioOrigin::File(path)));
     // The folder of this repository has files of the shipped names: a file wins.
-    let listed = Source::find("checkout-launch").expect("found");
-    assert_eq!(listed.origin, Origin::File("scenarios/checkout-launch.toml".into()));
+    let listed = ScenarioSource::find("checkout-launch").expect("found");
+    assert_eq!(listed.origin, ScenarioOrigin::File("scenarios/checkout-launch.toml".into()));
     let shipped = scenario::shipped().iter().find(|one| one.name == "checkout-launch");
     assert_eq!(Some(listed.text.as_str()), shipped.map(|one| one.text));
-    assert!(matches!(Source::find("nothing"), Err(SourceError::NotFound { help: None, .. })));
+    assert!(matches!(
+        ScenarioSource::find("nothing"),
+        Err(SourceError::NotFound { help: None, .. })
+    ));
     let folder = folder.path().display().to_string();
-    assert!(matches!(Source::find(&folder), Err(SourceError::Unreadable { .. })));
+    assert!(matches!(ScenarioSource::find(&folder), Err(SourceError::Unreadable { .. })));
 }

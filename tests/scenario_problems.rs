@@ -1,5 +1,5 @@
 //! What is wrong with a scenario is told with its line, its column and what would be right.
-use roundtable::scenario::{Origin, Override, Problems, check};
+use roundtable::scenario::{Override, Problems, ScenarioOrigin, check};
 
 const GOOD: &str = r#"title = "A launch"
 pattern = "collaboration"
@@ -36,7 +36,7 @@ text = "Done: {{what}}."
 
 fn problems(text: &str, set: &[&str]) -> Problems {
     let set: Vec<Override> = set.iter().map(|set| set.parse().expect("an override")).collect();
-    check(text, Origin::File("a.toml".into()), &set).problems
+    check(text, ScenarioOrigin::File("a.toml".into()), &set).problems
 }
 
 /// What is told of a text, without the name of its file.

@@ -1,18 +1,18 @@
 //! Whatever stands in a file or an override: it is judged, and nothing panics.
 use proptest::prelude::*;
-use roundtable::scenario::condition::Shown;
-use roundtable::scenario::{Listing, Origin, Override, check, shipped};
+use roundtable::scenario::condition::CelBindings;
+use roundtable::scenario::{Override, ScenarioListing, ScenarioOrigin, check, shipped};
 
 fn judge(text: &str, set: &[Override]) {
-    let checked = check(text, Origin::File("x.toml".into()), set);
+    let checked = check(text, ScenarioOrigin::File("x.toml".into()), set);
     // What cannot be run says why; what can be run has no errors.
     assert_eq!(checked.scenario.is_none(), checked.problems.errors() > 0, "{text}");
     let _ = checked.problems.pretty(true);
-    let _ = Listing::read("x", text);
+    let _ = ScenarioListing::read("x", text);
     for problem in checked.problems.iter() {
         assert!(!checked.problems.line(problem).contains(['\n', '\u{1b}']));
     }
-    let shown = Shown::default();
+    let shown = CelBindings::default();
     for row in checked.scenario.iter().flat_map(|scenario| &scenario.script.rows) {
         let _ = row.when.as_ref().map(|when| when.holds(&shown));
     }

@@ -3,9 +3,9 @@ use std::time::Duration;
 
 use roundtable::scenario::lookup::{PrivateHosts, ReadSpec};
 use roundtable::scenario::model::{PatternSpec, ScriptStep};
-use roundtable::scenario::research::{Misquotes, ResearchSpec, SourceRule, Who};
+use roundtable::scenario::research::{MisquotePolicy, ResearchSpec, SourceRule, StepMode};
 use roundtable::scenario::tool::ToolKind;
-use roundtable::scenario::{Origin, Override, Scenario, check, load};
+use roundtable::scenario::{Override, Scenario, ScenarioOrigin, check, load};
 
 const WHOLE: &str = r#"title = "A question"
 pattern = "research"
@@ -79,7 +79,7 @@ raw = "3"
 
 fn read(text: &str, set: &[&str]) -> Scenario {
     let set: Vec<Override> = set.iter().map(|set| set.parse().expect("an override")).collect();
-    let scenario = load(text, Origin::File("a.toml".into()), &set)
+    let scenario = load(text, ScenarioOrigin::File("a.toml".into()), &set)
         .unwrap_or_else(|problems| panic!("{}", problems.pretty(false)));
     assert_eq!(scenario.warnings, Vec::<String>::new());
     scenario
@@ -93,7 +93,7 @@ fn spec(scenario: &Scenario) -> &ResearchSpec {
 /// What is told of a text, without the name of its file.
 fn told(text: &str, set: &[&str]) -> Vec<String> {
     let set: Vec<Override> = set.iter().map(|set| set.parse().expect("an override")).collect();
-    let problems = check(text, Origin::File("a.toml".into()), &set).problems;
+    let problems = check(text, ScenarioOrigin::File("a.toml".into()), &set).problems;
     let lines = problems.to_string();
     lines.lines().map(|line| line.strip_prefix("a.toml:").unwrap_or(line).to_owned()).collect()
 }
@@ -125,10 +125,10 @@ fn research_is_read_with_its_domains_limits_and_who_does_what() {
     let vendor = "vendor.example.com".to_owned();
     let rule = SourceRule { domain: vendor, trust: 0.5, flag: Some("vendor".into()) };
     assert_eq!(spec.sources, [rule]);
-    assert_eq!((spec.plan.by, spec.notes.by), (Who::Rule, Who::ModelWhenLive));
-    assert_eq!((spec.answer.by, &*spec.notes.prompt), (Who::Model, "Note it."));
+    assert_eq!((spec.plan.by, spec.notes.by), (StepMode::Rule, StepMode::ModelWhenLive));
+    assert_eq!((spec.answer.by, &*spec.notes.prompt), (StepMode::Model, "Note it."));
     assert_eq!((spec.page_chars, spec.notes_per_page, spec.notes_by_rule), (9_000, 2, 2));
-    assert_eq!((spec.misquotes, spec.min_independent_sources), (Misquotes::Refuse, 2));
+    assert_eq!((spec.misquotes, spec.min_independent_sources), (MisquotePolicy::Refuse, 2));
     assert_eq!((spec.max_age_days, spec.as_of.as_deref()), (Some(30), Some("2026-03-07")));
     let steps: Vec<Option<ScriptStep>> = scenario.script.rows.iter().map(|row| row.step).collect();
     assert_eq!(steps, [Some(ScriptStep::Synthesize); 2]);
@@ -144,8 +144,11 @@ fn what_the_file_leaves_out_is_as_in_the_source() {
     assert_eq!((budget.max_steps, budget.max_urls, budget.max_read_pages), (8, 6, 3));
     assert_eq!((budget.max_notes, budget.max_answer_chars), (6, 850));
     assert_eq!(budget.max_seconds, Duration::from_secs(25));
-    assert_eq!((spec.plan.by, spec.notes.by, spec.answer.by), (Who::Model, Who::Model, Who::Model));
-    assert_eq!((spec.misquotes, spec.min_independent_sources), (Misquotes::Stop, 1));
+    assert_eq!(
+        (spec.plan.by, spec.notes.by, spec.answer.by),
+        (StepMode::Model, StepMode::Model, StepMode::Model)
+    );
+    assert_eq!((spec.misquotes, spec.min_independent_sources), (MisquotePolicy::Stop, 1));
     assert_eq!((&spec.max_age_days, &spec.as_of), (&None, &None));
     assert_eq!((spec.preface.as_str(), spec.closing.as_str()), ("", ""));
     assert_eq!(spec.trust("a.example"), 1.0);
@@ -260,7 +263,8 @@ fn limits_are_clamped_as_in_the_source_and_said_to_be() {
             "5:{at}: warning: budget.{key}: {given} is out of range and is clamped to {taken} ({range})"
         );
         assert_eq!(told(&text, &[]), [expected]);
-        let scenario = load(&text, Origin::File("a.toml".into()), &[]).expect("a warning alone");
+        let scenario =
+            load(&text, ScenarioOrigin::File("a.toml".into()), &[]).expect("a warning alone");
         let budget = spec(&scenario).budget;
         let value = match key {
             "max_urls" => budget.max_urls,

@@ -1,6 +1,6 @@
 //! The JSON schema says of the shipped files what the reader says of them.
 use boon::{Compiler, SchemaIndex, Schemas};
-use roundtable::scenario::{Origin, check, schema, shipped};
+use roundtable::scenario::{ScenarioOrigin, check, schema, shipped};
 use serde_json::Value;
 
 struct Schema {
@@ -40,7 +40,7 @@ fn both_refuse(name: &str, changes: &[(&str, &str)]) {
         assert!(good.contains(from), "{from}");
         let bad = good.replacen(from, to, 1);
         assert!(schema.accepts(&bad).is_err(), "the schema takes {to}");
-        let problems = check(&bad, Origin::File("x.toml".into()), &[]).problems;
+        let problems = check(&bad, ScenarioOrigin::File("x.toml".into()), &[]).problems;
         assert!(problems.errors() > 0, "the reader takes {to}");
     }
 }
@@ -223,7 +223,7 @@ fn the_schema_takes_what_the_reader_takes() {
         assert!(good.contains(from), "{from}");
         let changed = good.replacen(from, to, 1);
         assert_eq!(schema.accepts(&changed), Ok(()), "{to}");
-        let problems = check(&changed, Origin::File("x.toml".into()), &[]).problems;
+        let problems = check(&changed, ScenarioOrigin::File("x.toml".into()), &[]).problems;
         assert_eq!(problems.errors(), 0, "{to}: {problems}");
     }
 }

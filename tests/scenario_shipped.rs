@@ -5,10 +5,12 @@ use std::sync::Arc;
 use roundtable::engine::{Engine, EngineSettings, Launch};
 use roundtable::event::{Event, Seq, World};
 use roundtable::scenario::model::PatternSpec;
-use roundtable::scenario::{Listing, Override, Scenario, Shipped, check, load, shipped};
+use roundtable::scenario::{
+    Override, Scenario, ScenarioListing, ShippedScenario, check, load, shipped,
+};
 use serde_json::{Value, json};
 
-fn find(name: &str) -> &'static Shipped {
+fn find(name: &str) -> &'static ShippedScenario {
     shipped().iter().find(|shipped| shipped.name == name).expect("a shipped scenario")
 }
 
@@ -44,13 +46,14 @@ async fn facts_of(
 
 /// The outcome of such a run.
 async fn play(name: &str, flags: &[(&str, bool)], set: &[&str]) -> Value {
-    let world = World::of(facts(name, flags, set).await.iter().map(|fact| &**fact));
+    let world = World::from_events(facts(name, flags, set).await.iter().map(|fact| &**fact));
     serde_json::to_value(world.outcome().expect("an outcome")).expect("JSON")
 }
 
 /// The outcome of a run with all its latencies, on tokio's paused clock.
 async fn play_in_time(name: &str, flags: &[(&str, bool)], set: &[&str]) -> Value {
-    let world = World::of(facts_of(name, flags, set, false).await.iter().map(|fact| &**fact));
+    let world =
+        World::from_events(facts_of(name, flags, set, false).await.iter().map(|fact| &**fact));
     serde_json::to_value(world.outcome().expect("an outcome")).expect("JSON")
 }
 
@@ -112,7 +115,7 @@ fn every_shipped_scenario_is_good_and_without_a_warning() {
         assert_eq!(listing.title, scenario.title);
         assert_eq!(listing.about, scenario.about);
         assert_eq!(listing.pattern, scenario.pattern.name());
-        assert_ne!(listing, Listing::read(shipped.name, ""));
+        assert_ne!(listing, ScenarioListing::read(shipped.name, ""));
     }
 }
 
@@ -395,7 +398,7 @@ async fn guards_carry_the_agents_through_the_brownout_and_naive_retries_do_not()
         .collect();
     assert_eq!(moves.first(), Some(&json!("open")), "{moves:?}");
     assert_eq!(moves.last(), Some(&json!("closed")), "a person sees it close again: {moves:?}");
-    let world = World::of(facts.iter().map(|fact| &**fact));
+    let world = World::from_events(facts.iter().map(|fact| &**fact));
     let guarded = serde_json::to_value(world.outcome().expect("an outcome")).expect("JSON");
     let naive = play_in_time("vendor-brownout", &[], &["inputs.guarded=false"]).await;
     assert_eq!((&guarded["stop_reason"], &guarded["degraded"]), (&json!("success"), &json!(true)));

@@ -6,7 +6,7 @@ use roundtable::scenario::agent::{
     MemberTools, Swarm, SwarmLimits, TeamSpec,
 };
 use roundtable::scenario::model::PatternSpec;
-use roundtable::scenario::{Origin, Override, Scenario, check, load};
+use roundtable::scenario::{Override, Scenario, ScenarioOrigin, check, load};
 use serde_json::json;
 
 const TEAM: &str = r#"title = "A team"
@@ -105,7 +105,7 @@ text = "Done."
 
 fn read(text: &str, set: &[&str]) -> Scenario {
     let set: Vec<Override> = set.iter().map(|set| set.parse().expect("an override")).collect();
-    let scenario = load(text, Origin::File("a.toml".into()), &set)
+    let scenario = load(text, ScenarioOrigin::File("a.toml".into()), &set)
         .unwrap_or_else(|problems| panic!("{}", problems.pretty(false)));
     assert_eq!(scenario.warnings, Vec::<String>::new());
     scenario
@@ -128,7 +128,7 @@ fn swarm<'s>(spec: &'s TeamSpec, name: &str) -> &'s Swarm {
 
 /// What is told of a text, without the name of its file.
 fn told(text: &str) -> Vec<String> {
-    let all = check(text, Origin::File("a.toml".into()), &[]).problems.to_string();
+    let all = check(text, ScenarioOrigin::File("a.toml".into()), &[]).problems.to_string();
     all.lines().map(|line| line.strip_prefix("a.toml:").unwrap_or(line).to_owned()).collect()
 }
 
@@ -191,7 +191,7 @@ fn a_swarm_is_read_with_its_limits_and_without_any_the_source_s_hold() {
     assert_eq!(desk.node_timeout, Some(Duration::from_millis(1_500)));
     assert!(!desk.cross_request_transfer && desk.independent_history);
     let handed = "{from} to {to} about it: {message}; {root_input} {parent_input}";
-    assert_eq!(desk.handoff_input, Some(HandoffTemplate::of(handed)));
+    assert_eq!(desk.handoff_input, Some(HandoffTemplate::parse_template(handed)));
     for text in [SWARM.to_owned(), SWARM.replace("entry =", "node_timeout_s = 0\nentry =")] {
         let scenario = read(&text, &[]);
         assert_eq!(scenario.pattern.name(), "swarm");
@@ -269,7 +269,7 @@ fn the_rows_of_agents_say_whose_they_are_and_what_is_called() {
     let [first, hands_over, last] = &scenario.script.rows[..] else { panic!("three rows") };
     assert_eq!(first.agent.as_ref().map(|it| it.as_str()), Some("pm"));
     assert_eq!((first.message, first.turn, first.round), (Some(2), Some(3), Some(1)));
-    assert_eq!(&*first.answer, "");
+    assert_eq!(&*first.reply_text, "");
     let calls: Vec<(&str, &str, &str)> =
         first.calls.iter().map(|call| (&*call.id, &*call.name, &*call.arguments)).collect();
     assert_eq!(
@@ -280,7 +280,7 @@ fn the_rows_of_agents_say_whose_they_are_and_what_is_called() {
             ("", "tickets", "{}"),
         ]
     );
-    assert_eq!((&*hands_over.answer, hands_over.calls.len()), ("One moment.", 1));
+    assert_eq!((&*hands_over.reply_text, hands_over.calls.len()), ("One moment.", 1));
     assert_eq!(&*hands_over.calls[0].arguments, r#"{"agent_name":"back","message":"Look."}"#);
     assert_eq!((&last.agent, last.calls.len()), (&None, 0));
 }

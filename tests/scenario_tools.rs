@@ -10,9 +10,9 @@ use roundtable::scenario::resilience::{
 };
 use roundtable::scenario::storm::Naive;
 use roundtable::scenario::tool::{
-    Fault, FieldKind, FixtureAnswer, HttpMethod, LoadSpec, Setting, ToolKind, ToolSpec,
+    FieldKind, FixtureAnswer, HttpMethod, InjectedFault, LoadSpec, Setting, ToolKind, ToolSpec,
 };
-use roundtable::scenario::{Origin, Override, Scenario, check, load};
+use roundtable::scenario::{Override, Scenario, ScenarioOrigin, check, load};
 use serde_json::{Value, json};
 
 const PLAN: &str = r#"title = "A report"
@@ -108,7 +108,7 @@ p95_ms = 900
 
 fn read(text: &str, set: &[&str]) -> Scenario {
     let set: Vec<Override> = set.iter().map(|set| set.parse().expect("an override")).collect();
-    let scenario = load(text, Origin::File("a.toml".into()), &set)
+    let scenario = load(text, ScenarioOrigin::File("a.toml".into()), &set)
         .unwrap_or_else(|problems| panic!("{}", problems.pretty(false)));
     assert_eq!(scenario.warnings, Vec::<String>::new());
     scenario
@@ -158,7 +158,7 @@ fn an_orchestrator_is_read_with_its_workers_sections_and_level() {
         [Some(ScriptStep::Plan), Some(ScriptStep::Finalize), Some(ScriptStep::Finalize)]
     );
     // A plan is nobody's contribution: it is not signed.
-    assert_eq!(&*scenario.script.rows[0].answer_by(None), r#"{"kind":"plan","tasks":[]}"#);
+    assert_eq!(&*scenario.script.rows[0].reply_for(None), r#"{"kind":"plan","tasks":[]}"#);
 }
 
 #[test]
@@ -252,8 +252,11 @@ fn a_storm_is_read_with_its_tools_faults_and_alerts() {
     };
     assert_eq!(vendor.policy, policy);
     assert!(vendor.shared);
-    let faults =
-        [Fault::Latency { ms: 20 }, Fault::Errors { percent: 30, status: 503 }, Fault::Hang];
+    let faults = [
+        InjectedFault::Latency { ms: 20 },
+        InjectedFault::Errors { percent: 30, status: 503 },
+        InjectedFault::Hang,
+    ];
     assert_eq!(vendor.faults, faults);
     let Some(ToolKind::Fixture(fixture)) = &vendor.kind else { panic!("a fixture") };
     let load =
@@ -272,7 +275,7 @@ fn a_storm_is_read_with_its_tools_faults_and_alerts() {
     let line = BulkheadLimits { max_in_flight: 2, max_wait: None };
     assert_eq!(
         (scenario.llm.bulkhead, &scenario.llm_faults[..]),
-        (Some(line), &[Fault::Reset][..])
+        (Some(line), &[InjectedFault::Reset][..])
     );
     assert_eq!(scenario.llm.safe_mode, SafeMode::OFF);
     let alerts = scenario.alerts;
@@ -302,7 +305,8 @@ fn judge(good: &str, mistakes: &[Mistake]) {
     let mut wrong = Vec::new();
     for (from, to, expected) in mistakes {
         assert!(good.contains(from), "{from} is not in the scenario");
-        let all = check(&good.replacen(from, to, 1), Origin::File("a.toml".into()), &[]).problems;
+        let all =
+            check(&good.replacen(from, to, 1), ScenarioOrigin::File("a.toml".into()), &[]).problems;
         let all = all.to_string();
         let told: Vec<&str> =
             all.lines().map(|line| line.strip_prefix("a.toml:").unwrap_or(line)).collect();

@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use roundtable::event::kind::{
-    AttemptFailed, ChatMessage, FailureClass, Purpose, Reply, Speaker, Usage,
+    AttemptFailed, ChatMessage, FailureClass, MessageRole, Purpose, Reply, Usage,
 };
 use roundtable::llm::scripted::Scripted;
-use roundtable::llm::{ChatModel, ChatRequest, Conversation, Form, Listener};
-use roundtable::scenario::condition::{Condition, Shown};
+use roundtable::llm::{ChatModel, ChatRequest, Conversation, Listener, ReplyForm};
+use roundtable::scenario::condition::{CelBindings, Condition};
 use roundtable::scenario::model::{Latency, ScriptFault, ScriptFaultKind, ScriptRow};
 use roundtable::scenario::tool::ToolCall;
-use roundtable::scenario::{Scenario, Source, load};
+use roundtable::scenario::{Scenario, ScenarioSource, load};
 use tokio::time::Instant;
 
 /// A row for anyone, with this text.
@@ -29,9 +29,9 @@ fn row(text: &str) -> ScriptRow {
         when: None,
         latency: Latency::default(),
         fault: None,
-        answer: text.into(),
+        reply_text: text.into(),
         calls: [].into(),
-        unsigned: false,
+        lacks_agent: false,
     }
 }
 
@@ -46,7 +46,7 @@ fn calls(calls: &[(&str, &str)]) -> Arc<[ToolCall]> {
 }
 
 fn model(rows: Vec<ScriptRow>, instant: bool) -> Scripted {
-    let source = Source::find("checkout-launch").expect("a shipped scenario");
+    let source = ScenarioSource::find("checkout-launch").expect("a shipped scenario");
     let mut scenario: Scenario = load(&source.text, source.origin, &[]).expect("a good one");
     scenario.script.rows = rows;
     Scripted::new(Arc::new(scenario), instant)
@@ -55,15 +55,18 @@ fn model(rows: Vec<ScriptRow>, instant: bool) -> Scripted {
 /// What an agent is asked in its turn.
 fn asked(agent: &str, turn: u32, round: u32) -> ChatRequest {
     ChatRequest {
-        messages: Conversation::from(Arc::from([ChatMessage::new(Speaker::User, "Go on then.")])),
+        messages: Conversation::from(Arc::from([ChatMessage::new(
+            MessageRole::User,
+            "Go on then.",
+        )])),
         tools: [].into(),
-        form: Form::Text,
+        form: ReplyForm::Text,
         purpose: Purpose::Say { agent: agent.into(), turn, round },
         message: 1,
         attempt: 1,
         again: 0,
         draw: 0xfeed,
-        shown: Arc::new(Shown::default()),
+        shown: Arc::new(CelBindings::default()),
     }
 }
 
@@ -130,8 +133,8 @@ async fn a_condition_decides_what_is_called() {
     ];
     let model = model(rows, true);
     for (results, calls) in [(0, 1), (1, 0)] {
-        let mut shown = Shown::default();
-        shown.set("results", &vec![serde_json::Value::Null; results].into());
+        let mut shown = CelBindings::default();
+        shown.bind("results", &vec![serde_json::Value::Null; results].into());
         let request = ChatRequest { shown: Arc::new(shown), ..asked("billing", 1, 1) };
         assert_eq!(say(&model, &request).await.0.expect("a reply").tool_calls.len(), calls);
     }
@@ -159,7 +162,7 @@ async fn calls_have_ids_that_repeat_with_the_draw_and_are_counted() {
     // Four words, three names, and three, none and two words of arguments.
     assert_eq!(reply.usage, Some(Usage::new(3, 4 + 3 + 3 + 2)));
     // What it is then shown counts the same.
-    let said = ChatMessage::said(Arc::clone(&reply.text), Arc::clone(&reply.tool_calls));
+    let said = ChatMessage::assistant(Arc::clone(&reply.text), Arc::clone(&reply.tool_calls));
     assert_eq!(Conversation::from(Arc::from([said])).words(), 12);
 
     assert_eq!(say(&model, &request).await.0.expect("a reply"), reply, "the same draw, the same");

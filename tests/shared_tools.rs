@@ -8,8 +8,8 @@ use std::time::Duration;
 use futures::FutureExt;
 use plan::{engine, facts, plans, scenario, told, until, with, world};
 use roundtable::engine::{Launch, RunHandle, Schedule};
-use roundtable::event::command::BreakerHand;
-use roundtable::event::kind::{AttemptFailed, BreakerStage, By, LimitChange};
+use roundtable::event::command::BreakerOverride;
+use roundtable::event::kind::{AttemptFailed, BreakerStage, Initiator, LimitChange};
 use roundtable::event::{BoundaryId, Command, EventKind};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
@@ -38,29 +38,39 @@ async fn a_thousand_runs_at_once_share_one_bulkhead() {
     let runs: Vec<RunHandle> =
         (0..1_000).map(|_| engine.start(Launch::scripted(Arc::clone(&scenario), false))).collect();
     sleep(Duration::from_millis(500)).await;
-    let fill = runs[0].tools().into_iter().find(|it| it.tool.as_str() == "money").expect("it").fill;
+    let fill = runs[0]
+        .tool_snapshots()
+        .into_iter()
+        .find(|it| it.tool.as_str() == "money")
+        .expect("it")
+        .fill;
     assert_eq!((fill.in_flight, fill.queued), (40, 960), "all runs stand in one line");
     for run in &runs {
         let world = world(run).await;
         assert!(world.closed.is_some_and(|closed| closed.reason.is_success()));
     }
     assert_eq!(since.elapsed(), Duration::from_secs(25), "a second for each forty");
-    assert!(runs[0].tools().iter().all(|tool| tool.fill.in_flight == 0 && tool.fill.queued == 0));
+    assert!(
+        runs[0]
+            .tool_snapshots()
+            .iter()
+            .all(|tool| tool.fill.in_flight == 0 && tool.fill.queued == 0)
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_one_run_does_to_a_shared_breaker_stands_in_the_logs_of_all() {
     let shared = policy("shared = true\nbreaker = { fail_threshold = 1 }");
     let scenario = scenario(&format!("{shared}{}", plans(&[("t1", "money", true)])), &[]);
-    let (bad, _) = told(|_| async { Err(AttemptFailed::of_status(500, "down")) }.boxed());
+    let (bad, _) = told(|_| async { Err(AttemptFailed::from_status(500, "down")) }.boxed());
     let engine = engine();
     let first = engine.start(with(&scenario, vec![("money", bad)]));
     let (good, _) = told(|_| async { Ok(json!({ "incident": "none" })) }.boxed());
     let waits = Schedule { start_paused: true, ..Schedule::default() };
     let launch = with(&scenario, vec![("money", good)]);
     let second = engine.start(Launch { schedule: waits, ..launch });
-    first.finished().await;
-    second.send(Command::Resume { by: By::You });
+    first.wait_until_finished().await;
+    second.send(Command::Resume { by: Initiator::You });
     let (first, second) = (facts(&first).await, facts(&second).await);
     assert_eq!(moves(&first), [BreakerStage::Open]);
     assert_eq!(moves(&second), [BreakerStage::Open], "its own log says so too");
@@ -75,7 +85,7 @@ async fn a_tool_that_is_not_shared_is_each_runs_own() {
     let own = policy("breaker = { fail_threshold = 1 }");
     let scenario = scenario(&format!("{own}{}", plans(&[("t1", "money", true)])), &[]);
     let engine = engine();
-    let (bad, _) = told(|_| async { Err(AttemptFailed::of_status(500, "down")) }.boxed());
+    let (bad, _) = told(|_| async { Err(AttemptFailed::from_status(500, "down")) }.boxed());
     let first = world(&engine.start(with(&scenario, vec![("money", bad)]))).await;
     assert!(!first.closed.expect("closed").reason.is_success());
     let second = world(&engine.start(Launch::scripted(scenario, false))).await;
@@ -91,17 +101,17 @@ async fn a_breaker_is_moved_by_hand_while_a_run_goes_on() {
     let breaks = vec!["dispatch:1:t3"].into_iter().map(BoundaryId::new).collect();
     let schedule = Schedule { breaks, ..Schedule::default() };
     let run = engine().start(Launch { schedule, ..Launch::scripted(scenario, false) });
-    let hand = |hand| Command::Breaker { tool: "money".into(), hand, by: By::You };
+    let hand = |hand| Command::Breaker { tool: "money".into(), hand, by: Initiator::You };
     until(&run, |kind| matches!(kind, EventKind::AttemptStarted { .. })).await;
     until(&run, |kind| matches!(kind, EventKind::TaskStarted { index: 0, .. })).await;
     sleep(Duration::from_millis(500)).await;
-    run.send(hand(BreakerHand::Hold));
+    run.send(hand(BreakerOverride::Hold));
     until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
-    run.send(hand(BreakerHand::Reset));
-    run.send(Command::Resume { by: By::You });
+    run.send(hand(BreakerOverride::Reset));
+    run.send(Command::Resume { by: Initiator::You });
     let facts = facts(&run).await;
     assert_eq!(moves(&facts), [BreakerStage::Held, BreakerStage::Closed]);
-    let world = roundtable::event::World::of(facts.iter().map(|fact| &**fact));
+    let world = roundtable::event::World::from_events(facts.iter().map(|fact| &**fact));
     let (orchestrator, _) = world.orchestrator().expect("an orchestrator");
     let reasons: Vec<_> =
         orchestrator.tasks.iter().map(|row| row.reason.as_ref().map(ToString::to_string)).collect();
@@ -133,9 +143,9 @@ async fn another_file_or_another_policy_has_a_tool_of_its_own() {
 async fn a_run_that_starts_while_a_shared_breaker_is_open_is_told_so() {
     let shared = policy("shared = true\nbreaker = { fail_threshold = 1 }");
     let scenario = scenario(&format!("{shared}{}", plans(&[("t1", "money", true)])), &[]);
-    let (bad, _) = told(|_| async { Err(AttemptFailed::of_status(500, "down")) }.boxed());
+    let (bad, _) = told(|_| async { Err(AttemptFailed::from_status(500, "down")) }.boxed());
     let engine = engine();
-    engine.start(with(&scenario, vec![("money", bad)])).finished().await;
+    engine.start(with(&scenario, vec![("money", bad)])).wait_until_finished().await;
     sleep(Duration::from_secs(10)).await;
     let second = facts(&engine.start(Launch::scripted(scenario, false))).await;
     let stands = second.iter().find_map(|fact| match &fact.kind {
@@ -157,8 +167,8 @@ async fn nothing_comes_after_the_last_fact() {
         let asks = std::thread::spawn(move || {
             for most in 1..200 {
                 let change = LimitChange::MaxInFlight(most);
-                other.send(Command::SetLimit { tool: "money".into(), change, by: By::You });
-                other.send(Command::SetParallel { max_parallel: most, by: By::You });
+                other.send(Command::SetLimit { tool: "money".into(), change, by: Initiator::You });
+                other.send(Command::SetParallel { max_parallel: most, by: Initiator::You });
             }
         });
         let facts = facts(&run).await;
@@ -182,7 +192,7 @@ async fn a_pause_does_not_skip_the_time_in_which_a_vendor_is_flaky() {
     let run = engine().start(Launch { schedule, ..Launch::scripted(scenario, false) });
     until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
     sleep(Duration::from_secs(600)).await;
-    run.send(Command::Resume { by: By::You });
+    run.send(Command::Resume { by: Initiator::You });
     let world = world(&run).await;
     let (orchestrator, _) = world.orchestrator().expect("an orchestrator");
     let reasons: Vec<_> =
@@ -199,8 +209,8 @@ async fn a_log_that_is_closed_does_not_grow() {
     let first = engine.start(Launch::scripted(Arc::clone(&scenario), false));
     let facts = facts(&first).await.len() as u64;
     let second = engine.start(Launch::scripted(scenario, false));
-    let hand = BreakerHand::Trip;
-    second.send(Command::Breaker { tool: "money".into(), hand, by: By::You });
-    second.finished().await;
+    let hand = BreakerOverride::Trip;
+    second.send(Command::Breaker { tool: "money".into(), hand, by: Initiator::You });
+    second.wait_until_finished().await;
     assert_eq!(first.bus().len(), facts);
 }

@@ -32,7 +32,7 @@ const SCENARIOS: [(&str, &[&str]); 6] = [
 async fn play(scenario: &Arc<Scenario>) -> (World, Vec<Arc<Event>>) {
     let run = engine().start(Launch::scripted(Arc::clone(scenario), true));
     let facts = table::facts(&run).await;
-    (World::of(facts.iter().map(|fact| &**fact)), facts)
+    (World::from_events(facts.iter().map(|fact| &**fact)), facts)
 }
 
 fn reason(world: &World) -> String {
@@ -175,11 +175,11 @@ fn a_limit_of_cost_on_a_model_without_a_price_is_refused_before_anything_is_aske
 #[test]
 fn four_fifths_of_a_budget_is_an_alert() {
     let mut story = facts::streaming();
-    let used = World::of(story.log.iter().map(|fact| &**fact)).tally.usage.total();
+    let used = World::from_events(story.log.iter().map(|fact| &**fact)).tally.usage.total();
     for (limit, alerted) in [(used * 5 / 4 + 2, false), (used * 5 / 4, true)] {
         story.limit_tokens(limit);
-        let world = World::of(story.log.iter().map(|fact| &**fact));
-        let raised = world.alerts.raised();
+        let world = World::from_events(story.log.iter().map(|fact| &**fact));
+        let raised = world.alerts.all();
         let has = raised.iter().any(|it| matches!(it.what, AlertKind::TokensUsed(_)));
         assert_eq!(has, alerted, "{used} of {limit}: {raised:?}");
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roundtable::engine::{Launch, Schedule};
-use roundtable::event::kind::{AttemptFailed, By, FailureClass};
+use roundtable::event::kind::{AttemptFailed, FailureClass, Initiator};
 use roundtable::event::world::SpanState;
 use roundtable::event::world::team::HopState;
 use roundtable::event::{Command, EventKind};
@@ -53,7 +53,7 @@ async fn cancelling_in_the_depth_ends_every_child_and_gives_every_permit_back() 
         let cast = Cast::new(script);
         let run = engine().start(launch(&deep(""), &cast));
         tokio::time::sleep(Duration::from_millis(after)).await;
-        let out: u32 = run.tools().iter().map(|tool| tool.fill.in_flight).sum();
+        let out: u32 = run.tool_snapshots().iter().map(|tool| tool.fill.in_flight).sum();
         assert!(out >= 4, "{out} permits are out after {after} ms");
         run.send(Command::Cancel);
         // Every span closed, every permit back: `world` looks.
@@ -93,14 +93,14 @@ async fn a_pause_waits_until_every_branch_stands_and_no_members_time_goes_on() {
     let more = "[tools.right]\ntimeout_s = 14\n[tools.desk]\ntimeout_s = 14\n";
     let run = engine().start(launch(&deep(more), &cast));
     tokio::time::sleep(Duration::from_millis(50)).await;
-    run.send(Command::Pause { by: By::You });
+    run.send(Command::Pause { by: Initiator::You });
     let rest = until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
     let EventKind::Paused { at } = &rest.kind else { panic!("{rest:?}") };
     let at: Vec<&str> = at.iter().map(|id| id.as_str()).collect();
     assert_eq!(at, ["handoff:1:lead/left.1/desk.1/two", "ask:2:lead/right.1"]);
     // The members' time-outs of 14 s would have passed many times.
     tokio::time::sleep(Duration::from_secs(7_200)).await;
-    run.send(Command::Resume { by: By::You });
+    run.send(Command::Resume { by: Initiator::You });
     let world = world(&run).await;
     assert_eq!(answer(&world), "lead done");
     let (team, _) = world.team().expect("a team");
@@ -119,10 +119,10 @@ async fn a_members_time_out_counts_only_while_the_run_goes() {
     });
     let run = engine().start(launch(&deep("[tools.right]\ntimeout_s = 9\n"), &cast));
     tokio::time::sleep(Duration::from_millis(1_000)).await;
-    run.send(Command::Pause { by: By::You });
+    run.send(Command::Pause { by: Initiator::You });
     until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
     tokio::time::sleep(Duration::from_secs(600)).await;
-    run.send(Command::Resume { by: By::You });
+    run.send(Command::Resume { by: Initiator::You });
     let world = world(&run).await;
     // 2 s for x and 8 s of its own are more than 9 s, whatever the pause.
     let (team, _) = world.team().expect("a team");
@@ -156,7 +156,7 @@ async fn stepping_lets_one_branch_go_past_one_boundary() {
         run.send(Command::Step);
         until(&run, |kind| matches!(kind, EventKind::Stepped { .. })).await;
     }
-    run.send(Command::Resume { by: By::You });
+    run.send(Command::Resume { by: Initiator::You });
     world(&run).await;
     for event in &ended(&run).await {
         if let EventKind::Stepped { boundary, .. } = &event.kind {
@@ -190,11 +190,11 @@ async fn every_span_of_a_nested_run_is_closed_well() {
     let cast = Cast::new(script);
     let run = engine().start(launch(&deep(""), &cast));
     let facts = ended(&run).await;
-    let world = roundtable::event::World::of(facts.iter().map(|event| &**event));
+    let world = roundtable::event::World::from_events(facts.iter().map(|event| &**event));
     for event in &facts {
         let Some(parent) = event.kind.opens() else { continue };
         let span = world.spans.get(event.span).expect("a span");
-        assert_eq!((span.parent, span.state), (parent, SpanState::Done), "{:?}", span.what);
+        assert_eq!((span.parent, span.state), (parent, SpanState::Done), "{:?}", span.kind);
         let above = world.spans.get(parent).expect("its parent");
         assert!(above.opened <= span.opened && span.closed <= above.closed);
     }
@@ -217,10 +217,10 @@ async fn a_pause_comes_though_one_of_those_at_once_is_done_already() {
     });
     let run = engine().start(launch(&scenario, &cast));
     tokio::time::sleep(Duration::from_secs(1)).await;
-    run.send(Command::Pause { by: By::You });
+    run.send(Command::Pause { by: Initiator::You });
     let rest = until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
     let EventKind::Paused { at } = &rest.kind else { panic!("{rest:?}") };
     assert_eq!(at[0].as_str(), "ask:2:lead/slow.1");
-    run.send(Command::Resume { by: By::You });
+    run.send(Command::Resume { by: Initiator::You });
     assert_eq!(answer(&world(&run).await), "lead done");
 }

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use roundtable::event::command::BreakerHand;
-use roundtable::event::kind::{By, FailureClass, RosterChange};
+use roundtable::event::command::BreakerOverride;
+use roundtable::event::kind::{FailureClass, Initiator, RosterChange};
 use roundtable::event::{BoundaryId, Command, EventKind};
 use roundtable::scenario::Scenario;
 use roundtable::scenario::agent::AgentSpec;
-use roundtable::scenario::tool::Fault;
+use roundtable::scenario::tool::InjectedFault;
 use serde_json::json;
 use team::{
     Cast, agent, answer, calls, consults, ended, engine, fails, hands, launch, outcome, play,
@@ -119,10 +119,10 @@ async fn a_hop_that_is_tried_again_undoes_what_the_limits_had_counted() {
         _ => says("b answers"),
     });
     let run = engine().start(launch(&scenario, &cast));
-    let by = By::You;
-    run.send(Command::Inject { tool: "a".into(), fault: Fault::Reset, by });
+    let by = Initiator::You;
+    run.send(Command::Inject { tool: "a".into(), fault: InjectedFault::Reset, by });
     until(&run, |kind| matches!(kind, EventKind::CallRetried { .. })).await;
-    run.send(Command::Heal { tool: "a".into(), kind: Fault::Reset.kind(), by });
+    run.send(Command::Heal { tool: "a".into(), kind: InjectedFault::Reset.kind(), by });
     assert_eq!(answer(&world(&run).await), "b answers");
     // Nor is a text that was undone the best one, nor a refusal that was.
     let scenario = pair(
@@ -173,9 +173,9 @@ async fn node_timeout_bounds_the_member_whatever_its_table_or_a_fault_does() {
         assert_eq!(world.at.duration(), Duration::from_secs(5));
         assert_eq!(cast.speakers(), ["a", "b"]);
     }
-    for fault in [Fault::Hang, Fault::Latency { ms: 60_000 }] {
+    for fault in [InjectedFault::Hang, InjectedFault::Latency { ms: 60_000 }] {
         let run = engine().start(launch(&pair(bound, ""), &late()));
-        run.send(Command::Inject { tool: "b".into(), fault, by: By::You });
+        run.send(Command::Inject { tool: "b".into(), fault, by: Initiator::You });
         let world = world(&run).await;
         assert_eq!(reason(&world), "node_timeout:b", "{fault:?}");
         assert_eq!(world.at.duration(), Duration::from_secs(5));
@@ -194,8 +194,8 @@ async fn a_swarm_stops_of_what_its_last_call_failed_of() {
     });
     let run = engine().start(launch(&pair(|_| {}, &more), &cast));
     until(&run, |kind| matches!(kind, EventKind::CallRetried { .. })).await;
-    let hand = BreakerHand::Trip;
-    run.send(Command::Breaker { tool: "b".into(), hand, by: By::You });
+    let hand = BreakerOverride::Trip;
+    run.send(Command::Breaker { tool: "b".into(), hand, by: Initiator::You });
     assert_eq!(reason(&world(&run).await), "circuit_open:b");
 }
 
@@ -306,8 +306,8 @@ async fn a_target_that_left_while_the_run_rests_is_not_handed_over_to() {
     let run = engine().start(launch);
     until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
     let change = RosterChange::Remove { agent: "b".into() };
-    run.send(Command::Roster { swarm: "s".into(), change, by: By::You });
-    run.send(Command::Resume { by: By::You });
+    run.send(Command::Roster { swarm: "s".into(), change, by: Initiator::You });
+    run.send(Command::Resume { by: Initiator::You });
     let world = world(&run).await;
     assert_eq!(
         (answer(&world).as_str(), cast.speakers()),
@@ -333,10 +333,10 @@ async fn a_pause_does_not_wait_for_who_stands_in_line_behind_one_that_rests() {
     });
     let run = engine().start(launch(&scenario, &cast));
     tokio::time::sleep(Duration::from_millis(500)).await;
-    run.send(Command::Pause { by: By::You });
+    run.send(Command::Pause { by: Initiator::You });
     until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
     tokio::time::sleep(Duration::from_secs(7_200)).await;
-    run.send(Command::Resume { by: By::You });
+    run.send(Command::Resume { by: Initiator::You });
     let world = world(&run).await;
     assert_eq!(answer(&world), "ok");
     assert_eq!(cast.shown("pm", 2)[3..], ["tool: ok", "tool: ok"]);
@@ -501,8 +501,8 @@ async fn random_numbers_of_a_members_attempts_are_their_own() {
         _ => says("done"),
     });
     let run = engine().start(launch(&scenario(agents, &more), &cast));
-    let fault = Fault::Errors { percent: 50, status: 404 };
-    run.send(Command::Inject { tool: "look".into(), fault, by: By::You });
+    let fault = InjectedFault::Errors { percent: 50, status: 404 };
+    run.send(Command::Inject { tool: "look".into(), fault, by: Initiator::You });
     world(&run).await;
     let seen = cast.heard().into_iter().filter(|heard| heard.agent == "a" && heard.round == 2);
     let seen: std::collections::BTreeSet<String> = seen.map(|heard| heard.last).collect();

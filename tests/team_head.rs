@@ -27,7 +27,7 @@ async fn first() -> Event {
     let desk = swarm("desk", &["b", "c"], |swarm| {
         swarm.cross_request_transfer = true;
         swarm.independent_history = true;
-        swarm.handoff_input = Some(HandoffTemplate::of(TEMPLATE));
+        swarm.handoff_input = Some(HandoffTemplate::parse_template(TEMPLATE));
     });
     let agents = vec![lead, desk, with_tools("a", &["look"]), agent("b"), agent("c")];
     let cast = Cast::new(|_| says("Done."));
@@ -105,7 +105,7 @@ async fn what_agents_are_told_weighs() {
         let mut head = head.clone();
         let PatternPlan::Team(plan) = &mut head.plan else { panic!("a team") };
         match &mut plan.agents[place].swarm {
-            Some(swarm) => swarm.handoff_input = Some(HandoffTemplate::of(text)),
+            Some(swarm) => swarm.handoff_input = Some(HandoffTemplate::parse_template(text)),
             None => plan.agents[place].instruction = text.into(),
         }
         EventKind::RunStarted(Arc::new(head)).weight()

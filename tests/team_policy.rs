@@ -7,14 +7,17 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use roundtable::event::kind::{HandoffRefusal, ToolCall};
 use roundtable::pattern::team::policy::{
-    Limiter, Repeats, Transfer, arguments, handoff_input, request, transfer,
+    HandoffLimiter, RepeatDetector, Transfer, arguments, handoff_input, member_request,
+    parse_transfer,
 };
 use roundtable::scenario::agent::{HandoffTemplate, SwarmLimits, check_names};
 use roundtable::scenario::name::AgentName;
 use serde_json::Value;
 
-fn ask(limiter: &mut Limiter, to: &str) -> String {
-    limiter.ask(&AgentName::from(to)).map_or_else(|why| why.to_string(), |()| "ok".to_owned())
+fn ask(limiter: &mut HandoffLimiter, to: &str) -> String {
+    limiter
+        .check_handoff(&AgentName::from(to))
+        .map_or_else(|why| why.to_string(), |()| "ok".to_owned())
 }
 
 /// A limit of the table; the source takes a negative one for off, which a scenario cannot say.
@@ -28,7 +31,7 @@ fn limits_judge_hand_offs_in_the_sources_order() {
     assert_eq!(cases.len(), 60);
     for case in cases {
         let limits = &case["limits"];
-        let mut limiter = Limiter::new(SwarmLimits {
+        let mut limiter = HandoffLimiter::new(SwarmLimits {
             max_handoffs: limit(limits, "max_handoffs"),
             repetitive_handoff_window: limit(limits, "repetitive_handoff_window"),
             repetitive_handoff_min_unique: limit(limits, "repetitive_handoff_min_unique"),
@@ -47,11 +50,11 @@ fn limits_judge_hand_offs_in_the_sources_order() {
 
 #[test]
 fn with_the_defaults_the_eighth_of_a_ping_pong_and_the_twenty_first_of_a_circle_are_refused() {
-    let mut limiter = Limiter::new(SwarmLimits::default());
+    let mut limiter = HandoffLimiter::new(SwarmLimits::default());
     let targets = ["b", "a"].iter().cycle();
     let refused = targets.map(|to| ask(&mut limiter, to)).position(|said| said != "ok");
     assert_eq!(refused, Some(7));
-    let mut limiter = Limiter::new(SwarmLimits::default());
+    let mut limiter = HandoffLimiter::new(SwarmLimits::default());
     let targets = ["b", "c", "a"].iter().cycle();
     let said: Vec<String> = targets.take(21).map(|to| ask(&mut limiter, to)).collect();
     assert!(said[..20].iter().all(|said| said == "ok"));
@@ -69,7 +72,7 @@ proptest! {
             repetitive_handoff_window: window,
             repetitive_handoff_min_unique: unique,
         };
-        let mut limiter = Limiter::new(limits);
+        let mut limiter = HandoffLimiter::new(limits);
         // All targets that came to the window, the whole of them.
         let mut seen: Vec<&str> = Vec::new();
         for (place, to) in targets.iter().enumerate() {
@@ -90,7 +93,7 @@ proptest! {
             } else {
                 Ok(())
             };
-            prop_assert_eq!(limiter.ask(&AgentName::from(to.as_str())), expected);
+            prop_assert_eq!(limiter.check_handoff(&AgentName::from(to.as_str())), expected);
             prop_assert_eq!(limiter.guard().handoffs, count);
         }
     }
@@ -125,7 +128,7 @@ fn call(name: &str, said: &str) -> ToolCall {
 #[test]
 fn an_agent_is_stuck_at_the_third_same_call_in_a_row() {
     let calls = |said: &[(&str, &str)]| -> Vec<bool> {
-        let mut repeats = Repeats::default();
+        let mut repeats = RepeatDetector::default();
         said.iter().map(|(name, said)| repeats.is_stuck(&call(name, said))).collect()
     };
     assert_eq!(calls(&[("x", "{}"), ("x", "{}"), ("x", "{}")]), [false, false, true]);
@@ -148,14 +151,17 @@ fn arguments_of_a_call_are_an_object_or_told_back() {
     );
     let text = arguments(&call("x", "{a")).expect_err("no JSON");
     assert!(text.starts_with("the arguments of x are not JSON: "), "{text}");
-    assert_eq!(request(&call("m", r#"{"request":"go"}"#)).as_deref(), Ok("go"));
-    assert_eq!(request(&call("m", "{}")), Err("`request` of m is missing".into()));
-    assert_eq!(request(&call("m", r#"{"request":1}"#)), Err("`request` of m is not a text".into()));
+    assert_eq!(member_request(&call("m", r#"{"request":"go"}"#)).as_deref(), Ok("go"));
+    assert_eq!(member_request(&call("m", "{}")), Err("`request` of m is missing".into()));
+    assert_eq!(
+        member_request(&call("m", r#"{"request":1}"#)),
+        Err("`request` of m is not a text".into())
+    );
 }
 
 #[test]
 fn a_transfer_says_to_whom_and_may_say_what() {
-    let to = |said| transfer(&call("transfer_to_agent", said));
+    let to = |said| parse_transfer(&call("transfer_to_agent", said));
     let b = |message: Option<&str>| Transfer { to: "b".into(), message: message.map(Arc::from) };
     assert_eq!(to(r#"{"agent_name":"b"}"#), Ok(b(None)));
     assert_eq!(to(r#"{"agent_name":"b","message":null}"#), Ok(b(None)));
@@ -170,8 +176,15 @@ fn the_targets_input_is_the_template_or_the_message_or_the_sources_own() {
     let (parent, message): (Arc<str>, Arc<str>) = ("parent".into(), "{to} {root_input}".into());
     let (a, b) = (AgentName::from("a"), AgentName::from("b"));
     let input = |template: Option<&str>, message| {
-        handoff_input(template.map(HandoffTemplate::of).as_ref(), "root", &parent, &a, &b, message)
-            .to_string()
+        handoff_input(
+            template.map(HandoffTemplate::parse_template).as_ref(),
+            "root",
+            &parent,
+            &a,
+            &b,
+            message,
+        )
+        .to_string()
     };
     assert_eq!(input(None, Some(&message)), "{to} {root_input}");
     assert_eq!(input(None, None), "parent");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roundtable::engine::{Engine, EngineSettings, Launch};
-use roundtable::event::kind::{By, HandoffRefusal, LoopGuard, RosterChange};
+use roundtable::event::kind::{HandoffRefusal, Initiator, LoopGuard, RosterChange};
 use roundtable::event::world::Team;
 use roundtable::event::world::team::{HopRow, HopState, LineKind};
 use roundtable::event::{Command, Event, EventKind, Seq, World};
@@ -49,14 +49,14 @@ async fn go_on(
     let run = engine.start(launch);
     if let Some((swarm, agent)) = joins {
         let change = RosterChange::Add { agent: agent.into() };
-        run.send(Command::Roster { swarm: swarm.into(), change, by: By::You });
+        run.send(Command::Roster { swarm: swarm.into(), change, by: Initiator::You });
     }
     let mut reader = run.bus().reader(Seq(0));
     let mut facts = Vec::new();
     while reader.next_batch(&mut facts, 1024).await > 0 {}
     let odd = facts.iter().find(|fact| fact.kind.name() == "condition.failed");
     assert!(odd.is_none(), "{odd:?}");
-    let world = World::of(facts.iter().map(|fact| &**fact));
+    let world = World::from_events(facts.iter().map(|fact| &**fact));
     let outcome = serde_json::to_value(world.outcome().expect("an outcome")).expect("JSON");
     let next =
         run.follow_up(follow_up.unwrap_or_else(|| "And then?".into())).expect("it has ended");

@@ -5,11 +5,11 @@ mod screen;
 
 use facts::team::{self, TeamFacts};
 use roundtable::app::home::HomePane;
-use roundtable::app::msg::LiveText;
+use roundtable::app::msg::PartialText;
 use roundtable::app::preview;
-use roundtable::app::state::Settings;
-use roundtable::app::{Key, KeyCode, Msg};
-use roundtable::event::kind::{By, CallStarted, Prompt, Purpose, Step};
+use roundtable::app::state::DisplaySettings;
+use roundtable::app::{KeyCode, KeyPress, Msg};
+use roundtable::event::kind::{CallStarted, Initiator, Prompt, Purpose, StepSize};
 use roundtable::event::{BoundaryId, EventKind, RunId, SpanId, StopReason};
 use screen::{Dash, shipped};
 use serde_json::json;
@@ -25,7 +25,7 @@ fn dash(cols: u16, rows: u16, facts: &TeamFacts) -> Dash {
 /// An agent says this just now.
 fn says(dash: &mut Dash, facts: &TeamFacts, name: &str, text: &str) {
     let at = facts.log.last().map(|event| event.at);
-    let live = LiveText { text: text.to_owned(), pieces: 3, first_at: at, last_at: at };
+    let live = PartialText { text: text.to_owned(), pieces: 3, first_at: at, last_at: at };
     let (run, span) = (RunId::new("r-90de"), facts.attempt_of(name));
     dash.send(Msg::Live { run, span, text: Some(live) });
 }
@@ -81,11 +81,12 @@ fn the_preview_of_a_run_lists_agents_as_agents() {
     let facts = screen::facts("support-swarm", &[], &[], Default::default());
     let mut dash = Dash::new(120, 36);
     dash.run("r-90de", &facts);
-    dash.state.home.about = HomePane::Runs;
+    dash.state.home.preview_source = HomePane::Runs;
     let items = preview::items(&dash.state);
     let under = |label: &str| -> Vec<&str> {
         let from = items.iter().skip_while(|item| item.label != label);
-        let goes_on = |(at, item): &(usize, &preview::Item)| *at == 0 || item.label.is_empty();
+        let goes_on =
+            |(at, item): &(usize, &preview::PreviewItem)| *at == 0 || item.label.is_empty();
         from.enumerate().take_while(goes_on).map(|(_, item)| &*item.text).collect()
     };
     let agents = under("agents");
@@ -106,7 +107,7 @@ fn before_anything_happened() {
 
 #[test]
 fn in_seven_bits_there_is_nothing_else() {
-    let settings = Settings { ascii: true, ..Settings::default() };
+    let settings = DisplaySettings { ascii: true, ..DisplaySettings::default() };
     for (name, facts) in [("swarm", team::working()), ("office", team::office())] {
         let mut dash = Dash::over(120, 36, shipped(), settings.clone());
         dash.run("r-90de", &facts.log);
@@ -234,7 +235,7 @@ fn facts_of_a_team_are_filtered_by_agent_and_led_back_to_their_cause() {
     dash.text("/agent == \"fraud\"").press(KeyCode::Enter);
     let screen = dash.screen();
     assert!(screen.contains("54 events · 9 shown"), "{screen}");
-    dash.press(KeyCode::Esc).text("/").key(Key::ctrl('u'));
+    dash.press(KeyCode::Esc).text("/").key(KeyPress::ctrl('u'));
     dash.text("handoff.refused").press(KeyCode::Enter).text("gc");
     let screen = dash.screen();
     let selected = screen.lines().find(|line| line.starts_with("│>")).expect("a selected fact");
@@ -283,12 +284,12 @@ fn a_header_counts_consultations_and_says_that_the_run_rests_at_the_next_round()
     let consulted = |dash: &Dash| dash.screen().lines().next().expect("a header").to_owned();
     let dash_before = dash(120, 36, &facts);
     assert!(consulted(&dash_before).contains("consultations"), "{}", consulted(&dash_before));
-    let step = Step::Round;
+    let step = StepSize::Round;
     let boundary = BoundaryId::new("ask:1:pm");
     facts.add(SpanId::RUN, EventKind::Stepped { step, boundary, paused_ms: 0 });
     let screen = dash(120, 36, &facts).screen();
     assert!(screen.contains("rests at the next round"), "{screen}");
-    facts.add(SpanId::RUN, EventKind::Resumed { by: By::You, paused_ms: 0 });
+    facts.add(SpanId::RUN, EventKind::Resumed { by: Initiator::You, paused_ms: 0 });
     assert!(!dash(120, 36, &facts).screen().contains("rests at the next round"));
 }
 

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use console::{Person, scenario};
 use crossterm::event::KeyCode as Code;
 use facts::team;
-use roundtable::app::effect::{Effect, LaunchRequest, ModelWanted, RequestId};
-use roundtable::app::state::Screen;
-use roundtable::app::{Key, KeyCode, Msg};
-use roundtable::event::kind::{By, RosterChange};
+use roundtable::app::effect::{Effect, LaunchRequest, RequestId, RequestedModel};
+use roundtable::app::state::ActiveScreen;
+use roundtable::app::{KeyCode, KeyPress, Msg};
+use roundtable::event::kind::{Initiator, RosterChange};
 use roundtable::event::{Command, EventKind, RunId, SpanId};
 use screen::Dash;
 
@@ -31,14 +31,14 @@ fn begin(dash: &mut Dash, run: &str, facts: &team::TeamFacts) {
     let launch = LaunchRequest {
         id: RequestId(1),
         scenario: scenario("support-swarm", &[]),
-        model: ModelWanted::Scripted { instant: true },
+        model: RequestedModel::Scripted { instant: true },
         flags: Vec::new(),
         seed: Some(3),
         follows: None,
     };
     let (run, zero, launch) = (RunId::new(run), dash.now, Some(Box::new(launch)));
     dash.send(Msg::Started { request: RequestId(1), run: run.clone(), zero, launch });
-    dash.send(Msg::Facts { run, events: facts.log.clone() });
+    dash.send(Msg::Events { run, events: facts.log.clone() });
 }
 
 #[test]
@@ -46,16 +46,16 @@ fn a_message_goes_on_from_the_latest_run_of_its_session() {
     let mut dash = Dash::new(120, 36);
     begin(&mut dash, "r-90dd", &team::answered());
     begin(&mut dash, RUN, &team::follow_up());
-    dash.state.screen = Screen::Run(RunId::new("r-90dd"));
+    dash.state.screen = ActiveScreen::Run(RunId::new("r-90dd"));
     dash.text("i");
-    assert_eq!(dash.state.screen, Screen::Run(RunId::new(RUN)));
+    assert_eq!(dash.state.screen, ActiveScreen::Run(RunId::new(RUN)));
     let screen = dash.screen();
     assert!(screen.contains("Message 3 to support"), "{screen}");
     assert!(screen.contains("r-90dd was answered further: the session goes on from r-90de"));
-    dash.text("Thanks!").key(Key::ctrl('s'));
+    dash.text("Thanks!").key(KeyPress::ctrl('s'));
     assert!(dash.asked().is_empty(), "no second answer to the first run is begun");
     let next = dash.state.run(&RunId::new(RUN)).expect("the run").next_message().clone();
-    assert_eq!(next, roundtable::app::run::Next::Waiting("Thanks!".into()));
+    assert_eq!(next, roundtable::app::run::NextMessage::Waiting("Thanks!".into()));
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn a_message_to_a_run_that_has_ended_starts_the_next_of_its_session() {
     assert!(screen.contains("typing replaces it"), "{screen}");
     dash.text("When is").press(KeyCode::Enter).text("the next bill?");
     dash.asked();
-    dash.key(Key::ctrl('s'));
+    dash.key(KeyPress::ctrl('s'));
     let request = dash.launch();
     let follows = request.follows.clone().expect("it follows a run");
     assert_eq!((follows.run.as_str(), &*follows.text), (RUN, "When is\nthe next bill?"));
@@ -78,7 +78,7 @@ fn a_message_to_a_run_that_has_ended_starts_the_next_of_its_session() {
     let next = RunId::new("r-90df");
     let (request, zero) = (request.id, dash.now);
     dash.send(Msg::Started { request, run: next.clone(), zero, launch: None });
-    assert_eq!(dash.state.screen, Screen::Run(next));
+    assert_eq!(dash.state.screen, ActiveScreen::Run(next));
 }
 
 #[test]
@@ -96,13 +96,13 @@ fn a_draft_is_kept_and_nothing_is_sent_by_closing() {
 fn a_message_to_a_run_that_goes_on_waits_for_its_end() {
     let facts = team::working();
     let mut dash = desk(&facts);
-    dash.text("i").text("Thanks!").key(Key::ctrl('s'));
+    dash.text("i").text("Thanks!").key(KeyPress::ctrl('s'));
     assert!(dash.asked().is_empty(), "nothing is started while it goes on");
     let screen = dash.screen();
     assert!(screen.contains("next"), "{screen}");
     assert!(screen.contains("it is sent once this run has ended"), "{screen}");
     let rest = team::answered().log.split_off(facts.log.len());
-    dash.send(Msg::Facts { run: RunId::new(RUN), events: rest });
+    dash.send(Msg::Events { run: RunId::new(RUN), events: rest });
     let request = dash.launch();
     assert!(request.follows.is_some_and(|it| &*it.text == "Thanks!"));
 }
@@ -111,11 +111,11 @@ fn a_message_to_a_run_that_goes_on_waits_for_its_end() {
 fn a_run_that_came_to_nothing_keeps_the_message_for_its_person() {
     let mut facts = team::working();
     let mut dash = desk(&facts);
-    dash.text("i").text("Thanks!").key(Key::ctrl('s')).asked();
+    dash.text("i").text("Thanks!").key(KeyPress::ctrl('s')).asked();
     let before = facts.log.len();
     facts.ends("max_seconds");
     let events = facts.log.split_off(before);
-    dash.send(Msg::Facts { run: RunId::new(RUN), events });
+    dash.send(Msg::Events { run: RunId::new(RUN), events });
     assert!(dash.asked().is_empty(), "nothing is started");
     let screen = dash.screen();
     assert!(screen.contains("Not sent, since the run ended with max_seconds"), "{screen}");
@@ -130,7 +130,7 @@ fn a_long_paste_is_one_message() {
     dash.text("i").send(Msg::Paste(pasted.join("\r\n")));
     let screen = dash.screen();
     assert!(screen.contains("line 40"), "{screen}");
-    dash.key(Key::ctrl('s'));
+    dash.key(KeyPress::ctrl('s'));
     let text = dash.launch().follows.expect("it follows").text;
     assert_eq!(*text, *pasted.join("\n"));
 }
@@ -139,16 +139,16 @@ fn a_long_paste_is_one_message() {
 fn a_suggestion_is_sent_as_it_is_replaced_or_made_ones_own() {
     let mut dash = desk(&team::answered());
     let suggested = {
-        dash.text("i").key(Key::ctrl('s'));
+        dash.text("i").key(KeyPress::ctrl('s'));
         dash.launch().follows.expect("it follows").text
     };
     assert!(!suggested.is_empty());
     dash.text("i").press(KeyCode::Esc);
     assert!(!dash.screen().contains("draft"), "{}", dash.screen());
-    dash.text("i").press(KeyCode::Backspace).key(Key::ctrl('s'));
+    dash.text("i").press(KeyCode::Backspace).key(KeyPress::ctrl('s'));
     assert!(dash.asked().is_empty(), "it was emptied");
     assert!(dash.screen().contains("There is nothing to send yet"));
-    dash.press(KeyCode::Esc).text("i").press(KeyCode::End).text("!").key(Key::ctrl('s'));
+    dash.press(KeyCode::Esc).text("i").press(KeyCode::End).text("!").key(KeyPress::ctrl('s'));
     let text = dash.launch().follows.expect("it follows").text;
     assert_eq!(*text, format!("{suggested}!"));
 }
@@ -156,16 +156,16 @@ fn a_suggestion_is_sent_as_it_is_replaced_or_made_ones_own() {
 #[test]
 fn a_kept_message_is_edited_and_nothing_runs_into_it() {
     let mut dash = desk(&team::working());
-    dash.text("i").text("Thanks!").key(Key::ctrl('s'));
+    dash.text("i").text("Thanks!").key(KeyPress::ctrl('s'));
     assert!(dash.screen().contains("i kept message"), "{}", dash.screen());
     dash.text("i");
     let screen = dash.screen();
     assert!(screen.contains("kept, sent once the run has ended; edit it here"), "{screen}");
-    dash.text("And when?").key(Key::ctrl('s'));
+    dash.text("And when?").key(KeyPress::ctrl('s'));
     let next = dash.state.run(&RunId::new(RUN)).expect("the run").next_message().clone();
-    assert_eq!(next, roundtable::app::run::Next::Waiting("Thanks!\nAnd when?".into()));
+    assert_eq!(next, roundtable::app::run::NextMessage::Waiting("Thanks!\nAnd when?".into()));
     // Left as it is, it waits; emptied and sent, it is taken back.
-    dash.text("i").press(KeyCode::Esc).text("i").key(Key::ctrl('u')).key(Key::ctrl('s'));
+    dash.text("i").press(KeyCode::Esc).text("i").key(KeyPress::ctrl('u')).key(KeyPress::ctrl('s'));
     assert!(dash.screen().contains("was taken back"), "{}", dash.screen());
 }
 
@@ -173,13 +173,13 @@ fn a_kept_message_is_edited_and_nothing_runs_into_it() {
 fn a_kept_message_that_is_being_edited_is_not_sent_behind_its_editor() {
     let facts = team::working();
     let mut dash = desk(&facts);
-    dash.text("i").text("Thanks!").key(Key::ctrl('s')).text("i").text("And");
+    dash.text("i").text("Thanks!").key(KeyPress::ctrl('s')).text("i").text("And");
     let rest = team::answered().log.split_off(facts.log.len());
-    dash.send(Msg::Facts { run: RunId::new(RUN), events: rest });
+    dash.send(Msg::Events { run: RunId::new(RUN), events: rest });
     assert!(dash.asked().is_empty());
     let screen = dash.screen();
     assert!(screen.contains("Ctrl-S sends the message now"), "{screen}");
-    dash.key(Key::ctrl('s'));
+    dash.key(KeyPress::ctrl('s'));
     assert_eq!(*dash.launch().follows.expect("it follows").text, *"Thanks!\nAnd");
 }
 
@@ -209,7 +209,7 @@ fn the_box_says_what_is_out_of_view_has_help_and_gives_way_to_a_question() {
     dash.press(KeyCode::F(1));
     let screen = dash.screen();
     assert!(screen.contains("Help") && !screen.contains("Message 2"), "{screen}");
-    dash.press(KeyCode::Esc).key(Key::ctrl('c'));
+    dash.press(KeyCode::Esc).key(KeyPress::ctrl('c'));
     let screen = dash.screen();
     assert!(screen.contains("Sure?") && !screen.contains("Message 2"), "{screen}");
     dash.text("n");
@@ -227,7 +227,7 @@ fn all_that_is_told_below_a_message_is_seen_in_a_small_terminal() {
     };
     let screen = whole(&dash);
     assert!(screen.contains("typing replaces it; sent once this run has ended"), "{screen}");
-    dash.text("Thanks!").key(Key::ctrl('s')).text("i");
+    dash.text("Thanks!").key(KeyPress::ctrl('s')).text("i");
     let screen = whole(&dash);
     assert!(screen.contains("or empty it and Ctrl-S takes it back"), "{screen}");
 }
@@ -246,7 +246,7 @@ fn agents_join_and_leave_and_what_was_asked_is_shown_until_it_is_so() {
     dash.text("G").press(KeyCode::Enter);
     let change = RosterChange::Add { agent: "lawyer".into() };
     let (run, swarm) = (RunId::new(RUN), "support".into());
-    let command = Command::Roster { swarm, change: change.clone(), by: By::You };
+    let command = Command::Roster { swarm, change: change.clone(), by: Initiator::You };
     let asked = dash.asked();
     assert!(
         matches!(asked.as_slice(), [Effect::Command { run: of, command: it }] if *of == run && *it == command),
@@ -256,9 +256,9 @@ fn agents_join_and_leave_and_what_was_asked_is_shown_until_it_is_so() {
     let members = ["triage", "billing", "fraud", "refunds", "tech", "lawyer"];
     let members: Arc<[_]> = members.map(Into::into).into();
     let swarm = "support".into();
-    facts.add(SpanId::RUN, EventKind::RosterChanged { swarm, members, change, by: By::You });
+    facts.add(SpanId::RUN, EventKind::RosterChanged { swarm, members, change, by: Initiator::You });
     let last = facts.log.last().cloned().expect("the fact");
-    dash.send(Msg::Facts { run, events: vec![last] });
+    dash.send(Msg::Events { run, events: vec![last] });
     let screen = dash.screen();
     assert!(!screen.contains("asked: to join"), "{screen}");
     let row = screen.lines().find(|line| line.contains("lawyer")).expect("a row");

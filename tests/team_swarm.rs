@@ -5,7 +5,7 @@ mod team;
 use std::sync::Arc;
 use std::time::Duration;
 
-use roundtable::event::kind::{By, FailureClass, RosterChange};
+use roundtable::event::kind::{FailureClass, Initiator, RosterChange};
 use roundtable::event::world::team::{HopKind, HopState};
 use roundtable::event::{Command, EventKind, SpanId, World};
 use roundtable::scenario::Scenario;
@@ -152,7 +152,7 @@ async fn handoff_input_rewrites_what_the_target_is_given() {
     });
     let template = "{from}>{to}: {message} ({root_input}; {parent_input})";
     let swarm = of(&["a", "b", "c"], |swarm| {
-        swarm.handoff_input = Some(HandoffTemplate::of(template));
+        swarm.handoff_input = Some(HandoffTemplate::parse_template(template));
         swarm.independent_history = true;
     });
     play(&swarm, &cast).await;
@@ -172,7 +172,7 @@ async fn what_a_target_is_given_does_not_grow_without_end() {
         if heard.turn > 6 { says("done") } else { hands(next, None) }
     });
     let swarm = of(&["a", "b", "c"], |swarm| {
-        swarm.handoff_input = Some(HandoffTemplate::of("{parent_input}{parent_input}"));
+        swarm.handoff_input = Some(HandoffTemplate::parse_template("{parent_input}{parent_input}"));
         swarm.independent_history = true;
     });
     play(&swarm, &cast).await;
@@ -406,10 +406,10 @@ async fn node_timeout_bounds_runs_that_a_transfer_started_never_the_entrys() {
     });
     let run = engine().start(launch(&swarm(), &cast));
     until(&run, |kind| matches!(kind, EventKind::HandoffMade { .. })).await;
-    run.send(Command::Pause { by: By::You });
+    run.send(Command::Pause { by: Initiator::You });
     until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
     tokio::time::sleep(Duration::from_secs(3_600)).await;
-    run.send(Command::Resume { by: By::You });
+    run.send(Command::Resume { by: Initiator::You });
     assert_eq!(answer(&world(&run).await), "in time");
 }
 
@@ -470,7 +470,8 @@ async fn members_join_and_leave_a_running_swarm_and_everyones_list_follows_at_on
         _ => says("c is in"),
     });
     let run = engine().start(launch(&scenario(members(), ""), &cast));
-    let change = |change| run.send(Command::Roster { swarm: "s".into(), change, by: By::You });
+    let change =
+        |change| run.send(Command::Roster { swarm: "s".into(), change, by: Initiator::You });
     let sleep = |ms| tokio::time::sleep(Duration::from_millis(ms));
     let entry = roundtable::scenario::name::AgentName::from("a");
     sleep(500).await;
@@ -573,7 +574,7 @@ async fn an_owner_that_has_left_leaves_the_start_to_the_entry() {
     let first = engine.start(launch(&swarm, &cast));
     until(&first, |kind| matches!(kind, EventKind::HandoffMade { .. })).await;
     let change = RosterChange::Remove { agent: "b".into() };
-    first.send(Command::Roster { swarm: "swarm".into(), change, by: By::You });
+    first.send(Command::Roster { swarm: "swarm".into(), change, by: Initiator::You });
     assert_eq!(answer(&world(&first).await), "b answers 1.", "who is in control ends its turn");
     let mut second = launch(&swarm, &cast);
     second.session = first.follow_up("And then?");
@@ -649,7 +650,7 @@ async fn a_log_has_each_prompt_as_it_was_sent() {
     });
     let run = engine().start(launch(&of(&["a", "b"], |_| {}), &cast));
     let facts = ended(&run).await;
-    let world = World::of(facts.iter().map(|event| &**event));
+    let world = World::from_events(facts.iter().map(|event| &**event));
     let mut heard = cast.heard().into_iter();
     for event in &facts {
         let EventKind::CallStarted(call) = &event.kind else { continue };
@@ -664,7 +665,7 @@ async fn a_log_has_each_prompt_as_it_was_sent() {
             let attempt = world.spans.last_child(before).expect("an attempt");
             let closing = &facts[attempt.closed_by.expect("closed").0 as usize].kind;
             let EventKind::AttemptAnswered(reply) = closing else { panic!("{closing:?}") };
-            let said = roundtable::event::kind::ChatMessage::reply(reply);
+            let said = roundtable::event::kind::ChatMessage::from_reply(reply);
             parts.push(vec![said]);
             let opening = world.spans.get(before).expect("a call").opened_by;
             let EventKind::CallStarted(call) = &facts[opening.0 as usize].kind else { panic!() };
@@ -693,7 +694,7 @@ async fn a_hand_off_is_a_boundary_to_step_over_and_break_at() {
     let EventKind::Paused { at } = &rest.kind else { panic!("{rest:?}") };
     assert_eq!(at[0].as_str(), "handoff:1:b");
     assert_eq!(cast.speakers(), ["a"], "nobody is asked while it rests");
-    run.send(Command::Resume { by: By::You });
+    run.send(Command::Resume { by: Initiator::You });
     assert_eq!(answer(&world(&run).await), "b answers.");
 }
 
@@ -730,10 +731,10 @@ async fn a_hand_off_and_the_first_call_after_it_are_one_step() {
 async fn what_a_hop_took_leaves_pauses_out() {
     let cast = Cast::new(|_| says("done").after(2_000));
     let run = engine().start(launch(&of(&["a"], |_| {}), &cast));
-    run.send(Command::Pause { by: By::You });
+    run.send(Command::Pause { by: Initiator::You });
     until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
     tokio::time::advance(Duration::from_secs(60)).await;
-    run.send(Command::Resume { by: By::You });
+    run.send(Command::Resume { by: Initiator::You });
     let world = world(&run).await;
     let (team, _) = world.team().expect("a team");
     let hop = team.hops.get(0).expect("a hop");

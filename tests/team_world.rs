@@ -4,12 +4,12 @@ mod facts;
 
 use facts::team::{self, TeamFacts};
 use roundtable::event::World;
-use roundtable::event::kind::{HandoffRefusal, Inner};
+use roundtable::event::kind::{HandoffRefusal, MemberOutput};
 use roundtable::event::world::MarkKind;
-use roundtable::event::world::team::{AgentState, HopKind, HopState, LineKind, Team, shown};
+use roundtable::event::world::team::{AgentState, HopKind, HopState, LineKind, Team, shown_output};
 
 fn fold(facts: &TeamFacts) -> World {
-    World::of(facts.log.iter().map(|event| &**event))
+    World::from_events(facts.log.iter().map(|event| &**event))
 }
 
 fn team(world: &World) -> &Team {
@@ -45,8 +45,8 @@ fn hops_say_who_had_control_and_how_it_went_on() {
         "billing refunds runs",
     ];
     assert_eq!(told, expected);
-    assert_eq!(team.holder.as_ref().map(|it| it.as_str()), Some("refunds"));
-    assert_eq!(team.hops.get(1).and_then(|hop| hop.context), Some(900));
+    assert_eq!(team.in_control.as_ref().map(|it| it.as_str()), Some("refunds"));
+    assert_eq!(team.hops.get(1).and_then(|hop| hop.context_tokens), Some(900));
     let message = team.hops.get(1).and_then(|hop| hop.message.clone());
     assert_eq!(message.as_deref(), Some("charge dispute, order 8841"));
     let agent = |name: &str| team.agent(&name.into()).expect("an agent");
@@ -54,7 +54,7 @@ fn hops_say_who_had_control_and_how_it_went_on() {
     assert_eq!((agent("tech").turns, agent("tech").state), (0, AgentState::Idle));
     assert_eq!(agent("refunds").state, AgentState::Running);
     assert!(agent("refunds").speaking.is_some());
-    assert_eq!(agent("fraud").dwell.as_millis(), 1_200);
+    assert_eq!(agent("fraud").work_time.as_millis(), 1_200);
 }
 
 #[test]
@@ -87,11 +87,11 @@ fn a_swarm_within_a_team_is_put_to_work_by_who_consults_it() {
     let team = team(&world);
     let front = team.edges.iter().find(|edge| edge.to == "front".into()).expect("an edge");
     assert_eq!(front.from, Some("desk".into()));
-    assert!(front.consults);
+    assert!(front.is_consultation);
     let hop = team.hops.iter().find(|hop| hop.to == "front".into()).expect("a hop");
     assert_eq!((hop.kind, hop.depth), (HopKind::Start, 1));
     assert_eq!(team.roots.len(), 3, "what the project manager asked, and nothing of theirs");
-    assert_eq!(team.holder, Some("project_manager".into()));
+    assert_eq!(team.in_control, Some("project_manager".into()));
     let consulted = world.marks.iter().filter(|it| matches!(it.what, MarkKind::Consulted(_)));
     assert_eq!(consulted.count(), 3, "and none of those within");
 }
@@ -102,14 +102,16 @@ fn what_a_hidden_member_says_is_in_no_transcript() {
     let world = fold(&facts);
     let team = team(&world);
     let by = |name: &str| {
-        let of = |line: &&roundtable::event::world::team::Line| line.author == Some(name.into());
+        let of = |line: &&roundtable::event::world::team::TranscriptLine| {
+            line.author == Some(name.into())
+        };
         team.lines.iter().filter(of).count()
     };
     assert_eq!(by("front"), 0);
     assert_eq!(by("researcher"), 1);
     assert_eq!(by("coder"), 3, "a call, its result, what it says");
-    assert_eq!(shown(facts.attempt_of("front"), &world.spans), Inner::Hidden);
-    assert_eq!(shown(facts.attempt_of("coder"), &world.spans), Inner::Text);
+    assert_eq!(shown_output(facts.attempt_of("front"), &world.spans), MemberOutput::Hidden);
+    assert_eq!(shown_output(facts.attempt_of("coder"), &world.spans), MemberOutput::Text);
     assert_eq!(team.answered_by, Some("project_manager".into()));
 }
 
@@ -143,11 +145,11 @@ fn an_agent_that_runs_twice_at_once_speaks_until_both_are_silent() {
         let ask = || serde_json::json!({ "request": "x" });
         let calls = [("researcher", ask()), ("dev_team", ask())];
         facts.says("project_manager", 10, "", &calls);
-        facts.consults("project_manager", "researcher", "x", Inner::Text).asks("researcher");
+        facts.consults("project_manager", "researcher", "x", MemberOutput::Text).asks("researcher");
         let first = facts.attempt_of("researcher");
-        facts.consults("project_manager", "dev_team", "x", Inner::Text);
+        facts.consults("project_manager", "dev_team", "x", MemberOutput::Text);
         facts.says("dev_team", 10, "", &[("researcher", ask())]);
-        facts.consults("dev_team", "researcher", "x", Inner::Text).asks("researcher");
+        facts.consults("dev_team", "researcher", "x", MemberOutput::Text).asks("researcher");
         let second = facts.attempt_of("researcher");
         assert_eq!(speaking(&facts), Some(second));
         let (ends, left) = if first_ends_first { (first, second) } else { (second, first) };
@@ -163,10 +165,12 @@ fn a_swarm_that_runs_twice_at_once_shows_the_limits_of_the_run_that_moved_last()
     let mut facts = TeamFacts::office();
     let ask = || serde_json::json!({ "request": "x" });
     facts.says("project_manager", 10, "", &[("desk", ask()), ("dev_team", ask())]);
-    facts.consults("project_manager", "desk", "x", Inner::Text).hop_within("desk", "front", None);
+    facts
+        .consults("project_manager", "desk", "x", MemberOutput::Text)
+        .hop_within("desk", "front", None);
     let (first, said) = (facts.within("desk"), facts.asks("front").call_of("front"));
-    facts.consults("project_manager", "dev_team", "x", Inner::Text).asks("dev_team");
-    facts.consults("dev_team", "desk", "x", Inner::Text).hop_within("desk", "front", None);
+    facts.consults("project_manager", "dev_team", "x", MemberOutput::Text).asks("dev_team");
+    facts.consults("dev_team", "desk", "x", MemberOutput::Text).hop_within("desk", "front", None);
     let second = facts.within("desk");
     let told = |facts: &TeamFacts| {
         let world = fold(facts);

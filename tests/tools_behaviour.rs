@@ -7,12 +7,12 @@ mod screen;
 use std::sync::Arc;
 
 use facts::tools::{self, ToolFacts};
-use roundtable::app::run::{Face, Row, Subject, Tab};
+use roundtable::app::run::{Subject, Tab, View, WaterfallRow};
 use roundtable::app::{Effect, KeyCode, Msg};
-use roundtable::event::command::BreakerHand;
-use roundtable::event::kind::{BreakerStage, By, LimitChange};
+use roundtable::event::command::BreakerOverride;
+use roundtable::event::kind::{BreakerStage, Initiator, LimitChange};
 use roundtable::event::{Command, Elapsed, Event, EventKind, RunId, Seq, SpanId};
-use roundtable::scenario::tool::{Fault, FaultKind};
+use roundtable::scenario::tool::{FaultKind, InjectedFault};
 use screen::Dash;
 
 fn dash(facts: &ToolFacts) -> Dash {
@@ -40,34 +40,34 @@ fn said(dash: &Dash) -> String {
 /// A further fact comes from the run.
 fn comes(dash: &mut Dash, facts: &ToolFacts, kind: EventKind) {
     let at = facts.log.last().map_or(Elapsed::default(), |event| event.at);
-    let seq = Seq(dash.state.watched().map_or(0, |page| page.log().len()) as u64);
+    let seq = Seq(dash.state.visible_run().map_or(0, |page| page.log().len()) as u64);
     let event = Arc::new(Event { seq, at, span: SpanId::RUN, kind });
-    dash.send(Msg::Facts { run: RunId::new("r-81c2"), events: vec![event] });
+    dash.send(Msg::Events { run: RunId::new("r-81c2"), events: vec![event] });
 }
 
 #[test]
 fn each_pattern_has_its_own_face_and_the_tools_lie_over_any() {
     let mut dash = dash(&tools::working());
-    let face = |dash: &Dash| dash.state.watched().expect("a run").face();
-    assert_eq!(face(&dash), Face::Orchestrator);
+    let face = |dash: &Dash| dash.state.visible_run().expect("a run").view();
+    assert_eq!(face(&dash), View::Orchestrator);
     dash.text("t");
-    assert_eq!(face(&dash), Face::Tools);
+    assert_eq!(face(&dash), View::Tools);
     dash.press(KeyCode::Esc);
-    assert_eq!(face(&dash), Face::Orchestrator, "Esc closes the tools and leaves the run");
+    assert_eq!(face(&dash), View::Orchestrator, "Esc closes the tools and leaves the run");
     dash.text("tt");
-    assert_eq!(face(&dash), Face::Orchestrator);
+    assert_eq!(face(&dash), View::Orchestrator);
 
     let mut storm = self::dash(&tools::brownout(true));
-    assert_eq!(face(&storm), Face::Tools, "tools are what a resilience run is about");
+    assert_eq!(face(&storm), View::Tools, "tools are what a resilience run is about");
     storm.text("t");
-    assert_eq!(face(&storm), Face::Tools);
+    assert_eq!(face(&storm), View::Tools);
 
     let mut table = Dash::new(120, 36);
     table.run("r-7f3a", &facts::streaming().log);
-    assert_eq!(face(&table), Face::Collaboration);
+    assert_eq!(face(&table), View::Collaboration);
     let before = table.screen();
     table.text("t");
-    assert_eq!(face(&table), Face::Tools);
+    assert_eq!(face(&table), View::Tools);
     assert!(table.screen().contains("names no tools"), "an empty panel says why");
     table.press(KeyCode::Esc);
     assert_eq!(table.screen(), before, "the table is as it was");
@@ -78,13 +78,13 @@ fn slots_are_turned_live_and_shown_once_the_fact_is_there() {
     let facts = tools::working();
     let mut dash = dash(&facts);
     dash.text("+");
-    assert_eq!(command(&mut dash), Command::SetParallel { max_parallel: 3, by: By::You });
+    assert_eq!(command(&mut dash), Command::SetParallel { max_parallel: 3, by: Initiator::You });
     assert!(dash.screen().contains("●● 2/2"), "nothing is shown that has not happened");
-    comes(&mut dash, &facts, EventKind::ParallelChanged { max_parallel: 3, by: By::You });
+    comes(&mut dash, &facts, EventKind::ParallelChanged { max_parallel: 3, by: Initiator::You });
     assert!(dash.screen().contains("●●○ 2/3"));
     dash.text("-");
-    assert_eq!(command(&mut dash), Command::SetParallel { max_parallel: 2, by: By::You });
-    comes(&mut dash, &facts, EventKind::ParallelChanged { max_parallel: 1, by: By::You });
+    assert_eq!(command(&mut dash), Command::SetParallel { max_parallel: 2, by: Initiator::You });
+    comes(&mut dash, &facts, EventKind::ParallelChanged { max_parallel: 1, by: Initiator::You });
     dash.text("-");
     assert!(dash.asked().is_empty(), "one is the least");
 }
@@ -92,30 +92,34 @@ fn slots_are_turned_live_and_shown_once_the_fact_is_there() {
 #[test]
 fn a_breaker_is_moved_by_hand() {
     for (key, hand) in [
-        ("P", BreakerHand::Trip),
-        ("O", BreakerHand::Hold),
-        ("C", BreakerHand::Reset),
-        ("D", BreakerHand::Disable),
+        ("P", BreakerOverride::Trip),
+        ("O", BreakerOverride::Hold),
+        ("C", BreakerOverride::Reset),
+        ("D", BreakerOverride::Disable),
     ] {
         let mut dash = dash(&tools::brownout(true));
         dash.text(key);
         let tool = "vendor".into();
-        assert_eq!(command(&mut dash), Command::Breaker { tool, hand, by: By::You }, "{key}");
+        assert_eq!(
+            command(&mut dash),
+            Command::Breaker { tool, hand, by: Initiator::You },
+            "{key}"
+        );
     }
     // The tool that is selected is the one that is meant.
     let facts = tools::brownout(true);
     let mut dash = dash(&facts);
     dash.text("jO");
     let tool = "search".into();
-    let hold = Command::Breaker { tool, hand: BreakerHand::Hold, by: By::You };
+    let hold = Command::Breaker { tool, hand: BreakerOverride::Hold, by: Initiator::You };
     assert_eq!(command(&mut dash), hold);
     assert!(dash.screen().contains("✓ search closed"), "nothing is shown that has not happened");
     let kind = EventKind::BreakerChanged {
         tool: "search".into(),
         to: BreakerStage::Held,
-        why: roundtable::event::kind::BreakerWhy::ByHand,
+        why: roundtable::event::kind::BreakerCause::ByHand,
         open_for_ms: None,
-        by: Some(By::You),
+        by: Some(Initiator::You),
     };
     comes(&mut dash, &facts, kind);
     assert!(dash.screen().contains("⊘ search HELD"), "{}", dash.screen());
@@ -165,28 +169,28 @@ fn faults_are_injected_and_taken_back_in_their_drawer() {
     assert!(screen.contains("Faults and limits of vendor, live"), "{screen}");
     assert!(screen.contains("[x] errors      30 % 503"), "what is injected is marked: {screen}");
     dash.text(" ");
-    let (tool, fault) = ("vendor".into(), Fault::Latency { ms: 2_000 });
-    assert_eq!(command(&mut dash), Command::Inject { tool, fault, by: By::You });
+    let (tool, fault) = ("vendor".into(), InjectedFault::Latency { ms: 2_000 });
+    assert_eq!(command(&mut dash), Command::Inject { tool, fault, by: Initiator::You });
     assert!(dash.screen().contains("[ ] latency"), "not before its fact");
     comes(
         &mut dash,
         &facts,
-        EventKind::FaultInjected { tool: "vendor".into(), fault, by: By::You },
+        EventKind::FaultInjected { tool: "vendor".into(), fault, by: Initiator::You },
     );
     assert!(dash.screen().contains("[x] latency     +2.0s"));
     dash.text("+");
-    let (tool, more) = ("vendor".into(), Fault::Latency { ms: 2_500 });
-    assert_eq!(command(&mut dash), Command::Inject { tool, fault: more, by: By::You });
+    let (tool, more) = ("vendor".into(), InjectedFault::Latency { ms: 2_500 });
+    assert_eq!(command(&mut dash), Command::Inject { tool, fault: more, by: Initiator::You });
     dash.text(" ");
     let (tool, kind) = ("vendor".into(), FaultKind::Latency);
-    assert_eq!(command(&mut dash), Command::Heal { tool, kind, by: By::You });
+    assert_eq!(command(&mut dash), Command::Heal { tool, kind, by: Initiator::You });
     // Below the faults stand the limits.
     dash.text("Gk+");
     let (tool, change) = ("vendor".into(), LimitChange::MaxInFlight(9));
-    assert_eq!(command(&mut dash), Command::SetLimit { tool, change, by: By::You });
+    assert_eq!(command(&mut dash), Command::SetLimit { tool, change, by: Initiator::You });
     dash.text("P");
-    let (tool, hand) = ("vendor".into(), BreakerHand::Trip);
-    assert_eq!(command(&mut dash), Command::Breaker { tool, hand, by: By::You });
+    let (tool, hand) = ("vendor".into(), BreakerOverride::Trip);
+    assert_eq!(command(&mut dash), Command::Breaker { tool, hand, by: Initiator::You });
     dash.text("l");
     assert!(dash.screen().contains("Faults and limits of search"), "l goes to the tool beside");
     dash.press(KeyCode::Esc);
@@ -199,7 +203,7 @@ fn who_looks_at_the_past_acts_on_the_present_and_is_told() {
     dash.text(",,,!");
     assert!(dash.screen().contains("not where the playhead stands"), "{}", dash.screen());
     dash.press(KeyCode::Esc).text("P");
-    assert!(matches!(command(&mut dash), Command::Breaker { hand: BreakerHand::Trip, .. }));
+    assert!(matches!(command(&mut dash), Command::Breaker { hand: BreakerOverride::Trip, .. }));
     assert!(said(&dash).contains("present"), "{}", said(&dash));
     for keys in ["+", "! ", "!jj "] {
         dash.press(KeyCode::Esc).text(keys);
@@ -225,11 +229,11 @@ fn quick_steps_go_on_from_what_was_asked() {
     dash.text("! ");
     assert!(matches!(
         command(&mut dash),
-        Command::Inject { fault: Fault::Latency { ms: 2_000 }, .. }
+        Command::Inject { fault: InjectedFault::Latency { ms: 2_000 }, .. }
     ));
     dash.text("++");
     let asked = dash.asked();
-    let last = Fault::Latency { ms: 3_000 };
+    let last = InjectedFault::Latency { ms: 3_000 };
     assert!(
         matches!(&asked[..], [_, Effect::Command { command: Command::Inject { fault, .. }, .. }] if *fault == last),
         "{asked:?}"
@@ -241,29 +245,29 @@ fn quick_steps_go_on_from_what_was_asked() {
     let mut dash = self::dash(&facts);
     dash.text("++");
     dash.asked();
-    comes(&mut dash, &facts, EventKind::ParallelChanged { max_parallel: 3, by: By::You });
+    comes(&mut dash, &facts, EventKind::ParallelChanged { max_parallel: 3, by: Initiator::You });
     dash.text("+");
-    assert_eq!(command(&mut dash), Command::SetParallel { max_parallel: 5, by: By::You });
+    assert_eq!(command(&mut dash), Command::SetParallel { max_parallel: 5, by: Initiator::You });
     for max_parallel in [4, 5, 1] {
-        comes(&mut dash, &facts, EventKind::ParallelChanged { max_parallel, by: By::You });
+        comes(&mut dash, &facts, EventKind::ParallelChanged { max_parallel, by: Initiator::You });
     }
     dash.text("+");
-    let next = Command::SetParallel { max_parallel: 2, by: By::You };
+    let next = Command::SetParallel { max_parallel: 2, by: Initiator::You };
     assert_eq!(command(&mut dash), next, "what has come is not waited for");
 }
 
 #[test]
 fn rows_of_the_waterfall_are_selected_and_looked_at_whole() {
     let mut dash = dash(&tools::working());
-    let page = |dash: &Dash| -> (Option<Row>, Subject) {
-        let page = dash.state.watched().expect("a run");
+    let page = |dash: &Dash| -> (Option<WaterfallRow>, Subject) {
+        let page = dash.state.visible_run().expect("a run");
         (page.waterfall_row(), page.subject())
     };
     assert_eq!(page(&dash), (None, Subject::Task(1)), "who goes on is followed");
     dash.text("j");
-    assert_eq!(page(&dash).0, Some(Row::Task(1)), "the first step takes what is shown");
+    assert_eq!(page(&dash).0, Some(WaterfallRow::Task(1)), "the first step takes what is shown");
     dash.text("gj");
-    assert_eq!(page(&dash), (Some(Row::Task(0)), Subject::Task(0)));
+    assert_eq!(page(&dash), (Some(WaterfallRow::Task(0)), Subject::Task(0)));
     dash.press(KeyCode::Enter);
     let screen = dash.screen();
     assert!(screen.contains("1 Args") && !screen.contains("1 Prompt"), "a tool has no prompt");
@@ -271,14 +275,14 @@ fn rows_of_the_waterfall_are_selected_and_looked_at_whole() {
     dash.text("1");
     assert!(dash.screen().contains("\"region\": \"us\""), "{}", dash.screen());
     dash.press(KeyCode::Esc).text("gp");
-    let open = dash.state.watched().and_then(|page| page.inspector()).expect("open");
+    let open = dash.state.visible_run().and_then(|page| page.inspector()).expect("open");
     assert_eq!(open.tab, Tab::Prompt);
     assert!(dash.screen().contains("You plan the work."), "the plan's call has a prompt");
     dash.press(KeyCode::Esc).press(KeyCode::Esc);
     assert_eq!(page(&dash).0, None, "Esc follows again");
     // A click does as much: the axis stands in the first row of the pane.
     dash.click(10, 5);
-    assert_eq!(page(&dash).0, Some(Row::Task(0)));
+    assert_eq!(page(&dash).0, Some(WaterfallRow::Task(0)));
 }
 
 #[test]
@@ -299,7 +303,7 @@ fn refusals_and_stand_ins_are_inspected() {
 fn facts_are_found_by_tool_and_by_task() {
     let mut dash = dash(&tools::working());
     let found = |dash: &Dash| {
-        let page = dash.state.watched().expect("a run");
+        let page = dash.state.visible_run().expect("a run");
         page.list().len(page.log())
     };
     dash.text("/").text("task == \"t2\"").press(KeyCode::Enter);

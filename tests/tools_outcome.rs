@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use facts::tools::{ToolFacts, brownout, critical, many, story, tool};
 use roundtable::event::kind::{
-    BreakerStage, BreakerWhy, FailureClass, PatternPlan, ResiliencePlan, StandIn, Task,
+    BreakerCause, BreakerStage, FailureClass, FallbackKind, PatternPlan, ResiliencePlan, Task,
 };
 use roundtable::event::world::Orchestrator;
 use roundtable::event::{EventKind, SpanId, StopReason, World};
 use serde_json::{Map, Value, json};
 
 fn world(facts: &ToolFacts) -> World {
-    World::of(facts.log.iter().map(|fact| &**fact))
+    World::from_events(facts.log.iter().map(|fact| &**fact))
 }
 
 fn outcome(facts: &ToolFacts) -> Value {
@@ -39,7 +39,7 @@ fn a_critical_task_that_was_left_out_is_told_as_replaced() {
     let mut facts = at_the_second();
     let reason = "worker_error:payments_worker";
     facts.fails("t2", FailureClass::Status, Some(503), None);
-    facts.degraded("t2", StandIn::LeftOut, reason, None).task_failed(1, reason);
+    facts.degraded("t2", FallbackKind::LeftOut, reason, None).task_failed(1, reason);
     facts.ends("critical_task_failed", Some("dispatch"));
     let outcome = outcome(&facts);
     assert_eq!(outcome["degraded"], true);
@@ -101,7 +101,7 @@ fn a_task_whose_call_is_over_waits_for_no_attempt() {
             facts.gives_up("t2", "task_timeout");
         },
         |facts| {
-            facts.degraded("t2", StandIn::Fallback, "task_timeout", None);
+            facts.degraded("t2", FallbackKind::Fallback, "task_timeout", None);
         },
         |facts| {
             facts.refused("t2", "circuit_open:payments_worker");
@@ -139,9 +139,9 @@ fn a_resilience_run_tells_the_moves_of_its_breakers_and_what_each_agent_got() {
     let mut facts = brownout(true);
     let began = facts.log.last().expect("facts").at.0 / 1_000;
     facts.after(100);
-    facts.breaker("search", BreakerStage::Open, BreakerWhy::Failures, Some(3_000)).after(100);
-    facts.breaker("vendor", BreakerStage::HalfOpen, BreakerWhy::Cooled, None).after(100);
-    facts.breaker("search", BreakerStage::Closed, BreakerWhy::ByHand, None);
+    facts.breaker("search", BreakerStage::Open, BreakerCause::Failures, Some(3_000)).after(100);
+    facts.breaker("vendor", BreakerStage::HalfOpen, BreakerCause::Cooled, None).after(100);
+    facts.breaker("search", BreakerStage::Closed, BreakerCause::ByHand, None);
     facts.ends("max_seconds", Some("agents"));
     let outcome = outcome(&facts);
     let fields: Vec<&String> = outcome.as_object().expect("a table").keys().collect();
@@ -210,13 +210,13 @@ fn a_fact_weighs_what_it_holds() {
         |text| EventKind::CallDegraded {
             attempts: 1,
             reason: StopReason::BulkheadFull("w".into()),
-            by: StandIn::Fallback,
+            by: FallbackKind::Fallback,
             value: Some(Arc::new(json!(text))),
         },
         |text| EventKind::CallDegraded {
             attempts: 1,
             reason: StopReason::ToolError(text.into(), FailureClass::Status),
-            by: StandIn::LeftOut,
+            by: FallbackKind::LeftOut,
             value: None,
         },
         |text| {

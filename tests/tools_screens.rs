@@ -4,8 +4,8 @@ mod facts;
 mod screen;
 
 use facts::tools::{self, ToolFacts};
-use roundtable::app::state::Settings;
-use roundtable::event::kind::{BreakerStage, BreakerWhy};
+use roundtable::app::state::DisplaySettings;
+use roundtable::event::kind::{BreakerCause, BreakerStage};
 use screen::{Dash, shipped};
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 36), (200, 50)];
@@ -44,12 +44,12 @@ fn each_pane_alone() {
 #[test]
 fn the_history_of_a_breaker() {
     let mut facts = tools::brownout(true);
-    facts.after(1_400).breaker("vendor", BreakerStage::HalfOpen, BreakerWhy::Cooled, None);
+    facts.after(1_400).breaker("vendor", BreakerStage::HalfOpen, BreakerCause::Cooled, None);
     facts.after(300);
-    facts.breaker("vendor", BreakerStage::Open, BreakerWhy::ProbeFailed, Some(3_000));
-    facts.after(3_100).breaker("vendor", BreakerStage::HalfOpen, BreakerWhy::Cooled, None);
-    facts.after(200).breaker("vendor", BreakerStage::Closed, BreakerWhy::ProbeAnswered, None);
-    facts.after(900).breaker("vendor", BreakerStage::Held, BreakerWhy::ByHand, None);
+    facts.breaker("vendor", BreakerStage::Open, BreakerCause::ProbeFailed, Some(3_000));
+    facts.after(3_100).breaker("vendor", BreakerStage::HalfOpen, BreakerCause::Cooled, None);
+    facts.after(200).breaker("vendor", BreakerStage::Closed, BreakerCause::ProbeAnswered, None);
+    facts.after(900).breaker("vendor", BreakerStage::Held, BreakerCause::ByHand, None);
     facts.after(600);
     insta::assert_snapshot!("history_120x36", dash(120, 36, &facts).screen());
     insta::assert_snapshot!("history_200x50", dash(200, 50, &facts).dump());
@@ -73,7 +73,7 @@ fn the_tools_over_an_orchestrator() {
 
 #[test]
 fn in_seven_bits_there_is_nothing_else() {
-    let settings = Settings { ascii: true, ..Settings::default() };
+    let settings = DisplaySettings { ascii: true, ..DisplaySettings::default() };
     let mut dash = Dash::over(120, 36, shipped(), settings);
     dash.run("r-81c2", &tools::brownout(true).log);
     let screen = dash.screen();
@@ -85,7 +85,7 @@ fn in_seven_bits_there_is_nothing_else() {
 #[test]
 fn no_colour_and_light_tell_states_apart() {
     for theme in ["mono", "light"] {
-        let settings = Settings { theme: theme.to_owned(), ..Settings::default() };
+        let settings = DisplaySettings { theme: theme.to_owned(), ..DisplaySettings::default() };
         let mut dash = Dash::over(120, 36, shipped(), settings);
         dash.run("r-81c2", &tools::brownout(true).log);
         let screen = dash.screen();

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roundtable::event::kind::{
-    AttemptFailed, BreakerHead, BreakerStage, BreakerWhy, BulkheadHead, By, CallStarted,
-    FailureClass, LimitChange, ModelLabel, PatternPlan, Prompt, Purpose, Reply, ResiliencePlan,
-    RetryLimit, RunStarted, StandIn, Task, ToolHead, ToolLimits,
+    AttemptFailed, BreakerCause, BreakerHead, BreakerStage, BulkheadHead, CallStarted,
+    FailureClass, FallbackKind, Initiator, LimitChange, ModelLabel, PatternPlan, Prompt, Purpose,
+    Reply, ResiliencePlan, RetryLimit, RunStarted, Task, ToolHead, ToolLimits,
 };
 use roundtable::event::world::alerts::AlertKind;
 use roundtable::event::world::tools::CallMark;
 use roundtable::event::{Elapsed, Event, EventKind, RunId, Seq, SpanId, StopReason, World};
 use roundtable::scenario::alert::AlertLimits;
 use roundtable::scenario::resilience::{BreakerCounts, BreakerMode, RetryBudgetLimits};
-use roundtable::scenario::tool::{Fault, FaultKind};
+use roundtable::scenario::tool::{FaultKind, InjectedFault};
 use serde_json::{Map, Value, json};
 
 fn limits() -> ToolLimits {
@@ -84,7 +84,7 @@ impl Log {
     }
 
     fn put(&mut self, span: SpanId, kind: EventKind) {
-        let at = Elapsed::of(Duration::from_millis(self.ms));
+        let at = Elapsed::from_duration(Duration::from_millis(self.ms));
         self.world.apply(&Event { seq: Seq(self.seq), at, span, kind });
         self.seq += 1;
     }
@@ -125,7 +125,7 @@ impl Log {
     }
 
     fn answer(&mut self, attempt: SpanId, call: SpanId) {
-        let reply = Reply::of_tool(Arc::new(json!({ "ok": true })));
+        let reply = Reply::from_tool_result(Arc::new(json!({ "ok": true })));
         self.put(attempt, EventKind::AttemptAnswered(Box::new(reply)));
         self.put(call, EventKind::CallAnswered { attempts: 1 });
     }
@@ -147,7 +147,7 @@ fn requests_are_counted_against_calls_that_were_asked_for() {
     for attempt in 1..=2 {
         let span = log.attempt(first, attempt);
         log.put(span, EventKind::ClientRetried { request: 2, after: FailureClass::Status });
-        log.fail(span, AttemptFailed::of_status(503, "down"));
+        log.fail(span, AttemptFailed::from_status(503, "down"));
     }
     let reason = StopReason::ToolError("vendor".into(), FailureClass::Status);
     log.put(first, EventKind::CallFailed { attempts: 2, reason });
@@ -155,7 +155,7 @@ fn requests_are_counted_against_calls_that_were_asked_for() {
     let span = log.attempt(second, 1);
     log.answer(span, second);
     let row = log.vendor();
-    assert_eq!((row.tally.asked, row.tally.repeats, row.tally.requests()), (1, 1, 5));
+    assert_eq!((row.tally.calls, row.tally.repeats, row.tally.requests()), (1, 1, 5));
     assert_eq!(row.tally.amplification(), Some(5.0));
     assert_eq!(log.world.tools.amplification(), Some(5.0), "the model is not among the tools");
     assert_eq!(row.marks, [CallMark::Bad, CallMark::Bad, CallMark::Good]);
@@ -169,10 +169,10 @@ fn marks_tell_slow_from_good_and_the_tools_fault_from_the_callers() {
     for (ms, failed, expected) in [
         (500, None, CallMark::Good),
         (501, None, CallMark::Slow),
-        (10, Some(AttemptFailed::of_status(500, "")), CallMark::Bad),
-        (10, Some(AttemptFailed::of_status(429, "")), CallMark::Neither),
-        (10, Some(AttemptFailed::of_status(404, "")), CallMark::Neither),
-        (10, Some(AttemptFailed::of(FailureClass::Cancelled, "")), CallMark::Neither),
+        (10, Some(AttemptFailed::from_status(500, "")), CallMark::Bad),
+        (10, Some(AttemptFailed::from_status(429, "")), CallMark::NotCounted),
+        (10, Some(AttemptFailed::from_status(404, "")), CallMark::NotCounted),
+        (10, Some(AttemptFailed::new(FailureClass::Cancelled, "")), CallMark::NotCounted),
     ] {
         let call = log.call(1, 0);
         let attempt = log.attempt(call, 1);
@@ -206,17 +206,17 @@ fn an_open_breaker_counts_down_and_never_below_nothing() {
     let changed = |to, open_for_ms| EventKind::BreakerChanged {
         tool: "vendor".into(),
         to,
-        why: BreakerWhy::Failures,
+        why: BreakerCause::Failures,
         open_for_ms,
         by: None,
     };
     log.put(SpanId::RUN, changed(BreakerStage::Open, Some(30_000)));
-    let left = |ms| log.vendor().opens_in(Elapsed::of(Duration::from_millis(ms)));
+    let left = |ms| log.vendor().retry_in(Elapsed::from_duration(Duration::from_millis(ms)));
     assert_eq!(left(1_000), Some(Duration::from_secs(30)));
     assert_eq!(left(30_999), Some(Duration::from_millis(1)));
     assert_eq!(left(999_000), Some(Duration::ZERO));
     log.put(SpanId::RUN, changed(BreakerStage::HalfOpen, None));
-    assert_eq!(log.vendor().opens_in(Elapsed(0)), None);
+    assert_eq!(log.vendor().retry_in(Elapsed(0)), None);
     assert_eq!(log.vendor().history.len(), 2);
 }
 
@@ -234,7 +234,7 @@ fn alerts_are_raised_past_their_thresholds_and_end_below_them() {
         if good {
             log.answer(span, call);
         } else {
-            log.fail(span, AttemptFailed::of_status(500, ""));
+            log.fail(span, AttemptFailed::from_status(500, ""));
             let reason = StopReason::ToolError("vendor".into(), FailureClass::Status);
             log.put(call, EventKind::CallFailed { attempts: 1, reason });
         }
@@ -242,19 +242,19 @@ fn alerts_are_raised_past_their_thresholds_and_end_below_them() {
     for _ in 0..9 {
         attempt(&mut log, false, 10);
     }
-    assert!(log.world.alerts.raised().is_empty(), "nine attempts are too few to say");
+    assert!(log.world.alerts.all().is_empty(), "nine attempts are too few to say");
     attempt(&mut log, false, 10);
-    let raised = log.world.alerts.raised();
+    let raised = log.world.alerts.all();
     assert_eq!(raised.len(), 1);
     assert_eq!(raised[0].what, AlertKind::ErrorRate(1.0));
     for _ in 0..10 {
         attempt(&mut log, true, 10);
     }
-    assert_eq!(log.world.alerts.now().count(), 0, "half of them, and no more than half");
+    assert_eq!(log.world.alerts.active().count(), 0, "half of them, and no more than half");
     for _ in 0..16 {
         attempt(&mut log, true, 500);
     }
-    let now: Vec<_> = log.world.alerts.now().map(|alert| alert.what.word()).collect();
+    let now: Vec<_> = log.world.alerts.active().map(|alert| alert.what.word()).collect();
     assert_eq!(now, ["p95_ms"]);
     for nth in 0..2 {
         log.ms += 1_000;
@@ -263,16 +263,16 @@ fn alerts_are_raised_past_their_thresholds_and_end_below_them() {
             EventKind::BreakerChanged {
                 tool: "vendor".into(),
                 to: BreakerStage::Open,
-                why: BreakerWhy::ProbeFailed,
+                why: BreakerCause::ProbeFailed,
                 open_for_ms: Some(1),
                 by: None,
             },
         );
-        assert_eq!(log.world.alerts.now().count(), 1 + nth, "one opening is allowed");
+        assert_eq!(log.world.alerts.active().count(), 1 + nth, "one opening is allowed");
     }
 }
 
-fn opens(why: BreakerWhy) -> EventKind {
+fn opens(why: BreakerCause) -> EventKind {
     let (tool, to) = ("vendor".into(), BreakerStage::Open);
     EventKind::BreakerChanged { tool, to, why, open_for_ms: Some(1), by: None }
 }
@@ -286,33 +286,36 @@ fn beside() -> EventKind {
 fn an_alert_on_openings_ends_when_they_are_a_minute_old() {
     let limits = AlertLimits { breaker_opens_per_minute: Some(1), ..AlertLimits::default() };
     let mut log = Log::new(limits);
-    for why in [BreakerWhy::Failures, BreakerWhy::ProbeFailed] {
+    for why in [BreakerCause::Failures, BreakerCause::ProbeFailed] {
         log.ms += 1_000;
         log.put(SpanId::RUN, opens(why));
     }
-    assert_eq!(log.world.alerts.now().count(), 1);
+    assert_eq!(log.world.alerts.active().count(), 1);
     log.ms = 61_000;
     log.put(SpanId::RUN, beside());
-    assert_eq!(log.world.alerts.now().count(), 1, "the first is just a minute old");
+    assert_eq!(log.world.alerts.active().count(), 1, "the first is just a minute old");
     log.ms = 61_001;
     log.put(SpanId::RUN, beside());
-    assert_eq!(log.world.alerts.now().count(), 0);
-    assert_eq!(log.world.alerts.raised()[0].over, Some(Elapsed::of(Duration::from_millis(61_001))));
-    log.put(SpanId::RUN, opens(BreakerWhy::Failures));
-    assert_eq!(log.world.alerts.raised().len(), 2, "two within a minute again");
+    assert_eq!(log.world.alerts.active().count(), 0);
+    assert_eq!(
+        log.world.alerts.all()[0].ended,
+        Some(Elapsed::from_duration(Duration::from_millis(61_001)))
+    );
+    log.put(SpanId::RUN, opens(BreakerCause::Failures));
+    assert_eq!(log.world.alerts.all().len(), 2, "two within a minute again");
 }
 
 #[test]
 fn openings_by_hand_and_by_retry_after_alert_nobody() {
     let limits = AlertLimits { breaker_opens_per_minute: Some(0), ..AlertLimits::default() };
     let mut log = Log::new(limits);
-    for why in [BreakerWhy::ByHand, BreakerWhy::RetryAfter, BreakerWhy::ByHand] {
+    for why in [BreakerCause::ByHand, BreakerCause::RetryAfter, BreakerCause::ByHand] {
         log.put(SpanId::RUN, opens(why));
     }
-    assert_eq!(log.vendor().opened_lately(Elapsed(0)), 0);
-    assert!(log.world.alerts.raised().is_empty());
-    log.put(SpanId::RUN, opens(BreakerWhy::Failures));
-    assert_eq!(log.world.alerts.raised()[0].what, AlertKind::BreakerOpens(1));
+    assert_eq!(log.vendor().recent_openings(Elapsed(0)), 0);
+    assert!(log.world.alerts.all().is_empty());
+    log.put(SpanId::RUN, opens(BreakerCause::Failures));
+    assert_eq!(log.world.alerts.all()[0].what, AlertKind::BreakerOpens(1));
 }
 
 #[test]
@@ -321,15 +324,15 @@ fn an_alert_on_errors_ends_when_nothing_was_attempted_for_a_minute() {
     let call = log.call(1, 0);
     for attempt in 1..=10 {
         let span = log.attempt(call, attempt);
-        log.fail(span, AttemptFailed::of_status(500, ""));
+        log.fail(span, AttemptFailed::from_status(500, ""));
     }
-    assert_eq!(log.world.alerts.now().count(), 1);
+    assert_eq!(log.world.alerts.active().count(), 1);
     log.ms = 59_000;
     log.put(SpanId::RUN, beside());
-    assert_eq!(log.world.alerts.now().count(), 1);
+    assert_eq!(log.world.alerts.active().count(), 1);
     log.ms = 62_000;
     log.put(SpanId::RUN, beside());
-    assert_eq!(log.world.alerts.now().count(), 0);
+    assert_eq!(log.world.alerts.active().count(), 0);
 }
 
 #[test]
@@ -339,10 +342,10 @@ fn an_alert_beyond_those_that_are_kept_is_counted_once() {
     for _ in 0..258 {
         log.ms += 120_000;
         for _ in 0..4 {
-            log.put(SpanId::RUN, opens(BreakerWhy::ProbeFailed));
+            log.put(SpanId::RUN, opens(BreakerCause::ProbeFailed));
         }
     }
-    assert_eq!((log.world.alerts.raised().len(), log.world.alerts.left_out()), (256, 2));
+    assert_eq!((log.world.alerts.all().len(), log.world.alerts.not_kept()), (256, 2));
 }
 
 #[test]
@@ -351,7 +354,7 @@ fn a_call_in_back_off_is_counted_until_its_next_attempt_or_its_end() {
     let waits = |log: &mut Log| {
         let call = log.call(1, 0);
         let span = log.attempt(call, 1);
-        log.fail(span, AttemptFailed::of_status(503, "down"));
+        log.fail(span, AttemptFailed::from_status(503, "down"));
         let (after, status) = (FailureClass::Status, Some(503));
         log.put(call, EventKind::CallRetried { attempt: 2, wait_ms: 250, after, status });
         call
@@ -368,7 +371,7 @@ fn a_call_in_back_off_is_counted_until_its_next_attempt_or_its_end() {
     log.put(refused, kind);
     log.put(refused, EventKind::CallFailed { attempts: 2, reason: reason() });
     assert_eq!(log.world.tally.retrying, 2, "once, though it was refused and failed");
-    let by = StandIn::LeftOut;
+    let by = FallbackKind::LeftOut;
     log.put(degraded, EventKind::CallDegraded { attempts: 1, reason: reason(), by, value: None });
     log.put(failed, EventKind::CallFailed { attempts: 1, reason: reason() });
     assert_eq!(log.world.tally.retrying, 0);
@@ -404,7 +407,7 @@ fn every_fact_of_tools_and_tasks_is_a_line_and_back() {
         },
         EventKind::TaskDone { attempts: 1 },
         EventKind::TaskFailed { attempts: 2, reason: StopReason::TaskTimeout },
-        EventKind::ParallelChanged { max_parallel: 4, by: By::You },
+        EventKind::ParallelChanged { max_parallel: 4, by: Initiator::You },
         EventKind::ResultsAggregated {
             aggregate: Arc::new(json!({ "health": "red" })),
             overwritten: vec!["t1".into()],
@@ -422,13 +425,13 @@ fn every_fact_of_tools_and_tasks_is_a_line_and_back() {
         EventKind::CallDegraded {
             attempts: 1,
             reason: StopReason::CircuitOpen(tool()),
-            by: StandIn::Cached { age_ms: 4 },
+            by: FallbackKind::Cached { age_ms: 4 },
             value: Some(Arc::new(json!({ "a": 1 }))),
         },
         EventKind::CallDegraded {
             attempts: 1,
             reason: StopReason::BulkheadFull(tool()),
-            by: StandIn::LeftOut,
+            by: FallbackKind::LeftOut,
             value: None,
         },
         EventKind::AttemptRefused {
@@ -448,23 +451,23 @@ fn every_fact_of_tools_and_tasks_is_a_line_and_back() {
         EventKind::BreakerChanged {
             tool: tool(),
             to: BreakerStage::Held,
-            why: BreakerWhy::ByHand,
+            why: BreakerCause::ByHand,
             open_for_ms: None,
-            by: Some(By::You),
+            by: Some(Initiator::You),
         },
         EventKind::ResultStale { tool: tool(), ok: true },
         EventKind::LimitsChanged {
             tool: tool(),
             limits: Box::new(limits()),
             change: LimitChange::MaxInFlight(5),
-            by: By::You,
+            by: Initiator::You,
         },
         EventKind::FaultInjected {
             tool: tool(),
-            fault: Fault::Errors { percent: 30, status: 503 },
-            by: By::You,
+            fault: InjectedFault::Errors { percent: 30, status: 503 },
+            by: Initiator::You,
         },
-        EventKind::FaultHealed { tool: tool(), fault: FaultKind::Hang, by: By::You },
+        EventKind::FaultHealed { tool: tool(), fault: FaultKind::Hang, by: Initiator::You },
     ];
     for (seq, kind) in (0..).zip(kinds) {
         let event = Event { seq: Seq(seq), at: Elapsed(5), span: SpanId(9), kind };
@@ -484,7 +487,7 @@ fn call_slots_are_counted_while_calls_have_them() {
     log.put(second, EventKind::CallQueued);
     let (storm, _) = log.world.resilience().expect("agents");
     assert_eq!((storm.in_use, storm.waiting, storm.peak), (1, 1, 1));
-    assert!(storm.agents[1].waits);
+    assert!(storm.agents[1].waits_for_slot);
     let attempt = log.attempt(first, 1);
     log.answer(attempt, first);
     log.put(second, EventKind::CallAdmitted { waited_ms: 3 });

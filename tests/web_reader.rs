@@ -16,7 +16,7 @@ use roundtable::event::kind::{AttemptFailed, FailureClass, Reply};
 use roundtable::scenario::lookup::{PrivateHosts, WebSpec};
 use roundtable::scenario::model::CallPolicy;
 use roundtable::tool::web::cache::Cache;
-use roundtable::tool::web::{Manners, Web, WebReader};
+use roundtable::tool::web::{CrawlState, Web, WebReader};
 use roundtable::tool::{Attempt, Callee, Tool, ToolRequest};
 use serde_json::{Map, Value, json};
 use site::{Does, HTML, Site, answer, packed, page, redirect};
@@ -416,7 +416,7 @@ impl Callee for Behind<'_> {
         async move {
             let (number, draw, active) = (attempt.number, 0, Duration::ZERO);
             let request = ToolRequest { args: &self.1, attempt: number, draw, active };
-            self.0.ask(request).await.map(Reply::of_tool)
+            self.0.ask(request).await.map(Reply::from_tool_result)
         }
         .boxed()
     }
@@ -568,7 +568,7 @@ async fn rules_that_stand_where_a_run_may_not_go_are_a_no_for_that_run() {
         _ => page("<p>Open."),
     })
     .await;
-    let manners = Arc::<Manners>::default();
+    let manners = Arc::<CrawlState>::default();
     let reader = |allow_private| {
         let web = Web::new(Arc::clone(&manners), None, Arc::new(SystemTime::now));
         WebReader::new(WebSpec { robots: true, allow_private, ..site.spec() }, web)
@@ -609,7 +609,10 @@ impl Kept {
         let clock =
             move || SystemTime::UNIX_EPOCH + Duration::from_secs(now_s.load(Ordering::SeqCst));
         let cache = Cache::at(self.folder.path().join("pages"));
-        WebReader::new(spec, Web::new(Arc::new(Manners::default()), Some(cache), Arc::new(clock)))
+        WebReader::new(
+            spec,
+            Web::new(Arc::new(CrawlState::default()), Some(cache), Arc::new(clock)),
+        )
     }
 }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use roundtable::event::contribution::{Conflict, Contribution, Stance};
 use roundtable::event::kind::{
-    Asked, AttemptFailed, CallStarted, ChatMessage, CollaborationPlan, FailureClass, ModelLabel,
-    PatternPlan, Prompt, Purpose, Reply, RunStarted, SeatPlan, Speaker, Usage,
+    AttemptFailed, CallStarted, ChatMessage, CollaborationPlan, FailureClass, MessageRole,
+    ModelLabel, PatternPlan, Prompt, Purpose, Reply, RunStarted, SeatPlan, SeatStatus, Usage,
 };
 use roundtable::event::{Elapsed, Event, EventKind, RunId, Seq, SpanId};
 use roundtable::scenario::name::RoleName;
@@ -66,8 +66,8 @@ pub fn log(facts: usize) -> Vec<Arc<Event>> {
     let mut log = Log { facts: Vec::with_capacity(facts + 64), spans: 0 };
     log.add(SpanId::RUN, EventKind::RunStarted(Arc::new(head)));
     let messages: Arc<[ChatMessage]> = Arc::new([
-        ChatMessage::new(Speaker::System, "You judge."),
-        ChatMessage::new(Speaker::User, "{\"goal\":\"Go on.\"}"),
+        ChatMessage::new(MessageRole::System, "You judge."),
+        ChatMessage::new(MessageRole::User, "{\"goal\":\"Go on.\"}"),
     ]);
     let mut round = 0;
     let mut taken = 0;
@@ -87,14 +87,14 @@ fn one_round(
     taken: &mut u32,
 ) {
     let span = log.open();
-    let seats = roles.iter().map(|role| SeatPlan { role: role.clone(), asked: Asked::Yes });
+    let seats = roles.iter().map(|role| SeatPlan { role: role.clone(), asked: SeatStatus::Yes });
     let seats = seats.collect();
     log.add(span, EventKind::RoundStarted { parent: SpanId::RUN, round, seats });
     let mut calls = Vec::new();
     for (seat, role) in roles.iter().enumerate() {
         let call = log.open();
         let purpose = Purpose::Contribution { round, seat: seat as u16, role: role.clone() };
-        let prompt = Prompt::whole(Arc::clone(messages));
+        let prompt = Prompt::complete(Arc::clone(messages));
         let started = CallStarted {
             parent: span,
             tool: "llm".into(),
@@ -148,7 +148,7 @@ fn one_round(
             usage: Some(Usage::new(812, 96)),
             estimated: false,
             first_token_ms: Some(180),
-            ..Reply::of_agent(Arc::default())
+            ..Reply::from_agent_text(Arc::default())
         };
         log.add(attempt, EventKind::AttemptAnswered(Box::new(reply)));
         log.add(call, EventKind::CallAnswered { attempts: 1 });

@@ -5,9 +5,9 @@ use ratatui::layout::Rect;
 use super::action::Action;
 use super::consent::Consent;
 use super::effect::LaunchRequest;
-use super::home::moved;
+use super::home::moved_index;
 use super::layout::{centred, inside, too_small};
-use super::measure::{squeezed, wrap};
+use super::measure::{single_line, wrap};
 use super::state::Size;
 use crate::event::RunId;
 
@@ -22,11 +22,11 @@ pub struct Confirm {
     /// What the operator should know before the answer, one line each.
     pub detail: Vec<String>,
     /// The action that a yes carries out.
-    pub then: Then,
+    pub on_yes: OnYes,
     /// The first row of its text in view.
     pub top: usize,
     /// Whether the end of its text was in view at least once.
-    pub seen: bool,
+    pub end_seen: bool,
 }
 
 /// The parts of a question's window.
@@ -46,7 +46,7 @@ pub struct ConfirmParts {
 
 /// The action that a yes carries out.
 #[derive(Debug)]
-pub enum Then {
+pub enum OnYes {
     /// Ends these runs.
     Kill(Vec<RunId>),
     /// Quits the program.
@@ -66,8 +66,8 @@ pub enum Then {
 }
 
 impl Confirm {
-    fn new(question: String, detail: Vec<String>, then: Then) -> Self {
-        Self { question, detail, then, top: 0, seen: false }
+    fn new(question: String, detail: Vec<String>, on_yes: OnYes) -> Self {
+        Self { question, detail, on_yes, top: 0, end_seen: false }
     }
 
     /// Asks before one run is ended.
@@ -76,7 +76,7 @@ impl Confirm {
         Self::new(
             format!("End run {run} now?"),
             vec![title.to_owned(), stays.to_owned()],
-            Then::Kill(vec![run.clone()]),
+            OnYes::Kill(vec![run.clone()]),
         )
     }
 
@@ -88,7 +88,7 @@ impl Confirm {
             count => format!("End all {count} live runs now?"),
         };
         let stays = "Running calls are cancelled; what was said is kept.";
-        Self::new(question, vec![names.join(", "), stays.to_owned()], Then::Kill(runs))
+        Self::new(question, vec![names.join(", "), stays.to_owned()], OnYes::Kill(runs))
     }
 
     /// Asks before quitting with live runs or unsent messages.
@@ -105,37 +105,37 @@ impl Confirm {
         };
         let stays = "A summary of the runs stays on the terminal.".to_owned();
         let detail = dropped.into_iter().chain([stays]).collect();
-        Self::new(question, detail, Then::Quit { code })
+        Self::new(question, detail, OnYes::Quit { code })
     }
 
     /// Asks before a changed form is closed.
     pub fn discard() -> Self {
         let detail = vec!["The run was not started.".to_owned()];
-        Self::new("Discard your changes?".to_owned(), detail, Then::Discard)
+        Self::new("Discard your changes?".to_owned(), detail, OnYes::Discard)
     }
 
     /// Asks before a scenario from outside does what the operator must allow first.
     pub fn trust(request: Box<LaunchRequest>, consent: Consent) -> Self {
         let Consent { digest, would: mut detail, not_kept } = consent;
         detail.push(match not_kept {
-            Some(why) => format!("Remembered until you quit: {}.", squeezed(&why)),
+            Some(why) => format!("Remembered until you quit: {}.", single_line(&why)),
             None if digest == request.scenario.hash => {
                 "Remembered for this version of the file.".to_owned()
             }
             None => "Remembered for this version of the file and of its programs.".to_owned(),
         });
-        let question = format!("Allow \"{}\" to:", squeezed(&request.scenario.title));
-        Self::new(question, detail, Then::Trust { request, digest })
+        let question = format!("Allow \"{}\" to:", single_line(&request.scenario.title));
+        Self::new(question, detail, OnYes::Trust { request, digest })
     }
 
     /// Whether Enter does not count as a yes and the text must be read to its end first.
-    pub fn is_weighty(&self) -> bool {
-        matches!(self.then, Then::Trust { .. })
+    pub fn must_be_read(&self) -> bool {
+        matches!(self.on_yes, OnYes::Trust { .. })
     }
 
     /// Whether a yes is accepted now.
-    pub fn can_say_yes(&self) -> bool {
-        self.seen || !self.is_weighty()
+    pub fn accepts_yes(&self) -> bool {
+        self.end_seen || !self.must_be_read()
     }
 
     /// The rows of its text, and how many of them belong to the question.
@@ -181,13 +181,13 @@ impl Confirm {
     pub fn arrange(&mut self, size: Size) {
         let last = self.last_top(size);
         self.top = self.top.min(last);
-        self.seen |= self.top == last && !too_small(size.area());
+        self.end_seen |= self.top == last && !too_small(size.area());
     }
 
     /// Scrolls its text; returns whether the action was a movement.
     pub fn on_move(&mut self, action: Action, size: Size) -> bool {
         let page = usize::from(self.parts(size).text.height).saturating_sub(1).max(1);
-        let Some(top) = moved(action, Some(self.top), self.last_top(size) + 1, page) else {
+        let Some(top) = moved_index(action, Some(self.top), self.last_top(size) + 1, page) else {
             return false;
         };
         self.top = top;

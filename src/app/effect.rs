@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::live::{LiveQuery, ModelPlace};
+use super::live::{LiveQuery, ProviderHost};
 use crate::event::{Command, Event, EventKind, RunId, safe_json};
 use crate::scenario::Scenario;
 use crate::scenario::name::FlagName;
@@ -42,7 +42,7 @@ pub enum Effect {
         /// The run that the list is for.
         query: Box<LiveQuery>,
         /// The provider and host to ask.
-        place: ModelPlace,
+        place: ProviderHost,
     },
     /// Look for Ollama on this machine. Answered with `ModelsListed` where it runs.
     FindOllama {
@@ -75,16 +75,16 @@ pub enum Contents {
     /// A text.
     Text(String),
     /// Events, one line of JSON each. The shell makes the lines, since there may be many.
-    Facts(Vec<Arc<Event>>),
+    Events(Vec<Arc<Event>>),
 }
 
 impl Contents {
     /// Number of events of the run that are missing: they were dropped to bound memory.
-    pub fn lacks(&self) -> u64 {
-        let Self::Facts(facts) = self else { return 0 };
+    pub fn dropped_events(&self) -> u64 {
+        let Self::Events(facts) = self else { return 0 };
         // The page puts this event right after the head.
         match facts.get(1).map(|fact| &fact.kind) {
-            Some(EventKind::FactsDropped { facts }) => *facts,
+            Some(EventKind::EventsDropped { facts }) => *facts,
             _ => 0,
         }
     }
@@ -94,7 +94,7 @@ impl Contents {
     pub fn into_text(self) -> String {
         match self {
             Self::Text(text) => text,
-            Self::Facts(facts) => {
+            Self::Events(facts) => {
                 let run = facts.iter().find_map(|fact| match &fact.kind {
                     EventKind::RunStarted(head) => Some(&head.run),
                     _ => None,
@@ -102,7 +102,7 @@ impl Contents {
                 facts
                     .iter()
                     .filter_map(|fact| {
-                        run.map_or_else(|| fact.to_line(), |run| fact.to_line_of(run)).ok()
+                        run.map_or_else(|| fact.to_line(), |run| fact.to_line_with_run(run)).ok()
                     })
                     .fold(String::new(), |text, line| {
                         text + &safe_json::escape(&line, false) + "\n"
@@ -124,18 +124,18 @@ pub struct LaunchRequest {
     /// The scenario, with every change of the form applied.
     pub scenario: Arc<Scenario>,
     /// What answers its model calls.
-    pub model: ModelWanted,
+    pub model: RequestedModel,
     /// Flags that start in another position than the scenario's.
     pub flags: Vec<(FlagName, bool)>,
     /// Seed of all random numbers; `None` for the scenario's.
     pub seed: Option<u64>,
     /// The run whose session it continues; `None` for the first run of a session.
-    pub follows: Option<Follows>,
+    pub follows: Option<FollowUp>,
 }
 
 /// The next message of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Follows {
+pub struct FollowUp {
     /// The run that answered the previous message.
     pub run: RunId,
     /// The message.
@@ -144,7 +144,7 @@ pub struct Follows {
 
 /// What answers the model calls of a requested run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ModelWanted {
+pub enum RequestedModel {
     /// The scenario's script.
     Scripted {
         /// Leave out the script's latency.

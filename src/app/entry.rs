@@ -4,57 +4,62 @@ use std::sync::Arc;
 
 pub use super::live::LiveOffer;
 use crate::scenario::name::ScenarioName;
-use crate::scenario::{self, Origin, Problems, Scenario};
+use crate::scenario::{self, Problems, Scenario, ScenarioOrigin};
 
 /// A scenario file on the list.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct ScenarioEntry {
     /// The stem of the file's name.
     pub name: ScenarioName,
     /// What a command line calls it; unique among the entries.
     pub path: String,
     /// Where the file was found.
-    pub origin: Origin,
+    pub origin: ScenarioOrigin,
     /// The text of the file; empty where it could not be read.
     pub text: Arc<str>,
     /// The scenario, or its errors.
-    pub loaded: Result<Arc<Scenario>, Broken>,
+    pub loaded: Result<Arc<Scenario>, EntryError>,
     /// Whether it can be run live.
     pub live: LiveOffer,
 }
 
 /// Why a scenario file cannot be run.
 #[derive(Clone, Debug)]
-pub enum Broken {
+pub enum EntryError {
     /// The file has errors.
     Problems(Problems),
     /// The file could not be read; the reason.
     Unreadable(String),
 }
 
-impl Entry {
+impl ScenarioEntry {
     /// An entry for a file with this text, which is loaded and checked. Only the shell can know
     /// `live`.
-    pub fn of(path: String, origin: Origin, text: Arc<str>, live: LiveOffer) -> Self {
+    pub fn from_text(
+        path: String,
+        origin: ScenarioOrigin,
+        text: Arc<str>,
+        live: LiveOffer,
+    ) -> Self {
         let loaded = scenario::load(&text, origin.clone(), &[]);
         Self {
             name: stem(&origin),
             path,
             origin,
             text,
-            loaded: loaded.map(Arc::new).map_err(Broken::Problems),
+            loaded: loaded.map(Arc::new).map_err(EntryError::Problems),
             live,
         }
     }
 
     /// An entry of a file that could not be read.
-    pub fn unreadable(path: String, origin: Origin, why: String) -> Self {
+    pub fn unreadable(path: String, origin: ScenarioOrigin, why: String) -> Self {
         Self {
             name: stem(&origin),
             path,
             origin,
             text: "".into(),
-            loaded: Err(Broken::Unreadable(why)),
+            loaded: Err(EntryError::Unreadable(why)),
             live: LiveOffer::Missing { why: "The file could not be read.".to_owned() },
         }
     }
@@ -65,19 +70,19 @@ impl Entry {
     }
 
     /// The number of its errors in words for the screen; `None` if it is valid.
-    pub fn fault(&self) -> Option<String> {
+    pub fn error_summary(&self) -> Option<String> {
         match &self.loaded {
             Ok(_) => None,
-            Err(Broken::Problems(problems)) => Some(problems.count()),
-            Err(Broken::Unreadable(_)) => Some("cannot be read".to_owned()),
+            Err(EntryError::Problems(problems)) => Some(problems.count()),
+            Err(EntryError::Unreadable(_)) => Some("cannot be read".to_owned()),
         }
     }
 }
 
-fn stem(origin: &Origin) -> ScenarioName {
+fn stem(origin: &ScenarioOrigin) -> ScenarioName {
     let path = match origin {
-        Origin::Shipped(path) => std::path::Path::new(path),
-        Origin::File(path) => path,
+        ScenarioOrigin::Shipped(path) => std::path::Path::new(path),
+        ScenarioOrigin::File(path) => path,
     };
     ScenarioName::new(path.file_stem().unwrap_or_default().to_string_lossy().as_ref())
 }

@@ -4,17 +4,17 @@
 use ratatui::layout::Rect;
 
 use super::action::Action;
-use super::home::moved;
+use super::home::moved_index;
 use super::layout::{drawer, inside, keep_in_view};
 use super::run::RunPage;
 use super::state::Size;
-use crate::event::command::BreakerHand;
-use crate::event::kind::{By, LimitChange, ToolLimits};
+use crate::event::command::BreakerOverride;
+use crate::event::kind::{Initiator, LimitChange, ToolLimits};
 use crate::event::world::World;
 use crate::event::world::tools::ToolRow;
 use crate::event::{Command, RunId};
 use crate::scenario::name::ToolName;
-use crate::scenario::tool::{Fault, FaultKind};
+use crate::scenario::tool::{FaultKind, InjectedFault};
 
 /// Widest size of the drawer, in columns.
 const COLS: u16 = 60;
@@ -29,12 +29,12 @@ pub struct FaultsDrawer {
     /// The tool.
     pub tool: ToolName,
     /// The selected row.
-    pub selected: Knob,
+    pub selected: ToolSetting,
 }
 
 /// A row of the drawer: one thing of a tool that can be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Knob {
+pub enum ToolSetting {
     /// A fault.
     Fault(FaultKind),
     /// Timeout of one attempt.
@@ -53,10 +53,10 @@ pub enum Knob {
     Wait,
 }
 
-impl Knob {
+impl ToolSetting {
     /// The rows for a tool with these limits, in the order of the screen.
-    pub fn of(limits: &ToolLimits) -> Vec<Knob> {
-        let mut knobs: Vec<Knob> = FaultKind::ALL.into_iter().map(Self::Fault).collect();
+    pub fn rows_for(limits: &ToolLimits) -> Vec<ToolSetting> {
+        let mut knobs: Vec<ToolSetting> = FaultKind::ALL.into_iter().map(Self::Fault).collect();
         knobs.extend([Self::Timeout, Self::Attempts]);
         if limits.breaker.is_some() {
             knobs.extend([Self::Threshold, Self::OpenFor, Self::Probes]);
@@ -71,7 +71,7 @@ impl Knob {
     }
 
     /// The help line of the row.
-    pub fn says(self) -> &'static str {
+    pub fn help_text(self) -> &'static str {
         match self {
             Self::Fault(FaultKind::Latency) => "Each attempt takes this much longer; + - adjust.",
             Self::Fault(FaultKind::Errors) => {
@@ -100,23 +100,23 @@ impl Knob {
 }
 
 /// The fault that the drawer injects first for a kind.
-pub fn usual(kind: FaultKind) -> Fault {
+pub fn default_fault(kind: FaultKind) -> InjectedFault {
     match kind {
-        FaultKind::Latency => Fault::Latency { ms: 2_000 },
-        FaultKind::Errors => Fault::Errors { percent: 30, status: 503 },
-        FaultKind::Hang => Fault::Hang,
-        FaultKind::Malformed => Fault::Malformed,
-        FaultKind::Reset => Fault::Reset,
+        FaultKind::Latency => InjectedFault::Latency { ms: 2_000 },
+        FaultKind::Errors => InjectedFault::Errors { percent: 30, status: 503 },
+        FaultKind::Hang => InjectedFault::Hang,
+        FaultKind::Malformed => InjectedFault::Malformed,
+        FaultKind::Reset => InjectedFault::Reset,
     }
 }
 
 /// The fault of a kind that a tool has now.
-pub fn injected(tool: &ToolRow, kind: FaultKind) -> Option<Fault> {
+pub fn injected_fault(tool: &ToolRow, kind: FaultKind) -> Option<InjectedFault> {
     tool.faults.iter().copied().find(|fault| fault.kind() == kind)
 }
 
 /// A duration in milliseconds, one step longer or shorter, but not below `least`.
-fn turned_ms(ms: u64, up: bool, least: u64) -> u64 {
+fn stepped_ms(ms: u64, up: bool, least: u64) -> u64 {
     // The step belongs to the range below the value, so that one step up and one down cancel out.
     let step = match if up { ms } else { ms.saturating_sub(1) } {
         0..1_000 => 100,
@@ -127,20 +127,20 @@ fn turned_ms(ms: u64, up: bool, least: u64) -> u64 {
     if up { ms.saturating_add(step) } else { ms.saturating_sub(step).max(least) }
 }
 
-fn turned(count: u32, up: bool) -> u32 {
+fn stepped_count(count: u32, up: bool) -> u32 {
     if up { count.saturating_add(1) } else { count.saturating_sub(1).max(1) }
 }
 
 /// A limit one step up or down; `None` at its bound.
-pub fn turned_limit(limit: LimitChange, up: bool) -> Option<LimitChange> {
+pub fn stepped_limit(limit: LimitChange, up: bool) -> Option<LimitChange> {
     let to = match limit {
-        LimitChange::TimeoutMs(ms) => LimitChange::TimeoutMs(turned_ms(ms, up, 100)),
-        LimitChange::MaxAttempts(most) => LimitChange::MaxAttempts(turned(most, up)),
-        LimitChange::FailThreshold(most) => LimitChange::FailThreshold(turned(most, up)),
-        LimitChange::OpenForMs(ms) => LimitChange::OpenForMs(turned_ms(ms, up, 100)),
-        LimitChange::ProbePermits(most) => LimitChange::ProbePermits(turned(most, up)),
-        LimitChange::MaxInFlight(most) => LimitChange::MaxInFlight(turned(most, up)),
-        LimitChange::MaxWaitMs(ms) => LimitChange::MaxWaitMs(turned_ms(ms, up, 0)),
+        LimitChange::TimeoutMs(ms) => LimitChange::TimeoutMs(stepped_ms(ms, up, 100)),
+        LimitChange::MaxAttempts(most) => LimitChange::MaxAttempts(stepped_count(most, up)),
+        LimitChange::FailThreshold(most) => LimitChange::FailThreshold(stepped_count(most, up)),
+        LimitChange::OpenForMs(ms) => LimitChange::OpenForMs(stepped_ms(ms, up, 100)),
+        LimitChange::ProbePermits(most) => LimitChange::ProbePermits(stepped_count(most, up)),
+        LimitChange::MaxInFlight(most) => LimitChange::MaxInFlight(stepped_count(most, up)),
+        LimitChange::MaxWaitMs(ms) => LimitChange::MaxWaitMs(stepped_ms(ms, up, 0)),
         // The drawer has no row for the other limits.
         other => other,
     };
@@ -148,18 +148,18 @@ pub fn turned_limit(limit: LimitChange, up: bool) -> Option<LimitChange> {
 }
 
 /// A fault one step stronger or weaker; `None` at its bound, or if it has no strength.
-fn turned_fault(fault: Fault, up: bool) -> Option<Fault> {
+fn stepped_fault(fault: InjectedFault, up: bool) -> Option<InjectedFault> {
     let to = match fault {
-        Fault::Latency { ms } => Fault::Latency { ms: turned_ms(ms, up, 100) },
-        Fault::Errors { percent, status } => {
+        InjectedFault::Latency { ms } => InjectedFault::Latency { ms: stepped_ms(ms, up, 100) },
+        InjectedFault::Errors { percent, status } => {
             let percent = if up {
                 percent.saturating_add(10).min(100)
             } else {
                 percent.saturating_sub(10).max(10)
             };
-            Fault::Errors { percent, status }
+            InjectedFault::Errors { percent, status }
         }
-        Fault::Hang | Fault::Malformed | Fault::Reset => return None,
+        InjectedFault::Hang | InjectedFault::Malformed | InjectedFault::Reset => return None,
     };
     (to != fault).then_some(to)
 }
@@ -179,8 +179,8 @@ pub struct FaultsParts {
 
 impl FaultsDrawer {
     /// The drawer of a tool, with its first fault selected.
-    pub fn of(run: RunId, tool: ToolName) -> Self {
-        Self { run, tool, selected: Knob::Fault(FaultKind::ALL[0]) }
+    pub fn new(run: RunId, tool: ToolName) -> Self {
+        Self { run, tool, selected: ToolSetting::Fault(FaultKind::ALL[0]) }
     }
 
     /// The current state of the tool.
@@ -190,7 +190,8 @@ impl FaultsDrawer {
 
     /// The parts of its window at this size.
     pub fn parts(&self, size: Size, world: &World) -> FaultsParts {
-        let knobs = self.tool(world).map_or_else(Vec::new, |tool| Knob::of(&tool.head.limits));
+        let knobs =
+            self.tool(world).map_or_else(Vec::new, |tool| ToolSetting::rows_for(&tool.head.limits));
         // A blank row separates the faults from the limits.
         let rows = u16::try_from(knobs.len() + 1).unwrap_or(u16::MAX);
         let column = drawer(size.body(), COLS);
@@ -198,7 +199,7 @@ impl FaultsDrawer {
         let inner = inside(window);
         let foot = FOOT.min(inner.height.saturating_sub(3));
         let list = Rect { height: inner.height - foot, ..inner };
-        let at = self.line(&knobs);
+        let at = self.selected_line(&knobs);
         FaultsParts {
             window,
             list,
@@ -208,20 +209,20 @@ impl FaultsDrawer {
     }
 
     /// The line of the selected row.
-    fn line(&self, knobs: &[Knob]) -> usize {
+    fn selected_line(&self, knobs: &[ToolSetting]) -> usize {
         let at = knobs.iter().position(|knob| *knob == self.selected).unwrap_or(0);
         at + usize::from(at >= FaultKind::ALL.len())
     }
 
     /// The row on a line, from 0; `None` for the blank line between faults and limits.
-    pub fn knob_in(line: usize, limits: &ToolLimits) -> Option<Knob> {
+    pub fn setting_at(line: usize, limits: &ToolLimits) -> Option<ToolSetting> {
         let faults = FaultKind::ALL.len();
         let at = match line {
             line if line < faults => line,
             line if line == faults => return None,
             line => line - 1,
         };
-        Knob::of(limits).get(at).copied()
+        ToolSetting::rows_for(limits).get(at).copied()
     }
 
     /// Moves the selection, or changes to the previous or next tool. Returns whether the action was
@@ -233,9 +234,9 @@ impl FaultsDrawer {
             Action::Left => -1,
             Action::Right => 1,
             _ => {
-                let knobs = Knob::of(&tool.head.limits);
+                let knobs = ToolSetting::rows_for(&tool.head.limits);
                 let at = knobs.iter().position(|knob| *knob == self.selected);
-                let to = moved(action, at, knobs.len(), 5).and_then(|at| knobs.get(at));
+                let to = moved_index(action, at, knobs.len(), 5).and_then(|at| knobs.get(at));
                 return match to {
                     Some(knob) => {
                         self.selected = *knob;
@@ -249,8 +250,8 @@ impl FaultsDrawer {
         let to = at.saturating_add_signed(beside).min(tools.len().saturating_sub(1));
         if let Some(tool) = tools.get(to) {
             self.tool = tool.name().clone();
-            if !Knob::of(&tool.head.limits).contains(&self.selected) {
-                self.selected = Knob::Fault(FaultKind::ALL[0]);
+            if !ToolSetting::rows_for(&tool.head.limits).contains(&self.selected) {
+                self.selected = ToolSetting::Fault(FaultKind::ALL[0]);
             }
         }
         true
@@ -259,33 +260,35 @@ impl FaultsDrawer {
     /// The command of an action; `None` where it changes nothing. A step starts from the pending
     /// value, where there is one.
     pub fn command(&self, action: Action, page: &RunPage) -> Option<Command> {
-        let (world, asked) = (page.world(), page.turned());
+        let (world, asked) = (page.world(), page.pending_changes());
         let row = self.tool(world).filter(|_| world.is_live())?;
         let tool = self.tool.clone();
         let breaker = |hand| {
             let has = row.head.limits.breaker.is_some();
-            has.then(|| Command::Breaker { tool: tool.clone(), hand, by: By::You })
+            has.then(|| Command::Breaker { tool: tool.clone(), hand, by: Initiator::You })
         };
         match (action, self.selected) {
-            (Action::BreakerTrip, _) => breaker(BreakerHand::Trip),
-            (Action::BreakerHold, _) => breaker(BreakerHand::Hold),
-            (Action::BreakerReset, _) => breaker(BreakerHand::Reset),
-            (Action::BreakerDisable, _) => breaker(BreakerHand::Disable),
-            (Action::Toggle, Knob::Fault(kind)) => {
-                Some(match asked.fault(&tool, kind, injected(row, kind)) {
-                    Some(_) => Command::Heal { tool, kind, by: By::You },
-                    None => Command::Inject { tool, fault: usual(kind), by: By::You },
+            (Action::BreakerTrip, _) => breaker(BreakerOverride::Trip),
+            (Action::BreakerHold, _) => breaker(BreakerOverride::Hold),
+            (Action::BreakerReset, _) => breaker(BreakerOverride::Reset),
+            (Action::BreakerDisable, _) => breaker(BreakerOverride::Disable),
+            (Action::Toggle, ToolSetting::Fault(kind)) => {
+                Some(match asked.fault(&tool, kind, injected_fault(row, kind)) {
+                    Some(_) => Command::Heal { tool, kind, by: Initiator::You },
+                    None => {
+                        Command::Inject { tool, fault: default_fault(kind), by: Initiator::You }
+                    }
                 })
             }
-            (Action::More | Action::Less, Knob::Fault(kind)) => {
-                let now = asked.fault(&tool, kind, injected(row, kind))?;
-                let fault = turned_fault(now, action == Action::More)?;
-                Some(Command::Inject { tool, fault, by: By::You })
+            (Action::More | Action::Less, ToolSetting::Fault(kind)) => {
+                let now = asked.fault(&tool, kind, injected_fault(row, kind))?;
+                let fault = stepped_fault(now, action == Action::More)?;
+                Some(Command::Inject { tool, fault, by: Initiator::You })
             }
             (Action::More | Action::Less, knob) => {
                 let now = asked.limit(&tool, knob.limit(&row.head.limits)?);
-                let change = turned_limit(now, action == Action::More)?;
-                Some(Command::SetLimit { tool, change, by: By::You })
+                let change = stepped_limit(now, action == Action::More)?;
+                Some(Command::SetLimit { tool, change, by: Initiator::You })
             }
             _ => None,
         }
@@ -299,19 +302,19 @@ mod tests {
     #[test]
     fn up_and_down_meet_again() {
         for ms in [100, 900, 1_000, 9_500, 10_000, 55_000, 60_000] {
-            assert_eq!(turned_ms(turned_ms(ms, true, 100), false, 100), ms);
+            assert_eq!(stepped_ms(stepped_ms(ms, true, 100), false, 100), ms);
         }
-        assert_eq!(turned_ms(100, false, 100), 100);
-        assert_eq!(turned_ms(50, false, 0), 0);
+        assert_eq!(stepped_ms(100, false, 100), 100);
+        assert_eq!(stepped_ms(50, false, 0), 0);
     }
 
     #[test]
     fn what_goes_no_further_asks_for_nothing() {
-        assert_eq!(turned_limit(LimitChange::MaxInFlight(1), false), None);
-        assert_eq!(turned_limit(LimitChange::MaxWaitMs(0), false), None);
-        assert_eq!(turned_fault(Fault::Hang, true), None);
-        assert_eq!(turned_fault(Fault::Errors { percent: 100, status: 503 }, true), None);
-        let weaker = Fault::Errors { percent: 20, status: 503 };
-        assert_eq!(turned_fault(usual(FaultKind::Errors), false), Some(weaker));
+        assert_eq!(stepped_limit(LimitChange::MaxInFlight(1), false), None);
+        assert_eq!(stepped_limit(LimitChange::MaxWaitMs(0), false), None);
+        assert_eq!(stepped_fault(InjectedFault::Hang, true), None);
+        assert_eq!(stepped_fault(InjectedFault::Errors { percent: 100, status: 503 }, true), None);
+        let weaker = InjectedFault::Errors { percent: 20, status: 503 };
+        assert_eq!(stepped_fault(default_fault(FaultKind::Errors), false), Some(weaker));
     }
 }

@@ -4,10 +4,10 @@
 use ratatui::layout::Rect;
 
 use super::action::Action;
-use super::home::moved;
+use super::home::moved_index;
 use super::layout::{drawer, inside, keep_in_view};
 use super::state::Size;
-use crate::event::kind::By;
+use crate::event::kind::Initiator;
 use crate::event::world::World;
 use crate::event::{Command, Event, EventKind, RunId};
 use crate::scenario::name::FlagName;
@@ -15,13 +15,13 @@ use crate::scenario::name::FlagName;
 /// Widest size of the drawer, in columns.
 const COLS: u16 = 60;
 /// Rows of one flag: its position, and where that came from.
-pub const ROWS: u16 = 2;
+pub const FLAG_ROWS: u16 = 2;
 /// Rows for the effect of a switch.
 const FOOT: u16 = 9;
 
 /// The parts of the drawer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DrawerParts {
+pub struct FlagsParts {
     /// All of it, border included.
     pub window: Rect,
     /// The flags.
@@ -34,31 +34,31 @@ pub struct DrawerParts {
 
 /// The drawer over a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Drawer {
+pub struct FlagsDrawer {
     /// The run of the flags.
     pub run: RunId,
     /// The selected flag.
     pub selected: Option<FlagName>,
 }
 
-impl Drawer {
+impl FlagsDrawer {
     /// The drawer of a run, with its first flag selected.
-    pub fn of(run: RunId, world: &World) -> Self {
+    pub fn new(run: RunId, world: &World) -> Self {
         Self { run, selected: world.flags.first().map(|flag| flag.name.clone()) }
     }
 
     /// The parts of its window at this size.
-    pub fn parts(&self, size: Size, world: &World) -> DrawerParts {
+    pub fn parts(&self, size: Size, world: &World) -> FlagsParts {
         let flags = u16::try_from(world.flags.len().max(1)).unwrap_or(u16::MAX);
-        let wanted = flags.saturating_mul(ROWS).saturating_add(FOOT + 2);
+        let wanted = flags.saturating_mul(FLAG_ROWS).saturating_add(FOOT + 2);
         let column = drawer(size.body(), COLS);
         let window = Rect { height: column.height.min(wanted), ..column };
         let inner = inside(window);
-        let foot = FOOT.min(inner.height.saturating_sub(ROWS));
+        let foot = FOOT.min(inner.height.saturating_sub(FLAG_ROWS));
         let list = Rect { height: inner.height - foot, ..inner };
         let at = world.flags.iter().position(|flag| Some(&flag.name) == self.selected.as_ref());
-        let rows = usize::from(list.height / ROWS);
-        DrawerParts {
+        let rows = usize::from(list.height / FLAG_ROWS);
+        FlagsParts {
             window,
             list,
             what_if: Rect { y: list.bottom(), height: foot, ..inner },
@@ -69,7 +69,7 @@ impl Drawer {
     /// Moves the selection; returns whether the action was a movement.
     pub fn on_move(&mut self, action: Action, world: &World, page: usize) -> bool {
         let at = world.flags.iter().position(|flag| Some(&flag.name) == self.selected.as_ref());
-        match moved(action, at, world.flags.len(), page).and_then(|at| world.flags.get(at)) {
+        match moved_index(action, at, world.flags.len(), page).and_then(|at| world.flags.get(at)) {
             Some(flag) => {
                 self.selected = Some(flag.name.clone());
                 true
@@ -81,7 +81,7 @@ impl Drawer {
 
 /// A manual flag change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AskedFlag {
+pub struct PendingFlag {
     /// The run of the flag.
     pub run: RunId,
     /// The flag.
@@ -92,15 +92,15 @@ pub struct AskedFlag {
 
 /// The manual flag changes of all runs: those that are pending, and those that can be undone.
 #[derive(Clone, Debug, Default)]
-pub struct Asked {
-    waiting: Vec<AskedFlag>,
-    done: Vec<AskedFlag>,
+pub struct PendingFlags {
+    pending: Vec<PendingFlag>,
+    undoable: Vec<PendingFlag>,
 }
 
-impl Asked {
+impl PendingFlags {
     /// The pending position of a flag; `None` if no change is pending.
-    pub fn of(&self, run: &RunId, flag: &FlagName) -> Option<bool> {
-        self.waiting
+    pub fn pending_position(&self, run: &RunId, flag: &FlagName) -> Option<bool> {
+        self.pending
             .iter()
             .find(|asked| asked.run == *run && asked.flag == *flag)
             .map(|asked| asked.on)
@@ -108,8 +108,8 @@ impl Asked {
 
     /// The position that the next switch would set: the opposite of the pending one, else of the
     /// current one.
-    pub fn next(&self, run: &RunId, flag: &FlagName, world: &World) -> bool {
-        !self.of(run, flag).unwrap_or_else(|| position(world, flag))
+    pub fn next_position(&self, run: &RunId, flag: &FlagName, world: &World) -> bool {
+        !self.pending_position(run, flag).unwrap_or_else(|| position(world, flag))
     }
 
     /// Switches a flag. `None` if the run has ended or has no such flag.
@@ -117,14 +117,14 @@ impl Asked {
         if !world.is_live() || !world.flags.iter().any(|row| row.name == *flag) {
             return None;
         }
-        let on = self.next(run, flag, world);
-        self.done.push(AskedFlag { run: run.clone(), flag: flag.clone(), on });
-        Some(self.ask(run, flag, on, world))
+        let on = self.next_position(run, flag, world);
+        self.undoable.push(PendingFlag { run: run.clone(), flag: flag.clone(), on });
+        Some(self.request_position(run, flag, on, world))
     }
 
     /// Whether there is a change of this run to undo.
     pub fn can_undo(&self, run: &RunId, world: &World) -> bool {
-        world.is_live() && self.done.iter().any(|asked| asked.run == *run)
+        world.is_live() && self.undoable.iter().any(|asked| asked.run == *run)
     }
 
     /// Undoes the last change of this run.
@@ -132,32 +132,42 @@ impl Asked {
         if !world.is_live() {
             return None;
         }
-        let at = self.done.iter().rposition(|asked| asked.run == *run)?;
-        let last = self.done.remove(at);
-        let command = self.ask(run, &last.flag, !last.on, world);
+        let at = self.undoable.iter().rposition(|asked| asked.run == *run)?;
+        let last = self.undoable.remove(at);
+        let command = self.request_position(run, &last.flag, !last.on, world);
         Some((last.flag, command))
     }
 
-    fn ask(&mut self, run: &RunId, flag: &FlagName, on: bool, world: &World) -> Command {
-        self.waiting.retain(|asked| asked.run != *run || asked.flag != *flag);
+    fn request_position(
+        &mut self,
+        run: &RunId,
+        flag: &FlagName,
+        on: bool,
+        world: &World,
+    ) -> Command {
+        self.pending.retain(|asked| asked.run != *run || asked.flag != *flag);
         // The run logs no event if the flag has this position already, so nothing becomes pending.
         if position(world, flag) != on {
-            self.waiting.push(AskedFlag { run: run.clone(), flag: flag.clone(), on });
+            self.pending.push(PendingFlag { run: run.clone(), flag: flag.clone(), on });
         }
-        Command::SetFlag { flag: flag.clone(), on, by: By::You }
+        Command::SetFlag { flag: flag.clone(), on, by: Initiator::You }
     }
 
     /// Removes the changes that these new events show to be in effect, and all changes of a run
     /// that has ended.
-    pub fn landed<'a>(&mut self, run: &RunId, events: impl IntoIterator<Item = &'a Event>) {
+    pub fn remove_effective<'a>(
+        &mut self,
+        run: &RunId,
+        events: impl IntoIterator<Item = &'a Event>,
+    ) {
         for event in events {
             match &event.kind {
                 EventKind::FlagChanged { flag, on, .. } => self
-                    .waiting
+                    .pending
                     .retain(|asked| asked.run != *run || asked.flag != *flag || asked.on != *on),
                 EventKind::RunClosed(_) => {
-                    self.waiting.retain(|asked| asked.run != *run);
-                    self.done.retain(|asked| asked.run != *run);
+                    self.pending.retain(|asked| asked.run != *run);
+                    self.undoable.retain(|asked| asked.run != *run);
                 }
                 _ => {}
             }

@@ -18,13 +18,13 @@ pub fn clock(time: Duration) -> String {
 }
 
 /// The time of an event in its run: `00:02.1`, from an hour on `1:02:03.4`.
-pub fn moment(at: Elapsed) -> String {
+pub fn time_in_run(at: Elapsed) -> String {
     let time = at.duration();
     format!("{}.{}", clock(time), time.subsec_millis() / 100)
 }
 
 /// A duration in at most six columns: `0.4ms`, `85ms`, `0.18s`, `2.1s`, `41.7s`, `3m05s`, `2h07m`.
-pub fn took(time: Duration) -> String {
+pub fn duration_text(time: Duration) -> String {
     let micros = time.as_micros();
     let seconds = time.as_secs();
     match micros {
@@ -71,7 +71,7 @@ pub fn exact(number: u64) -> String {
 }
 
 /// A number with its noun: `1 action`, `3 actions`. The plural is the noun with an `s`.
-pub fn things(number: u64, noun: &str) -> String {
+pub fn count_noun(number: u64, noun: &str) -> String {
     let end = if number == 1 { "" } else { "s" };
     format!("{number} {noun}{end}")
 }
@@ -147,11 +147,11 @@ mod tests {
             (185_000_000, "3m05s"),
             (7_620_000_000, "2h07m"),
         ] {
-            assert_eq!(took(of(micros)), text);
+            assert_eq!(duration_text(of(micros)), text);
         }
         assert_eq!(clock(of(7_900_000)), "00:07");
         assert_eq!(clock(of(3_723_000_000)), "1:02:03");
-        assert_eq!(moment(Elapsed(2_190_000)), "00:02.1");
+        assert_eq!(time_in_run(Elapsed(2_190_000)), "00:02.1");
     }
 
     #[test]
@@ -170,8 +170,8 @@ mod tests {
         }
         assert_eq!(exact(1_204_511), "1 204 511");
         assert_eq!(exact(12), "12");
-        assert_eq!(things(1, "action"), "1 action");
-        assert_eq!(things(0, "action"), "0 actions");
+        assert_eq!(count_noun(1, "action"), "1 action");
+        assert_eq!(count_noun(0, "action"), "0 actions");
         assert_eq!(bytes(812), "812 B");
         assert_eq!(bytes(5_120), "5.1 kB");
     }

@@ -3,15 +3,15 @@
 use std::fmt::Write as _;
 
 use super::action::Action;
-use super::home::moved;
-use super::key::Key;
+use super::home::moved_index;
+use super::key::KeyPress;
 use super::keymap::{BINDINGS, Binding, Context, Group};
 
 /// The help over a screen.
 #[derive(Clone, Debug)]
 pub struct Help {
     /// The context that it was opened over: rows valid there can be run.
-    pub over: Context,
+    pub context: Context,
     /// The search text.
     pub query: String,
     /// Action of the selected row.
@@ -22,9 +22,9 @@ pub struct Help {
 
 /// One line of the help.
 #[derive(Clone, Copy, Debug)]
-pub enum Line {
+pub enum HelpLine {
     /// A heading.
-    Head(Group),
+    Heading(Group),
     /// A row of the table.
     Row(&'static Binding),
     /// An empty line.
@@ -49,54 +49,57 @@ impl Group {
 
 impl Help {
     /// The help, opened over a context.
-    pub fn over(over: Context) -> Self {
-        let mut help = Self { over, query: String::new(), selected: None, top: 0 };
+    pub fn open(over: Context) -> Self {
+        let mut help = Self { context: over, query: String::new(), selected: None, top: 0 };
         help.select_first();
         help
     }
 
     /// The lines that match the search: under each heading first the rows that can be run here.
-    pub fn lines(&self) -> Vec<Line> {
+    pub fn lines(&self) -> Vec<HelpLine> {
         let mut lines = Vec::new();
         for group in Group::ALL {
-            let of_group =
-                || BINDINGS.iter().filter(move |row| row.group == group && found(row, &self.query));
+            let of_group = || {
+                BINDINGS
+                    .iter()
+                    .filter(move |row| row.group == group && matches_query(row, &self.query))
+            };
             if of_group().next().is_none() {
                 continue;
             }
             if !lines.is_empty() {
-                lines.push(Line::Blank);
+                lines.push(HelpLine::Blank);
             }
-            lines.push(Line::Head(group));
-            lines.extend(of_group().filter(|row| self.here(row)).map(Line::Row));
-            lines.extend(of_group().filter(|row| !self.here(row)).map(Line::Row));
+            lines.push(HelpLine::Heading(group));
+            lines.extend(of_group().filter(|row| self.is_available(row)).map(HelpLine::Row));
+            lines.extend(of_group().filter(|row| !self.is_available(row)).map(HelpLine::Row));
         }
         lines
     }
 
     /// Whether a row can be run from here.
-    pub fn here(&self, row: &Binding) -> bool {
-        row.contexts.contains(&self.over)
+    pub fn is_available(&self, row: &Binding) -> bool {
+        row.contexts.contains(&self.context)
     }
 
     fn rows(&self) -> Vec<&'static Binding> {
         let row = |line| match line {
-            Line::Row(row) => Some(row),
-            Line::Head(_) | Line::Blank => None,
+            HelpLine::Row(row) => Some(row),
+            HelpLine::Heading(_) | HelpLine::Blank => None,
         };
         self.lines().into_iter().filter_map(row).collect()
     }
 
     fn select_first(&mut self) {
         let rows = self.rows();
-        let first = rows.iter().find(|row| self.here(row)).or_else(|| rows.first());
+        let first = rows.iter().find(|row| self.is_available(row)).or_else(|| rows.first());
         self.selected = first.map(|row| row.action);
         self.top = 0;
     }
 
     /// Takes a typed key; returns whether the key was text.
-    pub fn on_key(&mut self, key: Key) -> bool {
-        match (key.typed(), key.code) {
+    pub fn on_key(&mut self, key: KeyPress) -> bool {
+        match (key.typed_char(), key.code) {
             (Some(c), _) => self.query.push(c),
             (None, super::key::KeyCode::Backspace) => {
                 self.query.pop();
@@ -118,7 +121,8 @@ impl Help {
     pub fn on_move(&mut self, action: Action, page: usize) -> bool {
         let rows = self.rows();
         let at = rows.iter().position(|row| Some(row.action) == self.selected);
-        let Some(row) = moved(action, at, rows.len(), page).and_then(|at| rows.get(at)) else {
+        let Some(row) = moved_index(action, at, rows.len(), page).and_then(|at| rows.get(at))
+        else {
             return false;
         };
         self.selected = Some(row.action);
@@ -129,7 +133,7 @@ impl Help {
     /// Selects the row on a line of the window; returns its action.
     pub fn select_line(&mut self, line: usize) -> Option<Action> {
         match self.lines().get(self.top + line) {
-            Some(Line::Row(row)) => {
+            Some(HelpLine::Row(row)) => {
                 self.selected = Some(row.action);
                 Some(row.action)
             }
@@ -138,7 +142,7 @@ impl Help {
     }
 
     /// Scrolls by one line.
-    pub fn wheel(&mut self, up: bool, page: usize) {
+    pub fn scroll(&mut self, up: bool, page: usize) {
         let last = self.lines().len().saturating_sub(page);
         self.top = if up { self.top.saturating_sub(1) } else { (self.top + 1).min(last) };
     }
@@ -148,22 +152,24 @@ impl Help {
         let lines = self.lines();
         let at = lines
             .iter()
-            .position(|line| matches!(line, Line::Row(row) if Some(row.action) == self.selected))
+            .position(
+                |line| matches!(line, HelpLine::Row(row) if Some(row.action) == self.selected),
+            )
             .unwrap_or(0);
         self.top = super::layout::keep_in_view(self.top, at, page, lines.len());
-        if at > 0 && at == self.top && matches!(lines.get(at - 1), Some(Line::Head(_))) {
+        if at > 0 && at == self.top && matches!(lines.get(at - 1), Some(HelpLine::Heading(_))) {
             self.top = at - 1;
         }
     }
 
     /// The selected row. The caller checks [`here`](Self::here) before it runs it.
-    pub fn chosen(&self) -> Option<&'static Binding> {
+    pub fn selected_binding(&self) -> Option<&'static Binding> {
         self.rows().into_iter().find(|row| Some(row.action) == self.selected)
     }
 }
 
 /// Whether every typed word occurs in the row's keys, word, help line or contexts.
-fn found(row: &Binding, query: &str) -> bool {
+fn matches_query(row: &Binding, query: &str) -> bool {
     let mut text = format!("{} {}", row.word, row.help);
     for context in row.contexts {
         let _ = write!(text, " {}", context.word());

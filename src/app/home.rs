@@ -3,16 +3,16 @@
 use ratatui::layout::Rect;
 
 use super::action::Action;
-use super::entry::Entry;
+use super::entry::ScenarioEntry;
 use super::layout::{inside, keep_in_view};
 use super::run::RunPage;
 use super::state::Size;
 use crate::event::RunId;
 
 /// Columns from which all panes are shown at once; below, one at a time.
-const WIDE: u16 = 120;
+const ALL_PANES_COLS: u16 = 120;
 /// The scenario that is selected at first.
-const FIRST: &str = "checkout-launch";
+const FIRST_SCENARIO: &str = "checkout-launch";
 
 /// A pane of the first screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub struct Home {
     /// The focused pane.
     pub focus: HomePane,
     /// The list whose selected row the preview shows.
-    pub about: HomePane,
+    pub preview_source: HomePane,
     /// The selected scenario, by its path.
     pub scenario: Option<String>,
     /// The selected run.
@@ -78,9 +78,9 @@ pub struct HomeParts {
 
 impl HomeParts {
     /// Cuts the body into panes. Neighbours share the border between them.
-    pub fn of(body: Rect, focus: HomePane) -> Self {
+    pub fn split(body: Rect, focus: HomePane) -> Self {
         let none = Rect::new(body.x, body.y, 0, 0);
-        if body.width < WIDE || body.height < 16 {
+        if body.width < ALL_PANES_COLS || body.height < 16 {
             let rows = body.height.min(1);
             let tabs = Rect { height: rows, ..body };
             let rest = Rect { y: body.y + rows, height: body.height - rows, ..body };
@@ -118,7 +118,7 @@ impl HomeParts {
         match pane {
             HomePane::Preview => inner,
             HomePane::Scenarios | HomePane::Runs => {
-                let foot = self.about(pane).height;
+                let foot = self.description_area(pane).height;
                 Rect { y: inner.y + head, height: inner.height - head - foot, ..inner }
             }
         }
@@ -126,7 +126,7 @@ impl HomeParts {
 
     /// The rows below the scenarios that describe the selected one, where its preview is not on the
     /// screen.
-    pub fn about(&self, pane: HomePane) -> Rect {
+    pub fn description_area(&self, pane: HomePane) -> Rect {
         let inner = inside(self.pane(pane));
         let rows = match (pane, self.tabs) {
             (HomePane::Scenarios, Some(_)) if inner.height >= 10 => 3,
@@ -158,15 +158,15 @@ pub fn tab_labels(scenarios: usize, runs: usize) -> [String; 3] {
 
 impl Home {
     /// The first screen with these scenarios.
-    pub fn new(scenarios: &[Entry]) -> Self {
+    pub fn new(scenarios: &[ScenarioEntry]) -> Self {
         let first = scenarios
             .iter()
-            .find(|entry| entry.name.as_str() == FIRST && entry.loaded.is_ok())
+            .find(|entry| entry.name.as_str() == FIRST_SCENARIO && entry.loaded.is_ok())
             .or_else(|| scenarios.iter().find(|entry| entry.loaded.is_ok()))
             .or_else(|| scenarios.first());
         Self {
             focus: HomePane::Scenarios,
-            about: HomePane::Scenarios,
+            preview_source: HomePane::Scenarios,
             scenario: first.map(|entry| entry.path.clone()),
             run: None,
             scenarios_top: 0,
@@ -176,7 +176,10 @@ impl Home {
     }
 
     /// The selected scenario.
-    pub fn selected_scenario<'a>(&self, scenarios: &'a [Entry]) -> Option<&'a Entry> {
+    pub fn selected_scenario<'a>(
+        &self,
+        scenarios: &'a [ScenarioEntry],
+    ) -> Option<&'a ScenarioEntry> {
         let path = self.scenario.as_ref()?;
         scenarios.iter().find(|entry| entry.path == *path)
     }
@@ -191,15 +194,15 @@ impl Home {
     pub fn focus(&mut self, pane: HomePane) {
         self.focus = pane;
         if pane != HomePane::Preview {
-            if self.about != pane {
+            if self.preview_source != pane {
                 self.preview_top = 0;
             }
-            self.about = pane;
+            self.preview_source = pane;
         }
     }
 
     /// Selects a scenario.
-    pub fn select_scenario(&mut self, entry: &Entry) {
+    pub fn select_scenario(&mut self, entry: &ScenarioEntry) {
         if self.scenario.as_ref() != Some(&entry.path) {
             self.scenario = Some(entry.path.clone());
             self.preview_top = 0;
@@ -218,23 +221,23 @@ impl Home {
     pub fn on_move(
         &mut self,
         action: Action,
-        scenarios: &[Entry],
+        scenarios: &[ScenarioEntry],
         runs: &[RunPage],
         items: usize,
         size: Size,
     ) -> bool {
-        let page = usize::from(HomeParts::of(size.body(), self.focus).rows(self.focus).height);
+        let page = usize::from(HomeParts::split(size.body(), self.focus).rows(self.focus).height);
         let page = page.max(1);
         match action {
-            Action::NextPane => self.focus(self.beside(1)),
-            Action::PrevPane => self.focus(self.beside(HomePane::ALL.len() - 1)),
+            Action::NextPane => self.focus(self.neighbour_pane(1)),
+            Action::PrevPane => self.focus(self.neighbour_pane(HomePane::ALL.len() - 1)),
             Action::Pane(number) => {
                 let Some(pane) = HomePane::ALL.iter().find(|pane| pane.number() == number) else {
                     return false;
                 };
                 self.focus(*pane);
             }
-            Action::Left if self.focus == HomePane::Preview => self.focus(self.about),
+            Action::Left if self.focus == HomePane::Preview => self.focus(self.preview_source),
             Action::Right if self.focus != HomePane::Preview => self.focus(HomePane::Preview),
             Action::Up
             | Action::Down
@@ -246,8 +249,8 @@ impl Home {
                     let at = scenarios
                         .iter()
                         .position(|entry| Some(&entry.path) == self.scenario.as_ref());
-                    if let Some(entry) =
-                        moved(action, at, scenarios.len(), page).and_then(|at| scenarios.get(at))
+                    if let Some(entry) = moved_index(action, at, scenarios.len(), page)
+                        .and_then(|at| scenarios.get(at))
                     {
                         self.select_scenario(entry);
                     }
@@ -255,14 +258,14 @@ impl Home {
                 HomePane::Runs => {
                     let at = runs.iter().position(|page| Some(page.id()) == self.run.as_ref());
                     if let Some(page) =
-                        moved(action, at, runs.len(), page).and_then(|at| runs.get(at))
+                        moved_index(action, at, runs.len(), page).and_then(|at| runs.get(at))
                     {
                         let id = page.id().clone();
                         self.select_run(&id);
                     }
                 }
                 HomePane::Preview => {
-                    if let Some(top) = moved(action, Some(self.preview_top), items, page) {
+                    if let Some(top) = moved_index(action, Some(self.preview_top), items, page) {
                         self.preview_top = top;
                     }
                 }
@@ -272,13 +275,13 @@ impl Home {
         true
     }
 
-    fn beside(&self, steps: usize) -> HomePane {
+    fn neighbour_pane(&self, steps: usize) -> HomePane {
         HomePane::ALL[(self.focus as usize + steps) % HomePane::ALL.len()]
     }
 
     /// Scrolls a pane by one row; the selection does not change.
-    pub fn wheel(&mut self, pane: HomePane, up: bool, lens: (usize, usize, usize), size: Size) {
-        let rows = usize::from(HomeParts::of(size.body(), self.focus).rows(pane).height);
+    pub fn scroll(&mut self, pane: HomePane, up: bool, lens: (usize, usize, usize), size: Size) {
+        let rows = usize::from(HomeParts::split(size.body(), self.focus).rows(pane).height);
         let (top, last) = match pane {
             HomePane::Scenarios => (&mut self.scenarios_top, lens.0.saturating_sub(rows)),
             HomePane::Runs => (&mut self.runs_top, lens.1.saturating_sub(rows)),
@@ -288,8 +291,14 @@ impl Home {
     }
 
     /// Keeps the selection in view, and the scroll positions within their lists.
-    pub fn arrange(&mut self, scenarios: &[Entry], runs: &[RunPage], items: usize, size: Size) {
-        let parts = |pane| usize::from(HomeParts::of(size.body(), self.focus).rows(pane).height);
+    pub fn arrange(
+        &mut self,
+        scenarios: &[ScenarioEntry],
+        runs: &[RunPage],
+        items: usize,
+        size: Size,
+    ) {
+        let parts = |pane| usize::from(HomeParts::split(size.body(), self.focus).rows(pane).height);
         if self.selected_scenario(scenarios).is_none() {
             self.scenario = Self::new(scenarios).scenario;
         }
@@ -311,7 +320,12 @@ impl Home {
 }
 
 /// The list position that a movement leads to; `None` for any other action.
-pub(super) fn moved(action: Action, at: Option<usize>, len: usize, page: usize) -> Option<usize> {
+pub(super) fn moved_index(
+    action: Action,
+    at: Option<usize>,
+    len: usize,
+    page: usize,
+) -> Option<usize> {
     let last = len.checked_sub(1)?;
     let at = at.unwrap_or(0).min(last);
     Some(match action {

@@ -3,32 +3,32 @@
 use std::sync::Arc;
 
 use super::action::Action;
-use super::effect::{Effect, LaunchRequest, ModelWanted};
-use super::entry::Entry;
+use super::effect::{Effect, LaunchRequest, RequestedModel};
+use super::entry::ScenarioEntry;
 use super::faults::FaultsDrawer;
-use super::flags::Drawer;
-use super::form::{Form, Typed};
+use super::flags::FlagsDrawer;
+use super::form::{KeyOutcome, LaunchForm};
 use super::help::Help;
 use super::home::HomePane;
-use super::key::Key;
+use super::key::KeyPress;
 use super::keymap;
-use super::layout::{Parts, inside, too_small};
+use super::layout::{ScreenParts, inside, too_small};
 use super::leave::{interrupt, kill, quit, suspend};
 use super::notice::NoticeKind;
-use super::over::{PRESENT, on_confirm, on_faults, on_flags, on_form, on_help};
+use super::over::{ACTS_ON_LIVE_RUN, on_confirm, on_faults, on_flags, on_form, on_help};
 use super::overlay::Overlay;
 use super::preview;
-use super::run::{Outcome, RunPage};
-use super::state::{Screen, Size, Starting, State};
+use super::run::{InputOutcome, RunPage};
+use super::state::{ActiveScreen, AppState, PendingStart, Size};
 use super::update::{Update, arrange_home};
 use super::{members, message};
 use crate::event::Command;
-use crate::event::kind::By;
-use crate::event::world::Stage;
+use crate::event::kind::Initiator;
+use crate::event::world::RunState;
 
 /// The window of the help at this size.
 pub fn help_window(size: Size) -> ratatui::layout::Rect {
-    super::layout::centred(Parts::of(size.area()).body, 100, 40)
+    super::layout::centred(ScreenParts::split(size.area()).body, 100, 40)
 }
 
 /// Rows of the help's list: its window without border, search line and legend.
@@ -36,9 +36,9 @@ pub fn help_rows(size: Size) -> usize {
     usize::from(inside(help_window(size)).height.saturating_sub(4)).max(1)
 }
 
-pub(super) fn on_key(state: &mut State, key: Key) -> Update {
+pub(super) fn on_key(state: &mut AppState, key: KeyPress) -> Update {
     let action = keymap::lookup(state.context(), key);
-    if too_small(state.size.area()) && !action.is_some_and(goes_unseen) {
+    if too_small(state.size.area()) && !action.is_some_and(is_allowed_when_too_small) {
         return Update::idle();
     }
     if let Some(action) = action {
@@ -49,17 +49,17 @@ pub(super) fn on_key(state: &mut State, key: Key) -> Update {
         Some(Overlay::Form(form)) => {
             let typed = form.on_key(key);
             form.arrange(size);
-            if typed == Typed::Outside {
-                state.say(NoticeKind::Info, "Press Enter to edit this field.");
+            if typed == KeyOutcome::NotEditing {
+                state.notify(NoticeKind::Info, "Press Enter to edit this field.");
             }
-            Update::when(typed != Typed::Ignored)
+            Update::when(typed != KeyOutcome::Ignored)
         }
         Some(Overlay::Help(help)) => Update::when(help.on_key(key)),
         Some(Overlay::Message(message)) => Update::when(message.on_key(key)),
         Some(
             Overlay::Flags(_) | Overlay::Faults(_) | Overlay::Members(_) | Overlay::Confirm(_),
         ) => Update::idle(),
-        None => match watched(state) {
+        None => match visible_run_mut(state) {
             Some(page) => page.on_key(key).into(),
             None => Update::idle(),
         },
@@ -67,11 +67,11 @@ pub(super) fn on_key(state: &mut State, key: Key) -> Update {
 }
 
 /// Whether an action is allowed while the screen is too small to show its effect.
-fn goes_unseen(action: Action) -> bool {
+fn is_allowed_when_too_small(action: Action) -> bool {
     matches!(action, Action::Quit | Action::Interrupt | Action::Suspend | Action::Redraw)
 }
 
-pub(super) fn on_paste(state: &mut State, text: &str) -> Update {
+pub(super) fn on_paste(state: &mut AppState, text: &str) -> Update {
     let size = state.size;
     if too_small(size.area()) {
         return Update::idle();
@@ -81,7 +81,7 @@ pub(super) fn on_paste(state: &mut State, text: &str) -> Update {
             let said = form.on_paste(text);
             form.arrange(size);
             if let Err(said) = said {
-                state.say(NoticeKind::Info, said);
+                state.notify(NoticeKind::Info, said);
             }
             Update::redraw()
         }
@@ -91,37 +91,37 @@ pub(super) fn on_paste(state: &mut State, text: &str) -> Update {
         }
         Some(Overlay::Message(message)) => {
             if let Some(said) = message.on_paste(text) {
-                state.say(NoticeKind::Info, said);
+                state.notify(NoticeKind::Info, said);
             }
             Update::redraw()
         }
         Some(
             Overlay::Flags(_) | Overlay::Faults(_) | Overlay::Members(_) | Overlay::Confirm(_),
         ) => Update::idle(),
-        None => match watched(state) {
+        None => match visible_run_mut(state) {
             Some(page) => page.on_paste(text).into(),
             None => Update::idle(),
         },
     }
 }
 
-pub(super) fn watched(state: &mut State) -> Option<&mut RunPage> {
-    let Screen::Run(id) = &state.screen else { return None };
+pub(super) fn visible_run_mut(state: &mut AppState) -> Option<&mut RunPage> {
+    let ActiveScreen::Run(id) = &state.screen else { return None };
     let id = id.clone();
     state.run_mut(&id)
 }
 
 /// Carries out an action in the focused context.
-pub(super) fn on_action(state: &mut State, action: Action) -> Update {
+pub(super) fn on_action(state: &mut AppState, action: Action) -> Update {
     if action != Action::Interrupt {
-        state.interrupted = None;
+        state.interrupted_at = None;
     }
     match action {
         Action::Interrupt => return interrupt(state),
         Action::Redraw => return Update::effect(Effect::Redraw),
         Action::Suspend => return suspend(state),
         Action::Help if !matches!(state.overlays.last(), Some(Overlay::Help(_))) => {
-            state.overlays.push(Overlay::Help(Help::over(state.context())));
+            state.overlays.push(Overlay::Help(Help::open(state.context())));
             return Update::redraw();
         }
         _ => {}
@@ -138,26 +138,26 @@ pub(super) fn on_action(state: &mut State, action: Action) -> Update {
     }
 }
 
-fn on_screen(state: &mut State, action: Action) -> Update {
+fn on_screen(state: &mut AppState, action: Action) -> Update {
     if action != Action::Redraw {
         // Somebody who does something else meanwhile is not taken to the new run's screen.
         state.starting.iter_mut().for_each(|starting| starting.open = false);
     }
     let size = state.size;
-    if let Some(page) = watched(state) {
+    if let Some(page) = visible_run_mut(state) {
         match page.on_action(action, size) {
-            Outcome::Ignored => {
-                if let Some(why) = by_hand_refused(page, action) {
-                    state.say(NoticeKind::Info, why);
+            InputOutcome::Ignored => {
+                if let Some(why) = manual_refusal(page, action) {
+                    state.notify(NoticeKind::Info, why);
                     return Update::redraw();
                 }
             }
-            Outcome::Emit(effects) if page.is_scrubbed() && is_by_hand(action) => {
-                state.say(NoticeKind::Info, PRESENT);
+            InputOutcome::Emit(effects) if page.is_scrubbed() && is_manual_control(action) => {
+                state.notify(NoticeKind::Info, ACTS_ON_LIVE_RUN);
                 return Update { redraw: true, effects };
             }
-            Outcome::Say(text) => {
-                state.say(NoticeKind::Info, text);
+            InputOutcome::Say(text) => {
+                state.notify(NoticeKind::Info, text);
                 return Update::redraw();
             }
             outcome => return outcome.into(),
@@ -176,22 +176,24 @@ fn on_screen(state: &mut State, action: Action) -> Update {
         Action::Faults => faults(state),
         Action::Members => members::open(state),
         Action::Message => message::open(state),
-        Action::PauseResume => to_subject(state, |page| match page.world().stage {
-            Stage::Pausing { .. } | Stage::Paused { .. } => Command::Resume { by: By::You },
-            _ => Command::Pause { by: By::You },
+        Action::PauseResume => send_to_target(state, |page| match page.world().stage {
+            RunState::Pausing { .. } | RunState::Paused { .. } => {
+                Command::Resume { by: Initiator::You }
+            }
+            _ => Command::Pause { by: Initiator::You },
         }),
-        Action::Step => to_subject(state, |_| Command::Step),
-        Action::StepRound => to_subject(state, |_| Command::StepRound),
+        Action::Step => send_to_target(state, |_| Command::Step),
+        Action::StepRound => send_to_target(state, |_| Command::StepRound),
         Action::Kill => kill(state),
         Action::Copy => copy(state),
         Action::Rescan => Update::effect(Effect::Rescan),
         Action::Back => {
-            if let Screen::Run(id) = &state.screen {
+            if let ActiveScreen::Run(id) = &state.screen {
                 let id = id.clone();
                 state.home.select_run(&id);
                 state.home.focus(HomePane::Runs);
             }
-            state.screen = Screen::Home;
+            state.screen = ActiveScreen::Home;
             arrange_home(state);
             Update::redraw()
         }
@@ -202,7 +204,7 @@ fn on_screen(state: &mut State, action: Action) -> Update {
 }
 
 /// Whether an action changes a tool or the concurrency of a run.
-fn is_by_hand(action: Action) -> bool {
+fn is_manual_control(action: Action) -> bool {
     matches!(
         action,
         Action::More
@@ -215,16 +217,16 @@ fn is_by_hand(action: Action) -> bool {
 }
 
 /// Why a key for the tools does nothing here; `None` for `!` where its drawer can be opened.
-fn by_hand_refused(page: &RunPage, action: Action) -> Option<String> {
+fn manual_refusal(page: &RunPage, action: Action) -> Option<String> {
     match action {
         Action::Faults if page.can_inject() => None,
-        action => page.why_not_by_hand(action),
+        action => page.unavailable_reason(action),
     }
 }
 
-pub(super) fn start(state: &mut State, request: LaunchRequest) -> Update {
+pub(super) fn start(state: &mut AppState, request: LaunchRequest) -> Update {
     state.starting.iter_mut().for_each(|starting| starting.open = false);
-    state.starting.push(Starting {
+    state.starting.push(PendingStart {
         request: request.id,
         title: request.scenario.title.clone(),
         open: true,
@@ -232,11 +234,11 @@ pub(super) fn start(state: &mut State, request: LaunchRequest) -> Update {
     Update::effect(Effect::Start(Box::new(request)))
 }
 
-fn open(state: &mut State) -> Update {
-    match state.home.about {
+fn open(state: &mut AppState) -> Update {
+    match state.home.preview_source {
         HomePane::Runs => {
             let Some(page) = state.home.selected_run(&state.runs) else { return Update::idle() };
-            state.screen = Screen::Run(page.id().clone());
+            state.screen = ActiveScreen::Run(page.id().clone());
             Update::redraw()
         }
         HomePane::Scenarios | HomePane::Preview => {
@@ -246,45 +248,48 @@ fn open(state: &mut State) -> Update {
                     let request = LaunchRequest {
                         id,
                         scenario: scenario.clone(),
-                        model: ModelWanted::Scripted { instant: false },
+                        model: RequestedModel::Scripted { instant: false },
                         flags: Vec::new(),
                         seed: None,
                         follows: None,
                     };
                     start(state, request)
                 }
-                Some(Err(_)) => broken(state),
+                Some(Err(_)) => refuse_broken_scenario(state),
                 None => Update::idle(),
             }
         }
     }
 }
 
-fn broken(state: &mut State) -> Update {
-    state.say(
+fn refuse_broken_scenario(state: &mut AppState) -> Update {
+    state.notify(
         NoticeKind::Error,
         "This scenario cannot be run: see the preview. Fix the file, then press r to reload.",
     );
     Update::redraw()
 }
 
-fn new_run(state: &mut State) -> Update {
-    let entry: Option<&Entry> = match state.watched().and_then(|page| page.world().head.as_ref()) {
-        Some(head) => state.scenarios.iter().find(|entry| entry.name == head.scenario),
-        None => state.home.selected_scenario(&state.scenarios),
-    };
+fn new_run(state: &mut AppState) -> Update {
+    let entry: Option<&ScenarioEntry> =
+        match state.visible_run().and_then(|page| page.world().head.as_ref()) {
+            Some(head) => state.scenarios.iter().find(|entry| entry.name == head.scenario),
+            None => state.home.selected_scenario(&state.scenarios),
+        };
     let Some(entry) = entry else {
-        let why = match (state.scenarios.is_empty(), state.watched()) {
+        let why = match (state.scenarios.is_empty(), state.visible_run()) {
             (true, _) => "Still reading the scenarios: press n again in a moment.",
             (false, Some(_)) => "The scenario of this run is no longer on the list.",
             (false, None) => "No scenario is selected: choose one on the first screen.",
         };
-        state.say(NoticeKind::Info, why);
+        state.notify(NoticeKind::Info, why);
         return Update::redraw();
     };
     // A new launch of a run with a chosen model keeps that model.
-    let before = state.watched().and_then(|page| match &page.launch()?.model {
-        ModelWanted::Live(Some(model)) => Some((Arc::clone(model), format!("as in {}", page.id()))),
+    let before = state.visible_run().and_then(|page| match &page.launch()?.model {
+        RequestedModel::Live(Some(model)) => {
+            Some((Arc::clone(model), format!("as in {}", page.id())))
+        }
         _ => None,
     });
     let named = || Some((Arc::clone(state.model.as_ref()?), "from the command line".to_owned()));
@@ -292,35 +297,37 @@ fn new_run(state: &mut State) -> Update {
     let entry = entry.clone();
     let id = state.next_request();
     let model = model.as_ref().map(|(model, given)| (&**model, given.clone()));
-    let Some(mut form) = Form::new(&entry, id, model) else { return broken(state) };
+    let Some(mut form) = LaunchForm::new(&entry, id, model) else {
+        return refuse_broken_scenario(state);
+    };
     form.arrange(state.size);
     state.overlays.push(Overlay::Form(Box::new(form)));
     Update::redraw()
 }
 
-fn flags(state: &mut State) -> Update {
-    let Some(page) = state.subject() else {
-        state.say(NoticeKind::Info, "No run is selected: flags belong to a run. Select one.");
+fn flags(state: &mut AppState) -> Update {
+    let Some(page) = state.target_run() else {
+        state.notify(NoticeKind::Info, "No run is selected: flags belong to a run. Select one.");
         return Update::redraw();
     };
-    let drawer = Drawer::of(page.id().clone(), page.world());
+    let drawer = FlagsDrawer::new(page.id().clone(), page.world());
     state.overlays.push(Overlay::Flags(drawer));
     Update::redraw()
 }
 
-fn faults(state: &mut State) -> Update {
+fn faults(state: &mut AppState) -> Update {
     let Some((run, tool)) =
-        state.watched().and_then(|page| Some((page.id().clone(), page.tool()?.name().clone())))
+        state.visible_run().and_then(|page| Some((page.id().clone(), page.tool()?.name().clone())))
     else {
         return Update::idle();
     };
-    state.overlays.push(Overlay::Faults(FaultsDrawer::of(run, tool)));
+    state.overlays.push(Overlay::Faults(FaultsDrawer::new(run, tool)));
     Update::redraw()
 }
 
-fn to_subject(state: &mut State, command: impl Fn(&RunPage) -> Command) -> Update {
-    let said = match state.subject() {
-        Some(page) if matches!(page.world().stage, Stage::Closed) => {
+fn send_to_target(state: &mut AppState, command: impl Fn(&RunPage) -> Command) -> Update {
+    let said = match state.target_run() {
+        Some(page) if matches!(page.world().stage, RunState::Closed) => {
             format!("{} has ended.", page.id())
         }
         Some(page) => {
@@ -329,13 +336,13 @@ fn to_subject(state: &mut State, command: impl Fn(&RunPage) -> Command) -> Updat
         }
         None => "No run is selected.".to_owned(),
     };
-    state.say(NoticeKind::Info, said);
+    state.notify(NoticeKind::Info, said);
     Update::redraw()
 }
 
 /// On the first screen: copies the command line of the selected scenario, or the id of a run.
-fn copy(state: &mut State) -> Update {
-    let text = match state.home.about {
+fn copy(state: &mut AppState) -> Update {
+    let text = match state.home.preview_source {
         HomePane::Runs => {
             state.home.selected_run(&state.runs).map(|page| page.id().as_str().to_owned())
         }
@@ -345,6 +352,6 @@ fn copy(state: &mut State) -> Update {
             .map(|entry| format!("roundtable run {}", super::form::quoted(&entry.path))),
     };
     let Some(text) = text else { return Update::idle() };
-    state.say(NoticeKind::Info, format!("Copied: {text}"));
+    state.notify(NoticeKind::Info, format!("Copied: {text}"));
     Update::effect(Effect::Copy(text))
 }

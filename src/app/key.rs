@@ -44,7 +44,7 @@ pub enum KeyCode {
 
 /// A key press. For characters `shift` is already in the character and is never set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Key {
+pub struct KeyPress {
     /// The key.
     pub code: KeyCode,
     /// Ctrl was held.
@@ -55,14 +55,14 @@ pub struct Key {
     pub shift: bool,
 }
 
-impl Key {
+impl KeyPress {
     /// A key without Ctrl, Alt and Shift.
-    pub const fn of(code: KeyCode) -> Self {
+    pub const fn new(code: KeyCode) -> Self {
         Self { code, ctrl: false, alt: false, shift: false }
     }
     /// A character.
     pub const fn char(c: char) -> Self {
-        Self::of(KeyCode::Char(c))
+        Self::new(KeyCode::Char(c))
     }
     /// A character with Ctrl.
     pub const fn ctrl(c: char) -> Self {
@@ -70,7 +70,7 @@ impl Key {
     }
 
     /// The character that this key types, if it types one.
-    pub fn typed(self) -> Option<char> {
+    pub fn typed_char(self) -> Option<char> {
         match self.code {
             KeyCode::Char(c) if !self.ctrl && !self.alt => Some(c),
             _ => None,

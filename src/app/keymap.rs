@@ -2,7 +2,7 @@
 //! which key does what.
 
 use super::action::Action;
-use super::key::{Key, KeyCode};
+use super::key::{KeyCode, KeyPress};
 
 /// Where a key is pressed: the focus decides what it means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -99,7 +99,7 @@ pub struct Binding {
     /// The contexts in which it is valid.
     pub contexts: &'static [Context],
     /// The keys; the key row shows the first.
-    pub keys: &'static [Key],
+    pub keys: &'static [KeyPress],
     /// What it does.
     pub action: Action,
     /// One word for the key row. Neighbours with the same word share one entry.
@@ -117,19 +117,19 @@ use Context::{
     Models, Run,
 };
 
-const fn c(c: char) -> Key {
-    Key::char(c)
+const fn c(c: char) -> KeyPress {
+    KeyPress::char(c)
 }
-const fn k(code: KeyCode) -> Key {
-    Key::of(code)
+const fn k(code: KeyCode) -> KeyPress {
+    KeyPress::new(code)
 }
-const ENTER: Key = k(KeyCode::Enter);
-const SPACE: Key = c(' ');
+const ENTER: KeyPress = k(KeyCode::Enter);
+const SPACE: KeyPress = c(' ');
 
 /// Constructor of one row, which keeps the table short.
 const fn row(
     contexts: &'static [Context],
-    keys: &'static [Key],
+    keys: &'static [KeyPress],
     action: Action,
     word: &'static str,
     help: &'static str,
@@ -162,13 +162,13 @@ pub static BINDINGS: &[Binding] = &[
     row(SCREENS, &[c('l'), k(KeyCode::Right)], Action::Right, "", "right, in, or the next choice", Group::Move, 0),
     row(LISTS, &[c('g'), k(KeyCode::Home)], Action::Top, "", "first row", Group::Move, 0),
     row(LISTS, &[c('G'), k(KeyCode::End)], Action::Bottom, "", "last row; in a run, back to live", Group::Move, 0),
-    row(LISTS, &[k(KeyCode::PageDown), Key::ctrl('d')], Action::PageDown, "", "page down", Group::Move, 0),
-    row(LISTS, &[k(KeyCode::PageUp), Key::ctrl('u')], Action::PageUp, "", "page up", Group::Move, 0),
+    row(LISTS, &[k(KeyCode::PageDown), KeyPress::ctrl('d')], Action::PageDown, "", "page down", Group::Move, 0),
+    row(LISTS, &[k(KeyCode::PageUp), KeyPress::ctrl('u')], Action::PageUp, "", "page up", Group::Move, 0),
 
     row(&[Home], &[ENTER], Action::Open, "start", "start the scenario with its defaults, or open the run", Group::Watch, 2),
     row(&[Home, Run], &[c('n')], Action::NewRun, "new run", "open the launch form: goal, inputs, flags, limits, model", Group::Watch, 3),
     row(&[Form], &[ENTER, SPACE], Action::Press, "press", "press, switch, choose, or edit the text", Group::Watch, 3),
-    row(&[Form, FormText], &[Key::ctrl('s')], Action::Start, "start", "start the run that the form describes", Group::Watch, 1),
+    row(&[Form, FormText], &[KeyPress::ctrl('s')], Action::Start, "start", "start the run that the form describes", Group::Watch, 1),
     row(&[Models], &[ENTER], Action::Take, "choose", "choose the selected model, or the name as typed", Group::Watch, 1),
     row(&[Run], &[ENTER], Action::Inspect, "inspect", "inspect the selection", Group::Look, 5),
     row(RUNS, &[SPACE], Action::PauseResume, "pause", "pause at the next boundary, or resume", Group::Watch, 3),
@@ -183,8 +183,8 @@ pub static BINDINGS: &[Binding] = &[
     row(&[Run, Faults], &[c('+')], Action::More, "more, less", "raise the concurrency limit, or the selected row", Group::Watch, 5),
     row(&[Run, Faults], &[c('-')], Action::Less, "more, less", "lower the concurrency limit, or the selected row", Group::Watch, 5),
     row(&[Run], &[c('i')], Action::Message, "message", "the session's next message to the team", Group::Watch, 3),
-    row(&[Message], &[Key::ctrl('s')], Action::Send, "send", "send the message, now or once the run has ended", Group::Watch, 1),
-    row(&[Message], &[Key::ctrl('u')], Action::Clear, "clear", "clear the message", Group::Watch, 2),
+    row(&[Message], &[KeyPress::ctrl('s')], Action::Send, "send", "send the message, now or once the run has ended", Group::Watch, 1),
+    row(&[Message], &[KeyPress::ctrl('u')], Action::Clear, "clear", "clear the message", Group::Watch, 2),
     row(&[Run], &[c('m')], Action::Members, "members", "members of each swarm; let an agent join or leave", Group::Watch, 5),
     row(&[Flags, Faults, Members], &[SPACE, ENTER], Action::Toggle, "switch", "switch a flag (at the next boundary), a fault or a member (at once)", Group::Watch, 1),
     row(&[Flags], &[c('u')], Action::Undo, "undo", "undo the last flag change", Group::Watch, 2),
@@ -213,19 +213,19 @@ pub static BINDINGS: &[Binding] = &[
     row(&[Run, Inspector, Flags, Faults, Members, Form], &[c('q')], Action::Back, "back", "back", Group::App, 1),
     row(&[Home], &[c('r')], Action::Rescan, "", "reload the scenario files", Group::App, 0),
     row(&[Home], &[c('q')], Action::Quit, "quit", "quit; asks when a run is live", Group::App, 1),
-    row(EVERYWHERE, &[Key::ctrl('c')], Action::Interrupt, "", "stop the run; twice quits", Group::App, 0),
-    row(EVERYWHERE, &[Key::ctrl('l')], Action::Redraw, "", "redraw", Group::App, 0),
-    row(EVERYWHERE, &[Key::ctrl('z')], Action::Suspend, "", "suspend to the background; live runs pause", Group::App, 0),
+    row(EVERYWHERE, &[KeyPress::ctrl('c')], Action::Interrupt, "", "stop the run; twice quits", Group::App, 0),
+    row(EVERYWHERE, &[KeyPress::ctrl('l')], Action::Redraw, "", "redraw", Group::App, 0),
+    row(EVERYWHERE, &[KeyPress::ctrl('z')], Action::Suspend, "", "suspend to the background; live runs pause", Group::App, 0),
 ];
 
 /// The action of a key in this context, if it has one.
-pub fn lookup(context: Context, key: Key) -> Option<Action> {
-    if context.takes_text() && key.typed().is_some() {
+pub fn lookup(context: Context, key: KeyPress) -> Option<Action> {
+    if context.takes_text() && key.typed_char().is_some() {
         return None;
     }
     let binding =
         BINDINGS.iter().find(|row| row.contexts.contains(&context) && row.keys.contains(&key))?;
-    Some(match (binding.action, key.typed().and_then(|c| c.to_digit(10))) {
+    Some(match (binding.action, key.typed_char().and_then(|c| c.to_digit(10))) {
         (Action::Pane(_), Some(digit)) => Action::Pane(u8::try_from(digit).unwrap_or(0)),
         (action, _) => action,
     })

@@ -3,16 +3,16 @@
 use ratatui::layout::Rect;
 
 /// The smallest terminal that is supported: columns and rows.
-pub const LEAST: (u16, u16) = (60, 16);
+pub const MIN_SIZE: (u16, u16) = (60, 16);
 
 /// Whether this area is too small for the dashboard.
 pub fn too_small(area: Rect) -> bool {
-    area.width < LEAST.0 || area.height < LEAST.1
+    area.width < MIN_SIZE.0 || area.height < MIN_SIZE.1
 }
 
 /// The parts that every screen has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parts {
+pub struct ScreenParts {
     /// Two header rows.
     pub header: Rect,
     /// The area of the screen's own contents.
@@ -23,9 +23,9 @@ pub struct Parts {
     pub keys: Rect,
 }
 
-impl Parts {
+impl ScreenParts {
     /// Cuts an area into its parts.
-    pub fn of(area: Rect) -> Self {
+    pub fn split(area: Rect) -> Self {
         let row = |y: u16, height: u16| Rect::new(area.x, y, area.width, height).intersection(area);
         let bottom = area.bottom();
         let header = row(area.y, 2);
@@ -87,7 +87,7 @@ mod tests {
         for cols in 0..=90 {
             for rows in 0..=40 {
                 let area = Rect::new(0, 0, cols, rows);
-                let Parts { header, body, status, keys } = Parts::of(area);
+                let ScreenParts { header, body, status, keys } = ScreenParts::split(area);
                 for part in [header, body, status, keys, centred(area, 40, 10), drawer(area, 56)] {
                     assert_eq!(part.intersection(area), part, "{part:?} in {area:?}");
                 }

@@ -21,7 +21,7 @@ pub enum LiveOffer {
         /// Where the keys come from, such as `key from the shell`.
         key: String,
         /// Providers that can be asked for a list of models.
-        places: Vec<ModelPlace>,
+        places: Vec<ProviderHost>,
     },
     /// Several providers have a key, and nothing says which one to call.
     Choose {
@@ -37,7 +37,7 @@ pub enum LiveOffer {
 
 /// A provider at a host, which answers model calls and lists its models.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ModelPlace {
+pub struct ProviderHost {
     /// The provider's prefix in a model's name, before the `/`, such as `openai`.
     pub provider: String,
     /// The provider's display name, such as `OpenAI`.
@@ -46,7 +46,7 @@ pub struct ModelPlace {
     pub host: String,
 }
 
-impl ModelPlace {
+impl ProviderHost {
     /// A model of this provider as `--model` takes it. The prefix is needed: a bare name such as
     /// `openai/gpt-oss-20b` would mean another provider.
     pub fn model(&self, name: &str) -> String {
@@ -58,7 +58,7 @@ impl ModelPlace {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProviderOffer {
     /// The provider and host.
-    pub place: ModelPlace,
+    pub place: ProviderHost,
     /// Its default model.
     pub model: String,
     /// Where the key comes from, such as `key from .env`.
@@ -78,7 +78,7 @@ pub struct LiveQuery {
 
 /// The shell's answer to a [`LiveQuery`]; no host was called for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FoundLive {
+pub struct LiveQueryResult {
     /// Whether the run can be live.
     pub offer: LiveOffer,
     /// Every provider that has a key.
@@ -87,7 +87,7 @@ pub struct FoundLive {
 
 /// The models that a provider lists, as far as they are known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NameList {
+pub enum OfferedModels {
     /// It was requested.
     Loading,
     /// It has arrived.

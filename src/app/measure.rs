@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-use crate::event::visible::{first_hidden, stand_in, visible};
+use crate::event::visible::{first_hostile, visible, visible_char};
 
 /// The most characters in one cell: a letter with a few marks, a family emoji. Longer clusters are
 /// no text but an attempt to garble the cells around them.
@@ -30,8 +30,8 @@ pub fn cluster(grapheme: &str) -> Cluster<'_> {
         debug_assert!(byte.is_ascii());
         return (Cow::Borrowed(grapheme), 1);
     }
-    if let Some(c) = first_hidden(grapheme) {
-        let shown = stand_in(c);
+    if let Some(c) = first_hostile(grapheme) {
+        let shown = visible_char(c);
         return (Cow::Owned(shown.to_string()), 1);
     }
     if grapheme.chars().nth(CELL_CHARS).is_some() {
@@ -40,8 +40,8 @@ pub fn cluster(grapheme: &str) -> Cluster<'_> {
     // Terminals disagree on the width of joined emoji, flags and variation selectors: a joined
     // cluster is shown by its first character, one without a sure width by the replacement
     // character.
-    if grapheme.chars().any(is_unsure) {
-        let first = grapheme.chars().next().filter(|c| !is_unsure(*c));
+    if grapheme.chars().any(has_ambiguous_width) {
+        let first = grapheme.chars().next().filter(|c| !has_ambiguous_width(*c));
         let shown = first.map(String::from).filter(|shown| matches!(shown.width(), 1 | 2));
         return match shown {
             Some(shown) => {
@@ -62,7 +62,7 @@ pub fn cluster(grapheme: &str) -> Cluster<'_> {
 
 /// Whether terminals disagree on the width of a cluster with this character: joiners, variation
 /// selectors, regional indicators, skin tones, tags and keycaps.
-fn is_unsure(c: char) -> bool {
+fn has_ambiguous_width(c: char) -> bool {
     matches!(
         c,
         '\u{200d}'
@@ -91,7 +91,7 @@ pub fn columns(text: &str) -> usize {
 /// assert_eq!(squeezed("echo harmless      ; rm x"), "echo harmless ␣ ; rm x");
 /// assert_eq!(squeezed("one\n\n  two"), "one ␊ two");
 /// ```
-pub fn squeezed(text: &str) -> String {
+pub fn single_line(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
@@ -176,7 +176,7 @@ fn for_each_row(text: &str, width: usize, mut take: impl FnMut(String) -> bool) 
     let width = width.max(1);
     for line in text.split('\n') {
         let line = line.strip_suffix('\r').unwrap_or(line);
-        let mut row = Row { text: String::new(), width: 0 };
+        let mut row = WrappedRow { text: String::new(), width: 0 };
         for word in words(line) {
             let blank = word.starts_with([' ', '\t']);
             let wide = if word == "\t" { TAB - row.width % TAB } else { columns(word) };
@@ -228,12 +228,12 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-struct Row {
+struct WrappedRow {
     text: String,
     width: usize,
 }
 
-impl Row {
+impl WrappedRow {
     fn push(&mut self, piece: &str, width: usize) {
         if piece == "\t" {
             self.text.extend(std::iter::repeat_n(' ', width));

@@ -5,15 +5,15 @@ use ratatui::layout::Rect;
 
 use super::action::Action;
 use super::effect::Effect;
-use super::home::moved;
+use super::home::moved_index;
 use super::layout::{drawer, inside, keep_in_view};
 use super::notice::NoticeKind;
-use super::over::PRESENT;
+use super::over::ACTS_ON_LIVE_RUN;
 use super::overlay::Overlay;
 use super::run::RunPage;
-use super::state::{Size, State};
+use super::state::{AppState, Size};
 use super::update::Update;
-use crate::event::kind::{By, RosterChange};
+use crate::event::kind::{Initiator, RosterChange};
 use crate::event::world::World;
 use crate::event::{Command, RunId};
 use crate::scenario::name::AgentName;
@@ -26,16 +26,16 @@ const FOOT: u16 = 6;
 
 /// A line of the drawer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Row {
+pub enum MembersRow {
     /// A swarm.
     Swarm(AgentName),
     /// An agent that is a member, or could become one.
-    Agent(Place),
+    Agent(RosterEntry),
 }
 
 /// An agent, seen as a possible member of a swarm.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct RosterEntry {
     /// The swarm.
     pub swarm: AgentName,
     /// The agent.
@@ -44,7 +44,7 @@ pub struct Place {
 
 /// The parts of the drawer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parts {
+pub struct MembersParts {
     /// All of it, border included.
     pub window: Rect,
     /// The swarms and their agents.
@@ -61,52 +61,52 @@ pub struct MembersDrawer {
     /// The run of the swarms.
     pub run: RunId,
     /// The selected agent.
-    pub selected: Option<Place>,
+    pub selected: Option<RosterEntry>,
 }
 
 /// The lines of the drawer: each swarm with its first members, then the agents that could join it.
-pub fn rows(world: &World) -> Vec<Row> {
+pub fn member_rows(world: &World) -> Vec<MembersRow> {
     let Some((team, plan)) = world.team() else { return Vec::new() };
     let mut rows = Vec::new();
     for swarm in &team.swarms {
-        rows.push(Row::Swarm(swarm.name.clone()));
+        rows.push(MembersRow::Swarm(swarm.name.clone()));
         // The order is that of the plan, so that a row never moves when an agent joins.
         let start = plan.agent(&swarm.name).map(|head| head.members.as_slice()).unwrap_or_default();
         let others = plan.agents.iter().filter(|head| head.kind == "agent");
         let others = others.map(|head| &head.name).filter(|name| !start.contains(name));
         for agent in start.iter().chain(others) {
-            let place = Place { swarm: swarm.name.clone(), agent: agent.clone() };
-            rows.push(Row::Agent(place));
+            let place = RosterEntry { swarm: swarm.name.clone(), agent: agent.clone() };
+            rows.push(MembersRow::Agent(place));
         }
     }
     rows
 }
 
 /// Whether an agent is a member of a swarm now.
-pub fn is_member(world: &World, place: &Place) -> bool {
+pub fn is_member(world: &World, place: &RosterEntry) -> bool {
     let swarm = world.team().and_then(|(team, _)| team.swarm(&place.swarm));
     swarm.is_some_and(|swarm| swarm.members.contains(&place.agent))
 }
 
 /// Whether an agent is the entry of a swarm, which cannot leave.
-pub fn is_entry(world: &World, place: &Place) -> bool {
+pub fn is_entry(world: &World, place: &RosterEntry) -> bool {
     let swarm = world.team().and_then(|(_, plan)| plan.swarm(&place.swarm));
     swarm.is_some_and(|swarm| swarm.entry == place.agent)
 }
 
 impl MembersDrawer {
     /// The drawer of a run, with the first member selected.
-    pub fn of(run: RunId, world: &World) -> Self {
-        let first = rows(world).into_iter().find_map(|row| match row {
-            Row::Agent(place) => Some(place),
-            Row::Swarm(_) => None,
+    pub fn new(run: RunId, world: &World) -> Self {
+        let first = member_rows(world).into_iter().find_map(|row| match row {
+            MembersRow::Agent(place) => Some(place),
+            MembersRow::Swarm(_) => None,
         });
         Self { run, selected: first }
     }
 
     /// The parts of its window at this size.
-    pub fn parts(&self, size: Size, world: &World) -> Parts {
-        let rows = rows(world);
+    pub fn parts(&self, size: Size, world: &World) -> MembersParts {
+        let rows = member_rows(world);
         let wanted = u16::try_from(rows.len().max(1)).unwrap_or(u16::MAX);
         let column = drawer(size.body(), COLS);
         let height = column.height.min(wanted.saturating_add(FOOT + 2));
@@ -115,8 +115,8 @@ impl MembersDrawer {
         let scrolls = wanted > inner.height.saturating_sub(FOOT);
         let foot = (FOOT - u16::from(scrolls)).min(inner.height.saturating_sub(2));
         let list = Rect { height: inner.height - foot, ..inner };
-        let at = self.at(&rows).unwrap_or(0);
-        Parts {
+        let at = self.selected_index(&rows).unwrap_or(0);
+        MembersParts {
             window,
             list,
             foot: Rect { y: list.bottom(), height: foot, ..inner },
@@ -125,29 +125,29 @@ impl MembersDrawer {
         }
     }
 
-    fn at(&self, rows: &[Row]) -> Option<usize> {
+    fn selected_index(&self, rows: &[MembersRow]) -> Option<usize> {
         let selected = self.selected.as_ref()?;
-        rows.iter().position(|row| matches!(row, Row::Agent(place) if place == selected))
+        rows.iter().position(|row| matches!(row, MembersRow::Agent(place) if place == selected))
     }
 
     /// The agent on this line.
-    pub fn place_at(&self, world: &World, line: usize) -> Option<Place> {
-        match rows(world).into_iter().nth(line)? {
-            Row::Agent(place) => Some(place),
-            Row::Swarm(_) => None,
+    pub fn entry_at(&self, world: &World, line: usize) -> Option<RosterEntry> {
+        match member_rows(world).into_iter().nth(line)? {
+            MembersRow::Agent(place) => Some(place),
+            MembersRow::Swarm(_) => None,
         }
     }
 
     fn on_move(&mut self, action: Action, world: &World, page: usize) -> bool {
-        let places: Vec<Place> = rows(world)
+        let places: Vec<RosterEntry> = member_rows(world)
             .into_iter()
             .filter_map(|row| match row {
-                Row::Agent(place) => Some(place),
-                Row::Swarm(_) => None,
+                MembersRow::Agent(place) => Some(place),
+                MembersRow::Swarm(_) => None,
             })
             .collect();
         let at = places.iter().position(|place| Some(place) == self.selected.as_ref());
-        match moved(action, at, places.len(), page).and_then(|at| places.get(at)) {
+        match moved_index(action, at, places.len(), page).and_then(|at| places.get(at)) {
             Some(place) => {
                 self.selected = Some(place.clone());
                 true
@@ -160,39 +160,40 @@ impl MembersDrawer {
     fn command(&self, page: &RunPage) -> Result<Command, String> {
         let world = page.world();
         let Some(place) = &self.selected else { return Err("This run has no swarm.".to_owned()) };
-        let Place { swarm, agent } = place.clone();
+        let RosterEntry { swarm, agent } = place.clone();
         if !world.is_live() {
             return Err("The run has ended: its swarms can no longer change.".to_owned());
         }
         if is_entry(world, place) {
             return Err(format!("{swarm} starts with {agent}: it cannot leave."));
         }
-        let joined = page.turned().member(&swarm, &agent).unwrap_or(is_member(world, place));
+        let joined =
+            page.pending_changes().member(&swarm, &agent).unwrap_or(is_member(world, place));
         let change = match joined {
             true => RosterChange::Remove { agent },
             false => RosterChange::Add { agent },
         };
-        Ok(Command::Roster { swarm, change, by: By::You })
+        Ok(Command::Roster { swarm, change, by: Initiator::You })
     }
 }
 
 /// Opens the drawer of the run on the screen.
-pub(super) fn open(state: &mut State) -> Update {
-    let Some(page) = state.watched() else { return Update::idle() };
+pub(super) fn open(state: &mut AppState) -> Update {
+    let Some(page) = state.visible_run() else { return Update::idle() };
     let swarms = page.world().team().is_some_and(|(team, _)| !team.swarms.is_empty());
     if !swarms {
         let why = "No swarm in this run: only members of a swarm join or leave.";
-        state.say(NoticeKind::Info, why);
+        state.notify(NoticeKind::Info, why);
         return Update::redraw();
     }
-    let drawer = MembersDrawer::of(page.id().clone(), page.world());
+    let drawer = MembersDrawer::new(page.id().clone(), page.world());
     state.overlays.push(Overlay::Members(drawer));
     Update::redraw()
 }
 
 /// Handles an action in the drawer.
-pub(super) fn on_action(state: &mut State, action: Action) -> Update {
-    let State { overlays, runs, notices, now, size, .. } = state;
+pub(super) fn on_action(state: &mut AppState, action: Action) -> Update {
+    let AppState { overlays, runs, notices, now, size, .. } = state;
     let Some(Overlay::Members(drawer)) = overlays.last_mut() else { return Update::idle() };
     let Some(page) = runs.iter().find(|page| *page.id() == drawer.run) else {
         overlays.pop();
@@ -206,12 +207,12 @@ pub(super) fn on_action(state: &mut State, action: Action) -> Update {
         Action::Toggle => match drawer.command(page) {
             Ok(command) => {
                 if page.is_scrubbed() {
-                    notices.say(*now, NoticeKind::Info, PRESENT.to_owned());
+                    notices.add(*now, NoticeKind::Info, ACTS_ON_LIVE_RUN.to_owned());
                 }
                 Update::effect(Effect::Command { run: drawer.run.clone(), command })
             }
             Err(why) => {
-                notices.say(*now, NoticeKind::Info, why);
+                notices.add(*now, NoticeKind::Info, why);
                 Update::redraw()
             }
         },

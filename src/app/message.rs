@@ -5,16 +5,16 @@ use ratatui::layout::Rect;
 use tui_textarea::CursorMove;
 
 use super::action::Action;
-use super::effect::{Follows, LaunchRequest};
-use super::form::field::{MOST_BYTES, TextField};
+use super::effect::{FollowUp, LaunchRequest};
+use super::form::field::{MAX_TEXT_BYTES, TextField};
 use super::input::start;
-use super::key::{Key, KeyCode};
+use super::key::{KeyCode, KeyPress};
 use super::layout::inside;
 use super::measure::row_count;
 use super::notice::NoticeKind;
 use super::overlay::Overlay;
-use super::run::{Next, RunPage};
-use super::state::{Screen, Size, State};
+use super::run::{NextMessage, RunPage};
+use super::state::{ActiveScreen, AppState, Size};
 use super::update::Update;
 use crate::event::RunId;
 use crate::scenario::model::PatternSpec;
@@ -25,7 +25,7 @@ const COLS: u16 = 100;
 /// The fewest and the most rows of its text.
 const ROWS: (u16, u16) = (3, 12);
 /// Columns from which the note below the text fits into one row.
-const ROOMY: u16 = 100;
+const ONE_ROW_NOTE_COLS: u16 = 100;
 
 /// The message box over a run.
 #[derive(Debug)]
@@ -39,12 +39,12 @@ pub struct MessageBox {
     /// The text.
     pub text: TextField,
     /// Where the first text came from.
-    pub from: From,
+    pub from: DraftOrigin,
 }
 
 /// Where the first text of the box came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum From {
+pub enum DraftOrigin {
     /// The box was empty.
     Empty,
     /// The scenario suggests it; the first typed character replaces it.
@@ -53,24 +53,24 @@ pub enum From {
     Draft,
     /// It is queued until the run ends. The cursor starts on a line of its own below it, so that
     /// new text never runs into it.
-    Waiting,
+    Queued,
 }
 
 impl MessageBox {
-    fn of(page: &RunPage) -> Option<Self> {
+    fn for_page(page: &RunPage) -> Option<Self> {
         let (_, plan) = page.world().team()?;
         let number = plan.session.message.max(1) + 1;
         let (text, from) = match page.next_message() {
-            Next::Draft(text) => (text.clone(), From::Draft),
-            Next::Waiting(text) => (format!("{text}\n"), From::Waiting),
-            Next::None => match suggestion(page, number) {
-                Some(text) => (text, From::Scenario),
-                None => (String::new(), From::Empty),
+            NextMessage::Draft(text) => (text.clone(), DraftOrigin::Draft),
+            NextMessage::Waiting(text) => (format!("{text}\n"), DraftOrigin::Queued),
+            NextMessage::None => match suggestion(page, number) {
+                Some(text) => (text, DraftOrigin::Scenario),
+                None => (String::new(), DraftOrigin::Empty),
             },
         };
         let to = plan.root.to_string();
         let mut text = TextField::new(&text, true);
-        if from == From::Scenario {
+        if from == DraftOrigin::Scenario {
             text.area.move_cursor(CursorMove::Jump(0, 0));
         }
         Some(Self { run: page.id().clone(), number, to, text, from })
@@ -85,7 +85,7 @@ impl MessageBox {
         let rows: usize = lines.map(|line| row_count(line, columns)).sum();
         let rows = u16::try_from(rows).unwrap_or(u16::MAX).saturating_add(1).clamp(ROWS.0, ROWS.1);
         // The border, and the note below the text.
-        let height = (rows + 2 + told_rows(width)).min(body.height);
+        let height = (rows + 2 + note_rows(width)).min(body.height);
         let x = body.x + (body.width - width) / 2;
         Rect { x, y: body.bottom() - height, width, height }
     }
@@ -97,34 +97,34 @@ impl MessageBox {
             4.. => Rect { x: inner.x + 1, width: inner.width - 2, ..inner },
             _ => inner,
         };
-        let told = told_rows(self.window(size).width);
+        let told = note_rows(self.window(size).width);
         let text = Rect { height: inner.height.saturating_sub(told).max(1), ..inner };
         (text, Rect { y: text.bottom(), height: inner.height - text.height, ..inner })
     }
 
     /// Whether it still shows the scenario's suggestion.
     pub fn is_suggested(&self) -> bool {
-        self.from == From::Scenario
+        self.from == DraftOrigin::Scenario
     }
 
     /// Whether closing it would change nothing.
     pub fn is_untouched(&self) -> bool {
-        !self.text.changed() && self.from != From::Empty
+        !self.text.changed() && self.from != DraftOrigin::Empty
     }
 
     /// Takes a typed key; returns whether the key was used.
-    pub(super) fn on_key(&mut self, key: Key) -> bool {
-        let types = key.typed().is_some() || key.code == KeyCode::Enter;
+    pub(super) fn on_key(&mut self, key: KeyPress) -> bool {
+        let types = key.typed_char().is_some() || key.code == KeyCode::Enter;
         if self.is_suggested() {
             if types || matches!(key.code, KeyCode::Backspace | KeyCode::Delete) {
                 self.clear();
             } else if self.text.on_key(key) {
                 // A moved cursor accepts the suggestion as a text to edit.
-                self.from = From::Empty;
+                self.from = DraftOrigin::Empty;
                 return true;
             }
         }
-        if types && self.text.room() == 0 {
+        if types && self.text.free_bytes() == 0 {
             return false;
         }
         self.text.on_key(key)
@@ -133,17 +133,17 @@ impl MessageBox {
     /// Clears the text. A queued message is withdrawn only when the empty text is sent.
     fn clear(&mut self) {
         self.text = TextField::new("", true);
-        if self.from != From::Waiting {
-            self.from = From::Empty;
+        if self.from != DraftOrigin::Queued {
+            self.from = DraftOrigin::Empty;
         }
     }
 
     /// Inserts pasted text; returns a notice where there is something to report.
     pub(super) fn on_paste(&mut self, text: &str) -> Option<String> {
-        if text.len() > self.text.room() {
+        if text.len() > self.text.free_bytes() {
             let bytes = text.len();
             return Some(format!(
-                "The paste has {bytes} bytes, more than a message takes ({MOST_BYTES} in all): \
+                "The paste has {bytes} bytes, more than a message takes ({MAX_TEXT_BYTES} in all): \
                  nothing was inserted."
             ));
         }
@@ -157,8 +157,8 @@ impl MessageBox {
 }
 
 /// Rows of the note below the text, for a window of this width.
-fn told_rows(width: u16) -> u16 {
-    if width < ROOMY { 2 } else { 1 }
+fn note_rows(width: u16) -> u16 {
+    if width < ONE_ROW_NOTE_COLS { 2 } else { 1 }
 }
 
 /// The message with this number that the scenario suggests.
@@ -170,16 +170,16 @@ fn suggestion(page: &RunPage, number: u32) -> Option<String> {
 }
 
 /// The request for the run that answers a message: as before, with the current flags.
-fn request(page: &RunPage, text: &str) -> Option<LaunchRequest> {
+fn follow_up_request(page: &RunPage, text: &str) -> Option<LaunchRequest> {
     let before = page.launch()?;
     let flags = page.world().flags.iter();
     let flags: Vec<(FlagName, bool)> = flags.map(|flag| (flag.name.clone(), flag.on)).collect();
-    let follows = Some(Follows { run: page.id().clone(), text: text.into() });
+    let follows = Some(FollowUp { run: page.id().clone(), text: text.into() });
     Some(LaunchRequest { flags, follows, ..before.clone() })
 }
 
 /// The latest run of a run's session, which the next message continues.
-fn latest(state: &State, run: &RunId) -> RunId {
+fn latest_run(state: &AppState, run: &RunId) -> RunId {
     let mut latest = run;
     for _ in &state.runs {
         let after = |page: &&RunPage| {
@@ -196,29 +196,30 @@ fn latest(state: &State, run: &RunId) -> RunId {
 
 /// Goes to the latest run of this session, so that no session forks silently. A draft for the
 /// earlier run moves with it.
-fn to_latest(state: &mut State) {
-    let Some(page) = state.watched() else { return };
+fn show_latest_run(state: &mut AppState) {
+    let Some(page) = state.visible_run() else { return };
     let here = page.id().clone();
-    let last = latest(state, &here);
+    let last = latest_run(state, &here);
     if last == here {
         return;
     }
-    if let Some(Next::Draft(text)) = state.run_mut(&here).map(|page| page.keep_message(Next::None))
+    if let Some(NextMessage::Draft(text)) =
+        state.run_mut(&here).map(|page| page.replace_message(NextMessage::None))
         && let Some(page) = state.run_mut(&last)
-        && *page.next_message() == Next::None
+        && *page.next_message() == NextMessage::None
     {
-        page.keep_message(Next::Draft(text));
+        page.replace_message(NextMessage::Draft(text));
     }
     let said = format!("{here} has a later run: the session continues from {last}.");
-    state.screen = Screen::Run(last);
-    state.say(NoticeKind::Info, said);
+    state.screen = ActiveScreen::Run(last);
+    state.notify(NoticeKind::Info, said);
 }
 
 /// Opens the message box over the run on the screen.
-pub(super) fn open(state: &mut State) -> Update {
-    to_latest(state);
-    let Some(page) = state.watched() else { return Update::idle() };
-    let why = match MessageBox::of(page) {
+pub(super) fn open(state: &mut AppState) -> Update {
+    show_latest_run(state);
+    let Some(page) = state.visible_run() else { return Update::idle() };
+    let why = match MessageBox::for_page(page) {
         Some(message) if page.launch().is_some() => {
             state.overlays.push(Overlay::Message(Box::new(message)));
             return Update::redraw();
@@ -226,12 +227,12 @@ pub(super) fn open(state: &mut State) -> Update {
         Some(_) => "This run's settings are not known: n starts a new run.",
         None => "Only teams and swarms take follow-ups: n starts a new run.",
     };
-    state.say(NoticeKind::Info, why);
+    state.notify(NoticeKind::Info, why);
     Update::redraw()
 }
 
 /// Handles an action in the box.
-pub(super) fn on_action(state: &mut State, action: Action) -> Update {
+pub(super) fn on_action(state: &mut AppState, action: Action) -> Update {
     match action {
         Action::Send => send(state),
         Action::Clear => {
@@ -246,14 +247,14 @@ pub(super) fn on_action(state: &mut State, action: Action) -> Update {
 }
 
 /// Closes the box; a text that was typed is kept until the program ends.
-fn close(state: &mut State) -> Update {
+fn close(state: &mut AppState) -> Update {
     let Some(Overlay::Message(message)) = state.overlays.pop() else { return Update::redraw() };
     // A suggestion or a queued message stays as it is.
     if message.is_untouched() {
         return Update::redraw();
     }
     let text = message.text.text();
-    let waited = message.from == From::Waiting;
+    let waited = message.from == DraftOrigin::Queued;
     let Some(page) = state.run_mut(&message.run) else { return Update::redraw() };
     let mine = !text.trim().is_empty() && suggestion(page, message.number).as_ref() != Some(&text);
     let said = match (mine, waited) {
@@ -261,51 +262,51 @@ fn close(state: &mut State) -> Update {
         (true, true) => "No longer queued: kept as a draft. Press i to edit it.",
         (true, false) => "Draft kept, not sent. Press i to edit it.",
         (false, false) => {
-            page.keep_message(Next::None);
+            page.replace_message(NextMessage::None);
             return Update::redraw();
         }
     };
-    page.keep_message(Next::Draft(text));
-    state.say(NoticeKind::Info, said);
+    page.replace_message(NextMessage::Draft(text));
+    state.notify(NoticeKind::Info, said);
     Update::redraw()
 }
 
-fn send(state: &mut State) -> Update {
+fn send(state: &mut AppState) -> Update {
     let Some(Overlay::Message(message)) = state.overlays.last() else { return Update::idle() };
     // A later run of the session may have begun since the box was opened.
-    let run = latest(state, &message.run);
+    let run = latest_run(state, &message.run);
     let text = message.text.text().trim().to_owned();
     let Some(page) = state.run_mut(&run) else {
         state.overlays.pop();
         return Update::redraw();
     };
     if text.is_empty() {
-        let said = match page.keep_message(Next::None) {
-            Next::Waiting(_) => {
+        let said = match page.replace_message(NextMessage::None) {
+            NextMessage::Waiting(_) => {
                 state.overlays.pop();
                 "The queued message was withdrawn."
             }
             before => {
-                page.keep_message(before);
+                page.replace_message(before);
                 "Nothing to send: type a message, or press Esc."
             }
         };
-        state.say(NoticeKind::Info, said);
+        state.notify(NoticeKind::Info, said);
         return Update::redraw();
     }
     if page.world().is_live() {
-        page.keep_message(Next::Waiting(text.into()));
+        page.replace_message(NextMessage::Waiting(text.into()));
         state.overlays.pop();
-        state.say(NoticeKind::Info, "Queued: sent when this run ends. Press i to edit it.");
+        state.notify(NoticeKind::Info, "Queued: sent when this run ends. Press i to edit it.");
         return Update::redraw();
     }
-    let request = request(page, &text);
-    page.keep_message(Next::None);
+    let request = follow_up_request(page, &text);
+    page.replace_message(NextMessage::None);
     state.overlays.pop();
     launch(state, request)
 }
 
-fn launch(state: &mut State, request: Option<LaunchRequest>) -> Update {
+fn launch(state: &mut AppState, request: Option<LaunchRequest>) -> Update {
     let id = state.next_request();
     match request {
         Some(request) => start(state, LaunchRequest { id, ..request }),
@@ -314,33 +315,33 @@ fn launch(state: &mut State, request: Option<LaunchRequest>) -> Update {
 }
 
 /// A run has ended: sends its queued message, unless the run failed.
-pub(super) fn on_end(state: &mut State, run: &RunId) -> Option<Update> {
+pub(super) fn on_run_end(state: &mut AppState, run: &RunId) -> Option<Update> {
     let page = state.run_mut(run)?;
-    let Next::Waiting(text) = page.next_message().clone() else { return None };
+    let NextMessage::Waiting(text) = page.next_message().clone() else { return None };
     let reason = page.world().closed.as_ref().map(|closed| closed.reason.clone())?;
     if !reason.is_success() {
-        page.keep_message(Next::Draft(text.to_string()));
+        page.replace_message(NextMessage::Draft(text.to_string()));
         let said = format!("Not sent, since the run ended with {reason}. Press i for the draft.");
-        state.say(NoticeKind::Info, said);
+        state.notify(NoticeKind::Info, said);
         return Some(Update::redraw());
     }
-    if let Some(at) = state.overlays.iter().position(|it| is_of(it, run)) {
+    if let Some(at) = state.overlays.iter().position(|it| is_message_box_of(it, run)) {
         if let Some(Overlay::Message(message)) = state.overlays.get_mut(at)
             && message.text.text().trim() != text.trim()
         {
             // It is being edited: the operator sends it when it is ready.
-            message.from = From::Draft;
+            message.from = DraftOrigin::Draft;
             let page = state.run_mut(run)?;
-            page.keep_message(Next::Draft(text.to_string()));
-            state.say(NoticeKind::Info, "The run has ended: press Ctrl-S to send the message.");
+            page.replace_message(NextMessage::Draft(text.to_string()));
+            state.notify(NoticeKind::Info, "The run has ended: press Ctrl-S to send the message.");
             return Some(Update::redraw());
         }
         state.overlays.remove(at);
     }
     let page = state.run_mut(run)?;
-    let request = request(page, &text);
-    page.keep_message(Next::None);
-    let watched = state.screen == Screen::Run(run.clone()) && state.overlays.is_empty();
+    let request = follow_up_request(page, &text);
+    page.replace_message(NextMessage::None);
+    let watched = state.screen == ActiveScreen::Run(run.clone()) && state.overlays.is_empty();
     let update = launch(state, request);
     if !watched && let Some(starting) = state.starting.last_mut() {
         starting.open = false;
@@ -348,12 +349,12 @@ pub(super) fn on_end(state: &mut State, run: &RunId) -> Option<Update> {
     Some(update)
 }
 
-fn is_of(overlay: &Overlay, run: &RunId) -> bool {
+fn is_message_box_of(overlay: &Overlay, run: &RunId) -> bool {
     matches!(overlay, Overlay::Message(message) if message.run == *run)
 }
 
 /// The number of typed messages that were not sent; they are lost when the program ends.
-pub(super) fn unsent(state: &State) -> usize {
+pub(super) fn unsent_count(state: &AppState) -> usize {
     let open = |run: &RunId| {
         state.overlays.iter().any(|it| match it {
             Overlay::Message(message) if message.run == *run => {
@@ -362,6 +363,6 @@ pub(super) fn unsent(state: &State) -> usize {
             _ => false,
         })
     };
-    let unsent = |page: &&RunPage| *page.next_message() != Next::None || open(page.id());
+    let unsent = |page: &&RunPage| *page.next_message() != NextMessage::None || open(page.id());
     state.runs.iter().filter(unsent).count()
 }

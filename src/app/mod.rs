@@ -37,8 +37,8 @@ pub mod what_if;
 
 pub use action::Action;
 pub use effect::Effect;
-pub use key::{Key, KeyCode};
+pub use key::{KeyCode, KeyPress};
 pub use keymap::Context;
 pub use msg::Msg;
-pub use state::State;
+pub use state::AppState;
 pub use update::{Update, update};

@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use super::consent::Consent;
 use super::effect::{LaunchRequest, RequestId};
-use super::entry::Entry;
-use super::key::Key;
-use super::live::{FoundLive, ModelPlace, NameList};
+use super::entry::ScenarioEntry;
+use super::key::KeyPress;
+use super::live::{LiveQueryResult, OfferedModels, ProviderHost};
 use crate::event::{Elapsed, Event, RunId, Seq, SpanId};
 
 /// A message to the dashboard.
 #[derive(Debug)]
 pub enum Msg {
     /// A key was pressed.
-    Key(Key),
+    Key(KeyPress),
     /// Text was pasted; this is all of it.
     Paste(String),
     /// A mouse event.
@@ -29,14 +29,14 @@ pub enum Msg {
     /// The time that [`State::next_tick`](super::State::next_tick) asked for is up.
     Tick,
     /// New events of a run, in the log's order, with no gap.
-    Facts {
+    Events {
         /// The run that they belong to.
         run: RunId,
         /// The events.
         events: Vec<Arc<Event>>,
     },
     /// A run's log has dropped the events before `before`, to bound memory.
-    LetGo {
+    EventsDropped {
         /// The run that the log belongs to.
         run: RunId,
         /// The first event that the log still holds.
@@ -51,7 +51,7 @@ pub enum Msg {
         /// The span.
         span: SpanId,
         /// The text; `None` once the span has no live text any more.
-        text: Option<LiveText>,
+        text: Option<PartialText>,
     },
     /// A requested run has started.
     Started {
@@ -81,7 +81,7 @@ pub enum Msg {
         consent: Consent,
     },
     /// All scenarios, freshly read.
-    Scenarios(Vec<Entry>),
+    Scenarios(Vec<ScenarioEntry>),
     /// The answer to a live query of the launch form: which hosts and models the run would call.
     LiveFound {
         /// The form that asked.
@@ -89,16 +89,16 @@ pub enum Msg {
         /// The model that the query named.
         model: Option<Arc<str>>,
         /// The result.
-        found: Box<FoundLive>,
+        found: Box<LiveQueryResult>,
     },
     /// The list of models of one provider.
     ModelsListed {
         /// The form that asked.
         form: RequestId,
         /// The provider and host.
-        place: ModelPlace,
+        place: ProviderHost,
         /// Its models.
-        list: NameList,
+        list: OfferedModels,
     },
     /// Good news for the operator, such as the name of an exported file.
     Notice(String),
@@ -120,7 +120,7 @@ pub enum Msg {
 
 /// The text of a span while it streams in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LiveText {
+pub struct PartialText {
     /// The text so far.
     pub text: String,
     /// Number of pieces so far.
@@ -135,7 +135,7 @@ pub struct LiveText {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mouse {
     /// What happened.
-    pub what: MouseKind,
+    pub kind: MouseKind,
     /// Column, from 0.
     pub col: u16,
     /// Row, from 0.

@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 /// How long an [`Info`](NoticeKind::Info) notice stays.
-const STAYS: Duration = Duration::from_secs(6);
+const INFO_LIFETIME: Duration = Duration::from_secs(6);
 /// The most notices that are kept; older ones are only counted.
-const KEPT: usize = 64;
+const MAX_NOTICES: usize = 64;
 
 /// One notice.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,17 +35,17 @@ pub enum NoticeKind {
 #[derive(Clone, Debug, Default)]
 pub struct Notices {
     list: VecDeque<Notice>,
-    left_out: u64,
+    dropped: u64,
 }
 
 impl Notices {
     /// Adds a notice. The same notice again only gets the newer time.
-    pub fn say(&mut self, at: Duration, kind: NoticeKind, text: String) {
+    pub fn add(&mut self, at: Duration, kind: NoticeKind, text: String) {
         self.list.retain(|notice| notice.kind != kind || notice.text != text);
         self.list.push_back(Notice { at, kind, text });
-        if self.list.len() > KEPT {
+        if self.list.len() > MAX_NOTICES {
             self.list.pop_front();
-            self.left_out += 1;
+            self.dropped += 1;
         }
     }
 
@@ -55,15 +55,15 @@ impl Notices {
     }
 
     /// How many more there are behind it, the dropped ones included.
-    pub fn behind(&self) -> u64 {
-        (self.list.len() as u64).saturating_sub(1) + self.left_out
+    pub fn hidden_count(&self) -> u64 {
+        (self.list.len() as u64).saturating_sub(1) + self.dropped
     }
 
     /// Removes the current one; returns whether there was one.
     pub fn dismiss(&mut self) -> bool {
         let was = self.list.pop_back().is_some();
         if self.list.is_empty() {
-            self.left_out = 0;
+            self.dropped = 0;
         }
         was
     }
@@ -72,23 +72,23 @@ impl Notices {
     pub fn expire(&mut self, now: Duration) -> bool {
         let before = self.list.len();
         self.list.retain(|notice| {
-            notice.kind != NoticeKind::Info || now.saturating_sub(notice.at) < STAYS
+            notice.kind != NoticeKind::Info || now.saturating_sub(notice.at) < INFO_LIFETIME
         });
         self.list.len() != before
     }
 
     /// Removes all notices of a kind; returns whether there were any.
-    pub fn forget(&mut self, kind: NoticeKind) -> bool {
+    pub fn remove_kind(&mut self, kind: NoticeKind) -> bool {
         let before = self.list.len();
         self.list.retain(|notice| notice.kind != kind);
         if self.list.is_empty() {
-            self.left_out = 0;
+            self.dropped = 0;
         }
         self.list.len() != before
     }
 
     /// Removes a notice that is no longer true; returns whether it was there.
-    pub fn withdraw(&mut self, text: &str) -> bool {
+    pub fn remove_text(&mut self, text: &str) -> bool {
         let before = self.list.len();
         self.list.retain(|notice| notice.text != text);
         self.list.len() != before
@@ -99,7 +99,7 @@ impl Notices {
         self.list
             .iter()
             .filter(|notice| notice.kind == NoticeKind::Info)
-            .map(|notice| (notice.at + STAYS).saturating_sub(now))
+            .map(|notice| (notice.at + INFO_LIFETIME).saturating_sub(now))
             .min()
     }
 }
@@ -113,10 +113,10 @@ mod tests {
     #[test]
     fn an_error_comes_back_when_the_news_over_it_has_gone() {
         let mut notices = Notices::default();
-        notices.say(Duration::ZERO, NoticeKind::Error, "broken".into());
-        notices.say(SECOND, NoticeKind::Info, "copied".into());
+        notices.add(Duration::ZERO, NoticeKind::Error, "broken".into());
+        notices.add(SECOND, NoticeKind::Info, "copied".into());
         assert_eq!(notices.current().map(|n| n.text.as_str()), Some("copied"));
-        assert_eq!(notices.behind(), 1);
+        assert_eq!(notices.hidden_count(), 1);
         assert_eq!(notices.next_expiry(SECOND * 2), Some(SECOND * 5));
         assert!(notices.expire(SECOND * 7));
         assert_eq!(notices.current().map(|n| n.text.as_str()), Some("broken"));
@@ -128,25 +128,25 @@ mod tests {
     #[test]
     fn one_kind_is_forgotten_and_the_others_stay() {
         let mut notices = Notices::default();
-        notices.say(SECOND, NoticeKind::Form, "not started".into());
-        notices.say(SECOND, NoticeKind::Error, "broken".into());
+        notices.add(SECOND, NoticeKind::Form, "not started".into());
+        notices.add(SECOND, NoticeKind::Error, "broken".into());
         assert!(!notices.expire(SECOND * 700), "neither goes by itself");
-        assert!(notices.forget(NoticeKind::Form));
-        assert!(!notices.forget(NoticeKind::Form));
+        assert!(notices.remove_kind(NoticeKind::Form));
+        assert!(!notices.remove_kind(NoticeKind::Form));
         assert_eq!(notices.current().map(|n| n.text.as_str()), Some("broken"));
-        assert_eq!(notices.behind(), 0);
+        assert_eq!(notices.hidden_count(), 0);
     }
 
     #[test]
     fn what_is_not_kept_is_counted() {
         let mut notices = Notices::default();
-        for number in 0..KEPT + 3 {
-            notices.say(SECOND, NoticeKind::Error, number.to_string());
+        for number in 0..MAX_NOTICES + 3 {
+            notices.add(SECOND, NoticeKind::Error, number.to_string());
         }
-        assert_eq!(notices.behind(), KEPT as u64 + 2);
-        notices.say(SECOND, NoticeKind::Error, "again".into());
-        let behind = notices.behind();
-        notices.say(SECOND * 2, NoticeKind::Error, "again".into());
-        assert_eq!(notices.behind(), behind, "the same news is one row");
+        assert_eq!(notices.hidden_count(), MAX_NOTICES as u64 + 2);
+        notices.add(SECOND, NoticeKind::Error, "again".into());
+        let behind = notices.hidden_count();
+        notices.add(SECOND * 2, NoticeKind::Error, "again".into());
+        assert_eq!(notices.hidden_count(), behind, "the same news is one row");
     }
 }

@@ -6,13 +6,13 @@ use super::form::FieldId;
 use super::home::HomePane;
 use super::keymap::{Binding, Context, bindings};
 use super::overlay::Overlay;
-use super::run::{Face, Next, RunPage};
-use super::state::State;
-use crate::event::world::Stage;
+use super::run::{NextMessage, RunPage, View};
+use super::state::AppState;
+use crate::event::world::RunState;
 
 /// An entry of the key row: one or more keys with the same effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Offer {
+pub struct KeyHint {
     /// The keys, separated by a blank.
     pub keys: String,
     /// What they do.
@@ -22,22 +22,24 @@ pub struct Offer {
 }
 
 /// The entries for the focused context, in the table's order.
-pub fn offers(state: &State, ascii: bool) -> Vec<Offer> {
+pub fn visible_hints(state: &AppState, ascii: bool) -> Vec<KeyHint> {
     let context = state.context();
-    let mut offers: Vec<Offer> = Vec::new();
+    let mut offers: Vec<KeyHint> = Vec::new();
     for row in bindings(context) {
         // In a text a letter is typed, so only the other keys count.
-        let key = row.keys.iter().find(|key| !context.takes_text() || key.typed().is_none());
-        let Some(key) = key.filter(|_| row.rank > 0 && would_do(state, row.action)) else {
+        let key = row.keys.iter().find(|key| !context.takes_text() || key.typed_char().is_none());
+        let Some(key) = key.filter(|_| row.rank > 0 && has_effect(state, row.action)) else {
             continue;
         };
-        let (label, word) = (key.label(ascii), word(state, row));
+        let (label, word) = (key.label(ascii), hint_word(state, row));
         match offers.last_mut().filter(|last| last.word == word) {
             Some(last) => {
                 last.keys.push(' ');
                 last.keys.push_str(&label);
             }
-            None => offers.push(Offer { keys: label.into_owned(), word, rank: rank(state, row) }),
+            None => {
+                offers.push(KeyHint { keys: label.into_owned(), word, rank: hint_rank(state, row) })
+            }
         }
     }
     if state.overlays.last().is_some() && context != Context::Confirm {
@@ -46,29 +48,30 @@ pub fn offers(state: &State, ascii: bool) -> Vec<Offer> {
             Context::Message if keeps_draft(state) => "keep the draft",
             _ => "close",
         };
-        offers.push(Offer { keys: "Esc".to_owned(), word, rank: 1 });
+        offers.push(KeyHint { keys: "Esc".to_owned(), word, rank: 1 });
     }
     offers
 }
 
 /// Whether an action would do anything now.
-fn would_do(state: &State, action: Action) -> bool {
+fn has_effect(state: &AppState, action: Action) -> bool {
     let on_home = state.context() == Context::Home;
-    let subject = state.subject().filter(|_| !on_home || state.home.about == HomePane::Runs);
+    let subject =
+        state.target_run().filter(|_| !on_home || state.home.preview_source == HomePane::Runs);
     match action {
-        Action::PauseResume if state.watched().is_some_and(|page| page.is_scrubbed()) => true,
+        Action::PauseResume if state.visible_run().is_some_and(|page| page.is_scrubbed()) => true,
         Action::PauseResume | Action::Step | Action::StepRound => {
             subject.is_some_and(|page| page.world().is_live())
         }
         Action::Flags => subject.is_some_and(|page| !page.world().flags.is_empty()),
         Action::Kill if on_home => state.live_runs().next().is_some(),
         Action::Kill => subject.is_some_and(|page| page.world().is_live()),
-        Action::Open if state.home.about == HomePane::Runs => subject.is_some(),
+        Action::Open if state.home.preview_source == HomePane::Runs => subject.is_some(),
         Action::Open => can_start(state),
         Action::NewRun if on_home => can_start(state),
-        Action::Tools => state.watched().is_some_and(|page| {
-            Face::of(page.world()) != Face::Tools
-                && (page.has_tools() || page.face() == Face::Tools)
+        Action::Tools => state.visible_run().is_some_and(|page| {
+            View::of_world(page.world()) != View::Tools
+                && (page.has_tools() || page.view() == View::Tools)
         }),
         Action::Toggle
         | Action::BreakerTrip
@@ -83,49 +86,48 @@ fn would_do(state: &State, action: Action) -> bool {
             let page = state.run(&drawer.run);
             page.is_some_and(|page| drawer.command(action, page).is_some())
         }
-        Action::Faults => state.watched().is_some_and(RunPage::can_inject),
-        Action::Message => state.watched().is_some_and(|page| page.world().team().is_some()),
-        Action::Members => state.watched().is_some_and(|page| {
+        Action::Faults => state.visible_run().is_some_and(RunPage::can_inject),
+        Action::Message => state.visible_run().is_some_and(|page| page.world().team().is_some()),
+        Action::Members => state.visible_run().is_some_and(|page| {
             page.world().team().is_some_and(|(team, _)| !team.swarms.is_empty())
         }),
         Action::Toggle if matches!(state.overlays.last(), Some(Overlay::Members(_))) => {
-            state.watched().is_some_and(|page| page.world().is_live())
+            state.visible_run().is_some_and(|page| page.world().is_live())
         }
         Action::BreakerTrip
         | Action::BreakerHold
         | Action::BreakerReset
-        | Action::BreakerDisable => state.watched().is_some_and(|page| {
+        | Action::BreakerDisable => state.visible_run().is_some_and(|page| {
             page.can_inject() && page.tool().is_some_and(|tool| tool.head.limits.breaker.is_some())
         }),
         // Any run can be exported; the key row shows it where there is a report to hand on.
-        Action::Export => state.watched().is_some_and(RunPage::has_report),
+        Action::Export => state.visible_run().is_some_and(RunPage::has_report),
         Action::Cause => {
-            let page = state.watched().filter(|page| page.inspector().is_none());
-            page.is_some_and(|page| page.face() == Face::Research && page.can_jump())
+            let page = state.visible_run().filter(|page| page.inspector().is_none());
+            page.is_some_and(|page| page.view() == View::Research && page.can_jump())
         }
-        Action::More | Action::Less => state.watched().is_some_and(|page| {
+        Action::More | Action::Less => state.visible_run().is_some_and(|page| {
             let live = page.world().is_live();
-            live && match page.face() {
-                Face::Collaboration | Face::Team | Face::Research => false,
-                Face::Orchestrator => true,
-                Face::Tools => page.tool().is_some_and(|it| it.head.limits.bulkhead.is_some()),
+            live && match page.view() {
+                View::Collaboration | View::Team | View::Research => false,
+                View::Orchestrator => true,
+                View::Tools => page.tool().is_some_and(|it| it.head.limits.bulkhead.is_some()),
             }
         }),
-        Action::Toggle => drawn(state).is_some_and(|page| page.world().is_live()),
+        Action::Toggle => run_with_flags_open(state).is_some_and(|page| page.world().is_live()),
         Action::Up | Action::Down | Action::Confirm => match state.overlays.last() {
-            Some(Overlay::Confirm(confirm)) if action == Action::Confirm => confirm.can_say_yes(),
+            Some(Overlay::Confirm(confirm)) if action == Action::Confirm => confirm.accepts_yes(),
             Some(Overlay::Confirm(confirm)) => confirm.is_long(state.size),
             _ => true,
         },
-        Action::Undo => {
-            drawn(state).is_some_and(|page| state.asked.can_undo(page.id(), page.world()))
-        }
+        Action::Undo => run_with_flags_open(state)
+            .is_some_and(|page| state.pending_flags.can_undo(page.id(), page.world())),
         _ => true,
     }
 }
 
 /// The run whose flags are open.
-fn drawn(state: &State) -> Option<&RunPage> {
+fn run_with_flags_open(state: &AppState) -> Option<&RunPage> {
     match state.overlays.last() {
         Some(Overlay::Flags(drawer)) => state.run(&drawer.run),
         _ => None,
@@ -133,7 +135,7 @@ fn drawn(state: &State) -> Option<&RunPage> {
 }
 
 /// Whether closing the message box would keep a draft.
-fn keeps_draft(state: &State) -> bool {
+fn keeps_draft(state: &AppState) -> bool {
     match state.overlays.last() {
         Some(Overlay::Message(message)) => {
             !message.is_untouched() && !message.text.text().trim().is_empty()
@@ -142,25 +144,27 @@ fn keeps_draft(state: &State) -> bool {
     }
 }
 
-fn in_faults(state: &State) -> bool {
+fn in_faults(state: &AppState) -> bool {
     matches!(state.overlays.last(), Some(Overlay::Faults(_)))
 }
 
-fn can_start(state: &State) -> bool {
+fn can_start(state: &AppState) -> bool {
     let entry = state.home.selected_scenario(&state.scenarios);
     entry.is_some_and(|entry| entry.loaded.is_ok())
 }
 
 /// Priority in the key row now. Among the tools the selection matters most: other keys act on it.
-fn rank(state: &State, row: &Binding) -> u8 {
+fn hint_rank(state: &AppState, row: &Binding) -> u8 {
     let among_tools = state.overlays.is_empty()
-        && state.watched().is_some_and(|page| page.face() == Face::Tools && page.has_tools());
+        && state.visible_run().is_some_and(|page| page.view() == View::Tools && page.has_tools());
     // A team at work is watched, sent messages and changed: a new run can wait.
     let at_work = state.overlays.is_empty()
-        && state.watched().is_some_and(|page| page.face() == Face::Team && page.world().is_live());
+        && state
+            .visible_run()
+            .is_some_and(|page| page.view() == View::Team && page.world().is_live());
     // An answer is read together with its pages and notes.
     let to_read = state.overlays.is_empty()
-        && state.watched().is_some_and(|page| page.face() == Face::Research);
+        && state.visible_run().is_some_and(|page| page.view() == View::Research);
     match row.action {
         Action::Up | Action::Down if among_tools => 4,
         Action::NextPane | Action::Message | Action::Members if at_work => 3,
@@ -171,25 +175,27 @@ fn rank(state: &State, row: &Binding) -> u8 {
 }
 
 /// The word for an action now.
-fn word(state: &State, row: &Binding) -> &'static str {
+fn hint_word(state: &AppState, row: &Binding) -> &'static str {
     match row.action {
-        Action::PauseResume if state.watched().is_some_and(|page| page.is_scrubbed()) => "live",
-        Action::PauseResume => match state.subject().map(|page| &page.world().stage) {
-            Some(Stage::Pausing { .. } | Stage::Paused { .. }) => "resume",
+        Action::PauseResume if state.visible_run().is_some_and(|page| page.is_scrubbed()) => "live",
+        Action::PauseResume => match state.target_run().map(|page| &page.world().stage) {
+            Some(RunState::Pausing { .. } | RunState::Paused { .. }) => "resume",
             _ => row.word,
         },
-        Action::Tools if state.watched().is_some_and(|page| page.face() == Face::Tools) => "run",
-        Action::Message => match state.watched().map(RunPage::next_message) {
-            Some(Next::Draft(_)) => "draft",
-            Some(Next::Waiting(_)) => "queued message",
+        Action::Tools if state.visible_run().is_some_and(|page| page.view() == View::Tools) => {
+            "run"
+        }
+        Action::Message => match state.visible_run().map(RunPage::next_message) {
+            Some(NextMessage::Draft(_)) => "draft",
+            Some(NextMessage::Waiting(_)) => "queued message",
             _ => row.word,
         },
-        Action::Open if state.home.about == HomePane::Runs => "open",
+        Action::Open if state.home.preview_source == HomePane::Runs => "open",
         Action::Toggle if matches!(state.overlays.last(), Some(Overlay::Members(_))) => {
             "join or leave"
         }
         Action::Press => match state.overlays.last() {
-            Some(Overlay::Form(form)) if form.on_text() => "edit",
+            Some(Overlay::Form(form)) if form.is_on_text() => "edit",
             Some(Overlay::Form(form)) if form.focus == FieldId::ModelName => "choose",
             _ => row.word,
         },

@@ -1,20 +1,20 @@
 //! Actions in an overlay: the launch form, the flags and faults drawers, the help, a question.
 
 use super::action::Action;
-use super::confirm::{Confirm, Then};
+use super::confirm::{Confirm, OnYes};
 use super::effect::Effect;
 use super::form::FieldId;
 use super::input::{help_rows, on_action, start};
 use super::notice::NoticeKind;
 use super::overlay::Overlay;
-use super::state::State;
+use super::state::AppState;
 use super::update::Update;
 use crate::event::Command;
 
 /// Notice after a manual change while the playhead is in the past.
-pub(super) const PRESENT: &str = "This acts on the run as it is now, not at the playhead.";
+pub(super) const ACTS_ON_LIVE_RUN: &str = "This acts on the run as it is now, not at the playhead.";
 
-pub(super) fn on_form(state: &mut State, action: Action) -> Update {
+pub(super) fn on_form(state: &mut AppState, action: Action) -> Update {
     let size = state.size;
     let Some(Overlay::Form(form)) = state.overlays.last_mut() else { return Update::idle() };
     if form.picker.is_some() {
@@ -26,18 +26,18 @@ pub(super) fn on_form(state: &mut State, action: Action) -> Update {
         Action::Start => return start_form(state),
         Action::Press if form.focus == FieldId::Start => return start_form(state),
         Action::Press if form.focus == FieldId::Cancel => return close_form(state),
-        Action::Cancel if form.in_text() => {
+        Action::Cancel if form.is_editing() => {
             form.leave_text();
             return Update::redraw();
         }
         Action::Cancel | Action::Back => return close_form(state),
-        Action::Copy if !form.is_good() => {
-            state.say(NoticeKind::Info, "Not copied: fix the marked fields first.");
+        Action::Copy if !form.is_startable() => {
+            state.notify(NoticeKind::Info, "Not copied: fix the marked fields first.");
             return Update::redraw();
         }
         Action::Copy => {
             let line = form.command_line();
-            state.say(NoticeKind::Info, "Copied the command line.");
+            state.notify(NoticeKind::Info, "Copied the command line.");
             return Update::effect(Effect::Copy(line));
         }
         _ => {}
@@ -47,7 +47,7 @@ pub(super) fn on_form(state: &mut State, action: Action) -> Update {
     Update::when(taken)
 }
 
-fn close_form(state: &mut State) -> Update {
+fn close_form(state: &mut AppState) -> Update {
     match state.overlays.last() {
         Some(Overlay::Form(form)) if form.changed() => {
             state.overlays.push(Overlay::Confirm(Confirm::discard()));
@@ -59,24 +59,25 @@ fn close_form(state: &mut State) -> Update {
     Update::redraw()
 }
 
-fn start_form(state: &mut State) -> Update {
+fn start_form(state: &mut AppState) -> Update {
     let (id, size) = (state.next_request(), state.size);
     let Some(Overlay::Form(form)) = state.overlays.last_mut() else { return Update::idle() };
     let Some(request) = form.request(id) else {
         form.refused = true;
-        form.focus_fault();
+        form.focus_first_error();
         form.arrange(size);
-        let count = form.faults.iter().filter(|fault| fault.error).count();
+        let count = form.problems.iter().filter(|fault| fault.error).count();
         let plural = if count == 1 { "" } else { "s" };
-        state.say(NoticeKind::Form, format!("Not started: {count} problem{plural} in the form."));
+        state
+            .notify(NoticeKind::Form, format!("Not started: {count} problem{plural} in the form."));
         return Update::redraw();
     };
     state.overlays.pop();
     start(state, request)
 }
 
-pub(super) fn on_flags(state: &mut State, action: Action) -> Update {
-    let State { overlays, asked, runs, notices, now, .. } = state;
+pub(super) fn on_flags(state: &mut AppState, action: Action) -> Update {
+    let AppState { overlays, pending_flags: asked, runs, notices, now, .. } = state;
     let Some(Overlay::Flags(drawer)) = overlays.last_mut() else { return Update::idle() };
     let Some(page) = runs.iter().find(|page| *page.id() == drawer.run) else {
         overlays.pop();
@@ -99,7 +100,7 @@ pub(super) fn on_flags(state: &mut State, action: Action) -> Update {
                     } else {
                         "The run has ended: its flags can no longer change."
                     };
-                    notices.say(*now, NoticeKind::Info, why.to_owned());
+                    notices.add(*now, NoticeKind::Info, why.to_owned());
                     Update::redraw()
                 }
             }
@@ -110,7 +111,7 @@ pub(super) fn on_flags(state: &mut State, action: Action) -> Update {
                 Update::effect(Effect::Command { run: drawer.run.clone(), command })
             }
             None => {
-                notices.say(*now, NoticeKind::Info, "You have no flag change to undo.".to_owned());
+                notices.add(*now, NoticeKind::Info, "You have no flag change to undo.".to_owned());
                 Update::redraw()
             }
         },
@@ -118,8 +119,8 @@ pub(super) fn on_flags(state: &mut State, action: Action) -> Update {
     }
 }
 
-pub(super) fn on_faults(state: &mut State, action: Action) -> Update {
-    let State { overlays, runs, notices, now, .. } = state;
+pub(super) fn on_faults(state: &mut AppState, action: Action) -> Update {
+    let AppState { overlays, runs, notices, now, .. } = state;
     let Some(Overlay::Faults(drawer)) = overlays.last_mut() else { return Update::idle() };
     let Some(page) = runs.iter().find(|page| *page.id() == drawer.run) else {
         overlays.pop();
@@ -137,7 +138,7 @@ pub(super) fn on_faults(state: &mut State, action: Action) -> Update {
     if let Some(command) = drawer.command(action, page) {
         let run = drawer.run.clone();
         if page.is_scrubbed() {
-            notices.say(*now, NoticeKind::Info, PRESENT.to_owned());
+            notices.add(*now, NoticeKind::Info, ACTS_ON_LIVE_RUN.to_owned());
         }
         return Update::effect(Effect::Command { run, command });
     }
@@ -149,11 +150,11 @@ pub(super) fn on_faults(state: &mut State, action: Action) -> Update {
         }
         _ => "This tool has no breaker.",
     };
-    notices.say(*now, NoticeKind::Info, why.to_owned());
+    notices.add(*now, NoticeKind::Info, why.to_owned());
     Update::redraw()
 }
 
-pub(super) fn on_help(state: &mut State, action: Action) -> Update {
+pub(super) fn on_help(state: &mut AppState, action: Action) -> Update {
     let rows = help_rows(state.size);
     let Some(Overlay::Help(help)) = state.overlays.last_mut() else { return Update::idle() };
     match action {
@@ -162,11 +163,11 @@ pub(super) fn on_help(state: &mut State, action: Action) -> Update {
             Update::redraw()
         }
         Action::Choose => {
-            let Some(row) = help.chosen() else { return Update::idle() };
-            if !help.here(row) {
+            let Some(row) = help.selected_binding() else { return Update::idle() };
+            if !help.is_available(row) {
                 let places: Vec<_> = row.contexts.iter().map(|it| it.word()).collect();
                 let said = format!("Not available here: it works in {}.", places.join(", "));
-                state.say(NoticeKind::Info, said);
+                state.notify(NoticeKind::Info, said);
                 return Update::redraw();
             }
             let action = row.action;
@@ -179,19 +180,19 @@ pub(super) fn on_help(state: &mut State, action: Action) -> Update {
     }
 }
 
-pub(super) fn on_confirm(state: &mut State, action: Action) -> Update {
+pub(super) fn on_confirm(state: &mut AppState, action: Action) -> Update {
     let size = state.size;
     let Some(Overlay::Confirm(asked)) = state.overlays.last_mut() else { return Update::idle() };
     match action {
-        Action::Agree if asked.is_weighty() => {
-            state.say(
+        Action::Agree if asked.must_be_read() => {
+            state.notify(
                 NoticeKind::Info,
                 "Enter does not answer this question: press y for yes, n for no.",
             );
             Update::redraw()
         }
-        Action::Confirm if !asked.can_say_yes() => {
-            state.say(NoticeKind::Info, "Read to the end first: j, PgDn or G.");
+        Action::Confirm if !asked.accepts_yes() => {
+            state.notify(NoticeKind::Info, "Read to the end first: j, PgDn or G.");
             Update::redraw()
         }
         Action::Confirm | Action::Agree => {
@@ -199,16 +200,16 @@ pub(super) fn on_confirm(state: &mut State, action: Action) -> Update {
                 return Update::idle();
             };
             let cancel = |run| Effect::Command { run, command: Command::Cancel };
-            match confirm.then {
-                Then::Kill(runs) => {
+            match confirm.on_yes {
+                OnYes::Kill(runs) => {
                     Update { redraw: true, effects: runs.into_iter().map(cancel).collect() }
                 }
-                Then::Quit { code } => Update::effect(Effect::Quit { code }),
-                Then::Discard => {
+                OnYes::Quit { code } => Update::effect(Effect::Quit { code }),
+                OnYes::Discard => {
                     state.overlays.pop();
                     Update::redraw()
                 }
-                Then::Trust { request, digest } => {
+                OnYes::Trust { request, digest } => {
                     let title = request.scenario.title.clone();
                     let effects = vec![Effect::Trust { digest, title }, Effect::Start(request)];
                     Update { redraw: true, effects }
@@ -216,8 +217,9 @@ pub(super) fn on_confirm(state: &mut State, action: Action) -> Update {
             }
         }
         Action::Decline | Action::Cancel => {
-            if let Some(Overlay::Confirm(Confirm { then: Then::Trust { request, .. }, .. })) =
-                state.overlays.pop()
+            if let Some(Overlay::Confirm(Confirm {
+                on_yes: OnYes::Trust { request, .. }, ..
+            })) = state.overlays.pop()
             {
                 state.starting.retain(|starting| starting.request != request.id);
             }

@@ -2,8 +2,8 @@
 
 use super::confirm::Confirm;
 use super::faults::FaultsDrawer;
-use super::flags::Drawer;
-use super::form::Form;
+use super::flags::FlagsDrawer;
+use super::form::LaunchForm;
 use super::help::Help;
 use super::keymap::Context;
 use super::members::MembersDrawer;
@@ -13,9 +13,9 @@ use super::message::MessageBox;
 #[derive(Debug)]
 pub enum Overlay {
     /// The launch form.
-    Form(Box<Form>),
+    Form(Box<LaunchForm>),
     /// The flags of a run.
-    Flags(Drawer),
+    Flags(FlagsDrawer),
     /// Faults and limits of a tool.
     Faults(FaultsDrawer),
     /// The members of the swarms of a team.
@@ -33,7 +33,7 @@ impl Overlay {
     pub fn context(&self) -> Context {
         match self {
             Self::Form(form) if form.picker.is_some() => Context::Models,
-            Self::Form(form) if form.in_text() => Context::FormText,
+            Self::Form(form) if form.is_editing() => Context::FormText,
             Self::Form(_) => Context::Form,
             Self::Flags(_) => Context::Flags,
             Self::Faults(_) => Context::Faults,

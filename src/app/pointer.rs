@@ -4,22 +4,22 @@
 use std::time::Duration;
 
 use super::action::Action;
-use super::faults::{FaultsDrawer, Knob};
+use super::faults::{FaultsDrawer, ToolSetting};
 use super::form::picker::PickerParts;
 use super::form::{FieldId, FieldValue};
 use super::home::{HomePane, HomeParts, tab_labels};
-use super::input::{help_rows, help_window, on_action, watched};
+use super::input::{help_rows, help_window, on_action, visible_run_mut};
 use super::layout::{hits, inside, too_small};
 use super::msg::{Mouse, MouseKind};
 use super::overlay::Overlay;
 use super::preview;
-use super::state::{Screen, State};
+use super::state::{ActiveScreen, AppState};
 use super::update::{Update, arrange_home};
 
 /// Two clicks within this time are one double click.
-const DOUBLE: Duration = Duration::from_millis(400);
+const DOUBLE_CLICK: Duration = Duration::from_millis(400);
 
-pub(super) fn on_mouse(state: &mut State, mouse: Mouse) -> Update {
+pub(super) fn on_mouse(state: &mut AppState, mouse: Mouse) -> Update {
     if too_small(state.size.area()) {
         return Update::idle();
     }
@@ -29,13 +29,13 @@ pub(super) fn on_mouse(state: &mut State, mouse: Mouse) -> Update {
         Some(Overlay::Flags(_)) => on_flags(state, mouse),
         Some(Overlay::Faults(_)) => on_faults(state, mouse),
         Some(Overlay::Members(_)) => on_members(state, mouse),
-        Some(Overlay::Message(message)) => match mouse.what {
+        Some(Overlay::Message(message)) => match mouse.kind {
             MouseKind::Down if !hits(message.window(state.size), mouse.col, mouse.row) => {
                 on_action(state, Action::Cancel)
             }
             _ => Update::idle(),
         },
-        Some(Overlay::Confirm(confirm)) => match mouse.what {
+        Some(Overlay::Confirm(confirm)) => match mouse.kind {
             MouseKind::WheelUp => on_action(state, Action::Up),
             MouseKind::WheelDown => on_action(state, Action::Down),
             MouseKind::Down => {
@@ -51,10 +51,10 @@ pub(super) fn on_mouse(state: &mut State, mouse: Mouse) -> Update {
             _ => Update::idle(),
         },
         None => match state.screen {
-            Screen::Home => on_home(state, mouse),
-            Screen::Run(_) => {
+            ActiveScreen::Home => on_home(state, mouse),
+            ActiveScreen::Run(_) => {
                 let size = state.size;
-                match watched(state) {
+                match visible_run_mut(state) {
                     Some(page) => page.on_mouse(mouse, size).into(),
                     None => Update::idle(),
                 }
@@ -64,21 +64,21 @@ pub(super) fn on_mouse(state: &mut State, mouse: Mouse) -> Update {
 }
 
 /// Whether this click is the second of two on one cell.
-fn is_double(state: &mut State, mouse: Mouse) -> bool {
+fn is_double(state: &mut AppState, mouse: Mouse) -> bool {
     let at = (state.now, mouse.col, mouse.row);
-    let before = state.clicked.replace(at);
+    let before = state.last_click.replace(at);
     before.is_some_and(|(then, col, row)| {
-        (col, row) == (mouse.col, mouse.row) && at.0.saturating_sub(then) <= DOUBLE
+        (col, row) == (mouse.col, mouse.row) && at.0.saturating_sub(then) <= DOUBLE_CLICK
     })
 }
 
-fn on_home(state: &mut State, mouse: Mouse) -> Update {
-    let parts = HomeParts::of(state.size.body(), state.home.focus);
+fn on_home(state: &mut AppState, mouse: Mouse) -> Update {
+    let parts = HomeParts::split(state.size.body(), state.home.focus);
     let labels = tab_labels(state.scenarios.len(), state.runs.len());
     let tab = HomePane::ALL
         .into_iter()
         .find(|pane| hits(parts.tab(*pane, &labels), mouse.col, mouse.row));
-    if let (Some(pane), MouseKind::Down) = (tab, mouse.what) {
+    if let (Some(pane), MouseKind::Down) = (tab, mouse.kind) {
         state.home.focus(pane);
         arrange_home(state);
         return Update::redraw();
@@ -89,11 +89,11 @@ fn on_home(state: &mut State, mouse: Mouse) -> Update {
     else {
         return Update::idle();
     };
-    match mouse.what {
+    match mouse.kind {
         MouseKind::WheelUp | MouseKind::WheelDown => {
             let items = preview::items(state).len();
             let lens = (state.scenarios.len(), state.runs.len(), items);
-            state.home.wheel(pane, mouse.what == MouseKind::WheelUp, lens, state.size);
+            state.home.scroll(pane, mouse.kind == MouseKind::WheelUp, lens, state.size);
             Update::redraw()
         }
         MouseKind::Down => {
@@ -126,7 +126,7 @@ fn on_home(state: &mut State, mouse: Mouse) -> Update {
                 }
             };
             if double || (was_selected && focused) {
-                state.clicked = None;
+                state.last_click = None;
                 return on_action(state, Action::Open);
             }
             Update::redraw()
@@ -136,11 +136,11 @@ fn on_home(state: &mut State, mouse: Mouse) -> Update {
 }
 
 /// The list of models: a click selects, a click on the selection chooses it.
-fn on_picker(state: &mut State, mouse: Mouse) -> Update {
-    let parts = PickerParts::of(state.size);
-    let double = mouse.what == MouseKind::Down && is_double(state, mouse);
+fn on_picker(state: &mut AppState, mouse: Mouse) -> Update {
+    let parts = PickerParts::split(state.size);
+    let double = mouse.kind == MouseKind::Down && is_double(state, mouse);
     let Some(Overlay::Form(form)) = state.overlays.last_mut() else { return Update::idle() };
-    match mouse.what {
+    match mouse.kind {
         MouseKind::WheelUp => on_action(state, Action::Up),
         MouseKind::WheelDown => on_action(state, Action::Down),
         MouseKind::Down if hits(parts.list, mouse.col, mouse.row) => {
@@ -156,19 +156,19 @@ fn on_picker(state: &mut State, mouse: Mouse) -> Update {
     }
 }
 
-fn on_form(state: &mut State, mouse: Mouse) -> Update {
+fn on_form(state: &mut AppState, mouse: Mouse) -> Update {
     let size = state.size;
     let Some(Overlay::Form(form)) = state.overlays.last_mut() else { return Update::idle() };
     if form.picker.is_some() {
         return on_picker(state, mouse);
     }
-    match mouse.what {
+    match mouse.kind {
         MouseKind::WheelUp | MouseKind::WheelDown => {
-            form.wheel(mouse.what == MouseKind::WheelUp, size);
+            form.scroll(mouse.kind == MouseKind::WheelUp, size);
             Update::redraw()
         }
         MouseKind::Down => {
-            let Some(id) = form.hit(size, mouse.col, mouse.row) else { return Update::idle() };
+            let Some(id) = form.field_at(size, mouse.col, mouse.row) else { return Update::idle() };
             form.focus(id.clone());
             match form.field(&id).map(|field| &field.value) {
                 Some(FieldValue::Button) => on_action(
@@ -181,7 +181,7 @@ fn on_form(state: &mut State, mouse: Mouse) -> Update {
                 }
                 Some(FieldValue::Model { .. }) => on_action(state, Action::Press),
                 _ => {
-                    form.turn(true);
+                    form.change_focused(true);
                     Update::redraw()
                 }
             }
@@ -190,14 +190,14 @@ fn on_form(state: &mut State, mouse: Mouse) -> Update {
     }
 }
 
-fn on_help(state: &mut State, mouse: Mouse) -> Update {
+fn on_help(state: &mut AppState, mouse: Mouse) -> Update {
     let rows = help_rows(state.size);
     let inner = inside(help_window(state.size));
-    let double = mouse.what == MouseKind::Down && is_double(state, mouse);
+    let double = mouse.kind == MouseKind::Down && is_double(state, mouse);
     let Some(Overlay::Help(help)) = state.overlays.last_mut() else { return Update::idle() };
-    match mouse.what {
+    match mouse.kind {
         MouseKind::WheelUp | MouseKind::WheelDown => {
-            help.wheel(mouse.what == MouseKind::WheelUp, rows);
+            help.scroll(mouse.kind == MouseKind::WheelUp, rows);
             Update::redraw()
         }
         MouseKind::Down if hits(inner, mouse.col, mouse.row) => {
@@ -220,17 +220,17 @@ fn on_help(state: &mut State, mouse: Mouse) -> Update {
     }
 }
 
-fn on_flags(state: &mut State, mouse: Mouse) -> Update {
+fn on_flags(state: &mut AppState, mouse: Mouse) -> Update {
     let size = state.size;
-    let State { overlays, runs, .. } = state;
+    let AppState { overlays, runs, .. } = state;
     let Some(Overlay::Flags(drawer)) = overlays.last_mut() else { return Update::idle() };
     let Some(page) = runs.iter().find(|page| *page.id() == drawer.run) else {
         return Update::idle();
     };
     let parts = drawer.parts(size, page.world());
-    match mouse.what {
+    match mouse.kind {
         MouseKind::Down if hits(parts.list, mouse.col, mouse.row) => {
-            let at = parts.top + usize::from((mouse.row - parts.list.y) / super::flags::ROWS);
+            let at = parts.top + usize::from((mouse.row - parts.list.y) / super::flags::FLAG_ROWS);
             let Some(flag) = page.world().flags.get(at) else { return Update::idle() };
             let was = drawer.selected.as_ref() == Some(&flag.name);
             drawer.selected = Some(flag.name.clone());
@@ -239,61 +239,62 @@ fn on_flags(state: &mut State, mouse: Mouse) -> Update {
             }
             Update::redraw()
         }
-        _ => around(state, mouse, parts.window),
+        _ => on_drawer_margin(state, mouse, parts.window),
     }
 }
 
-fn on_faults(state: &mut State, mouse: Mouse) -> Update {
+fn on_faults(state: &mut AppState, mouse: Mouse) -> Update {
     let size = state.size;
-    let State { overlays, runs, .. } = state;
+    let AppState { overlays, runs, .. } = state;
     let Some(Overlay::Faults(drawer)) = overlays.last_mut() else { return Update::idle() };
     let Some(page) = runs.iter().find(|page| *page.id() == drawer.run) else {
         return Update::idle();
     };
     let parts = drawer.parts(size, page.world());
-    match mouse.what {
+    match mouse.kind {
         MouseKind::Down if hits(parts.list, mouse.col, mouse.row) => {
             let line = parts.top + usize::from(mouse.row - parts.list.y);
             let limits = drawer.tool(page.world()).map(|tool| &tool.head.limits);
-            let Some(knob) = limits.and_then(|limits| FaultsDrawer::knob_in(line, limits)) else {
+            let Some(knob) = limits.and_then(|limits| FaultsDrawer::setting_at(line, limits))
+            else {
                 return Update::idle();
             };
             if std::mem::replace(&mut drawer.selected, knob) == knob
-                && matches!(knob, Knob::Fault(_))
+                && matches!(knob, ToolSetting::Fault(_))
             {
                 return on_action(state, Action::Toggle);
             }
             Update::redraw()
         }
-        _ => around(state, mouse, parts.window),
+        _ => on_drawer_margin(state, mouse, parts.window),
     }
 }
 
-fn on_members(state: &mut State, mouse: Mouse) -> Update {
+fn on_members(state: &mut AppState, mouse: Mouse) -> Update {
     let size = state.size;
-    let State { overlays, runs, .. } = state;
+    let AppState { overlays, runs, .. } = state;
     let Some(Overlay::Members(drawer)) = overlays.last_mut() else { return Update::idle() };
     let Some(page) = runs.iter().find(|page| *page.id() == drawer.run) else {
         return Update::idle();
     };
     let parts = drawer.parts(size, page.world());
-    match mouse.what {
+    match mouse.kind {
         MouseKind::Down if hits(parts.list, mouse.col, mouse.row) => {
             let at = parts.top + usize::from(mouse.row - parts.list.y);
-            let Some(place) = drawer.place_at(page.world(), at) else { return Update::idle() };
+            let Some(place) = drawer.entry_at(page.world(), at) else { return Update::idle() };
             if drawer.selected.replace(place.clone()) == Some(place) {
                 return on_action(state, Action::Toggle);
             }
             Update::redraw()
         }
-        _ => around(state, mouse, parts.window),
+        _ => on_drawer_margin(state, mouse, parts.window),
     }
 }
 
 /// Mouse events outside the rows of a drawer: a click outside its window closes it, the wheel
 /// moves.
-fn around(state: &mut State, mouse: Mouse, window: ratatui::layout::Rect) -> Update {
-    match mouse.what {
+fn on_drawer_margin(state: &mut AppState, mouse: Mouse, window: ratatui::layout::Rect) -> Update {
+    match mouse.kind {
         MouseKind::Down if !hits(window, mouse.col, mouse.row) => {
             state.overlays.pop();
             Update::redraw()

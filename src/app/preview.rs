@@ -1,88 +1,88 @@
 //! The preview of the selected row: items with a label each, not yet wrapped.
 
-use super::entry::{Broken, Entry, LiveOffer};
+use super::entry::{EntryError, LiveOffer, ScenarioEntry};
 use super::format;
 use super::home::HomePane;
-use super::run::results::{bare, state_word, told};
-use super::run::told_tool::stage;
+use super::run::results::{one_line, state_word, task_result};
+use super::run::told_tool::breaker_state;
 use super::run::{RunLog, RunPage};
-use super::state::State;
+use super::state::AppState;
 use crate::event::EventKind;
 use crate::event::contribution::{Contribution, Stance};
 use crate::event::kind::ModelLabel;
 use crate::event::world::collaboration::SeatState;
 use crate::event::world::orchestrator::TaskState;
-use crate::event::world::{Stage, World};
+use crate::event::world::{RunState, World};
 use crate::scenario::agent::TeamSpec;
 use crate::scenario::model::{CollaborationSpec, Concurrency, InputKind, PatternSpec, WhenOff};
 use crate::scenario::orchestrator::OrchestratorSpec;
 use crate::scenario::research::ResearchSpec;
 use crate::scenario::storm::ResilienceSpec;
-use crate::scenario::{Place, Scenario, Severity};
+use crate::scenario::{ProblemPosition, Scenario, Severity};
 
 /// The most events from the end of a log that are searched, so that a long log costs no more than a
 /// short one.
-const LOOKED_AT: usize = 256;
+const MAX_SEARCHED_EVENTS: usize = 256;
 
 /// One item of the preview.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Item {
+pub struct PreviewItem {
     /// Its label; empty where it continues the item before it.
     pub label: String,
     /// Its text.
     pub text: String,
     /// How it is shown.
-    pub tone: Tone,
+    pub tone: PreviewTone,
 }
 
 /// How an item is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tone {
+pub enum PreviewTone {
     /// A heading.
-    Head,
+    Heading,
     /// Normal text.
     Plain,
     /// Secondary text.
     Dim,
     /// An error.
-    Bad,
+    Error,
     /// A warning.
-    Odd,
+    Warning,
     /// A seat and its progress.
     Seat(SeatState),
     /// A seat and its stance.
-    Stands(Stance),
+    Stance(Stance),
 }
 
-fn item(label: &str, text: impl Into<String>, tone: Tone) -> Item {
-    Item { label: label.to_owned(), text: text.into(), tone }
+fn item(label: &str, text: impl Into<String>, tone: PreviewTone) -> PreviewItem {
+    PreviewItem { label: label.to_owned(), text: text.into(), tone }
 }
 
 /// The items of the preview on the first screen.
-pub fn items(state: &State) -> Vec<Item> {
-    match state.home.about {
+pub fn items(state: &AppState) -> Vec<PreviewItem> {
+    match state.home.preview_source {
         HomePane::Runs => match state.home.selected_run(&state.runs) {
-            Some(page) => of_run(page),
+            Some(page) => run_items(page),
             None => {
                 vec![item(
                     "",
                     "No run is selected: press Enter on a scenario to start one.",
-                    Tone::Dim,
+                    PreviewTone::Dim,
                 )]
             }
         },
         HomePane::Scenarios | HomePane::Preview => {
             match state.home.selected_scenario(&state.scenarios) {
-                Some(entry) => of_entry(entry),
-                None => vec![item("", "No scenario is selected.", Tone::Dim)],
+                Some(entry) => entry_items(entry),
+                None => vec![item("", "No scenario is selected.", PreviewTone::Dim)],
             }
         }
     }
 }
 
 /// The title of the preview: the name of the selected row.
-pub fn title(state: &State) -> String {
-    let name = match state.home.about {
+pub fn title(state: &AppState) -> String {
+    let name = match state.home.preview_source {
         HomePane::Runs => {
             state.home.selected_run(&state.runs).map(|page| page.id().as_str().to_owned())
         }
@@ -94,21 +94,21 @@ pub fn title(state: &State) -> String {
     name.unwrap_or_else(|| HomePane::Preview.title().to_owned())
 }
 
-fn of_entry(entry: &Entry) -> Vec<Item> {
+fn entry_items(entry: &ScenarioEntry) -> Vec<PreviewItem> {
     let mut items = Vec::new();
     match &entry.loaded {
-        Ok(scenario) => of_scenario(scenario, &mut items),
-        Err(Broken::Unreadable(why)) => items.push(item("unreadable", why, Tone::Bad)),
-        Err(Broken::Problems(problems)) => {
-            items.push(item("", problems.count(), Tone::Head));
+        Ok(scenario) => add_scenario(scenario, &mut items),
+        Err(EntryError::Unreadable(why)) => items.push(item("unreadable", why, PreviewTone::Error)),
+        Err(EntryError::Problems(problems)) => {
+            items.push(item("", problems.count(), PreviewTone::Heading));
             for problem in problems.iter() {
                 let place = match &problem.place {
-                    Place::File { line, column } => format!("{line}:{column}"),
-                    Place::Override { column, .. } => format!("--set:{column}"),
+                    ProblemPosition::File { line, column } => format!("{line}:{column}"),
+                    ProblemPosition::Override { column, .. } => format!("--set:{column}"),
                 };
                 let tone = match problem.severity {
-                    Severity::Error => Tone::Bad,
-                    Severity::Warning => Tone::Odd,
+                    Severity::Error => PreviewTone::Error,
+                    Severity::Warning => PreviewTone::Warning,
                 };
                 let path = match problem.path.as_str() {
                     "" => String::new(),
@@ -116,30 +116,32 @@ fn of_entry(entry: &Entry) -> Vec<Item> {
                 };
                 items.push(item(&place, format!("{path}{}", problem.what), tone));
                 if let Some(help) = &problem.help {
-                    items.push(item("", help, Tone::Dim));
+                    items.push(item("", help, PreviewTone::Dim));
                 }
             }
-            items.push(item("", "Fix the file, then press r to reload it.", Tone::Dim));
+            items.push(item("", "Fix the file, then press r to reload it.", PreviewTone::Dim));
         }
     }
-    items.push(item("file", &entry.path, Tone::Dim));
+    items.push(item("file", &entry.path, PreviewTone::Dim));
     if entry.loaded.is_ok() {
         items.push(match &entry.live {
             LiveOffer::Ready { host, model, key, .. } => {
-                item("live", format!("{model} at {host}, {key}"), Tone::Dim)
+                item("live", format!("{model} at {host}, {key}"), PreviewTone::Dim)
             }
-            LiveOffer::Choose { why } | LiveOffer::Missing { why } => item("live", why, Tone::Dim),
+            LiveOffer::Choose { why } | LiveOffer::Missing { why } => {
+                item("live", why, PreviewTone::Dim)
+            }
         });
     }
     items
 }
 
-fn of_scenario(scenario: &Scenario, items: &mut Vec<Item>) {
-    items.push(item("", &scenario.title, Tone::Head));
+fn add_scenario(scenario: &Scenario, items: &mut Vec<PreviewItem>) {
+    items.push(item("", &scenario.title, PreviewTone::Heading));
     if !scenario.about.is_empty() {
-        items.push(item("about", &scenario.about, Tone::Plain));
+        items.push(item("about", &scenario.about, PreviewTone::Plain));
     }
-    lines("goal", &scenario.goal, Tone::Plain, items);
+    add_lines("goal", &scenario.goal, PreviewTone::Plain, items);
     for (at, input) in scenario.inputs.iter().enumerate() {
         let label = if at == 0 { "inputs" } else { "" };
         let value = shown_value(&input.value);
@@ -147,28 +149,32 @@ fn of_scenario(scenario: &Scenario, items: &mut Vec<Item>) {
             InputKind::Choice(choices) => format!(" (of {})", choices.join(", ")),
             _ => String::new(),
         };
-        items.push(item(label, format!("{} {value}{kind}", input.name), Tone::Plain));
+        items.push(item(label, format!("{} {value}{kind}", input.name), PreviewTone::Plain));
     }
     for (at, flag) in scenario.flags.iter().enumerate() {
         let label = if at == 0 { "flags" } else { "" };
         let position = if flag.default { "on" } else { "off" };
-        items.push(item(label, format!("{} {position}: {}", flag.name, flag.label), Tone::Plain));
+        items.push(item(
+            label,
+            format!("{} {position}: {}", flag.name, flag.label),
+            PreviewTone::Plain,
+        ));
     }
     match &scenario.pattern {
-        PatternSpec::Collaboration(spec) => of_collaboration(spec, items),
-        PatternSpec::Orchestrator(spec) => of_orchestrator(spec, items),
-        PatternSpec::Team(spec) => of_team(spec, items),
-        PatternSpec::Resilience(spec) => of_resilience(spec, items),
-        PatternSpec::Research(spec) => of_research(spec, items),
+        PatternSpec::Collaboration(spec) => add_collaboration_spec(spec, items),
+        PatternSpec::Orchestrator(spec) => add_orchestrator_spec(spec, items),
+        PatternSpec::Team(spec) => add_team_spec(spec, items),
+        PatternSpec::Resilience(spec) => add_resilience_spec(spec, items),
+        PatternSpec::Research(spec) => add_research_spec(spec, items),
     }
-    for warning in scenario.warnings_of(false) {
-        items.push(item("warning", warning, Tone::Odd));
+    for warning in scenario.run_warnings(false) {
+        items.push(item("warning", warning, PreviewTone::Warning));
     }
 }
 
-fn of_research(spec: &ResearchSpec, items: &mut Vec<Item>) {
+fn add_research_spec(spec: &ResearchSpec, items: &mut Vec<PreviewItem>) {
     let budget = &spec.budget;
-    items.push(item("question", &spec.question, Tone::Plain));
+    items.push(item("question", &spec.question, PreviewTone::Plain));
     let limits = format!(
         "{} sources, {} pages, {} notes, {} characters, {} s",
         budget.max_urls,
@@ -177,17 +183,17 @@ fn of_research(spec: &ResearchSpec, items: &mut Vec<Item>) {
         budget.max_answer_chars,
         budget.max_seconds.as_secs(),
     );
-    items.push(item("limits", limits, Tone::Plain));
+    items.push(item("limits", limits, PreviewTone::Plain));
     let on = |domain: &String| spec.allowed_domains_execution.contains(domain);
     for (at, domain) in spec.allowed_domains_policy.iter().enumerate() {
         let label = if at == 0 { "domains" } else { "" };
         let switched = if on(domain) { "" } else { ", switched off" };
         let said = format!("{domain}, trust {}{switched}", spec.trust(domain));
-        items.push(item(label, said, Tone::Plain));
+        items.push(item(label, said, PreviewTone::Plain));
     }
 }
 
-fn of_collaboration(spec: &CollaborationSpec, items: &mut Vec<Item>) {
+fn add_collaboration_spec(spec: &CollaborationSpec, items: &mut Vec<PreviewItem>) {
     let budget = &spec.budget;
     let limits = format!(
         "{} rounds, {} messages, {} s; needs {} go, no block",
@@ -196,10 +202,10 @@ fn of_collaboration(spec: &CollaborationSpec, items: &mut Vec<Item>) {
         budget.max_seconds.as_secs(),
         budget.min_go_votes,
     );
-    items.push(item("limits", limits, Tone::Plain));
+    items.push(item("limits", limits, PreviewTone::Plain));
     for (at, name) in spec.sequence.iter().enumerate() {
         let label = if at == 0 { "seats" } else { "" };
-        let behind = spec.roles.get(name).and_then(|role| role.behind.as_ref());
+        let behind = spec.roles.get(name).and_then(|role| role.role_flag.as_ref());
         let text = match behind.map(|behind| (&behind.flag, behind.when_off)) {
             None => name.to_string(),
             Some((flag, WhenOff::Skip)) => format!("{name}, while flag {flag} is on"),
@@ -207,26 +213,26 @@ fn of_collaboration(spec: &CollaborationSpec, items: &mut Vec<Item>) {
                 format!("{name}; the run stops at its turn while flag {flag} is off")
             }
         };
-        items.push(item(label, text, Tone::Plain));
+        items.push(item(label, text, PreviewTone::Plain));
     }
     let how = match spec.concurrency {
         Concurrency::Parallel => "all seats in parallel",
         Concurrency::Sequential => "one seat after another",
     };
-    items.push(item("order", how, Tone::Dim));
+    items.push(item("order", how, PreviewTone::Dim));
 }
 
-fn of_team(spec: &TeamSpec, items: &mut Vec<Item>) {
+fn add_team_spec(spec: &TeamSpec, items: &mut Vec<PreviewItem>) {
     let seconds = format!("{} s per message", spec.max_seconds.as_secs());
-    items.push(item("limits", seconds, Tone::Plain));
+    items.push(item("limits", seconds, PreviewTone::Plain));
     for (at, agent) in spec.agents.values().enumerate() {
         let label = if at == 0 { "agents" } else { "" };
         let text = format!("{} {}: {}", agent.kind.word(), agent.name, agent.description);
-        items.push(item(label, text, Tone::Plain));
+        items.push(item(label, text, PreviewTone::Plain));
     }
 }
 
-fn of_orchestrator(spec: &OrchestratorSpec, items: &mut Vec<Item>) {
+fn add_orchestrator_spec(spec: &OrchestratorSpec, items: &mut Vec<PreviewItem>) {
     let budget = &spec.budget;
     let limits = format!(
         "{} tasks, {} concurrent, {} dispatches, {} s; timeout {} per attempt, {} retries",
@@ -234,10 +240,10 @@ fn of_orchestrator(spec: &OrchestratorSpec, items: &mut Vec<Item>) {
         budget.max_parallel,
         budget.max_dispatches,
         budget.max_seconds.as_secs(),
-        format::took(budget.task_timeout),
+        format::duration_text(budget.task_timeout),
         budget.max_retries_per_task,
     );
-    items.push(item("limits", limits, Tone::Plain));
+    items.push(item("limits", limits, PreviewTone::Plain));
     for (at, worker) in spec.workers.iter().enumerate() {
         let label = if at == 0 { "workers" } else { "" };
         let text = match &worker.flag {
@@ -246,11 +252,11 @@ fn of_orchestrator(spec: &OrchestratorSpec, items: &mut Vec<Item>) {
                 format!("{}, while flag {flag} is on: {}", worker.name, worker.description)
             }
         };
-        items.push(item(label, text, Tone::Plain));
+        items.push(item(label, text, PreviewTone::Plain));
     }
 }
 
-fn of_resilience(spec: &ResilienceSpec, items: &mut Vec<Item>) {
+fn add_resilience_spec(spec: &ResilienceSpec, items: &mut Vec<PreviewItem>) {
     let limits = format!(
         "{} agents, {} turns each, {} call slots, {} s",
         spec.agents,
@@ -258,9 +264,9 @@ fn of_resilience(spec: &ResilienceSpec, items: &mut Vec<Item>) {
         spec.pool,
         spec.max_seconds.as_secs(),
     );
-    items.push(item("limits", limits, Tone::Plain));
+    items.push(item("limits", limits, PreviewTone::Plain));
     let steps: Vec<&str> = spec.steps.iter().map(|tool| tool.as_str()).collect();
-    items.push(item("tools", steps.join(", "), Tone::Plain));
+    items.push(item("tools", steps.join(", "), PreviewTone::Plain));
     let how = if spec.guarded {
         "guarded: retries in one place, breaker, bulkhead, safe mode".to_owned()
     } else {
@@ -270,80 +276,80 @@ fn of_resilience(spec: &ResilienceSpec, items: &mut Vec<Item>) {
             naive.client_retries, naive.tool_retries, naive.agent_retries
         )
     };
-    items.push(item("gateway", how, Tone::Plain));
+    items.push(item("gateway", how, PreviewTone::Plain));
 }
 
-fn of_run(page: &RunPage) -> Vec<Item> {
+fn run_items(page: &RunPage) -> Vec<PreviewItem> {
     let world = page.world();
     let mut items = Vec::new();
     let Some(head) = &world.head else {
-        return vec![item("", "No events yet.", Tone::Dim)];
+        return vec![item("", "No events yet.", PreviewTone::Dim)];
     };
-    items.push(item("", &head.title, Tone::Head));
-    if let Stage::Paused { at, .. } = &world.stage {
-        let at: Vec<_> = at.iter().map(|at| at.for_people()).collect();
-        items.push(item("paused", format!("before {}", at.join(", ")), Tone::Plain));
+    items.push(item("", &head.title, PreviewTone::Heading));
+    if let RunState::Paused { at, .. } = &world.stage {
+        let at: Vec<_> = at.iter().map(|at| at.display_name()).collect();
+        items.push(item("paused", format!("before {}", at.join(", ")), PreviewTone::Plain));
     }
     if let Some((table, plan)) = world.collaboration() {
         if let Some(closed) = &world.closed {
             match table.decision() {
                 Some(decision) if closed.reason.is_success() => {
-                    items.push(item("decision", decision.word(), Tone::Plain));
+                    items.push(item("decision", decision.word(), PreviewTone::Plain));
                 }
-                _ => items.push(item("stopped", closed.reason.to_string(), Tone::Bad)),
+                _ => items.push(item("stopped", closed.reason.to_string(), PreviewTone::Error)),
             }
             if let Some(advice) = closed.reason.advice() {
-                items.push(item("", advice, Tone::Dim));
+                items.push(item("", advice, PreviewTone::Dim));
             }
         }
         if let Some(round) = table.current() {
             let text = format!("{} of {}", round.number, plan.max_rounds);
-            items.push(item("round", text, Tone::Plain));
+            items.push(item("round", text, PreviewTone::Plain));
             for seat in &round.seats {
                 items.push(match &seat.contribution {
                     Some(said) => {
                         let stated = format::confidence(said.confidence);
                         let text = format!("{} {} {stated}", seat.role, said.stance);
-                        item("", text, Tone::Stands(said.stance))
+                        item("", text, PreviewTone::Stance(said.stance))
                     }
-                    None => item("", seat.role.as_str(), Tone::Seat(seat.state)),
+                    None => item("", seat.role.as_str(), PreviewTone::Seat(seat.state)),
                 });
             }
             if !round.conflicts.is_empty() {
                 let words: Vec<_> = round.conflicts.iter().map(|it| it.word()).collect();
-                items.push(item("conflicts", words.join(", "), Tone::Plain));
+                items.push(item("conflicts", words.join(", "), PreviewTone::Plain));
             }
         }
         let messages = format!("{} of {}", table.messages, plan.max_messages);
-        items.push(item("messages", messages, Tone::Plain));
+        items.push(item("messages", messages, PreviewTone::Plain));
     } else if let Some(closed) = &world.closed {
-        let tone = if closed.reason.is_success() { Tone::Plain } else { Tone::Bad };
+        let tone = if closed.reason.is_success() { PreviewTone::Plain } else { PreviewTone::Error };
         items.push(item("ended", closed.reason.to_string(), tone));
         if let Some(advice) = closed.reason.advice() {
-            items.push(item("", advice, Tone::Dim));
+            items.push(item("", advice, PreviewTone::Dim));
         }
     }
     if let Some((_, plan)) = world.team().filter(|(_, plan)| plan.session.message > 1) {
         let label = format!("message {}", plan.session.message);
-        lines(&label, &plan.session.text, Tone::Plain, &mut items);
+        add_lines(&label, &plan.session.text, PreviewTone::Plain, &mut items);
         if let Some(after) = &plan.session.after {
-            items.push(item("after", after.as_str(), Tone::Dim));
+            items.push(item("after", after.as_str(), PreviewTone::Dim));
         }
     }
-    of_tasks(world, &mut items);
-    of_sources(world, &mut items);
-    of_agents(world, &mut items);
-    of_tools(world, &mut items);
+    add_tasks(world, &mut items);
+    add_sources(world, &mut items);
+    add_agents(world, &mut items);
+    add_tools(world, &mut items);
     if let Some(answer) = &world.answer {
-        lines("answer", answer, Tone::Plain, &mut items);
+        add_lines("answer", answer, PreviewTone::Plain, &mut items);
     } else if let Some(said) = last_said(page.log()) {
-        items.push(item("said", format!("{}: {}", said.agent, said.summary), Tone::Plain));
+        items.push(item("said", format!("{}: {}", said.agent, said.summary), PreviewTone::Plain));
     }
-    lines("goal", &head.goal, Tone::Plain, &mut items);
+    add_lines("goal", &head.goal, PreviewTone::Plain, &mut items);
     for (at, flag) in world.flags.iter().enumerate() {
         let label = if at == 0 { "flags" } else { "" };
         let position = if flag.on { "on" } else { "off" };
-        items.push(item(label, format!("{} {position}", flag.name), Tone::Plain));
+        items.push(item(label, format!("{} {position}", flag.name), PreviewTone::Plain));
     }
     items.push(item(
         "model",
@@ -351,26 +357,26 @@ fn of_run(page: &RunPage) -> Vec<Item> {
             ModelLabel::Scripted => "scripted".to_owned(),
             ModelLabel::Live { name, host } => format!("live {name} at {host}"),
         },
-        Tone::Dim,
+        PreviewTone::Dim,
     ));
     if let Some(last) = page.log().last() {
-        let text = format!("{} at {}", last.kind.name(), format::moment(last.at));
-        items.push(item("last", text, Tone::Dim));
+        let text = format!("{} at {}", last.kind.name(), format::time_in_run(last.at));
+        items.push(item("last", text, PreviewTone::Dim));
     }
     items
 }
 
 /// The tasks of an orchestrator: their results, or their progress.
-fn of_tasks(world: &World, items: &mut Vec<Item>) {
+fn add_tasks(world: &World, items: &mut Vec<PreviewItem>) {
     /// The most tasks that are listed; the others are only counted.
     const MOST: usize = 32;
     let Some((orchestrator, plan)) = world.orchestrator() else { return };
     if let Some(level) = orchestrator.aggregate.as_ref().and_then(|it| it.get(&plan.level)) {
-        items.push(item(&plan.level, bare(level), Tone::Plain));
+        items.push(item(&plan.level, one_line(level), PreviewTone::Plain));
     }
     for (at, row) in orchestrator.tasks.iter().take(MOST).enumerate() {
         let label = if at == 0 { "tasks" } else { "" };
-        let told = told(row);
+        let told = task_result(row);
         let state = state_word(row.state);
         let text = match row.state {
             TaskState::Failed | TaskState::Degraded => {
@@ -378,27 +384,28 @@ fn of_tasks(world: &World, items: &mut Vec<Item>) {
             }
             _ => format!("{} {state}: {}", row.task.id, row.task.worker),
         };
-        let tone = if row.state == TaskState::Failed { Tone::Bad } else { Tone::Plain };
+        let tone =
+            if row.state == TaskState::Failed { PreviewTone::Error } else { PreviewTone::Plain };
         items.push(item(label, text, tone));
     }
     if let Some(more) = orchestrator.tasks.len().checked_sub(MOST).filter(|more| *more > 0) {
         items.push(item(
             "",
-            format!("and {}", format::things(more as u64, "more task")),
-            Tone::Dim,
+            format!("and {}", format::count_noun(more as u64, "more task")),
+            PreviewTone::Dim,
         ));
     }
 }
 
 /// The sources of research: how far each stage came, and the counts of notes.
-fn of_sources(world: &World, items: &mut Vec<Item>) {
+fn add_sources(world: &World, items: &mut Vec<PreviewItem>) {
     let Some((research, _)) = world.research() else { return };
     let far = research.funnel();
     let sources = format!(
         "{} found, {} kept, {} allowed, {} read",
         far.found, far.deduped, far.allowed, far.read
     );
-    items.push(item("sources", sources, Tone::Plain));
+    items.push(item("sources", sources, PreviewTone::Plain));
     let mut notes = format!("{} taken, {} cited", far.notes, far.cited);
     for (count, word) in [
         (research.refused.len(), "refused"),
@@ -409,45 +416,46 @@ fn of_sources(world: &World, items: &mut Vec<Item>) {
             notes.push_str(&format!(", {count} {word}"));
         }
     }
-    items.push(item("notes", notes, Tone::Plain));
+    items.push(item("notes", notes, PreviewTone::Plain));
 }
 
 /// The agents of a team or swarm, with their numbers of turns.
-fn of_agents(world: &World, items: &mut Vec<Item>) {
+fn add_agents(world: &World, items: &mut Vec<PreviewItem>) {
     let Some((team, plan)) = world.team() else { return };
-    for (at, row) in team.workers(plan).enumerate() {
+    for (at, row) in team.assignable_agents(plan).enumerate() {
         let label = if at == 0 { "agents" } else { "" };
-        let text = format!("{} {}", row.name, format::things(row.turns.into(), "turn"));
-        items.push(item(label, text, Tone::Plain));
+        let text = format!("{} {}", row.name, format::count_noun(row.turns.into(), "turn"));
+        items.push(item(label, text, PreviewTone::Plain));
     }
 }
 
 /// The tools besides the model and the agents: breaker, requests and calls.
-fn of_tools(world: &World, items: &mut Vec<Item>) {
+fn add_tools(world: &World, items: &mut Vec<PreviewItem>) {
     let rows = world.tools.rows().iter().filter(|row| !row.head.is_agent());
     let tools = rows.filter(|tool| tool.name().as_str() != "llm");
     for (at, tool) in tools.enumerate() {
-        let breaker = tool.head.limits.breaker.map_or("no breaker", |_| stage(tool.stage));
+        let breaker =
+            tool.head.limits.breaker.map_or("no breaker", |_| breaker_state(tool.breaker));
         let text = format!(
             "{} {breaker}, {} for {}",
             tool.name(),
-            format::things(tool.tally.requests(), "request"),
-            format::things(tool.tally.asked, "call"),
+            format::count_noun(tool.tally.requests(), "request"),
+            format::count_noun(tool.tally.calls, "call"),
         );
-        items.push(item(if at == 0 { "tools" } else { "" }, text, Tone::Plain));
+        items.push(item(if at == 0 { "tools" } else { "" }, text, PreviewTone::Plain));
     }
 }
 
 /// The last contribution, if it is near the end of the log.
 fn last_said(log: &RunLog) -> Option<&Contribution> {
-    log.iter().rev().take(LOOKED_AT).find_map(|event| match &event.kind {
+    log.iter().rev().take(MAX_SEARCHED_EVENTS).find_map(|event| match &event.kind {
         EventKind::ContributionAccepted { contribution, .. } => Some(&**contribution),
         _ => None,
     })
 }
 
 /// A text of several lines: an item each, so that the preview can scroll through it.
-fn lines(label: &str, text: &str, tone: Tone, items: &mut Vec<Item>) {
+fn add_lines(label: &str, text: &str, tone: PreviewTone, items: &mut Vec<PreviewItem>) {
     for (at, line) in text.lines().enumerate() {
         items.push(item(if at == 0 { label } else { "" }, line, tone));
     }

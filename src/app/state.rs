@@ -6,30 +6,30 @@ use std::time::Duration;
 use ratatui::layout::Rect;
 
 use super::effect::RequestId;
-pub use super::entry::{Broken, Entry, LiveOffer};
-use super::flags::Asked;
+pub use super::entry::{EntryError, LiveOffer, ScenarioEntry};
+use super::flags::PendingFlags;
 use super::home::Home;
 use super::keymap::Context;
-use super::layout::{Parts, too_small};
+use super::layout::{ScreenParts, too_small};
 use super::notice::{NoticeKind, Notices};
 use super::overlay::Overlay;
 use super::run::RunPage;
-use crate::event::world::Stage;
+use crate::event::world::RunState;
 use crate::event::{Elapsed, RunId};
 
 const SECOND: Duration = Duration::from_secs(1);
 /// Time that a second Ctrl-C has to follow the first within, to quit.
-pub(super) const TWICE: Duration = Duration::from_secs(3);
+pub(super) const INTERRUPT_WINDOW: Duration = Duration::from_secs(3);
 
 /// The whole state of the dashboard.
 #[derive(Debug)]
-pub struct State {
+pub struct AppState {
     /// Time since the start of the program, as of the last message.
     pub now: Duration,
     /// Size of the terminal.
     pub size: Size,
     /// The screen that is shown.
-    pub screen: Screen,
+    pub screen: ActiveScreen,
     /// Windows over the screen, the topmost last.
     pub overlays: Vec<Overlay>,
     /// State of the first screen.
@@ -37,23 +37,23 @@ pub struct State {
     /// The runs since the program started, in the order of their start.
     pub runs: Vec<RunPage>,
     /// Finished runs whose logs were dropped to bound memory, with their numbers of events.
-    pub forgotten: Vec<(RunId, u64)>,
+    pub dropped_runs: Vec<(RunId, u64)>,
     /// The scenarios on the list.
-    pub scenarios: Vec<Entry>,
+    pub scenarios: Vec<ScenarioEntry>,
     /// Display settings.
-    pub settings: Settings,
+    pub settings: DisplaySettings,
     /// Notices for the status row.
     pub notices: Notices,
     /// Runs that were requested and have not started yet.
-    pub starting: Vec<Starting>,
+    pub starting: Vec<PendingStart>,
     /// The model that the command line names: the first value of the launch form's model field.
     pub model: Option<Arc<str>>,
     /// Flag changes that are pending, and those that can be undone.
-    pub asked: Asked,
+    pub pending_flags: PendingFlags,
     pub(super) requests: u64,
-    pub(super) interrupted: Option<Duration>,
-    pub(super) clicked: Option<(Duration, u16, u16)>,
-    pub(super) suspended: Vec<RunId>,
+    pub(super) interrupted_at: Option<Duration>,
+    pub(super) last_click: Option<(Duration, u16, u16)>,
+    pub(super) paused_for_suspend: Vec<RunId>,
 }
 
 /// The terminal's size in cells.
@@ -72,13 +72,13 @@ impl Size {
     }
     /// The area without header, status row and key row.
     pub fn body(self) -> Rect {
-        Parts::of(self.area()).body
+        ScreenParts::split(self.area()).body
     }
 }
 
 /// The screen that is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Screen {
+pub enum ActiveScreen {
     /// Scenarios and runs.
     Home,
     /// One run.
@@ -87,7 +87,7 @@ pub enum Screen {
 
 /// A run that was requested and has not started yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Starting {
+pub struct PendingStart {
     /// The request that its answer will name.
     pub request: RequestId,
     /// The scenario's title.
@@ -98,7 +98,7 @@ pub struct Starting {
 
 /// How the dashboard is displayed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct DisplaySettings {
     /// Draw ASCII glyphs only.
     pub ascii: bool,
     /// Allow decorative motion, such as a spinner.
@@ -107,34 +107,34 @@ pub struct Settings {
     pub theme: String,
 }
 
-impl Default for Settings {
+impl Default for DisplaySettings {
     fn default() -> Self {
         Self { ascii: false, animation: true, theme: "dark".to_owned() }
     }
 }
 
-impl State {
+impl AppState {
     /// A dashboard that shows its first screen.
-    pub fn new(size: Size, settings: Settings, scenarios: Vec<Entry>) -> Self {
+    pub fn new(size: Size, settings: DisplaySettings, scenarios: Vec<ScenarioEntry>) -> Self {
         let home = Home::new(&scenarios);
         Self {
             now: Duration::ZERO,
             size,
-            screen: Screen::Home,
+            screen: ActiveScreen::Home,
             overlays: Vec::new(),
             home,
             runs: Vec::new(),
-            forgotten: Vec::new(),
+            dropped_runs: Vec::new(),
             scenarios,
             settings,
             notices: Notices::default(),
             starting: Vec::new(),
             model: None,
-            asked: Asked::default(),
+            pending_flags: PendingFlags::default(),
             requests: 0,
-            interrupted: None,
-            clicked: None,
-            suspended: Vec::new(),
+            interrupted_at: None,
+            last_click: None,
+            paused_for_suspend: Vec::new(),
         }
     }
 
@@ -150,16 +150,16 @@ impl State {
 
     /// Gives the runs of one scenario each other's figures, so that a guarded and a naive run can
     /// be compared. Returns whether the run on the screen received some.
-    pub(super) fn compare(&mut self, run: &RunId) -> bool {
+    pub(super) fn share_comparison(&mut self, run: &RunId) -> bool {
         let Some(page) = self.run(run) else { return false };
-        let Some(this) = page.as_beside() else { return false };
+        let Some(this) = page.as_comparison() else { return false };
         let scenario = |page: &RunPage| page.world().head.as_ref().map(|it| it.scenario.clone());
         let wanted = scenario(page);
         let mut latest = None;
         for page in self.runs.iter_mut().filter(|page| scenario(page) == wanted) {
-            match page.as_beside() {
+            match page.as_comparison() {
                 Some(other) if other.guarded != this.guarded => {
-                    page.set_beside(Some(this.clone()));
+                    page.set_comparison(Some(this.clone()));
                     latest = Some(other);
                 }
                 _ => {}
@@ -167,24 +167,24 @@ impl State {
         }
         let told = latest.is_some();
         if let Some(page) = self.run_mut(run).filter(|_| told) {
-            page.set_beside(latest);
+            page.set_comparison(latest);
         }
-        told && self.watched().is_some()
+        told && self.visible_run().is_some()
     }
 
     /// The run on the screen; only its live text is sent.
-    pub fn watched(&self) -> Option<&RunPage> {
+    pub fn visible_run(&self) -> Option<&RunPage> {
         match &self.screen {
-            Screen::Home => None,
-            Screen::Run(id) => self.run(id),
+            ActiveScreen::Home => None,
+            ActiveScreen::Run(id) => self.run(id),
         }
     }
 
     /// The run that a command goes to: the one on the screen, else the selected one.
-    pub fn subject(&self) -> Option<&RunPage> {
+    pub fn target_run(&self) -> Option<&RunPage> {
         match &self.screen {
-            Screen::Run(id) => self.run(id),
-            Screen::Home => self.home.selected_run(&self.runs),
+            ActiveScreen::Run(id) => self.run(id),
+            ActiveScreen::Home => self.home.selected_run(&self.runs),
         }
     }
 
@@ -203,7 +203,7 @@ impl State {
 
     /// The focused context of the screen, overlays ignored.
     pub fn screen_context(&self) -> Context {
-        match self.watched() {
+        match self.visible_run() {
             Some(page) => page.context(),
             None => Context::Home,
         }
@@ -211,11 +211,11 @@ impl State {
 
     /// The elapsed time of a run, pauses included.
     pub fn elapsed(&self, page: &RunPage) -> Elapsed {
-        Elapsed::of(self.now.saturating_sub(page.zero()))
+        Elapsed::from_duration(self.now.saturating_sub(page.zero()))
     }
 
-    pub(super) fn say(&mut self, kind: NoticeKind, text: impl Into<String>) {
-        self.notices.say(self.now, kind, text.into());
+    pub(super) fn notify(&mut self, kind: NoticeKind, text: impl Into<String>) {
+        self.notices.add(self.now, kind, text.into());
     }
 
     pub(super) fn next_request(&mut self) -> RequestId {
@@ -227,12 +227,13 @@ impl State {
     /// moves by itself. On the first screen only clocks move, once a second; a run's page decides
     /// for itself.
     pub fn next_tick(&self) -> Option<Duration> {
-        let runs = match self.watched() {
+        let runs = match self.visible_run() {
             _ if too_small(self.size.area()) => None,
             Some(page) => page.next_tick(self.now, self.settings.animation),
             None => self.runs.iter().filter_map(|page| self.next_second(page)).min(),
         };
-        let interrupted = self.interrupted.map(|at| (at + TWICE).saturating_sub(self.now));
+        let interrupted =
+            self.interrupted_at.map(|at| (at + INTERRUPT_WINDOW).saturating_sub(self.now));
         [runs, self.notices.next_expiry(self.now), interrupted].into_iter().flatten().min()
     }
 
@@ -240,12 +241,12 @@ impl State {
     fn next_second(&self, page: &RunPage) -> Option<Duration> {
         let world = page.world();
         match world.stage {
-            Stage::Running | Stage::Pausing { .. } => {
+            RunState::Running | RunState::Pausing { .. } => {
                 let clock = world.active(self.elapsed(page));
                 let into = Duration::from_nanos(clock.subsec_nanos().into());
                 Some(SECOND.saturating_sub(into).max(Duration::from_millis(1)))
             }
-            Stage::Empty | Stage::Paused { .. } | Stage::Closed => None,
+            RunState::Empty | RunState::Paused { .. } | RunState::Closed => None,
         }
     }
 }

@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use super::confirm::Confirm;
 use super::effect::{Effect, LaunchRequest};
-use super::form::Form;
+use super::form::LaunchForm;
 use super::home::HomePane;
 use super::msg::Msg;
 use super::notice::NoticeKind;
-use super::over::PRESENT;
+use super::over::ACTS_ON_LIVE_RUN;
 use super::overlay::Overlay;
 use super::preview;
-use super::run::{Outcome, RunPage};
-use super::state::{Screen, Size, State, TWICE};
+use super::run::{InputOutcome, RunPage};
+use super::state::{ActiveScreen, AppState, INTERRUPT_WINDOW, Size};
 use super::{input, message, pointer};
-use crate::event::kind::By;
+use crate::event::kind::Initiator;
 use crate::event::{Command, Event, EventKind, RunId, Seq};
 
 /// The result of a message.
@@ -46,22 +46,22 @@ impl Update {
     }
 }
 
-impl From<Outcome> for Update {
-    fn from(outcome: Outcome) -> Self {
+impl From<InputOutcome> for Update {
+    fn from(outcome: InputOutcome) -> Self {
         match outcome {
-            Outcome::Handled { redraw } => Self::when(redraw),
-            Outcome::Emit(effects) => Self { redraw: true, effects },
+            InputOutcome::Handled { redraw } => Self::when(redraw),
+            InputOutcome::Emit(effects) => Self { redraw: true, effects },
             // The caller of `on_action` shows the text as a notice.
-            Outcome::Say(_) => Self::redraw(),
-            Outcome::Ignored => Self::idle(),
+            InputOutcome::Say(_) => Self::redraw(),
+            InputOutcome::Ignored => Self::idle(),
         }
     }
 }
 
 /// Applies a message to the state. `now` is the time since the start of the program.
-pub fn update(state: &mut State, now: Duration, msg: Msg) -> Update {
+pub fn update(state: &mut AppState, now: Duration, msg: Msg) -> Update {
     state.now = now;
-    let gone = state.notices.expire(now) | forget_interrupt(state);
+    let gone = state.notices.expire(now) | expire_interrupt(state);
     let mut update = match msg {
         Msg::Key(key) => input::on_key(state, key),
         Msg::Paste(text) => input::on_paste(state, &text),
@@ -70,16 +70,16 @@ pub fn update(state: &mut State, now: Duration, msg: Msg) -> Update {
         // Only what moves asks for ticks.
         Msg::Tick => {
             let moves = state.next_tick().is_some();
-            if let Some(page) = input::watched(state) {
+            if let Some(page) = input::visible_run_mut(state) {
                 page.on_tick();
             }
             Update::when(moves)
         }
-        Msg::Facts { run, events } => facts(state, &run, &events),
-        Msg::LetGo { run, before } => let_go(state, &run, before),
-        Msg::Session(events) => session(state, &events),
+        Msg::Events { run, events } => on_run_events(state, &run, &events),
+        Msg::EventsDropped { run, before } => on_events_dropped(state, &run, before),
+        Msg::Session(events) => on_session_events(state, &events),
         Msg::Live { run, span, text } => {
-            let shown = state.watched().is_some_and(|page| *page.id() == run);
+            let shown = state.visible_run().is_some_and(|page| *page.id() == run);
             match state.run_mut(&run) {
                 Some(page) => {
                     let outcome: Update = page.set_live(span, text).into();
@@ -94,11 +94,11 @@ pub fn update(state: &mut State, now: Duration, msg: Msg) -> Update {
                 .iter()
                 .position(|starting| starting.request == request)
                 .is_none_or(|at| state.starting.remove(at).open);
-            started(state, run, zero, launch, open)
+            on_started(state, run, zero, launch, open)
         }
         Msg::StartFailed { request, text } => {
             state.starting.retain(|starting| starting.request != request);
-            state.say(NoticeKind::Error, text);
+            state.notify(NoticeKind::Error, text);
             Update::redraw()
         }
         Msg::Untrusted { request, consent } => {
@@ -108,11 +108,11 @@ pub fn update(state: &mut State, now: Duration, msg: Msg) -> Update {
             Update::redraw()
         }
         Msg::EffectFailed { what, text } => {
-            state.say(NoticeKind::Error, format!("{what}: {text}"));
+            state.notify(NoticeKind::Error, format!("{what}: {text}"));
             Update::redraw()
         }
         Msg::Notice(text) => {
-            state.say(NoticeKind::Info, text);
+            state.notify(NoticeKind::Info, text);
             Update::redraw()
         }
         Msg::Scenarios(scenarios) => {
@@ -121,28 +121,28 @@ pub fn update(state: &mut State, now: Duration, msg: Msg) -> Update {
             Update::redraw()
         }
         Msg::LiveFound { form, model, found } => {
-            tell_form(state, |it| it.found(form, model.as_deref(), *found))
+            notify_form(state, |it| it.on_live_found(form, model.as_deref(), *found))
         }
         Msg::ModelsListed { form, place, list } => {
-            tell_form(state, |it| it.listed(form, place, list))
+            notify_form(state, |it| it.on_models_listed(form, place, list))
         }
-        Msg::Continued => continued(state),
+        Msg::Continued => on_continued(state),
         Msg::Terminate { code } => Update::effect(Effect::Quit { code }),
     };
-    update.effects.extend(form_of(state).map(Form::ask).unwrap_or_default());
+    update.effects.extend(form_of(state).map(LaunchForm::pending_queries).unwrap_or_default());
     for effect in &update.effects {
         if let Effect::Command { run, command } = effect
             && let Some(page) = state.run_mut(run)
         {
-            page.asked(command);
+            page.record_command(command);
         }
     }
-    update.redraw |= gone | forget_refusal(state) | forget_past(state);
+    update.redraw |= gone | drop_form_notice(state) | drop_playhead_notice(state);
     update
 }
 
 /// The launch form, whether or not another overlay covers it.
-fn form_of(state: &mut State) -> Option<&mut Form> {
+fn form_of(state: &mut AppState) -> Option<&mut LaunchForm> {
     state.overlays.iter_mut().find_map(|overlay| match overlay {
         Overlay::Form(form) => Some(&mut **form),
         _ => None,
@@ -150,7 +150,7 @@ fn form_of(state: &mut State) -> Option<&mut Form> {
 }
 
 /// Passes news to the launch form; `tell` returns whether it changed the form.
-fn tell_form(state: &mut State, tell: impl FnOnce(&mut Form) -> bool) -> Update {
+fn notify_form(state: &mut AppState, tell: impl FnOnce(&mut LaunchForm) -> bool) -> Update {
     let size = state.size;
     let Some(form) = form_of(state) else { return Update::idle() };
     let news = tell(form);
@@ -159,26 +159,27 @@ fn tell_form(state: &mut State, tell: impl FnOnce(&mut Form) -> bool) -> Update 
 }
 
 /// Drops the notice that a form was not started, once that form has changed or closed.
-fn forget_refusal(state: &mut State) -> bool {
+fn drop_form_notice(state: &mut AppState) -> bool {
     let refused = |overlay: &Overlay| matches!(overlay, Overlay::Form(form) if form.refused);
-    !state.overlays.iter().any(refused) && state.notices.forget(NoticeKind::Form)
+    !state.overlays.iter().any(refused) && state.notices.remove_kind(NoticeKind::Form)
 }
 
 /// Drops the notice about the playhead, once the playhead is back at the live end.
-fn forget_past(state: &mut State) -> bool {
-    let scrubbed = state.watched().is_some_and(RunPage::is_scrubbed);
-    !scrubbed && state.notices.withdraw(PRESENT)
+fn drop_playhead_notice(state: &mut AppState) -> bool {
+    let scrubbed = state.visible_run().is_some_and(RunPage::is_scrubbed);
+    !scrubbed && state.notices.remove_text(ACTS_ON_LIVE_RUN)
 }
 
-fn forget_interrupt(state: &mut State) -> bool {
-    let over = state.interrupted.is_some_and(|at| state.now.saturating_sub(at) >= TWICE);
+fn expire_interrupt(state: &mut AppState) -> bool {
+    let over =
+        state.interrupted_at.is_some_and(|at| state.now.saturating_sub(at) >= INTERRUPT_WINDOW);
     if over {
-        state.interrupted = None;
+        state.interrupted_at = None;
     }
     over
 }
 
-fn resize(state: &mut State, size: Size) -> Update {
+fn resize(state: &mut AppState, size: Size) -> Update {
     let changed = state.size != size;
     state.size = size;
     arrange_home(state);
@@ -194,24 +195,24 @@ fn resize(state: &mut State, size: Size) -> Update {
 }
 
 /// Keeps the lists of the first screen valid after any change of their contents.
-pub(super) fn arrange_home(state: &mut State) {
+pub(super) fn arrange_home(state: &mut AppState) {
     let items = preview::items(state).len();
     state.home.arrange(&state.scenarios, &state.runs, items, state.size);
 }
 
-fn facts(state: &mut State, run: &RunId, events: &[Arc<Event>]) -> Update {
-    state.asked.landed(run, events.iter().map(|event| &**event));
+fn on_run_events(state: &mut AppState, run: &RunId, events: &[Arc<Event>]) -> Update {
+    state.pending_flags.remove_effective(run, events.iter().map(|event| &**event));
     let shown = match &state.screen {
-        Screen::Home => true,
-        Screen::Run(id) => id == run,
+        ActiveScreen::Home => true,
+        ActiveScreen::Run(id) => id == run,
     };
     match state.run_mut(run) {
         Some(page) => {
             page.apply(events);
             let ended = events.iter().any(|it| matches!(it.kind, EventKind::RunClosed(_)));
-            let told = state.compare(run);
+            let told = state.share_comparison(run);
             let mut update = Update::when((shown || told) && !events.is_empty());
-            if ended && let Some(sent) = message::on_end(state, run) {
+            if ended && let Some(sent) = message::on_run_end(state, run) {
                 update.effects.extend(sent.effects);
                 update.redraw = true;
             }
@@ -221,31 +222,31 @@ fn facts(state: &mut State, run: &RunId, events: &[Arc<Event>]) -> Update {
     }
 }
 
-fn let_go(state: &mut State, run: &RunId, before: Seq) -> Update {
-    let shown = state.watched().is_some_and(|page| page.id() == run);
-    let gone = state.run_mut(run).is_some_and(|page| page.let_go(before));
+fn on_events_dropped(state: &mut AppState, run: &RunId, before: Seq) -> Update {
+    let shown = state.visible_run().is_some_and(|page| page.id() == run);
+    let gone = state.run_mut(run).is_some_and(|page| page.drop_before(before));
     Update::when(gone && shown)
 }
 
-fn session(state: &mut State, events: &[Arc<Event>]) -> Update {
+fn on_session_events(state: &mut AppState, events: &[Arc<Event>]) -> Update {
     let mut redraw = false;
     for event in events {
         match &event.kind {
             EventKind::SessionRunForgotten { run, facts } => {
                 if let Some(page) = state.run_mut(run) {
-                    page.forget();
+                    page.drop_log();
                 }
-                state.forgotten.push((run.clone(), *facts));
+                state.dropped_runs.push((run.clone(), *facts));
                 redraw = true;
             }
             // The end of a run is a notice on every other screen.
             EventKind::SessionRunClosed { run, reason } => {
                 let elsewhere = match &state.screen {
-                    Screen::Home => false,
-                    Screen::Run(id) => id != run,
+                    ActiveScreen::Home => false,
+                    ActiveScreen::Run(id) => id != run,
                 };
                 if elsewhere {
-                    state.say(NoticeKind::Info, format!("{run} has ended: {reason}"));
+                    state.notify(NoticeKind::Info, format!("{run} has ended: {reason}"));
                     redraw = true;
                 }
             }
@@ -255,8 +256,8 @@ fn session(state: &mut State, events: &[Arc<Event>]) -> Update {
     Update::when(redraw)
 }
 
-fn started(
-    state: &mut State,
+fn on_started(
+    state: &mut AppState,
     run: RunId,
     zero: Duration,
     launch: Option<Box<LaunchRequest>>,
@@ -266,22 +267,22 @@ fn started(
         state.runs.push(RunPage::new(run.clone(), zero));
     }
     if let Some(page) = state.run_mut(&run) {
-        page.launched(launch);
+        page.set_launch(launch);
     }
     state.home.select_run(&run);
     if open {
-        state.home.about = HomePane::Runs;
-        state.screen = Screen::Run(run);
+        state.home.preview_source = HomePane::Runs;
+        state.screen = ActiveScreen::Run(run);
     }
     arrange_home(state);
     Update::redraw()
 }
 
 /// Back in the foreground: resumes the runs that were paused for the background.
-fn continued(state: &mut State) -> Update {
-    let effects = std::mem::take(&mut state.suspended)
+fn on_continued(state: &mut AppState) -> Update {
+    let effects = std::mem::take(&mut state.paused_for_suspend)
         .into_iter()
-        .map(|run| Effect::Command { run, command: Command::Resume { by: By::Suspend } })
+        .map(|run| Effect::Command { run, command: Command::Resume { by: Initiator::Suspend } })
         .collect();
     Update { redraw: true, effects }
 }

@@ -4,10 +4,10 @@
 //! boundary `round:N`).
 
 use crate::event::World;
-use crate::event::kind::{Asked, CollaborationPlan, OrchestratorPlan};
+use crate::event::kind::{CollaborationPlan, OrchestratorPlan, SeatStatus};
 use crate::event::world::collaboration::{SeatState, messages_left};
 use crate::event::world::orchestrator::TaskState;
-use crate::event::world::{Collaboration, Orchestrator, Stage};
+use crate::event::world::{Collaboration, Orchestrator, RunState};
 use crate::scenario::name::{FlagName, RoleName};
 
 /// The effects of switching `flag` to `on` now, one per line; the first says when it takes effect.
@@ -19,12 +19,12 @@ pub fn what_if(world: &World, flag: &FlagName, on: bool) -> Vec<String> {
         return vec!["Cancels the pending switch.".to_owned()];
     }
     if let Some((orchestrator, plan)) = world.orchestrator() {
-        return of_workers(world, orchestrator, plan, flag, on);
+        return worker_effects(world, orchestrator, plan, flag, on);
     }
     let Some((table, plan)) = world.collaboration() else {
         return vec!["Takes effect at the next boundary.".to_owned()];
     };
-    let mut lines = vec![landing(world, table, plan)];
+    let mut lines = vec![when_effective(world, table, plan)];
     let roles: Vec<&RoleName> = plan
         .behind
         .iter()
@@ -58,21 +58,23 @@ pub fn what_if(world: &World, flag: &FlagName, on: bool) -> Vec<String> {
         });
     }
     if let Some(round) = table.current().filter(|round| round.closed.is_none()) {
-        let speaking =
-            round.seats.iter().any(|seat| roles.contains(&&seat.role) && seat.asked == Asked::Yes);
+        let speaking = round
+            .seats
+            .iter()
+            .any(|seat| roles.contains(&&seat.role) && seat.asked == SeatStatus::Yes);
         if !on && speaking {
             lines.push(format!("Its contribution to round {} still counts.", round.number));
         }
     }
     if !denied {
-        lines.push(seats_then(world, plan, flag, on, next));
+        lines.push(seats_after(world, plan, flag, on, next));
     }
     lines
 }
 
 /// The effects in an orchestrator, where a flag allows or denies workers (orchestrator source
 /// document: read before each attempt).
-fn of_workers(
+fn worker_effects(
     world: &World,
     orchestrator: &Orchestrator,
     plan: &OrchestratorPlan,
@@ -80,8 +82,8 @@ fn of_workers(
     on: bool,
 ) -> Vec<String> {
     let mut lines = vec![match &world.stage {
-        Stage::Paused { at, .. } if !at.is_empty() => {
-            let first = at[0].for_people();
+        RunState::Paused { at, .. } if !at.is_empty() => {
+            let first = at[0].display_name();
             format!("Takes effect when the run resumes, at {first}.")
         }
         _ if orchestrator.finalize.is_some() => {
@@ -101,7 +103,7 @@ fn of_workers(
     }
     for worker in workers {
         let open = orchestrator.tasks.iter().filter(|row| row.task.worker == *worker);
-        let open: Vec<_> = open.filter(|row| !row.is_over()).collect();
+        let open: Vec<_> = open.filter(|row| !row.has_ended()).collect();
         lines.push(match (on, open.is_empty()) {
             (_, true) if orchestrator.tasks.is_empty() => {
                 let may = if on { "may be dispatched" } else { "would be denied" };
@@ -126,11 +128,11 @@ fn of_workers(
 }
 
 /// When a flag that is switched now takes effect.
-fn landing(world: &World, table: &Collaboration, plan: &CollaborationPlan) -> String {
-    if let Stage::Paused { at, .. } = &world.stage
+fn when_effective(world: &World, table: &Collaboration, plan: &CollaborationPlan) -> String {
+    if let RunState::Paused { at, .. } = &world.stage
         && let Some(first) = at.first()
     {
-        return format!("Takes effect when the run resumes, at {}.", first.for_people());
+        return format!("Takes effect when the run resumes, at {}.", first.display_name());
     }
     let Some(round) = table.current() else {
         return "Takes effect at round 1.".to_owned();
@@ -146,7 +148,7 @@ fn landing(world: &World, table: &Collaboration, plan: &CollaborationPlan) -> St
         };
     }
     let turn = round.seats.iter().find(|seat| {
-        seat.asked == Asked::Yes && seat.state == SeatState::Waiting && seat.call.is_none()
+        seat.asked == SeatStatus::Yes && seat.state == SeatState::Waiting && seat.call.is_none()
     });
     match turn {
         Some(seat) => {
@@ -183,7 +185,7 @@ fn next_round(table: &Collaboration, plan: &CollaborationPlan) -> Option<NextRou
             let to_come = round
                 .seats
                 .iter()
-                .filter(|seat| seat.asked == Asked::Yes && seat.contribution.is_none())
+                .filter(|seat| seat.asked == SeatStatus::Yes && seat.contribution.is_none())
                 .count();
             NextRound {
                 number: round.number.saturating_add(1),
@@ -196,7 +198,7 @@ fn next_round(table: &Collaboration, plan: &CollaborationPlan) -> Option<NextRou
 }
 
 /// How many seats the next round would have, and whether enough messages are left for them.
-fn seats_then(
+fn seats_after(
     world: &World,
     plan: &CollaborationPlan,
     flag: &FlagName,

@@ -10,7 +10,7 @@ use crate::event::{Event, Seq};
 
 /// A reader's cursor over a log. It keeps alive what it has not read yet, so it may be late but
 /// loses nothing.
-pub struct Reader {
+pub struct LogReader {
     /// The segment of the next event, or the segment before it if that one does not exist yet.
     segment: Option<Arc<Segment>>,
     bus: Bus,
@@ -23,31 +23,32 @@ impl Bus {
     /// A reader that starts at `from`, which may be published already or not yet. If the log has
     /// dropped that event, the reader starts with the first one kept and counts how many it
     /// [missed](Reader::missed).
-    pub fn reader(&self, from: Seq) -> Reader {
+    pub fn reader(&self, from: Seq) -> LogReader {
         let mut tail = lock(&self.0.tail);
-        let id = tail.reader();
-        let mut reader = Reader { segment: None, bus: self.clone(), id, next: from.0, missed: 0 };
+        let id = tail.next_reader_id();
+        let mut reader =
+            LogReader { segment: None, bus: self.clone(), id, next: from.0, missed: 0 };
         if from.0 == tail.len {
             // The next event needs a slot now, so that the reader can hold its segment.
-            tail.make_room(&self.0.held);
+            tail.ensure_slot(&self.0.held);
             reader.segment = tail.segments.back().cloned();
         } else if from.0 < tail.len {
-            reader.find(&tail);
+            reader.seek(&tail);
         }
         reader
     }
 }
 
-impl Clone for Reader {
+impl Clone for LogReader {
     /// Another reader with the same position.
     fn clone(&self) -> Self {
-        let id = lock(&self.bus.0.tail).reader();
+        let id = lock(&self.bus.0.tail).next_reader_id();
         let (segment, bus) = (self.segment.clone(), self.bus.clone());
         Self { segment, bus, id, next: self.next, missed: self.missed }
     }
 }
 
-impl Reader {
+impl LogReader {
     /// Appends at most `max` events to `out`; waits if there is none yet. Returns how many were
     /// read: 0 when the log is closed and read to its end (or `max` is 0). Cancel safe: dropped
     /// while it waits, it has read nothing.
@@ -86,13 +87,13 @@ impl Reader {
         while came < max {
             if self.segment.is_none() {
                 let bus = self.bus.clone();
-                self.find(&lock(&bus.0.tail));
+                self.seek(&lock(&bus.0.tail));
             }
             let Some(segment) = &self.segment else { break };
             // Read before the slot: once a next segment exists, this one gets no more events.
             let after = segment.next.get();
             let slot = usize::try_from(self.next.saturating_sub(segment.first));
-            let fact = slot.ok().and_then(|slot| segment.facts.get(slot)?.get());
+            let fact = slot.ok().and_then(|slot| segment.events.get(slot)?.get());
             match (fact, after) {
                 (Some(fact), _) => {
                     out.push(Arc::clone(fact));
@@ -107,7 +108,7 @@ impl Reader {
     }
 
     /// Looks up the segment of the next event, if the log has it.
-    fn find(&mut self, tail: &super::Tail) {
+    fn seek(&mut self, tail: &super::Tail) {
         if self.next >= tail.len {
             return;
         }
@@ -128,12 +129,12 @@ impl Reader {
     }
 
     /// Sequence number of the first event that the log still has.
-    pub fn window(&self) -> Seq {
-        self.bus.first()
+    pub fn log_start(&self) -> Seq {
+        self.bus.first_seq()
     }
 }
 
-impl Drop for Reader {
+impl Drop for LogReader {
     fn drop(&mut self) {
         lock(&self.bus.0.tail).waiting.retain(|(id, _)| *id != self.id);
     }

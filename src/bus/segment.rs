@@ -9,33 +9,34 @@ use tokio::sync::Notify;
 use crate::event::Event;
 
 /// Most events in one segment.
-const MOST: usize = 256;
+const MAX_EVENTS: usize = 256;
 /// Events in the first segment of a log: most logs are short.
-const LEAST: usize = 32;
+const FIRST_SEGMENT_EVENTS: usize = 32;
 /// A segment of this many bytes gets no more events, so a log of large events can drop them a few
 /// at a time.
-pub(super) const HEAVY: u64 = 256 << 10;
+pub(super) const MAX_SEGMENT_BYTES: u64 = 256 << 10;
 
 /// A run of consecutive events.
 pub(super) struct Segment {
     /// Sequence number of its first event.
     pub first: u64,
     /// The events in order. Slots at the end may stay empty for good once `next` is set.
-    pub facts: Box<[OnceLock<Arc<Event>>]>,
+    pub events: Box<[OnceLock<Arc<Event>>]>,
     /// The next segment.
     pub next: OnceLock<Arc<Segment>>,
     /// Bytes; set when the segment gets no more events.
     weight: AtomicU64,
-    held: Arc<Held>,
+    held: Arc<HeldBytes>,
 }
 
 impl Segment {
     /// An empty segment whose first event will have this sequence number.
-    pub fn new(first: u64, held: &Arc<Held>) -> Arc<Self> {
-        let room = usize::try_from(first).unwrap_or(MOST).clamp(LEAST, MOST);
+    pub fn new(first: u64, held: &Arc<HeldBytes>) -> Arc<Self> {
+        let room =
+            usize::try_from(first).unwrap_or(MAX_EVENTS).clamp(FIRST_SEGMENT_EVENTS, MAX_EVENTS);
         Arc::new(Self {
             first,
-            facts: (0..room).map(|_| OnceLock::new()).collect(),
+            events: (0..room).map(|_| OnceLock::new()).collect(),
             next: OnceLock::new(),
             weight: AtomicU64::new(0),
             held: Arc::clone(held),
@@ -55,7 +56,7 @@ impl Segment {
 
     /// Bytes that it takes besides its events.
     pub fn overhead(&self) -> u64 {
-        (self.facts.len() * size_of::<OnceLock<Arc<Event>>>() + size_of::<Self>()) as u64
+        (self.events.len() * size_of::<OnceLock<Arc<Event>>>() + size_of::<Self>()) as u64
     }
 }
 
@@ -68,46 +69,46 @@ impl Drop for Segment {
         }
         let weight = self.weight.load(Ordering::Relaxed);
         if weight > 0 {
-            self.held.let_go(weight);
+            self.held.release(weight);
         }
     }
 }
 
 /// Bytes of all closed segments that the log or a slow reader keeps alive.
-pub(super) struct Held {
+pub(super) struct HeldBytes {
     bytes: AtomicU64,
     /// Above this the run waits, until the bytes are down to `enough`.
-    most: AtomicU64,
-    enough: AtomicU64,
+    max: AtomicU64,
+    resume_at: AtomicU64,
     freed: Notify,
 }
 
-impl Held {
+impl HeldBytes {
     /// Empty and without a limit.
     pub fn new() -> Arc<Self> {
         Arc::new(Self {
             bytes: AtomicU64::new(0),
-            most: AtomicU64::new(u64::MAX),
-            enough: AtomicU64::new(u64::MAX),
+            max: AtomicU64::new(u64::MAX),
+            resume_at: AtomicU64::new(u64::MAX),
             freed: Notify::new(),
         })
     }
 
     /// Sets the limit, and the lower mark at which a waiting run resumes. Without that mark, run
     /// and reader would take turns at every segment.
-    pub fn bound(&self, most: u64, enough: u64) {
-        self.most.store(most, Ordering::Release);
-        self.enough.store(enough, Ordering::Release);
+    pub fn set_limit(&self, most: u64, enough: u64) {
+        self.max.store(most, Ordering::Release);
+        self.resume_at.store(enough, Ordering::Release);
         self.freed.notify_waiters();
     }
 
     /// Whether the size is within the limit.
     pub fn has_room(&self) -> bool {
-        self.bytes.load(Ordering::Acquire) <= self.most.load(Ordering::Acquire)
+        self.bytes.load(Ordering::Acquire) <= self.max.load(Ordering::Acquire)
     }
 
-    fn is_enough(&self) -> bool {
-        self.bytes.load(Ordering::Acquire) <= self.enough.load(Ordering::Acquire)
+    fn may_resume(&self) -> bool {
+        self.bytes.load(Ordering::Acquire) <= self.resume_at.load(Ordering::Acquire)
     }
 
     /// Waits until there is room, if there is none.
@@ -119,16 +120,16 @@ impl Held {
             let freed = self.freed.notified();
             tokio::pin!(freed);
             freed.as_mut().enable();
-            if self.is_enough() {
+            if self.may_resume() {
                 return;
             }
             freed.await;
         }
     }
 
-    fn let_go(&self, weight: u64) {
+    fn release(&self, weight: u64) {
         let before = self.bytes.fetch_sub(weight, Ordering::AcqRel);
-        let enough = self.enough.load(Ordering::Acquire);
+        let enough = self.resume_at.load(Ordering::Acquire);
         if before > enough && before.saturating_sub(weight) <= enough {
             self.freed.notify_waiters();
         }

@@ -24,7 +24,7 @@ pub use report::{ConfigArgs, ConfigFormat, DoctorArgs};
 pub struct Cli {
     /// The command; `None` opens the dashboard.
     #[command(subcommand)]
-    pub command: Option<Task>,
+    pub command: Option<CliCommand>,
     /// Options of every command.
     #[command(flatten)]
     pub global: Global,
@@ -32,7 +32,7 @@ pub struct Cli {
 
 /// A command with its arguments.
 #[derive(Debug, Subcommand)]
-pub enum Task {
+pub enum CliCommand {
     /// Run a scenario: in the dashboard, or headless
     Run(Box<RunArgs>),
     /// Check scenario files and report every problem
@@ -110,7 +110,7 @@ pub struct RunArgs {
     pub headless: bool,
     /// Output format of a headless run; default: text on a terminal, json elsewhere
     #[arg(long, value_enum)]
-    pub format: Option<Format>,
+    pub format: Option<RunFormat>,
     /// Call live models, found by OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY,
     /// OPENROUTER_API_KEY or OLLAMA_HOST in the environment or a .env file; the scenario and the
     /// configuration set the details (see `roundtable doctor SCENARIO`). The cost shown is an
@@ -161,7 +161,7 @@ pub struct RunArgs {
 
 /// Output format of a headless run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum RunFormat {
     /// Only the outcome object; for several messages one object for the whole session
     Json,
     /// One line for each event, then the outcome object
@@ -209,15 +209,15 @@ pub struct PauseArg {
     /// The boundary before which the run pauses.
     pub at: BoundaryId,
     /// How long the pause is; `None`: until the operator resumes the run.
-    pub rest: Option<Duration>,
+    pub length: Option<Duration>,
 }
 
 impl PauseArg {
     fn parse(text: &str) -> Result<Self, String> {
         // A task's name may contain `=`, so the duration follows the last one.
         match text.rsplit_once('=') {
-            Some((at, rest)) => Ok(Self { at: boundary(at)?, rest: Some(duration(rest)?) }),
-            None => Ok(Self { at: boundary(text)?, rest: None }),
+            Some((at, rest)) => Ok(Self { at: boundary(at)?, length: Some(duration(rest)?) }),
+            None => Ok(Self { at: boundary(text)?, length: None }),
         }
     }
 }
@@ -249,7 +249,7 @@ fn boundary(text: &str) -> Result<BoundaryId, String> {
 }
 
 /// The longest pause that the command line accepts.
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+const MAX_PAUSE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Parses a duration such as `250ms`, `2s`, `1.5s` or `2m`.
 fn duration(text: &str) -> Result<Duration, String> {
@@ -263,7 +263,7 @@ fn duration(text: &str) -> Result<Duration, String> {
     };
     let number: f64 = digits.parse().map_err(|_| say())?;
     let duration = Duration::try_from_secs_f64(number * seconds).map_err(|_| say())?;
-    match duration <= LONGEST {
+    match duration <= MAX_PAUSE {
         true => Ok(duration),
         false => Err(format!("`{text}` is longer than a day")),
     }
@@ -302,7 +302,7 @@ mod tests {
     fn run(args: &[&str]) -> Result<RunArgs, clap::Error> {
         let words = ["roundtable", "run", "checkout-launch"].iter().chain(args);
         match Cli::try_parse_from(words)?.command {
-            Some(Task::Run(run)) => Ok(*run),
+            Some(CliCommand::Run(run)) => Ok(*run),
             other => panic!("no run: {other:?}"),
         }
     }
@@ -346,7 +346,7 @@ mod tests {
         for id in all.iter().map(Boundary::id) {
             assert_eq!(boundary(id.as_str()), Ok(id.clone()));
             let pause = PauseArg::parse(&format!("{id}=1s"));
-            assert_eq!(pause, Ok(PauseArg { at: id, rest: Some(Duration::from_secs(1)) }));
+            assert_eq!(pause, Ok(PauseArg { at: id, length: Some(Duration::from_secs(1)) }));
         }
         for wrong in [
             "",
@@ -377,8 +377,8 @@ mod tests {
     fn a_pause_may_end_by_itself() {
         let args = run(&["--pause-at", "round:2", "--pause-at", "message:1:risk=1.5s"]);
         let pauses = args.expect("parses").pause_at;
-        assert_eq!(pauses[0], PauseArg { at: BoundaryId::new("round:2"), rest: None });
-        assert_eq!(pauses[1].rest, Some(Duration::from_millis(1500)));
+        assert_eq!(pauses[0], PauseArg { at: BoundaryId::new("round:2"), length: None });
+        assert_eq!(pauses[1].length, Some(Duration::from_millis(1500)));
         for (text, millis) in [("250ms", 250), ("2s", 2000), ("2m", 120_000), ("0s", 0)] {
             assert_eq!(duration(text), Ok(Duration::from_millis(millis)));
         }

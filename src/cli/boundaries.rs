@@ -14,13 +14,13 @@ use crate::scenario::storm::ResilienceSpec;
 ///
 /// # Errors
 /// Why the run never reaches it, with boundaries that it does have.
-pub(super) fn comes(scenario: &Scenario, at: &BoundaryId) -> Result<(), String> {
+pub(super) fn check_boundary(scenario: &Scenario, at: &BoundaryId) -> Result<(), String> {
     let spec = match &scenario.pattern {
         PatternSpec::Collaboration(spec) => spec,
-        PatternSpec::Orchestrator(spec) => return orchestrated(scenario, spec, at),
-        PatternSpec::Team(spec) => return in_team(spec, at),
-        PatternSpec::Resilience(spec) => return stormy(spec, at),
-        PatternSpec::Research(spec) => return researched(spec, at),
+        PatternSpec::Orchestrator(spec) => return check_orchestrator(scenario, spec, at),
+        PatternSpec::Team(spec) => return check_team(spec, at),
+        PatternSpec::Resilience(spec) => return check_resilience(spec, at),
+        PatternSpec::Research(spec) => return check_research(spec, at),
     };
     let mut parts = at.as_str().splitn(3, ':');
     if !matches!(parts.next(), Some("round" | "message" | "finalize")) {
@@ -34,7 +34,7 @@ pub(super) fn comes(scenario: &Scenario, at: &BoundaryId) -> Result<(), String> 
     }
     // A seat behind a flag may be empty; then its message counts for another seat.
     let most = spec.budget.max_messages;
-    let empty = spec.roles.values().any(|role| role.behind.is_some());
+    let empty = spec.roles.values().any(|role| role.role_flag.is_some());
     let before = u64::from(round - 1) * spec.sequence.len() as u64;
     if !empty && before >= u64::from(most) {
         return Err(format!("never reached: budget.max_messages is {most}"));
@@ -61,7 +61,7 @@ pub(super) fn comes(scenario: &Scenario, at: &BoundaryId) -> Result<(), String> 
 }
 
 /// Checks a boundary of the research pattern.
-fn researched(spec: &ResearchSpec, at: &BoundaryId) -> Result<(), String> {
+fn check_research(spec: &ResearchSpec, at: &BoundaryId) -> Result<(), String> {
     let steps = ResearchStep::ALL.map(ResearchStep::word);
     if at.as_str() == "plan" || steps.contains(&at.as_str()) {
         return Ok(());
@@ -81,7 +81,7 @@ fn researched(spec: &ResearchSpec, at: &BoundaryId) -> Result<(), String> {
 
 /// Checks `plan`, `dispatch:ATTEMPT:TASK` and `finalize`. Any task name passes: the planner makes
 /// the names.
-fn orchestrated(
+fn check_orchestrator(
     scenario: &Scenario,
     spec: &OrchestratorSpec,
     at: &BoundaryId,
@@ -108,7 +108,7 @@ fn orchestrated(
 /// Checks `ask:ROUND:PATH`, `handoff:NTH:AGENT` of the outermost swarm and `handoff:NTH:PATH/AGENT`
 /// of a nested one. A path begins with the outermost agent; each nested agent has its turn number:
 /// `pm/dev_team.1`.
-fn in_team(spec: &TeamSpec, at: &BoundaryId) -> Result<(), String> {
+fn check_team(spec: &TeamSpec, at: &BoundaryId) -> Result<(), String> {
     let mut parts = at.as_str().splitn(3, ':');
     let word = parts.next();
     let nth = parts.next().and_then(|nth| nth.parse::<u32>().ok()).unwrap_or(1);
@@ -121,14 +121,14 @@ fn in_team(spec: &TeamSpec, at: &BoundaryId) -> Result<(), String> {
     }
     let never = |why: String| {
         let why = if why.is_empty() { why } else { format!(": {why}") };
-        Err(format!("never reached here{why}; use {}", there_are(spec)))
+        Err(format!("never reached here{why}; use {}", example_boundaries(spec)))
     };
     match word {
-        Some("ask") => match walked(spec, path) {
-            Ok(agent) if nth == 1 && after_a_handoff(spec, path, agent) => {
+        Some("ask") => match agent_at_path(spec, path) {
+            Ok(agent) if nth == 1 && starts_by_handoff(spec, path, agent) => {
                 never(format!("a handoff comes before {}'s first call", agent.name))
             }
-            Ok(agent) => match speaker(&agent.kind) {
+            Ok(agent) => match model_agent(&agent.kind) {
                 Some(model) if nth <= model.max_tool_rounds.saturating_add(1) => Ok(()),
                 Some(model) => {
                     let most = model.max_tool_rounds;
@@ -141,7 +141,7 @@ fn in_team(spec: &TeamSpec, at: &BoundaryId) -> Result<(), String> {
         },
         Some("handoff") => {
             let (place, to) = path.rsplit_once('/').unwrap_or((spec.root.as_str(), path));
-            match walked(spec, place).and_then(|agent| handed(spec, agent, to, nth)) {
+            match agent_at_path(spec, place).and_then(|agent| check_handoff(spec, agent, to, nth)) {
                 Ok(()) if place == spec.root.as_str() && path != to => {
                     never(format!("in {place} it is handoff:{nth}:{to}"))
                 }
@@ -154,7 +154,7 @@ fn in_team(spec: &TeamSpec, at: &BoundaryId) -> Result<(), String> {
 }
 
 /// Checks that the swarm can make its nth handoff to this member.
-fn handed(spec: &TeamSpec, agent: &AgentSpec, to: &str, nth: u32) -> Result<(), String> {
+fn check_handoff(spec: &TeamSpec, agent: &AgentSpec, to: &str, nth: u32) -> Result<(), String> {
     let AgentKind::Swarm(swarm) = &agent.kind else {
         return Err(format!("{} is not a swarm, it has no handoffs", agent.name));
     };
@@ -162,14 +162,14 @@ fn handed(spec: &TeamSpec, agent: &AgentSpec, to: &str, nth: u32) -> Result<(), 
     if most > 0 && nth > most {
         return Err(format!("max_handoffs of {} is {most}", agent.name));
     }
-    in_it(spec, agent, to).map(drop)
+    member_named(spec, agent, to).map(drop)
 }
 
 /// Whether the agent at this path is a swarm member that only gets control by a handoff. Such a
 /// member never starts, not even for a later message of the session.
-fn after_a_handoff(spec: &TeamSpec, path: &str, agent: &AgentSpec) -> bool {
+fn starts_by_handoff(spec: &TeamSpec, path: &str, agent: &AgentSpec) -> bool {
     let Some((of, _)) = path.rsplit_once('/') else { return false };
-    let Ok(AgentSpec { kind: AgentKind::Swarm(swarm), name, .. }) = walked(spec, of) else {
+    let Ok(AgentSpec { kind: AgentKind::Swarm(swarm), name, .. }) = agent_at_path(spec, of) else {
         return false;
     };
     let owners_start = swarm.cross_request_transfer && *name == spec.root;
@@ -177,7 +177,7 @@ fn after_a_handoff(spec: &TeamSpec, path: &str, agent: &AgentSpec) -> bool {
 }
 
 /// Finds the agent at a path.
-fn walked<'s>(spec: &'s TeamSpec, path: &str) -> Result<&'s AgentSpec, String> {
+fn agent_at_path<'s>(spec: &'s TeamSpec, path: &str) -> Result<&'s AgentSpec, String> {
     let mut steps = path.split('/');
     let root = spec.agent(&spec.root).filter(|root| steps.next() == Some(root.name.as_str()));
     let mut at = root.ok_or_else(|| format!("a path begins with {}", spec.root))?;
@@ -187,13 +187,17 @@ fn walked<'s>(spec: &'s TeamSpec, path: &str) -> Result<&'s AgentSpec, String> {
         if turn.is_none() {
             return Err(format!("{step} has no turn number, the first is {name}.1"));
         }
-        at = in_it(spec, at, name)?;
+        at = member_named(spec, at, name)?;
     }
     Ok(at)
 }
 
 /// Finds an agent that is a member of this one, or may join it.
-fn in_it<'s>(spec: &'s TeamSpec, of: &AgentSpec, name: &str) -> Result<&'s AgentSpec, String> {
+fn member_named<'s>(
+    spec: &'s TeamSpec,
+    of: &AgentSpec,
+    name: &str,
+) -> Result<&'s AgentSpec, String> {
     let found = spec.agent(&name.into()).filter(|agent| match &of.kind {
         AgentKind::Swarm(_) => matches!(agent.kind, AgentKind::Model(_)),
         AgentKind::Model(_) | AgentKind::Team(_) => of.kind.members().contains(&agent.name),
@@ -201,7 +205,7 @@ fn in_it<'s>(spec: &'s TeamSpec, of: &AgentSpec, name: &str) -> Result<&'s Agent
     found.ok_or_else(|| format!("{name} is not a member of {}", of.name))
 }
 
-fn speaker(kind: &AgentKind) -> Option<&ModelAgent> {
+fn model_agent(kind: &AgentKind) -> Option<&ModelAgent> {
     match kind {
         AgentKind::Model(model) => Some(model),
         AgentKind::Team(team) => Some(&team.coordinator),
@@ -210,14 +214,15 @@ fn speaker(kind: &AgentKind) -> Option<&ModelAgent> {
 }
 
 /// Examples of this team's boundaries, for error messages.
-fn there_are(spec: &TeamSpec) -> String {
+fn example_boundaries(spec: &TeamSpec) -> String {
     let root = &spec.root;
     let Some(AgentKind::Swarm(swarm)) = spec.agent(root).map(|it| &it.kind) else {
-        let handoff = within(spec, root, root.to_string());
+        let handoff = first_swarm_path(spec, root, root.to_string());
         let handoff = handoff.map(|path| format!(", handoff:1:{path}/AGENT"));
         let member = spec.agent(root).and_then(|root| root.kind.members().first());
-        let member = member
-            .filter(|name| spec.agent(name).is_some_and(|member| speaker(&member.kind).is_some()));
+        let member = member.filter(|name| {
+            spec.agent(name).is_some_and(|member| model_agent(&member.kind).is_some())
+        });
         let member = member.map(|member| format!(", ask:1:{root}/{member}.1"));
         return format!(
             "ask:1:{root}{}{}",
@@ -229,19 +234,19 @@ fn there_are(spec: &TeamSpec) -> String {
 }
 
 /// The path of the first swarm within an agent. The recursion ends: no team contains itself.
-fn within(spec: &TeamSpec, of: &AgentName, path: String) -> Option<String> {
+fn first_swarm_path(spec: &TeamSpec, of: &AgentName, path: String) -> Option<String> {
     match &spec.agent(of)?.kind {
         AgentKind::Model(_) => None,
         AgentKind::Swarm(_) => Some(path),
         AgentKind::Team(team) => {
             let mut members = team.members.iter();
-            members.find_map(|member| within(spec, member, format!("{path}/{member}.1")))
+            members.find_map(|member| first_swarm_path(spec, member, format!("{path}/{member}.1")))
         }
     }
 }
 
 /// Checks `turn:TURN:AGENT`, the boundary of the resilience pattern.
-fn stormy(spec: &ResilienceSpec, at: &BoundaryId) -> Result<(), String> {
+fn check_resilience(spec: &ResilienceSpec, at: &BoundaryId) -> Result<(), String> {
     let mut parts = at.as_str().splitn(3, ':');
     let of = |part: Option<&str>| part.and_then(|part| part.parse::<u32>().ok());
     match (parts.next(), of(parts.next()), of(parts.next())) {

@@ -6,18 +6,18 @@ use serde_json::{Map, Value, json};
 use super::args::{ConfigArgs, ConfigFormat, Global};
 use super::exit::Exit;
 use super::in_force::{self, InForce};
-use super::paint::Paint;
-use super::run::say;
+use super::paint::StreamStyle;
+use super::run::print_message;
 use super::stdout;
 use crate::app::measure::{columns, wrap};
 use crate::event::safe_json;
 use crate::event::visible::visible;
-use crate::llm::endpoint::{self, EndpointError, Found, Origin};
+use crate::llm::endpoint::{self, EndpointError, SettingOrigin, WithOrigin};
 use crate::llm::prices::PriceTable;
 use crate::shell::config::ConfigFile;
 use crate::shell::{config, models};
-use crate::ui::format::things;
-use crate::ui::theme::{Role, Theme};
+use crate::ui::format::count_noun;
+use crate::ui::theme::{StyleRole, Theme};
 
 /// Widths in columns: a setting's name, its value, a whole line.
 const NAME: usize = 18;
@@ -25,9 +25,9 @@ const VALUE: usize = 38;
 const WIDTH: usize = 80;
 
 /// Prints the settings, or only the path of the file. An invalid file is refused.
-pub fn run(args: &ConfigArgs, global: &Global, file: &ConfigFile, paint: &Paint) -> Exit {
+pub fn run(args: &ConfigArgs, global: &Global, file: &ConfigFile, paint: &StreamStyle) -> Exit {
     let Some(path) = &file.path else {
-        say("no home directory, so there is no configuration file: set HOME");
+        print_message("no home directory, so there is no configuration file: set HOME");
         return Exit::Stopped;
     };
     let path = path.display().to_string();
@@ -35,12 +35,12 @@ pub fn run(args: &ConfigArgs, global: &Global, file: &ConfigFile, paint: &Paint)
         return stdout::print(&format!("{}\n", visible(&path)), Exit::Ok);
     }
     for line in file.warnings.iter().chain(&file.errors) {
-        say(&visible(line));
+        print_message(&visible(line));
     }
     if file.failed() {
         return Exit::Usage;
     }
-    let found = endpoint::find_here(config::asked());
+    let found = endpoint::find_here(config::endpoint_defaults());
     let report = Report {
         path,
         exists: file.exists,
@@ -82,13 +82,15 @@ struct Report {
 /// The display settings.
 fn ui(global: &Global) -> Vec<InForce> {
     let theme = match (&global.theme, &global.configured.theme) {
-        (Some(name), _) => Found { value: name.clone(), origin: Origin::CommandLine },
-        (None, Some(theme)) => Found { value: theme.name.clone(), origin: Origin::Config },
+        (Some(name), _) => WithOrigin { value: name.clone(), origin: SettingOrigin::CommandLine },
+        (None, Some(theme)) => {
+            WithOrigin { value: theme.name.clone(), origin: SettingOrigin::Config }
+        }
         (None, None) => {
-            Found { value: Theme::default().name().to_owned(), origin: Origin::Default }
+            WithOrigin { value: Theme::default().name().to_owned(), origin: SettingOrigin::Default }
         }
     };
-    let switch = |key: &str, switch: Found<bool>| {
+    let switch = |key: &str, switch: WithOrigin<bool>| {
         InForce::new(key, switch.value, if switch.value { "yes" } else { "no" }, switch.origin)
     };
     vec![
@@ -101,18 +103,23 @@ fn ui(global: &Global) -> Vec<InForce> {
 /// The prices from the configuration file.
 fn prices(file: &ConfigFile) -> Vec<InForce> {
     let row = |model: &str, price| {
-        InForce::new(model, in_force::json_of(price), in_force::told(price), Origin::Config)
+        InForce::new(
+            model,
+            in_force::json_of(price),
+            in_force::price_text(price),
+            SettingOrigin::Config,
+        )
     };
     file.config.prices.iter().map(|it| row(&it.model, &it.price)).collect()
 }
 
 impl Report {
-    fn text(&self, paint: &Paint) -> String {
+    fn text(&self, paint: &StreamStyle) -> String {
         let mut out = format!("configuration  {}\n", visible(&self.path));
         if !self.exists {
             out += "               the file does not exist yet\n";
         }
-        let section = |name: &str| format!("\n{}\n", paint.role(Role::Strong, name));
+        let section = |name: &str| format!("\n{}\n", paint.role(StyleRole::Strong, name));
         out += &section("model");
         if let Some(error) = &self.no_endpoint {
             let (first, advice) = (error.to_string(), error.advice());
@@ -121,7 +128,7 @@ impl Report {
                 out += &format!("  {name:<NAME$}{line}\n");
             }
             for line in wrap(&visible(&advice), WIDTH - NAME - 2) {
-                out += &format!("  {:<NAME$}{}\n", "", paint.role(Role::Dim, &line));
+                out += &format!("  {:<NAME$}{}\n", "", paint.role(StyleRole::Dim, &line));
             }
         }
         let rows = |rows: &[InForce]| -> String { rows.iter().map(|it| line(it, paint)).collect() };
@@ -132,10 +139,10 @@ impl Report {
         out += &section("prices, in US dollars per million tokens");
         out += &rows(&self.prices);
         let table = PriceTable::shipped();
-        let count = things(table.len() as u64, "model");
+        let count = count_noun(table.len() as u64, "model");
         let text = format!("table of {}: {count}, from {}", table.date, table.source);
         for line in wrap(&text, WIDTH - 2) {
-            out += &format!("  {}\n", paint.role(Role::Dim, &line));
+            out += &format!("  {}\n", paint.role(StyleRole::Dim, &line));
         }
         out
     }
@@ -160,17 +167,17 @@ impl Report {
 
 fn object<'a>(rows: impl IntoIterator<Item = &'a InForce>) -> Map<String, Value> {
     let entry = |row: &InForce| {
-        let value = json!({ "value": row.value, "from": in_force::word(row.origin) });
+        let value = json!({ "value": row.value, "from": in_force::origin_id(row.origin) });
         (row.key.clone(), value)
     };
     rows.into_iter().map(entry).collect()
 }
 
 /// A setting on one line, or on two if its value is long.
-fn line(row: &InForce, paint: &Paint) -> String {
+fn line(row: &InForce, paint: &StreamStyle) -> String {
     let name = visible(&row.key);
     let gap = " ".repeat(NAME.saturating_sub(columns(&name)).max(1));
-    let origin = paint.role(Role::Dim, &row.from);
+    let origin = paint.role(StyleRole::Dim, &row.from);
     let taken = columns(&row.text) + columns(&name).saturating_sub(NAME - 1);
     if taken < VALUE {
         let rest = " ".repeat(VALUE - taken);

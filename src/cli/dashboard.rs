@@ -8,13 +8,13 @@ use ratatui::layout::Size;
 
 use super::args::{Global, RunArgs};
 use super::exit::Exit;
-use super::paint::Paint;
-use super::run::{self, say};
-use crate::app::State;
-use crate::app::effect::{LaunchRequest, ModelWanted, RequestId};
-use crate::app::run::told::rounds_told;
-use crate::app::state::{self, Settings};
-use crate::bus::Bounds;
+use super::paint::StreamStyle;
+use super::run::{self, print_message};
+use crate::app::AppState;
+use crate::app::effect::{LaunchRequest, RequestId, RequestedModel};
+use crate::app::run::told::rounds_text;
+use crate::app::state::{self, DisplaySettings};
+use crate::bus::LogLimits;
 use crate::engine::{Engine, EngineSettings};
 use crate::event::visible::visible;
 use crate::event::{StopClass, World};
@@ -22,13 +22,13 @@ use crate::regular;
 use crate::shell::consent;
 use crate::shell::console::{Console, Tty};
 use crate::shell::dirs::Dirs;
-use crate::shell::effects::{Answer, Extra, Services};
+use crate::shell::effects::{EffectResult, LaunchExtras, Services};
 use crate::shell::models::{self, LiveModels};
-use crate::shell::run::{Ending, Opening};
-use crate::shell::signals::{self, Told};
+use crate::shell::run::{DashboardConfig, DashboardExit};
+use crate::shell::signals::{self, ProcessSignal};
 use crate::shell::trust::Trust;
 use crate::shell::tty::Abilities;
-use crate::shell::warden::{Ask, Warden};
+use crate::shell::warden::{EndRequest, Watchdog};
 use crate::shell::{self, screen};
 use crate::ui::format;
 use crate::ui::theme::Theme;
@@ -38,11 +38,11 @@ const FROM_COMMAND_LINE: RequestId = RequestId(u64::MAX);
 
 /// Bytes of events that all active runs together may keep after reading, and how far each run may
 /// be ahead of the screen. A page's own data about an event takes about as much again.
-const LOG: Bounds = Bounds { window: 96 << 20, ahead: 24 << 20 };
+const LOG: LogLimits = LogLimits { window: 96 << 20, ahead: 24 << 20 };
 
 /// What the dashboard does when it opens.
 #[derive(Default)]
-pub struct Wanted<'a> {
+pub struct DashboardArgs<'a> {
     /// A run to start immediately.
     pub run: Option<&'a RunArgs>,
     /// A failure that a test provokes.
@@ -51,10 +51,10 @@ pub struct Wanted<'a> {
 }
 
 /// Opens the dashboard and returns when the operator leaves it.
-pub fn open(wanted: &Wanted<'_>, global: &Global, theme: Theme) -> Exit {
+pub fn open(wanted: &DashboardArgs<'_>, global: &Global, theme: Theme) -> Exit {
     if !screen::is_interactive() {
-        say("the dashboard needs a terminal; without one, run a scenario headless:");
-        say("  roundtable run checkout-launch --headless");
+        print_message("the dashboard needs a terminal; without one, run a scenario headless:");
+        print_message("  roundtable run checkout-launch --headless");
         return Exit::Usage;
     }
     let request = match wanted.run.map(request) {
@@ -62,25 +62,27 @@ pub fn open(wanted: &Wanted<'_>, global: &Global, theme: Theme) -> Exit {
         request => request.flatten(),
     };
     let proxy = wanted.run.and_then(|args| args.proxy.as_deref());
-    let models = match models::via(proxy) {
+    let models = match models::parse_proxy(proxy) {
         Ok(via) => LiveModels::new(via),
         Err(why) => {
-            say(&format!("--proxy: {why}"));
+            print_message(&format!("--proxy: {why}"));
             return Exit::Usage;
         }
     };
-    let runtime = match super::started(super::builder().on_thread_start(give_way)) {
+    let runtime = match super::build_runtime(super::builder().on_thread_start(lower_priority)) {
         Ok(runtime) => runtime,
         Err(exit) => return exit,
     };
-    let abilities = Abilities::look();
+    let abilities = Abilities::detect();
     if abilities.is_dumb {
-        say("this terminal (TERM=dumb) cannot show a dashboard; run a scenario headless:");
-        say("  roundtable run checkout-launch --headless");
+        print_message(
+            "this terminal (TERM=dumb) cannot show a dashboard; run a scenario headless:",
+        );
+        print_message("  roundtable run checkout-launch --headless");
         return Exit::Usage;
     }
-    let paint = Paint::on(&io::stdout(), theme.clone(), global.is_ascii());
-    let settings = Settings {
+    let paint = StreamStyle::on(&io::stdout(), theme.clone(), global.is_ascii());
+    let settings = DisplaySettings {
         // A locale without Unicode cannot show the glyphs.
         ascii: global.is_ascii() || abilities.narrow_locale.is_some(),
         animation: global.is_animated(),
@@ -91,7 +93,7 @@ pub fn open(wanted: &Wanted<'_>, global: &Global, theme: Theme) -> Exit {
     let own = match tokio::runtime::Builder::new_current_thread().enable_time().build() {
         Ok(own) => own,
         Err(error) => {
-            say(&format!("cannot start: {error}"));
+            print_message(&format!("cannot start: {error}"));
             return Exit::Stopped;
         }
     };
@@ -100,20 +102,20 @@ pub fn open(wanted: &Wanted<'_>, global: &Global, theme: Theme) -> Exit {
     let named = named.filter(|what| !regular::is_pipe(Path::new(what)));
     let (services, answers) = {
         let _runs_go_on_in = runtime.enter();
-        let trust = Trust::kept_in(Dirs::find().map(|dirs| dirs.trusted()));
+        let trust = Trust::saved_in(Dirs::find().map(|dirs| dirs.trusted()));
         let folder = std::env::current_dir().unwrap_or_default();
         let engine = Engine::new(EngineSettings { log: LOG, ..EngineSettings::default() });
         Services::new(engine, models, trust, named, folder)
     };
     let ended = own.block_on(async {
-        let warden = Warden::start(|code| screen::end_now(code))?;
+        let warden = Watchdog::start(|code| screen::end_now(code))?;
         // Before the terminal is switched: without a handler a signal would leave it unrestored.
         listen(&services, warden.clone())?;
         let console = Tty::take(warden)?;
         let Size { width: cols, height: rows } = console.size();
-        let mut state = State::new(state::Size { cols, rows }, settings, Vec::new());
+        let mut state = AppState::new(state::Size { cols, rows }, settings, Vec::new());
         state.model = wanted.run.and_then(|args| args.model.as_deref()).map(Arc::from);
-        let opening = Opening { state, theme: theme.at(abilities.depth) };
+        let opening = DashboardConfig { state, theme: theme.with_depth(abilities.depth) };
         if let Some((request, extra)) = request {
             if wanted.run.is_some_and(|args| args.trust) {
                 services.allow(&consent::digest(&request.scenario), &request.scenario.title);
@@ -122,65 +124,67 @@ pub fn open(wanted: &Wanted<'_>, global: &Global, theme: Theme) -> Exit {
             services.start(request);
         }
         #[cfg(debug_assertions)]
-        break_something(wanted.panic, &services);
+        provoke_failure(wanted.panic, &services);
         shell::run::run(console, opening, services, answers).await
     });
     // Tasks that still wait for a disk or a pager are abandoned.
     own.shutdown_background();
     runtime.shutdown_background();
     match ended {
-        Ok(Ending { code, state }) => {
-            summarise(&state, &paint);
+        Ok(DashboardExit { code, state }) => {
+            print_summary(&state, &paint);
             Exit::Other(code)
         }
         Err(error) => {
-            say(&format!("the terminal was closed: {error}"));
+            print_message(&format!("the terminal was closed: {error}"));
             Exit::Stopped
         }
     }
 }
 
 /// The run that the command line starts. `None`: the error has already been printed.
-fn request(args: &RunArgs) -> Option<(LaunchRequest, Extra)> {
+fn request(args: &RunArgs) -> Option<(LaunchRequest, LaunchExtras)> {
     let scenario = run::read(args)?;
     if args.live {
         // Checked before anything starts; the dashboard asks whether the scenario is trusted.
         models::endpoints_of(&scenario, args.model.as_deref())
-            .map_err(|why| say(&visible(&why)))
+            .map_err(|why| print_message(&visible(&why)))
             .ok()?;
     }
     let model = match args.live {
-        true => ModelWanted::Live(args.model.as_deref().map(Arc::from)),
-        false => ModelWanted::Scripted { instant: args.instant },
+        true => RequestedModel::Live(args.model.as_deref().map(Arc::from)),
+        false => RequestedModel::Scripted { instant: args.instant },
     };
     let (flags, schedule) = run::schedule(args);
-    let rests = args.pause_at.iter().filter_map(|pause| Some((pause.at.clone(), pause.rest?)));
-    let extra = Extra { schedule, rests: rests.collect() };
+    let rests = args.pause_at.iter().filter_map(|pause| Some((pause.at.clone(), pause.length?)));
+    let extra = LaunchExtras { schedule, timed_pauses: rests.collect() };
     let scenario = Arc::clone(&scenario);
     let (id, seed) = (FROM_COMMAND_LINE, args.seed);
     let request = LaunchRequest { id, scenario, model, flags, seed, follows: None };
     Some((request, extra))
 }
 
-fn listen(services: &Services, warden: Warden) -> io::Result<()> {
+fn listen(services: &Services, warden: Watchdog) -> io::Result<()> {
     let services = services.clone();
     signals::listen(move |told| {
-        let tell = || services.answer(Answer::Told(told));
+        let tell = || services.answer(EffectResult::Signal(told));
         match told {
             // It may be meant for the pager: a single one does not end a responsive dashboard.
-            Told::End(signals::INTERRUPTED) => warden.asked(Ask::Interrupt, tell),
-            Told::End(code) => warden.asked(Ask::End(code), tell),
-            Told::Stop | Told::Back | Told::Resized => tell(),
+            ProcessSignal::End(signals::INTERRUPTED) => {
+                warden.request_end(EndRequest::Interrupt, tell)
+            }
+            ProcessSignal::End(code) => warden.request_end(EndRequest::End(code), tell),
+            ProcessSignal::Suspend | ProcessSignal::Resumed | ProcessSignal::Resized => tell(),
         }
     })
 }
 
 #[cfg(debug_assertions)]
-fn break_something(place: Option<super::args::PanicPlace>, services: &Services) {
+fn provoke_failure(place: Option<super::args::PanicPlace>, services: &Services) {
     use super::args::PanicPlace;
     match place {
         None => {}
-        Some(PanicPlace::Loop) => services.answer(Answer::Panic),
+        Some(PanicPlace::Loop) => services.answer(EffectResult::Panic),
         #[allow(clippy::panic, reason = "tests check the state it leaves behind")]
         Some(PanicPlace::Task) => {
             services.runtime.spawn(async { panic!("a panic of the tests, in a task") });
@@ -188,7 +192,7 @@ fn break_something(place: Option<super::args::PanicPlace>, services: &Services) 
         Some(PanicPlace::Abort) => {
             services.runtime.spawn(async { std::process::abort() });
         }
-        Some(PanicPlace::Stuck) => services.answer(Answer::Stuck),
+        Some(PanicPlace::Stuck) => services.answer(EffectResult::Stuck),
         Some(PanicPlace::Workers) => block_workers(&services.runtime),
         // Handled in `cli::dispatch`: it has no dashboard.
         Some(PanicPlace::Headless) => {}
@@ -197,13 +201,13 @@ fn break_something(place: Option<super::args::PanicPlace>, services: &Services) 
 
 /// How much nicer the threads of runs are than the loop's thread.
 #[cfg(target_os = "linux")]
-const NICER: i32 = 5;
+const NICENESS_STEP: i32 = 5;
 
 /// Lowers the priority of a thread of runs, so that keys are answered quickly under load. Only on
 /// Linux: elsewhere niceness applies to a whole process.
-fn give_way() {
+fn lower_priority() {
     #[cfg(target_os = "linux")]
-    if let Err(error) = rustix::process::nice(NICER) {
+    if let Err(error) = rustix::process::nice(NICENESS_STEP) {
         tracing::debug!("cannot lower the priority of the threads of runs: {error}");
     }
 }
@@ -221,15 +225,16 @@ pub fn block_workers(runtime: &tokio::runtime::Handle) {
 }
 
 /// Prints one line for each run of the session on the normal screen.
-fn summarise(state: &State, paint: &Paint) {
-    let lines: String = state.runs.iter().map(|page| line(page.world(), paint) + "\n").collect();
+fn print_summary(state: &AppState, paint: &StreamStyle) {
+    let lines: String =
+        state.runs.iter().map(|page| summary_line(page.world(), paint) + "\n").collect();
     if !lines.is_empty() {
         // The terminal may be closed or stalled; then there is no summary.
         let _ = screen::write_last(lines.as_bytes());
     }
 }
 
-fn line(world: &World, paint: &Paint) -> String {
+fn summary_line(world: &World, paint: &StreamStyle) -> String {
     let Some(head) = &world.head else { return String::new() };
     let sign = paint.sign(paint.theme().run(world));
     let mut line = format!("{sign}  {}  {}", head.run, head.scenario);
@@ -240,14 +245,14 @@ fn line(world: &World, paint: &Paint) -> String {
     }
     if let Some((table, _)) = world.collaboration() {
         let rounds = match world.is_live() {
-            true => format::things(table.rounds.len() as u64, "round"),
-            false => rounds_told(table),
+            true => format::count_noun(table.rounds.len() as u64, "round"),
+            false => rounds_text(table),
         };
         line = format!("{line}  {rounds}");
         if let Some(decision) = table.decision() {
             line = format!("{line}  {}", paint.sign(paint.theme().decision(decision)));
         }
     }
-    let time = format::took(world.active(world.at));
+    let time = format::duration_text(world.active(world.at));
     format!("{line}  {time}")
 }

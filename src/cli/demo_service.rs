@@ -14,7 +14,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::sleep;
 
 use super::exit::Exit;
-use super::run::say;
+use super::run::print_message;
 use crate::event::visible::visible_within;
 
 /// Size limit of a request, in bytes.
@@ -22,9 +22,9 @@ const REQUEST_BYTES: usize = 64 << 10;
 /// Latency of a slow answer: longer than the timeout of a scenario should be.
 const SLOW: Duration = Duration::from_secs(5);
 /// Every third request for payments fails.
-const FAILS: u64 = 3;
+const FAIL_EVERY: u64 = 3;
 /// Every fourth request for stock is slow.
-const DRAGS: u64 = 4;
+const SLOW_EVERY: u64 = 4;
 
 /// Serves requests until the program ends.
 pub async fn run(port: u16) -> Exit {
@@ -32,12 +32,12 @@ pub async fn run(port: u16) -> Exit {
     let listener = match TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await {
         Ok(listener) => listener,
         Err(error) => {
-            say(&format!("cannot use port {port} ({error}): choose another with --port"));
+            print_message(&format!("cannot use port {port} ({error}): choose another with --port"));
             return Exit::Usage;
         }
     };
     let at = listener.local_addr().map_or(port, |address| address.port());
-    tell(&format!("demo shop at http://127.0.0.1:{at}; press Ctrl-C to end it"));
+    print_line(&format!("demo shop at http://127.0.0.1:{at}; press Ctrl-C to end it"));
     let shop = Arc::new(Shop::default());
     loop {
         match listener.accept().await {
@@ -50,7 +50,7 @@ pub async fn run(port: u16) -> Exit {
     }
 }
 
-fn tell(line: &str) {
+fn print_line(line: &str) {
     // The service continues if its standard output cannot be written.
     let _ = writeln!(io::stdout(), "{line}");
 }
@@ -61,7 +61,7 @@ async fn serve(mut stream: TcpStream, shop: Arc<Shop>) {
     while let Some(request) = next_request(&mut stream, &mut read).await {
         let answer = shop.answer(&request);
         sleep(answer.after).await;
-        tell(&format!("{} {}", answer.status, visible_within(&request, 100)));
+        print_line(&format!("{} {}", answer.status, visible_within(&request, 100)));
         if stream.write_all(&answer.bytes()).await.is_err() {
             return;
         }
@@ -100,7 +100,7 @@ struct Shop {
 
 /// A response of the shop.
 #[derive(Debug, PartialEq)]
-struct Answer {
+struct ShopResponse {
     status: &'static str,
     /// Value of the `Retry-After` header, in seconds.
     retry_after: Option<u32>,
@@ -109,8 +109,8 @@ struct Answer {
     body: Value,
 }
 
-impl Answer {
-    fn of(status: &'static str, body: Value) -> Self {
+impl ShopResponse {
+    fn json(status: &'static str, body: Value) -> Self {
         Self { status, retry_after: None, after: Duration::ZERO, body }
     }
 
@@ -128,32 +128,42 @@ impl Answer {
 
 impl Shop {
     /// The response to a request such as `GET /v1/orders?region=EU`.
-    fn answer(&self, request: &str) -> Answer {
+    fn answer(&self, request: &str) -> ShopResponse {
         let Some(("GET", target)) = request.split_once(' ') else {
-            return Answer::of("405 Method Not Allowed", json!({ "error": "use GET" }));
+            return ShopResponse::json("405 Method Not Allowed", json!({ "error": "use GET" }));
         };
         let path = target.split('?').next().unwrap_or_default();
         let count = |counter: &AtomicU64| counter.fetch_add(1, Ordering::Relaxed) + 1;
         match path.split('/').collect::<Vec<_>>()[..] {
-            ["", "v1", "orders"] => {
-                Answer::of("200 OK", json!({ "orders": 4820, "gross_sales_usd": 182_450.0 }))
-            }
-            ["", "v1", "payments"] if count(&self.payments).is_multiple_of(FAILS) => {
+            ["", "v1", "orders"] => ShopResponse::json(
+                "200 OK",
+                json!({ "orders": 4820, "gross_sales_usd": 182_450.0 }),
+            ),
+            ["", "v1", "payments"] if count(&self.payments).is_multiple_of(FAIL_EVERY) => {
                 let body = json!({ "error": "the payments database is busy" });
-                Answer { retry_after: Some(1), ..Answer::of("503 Service Unavailable", body) }
+                ShopResponse {
+                    retry_after: Some(1),
+                    ..ShopResponse::json("503 Service Unavailable", body)
+                }
             }
             ["", "v1", "payments"] => {
                 let body = json!({ "failed_payment_rate": 0.023, "gateway_incident": "none" });
-                Answer::of("200 OK", body)
+                ShopResponse::json("200 OK", body)
             }
             ["", "v1", "stock", sku] if !sku.is_empty() => {
-                let after =
-                    if count(&self.stock).is_multiple_of(DRAGS) { SLOW } else { Duration::ZERO };
-                Answer { after, ..Answer::of("200 OK", json!({ "sku": sku, "left": 12 })) }
+                let after = if count(&self.stock).is_multiple_of(SLOW_EVERY) {
+                    SLOW
+                } else {
+                    Duration::ZERO
+                };
+                ShopResponse {
+                    after,
+                    ..ShopResponse::json("200 OK", json!({ "sku": sku, "left": 12 }))
+                }
             }
             _ => {
                 let there = "/v1/orders, /v1/payments, /v1/stock/SKU";
-                Answer::of("404 Not Found", json!({ "error": format!("use {there}") }))
+                ShopResponse::json("404 Not Found", json!({ "error": format!("use {there}") }))
             }
         }
     }
@@ -186,7 +196,10 @@ mod tests {
 
     #[test]
     fn an_answer_is_http() {
-        let busy = Answer { retry_after: Some(1), ..Answer::of("503 Busy", json!({ "a": 1 })) };
+        let busy = ShopResponse {
+            retry_after: Some(1),
+            ..ShopResponse::json("503 Busy", json!({ "a": 1 }))
+        };
         let text = String::from_utf8(busy.bytes()).expect("text");
         assert_eq!(
             text,

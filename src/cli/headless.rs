@@ -12,11 +12,11 @@ use tokio::sync::mpsc as lines;
 
 use super::args::{FailOn, PauseArg};
 use super::exit::Exit;
-use super::output::Output;
-use super::run::say;
+use super::output::RunWriter;
+use super::run::print_message;
 use super::stop_signals::on_stop;
 use crate::engine::{Engine, Launch, RunHandle};
-use crate::event::kind::By;
+use crate::event::kind::Initiator;
 use crate::event::visible::{REASON_CHARS, visible_within};
 use crate::event::world::{Outcome, SessionOutcome};
 use crate::event::{BoundaryId, Command, Event, EventKind, Seq, StopReason, World};
@@ -27,16 +27,16 @@ use crate::shell::{journal, pauses};
 const BATCH: usize = 256;
 
 /// Calls that ended this many events ago are dropped from memory; no line of output needs them.
-const LOOKED_BACK: u64 = 4_096;
+const KEPT_EVENTS: u64 = 4_096;
 
 /// Length limit of a failed call's error, in characters.
 const ERROR_CHARS: usize = 1_000;
 
 /// How long to wait until standard error accepts a line.
-const STALLED: Duration = Duration::from_millis(100);
+const STDERR_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Options of a headless run.
-pub struct Drive<'a> {
+pub struct HeadlessOptions<'a> {
     /// Where the run pauses.
     pub pauses: &'a [PauseArg],
     /// Conditions that make a completed run exit with 1.
@@ -44,7 +44,7 @@ pub struct Drive<'a> {
 }
 
 /// A message, and the launch of the run that answers it.
-pub type Turn = (Arc<str>, Launch);
+pub type SessionTurn = (Arc<str>, Launch);
 
 /// Executes one run, or the runs of a session one after the other. Before this returns, the outcome
 /// is written and every task of the runs is joined.
@@ -54,11 +54,11 @@ pub type Turn = (Arc<str>, Launch);
 /// that of the first run that failed, unless the operator cancelled.
 pub async fn run<W: Write>(
     engine: &Engine,
-    turns: Vec<Turn>,
-    drive: Drive<'_>,
-    mut output: Output<W>,
+    turns: Vec<SessionTurn>,
+    drive: HeadlessOptions<'_>,
+    mut output: RunWriter<W>,
 ) -> Exit {
-    let wanted = Arc::new(Wanted::default());
+    let wanted = Arc::new(InterruptTarget::default());
     let told = Arc::clone(&wanted);
     if let Err(error) = on_stop(move || told.stop(), Exit::Cancelled.code()) {
         tracing::warn!("signals end the program immediately: {error}");
@@ -81,30 +81,30 @@ pub async fn run<W: Write>(
             follow(&run, &drive, &mut output, &mut lines, (place, messages), &mut |text| {
                 // Once per session. Warnings about the file already begin with "warning".
                 if warned.insert(text.to_owned()) {
-                    let of_file = scenario.warnings_of(false).any(|warning| warning == text);
+                    let of_file = scenario.run_warnings(false).any(|warning| warning == text);
                     let word = if of_file { "" } else { "warning: " };
-                    say(&format!("{word}{}", visible_within(text, ERROR_CHARS)));
+                    print_message(&format!("{word}{}", visible_within(text, ERROR_CHARS)));
                 }
             })
             .await;
-        run.finished().await;
+        run.wait_until_finished().await;
 
         let Some(outcome) = world.outcome() else {
-            say("the run has no outcome; this is a bug in roundtable");
+            print_message("the run has no outcome; this is a bug in roundtable");
             return Exit::Stopped;
         };
         if let Some(error) = &outcome.error {
-            say(&visible_within(error, ERROR_CHARS));
+            print_message(&visible_within(error, ERROR_CHARS));
         }
         let last = place + 1 == messages;
         let cut_off = broken.as_ref().is_some_and(|broken| !broken.late) || !last;
         let written = match broken {
             Some(broken) => Err(broken.why),
             None if messages == 1 => output.outcome(&outcome, &world),
-            None => output.answered(&outcome, &world),
+            None => output.end_of_session_run(&outcome, &world),
         };
         if let Err(why) = written {
-            return unwritten(&why, cut_off);
+            return write_error_exit(&why, cut_off);
         }
         let cancelled = outcome.stop_reason == StopReason::Cancelled;
         if exit == Exit::Ok || cancelled {
@@ -113,22 +113,22 @@ pub async fn run<W: Write>(
         outcomes.push(outcome);
         if cancelled {
             if !last {
-                say(&format!("cancelled after message {} of {messages}", place + 1));
+                print_message(&format!("cancelled after message {} of {messages}", place + 1));
             }
             break;
         }
         before = Some(run);
     }
     if messages > 1
-        && let Err(why) = output.session(&SessionOutcome::of(outcomes, messages))
+        && let Err(why) = output.session(&SessionOutcome::new(outcomes, messages))
     {
-        return unwritten(&why, false);
+        return write_error_exit(&why, false);
     }
     exit
 }
 
 /// Why standard output cannot be written any more.
-struct Broken {
+struct BrokenOutput {
     why: io::Error,
     /// The run had already ended.
     late: bool,
@@ -137,38 +137,38 @@ struct Broken {
 /// Writes a run's events as they arrive, until its log ends.
 async fn follow<W: Write>(
     run: &RunHandle,
-    drive: &Drive<'_>,
-    output: &mut Output<W>,
-    lines: &mut Option<Lines>,
+    drive: &HeadlessOptions<'_>,
+    output: &mut RunWriter<W>,
+    lines: &mut Option<StdinLines>,
     (place, messages): (usize, usize),
     warn: &mut impl FnMut(&str),
-) -> (World, Option<Broken>) {
-    let mut reader = run.follow();
-    let rests = drive.pauses.iter().filter_map(|pause| Some((pause.at.clone(), pause.rest?)));
+) -> (World, Option<BrokenOutput>) {
+    let mut reader = run.first_reader();
+    let rests = drive.pauses.iter().filter_map(|pause| Some((pause.at.clone(), pause.length?)));
     let rests: Vec<_> = rests.collect();
     if !rests.is_empty() {
-        tokio::spawn(pauses::let_go(run.clone(), reader.clone(), rests));
+        tokio::spawn(pauses::resume_timed_pauses(run.clone(), reader.clone(), rests));
     }
-    let hand = drive.pauses.iter().filter(|pause| pause.rest.is_none());
+    let hand = drive.pauses.iter().filter(|pause| pause.length.is_none());
     let hand: Vec<&BoundaryId> = hand.map(|pause| &pause.at).collect();
     let mut world = World::new();
     let mut batch = Vec::new();
-    let mut broken: Option<Broken> = None;
-    let mut forget_at = 2 * LOOKED_BACK;
+    let mut broken: Option<BrokenOutput> = None;
+    let mut forget_at = 2 * KEPT_EVENTS;
     while reader.next_batch(&mut batch, BATCH).await > 0 {
         let mut written = Ok(());
         for event in batch.drain(..) {
             world.apply(&event);
-            journal::note(&event, &world);
+            journal::log_event(&event, &world);
             if messages > 1 && matches!(event.kind, EventKind::RunStarted(_)) {
-                begins(&world, place + 1, messages);
+                report_message_start(&world, place + 1, messages);
             }
             if let EventKind::Warning { text } = &event.kind {
                 warn(text);
             }
-            if let Some(at) = rests_by_hand(&event, &hand) {
-                let lines = lines.get_or_insert_with(lines_of_stdin);
-                tokio::spawn(wait_for_hand(run.clone(), at, lines.clone()));
+            if let Some(at) = manual_pause_at(&event, &hand) {
+                let lines = lines.get_or_insert_with(stdin_lines);
+                tokio::spawn(resume_on_line(run.clone(), at, lines.clone()));
             }
             if broken.is_none() && written.is_ok() {
                 written = output.event(&event, &world);
@@ -178,11 +178,11 @@ async fn follow<W: Write>(
             written = written.and_then(|()| output.flush());
         }
         if let Err(why) = written {
-            broken = Some(Broken { why, late: world.closed.is_some() });
+            broken = Some(BrokenOutput { why, late: world.closed.is_some() });
         }
         if world.next.0 >= forget_at {
-            world.forget_before(Seq(world.next.0.saturating_sub(LOOKED_BACK)));
-            forget_at = world.next.0 + LOOKED_BACK;
+            world.forget_before(Seq(world.next.0.saturating_sub(KEPT_EVENTS)));
+            forget_at = world.next.0 + KEPT_EVENTS;
         }
         if broken.is_some() {
             // No reader is left: cancel, to spend no more on the run.
@@ -193,15 +193,18 @@ async fn follow<W: Write>(
 }
 
 /// Reports which message of a session begins, and which agent starts.
-fn begins(world: &World, message: usize, of: usize) {
+fn report_message_start(world: &World, message: usize, of: usize) {
     if let Some((_, plan)) = world.team() {
         let text = visible_within(&plan.session.text, REASON_CHARS);
-        say(&format!("message {message} of {of}, {} starts: {text}", plan.session.starts));
+        print_message(&format!(
+            "message {message} of {of}, {} starts: {text}",
+            plan.session.starts
+        ));
     }
 }
 
 /// The exit code of a run that has ended.
-fn exit_of(outcome: &Outcome, world: &World, drive: &Drive<'_>) -> Exit {
+fn exit_of(outcome: &Outcome, world: &World, drive: &HeadlessOptions<'_>) -> Exit {
     let decision = world.collaboration().and_then(|(table, _)| table.decision());
     let failed = drive.fail_on.iter().any(|fail_on| match fail_on {
         FailOn::Decision(wanted) => decision == Some(*wanted),
@@ -213,12 +216,12 @@ fn exit_of(outcome: &Outcome, world: &World, drive: &Drive<'_>) -> Exit {
     }
 }
 
-fn unwritten(why: &io::Error, cut_off: bool) -> Exit {
+fn write_error_exit(why: &io::Error, cut_off: bool) -> Exit {
     match why.kind() {
         io::ErrorKind::BrokenPipe if cut_off => Exit::CutOff,
         io::ErrorKind::BrokenPipe => Exit::Ok,
         _ => {
-            say(&format!("cannot write the outcome: {why}"));
+            print_message(&format!("cannot write the outcome: {why}"));
             Exit::Stopped
         }
     }
@@ -226,13 +229,13 @@ fn unwritten(why: &io::Error, cut_off: bool) -> Exit {
 
 /// The current run, which an interrupt cancels.
 #[derive(Default)]
-struct Wanted {
+struct InterruptTarget {
     run: Mutex<Option<RunHandle>>,
     /// Set by the interrupt; later runs are cancelled at their start.
     cancelled: AtomicBool,
 }
 
-impl Wanted {
+impl InterruptTarget {
     /// Whichever of this and [`cancel`](Self::cancel) comes second sees the other's effect.
     fn watch(&self, run: &RunHandle) {
         *self.run.lock().unwrap_or_else(PoisonError::into_inner) = Some(run.clone());
@@ -246,11 +249,11 @@ impl Wanted {
         // On another thread: standard error may stall, and this thread must handle the next signal.
         let (told, said) = mpsc::channel();
         let tell = move || {
-            say("cancelling; interrupt again to end immediately");
+            print_message("cancelling; interrupt again to end immediately");
             let _ = told.send(());
         };
         match thread::Builder::new().spawn(tell) {
-            Ok(_) => drop(said.recv_timeout(STALLED)),
+            Ok(_) => drop(said.recv_timeout(STDERR_TIMEOUT)),
             Err(error) => tracing::debug!("cannot report the cancellation: {error}"),
         }
         self.cancel();
@@ -265,7 +268,7 @@ impl Wanted {
 }
 
 /// The boundary at which the run now waits for the operator.
-fn rests_by_hand(event: &Event, hand: &[&BoundaryId]) -> Option<BoundaryId> {
+fn manual_pause_at(event: &Event, hand: &[&BoundaryId]) -> Option<BoundaryId> {
     match &event.kind {
         EventKind::Paused { at } => at.iter().find(|at| hand.contains(at)).cloned(),
         _ => None,
@@ -274,9 +277,9 @@ fn rests_by_hand(event: &Event, hand: &[&BoundaryId]) -> Option<BoundaryId> {
 
 /// Lines of standard input as they arrive; closed at its end. The thread that reads them is
 /// abandoned: a read from a terminal cannot be cancelled.
-type Lines = Arc<tokio::sync::Mutex<lines::Receiver<()>>>;
+type StdinLines = Arc<tokio::sync::Mutex<lines::Receiver<()>>>;
 
-fn lines_of_stdin() -> Lines {
+fn stdin_lines() -> StdinLines {
     let (line, read) = lines::channel(1);
     thread::spawn(move || {
         for text in io::stdin().lock().lines() {
@@ -288,12 +291,12 @@ fn lines_of_stdin() -> Lines {
     Arc::new(tokio::sync::Mutex::new(read))
 }
 
-async fn wait_for_hand(run: RunHandle, at: BoundaryId, lines: Lines) {
-    let place = visible_within(&at.for_people(), REASON_CHARS);
-    say(&format!("paused before {place}; Enter resumes"));
+async fn resume_on_line(run: RunHandle, at: BoundaryId, lines: StdinLines) {
+    let place = visible_within(&at.display_name(), REASON_CHARS);
+    print_message(&format!("paused before {place}; Enter resumes"));
     let by = match lines.lock().await.recv().await {
-        Some(()) => By::You,
-        None => By::Schedule,
+        Some(()) => Initiator::You,
+        None => Initiator::Schedule,
     };
     run.send(Command::Resume { by });
 }

@@ -5,11 +5,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::event::visible::visible_within;
-use crate::llm::endpoint::{Endpoint, Found, Origin};
-use crate::llm::prices::{Price, PriceTable, is_priced_elsewhere, price_of};
-use crate::llm::{JsonRung, Tuning};
+use crate::llm::endpoint::{Endpoint, SettingOrigin, WithOrigin};
+use crate::llm::prices::{Price, PriceTable, endpoint_price, is_priced_elsewhere};
+use crate::llm::{JsonMode, Tuning};
 use crate::net::Redactor;
-use crate::scenario::config::{Config, ModelDefaults};
+use crate::scenario::config::{ModelDefaults, UserConfig};
 use crate::scenario::{Override, Scenario};
 use crate::ui::format;
 
@@ -26,50 +26,55 @@ pub struct InForce {
     /// Its value as it is shown.
     pub text: String,
     /// Where its value comes from.
-    pub origin: Origin,
+    pub origin: SettingOrigin,
     /// Its origin as it is shown.
     pub from: String,
 }
 
 impl InForce {
     /// A setting whose value is shown as `text`.
-    pub fn new(key: &str, value: impl Into<Value>, text: impl AsRef<str>, origin: Origin) -> Self {
+    pub fn new(
+        key: &str,
+        value: impl Into<Value>,
+        text: impl AsRef<str>,
+        origin: SettingOrigin,
+    ) -> Self {
         let text = visible_within(text.as_ref(), VALUE_CHARS);
         Self { key: key.to_owned(), value: value.into(), text, origin, from: origin.to_string() }
     }
 
     fn unset(key: &str, text: &str) -> Self {
-        Self::new(key, Value::Null, text, Origin::Default)
+        Self::new(key, Value::Null, text, SettingOrigin::Default)
     }
 }
 
 /// The identifier of an origin in JSON.
-pub fn word(origin: Origin) -> &'static str {
+pub fn origin_id(origin: SettingOrigin) -> &'static str {
     match origin {
-        Origin::Shell => "shell",
-        Origin::Dotenv => ".env",
-        Origin::CommandLine => "command_line",
-        Origin::Scenario => "scenario",
-        Origin::Config => "configuration",
-        Origin::Default => "default",
+        SettingOrigin::Shell => "shell",
+        SettingOrigin::Dotenv => ".env",
+        SettingOrigin::CommandLine => "command_line",
+        SettingOrigin::Scenario => "scenario",
+        SettingOrigin::Config => "configuration",
+        SettingOrigin::Default => "default",
     }
 }
 
 /// A scenario with its `--set` overrides, to tell where a field comes from.
 #[derive(Clone, Copy)]
-pub struct SetScenario<'a> {
+pub struct OverriddenScenario<'a> {
     /// The scenario, with the overrides applied.
     pub scenario: &'a Scenario,
     /// The overrides of `--set`.
     pub set: &'a [Override],
 }
 
-impl SetScenario<'_> {
+impl OverriddenScenario<'_> {
     /// Origin of a field of the scenario.
-    fn origin(&self, path: &[&str]) -> Origin {
+    fn origin(&self, path: &[&str]) -> SettingOrigin {
         // `--set model.extra={…}` sets every field of it, `--set model.extra.seed=1` that one.
         let sets = |set: &Override| path.starts_with(&set.path());
-        if self.set.iter().any(sets) { Origin::CommandLine } else { Origin::Scenario }
+        if self.set.iter().any(sets) { SettingOrigin::CommandLine } else { SettingOrigin::Scenario }
     }
 }
 
@@ -85,7 +90,7 @@ pub fn endpoint(endpoint: &Endpoint) -> Vec<InForce> {
         }
         None => {
             let value = json!({ "variable": variable, "set": false });
-            InForce::new("key", value, "none (none needed)", Origin::Default)
+            InForce::new("key", value, "none (none needed)", SettingOrigin::Default)
         }
     };
     vec![
@@ -97,13 +102,13 @@ pub fn endpoint(endpoint: &Endpoint) -> Vec<InForce> {
 }
 
 /// The timeout of one attempt.
-pub fn timeout(asking: Option<SetScenario<'_>>, endpoint: &Endpoint) -> InForce {
+pub fn timeout(asking: Option<OverriddenScenario<'_>>, endpoint: &Endpoint) -> InForce {
     let own = asking.and_then(|asking| {
         let value = asking.scenario.llm_live().timeout?;
-        Some(Found { value, origin: asking.origin(&["tools", "llm", "timeout_s"]) })
+        Some(WithOrigin { value, origin: asking.origin(&["tools", "llm", "timeout_s"]) })
     });
     let found = own.as_ref().unwrap_or(endpoint.timeout());
-    let text = format!("{} per attempt", format::took(found.value));
+    let text = format!("{} per attempt", format::duration_text(found.value));
     InForce::new("timeout_s", seconds(found.value), text, found.origin)
 }
 
@@ -115,13 +120,13 @@ fn seconds(time: Duration) -> Value {
 }
 
 /// The request settings, including those that are not set.
-pub fn tuning(asking: Option<SetScenario<'_>>, defaults: &ModelDefaults) -> Vec<InForce> {
+pub fn tuning(asking: Option<OverriddenScenario<'_>>, defaults: &ModelDefaults) -> Vec<InForce> {
     let none = Tuning::default();
     let own = asking.map_or(&none, |asking| &asking.scenario.model.tuning);
     let all = defaults.fill(own);
     let origin = |in_scenario: bool, key: &[&str]| match asking.filter(|_| in_scenario) {
         Some(asking) => asking.origin(&[&["model"], key].concat()),
-        None => Origin::Config,
+        None => SettingOrigin::Config,
     };
     let row = |key: &str, value: Option<Value>, in_scenario: bool| match value {
         None => InForce::unset(key, "not sent"),
@@ -143,7 +148,7 @@ pub fn tuning(asking: Option<SetScenario<'_>>, defaults: &ModelDefaults) -> Vec<
     rows.extend(all.extra.iter().map(|(key, value)| {
         // No key belongs here, but the file may contain one.
         let field = json!({ key: value }).to_string();
-        let clean = Redactor::knowing([]).redact(&field).into_owned();
+        let clean = Redactor::with_secrets([]).redact(&field).into_owned();
         let value = serde_json::from_str::<Value>(&clean).ok();
         let value = value.and_then(|it| it.get(key).cloned()).unwrap_or_else(|| "***".into());
         let text = value.to_string();
@@ -153,30 +158,34 @@ pub fn tuning(asking: Option<SetScenario<'_>>, defaults: &ModelDefaults) -> Vec<
     rows
 }
 
-fn rung_word(rung: JsonRung) -> &'static str {
+fn rung_word(rung: JsonMode) -> &'static str {
     match rung {
-        JsonRung::Text => "text",
-        JsonRung::JsonObject => "json_object",
-        JsonRung::JsonSchema => "json_schema",
+        JsonMode::Text => "text",
+        JsonMode::JsonObject => "json_object",
+        JsonMode::JsonSchema => "json_schema",
     }
 }
 
 /// The model's price, if it is known.
-pub fn price(asking: Option<SetScenario<'_>>, endpoint: &Endpoint, config: &Config) -> InForce {
+pub fn price(
+    asking: Option<OverriddenScenario<'_>>,
+    endpoint: &Endpoint,
+    config: &UserConfig,
+) -> InForce {
     let own = asking.and_then(|asking| {
         let prices = asking.scenario.model.prices?;
         let value = Price::new(prices.prompt_usd_per_million, prices.completion_usd_per_million);
-        Some(Found { value, origin: asking.origin(&["model", "prices"]) })
+        Some(WithOrigin { value, origin: asking.origin(&["model", "prices"]) })
     });
-    match own.or_else(|| price_of(endpoint, &config.prices)) {
+    match own.or_else(|| endpoint_price(endpoint, &config.prices)) {
         None if is_priced_elsewhere(endpoint) => {
             InForce::unset("price", "unknown: list prices apply only at the provider's own address")
         }
         None => InForce::unset("price", "unknown: only tokens are counted"),
-        Some(Found { value, origin }) => {
-            let found = InForce::new("price", json_of(&value), told(&value), origin);
+        Some(WithOrigin { value, origin }) => {
+            let found = InForce::new("price", json_of(&value), price_text(&value), origin);
             let table = || format!("the table of {}", PriceTable::shipped().date);
-            let from = if origin == Origin::Default { table() } else { found.from };
+            let from = if origin == SettingOrigin::Default { table() } else { found.from };
             InForce { from, ..found }
         }
     }
@@ -188,7 +197,7 @@ pub fn json_of(price: &Price) -> Value {
 }
 
 /// A price as it is shown, per million tokens: `$0.40 in, $1.60 out, $0.10 cached`.
-pub fn told(price: &Price) -> String {
+pub fn price_text(price: &Price) -> String {
     let dollars = |amount: f64| {
         let cents = format!("{amount:.2}");
         let exact = cents.parse().is_ok_and(|it: f64| (it - amount).abs() < 1e-9);
@@ -206,8 +215,8 @@ pub fn told(price: &Price) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::llm::endpoint::{Asked, find};
-    use crate::scenario::{Origin as From, load};
+    use crate::llm::endpoint::{EndpointRequest, find};
+    use crate::scenario::{ScenarioOrigin as From, load};
 
     #[test]
     fn each_setting_says_where_it_comes_from() {
@@ -219,8 +228,8 @@ mod tests {
             .into();
         let origin = From::File("x.toml".into());
         let scenario = load(&format!("{text}{own}"), origin, &set).expect("a scenario");
-        let asking = SetScenario { scenario: &scenario, set: &set };
-        let mut config = Config::default();
+        let asking = OverriddenScenario { scenario: &scenario, set: &set };
+        let mut config = UserConfig::default();
         config.model.tuning.temperature = Some(2.0);
         config.model.tuning.reasoning_effort = Some("low".to_owned());
         for (key, value) in [("seed", json!(7)), ("user", json!("u")), ("api_key", json!("k-1"))] {
@@ -232,24 +241,27 @@ mod tests {
             (row.text.as_str(), row.origin)
         };
         for (key, expected) in [
-            ("temperature", ("0.5", Origin::Scenario)),
-            ("max_tokens", ("9", Origin::CommandLine)),
-            ("reasoning_effort", ("low", Origin::Config)),
-            ("json", ("the strictest mode accepted", Origin::Default)),
-            ("extra.seed", ("1", Origin::Scenario)),
-            ("extra.top_k", ("3", Origin::CommandLine)),
-            ("extra.user", ("\"u\"", Origin::Config)),
+            ("temperature", ("0.5", SettingOrigin::Scenario)),
+            ("max_tokens", ("9", SettingOrigin::CommandLine)),
+            ("reasoning_effort", ("low", SettingOrigin::Config)),
+            ("json", ("the strictest mode accepted", SettingOrigin::Default)),
+            ("extra.seed", ("1", SettingOrigin::Scenario)),
+            ("extra.top_k", ("3", SettingOrigin::CommandLine)),
+            ("extra.user", ("\"u\"", SettingOrigin::Config)),
         ] {
             assert_eq!(found(key), expected, "{key}");
         }
         assert!(!found("extra.api_key").0.contains("k-1"), "{rows:?}");
         let endpoint = |shell: &[(&str, &str)]| {
             let shell = shell.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-            find(&shell.collect(), None, Asked::default()).expect("an endpoint")
+            find(&shell.collect(), None, EndpointRequest::default()).expect("an endpoint")
         };
         let openai = endpoint(&[("OPENAI_API_KEY", "k")]);
         let own = price(Some(asking), &openai, &config);
-        assert_eq!((own.text.as_str(), own.origin), ("$1.00 in, $2.00 out", Origin::Scenario));
+        assert_eq!(
+            (own.text.as_str(), own.origin),
+            ("$1.00 in, $2.00 out", SettingOrigin::Scenario)
+        );
         let listed = price(None, &openai, &config);
         let table = format!("the table of {}", PriceTable::shipped().date);
         assert_eq!(
@@ -270,6 +282,6 @@ mod tests {
     fn prices_are_told_to_the_last_digit() {
         let price =
             Price { cached: Some(0.0875), cache_write: Some(1.25), ..Price::new(0.4, 12.0) };
-        assert_eq!(told(&price), "$0.40 in, $12.00 out, $0.0875 cached, $1.25 cache write");
+        assert_eq!(price_text(&price), "$0.40 in, $12.00 out, $0.0875 cached, $1.25 cache write");
     }
 }

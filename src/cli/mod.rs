@@ -26,12 +26,12 @@ use std::time::Duration;
 
 use clap::Parser;
 
-use self::args::{Cli, Global, RunArgs, Task};
-use self::dashboard::Wanted;
+use self::args::{Cli, CliCommand, Global, RunArgs};
+use self::dashboard::DashboardArgs;
 use self::exit::Exit;
-use self::paint::Paint;
+use self::paint::StreamStyle;
 use crate::event::visible::visible;
-use crate::shell::config::{ConfigFile, keep};
+use crate::shell::config::{ConfigFile, set_in_force};
 use crate::shell::dirs::Dirs;
 use crate::shell::log::{self, LogGuard, Sink};
 use crate::shell::models::{self, LiveModels};
@@ -39,20 +39,20 @@ use crate::shell::{screen, signals, themes};
 use crate::ui::theme::Theme;
 
 /// How long a command waits at its end for blocking threads.
-const LEFT_BEHIND: Duration = Duration::from_millis(200);
+const BLOCKING_GRACE: Duration = Duration::from_millis(200);
 
 /// Runs the program.
 pub fn main() -> ExitCode {
     screen::install_hooks();
-    signals::outlive_file_limit();
+    signals::ignore_file_limit_signal();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return unparsed(&error).into(),
+        Err(error) => return print_clap_error(&error).into(),
     };
     let file = ConfigFile::find();
-    match themed(&cli, &file) {
+    match resolve_theme(&cli, &file) {
         Ok(theme) => {
-            keep(file.config.clone());
+            set_in_force(file.config.clone());
             let global = Global { configured: file.config.ui.clone(), ..cli.global };
             dispatch(Cli { global, ..cli }, theme, &file).into()
         }
@@ -62,15 +62,20 @@ pub fn main() -> ExitCode {
 
 /// The theme of this command. On an error, of the theme or of the configuration, the message has
 /// already been printed.
-fn themed(cli: &Cli, file: &ConfigFile) -> Result<Theme, Exit> {
+fn resolve_theme(cli: &Cli, file: &ConfigFile) -> Result<Theme, Exit> {
     // `config` and `doctor` report errors of the file themselves; the others do not use it.
     let uses_it = !matches!(
         cli.command,
-        Some(Task::Config(_) | Task::Doctor(_) | Task::Schema | Task::DemoService { .. })
+        Some(
+            CliCommand::Config(_)
+                | CliCommand::Doctor(_)
+                | CliCommand::Schema
+                | CliCommand::DemoService { .. }
+        )
     );
     if uses_it {
         for line in file.warnings.iter().chain(&file.errors) {
-            run::say(&visible(line));
+            run::print_message(&visible(line));
         }
         if file.failed() {
             return Err(Exit::Usage);
@@ -78,7 +83,7 @@ fn themed(cli: &Cli, file: &ConfigFile) -> Result<Theme, Exit> {
     }
     match &cli.global.theme {
         Some(wanted) => themes::find(Some(wanted)).map_err(|text| {
-            run::say(&text);
+            run::print_message(&text);
             Exit::Usage
         }),
         None => Ok(file.theme.clone().unwrap_or_default()),
@@ -86,21 +91,21 @@ fn themed(cli: &Cli, file: &ConfigFile) -> Result<Theme, Exit> {
 }
 
 /// Prints clap's error or help text.
-fn unparsed(error: &clap::Error) -> Exit {
+fn print_clap_error(error: &clap::Error) -> Exit {
     let printed = error.print();
     if error.use_stderr() {
         return Exit::Usage;
     }
-    stdout::ended(printed.and_then(|()| io::stdout().flush()), Exit::Ok)
+    stdout::exit_after_write(printed.and_then(|()| io::stdout().flush()), Exit::Ok)
 }
 
 fn dispatch(cli: Cli, theme: Theme, file: &ConfigFile) -> Exit {
     let global = &cli.global;
     let dashboard = match &cli.command {
         None => true,
-        Some(Task::Run(args)) => !run::is_headless(args),
+        Some(CliCommand::Run(args)) => !run::is_headless(args),
         #[cfg(debug_assertions)]
-        Some(Task::PanicTest { .. }) => true,
+        Some(CliCommand::PanicTest { .. }) => true,
         Some(_) => false,
     };
     let _log = match start_log(global, dashboard) {
@@ -108,49 +113,51 @@ fn dispatch(cli: Cli, theme: Theme, file: &ConfigFile) -> Exit {
         Err(exit) => return exit,
     };
     match cli.command {
-        None => dashboard::open(&Wanted::default(), global, theme),
-        Some(Task::Run(args)) if !dashboard => run_headless(&args, global, theme),
-        Some(Task::Run(args)) => {
-            dashboard::open(&Wanted { run: Some(&args), ..Wanted::default() }, global, theme)
-        }
-        Some(Task::Validate(args)) => validate::run(&args, theme, global.is_ascii()),
-        Some(Task::Scenarios { json }) => scenarios::run(json, theme, global.is_ascii()),
-        Some(Task::Schema) => schema::run(),
-        Some(Task::DemoService { port }) => match runtime() {
-            Ok(runtime) => to_its_end(runtime, demo_service::run(port)),
+        None => dashboard::open(&DashboardArgs::default(), global, theme),
+        Some(CliCommand::Run(args)) if !dashboard => run_headless(&args, global, theme),
+        Some(CliCommand::Run(args)) => dashboard::open(
+            &DashboardArgs { run: Some(&args), ..DashboardArgs::default() },
+            global,
+            theme,
+        ),
+        Some(CliCommand::Validate(args)) => validate::run(&args, theme, global.is_ascii()),
+        Some(CliCommand::Scenarios { json }) => scenarios::run(json, theme, global.is_ascii()),
+        Some(CliCommand::Schema) => schema::run(),
+        Some(CliCommand::DemoService { port }) => match runtime() {
+            Ok(runtime) => run_to_end(runtime, demo_service::run(port)),
             Err(exit) => exit,
         },
         #[cfg(debug_assertions)]
-        Some(Task::PanicTest { place: args::PanicPlace::Headless }) => match runtime() {
+        Some(CliCommand::PanicTest { place: args::PanicPlace::Headless }) => match runtime() {
             Ok(runtime) => {
                 dashboard::block_workers(runtime.handle());
                 let scenario = "checkout-launch".to_owned();
-                let format = Some(args::Format::Jsonl);
+                let format = Some(args::RunFormat::Jsonl);
                 let args = RunArgs { scenario, format, ..RunArgs::default() };
-                to_its_end(runtime, run::headless(&args, global, theme))
+                run_to_end(runtime, run::headless(&args, global, theme))
             }
             Err(exit) => exit,
         },
         #[cfg(debug_assertions)]
-        Some(Task::PanicTest { place }) => {
-            dashboard::open(&Wanted { run: None, panic: Some(place) }, global, theme)
+        Some(CliCommand::PanicTest { place }) => {
+            dashboard::open(&DashboardArgs { run: None, panic: Some(place) }, global, theme)
         }
-        Some(Task::Config(args)) => {
-            let paint = Paint::on(&io::stdout(), theme, global.is_ascii());
+        Some(CliCommand::Config(args)) => {
+            let paint = StreamStyle::on(&io::stdout(), theme, global.is_ascii());
             config::run(&args, global, file, &paint)
         }
-        Some(Task::Doctor(args)) => {
-            let paint = Paint::on(&io::stdout(), theme, global.is_ascii());
-            let via = match models::via(args.proxy.as_deref()) {
+        Some(CliCommand::Doctor(args)) => {
+            let paint = StreamStyle::on(&io::stdout(), theme, global.is_ascii());
+            let via = match models::parse_proxy(args.proxy.as_deref()) {
                 Ok(via) => via,
                 Err(why) => {
-                    run::say(&format!("--proxy: {why}"));
+                    run::print_message(&format!("--proxy: {why}"));
                     return Exit::Usage;
                 }
             };
             match runtime() {
                 Ok(runtime) => {
-                    to_its_end(runtime, doctor::run(&args, file, &LiveModels::new(via), &paint))
+                    run_to_end(runtime, doctor::run(&args, file, &LiveModels::new(via), &paint))
                 }
                 Err(exit) => exit,
             }
@@ -159,15 +166,15 @@ fn dispatch(cli: Cli, theme: Theme, file: &ConfigFile) -> Exit {
 }
 
 /// Runs to completion; abandons blocking threads after [`LEFT_BEHIND`].
-fn to_its_end(runtime: tokio::runtime::Runtime, work: impl Future<Output = Exit>) -> Exit {
+fn run_to_end(runtime: tokio::runtime::Runtime, work: impl Future<Output = Exit>) -> Exit {
     let exit = runtime.block_on(work);
-    runtime.shutdown_timeout(LEFT_BEHIND);
+    runtime.shutdown_timeout(BLOCKING_GRACE);
     exit
 }
 
 fn run_headless(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
     match runtime() {
-        Ok(runtime) => to_its_end(runtime, run::headless(args, global, theme)),
+        Ok(runtime) => run_to_end(runtime, run::headless(args, global, theme)),
         Err(exit) => exit,
     }
 }
@@ -189,18 +196,18 @@ fn start_log(global: &Global, dashboard: bool) -> Result<Option<LogGuard>, Exit>
     let path = file.map(|path| visible(&path.display().to_string()).into_owned());
     let path = path.unwrap_or_default();
     if global.log_file.is_none() {
-        run::say(&format!(
+        run::print_message(&format!(
             "no log: cannot open {path}: {error}; choose another file with --log-file"
         ));
         return Ok(None);
     }
     let advice = "use a writable file, or omit the option";
-    run::say(&format!("--log-file: cannot open {path}: {error}; {advice}"));
+    run::print_message(&format!("--log-file: cannot open {path}: {error}; {advice}"));
     Err(Exit::Usage)
 }
 
 fn runtime() -> Result<tokio::runtime::Runtime, Exit> {
-    started(&mut builder())
+    build_runtime(&mut builder())
 }
 
 fn builder() -> tokio::runtime::Builder {
@@ -209,9 +216,9 @@ fn builder() -> tokio::runtime::Builder {
     builder
 }
 
-fn started(builder: &mut tokio::runtime::Builder) -> Result<tokio::runtime::Runtime, Exit> {
+fn build_runtime(builder: &mut tokio::runtime::Builder) -> Result<tokio::runtime::Runtime, Exit> {
     builder.build().map_err(|error| {
-        run::say(&format!("cannot start: {error}"));
+        run::print_message(&format!("cannot start: {error}"));
         Exit::Stopped
     })
 }

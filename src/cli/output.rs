@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::args::Format;
-use super::paint::Paint;
+use super::args::RunFormat;
+use super::paint::StreamStyle;
 use super::progress;
 use crate::app::export::research;
 use crate::event::kind::SCHEMA_VERSION;
@@ -24,15 +24,15 @@ struct LastLine<'a, T> {
 }
 
 /// Writes a run in one format.
-pub struct Output<W: Write> {
-    format: Format,
-    paint: Paint,
+pub struct RunWriter<W: Write> {
+    format: RunFormat,
+    paint: StreamStyle,
     to: io::BufWriter<W>,
 }
 
-impl<W: Write> Output<W> {
+impl<W: Write> RunWriter<W> {
     /// A writer of this format.
-    pub fn new(format: Format, paint: Paint, to: W) -> Self {
+    pub fn new(format: RunFormat, paint: StreamStyle, to: W) -> Self {
         Self { format, paint, to: io::BufWriter::new(to) }
     }
 
@@ -42,16 +42,16 @@ impl<W: Write> Output<W> {
     /// The stream's error; `BrokenPipe` if the reader has closed it.
     pub fn event(&mut self, event: &Event, world: &World) -> io::Result<()> {
         match self.format {
-            Format::Json | Format::Markdown => Ok(()),
-            Format::Jsonl => {
+            RunFormat::Json | RunFormat::Markdown => Ok(()),
+            RunFormat::Jsonl => {
                 let line = match &world.head {
-                    Some(head) => event.to_line_of(&head.run),
+                    Some(head) => event.to_line_with_run(&head.run),
                     None => event.to_line(),
                 }
                 .map_err(io::Error::other)?;
                 writeln!(self.to, "{}", safe_json::escape(&line, false))
             }
-            Format::Text => match progress::lines(event, world, &self.paint) {
+            RunFormat::Text => match progress::lines(event, world, &self.paint) {
                 Some(line) => writeln!(self.to, "{line}"),
                 None => Ok(()),
             },
@@ -72,9 +72,11 @@ impl<W: Write> Output<W> {
     /// As [`event`](Self::event).
     pub fn outcome(&mut self, outcome: &Outcome, world: &World) -> io::Result<()> {
         match self.format {
-            Format::Json | Format::Jsonl => self.result("outcome", Some(&outcome.run_id), outcome),
-            Format::Text => self.text(&progress::closing(outcome, world)),
-            Format::Markdown => self.text(&research::markdown(world).unwrap_or_default()),
+            RunFormat::Json | RunFormat::Jsonl => {
+                self.result("outcome", Some(&outcome.run_id), outcome)
+            }
+            RunFormat::Text => self.text(&progress::closing(outcome, world)),
+            RunFormat::Markdown => self.text(&research::markdown(world).unwrap_or_default()),
         }
     }
 
@@ -82,12 +84,12 @@ impl<W: Write> Output<W> {
     ///
     /// # Errors
     /// As [`event`](Self::event).
-    pub fn answered(&mut self, outcome: &Outcome, world: &World) -> io::Result<()> {
+    pub fn end_of_session_run(&mut self, outcome: &Outcome, world: &World) -> io::Result<()> {
         match self.format {
-            Format::Json | Format::Jsonl => self.flush(),
-            Format::Text => self.text(&format!("{}\n", progress::closing(outcome, world))),
+            RunFormat::Json | RunFormat::Jsonl => self.flush(),
+            RunFormat::Text => self.text(&format!("{}\n", progress::closing(outcome, world))),
             // Sessions are of teams and swarms; only research has Markdown.
-            Format::Markdown => Ok(()),
+            RunFormat::Markdown => Ok(()),
         }
     }
 
@@ -97,9 +99,9 @@ impl<W: Write> Output<W> {
     /// As [`event`](Self::event).
     pub fn session(&mut self, outcome: &SessionOutcome) -> io::Result<()> {
         match self.format {
-            Format::Json | Format::Jsonl => self.result("session", None, outcome),
-            Format::Text => self.text(&progress::session(outcome, &self.paint)),
-            Format::Markdown => Ok(()),
+            RunFormat::Json | RunFormat::Jsonl => self.result("session", None, outcome),
+            RunFormat::Text => self.text(&progress::session(outcome, &self.paint)),
+            RunFormat::Markdown => Ok(()),
         }
     }
 
@@ -115,8 +117,8 @@ impl<W: Write> Output<W> {
         outcome: &impl Serialize,
     ) -> io::Result<()> {
         let json = match self.format {
-            Format::Json => safe_json::pretty(outcome),
-            Format::Jsonl | Format::Text | Format::Markdown => {
+            RunFormat::Json => safe_json::pretty(outcome),
+            RunFormat::Jsonl | RunFormat::Text | RunFormat::Markdown => {
                 safe_json::line(&LastLine { v: SCHEMA_VERSION, run, kind, outcome })
             }
         };

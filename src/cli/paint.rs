@@ -7,22 +7,22 @@ use ratatui::style::Style;
 
 use crate::shell::tty::Abilities;
 use crate::ui::glyph::{Glyph, Glyphs};
-use crate::ui::theme::{Depth, Role, Sign, Theme};
+use crate::ui::theme::{ColourDepth, StateSign, StyleRole, Theme};
 
 /// Style of the output on one stream.
 #[derive(Debug, Clone)]
-pub struct Paint {
+pub struct StreamStyle {
     theme: Theme,
     colour: bool,
     glyphs: Glyphs,
 }
 
-impl Paint {
+impl StreamStyle {
     /// The style for this stream.
     pub fn on(stream: &impl IsTerminal, theme: Theme, ascii: bool) -> Self {
-        let depth = Abilities::look().depth;
-        let colour = stream.is_terminal() && depth != Depth::Mono;
-        Self { theme: theme.at(depth), colour, glyphs: Glyphs::new(ascii) }
+        let depth = Abilities::detect().depth;
+        let colour = stream.is_terminal() && depth != ColourDepth::Mono;
+        Self { theme: theme.with_depth(depth), colour, glyphs: Glyphs::new(ascii) }
     }
 
     /// Whether colours are used.
@@ -42,7 +42,7 @@ impl Paint {
 
     /// The text of a glyph.
     pub fn glyph(&self, glyph: Glyph) -> &'static str {
-        self.glyphs.of(glyph)
+        self.glyphs.symbol(glyph)
     }
 
     /// Applies a style to a text.
@@ -55,12 +55,12 @@ impl Paint {
     }
 
     /// Applies a role's style to a text.
-    pub fn role(&self, role: Role, text: &str) -> String {
+    pub fn role(&self, role: StyleRole, text: &str) -> String {
         self.with(self.theme.style(role), text)
     }
 
     /// A state as its glyph and word, styled.
-    pub fn sign(&self, sign: Sign) -> String {
+    pub fn sign(&self, sign: StateSign) -> String {
         self.with(sign.style, &format!("{} {}", self.glyph(sign.glyph), sign.word))
     }
 }

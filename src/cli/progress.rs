@@ -8,40 +8,40 @@ mod tools;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use super::paint::Paint;
-use crate::app::run::told::rounds_told;
+use super::paint::StreamStyle;
+use crate::app::run::told::rounds_text;
 use crate::event::kind::{
-    By, FailureClass, ModelLabel, Purpose, ReplyRefused, RunClosed, RunStarted, Usage,
+    FailureClass, Initiator, ModelLabel, Purpose, ReplyRefused, RunClosed, RunStarted, Usage,
 };
 use crate::event::visible::{REASON_CHARS, visible, visible_within};
 use crate::event::world::{Outcome, SessionOutcome, SpanKind, Tally};
 use crate::event::{BoundaryId, Event, EventKind, World};
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
-use crate::ui::theme::Role;
+use crate::ui::theme::StyleRole;
 
 /// Width in columns of the word before a seat's name.
 const WORD: usize = 13;
 
 /// The lines of an event; `None` if it is not shown. `world` already includes the event.
-pub fn lines(event: &Event, world: &World, paint: &Paint) -> Option<String> {
+pub fn lines(event: &Event, world: &World, paint: &StreamStyle) -> Option<String> {
     let mut lines = team::lines(event, world, paint)
-        .unwrap_or_else(|| own(event, world, paint).into_iter().collect());
+        .unwrap_or_else(|| common_line(event, world, paint).into_iter().collect());
     if let EventKind::RunStarted(head) = &event.kind {
-        lines.insert(0, started(head, paint));
+        lines.insert(0, start_line(head, paint));
     }
-    let lines = lines.iter().map(|text| at(event, text, paint));
+    let lines = lines.iter().map(|text| with_time(event, text, paint));
     let lines: Vec<String> = lines.chain(alert(event, world, paint)).collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 /// The line of an event that looks the same in every pattern, or belongs to a collaboration or an
 /// orchestrator.
-fn own(event: &Event, world: &World, paint: &Paint) -> Option<String> {
+fn common_line(event: &Event, world: &World, paint: &StreamStyle) -> Option<String> {
     Some(match &event.kind {
         EventKind::RoundStarted { round, .. } => {
             let most = world.collaboration().map_or(0, |(_, plan)| plan.max_rounds);
-            paint.role(Role::Strong, &format!("round {round} of {most}"))
+            paint.role(StyleRole::Strong, &format!("round {round} of {most}"))
         }
         EventKind::RoundClosed { round, conflicts, decision } => {
             let words: Vec<&str> = conflicts.iter().map(|conflict| conflict.word()).collect();
@@ -63,12 +63,12 @@ fn own(event: &Event, world: &World, paint: &Paint) -> Option<String> {
             let mut line = format!(
                 "  {}  {}  {}",
                 paint.with(sign.style, &format!("{word:<WORD$}")),
-                who(event, world),
+                caller_name(event, world),
                 visible(&contribution.summary)
             );
             for (count, what) in [(*extra_keys, "extra key"), (*extra_actions, "extra action")] {
                 if count > 0 {
-                    let _ = write!(line, " ({} dropped)", format::things(count.into(), what));
+                    let _ = write!(line, " ({} dropped)", format::count_noun(count.into(), what));
                 }
             }
             line
@@ -77,44 +77,53 @@ fn own(event: &Event, world: &World, paint: &Paint) -> Option<String> {
             // If the seat's model was not called, the event belongs to no call.
             let who = with_model(role.to_string(), model_of(event, world));
             let word = format!("{} {:<11}", paint.glyph(Glyph::Refused), "refused");
-            format!("  {}  {who}  {reason}", paint.role(Role::Refused, &word))
+            format!("  {}  {who}  {reason}", paint.role(StyleRole::Refused, &word))
         }
-        kind if of_many(kind, world) => return None,
-        _ if research::says_its_source(event, world) => return None,
+        kind if is_only_counted(kind, world) => return None,
+        _ if research::is_failed_read(event, world) => return None,
         EventKind::CallRetried { attempt, wait_ms, after, status } => {
             let word = format!("{} {:<11}", paint.glyph(Glyph::Retry), "retry");
-            let wait = format::took(Duration::from_millis(*wait_ms));
+            let wait = format::duration_text(Duration::from_millis(*wait_ms));
             let what = what_failed(*after, *status);
-            let who = who(event, world);
+            let who = caller_name(event, world);
             format!(
                 "  {}  {who}  {what}, attempt {attempt} in {wait}",
-                paint.role(Role::Retry, &word)
+                paint.role(StyleRole::Retry, &word)
             )
         }
         EventKind::RetryRefused { limit, .. } => {
             let word = format!("{} {:<11}", paint.glyph(Glyph::Failed), "no retry");
-            let row = world.tools.of_call(event.span)?;
+            let row = world.tools.for_call(event.span)?;
             let why = limit.sentence(row.name());
-            format!("  {}  {}  {why}", paint.role(Role::Failed, &word), who(event, world))
+            format!(
+                "  {}  {}  {why}",
+                paint.role(StyleRole::Failed, &word),
+                caller_name(event, world)
+            )
         }
         // The task's own line reports it.
         EventKind::CallFailed { .. } if is_task(event, world) => return None,
         EventKind::CallFailed { reason, .. } => {
             let word = format!("{} {:<11}", paint.glyph(Glyph::Failed), "failed");
-            format!("  {}  {}  {reason}", paint.role(Role::Failed, &word), who(event, world))
+            format!(
+                "  {}  {}  {reason}",
+                paint.role(StyleRole::Failed, &word),
+                caller_name(event, world)
+            )
         }
         EventKind::FlagChanged { flag, on, by, boundary } => {
             let position = if *on { "on" } else { "off" };
-            let word = paint.role(Role::Flag, paint.glyph(Glyph::Flag));
-            format!("{word} {flag} {position} from {}{}", place(boundary), by_whom(*by))
+            let word = paint.role(StyleRole::Flag, paint.glyph(Glyph::Flag));
+            format!("{word} {flag} {position} from {}{}", place(boundary), cause_suffix(*by))
         }
         EventKind::Paused { at } => {
-            let word = paint.role(Role::Paused, &format!("{} paused", paint.glyph(Glyph::Paused)));
+            let word =
+                paint.role(StyleRole::Paused, &format!("{} paused", paint.glyph(Glyph::Paused)));
             format!("{word} before {}", places(at))
         }
         EventKind::Resumed { paused_ms, by } => {
-            let rest = format::took(Duration::from_millis(*paused_ms));
-            format!("resumed after {rest}{}", by_whom(*by))
+            let rest = format::duration_text(Duration::from_millis(*paused_ms));
+            format!("resumed after {rest}{}", cause_suffix(*by))
         }
         EventKind::RequestAdapted { model, parameter } => {
             let (model, parameter) = (visible(model), visible(parameter));
@@ -124,13 +133,13 @@ fn own(event: &Event, world: &World, paint: &Paint) -> Option<String> {
             let what = if what.is_empty() { String::new() } else { format!(" ({what})") };
             format!(
                 "  {}  reply repaired: {}{}",
-                who(event, world),
+                caller_name(event, world),
                 visible(repair),
                 visible(&what)
             )
         }
         EventKind::BudgetReached(reached) => {
-            let word = paint.role(Role::Failed, paint.glyph(Glyph::Failed));
+            let word = paint.role(StyleRole::Failed, paint.glyph(Glyph::Failed));
             format!("{word} {}", reached.sentence())
         }
         EventKind::ReplyRefused(refused) => refused_reply(event, refused, world, paint),
@@ -139,7 +148,7 @@ fn own(event: &Event, world: &World, paint: &Paint) -> Option<String> {
         }
         // Printed on standard error, in every format.
         EventKind::Warning { .. } => return None,
-        EventKind::RunClosed(closed) => ended(closed, world, paint),
+        EventKind::RunClosed(closed) => end_line(closed, world, paint),
         _ => {
             return research::line(event, world, paint)
                 .or_else(|| tools::line(event, world, paint));
@@ -147,19 +156,19 @@ fn own(event: &Event, world: &World, paint: &Paint) -> Option<String> {
     })
 }
 
-fn at(event: &Event, text: &str, paint: &Paint) -> String {
-    let moment = paint.role(Role::Dim, &format::moment(event.at));
+fn with_time(event: &Event, text: &str, paint: &StreamStyle) -> String {
+    let moment = paint.role(StyleRole::Dim, &format::time_in_run(event.at));
     format!("{moment}  {text}")
 }
 
 /// The line of the alert that this event raised, if any.
-fn alert(event: &Event, world: &World, paint: &Paint) -> Option<String> {
-    let alert = world.alerts.raised().last().filter(|alert| alert.seq == event.seq)?;
-    Some(at(event, &tools::alert(alert, paint), paint))
+fn alert(event: &Event, world: &World, paint: &StreamStyle) -> Option<String> {
+    let alert = world.alerts.all().last().filter(|alert| alert.seq == event.seq)?;
+    Some(with_time(event, &tools::alert(alert, paint), paint))
 }
 
 /// Whether events of this kind are so frequent in this run that only totals are shown.
-fn of_many(kind: &EventKind, world: &World) -> bool {
+fn is_only_counted(kind: &EventKind, world: &World) -> bool {
     let of_call = matches!(
         kind,
         EventKind::CallRetried { .. }
@@ -171,23 +180,28 @@ fn of_many(kind: &EventKind, world: &World) -> bool {
 }
 
 /// The line of a refused reply: what is wrong with it, and how it begins.
-fn refused_reply(event: &Event, refused: &ReplyRefused, world: &World, paint: &Paint) -> String {
+fn refused_reply(
+    event: &Event,
+    refused: &ReplyRefused,
+    world: &World,
+    paint: &StreamStyle,
+) -> String {
     let word = format!("{} {:<11}", paint.glyph(Glyph::Refused), "refused");
-    let who = who(event, world);
-    let mut line = format!("  {}  {who}  ", paint.role(Role::Refused, &word));
+    let who = caller_name(event, world);
+    let mut line = format!("  {}  {who}  ", paint.role(StyleRole::Refused, &word));
     let _ = write!(line, "{}", visible(&refused.detail));
     if let Some(nth) = refused.again {
         let _ = write!(line, "; retry {nth}");
     }
     if !refused.begins.is_empty() {
-        let _ = write!(line, ": {}", paint.role(Role::Dim, &visible(&refused.begins)));
+        let _ = write!(line, ": {}", paint.role(StyleRole::Dim, &visible(&refused.begins)));
     }
     line
 }
 
 /// Whether the event's call executes a task.
 fn is_task(event: &Event, world: &World) -> bool {
-    let what = world.spans.get(event.span).map(|span| &span.what);
+    let what = world.spans.get(event.span).map(|span| &span.kind);
     matches!(what, Some(SpanKind::Call(Purpose::Task { .. })))
 }
 
@@ -214,10 +228,10 @@ pub fn closing(outcome: &Outcome, world: &World) -> String {
 }
 
 /// The summary line below the last run of a session.
-pub fn session(outcome: &SessionOutcome, paint: &Paint) -> String {
-    let messages = format::things(outcome.messages as u64, "message");
-    let calls = format::things(outcome.usage.calls, "call");
-    let took = format::took(Duration::from_millis(outcome.elapsed_ms));
+pub fn session(outcome: &SessionOutcome, paint: &StreamStyle) -> String {
+    let messages = format::count_noun(outcome.messages as u64, "message");
+    let calls = format::count_noun(outcome.usage.calls, "call");
+    let took = format::duration_text(Duration::from_millis(outcome.elapsed_ms));
     let mut line = format!("session  {} of {messages} answered, {calls}, {took}", outcome.answered);
     if outcome.usage.tokens != Usage::default() {
         let _ = write!(line, ", tokens {}", format::tokens(outcome.usage.tokens));
@@ -228,16 +242,16 @@ pub fn session(outcome: &SessionOutcome, paint: &Paint) -> String {
     line + "\n"
 }
 
-fn started(head: &RunStarted, paint: &Paint) -> String {
+fn start_line(head: &RunStarted, paint: &StreamStyle) -> String {
     let model = match &head.model {
         ModelLabel::Scripted => "scripted".to_owned(),
         ModelLabel::Live { name, host } => format!("live {} at {}", visible(name), visible(host)),
     };
-    let run = paint.role(Role::Strong, head.run.as_str());
+    let run = paint.role(StyleRole::Strong, head.run.as_str());
     format!("{run}  {}  \"{}\"  {model}", head.plan.name(), visible(&head.title))
 }
 
-fn ended(closed: &RunClosed, world: &World, paint: &Paint) -> String {
+fn end_line(closed: &RunClosed, world: &World, paint: &StreamStyle) -> String {
     let mut line = paint.sign(paint.theme().ended(closed.reason.class()));
     let _ = write!(line, "  {}", closed.reason);
     if let Some(phase) = &closed.phase {
@@ -247,28 +261,28 @@ fn ended(closed: &RunClosed, world: &World, paint: &Paint) -> String {
         if let Some(decision) = table.decision() {
             let _ = write!(line, "  {}", paint.sign(paint.theme().decision(decision)));
         }
-        let rounds = rounds_told(table);
-        let messages = format::things(table.messages.into(), "message");
+        let rounds = rounds_text(table);
+        let messages = format::count_noun(table.messages.into(), "message");
         let _ = write!(line, "  {rounds}, {messages}");
     }
     if let Some((orchestrator, _)) = world.orchestrator() {
-        let tasks = format::things(orchestrator.tasks.len() as u64, "task");
+        let tasks = format::count_noun(orchestrator.tasks.len() as u64, "task");
         let _ = write!(line, "  {tasks}");
     }
     if let Some((team, _)) = world.team() {
-        line.push_str(&team::ended(team));
+        line.push_str(&team::team_totals(team));
     }
     if let Some((research, _)) = world.research() {
-        line.push_str(&research::ended(research));
+        line.push_str(&research::research_totals(research));
     }
     if world.is_degraded() {
         let _ = write!(line, "  {} degraded", paint.glyph(Glyph::Alert));
     }
-    let calls = format::things(world.tally.calls, "call");
-    let time = format::took(Duration::from_millis(closed.elapsed_ms));
+    let calls = format::count_noun(world.tally.calls, "call");
+    let time = format::duration_text(Duration::from_millis(closed.elapsed_ms));
     let _ = write!(line, ", {calls}, {time}");
     if closed.paused_ms > 0 {
-        let rest = format::took(Duration::from_millis(closed.paused_ms));
+        let rest = format::duration_text(Duration::from_millis(closed.paused_ms));
         let _ = write!(line, " and {rest} paused");
     }
     line.push_str(&tokens(&world.tally));
@@ -298,15 +312,15 @@ fn tokens(tally: &Tally) -> String {
 }
 
 /// The caller of an event's call, with the model if the run uses several.
-fn who(event: &Event, world: &World) -> String {
-    let what = world.spans.get(event.span).map(|span| &span.what);
-    with_model(name(what, world), model_of(event, world))
+fn caller_name(event: &Event, world: &World) -> String {
+    let what = world.spans.get(event.span).map(|span| &span.kind);
+    with_model(call_name(what, world), model_of(event, world))
 }
 
 /// The model of an event's call, if the run uses several.
 fn model_of<'w>(event: &Event, world: &'w World) -> Option<&'w str> {
-    match &world.spans.get(event.span)?.what {
-        SpanKind::Call(purpose) => world.models.of(purpose),
+    match &world.spans.get(event.span)?.kind {
+        SpanKind::Call(purpose) => world.models.for_purpose(purpose),
         _ => None,
     }
 }
@@ -319,15 +333,17 @@ fn with_model(who: String, model: Option<&str>) -> String {
     }
 }
 
-fn name(what: Option<&SpanKind>, world: &World) -> String {
+fn call_name(what: Option<&SpanKind>, world: &World) -> String {
     match what {
         Some(SpanKind::Call(Purpose::Contribution { role, .. })) => role.to_string(),
         Some(SpanKind::Call(Purpose::Finalize)) => "finalize".to_owned(),
         Some(SpanKind::Call(Purpose::Plan)) => "plan".to_owned(),
-        Some(SpanKind::Call(Purpose::Task { task, .. })) => tools::task(task, world),
+        Some(SpanKind::Call(Purpose::Task { task, .. })) => tools::task_label_by_id(task, world),
         Some(SpanKind::Call(purpose)) => {
             let agent = || purpose.agent().map(ToString::to_string);
-            research::who(purpose, world).or_else(agent).unwrap_or_else(|| "the model".to_owned())
+            research::call_label(purpose, world)
+                .or_else(agent)
+                .unwrap_or_else(|| "the model".to_owned())
         }
         _ => "the model".to_owned(),
     }
@@ -337,12 +353,12 @@ fn what_failed(class: FailureClass, status: Option<u16>) -> String {
     status.map_or_else(|| class.word().to_owned(), |status| status.to_string())
 }
 
-fn by_whom(by: By) -> &'static str {
+fn cause_suffix(by: Initiator) -> &'static str {
     match by {
-        By::You => ", by you",
-        By::Schedule => ", from the command line",
-        By::Breakpoint => ", by a breakpoint",
-        By::Suspend => ", after a suspend",
+        Initiator::You => ", by you",
+        Initiator::Schedule => ", from the command line",
+        Initiator::Breakpoint => ", by a breakpoint",
+        Initiator::Suspend => ", after a suspend",
     }
 }
 
@@ -352,5 +368,5 @@ fn places(at: &[BoundaryId]) -> String {
 
 /// A boundary as it is shown. It may contain a task's id, which a planner wrote: escaped.
 fn place(at: &BoundaryId) -> String {
-    visible_within(&at.for_people(), REASON_CHARS)
+    visible_within(&at.display_name(), REASON_CHARS)
 }

@@ -3,19 +3,19 @@
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 
-use super::args::{FailOn, FlagArg, Format, Global, RunArgs};
-use super::boundaries::comes;
+use super::args::{FailOn, FlagArg, Global, RunArgs, RunFormat};
+use super::boundaries::check_boundary;
 use super::exit::Exit;
-use super::headless::{self, Drive};
-use super::output::Output;
-use super::paint::Paint;
-use crate::bus::Bounds;
+use super::headless::{self, HeadlessOptions};
+use super::output::RunWriter;
+use super::paint::StreamStyle;
+use crate::bus::LogLimits;
 use crate::engine::{Engine, EngineSettings, Launch, ModelChoice, Schedule, Toolbox};
 use crate::event::BoundaryId;
 use crate::event::visible::visible;
 use crate::scenario::model::PatternSpec;
 use crate::scenario::name::FlagName;
-use crate::scenario::{self, Override, STDIN, Scenario, Source};
+use crate::scenario::{self, Override, STDIN, Scenario, ScenarioSource};
 use crate::shell::dirs::Dirs;
 use crate::shell::models::{self, Endpoints, LiveModels};
 use crate::shell::tools;
@@ -23,7 +23,7 @@ use crate::shell::trust::Trust;
 use crate::ui::theme::Theme;
 
 /// Bytes of events that a run may be ahead of its reader, such as a pipe.
-const AHEAD: u64 = 16 << 20;
+const MAX_AHEAD: u64 = 16 << 20;
 
 /// Whether to run without the dashboard: `--headless`, an option that only headless runs have, or
 /// no terminal.
@@ -41,7 +41,7 @@ pub(super) fn overrides(set: &[String]) -> Option<Vec<Override>> {
     for text in set {
         match text.parse::<Override>() {
             Ok(set) => overrides.push(set),
-            Err(error) => say(&format!("--set {}: {error}", visible(text))),
+            Err(error) => print_message(&format!("--set {}: {error}", visible(text))),
         }
     }
     (overrides.len() == set.len()).then_some(overrides)
@@ -51,14 +51,15 @@ pub(super) fn overrides(set: &[String]) -> Option<Vec<Override>> {
 /// Warnings are not: the run emits them as events.
 pub fn read(args: &RunArgs) -> Option<Arc<Scenario>> {
     let overrides = overrides(&args.set)?;
-    let source =
-        Source::find(&args.scenario).map_err(|error| say(&visible(&error.to_string()))).ok()?;
+    let source = ScenarioSource::find(&args.scenario)
+        .map_err(|error| print_message(&visible(&error.to_string())))
+        .ok()?;
     let checked = scenario::check(&source.text, source.origin, &overrides);
     let problems = checked.problems.for_run(args.live);
     match checked.scenario.filter(|_| problems.errors() == 0) {
         Some(scenario) => check(&scenario, args).then(|| Arc::new(scenario)),
         None => {
-            let colour = Paint::on(&io::stderr(), Theme::default(), false).colour();
+            let colour = StreamStyle::on(&io::stderr(), Theme::default(), false).colour();
             let _ = write!(io::stderr(), "{}", problems.pretty(colour));
             None
         }
@@ -79,39 +80,43 @@ fn check(scenario: &Scenario, args: &RunArgs) -> bool {
     let answers = matches!(&scenario.pattern, PatternSpec::Team(_));
     if !answers && !args.messages.is_empty() {
         let name = scenario.pattern.name();
-        say(&format!("--message: the pattern {name} takes no messages; team and swarm do"));
+        print_message(&format!(
+            "--message: the pattern {name} takes no messages; team and swarm do"
+        ));
         good = false;
     }
-    if args.format == Some(Format::Markdown)
+    if args.format == Some(RunFormat::Markdown)
         && !matches!(scenario.pattern, PatternSpec::Research(_))
     {
         let name = scenario.pattern.name();
-        say(&format!("--format markdown: only research has it, not the pattern {name}; use text"));
+        print_message(&format!(
+            "--format markdown: only research has it, not the pattern {name}; use text"
+        ));
         good = false;
     }
     if args.messages.iter().any(|text| text.trim().is_empty()) {
-        say("--message: the text is empty");
+        print_message("--message: the text is empty");
         good = false;
     }
     for fail_on in &args.fail_on {
         if let (Some(pattern), FailOn::Decision(decision)) = (pattern, fail_on) {
             let word = decision.word();
-            say(&format!(
+            print_message(&format!(
                 "--fail-on {word}: the pattern {pattern} makes no decision; use degraded"
             ));
             good = false;
         }
     }
-    let rests = args.pause_at.iter().filter_map(|pause| never_comes(scenario, &pause.at));
-    for wrong in wrong_flags(scenario, &args.flags).into_iter().chain(rests) {
-        say(&wrong);
+    let rests = args.pause_at.iter().filter_map(|pause| boundary_error(scenario, &pause.at));
+    for wrong in flag_errors(scenario, &args.flags).into_iter().chain(rests) {
+        print_message(&wrong);
         good = false;
     }
     good
 }
 
 /// The errors of `--flag`: unknown flags, and boundaries that are never reached.
-pub(super) fn wrong_flags(scenario: &Scenario, flags: &[FlagArg]) -> Vec<String> {
+pub(super) fn flag_errors(scenario: &Scenario, flags: &[FlagArg]) -> Vec<String> {
     let unknown = flags.iter().filter(|flag| scenario.flag(flag.name.as_str()).is_none());
     let unknown = unknown.map(|flag| {
         let names: Vec<&str> = scenario.flags.iter().map(|flag| flag.name.as_str()).collect();
@@ -119,12 +124,12 @@ pub(super) fn wrong_flags(scenario: &Scenario, flags: &[FlagArg]) -> Vec<String>
         let name = visible(flag.name.as_str());
         format!("--flag {name}: no such flag; the scenario has: {known}")
     });
-    let never = flags.iter().filter_map(|flag| never_comes(scenario, flag.at.as_ref()?));
+    let never = flags.iter().filter_map(|flag| boundary_error(scenario, flag.at.as_ref()?));
     unknown.chain(never).collect()
 }
 
-fn never_comes(scenario: &Scenario, at: &BoundaryId) -> Option<String> {
-    comes(scenario, at).err().map(|why| format!("{}: {why}", visible(at.as_str())))
+fn boundary_error(scenario: &Scenario, at: &BoundaryId) -> Option<String> {
+    check_boundary(scenario, at).err().map(|why| format!("{}: {why}", visible(at.as_str())))
 }
 
 /// The flags at the start, and the changes and pauses at boundaries.
@@ -161,17 +166,17 @@ fn messages(scenario: &Scenario, args: &RunArgs) -> Vec<Arc<str>> {
 pub async fn headless(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
     let Some(scenario) = read(args) else { return Exit::Usage };
     let messages = messages(&scenario, args);
-    let Some((model, tools)) = choose(&scenario, args, messages.len()) else {
+    let Some((model, tools)) = choose_model_and_tools(&scenario, args, messages.len()) else {
         return Exit::Usage;
     };
     let stdout = io::stdout();
     let format =
-        args.format.unwrap_or(if stdout.is_terminal() { Format::Text } else { Format::Json });
-    let paint = Paint::on(&stdout, theme, global.is_ascii());
+        args.format.unwrap_or(if stdout.is_terminal() { RunFormat::Text } else { RunFormat::Json });
+    let paint = StreamStyle::on(&stdout, theme, global.is_ascii());
     // Each event is folded and written once, so no window of old events is kept.
-    let log = Bounds { window: 0, ahead: AHEAD };
+    let log = LogLimits { window: 0, ahead: MAX_AHEAD };
     let engine = Engine::new(EngineSettings { log, ..EngineSettings::default() });
-    let drive = Drive { pauses: &args.pause_at, fail_on: &args.fail_on };
+    let drive = HeadlessOptions { pauses: &args.pause_at, fail_on: &args.fail_on };
     let turns = messages.into_iter().zip(tools).map(|(text, tools)| {
         let (flags, schedule) = schedule(args);
         let launch = Launch {
@@ -185,68 +190,77 @@ pub async fn headless(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
         };
         (text, launch)
     });
-    headless::run(&engine, turns.collect(), drive, Output::new(format, paint, stdout)).await
+    headless::run(&engine, turns.collect(), drive, RunWriter::new(format, paint, stdout)).await
 }
 
 /// The model and one toolbox for each run. `None`: the errors have already been printed.
-fn choose(scenario: &Scenario, args: &RunArgs, runs: usize) -> Option<(ModelChoice, Vec<Toolbox>)> {
-    let via =
-        models::via(args.proxy.as_deref()).map_err(|why| say(&format!("--proxy: {why}"))).ok()?;
+fn choose_model_and_tools(
+    scenario: &Scenario,
+    args: &RunArgs,
+    runs: usize,
+) -> Option<(ModelChoice, Vec<Toolbox>)> {
+    let via = models::parse_proxy(args.proxy.as_deref())
+        .map_err(|why| print_message(&format!("--proxy: {why}")))
+        .ok()?;
     let endpoints = match args.live {
         false => None,
         true => Some(
             models::endpoints_of(scenario, args.model.as_deref())
-                .map_err(|why| say(&visible(&why)))
+                .map_err(|why| print_message(&visible(&why)))
                 .ok()?,
         ),
     };
-    if !allowed(scenario, endpoints.as_ref(), args.trust) {
+    if !check_permission(scenario, endpoints.as_ref(), args.trust) {
         return None;
     }
     let toolboxes: Vec<Toolbox> = (0..runs)
         .map(|_| tools::toolbox(scenario, args.instant))
         .collect::<Result<_, _>>()
-        .map_err(|missing| missing.iter().for_each(|line| say(&visible(line))))
+        .map_err(|missing| missing.iter().for_each(|line| print_message(&visible(line))))
         .ok()?;
     let Some(endpoints) = endpoints else {
         return Some((ModelChoice::Scripted { instant: args.instant }, toolboxes));
     };
     for note in endpoints.notes() {
-        say(&visible(note));
+        print_message(&visible(note));
     }
-    for endpoint in endpoints.each() {
+    for endpoint in endpoints.distinct() {
         let (model, host) = (&endpoint.model().value, endpoint.host());
-        let key = models::key_from(endpoint);
-        say(&visible(&format!("calling {model} at {host} (API key: {key})")));
+        let key = models::key_origin(endpoint);
+        print_message(&visible(&format!("calling {model} at {host} (API key: {key})")));
     }
-    Some((LiveModels::new(via).of(scenario, &endpoints), toolboxes))
+    Some((LiveModels::new(via).model_choice(scenario, &endpoints), toolboxes))
 }
 
 /// Whether the operator has allowed what this run would do; `yes` (`--trust`) allows and saves it.
-fn allowed(scenario: &Scenario, endpoints: Option<&Endpoints>, yes: bool) -> bool {
-    let trust = Trust::kept_in(Dirs::find().map(|dirs| dirs.trusted()));
-    let Some(asked) = trust.asks(scenario, endpoints) else { return true };
+fn check_permission(scenario: &Scenario, endpoints: Option<&Endpoints>, yes: bool) -> bool {
+    let trust = Trust::saved_in(Dirs::find().map(|dirs| dirs.trusted()));
+    let Some(asked) = trust.needed_consent(scenario, endpoints) else { return true };
     if yes {
         if let Err(error) = trust.allow(&asked.digest, &scenario.title) {
             let why = error.to_string();
-            say(&visible(&format!("--trust applies to this run only; it cannot be saved: {why}")));
+            print_message(&visible(&format!(
+                "--trust applies to this run only; it cannot be saved: {why}"
+            )));
         }
         return true;
     }
     let live = if endpoints.is_some() { "live, " } else { "" };
-    say(&format!("this scenario was not shipped with roundtable; {live}it would"));
+    print_message(&format!("this scenario was not shipped with roundtable; {live}it would"));
     for line in &asked.would {
-        say(&format!("  {}", visible(line)));
+        print_message(&format!("  {}", visible(line)));
     }
     if let Some(why) = &asked.not_kept {
-        say(&visible(why));
+        print_message(&visible(why));
     }
     let of = if asked.digest == scenario.hash { "" } else { " and of its programs" };
-    say(&format!("review it, then allow it with --trust (once for each version of the file{of})"));
+    print_message(&format!(
+        "review it, then allow it with --trust (once for each version of the file{of})"
+    ));
     false
 }
 
 /// Prints a line to standard error, prefixed with the program's name.
-pub fn say(text: &str) {
+pub fn print_message(text: &str) {
     let _ = writeln!(io::stderr(), "roundtable: {text}");
 }

@@ -6,12 +6,12 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::exit::Exit;
-use super::paint::Paint;
+use super::paint::StreamStyle;
 use super::stdout;
 use crate::event::{safe_json, visible::visible};
-use crate::scenario::{Listing, Source, check, shipped};
+use crate::scenario::{ScenarioListing, ScenarioSource, check, shipped};
 use crate::shell::catalogue;
-use crate::ui::theme::{Role, Theme};
+use crate::ui::theme::{StyleRole, Theme};
 
 /// Lists the shipped scenarios and the files of `./scenarios`, by name.
 pub fn run(json: bool, theme: Theme, ascii: bool) -> Exit {
@@ -20,14 +20,14 @@ pub fn run(json: bool, theme: Theme, ascii: bool) -> Exit {
     let text = if json {
         safe_json::pretty(&rows).map(|json| json + "\n").unwrap_or_default()
     } else {
-        table(&rows, &Paint::on(&out, theme, ascii))
+        table(&rows, &StreamStyle::on(&out, theme, ascii))
     };
     stdout::print(&text, Exit::Ok)
 }
 
 /// A row of the list.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-struct Row {
+struct ScenarioRow {
     name: String,
     title: String,
     about: String,
@@ -39,21 +39,21 @@ struct Row {
     problem: Option<String>,
 }
 
-impl Row {
-    fn of(listing: Listing, path: String) -> Self {
-        let Listing { name, title, about, pattern } = listing;
+impl ScenarioRow {
+    fn of(listing: ScenarioListing, path: String) -> Self {
+        let ScenarioListing { name, title, about, pattern } = listing;
         Self { name: name.to_string(), title, about, pattern, path, problem: None }
     }
 }
 
 /// A file of the folder replaces the shipped scenario of the same name.
-fn rows(folder: &Path) -> Vec<Row> {
-    let mut rows: Vec<Row> =
-        shipped().iter().map(|one| Row::of(one.listing(), one.path.to_owned())).collect();
+fn rows(folder: &Path) -> Vec<ScenarioRow> {
+    let mut rows: Vec<ScenarioRow> =
+        shipped().iter().map(|one| ScenarioRow::of(one.listing(), one.path.to_owned())).collect();
     for path in catalogue::files(folder) {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         // Unreadable files are listed too, with the reason.
-        let (text, problem) = match Source::read(&path) {
+        let (text, problem) = match ScenarioSource::read(&path) {
             Ok(source) => {
                 let problems = check(&source.text, source.origin, &[]).problems;
                 let problem = (problems.errors() > 0).then(|| problems.count());
@@ -61,8 +61,9 @@ fn rows(folder: &Path) -> Vec<Row> {
             }
             Err(error) => (String::new(), Some(error.to_string())),
         };
-        let listed = Row::of(Listing::read(&stem, &text), path.display().to_string());
-        let row = Row { problem, ..listed };
+        let listed =
+            ScenarioRow::of(ScenarioListing::read(&stem, &text), path.display().to_string());
+        let row = ScenarioRow { problem, ..listed };
         rows.retain(|other| other.name != row.name);
         rows.push(row);
     }
@@ -70,18 +71,18 @@ fn rows(folder: &Path) -> Vec<Row> {
     rows
 }
 
-fn table(rows: &[Row], paint: &Paint) -> String {
+fn table(rows: &[ScenarioRow], paint: &StreamStyle) -> String {
     use unicode_width::UnicodeWidthStr as _;
     let names: Vec<_> = rows.iter().map(|row| visible(&row.name)).collect();
     let width = names.iter().map(|name| name.width()).max().unwrap_or(0);
     let mut lines = String::new();
     for (row, name) in rows.iter().zip(&names) {
         let gap = " ".repeat(width - name.width());
-        let name = paint.role(Role::Strong, name);
-        let pattern = paint.role(Role::Dim, &format!("({})", visible(&row.pattern)));
+        let name = paint.role(StyleRole::Strong, name);
+        let pattern = paint.role(StyleRole::Dim, &format!("({})", visible(&row.pattern)));
         lines.push_str(&format!("{name}{gap}  {} {pattern}\n", visible(&row.title)));
         if let Some(problem) = &row.problem {
-            let sign = paint.role(Role::Failed, "✗");
+            let sign = paint.role(StyleRole::Failed, "✗");
             let path = visible(&row.path);
             let text = format!("{sign} {}: roundtable validate {path}", visible(problem));
             lines.push_str(&format!("{}  {text}\n", " ".repeat(width)));
@@ -114,7 +115,7 @@ mod tests {
         assert!(rows.iter().filter(|row| row.problem.is_none()).count() >= shipped().len() - 1);
 
         let no_terminal = tempfile::tempfile().expect("a file");
-        let text = table(&rows, &Paint::on(&no_terminal, Theme::default(), true));
+        let text = table(&rows, &StreamStyle::on(&no_terminal, Theme::default(), true));
         let line = |name: &str| {
             let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix("  "));
             line.unwrap_or_else(|| panic!("{name} in {text}")).trim_start()

@@ -3,22 +3,22 @@
 use std::io::{self, Write};
 
 use super::exit::Exit;
-use super::run::say;
+use super::run::print_message;
 
 /// Writes a text. Returns `exit` if all of it was written, or if the reader closed the pipe (as
 /// `head` does). On another error prints the reason to standard error and returns a failure.
 pub fn print(text: &str, exit: Exit) -> Exit {
     let mut out = io::stdout();
-    ended(out.write_all(text.as_bytes()).and_then(|()| out.flush()), exit)
+    exit_after_write(out.write_all(text.as_bytes()).and_then(|()| out.flush()), exit)
 }
 
 /// The exit code after writing: `exit`, or a failure if the output could not be written.
-pub fn ended(written: io::Result<()>, exit: Exit) -> Exit {
+pub fn exit_after_write(written: io::Result<()>, exit: Exit) -> Exit {
     let Err(why) = written else { return exit };
     if why.kind() == io::ErrorKind::BrokenPipe {
         return exit;
     }
-    say(&format!("cannot write to standard output: {why}"));
+    print_message(&format!("cannot write to standard output: {why}"));
     // The command's own failure is more important than the output's.
     if exit == Exit::Ok { Exit::Stopped } else { exit }
 }

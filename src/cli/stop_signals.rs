@@ -14,9 +14,9 @@ use crate::shell::screen;
 pub fn on_stop(first: impl FnOnce() + Send + 'static, code: u8) -> io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     let mut first = Some(first);
-    crate::shell::signals::each(&[SIGINT, SIGTERM, SIGHUP], move |_| match first.take() {
+    crate::shell::signals::handle_each(&[SIGINT, SIGTERM, SIGHUP], move |_| match first.take() {
         Some(first) => first(),
-        None => screen::leave_now(code),
+        None => screen::exit_now(code),
     })
 }
 
@@ -33,7 +33,7 @@ pub fn on_stop(first: impl FnOnce() + Send + 'static, code: u8) -> io::Result<()
         while tokio::signal::ctrl_c().await.is_ok() {
             match first.take() {
                 Some(first) => first(),
-                None => screen::leave_now(code),
+                None => screen::exit_now(code),
             }
         }
     });

@@ -5,16 +5,16 @@ use std::path::Path;
 
 use super::args::{FlagArg, ValidateArgs};
 use super::exit::Exit;
-use super::paint::Paint;
-use super::run::{overrides, wrong_flags};
+use super::paint::StreamStyle;
+use super::run::{flag_errors, overrides};
 use super::stdout;
 use crate::event::visible::visible;
 use crate::scenario::model::PatternSpec;
-use crate::scenario::{Override, STDIN, Scenario, Source, check};
+use crate::scenario::{Override, STDIN, Scenario, ScenarioSource, check};
 use crate::shell::catalogue;
-use crate::ui::format::things;
+use crate::ui::format::count_noun;
 use crate::ui::glyph::Glyph;
-use crate::ui::theme::{Role, Theme};
+use crate::ui::theme::{StyleRole, Theme};
 
 /// Checks files, the `*.toml` of folders, standard input (`-`), or shipped scenarios by name, each
 /// with `--set` and `--flag` applied. Prints a line for each valid scenario to standard output, and
@@ -22,79 +22,87 @@ use crate::ui::theme::{Role, Theme};
 pub fn run(args: &ValidateArgs, theme: Theme, ascii: bool) -> Exit {
     let Some(set) = overrides(&args.set) else { return Exit::Usage };
     let (out, err) = (io::stdout(), io::stderr());
-    let (on_out, on_err) = (Paint::on(&out, theme.clone(), ascii), Paint::on(&err, theme, ascii));
-    let wanted = Wanted { scenarios: &args.scenarios, set, flags: &args.flags };
-    let (mut out, mut err) = (Page::new(out, on_out), Page::new(err, on_err));
-    let exit = judge(&wanted, &mut out, &mut err);
-    stdout::ended(out.written, exit)
+    let (on_out, on_err) =
+        (StreamStyle::on(&out, theme.clone(), ascii), StreamStyle::on(&err, theme, ascii));
+    let wanted = ValidateInput { scenarios: &args.scenarios, set, flags: &args.flags };
+    let (mut out, mut err) = (ReportStream::new(out, on_out), ReportStream::new(err, on_err));
+    let exit = validate_all(&wanted, &mut out, &mut err);
+    stdout::exit_after_write(out.written, exit)
 }
 
 /// The scenarios to check, with the overrides and flags.
-struct Wanted<'a> {
+struct ValidateInput<'a> {
     scenarios: &'a [String],
     set: Vec<Override>,
     flags: &'a [FlagArg],
 }
 
 /// An output stream with its style.
-struct Page<W> {
+struct ReportStream<W> {
     to: W,
-    paint: Paint,
+    paint: StreamStyle,
     /// The first write error, if any.
     written: io::Result<()>,
 }
 
-impl<W: Write> Page<W> {
-    fn new(to: W, paint: Paint) -> Self {
+impl<W: Write> ReportStream<W> {
+    fn new(to: W, paint: StreamStyle) -> Self {
         Self { to, paint, written: Ok(()) }
     }
 
     /// Writes, unless a write has failed before; checking continues without output.
-    fn put(&mut self, text: &str) {
+    fn write_text(&mut self, text: &str) {
         if self.written.is_ok() {
             self.written = self.to.write_all(text.as_bytes()).and_then(|()| self.to.flush());
         }
     }
 
     fn error(&mut self, text: &str) {
-        let word = self.paint.role(Role::Failed, "error");
-        self.put(&format!("{word}: {}\n\n", visible(text)));
+        let word = self.paint.role(StyleRole::Failed, "error");
+        self.write_text(&format!("{word}: {}\n\n", visible(text)));
     }
 }
 
 /// The scenarios that an argument names (for a folder its files, by name), or errors.
-fn named(what: &str) -> Vec<Result<Source, String>> {
+fn sources_named(what: &str) -> Vec<Result<ScenarioSource, String>> {
     let folder = Path::new(what);
-    match Source::find(what) {
+    match ScenarioSource::find(what) {
         Ok(source) => vec![Ok(source)],
         Err(_) if folder.is_dir() => {
             let mut files = catalogue::files(folder);
             files.sort();
             match files.is_empty() {
                 true => vec![Err(format!("no .toml file in {what}"))],
-                false => files.iter().map(|file| Source::read(file).map_err(said)).collect(),
+                false => files
+                    .iter()
+                    .map(|file| ScenarioSource::read(file).map_err(error_text))
+                    .collect(),
             }
         }
-        Err(error) => vec![Err(said(error))],
+        Err(error) => vec![Err(error_text(error))],
     }
 }
 
-fn said(error: impl std::fmt::Display) -> String {
+fn error_text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
-fn judge<O: Write, E: Write>(wanted: &Wanted<'_>, out: &mut Page<O>, err: &mut Page<E>) -> Exit {
+fn validate_all<O: Write, E: Write>(
+    wanted: &ValidateInput<'_>,
+    out: &mut ReportStream<O>,
+    err: &mut ReportStream<E>,
+) -> Exit {
     let (mut all, mut wrong) = (0, 0);
     for (place, what) in wanted.scenarios.iter().enumerate() {
         let again = what == STDIN && wanted.scenarios[..place].contains(what);
         let sources = match again {
             true => vec![Err("- is given twice: standard input can be read only once".to_owned())],
-            false => named(what),
+            false => sources_named(what),
         };
         for source in sources {
             all += 1;
             let good = match source {
-                Ok(source) => is_good(source, wanted, out, err),
+                Ok(source) => validate_one(source, wanted, out, err),
                 Err(why) => {
                     err.error(&why);
                     false
@@ -107,43 +115,43 @@ fn judge<O: Write, E: Write>(wanted: &Wanted<'_>, out: &mut Page<O>, err: &mut P
         return Exit::Ok;
     }
     if all > 1 {
-        err.put(&format!("{wrong} of {} cannot be run\n", things(all, "scenario")));
+        err.write_text(&format!("{wrong} of {} cannot be run\n", count_noun(all, "scenario")));
     }
     Exit::Usage
 }
 
-fn is_good<O: Write, E: Write>(
-    source: Source,
-    wanted: &Wanted<'_>,
-    out: &mut Page<O>,
-    err: &mut Page<E>,
+fn validate_one<O: Write, E: Write>(
+    source: ScenarioSource,
+    wanted: &ValidateInput<'_>,
+    out: &mut ReportStream<O>,
+    err: &mut ReportStream<E>,
 ) -> bool {
     let checked = check(&source.text, source.origin, &wanted.set);
     if !checked.problems.is_empty() {
         let colour = err.paint.colour();
-        err.put(&format!("{}\n", checked.problems.pretty(colour)));
+        err.write_text(&format!("{}\n", checked.problems.pretty(colour)));
     }
     let Some(scenario) = checked.scenario else { return false };
-    let flags = wrong_flags(&scenario, wanted.flags);
+    let flags = flag_errors(&scenario, wanted.flags);
     for wrong in &flags {
         err.error(&format!("{}: {wrong}", scenario.origin));
     }
     if flags.is_empty() {
-        let sign = out.paint.role(Role::Done, out.paint.glyph(Glyph::Done));
-        out.put(&format!("{sign} {}\n", visible(&sum_up(&scenario))));
+        let sign = out.paint.role(StyleRole::Done, out.paint.glyph(Glyph::Done));
+        out.write_text(&format!("{sign} {}\n", visible(&summary(&scenario))));
     }
     flags.is_empty()
 }
 
 /// The line of a valid scenario, such as
 /// `scenarios/checkout-launch.toml: collaboration, 4 roles, 3 inputs, 1 flag, 24 script rows`.
-fn sum_up(scenario: &Scenario) -> String {
-    let count = |count: usize, what| things(count as u64, what);
+fn summary(scenario: &Scenario) -> String {
+    let count = |count: usize, what| count_noun(count as u64, what);
     let who = match &scenario.pattern {
         PatternSpec::Collaboration(spec) => count(spec.roles.len(), "role"),
         PatternSpec::Orchestrator(spec) => count(spec.workers.len(), "worker"),
         PatternSpec::Team(spec) => count(spec.agents.len(), "agent"),
-        PatternSpec::Resilience(spec) => things(u64::from(spec.agents), "agent"),
+        PatternSpec::Resilience(spec) => count_noun(u64::from(spec.agents), "agent"),
         PatternSpec::Research(spec) => count(spec.allowed_domains_policy.len(), "domain"),
     };
     format!(
@@ -163,12 +171,12 @@ mod tests {
 
     fn judged(scenarios: &[&str]) -> (Exit, String, String) {
         let no_terminal = tempfile::tempfile().expect("a file");
-        let paint = Paint::on(&no_terminal, Theme::default(), true);
+        let paint = StreamStyle::on(&no_terminal, Theme::default(), true);
         let scenarios: Vec<String> = scenarios.iter().map(|&what| what.to_owned()).collect();
-        let wanted = Wanted { scenarios: &scenarios, set: Vec::new(), flags: &[] };
-        let mut out = Page::new(Vec::new(), paint.clone());
-        let mut err = Page::new(Vec::new(), paint);
-        let exit = judge(&wanted, &mut out, &mut err);
+        let wanted = ValidateInput { scenarios: &scenarios, set: Vec::new(), flags: &[] };
+        let mut out = ReportStream::new(Vec::new(), paint.clone());
+        let mut err = ReportStream::new(Vec::new(), paint);
+        let exit = validate_all(&wanted, &mut out, &mut err);
         let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
         (exit, text(out.to), text(err.to))
     }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use crate::event::RunId;
 use crate::event::id::millis;
 use crate::event::kind::{
-    AgentHead, BehindFlag, CollaborationPlan, FlagAt, ModelLabel, ModelPriceHead, OrchestratorPlan,
-    PatternPlan, PricesHead, ResearchPlan, ResiliencePlan, RunStarted, SessionHead, SourceHead,
-    SwarmHead, TeamPlan, ToolHead, WorkerHead,
+    AgentHead, CollaborationPlan, FlagAt, ModelLabel, ModelPriceHead, OrchestratorPlan,
+    PatternPlan, PricesHead, ResearchPlan, ResiliencePlan, RoleFlagHead, RunStarted, SessionHead,
+    SourceHead, SwarmHead, TeamPlan, ToolHead, WorkerHead,
 };
-use crate::pattern::team::starting;
+use crate::pattern::team::starting_agent;
 use crate::run::Session;
 use crate::scenario::Scenario;
 use crate::scenario::agent::{AgentKind, AgentSpec, TeamSpec};
@@ -20,7 +20,7 @@ use crate::scenario::research::ResearchSpec;
 use crate::scenario::storm::ResilienceSpec;
 
 /// What the scenario does not know about the start of a run.
-pub(super) struct Begun<'a> {
+pub(super) struct RunSetup<'a> {
     pub run: &'a RunId,
     pub model: ModelLabel,
     pub model_prices: Vec<ModelPriceHead>,
@@ -32,8 +32,8 @@ pub(super) struct Begun<'a> {
     pub wall_ms: u64,
 }
 
-pub(super) fn of(scenario: &Scenario, begun: Begun<'_>) -> RunStarted {
-    let Begun { run, model, model_prices, flags, tools, seed, session, wall_ms } = begun;
+pub(super) fn build_head(scenario: &Scenario, begun: RunSetup<'_>) -> RunStarted {
+    let RunSetup { run, model, model_prices, flags, tools, seed, session, wall_ms } = begun;
     RunStarted {
         run: run.clone(),
         wall_ms,
@@ -74,9 +74,9 @@ fn collaboration(spec: &CollaborationSpec) -> CollaborationPlan {
             .roles
             .iter()
             .filter_map(|(name, role)| {
-                let behind = role.behind.as_ref()?;
+                let behind = role.role_flag.as_ref()?;
                 let deny = behind.when_off == WhenOff::Deny;
-                Some((name.clone(), BehindFlag { flag: behind.flag.clone(), deny }))
+                Some((name.clone(), RoleFlagHead { flag: behind.flag.clone(), deny }))
             })
             .collect(),
         parallel: spec.concurrency == Concurrency::Parallel,
@@ -128,7 +128,7 @@ fn resilience(spec: &ResilienceSpec) -> ResiliencePlan {
 
 fn research(spec: &ResearchSpec, model: &ModelLabel, wall_ms: u64) -> ResearchPlan {
     let live = matches!(model, ModelLabel::Live { .. });
-    let today = || Day::at(wall_ms).to_string();
+    let today = || Day::from_unix_ms(wall_ms).to_string();
     let budget = &spec.budget;
     ResearchPlan {
         question: spec.question.clone(),
@@ -144,9 +144,9 @@ fn research(spec: &ResearchSpec, model: &ModelLabel, wall_ms: u64) -> ResearchPl
                 flag: rule.flag.clone(),
             })
             .collect(),
-        plan_by: spec.plan.by.in_a_run(live),
-        notes_by: spec.notes.by.in_a_run(live),
-        answer_by: spec.answer.by.in_a_run(live),
+        plan_by: spec.plan.by.executor(live),
+        notes_by: spec.notes.by.executor(live),
+        answer_by: spec.answer.by.executor(live),
         misquotes: spec.misquotes,
         min_independent_sources: spec.min_independent_sources,
         max_age_days: spec.max_age_days,
@@ -173,7 +173,7 @@ fn team(spec: &TeamSpec, session: &Session) -> TeamPlan {
         next.extend(agent.kind.members().iter().rev());
         agents.push(self::agent(agent, session));
     }
-    let starts = starting(spec, session);
+    let starts = starting_agent(spec, session);
     TeamPlan {
         root: spec.root.clone(),
         agents,
@@ -182,15 +182,15 @@ fn team(spec: &TeamSpec, session: &Session) -> TeamPlan {
             message: session.message,
             text: Arc::clone(&session.text),
             after: session.after.clone(),
-            history: Arc::clone(&session.before.history),
-            owner: session.before.owner.clone(),
+            history: Arc::clone(&session.memory.history),
+            owner: session.memory.owner.clone(),
             starts,
         },
     }
 }
 
 fn agent(agent: &AgentSpec, session: &Session) -> AgentHead {
-    let left = session.before.rosters.get(&agent.name);
+    let left = session.memory.rosters.get(&agent.name);
     let (model, team, swarm) = match &agent.kind {
         AgentKind::Model(model) => (Some(model), None, None),
         AgentKind::Team(team) => (Some(&team.coordinator), Some(team), None),

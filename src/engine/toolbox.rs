@@ -11,7 +11,7 @@ use crate::scenario::lookup::{FolderSpec, ReadSpec, SearchSpec};
 use crate::scenario::model::{CallPolicy, PatternSpec, SafeMode};
 use crate::scenario::name::ToolName;
 use crate::scenario::research::READ;
-use crate::scenario::tool::{Contract, FixtureSpec, HttpSpec, ToolKind, ToolSpec};
+use crate::scenario::tool::{FixtureSpec, HttpSpec, ResultContract, ToolKind, ToolSpec};
 use crate::tool::command::CommandTool;
 use crate::tool::endpoint::EndpointSearch;
 use crate::tool::fixture::FixtureTool;
@@ -19,15 +19,15 @@ use crate::tool::folder::{self, FolderRead, FolderSearch, keeping};
 use crate::tool::http::HttpTool;
 use crate::tool::settings::{Environment, NotReady};
 use crate::tool::web::cache::Cache;
-use crate::tool::web::{Manners, Web, WebReader};
-use crate::tool::{Making, Tool};
+use crate::tool::web::{CrawlState, Web, WebReader};
+use crate::tool::{Tool, ToolSetup};
 
 /// Timeout of an attempt if neither scenario nor pattern sets one (cascading failures source
 /// document).
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The tools of one run.
-pub struct Toolbox(Vec<Making>);
+pub struct Toolbox(Vec<ToolSetup>);
 
 impl Toolbox {
     /// The tools that need nothing from the environment: those that start a program or use the
@@ -37,7 +37,7 @@ impl Toolbox {
         let made = scenario.tools.values().map(|spec| {
             let folder = folder_of(spec).cloned();
             let tool: Option<Box<dyn Tool>> = match (&spec.kind, folder) {
-                (Some(ToolKind::Fixture(fixture)), _) => Some(fixed(fixture, instant)),
+                (Some(ToolKind::Fixture(fixture)), _) => Some(fixture_tool(fixture, instant)),
                 (Some(ToolKind::Search(_)), Some(it)) => {
                     Some(Box::new(FolderSearch::new(it, None)))
                 }
@@ -58,8 +58,8 @@ impl Toolbox {
         scenario: &Scenario,
         instant: bool,
         env: Environment<'_>,
-    ) -> Result<Self, Vec<ToolTrouble>> {
-        let clients = Clients::new(Cache::of_user(), keeping::of_user());
+    ) -> Result<Self, Vec<ToolNotReady>> {
+        let clients = Clients::new(Cache::for_user(), keeping::user_cache_dir());
         let (mut made, mut troubles) = (Vec::new(), Vec::new());
         for spec in scenario.tools.values() {
             let there = folder_of(spec).map_or(Ok(()), folder::ready).map_err(|why| vec![why]);
@@ -67,7 +67,7 @@ impl Toolbox {
                 None => Ok(None),
                 Some(ToolKind::Search(search)) => clients.search(search, env).map(Some),
                 Some(ToolKind::Read(read)) => Ok(Some(clients.read(read))),
-                Some(ToolKind::Fixture(fixture)) => Ok(Some(fixed(fixture, instant))),
+                Some(ToolKind::Fixture(fixture)) => Ok(Some(fixture_tool(fixture, instant))),
                 Some(ToolKind::Http(http)) => clients.tool(http, env).map(Some),
                 Some(ToolKind::Command(command)) => {
                     CommandTool::new(Arc::clone(command), env).map(|tool| Some(Box::new(tool) as _))
@@ -76,7 +76,7 @@ impl Toolbox {
             match tool {
                 Ok(tool) => made.push(making(scenario, spec, tool, instant)),
                 Err(reasons) => troubles.extend(
-                    reasons.into_iter().map(|why| ToolTrouble { tool: spec.name.clone(), why }),
+                    reasons.into_iter().map(|why| ToolNotReady { tool: spec.name.clone(), why }),
                 ),
             }
         }
@@ -85,13 +85,13 @@ impl Toolbox {
 
     /// Replaces the implementation of a tool. Does nothing if the scenario has no tool of this
     /// name.
-    pub fn put(&mut self, name: &str, tool: Box<dyn Tool>) {
+    pub fn replace(&mut self, name: &str, tool: Box<dyn Tool>) {
         if let Some(making) = self.0.iter_mut().find(|making| making.name.as_str() == name) {
             making.tool = Some(tool);
         }
     }
 
-    pub(super) fn into_makings(self) -> Vec<Making> {
+    pub(super) fn into_makings(self) -> Vec<ToolSetup> {
         self.0
     }
 }
@@ -99,7 +99,7 @@ impl Toolbox {
 /// Why a tool cannot be called.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the tool {tool}: {why}")]
-pub struct ToolTrouble {
+pub struct ToolNotReady {
     /// Name of the tool.
     pub tool: ToolName,
     /// The reason, and how to fix it.
@@ -118,12 +118,12 @@ impl Clients {
     /// Keeps web pages in `pages` and indices of folders in `indices`.
     fn new(pages: Option<Cache>, indices: Option<PathBuf>) -> Self {
         let (anywhere, internet) = (Http::direct(Reach::Anywhere), Http::direct(Reach::Internet));
-        let web = Web::new(Manners::of_process(), pages, Arc::new(SystemTime::now));
+        let web = Web::new(CrawlState::of_this_process(), pages, Arc::new(SystemTime::now));
         Self { anywhere, internet, web, indices }
     }
 
     /// The client for this request, by the addresses that it may reach.
-    fn reaching(&self, spec: &HttpSpec) -> Http {
+    fn client_for(&self, spec: &HttpSpec) -> Http {
         if spec.allow_private { &self.anywhere } else { &self.internet }.clone()
     }
 
@@ -132,7 +132,7 @@ impl Clients {
         spec: &Arc<HttpSpec>,
         env: Environment<'_>,
     ) -> Result<Box<dyn Tool>, Vec<NotReady>> {
-        Ok(Box::new(HttpTool::new(Arc::clone(spec), self.reaching(spec), env)?))
+        Ok(Box::new(HttpTool::new(Arc::clone(spec), self.client_for(spec), env)?))
     }
 
     fn search(
@@ -145,7 +145,7 @@ impl Clients {
                 Box::new(FolderSearch::new(spec.clone(), self.indices.clone()))
             }
             SearchSpec::Endpoint(spec) => {
-                Box::new(EndpointSearch::new(spec, self.reaching(&spec.http), env)?)
+                Box::new(EndpointSearch::new(spec, self.client_for(&spec.http), env)?)
             }
         })
     }
@@ -173,7 +173,7 @@ fn folder_of(spec: &ToolSpec) -> Option<&FolderSpec> {
     }
 }
 
-fn fixed(spec: &Arc<FixtureSpec>, instant: bool) -> Box<dyn Tool> {
+fn fixture_tool(spec: &Arc<FixtureSpec>, instant: bool) -> Box<dyn Tool> {
     Box::new(FixtureTool::new(Arc::clone(spec), instant))
 }
 
@@ -182,7 +182,7 @@ fn making(
     spec: &ToolSpec,
     tool: Option<Box<dyn Tool>>,
     instant: bool,
-) -> Making {
+) -> ToolSetup {
     let policy = policy(scenario, spec);
     let timeout = match &scenario.pattern {
         PatternSpec::Orchestrator(orchestrator) => orchestrator.budget.task_timeout,
@@ -194,7 +194,7 @@ fn making(
         | PatternSpec::Resilience(_)
         | PatternSpec::Research(_) => DEFAULT_TIMEOUT,
     };
-    Making {
+    ToolSetup {
         fingerprint: format!("{spec:?} {policy:?} {timeout:?} {instant}"),
         name: spec.name.clone(),
         tool,
@@ -228,20 +228,20 @@ fn policy(scenario: &Scenario, spec: &ToolSpec) -> CallPolicy {
 /// Adds the agents of a team to its tools: members are called through the gateway too. Without a
 /// `tools` table, an agent is bounded only by the whole run and is not retried: its own calls have
 /// timeouts and retries.
-fn with_agents(scenario: &Scenario, mut made: Vec<Making>) -> Vec<Making> {
+fn with_agents(scenario: &Scenario, mut made: Vec<ToolSetup>) -> Vec<ToolSetup> {
     let PatternSpec::Team(team) = &scenario.pattern else { return made };
     for agent in team.agents.values().filter(|agent| agent.name != team.root) {
         let kind = agent.kind.word();
-        let named = |making: &&mut Making| making.name.as_str() == agent.name.as_str();
+        let named = |making: &&mut ToolSetup| making.name.as_str() == agent.name.as_str();
         if let Some(making) = made.iter_mut().find(named) {
             (making.kind, making.timeout) = (kind, team.max_seconds);
             continue;
         }
-        made.push(Making {
+        made.push(ToolSetup {
             name: ToolName::from(agent.name.as_str()),
             tool: None,
             kind,
-            contract: Contract::default(),
+            contract: ResultContract::default(),
             policy: CallPolicy { max_attempts: 1, ..CallPolicy::default() },
             timeout: team.max_seconds,
             faults: Vec::new(),
@@ -255,7 +255,7 @@ fn with_agents(scenario: &Scenario, mut made: Vec<Making>) -> Vec<Making> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::{Origin, load};
+    use crate::scenario::{ScenarioOrigin, load};
 
     /// For each research tool with these definitions: its name, whether it has an implementation,
     /// and its timeout.
@@ -266,7 +266,7 @@ mod tests {
              allowed_domains_execution = [\"a.example\"]\nplan = \"rule\"\nnotes = \"rule\"\n\
              answer = \"rule\"\n[tools.search_sources]\n{search}\n[tools.read_source]\n{read}\n"
         );
-        let scenario = load(&text, Origin::File("a.toml".into()), &[]).expect("a scenario");
+        let scenario = load(&text, ScenarioOrigin::File("a.toml".into()), &[]).expect("a scenario");
         let made = Toolbox::offline(&scenario, true).into_makings().into_iter();
         made.map(|it| (it.name.to_string(), it.tool.is_some(), it.timeout)).collect()
     }

@@ -9,11 +9,11 @@ use serde_json::Value;
 use super::id::{SpanId, millis};
 use super::research::SourceNo;
 use super::stop::StopReason;
-use super::team::Inner;
+use super::team::MemberOutput;
 use super::visible::visible_within;
 use crate::scenario::model::ScriptFaultKind;
 use crate::scenario::name::{AgentName, RoleName, TaskId, ToolName};
-use crate::scenario::seated::Caller;
+use crate::scenario::seated::ModelCaller;
 pub use crate::scenario::tool::{ToolCall, ToolOffer};
 
 /// A call to a tool or model, as it starts.
@@ -98,7 +98,7 @@ pub enum Purpose {
         /// Index of the tool call within that reply, from 0.
         index: u16,
         /// How much of the member's own output is shown while it works.
-        inner: Inner,
+        inner: MemberOutput,
     },
     /// A member of a swarm is in control, until it hands over or answers.
     Hop {
@@ -184,14 +184,14 @@ impl Purpose {
     }
 
     /// The caller whose model is called; `None` if the call is not to a model.
-    pub fn caller(&self) -> Option<Caller> {
+    pub fn caller(&self) -> Option<ModelCaller> {
         Some(match self {
-            Self::Contribution { role, .. } => Caller::Role(role.clone()),
-            Self::Say { agent, .. } => Caller::Agent(agent.clone()),
-            Self::Plan => Caller::Plan,
-            Self::Notes { .. } => Caller::Notes,
-            Self::Synthesize => Caller::Answer,
-            Self::Finalize => Caller::Finalize,
+            Self::Contribution { role, .. } => ModelCaller::Role(role.clone()),
+            Self::Say { agent, .. } => ModelCaller::Agent(agent.clone()),
+            Self::Plan => ModelCaller::Plan,
+            Self::Notes { .. } => ModelCaller::Notes,
+            Self::Synthesize => ModelCaller::Answer,
+            Self::Finalize => ModelCaller::Finalize,
             Self::Task { .. }
             | Self::Step { .. }
             | Self::Member { .. }
@@ -203,14 +203,14 @@ impl Purpose {
     }
 
     /// Whether this caller's model is called.
-    pub fn is_of(&self, caller: &Caller) -> bool {
+    pub fn is_called_by(&self, caller: &ModelCaller) -> bool {
         match (caller, self) {
-            (Caller::Role(own), Self::Contribution { role, .. }) => own == role,
-            (Caller::Agent(own), Self::Say { agent, .. }) => own == agent,
-            (Caller::Plan, Self::Plan)
-            | (Caller::Notes, Self::Notes { .. })
-            | (Caller::Answer, Self::Synthesize)
-            | (Caller::Finalize, Self::Finalize) => true,
+            (ModelCaller::Role(own), Self::Contribution { role, .. }) => own == role,
+            (ModelCaller::Agent(own), Self::Say { agent, .. }) => own == agent,
+            (ModelCaller::Plan, Self::Plan)
+            | (ModelCaller::Notes, Self::Notes { .. })
+            | (ModelCaller::Answer, Self::Synthesize)
+            | (ModelCaller::Finalize, Self::Finalize) => true,
             _ => false,
         }
     }
@@ -243,7 +243,7 @@ impl Prompt {
     }
 
     /// A complete prompt without tools.
-    pub fn whole(messages: Arc<[ChatMessage]>) -> Self {
+    pub fn complete(messages: Arc<[ChatMessage]>) -> Self {
         Self { after: None, messages, tools: None }
     }
 }
@@ -252,7 +252,7 @@ impl Prompt {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChatMessage {
     /// Role of the message's author.
-    pub role: Speaker,
+    pub role: MessageRole,
     /// Text of the message.
     pub content: Arc<str>,
     /// The tool calls of the model in this message.
@@ -268,7 +268,7 @@ pub struct ChatMessage {
 
 impl ChatMessage {
     /// A message of text only.
-    pub fn new(role: Speaker, content: impl Into<Arc<str>>) -> Self {
+    pub fn new(role: MessageRole, content: impl Into<Arc<str>>) -> Self {
         Self {
             role,
             content: content.into(),
@@ -279,19 +279,19 @@ impl ChatMessage {
     }
 
     /// A message of the model: its text, and the tool calls it makes.
-    pub fn said(content: impl Into<Arc<str>>, tool_calls: Arc<[ToolCall]>) -> Self {
-        Self { tool_calls, ..Self::new(Speaker::Assistant, content) }
+    pub fn assistant(content: impl Into<Arc<str>>, tool_calls: Arc<[ToolCall]>) -> Self {
+        Self { tool_calls, ..Self::new(MessageRole::Assistant, content) }
     }
 
     /// A reply, as the message that the same model gets in its next prompt.
-    pub fn reply(reply: &Reply) -> Self {
+    pub fn from_reply(reply: &Reply) -> Self {
         let (text, calls) = (Arc::clone(&reply.text), Arc::clone(&reply.tool_calls));
-        Self { blocks: reply.blocks.clone(), ..Self::said(text, calls) }
+        Self { blocks: reply.blocks.clone(), ..Self::assistant(text, calls) }
     }
 
     /// The result of a tool call.
-    pub fn result(call: &ToolCall, content: impl Into<Arc<str>>) -> Self {
-        Self { tool_call_id: Some(Arc::clone(&call.id)), ..Self::new(Speaker::Tool, content) }
+    pub fn tool_result(call: &ToolCall, content: impl Into<Arc<str>>) -> Self {
+        Self { tool_call_id: Some(Arc::clone(&call.id)), ..Self::new(MessageRole::Tool, content) }
     }
 }
 
@@ -302,7 +302,7 @@ fn no_calls(calls: &Arc<[ToolCall]>) -> bool {
 /// Role of a message's author.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Speaker {
+pub enum MessageRole {
     /// The instructions.
     System,
     /// The user, or whoever calls the model.
@@ -313,7 +313,7 @@ pub enum Speaker {
     Tool,
 }
 
-impl Speaker {
+impl MessageRole {
     /// The word in JSON and on the screen.
     pub fn word(self) -> &'static str {
         match self {
@@ -358,12 +358,12 @@ pub struct Reply {
 
 impl Reply {
     /// The result of a tool.
-    pub fn of_tool(result: Arc<Value>) -> Self {
-        Self { result: Some(result), ..Self::of_agent(Arc::default()) }
+    pub fn from_tool_result(result: Arc<Value>) -> Self {
+        Self { result: Some(result), ..Self::from_agent_text(Arc::default()) }
     }
 
     /// The final reply of an agent. It counts no tokens: the agent's own calls have counted them.
-    pub fn of_agent(text: Arc<str>) -> Self {
+    pub fn from_agent_text(text: Arc<str>) -> Self {
         Self {
             text,
             tool_calls: Arc::default(),
@@ -523,7 +523,7 @@ pub struct AttemptFailed {
 
 impl AttemptFailed {
     /// A failure with its class and text.
-    pub fn of(class: FailureClass, text: impl Into<String>) -> Box<Self> {
+    pub fn new(class: FailureClass, text: impl Into<String>) -> Box<Self> {
         Box::new(Self {
             class,
             status: None,
@@ -538,38 +538,38 @@ impl AttemptFailed {
 
     /// A failure with advice that is never cut off. Both texts are limited in length and cleaned of
     /// control characters; the caller makes sure that they hold no secret.
-    pub fn advising(class: FailureClass, what: &str, advice: &str) -> Box<Self> {
+    pub fn with_advice(class: FailureClass, what: &str, advice: &str) -> Box<Self> {
         let room = TEXT_CHARS.saturating_sub(advice.chars().count() + 2);
         let what = visible_within(what.trim_end_matches(['.', ' ']), room);
-        Self::of(class, format!("{what}. {advice}"))
+        Self::new(class, format!("{what}. {advice}"))
     }
 
     /// A failed HTTP status.
-    pub fn of_status(status: u16, text: impl Into<String>) -> Box<Self> {
+    pub fn from_status(status: u16, text: impl Into<String>) -> Box<Self> {
         let class = match status {
             429 => FailureClass::RateLimited,
             401 | 403 => FailureClass::Auth,
             _ => FailureClass::Status,
         };
-        Box::new(Self { status: Some(status), ..*Self::of(class, text) })
+        Box::new(Self { status: Some(status), ..*Self::new(class, text) })
     }
 
     /// The failure of a scripted fault once its delay has passed; `None`: it hangs for ever.
     /// `malformed` describes the reply if it is malformed.
-    pub fn scripted(fault: &ScriptFaultKind, malformed: &str) -> Option<Box<Self>> {
+    pub fn from_scripted_fault(fault: &ScriptFaultKind, malformed: &str) -> Option<Box<Self>> {
         Some(match fault {
             ScriptFaultKind::Hang => return None,
             ScriptFaultKind::Reset => {
-                Self::of(FailureClass::Reset, "the connection broke halfway (scripted)")
+                Self::new(FailureClass::Reset, "the connection broke halfway (scripted)")
             }
             ScriptFaultKind::Refused => {
-                Self::of(FailureClass::Connect, "connection refused (scripted)")
+                Self::new(FailureClass::Connect, "connection refused (scripted)")
             }
             ScriptFaultKind::BadResponse => {
-                Self::of(FailureClass::BadResponse, format!("{malformed} (scripted)"))
+                Self::new(FailureClass::BadResponse, format!("{malformed} (scripted)"))
             }
             ScriptFaultKind::Status { status, retry_after } => {
-                let mut failed = Self::of_status(*status, format!("HTTP {status} (scripted)"));
+                let mut failed = Self::from_status(*status, format!("HTTP {status} (scripted)"));
                 failed.retry_after_ms = retry_after.map(millis);
                 failed
             }
@@ -640,7 +640,7 @@ impl FailureClass {
     ];
 
     /// The class with this word.
-    pub fn of(word: &str) -> Option<Self> {
+    pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|class| class.word() == word)
     }
 

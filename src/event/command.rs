@@ -4,10 +4,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::id::BoundaryId;
-use super::kind::{By, RosterChange};
+use super::kind::{Initiator, RosterChange};
 use super::tool::LimitChange;
 use crate::scenario::name::{AgentName, FlagName, ToolName};
-use crate::scenario::tool::{Fault, FaultKind};
+use crate::scenario::tool::{FaultKind, InjectedFault};
 
 /// A command to one run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,12 +16,12 @@ pub enum Command {
     /// Pause at the next boundary.
     Pause {
         /// Who sent the command.
-        by: By,
+        by: Initiator,
     },
     /// Resume.
     Resume {
         /// Who sent the command.
-        by: By,
+        by: Initiator,
     },
     /// Pass one boundary, then pause. A running run pauses at its next boundary.
     Step,
@@ -34,7 +34,7 @@ pub enum Command {
         /// The new position.
         on: bool,
         /// Who sent the command.
-        by: By,
+        by: Initiator,
     },
     /// Set or remove a breakpoint.
     Break {
@@ -48,7 +48,7 @@ pub enum Command {
         /// The new limit, at least 1.
         max_parallel: u32,
         /// Who sent the command.
-        by: By,
+        by: Initiator,
     },
     /// Change a limit of a tool. Takes effect on its next attempt; counts are kept.
     SetLimit {
@@ -57,25 +57,25 @@ pub enum Command {
         /// The limit and its new value.
         change: LimitChange,
         /// Who sent the command.
-        by: By,
+        by: Initiator,
     },
     /// Override a tool's breaker manually.
     Breaker {
         /// Name of the tool.
         tool: ToolName,
         /// What to do with the breaker.
-        hand: BreakerHand,
+        hand: BreakerOverride,
         /// Who sent the command.
-        by: By,
+        by: Initiator,
     },
     /// Inject a fault into a tool; replaces one of the same kind.
     Inject {
         /// Name of the tool.
         tool: ToolName,
         /// The fault.
-        fault: Fault,
+        fault: InjectedFault,
         /// Who sent the command.
-        by: By,
+        by: Initiator,
     },
     /// Remove an injected fault.
     Heal {
@@ -84,7 +84,7 @@ pub enum Command {
         /// Kind of the fault.
         kind: FaultKind,
         /// Who sent the command.
-        by: By,
+        by: Initiator,
     },
     /// Change the members of a swarm. Every member's list of handoff targets follows at once.
     Roster {
@@ -93,7 +93,7 @@ pub enum Command {
         /// Who joins or leaves.
         change: RosterChange,
         /// Who sent the command.
-        by: By,
+        by: Initiator,
     },
     /// End the run now; calls in flight are cancelled.
     Cancel,
@@ -102,7 +102,7 @@ pub enum Command {
 /// A manual override of a breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum BreakerHand {
+pub enum BreakerOverride {
     /// Open it now; it cools down as if failures had opened it.
     Trip,
     /// Open it until it is reset.

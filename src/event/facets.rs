@@ -76,7 +76,7 @@ impl EventKind {
             Self::SessionRunStarted { .. } => "session.run_started",
             Self::SessionRunClosed { .. } => "session.run_closed",
             Self::SessionRunForgotten { .. } => "session.run_forgotten",
-            Self::FactsDropped { .. } => "facts.dropped",
+            Self::EventsDropped { .. } => "facts.dropped",
             Self::Unknown { kind, .. } => kind,
         }
     }

@@ -37,7 +37,7 @@ pub struct Elapsed(pub u64);
 
 impl Elapsed {
     /// From a duration, rounded down to microseconds.
-    pub fn of(duration: Duration) -> Self {
+    pub fn from_duration(duration: Duration) -> Self {
         Self(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX))
     }
     /// As a duration.
@@ -248,7 +248,7 @@ impl BoundaryId {
         &self.0
     }
     /// For display: `round 2`, `risk_analyst in round 2`, `finalize`.
-    pub fn for_people(&self) -> String {
+    pub fn display_name(&self) -> String {
         let mut parts = self.0.splitn(3, ':');
         match (parts.next(), parts.next(), parts.next()) {
             (Some("round"), Some(round), None) => format!("round {round}"),

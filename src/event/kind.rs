@@ -8,34 +8,35 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use super::call::{
-    AttemptFailed, BudgetReached, CallStarted, ChatMessage, FailureClass, Prompt, Purpose, Reply,
-    ReplyRefused, Speaker, ToolCall, ToolOffer, Usage,
+    AttemptFailed, BudgetReached, CallStarted, ChatMessage, FailureClass, MessageRole, Prompt,
+    Purpose, Reply, ReplyRefused, ToolCall, ToolOffer, Usage,
 };
 pub use super::head::{FlagAt, ModelLabel, ModelPriceHead, PricesHead, RunClosed, RunStarted};
 pub use super::plan::{
-    AgentHead, BehindFlag, CollaborationPlan, OrchestratorPlan, PatternPlan, ResearchPlan,
-    ResiliencePlan, SourceHead, SwarmHead, TeamPlan, WorkerHead,
+    AgentHead, CollaborationPlan, OrchestratorPlan, PatternPlan, ResearchPlan, ResiliencePlan,
+    RoleFlagHead, SourceHead, SwarmHead, TeamPlan, WorkerHead,
 };
 pub use super::research::{
-    AnswerCited, AnswerRefused, Denial, DropReason, Dropped, Found, IssueOf, Kept, Note,
-    NoteConflict, NoteId, NoteIssue, NotePair, NoteRefused, NotesCompared, NotesCut, NotesLimit,
-    NotesVerified, PageRead, PlannedStep, ReadingEnd, Sentence, SourceCame, SourceNo,
-    SourcesDeduped, SourcesFound,
+    AnswerCited, AnswerRefused, Denial, DropReason, DroppedSource, FoundSource, KeptSource, Note,
+    NoteConflict, NoteId, NoteIssue, NotePair, NoteProblem, NoteRefused, NotesCompared, NotesCut,
+    NotesLimit, NotesVerified, PageRead, PlannedStep, ReadingEnd, Sentence, SourceNo,
+    SourceOutcome, SourcesDeduped, SourcesFound,
 };
 pub use super::task::Task;
 pub use super::team::{
-    CallFault, Entry, HandoffRefusal, Inner, LoopGuard, Missing, RosterChange, SessionHead,
+    CallFault, HandoffRefusal, HistoryEntry, LoopGuard, MemberOutput, MissingResult, RosterChange,
+    SessionHead,
 };
 pub use super::tool::{
-    BreakerHead, BreakerStage, BreakerWhy, BulkheadHead, LimitChange, RetryLimit, SafeModeHead,
-    StandIn, ToolHead, ToolLimits, seconds,
+    BreakerCause, BreakerHead, BreakerStage, BulkheadHead, FallbackKind, LimitChange, RetryLimit,
+    SafeModeHead, ToolHead, ToolLimits, format_millis,
 };
 
 use super::contribution::{Conflict, Contribution, Decision};
 use super::id::{BoundaryId, RunId, SpanId};
 use super::stop::StopReason;
 use crate::scenario::name::{AgentName, FlagName, RoleName, ScenarioName, TaskId, ToolName};
-use crate::scenario::tool::{Fault, FaultKind};
+use crate::scenario::tool::{FaultKind, InjectedFault};
 
 /// Version of the event schema.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -55,7 +56,7 @@ pub enum EventKind {
     #[serde(rename = "pausing")]
     Pausing {
         /// Who requested it.
-        by: By,
+        by: Initiator,
     },
     /// Every branch waits at a boundary, and the run's clock is stopped.
     #[serde(rename = "paused")]
@@ -69,7 +70,7 @@ pub enum EventKind {
     #[serde(rename = "resumed")]
     Resumed {
         /// Who resumed it.
-        by: By,
+        by: Initiator,
         /// How long the clock was stopped, in milliseconds.
         paused_ms: u64,
     },
@@ -77,7 +78,7 @@ pub enum EventKind {
     #[serde(rename = "stepped")]
     Stepped {
         /// Where it pauses again.
-        step: Step,
+        step: StepSize,
         /// The boundary that it passes.
         boundary: BoundaryId,
         /// How long the clock was stopped, in milliseconds.
@@ -100,7 +101,7 @@ pub enum EventKind {
         /// The new position.
         on: bool,
         /// Who switched it.
-        by: By,
+        by: Initiator,
         /// Where it took effect.
         boundary: BoundaryId,
     },
@@ -206,7 +207,7 @@ pub enum EventKind {
         /// The new limit.
         max_parallel: u32,
         /// Who changed it.
-        by: By,
+        by: Initiator,
     },
     /// The results of a plan were combined by the scenario's rules.
     #[serde(rename = "results.aggregated")]
@@ -256,7 +257,7 @@ pub enum EventKind {
     NotesCut(NotesCut),
     /// Closes a source's span.
     #[serde(rename = "source.closed")]
-    SourceClosed(Box<SourceCame>),
+    SourceClosed(Box<SourceOutcome>),
     /// No more sources are read.
     #[serde(rename = "reading.closed")]
     ReadingClosed {
@@ -297,7 +298,7 @@ pub enum EventKind {
     #[serde(rename = "answer.incomplete")]
     AnswerIncomplete {
         /// The failed calls, in order.
-        missing: Arc<[Missing]>,
+        missing: Arc<[MissingResult]>,
     },
     /// A member of a swarm hands over; belongs to the swarm's span.
     #[serde(rename = "handoff.made")]
@@ -360,7 +361,7 @@ pub enum EventKind {
         #[serde(flatten)]
         change: RosterChange,
         /// Who changed it.
-        by: By,
+        by: Initiator,
     },
 
     /// Opens a call's span: a tool or model is called through the gateway.
@@ -421,7 +422,7 @@ pub enum EventKind {
         reason: StopReason,
         /// The kind of fallback.
         #[serde(flatten)]
-        by: StandIn,
+        by: FallbackKind,
         /// The fallback value, if there is one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         value: Option<Arc<Value>>,
@@ -483,13 +484,13 @@ pub enum EventKind {
         /// The new state.
         to: BreakerStage,
         /// The cause of the change.
-        why: BreakerWhy,
+        why: BreakerCause,
         /// Milliseconds until it lets a call through again, if it is open.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         open_for_ms: Option<u64>,
         /// Who changed it, if it was changed manually.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        by: Option<By>,
+        by: Option<Initiator>,
     },
     /// A result arrived after the breaker had changed its state; it is ignored.
     #[serde(rename = "result.stale")]
@@ -509,7 +510,7 @@ pub enum EventKind {
         /// The change.
         change: LimitChange,
         /// Who changed it.
-        by: By,
+        by: Initiator,
     },
     /// A fault was injected into a tool, effective from its next attempt on.
     #[serde(rename = "fault.injected")]
@@ -518,9 +519,9 @@ pub enum EventKind {
         tool: ToolName,
         /// The fault.
         #[serde(flatten)]
-        fault: Fault,
+        fault: InjectedFault,
         /// Who injected it.
-        by: By,
+        by: Initiator,
     },
     /// An injected fault was removed.
     #[serde(rename = "fault.healed")]
@@ -530,7 +531,7 @@ pub enum EventKind {
         /// Kind of the fault.
         fault: FaultKind,
         /// Who removed it.
-        by: By,
+        by: Initiator,
     },
 
     /// The endpoint refused a parameter; requests leave it out from now on. Published once per run
@@ -601,7 +602,7 @@ pub enum EventKind {
     /// In an exported log: events at this place were dropped earlier to save memory. It has the
     /// sequence number of the first of them.
     #[serde(rename = "facts.dropped")]
-    FactsDropped {
+    EventsDropped {
         /// How many events.
         facts: u64,
     },
@@ -619,7 +620,7 @@ pub enum EventKind {
 /// Who caused an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum By {
+pub enum Initiator {
     /// The operator, at the dashboard.
     You,
     /// The command line (`--flag NAME=on@round:2`, `--pause-at`).
@@ -633,7 +634,7 @@ pub enum By {
 /// Length of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Step {
+pub enum StepSize {
     /// To the next boundary.
     Boundary,
     /// To the next round.
@@ -646,13 +647,13 @@ pub struct SeatPlan {
     /// The role of the seat.
     pub role: RoleName,
     /// Whether it will be asked.
-    pub asked: Asked,
+    pub asked: SeatStatus,
 }
 
 /// Whether a seat is asked in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Asked {
+pub enum SeatStatus {
     /// It is asked.
     Yes,
     /// Its flag is off, and the seat is skipped.

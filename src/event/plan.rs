@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::team::SessionHead;
 use crate::scenario::agent::{HandoffTemplate, MemberTools};
 use crate::scenario::name::{AgentName, FlagName, InputName, RoleName, ToolName};
-use crate::scenario::research::{DoneBy, Misquotes};
+use crate::scenario::research::{MisquotePolicy, StepExecutor};
 
 /// The pattern of a run, with its limits at the start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -59,7 +59,7 @@ pub struct CollaborationPlan {
     /// The role of each seat, in the order of their turns.
     pub sequence: Vec<RoleName>,
     /// The roles that depend on a flag.
-    pub behind: BTreeMap<RoleName, BehindFlag>,
+    pub behind: BTreeMap<RoleName, RoleFlagHead>,
     /// Whether all seats of a round are asked at once (`parallel`) or in order (`sequential`).
     pub parallel: bool,
     /// Max rounds.
@@ -76,7 +76,7 @@ pub struct CollaborationPlan {
 
 /// The flag that a role depends on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BehindFlag {
+pub struct RoleFlagHead {
     /// Name of the flag.
     pub flag: FlagName,
     /// Whether the run stops at the role's turn if the flag is off; else the seat is skipped.
@@ -152,13 +152,13 @@ pub struct ResearchPlan {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<SourceHead>,
     /// What makes the plan.
-    pub plan_by: DoneBy,
+    pub plan_by: StepExecutor,
     /// What takes the notes.
-    pub notes_by: DoneBy,
+    pub notes_by: StepExecutor,
     /// What writes the answer.
-    pub answer_by: DoneBy,
+    pub answer_by: StepExecutor,
     /// What to do with a note whose quote is not on its page.
-    pub misquotes: Misquotes,
+    pub misquotes: MisquotePolicy,
     /// Number of domains that have to support a claim.
     pub min_independent_sources: u32,
     /// Max age of a page in days; `None`: no limit.

@@ -67,7 +67,7 @@ impl PlanFault {
         (Self::StepSequence, "step_sequence"),
     ];
 
-    pub(super) fn of(text: &str) -> Option<Self> {
+    pub(super) fn from_word(text: &str) -> Option<Self> {
         if let Some(name) = text.strip_prefix("worker_not_allowed:") {
             return Some(Self::WorkerNotAllowed(name.into()));
         }
@@ -87,7 +87,7 @@ impl fmt::Display for PlanFault {
 
 /// Why a worker did not do its task (`_call_once` in the orchestrator source document).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WorkerTrouble {
+pub enum WorkerFault {
     /// `worker_denied`: it is not on the execution list
     Denied,
     /// `worker_missing`: it has no implementation
@@ -100,7 +100,7 @@ pub enum WorkerTrouble {
     Error,
 }
 
-impl WorkerTrouble {
+impl WorkerFault {
     /// The word that stop reasons begin with.
     pub fn word(self) -> &'static str {
         match self {
@@ -112,7 +112,7 @@ impl WorkerTrouble {
         }
     }
 
-    pub(super) fn of(word: &str) -> Option<Self> {
+    pub(super) fn from_word(word: &str) -> Option<Self> {
         [Self::Denied, Self::Missing, Self::BadArgs, Self::BadResult, Self::Error]
             .into_iter()
             .find(|trouble| trouble.word() == word)

@@ -20,12 +20,12 @@ pub struct SourceNo(pub u32);
 
 impl SourceNo {
     /// The number of the source at this index, from 0.
-    pub fn at(place: usize) -> Self {
+    pub fn from_index(place: usize) -> Self {
         Self(u32::try_from(place).unwrap_or(u32::MAX).saturating_add(1))
     }
 
     /// The index, from 0.
-    pub fn place(self) -> Option<usize> {
+    pub fn index(self) -> Option<usize> {
         usize::try_from(self.0).ok()?.checked_sub(1)
     }
 }
@@ -79,7 +79,7 @@ pub struct SourcesFound {
     /// The query.
     pub query: Arc<str>,
     /// The sources.
-    pub sources: Arc<[Found]>,
+    pub sources: Arc<[FoundSource]>,
     /// Number of documents that could not be searched, by reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub left_out: BTreeMap<String, u64>,
@@ -87,7 +87,7 @@ pub struct SourcesFound {
 
 /// A source in the search results.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Found {
+pub struct FoundSource {
     /// Its address, as the search gave it; empty if there was none.
     pub url: Arc<str>,
     /// Its title.
@@ -106,14 +106,14 @@ pub struct Found {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SourcesDeduped {
     /// The sources to read, in this order: by score times trust.
-    pub kept: Arc<[Kept]>,
+    pub kept: Arc<[KeptSource]>,
     /// The dropped sources, in the order of the search.
-    pub dropped: Arc<[Dropped]>,
+    pub dropped: Arc<[DroppedSource]>,
 }
 
 /// A source that is kept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct KeptSource {
     /// Number of the source.
     pub source: SourceNo,
     /// Its address, normalized.
@@ -126,7 +126,7 @@ pub struct Kept {
 
 /// A source that was dropped before the allowlists were checked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Dropped {
+pub struct DroppedSource {
     /// Number of the source.
     pub source: SourceNo,
     /// The reason.
@@ -184,7 +184,7 @@ impl Denial {
 /// The outcome of a source; closes its span.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "came", rename_all = "snake_case")]
-pub enum SourceCame {
+pub enum SourceOutcome {
     /// An allowlist refused it, or the address it redirects to.
     Denied {
         /// The allowlist.
@@ -256,7 +256,7 @@ pub struct Note {
 
 impl Note {
     /// The date of its page, for display.
-    pub fn dated(&self) -> String {
+    pub fn date_label(&self) -> String {
         match &*self.published_at {
             "" => "undated".to_owned(),
             day if self.modified => format!("changed {day}"),
@@ -373,12 +373,12 @@ pub struct NotesVerified {
     /// Number of notes that were checked.
     pub checked: u32,
     /// The problems, in the order of the notes.
-    pub issues: Arc<[IssueOf]>,
+    pub issues: Arc<[NoteProblem]>,
 }
 
 /// A problem of a note.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct IssueOf {
+pub struct NoteProblem {
     /// Id of the note.
     pub note: NoteId,
     /// The problem.

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::visible::judged;
+use super::visible::chars_with_hostility;
 
 /// A value as JSON on several lines, indented by two spaces as in the source documents.
 ///
@@ -33,7 +33,7 @@ pub fn escape(json: &str, lines: bool) -> String {
         return json.to_owned();
     }
     let mut out = String::with_capacity(json.len());
-    for (c, hides) in judged(json) {
+    for (c, hides) in chars_with_hostility(json) {
         if !hides || (lines && c == '\n') {
             out.push(c);
             continue;
@@ -56,7 +56,7 @@ mod tests {
     fn what_would_steer_a_terminal_is_escaped_and_reads_back_the_same() {
         let value = json!({ "text": "a\u{1b}[2J\u{9b}31m\u{202e}\u{e0041}\u{7f}é🙂\n\u{200d}\u{34f}👩\u{200d}🚀" });
         for text in [line(&value).expect("JSON"), pretty(&value).expect("JSON")] {
-            let left = judged(&text).find(|&(c, hides)| hides && c != '\n');
+            let left = chars_with_hostility(&text).find(|&(c, hides)| hides && c != '\n');
             assert_eq!(left, None, "{text}");
             assert!(
                 text.contains(

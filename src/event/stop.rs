@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::call::FailureClass;
-pub use super::plan_fault::{PlanFault, WorkerTrouble};
+pub use super::plan_fault::{PlanFault, WorkerFault};
 pub use super::research_fault::{AnswerFault, NoteIssue, NotesFault, StepFault};
 use super::visible::{REASON_CHARS, visible_within};
 use crate::scenario::name::{AgentName, RoleName, ToolName};
@@ -46,7 +46,7 @@ pub enum StopReason {
     /// `max_dispatches`, in an orchestrator
     MaxDispatches,
     /// `worker_denied:<worker>`, `worker_missing:<worker>`, …, of an orchestrator's task
-    Worker(WorkerTrouble, ToolName),
+    Worker(WorkerFault, ToolName),
     /// `max_tool_rounds`, in a team or swarm: an agent's loop of tool calls did not end
     MaxToolRounds,
     /// `stuck:<agent>`, in a team or swarm: an agent repeated a tool call with the same arguments

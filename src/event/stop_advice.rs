@@ -1,6 +1,6 @@
 //! Advice for the operator about a run that was stopped.
 
-use super::plan_fault::{PlanFault, WorkerTrouble};
+use super::plan_fault::{PlanFault, WorkerFault};
 use super::research_fault::{AnswerFault, NoteIssue};
 use super::stop::{LlmError, StopReason};
 
@@ -98,19 +98,19 @@ impl StopReason {
             Self::InvalidAnswer(_) => {
                 "The answer did not match the required format: fix its prompt, or set model.repair or model.ask_again."
             }
-            Self::Worker(WorkerTrouble::Denied, _) => {
+            Self::Worker(WorkerFault::Denied, _) => {
                 "The worker's flag is off: switch it on, or keep the worker out of the plan."
             }
-            Self::Worker(WorkerTrouble::Missing, _) => {
+            Self::Worker(WorkerFault::Missing, _) => {
                 "The worker has no implementation: give it a fixture, http or command table."
             }
-            Self::Worker(WorkerTrouble::BadArgs, _) => {
+            Self::Worker(WorkerFault::BadArgs, _) => {
                 "The planner gave arguments that the worker does not accept: fix its prompt."
             }
-            Self::Worker(WorkerTrouble::BadResult, _) => {
+            Self::Worker(WorkerFault::BadResult, _) => {
                 "The worker's result does not match its contract: the attempt says where."
             }
-            Self::Worker(WorkerTrouble::Error, _) | Self::ToolError(..) => {
+            Self::Worker(WorkerFault::Error, _) | Self::ToolError(..) => {
                 "The tool failed: the attempt has the error."
             }
             Self::CircuitOpen(_) => {

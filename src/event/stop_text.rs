@@ -1,7 +1,7 @@
 //! Parses a stop reason from its text.
 
 use super::call::FailureClass;
-use super::plan_fault::{PlanFault, WorkerTrouble};
+use super::plan_fault::{PlanFault, WorkerFault};
 use super::research_fault::{AnswerFault, NoteIssue, NotesFault, StepFault};
 use super::stop::{ContributionFault, LlmError, StopReason};
 
@@ -32,7 +32,7 @@ impl From<&str> for StopReason {
             },
             Some(("agent_denied", role)) => Self::AgentDenied(role.into()),
             Some(("invalid_plan", fault)) => {
-                PlanFault::of(fault).map_or_else(other, Self::InvalidPlan)
+                PlanFault::from_word(fault).map_or_else(other, Self::InvalidPlan)
             }
             Some(("invalid_step", fault)) => {
                 StepFault::of(fault).map_or_else(other, Self::InvalidStep)
@@ -49,7 +49,7 @@ impl From<&str> for StopReason {
                 AnswerFault::of(fault).map_or_else(other, Self::InvalidAnswer)
             }
             Some(("tool_error", what)) => match what.rsplit_once(':') {
-                Some((tool, class)) => match FailureClass::of(class) {
+                Some((tool, class)) => match FailureClass::from_word(class) {
                     Some(class) => Self::ToolError(tool.into(), class),
                     None => other(),
                 },
@@ -91,7 +91,7 @@ impl From<&str> for StopReason {
                     },
                 })
             }
-            Some((word, worker)) => match WorkerTrouble::of(word) {
+            Some((word, worker)) => match WorkerFault::from_word(word) {
                 Some(trouble) => Self::Worker(trouble, worker.into()),
                 None => other(),
             },

@@ -13,7 +13,7 @@ use crate::scenario::name::AgentName;
 /// How much of a member's own output is shown while it works (`stream_inner`, `inner_text`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Inner {
+pub enum MemberOutput {
     /// Only its final reply.
     #[default]
     Hidden,
@@ -73,7 +73,7 @@ pub enum CallFault {
 
 /// A failed call whose result is missing in an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Missing {
+pub struct MissingResult {
     /// The member or tool that was called.
     pub of: String,
     /// The error that its caller got, such as `error: llm_error:auth: …`; limited in length.
@@ -104,7 +104,7 @@ pub enum RosterChange {
 /// One entry of a team's own history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "entry", rename_all = "snake_case")]
-pub enum Entry {
+pub enum HistoryEntry {
     /// The input of an agent: the user's message, or that of a handoff.
     Input {
         /// The agent.
@@ -154,8 +154,8 @@ pub struct SessionHead {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<super::id::RunId>,
     /// The team's history of the previous messages.
-    #[serde(default, skip_serializing_if = "nothing")]
-    pub history: Arc<[Entry]>,
+    #[serde(default, skip_serializing_if = "is_empty_history")]
+    pub history: Arc<[HistoryEntry]>,
     /// The agent that owned the last reply; if the swarm says so, the run starts there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<AgentName>,
@@ -163,6 +163,6 @@ pub struct SessionHead {
     pub starts: AgentName,
 }
 
-fn nothing(history: &Arc<[Entry]>) -> bool {
+fn is_empty_history(history: &Arc<[HistoryEntry]>) -> bool {
     history.is_empty()
 }

@@ -10,7 +10,7 @@ use super::call::Reply;
 use super::stop::StopReason;
 
 /// A value as text: a string as it is, anything else as JSON.
-pub fn value(value: &Value) -> Arc<str> {
+pub fn value_text(value: &Value) -> Arc<str> {
     match value {
         Value::String(text) => text.as_str().into(),
         value => value.to_string().into(),
@@ -18,30 +18,30 @@ pub fn value(value: &Value) -> Arc<str> {
 }
 
 /// The result of a tool or its fallback value, or the text of an agent's reply.
-pub fn reply(reply: &Reply) -> Arc<str> {
-    reply.result.as_deref().map_or_else(|| Arc::clone(&reply.text), value)
+pub fn reply_text(reply: &Reply) -> Arc<str> {
+    reply.result.as_deref().map_or_else(|| Arc::clone(&reply.text), value_text)
 }
 
 /// An error.
-pub fn error(why: impl fmt::Display) -> Arc<str> {
+pub fn error_text(why: impl fmt::Display) -> Arc<str> {
     format!("error: {why}").into()
 }
 
 /// A failed call: its stop reason and the error of its last attempt. If no attempt was made: what
 /// the model can do next.
-pub fn failure(reason: &StopReason, last: Option<&str>) -> Arc<str> {
+pub fn failure_text(reason: &StopReason, last: Option<&str>) -> Arc<str> {
     match (last, reason) {
         // The failure text of an agent begins with the stop reason already.
-        (Some(last), _) if last.starts_with(&reason.to_string()) => error(last),
-        (Some(last), _) => error(format_args!("{reason}: {last}")),
+        (Some(last), _) if last.starts_with(&reason.to_string()) => error_text(last),
+        (Some(last), _) => error_text(format_args!("{reason}: {last}")),
         (None, StopReason::CircuitOpen(tool)) => {
-            error(format_args!("{reason}. {tool} takes no calls for now: go on without it."))
+            error_text(format_args!("{reason}. {tool} takes no calls for now: go on without it."))
         }
         (None, StopReason::BulkheadFull(tool)) => {
             let now = "call it later, or go on without it";
-            error(format_args!("{reason}. {tool} takes no more calls at once: {now}."))
+            error_text(format_args!("{reason}. {tool} takes no more calls at once: {now}."))
         }
-        (None, _) => error(reason),
+        (None, _) => error_text(reason),
     }
 }
 
@@ -53,8 +53,8 @@ mod tests {
 
     #[test]
     fn a_text_stands_without_quotes_and_a_reason_once() {
-        assert_eq!(&*value(&json!("a \"text\"")), "a \"text\"");
-        assert_eq!(&*value(&json!({ "hits": [12] })), r#"{"hits":[12]}"#);
+        assert_eq!(&*value_text(&json!("a \"text\"")), "a \"text\"");
+        assert_eq!(&*value_text(&json!({ "hits": [12] })), r#"{"hits":[12]}"#);
         let reason = StopReason::MaxToolRounds;
         let table = [
             (None, "error: max_tool_rounds"),
@@ -62,7 +62,7 @@ mod tests {
             (Some("HTTP 503"), "error: max_tool_rounds: HTTP 503"),
         ];
         for (last, text) in table {
-            assert_eq!(&*failure(&reason, last), text);
+            assert_eq!(&*failure_text(&reason, last), text);
         }
         let table = [
             (
@@ -76,7 +76,7 @@ mod tests {
             ),
         ];
         for (reason, text) in table {
-            assert_eq!(&*failure(&reason, None), text);
+            assert_eq!(&*failure_text(&reason, None), text);
         }
     }
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::scenario::name::ToolName;
 use crate::scenario::resilience::{BreakerCounts, BreakerMode, RetryBudgetLimits};
-use crate::scenario::tool::Fault;
+use crate::scenario::tool::InjectedFault;
 
 /// A tool behind the gateway, as the run was started with it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,7 +21,7 @@ pub struct ToolHead {
     pub limits: ToolLimits,
     /// Faults that are injected from the start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub faults: Vec<Fault>,
+    pub faults: Vec<InjectedFault>,
 }
 
 impl ToolHead {
@@ -68,7 +68,7 @@ pub struct BreakerHead {
     /// How it closes again, and whether late results count.
     pub mode: BreakerMode,
     /// Whether failed attempts or failed calls count.
-    #[serde(default, skip_serializing_if = "BreakerCounts::is_of_source")]
+    #[serde(default, skip_serializing_if = "BreakerCounts::is_per_attempt")]
     pub counts: BreakerCounts,
 }
 
@@ -151,7 +151,7 @@ pub enum BreakerStage {
 /// Why a breaker changed its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum BreakerWhy {
+pub enum BreakerCause {
     /// Too many failures in a row.
     Failures,
     /// The cool-down was over, and a call came.
@@ -170,7 +170,7 @@ pub enum BreakerWhy {
     ByHand,
 }
 
-impl BreakerWhy {
+impl BreakerCause {
     /// Whether failures of the tool caused it, not the operator or a request to wait.
     pub fn is_failure(self) -> bool {
         matches!(self, Self::Failures | Self::ProbeFailed)
@@ -210,14 +210,14 @@ impl RetryLimit {
     }
 
     /// The reason, for display.
-    pub fn words(&self) -> String {
+    pub fn description(&self) -> String {
         match *self {
             Self::RetryBudget { used, allowed } => {
                 format!("{used} of {allowed} retries of the last minute are used up")
             }
             Self::Deadline { wait_ms, left_ms, asked } => {
                 let wait = if asked { "the requested wait is" } else { "the wait is" };
-                let (wait_for, left) = (seconds(wait_ms), seconds(left_ms));
+                let (wait_for, left) = (format_millis(wait_ms), format_millis(left_ms));
                 format!("{wait} {wait_for}, but only {left} of the run were left")
             }
         }
@@ -225,7 +225,7 @@ impl RetryLimit {
 
     /// The reason as a sentence that names the setting for the tool with this name.
     pub fn sentence(&self, tool: &ToolName) -> String {
-        let words = self.words();
+        let words = self.description();
         match self {
             Self::RetryBudget { .. } => {
                 format!("Not retried: {words} (tools.{tool}.retry_budget).")
@@ -236,7 +236,7 @@ impl RetryLimit {
 }
 
 /// A time in milliseconds for display: `3600 s`, `1.5 s`, `40 ms`.
-pub fn seconds(ms: u64) -> String {
+pub fn format_millis(ms: u64) -> String {
     match (ms / 1_000, ms % 1_000 / 100) {
         (0, _) => format!("{ms} ms"),
         (whole, 0) => format!("{whole} s"),
@@ -247,7 +247,7 @@ pub fn seconds(ms: u64) -> String {
 /// The fallback that was used for a tool that was not available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "stand_in", rename_all = "snake_case")]
-pub enum StandIn {
+pub enum FallbackKind {
     /// Its cached value.
     Cached {
         /// Age of the value in milliseconds.
@@ -259,7 +259,7 @@ pub enum StandIn {
     LeftOut,
 }
 
-impl StandIn {
+impl FallbackKind {
     /// The word on the screen and in JSON.
     pub fn word(&self) -> &'static str {
         match self {

@@ -82,15 +82,15 @@ fn is_pictograph(c: char) -> bool {
 /// assert!(is_unclean("ad\u{200d}min") && is_unclean("\u{1b}[2J"));
 /// assert!(!is_unclean("👩\u{200d}🚀 می\u{200c}خواهم"));
 /// ```
-pub fn is_unclean(text: &str) -> bool {
+pub fn has_hostile(text: &str) -> bool {
     match text.is_ascii() {
         true => text.bytes().any(|byte| byte.is_ascii_control()),
-        false => first_hidden(text).is_some(),
+        false => first_hostile(text).is_some(),
     }
 }
 
 /// Each character, and whether it must not be shown as it is.
-pub fn judged(text: &str) -> impl Iterator<Item = (char, bool)> {
+pub fn chars_with_hostility(text: &str) -> impl Iterator<Item = (char, bool)> {
     let mut before = None;
     let mut rest = text.chars();
     iter::from_fn(move || {
@@ -103,21 +103,21 @@ pub fn judged(text: &str) -> impl Iterator<Item = (char, bool)> {
 
 /// The first character that must not be shown as it is. This runs for every cell of every frame, so
 /// a text without such characters takes one simple pass.
-pub fn first_hidden(text: &str) -> Option<char> {
+pub fn first_hostile(text: &str) -> Option<char> {
     if !text.chars().any(|c| is_hostile(c) || is_joining(c)) {
         return None;
     }
-    judged(text).find_map(|(c, hides)| hides.then_some(c))
+    chars_with_hostility(text).find_map(|(c, hides)| hides.then_some(c))
 }
 
 /// Each character as it is shown.
-fn shown(text: &str) -> impl Iterator<Item = char> {
-    judged(text).map(|(c, hides)| if hides { stand_in(c) } else { c })
+fn visible_chars(text: &str) -> impl Iterator<Item = char> {
+    chars_with_hostility(text).map(|(c, hides)| if hides { visible_char(c) } else { c })
 }
 
 /// The visible replacement of a hostile character: Unicode's control picture if there is one (`␛`
 /// for escape), else `�`.
-pub fn stand_in(c: char) -> char {
+pub fn visible_char(c: char) -> char {
     match c {
         '\u{0}'..='\u{1f}' => char::from_u32(0x2400 + c as u32).unwrap_or('\u{fffd}'),
         '\u{7f}' => '\u{2421}',
@@ -135,7 +135,7 @@ pub fn stand_in(c: char) -> char {
 /// assert_eq!(visible("plain"), "plain");
 /// ```
 pub fn visible(text: &str) -> Cow<'_, str> {
-    if is_unclean(text) { Cow::Owned(shown(text).collect()) } else { Cow::Borrowed(text) }
+    if has_hostile(text) { Cow::Owned(visible_chars(text).collect()) } else { Cow::Borrowed(text) }
 }
 
 /// Like [`visible`], but keeps line breaks and tabs, for longer texts such as those for the
@@ -150,7 +150,7 @@ pub fn visible_lines(text: &str) -> Cow<'_, str> {
         true => Cow::Owned(text.replace("\r\n", "\n")),
         false => Cow::Borrowed(text),
     };
-    let stays = |line: &str| line.split('\t').all(|cell| !is_unclean(cell));
+    let stays = |line: &str| line.split('\t').all(|cell| !has_hostile(cell));
     if text.split('\n').all(stays) {
         return text;
     }
@@ -177,7 +177,7 @@ pub fn visible_within(text: &str, chars: usize) -> String {
     }
     let fits = text.chars().nth(chars).is_none();
     let keep = if fits { chars } else { chars.saturating_sub(1) };
-    let mut out: String = shown(text).take(keep).collect();
+    let mut out: String = visible_chars(text).take(keep).collect();
     if !fits {
         out.push('…');
     }
@@ -241,7 +241,7 @@ mod tests {
         #[test]
         fn what_is_visible_is_clean_and_stays_as_it_is(text in "[\\x00-\\x{2FFF}\\x{FE00}-\\x{FE0F}\\x{E0000}-\\x{E01FF}\\x{1F000}-\\x{1FAFF}]*") {
             let once = visible(&text).into_owned();
-            prop_assert!(!is_unclean(&once), "{:?}", once);
+            prop_assert!(!has_hostile(&once), "{:?}", once);
             prop_assert!(!once.chars().any(is_hostile));
             prop_assert_eq!(&visible(&once), &once);
             prop_assert_eq!(once.chars().count(), text.chars().count());

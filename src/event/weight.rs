@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::Event;
 use super::kind::{
-    AgentHead, ChatMessage, Entry, EventKind, OrchestratorPlan, PatternPlan, RunStarted,
-    SourceCame, Task, ToolCall, ToolHead, ToolLimits, ToolOffer,
+    AgentHead, ChatMessage, EventKind, HistoryEntry, OrchestratorPlan, PatternPlan, RunStarted,
+    SourceOutcome, Task, ToolCall, ToolHead, ToolLimits, ToolOffer,
 };
 use super::plan_fault::PlanFault;
 use super::stop::{ContributionFault, StopReason};
@@ -92,13 +92,13 @@ fn calls(calls: &[ToolCall]) -> usize {
         .sum()
 }
 
-fn entry(entry: &Entry) -> usize {
+fn entry(entry: &HistoryEntry) -> usize {
     let held = match entry {
-        Entry::Input { text, .. } => text.len(),
-        Entry::Said { text, calls: made, blocks, .. } => {
+        HistoryEntry::Input { text, .. } => text.len(),
+        HistoryEntry::Said { text, calls: made, blocks, .. } => {
             text.len() + calls(made) + blocks.as_deref().map_or(0, json_weight)
         }
-        Entry::Result { call, text, .. } => text.len() + calls(std::slice::from_ref(call)),
+        HistoryEntry::Result { call, text, .. } => text.len() + calls(std::slice::from_ref(call)),
     };
     size_of_val(entry) + held
 }
@@ -215,11 +215,11 @@ impl EventKind {
             Self::NoteRefused(note) => size_of_val(&**note) + note.claim.len() + note.quote.len(),
             Self::SourceClosed(came) => {
                 let texts = match &**came {
-                    SourceCame::Denied { location, .. } => {
+                    SourceOutcome::Denied { location, .. } => {
                         location.as_ref().map_or(0, |it| it.len())
                     }
-                    SourceCame::Skipped { reason, text } => reason.len() + text.len(),
-                    SourceCame::Read { .. } | SourceCame::Cancelled => 0,
+                    SourceOutcome::Skipped { reason, text } => reason.len() + text.len(),
+                    SourceOutcome::Read { .. } | SourceOutcome::Cancelled => 0,
                 };
                 size_of_val(&**came) + texts
             }

@@ -16,7 +16,7 @@ use super::{Elapsed, Event, EventKind, RunId, Seq, SpanId};
 pub enum LineError {
     /// Not JSON, or not an object with `seq`, `at`, `span` and `kind`.
     #[error("not an event of a run: {0}")]
-    NotAFact(#[from] serde_json::Error),
+    NotAnEvent(#[from] serde_json::Error),
 }
 
 #[derive(Serialize)]
@@ -64,7 +64,7 @@ impl Event {
     ///
     /// # Errors
     /// As [`to_line`](Self::to_line).
-    pub fn to_line_of(&self, run: &RunId) -> Result<String, serde_json::Error> {
+    pub fn to_line_with_run(&self, run: &RunId) -> Result<String, serde_json::Error> {
         // These kinds have their own `run` field.
         let has_its_own = match &self.kind {
             EventKind::RunStarted(_)

@@ -56,7 +56,7 @@ impl Parameter {
     }
 
     /// The names that servers use for it in a refusal, in lower case.
-    fn called(self) -> &'static [&'static str] {
+    fn refusal_names(self) -> &'static [&'static str] {
         match self {
             Self::Temperature => &["temperature"],
             Self::MaxTokens => &["max_tokens", "max_completion_tokens"],
@@ -111,7 +111,7 @@ impl ParameterSet {
         self.0 & parameter as u16 != 0
     }
 
-    pub(super) fn add_if(&mut self, is_in: bool, parameter: Parameter) {
+    pub(super) fn insert_if(&mut self, is_in: bool, parameter: Parameter) {
         if is_in {
             self.0 |= parameter as u16;
         }
@@ -150,22 +150,25 @@ impl ParameterSet {
     pub(super) fn named_in(param: Option<&str>, text: &str) -> Self {
         let text = text.to_lowercase();
         let param = param.and_then(|param| param.split(['.', '[']).next());
-        let by_field = Self::of(|one| one.called().iter().any(|name| Some(*name) == param));
+        let by_field =
+            Self::collect_where(|one| one.refusal_names().iter().any(|name| Some(*name) == param));
         let named = if by_field.is_empty() {
-            Self::of(|one| one.called().iter().any(|name| stands_in(&text, name)))
+            Self::collect_where(|one| {
+                one.refusal_names().iter().any(|name| contains_word(&text, name))
+            })
         } else {
             by_field
         };
         // A limit that is too high for the model stays too high under the other name.
         let mut limit = Self::default();
-        limit.add_if(!UNKNOWN.iter().any(|word| text.contains(word)), Parameter::MaxTokens);
+        limit.insert_if(!UNKNOWN.iter().any(|word| text.contains(word)), Parameter::MaxTokens);
         named.without(limit)
     }
 
-    fn of(is_in: impl Fn(Parameter) -> bool) -> Self {
+    fn collect_where(is_in: impl Fn(Parameter) -> bool) -> Self {
         let mut set = Self::default();
         for one in Parameter::ALL {
-            set.add_if(is_in(one), one);
+            set.insert_if(is_in(one), one);
         }
         set
     }
@@ -173,7 +176,7 @@ impl ParameterSet {
 
 /// Whether a text contains a name as a whole word. `output_config.effort` counts as the effort
 /// only.
-fn stands_in(text: &str, name: &str) -> bool {
+fn contains_word(text: &str, name: &str) -> bool {
     let within = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(name).any(|(at, _)| {
         let before = text.get(..at).and_then(|before| before.chars().next_back());
@@ -192,7 +195,7 @@ pub struct Adaptations {
 
 impl Adaptations {
     /// The refused parameters of this endpoint and its model.
-    pub(super) fn of(&self, endpoint: &Endpoint) -> RefusedParameters {
+    pub(super) fn for_endpoint(&self, endpoint: &Endpoint) -> RefusedParameters {
         let key = (endpoint.host().to_owned(), endpoint.model().value.clone());
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         refused.entry(key).or_default().clone()
@@ -205,7 +208,7 @@ pub(super) struct RefusedParameters(Arc<AtomicU16>);
 
 impl RefusedParameters {
     /// The parameters that requests omit now.
-    pub(super) fn now(&self) -> ParameterSet {
+    pub(super) fn refused_now(&self) -> ParameterSet {
         ParameterSet(self.0.load(Ordering::Relaxed))
     }
 

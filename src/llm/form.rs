@@ -8,18 +8,18 @@ use serde_json::{Map, Value, json};
 
 /// The required form of a reply. It only shapes the request; policy alone judges the reply.
 #[derive(Clone, Debug, Default)]
-pub enum Form {
+pub enum ReplyForm {
     /// Any text.
     #[default]
     Text,
     /// One JSON object.
     Object,
     /// One JSON object that follows this contract.
-    Contract(Arc<Contract>),
+    Contract(Arc<ReplyContract>),
 }
 
 /// The contract of a reply, as a JSON schema.
-pub struct Contract {
+pub struct ReplyContract {
     /// The name of the schema for the provider: letters, digits and `_`.
     pub name: &'static str,
     /// Whether strict mode is possible: every object in the schema lists all of its keys.
@@ -31,13 +31,13 @@ pub struct Contract {
     without_bounds: OnceLock<Option<Box<RawValue>>>,
 }
 
-impl fmt::Debug for Contract {
+impl fmt::Debug for ReplyContract {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Contract").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
-impl Contract {
+impl ReplyContract {
     /// The schema, as the JSON that is sent.
     pub fn schema(&self) -> &RawValue {
         &self.schema
@@ -74,9 +74,9 @@ impl Contract {
     }
 }
 
-impl Form {
+impl ReplyForm {
     /// The form of a reply that follows this contract.
-    pub fn of(
+    pub fn with_contract(
         name: &'static str,
         strict: bool,
         schema: impl FnOnce() -> Value + Send + 'static,
@@ -85,7 +85,7 @@ impl Form {
         let text = || to_raw_value(&schema()).unwrap_or_else(|_| RawValue::NULL.to_owned());
         let schema = LazyLock::new(Box::new(text) as Box<dyn FnOnce() -> Box<RawValue> + Send>);
         let without_bounds = OnceLock::new();
-        Self::Contract(Arc::new(Contract { name, strict, schema, without_bounds }))
+        Self::Contract(Arc::new(ReplyContract { name, strict, schema, without_bounds }))
     }
 
     /// Whether the reply must be JSON.
@@ -94,7 +94,7 @@ impl Form {
     }
 
     /// The contract, if there is one.
-    pub fn contract(&self) -> Option<&Contract> {
+    pub fn contract(&self) -> Option<&ReplyContract> {
         match self {
             Self::Contract(contract) => Some(contract),
             Self::Text | Self::Object => None,

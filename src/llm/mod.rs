@@ -18,15 +18,15 @@ use std::sync::{Arc, OnceLock};
 
 use futures::future::BoxFuture;
 
-pub use crate::scenario::tuning::{JsonRung, Tuning};
+pub use crate::scenario::tuning::{JsonMode, Tuning};
 pub use adaptation::Adaptations;
-pub use form::{Contract, Form};
+pub use form::{ReplyContract, ReplyForm};
 pub use models::Models;
 
 use crate::event::kind::{
     AttemptFailed, ChatMessage, FailureClass, ModelLabel, Purpose, Reply, ToolCall, ToolOffer,
 };
-use crate::scenario::condition::Shown;
+use crate::scenario::condition::CelBindings;
 
 /// The request of one attempt.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ pub struct ChatRequest {
     /// The tools that it may call.
     pub tools: Arc<[ToolOffer]>,
     /// The required form of the reply.
-    pub form: Form,
+    pub form: ReplyForm,
     /// What the call is for, and which agent or role makes it.
     pub purpose: Purpose,
     /// Number of the session's message that the run answers, from 1.
@@ -48,7 +48,7 @@ pub struct ChatRequest {
     /// A random number for this attempt: a hash of (seed, span path, attempt).
     pub draw: u64,
     /// The values that conditions of a script can read; empty for a live model.
-    pub shown: Arc<Shown>,
+    pub shown: Arc<CelBindings>,
 }
 
 /// A conversation as it is sent. Earlier parts are shared between calls, so a long chain of calls
@@ -56,13 +56,13 @@ pub struct ChatRequest {
 #[derive(Clone, Debug, Default)]
 pub struct Conversation {
     /// Most conversations have a single part.
-    first: Option<Part>,
-    more: Option<Arc<Vec<Part>>>,
+    first: Option<ConversationPart>,
+    more: Option<Arc<Vec<ConversationPart>>>,
 }
 
 /// The messages added between two calls.
 #[derive(Clone, Debug)]
-struct Part {
+struct ConversationPart {
     messages: Arc<[ChatMessage]>,
     /// Words from the start of the conversation to the end of this part, counted on first use; only
     /// a script uses them.
@@ -79,7 +79,7 @@ impl Conversation {
     /// Appends new messages.
     pub fn push(&mut self, messages: Arc<[ChatMessage]>) {
         if !messages.is_empty() {
-            let part = Part { messages, words: OnceLock::new() };
+            let part = ConversationPart { messages, words: OnceLock::new() };
             match &mut self.first {
                 None => self.first = Some(part),
                 Some(_) => Arc::make_mut(self.more.get_or_insert_default()).push(part),
@@ -87,7 +87,7 @@ impl Conversation {
         }
     }
 
-    fn parts(&self) -> impl DoubleEndedIterator<Item = &Part> {
+    fn parts(&self) -> impl DoubleEndedIterator<Item = &ConversationPart> {
         self.first.iter().chain(self.more.iter().flat_map(|more| &**more))
     }
 
@@ -103,7 +103,7 @@ impl Conversation {
         let counted = self.parts().rev().nth(uncounted);
         let before = counted.and_then(|part| part.words.get().copied()).unwrap_or_default();
         self.parts().skip(self.end().parts - uncounted).fold(before, |before, part| {
-            let own = || part.messages.iter().map(words_of).sum::<u64>();
+            let own = || part.messages.iter().map(count_message_words).sum::<u64>();
             *part.words.get_or_init(|| before + own())
         })
     }
@@ -139,20 +139,20 @@ impl From<Arc<[ChatMessage]>> for Conversation {
     }
 }
 
-fn words_of(message: &ChatMessage) -> u64 {
-    words_said(&message.content, &message.tool_calls)
+fn count_message_words(message: &ChatMessage) -> u64 {
+    count_reply_words(&message.content, &message.tool_calls)
 }
 
 /// The number of words of a text and its tool calls, used as the token count offline.
-pub fn words_said(text: &str, calls: &[ToolCall]) -> u64 {
-    let calls = calls.iter().map(|call| 1 + words(&call.arguments));
-    words(text) + calls.sum::<u64>()
+pub fn count_reply_words(text: &str, calls: &[ToolCall]) -> u64 {
+    let calls = calls.iter().map(|call| 1 + count_words(&call.arguments));
+    count_words(text) + calls.sum::<u64>()
 }
 
 /// The number of words in the sense of `split_ascii_whitespace`, used as the token count offline. A
 /// script counts every prompt, so this compares pairs of bytes, which the compiler vectorizes,
 /// instead of splitting the text.
-pub fn words(text: &str) -> u64 {
+pub fn count_words(text: &str) -> u64 {
     const VERTICAL_TAB: u8 = 0x0b;
     let white =
         |byte: u8| (byte == b' ') | ((byte.wrapping_sub(b'\t') < 5) & (byte != VERTICAL_TAB));
@@ -178,7 +178,7 @@ pub type Failure = AttemptFailed;
 
 /// A failure with its class and text only.
 pub fn failure(class: FailureClass, text: impl Into<String>) -> Box<Failure> {
-    AttemptFailed::of(class, text)
+    AttemptFailed::new(class, text)
 }
 
 /// A chat model.
@@ -208,8 +208,8 @@ pub trait ChatModel: Send + Sync {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Conversation, words};
-    use crate::event::kind::{ChatMessage, Speaker};
+    use super::{Conversation, count_words};
+    use crate::event::kind::{ChatMessage, MessageRole};
 
     proptest! {
         /// After any sequence of additions, removals and counts it equals the plain list of
@@ -223,7 +223,7 @@ mod tests {
             for (step, (adds, goes_back, counts)) in steps.into_iter().enumerate() {
                 marks.push((conversation.end(), list.len()));
                 let other = conversation.clone();
-                let said = |nth: usize| ChatMessage::new(Speaker::User, format!("{step} {nth}"));
+                let said = |nth: usize| ChatMessage::new(MessageRole::User, format!("{step} {nth}"));
                 let added: Vec<ChatMessage> = (0..adds).map(said).collect();
                 list.extend(added.clone());
                 conversation.push(added.into());
@@ -249,7 +249,7 @@ mod tests {
 
         #[test]
         fn words_are_those_between_white_space(text in "[a ü\t\n\u{b}\u{c}\r\u{85}\u{a0} ]{0,80}") {
-            prop_assert_eq!(words(&text), text.split_ascii_whitespace().count() as u64);
+            prop_assert_eq!(count_words(&text), text.split_ascii_whitespace().count() as u64);
         }
     }
 }

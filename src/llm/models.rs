@@ -5,14 +5,14 @@ use std::sync::Arc;
 use super::ChatModel;
 use super::prices::Price;
 use crate::event::kind::{ModelLabel, ModelPriceHead, Purpose};
-use crate::scenario::seated::Caller;
+use crate::scenario::seated::ModelCaller;
 
 /// The models of a run: some callers have their own, all others use the default one. Cheap to
 /// clone.
 #[derive(Clone)]
 pub struct Models {
-    usual: Arc<dyn ChatModel>,
-    own: Arc<[(Caller, Arc<dyn ChatModel>)]>,
+    default_model: Arc<dyn ChatModel>,
+    own: Arc<[(ModelCaller, Arc<dyn ChatModel>)]>,
     /// The price of each model, by name.
     prices: Arc<[ModelPriceHead]>,
     /// One price for all models, which overrides `prices`.
@@ -23,10 +23,13 @@ pub struct Models {
 
 impl Models {
     /// The default model, and the models of callers that have their own.
-    pub fn new(usual: Arc<dyn ChatModel>, own: Vec<(Caller, Arc<dyn ChatModel>)>) -> Self {
-        let label = usual.label();
+    pub fn new(
+        default_model: Arc<dyn ChatModel>,
+        own: Vec<(ModelCaller, Arc<dyn ChatModel>)>,
+    ) -> Self {
+        let label = default_model.label();
         let several = own.iter().any(|(_, model)| model.label() != label);
-        Self { usual, own: own.into(), prices: Arc::default(), one_price: None, several }
+        Self { default_model, own: own.into(), prices: Arc::default(), one_price: None, several }
     }
 
     /// The same models with these prices.
@@ -46,27 +49,27 @@ impl Models {
 
     /// The token prices of a call for this purpose; `None` if they are unknown.
     pub fn price_for(&self, purpose: &Purpose) -> Option<Price> {
-        self.one_price.or_else(|| match self.of(purpose).label() {
+        self.one_price.or_else(|| match self.model_for(purpose).label() {
             ModelLabel::Live { name, .. } => self.prices.iter().find(|it| it.model == name)?.price,
             ModelLabel::Scripted => None,
         })
     }
 
     /// The model for this purpose.
-    pub fn of(&self, purpose: &Purpose) -> &Arc<dyn ChatModel> {
-        let own = self.own.iter().find(|(caller, _)| purpose.is_of(caller));
-        own.map_or(&self.usual, |(_, model)| model)
+    pub fn model_for(&self, purpose: &Purpose) -> &Arc<dyn ChatModel> {
+        let own = self.own.iter().find(|(caller, _)| purpose.is_called_by(caller));
+        own.map_or(&self.default_model, |(_, model)| model)
     }
 
     /// The default model.
-    pub fn usual(&self) -> &Arc<dyn ChatModel> {
-        &self.usual
+    pub fn default_model(&self) -> &Arc<dyn ChatModel> {
+        &self.default_model
     }
 
     /// The label for the run's header: the distinct names and hosts of all models.
     pub fn label(&self) -> ModelLabel {
         if self.own.is_empty() {
-            return self.usual.label();
+            return self.default_model.label();
         }
         let (mut names, mut hosts) = (Vec::new(), Vec::new());
         let once = |list: &mut Vec<String>, word: String| {
@@ -74,7 +77,9 @@ impl Models {
                 list.push(word);
             }
         };
-        for model in std::iter::once(&self.usual).chain(self.own.iter().map(|(_, model)| model)) {
+        for model in
+            std::iter::once(&self.default_model).chain(self.own.iter().map(|(_, model)| model))
+        {
             match model.label() {
                 ModelLabel::Scripted => return ModelLabel::Scripted,
                 ModelLabel::Live { name, host } => {
@@ -91,7 +96,7 @@ impl Models {
         if !self.several {
             return None;
         }
-        match self.of(purpose).label() {
+        match self.model_for(purpose).label() {
             ModelLabel::Live { name, .. } => Some(name.into()),
             ModelLabel::Scripted => None,
         }
@@ -119,9 +124,9 @@ mod tests {
     use crate::llm::{ChatRequest, Failure, Listener};
 
     /// A model that has a name and is never called.
-    struct Named(&'static str);
+    struct NamedModel(&'static str);
 
-    impl ChatModel for Named {
+    impl ChatModel for NamedModel {
         fn label(&self) -> ModelLabel {
             ModelLabel::Live { name: self.0.to_owned(), host: "models.example".to_owned() }
         }
@@ -136,15 +141,15 @@ mod tests {
 
     #[test]
     fn a_call_costs_what_its_model_does() {
-        let own: Vec<(Caller, Arc<dyn ChatModel>)> = vec![
-            (Caller::Plan, Arc::new(Named("dear"))),
-            (Caller::Finalize, Arc::new(Named("unknown"))),
+        let own: Vec<(ModelCaller, Arc<dyn ChatModel>)> = vec![
+            (ModelCaller::Plan, Arc::new(NamedModel("dear"))),
+            (ModelCaller::Finalize, Arc::new(NamedModel("unknown"))),
         ];
         let price = |model: &str, input| ModelPriceHead {
             model: model.to_owned(),
             price: Some(Price::new(input, 1.0)),
         };
-        let models = Models::new(Arc::new(Named("usual")), own)
+        let models = Models::new(Arc::new(NamedModel("usual")), own)
             .with_prices(vec![price("usual", 1.0), price("dear", 9.0)]);
         let input = |models: &Models, purpose| models.price_for(&purpose).map(|it| it.input);
         assert_eq!(input(&models, Purpose::Synthesize), Some(1.0));

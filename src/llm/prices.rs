@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::endpoint::{Endpoint, Found, Origin, Provider, named};
+use super::endpoint::{Endpoint, Provider, SettingOrigin, WithOrigin, split_model_name};
 use crate::event::kind::ModelPriceHead;
 use crate::scenario::config::ConfiguredPrice;
 pub use crate::scenario::price::Price;
@@ -53,7 +53,10 @@ impl PriceTable {
 /// ([`Origin::Default`]), whose list prices apply only at the provider's own address. A snapshot
 /// (`gpt-4.1-mini-2025-04-14`) without a price of its own has the price of its name without the
 /// date.
-pub fn price_of(endpoint: &Endpoint, configured: &[ConfiguredPrice]) -> Option<Found<Price>> {
+pub fn endpoint_price(
+    endpoint: &Endpoint,
+    configured: &[ConfiguredPrice],
+) -> Option<WithOrigin<Price>> {
     let (provider, model) = (endpoint.provider(), &endpoint.model().value);
     price_by_name(provider, model, configured, endpoint.is_providers_own())
 }
@@ -71,14 +74,14 @@ fn price_by_name(
     model: &str,
     configured: &[ConfiguredPrice],
     listed: bool,
-) -> Option<Found<Price>> {
+) -> Option<WithOrigin<Price>> {
     let exact = |model: &str| {
         let own = configured_price(provider, model, configured);
-        let own = own.map(|value| Found { value, origin: Origin::Config });
+        let own = own.map(|value| WithOrigin { value, origin: SettingOrigin::Config });
         let shipped = || PriceTable::shipped().get(provider, model).filter(|_| listed);
-        own.or_else(|| Some(Found { value: shipped()?, origin: Origin::Default }))
+        own.or_else(|| Some(WithOrigin { value: shipped()?, origin: SettingOrigin::Default }))
     };
-    exact(model).or_else(|| exact(undated(model)?))
+    exact(model).or_else(|| exact(without_snapshot_date(model)?))
 }
 
 /// The prices of the models at these endpoints, once per name. If two models of the same name have
@@ -90,7 +93,7 @@ pub fn prices_at<'a>(
     let mut all: Vec<ModelPriceHead> = Vec::new();
     for endpoint in endpoints {
         let model = endpoint.model().value.as_str();
-        let price = price_of(endpoint, configured).map(|found| found.value);
+        let price = endpoint_price(endpoint, configured).map(|found| found.value);
         match all.iter_mut().find(|other| other.model == model) {
             Some(other) if other.price != price => other.price = None,
             Some(_) => {}
@@ -108,13 +111,13 @@ fn configured_price(
 ) -> Option<Price> {
     let under = |wanted: Option<Provider>| {
         let mut rows = configured.iter();
-        rows.find(|row| named(&row.model) == (wanted, model)).map(|row| row.price)
+        rows.find(|row| split_model_name(&row.model) == (wanted, model)).map(|row| row.price)
     };
     under(Some(provider)).or_else(|| under(None))
 }
 
 /// The name without the date of a snapshot: `-2025-04-14` or `-20251001`.
-fn undated(model: &str) -> Option<&str> {
+fn without_snapshot_date(model: &str) -> Option<&str> {
     let shapes: [&[usize]; 2] = [&[4, 2, 2], &[8]];
     shapes.into_iter().find_map(|shape| {
         let mut parts = model.rsplitn(shape.len() + 1, '-');
@@ -129,7 +132,7 @@ fn undated(model: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::llm::endpoint::{Asked, find};
+    use crate::llm::endpoint::{EndpointRequest, find};
 
     #[test]
     fn every_row_of_the_shipped_table_is_a_price_of_a_provider() {
@@ -139,7 +142,7 @@ mod tests {
         assert_eq!(table.date.len(), 10, "{}", table.date);
         assert!(table.source.contains("litellm"));
         for (provider, models) in &table.models {
-            assert!(Provider::of(provider).is_some(), "{provider}");
+            assert!(Provider::from_word(provider).is_some(), "{provider}");
             for (model, price) in models {
                 let all = [Some(price.input), Some(price.output), price.cached, price.cache_write];
                 let good = |price: f64| price > 0.0 && price < 1_000.0;
@@ -169,8 +172,8 @@ mod tests {
             row("llama3.2", 0.0),
             row("OpenRouter/openai/gpt-5", 9.0),
         ];
-        use Origin::{Config, Default};
         use Provider::{Anthropic, Ollama, OpenAi, OpenRouter};
+        use SettingOrigin::{Config, Default};
         for (provider, model, expected) in [
             (OpenAi, "gpt-4.1-mini", Some((7.0, Config))),
             (OpenAi, "gpt-4.1", Some((8.0, Config))),
@@ -197,7 +200,7 @@ mod tests {
     fn list_prices_hold_at_the_providers_own_address_alone() {
         let at = |shell: &[(&str, &str)]| {
             let shell = shell.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-            find(&shell.collect(), None, Asked::default()).expect("an endpoint")
+            find(&shell.collect(), None, EndpointRequest::default()).expect("an endpoint")
         };
         let (key, url, named) = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL");
         let openrouter = ("OPENROUTER_API_KEY", "k");
@@ -214,7 +217,7 @@ mod tests {
             (&[("OLLAMA_HOST", "localhost")], true, None),
         ] {
             let endpoint = at(shell);
-            let found = price_of(&endpoint, &[]).map(|found| found.value.input);
+            let found = endpoint_price(&endpoint, &[]).map(|found| found.value.input);
             assert_eq!((endpoint.is_providers_own(), found), (own, input), "{shell:?}");
             let elsewhere = !own && endpoint.provider() != Provider::Ollama;
             assert_eq!(is_priced_elsewhere(&endpoint), elsewhere, "{shell:?}");
@@ -223,13 +226,14 @@ mod tests {
         }
         // Prices in the configuration apply at any address.
         let endpoint = at(&[(url, "http://127.0.0.1:8089/v1"), (named, "gpt-4.1-mini-2025-04-14")]);
-        assert!(price_of(&endpoint, &[]).is_none() && is_priced_elsewhere(&endpoint));
+        assert!(endpoint_price(&endpoint, &[]).is_none() && is_priced_elsewhere(&endpoint));
         let row = ConfiguredPrice {
             model: "openai/gpt-4.1-mini".to_owned(),
             price: Price::new(3.0, 1.0),
         };
-        let found = price_of(&endpoint, &[row]).map(|found| (found.value.input, found.origin));
-        assert_eq!(found, Some((3.0, Origin::Config)));
+        let found =
+            endpoint_price(&endpoint, &[row]).map(|found| (found.value.input, found.origin));
+        assert_eq!(found, Some((3.0, SettingOrigin::Config)));
         assert!(!is_priced_elsewhere(&at(&[(url, "http://127.0.0.1:1/v1"), (named, "own")])));
     }
 
@@ -244,7 +248,7 @@ mod tests {
             ("a-2025-0414", None),
             ("a-2025-04-1x", None),
         ] {
-            assert_eq!(undated(model), name, "{model}");
+            assert_eq!(without_snapshot_date(model), name, "{model}");
         }
     }
 }

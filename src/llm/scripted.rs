@@ -9,13 +9,13 @@ use futures::future::BoxFuture;
 use tokio::time::{Instant, sleep_until};
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::{ChatModel, ChatRequest, Failure, Listener, failure, words_said};
-use crate::decide::{Decision, decide};
+use super::{ChatModel, ChatRequest, Failure, Listener, count_reply_words, failure};
+use crate::decide::{ConditionDecision, decide};
 use crate::event::id::millis;
 use crate::event::kind::{FailureClass, ModelLabel, Purpose, Reply, Usage};
 use crate::scenario::Scenario;
-use crate::scenario::condition::{Budget, Shown};
-use crate::scenario::draw::between;
+use crate::scenario::condition::{CelBindings, EvalBudget};
+use crate::scenario::draw::random_duration;
 use crate::scenario::model::{ScriptFault, ScriptFaultKind, ScriptRow, ScriptStep};
 use crate::scenario::tool::ToolCall;
 
@@ -37,13 +37,17 @@ impl Scripted {
     }
 
     /// The row that answers. The cost of all its conditions together is bounded.
-    async fn row(&self, request: &ChatRequest, listener: &dyn Listener) -> Option<&ScriptRow> {
+    async fn matching_row(
+        &self,
+        request: &ChatRequest,
+        listener: &dyn Listener,
+    ) -> Option<&ScriptRow> {
         if !self.conditions {
-            return self.scenario.script.rows.iter().find(|row| speaks(row, request));
+            return self.scenario.script.rows.iter().find(|row| row_matches(row, request));
         }
-        let mut shown = Shown::clone(&request.shown);
-        shown.set("attempt", &request.attempt.into());
-        let choice = Choice {
+        let mut shown = CelBindings::clone(&request.shown);
+        shown.bind("attempt", &request.attempt.into());
+        let choice = RowChoice {
             scenario: Arc::clone(&self.scenario),
             rows: self
                 .scenario
@@ -51,7 +55,7 @@ impl Scripted {
                 .rows
                 .iter()
                 .enumerate()
-                .filter_map(|(place, row)| speaks(row, request).then_some(place))
+                .filter_map(|(place, row)| row_matches(row, request).then_some(place))
                 .collect(),
             shown,
         };
@@ -67,23 +71,24 @@ impl Scripted {
         request: &ChatRequest,
         listener: &dyn Listener,
     ) -> Result<Reply, Box<Failure>> {
-        let Some(row) = self.row(request, listener).await else {
-            return Err(failure(FailureClass::ScriptMissing, nothing_scripted(request)));
+        let Some(row) = self.matching_row(request, listener).await else {
+            return Err(failure(FailureClass::ScriptMissing, missing_reply_text(request)));
         };
-        let answer = row.answer_by(match &request.purpose {
+        let answer = row.reply_for(match &request.purpose {
             Purpose::Contribution { role, .. } => Some(role),
             _ => None,
         });
         let started = Instant::now();
-        let takes = if self.instant { Duration::ZERO } else { between(row.latency, request.draw) };
+        let takes =
+            if self.instant { Duration::ZERO } else { random_duration(row.latency, request.draw) };
         if let Some(fault) = row.fault.as_ref().filter(|fault| request.attempt <= fault.times) {
             return Err(self.fail(fault, &answer, started, takes, listener).await);
         }
-        let first_token = self.speak(&answer, started, takes, listener).await;
+        let first_token = self.stream_text(&answer, started, takes, listener).await;
         let calls = with_ids(&row.calls, request);
         let finish = if calls.is_empty() { "stop" } else { "tool_calls" };
         Ok(Reply {
-            usage: Some(Usage::new(request.messages.words(), words_said(&answer, &calls))),
+            usage: Some(Usage::new(request.messages.words(), count_reply_words(&answer, &calls))),
             text: answer,
             tool_calls: calls,
             result: None,
@@ -97,7 +102,7 @@ impl Scripted {
 
     /// Streams the text over `takes`; the first third passes before the first word. Returns the
     /// time to the first word.
-    async fn speak(
+    async fn stream_text(
         &self,
         text: &str,
         started: Instant,
@@ -139,12 +144,12 @@ impl Scripted {
         listener: &dyn Listener,
     ) -> Box<Failure> {
         let malformed = "a body that is not a chat completion";
-        let Some(failed) = Failure::scripted(&fault.kind, malformed) else {
+        let Some(failed) = Failure::from_scripted_fault(&fault.kind, malformed) else {
             return std::future::pending().await;
         };
         if fault.kind == ScriptFaultKind::Reset {
             let half: String = answer.chars().take(answer.chars().count() / 2).collect();
-            self.speak(&half, started, takes, listener).await;
+            self.stream_text(&half, started, takes, listener).await;
         } else {
             sleep_until(started + takes).await;
         }
@@ -154,18 +159,18 @@ impl Scripted {
 
 /// Decides which row answers: the first one whose condition holds.
 #[derive(Clone)]
-struct Choice {
+struct RowChoice {
     scenario: Arc<Scenario>,
     rows: Arc<[usize]>,
-    shown: Shown,
+    shown: CelBindings,
 }
 
-impl Decision for Choice {
+impl ConditionDecision for RowChoice {
     /// The index of the row; and of each row whose condition could not be evaluated, with the
     /// error.
-    type Found = (Option<usize>, Vec<(usize, String)>);
+    type DecisionResult = (Option<usize>, Vec<(usize, String)>);
 
-    fn find(&self, budget: &mut Budget) -> Self::Found {
+    fn evaluate(&self, budget: &mut EvalBudget) -> Self::DecisionResult {
         let mut failed = Vec::new();
         let found = self.rows.iter().copied().find(|place| {
             let when = self.scenario.script.rows.get(*place).and_then(|row| row.when.as_ref());
@@ -194,7 +199,7 @@ fn with_ids(calls: &Arc<[ToolCall]>, request: &ChatRequest) -> Arc<[ToolCall]> {
 }
 
 /// Whether a row applies to this step, role or agent, message, round, attempt and retry.
-fn speaks(row: &ScriptRow, request: &ChatRequest) -> bool {
+fn row_matches(row: &ScriptRow, request: &ChatRequest) -> bool {
     let fits = match &request.purpose {
         Purpose::Contribution { round, role, .. } => {
             row.step.is_none()
@@ -225,7 +230,7 @@ fn speaks(row: &ScriptRow, request: &ChatRequest) -> bool {
         && row.again.is_none_or(|named| named == request.again)
 }
 
-fn nothing_scripted(request: &ChatRequest) -> String {
+fn missing_reply_text(request: &ChatRequest) -> String {
     let whom = match &request.purpose {
         Purpose::Contribution { round, role, .. } => format!("{role} in round {round}"),
         Purpose::Plan => "the plan step".to_owned(),

@@ -3,39 +3,41 @@
 use hyper::body::Bytes;
 
 use super::error::NetError;
-use super::http::{Answer, handed_back};
+use super::http::{HttpResponse, yield_to_pool};
 
 /// Most bytes allocated in advance: a `Content-Length` is only a claim.
-const ROOM: usize = 256 << 10;
+const MAX_PREALLOCATED: usize = 256 << 10;
 
 /// Reads a whole body. A body that arrives in one piece is not copied.
-pub(super) async fn collect(mut answer: Answer, cap: usize) -> Result<Bytes, NetError> {
-    let announced = answer.announced().and_then(|length| usize::try_from(length).ok());
+pub(super) async fn collect(mut answer: HttpResponse, cap: usize) -> Result<Bytes, NetError> {
+    let announced = answer.content_length().and_then(|length| usize::try_from(length).ok());
     if announced.is_some_and(|length| length > cap) {
         return Err(NetError::TooLarge { cap });
     }
     let Some(first) = answer.chunk().await? else { return Ok(Bytes::new()) };
-    within(first.len(), cap)?;
+    check_size(first.len(), cap)?;
     let mut whole = Vec::new();
     while let Some(more) = answer.chunk().await? {
         if whole.is_empty() {
-            whole.reserve(announced.unwrap_or(0).min(ROOM).max(first.len() + more.len()));
+            whole.reserve(
+                announced.unwrap_or(0).min(MAX_PREALLOCATED).max(first.len() + more.len()),
+            );
             whole.extend_from_slice(&first);
         }
-        within(whole.len() + more.len(), cap)?;
+        check_size(whole.len() + more.len(), cap)?;
         whole.extend_from_slice(&more);
     }
-    handed_back().await;
+    yield_to_pool().await;
     Ok(if whole.is_empty() { first } else { whole.into() })
 }
 
-fn within(length: usize, cap: usize) -> Result<(), NetError> {
+fn check_size(length: usize, cap: usize) -> Result<(), NetError> {
     if length > cap { Err(NetError::TooLarge { cap }) } else { Ok(()) }
 }
 
 /// The first `most` bytes of a body, and whether it was cut there or by an error. For the text of
 /// an error message, where half a body is better than none.
-pub async fn beginning(mut answer: Answer, most: usize) -> (Vec<u8>, bool) {
+pub async fn read_prefix(mut answer: HttpResponse, most: usize) -> (Vec<u8>, bool) {
     let mut read = Vec::new();
     loop {
         match answer.chunk().await {
@@ -48,7 +50,7 @@ pub async fn beginning(mut answer: Answer, most: usize) -> (Vec<u8>, bool) {
                 read.extend_from_slice(&more);
             }
             Ok(None) => {
-                handed_back().await;
+                yield_to_pool().await;
                 return (read, false);
             }
             Err(_) => return (read, true),

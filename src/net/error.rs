@@ -95,9 +95,9 @@ impl NetError {
     }
 
     /// Classifies an error of the client library. Its URL is ignored; `host` is used in its place.
-    pub(super) fn of(error: &reqwest::Error, host: &str) -> Self {
+    pub(super) fn from_reqwest(error: &reqwest::Error, host: &str) -> Self {
         let host = host.to_owned();
-        let mut found = Found::in_chain(error);
+        let mut found = ErrorChain::of_reqwest(error);
         let why = found.why.take().unwrap_or_else(|| "unknown reason".to_owned());
         if found.out_of_reach {
             Self::OutOfReach { host, why }
@@ -115,7 +115,7 @@ impl NetError {
                 }
                 _ => Self::Connect { host, why },
             }
-        } else if found.not_http || (found.garbled() && !found.tls) {
+        } else if found.not_http || (found.is_invalid_data() && !found.tls) {
             Self::NotHttp { host, why }
         } else {
             Self::Broken { host, why }
@@ -125,7 +125,7 @@ impl NetError {
 
 /// Findings in a chain of error sources.
 #[derive(Default)]
-struct Found {
+struct ErrorChain {
     /// Text of the innermost error.
     why: Option<String>,
     /// Innermost kind of I/O error.
@@ -135,13 +135,13 @@ struct Found {
     out_of_reach: bool,
 }
 
-impl Found {
-    fn in_chain(error: &reqwest::Error) -> Self {
+impl ErrorChain {
+    fn of_reqwest(error: &reqwest::Error) -> Self {
         let mut found = Self::default();
         // The outermost error is skipped: its text contains the whole URL.
         let mut next = error.source();
         while let Some(error) = next {
-            found.look_at(error);
+            found.inspect(error);
             // An `io::Error` that wraps another error returns that error's source, so the wrapped
             // error is only reachable through `get_ref`.
             next = match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
@@ -153,11 +153,11 @@ impl Found {
     }
 
     /// Whether the error is one of those caused by invalid chunks.
-    fn garbled(&self) -> bool {
+    fn is_invalid_data(&self) -> bool {
         matches!(self.io, Some(io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData))
     }
 
-    fn look_at(&mut self, error: &(dyn StdError + 'static)) {
+    fn inspect(&mut self, error: &(dyn StdError + 'static)) {
         if let Some(io) = error.downcast_ref::<io::Error>() {
             self.io = Some(io.kind());
         }

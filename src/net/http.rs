@@ -20,12 +20,12 @@ use reqwest::{Method, Request, Response, Url};
 
 use super::body;
 use super::error::NetError;
-use super::reach::{InternetOnly, Reach};
+use super::reach::{PublicResolver, Reach};
 use super::retry_after::{retry_after, retry_after_ms};
 
 /// How requests leave this machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Via {
+pub enum ProxyMode {
     /// Directly to the host, whatever the environment says.
     #[default]
     Direct,
@@ -38,13 +38,13 @@ pub enum Via {
 /// An invalid value of `--proxy`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("give `direct`, `env`, or the address of a proxy such as http://localhost:8080")]
-pub struct NoWayOut;
+pub struct InvalidProxy;
 
-impl FromStr for Via {
-    type Err = NoWayOut;
+impl FromStr for ProxyMode {
+    type Err = InvalidProxy;
 
     /// Parses `direct`, `env`, or the address of a proxy.
-    fn from_str(text: &str) -> Result<Self, NoWayOut> {
+    fn from_str(text: &str) -> Result<Self, InvalidProxy> {
         match text.trim() {
             "direct" => Ok(Self::Direct),
             "env" => Ok(Self::Environment),
@@ -52,7 +52,7 @@ impl FromStr for Via {
                 Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => {
                     Ok(Self::Proxy(url))
                 }
-                _ => Err(NoWayOut),
+                _ => Err(InvalidProxy),
             },
         }
     }
@@ -61,11 +61,11 @@ impl FromStr for Via {
 /// The HTTP client. Clones share its connections.
 #[derive(Clone)]
 pub struct Http {
-    inner: Arc<Inner>,
+    inner: Arc<HttpClients>,
 }
 
-struct Inner {
-    via: Via,
+struct HttpClients {
+    via: ProxyMode,
     reach: Reach,
     /// For `http` URLs: has no root certificates, because it needs none.
     plain: OnceLock<Result<reqwest::Client, NetError>>,
@@ -75,47 +75,47 @@ struct Inner {
 
 impl Http {
     /// A client with this proxy setting. It is built on first use.
-    pub fn new(via: Via) -> Self {
-        Self::made(via, Reach::Anywhere)
+    pub fn new(via: ProxyMode) -> Self {
+        Self::create(via, Reach::Anywhere)
     }
 
     /// A client without a proxy, limited to these addresses. (A proxy would resolve names itself,
     /// without our check.)
     pub fn direct(reach: Reach) -> Self {
-        Self::made(Via::Direct, reach)
+        Self::create(ProxyMode::Direct, reach)
     }
 
-    fn made(via: Via, reach: Reach) -> Self {
+    fn create(via: ProxyMode, reach: Reach) -> Self {
         let (plain, tls) = (OnceLock::new(), OnceLock::new());
-        Self { inner: Arc::new(Inner { via, reach, plain, tls }) }
+        Self { inner: Arc::new(HttpClients { via, reach, plain, tls }) }
     }
 
     /// Sends `body` to the target. The response's body is still to be read.
     ///
     /// # Errors
     /// Any of [`NetError`] but `TooLarge`. A response with an error status is not an error here.
-    pub async fn post(&self, to: &Target, body: Vec<u8>) -> Result<Answer, NetError> {
-        self.ask(Method::POST, to, Some(body)).await
+    pub async fn post(&self, to: &RequestTarget, body: Vec<u8>) -> Result<HttpResponse, NetError> {
+        self.send(Method::POST, to, Some(body)).await
     }
 
     /// Sends a GET request to the target.
     ///
     /// # Errors
     /// Same as [`Http::post`].
-    pub async fn get(&self, from: &Target) -> Result<Answer, NetError> {
-        self.ask(Method::GET, from, None).await
+    pub async fn get(&self, from: &RequestTarget) -> Result<HttpResponse, NetError> {
+        self.send(Method::GET, from, None).await
     }
 
     /// Sends a request with any method.
     ///
     /// # Errors
     /// Same as [`Http::post`].
-    pub async fn ask(
+    pub async fn send(
         &self,
         method: Method,
-        to: &Target,
+        to: &RequestTarget,
         body: Option<Vec<u8>>,
-    ) -> Result<Answer, NetError> {
+    ) -> Result<HttpResponse, NetError> {
         self.inner.reach.check(&to.url).map_err(|refused| {
             let (host, why) = (to.host().to_owned(), refused.to_string());
             NetError::OutOfReach { host, why }
@@ -124,14 +124,14 @@ impl Http {
         *request.body_mut() = body.map(Into::into);
         request.headers_mut().clone_from(&to.headers);
         match self.client(&to.url)?.execute(request).await {
-            Ok(response) => Ok(Answer { response, held: None, host: Arc::clone(&to.host) }),
-            Err(error) => Err(NetError::of(&error, &to.host)),
+            Ok(response) => Ok(HttpResponse { response, peeked: None, host: Arc::clone(&to.host) }),
+            Err(error) => Err(NetError::from_reqwest(&error, &to.host)),
         }
     }
 
     fn client(&self, url: &Url) -> Result<&reqwest::Client, NetError> {
         // A proxy may use TLS, whatever the scheme of the URL behind it.
-        let tls = url.scheme() != "http" || self.inner.via != Via::Direct;
+        let tls = url.scheme() != "http" || self.inner.via != ProxyMode::Direct;
         let cell = if tls { &self.inner.tls } else { &self.inner.plain };
         cell.get_or_init(|| build(&self.inner.via, self.inner.reach, tls))
             .as_ref()
@@ -145,7 +145,7 @@ impl fmt::Debug for Http {
     }
 }
 
-fn build(via: &Via, reach: Reach, tls: bool) -> Result<reqwest::Client, NetError> {
+fn build(via: &ProxyMode, reach: Reach, tls: bool) -> Result<reqwest::Client, NetError> {
     static PROVIDER: Once = Once::new();
     PROVIDER.call_once(|| {
         // An error means that a provider is installed already, which works as well.
@@ -167,26 +167,26 @@ fn build(via: &Via, reach: Reach, tls: bool) -> Result<reqwest::Client, NetError
         builder = builder.tcp_user_timeout(None);
     }
     if reach == Reach::Internet {
-        builder = builder.dns_resolver(InternetOnly);
+        builder = builder.dns_resolver(PublicResolver);
     }
     if !tls {
         builder = builder.tls_certs_only([]);
     }
     builder = match via {
-        Via::Direct => builder.no_proxy(),
-        Via::Environment => builder,
-        Via::Proxy(url) => match reqwest::Proxy::all(url.clone()) {
+        ProxyMode::Direct => builder.no_proxy(),
+        ProxyMode::Environment => builder,
+        ProxyMode::Proxy(url) => match reqwest::Proxy::all(url.clone()) {
             Ok(proxy) => builder.no_proxy().proxy(proxy),
-            Err(error) => return Err(unbuilt(&error)),
+            Err(error) => return Err(client_error(&error)),
         },
     };
-    builder.build().map_err(|error| unbuilt(&error))
+    builder.build().map_err(|error| client_error(&error))
 }
 
 /// Idle connections kept for each host: as many calls as the largest run has in flight.
 const IDLE_PER_HOST: usize = 64;
 
-fn unbuilt(error: &reqwest::Error) -> NetError {
+fn client_error(error: &reqwest::Error) -> NetError {
     let mut innermost: &dyn std::error::Error = error;
     while let Some(source) = innermost.source() {
         innermost = source;
@@ -196,13 +196,13 @@ fn unbuilt(error: &reqwest::Error) -> NetError {
 
 /// Target of requests, built once: the URL and the headers.
 #[derive(Clone)]
-pub struct Target {
+pub struct RequestTarget {
     url: Url,
     host: Arc<str>,
     headers: HeaderMap,
 }
 
-impl Target {
+impl RequestTarget {
     /// A target without headers.
     pub fn new(url: Url) -> Self {
         let host = host_of(&url).into();
@@ -232,7 +232,7 @@ impl Target {
     }
 }
 
-impl fmt::Debug for Target {
+impl fmt::Debug for RequestTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Target").field("host", &self.host).finish_non_exhaustive()
     }
@@ -249,14 +249,14 @@ pub fn host_of(url: &Url) -> String {
 
 /// A response whose body is still to be read. Dropping it unread closes its connection.
 #[derive(Debug)]
-pub struct Answer {
+pub struct HttpResponse {
     response: Response,
     /// A piece returned by [`Answer::peek`] and not yet by [`Answer::chunk`].
-    held: Option<Bytes>,
+    peeked: Option<Bytes>,
     host: Arc<str>,
 }
 
-impl Answer {
+impl HttpResponse {
     /// The status code.
     pub fn status(&self) -> u16 {
         self.response.status().as_u16()
@@ -274,13 +274,13 @@ impl Answer {
     }
 
     /// Whether the body has this media type, by the header.
-    pub fn is_of_type(&self, media_type: &str) -> bool {
+    pub fn has_media_type(&self, media_type: &str) -> bool {
         let bare = self.header("content-type").and_then(|value| value.split(';').next());
         bare.is_some_and(|bare| bare.trim().eq_ignore_ascii_case(media_type))
     }
 
     /// Length of the body according to the header.
-    pub fn announced(&self) -> Option<u64> {
+    pub fn content_length(&self) -> Option<u64> {
         self.response.content_length()
     }
 
@@ -304,10 +304,10 @@ impl Answer {
     /// # Errors
     /// [`NetError::Broken`], or [`NetError::NotHttp`] for invalid chunks.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, NetError> {
-        if let Some(held) = self.held.take() {
+        if let Some(held) = self.peeked.take() {
             return Ok(Some(held));
         }
-        self.response.chunk().await.map_err(|error| NetError::of(&error, &self.host))
+        self.response.chunk().await.map_err(|error| NetError::from_reqwest(&error, &self.host))
     }
 
     /// The piece that [`Answer::chunk`] returns next; empty at the body's end.
@@ -315,10 +315,10 @@ impl Answer {
     /// # Errors
     /// Same as [`Answer::chunk`].
     pub async fn peek(&mut self) -> Result<&[u8], NetError> {
-        if self.held.is_none() {
-            self.held = self.chunk().await?;
+        if self.peeked.is_none() {
+            self.peeked = self.chunk().await?;
         }
-        Ok(self.held.as_deref().unwrap_or_default())
+        Ok(self.peeked.as_deref().unwrap_or_default())
     }
 
     /// The whole body, at most `cap` bytes.
@@ -332,37 +332,37 @@ impl Answer {
     /// Releases a response whose relevant part has been read. The end of the body has often arrived
     /// already, and the connection can be reused. Else a background task waits for it, but not for
     /// long: a server that keeps its stream open costs the connection, never the caller's time.
-    pub async fn settle(mut self) {
+    pub async fn release(mut self) {
         let rest = async move {
-            let mut left = SETTLE_BYTES;
+            let mut left = RELEASE_BYTES;
             while let Ok(Some(bytes)) = self.chunk().await {
                 let Some(less) = left.checked_sub(bytes.len()) else { return };
                 left = less;
             }
         };
         let mut rest = Box::pin(rest);
-        for _ in 0..SETTLE_TURNS {
+        for _ in 0..RELEASE_YIELDS {
             if rest.as_mut().now_or_never().is_some() {
-                return handed_back().await;
+                return yield_to_pool().await;
             }
             tokio::task::yield_now().await;
         }
-        tokio::spawn(tokio::time::timeout(SETTLE_TIME, rest));
+        tokio::spawn(tokio::time::timeout(RELEASE_TIMEOUT, rest));
     }
 }
 
 /// Yields once, so that the connection's task can return it to the pool after its body was read. A
 /// caller that sends the next request at once then reuses the connection.
-pub(super) async fn handed_back() {
+pub(super) async fn yield_to_pool() {
     tokio::task::yield_now().await;
 }
 
 /// How often to yield to the connection's task for the end of a body.
-const SETTLE_TURNS: usize = 3;
+const RELEASE_YIELDS: usize = 3;
 /// Most bytes that are read only to reuse a connection.
-const SETTLE_BYTES: usize = 64 << 10;
+const RELEASE_BYTES: usize = 64 << 10;
 /// Longest wait for the end of a body, only to reuse its connection.
-const SETTLE_TIME: Duration = Duration::from_millis(250);
+const RELEASE_TIMEOUT: Duration = Duration::from_millis(250);
 
 #[cfg(test)]
 mod tests {
@@ -370,12 +370,12 @@ mod tests {
 
     #[test]
     fn ways_out() {
-        assert_eq!("direct".parse(), Ok(Via::Direct));
-        assert_eq!(" env ".parse(), Ok(Via::Environment));
-        let proxy = "http://u:p@localhost:8080".parse::<Via>();
-        assert!(matches!(proxy, Ok(Via::Proxy(url)) if host_of(&url) == "localhost:8080"));
+        assert_eq!("direct".parse(), Ok(ProxyMode::Direct));
+        assert_eq!(" env ".parse(), Ok(ProxyMode::Environment));
+        let proxy = "http://u:p@localhost:8080".parse::<ProxyMode>();
+        assert!(matches!(proxy, Ok(ProxyMode::Proxy(url)) if host_of(&url) == "localhost:8080"));
         for text in ["", "localhost:8080", "socks5://localhost", "http://", "yes"] {
-            assert_eq!(text.parse::<Via>(), Err(NoWayOut), "{text}");
+            assert_eq!(text.parse::<ProxyMode>(), Err(InvalidProxy), "{text}");
         }
     }
 }

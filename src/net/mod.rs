@@ -14,7 +14,7 @@ mod spelling;
 pub mod sse;
 
 pub use error::NetError;
-pub use http::{Answer, Http, Target, Via};
+pub use http::{Http, HttpResponse, ProxyMode, RequestTarget};
 pub use reach::Reach;
 pub use redact::Redactor;
 pub use secret::Secret;

@@ -33,22 +33,26 @@ pub fn is_own_network(ip: IpAddr) -> bool {
 }
 
 /// Whether a single public machine may have this address.
-fn is_internet(ip: IpAddr) -> bool {
+fn is_public(ip: IpAddr) -> bool {
     if is_own_network(ip) {
         return false;
     }
     match ip {
-        IpAddr::V4(ip) => is_internet_v4(ip),
+        IpAddr::V4(ip) => is_public_v4(ip),
         IpAddr::V6(ip) => {
-            let inner = inner_v4(ip).is_none_or(|ip| is_internet(ip.into()));
+            let inner = embedded_v4(ip).is_none_or(|ip| is_public(ip.into()));
             // Site-local addresses are deprecated, and still private.
             let site_local = ip.segments()[0] & 0xffc0 == 0xfec0;
-            inner && !site_local && !is_on_no_wire(ip) && !ip.is_multicast() && !ip.is_unspecified()
+            inner
+                && !site_local
+                && !is_never_public(ip)
+                && !ip.is_multicast()
+                && !ip.is_unspecified()
         }
     }
 }
 
-fn is_internet_v4(ip: Ipv4Addr) -> bool {
+fn is_public_v4(ip: Ipv4Addr) -> bool {
     let [a, b, c, _] = ip.octets();
     // 0.0.0.0/8 is this machine on many systems; 192.0.0.0/24 is for protocols, 198.18.0.0/15 for
     // benchmarks, 240.0.0.0/4 is reserved.
@@ -58,7 +62,7 @@ fn is_internet_v4(ip: Ipv4Addr) -> bool {
 
 /// IPv4 address embedded in an IPv6 address: `::a.b.c.d`, NAT64 (`64:ff9b::/96`), 6to4
 /// (`2002::/16`).
-fn inner_v4(ip: Ipv6Addr) -> Option<Ipv4Addr> {
+fn embedded_v4(ip: Ipv6Addr) -> Option<Ipv4Addr> {
     let v4 = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
     match ip.segments() {
         [0, 0, 0, 0, 0, 0, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
@@ -73,7 +77,7 @@ fn inner_v4(ip: Ipv6Addr) -> Option<Ipv4Addr> {
 /// (`::ffff:0:0/96`, and `::ffff:0:0:0/96` of RFC 2765) or one network (`64:ff9b:1::/48`, RFC
 /// 8215), and Teredo (`2001::/32`), a tunnel to an address behind NAT. Where they lead is decided
 /// elsewhere, so their embedded address is not checked.
-fn is_on_no_wire(ip: Ipv6Addr) -> bool {
+fn is_never_public(ip: Ipv6Addr) -> bool {
     matches!(
         ip.segments(),
         [0, 0, 0, 0, 0, 0xffff, ..]
@@ -104,21 +108,21 @@ impl Reach {
             Some(Host::Domain(_)) | None => return Ok(()),
         };
         match self {
-            Self::Internet if !is_internet(written) => Err(OutOfReach(written)),
+            Self::Internet if !is_public(written) => Err(OutOfReach(written)),
             Self::Internet | Self::Anywhere => Ok(()),
         }
     }
 }
 
 /// Resolves names to public addresses only.
-pub(super) struct InternetOnly;
+pub(super) struct PublicResolver;
 
-impl Resolve for InternetOnly {
+impl Resolve for PublicResolver {
     fn resolve(&self, name: Name) -> Resolving {
         Box::pin(async move {
             let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
             let (good, bad): (Vec<SocketAddr>, Vec<SocketAddr>) =
-                found.partition(|address| is_internet(address.ip()));
+                found.partition(|address| is_public(address.ip()));
             match bad.first() {
                 Some(refused) if good.is_empty() => Err(OutOfReach(refused.ip()).into()),
                 _ => Ok(Box::new(good.into_iter()) as Addrs),
@@ -176,7 +180,7 @@ mod tests {
             ("fec0::1", false),
             ("ff02::1", false),
         ] {
-            assert_eq!(is_internet(address.parse().expect(address)), internet, "{address}");
+            assert_eq!(is_public(address.parse().expect(address)), internet, "{address}");
         }
     }
 

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::secret::Secret;
-use super::spelling::{Spellings, Watch};
+use super::spelling::{PrefixTracker, SecretForms};
 
 /// Replacement of a secret.
 const STARS: &str = "***";
@@ -43,16 +43,16 @@ const SCHEMES: [&str; 2] = ["bearer", "basic"];
 /// Redacts secrets: known ones, and whatever looks like one.
 #[derive(Clone, Debug, Default)]
 pub struct Redactor {
-    known: Arc<Spellings>,
+    known: Arc<SecretForms>,
 }
 
 impl Redactor {
     /// A redactor that also knows these secrets, as far as they are [worth
     /// hiding](Secret::is_worth_hiding); shorter ones would match ordinary words. Values of headers
     /// and fields with secret names are redacted by [`redact`](Self::redact) in any case.
-    pub fn knowing(known: impl IntoIterator<Item = Secret>) -> Self {
+    pub fn with_secrets(known: impl IntoIterator<Item = Secret>) -> Self {
         let known: Vec<Secret> = known.into_iter().filter(Secret::is_worth_hiding).collect();
-        Self { known: Arc::new(Spellings::of(&known)) }
+        Self { known: Arc::new(SecretForms::from_secrets(&known)) }
     }
 
     /// The text with the following redacted:
@@ -73,9 +73,9 @@ impl Redactor {
     /// ```
     pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut out = self.redact_known(text);
-        step(&mut out, addresses);
-        step(&mut out, named_values);
-        step(&mut out, keys);
+        apply_pass(&mut out, redact_urls);
+        apply_pass(&mut out, redact_named_values);
+        apply_pass(&mut out, redact_keys);
         out
     }
 }
@@ -84,38 +84,38 @@ impl Redactor {
     /// The text with only the known secrets redacted. For data, which must not change otherwise.
     pub fn redact_known<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut out = self.redact_whole(text);
-        step(&mut out, |text| {
-            let start = self.known.beginning_at_end(text)?;
-            starred(text, &vec![(start, text.len())])
+        apply_pass(&mut out, |text| {
+            let start = self.known.prefix_at_end(text)?;
+            replace_ranges(text, &vec![(start, text.len())])
         });
         out
     }
 
     /// The text with the known secrets redacted, but not their prefixes.
     pub fn redact_whole<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        match starred(text, &self.known.find(text)) {
+        match replace_ranges(text, &self.known.find(text)) {
             Some(starred) => Cow::Owned(starred),
             None => Cow::Borrowed(text),
         }
     }
 
     /// Whether it knows no secrets.
-    pub fn knows_none(&self) -> bool {
+    pub fn has_no_secrets(&self) -> bool {
         self.known.is_empty()
     }
 }
 
 /// Applies one pass to the text; `None` leaves it unchanged.
-fn step(text: &mut Cow<'_, str>, pass: impl FnOnce(&str) -> Option<String>) {
+fn apply_pass(text: &mut Cow<'_, str>, pass: impl FnOnce(&str) -> Option<String>) {
     if let Some(changed) = pass(text) {
         *text = Cow::Owned(changed);
     }
 }
 
 /// Ranges to redact, in order and not overlapping.
-type Cuts = Vec<(usize, usize)>;
+type RedactedRanges = Vec<(usize, usize)>;
 
-fn starred(text: &str, cuts: &Cuts) -> Option<String> {
+fn replace_ranges(text: &str, cuts: &RedactedRanges) -> Option<String> {
     if cuts.is_empty() {
         return None;
     }
@@ -133,29 +133,29 @@ fn starred(text: &str, cuts: &Cuts) -> Option<String> {
 /// Redacts a text that is shown while it arrives: what may be the start of a secret is held back
 /// until more has arrived.
 #[derive(Debug, Default)]
-pub struct Unfinished {
-    watch: Watch,
-    told: usize,
+pub struct StreamRedactor {
+    watch: PrefixTracker,
+    shown: usize,
 }
 
-impl Unfinished {
+impl StreamRedactor {
     /// The new part of the text that may be shown, its known secrets redacted. `text` is the text
     /// of the previous call with more at its end.
     pub fn next<'t>(&mut self, redactor: &Redactor, text: &'t str) -> Option<Cow<'t, str>> {
-        let until = text.len() - self.watch.held(&redactor.known, text);
-        let new = text.get(self.told..until).filter(|new| !new.is_empty())?;
-        self.told = until;
+        let until = text.len() - self.watch.held_back(&redactor.known, text);
+        let new = text.get(self.shown..until).filter(|new| !new.is_empty())?;
+        self.shown = until;
         Some(redactor.redact_whole(new))
     }
 }
 
-fn word_starts(text: &str, at: usize) -> bool {
+fn is_word_start(text: &str, at: usize) -> bool {
     !text.get(..at).and_then(|before| before.chars().next_back()).is_some_and(char::is_alphanumeric)
 }
 
 /// User names and passwords, queries and fragments of URLs.
-fn addresses(text: &str) -> Option<String> {
-    let mut cuts = Cuts::new();
+fn redact_urls(text: &str) -> Option<String> {
+    let mut cuts = RedactedRanges::new();
     let mut from = 0;
     while let Some(found) = text.get(from..).and_then(|rest| rest.find("://")) {
         let start = from + found + "://".len();
@@ -173,15 +173,15 @@ fn addresses(text: &str) -> Option<String> {
         }
         from = start + address.len();
     }
-    starred(text, &cuts)
+    replace_ranges(text, &cuts)
 }
 
 /// `Authorization: Bearer abc`, `"api_key": "abc"`, `password=abc`.
-fn named_values(text: &str) -> Option<String> {
+fn redact_named_values(text: &str) -> Option<String> {
     if !text.contains([':', '=']) {
         return None;
     }
-    let mut cuts = Cuts::new();
+    let mut cuts = RedactedRanges::new();
     let mut from = 0;
     while let Some((start, end)) = next_word(text, from, |c| c == '-' || c == '_') {
         from = end;
@@ -195,7 +195,7 @@ fn named_values(text: &str) -> Option<String> {
             from = end;
         }
     }
-    starred(text, &cuts)
+    replace_ranges(text, &cuts)
 }
 
 /// Range of the value after a name that ends here: after `:` or `=`, inside its quotes if it has
@@ -224,12 +224,12 @@ fn quoted(text: &str) -> Option<(&str, usize)> {
 }
 
 /// Words that start like keys, and the word after `Bearer` or `Basic`.
-fn keys(text: &str) -> Option<String> {
+fn redact_keys(text: &str) -> Option<String> {
     // Most texts are a word or two, such as a model's name.
     if !text.contains([' ', '\t']) && !PREFIXES.iter().any(|prefix| text.contains(prefix)) {
         return None;
     }
-    let mut cuts = Cuts::new();
+    let mut cuts = RedactedRanges::new();
     let mut from = 0;
     let mut after_scheme = false;
     while let Some((start, end)) = next_word(text, from, |c| "-_.*~+/=:".contains(c)) {
@@ -238,7 +238,7 @@ fn keys(text: &str) -> Option<String> {
         let key = PREFIXES.iter().find_map(|prefix| {
             word.match_indices(prefix)
                 .map(|(at, _)| at)
-                .find(|&at| word_starts(word, at) && word.len() > at + prefix.len())
+                .find(|&at| is_word_start(word, at) && word.len() > at + prefix.len())
         });
         if after_scheme && word != STARS {
             cuts.push((start, end));
@@ -250,7 +250,7 @@ fn keys(text: &str) -> Option<String> {
             && text.get(end..).is_some_and(|rest| rest.starts_with([' ', '\t']));
         from = end;
     }
-    starred(text, &cuts)
+    replace_ranges(text, &cuts)
 }
 
 /// The next run of letters, digits and `also`, from `from` on.
@@ -270,7 +270,8 @@ mod tests {
 
     #[test]
     fn what_is_taken_out() {
-        let redactor = Redactor::knowing([Secret::new("correct-horse-battery"), Secret::new("k1")]);
+        let redactor =
+            Redactor::with_secrets([Secret::new("correct-horse-battery"), Secret::new("k1")]);
         for (text, redacted) in [
             ("nothing to hide: the risk-averse task-force asks", None),
             (
@@ -368,7 +369,7 @@ mod tests {
 
     #[test]
     fn a_known_secret_is_taken_out_however_it_is_spelled() {
-        let redactor = Redactor::knowing([Secret::new(KEY)]);
+        let redactor = Redactor::with_secrets([Secret::new(KEY)]);
         // The text before it moves the key to each offset modulo three bytes.
         for (before, after) in [("", ""), ("a", ""), ("ab", "c"), ("abc", "de"), ("user:", "\n")] {
             for text in spelled(before, after) {
@@ -393,7 +394,7 @@ mod tests {
 
     #[test]
     fn the_beginning_of_a_spelling_at_a_cut_is_taken_out() {
-        let redactor = Redactor::knowing([Secret::new(KEY)]);
+        let redactor = Redactor::with_secrets([Secret::new(KEY)]);
         for text in spelled("", "") {
             let found = redactor.redact_known(&text[..text.len() / 2]).into_owned();
             assert!(found.ends_with("***"), "{text}: {found}");
@@ -410,12 +411,12 @@ mod tests {
             which in 0_usize..10,
             cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..9),
         ) {
-            let redactor = Redactor::knowing([Secret::new(KEY)]);
+            let redactor = Redactor::with_secrets([Secret::new(KEY)]);
             let text = format!("{before}{}{after}", spelled("", "")[which]);
             let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(text.len() + 1)).collect();
             cuts.push(text.len());
             cuts.sort_unstable();
-            let (mut shown, mut follows) = (String::new(), Unfinished::default());
+            let (mut shown, mut follows) = (String::new(), StreamRedactor::default());
             for cut in cuts {
                 shown.extend(follows.next(&redactor, &text[..cut]).as_deref());
             }
@@ -438,7 +439,7 @@ mod tests {
             after in "\\PC{0,30}",
             cut in 6_usize..40,
         ) {
-            let redactor = Redactor::knowing([Secret::new(secret.as_str())]);
+            let redactor = Redactor::with_secrets([Secret::new(secret.as_str())]);
             let text = format!("{before}{secret}{after}");
             let found = redactor.redact(&text);
             prop_assert!(!found.contains(&secret), "{}", found);
@@ -450,7 +451,7 @@ mod tests {
 
         #[test]
         fn any_text_is_taken(text in "\\PC*") {
-            let _ = Redactor::knowing([Secret::new("aaaaaaaa"), Secret::new(":///?#@=")]).redact(&text);
+            let _ = Redactor::with_secrets([Secret::new("aaaaaaaa"), Secret::new(":///?#@=")]).redact(&text);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 /// Upper bound: a longer wait, or one that does not fit a [`Duration`], becomes this. Thirty years
 /// is longer than any run, and every clock can represent it.
-pub const LONGEST: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
+pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
 
 /// The wait that `Retry-After` asks for, at most [`LONGEST`].
 ///
@@ -24,13 +24,13 @@ pub fn retry_after(value: Option<&str>, date: Option<&str>) -> Option<Duration> 
         let now = httpdate::parse_http_date(date?.trim()).ok()?;
         until.duration_since(now).ok().filter(|wait| !wait.is_zero())
     });
-    wait.map(|wait| wait.min(LONGEST))
+    wait.map(|wait| wait.min(MAX_RETRY_AFTER))
 }
 
 /// The wait that `retry-after-ms` asks for, at most [`LONGEST`]; `None` if it is not parseable.
 /// OpenAI's clients read it before `Retry-After`, because it is more precise.
 pub fn retry_after_ms(value: &str) -> Option<Duration> {
-    seconds(value.trim()).map(|thousand| (thousand / 1_000).min(LONGEST))
+    seconds(value.trim()).map(|thousand| (thousand / 1_000).min(MAX_RETRY_AFTER))
 }
 
 /// Integer seconds as in the standard, or a decimal fraction, as some servers send.
@@ -62,9 +62,9 @@ mod tests {
             &"9".repeat(400),
             "Fri, 31 Dec 9999 23:59:59 GMT",
         ] {
-            assert_eq!(retry_after(Some(value), noon), Some(LONGEST), "{value}");
+            assert_eq!(retry_after(Some(value), noon), Some(MAX_RETRY_AFTER), "{value}");
         }
-        let millis = u64::try_from(LONGEST.as_millis());
+        let millis = u64::try_from(MAX_RETRY_AFTER.as_millis());
         assert!(millis.is_ok(), "it fits an event");
     }
 
@@ -80,7 +80,7 @@ mod tests {
         ] {
             assert_eq!(retry_after_ms(value), wait.map(Duration::from_micros), "{value}");
         }
-        assert_eq!(retry_after_ms(&"9".repeat(60)), Some(LONGEST));
+        assert_eq!(retry_after_ms(&"9".repeat(60)), Some(MAX_RETRY_AFTER));
     }
 
     #[test]

@@ -21,7 +21,7 @@ impl Secret {
     }
 
     /// Shortest secret worth redacting, in characters.
-    const SHORTEST: usize = 8;
+    const MIN_CHARS: usize = 8;
 
     /// Whether it is long enough to be a secret. Local servers accept any key, and `x` or `ollama`
     /// are common: redacting those would replace ordinary words and protect nothing.
@@ -32,7 +32,7 @@ impl Secret {
     /// assert!(!Secret::new("ollama").is_worth_hiding());
     /// ```
     pub fn is_worth_hiding(&self) -> bool {
-        self.0.chars().count() >= Self::SHORTEST
+        self.0.chars().count() >= Self::MIN_CHARS
     }
 
     /// The text itself, for the header that carries it and for the redactor.

@@ -11,30 +11,30 @@ use super::secret::Secret;
 
 /// All encoded forms of some secrets.
 #[derive(Default)]
-pub(super) struct Spellings {
-    forms: Vec<Form>,
+pub(super) struct SecretForms {
+    forms: Vec<EncodedForm>,
     /// Finds all forms in one pass.
     search: Option<AhoCorasick>,
 }
 
 /// One encoded form. Percent-encoding is not one of them: it is removed from the searched text.
-struct Form {
+struct EncodedForm {
     text: Vec<u8>,
     /// For each prefix length, the longest border of that prefix (Knuth, Morris, Pratt).
     borders: Vec<usize>,
     /// Whether it is an encoding, not plain text.
     encoded: bool,
     /// Whether the characters before and after it share bits with it.
-    shares: (bool, bool),
+    shares_bits: (bool, bool),
 }
 
 /// Shortest prefix of a plain secret that is redacted at the end of a truncated text.
-const BEGINNING: usize = 6;
+const MIN_PREFIX: usize = 6;
 /// Shortest prefix of an encoded secret that is redacted at the end of a truncated text.
-const ENCODED_BEGINNING: usize = 8;
+const MIN_ENCODED_PREFIX: usize = 8;
 
-impl Form {
-    fn new(text: &[u8], encoded: bool, shares: (bool, bool)) -> Self {
+impl EncodedForm {
+    fn new(text: &[u8], encoded: bool, shares_bits: (bool, bool)) -> Self {
         let mut borders = vec![0; text.len() + 1];
         for end in 2..=text.len() {
             let mut border = borders[end - 1];
@@ -43,11 +43,11 @@ impl Form {
             }
             borders[end] = if text[border] == text[end - 1] { border + 1 } else { 0 };
         }
-        Self { text: text.to_vec(), borders, encoded, shares }
+        Self { text: text.to_vec(), borders, encoded, shares_bits }
     }
 
     /// Length of the matched prefix after one more byte; always less than the whole form.
-    fn after(&self, mut matched: usize, byte: u8) -> usize {
+    fn advance(&self, mut matched: usize, byte: u8) -> usize {
         while matched > 0 && self.text[matched] != byte {
             matched = self.borders[matched];
         }
@@ -58,17 +58,17 @@ impl Form {
     }
 }
 
-impl Spellings {
-    pub(super) fn of(secrets: &[Secret]) -> Self {
-        let mut forms: Vec<Form> = Vec::new();
-        let mut add = |form: Form| {
+impl SecretForms {
+    pub(super) fn from_secrets(secrets: &[Secret]) -> Self {
+        let mut forms: Vec<EncodedForm> = Vec::new();
+        let mut add = |form: EncodedForm| {
             if forms.iter().all(|had| had.text != form.text) {
                 forms.push(form);
             }
         };
         for secret in secrets {
             let secret = secret.expose().as_bytes();
-            add(Form::new(secret, false, (false, false)));
+            add(EncodedForm::new(secret, false, (false, false)));
             for engine in [BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD] {
                 for ahead in 0..3 {
                     let bytes = [&[0; 2][..ahead], secret].concat();
@@ -79,12 +79,12 @@ impl Spellings {
                     let shared_after = bytes.len() % 3 != 0;
                     let until = text.len() - usize::from(shared_after);
                     let text = text.as_bytes().get(from..until).unwrap_or_default();
-                    add(Form::new(text, true, (ahead > 0, shared_after)));
+                    add(EncodedForm::new(text, true, (ahead > 0, shared_after)));
                 }
             }
             let hex: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
-            add(Form::new(hex.as_bytes(), true, (false, false)));
-            add(Form::new(hex.to_ascii_uppercase().as_bytes(), true, (false, false)));
+            add(EncodedForm::new(hex.as_bytes(), true, (false, false)));
+            add(EncodedForm::new(hex.to_ascii_uppercase().as_bytes(), true, (false, false)));
         }
         let search = AhoCorasick::builder()
             .match_kind(MatchKind::LeftmostLongest)
@@ -102,9 +102,9 @@ impl Spellings {
     /// Ranges of the secrets in a text, in order and not overlapping.
     pub(super) fn find(&self, text: &str) -> Vec<(usize, usize)> {
         let Some(search) = &self.search else { return Vec::new() };
-        let mut cuts = self.cuts(search, text.as_bytes());
+        let mut cuts = self.ranges(search, text.as_bytes());
         if let Some((bytes, places)) = decoded(text) {
-            let found = self.cuts(search, &bytes).into_iter();
+            let found = self.ranges(search, &bytes).into_iter();
             cuts.extend(found.map(|(start, end)| (places[start], places[end])));
             cuts.sort_unstable();
             cuts.dedup_by(|next, before| {
@@ -118,14 +118,14 @@ impl Spellings {
         cuts
     }
 
-    fn cuts(&self, search: &AhoCorasick, bytes: &[u8]) -> Vec<(usize, usize)> {
+    fn ranges(&self, search: &AhoCorasick, bytes: &[u8]) -> Vec<(usize, usize)> {
         let shared = |at: Option<usize>| {
             let byte = at.and_then(|at| bytes.get(at));
             usize::from(byte.is_some_and(|b| b.is_ascii_alphanumeric() || b"+/-_".contains(b)))
         };
         let mut cuts: Vec<(usize, usize)> = Vec::new();
         for found in search.find_iter(bytes) {
-            let (before, after) = self.forms[found.pattern().as_usize()].shares;
+            let (before, after) = self.forms[found.pattern().as_usize()].shares_bits;
             let (mut start, mut end) = (found.start(), found.end());
             if before {
                 start -= shared(start.checked_sub(1));
@@ -142,25 +142,25 @@ impl Spellings {
     }
 
     /// Start of a secret's prefix at the end of a truncated text.
-    pub(super) fn beginning_at_end(&self, text: &str) -> Option<usize> {
-        if text.len() < BEGINNING {
+    pub(super) fn prefix_at_end(&self, text: &str) -> Option<usize> {
+        if text.len() < MIN_PREFIX {
             return None;
         }
-        let long = |form: &Form, matched: usize| {
-            matched >= if form.encoded { ENCODED_BEGINNING } else { BEGINNING }
+        let long = |form: &EncodedForm, matched: usize| {
+            matched >= if form.encoded { MIN_ENCODED_PREFIX } else { MIN_PREFIX }
         };
         let most = self.forms.iter().map(|form| 3 * form.text.len()).max()?;
         let from = text.len().saturating_sub(most);
         let from = (from..=text.len()).find(|at| text.is_char_boundary(*at))?;
         let tail = text.get(from..)?.as_bytes();
-        let mut watch = Watch::default();
+        let mut watch = PrefixTracker::default();
         watch.read(&self.forms, tail);
         let begun = watch.matched(&self.forms, tail, long);
         (begun > 0).then_some(text.len() - begun)
     }
 }
 
-impl fmt::Debug for Spellings {
+impl fmt::Debug for SecretForms {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("***")
     }
@@ -197,7 +197,7 @@ fn escape(text: &[u8]) -> Option<u8> {
 /// Follows a text that arrives in pieces, and returns how much of its end may be the start of a
 /// secret and must not be shown yet.
 #[derive(Debug, Default)]
-pub(super) struct Watch {
+pub(super) struct PrefixTracker {
     /// Length of the matched prefix, for each form.
     plain: Vec<usize>,
     /// The same for the decoded text, once the text has a `%`.
@@ -207,16 +207,21 @@ pub(super) struct Watch {
     read: usize,
 }
 
-impl Watch {
+impl PrefixTracker {
     /// Reads the new part of a text; returns how many bytes at its end have to be held back.
-    pub(super) fn held(&mut self, spellings: &Spellings, text: &str) -> usize {
+    pub(super) fn held_back(&mut self, spellings: &SecretForms, text: &str) -> usize {
         self.read(&spellings.forms, text.as_bytes());
         let begun = self.matched(&spellings.forms, text.as_bytes(), |_, matched| matched > 0);
         begun.max(self.escape)
     }
 
     /// Length in bytes of the longest matched prefix that counts.
-    fn matched(&self, forms: &[Form], text: &[u8], counts: impl Fn(&Form, usize) -> bool) -> usize {
+    fn matched(
+        &self,
+        forms: &[EncodedForm],
+        text: &[u8],
+        counts: impl Fn(&EncodedForm, usize) -> bool,
+    ) -> usize {
         let longest = |matched: &[usize]| {
             let each = forms.iter().zip(matched).filter(|(form, matched)| counts(form, **matched));
             each.map(|(_, matched)| *matched).max().unwrap_or(0)
@@ -235,29 +240,29 @@ impl Watch {
         longest(&self.plain).max(encoded)
     }
 
-    fn read(&mut self, forms: &[Form], text: &[u8]) {
+    fn read(&mut self, forms: &[EncodedForm], text: &[u8]) {
         self.plain.resize(forms.len(), 0);
         for (at, byte) in text.iter().enumerate().skip(self.read) {
             if *byte == b'%' && self.decoded.is_none() {
                 self.decoded = Some(self.plain.clone());
             }
-            step(&mut self.plain, forms, *byte);
+            advance_all(&mut self.plain, forms, *byte);
             let Some(decoded) = &mut self.decoded else { continue };
             let begun = &text[at - self.escape..=at];
             self.escape = match (begun, escape(begun)) {
                 (_, Some(byte)) => {
-                    step(decoded, forms, byte);
+                    advance_all(decoded, forms, byte);
                     0
                 }
                 ([b'%'], None) => 1,
                 ([b'%', digit], None) if digit.is_ascii_hexdigit() => 2,
                 ([b'%', before @ .., b'%'], None) => {
-                    step(decoded, forms, b'%');
-                    before.iter().for_each(|byte| step(decoded, forms, *byte));
+                    advance_all(decoded, forms, b'%');
+                    before.iter().for_each(|byte| advance_all(decoded, forms, *byte));
                     1
                 }
                 (_, None) => {
-                    begun.iter().for_each(|byte| step(decoded, forms, *byte));
+                    begun.iter().for_each(|byte| advance_all(decoded, forms, *byte));
                     0
                 }
             };
@@ -266,8 +271,8 @@ impl Watch {
     }
 }
 
-fn step(matched: &mut [usize], forms: &[Form], byte: u8) {
+fn advance_all(matched: &mut [usize], forms: &[EncodedForm], byte: u8) {
     for (matched, form) in matched.iter_mut().zip(forms) {
-        *matched = form.after(*matched, byte);
+        *matched = form.advance(*matched, byte);
     }
 }

@@ -42,7 +42,7 @@ pub struct SseParser {
     /// Whether the current event has data, which may be empty.
     has_data: bool,
     /// Whether `name` and `data` belong to an event that was returned already.
-    given: bool,
+    returned: bool,
     /// Whether the last line ended with CR: a following LF belongs to that line end.
     after_cr: bool,
     /// Whether no line has ended yet: a byte order mark may come first.
@@ -58,7 +58,7 @@ impl SseParser {
             name: Vec::new(),
             data: Vec::new(),
             has_data: false,
-            given: false,
+            returned: false,
             after_cr: false,
             first: true,
             cap,
@@ -71,7 +71,7 @@ impl SseParser {
     /// # Errors
     /// The stream is invalid; the content of `input` is then undefined.
     pub fn next(&mut self, input: &mut &[u8]) -> Result<Option<SseEvent<'_>>, SseError> {
-        self.forget_given();
+        self.clear_returned();
         loop {
             if self.after_cr && !input.is_empty() {
                 self.after_cr = false;
@@ -79,7 +79,7 @@ impl SseParser {
             }
             let bytes: &[u8] = input;
             let Some(end) = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
-                self.keep(bytes)?;
+                self.buffer_line(bytes)?;
                 *input = &[];
                 return Ok(None);
             };
@@ -87,17 +87,17 @@ impl SseParser {
             self.after_cr = rest.first() == Some(&b'\r');
             *input = rest.get(1..).unwrap_or_default();
             let ended = if self.line.is_empty() {
-                self.take_line(line)?
+                self.process_line(line)?
             } else {
-                self.keep(line)?;
+                self.buffer_line(line)?;
                 let mut whole = std::mem::take(&mut self.line);
-                let ended = self.take_line(&whole)?;
+                let ended = self.process_line(&whole)?;
                 whole.clear();
                 self.line = whole;
                 ended
             };
             if ended {
-                return self.give().map(Some);
+                return self.current_event().map(Some);
             }
         }
     }
@@ -108,22 +108,22 @@ impl SseParser {
     /// # Errors
     /// Same as [`SseParser::next`].
     pub fn finish(&mut self) -> Result<Option<SseEvent<'_>>, SseError> {
-        self.forget_given();
+        self.clear_returned();
         let line = std::mem::take(&mut self.line);
-        self.take_line(&line)?;
-        if self.has_data { self.give().map(Some) } else { Ok(None) }
+        self.process_line(&line)?;
+        if self.has_data { self.current_event().map(Some) } else { Ok(None) }
     }
 
-    fn forget_given(&mut self) {
-        if std::mem::take(&mut self.given) {
+    fn clear_returned(&mut self) {
+        if std::mem::take(&mut self.returned) {
             self.name.clear();
             self.data.clear();
             self.has_data = false;
         }
     }
 
-    fn give(&mut self) -> Result<SseEvent<'_>, SseError> {
-        self.given = true;
+    fn current_event(&mut self) -> Result<SseEvent<'_>, SseError> {
+        self.returned = true;
         Ok(SseEvent {
             // An event type that is not UTF-8 is unknown to every caller.
             name: std::str::from_utf8(&self.name).unwrap_or("?"),
@@ -131,19 +131,19 @@ impl SseParser {
         })
     }
 
-    fn keep(&mut self, part: &[u8]) -> Result<(), SseError> {
-        self.within(self.line.len() + part.len())?;
+    fn buffer_line(&mut self, part: &[u8]) -> Result<(), SseError> {
+        self.check_size(self.line.len() + part.len())?;
         self.line.extend_from_slice(part);
         Ok(())
     }
 
-    fn within(&self, length: usize) -> Result<(), SseError> {
+    fn check_size(&self, length: usize) -> Result<(), SseError> {
         if length > self.cap { Err(SseError::TooLarge { cap: self.cap }) } else { Ok(()) }
     }
 
     /// Processes a line without its line end; returns whether it ended an event.
-    fn take_line(&mut self, mut line: &[u8]) -> Result<bool, SseError> {
-        self.within(line.len())?;
+    fn process_line(&mut self, mut line: &[u8]) -> Result<bool, SseError> {
+        self.check_size(line.len())?;
         if std::mem::take(&mut self.first) {
             line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
         }
@@ -160,7 +160,7 @@ impl SseParser {
         let value = value.strip_prefix(b" ").unwrap_or(value);
         match field {
             b"data" => {
-                self.within(self.data.len() + 1 + value.len())?;
+                self.check_size(self.data.len() + 1 + value.len())?;
                 if self.has_data {
                     self.data.push(b'\n');
                 }
@@ -184,13 +184,13 @@ mod tests {
 
     use super::*;
 
-    type Event = (String, String);
+    type NamedEvent = (String, String);
 
     /// The events of a stream that arrives in these pieces, and the one at its end.
     fn events<'a>(
         pieces: impl IntoIterator<Item = &'a [u8]>,
         cap: usize,
-    ) -> Result<(Vec<Event>, Option<Event>), SseError> {
+    ) -> Result<(Vec<NamedEvent>, Option<NamedEvent>), SseError> {
         let own = |event: SseEvent<'_>| (event.name.to_owned(), event.data.to_owned());
         let mut parser = SseParser::new(cap);
         let mut events = Vec::new();
@@ -271,7 +271,7 @@ mod tests {
     }
 
     /// Reference implementation of the standard, on the whole text.
-    fn by_the_standard(text: &str) -> Vec<Event> {
+    fn by_the_standard(text: &str) -> Vec<NamedEvent> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let text = text.replace("\r\n", "\n").replace('\r', "\n");
         // Text after the last line end is not a line.

@@ -9,28 +9,29 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use tokio::time::sleep;
 
-use super::gate::{Gate, Stop};
-use super::lanes::Lanes;
+use super::gate::{RunControl, RunStopped};
+use super::lanes::ConcurrencyLimit;
 use super::phase::Phase;
 use super::rosters::Rosters;
 use super::session::Session;
 use super::spending::{self, Reserved, Spending};
 use crate::bus::{Bus, LiveSlot};
 use crate::event::kind::{
-    AttemptFailed, CallStarted, ChatMessage, FailureClass, ModelLabel, Prompt, Purpose, Reply,
-    Speaker, ToolOffer, Usage,
+    AttemptFailed, CallStarted, ChatMessage, FailureClass, MessageRole, ModelLabel, Prompt,
+    Purpose, Reply, ToolOffer, Usage,
 };
 use crate::event::stop::LlmError;
 use crate::event::{Boundary, EventKind, RunId, Seq, SpanId, StopReason};
-use crate::llm::{ChatRequest, Conversation, Form, Listener, Models};
-use crate::scenario::condition::Shown;
+use crate::llm::{ChatRequest, Conversation, Listener, Models, ReplyForm};
+use crate::scenario::condition::CelBindings;
 use crate::scenario::day::Day;
-use crate::scenario::draw::{between, draw};
+use crate::scenario::draw::{random_duration, random_u64};
 use crate::scenario::model::{CallPolicy, Latency, SpendingLimits};
 use crate::scenario::name::{FlagName, ToolName};
-use crate::scenario::tool::{Contract, Fault};
+use crate::scenario::tool::{InjectedFault, ResultContract};
 use crate::tool::{
-    Attempt, Belt, Call, CallFailed, CallScope, Callee, GuardedTool, Making, faults,
+    Attempt, CallFailed, CallScope, Callee, GatewayCall, GuardedTool, ToolRegistry, ToolSetup,
+    faults,
 };
 
 /// Everything that a run's context is built from.
@@ -67,12 +68,12 @@ pub struct RunSettings {
 pub struct RunContext {
     id: RunId,
     bus: Bus,
-    gate: Arc<Gate>,
+    gate: Arc<RunControl>,
     seed: u64,
     models: Models,
     llm: Arc<GuardedTool>,
-    belt: Arc<Belt>,
-    lanes: Arc<Lanes>,
+    belt: Arc<ToolRegistry>,
+    lanes: Arc<ConcurrencyLimit>,
     session: Session,
     rosters: Arc<Rosters>,
     instant: bool,
@@ -83,12 +84,12 @@ pub struct RunContext {
     /// The pairs of model and parameter whose removal was published already (`request.adapted`).
     adapted: Mutex<BTreeSet<(String, String)>>,
     /// The empty bindings that calls share if their conditions may read nothing.
-    nothing_shown: Arc<Shown>,
+    empty_bindings: Arc<CelBindings>,
 }
 
 /// A request to the model.
 #[derive(Clone, Debug)]
-pub struct Ask {
+pub struct ModelRequest {
     /// The span that the call belongs to.
     pub parent: SpanId,
     /// What the call is for.
@@ -102,29 +103,29 @@ pub struct Ask {
     /// The tools that the model may call.
     pub tools: Arc<[ToolOffer]>,
     /// The format that the reply must have.
-    pub form: Form,
+    pub form: ReplyForm,
     /// The values that conditions of a script may read, if there are conditions.
-    pub shown: Option<Arc<Shown>>,
+    pub shown: Option<Arc<CelBindings>>,
     /// How many replies to this request were refused before: the model is asked again.
     pub again: u32,
 }
 
-impl Ask {
+impl ModelRequest {
     /// A single question without an earlier conversation.
-    pub fn once(
+    pub fn single(
         parent: SpanId,
         purpose: Purpose,
         path: String,
         messages: Arc<[ChatMessage]>,
-        form: Form,
-        shown: Option<Shown>,
+        form: ReplyForm,
+        shown: Option<CelBindings>,
     ) -> Self {
         Self {
             parent,
             purpose,
             path,
             messages: Conversation::from(Arc::clone(&messages)),
-            prompt: Prompt::whole(messages),
+            prompt: Prompt::complete(messages),
             tools: Arc::default(),
             form,
             shown: shown.map(Arc::new),
@@ -134,11 +135,11 @@ impl Ask {
 
     /// The same request after a refused reply: the conversation continues with that reply and with
     /// what is wrong with it.
-    pub fn once_more(mut self, call: SpanId, reply: &Reply, wrong: String) -> Self {
-        let wrong: Arc<[ChatMessage]> = [ChatMessage::new(Speaker::User, wrong)].into();
+    pub fn repeat_after_refusal(mut self, call: SpanId, reply: &Reply, wrong: String) -> Self {
+        let wrong: Arc<[ChatMessage]> = [ChatMessage::new(MessageRole::User, wrong)].into();
         // Some providers refuse a conversation with an empty message.
         if !reply.text.trim().is_empty() {
-            self.messages.push([ChatMessage::reply(reply)].into());
+            self.messages.push([ChatMessage::from_reply(reply)].into());
         }
         self.messages.push(Arc::clone(&wrong));
         self.prompt = Prompt { after: Some(call), messages: wrong, tools: None };
@@ -147,7 +148,7 @@ impl Ask {
     }
 
     /// The path that random numbers are derived from: each request to repeat gets its own.
-    fn draws(&self) -> Cow<'_, str> {
+    fn random_path(&self) -> Cow<'_, str> {
         match self.again {
             0 => Cow::Borrowed(&self.path),
             again => Cow::Owned(format!("{}+{again}", self.path)),
@@ -173,15 +174,15 @@ impl RunContext {
             today,
             spending,
         } = settings;
-        let gate = Gate::new(bus.clone(), max, flags);
+        let gate = RunControl::new(bus.clone(), max, flags);
         let name = ToolName::from(LLM);
         let llm = tools.iter().find(|tool| *tool.guard.name() == name).cloned();
         let llm =
             llm.unwrap_or_else(|| model_tool(CallPolicy::default(), Duration::MAX, Vec::new()));
         Self {
             id,
-            belt: Arc::new(Belt::new(tools)),
-            lanes: Arc::new(Lanes::new(bus.clone(), max_parallel)),
+            belt: Arc::new(ToolRegistry::new(tools)),
+            lanes: Arc::new(ConcurrencyLimit::new(bus.clone(), max_parallel)),
             bus,
             gate,
             seed,
@@ -195,7 +196,7 @@ impl RunContext {
             in_flight: Arc::default(),
             phase: Mutex::new(None),
             adapted: Mutex::default(),
-            nothing_shown: Arc::default(),
+            empty_bindings: Arc::default(),
         }
     }
 
@@ -205,12 +206,12 @@ impl RunContext {
     }
 
     /// The tools of this run.
-    pub fn belt(&self) -> &Arc<Belt> {
+    pub fn tools(&self) -> &Arc<ToolRegistry> {
         &self.belt
     }
 
     /// The limit of concurrent tasks.
-    pub fn lanes(&self) -> &Arc<Lanes> {
+    pub fn concurrency(&self) -> &Arc<ConcurrencyLimit> {
         &self.lanes
     }
 
@@ -226,7 +227,7 @@ impl RunContext {
 
     /// Whether an endpoint answers the model calls, not a script.
     pub fn is_live(&self) -> bool {
-        matches!(self.models.usual().label(), ModelLabel::Live { .. })
+        matches!(self.models.default_model().label(), ModelLabel::Live { .. })
     }
 
     /// The day on which the run started, in UTC. It comes from the head, so a replay gets the same
@@ -236,12 +237,12 @@ impl RunContext {
     }
 
     /// 64 random bits: a hash of seed, path, attempt and use.
-    pub fn draw(&self, path: &str, attempt: u32, what: &str) -> u64 {
-        draw(self.seed, path, attempt, what)
+    pub fn random_bits(&self, path: &str, attempt: u32, what: &str) -> u64 {
+        random_u64(self.seed, path, attempt, what)
     }
 
     /// The gate that commands are sent to.
-    pub fn gate(&self) -> &Arc<Gate> {
+    pub fn control(&self) -> &Arc<RunControl> {
         &self.gate
     }
 
@@ -249,7 +250,7 @@ impl RunContext {
     ///
     /// # Errors
     /// [`Stop`] if the run was cancelled or stopped, or its time is up.
-    pub async fn boundary(&self, at: Boundary) -> Result<(), Stop> {
+    pub async fn boundary(&self, at: Boundary) -> Result<(), RunStopped> {
         self.gate.pass(&at).await
     }
 
@@ -261,7 +262,7 @@ impl RunContext {
     /// Waits for the scenario's latency, drawn from the seed. Does not wait in an instant run.
     pub async fn wait(&self, latency: Latency, path: &str, nth: u32) {
         if !self.instant {
-            sleep(between(latency, self.draw(path, nth, "wait"))).await;
+            sleep(random_duration(latency, self.random_bits(path, nth, "wait"))).await;
         }
     }
 
@@ -276,7 +277,7 @@ impl RunContext {
     }
 
     /// Opens a span with the event that opens it, and returns its id.
-    pub fn open(&self, kind: EventKind) -> SpanId {
+    pub fn open_span(&self, kind: EventKind) -> SpanId {
         let span = self.bus.next_span();
         self.bus.publish(span, kind);
         span
@@ -284,7 +285,7 @@ impl RunContext {
 
     /// Sets the phase of the run in the source document's words (`round_2:risk_analyst`). If the
     /// run stops from now on, the outcome reports this phase.
-    pub fn at_phase(&self, phase: impl Into<Phase>) {
+    pub fn set_phase(&self, phase: impl Into<Phase>) {
         *self.phase.lock().unwrap_or_else(PoisonError::into_inner) = Some(phase.into());
     }
 
@@ -295,7 +296,7 @@ impl RunContext {
     }
 
     /// Counter of the attempts in flight.
-    pub fn flight(&self) -> Arc<AtomicU32> {
+    pub fn in_flight_counter(&self) -> Arc<AtomicU32> {
         Arc::clone(&self.in_flight)
     }
 
@@ -306,7 +307,7 @@ impl RunContext {
 
     /// Whether the model's replies depend on conditions (a script with `when`).
     pub fn reads_conditions(&self) -> bool {
-        self.models.usual().reads_conditions()
+        self.models.default_model().reads_conditions()
     }
 
     /// Calls the model through the gateway. The call counts as an active branch from this moment,
@@ -314,9 +315,9 @@ impl RunContext {
     ///
     /// # Errors
     /// [`CallFailed`] with the run's stop reason after the last attempt.
-    pub fn ask(
+    pub fn call_model(
         &self,
-        ask: Ask,
+        ask: ModelRequest,
     ) -> impl Future<Output = Result<(SpanId, Reply), Box<CallFailed>>> + Send + '_ {
         let branch = self.gate.branch();
         async move {
@@ -325,10 +326,11 @@ impl RunContext {
         }
     }
 
-    async fn call(&self, ask: Ask) -> Result<(SpanId, Reply), Box<CallFailed>> {
+    async fn call(&self, ask: ModelRequest) -> Result<(SpanId, Reply), Box<CallFailed>> {
         let lost = Mutex::default();
-        let scope = AskScope { cx: self, path: &ask.draws(), ask: &ask, lost };
-        let call = Call {
+        let scope =
+            ModelCallScope { cx: self, path: &ask.random_path(), ask: &ask, failed_usage: lost };
+        let call = GatewayCall {
             started: CallStarted {
                 parent: ask.parent,
                 tool: self.llm.guard.name().clone(),
@@ -340,11 +342,11 @@ impl RunContext {
             },
             safe_key: None,
         };
-        let asked = Asked { scope: &scope, ask: &ask };
+        let asked = ModelCallee { scope: &scope, ask: &ask };
         let reserved = self.reserve(&ask).await;
         let answered = call.make(&scope, &self.llm.guard, &asked).await;
         if let Some(reserved) = reserved {
-            let mut used = scope.lost();
+            let mut used = scope.failed_usage();
             used.add(answered.as_ref().ok().and_then(|it| it.reply.usage).unwrap_or_default());
             reserved.used(&used);
         }
@@ -354,11 +356,11 @@ impl RunContext {
 
     /// Reserves what a call is estimated to use, if the run has a limit. If it does not fit, the
     /// run is stopped and this never returns.
-    async fn reserve(&self, ask: &Ask) -> Option<Reserved<'_>> {
+    async fn reserve(&self, ask: &ModelRequest) -> Option<Reserved<'_>> {
         if !self.spending.is_limited() {
             return None;
         }
-        let most = self.models.of(&ask.purpose).max_tokens();
+        let most = self.models.model_for(&ask.purpose).max_tokens();
         let estimate = spending::estimate(&ask.messages, &ask.tools, most);
         let price = self.models.price_for(&ask.purpose);
         match self.spending.reserve(estimate, price).await {
@@ -385,12 +387,16 @@ impl RunContext {
 pub const LLM: &str = "llm";
 
 /// The model behind its guard.
-pub fn model_tool(policy: CallPolicy, timeout: Duration, faults: Vec<Fault>) -> Arc<GuardedTool> {
-    GuardedTool::new(Making {
+pub fn model_tool(
+    policy: CallPolicy,
+    timeout: Duration,
+    faults: Vec<InjectedFault>,
+) -> Arc<GuardedTool> {
+    GuardedTool::new(ToolSetup {
         name: ToolName::from(LLM),
         tool: None,
         kind: "model",
-        contract: Contract::default(),
+        contract: ResultContract::default(),
         policy,
         timeout,
         faults,
@@ -400,21 +406,21 @@ pub fn model_tool(policy: CallPolicy, timeout: Duration, faults: Vec<Fault>) -> 
 }
 
 /// One model call of a run, as the gateway sees it.
-struct AskScope<'a> {
+struct ModelCallScope<'a> {
     cx: &'a RunContext,
     path: &'a str,
-    ask: &'a Ask,
+    ask: &'a ModelRequest,
     /// Tokens that its failed attempts have used.
-    lost: Mutex<Usage>,
+    failed_usage: Mutex<Usage>,
 }
 
-impl AskScope<'_> {
-    fn lost(&self) -> Usage {
-        *self.lost.lock().unwrap_or_else(PoisonError::into_inner)
+impl ModelCallScope<'_> {
+    fn failed_usage(&self) -> Usage {
+        *self.failed_usage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl CallScope for AskScope<'_> {
+impl CallScope for ModelCallScope<'_> {
     fn bus(&self) -> &Bus {
         &self.cx.bus
     }
@@ -423,8 +429,8 @@ impl CallScope for AskScope<'_> {
         self.cx.gate.remaining()
     }
 
-    fn draw(&self, attempt: u32, what: &str) -> u64 {
-        self.cx.draw(self.path, attempt, what)
+    fn random_bits(&self, attempt: u32, what: &str) -> u64 {
+        self.cx.random_bits(self.path, attempt, what)
     }
 
     fn in_flight(&self, out: bool) {
@@ -442,16 +448,17 @@ impl CallScope for AskScope<'_> {
         true
     }
 
-    fn used(&self, failed: &mut AttemptFailed) {
+    fn estimate_usage(&self, failed: &mut AttemptFailed) {
         // A script costs nothing.
         let Some(partial) = failed.partial.as_ref().filter(|_| self.cx.is_live()) else { return };
-        let usage = spending::uncounted(&self.ask.messages, &self.ask.tools, partial.len());
+        let usage = spending::estimate_usage(&self.ask.messages, &self.ask.tools, partial.len());
         failed.usage = Some(usage);
-        self.lost.lock().unwrap_or_else(PoisonError::into_inner).add(usage);
+        self.failed_usage.lock().unwrap_or_else(PoisonError::into_inner).add(usage);
     }
 
-    fn adapted(&self, call: SpanId, failed: &AttemptFailed) {
-        let ModelLabel::Live { name: model, .. } = self.cx.models.of(&self.ask.purpose).label()
+    fn on_adapted(&self, call: SpanId, failed: &AttemptFailed) {
+        let ModelLabel::Live { name: model, .. } =
+            self.cx.models.model_for(&self.ask.purpose).label()
         else {
             return;
         };
@@ -465,8 +472,8 @@ impl CallScope for AskScope<'_> {
         }
     }
 
-    fn asks(&self) -> Option<String> {
-        match self.cx.models.of(&self.ask.purpose).label() {
+    fn callee_host(&self) -> Option<String> {
+        match self.cx.models.model_for(&self.ask.purpose).label() {
             ModelLabel::Live { host, .. } => Some(host),
             ModelLabel::Scripted => None,
         }
@@ -496,12 +503,12 @@ pub fn stop_reason(failure: &AttemptFailed) -> StopReason {
 }
 
 /// The model behind the gateway, with the request.
-struct Asked<'a> {
-    scope: &'a AskScope<'a>,
-    ask: &'a Ask,
+struct ModelCallee<'a> {
+    scope: &'a ModelCallScope<'a>,
+    ask: &'a ModelRequest,
 }
 
-impl Callee for Asked<'_> {
+impl Callee for ModelCallee<'_> {
     fn attempt<'a>(
         &'a self,
         attempt: Attempt<'a>,
@@ -515,18 +522,18 @@ impl Callee for Asked<'_> {
             message: cx.session.message,
             attempt: attempt.number,
             again: self.ask.again,
-            draw: draw(cx.seed, self.scope.path, attempt.number, "model"),
-            shown: Arc::clone(self.ask.shown.as_ref().unwrap_or(&cx.nothing_shown)),
+            draw: random_u64(cx.seed, self.scope.path, attempt.number, "model"),
+            shown: Arc::clone(self.ask.shown.as_ref().unwrap_or(&cx.empty_bindings)),
         };
         Box::pin(async move {
-            let listener = ToSlot { bus: &cx.bus, call: attempt.call, live: attempt.live };
-            let model = cx.models.of(&self.ask.purpose);
+            let listener = LiveSlotWriter { bus: &cx.bus, call: attempt.call, live: attempt.live };
+            let model = cx.models.model_for(&self.ask.purpose);
             let said = async {
                 let mut reply = model.chat(&request, &listener).await?;
                 if reply.usage.is_none() {
                     let (messages, tools) = (&request.messages, &request.tools);
-                    let came = spending::bytes_said(&reply);
-                    reply.usage = Some(spending::uncounted(messages, tools, came));
+                    let came = spending::reply_bytes(&reply);
+                    reply.usage = Some(spending::estimate_usage(messages, tools, came));
                     reply.estimated = true;
                 }
                 Ok(reply)
@@ -536,20 +543,20 @@ impl Callee for Asked<'_> {
                 return said.await;
             }
             // Rare: boxed, so that it does not make every other attempt larger.
-            let draw = self.scope.draw(attempt.number, "fault");
-            Box::pin(faults::through(&injected, draw, said)).await
+            let draw = self.scope.random_bits(attempt.number, "fault");
+            Box::pin(faults::with_faults(&injected, draw, said)).await
         })
     }
 }
 
 /// Writes a reply to the live slot while it is received.
-struct ToSlot<'a> {
+struct LiveSlotWriter<'a> {
     bus: &'a Bus,
     call: SpanId,
     live: &'a LiveSlot,
 }
 
-impl Listener for ToSlot<'_> {
+impl Listener for LiveSlotWriter<'_> {
     fn piece(&self, text: &str) {
         self.live.push(text);
     }

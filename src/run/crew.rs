@@ -11,35 +11,35 @@ use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 
 /// Concurrent futures, each with its number.
-pub struct Crew<'a, T> {
-    going: FuturesUnordered<BoxFuture<'a, (usize, T)>>,
+pub struct OrderedJoinSet<'a, T> {
+    running: FuturesUnordered<BoxFuture<'a, (usize, T)>>,
     done: BTreeMap<usize, T>,
 }
 
-impl<T> Default for Crew<'_, T> {
+impl<T> Default for OrderedJoinSet<'_, T> {
     fn default() -> Self {
-        Self { going: FuturesUnordered::new(), done: BTreeMap::new() }
+        Self { running: FuturesUnordered::new(), done: BTreeMap::new() }
     }
 }
 
-impl<'a, T: Send + 'a> Crew<'a, T> {
+impl<'a, T: Send + 'a> OrderedJoinSet<'a, T> {
     /// Adds a future. It is first polled when the set next waits; the caller has to publish
     /// whatever must be in the log before that.
-    pub fn start(&mut self, place: usize, member: impl Future<Output = T> + Send + 'a) {
-        self.going.push(member.map(move |result| (place, result)).boxed());
+    pub fn spawn(&mut self, place: usize, member: impl Future<Output = T> + Send + 'a) {
+        self.running.push(member.map(move |result| (place, result)).boxed());
     }
 
     /// Waits for another future while these make progress.
-    pub async fn meanwhile<U>(&mut self, wait: impl Future<Output = U>) -> U {
+    pub async fn run_while<U>(&mut self, wait: impl Future<Output = U>) -> U {
         let mut wait = pin!(wait);
         loop {
-            if self.going.is_empty() {
+            if self.running.is_empty() {
                 return wait.await;
             }
             tokio::select! {
                 biased;
                 waited = &mut wait => return waited,
-                Some((place, result)) = self.going.next() => {
+                Some((place, result)) = self.running.next() => {
                     self.done.insert(place, result);
                 }
             }
@@ -47,7 +47,7 @@ impl<'a, T: Send + 'a> Crew<'a, T> {
     }
 
     /// The result of the future with this number, if it has finished.
-    pub fn taken(&mut self, place: usize) -> Option<T> {
+    pub fn try_take(&mut self, place: usize) -> Option<T> {
         self.done.remove(&place)
     }
 
@@ -57,7 +57,7 @@ impl<'a, T: Send + 'a> Crew<'a, T> {
             if let Some(result) = self.done.remove(&place) {
                 return Some(result);
             }
-            let (finished, result) = self.going.next().await?;
+            let (finished, result) = self.running.next().await?;
             self.done.insert(finished, result);
         }
     }

@@ -16,51 +16,51 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::bus::Bus;
 use crate::event::id::millis;
-use crate::event::kind::{By, Step};
+use crate::event::kind::{Initiator, StepSize};
 use crate::event::{Boundary, BoundaryId, Command, EventKind, SpanId, StopReason};
 use crate::scenario::name::FlagName;
 
 /// Why a branch must not continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stop(pub StopReason);
+pub struct RunStopped(pub StopReason);
 
-impl From<Stop> for StopReason {
-    fn from(Stop(reason): Stop) -> Self {
+impl From<RunStopped> for StopReason {
+    fn from(RunStopped(reason): RunStopped) -> Self {
         reason
     }
 }
 
 /// The gate of one run. Commands come in at [`Gate::command`], branches at [`Gate::pass`].
-pub struct Gate {
+pub struct RunControl {
     bus: Bus,
     max: Duration,
-    state: Mutex<State>,
+    state: Mutex<RunControlState>,
     changed: Notify,
 }
 
-struct State {
+struct RunControlState {
     started: Instant,
     /// Time that the clock has been stopped so far.
     paused: Duration,
-    hold: Hold,
+    hold: PauseState,
     /// Set while the process is suspended: the clock stops at once, even if branches are still
     /// active.
-    frozen: Option<Instant>,
+    suspended_since: Option<Instant>,
     /// The hold came with the suspension, and ends with it.
     held_by_suspend: bool,
     /// A running run pauses at the next boundary that ends a round.
-    rest_at_round: bool,
+    pause_at_round: bool,
     /// Number of active branches: neither waiting at a boundary nor done.
-    branches: u32,
+    active_branches: u32,
     /// Branches that wait at a boundary, in the order of their arrival.
-    standing: BTreeMap<u64, BoundaryId>,
+    waiting: BTreeMap<u64, BoundaryId>,
     arrivals: u64,
     breaks: BTreeSet<BoundaryId>,
     flags: BTreeMap<FlagName, bool>,
-    asked: Vec<(FlagName, bool, By)>,
+    pending_flags: Vec<(FlagName, bool, Initiator)>,
     scheduled: Vec<(BoundaryId, FlagName, bool)>,
     /// Boundaries to pause at that were given before the run began and were not reached so far.
-    awaited: BTreeSet<BoundaryId>,
+    unreached_pauses: BTreeSet<BoundaryId>,
     /// The last boundary that was passed.
     last: Option<Boundary>,
     cancelled: bool,
@@ -70,36 +70,36 @@ struct State {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Hold {
+enum PauseState {
     /// Branches pass boundaries.
-    Going,
+    Running,
     /// Branches wait at boundaries; some are still active.
     Pausing,
     /// Every branch waits; the clock has been stopped since then.
     Paused(Instant),
 }
 
-impl Gate {
+impl RunControl {
     /// A gate for a run with one branch. The run's clock starts now.
     pub fn new(bus: Bus, max: Duration, flags: BTreeMap<FlagName, bool>) -> Arc<Self> {
         Arc::new(Self {
             bus,
             max,
-            state: Mutex::new(State {
+            state: Mutex::new(RunControlState {
                 started: Instant::now(),
                 paused: Duration::ZERO,
-                hold: Hold::Going,
-                frozen: None,
+                hold: PauseState::Running,
+                suspended_since: None,
                 held_by_suspend: false,
-                rest_at_round: false,
-                branches: 1,
-                standing: BTreeMap::new(),
+                pause_at_round: false,
+                active_branches: 1,
+                waiting: BTreeMap::new(),
                 arrivals: 0,
                 breaks: BTreeSet::new(),
                 flags,
-                asked: Vec::new(),
+                pending_flags: Vec::new(),
                 scheduled: Vec::new(),
-                awaited: BTreeSet::new(),
+                unreached_pauses: BTreeSet::new(),
                 last: None,
                 cancelled: false,
                 stopped: None,
@@ -109,7 +109,7 @@ impl Gate {
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, RunControlState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -123,20 +123,20 @@ impl Gate {
     }
 
     /// Schedules a pause at this boundary (`--pause-at BOUNDARY`).
-    pub fn rest_at(&self, at: BoundaryId) {
-        self.lock().awaited.insert(at.clone());
+    pub fn pause_at(&self, at: BoundaryId) {
+        self.lock().unreached_pauses.insert(at.clone());
         self.command(Command::Break { at, set: true });
     }
 
     /// One warning for each scheduled change whose boundary was never reached.
-    pub fn not_come(&self) -> Vec<String> {
+    pub fn unreached(&self) -> Vec<String> {
         let state = self.lock();
         let flags = state.scheduled.iter().map(|(at, flag, on)| {
             let position = if *on { "on" } else { "off" };
             format!("{at} was never reached: the flag {flag} was not switched {position}")
         });
         let rests = state
-            .awaited
+            .unreached_pauses
             .iter()
             .map(|at| format!("{at} was never reached: the run did not pause there"));
         flags.chain(rests).collect()
@@ -149,66 +149,66 @@ impl Gate {
             return;
         }
         match command {
-            Command::Pause { by: By::Suspend } => {
-                state.held_by_suspend = state.hold == Hold::Going;
-                let rest_at_round = state.rest_at_round;
-                self.hold(&mut state, By::Suspend);
-                state.rest_at_round = rest_at_round;
-                if state.hold == Hold::Pausing {
-                    state.frozen = Some(Instant::now());
+            Command::Pause { by: Initiator::Suspend } => {
+                state.held_by_suspend = state.hold == PauseState::Running;
+                let rest_at_round = state.pause_at_round;
+                self.hold(&mut state, Initiator::Suspend);
+                state.pause_at_round = rest_at_round;
+                if state.hold == PauseState::Pausing {
+                    state.suspended_since = Some(Instant::now());
                 }
             }
-            Command::Resume { by: By::Suspend } if !state.held_by_suspend => {
+            Command::Resume { by: Initiator::Suspend } if !state.held_by_suspend => {
                 state.unfreeze();
             }
             Command::Pause { by } => self.hold(&mut state, by),
             Command::Resume { by } => {
                 state.held_by_suspend = false;
-                if state.hold != Hold::Going || state.rest_at_round {
+                if state.hold != PauseState::Running || state.pause_at_round {
                     let paused_ms = millis(state.start_clock());
-                    state.hold = Hold::Going;
+                    state.hold = PauseState::Running;
                     self.publish(EventKind::Resumed { by, paused_ms });
                 }
-                if state.rest_at_round && by == By::Suspend {
+                if state.pause_at_round && by == Initiator::Suspend {
                     // The pause at the next round was requested before the suspension, and still
                     // applies.
-                    self.publish(EventKind::Pausing { by: By::You });
+                    self.publish(EventKind::Pausing { by: Initiator::You });
                 } else {
-                    state.rest_at_round = false;
+                    state.pause_at_round = false;
                 }
             }
-            Command::Step => match state.first_standing() {
-                Some((arrival, boundary)) if matches!(state.hold, Hold::Paused(_)) => {
+            Command::Step => match state.first_waiting() {
+                Some((arrival, boundary)) if matches!(state.hold, PauseState::Paused(_)) => {
                     let paused_ms = millis(state.start_clock());
-                    state.hold = Hold::Pausing;
-                    state.set_out(arrival);
-                    let step = Step::Boundary;
+                    state.hold = PauseState::Pausing;
+                    state.reactivate(arrival);
+                    let step = StepSize::Boundary;
                     self.publish(EventKind::Stepped { step, boundary, paused_ms });
                 }
-                _ => self.hold(&mut state, By::You),
+                _ => self.hold(&mut state, Initiator::You),
             },
-            Command::StepRound => match state.first_standing() {
-                Some((_, boundary)) if matches!(state.hold, Hold::Paused(_)) => {
+            Command::StepRound => match state.first_waiting() {
+                Some((_, boundary)) if matches!(state.hold, PauseState::Paused(_)) => {
                     let paused_ms = millis(state.start_clock());
-                    state.hold = Hold::Going;
-                    state.rest_at_round = true;
-                    let step = Step::Round;
+                    state.hold = PauseState::Running;
+                    state.pause_at_round = true;
+                    let step = StepSize::Round;
                     self.publish(EventKind::Stepped { step, boundary, paused_ms });
                 }
                 _ => {
-                    if state.hold == Hold::Pausing {
-                        state.hold = Hold::Going;
+                    if state.hold == PauseState::Pausing {
+                        state.hold = PauseState::Running;
                     }
-                    if !state.rest_at_round {
-                        state.rest_at_round = true;
-                        self.publish(EventKind::Pausing { by: By::You });
+                    if !state.pause_at_round {
+                        state.pause_at_round = true;
+                        self.publish(EventKind::Pausing { by: Initiator::You });
                     }
                 }
             },
             Command::SetFlag { flag, on, by } => {
                 if state.flags.contains_key(&flag) {
-                    state.asked.retain(|(asked, _, _)| *asked != flag);
-                    state.asked.push((flag, on, by));
+                    state.pending_flags.retain(|(asked, _, _)| *asked != flag);
+                    state.pending_flags.push((flag, on, by));
                 }
             }
             Command::Break { at, set } => {
@@ -231,20 +231,24 @@ impl Gate {
         self.changed.notify_waiters();
     }
 
-    fn hold(&self, state: &mut State, by: By) {
-        if state.hold == Hold::Going {
-            state.hold = Hold::Pausing;
-            state.rest_at_round = false;
+    fn hold(&self, state: &mut RunControlState, by: Initiator) {
+        if state.hold == PauseState::Running {
+            state.hold = PauseState::Pausing;
+            state.pause_at_round = false;
             self.publish(EventKind::Pausing { by });
-            self.rest_if_all_stand(state);
+            self.pause_if_all_wait(state);
         }
     }
 
     /// Stops the clock if no branch is active.
-    fn rest_if_all_stand(&self, state: &mut State) {
-        if state.hold == Hold::Pausing && state.branches == 0 && !state.standing.is_empty() {
-            state.hold = Hold::Paused(state.frozen.take().unwrap_or_else(Instant::now));
-            self.publish(EventKind::Paused { at: state.standing.values().cloned().collect() });
+    fn pause_if_all_wait(&self, state: &mut RunControlState) {
+        if state.hold == PauseState::Pausing
+            && state.active_branches == 0
+            && !state.waiting.is_empty()
+        {
+            state.hold =
+                PauseState::Paused(state.suspended_since.take().unwrap_or_else(Instant::now));
+            self.publish(EventKind::Paused { at: state.waiting.values().cloned().collect() });
         }
     }
 
@@ -254,21 +258,21 @@ impl Gate {
     ///
     /// # Errors
     /// [`Stop`] if the run was cancelled or stopped, or its time is up.
-    pub async fn pass(&self, boundary: &Boundary) -> Result<(), Stop> {
-        if !self.bus.has_room() {
+    pub async fn pass(&self, boundary: &Boundary) -> Result<(), RunStopped> {
+        if !self.bus.is_within_limits() {
             // Ends at once if the run is over meanwhile: the slow reader may never read on.
             tokio::select! {
                 biased;
-                reason = self.over_now() => return Err(Stop(reason)),
-                () = self.bus.room() => {}
+                reason = self.wait_until_over() => return Err(RunStopped(reason)),
+                () = self.bus.wait_for_room() => {}
             }
         }
         let id;
         let standing = {
             let mut state = self.lock();
-            if state.is_free() {
-                return match self.over(&state) {
-                    Some(reason) => Err(Stop(reason)),
+            if state.has_nothing_pending() {
+                return match self.stop_reason(&state) {
+                    Some(reason) => Err(RunStopped(reason)),
                     None => {
                         state.last = Some(boundary.clone());
                         Ok(())
@@ -276,26 +280,26 @@ impl Gate {
                 };
             }
             id = boundary.id();
-            state.awaited.remove(&id);
+            state.unreached_pauses.remove(&id);
             if state.breaks.contains(&id) {
-                self.hold(&mut state, By::Breakpoint);
+                self.hold(&mut state, Initiator::Breakpoint);
             }
-            if state.rest_at_round && boundary.ends_round() {
-                state.rest_at_round = false;
+            if state.pause_at_round && boundary.ends_round() {
+                state.pause_at_round = false;
                 state.held_by_suspend = false;
-                state.hold = Hold::Pausing;
+                state.hold = PauseState::Pausing;
             }
             state.arrivals += 1;
             let arrival = state.arrivals;
-            state.branches -= 1;
-            state.standing.insert(arrival, id.clone());
-            if let Hold::Paused(_) = state.hold {
+            state.active_branches -= 1;
+            state.waiting.insert(arrival, id.clone());
+            if let PauseState::Paused(_) = state.hold {
                 // The run is paused and one more branch has arrived: publish the new list of
                 // boundaries.
-                self.publish(EventKind::Paused { at: state.standing.values().cloned().collect() });
+                self.publish(EventKind::Paused { at: state.waiting.values().cloned().collect() });
             }
-            self.rest_if_all_stand(&mut state);
-            Standing { gate: self, arrival }
+            self.pause_if_all_wait(&mut state);
+            BranchAtBoundary { gate: self, arrival }
         };
         loop {
             let changed = self.changed.notified();
@@ -303,11 +307,13 @@ impl Gate {
             changed.as_mut().enable();
             {
                 let mut state = self.lock();
-                if let Some(reason) = self.over(&state) {
-                    return Err(Stop(reason));
+                if let Some(reason) = self.stop_reason(&state) {
+                    return Err(RunStopped(reason));
                 }
-                if state.hold == Hold::Going || !state.standing.contains_key(&standing.arrival) {
-                    self.turn_flags(&mut state, &id);
+                if state.hold == PauseState::Running
+                    || !state.waiting.contains_key(&standing.arrival)
+                {
+                    self.apply_pending_flags(&mut state, &id);
                     state.last = Some(boundary.clone());
                     return Ok(());
                 }
@@ -316,15 +322,17 @@ impl Gate {
         }
     }
 
-    fn turn_flags(&self, state: &mut State, at: &BoundaryId) {
+    fn apply_pending_flags(&self, state: &mut RunControlState, at: &BoundaryId) {
         let due: Vec<_> = {
             let (due, later) =
                 std::mem::take(&mut state.scheduled).into_iter().partition(|(when, ..)| when == at);
             state.scheduled = later;
             due
         };
-        let due = due.into_iter().map(|(_, flag, on): (BoundaryId, _, _)| (flag, on, By::Schedule));
-        let asked = std::mem::take(&mut state.asked);
+        let due = due
+            .into_iter()
+            .map(|(_, flag, on): (BoundaryId, _, _)| (flag, on, Initiator::Schedule));
+        let asked = std::mem::take(&mut state.pending_flags);
         for (flag, on, by) in due.chain(asked) {
             if let Some(position) = state.flags.get_mut(&flag).filter(|position| **position != on) {
                 *position = on;
@@ -336,24 +344,24 @@ impl Gate {
     /// Starts one more branch next to the caller's. It is active until the returned guard is
     /// dropped.
     pub fn branch(self: &Arc<Self>) -> Branch {
-        self.lock().branches += 1;
+        self.lock().active_branches += 1;
         Branch(Arc::clone(self))
     }
 
     /// Splits the caller's branch into this many branches, at least one. Each calls
     /// [done](Fork::done) at its end; the last one continues as the caller's branch.
     pub fn fork(&self, branches: u32) -> Fork<'_> {
-        self.lock().branches += branches.saturating_sub(1);
+        self.lock().active_branches += branches.saturating_sub(1);
         Fork { gate: self, left: AtomicU32::new(branches.max(1)) }
     }
 
     /// The caller only waits for other branches until the returned guard is dropped, so a pause
     /// does not wait for the caller.
-    pub fn only_waits(&self) -> OnlyWaits<'_> {
+    pub fn mark_waiting(&self) -> WaitingBranch<'_> {
         let mut state = self.lock();
-        state.branches -= 1;
-        self.rest_if_all_stand(&mut state);
-        OnlyWaits(self)
+        state.active_branches -= 1;
+        self.pause_if_all_wait(&mut state);
+        WaitingBranch(self)
     }
 
     /// Whether a flag is on now. Read it right after a boundary: it does not change between two.
@@ -377,19 +385,23 @@ impl Gate {
     }
 
     /// Completes with the reason when the run is cancelled or stopped, or its time is up.
-    pub async fn over_now(&self) -> StopReason {
-        self.wait_for(self.max, |state| self.over(state)).await
+    pub async fn wait_until_over(&self) -> StopReason {
+        self.wait_for(self.max, |state| self.stop_reason(state)).await
     }
 
     /// Sleeps for this much active (unpaused) run time.
-    pub async fn has_gone_on(&self, for_so_long: Duration) {
+    pub async fn sleep_active(&self, for_so_long: Duration) {
         let until = self.active().saturating_add(for_so_long);
         self.wait_for(until, |state| (state.active() >= until).then_some(())).await;
     }
 
     /// Waits until `found` returns a value. Checks after each change, and when the active time
     /// reaches `until`.
-    async fn wait_for<T>(&self, until: Duration, found: impl Fn(&State) -> Option<T>) -> T {
+    async fn wait_for<T>(
+        &self,
+        until: Duration,
+        found: impl Fn(&RunControlState) -> Option<T>,
+    ) -> T {
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);
@@ -399,7 +411,7 @@ impl Gate {
                 if let Some(found) = found(&state) {
                     return found;
                 }
-                if state.standing_since().is_some() {
+                if state.stopped_since().is_some() {
                     None
                 } else {
                     Instant::now().checked_add(until.saturating_sub(state.active()))
@@ -424,7 +436,7 @@ impl Gate {
         self.changed.notify_waiters();
     }
 
-    fn over(&self, state: &State) -> Option<StopReason> {
+    fn stop_reason(&self, state: &RunControlState) -> Option<StopReason> {
         if state.cancelled {
             Some(StopReason::Cancelled)
         } else if state.stopped.is_some() {
@@ -441,89 +453,89 @@ impl Gate {
     pub fn close(&self) -> (Duration, Duration, Option<BoundaryId>) {
         let mut state = self.lock();
         state.start_clock();
-        state.hold = Hold::Going;
+        state.hold = PauseState::Running;
         state.closed = true;
         (state.active(), state.paused, state.last.as_ref().map(Boundary::id))
     }
 }
 
-impl State {
+impl RunControlState {
     /// Whether the next boundary needs no check at all.
-    fn is_free(&self) -> bool {
-        self.hold == Hold::Going
-            && !self.rest_at_round
+    fn has_nothing_pending(&self) -> bool {
+        self.hold == PauseState::Running
+            && !self.pause_at_round
             && self.breaks.is_empty()
-            && self.awaited.is_empty()
-            && self.asked.is_empty()
+            && self.unreached_pauses.is_empty()
+            && self.pending_flags.is_empty()
             && self.scheduled.is_empty()
     }
 
     /// The moment when the clock stopped, if it is stopped.
-    fn standing_since(&self) -> Option<Instant> {
+    fn stopped_since(&self) -> Option<Instant> {
         match self.hold {
-            Hold::Paused(since) => Some(since),
-            Hold::Going | Hold::Pausing => self.frozen,
+            PauseState::Paused(since) => Some(since),
+            PauseState::Running | PauseState::Pausing => self.suspended_since,
         }
     }
 
     fn active(&self) -> Duration {
-        let standing = self.standing_since().map_or(Duration::ZERO, |since| since.elapsed());
+        let standing = self.stopped_since().map_or(Duration::ZERO, |since| since.elapsed());
         self.started.elapsed().saturating_sub(self.paused).saturating_sub(standing)
     }
 
     /// Starts the clock again; returns how long it was stopped.
     fn start_clock(&mut self) -> Duration {
-        let stood = self.standing_since().map_or(Duration::ZERO, |since| since.elapsed());
-        self.frozen = None;
+        let stood = self.stopped_since().map_or(Duration::ZERO, |since| since.elapsed());
+        self.suspended_since = None;
         self.paused += stood;
         stood
     }
 
     /// Starts a clock again that only the suspension had stopped.
     fn unfreeze(&mut self) {
-        if let Some(since) = self.frozen.take() {
+        if let Some(since) = self.suspended_since.take() {
             self.paused += since.elapsed();
         }
     }
 
     /// Makes a waiting branch active again.
-    fn set_out(&mut self, arrival: u64) {
-        if self.standing.remove(&arrival).is_some() {
-            self.branches += 1;
+    fn reactivate(&mut self, arrival: u64) {
+        if self.waiting.remove(&arrival).is_some() {
+            self.active_branches += 1;
         }
     }
 
-    fn first_standing(&self) -> Option<(u64, BoundaryId)> {
-        self.standing.iter().next().map(|(arrival, boundary)| (*arrival, boundary.clone()))
+    fn first_waiting(&self) -> Option<(u64, BoundaryId)> {
+        self.waiting.iter().next().map(|(arrival, boundary)| (*arrival, boundary.clone()))
     }
 }
 
 /// A branch that waits at a boundary. It is active again when this is dropped, however the wait
 /// ended.
-struct Standing<'a> {
-    gate: &'a Gate,
+struct BranchAtBoundary<'a> {
+    gate: &'a RunControl,
     arrival: u64,
 }
 
-impl Drop for Standing<'_> {
+impl Drop for BranchAtBoundary<'_> {
     fn drop(&mut self) {
-        self.gate.lock().set_out(self.arrival);
+        self.gate.lock().reactivate(self.arrival);
     }
 }
 
 /// A branch that only waits for others. It is active again when this is dropped.
-pub struct OnlyWaits<'a>(&'a Gate);
+pub struct WaitingBranch<'a>(&'a RunControl);
 
-impl Drop for OnlyWaits<'_> {
+impl Drop for WaitingBranch<'_> {
     fn drop(&mut self) {
-        self.0.lock().branches += 1;
+        self.0.lock().active_branches += 1;
     }
 }
 
 /// A branch that was split into several. When this is dropped, the original branch is active again,
 /// even if some of the several were dropped early. They have to be dropped before this.
 pub struct Fork<'a> {
-    gate: &'a Gate,
+    gate: &'a RunControl,
     left: AtomicU32,
 }
 
@@ -532,8 +544,8 @@ impl Fork<'_> {
     pub fn done(&self) {
         let mut state = self.gate.lock();
         if self.left.fetch_sub(1, Ordering::AcqRel) > 1 {
-            state.branches -= 1;
-            self.gate.rest_if_all_stand(&mut state);
+            state.active_branches -= 1;
+            self.gate.pause_if_all_wait(&mut state);
         }
     }
 }
@@ -541,17 +553,17 @@ impl Fork<'_> {
 impl Drop for Fork<'_> {
     fn drop(&mut self) {
         let left = self.left.load(Ordering::Acquire);
-        self.gate.lock().branches -= left.saturating_sub(1);
+        self.gate.lock().active_branches -= left.saturating_sub(1);
     }
 }
 
 /// An active branch next to the one that started it.
-pub struct Branch(Arc<Gate>);
+pub struct Branch(Arc<RunControl>);
 
 impl Drop for Branch {
     fn drop(&mut self) {
         let mut state = self.0.lock();
-        state.branches -= 1;
-        self.0.rest_if_all_stand(&mut state);
+        state.active_branches -= 1;
+        self.0.pause_if_all_wait(&mut state);
     }
 }

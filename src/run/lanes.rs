@@ -5,45 +5,49 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
 use crate::bus::Bus;
-use crate::event::kind::By;
+use crate::event::kind::Initiator;
 use crate::event::{EventKind, SpanId};
 
 /// The limit of concurrent tasks. Each slot does one task after another; a slot above a lowered
 /// limit closes after its task.
-pub struct Lanes {
+pub struct ConcurrencyLimit {
     bus: Bus,
-    state: Mutex<State>,
+    state: Mutex<ConcurrencyState>,
     changed: Notify,
 }
 
-struct State {
-    most: u32,
+struct ConcurrencyState {
+    max: u32,
     open: u32,
     /// Whether the limit can be changed: the pattern has one, and the run has not ended.
     live: bool,
 }
 
 /// Largest limit, as in the scenario format.
-const MOST: u32 = 1_024;
+const MAX_LIMIT: u32 = 1_024;
 
-impl Lanes {
+impl ConcurrencyLimit {
     /// `most` is the limit at the start; `None`: the pattern has no such limit.
     pub fn new(bus: Bus, most: Option<u32>) -> Self {
         let live = most.is_some();
-        let state = Mutex::new(State { most: most.unwrap_or(1).clamp(1, MOST), open: 0, live });
+        let state = Mutex::new(ConcurrencyState {
+            max: most.unwrap_or(1).clamp(1, MAX_LIMIT),
+            open: 0,
+            live,
+        });
         Self { bus, state, changed: Notify::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ConcurrencyState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes the limit. Running tasks continue.
-    pub fn set(&self, most: u32, by: By) {
+    pub fn set(&self, most: u32, by: Initiator) {
         let mut state = self.lock();
-        let max_parallel = most.clamp(1, MOST);
-        if state.live && max_parallel != state.most {
-            state.most = max_parallel;
+        let max_parallel = most.clamp(1, MAX_LIMIT);
+        if state.live && max_parallel != state.max {
+            state.max = max_parallel;
             self.bus.publish(SpanId::RUN, EventKind::ParallelChanged { max_parallel, by });
             drop(state);
             self.changed.notify_one();
@@ -51,14 +55,14 @@ impl Lanes {
     }
 
     /// The run has ended: the limit does not change any more.
-    pub fn end(&self) {
+    pub fn freeze(&self) {
         self.lock().live = false;
     }
 
     /// Opens one more slot if the limit allows it.
     pub fn open(&self) -> bool {
         let mut state = self.lock();
-        let may = state.open < state.most;
+        let may = state.open < state.max;
         state.open += u32::from(may);
         may
     }
@@ -67,7 +71,7 @@ impl Lanes {
     /// it did.
     pub fn close_surplus(&self) -> bool {
         let mut state = self.lock();
-        let surplus = state.open > state.most;
+        let surplus = state.open > state.max;
         state.open -= u32::from(surplus);
         surplus
     }

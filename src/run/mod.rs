@@ -13,11 +13,11 @@ mod session;
 mod spending;
 mod tools;
 
-pub use context::{Ask, LLM, RunContext, RunSettings, model_tool};
-pub use crew::Crew;
-pub use gate::{Gate, Stop};
-pub use lanes::Lanes;
+pub use context::{LLM, ModelRequest, RunContext, RunSettings, model_tool};
+pub use crew::OrderedJoinSet;
+pub use gate::{RunControl, RunStopped};
+pub use lanes::ConcurrencyLimit;
 pub use phase::Phase;
 pub use rosters::Rosters;
-pub use session::{Memory, Session};
-pub use tools::{Caller, REQUEST_ID, ToolAsk};
+pub use session::{Session, SessionMemory};
+pub use tools::{CallerPolicy, REQUEST_ID, ToolCallRequest};

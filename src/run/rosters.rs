@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::bus::Bus;
-use crate::event::kind::{By, RosterChange};
+use crate::event::kind::{Initiator, RosterChange};
 use crate::event::{EventKind, SpanId};
 use crate::scenario::agent::{AgentKind, TeamSpec, check_names};
 use crate::scenario::name::AgentName;
@@ -12,13 +12,13 @@ use crate::scenario::name::AgentName;
 /// The members of each swarm.
 #[derive(Debug, Default)]
 pub struct Rosters {
-    state: Mutex<State>,
+    state: Mutex<RosterState>,
     /// Agents that may join: only model agents can hand over.
-    able: BTreeSet<AgentName>,
+    may_join: BTreeSet<AgentName>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct RosterState {
     swarms: BTreeMap<AgentName, Roster>,
     closed: bool,
 }
@@ -32,7 +32,7 @@ struct Roster {
 
 impl Rosters {
     /// The swarms of a team. `left` has the members that earlier runs of the session changed.
-    pub fn of(spec: &TeamSpec, left: &BTreeMap<AgentName, Arc<[AgentName]>>) -> Self {
+    pub fn new(spec: &TeamSpec, left: &BTreeMap<AgentName, Arc<[AgentName]>>) -> Self {
         let swarms = spec.agents.values().filter_map(|agent| {
             let AgentKind::Swarm(swarm) = &agent.kind else { return None };
             let at_start: Arc<[AgentName]> = swarm.members.clone().into();
@@ -42,12 +42,12 @@ impl Rosters {
         });
         let able = spec.agents.values().filter(|it| matches!(it.kind, AgentKind::Model(_)));
         Self {
-            able: able.map(|agent| agent.name.clone()).collect(),
-            state: Mutex::new(State { swarms: swarms.collect(), closed: false }),
+            may_join: able.map(|agent| agent.name.clone()).collect(),
+            state: Mutex::new(RosterState { swarms: swarms.collect(), closed: false }),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, RosterState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -65,7 +65,7 @@ impl Rosters {
 
     /// Changes the members of a swarm and publishes it. An impossible change is ignored: the entry
     /// agent cannot leave, and only the scenario's model agents can join.
-    pub fn change(&self, bus: &Bus, swarm: &AgentName, change: RosterChange, by: By) {
+    pub fn change(&self, bus: &Bus, swarm: &AgentName, change: RosterChange, by: Initiator) {
         let mut state = self.lock();
         if state.closed {
             return;
@@ -79,7 +79,7 @@ impl Rosters {
         }
         let names: Vec<&str> = members.iter().map(AgentName::as_str).collect();
         let good = check_names(None, Some(roster.entry.as_str()), &names).is_ok()
-            && members.iter().all(|member| self.able.contains(member));
+            && members.iter().all(|member| self.may_join.contains(member));
         if !good || *members == *roster.members {
             return;
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::event::RunId;
-use crate::event::kind::Entry;
+use crate::event::kind::HistoryEntry;
 use crate::scenario::name::AgentName;
 
 /// The place of a run in its session, and what it leaves to the next run.
@@ -17,15 +17,15 @@ pub struct Session {
     /// The run that answered the previous message.
     pub after: Option<RunId>,
     /// What the team remembered at the start of the run.
-    pub before: Memory,
-    left: Arc<Mutex<Option<Memory>>>,
+    pub memory: SessionMemory,
+    saved: Arc<Mutex<Option<SessionMemory>>>,
 }
 
 /// What a team remembers from one message of a session to the next.
 #[derive(Clone, Debug, Default)]
-pub struct Memory {
+pub struct SessionMemory {
     /// The root agent's history.
-    pub history: Arc<[Entry]>,
+    pub history: Arc<[HistoryEntry]>,
     /// The agent that owned the last reply.
     pub owner: Option<AgentName>,
     /// The members of the swarms that differ from the scenario.
@@ -35,20 +35,26 @@ pub struct Memory {
 impl Session {
     /// A session that begins with this message.
     pub fn first(text: impl Into<Arc<str>>) -> Self {
-        let (before, left) = (Memory::default(), Arc::default());
-        Self { message: 1, text: text.into(), after: None, before, left }
+        let (memory, saved) = (SessionMemory::default(), Arc::default());
+        Self { message: 1, text: text.into(), after: None, memory, saved }
     }
 
     /// The next message of the same session, after this run; `None` if the run has left nothing
     /// yet.
     pub fn next(&self, run: RunId, text: impl Into<Arc<str>>) -> Option<Self> {
-        let before = self.left.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
+        let before = self.saved.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
         let message = self.message.saturating_add(1);
-        Some(Self { message, text: text.into(), after: Some(run), before, left: Arc::default() })
+        Some(Self {
+            message,
+            text: text.into(),
+            after: Some(run),
+            memory: before,
+            saved: Arc::default(),
+        })
     }
 
     /// Stores what the next message starts with; replaces what was stored before.
-    pub fn leave(&self, memory: Memory) {
-        *self.left.lock().unwrap_or_else(PoisonError::into_inner) = Some(memory);
+    pub fn save(&self, memory: SessionMemory) {
+        *self.saved.lock().unwrap_or_else(PoisonError::into_inner) = Some(memory);
     }
 }

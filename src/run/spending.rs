@@ -24,13 +24,13 @@ const BYTES_PER_TOKEN: u64 = 4;
 #[derive(Debug)]
 pub struct Spending {
     limits: SpendingLimits,
-    state: Mutex<State>,
+    state: Mutex<SpendingState>,
     /// Signals that a call has ended.
-    came_back: Notify,
+    released: Notify,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct State {
+struct SpendingState {
     spent: Amount,
     reserved: Amount,
 }
@@ -62,7 +62,7 @@ impl Amount {
 impl Spending {
     /// Starts with nothing spent.
     pub fn new(limits: SpendingLimits) -> Self {
-        Self { limits, state: Mutex::default(), came_back: Notify::new() }
+        Self { limits, state: Mutex::default(), released: Notify::new() }
     }
 
     /// Whether there is a limit; if not, no estimate is needed.
@@ -70,7 +70,7 @@ impl Spending {
         !self.limits.is_none()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SpendingState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -85,16 +85,16 @@ impl Spending {
     ) -> Result<Reserved<'_>, (StopReason, BudgetReached)> {
         let amount = Amount::of(&estimate, price);
         loop {
-            let came_back = self.came_back.notified();
+            let came_back = self.released.notified();
             tokio::pin!(came_back);
             came_back.as_mut().enable();
             {
                 let mut state = self.lock();
-                if let Some(reached) = self.beyond(state.spent, amount) {
+                if let Some(reached) = self.exceeded_limit(state.spent, amount) {
                     return Err(reached);
                 }
                 let with_those_out = state.spent.and(state.reserved);
-                if self.beyond(with_those_out, amount).is_none() {
+                if self.exceeded_limit(with_those_out, amount).is_none() {
                     state.reserved = state.reserved.and(amount);
                     return Ok(Reserved { spending: self, amount, price });
                 }
@@ -104,7 +104,7 @@ impl Spending {
     }
 
     /// The limit that this much more would exceed.
-    fn beyond(&self, used: Amount, more: Amount) -> Option<(StopReason, BudgetReached)> {
+    fn exceeded_limit(&self, used: Amount, more: Amount) -> Option<(StopReason, BudgetReached)> {
         let all = used.and(more);
         if let Some(limit) = self.limits.max_total_tokens
             && all.tokens > limit
@@ -145,17 +145,17 @@ impl Drop for Reserved<'_> {
         let mut state = self.spending.lock();
         state.reserved = state.reserved.without(self.amount);
         drop(state);
-        self.spending.came_back.notify_waiters();
+        self.spending.released.notify_waiters();
     }
 }
 
 /// Estimated number of tokens in a text of this many bytes.
-fn tokens_of(bytes: usize) -> u64 {
+fn estimate_tokens(bytes: usize) -> u64 {
     (bytes as u64).div_ceil(BYTES_PER_TOKEN)
 }
 
 /// Bytes of a request: its messages and tools.
-fn bytes_asked(messages: &Conversation, tools: &[ToolOffer]) -> usize {
+fn request_bytes(messages: &Conversation, tools: &[ToolOffer]) -> usize {
     let said = messages.iter().map(|message| {
         let calls = message.tool_calls.iter().map(|call| call.name.len() + call.arguments.len());
         message.content.len() + calls.sum::<usize>()
@@ -170,17 +170,17 @@ fn bytes_asked(messages: &Conversation, tools: &[ToolOffer]) -> usize {
 /// `max_tokens` is the limit of the reply, if one is set.
 pub fn estimate(messages: &Conversation, tools: &[ToolOffer], max_tokens: Option<u32>) -> Usage {
     let reply = u64::from(max_tokens.unwrap_or(REPLY_TOKENS));
-    Usage::new(tokens_of(bytes_asked(messages, tools)), reply)
+    Usage::new(estimate_tokens(request_bytes(messages, tools)), reply)
 }
 
 /// Estimated tokens of a call that the endpoint did not count; `came` is the bytes of the reply
 /// received.
-pub fn uncounted(messages: &Conversation, tools: &[ToolOffer], came: usize) -> Usage {
-    Usage::new(tokens_of(bytes_asked(messages, tools)), tokens_of(came))
+pub fn estimate_usage(messages: &Conversation, tools: &[ToolOffer], came: usize) -> Usage {
+    Usage::new(estimate_tokens(request_bytes(messages, tools)), estimate_tokens(came))
 }
 
 /// Bytes of a reply.
-pub fn bytes_said(reply: &Reply) -> usize {
+pub fn reply_bytes(reply: &Reply) -> usize {
     let calls = reply.tool_calls.iter().map(|call| call.name.len() + call.arguments.len());
     reply.text.len() + calls.sum::<usize>()
 }

@@ -14,15 +14,15 @@ use crate::event::kind::{AttemptFailed, CallStarted, FailureClass, Prompt, Purpo
 use crate::event::{EventKind, SpanId, StopReason};
 use crate::scenario::name::ToolName;
 use crate::tool::{
-    Answered, Attempt, Call, CallFailed, CallScope, Callee, GuardedTool, ToolRequest, contract,
-    faults,
+    Attempt, CallFailed, CallScope, CallSuccess, Callee, GatewayCall, GuardedTool, ToolRequest,
+    contract, faults,
 };
 
 /// The argument that tells a tool the id of the call.
 pub const REQUEST_ID: &str = "request_id";
 
 /// A request to a tool.
-pub struct ToolAsk<'a> {
+pub struct ToolCallRequest<'a> {
     /// The span that the call belongs to.
     pub parent: SpanId,
     /// The tool's name at the gateway.
@@ -37,7 +37,7 @@ pub struct ToolAsk<'a> {
     /// `request_id` next to the arguments (orchestrator source document).
     pub request_id: Option<String>,
     /// The pattern's own policy.
-    pub caller: &'a dyn Caller,
+    pub caller: &'a dyn CallerPolicy,
     /// How often the tool's own client retries, unseen by the gateway's policies: 0 except in a
     /// naive run (cascading failures source document).
     pub client_retries: u32,
@@ -45,29 +45,29 @@ pub struct ToolAsk<'a> {
 
 /// The pattern that makes the call: its policy before each attempt, and its stop reason for a
 /// failure.
-pub trait Caller: Send + Sync {
+pub trait CallerPolicy: Send + Sync {
     /// Awaited before each attempt.
     ///
     /// # Errors
     /// Why the attempt must not be made.
-    fn admit(&self, attempt: u32) -> Option<BoxFuture<'_, Result<(), StopReason>>> {
+    fn before_attempt(&self, attempt: u32) -> Option<BoxFuture<'_, Result<(), StopReason>>> {
         let _ = attempt;
         None
     }
     /// The stop reason if this failed attempt was the last one.
-    fn reason(&self, tool: &ToolName, failure: &AttemptFailed) -> StopReason {
+    fn stop_reason(&self, tool: &ToolName, failure: &AttemptFailed) -> StopReason {
         StopReason::ToolError(tool.clone(), failure.class)
     }
     /// The call slots that the call shares with others.
-    fn pool(&self) -> Option<&Semaphore> {
+    fn call_slots(&self) -> Option<&Semaphore> {
         None
     }
 }
 
 impl RunContext {
     /// Whether the run needs this tool to continue: safe mode is on and allows no partial results.
-    pub fn needs(&self, tool: &ToolName) -> bool {
-        self.belt().get(tool).is_some_and(|tool| {
+    pub fn requires(&self, tool: &ToolName) -> bool {
+        self.tools().get(tool).is_some_and(|tool| {
             let (policy, _) = tool.guard.policy();
             policy.safe_mode.enabled && !policy.safe_mode.allow_partial
         })
@@ -77,8 +77,11 @@ impl RunContext {
     ///
     /// # Errors
     /// [`CallFailed`] after the last attempt, if there is no fallback.
-    pub async fn ask_tool(&self, ask: ToolAsk<'_>) -> Result<Answered, Box<CallFailed>> {
-        let Some(guarded) = self.belt().get(ask.tool).map(Arc::clone) else {
+    pub async fn call_tool(
+        &self,
+        ask: ToolCallRequest<'_>,
+    ) -> Result<CallSuccess, Box<CallFailed>> {
+        let Some(guarded) = self.tools().get(ask.tool).map(Arc::clone) else {
             let reason = StopReason::ToolError(ask.tool.clone(), FailureClass::Tool);
             let (span, attempts) = (ask.parent, 0);
             return Err(Box::new(CallFailed {
@@ -90,7 +93,7 @@ impl RunContext {
             }));
         };
         let safe = guarded.guard.policy().0.safe_mode.enabled;
-        let call = Call {
+        let call = GatewayCall {
             started: CallStarted {
                 parent: ask.parent,
                 tool: ask.tool.clone(),
@@ -106,34 +109,34 @@ impl RunContext {
         if let Some(id) = &ask.request_id {
             Arc::make_mut(&mut sent).insert(REQUEST_ID.to_owned(), Value::from(id.as_str()));
         }
-        let scope = ToolScope { cx: self, ask: &ask };
-        let asked = AskedTool { scope: &scope, guarded: &guarded, sent };
+        let scope = ToolCallScope { cx: self, ask: &ask };
+        let asked = ToolCallee { scope: &scope, guarded: &guarded, sent };
         call.make(&scope, &guarded.guard, &asked).await
     }
 }
 
 /// Arguments as one text with sorted keys: the key that fallbacks are looked up by.
 fn canonical_text(args: &Map<String, Value>) -> String {
-    crate::scenario::canonical::text(&Value::Object(args.clone()))
+    crate::scenario::canonical::to_canonical_json(&Value::Object(args.clone()))
 }
 
 /// One tool call of a run, as the gateway sees it.
-struct ToolScope<'a> {
+struct ToolCallScope<'a> {
     cx: &'a RunContext,
-    ask: &'a ToolAsk<'a>,
+    ask: &'a ToolCallRequest<'a>,
 }
 
-impl CallScope for ToolScope<'_> {
+impl CallScope for ToolCallScope<'_> {
     fn bus(&self) -> &Bus {
         self.cx.bus()
     }
 
     fn remaining(&self) -> Duration {
-        self.cx.gate().remaining()
+        self.cx.control().remaining()
     }
 
-    fn draw(&self, attempt: u32, what: &str) -> u64 {
-        self.cx.draw(&self.ask.path, attempt, what)
+    fn random_bits(&self, attempt: u32, what: &str) -> u64 {
+        self.cx.random_bits(&self.ask.path, attempt, what)
     }
 
     fn in_flight(&self, out: bool) {
@@ -141,59 +144,60 @@ impl CallScope for ToolScope<'_> {
     }
 
     fn reason(&self, failure: &AttemptFailed) -> StopReason {
-        self.ask.caller.reason(self.ask.tool, failure)
+        self.ask.caller.stop_reason(self.ask.tool, failure)
     }
 
     fn admit(&self, attempt: u32) -> Option<BoxFuture<'_, Result<(), StopReason>>> {
-        self.ask.caller.admit(attempt)
+        self.ask.caller.before_attempt(attempt)
     }
 
-    fn pool(&self) -> Option<&Semaphore> {
-        self.ask.caller.pool()
+    fn call_slots(&self) -> Option<&Semaphore> {
+        self.ask.caller.call_slots()
     }
 }
 
 /// Spreads similar random numbers far apart.
-fn hashed(draw: u64) -> u64 {
-    crate::scenario::draw::draw(draw, "", 0, "fault")
+fn spread(draw: u64) -> u64 {
+    crate::scenario::draw::random_u64(draw, "", 0, "fault")
 }
 
 /// The tool behind the gateway, with the request.
-struct AskedTool<'a> {
-    scope: &'a ToolScope<'a>,
+struct ToolCallee<'a> {
+    scope: &'a ToolCallScope<'a>,
     guarded: &'a GuardedTool,
     sent: Arc<Map<String, Value>>,
 }
 
-impl AskedTool<'_> {
+impl ToolCallee<'_> {
     async fn ask(&self, attempt: Attempt<'_>) -> Result<Reply, Box<AttemptFailed>> {
         let ask = self.scope.ask;
         let Some(tool) = &self.guarded.tool else {
             let text = format!("the tool {} has no implementation", ask.tool);
-            return Err(AttemptFailed::of(FailureClass::Tool, text));
+            return Err(AttemptFailed::new(FailureClass::Tool, text));
         };
         let mut request = 1;
         loop {
             let what = if request == 1 { "tool" } else { "client" };
-            let draw =
-                |what| self.scope.draw(attempt.number, what).wrapping_add(u64::from(request));
+            let draw = |what| {
+                self.scope.random_bits(attempt.number, what).wrapping_add(u64::from(request))
+            };
             let asked = ToolRequest {
                 args: &self.sent,
                 attempt: attempt.number,
                 draw: draw(what),
-                active: self.scope.cx.gate().active(),
+                active: self.scope.cx.control().active(),
             };
             // Injected faults apply before the tool, so its own client sees them too.
             let injected = self.guarded.guard.faults();
             let answered = if injected.is_empty() {
                 tool.ask(asked).await
             } else {
-                faults::through(&injected, hashed(draw("fault")), tool.ask(asked)).await
+                faults::with_faults(&injected, spread(draw("fault")), tool.ask(asked)).await
             };
             let failed = match answered {
                 Ok(result) => match contract::check(&self.guarded.contract, &result) {
-                    Ok(()) => return Ok(Reply::of_tool(result)),
-                    Err(wrong) => AttemptFailed::of(FailureClass::BadResponse, wrong),
+                    Ok(()) => return Ok(Reply::from_tool_result(result)),
+                    Err(wrong) => AttemptFailed::new(FailureClass::BadResponse, wrong),
                 },
                 Err(failed) => failed,
             };
@@ -207,7 +211,7 @@ impl AskedTool<'_> {
     }
 }
 
-impl Callee for AskedTool<'_> {
+impl Callee for ToolCallee<'_> {
     fn attempt<'a>(
         &'a self,
         attempt: Attempt<'a>,

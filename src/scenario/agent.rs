@@ -188,7 +188,7 @@ impl HandoffPiece {
     /// The placeholders that a template may contain.
     pub const NAMES: [&str; 5] = ["root_input", "parent_input", "from", "to", "message"];
 
-    fn named(name: &str) -> Option<Self> {
+    fn from_placeholder(name: &str) -> Option<Self> {
         Some(match name {
             "root_input" => Self::RootInput,
             "parent_input" => Self::ParentInput,
@@ -202,23 +202,23 @@ impl HandoffPiece {
 
 impl HandoffTemplate {
     /// Parses a template. Braces around anything but a placeholder are kept as text.
-    pub fn of(text: &str) -> Self {
+    pub fn parse_template(text: &str) -> Self {
         let mut template = Self::default();
-        template.text(text);
+        template.push_template(text);
         template
     }
 
     /// Appends text that is parsed as a template.
-    pub fn text(&mut self, text: &str) {
+    pub fn push_template(&mut self, text: &str) {
         let mut rest = text;
         while let Some(open) = rest.find('{') {
             let (before, after) = rest.split_at(open);
-            self.literal(before);
+            self.push_literal(before);
             // Nested braces contain no placeholder; the inner pair may be one.
             let next = after[1..].find(['{', '}']).map(|at| at + 1);
             let close = next.filter(|at| after[*at..].starts_with('}'));
             let named = close.and_then(|close| {
-                Some((HandoffPiece::named(&after[1..close])?, &after[close + 1..]))
+                Some((HandoffPiece::from_placeholder(&after[1..close])?, &after[close + 1..]))
             });
             rest = match named {
                 Some((piece, after)) => {
@@ -226,16 +226,16 @@ impl HandoffTemplate {
                     after
                 }
                 None => {
-                    self.literal("{");
+                    self.push_literal("{");
                     &after[1..]
                 }
             };
         }
-        self.literal(rest);
+        self.push_literal(rest);
     }
 
     /// Appends text unchanged.
-    pub fn literal(&mut self, text: &str) {
+    pub fn push_literal(&mut self, text: &str) {
         match self.0.last_mut() {
             _ if text.is_empty() => {}
             Some(HandoffPiece::Literal(last)) => last.push_str(text),
@@ -282,13 +282,13 @@ pub struct SwarmLimits {
 
 impl SwarmLimits {
     /// The defaults of the source document.
-    pub const USUAL: Self =
+    pub const SOURCE_DEFAULTS: Self =
         Self { max_handoffs: 20, repetitive_handoff_window: 8, repetitive_handoff_min_unique: 3 };
 }
 
 impl Default for SwarmLimits {
     fn default() -> Self {
-        Self::USUAL
+        Self::SOURCE_DEFAULTS
     }
 }
 
@@ -304,7 +304,7 @@ pub const MAX_REJECTIONS: u32 = 3;
 
 /// What is wrong with the names of a team. The source document fixes the texts.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum RosterFault {
+pub enum RosterError {
     /// The team has no members.
     #[error("members is empty")]
     NoMembers,
@@ -319,7 +319,7 @@ pub enum RosterFault {
     Duplicate(String),
     /// The name cannot be the name of a tool in a model's request.
     #[error("member name {0:?} does not match ^[a-zA-Z0-9_-]+$")]
-    Strange(String),
+    InvalidName(String),
     /// The name of the entry is empty.
     #[error("entry member name is empty")]
     EmptyEntry,
@@ -337,9 +337,9 @@ pub fn check_names(
     coordinator: Option<&str>,
     entry: Option<&str>,
     members: &[&str],
-) -> Result<(), RosterFault> {
+) -> Result<(), RosterError> {
     if members.is_empty() {
-        return Err(RosterFault::NoMembers);
+        return Err(RosterError::NoMembers);
     }
     for place in 0..members.len() {
         check_member(coordinator, members, place)?;
@@ -358,19 +358,19 @@ pub(super) fn check_member(
     coordinator: Option<&str>,
     members: &[&str],
     place: usize,
-) -> Result<(), RosterFault> {
+) -> Result<(), RosterError> {
     let name = members[place];
     if name.is_empty() {
-        return Err(RosterFault::EmptyMember);
+        return Err(RosterError::EmptyMember);
     }
     if coordinator == Some(name) {
-        return Err(RosterFault::Coordinator(name.to_owned()));
+        return Err(RosterError::Coordinator(name.to_owned()));
     }
     if !is_agent_name(name) {
-        return Err(RosterFault::Strange(name.to_owned()));
+        return Err(RosterError::InvalidName(name.to_owned()));
     }
     if members[..place].contains(&name) {
-        return Err(RosterFault::Duplicate(name.to_owned()));
+        return Err(RosterError::Duplicate(name.to_owned()));
     }
     Ok(())
 }
@@ -379,11 +379,11 @@ pub(super) fn check_member(
 ///
 /// # Errors
 /// The name of the entry is empty or not a member's.
-pub(super) fn check_entry(entry: &str, members: &[&str]) -> Result<(), RosterFault> {
+pub(super) fn check_entry(entry: &str, members: &[&str]) -> Result<(), RosterError> {
     if entry.is_empty() {
-        Err(RosterFault::EmptyEntry)
+        Err(RosterError::EmptyEntry)
     } else if !members.contains(&entry) {
-        Err(RosterFault::NoSuchEntry(entry.to_owned()))
+        Err(RosterError::NoSuchEntry(entry.to_owned()))
     } else {
         Ok(())
     }

@@ -5,20 +5,20 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::model::Latency;
-use super::reader::Reader;
-use super::shape::{Shape, Whole};
-use super::tree::{Node, Tree};
+use super::reader::ReadContext;
+use super::shape::{FormatShape, IntegerField};
+use super::tree::{TomlNode, TomlValue};
 
 /// An amount of US dollars.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Dollars(pub f64);
 
-impl Shape for Dollars {
+impl FormatShape for Dollars {
     fn schema() -> Value {
         json!({ "type": "number", "minimum": 0, "maximum": 1_000_000 })
     }
-    fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
-        number(node, cx, 0.0, 1e6).map(Self)
+    fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
+        read_number(node, cx, 0.0, 1e6).map(Self)
     }
 }
 
@@ -27,21 +27,21 @@ impl Shape for Dollars {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Seconds(pub Duration);
 
-impl Shape for Seconds {
+impl FormatShape for Seconds {
     fn schema() -> Value {
         seconds_schema(0.001, 86_400.0)
     }
-    fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
-        seconds(node, cx, 0.001, 86_400.0).map(Self)
+    fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
+        read_seconds(node, cx, 0.001, 86_400.0).map(Self)
     }
-    fn plain(&self) -> Value {
+    fn default_json(&self) -> Value {
         self.0.as_secs_f64().into()
     }
 }
 
 impl Seconds {
     /// A whole number of seconds.
-    pub fn whole(seconds: u64) -> Self {
+    pub fn from_whole_seconds(seconds: u64) -> Self {
         Self(Duration::from_secs(seconds))
     }
 }
@@ -50,12 +50,12 @@ impl Seconds {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Number<const MIN: u32, const MAX: u32>(pub f64);
 
-impl<const MIN: u32, const MAX: u32> Shape for Number<MIN, MAX> {
+impl<const MIN: u32, const MAX: u32> FormatShape for Number<MIN, MAX> {
     fn schema() -> Value {
         json!({ "type": "number", "minimum": MIN, "maximum": MAX })
     }
-    fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
-        number(node, cx, f64::from(MIN), f64::from(MAX)).map(Self)
+    fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
+        read_number(node, cx, f64::from(MIN), f64::from(MAX)).map(Self)
     }
 }
 
@@ -63,42 +63,42 @@ impl<const MIN: u32, const MAX: u32> Shape for Number<MIN, MAX> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fraction(pub f64);
 
-impl Shape for Fraction {
+impl FormatShape for Fraction {
     fn schema() -> Value {
         json!({ "type": "number", "minimum": 0, "maximum": 1 })
     }
-    fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
-        number(node, cx, 0.0, 1.0).map(Self)
+    fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
+        read_number(node, cx, 0.0, 1.0).map(Self)
     }
-    fn plain(&self) -> Value {
+    fn default_json(&self) -> Value {
         self.0.into()
     }
 }
 
 /// Time since a clock was started: `2s`, or a number of seconds.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Moment(pub Duration);
+pub(super) struct ClockTime(pub Duration);
 
-impl Shape for Moment {
+impl FormatShape for ClockTime {
     fn schema() -> Value {
         seconds_schema(0.0, MOST_SECONDS)
     }
-    fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
-        seconds(node, cx, 0.0, MOST_SECONDS).map(Self)
+    fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
+        read_seconds(node, cx, 0.0, MOST_SECONDS).map(Self)
     }
 }
 
 /// A duration in seconds, zero included, kept as whole milliseconds: a number, or a string such as
 /// `300ms`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wait(pub Duration);
+pub(super) struct DurationOrZero(pub Duration);
 
-impl Shape for Wait {
+impl FormatShape for DurationOrZero {
     fn schema() -> Value {
         seconds_schema(0.0, 86_400.0)
     }
-    fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
-        seconds(node, cx, 0.0, 86_400.0).map(Self)
+    fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
+        read_seconds(node, cx, 0.0, 86_400.0).map(Self)
     }
 }
 
@@ -112,16 +112,16 @@ pub(super) type Millis<const MIN: u32, const MAX: u32> = Units<1, MIN, MAX>;
 /// Whole seconds.
 pub(super) type WholeSeconds<const MIN: u32, const MAX: u32> = Units<1_000, MIN, MAX>;
 
-impl<const MS: u32, const MIN: u32, const MAX: u32> Shape for Units<MS, MIN, MAX> {
+impl<const MS: u32, const MIN: u32, const MAX: u32> FormatShape for Units<MS, MIN, MAX> {
     fn schema() -> Value {
-        json!({ "oneOf": [Whole::<MIN, MAX>::schema(), time_schema()] })
+        json!({ "oneOf": [IntegerField::<MIN, MAX>::schema(), time_schema()] })
     }
-    fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
-        let Tree::Text(text) = &node.value else {
-            return Whole::<MIN, MAX>::read(node, cx).map(|whole| Self(whole.0));
+    fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
+        let TomlValue::Text(text) = &node.value else {
+            return IntegerField::<MIN, MAX>::read(node, cx).map(|whole| Self(whole.0));
         };
         let unit = Duration::from_millis(MS.into());
-        let found = told_time(text, node, cx)?;
+        let found = read_duration(text, node, cx)?;
         let count = found.as_nanos() / unit.as_nanos();
         let name = if MS == 1 { "milliseconds" } else { "seconds" };
         if count * unit.as_nanos() != found.as_nanos() {
@@ -139,7 +139,7 @@ impl<const MS: u32, const MIN: u32, const MAX: u32> Shape for Units<MS, MIN, MAX
         }
         fits.map(Self)
     }
-    fn plain(&self) -> Value {
+    fn default_json(&self) -> Value {
         self.0.into()
     }
 }
@@ -148,10 +148,10 @@ fn milliseconds(seconds: f64) -> Duration {
     Duration::from_millis((seconds * 1_000.0).round() as u64)
 }
 
-fn number(node: &Node, cx: &mut Reader, min: f64, max: f64) -> Option<f64> {
+fn read_number(node: &TomlNode, cx: &mut ReadContext, min: f64, max: f64) -> Option<f64> {
     let number = match node.value {
-        Tree::Whole(Some(number)) => number as f64,
-        Tree::Number(number) => number,
+        TomlValue::Integer(Some(number)) => number as f64,
+        TomlValue::Number(number) => number,
         _ => {
             cx.wrong_type(node, &format!("a number from {min} to {max}"));
             return None;
@@ -165,11 +165,11 @@ fn number(node: &Node, cx: &mut Reader, min: f64, max: f64) -> Option<f64> {
 }
 
 /// A number of seconds or a duration string, between two bounds in seconds.
-fn seconds(node: &Node, cx: &mut Reader, min: f64, max: f64) -> Option<Duration> {
-    let Tree::Text(text) = &node.value else {
-        return number(node, cx, min, max).map(milliseconds);
+fn read_seconds(node: &TomlNode, cx: &mut ReadContext, min: f64, max: f64) -> Option<Duration> {
+    let TomlValue::Text(text) = &node.value else {
+        return read_number(node, cx, min, max).map(milliseconds);
     };
-    let found = told_time(text, node, cx)?;
+    let found = read_duration(text, node, cx)?;
     if (min..=max).contains(&found.as_secs_f64()) {
         return Some(milliseconds(found.as_secs_f64()));
     }
@@ -191,7 +191,7 @@ const TIME: &str = r"[0-9]+(\.[0-9]+)?(ms|s|m)";
 /// Longest time in a script or a fixture, in seconds.
 const MOST_SECONDS: f64 = 3_600.0;
 
-impl Shape for Latency {
+impl FormatShape for Latency {
     fn schema() -> Value {
         let times = format!(r"^\s*{TIME}\s*(\.\.\s*{TIME}\s*)?$");
         json!({ "oneOf": [
@@ -199,11 +199,11 @@ impl Shape for Latency {
             { "type": "string", "pattern": times },
         ] })
     }
-    fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
+    fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
         let text = match &node.value {
-            Tree::Text(text) => text,
-            Tree::Whole(_) | Tree::Number(_) => {
-                let both = number(node, cx, 0.0, MOST_SECONDS).map(milliseconds)?;
+            TomlValue::Text(text) => text,
+            TomlValue::Integer(_) | TomlValue::Number(_) => {
+                let both = read_number(node, cx, 0.0, MOST_SECONDS).map(milliseconds)?;
                 return Some(Self { min: both, max: both });
             }
             _ => {
@@ -213,7 +213,7 @@ impl Shape for Latency {
         };
         let (min, max) = text.split_once("..").unwrap_or((text, text));
         let most = Duration::from_secs_f64(MOST_SECONDS);
-        let short = |text| time(text).filter(|time| *time <= most);
+        let short = |text| parse_duration(text).filter(|time| *time <= most);
         let (Some(min), Some(max)) = (short(min), short(max)) else {
             let help = "such as 900ms, 1.5s, or 900ms..1.8s, at most 60m";
             cx.error(node.at, format!("{text:?} is not a duration"), help);
@@ -232,8 +232,8 @@ impl Shape for Latency {
 }
 
 /// Parses a duration string; reports an error if it is not one.
-fn told_time(text: &str, node: &Node, cx: &mut Reader) -> Option<Duration> {
-    let found = time(text);
+fn read_duration(text: &str, node: &TomlNode, cx: &mut ReadContext) -> Option<Duration> {
+    let found = parse_duration(text);
     if found.is_none() {
         cx.error(node.at, format!("{text:?} is not a duration"), "such as 300ms, 1.5s or 2m");
     }
@@ -241,7 +241,7 @@ fn told_time(text: &str, node: &Node, cx: &mut Reader) -> Option<Duration> {
 }
 
 /// `900ms`, `1.8s`, `2m`.
-fn time(text: &str) -> Option<Duration> {
+fn parse_duration(text: &str) -> Option<Duration> {
     let text = text.trim();
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &text[digits.len()..] {

@@ -14,37 +14,37 @@ use super::build_research::research;
 use super::build_storm::resilience;
 use super::build_team::team;
 use super::build_tools;
-use super::format::{File, ModelTable, Pattern};
+use super::format::{ModelTable, Pattern, ScenarioFile};
 use super::format_patterns::{BudgetTable, CollaborationTable, Escalation, RoleTable};
 use super::input::{input, label};
 use super::model::{
-    Behind, Budget, CollaborationSpec, Flag, Input, ModelSettings, Origin, PatternSpec, Prices,
-    Role, Scenario, SpendingLimits, WhenOff,
+    CollaborationBudget, CollaborationSpec, Flag, ModelSettings, PatternSpec, Prices, RoleFlag,
+    RoleSpec, Scenario, ScenarioInput, ScenarioOrigin, SpendingLimits, WhenOff,
 };
 use super::name::{FlagName, InputName, RoleName, ScenarioName};
-use super::named::Entry;
+use super::named::NamedEntry;
 use super::prepared::Prepared;
-use super::reader::Reader;
+use super::reader::ReadContext;
 use super::script;
-use super::shape::Prose;
-use super::template::Filling;
-use super::tree::Span;
+use super::shape::NonBlankString;
+use super::template::TemplateScope;
+use super::tree::TextSpan;
 use super::tuning::REPLY_TOKENS;
 
 /// Builds the scenario from a file, as far as possible. Problems are reported to `cx`.
 pub(super) fn scenario(
-    file: File,
+    file: ScenarioFile,
     pattern: Pattern,
     name: ScenarioName,
-    origin: Origin,
+    origin: ScenarioOrigin,
     hash: String,
-    cx: &mut Reader,
+    cx: &mut ReadContext,
 ) -> Option<Scenario> {
-    let inputs: Vec<Input> = cx.within("inputs", |cx| {
+    let inputs: Vec<ScenarioInput> = cx.at_key("inputs", |cx| {
         file.inputs.entries.iter().filter_map(|entry| input(entry, cx)).collect()
     });
     // An invalid input is reported once; texts may still name it.
-    let filling = Filling {
+    let filling = TemplateScope {
         inputs: file
             .inputs
             .names()
@@ -68,8 +68,8 @@ pub(super) fn scenario(
     let goal = file
         .goal
         .as_ref()
-        .map(|goal| cx.within("goal", |cx| filling.text(&goal.text, goal.at, cx)));
-    let facts = cx.within("facts", |cx| {
+        .map(|goal| cx.at_key("goal", |cx| filling.text(&goal.text, goal.at, cx)));
+    let facts = cx.at_key("facts", |cx| {
         file.facts.table.json(&mut |text, at| filling.value_of(text, at, cx)).unwrap_or_default()
     });
     let spec = match pattern {
@@ -81,11 +81,11 @@ pub(super) fn scenario(
         Pattern::Resilience => resilience(&file, &filling, cx).map(PatternSpec::Resilience),
         Pattern::Research => research(&file, &filling, cx).map(PatternSpec::Research),
     };
-    let filling = Filling { facts: Some(&facts), ..filling };
+    let filling = TemplateScope { facts: Some(&facts), ..filling };
     let tools = build_tools::tools(&file, pattern, &filling, cx);
     let seated = build_models::seated(&file);
     let script = script::build(&file, pattern, &filling, cx);
-    too_few_tokens(&file, cx);
+    warn_of_low_token_limit(&file, cx);
     let llm = file
         .tools
         .as_ref()
@@ -106,8 +106,8 @@ pub(super) fn scenario(
         facts: Arc::new(Value::Object(facts)),
         pattern: spec?,
         spending: file.budget.as_ref().map(BudgetTable::spending).unwrap_or_default(),
-        model: cx.within("model", |cx| model(file.model?, cx))?,
-        seated,
+        model: cx.at_key("model", |cx| model(file.model?, cx))?,
+        model_assignments: seated,
         llm,
         llm_unset,
         llm_faults,
@@ -116,13 +116,17 @@ pub(super) fn scenario(
         script,
         seed: u64::from(file.seed.0),
         warnings: Vec::new(),
-        silent: Vec::new(),
+        offline_warnings: Vec::new(),
         prepared: Prepared::default(),
     })
 }
 
-fn collaboration(file: &File, filling: &Filling<'_>, cx: &mut Reader) -> Option<CollaborationSpec> {
-    let roles = cx.within("roles", |cx| {
+fn collaboration(
+    file: &ScenarioFile,
+    filling: &TemplateScope<'_>,
+    cx: &mut ReadContext,
+) -> Option<CollaborationSpec> {
+    let roles = cx.at_key("roles", |cx| {
         let mut roles = BTreeMap::new();
         for entry in &file.roles.entries {
             if let Some(role) = role(entry, file, filling, cx) {
@@ -134,26 +138,28 @@ fn collaboration(file: &File, filling: &Filling<'_>, cx: &mut Reader) -> Option<
     let table = file.collaboration.as_ref()?;
     // `escalate_after_blocks` allows only one value: no escalation.
     let Escalation = table.escalate_after_blocks;
-    let sequence = cx.within("collaboration", |cx| {
-        let sequence = cx.within("sequence", |cx| sequence(table, file, cx));
-        cx.within("summary", |cx| {
+    let sequence = cx.at_key("collaboration", |cx| {
+        let sequence = cx.at_key("sequence", |cx| sequence(table, file, cx));
+        cx.at_key("summary", |cx| {
             for (index, input) in table.summary.0.iter().enumerate() {
                 if !file.inputs.has(&input.text) {
-                    cx.item(index, |cx| unknown(input, "an input", file.inputs.names(), cx));
+                    cx.at_index(index, |cx| {
+                        report_unknown_name(input, "an input", file.inputs.names(), cx)
+                    });
                 }
             }
         });
         sequence
     });
     if let (Some(sequence), Some(list)) = (&sequence, &table.sequence) {
-        odd_limits(sequence.len(), list.at, file, cx);
+        warn_of_odd_limits(sequence.len(), list.at, file, cx);
     }
     let finalize = table.finalize_prompt.as_ref().map(|prompt| {
-        cx.within("collaboration.finalize_prompt", |cx| filling.text(&prompt.text, prompt.at, cx))
+        cx.at_key("collaboration.finalize_prompt", |cx| filling.text(&prompt.text, prompt.at, cx))
     });
     let budget = file.budget.as_ref()?;
     Some(CollaborationSpec {
-        budget: Budget {
+        budget: CollaborationBudget {
             max_rounds: budget.max_rounds.value.0,
             max_messages: budget.max_messages.value.0,
             max_seconds: budget.max_seconds(40),
@@ -188,12 +194,16 @@ impl BudgetTable {
     }
 }
 
-fn sequence(table: &CollaborationTable, file: &File, cx: &mut Reader) -> Option<Vec<RoleName>> {
+fn sequence(
+    table: &CollaborationTable,
+    file: &ScenarioFile,
+    cx: &mut ReadContext,
+) -> Option<Vec<RoleName>> {
     let sequence = &table.sequence.as_ref()?.value.0;
     for (index, role) in sequence.iter().enumerate() {
-        cx.item(index, |cx| {
+        cx.at_index(index, |cx| {
             if !file.roles.has(&role.text) {
-                unknown(role, "a role", file.roles.names(), cx);
+                report_unknown_name(role, "a role", file.roles.names(), cx);
             } else if sequence[..index].iter().any(|earlier| earlier.text == role.text) {
                 let what = format!("`{}` has two seats, so it votes twice", role.text);
                 cx.warn(role.at, what, "");
@@ -204,15 +214,15 @@ fn sequence(table: &CollaborationTable, file: &File, cx: &mut Reader) -> Option<
 }
 
 /// Warns of a token limit that leaves no room for a single call.
-fn too_few_tokens(file: &File, cx: &mut Reader) {
+fn warn_of_low_token_limit(file: &ScenarioFile, cx: &mut ReadContext) {
     let most = file.model.as_ref().and_then(|model| model.max_tokens);
     let reserved = most.map_or(REPLY_TOKENS, |tokens| tokens.0);
     let limit = file.budget.as_ref().and_then(|budget| budget.max_total_tokens.as_ref());
     if let Some(limit) = limit.filter(|limit| limit.value.0 <= reserved) {
         let what =
             format!("too small for any call: each call reserves {reserved} tokens for its reply");
-        cx.within("budget", |cx| {
-            cx.within("max_total_tokens", |cx| {
+        cx.at_key("budget", |cx| {
+            cx.at_key("max_total_tokens", |cx| {
                 cx.warn(limit.at, what, "raise it, or set a smaller model.max_tokens");
             });
         });
@@ -220,21 +230,21 @@ fn too_few_tokens(file: &File, cx: &mut Reader) {
 }
 
 /// Warns of limits that keep the run from ending with a decision.
-fn odd_limits(seats: usize, sequence: Span, file: &File, cx: &mut Reader) {
+fn warn_of_odd_limits(seats: usize, sequence: TextSpan, file: &ScenarioFile, cx: &mut ReadContext) {
     let Some(budget) = &file.budget else { return };
     let seats = u32::try_from(seats).unwrap_or(u32::MAX);
     let help = format!("seats in collaboration.sequence: {seats}");
     // A limit that the file does not set is reported at the list of seats.
-    let place = |at: Span| if at.end > 0 { at } else { sequence };
+    let place = |at: TextSpan| if at.end > 0 { at } else { sequence };
     let (messages, votes) = (&budget.max_messages, &budget.min_go_votes);
     if messages.value.0 < seats {
-        cx.within("budget.max_messages", |cx| {
+        cx.at_key("budget.max_messages", |cx| {
             let what = format!("{} is too few messages for one round", messages.value.0);
             cx.warn(place(messages.at), what, &help);
         });
     }
     if votes.value.0 > seats {
-        cx.within("budget.min_go_votes", |cx| {
+        cx.at_key("budget.min_go_votes", |cx| {
             let what =
                 format!("{} votes for go are needed, but there are fewer seats", votes.value.0);
             cx.warn(place(votes.at), what, &help);
@@ -243,12 +253,12 @@ fn odd_limits(seats: usize, sequence: Span, file: &File, cx: &mut Reader) {
 }
 
 fn role(
-    entry: &Entry<RoleTable>,
-    file: &File,
-    filling: &Filling<'_>,
-    cx: &mut Reader,
-) -> Option<Role> {
-    cx.within(&entry.name, |cx| {
+    entry: &NamedEntry<RoleTable>,
+    file: &ScenarioFile,
+    filling: &TemplateScope<'_>,
+    cx: &mut ReadContext,
+) -> Option<RoleSpec> {
+    cx.at_key(&entry.name, |cx| {
         let sits = file.collaboration.as_ref().and_then(|table| table.sequence.as_ref());
         if sits.is_some_and(|seats| seats.value.0.iter().all(|seat| seat.text != entry.name)) {
             let what = format!("`{}` has no seat", entry.name);
@@ -258,36 +268,36 @@ fn role(
         if let Some(flag) = &table.flag
             && !file.flags.has(&flag.text)
         {
-            cx.within("flag", |cx| unknown(flag, "a flag", file.flags.names(), cx));
+            cx.at_key("flag", |cx| report_unknown_name(flag, "a flag", file.flags.names(), cx));
         }
         if let (None, Some(when_off)) = (&table.flag, &table.when_off) {
-            cx.within("when_off", |cx| {
+            cx.at_key("when_off", |cx| {
                 let help = "add `flag`, or remove `when_off`";
                 cx.error(when_off.at, "`when_off` has no effect without a flag", help);
             });
         }
         let prompt = table.prompt.as_ref()?;
-        let text = cx.within("prompt", |cx| filling.text(&prompt.text, prompt.at, cx));
-        let behind = table.flag.as_ref().map(|flag| Behind {
+        let text = cx.at_key("prompt", |cx| filling.text(&prompt.text, prompt.at, cx));
+        let behind = table.flag.as_ref().map(|flag| RoleFlag {
             flag: FlagName::from(flag.text.as_str()),
             when_off: table.when_off.as_ref().map_or(WhenOff::Skip, |when_off| when_off.value),
         });
-        Some(Role { prompt: text.into(), behind })
+        Some(RoleSpec { prompt: text.into(), role_flag: behind })
     })
 }
 
 /// Reports a name that the scenario does not define.
-pub(super) fn unknown<'n>(
-    name: &Prose,
+pub(super) fn report_unknown_name<'n>(
+    name: &NonBlankString,
     wanted: &str,
     known: impl Iterator<Item = &'n str>,
-    cx: &mut Reader,
+    cx: &mut ReadContext,
 ) {
-    let help = cx.among(&name.text, known);
+    let help = cx.suggest(&name.text, known);
     cx.error(name.at, format!("`{}` is not {wanted} of this scenario", name.text), help);
 }
 
-fn model(table: ModelTable, cx: &mut Reader) -> Option<ModelSettings> {
+fn model(table: ModelTable, cx: &mut ReadContext) -> Option<ModelSettings> {
     let prices = table.prices.and_then(|prices| {
         Some(Prices {
             prompt_usd_per_million: prices.prompt_usd_per_million?.0,

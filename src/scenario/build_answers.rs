@@ -9,33 +9,33 @@ use super::format_lookup::{ReadTable, SearchTable};
 use super::format_patterns::{BudgetTable, ResilienceTable, WorkerTable};
 use super::format_tools::{
     CommandTable, FixtureRowTable, FixtureTable, HttpTable, LoadTable, RetriesTable, ToolTable,
-    filled, settings,
+    fill_table, settings,
 };
-use super::named::{Key, Named};
-use super::reader::{Reader, among};
+use super::named::{NamedEntries, ResultKey};
+use super::reader::{ReadContext, suggest_name};
 use super::script;
-use super::shape::{At, Prose};
-use super::template::Filling;
+use super::shape::{NonBlankString, Positioned};
+use super::template::TemplateScope;
 use super::tool::{
     CommandSpec, FieldKind, FixtureAnswer, FixtureRow, FixtureSpec, HttpSpec, LoadSpec, Setting,
     ToolKind,
 };
-use super::tree::Span;
+use super::tree::TextSpan;
 
 /// The implementations that a table of the file declares for a tool.
-pub(super) struct Declared<'f> {
-    fixture: Option<&'f At<FixtureTable>>,
-    http: Option<&'f At<HttpTable>>,
-    command: Option<&'f At<CommandTable>>,
-    search: Option<&'f At<SearchTable>>,
-    read: Option<&'f At<ReadTable>>,
+pub(super) struct DeclaredImplementation<'f> {
+    fixture: Option<&'f Positioned<FixtureTable>>,
+    http: Option<&'f Positioned<HttpTable>>,
+    command: Option<&'f Positioned<CommandTable>>,
+    search: Option<&'f Positioned<SearchTable>>,
+    read: Option<&'f Positioned<ReadTable>>,
     /// "worker" or "tool", for messages.
     what: &'static str,
-    pub contract: &'f Named<FieldKind, Key>,
+    pub contract: &'f NamedEntries<FieldKind, ResultKey>,
 }
 
-impl<'f> Declared<'f> {
-    pub fn of_worker(table: &'f WorkerTable) -> Self {
+impl<'f> DeclaredImplementation<'f> {
+    pub fn from_worker(table: &'f WorkerTable) -> Self {
         Self {
             fixture: table.fixture.as_ref(),
             http: table.http.as_ref(),
@@ -47,7 +47,7 @@ impl<'f> Declared<'f> {
         }
     }
 
-    pub fn of_tool(table: &'f ToolTable) -> Self {
+    pub fn from_tool(table: &'f ToolTable) -> Self {
         Self {
             fixture: table.fixture.as_ref(),
             http: table.http.as_ref(),
@@ -59,7 +59,7 @@ impl<'f> Declared<'f> {
         }
     }
 
-    fn places(&self) -> Vec<Span> {
+    fn positions(&self) -> Vec<TextSpan> {
         let fixture = self.fixture.map(|table| table.at);
         let http = self.http.map(|table| table.at);
         let command = self.command.map(|table| table.at);
@@ -69,39 +69,39 @@ impl<'f> Declared<'f> {
     }
 
     /// Position of the first declaration; a contract counts too.
-    pub fn first(&self) -> Option<Span> {
+    pub fn first(&self) -> Option<TextSpan> {
         let contract = self.contract.entries.first().map(|entry| entry.at);
-        self.places().first().copied().or(contract)
+        self.positions().first().copied().or(contract)
     }
 
-    pub fn says_something(&self) -> bool {
+    pub fn has_implementation(&self) -> bool {
         self.first().is_some()
     }
 }
 
 /// How many attempts a call of a tool may have, as far as the file sets it.
-pub(super) struct Attempts {
+pub(super) struct AttemptLimit {
     most: u32,
     /// Set by an override: that holds for one run only, so rows for other runs are not reported.
     set: bool,
     of: String,
 }
 
-impl Attempts {
-    pub fn of_retries(place: &str, retries: &RetriesTable) -> Self {
+impl AttemptLimit {
+    pub fn from_retries(place: &str, retries: &RetriesTable) -> Self {
         let limit = &retries.max_attempts;
         let of = format!("{place}.retries.max_attempts is {}", limit.value.0);
         Self { most: limit.value.0, set: limit.at.text > 0, of }
     }
 
-    pub fn of_orchestrator(budget: &BudgetTable) -> Self {
+    pub fn from_orchestrator(budget: &BudgetTable) -> Self {
         let limit = &budget.max_retries_per_task;
         let of = format!("budget.max_retries_per_task is {}", limit.value.0);
         Self { most: limit.value.0 + 1, set: limit.at.text > 0, of }
     }
 
     /// An unguarded run may make more attempts.
-    pub fn or_of_naive(&mut self, table: &ResilienceTable) {
+    pub fn allow_naive_retries(&mut self, table: &ResilienceTable) {
         if let Some(naive) = &table.naive {
             self.most = self.most.max(naive.tool_retries.0 + 1);
         }
@@ -109,7 +109,7 @@ impl Attempts {
 }
 
 /// The arguments of a tool's calls.
-pub(super) struct Arguments<'a> {
+pub(super) struct KnownArguments<'a> {
     /// Their names; `None` if they are not known.
     pub names: Option<&'a [&'a str]>,
     /// The calls have no other arguments. For an author's tool a model may send any.
@@ -119,13 +119,13 @@ pub(super) struct Arguments<'a> {
 /// The implementation of a tool. Outer `None`: invalid; inner `None`: none is declared. `args` are
 /// the tool's arguments, where they are known.
 pub(super) fn kind(
-    declared: &Declared<'_>,
-    args: &Arguments<'_>,
-    attempts: &Attempts,
-    filling: &Filling<'_>,
-    cx: &mut Reader,
+    declared: &DeclaredImplementation<'_>,
+    args: &KnownArguments<'_>,
+    attempts: &AttemptLimit,
+    filling: &TemplateScope<'_>,
+    cx: &mut ReadContext,
 ) -> Option<Option<ToolKind>> {
-    if let [_, second, ..] = declared.places()[..] {
+    if let [_, second, ..] = declared.positions()[..] {
         let help = match declared.what {
             "tool" => "keep one of fixture, http, command, search and read",
             _ => "keep one of fixture, http and command",
@@ -134,23 +134,23 @@ pub(super) fn kind(
         return None;
     }
     Some(Some(if let Some(table) = declared.fixture {
-        let spec = cx.within("fixture", |cx| {
-            fixture_contract::arguments(&table.value, args, cx);
+        let spec = cx.at_key("fixture", |cx| {
+            fixture_contract::check_row_arguments(&table.value, args, cx);
             fixture(&table.value, attempts, filling, cx)
         })?;
         ToolKind::Fixture(Arc::new(spec))
     } else if let Some(table) = declared.http {
         ToolKind::Http(Arc::new(
-            cx.within("http", |cx| http(&table.value, args.names, declared.what, cx))?,
+            cx.at_key("http", |cx| http(&table.value, args.names, declared.what, cx))?,
         ))
     } else if let Some(table) = declared.command {
         ToolKind::Command(Arc::new(command(&table.value)?))
     } else if let Some(table) = declared.search {
         ToolKind::Search(Arc::new(
-            cx.within("search", |cx| build_lookup::search(table, filling, cx))?,
+            cx.at_key("search", |cx| build_lookup::search(table, filling, cx))?,
         ))
     } else if let Some(table) = declared.read {
-        ToolKind::Read(Arc::new(cx.within("read", |cx| build_lookup::read(table, filling, cx))?))
+        ToolKind::Read(Arc::new(cx.at_key("read", |cx| build_lookup::read(table, filling, cx))?))
     } else {
         return Some(None);
     }))
@@ -158,12 +158,12 @@ pub(super) fn kind(
 
 fn fixture(
     table: &FixtureTable,
-    attempts: &Attempts,
-    filling: &Filling<'_>,
-    cx: &mut Reader,
+    attempts: &AttemptLimit,
+    filling: &TemplateScope<'_>,
+    cx: &mut ReadContext,
 ) -> Option<FixtureSpec> {
     let load = match &table.load {
-        Some(table) => Some(cx.within("load", |cx| load(table, cx))?),
+        Some(table) => Some(cx.at_key("load", |cx| load(table, cx))?),
         None => None,
     };
     let rows = table.rows.as_ref()?;
@@ -171,7 +171,9 @@ fn fixture(
         .0
         .iter()
         .enumerate()
-        .map(|(index, table)| cx.within("rows", |cx| cx.item(index, |cx| row(table, filling, cx))))
+        .map(|(index, table)| {
+            cx.at_key("rows", |cx| cx.at_index(index, |cx| row(table, filling, cx)))
+        })
         .collect();
     for (index, later) in read.iter().enumerate() {
         let Some(later) = later else { continue };
@@ -190,8 +192,8 @@ fn fixture(
             _ => None,
         };
         if let Some((at, help)) = why {
-            cx.within("rows", |cx| {
-                cx.item(index, |cx| cx.warn(at, "this row can never be used", help));
+            cx.at_key("rows", |cx| {
+                cx.at_index(index, |cx| cx.warn(at, "this row can never be used", help));
             });
         }
     }
@@ -204,25 +206,30 @@ fn covers(earlier: &FixtureRow, row: &FixtureRow) -> bool {
     same_attempt && earlier.args.iter().all(|(key, value)| row.args.get(key) == Some(value))
 }
 
-fn row(row: &At<FixtureRowTable>, filling: &Filling<'_>, cx: &mut Reader) -> Option<FixtureRow> {
+fn row(
+    row: &Positioned<FixtureRowTable>,
+    filling: &TemplateScope<'_>,
+    cx: &mut ReadContext,
+) -> Option<FixtureRow> {
     let table = &row.value;
-    let args =
-        cx.within("args", |cx| filled(&table.args, &mut |text, at| filling.value_of(text, at, cx)));
+    let args = cx.at_key("args", |cx| {
+        fill_table(&table.args, &mut |text, at| filling.value_of(text, at, cx))
+    });
     let fault = match &table.fault {
-        Some(table) => Some(cx.within("fault", |cx| script::fault(table, cx))?),
+        Some(table) => Some(cx.at_key("fault", |cx| script::fault(table, cx))?),
         None => None,
     };
     let answer = match (&table.result, &table.raw) {
         (Some(result), None) => {
-            let result = cx.within("result", |cx| {
-                filled(result, &mut |text, at| filling.value_of(text, at, cx))
+            let result = cx.at_key("result", |cx| {
+                fill_table(result, &mut |text, at| filling.value_of(text, at, cx))
             });
             FixtureAnswer::Value(Arc::new(result.into()))
         }
         (None, Some(raw)) => {
-            FixtureAnswer::Raw(cx.within("raw", |cx| filling.text(&raw.text, raw.at, cx)).into())
+            FixtureAnswer::Raw(cx.at_key("raw", |cx| filling.text(&raw.text, raw.at, cx)).into())
         }
-        (None, None) if cx.failed_here() => return None,
+        (None, None) if cx.has_error_here() => return None,
         (given, _) => {
             let what = match given {
                 Some(_) => "the row has two results",
@@ -241,11 +248,11 @@ fn row(row: &At<FixtureRowTable>, filling: &Filling<'_>, cx: &mut Reader) -> Opt
     })
 }
 
-fn load(table: &LoadTable, cx: &mut Reader) -> Option<LoadSpec> {
+fn load(table: &LoadTable, cx: &mut ReadContext) -> Option<LoadSpec> {
     let until = &table.flaky_until;
     if until.value.0 < table.flaky_from.0 {
         let what = "the flaky time ends before it begins";
-        cx.within("flaky_until", |cx| cx.error(until.at, what, "set it later than flaky_from"));
+        cx.at_key("flaky_until", |cx| cx.error(until.at, what, "set it later than flaky_from"));
         return None;
     }
     Some(LoadSpec {
@@ -256,20 +263,25 @@ fn load(table: &LoadTable, cx: &mut Reader) -> Option<LoadSpec> {
     })
 }
 
-fn http(table: &HttpTable, args: Option<&[&str]>, of: &str, cx: &mut Reader) -> Option<HttpSpec> {
-    cx.within("headers", |cx| {
+fn http(
+    table: &HttpTable,
+    args: Option<&[&str]>,
+    of: &str,
+    cx: &mut ReadContext,
+) -> Option<HttpSpec> {
+    cx.at_key("headers", |cx| {
         for entry in &table.headers.entries {
-            if let Some(At { at, value: Setting::Text(text) }) = &entry.value
+            if let Some(Positioned { at, value: Setting::Text(text) }) = &entry.value
                 && text.contains(|c: char| c.is_control())
             {
                 let what = "a header is one line without control characters";
-                cx.within(&entry.name, |cx| cx.error(*at, what, ""));
+                cx.at_key(&entry.name, |cx| cx.error(*at, what, ""));
             }
         }
     });
-    let pointer = cx.within("pointer", |cx| build_lookup::pointer(table.pointer.as_ref(), "", cx));
+    let pointer = cx.at_key("pointer", |cx| build_lookup::pointer(table.pointer.as_ref(), "", cx));
     let given = table.url.as_ref()?;
-    cx.within("url", |cx| url(given, args, of, cx))?;
+    cx.at_key("url", |cx| url(given, args, of, cx))?;
     Some(HttpSpec {
         method: table.method,
         url: given.text.clone(),
@@ -282,7 +294,12 @@ fn http(table: &HttpTable, args: Option<&[&str]>, of: &str, cx: &mut Reader) -> 
 }
 
 /// Checks that the URL names its host itself, and that each `{name}` is an argument.
-pub(super) fn url(url: &Prose, args: Option<&[&str]>, of: &str, cx: &mut Reader) -> Option<()> {
+pub(super) fn url(
+    url: &NonBlankString,
+    args: Option<&[&str]>,
+    of: &str,
+    cx: &mut ReadContext,
+) -> Option<()> {
     let text = url.text.as_str();
     let Some(host) = ["http://", "https://"].iter().find_map(|start| text.strip_prefix(start))
     else {
@@ -301,19 +318,19 @@ pub(super) fn url(url: &Prose, args: Option<&[&str]>, of: &str, cx: &mut Reader)
     while let Some(found) = text[rest..].find('{') {
         let open = rest + found;
         let Some(length) = text[open..].find('}') else {
-            let at = cx.inside(url.at, open, open + 1);
+            let at = cx.inner_span(url.at, open, open + 1);
             cx.error(at, "`{` is not closed", "`{name}` is replaced by the argument of that name");
             return None;
         };
         let close = open + length;
         let name = &text[open + 1..close];
-        let at = cx.inside(url.at, open, close + 1);
+        let at = cx.inner_span(url.at, open, close + 1);
         if open < path_at {
             let help = "a model chooses the arguments: use them in the path or after it";
             cx.error(at, "an argument cannot choose the host", help);
             good = false;
         } else if let Some(args) = args.filter(|args| !args.contains(&name)) {
-            let help = among(name, args.iter().copied());
+            let help = suggest_name(name, args.iter().copied());
             cx.error(at, format!("`{{{name}}}` is not an argument of this {of}"), help);
             good = false;
         }

@@ -5,14 +5,16 @@ use std::time::Duration;
 
 use super::build_answers::url;
 use super::domain;
-use super::format_lookup::{FieldsTable, Private, ReadTable, SearchTable, unless_zero};
+use super::format_lookup::{
+    FieldsTable, PrivateHostsField, ReadTable, SearchTable, nonzero_duration,
+};
 use super::format_tools::settings;
 use super::lookup::{
     EndpointSpec, FolderSpec, PrivateHosts, ReadSpec, ResultFields, SearchSpec, WebSpec,
 };
-use super::reader::Reader;
-use super::shape::{At, Prose, Text};
-use super::template::Filling;
+use super::reader::ReadContext;
+use super::shape::{NonBlankString, Positioned, StringField};
+use super::template::TemplateScope;
 use super::tool::{HttpMethod, HttpSpec};
 
 /// The arguments of a search call.
@@ -20,9 +22,9 @@ pub(super) const SEARCHED: [&str; 2] = ["query", "k"];
 
 /// Builds the search of a tool.
 pub(super) fn search(
-    table: &At<SearchTable>,
-    filling: &Filling<'_>,
-    cx: &mut Reader,
+    table: &Positioned<SearchTable>,
+    filling: &TemplateScope<'_>,
+    cx: &mut ReadContext,
 ) -> Option<SearchSpec> {
     let (at, table) = (table.at, &table.value);
     match (&table.folder, &table.url) {
@@ -32,12 +34,12 @@ pub(super) fn search(
         (None, Some(address)) => {
             if let Some(base) = &table.base_url {
                 let what = "`base_url` is only for a folder";
-                cx.within("base_url", |cx| cx.error(base.at, what, "remove it"));
+                cx.at_key("base_url", |cx| cx.error(base.at, what, "remove it"));
             }
-            cx.within("url", |cx| url(address, Some(&SEARCHED), "search", cx))?;
+            cx.at_key("url", |cx| url(address, Some(&SEARCHED), "search", cx))?;
             let pointers = fields(table.fields.as_ref()?, cx);
             let results = table.results.as_ref();
-            let results = cx.within("results", |cx| pointer(results, "/results", cx));
+            let results = cx.at_key("results", |cx| pointer(results, "/results", cx));
             Some(SearchSpec::Endpoint(EndpointSpec {
                 http: HttpSpec {
                     method: HttpMethod::Get,
@@ -52,7 +54,7 @@ pub(super) fn search(
                 fields: pointers?,
             }))
         }
-        _ if cx.failed_here() => None,
+        _ if cx.has_error_here() => None,
         (given, _) => {
             let what = match given {
                 Some(_) => "a search has a folder or an endpoint, not both",
@@ -66,9 +68,9 @@ pub(super) fn search(
 
 /// Builds the page reader of a tool.
 pub(super) fn read(
-    table: &At<ReadTable>,
-    filling: &Filling<'_>,
-    cx: &mut Reader,
+    table: &Positioned<ReadTable>,
+    filling: &TemplateScope<'_>,
+    cx: &mut ReadContext,
 ) -> Option<ReadSpec> {
     let (at, table) = (table.at, &table.value);
     match (&table.folder, table.web.value) {
@@ -78,25 +80,25 @@ pub(super) fn read(
         (None, true) => {
             if let Some(base) = &table.base_url {
                 let what = "`base_url` is only for a folder";
-                cx.within("base_url", |cx| cx.error(base.at, what, "remove it"));
+                cx.at_key("base_url", |cx| cx.error(base.at, what, "remove it"));
             }
             Some(ReadSpec::Web(WebSpec {
                 max_bytes: u64::from(table.max_bytes.0),
                 max_redirects: table.max_redirects.0,
                 allow_private: match &table.allow_private {
-                    Private::Every(true) => PrivateHosts::Any,
-                    Private::Every(false) => PrivateHosts::None,
-                    Private::Hosts(hosts) => PrivateHosts::These(
-                        hosts.0.iter().map(|host| domain::asked(&host.name)).collect(),
+                    PrivateHostsField::Every(true) => PrivateHosts::Any,
+                    PrivateHostsField::Every(false) => PrivateHosts::None,
+                    PrivateHostsField::Hosts(hosts) => PrivateHosts::These(
+                        hosts.0.iter().map(|host| domain::request_host(&host.name)).collect(),
                     ),
                 },
-                cache_ttl: unless_zero(table.cache_ttl_s),
+                cache_ttl: nonzero_duration(table.cache_ttl_s),
                 per_host: table.per_host.0,
                 pace: Duration::from_millis(u64::from(table.pace_ms.0)),
                 robots: table.robots,
             }))
         }
-        _ if cx.failed_here() => None,
+        _ if cx.has_error_here() => None,
         (given, _) => {
             let what = match given {
                 Some(_) => "pages are read from a folder or from the web, not both",
@@ -110,15 +112,15 @@ pub(super) fn read(
 
 /// Builds a folder; an empty path means the shipped corpus.
 fn folder(
-    path: &Text,
-    base: Option<&Prose>,
-    filling: &Filling<'_>,
-    cx: &mut Reader,
+    path: &StringField,
+    base: Option<&NonBlankString>,
+    filling: &TemplateScope<'_>,
+    cx: &mut ReadContext,
 ) -> Option<FolderSpec> {
-    let filled = cx.within("folder", |cx| filling.text(&path.text, path.at, cx));
+    let filled = cx.at_key("folder", |cx| filling.text(&path.text, path.at, cx));
     let base_url = match base {
         None => None,
-        Some(base) => Some(cx.within("base_url", |cx| {
+        Some(base) => Some(cx.at_key("base_url", |cx| {
             url(base, Some(&[]), "folder", cx)?;
             if base.text.contains(['?', '#']) {
                 cx.error(base.at, "the base URL of a folder may not have ? or #", "remove them");
@@ -128,20 +130,20 @@ fn folder(
             Some(if text.ends_with('/') { text.to_owned() } else { format!("{text}/") })
         })?),
     };
-    Some(FolderSpec { folder: at_home(filled.trim()), base_url })
+    Some(FolderSpec { folder: expand_home(filled.trim()), base_url })
 }
 
-fn at_home(path: &str) -> Option<PathBuf> {
+fn expand_home(path: &str) -> Option<PathBuf> {
     match path.strip_prefix("~/").or_else(|| (path == "~").then_some("")) {
         Some(rest) => Some(etcetera::home_dir().map_or_else(|_| path.into(), |it| it.join(rest))),
         None => (!path.is_empty()).then(|| path.into()),
     }
 }
 
-fn fields(table: &FieldsTable, cx: &mut Reader) -> Option<ResultFields> {
-    cx.within("fields", |cx| {
-        let mut of = |name: &str, given: &Option<Text>, otherwise: &str| {
-            cx.within(name, |cx| pointer(given.as_ref(), otherwise, cx))
+fn fields(table: &FieldsTable, cx: &mut ReadContext) -> Option<ResultFields> {
+    cx.at_key("fields", |cx| {
+        let mut of = |name: &str, given: &Option<StringField>, otherwise: &str| {
+            cx.at_key(name, |cx| pointer(given.as_ref(), otherwise, cx))
         };
         let url = of("url", &table.url, "/url");
         let title = of("title", &table.title, "/title");
@@ -159,7 +161,11 @@ fn fields(table: &FieldsTable, cx: &mut Reader) -> Option<ResultFields> {
 }
 
 /// A JSON pointer, or the default if none is given.
-pub(super) fn pointer(given: Option<&Text>, otherwise: &str, cx: &mut Reader) -> Option<String> {
+pub(super) fn pointer(
+    given: Option<&StringField>,
+    otherwise: &str,
+    cx: &mut ReadContext,
+) -> Option<String> {
     let Some(text) = given else { return Some(otherwise.to_owned()) };
     if !text.text.is_empty() && !text.text.starts_with('/') {
         cx.error(

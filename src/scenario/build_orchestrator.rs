@@ -2,49 +2,49 @@
 
 use std::sync::Arc;
 
-use super::build::unknown;
+use super::build::report_unknown_name;
 use super::condition::Condition;
-use super::format::File;
+use super::format::ScenarioFile;
 use super::format_patterns::{BudgetTable, LevelTable, OrchestratorTable, WorkerTable};
-use super::format_tools::filled;
+use super::format_tools::fill_table;
 use super::name::{FlagName, InputName, ToolName};
-use super::named::Entry;
+use super::named::NamedEntry;
 use super::orchestrator::{
-    LevelRule, LevelRules, OrchestratorBudget, OrchestratorSpec, Section, Worker,
+    AggregateSection, LevelRule, LevelRules, OrchestratorBudget, OrchestratorSpec, Worker,
 };
-use super::reader::Reader;
-use super::shape::Prose;
-use super::template::Filling;
-use super::tree::Span;
-use super::when::{self, Known};
+use super::reader::ReadContext;
+use super::shape::NonBlankString;
+use super::template::TemplateScope;
+use super::tree::TextSpan;
+use super::when::{self, ConditionScope};
 
 /// Builds the orchestrator of a file. Problems are reported to `cx`.
 pub(super) fn orchestrator(
-    file: &File,
-    filling: &Filling<'_>,
-    cx: &mut Reader,
+    file: &ScenarioFile,
+    filling: &TemplateScope<'_>,
+    cx: &mut ReadContext,
 ) -> Option<OrchestratorSpec> {
-    if file.workers.entries.is_empty() && !cx.within("workers", |cx| cx.failed_here()) {
+    if file.workers.entries.is_empty() && !cx.at_key("workers", |cx| cx.has_error_here()) {
         let what = "there are no workers";
-        cx.within("workers", |cx| cx.error(Span::new(0, 0..0), what, "add [workers.NAME]"));
+        cx.at_key("workers", |cx| cx.error(TextSpan::new(0, 0..0), what, "add [workers.NAME]"));
     }
-    let workers: Vec<Option<Worker>> = cx.within("workers", |cx| {
+    let workers: Vec<Option<Worker>> = cx.at_key("workers", |cx| {
         file.workers.entries.iter().map(|entry| worker(entry, file, filling, cx)).collect()
     });
     let table = file.orchestrator.as_ref()?;
-    let mut prompt = |key: &str, prompt: &Option<Prose>| {
+    let mut prompt = |key: &str, prompt: &Option<NonBlankString>| {
         let prompt = prompt.as_ref()?;
         let text = cx
-            .within(&format!("orchestrator.{key}"), |cx| filling.text(&prompt.text, prompt.at, cx));
+            .at_key(&format!("orchestrator.{key}"), |cx| filling.text(&prompt.text, prompt.at, cx));
         Some(Arc::from(text))
     };
     let plan_prompt = prompt("plan_prompt", &table.plan_prompt);
     let finalize_prompt = prompt("finalize_prompt", &table.finalize_prompt);
-    let (sections, level) = cx.within("orchestrator", |cx| {
-        cx.within("echo", |cx| echo(table, file, cx));
-        let sections = cx.within("sections", |cx| sections(table, file, cx));
+    let (sections, level) = cx.at_key("orchestrator", |cx| {
+        cx.at_key("echo", |cx| echo(table, file, cx));
+        let sections = cx.at_key("sections", |cx| sections(table, file, cx));
         let level = table.level.as_ref().and_then(|level| {
-            cx.within("level", |cx| self::level(level, table, file, filling, cx))
+            cx.at_key("level", |cx| self::level(level, table, file, filling, cx))
         });
         (sections, level)
     });
@@ -71,37 +71,37 @@ fn budget(table: &BudgetTable) -> OrchestratorBudget {
 }
 
 fn worker(
-    entry: &Entry<WorkerTable>,
-    file: &File,
-    filling: &Filling<'_>,
-    cx: &mut Reader,
+    entry: &NamedEntry<WorkerTable>,
+    file: &ScenarioFile,
+    filling: &TemplateScope<'_>,
+    cx: &mut ReadContext,
 ) -> Option<Worker> {
-    cx.within(&entry.name, |cx| {
+    cx.at_key(&entry.name, |cx| {
         let table = entry.value.as_ref()?;
         if let Some(flag) = &table.flag
             && !file.flags.has(&flag.text)
         {
-            cx.within("flag", |cx| unknown(flag, "a flag", file.flags.names(), cx));
+            cx.at_key("flag", |cx| report_unknown_name(flag, "a flag", file.flags.names(), cx));
         }
-        let args = cx.within("args", |cx| {
-            filled(&table.args, &mut |text, at| filling.value_of(text, at, cx))
+        let args = cx.at_key("args", |cx| {
+            fill_table(&table.args, &mut |text, at| filling.value_of(text, at, cx))
         });
         let description = table.description.as_ref()?;
         Some(Worker {
             name: ToolName::from(entry.name.as_str()),
             description: cx
-                .within("description", |cx| filling.text(&description.text, description.at, cx)),
+                .at_key("description", |cx| filling.text(&description.text, description.at, cx)),
             args,
             flag: table.flag.as_ref().map(|flag| FlagName::from(flag.text.as_str())),
         })
     })
 }
 
-fn echo(table: &OrchestratorTable, file: &File, cx: &mut Reader) {
+fn echo(table: &OrchestratorTable, file: &ScenarioFile, cx: &mut ReadContext) {
     for (index, input) in table.echo.0.iter().enumerate() {
-        cx.item(index, |cx| {
+        cx.at_index(index, |cx| {
             if !file.inputs.has(&input.text) {
-                unknown(input, "an input", file.inputs.names(), cx);
+                report_unknown_name(input, "an input", file.inputs.names(), cx);
             } else if PAYLOAD.contains(&input.text.as_str()) {
                 let what = format!("the planner already sees a field `{}`", input.text);
                 cx.error(input.at, what, "give the input another name");
@@ -132,10 +132,14 @@ const CEL_WORDS: [&str; 14] = [
     "uint",
 ];
 
-fn sections(table: &OrchestratorTable, file: &File, cx: &mut Reader) -> Vec<Section> {
+fn sections(
+    table: &OrchestratorTable,
+    file: &ScenarioFile,
+    cx: &mut ReadContext,
+) -> Vec<AggregateSection> {
     let mut sections = Vec::new();
     for entry in &table.sections.entries {
-        cx.within(&entry.name, |cx| {
+        cx.at_key(&entry.name, |cx| {
             let name = entry.name.as_str();
             if ["inputs", FAILED].contains(&name) || CEL_WORDS.contains(&name) {
                 let what = format!("`{name}` is reserved in conditions");
@@ -146,10 +150,10 @@ fn sections(table: &OrchestratorTable, file: &File, cx: &mut Reader) -> Vec<Sect
             }
             let Some(worker) = &entry.value else { return };
             if !file.workers.has(&worker.text) {
-                unknown(worker, "a worker", file.workers.names(), cx);
+                report_unknown_name(worker, "a worker", file.workers.names(), cx);
             }
             let worker = ToolName::from(worker.text.as_str());
-            sections.push(Section { name: entry.name.clone(), worker });
+            sections.push(AggregateSection { name: entry.name.clone(), worker });
         });
     }
     sections
@@ -158,30 +162,30 @@ fn sections(table: &OrchestratorTable, file: &File, cx: &mut Reader) -> Vec<Sect
 fn level(
     level: &LevelTable,
     table: &OrchestratorTable,
-    file: &File,
-    filling: &Filling<'_>,
-    cx: &mut Reader,
+    file: &ScenarioFile,
+    filling: &TemplateScope<'_>,
+    cx: &mut ReadContext,
 ) -> Option<LevelRules> {
     let sections: Vec<&str> = table.sections.names().collect();
     if let Some(name) = &level.name {
         let repeated = table.echo.0.iter().any(|input| input.text == name.text);
         if repeated || name.text == FAILED || sections.contains(&name.text.as_str()) {
             let what = format!("the aggregate already has a field `{}`", name.text);
-            cx.within("name", |cx| cx.error(name.at, what, "choose another name"));
+            cx.at_key("name", |cx| cx.error(name.at, what, "choose another name"));
         }
     }
     let names: Vec<&str> = sections.into_iter().chain(["inputs", FAILED]).collect();
-    let shown = Known { names: &names, file, filling };
+    let shown = ConditionScope { names: &names, file, filling };
     let rules: Vec<Option<LevelRule>> = level
         .rules
         .0
         .iter()
         .enumerate()
         .map(|(index, rule)| {
-            let place = |cx: &mut Reader, when| rule_condition(when, table, &shown, cx);
+            let place = |cx: &mut ReadContext, when| rule_condition(when, table, &shown, cx);
             let when = rule.when.as_ref().and_then(|when| {
-                cx.within("rules", |cx| {
-                    cx.item(index, |cx| cx.within("when", |cx| place(cx, when)))
+                cx.at_key("rules", |cx| {
+                    cx.at_index(index, |cx| cx.at_key("when", |cx| place(cx, when)))
                 })
             });
             Some(LevelRule { level: rule.level.as_ref()?.text.clone(), when: when? })
@@ -196,12 +200,12 @@ fn level(
 
 /// Compiles the condition of a rule. Of the inputs it may only use those in `echo`.
 fn rule_condition(
-    when: &Prose,
+    when: &NonBlankString,
     table: &OrchestratorTable,
-    shown: &Known<'_>,
-    cx: &mut Reader,
+    shown: &ConditionScope<'_>,
+    cx: &mut ReadContext,
 ) -> Option<Condition> {
-    let condition = when::compile(when, shown, cx)?;
+    let condition = when::compile_condition(when, shown, cx)?;
     let repeated = || table.echo.0.iter().map(|input| input.text.as_str());
     let strange = condition.names().into_iter().find_map(|name| match name.path[..] {
         ["inputs", field, ..] if !repeated().any(|input| input == field) => {
@@ -210,7 +214,7 @@ fn rule_condition(
         _ => None,
     });
     if let Some((field, from, to)) = strange {
-        let at = cx.inside(when.at, from, to);
+        let at = cx.inner_span(when.at, from, to);
         let what = format!("`{field}` is not in orchestrator.echo");
         cx.error(at, what, "rules see only the inputs in orchestrator.echo: add it there");
         return None;

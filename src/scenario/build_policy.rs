@@ -5,23 +5,23 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::format::File;
+use super::format::ScenarioFile;
 use super::format_tools::{
     BreakerTable, BulkheadTable, InjectedTable, InjectedWord, LlmTable, RetriesTable,
-    RetryBudgetTable, SafeModeTable, ToolTable, filled,
+    RetryBudgetTable, SafeModeTable, ToolTable, fill_table,
 };
-use super::live::Unset;
+use super::live::UnsetLlmKeys;
 use super::model::{CallPolicy, RetryOn, SafeMode};
-use super::reader::Reader;
+use super::reader::ReadContext;
 use super::resilience::{BreakerLimits, BulkheadLimits, RetryBudgetLimits};
-use super::shape::{At, List, TextOrTable, Whole};
-use super::template::Filling;
-use super::tool::Fault;
-use super::tree::Span;
+use super::shape::{BoundedList, IntegerField, Positioned, TextOrTable};
+use super::template::TemplateScope;
+use super::tool::InjectedFault;
+use super::tree::TextSpan;
 
 /// The orchestrator's own policy for its workers (orchestrator source document): it retries a
 /// timeout without a wait, and nothing else.
-pub(super) fn own_policy(file: &File) -> CallPolicy {
+pub(super) fn own_policy(file: &ScenarioFile) -> CallPolicy {
     let retries = file.budget.as_ref().map_or(1, |budget| budget.max_retries_per_task.value.0);
     CallPolicy {
         timeout: None,
@@ -39,13 +39,13 @@ pub(super) fn own_policy(file: &File) -> CallPolicy {
 
 pub(super) fn tool_policy(
     table: &ToolTable,
-    file: &File,
-    filling: &Filling<'_>,
-    cx: &mut Reader,
+    file: &ScenarioFile,
+    filling: &TemplateScope<'_>,
+    cx: &mut ReadContext,
 ) -> Option<CallPolicy> {
     let spoken = !file.agents.entries.is_empty();
     let safe_mode = safe_mode(table.safe_mode.as_ref()?, spoken, filling, cx);
-    let limits = Limits {
+    let limits = PolicyTables {
         retries: table.retries.as_ref()?,
         budget: table.retry_budget.as_ref()?,
         breaker: match &table.breaker {
@@ -67,9 +67,12 @@ pub(super) fn tool_policy(
 
 /// Builds the gateway's policy for model calls, which of its settings the file leaves open, and the
 /// injected faults.
-pub(super) fn llm(table: &LlmTable, cx: &mut Reader) -> Option<(CallPolicy, Unset, Vec<Fault>)> {
-    let faults = cx.within("tools.llm", |cx| faults(&table.faults, cx));
-    let limits = Limits {
+pub(super) fn llm(
+    table: &LlmTable,
+    cx: &mut ReadContext,
+) -> Option<(CallPolicy, UnsetLlmKeys, Vec<InjectedFault>)> {
+    let faults = cx.at_key("tools.llm", |cx| faults(&table.faults, cx));
+    let limits = PolicyTables {
         retries: table.retries.as_ref()?,
         budget: table.retry_budget.as_ref()?,
         breaker: limits(table.breaker.as_ref()?),
@@ -81,17 +84,17 @@ pub(super) fn llm(table: &LlmTable, cx: &mut Reader) -> Option<(CallPolicy, Unse
         idempotent: table.idempotent,
         ..limits.policy()
     };
-    let unset = Unset {
-        max_attempts: limits.retries.max_attempts.is_nowhere(),
-        backoff: limits.retries.backoff_ms.is_nowhere(),
-        retry_min: limits.budget.min.is_nowhere(),
+    let unset = UnsetLlmKeys {
+        max_attempts: limits.retries.max_attempts.is_not_in_file(),
+        backoff: limits.retries.backoff_ms.is_not_in_file(),
+        retry_min: limits.budget.min.is_not_in_file(),
         breaker_counts: table.breaker.as_ref()?.counts.is_none(),
     };
     Some((policy, unset, faults?))
 }
 
 /// The settings that the policies of the model and of tools have in common.
-struct Limits<'f> {
+struct PolicyTables<'f> {
     retries: &'f RetriesTable,
     budget: &'f RetryBudgetTable,
     breaker: Option<BreakerLimits>,
@@ -100,7 +103,7 @@ struct Limits<'f> {
     wait: Option<Duration>,
 }
 
-impl Limits<'_> {
+impl PolicyTables<'_> {
     fn policy(&self) -> CallPolicy {
         let millis = |ms: u32| Duration::from_millis(u64::from(ms));
         let Self { retries, budget, breaker, bulkhead, wait } = self;
@@ -137,11 +140,11 @@ fn limits(breaker: &BreakerTable) -> Option<BreakerLimits> {
 fn safe_mode(
     table: &SafeModeTable,
     spoken: bool,
-    filling: &Filling<'_>,
-    cx: &mut Reader,
+    filling: &TemplateScope<'_>,
+    cx: &mut ReadContext,
 ) -> SafeMode {
     let fallback = table.fallback.as_ref().map(|fallback| {
-        cx.within("safe_mode.fallback", |cx| match fallback {
+        cx.at_key("safe_mode.fallback", |cx| match fallback {
             TextOrTable::Text(text) => {
                 if !spoken {
                     let what = "only an agent, or a tool for agents, can have a string as fallback";
@@ -150,7 +153,7 @@ fn safe_mode(
                 Value::String(filling.text(&text.text, text.at, cx))
             }
             TextOrTable::Table(table) => {
-                filled(table, &mut |text, at| filling.value_of(text, at, cx)).into()
+                fill_table(table, &mut |text, at| filling.value_of(text, at, cx)).into()
             }
         })
     });
@@ -163,14 +166,14 @@ fn safe_mode(
 }
 
 pub(super) fn faults(
-    tables: &List<At<InjectedTable>, 0, 5>,
-    cx: &mut Reader,
-) -> Option<Vec<Fault>> {
-    let mut faults: Vec<Fault> = Vec::new();
+    tables: &BoundedList<Positioned<InjectedTable>, 0, 5>,
+    cx: &mut ReadContext,
+) -> Option<Vec<InjectedFault>> {
+    let mut faults: Vec<InjectedFault> = Vec::new();
     let mut good = true;
     for (index, table) in tables.0.iter().enumerate() {
-        cx.within("faults", |cx| {
-            cx.item(index, |cx| match injected(&table.value, table.at, cx) {
+        cx.at_key("faults", |cx| {
+            cx.at_index(index, |cx| match injected(&table.value, table.at, cx) {
                 Some(fault) if faults.iter().any(|had| had.kind() == fault.kind()) => {
                     let what = format!("there is already a fault `{}`", fault.kind().word());
                     cx.error(table.at, what, "use each kind once");
@@ -184,7 +187,7 @@ pub(super) fn faults(
     good.then_some(faults)
 }
 
-fn injected(table: &InjectedTable, at: Span, cx: &mut Reader) -> Option<Fault> {
+fn injected(table: &InjectedTable, at: TextSpan, cx: &mut ReadContext) -> Option<InjectedFault> {
     let kind = table.kind?;
     let of = match kind {
         InjectedWord::Latency => &["ms"][..],
@@ -202,26 +205,26 @@ fn injected(table: &InjectedTable, at: Span, cx: &mut Reader) -> Option<Fault> {
                 [] => "it has no settings".to_owned(),
                 keys => format!("it takes {}", keys.join(" and ")),
             };
-            cx.within(key, |cx| {
+            cx.at_key(key, |cx| {
                 cx.error(at, format!("this kind of fault has no `{key}`"), help);
             });
         }
     }
-    let needs = |key: &str, help: &str, cx: &mut Reader| {
-        if !cx.within(key, |cx| cx.failed_here()) {
-            cx.within(key, |cx| cx.error(at, format!("`{key}` is missing"), help));
+    let needs = |key: &str, help: &str, cx: &mut ReadContext| {
+        if !cx.at_key(key, |cx| cx.has_error_here()) {
+            cx.at_key(key, |cx| cx.error(at, format!("`{key}` is missing"), help));
         }
     };
     let fault = match kind {
         InjectedWord::Latency => match &table.ms {
-            Some(ms) => Fault::Latency { ms: u64::from(ms.value.0) },
+            Some(ms) => InjectedFault::Latency { ms: u64::from(ms.value.0) },
             None => {
                 needs("ms", "ms = 2000", cx);
                 return None;
             }
         },
         InjectedWord::Errors => match &table.percent {
-            Some(At { value: Whole(percent), .. }) => Fault::Errors {
+            Some(Positioned { value: IntegerField(percent), .. }) => InjectedFault::Errors {
                 percent: u8::try_from(*percent).ok()?,
                 status: match &table.status {
                     Some(status) => u16::try_from(status.value.0).ok()?,
@@ -233,9 +236,9 @@ fn injected(table: &InjectedTable, at: Span, cx: &mut Reader) -> Option<Fault> {
                 return None;
             }
         },
-        InjectedWord::Hang => Fault::Hang,
-        InjectedWord::Malformed => Fault::Malformed,
-        InjectedWord::Reset => Fault::Reset,
+        InjectedWord::Hang => InjectedFault::Hang,
+        InjectedWord::Malformed => InjectedFault::Malformed,
+        InjectedWord::Reset => InjectedFault::Reset,
     };
     Some(fault)
 }

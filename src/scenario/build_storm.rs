@@ -1,30 +1,30 @@
 //! Cross-checks between the tables of a resilience scenario.
 
-use super::build::unknown;
-use super::format::File;
+use super::build::report_unknown_name;
+use super::format::ScenarioFile;
 use super::name::ToolName;
-use super::reader::Reader;
+use super::reader::ReadContext;
 use super::storm::{Naive, ResilienceSpec};
-use super::template::Filling;
+use super::template::TemplateScope;
 
 /// Builds the resilience pattern of a file. Problems are reported to `cx`.
 pub(super) fn resilience(
-    file: &File,
-    filling: &Filling<'_>,
-    cx: &mut Reader,
+    file: &ScenarioFile,
+    filling: &TemplateScope<'_>,
+    cx: &mut ReadContext,
 ) -> Option<ResilienceSpec> {
     let table = file.resilience.as_ref()?;
-    let (steps, guarded) = cx.within("resilience", |cx| {
+    let (steps, guarded) = cx.at_key("resilience", |cx| {
         let tools = &file.tools.as_ref()?.named;
         let steps = table.steps.as_ref();
         for (index, step) in steps.iter().flat_map(|steps| steps.0.iter().enumerate()) {
             if !tools.has(&step.text) {
-                cx.within("steps", |cx| {
-                    cx.item(index, |cx| unknown(step, "a tool", tools.names(), cx));
+                cx.at_key("steps", |cx| {
+                    cx.at_index(index, |cx| report_unknown_name(step, "a tool", tools.names(), cx));
                 });
             }
         }
-        Some((steps, cx.within("guarded", |cx| filling.truth(&table.guarded, cx))))
+        Some((steps, cx.at_key("guarded", |cx| filling.switch_value(&table.guarded, cx))))
     })?;
     let naive = table.naive.as_ref()?;
     let steps = steps?.0.iter();

@@ -5,33 +5,33 @@ use std::sync::Arc;
 
 use super::agent::{
     AgentKind, AgentSpec, CoordinatorTeam, HandoffPiece, HandoffTemplate, MemberTools, ModelAgent,
-    RosterFault, Swarm, SwarmLimits, TeamSpec, check_entry, check_member,
+    RosterError, Swarm, SwarmLimits, TeamSpec, check_entry, check_member,
 };
-use super::build::unknown;
-use super::format::{File, Pattern};
+use super::build::report_unknown_name;
+use super::format::{Pattern, ScenarioFile};
 use super::format_team::{
-    AgentTable, COORDINATOR_KEYS, MemberToolsTable, Members, SPEAKER_KEYS, SWARM_KEYS, Start,
+    AgentTable, COORDINATOR_KEYS, EntryMember, MemberToolsTable, Members, SPEAKER_KEYS, SWARM_KEYS,
 };
 use super::idle_setting;
 use super::name::{AgentName, ToolName};
-use super::named::Entry;
+use super::named::NamedEntry;
 use super::nesting::nesting;
-use super::reader::{Reader, among};
-use super::shape::{Prose, Text};
-use super::template::{Filling, Part};
-use super::tree::Span;
+use super::reader::{ReadContext, suggest_name};
+use super::shape::{NonBlankString, StringField};
+use super::template::{TemplatePart, TemplateScope};
+use super::tree::TextSpan;
 
 /// The kind of an agent, as its keys imply it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum AgentTableKind {
     Model,
     Team,
     Swarm,
 }
 
-impl Kind {
+impl AgentTableKind {
     /// The kind of an agent; `None` if its table is invalid.
-    pub fn of(entry: &Entry<AgentTable>) -> Option<Self> {
+    pub fn from_entry(entry: &NamedEntry<AgentTable>) -> Option<Self> {
         let table = entry.value.as_ref()?;
         Some(match (&table.entry, &table.members) {
             (Some(_), _) => Self::Swarm,
@@ -40,7 +40,7 @@ impl Kind {
         })
     }
 
-    fn words(self) -> &'static str {
+    fn phrase(self) -> &'static str {
         match self {
             Self::Model => "a model agent",
             Self::Team => "a coordinator team",
@@ -51,37 +51,37 @@ impl Kind {
 
 /// Builds the agents of a file and finds the root. Problems are reported to `cx`.
 pub(super) fn team(
-    file: &File,
+    file: &ScenarioFile,
     pattern: Pattern,
-    filling: &Filling<'_>,
-    cx: &mut Reader,
+    filling: &TemplateScope<'_>,
+    cx: &mut ReadContext,
 ) -> Option<TeamSpec> {
-    if file.agents.entries.is_empty() && !cx.within("agents", |cx| cx.failed_here()) {
+    if file.agents.entries.is_empty() && !cx.at_key("agents", |cx| cx.has_error_here()) {
         let what = "there are no agents";
-        cx.within("agents", |cx| cx.error(Span::new(0, 0..0), what, "add [agents.NAME]"));
+        cx.at_key("agents", |cx| cx.error(TextSpan::new(0, 0..0), what, "add [agents.NAME]"));
     }
-    let agents: Vec<Option<AgentSpec>> = cx.within("agents", |cx| {
-        let read = |entry: &Entry<AgentTable>| {
-            cx.within(&entry.name, |cx| agent(entry, file, filling, cx))
+    let agents: Vec<Option<AgentSpec>> = cx.at_key("agents", |cx| {
+        let read = |entry: &NamedEntry<AgentTable>| {
+            cx.at_key(&entry.name, |cx| agent(entry, file, filling, cx))
         };
         file.agents.entries.iter().map(read).collect()
     });
-    cx.within("agents", |cx| nesting(file, cx));
+    cx.at_key("agents", |cx| nesting(file, cx));
     let (place, table) = match pattern {
         Pattern::Swarm => ("swarm", file.swarm.as_ref()),
         _ => ("team", file.team.as_ref()),
     };
-    let (root, follow_ups) = cx.within(place, |cx| {
+    let (root, follow_ups) = cx.at_key(place, |cx| {
         let table = table?;
-        let root = cx.within("root", |cx| root(table.root.as_ref()?, pattern, file, cx));
+        let root = cx.at_key("root", |cx| root(table.root.as_ref()?, pattern, file, cx));
         let follow_ups = table.follow_ups.0.iter().enumerate().map(|(index, text)| {
-            cx.within("follow_ups", |cx| {
-                cx.item(index, |cx| Arc::from(filling.text(&text.text, text.at, cx)))
+            cx.at_key("follow_ups", |cx| {
+                cx.at_index(index, |cx| Arc::from(filling.text(&text.text, text.at, cx)))
             })
         });
         Some((root?, follow_ups.collect()))
     })?;
-    nobodys(file, &root, cx);
+    warn_of_orphans(file, &root, cx);
     let agents = agents.into_iter().map(|agent| agent.map(|agent| (agent.name.clone(), agent)));
     Some(TeamSpec {
         root,
@@ -92,30 +92,31 @@ pub(super) fn team(
 }
 
 fn agent(
-    entry: &Entry<AgentTable>,
-    file: &File,
-    filling: &Filling<'_>,
-    cx: &mut Reader,
+    entry: &NamedEntry<AgentTable>,
+    file: &ScenarioFile,
+    filling: &TemplateScope<'_>,
+    cx: &mut ReadContext,
 ) -> Option<AgentSpec> {
     let table = entry.value.as_ref()?;
     // If `members` or `entry` is invalid, the intended kind is not known.
-    if ["members", "entry"].iter().any(|key| cx.within(key, |cx| cx.failed_here())) {
+    if ["members", "entry"].iter().any(|key| cx.at_key(key, |cx| cx.has_error_here())) {
         return None;
     }
-    let kind = Kind::of(entry)?;
-    foreign(kind, table, cx);
+    let kind = AgentTableKind::from_entry(entry)?;
+    report_foreign_keys(kind, table, cx);
     let description = table
         .description
         .as_ref()
-        .map(|text| cx.within("description", |cx| filling.text(&text.text, text.at, cx)));
-    let speaker = speaker(table, file, filling, cx);
+        .map(|text| cx.at_key("description", |cx| filling.text(&text.text, text.at, cx)));
+    let speaker = build_model_agent(table, file, filling, cx);
     let kind = match kind {
-        Kind::Model => AgentKind::Model(speaker?),
-        Kind::Team => {
+        AgentTableKind::Model => AgentKind::Model(speaker?),
+        AgentTableKind::Team => {
             let members = members(entry, kind, table, file, cx);
-            idle_setting::of_team(table, file, cx);
-            let parallel_tools =
-                cx.within("parallel_tools", |cx| filling.truth(&table.parallel_tools.value, cx));
+            idle_setting::warn_of_team_settings(table, file, cx);
+            let parallel_tools = cx.at_key("parallel_tools", |cx| {
+                filling.switch_value(&table.parallel_tools.value, cx)
+            });
             AgentKind::Team(CoordinatorTeam {
                 coordinator: speaker?,
                 members: members?,
@@ -126,12 +127,12 @@ fn agent(
                     .map_or_else(MemberTools::default, |at| member_tools(&at.value)),
             })
         }
-        Kind::Swarm => {
+        AgentTableKind::Swarm => {
             let members = members(entry, kind, table, file, cx);
-            idle_setting::of_swarm(entry, table, file, cx);
+            idle_setting::warn_of_swarm_settings(entry, table, file, cx);
             let handoff_input = match &table.handoff_input {
                 Some(text) => {
-                    Some(cx.within("handoff_input", |cx| handoff_input(text, filling, cx))?)
+                    Some(cx.at_key("handoff_input", |cx| handoff_input(text, filling, cx))?)
                 }
                 None => None,
             };
@@ -143,39 +144,43 @@ fn agent(
 }
 
 /// Reports keys that this kind of agent does not have.
-fn foreign(kind: Kind, table: &AgentTable, cx: &mut Reader) {
+fn report_foreign_keys(kind: AgentTableKind, table: &AgentTable, cx: &mut ReadContext) {
     for (key, at) in table.keys() {
         let help = match kind {
-            Kind::Model if COORDINATOR_KEYS.contains(&key) => "add `members`, or remove it",
-            Kind::Model if SWARM_KEYS.contains(&key) => "add `members` and `entry`, or remove it",
-            Kind::Team if SWARM_KEYS.contains(&key) => "add `entry`, or remove it",
-            Kind::Swarm if SPEAKER_KEYS.contains(&key) => {
+            AgentTableKind::Model if COORDINATOR_KEYS.contains(&key) => {
+                "add `members`, or remove it"
+            }
+            AgentTableKind::Model if SWARM_KEYS.contains(&key) => {
+                "add `members` and `entry`, or remove it"
+            }
+            AgentTableKind::Team if SWARM_KEYS.contains(&key) => "add `entry`, or remove it",
+            AgentTableKind::Swarm if SPEAKER_KEYS.contains(&key) => {
                 "set it on the members, which call the model"
             }
-            Kind::Swarm if COORDINATOR_KEYS.contains(&key) => {
+            AgentTableKind::Swarm if COORDINATOR_KEYS.contains(&key) => {
                 "remove it: a swarm has no coordinator"
             }
             _ => continue,
         };
-        let what = format!("{} has no `{key}`", kind.words());
-        cx.within(key, |cx| cx.error(at, what, help));
+        let what = format!("{} has no `{key}`", kind.phrase());
+        cx.at_key(key, |cx| cx.error(at, what, help));
     }
 }
 
-fn speaker(
+fn build_model_agent(
     table: &AgentTable,
-    file: &File,
-    filling: &Filling<'_>,
-    cx: &mut Reader,
+    file: &ScenarioFile,
+    filling: &TemplateScope<'_>,
+    cx: &mut ReadContext,
 ) -> Option<ModelAgent> {
     let instruction = table
         .instruction
         .as_ref()
-        .map(|text| cx.within("instruction", |cx| filling.text(&text.text, text.at, cx)));
+        .map(|text| cx.at_key("instruction", |cx| filling.text(&text.text, text.at, cx)));
     let tools = &table.tools.value.0;
     for (index, tool) in tools.iter().enumerate() {
         let before = &tools[..index];
-        cx.within("tools", |cx| cx.item(index, |cx| its_tool(tool, before, file, cx)));
+        cx.at_key("tools", |cx| cx.at_index(index, |cx| check_agent_tool(tool, before, file, cx)));
     }
     Some(ModelAgent {
         instruction: instruction.unwrap_or_default().into(),
@@ -185,13 +190,18 @@ fn speaker(
 }
 
 /// Checks a tool that an agent may call.
-fn its_tool(tool: &Prose, before: &[Prose], file: &File, cx: &mut Reader) {
+fn check_agent_tool(
+    tool: &NonBlankString,
+    before: &[NonBlankString],
+    file: &ScenarioFile,
+    cx: &mut ReadContext,
+) {
     let Some(tools) = &file.tools else { return };
     if file.agents.names().any(|name| name == tool.text) {
         let what = format!("`{}` is an agent, not a tool", tool.text);
         cx.error(tool.at, what, "name it in `members` instead");
     } else if !tools.named.has(&tool.text) {
-        unknown(tool, "a tool", tools.named.names(), cx);
+        report_unknown_name(tool, "a tool", tools.named.names(), cx);
     } else if before.iter().any(|earlier| earlier.text == tool.text) {
         cx.error(tool.at, format!("`{}` is listed twice", tool.text), "remove one of the two");
     }
@@ -200,78 +210,91 @@ fn its_tool(tool: &Prose, before: &[Prose], file: &File, cx: &mut Reader) {
 /// Checks the members of a team or swarm, with the texts of the source document: each by itself, so
 /// that all faults are reported.
 fn members(
-    entry: &Entry<AgentTable>,
-    kind: Kind,
+    entry: &NamedEntry<AgentTable>,
+    kind: AgentTableKind,
     table: &AgentTable,
-    file: &File,
-    cx: &mut Reader,
+    file: &ScenarioFile,
+    cx: &mut ReadContext,
 ) -> Option<Vec<AgentName>> {
     let (at, members) = match &table.members {
         Some(Members(list)) => (list.at, list.value.as_slice()),
         None => (entry.at, &[][..]),
     };
     if members.is_empty() {
-        cx.within("members", |cx| tell(&RosterFault::NoMembers, at, &[], file, cx));
+        cx.at_key("members", |cx| report_roster_error(&RosterError::NoMembers, at, &[], file, cx));
         return None;
     }
     let names: Vec<&str> = members.iter().map(|member| member.text.as_str()).collect();
-    let coordinator = (kind == Kind::Team).then_some(entry.name.as_str());
+    let coordinator = (kind == AgentTableKind::Team).then_some(entry.name.as_str());
     let mut good = true;
     for (index, member) in members.iter().enumerate() {
-        let judge = |cx: &mut Reader| match check_member(coordinator, &names, index) {
-            Ok(()) => its_member(member, kind, file, cx).is_some(),
+        let judge = |cx: &mut ReadContext| match check_member(coordinator, &names, index) {
+            Ok(()) => check_agent_member(member, kind, file, cx).is_some(),
             Err(fault) => {
-                tell(&fault, member.at, &names, file, cx);
+                report_roster_error(&fault, member.at, &names, file, cx);
                 false
             }
         };
-        good &= cx.within("members", |cx| cx.item(index, judge));
+        good &= cx.at_key("members", |cx| cx.at_index(index, judge));
     }
-    if let Some(Start(start)) = &table.entry
+    if let Some(EntryMember(start)) = &table.entry
         && let Err(fault) = check_entry(&start.text, &names)
     {
-        cx.within("entry", |cx| tell(&fault, start.at, &names, file, cx));
+        cx.at_key("entry", |cx| report_roster_error(&fault, start.at, &names, file, cx));
         good = false;
     }
     good.then(|| names.into_iter().map(AgentName::from).collect())
 }
 
-fn tell(fault: &RosterFault, at: Span, members: &[&str], file: &File, cx: &mut Reader) {
+fn report_roster_error(
+    fault: &RosterError,
+    at: TextSpan,
+    members: &[&str],
+    file: &ScenarioFile,
+    cx: &mut ReadContext,
+) {
     let help = match fault {
-        RosterFault::NoMembers => "add the name of at least one agent".to_owned(),
-        RosterFault::EmptyMember | RosterFault::EmptyEntry => {
+        RosterError::NoMembers => "add the name of at least one agent".to_owned(),
+        RosterError::EmptyMember | RosterError::EmptyEntry => {
             "write the name of an agent".to_owned()
         }
-        RosterFault::Coordinator(_) => {
+        RosterError::Coordinator(_) => {
             "the coordinator already has the name of its team".to_owned()
         }
-        RosterFault::Duplicate(_) => "remove one of the two".to_owned(),
-        RosterFault::Strange(_) => "use letters, digits, _ and -".to_owned(),
-        RosterFault::NoSuchEntry(entry) => {
+        RosterError::Duplicate(_) => "remove one of the two".to_owned(),
+        RosterError::InvalidName(_) => "use letters, digits, _ and -".to_owned(),
+        RosterError::NoSuchEntry(entry) => {
             // A member of the wrong kind is reported itself, and is not suggested.
             let able = |name: &&str| {
                 let found = file.agents.entries.iter().find(|entry| entry.name == *name);
-                found.is_some_and(|found| Kind::of(found) == Some(Kind::Model))
+                found.is_some_and(|found| {
+                    AgentTableKind::from_entry(found) == Some(AgentTableKind::Model)
+                })
             };
-            among(entry, members.iter().copied().filter(able))
+            suggest_name(entry, members.iter().copied().filter(able))
         }
     };
     cx.error(at, fault.to_string(), help);
 }
 
 /// Checks that the agent exists and may be a member.
-fn its_member(member: &Text, of: Kind, file: &File, cx: &mut Reader) -> Option<()> {
+fn check_agent_member(
+    member: &StringField,
+    of: AgentTableKind,
+    file: &ScenarioFile,
+    cx: &mut ReadContext,
+) -> Option<()> {
     let Some(found) = file.agents.entries.iter().find(|entry| entry.name == member.text) else {
         if !file.agents.has(&member.text) {
-            let name = Prose { at: member.at, text: member.text.clone() };
-            unknown(&name, "an agent", file.agents.names(), cx);
+            let name = NonBlankString { at: member.at, text: member.text.clone() };
+            report_unknown_name(&name, "an agent", file.agents.names(), cx);
         }
         return None;
     };
-    let kind = Kind::of(found)?;
-    if of == Kind::Swarm && kind != Kind::Model {
+    let kind = AgentTableKind::from_entry(found)?;
+    if of == AgentTableKind::Swarm && kind != AgentTableKind::Model {
         let what =
-            format!("`{}` is {} and cannot be a member of a swarm", member.text, kind.words());
+            format!("`{}` is {} and cannot be a member of a swarm", member.text, kind.phrase());
         let help = "only model agents can; teams and swarms can be members of a coordinator";
         cx.error(member.at, what, help);
         return None;
@@ -312,23 +335,27 @@ fn swarm(
 
 /// Builds the template of a handoff's input: `{{input}}` is filled in now, `{message}` and the
 /// other placeholders at the handoff.
-fn handoff_input(text: &Prose, filling: &Filling<'_>, cx: &mut Reader) -> Option<HandoffTemplate> {
+fn handoff_input(
+    text: &NonBlankString,
+    filling: &TemplateScope<'_>,
+    cx: &mut ReadContext,
+) -> Option<HandoffTemplate> {
     let mut template = HandoffTemplate::default();
     for part in filling.parts(&text.text, text.at, cx) {
         match part {
-            Part::Own(from, own) => {
-                judge_names(own, from, text.at, cx);
-                template.text(own);
+            TemplatePart::FileText(from, own) => {
+                check_placeholders(own, from, text.at, cx);
+                template.push_template(own);
             }
-            Part::Filled(value) => template.literal(&value),
+            TemplatePart::Filled(value) => template.push_literal(&value),
         }
     }
-    (!cx.failed_here()).then_some(template)
+    (!cx.has_error_here()).then_some(template)
 }
 
 /// Reports braces that look like a placeholder and are none, in a part of a template that begins
 /// `from` bytes into it.
-fn judge_names(own: &str, from: usize, at: Span, cx: &mut Reader) {
+fn check_placeholders(own: &str, from: usize, at: TextSpan, cx: &mut ReadContext) {
     for (open, _) in own.match_indices('{') {
         let inner = &own[open + 1..];
         // Nested braces contain no placeholder; the inner pair may be one.
@@ -338,29 +365,34 @@ fn judge_names(own: &str, from: usize, at: Span, cx: &mut Reader) {
         }
         let like_a_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ' ');
         if name.chars().all(like_a_name) && !HandoffPiece::NAMES.contains(&name) {
-            let at = cx.inside(at, from + open, from + open + name.len() + 2);
+            let at = cx.inner_span(at, from + open, from + open + name.len() + 2);
             let what = format!("`{{{name}}}` is not a placeholder of a handoff");
-            let help = cx.among(name, HandoffPiece::NAMES);
+            let help = cx.suggest(name, HandoffPiece::NAMES);
             cx.error(at, what, help);
         }
     }
 }
 
 /// Checks the agent that the user talks to.
-fn root(root: &Prose, pattern: Pattern, file: &File, cx: &mut Reader) -> Option<AgentName> {
+fn root(
+    root: &NonBlankString,
+    pattern: Pattern,
+    file: &ScenarioFile,
+    cx: &mut ReadContext,
+) -> Option<AgentName> {
     let Some(found) = file.agents.entries.iter().find(|entry| entry.name == root.text) else {
         if !file.agents.has(&root.text) {
-            unknown(root, "an agent", file.agents.names(), cx);
+            report_unknown_name(root, "an agent", file.agents.names(), cx);
         }
         return None;
     };
     let (wanted, help) = match pattern {
-        Pattern::Swarm => (Kind::Swarm, "the root of a swarm has `members` and `entry`"),
-        _ => (Kind::Team, "the root of a team has `members` and no `entry`"),
+        Pattern::Swarm => (AgentTableKind::Swarm, "the root of a swarm has `members` and `entry`"),
+        _ => (AgentTableKind::Team, "the root of a team has `members` and no `entry`"),
     };
-    let kind = Kind::of(found)?;
+    let kind = AgentTableKind::from_entry(found)?;
     if kind != wanted {
-        cx.error(root.at, format!("`{}` is {}", root.text, kind.words()), help);
+        cx.error(root.at, format!("`{}` is {}", root.text, kind.phrase()), help);
         return None;
     }
     Some(AgentName::from(root.text.as_str()))
@@ -368,20 +400,21 @@ fn root(root: &Prose, pattern: Pattern, file: &File, cx: &mut Reader) -> Option<
 
 /// Warns of agents that are in no `members` list. If there is a swarm, a model agent may join it
 /// later.
-fn nobodys(file: &File, root: &AgentName, cx: &mut Reader) {
+fn warn_of_orphans(file: &ScenarioFile, root: &AgentName, cx: &mut ReadContext) {
     let agents = &file.agents.entries;
     let taken: BTreeSet<&str> = agents
         .iter()
         .filter_map(|entry| entry.value.as_ref()?.members.as_ref())
         .flat_map(|Members(list)| list.value.iter().map(|member| member.text.as_str()))
         .collect();
-    let may_join = agents.iter().any(|entry| Kind::of(entry) == Some(Kind::Swarm));
+    let may_join =
+        agents.iter().any(|entry| AgentTableKind::from_entry(entry) == Some(AgentTableKind::Swarm));
     for entry in agents {
         let name = entry.name.as_str();
-        let Some(kind) = Kind::of(entry) else { continue };
-        let on_the_bench = may_join && kind == Kind::Model;
+        let Some(kind) = AgentTableKind::from_entry(entry) else { continue };
+        let on_the_bench = may_join && kind == AgentTableKind::Model;
         if name != root.as_str() && !taken.contains(name) && !on_the_bench {
-            cx.within(&format!("agents.{name}"), |cx| {
+            cx.at_key(&format!("agents.{name}"), |cx| {
                 let what = format!("`{name}` is not a member of any team");
                 cx.warn(entry.at, what, "name it in the `members` of an agent");
             });

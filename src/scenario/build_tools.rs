@@ -7,31 +7,31 @@ use serde_json::{Map, Value, json};
 
 use super::agent::TRANSFER;
 use super::alert::AlertLimits;
-use super::build_answers::{self, Arguments, Attempts, Declared};
+use super::build_answers::{self, AttemptLimit, DeclaredImplementation, KnownArguments};
 use super::build_lookup::SEARCHED;
 use super::build_policy::{faults, own_policy, tool_policy};
 use super::build_research;
 use super::fixture_contract;
-use super::format::{File, Pattern};
+use super::format::{Pattern, ScenarioFile};
 use super::format_patterns::WorkerTable;
-use super::format_tools::{AlertsTable, LLM, ToolTable, filled};
+use super::format_tools::{AlertsTable, LLM, ToolTable, fill_table};
 use super::name::ToolName;
-use super::named::Entry;
-use super::reader::{Reader, among, closest};
+use super::named::NamedEntry;
+use super::reader::{ReadContext, closest_name, suggest_name};
 use super::research::{READ, SEARCH};
 use super::shape::TextOrTable;
-use super::template::Filling;
-use super::tool::{Contract, ToolOffer, ToolSpec};
-use super::tree::Span;
+use super::template::TemplateScope;
+use super::tool::{ResultContract, ToolOffer, ToolSpec};
+use super::tree::TextSpan;
 
 /// The tools of a file, workers first. Problems are reported to `cx`.
 pub(super) fn tools(
-    file: &File,
+    file: &ScenarioFile,
     pattern: Pattern,
-    filling: &Filling<'_>,
-    cx: &mut Reader,
+    filling: &TemplateScope<'_>,
+    cx: &mut ReadContext,
 ) -> BTreeMap<ToolName, ToolSpec> {
-    one_name_each(file, cx);
+    report_name_clashes(file, cx);
     let mut tools = BTreeMap::new();
     for entry in &file.workers.entries {
         if let Some(spec) = worker(entry, file, filling, cx) {
@@ -40,10 +40,10 @@ pub(super) fn tools(
     }
     let named = file.tools.iter().flat_map(|tools| &tools.named.entries);
     for entry in named.filter(|entry| !file.workers.names().any(|name| name == entry.name)) {
-        let spec = cx.within(&format!("tools.{}", entry.name), |cx| {
+        let spec = cx.at_key(&format!("tools.{}", entry.name), |cx| {
             let spec = tool(entry, pattern, file, filling, cx);
-            if !cx.failed_here() {
-                idle(entry, spec.as_ref(), pattern, file, cx);
+            if !cx.has_error_here() {
+                warn_if_unused(entry, spec.as_ref(), pattern, file, cx);
             }
             spec
         });
@@ -53,16 +53,16 @@ pub(super) fn tools(
     }
     if pattern == Pattern::Research {
         build_research::tools(&tools, file, cx);
-        fixture_contract::envelopes(file, cx);
-        build_research::patience(&tools, file, cx);
+        fixture_contract::check_envelopes(file, cx);
+        build_research::warn_of_slow_pages(&tools, file, cx);
     }
     tools
 }
 
 /// Reports clashes: roles, workers, agents and tools share one namespace, in which `llm` is the
 /// model.
-fn one_name_each(file: &File, cx: &mut Reader) {
-    let mut taken = |place: &str, name: &str, at: Span| {
+fn report_name_clashes(file: &ScenarioFile, cx: &mut ReadContext) {
+    let mut taken = |place: &str, name: &str, at: TextSpan| {
         let what = match name {
             LLM => "`llm` is reserved for calls of the model",
             // In a file with agents `transfer_to_agent` is reserved.
@@ -71,7 +71,7 @@ fn one_name_each(file: &File, cx: &mut Reader) {
             }
             _ => return,
         };
-        cx.within(&format!("{place}.{name}"), |cx| cx.error(at, what, "choose another name"));
+        cx.at_key(&format!("{place}.{name}"), |cx| cx.error(at, what, "choose another name"));
     };
     file.roles.entries.iter().for_each(|it| taken("roles", &it.name, it.at));
     file.workers.entries.iter().for_each(|it| taken("workers", &it.name, it.at));
@@ -81,7 +81,7 @@ fn one_name_each(file: &File, cx: &mut Reader) {
     for entry in tools() {
         if file.roles.names().any(|role| role == entry.name) {
             let what = format!("`{}` is already the name of a role", entry.name);
-            cx.within(&format!("tools.{}", entry.name), |cx| {
+            cx.at_key(&format!("tools.{}", entry.name), |cx| {
                 cx.error(entry.at, what, "choose another name");
             });
         }
@@ -89,10 +89,10 @@ fn one_name_each(file: &File, cx: &mut Reader) {
 }
 
 fn worker(
-    entry: &Entry<WorkerTable>,
-    file: &File,
-    filling: &Filling<'_>,
-    cx: &mut Reader,
+    entry: &NamedEntry<WorkerTable>,
+    file: &ScenarioFile,
+    filling: &TemplateScope<'_>,
+    cx: &mut ReadContext,
 ) -> Option<ToolSpec> {
     let name = ToolName::from(entry.name.as_str());
     let tools = file.tools.as_ref()?;
@@ -103,24 +103,24 @@ fn worker(
     };
     let place = format!("tools.{}", entry.name);
     let policy = match limits {
-        Some(table) => cx.within(&place, |cx| tool_policy(table, file, filling, cx))?,
+        Some(table) => cx.at_key(&place, |cx| tool_policy(table, file, filling, cx))?,
         None => own_policy(file),
     };
     let attempts = match limits {
-        Some(table) => Attempts::of_retries(&place, table.retries.as_ref()?),
-        None => Attempts::of_orchestrator(file.budget.as_ref()?),
+        Some(table) => AttemptLimit::from_retries(&place, table.retries.as_ref()?),
+        None => AttemptLimit::from_orchestrator(file.budget.as_ref()?),
     };
     let table = entry.value.as_ref()?;
-    let answers = Declared::of_worker(table);
-    if let Some(second) = limits.map(Declared::of_tool)
-        && answers.says_something()
+    let answers = DeclaredImplementation::from_worker(table);
+    if let Some(second) = limits.map(DeclaredImplementation::from_tool)
+        && answers.has_implementation()
         && let Some(at) = second.first()
     {
         let what = format!("`workers.{}` already has an implementation", entry.name);
-        cx.within(&place, |cx| cx.error(at, what, "remove one of the two"));
+        cx.at_key(&place, |cx| cx.error(at, what, "remove one of the two"));
     }
-    let (place, answers) = match limits.map(Declared::of_tool) {
-        Some(second) if !answers.says_something() && second.says_something() => {
+    let (place, answers) = match limits.map(DeclaredImplementation::from_tool) {
+        Some(second) if !answers.has_implementation() && second.has_implementation() => {
             (place.clone(), second)
         }
         _ => (format!("workers.{}", entry.name), answers),
@@ -128,11 +128,11 @@ fn worker(
     let declared: Vec<&str> =
         table.args.table.entries.iter().map(|(key, _)| key.text.as_str()).collect();
     let args = (!table.args.broken).then_some(&declared[..]);
-    let args = Arguments { names: args, certain: true };
+    let args = KnownArguments { names: args, certain: true };
     let kind =
-        cx.within(&place, |cx| build_answers::kind(&answers, &args, &attempts, filling, cx))?;
-    if kind.is_none() && !cx.within(&place, |cx| cx.failed_here()) {
-        cx.within(&format!("workers.{}", entry.name), |cx| {
+        cx.at_key(&place, |cx| build_answers::kind(&answers, &args, &attempts, filling, cx))?;
+    if kind.is_none() && !cx.at_key(&place, |cx| cx.has_error_here()) {
+        cx.at_key(&format!("workers.{}", entry.name), |cx| {
             let what = format!(
                 "`{}` has no implementation: its tasks fail with worker_missing",
                 entry.name
@@ -148,7 +148,7 @@ fn worker(
         shared: limits.is_some_and(|table| table.shared),
         faults: match limits {
             Some(table) => {
-                cx.within(&format!("tools.{}", entry.name), |cx| faults(&table.faults, cx))?
+                cx.at_key(&format!("tools.{}", entry.name), |cx| faults(&table.faults, cx))?
             }
             None => Vec::new(),
         },
@@ -157,32 +157,32 @@ fn worker(
 }
 
 fn tool(
-    entry: &Entry<ToolTable>,
+    entry: &NamedEntry<ToolTable>,
     pattern: Pattern,
-    file: &File,
-    filling: &Filling<'_>,
-    cx: &mut Reader,
+    file: &ScenarioFile,
+    filling: &TemplateScope<'_>,
+    cx: &mut ReadContext,
 ) -> Option<ToolSpec> {
     let table = entry.value.as_ref()?;
     if file.agents.names().any(|agent| agent == entry.name) {
-        return asked_agent(entry, table, file, filling, cx);
+        return build_agent_tool(entry, table, file, filling, cx);
     }
     let policy = tool_policy(table, file, filling, cx);
     let offer = offer(entry, table, pattern, filling, cx);
     let mut attempts =
-        Attempts::of_retries(&format!("tools.{}", entry.name), table.retries.as_ref()?);
+        AttemptLimit::from_retries(&format!("tools.{}", entry.name), table.retries.as_ref()?);
     if pattern == Pattern::Resilience {
-        attempts.or_of_naive(file.resilience.as_ref()?);
+        attempts.allow_naive_retries(file.resilience.as_ref()?);
     }
-    let answers = Declared::of_tool(table);
+    let answers = DeclaredImplementation::from_tool(table);
     let names: Vec<&str> = table.args.value.names().collect();
-    let known = file.agents.entries.is_empty() || cx.within("args", |cx| cx.failed_here());
+    let known = file.agents.entries.is_empty() || cx.at_key("args", |cx| cx.has_error_here());
     let args = match (pattern, entry.name.as_str()) {
         (Pattern::Research, SEARCH) => Some(&SEARCHED[..]),
         (Pattern::Research, READ) => Some(&["url"][..]),
         _ => (!known).then_some(&names[..]),
     };
-    let args = Arguments { names: args, certain: pattern == Pattern::Research };
+    let args = KnownArguments { names: args, certain: pattern == Pattern::Research };
     let kind = build_answers::kind(&answers, &args, &attempts, filling, cx);
     let faults = faults(&table.faults, cx);
     let kind = kind?;
@@ -198,14 +198,14 @@ fn tool(
 }
 
 /// The gateway's policy for a consulted agent. The agent is the implementation.
-fn asked_agent(
-    entry: &Entry<ToolTable>,
+fn build_agent_tool(
+    entry: &NamedEntry<ToolTable>,
     table: &ToolTable,
-    file: &File,
-    filling: &Filling<'_>,
-    cx: &mut Reader,
+    file: &ScenarioFile,
+    filling: &TemplateScope<'_>,
+    cx: &mut ReadContext,
 ) -> Option<ToolSpec> {
-    let answers = Declared::of_tool(table);
+    let answers = DeclaredImplementation::from_tool(table);
     let given = [
         ("description", table.description.as_ref().map(|text| text.at)),
         ("args", Some(table.args.at).filter(|at| at.end > 0)),
@@ -213,7 +213,7 @@ fn asked_agent(
     for (key, at) in given {
         if let Some(at) = at {
             let what = format!("`{}` is an agent and has no `{key}` here", entry.name);
-            cx.within(key, |cx| cx.error(at, what, "move it to [agents]"));
+            cx.at_key(key, |cx| cx.error(at, what, "move it to [agents]"));
         }
     }
     if let Some(at) = answers.first() {
@@ -226,7 +226,7 @@ fn asked_agent(
     if let Some(kept) = &table.safe_mode.as_ref()?.cache_ttl_s {
         policy.safe_mode.cache_ttl = None;
         let help = "a reply depends on the conversation; set `fallback` instead";
-        cx.within("safe_mode.cache_ttl_s", |cx| {
+        cx.at_key("safe_mode.cache_ttl_s", |cx| {
             cx.warn(kept.at, "replies of an agent are not cached", help);
         });
     }
@@ -247,11 +247,11 @@ fn asked_agent(
 
 /// The description of a tool for the agents that may call it.
 fn offer(
-    entry: &Entry<ToolTable>,
+    entry: &NamedEntry<ToolTable>,
     table: &ToolTable,
     pattern: Pattern,
-    filling: &Filling<'_>,
-    cx: &mut Reader,
+    filling: &TemplateScope<'_>,
+    cx: &mut ReadContext,
 ) -> Option<ToolOffer> {
     if !matches!(pattern, Pattern::Team | Pattern::Swarm) {
         let given = [
@@ -260,25 +260,25 @@ fn offer(
         ];
         for (key, at) in given.into_iter().filter_map(|(key, at)| Some((key, at?))) {
             let what = format!("this `{key}` is not used");
-            cx.within(key, |cx| cx.warn(at, what, "only agents are told about tools"));
+            cx.at_key(key, |cx| cx.warn(at, what, "only agents are told about tools"));
         }
         return Some(ToolOffer::bare(&entry.name));
     }
     let description = table
         .description
         .as_ref()
-        .map(|text| cx.within("description", |cx| filling.text(&text.text, text.at, cx)));
-    let properties: Vec<Option<(String, Value)>> = cx.within("args", |cx| {
+        .map(|text| cx.at_key("description", |cx| filling.text(&text.text, text.at, cx)));
+    let properties: Vec<Option<(String, Value)>> = cx.at_key("args", |cx| {
         let args = table.args.value.entries.iter();
         let told = args.map(|arg| {
-            cx.within(&arg.name, |cx| {
+            cx.at_key(&arg.name, |cx| {
                 let schema = match arg.value.as_ref()? {
                     TextOrTable::Text(text) => json!({
                         "type": "string",
                         "description": filling.text(&text.text, text.at, cx),
                     }),
                     TextOrTable::Table(schema) => {
-                        filled(schema, &mut |text, at| filling.value_of(text, at, cx)).into()
+                        fill_table(schema, &mut |text, at| filling.value_of(text, at, cx)).into()
                     }
                 };
                 Some((arg.name.clone(), schema))
@@ -300,15 +300,15 @@ fn offer(
 const RESEARCH: [&str; 2] = [SEARCH, READ];
 
 /// Warns of a tool that the pattern never calls, or that has no implementation.
-fn idle(
-    entry: &Entry<ToolTable>,
+fn warn_if_unused(
+    entry: &NamedEntry<ToolTable>,
     spec: Option<&ToolSpec>,
     pattern: Pattern,
-    file: &File,
-    cx: &mut Reader,
+    file: &ScenarioFile,
+    cx: &mut ReadContext,
 ) {
     let steps = || file.resilience.iter().flat_map(|it| &it.steps).flat_map(|steps| &steps.0);
-    let vain = |cx: &mut Reader| {
+    let vain = |cx: &mut ReadContext| {
         if spec.is_some_and(|spec| spec.kind.is_none()) {
             let what = format!("`{}` has no implementation", entry.name);
             cx.warn(entry.at, what, "add one of fixture, http and command");
@@ -316,13 +316,13 @@ fn idle(
     };
     let help = match pattern {
         Pattern::Collaboration => "a collaboration calls only llm".to_owned(),
-        Pattern::Orchestrator => match closest(&entry.name, file.workers.names()) {
-            Some(_) => among(&entry.name, file.workers.names()),
+        Pattern::Orchestrator => match closest_name(&entry.name, file.workers.names()) {
+            Some(_) => suggest_name(&entry.name, file.workers.names()),
             None => "an orchestrator calls its workers and llm".to_owned(),
         },
-        Pattern::Research => match closest(&entry.name, RESEARCH) {
+        Pattern::Research => match closest_name(&entry.name, RESEARCH) {
             Some(name) if name == entry.name => return,
-            Some(_) => among(&entry.name, RESEARCH),
+            Some(_) => suggest_name(&entry.name, RESEARCH),
             None => format!("research calls {} and llm", RESEARCH.join(", ")),
         },
         Pattern::Resilience if steps().any(|step| step.text == entry.name) => {
@@ -330,9 +330,9 @@ fn idle(
             return;
         }
         Pattern::Resilience => "it is not in resilience.steps".to_owned(),
-        Pattern::Team | Pattern::Swarm => match called(entry, file) {
-            Called::AsAnAgent => return,
-            Called::AsATool => {
+        Pattern::Team | Pattern::Swarm => match name_use(entry, file) {
+            NameUse::Agent => return,
+            NameUse::Tool => {
                 vain(cx);
                 if spec.is_some_and(|spec| spec.offer.description.is_empty()) {
                     let what = format!("`{}` has no description for agents", entry.name);
@@ -340,33 +340,33 @@ fn idle(
                 }
                 return;
             }
-            Called::ByAPerson => "only the user talks to the root agent".to_owned(),
-            Called::ByNobody => "add it to the `tools` of an agent".to_owned(),
+            NameUse::Root => "only the user talks to the root agent".to_owned(),
+            NameUse::Unused => "add it to the `tools` of an agent".to_owned(),
         },
     };
     cx.warn(entry.at, format!("`{}` is never called", entry.name), help);
 }
 
 /// How the name of a `[tools]` table is used in the file.
-enum Called {
-    AsAnAgent,
-    AsATool,
-    ByAPerson,
-    ByNobody,
+enum NameUse {
+    Agent,
+    Tool,
+    Root,
+    Unused,
 }
 
-fn called(entry: &Entry<ToolTable>, file: &File) -> Called {
+fn name_use(entry: &NamedEntry<ToolTable>, file: &ScenarioFile) -> NameUse {
     let name = entry.name.as_str();
     let mut tables = file.agents.entries.iter().flat_map(|agent| &agent.value);
     let mut roots = [&file.team, &file.swarm].into_iter().flatten().flat_map(|it| &it.root);
     if roots.any(|root| root.text == name) {
-        Called::ByAPerson
+        NameUse::Root
     } else if file.agents.names().any(|agent| agent == name) {
-        Called::AsAnAgent
+        NameUse::Agent
     } else if tables.any(|agent| agent.tools.value.0.iter().any(|tool| tool.text == name)) {
-        Called::AsATool
+        NameUse::Tool
     } else {
-        Called::ByNobody
+        NameUse::Unused
     }
 }
 
@@ -379,10 +379,10 @@ pub(super) fn alerts(table: &AlertsTable) -> AlertLimits {
     }
 }
 
-impl Declared<'_> {
-    fn contract(&self) -> Contract {
+impl DeclaredImplementation<'_> {
+    fn contract(&self) -> ResultContract {
         let required = self.contract.entries.iter();
-        Contract {
+        ResultContract {
             required: required
                 .filter_map(|entry| Some((entry.name.clone(), entry.value?)))
                 .collect(),

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// The value as JSON with sorted keys, no spaces after `,` and `:`, and non-ASCII characters as
 /// `\uXXXX`. Numbers have JSON's shortest form.
-pub fn text(value: &Value) -> String {
+pub fn to_canonical_json(value: &Value) -> String {
     let mut out = String::new();
     put(value, &mut out);
     out

@@ -6,23 +6,23 @@ use std::time::Duration;
 
 use super::amount::{Dollars, Number, Seconds};
 use super::build_models::{Requests, tuning};
-use super::load::not_toml;
-use super::named::{NameRule, Named};
+use super::load::report_syntax_errors;
+use super::named::{NameRule, NamedEntries};
 use super::price::Price;
 use super::problem::Problems;
-use super::reader::{Reader, UnknownKey, among, closest};
-use super::record::{Need, ObjectSchema, record, sentence};
-use super::shape::{At, Free, Prose, Shape, Whole};
+use super::reader::{ReadContext, UnknownKey, closest_name, suggest_name};
+use super::record::{ObjectSchema, Requirement, join_doc_lines, record};
+use super::shape::{FormatShape, FreeTable, IntegerField, NonBlankString, Positioned};
 use super::toml_text::{self, MAX_TABLES};
-use super::tree::{Node, Span, Table, Tree};
-use super::tuning::{JsonRung, Tuning};
+use super::tree::{TextSpan, TomlNode, TomlTable, TomlValue};
+use super::tuning::{JsonMode, Tuning};
 
 /// Maximum size of a configuration file, in bytes.
 pub const MAX_CONFIG_BYTES: u64 = 256 * 1024;
 
 /// The contents of a configuration file.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Config {
+pub struct UserConfig {
     /// Defaults of live models.
     pub model: ModelDefaults,
     /// Prices that override the shipped table, in the file's order.
@@ -95,7 +95,7 @@ record! {
         /// Defaults of live models.
         model: ModelDefaultsTable = table,
         /// Prices by model: `provider/model`, or `model`.
-        prices: Named<ConfiguredPriceTable, ModelName> = default(Named::default()),
+        prices: NamedEntries<ConfiguredPriceTable, ModelName> = default(NamedEntries::default()),
         /// Defaults of the display options.
         ui: UiTable = table,
     }
@@ -105,17 +105,17 @@ record! {
     /// Defaults of live models, used where a scenario does not set the key.
     struct ModelDefaultsTable => {
         /// Name of the model, with or without its provider.
-        name: Prose = optional,
+        name: NonBlankString = optional,
         /// The sampling temperature.
         temperature: Number<0, 2> = optional,
         /// Maximum number of tokens of a reply.
-        max_tokens: Whole<1, 10_000_000> = optional,
+        max_tokens: IntegerField<1, 10_000_000> = optional,
         /// How much the model reasons before it answers.
-        reasoning_effort: Prose = optional,
+        reasoning_effort: NonBlankString = optional,
         /// How a JSON reply is requested.
-        json: JsonRung = optional,
+        json: JsonMode = optional,
         /// More fields of the request, sent unchanged.
-        extra: Free = default(Free::default()),
+        extra: FreeTable = default(FreeTable::default()),
         /// Timeout of one attempt, in seconds.
         timeout_s: Seconds = optional,
     }
@@ -139,7 +139,7 @@ record! {
     /// How the dashboard looks.
     struct UiTable => {
         /// Name of a shipped theme, or path of a theme file.
-        theme: At<Prose> = optional,
+        theme: Positioned<NonBlankString> = optional,
         /// Draw with ASCII characters only.
         ascii: bool = optional,
         /// Whether spinners and sparklines move.
@@ -165,7 +165,7 @@ impl NameRule for ModelName {
 #[derive(Debug)]
 pub struct CheckedConfig {
     /// The contents, as far as they are valid.
-    pub config: Config,
+    pub config: UserConfig,
     /// Errors and warnings. With an error the configuration cannot be used.
     pub problems: Problems,
 }
@@ -173,7 +173,7 @@ pub struct CheckedConfig {
 /// Reads a configuration file. `name` is its name in messages.
 pub fn check_config(name: &str, text: &str) -> CheckedConfig {
     let mut cx =
-        Reader::new(name.to_owned(), text, Vec::new()).warning_of_unknown_keys(unknown_key);
+        ReadContext::new(name.to_owned(), text, Vec::new()).warning_of_unknown_keys(unknown_key);
     let mut config = parse(text, &mut cx).unwrap_or_default();
     let problems = cx.finish();
     if let Some(theme) = &mut config.ui.theme {
@@ -182,24 +182,25 @@ pub fn check_config(name: &str, text: &str) -> CheckedConfig {
     CheckedConfig { config, problems }
 }
 
-fn parse(text: &str, cx: &mut Reader) -> Option<Config> {
+fn parse(text: &str, cx: &mut ReadContext) -> Option<UserConfig> {
     let document = match toml_text::parse(text) {
         Ok((document, errors)) if errors.is_empty() => document,
         Ok((_, errors)) => {
-            not_toml(&errors, cx);
+            report_syntax_errors(&errors, cx);
             return None;
         }
         Err(at) => {
             let help = format!("at most {MAX_TABLES}");
-            cx.error(Span::new(0, at..at + 1), "the file has too many tables", help);
+            cx.error(TextSpan::new(0, at..at + 1), "the file has too many tables", help);
             return None;
         }
     };
-    let at = Span::new(0, 0..0);
-    let root = Node { at, value: Tree::Table(Table::of(document.get_ref(), 0)) };
+    let at = TextSpan::new(0, 0..0);
+    let root =
+        TomlNode { at, value: TomlValue::Table(TomlTable::from_toml(document.get_ref(), 0)) };
     let file = ConfigTable::read(&root, cx)?;
     let model = file.model?;
-    let model = cx.within("model", |cx| defaults(model, cx));
+    let model = cx.at_key("model", |cx| defaults(model, cx));
     let prices = file.prices.entries.into_iter().filter_map(|entry| {
         let table = entry.value?;
         let price = Price {
@@ -218,10 +219,10 @@ fn parse(text: &str, cx: &mut Reader) -> Option<Config> {
         ConfiguredTheme { name, place: format!("{line}:{column}") }
     });
     let ui = UiDefaults { theme, ascii: ui.ascii, animation: ui.animation };
-    Some(Config { model, prices, ui })
+    Some(UserConfig { model, prices, ui })
 }
 
-fn defaults(table: ModelDefaultsTable, cx: &mut Reader) -> ModelDefaults {
+fn defaults(table: ModelDefaultsTable, cx: &mut ReadContext) -> ModelDefaults {
     let name = table.name.map(|name| name.text.trim().to_owned());
     let timeout = table.timeout_s.map(|seconds| seconds.0);
     let requests = Requests {
@@ -240,8 +241,8 @@ fn unknown_key(_path: &str, key: &str, known: &[&str]) -> UnknownKey {
     let ends =
         |words: &[&str]| words.iter().any(|end| word == *end || word.ends_with(&format!("_{end}")));
     let unknown = |help| UnknownKey { what: format!("unknown key `{key}`"), help };
-    if closest(key, known.iter().copied()).is_some() {
-        return unknown(among(key, known.iter().copied()));
+    if closest_name(key, known.iter().copied()).is_some() {
+        return unknown(suggest_name(key, known.iter().copied()));
     }
     if ends(&["key", "apikey", "token", "secret", "password"]) {
         return UnknownKey {
@@ -265,7 +266,7 @@ fn unknown_key(_path: &str, key: &str, known: &[&str]) -> UnknownKey {
     let mut places = tables.filter(|(_, table)| table["properties"].get(key).is_some());
     match places.next() {
         Some((table, _)) => unknown(format!("did you mean `{table}.{key}`?")),
-        None => unknown(among(key, known.iter().copied())),
+        None => unknown(suggest_name(key, known.iter().copied())),
     }
 }
 

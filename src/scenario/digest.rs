@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 /// use roundtable::scenario::digest::of_text;
 /// assert_eq!(of_text("").get(..8), Some("e3b0c442"));
 /// ```
-pub fn of_text(text: &str) -> String {
+pub fn sha256_of_text(text: &str) -> String {
     hex(&Sha256::digest(text.as_bytes()))
 }
 
@@ -18,7 +18,7 @@ pub fn of_text(text: &str) -> String {
 ///
 /// # Errors
 /// The errors of the reader.
-pub fn of_reader(mut from: impl Read) -> io::Result<String> {
+pub fn sha256_of_reader(mut from: impl Read) -> io::Result<String> {
     let mut digest = Sha256::new();
     let mut piece = vec![0; 64 << 10];
     loop {

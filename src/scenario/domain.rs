@@ -6,23 +6,23 @@ use std::borrow::Cow;
 use url::Host;
 
 use super::named::NameRule;
-use super::reader::Reader;
-use super::shape::{Prose, Shape};
-use super::tree::{Node, Span};
+use super::reader::ReadContext;
+use super::shape::{FormatShape, NonBlankString};
+use super::tree::{TextSpan, TomlNode};
 
 /// A domain of an allowlist, trimmed and in lower case.
 #[derive(Debug, Clone)]
 pub(super) struct Domain {
-    pub at: Span,
+    pub at: TextSpan,
     pub name: String,
 }
 
-impl Shape for Domain {
+impl FormatShape for Domain {
     fn schema() -> serde_json::Value {
         serde_json::json!({ "type": "string", "pattern": DomainName::PATTERN })
     }
-    fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
-        let text = Prose::read(node, cx)?;
+    fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
+        let text = NonBlankString::read(node, cx)?;
         match parse(&text.text) {
             Ok(name) => Some(Self { at: node.at, name }),
             Err(wrong) => {
@@ -44,7 +44,7 @@ impl NameRule for DomainName {
     fn fits(text: &str) -> bool {
         parse(text).is_ok()
     }
-    fn wrong(text: &str) -> (String, String) {
+    fn name_error(text: &str) -> (String, String) {
         let wrong = parse(text).err();
         wrong.map_or_else(Default::default, |wrong| (wrong.what, wrong.help))
     }
@@ -52,12 +52,12 @@ impl NameRule for DomainName {
 
 /// Why a text is not a domain, and what to write.
 #[derive(Debug)]
-pub(super) struct Wrong {
+pub(super) struct DomainError {
     what: String,
     help: String,
 }
 
-impl Wrong {
+impl DomainError {
     fn new(what: impl Into<String>, help: impl Into<String>) -> Self {
         Self { what: what.into(), help: help.into() }
     }
@@ -90,35 +90,35 @@ pub fn in_ascii(domain: &str) -> Option<Cow<'_, str>> {
 }
 
 /// Parses a domain.
-pub(super) fn parse(text: &str) -> Result<String, Wrong> {
+pub(super) fn parse(text: &str) -> Result<String, DomainError> {
     let name = text.trim().to_lowercase();
     let shown = text.trim();
     // Otherwise the one who fills in an input would choose what may be read.
     if name.contains("{{") {
         let help = "write the domain itself";
-        return Err(Wrong::new("an input cannot choose a domain", help));
+        return Err(DomainError::new("an input cannot choose a domain", help));
     }
     if let Some(host) = host_of_address(&name) {
         let what = format!("{shown:?} is a URL, not a domain");
-        let help = match in_ascii(host).map(|host| judge(&host)) {
+        let help = match in_ascii(host).map(|host| check_host(&host)) {
             Some(Ok(())) => format!("write {host:?}"),
             _ => DomainName::WORDS.to_owned(),
         };
-        return Err(Wrong::new(what, help));
+        return Err(DomainError::new(what, help));
     }
     if name.contains('*') {
         let what = format!("{shown:?} is not a domain: wildcards are not allowed");
-        return Err(Wrong::new(what, "list every host, such as vendor.example.com"));
+        return Err(DomainError::new(what, "list every host, such as vendor.example.com"));
     }
-    let no_domain = |help: &str| Wrong::new(format!("{shown:?} is not a domain"), help);
+    let no_domain = |help: &str| DomainError::new(format!("{shown:?} is not a domain"), help);
     let name = in_ascii(&name).ok_or_else(|| no_domain(DomainName::WORDS))?;
-    judge(&name).map_err(no_domain)?;
+    check_host(&name).map_err(no_domain)?;
     Ok(name.into_owned())
 }
 
 /// The domain as requests name their host: without the scheme's default port, and an IP address in
 /// its short form.
-pub(super) fn asked(domain: &str) -> String {
+pub(super) fn request_host(domain: &str) -> String {
     let (host, port) = match domain.rfind(':').filter(|at| !domain[*at..].contains(']')) {
         Some(at) => (&domain[..at], domain[at + 1..].parse::<u16>().ok()),
         None => (domain, None),
@@ -143,7 +143,7 @@ fn host_of_address(text: &str) -> Option<&str> {
 }
 
 /// Checks that it is a host, optionally with a port. The error is the help text.
-fn judge(name: &str) -> Result<(), &'static str> {
+fn check_host(name: &str) -> Result<(), &'static str> {
     let (host, port) = match name.rfind(']') {
         Some(end) => name.split_at(end + 1),
         None if name.starts_with('[') => return Err(DomainName::WORDS),
@@ -187,7 +187,7 @@ mod tests {
             ("[0:0:0:0:0:0:0:1]:80", "[::1]"),
             ("[::1]:8080", "[::1]:8080"),
         ] {
-            assert_eq!(asked(domain), host, "{domain}");
+            assert_eq!(request_host(domain), host, "{domain}");
         }
     }
 

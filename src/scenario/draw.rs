@@ -10,7 +10,7 @@ use super::model::Latency;
 
 /// The random number for one use. `path` is the place in the run (the same text in every run);
 /// `what` distinguishes two uses at one place.
-pub fn draw(seed: u64, path: &str, attempt: u32, what: &str) -> u64 {
+pub fn random_u64(seed: u64, path: &str, attempt: u32, what: &str) -> u64 {
     let mut hasher = SipHasher13::new_with_keys(seed, 0);
     for part in [&attempt.to_le_bytes()[..], path.as_bytes(), &[0], what.as_bytes()] {
         hasher.write(part);
@@ -19,18 +19,18 @@ pub fn draw(seed: u64, path: &str, attempt: u32, what: &str) -> u64 {
 }
 
 /// A share of `whole`, from zero to all of it, uniform in the 64 bits of `draw`.
-pub fn part(whole: Duration, draw: u64) -> Duration {
+pub fn random_share(whole: Duration, draw: u64) -> Duration {
     let nanos = whole.as_nanos() * u128::from(draw) / u128::from(u64::MAX);
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
 /// A duration between the two bounds, both included.
-pub fn between(latency: Latency, draw: u64) -> Duration {
-    latency.min + part(latency.max.saturating_sub(latency.min), draw)
+pub fn random_duration(latency: Latency, draw: u64) -> Duration {
+    latency.min + random_share(latency.max.saturating_sub(latency.min), draw)
 }
 
 /// Whether an event with this probability happens, from 0 (never) to 1 (always).
-pub fn happens(share: f64, draw: u64) -> bool {
+pub fn happens_with(share: f64, draw: u64) -> bool {
     share >= 1.0 || (draw as f64) < share * (u64::MAX as f64)
 }
 
@@ -50,19 +50,19 @@ mod tests {
             bytes.push(0);
             bytes.extend_from_slice(what.as_bytes());
             let hash = SipHasher13::new_with_keys(seed, 0).hash(&bytes);
-            assert_eq!(draw(seed, path, attempt, what), hash);
+            assert_eq!(random_u64(seed, path, attempt, what), hash);
         }
     }
 
     #[test]
     fn draws_differ_by_each_of_their_parts_and_repeat() {
-        let first = draw(42, "message:1:risk_analyst", 1, "wait");
-        assert_eq!(first, draw(42, "message:1:risk_analyst", 1, "wait"));
+        let first = random_u64(42, "message:1:risk_analyst", 1, "wait");
+        assert_eq!(first, random_u64(42, "message:1:risk_analyst", 1, "wait"));
         for other in [
-            draw(43, "message:1:risk_analyst", 1, "wait"),
-            draw(42, "message:2:risk_analyst", 1, "wait"),
-            draw(42, "message:1:risk_analyst", 2, "wait"),
-            draw(42, "message:1:risk_analyst", 1, "model"),
+            random_u64(43, "message:1:risk_analyst", 1, "wait"),
+            random_u64(42, "message:2:risk_analyst", 1, "wait"),
+            random_u64(42, "message:1:risk_analyst", 2, "wait"),
+            random_u64(42, "message:1:risk_analyst", 1, "model"),
         ] {
             assert_ne!(first, other);
         }
@@ -71,16 +71,16 @@ mod tests {
     #[test]
     fn a_part_lies_between_nothing_and_all() {
         let whole = Duration::from_millis(900);
-        assert_eq!(part(whole, 0), Duration::ZERO);
-        assert_eq!(part(whole, u64::MAX), whole);
-        assert_eq!(part(Duration::ZERO, 7), Duration::ZERO);
+        assert_eq!(random_share(whole, 0), Duration::ZERO);
+        assert_eq!(random_share(whole, u64::MAX), whole);
+        assert_eq!(random_share(Duration::ZERO, 7), Duration::ZERO);
     }
 
     #[test]
     fn what_happens_in_a_share_of_the_cases() {
         for draw in [0, 7, u64::MAX / 2, u64::MAX] {
-            assert!(!happens(0.0, draw) && happens(1.0, draw) && happens(2.0, draw));
+            assert!(!happens_with(0.0, draw) && happens_with(1.0, draw) && happens_with(2.0, draw));
         }
-        assert!(happens(0.5, u64::MAX / 4) && !happens(0.5, u64::MAX / 4 * 3));
+        assert!(happens_with(0.5, u64::MAX / 4) && !happens_with(0.5, u64::MAX / 4 * 3));
     }
 }

@@ -1,18 +1,22 @@
 //! Checks that the rows of a fixture keep the contract of their tool.
 
-use super::build_answers::Arguments;
-use super::format::File;
+use super::build_answers::KnownArguments;
+use super::format::ScenarioFile;
 use super::format_tools::FixtureTable;
-use super::reader::Reader;
+use super::reader::ReadContext;
 use super::research::{READ, SEARCH};
 use super::script_contract::REQUEST_ID;
-use super::tree::{Node, Span, Table, Tree};
+use super::tree::{TextSpan, TomlNode, TomlTable, TomlValue};
 
 /// Arguments that the program adds to every call.
 const ADDED: [&str; 2] = [REQUEST_ID, "allowed_domains"];
 
 /// Reports arguments in rows that no call has.
-pub(super) fn arguments(table: &FixtureTable, args: &Arguments<'_>, cx: &mut Reader) {
+pub(super) fn check_row_arguments(
+    table: &FixtureTable,
+    args: &KnownArguments<'_>,
+    cx: &mut ReadContext,
+) {
     let Some(names) = args.names else { return };
     // An agent's tool may declare no arguments and still be called with those of its rows.
     if names.is_empty() && !args.certain {
@@ -22,15 +26,15 @@ pub(super) fn arguments(table: &FixtureTable, args: &Arguments<'_>, cx: &mut Rea
         let given = row.value.args.table.entries.iter().map(|(key, _)| key);
         for key in given.filter(|key| !names.contains(&&*key.text) && !ADDED.contains(&&*key.text))
         {
-            let help = cx.among(&key.text, names.iter().copied());
+            let help = cx.suggest(&key.text, names.iter().copied());
             let what =
                 format!("`{}` is not an argument of its calls: the row is never used", key.text);
-            let tell = |cx: &mut Reader| match args.certain {
+            let tell = |cx: &mut ReadContext| match args.certain {
                 true => cx.error(key.at, what, help),
                 false => cx.warn(key.at, what, help),
             };
-            cx.within("rows", |cx| {
-                cx.item(index, |cx| cx.within("args", |cx| cx.within(&key.text, tell)));
+            cx.at_key("rows", |cx| {
+                cx.at_index(index, |cx| cx.at_key("args", |cx| cx.at_key(&key.text, tell)));
             });
         }
     }
@@ -39,17 +43,17 @@ pub(super) fn arguments(table: &FixtureTable, args: &Arguments<'_>, cx: &mut Rea
 /// Checks the envelope of results of the two research tools (research source document): a status,
 /// and with `ok` the data. A row may break it on purpose to show the consequence, so problems are
 /// warnings.
-pub(super) fn envelopes(file: &File, cx: &mut Reader) {
+pub(super) fn check_envelopes(file: &ScenarioFile, cx: &mut ReadContext) {
     let named = file.tools.iter().flat_map(|tools| &tools.named.entries);
     for entry in named.filter(|entry| [SEARCH, READ].contains(&&*entry.name)) {
         let fixture = entry.value.as_ref().and_then(|table| table.fixture.as_ref());
         let rows = fixture.iter().flat_map(|fixture| &fixture.value.rows);
         for (index, row) in rows.flat_map(|rows| rows.0.iter().enumerate()) {
             let Some(result) = &row.value.result else { continue };
-            cx.within(&format!("tools.{}.fixture.rows", entry.name), |cx| {
-                cx.item(index, |cx| {
+            cx.at_key(&format!("tools.{}.fixture.rows", entry.name), |cx| {
+                cx.at_index(index, |cx| {
                     // An empty result stands for any envelope.
-                    cx.within("result", |cx| {
+                    cx.at_key("result", |cx| {
                         match result.broken || result.table.entries.is_empty() {
                             true => {}
                             false => envelope(&result.table, row.at, &entry.name, cx),
@@ -61,7 +65,7 @@ pub(super) fn envelopes(file: &File, cx: &mut Reader) {
     }
 }
 
-fn envelope(result: &Table, at: Span, tool: &str, cx: &mut Reader) {
+fn envelope(result: &TomlTable, at: TextSpan, tool: &str, cx: &mut ReadContext) {
     let (right, stop) = match tool {
         SEARCH => (
             "{ status = \"ok\", data = { results = [{ url = \"https://…\" }] } }",
@@ -73,58 +77,61 @@ fn envelope(result: &Table, at: Span, tool: &str, cx: &mut Reader) {
         ),
     };
     let help = format!("result = {right}");
-    let mut odd = |at: Span, what: String, cx: &mut Reader| {
+    let mut odd = |at: TextSpan, what: String, cx: &mut ReadContext| {
         cx.warn(at, format!("{what}: {stop}"), help.as_str());
     };
-    let says = |node: &Node| matches!(&node.value, Tree::Text(text) if !text.trim().is_empty());
+    let says =
+        |node: &TomlNode| matches!(&node.value, TomlValue::Text(text) if !text.trim().is_empty());
     match result.get("status").map(|node| (node, &node.value)) {
-        Some((_, Tree::Text(status))) if status == "ok" => data(result, at, tool, &mut odd, cx),
-        Some((_, Tree::Text(status))) if status.contains("{{") => {}
+        Some((_, TomlValue::Text(status))) if status == "ok" => {
+            data(result, at, tool, &mut odd, cx)
+        }
+        Some((_, TomlValue::Text(status))) if status.contains("{{") => {}
         // A failed page is a valid result; a failed search is not.
-        Some((node, Tree::Text(status))) if status == "error" && tool == READ => {
+        Some((node, TomlValue::Text(status))) if status == "error" && tool == READ => {
             if !result.get("error").is_some_and(says) {
                 odd(node.at, "`error` is missing".to_owned(), cx);
             }
         }
         Some((node, _)) => {
-            let what = format!("{} is not a status of {tool}", node.what());
-            cx.within("status", |cx| odd(node.at, what, cx));
+            let what = format!("{} is not a status of {tool}", node.describe());
+            cx.at_key("status", |cx| odd(node.at, what, cx));
         }
         None => odd(at, "`status` is missing".to_owned(), cx),
     }
 }
 
 fn data(
-    result: &Table,
-    at: Span,
+    result: &TomlTable,
+    at: TextSpan,
     tool: &str,
-    odd: &mut impl FnMut(Span, String, &mut Reader),
-    cx: &mut Reader,
+    odd: &mut impl FnMut(TextSpan, String, &mut ReadContext),
+    cx: &mut ReadContext,
 ) {
     let data = match result.get("data") {
-        Some(Node { value: Tree::Table(data), .. }) => data,
+        Some(TomlNode { value: TomlValue::Table(data), .. }) => data,
         Some(node) => {
-            let what = format!("expected a table, found {}", node.what());
-            return cx.within("data", |cx| odd(node.at, what, cx));
+            let what = format!("expected a table, found {}", node.describe());
+            return cx.at_key("data", |cx| odd(node.at, what, cx));
         }
         None => return odd(at, "`data` is missing".to_owned(), cx),
     };
     let (key, wanted) = if tool == SEARCH { ("results", "a list") } else { ("body", "a text") };
-    let fits = |node: &Node| match &node.value {
-        Tree::List(_) => tool == SEARCH,
-        Tree::Text(text) => tool == READ || text.contains("{{"),
+    let fits = |node: &TomlNode| match &node.value {
+        TomlValue::List(_) => tool == SEARCH,
+        TomlValue::Text(text) => tool == READ || text.contains("{{"),
         _ => false,
     };
     match data.get(key) {
         Some(node) if fits(node) => {}
         Some(node) => {
-            let what = format!("expected {wanted}, found {}", node.what());
-            cx.within(&format!("data.{key}"), |cx| odd(node.at, what, cx));
+            let what = format!("expected {wanted}, found {}", node.describe());
+            cx.at_key(&format!("data.{key}"), |cx| odd(node.at, what, cx));
         }
         // Missing results and an empty page are valid, but hardly intended.
         None => {
             let what = format!("`{key}` is missing: it counts as empty");
-            cx.within("data", |cx| cx.warn(at, what, format!("add {key}, {wanted}")));
+            cx.at_key("data", |cx| cx.warn(at, what, format!("add {key}, {wanted}")));
         }
     }
 }

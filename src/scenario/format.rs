@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::amount::{Dollars, Number, Wait};
+use super::amount::{Dollars, DurationOrZero, Number};
 use super::domain::DomainName;
 use super::format_patterns::{
     BudgetTable, CollaborationTable, OrchestratorTable, ResilienceTable, RoleTable, WorkerTable,
@@ -12,58 +12,60 @@ use super::format_research::{ResearchTable, SourceTable};
 use super::format_team::{AgentTable, CallTable, RootTable};
 use super::format_tools::{AlertsTable, ToolsTable};
 use super::model::{Latency, ScriptStep};
-use super::named::{Actor, Ident, Named};
+use super::named::{ActorName, IdentName, NamedEntries};
 use super::pattern;
-use super::reader::{Reader, among};
-use super::record::{Need, ObjectSchema, record, sentence, words};
+use super::reader::{ReadContext, suggest_name};
+use super::record::{ObjectSchema, Requirement, join_doc_lines, record, words};
 use super::repair::{Repair, Repairs};
-use super::shape::{At, Free, List, Prose, Shape, Text, Whole};
-use super::tree::{Node, Tree};
-use super::tuning::JsonRung;
+use super::shape::{
+    BoundedList, FormatShape, FreeTable, IntegerField, NonBlankString, Positioned, StringField,
+};
+use super::tree::{TomlNode, TomlValue};
+use super::tuning::JsonMode;
 
 record! {
     /// A scenario of roundtable: everything that a run needs, in one file.
-    struct File rule pattern::rules() => {
+    struct ScenarioFile rule pattern::rules() => {
         /// Title in one line, for lists and headers.
-        title: Prose = needed,
+        title: NonBlankString = needed,
         /// The pattern of the runs.
         pattern: Pattern = needed,
         /// What the scenario shows, in one sentence.
-        about: Text = optional,
+        about: StringField = optional,
         /// The task of the run. `{{input}}` is replaced by the value of an input.
-        goal: Prose = needed,
+        goal: NonBlankString = needed,
         /// Seed of all random numbers of a run: the same seed gives the same numbers.
-        seed: Whole<0, { u32::MAX }> = default(Whole(42)),
+        seed: IntegerField<0, { u32::MAX }> = default(IntegerField(42)),
         /// Inputs by name, shown in the launch form. `--set inputs.NAME=VALUE` sets one.
-        inputs: Named<InputTable, Ident> = default(Named::default()),
+        inputs: NamedEntries<InputTable, IdentName> = default(NamedEntries::default()),
         /// Flags by name. `--flag NAME=on` switches one on at the start; a running run can switch
         /// them, too.
-        flags: Named<FlagTable, Ident> = default(Named::default()),
+        flags: NamedEntries<FlagTable, IdentName> = default(NamedEntries::default()),
         /// Limits of the run.
         budget: BudgetTable = table,
         /// Facts that every role sees, unchanged. `{{input}}` is replaced by the value of an input;
         /// a string that is only `{{input}}` takes the value with its type.
-        facts: Free = default(Free::default()),
+        facts: FreeTable = default(FreeTable::default()),
         /// Settings of the pattern `collaboration`.
         collaboration: CollaborationTable = optional,
         /// The roles at the table, by name.
-        roles: Named<RoleTable, Actor> = default(Named::default()),
+        roles: NamedEntries<RoleTable, ActorName> = default(NamedEntries::default()),
         /// Settings of the pattern `orchestrator`.
         orchestrator: OrchestratorTable = optional,
         /// The workers that the planner may give tasks to, by name.
-        workers: Named<WorkerTable, Actor> = default(Named::default()),
+        workers: NamedEntries<WorkerTable, ActorName> = default(NamedEntries::default()),
         /// Settings of the pattern `team`.
         team: RootTable = optional,
         /// Settings of the pattern `swarm`.
         swarm: RootTable = optional,
         /// The agents of a team or swarm, by name.
-        agents: Named<AgentTable, Actor> = default(Named::default()),
+        agents: NamedEntries<AgentTable, ActorName> = default(NamedEntries::default()),
         /// Settings of the pattern `resilience`.
         resilience: ResilienceTable = optional,
         /// Settings of the pattern `research`.
         research: ResearchTable = optional,
         /// Trust and flags of domains, by host.
-        sources: Named<SourceTable, DomainName> = default(Named::default()),
+        sources: NamedEntries<SourceTable, DomainName> = default(NamedEntries::default()),
         /// Settings of the model and its requests.
         model: ModelTable = table,
         /// The gateway's policies and the tools, by name; `llm` is the model.
@@ -71,7 +73,7 @@ record! {
         /// When the operator is alerted during the run.
         alerts: AlertsTable = table,
         /// The model's replies in an offline run. The first row whose conditions hold is used.
-        script: List<At<ScriptTable>, 0, 2_000> = default(List(Vec::new())),
+        script: BoundedList<Positioned<ScriptTable>, 0, 2_000> = default(BoundedList(Vec::new())),
     }
 }
 
@@ -101,12 +103,12 @@ record! {
         /// Its default value.
         value: Scalar = needed,
         /// Its label in the launch form.
-        label: Prose = optional,
+        label: NonBlankString = optional,
         /// Which values are allowed. Default: one of `choices` if there are any, else the type of
         /// `value`.
-        kind: At<KindWord> = optional,
+        kind: Positioned<KindWord> = optional,
         /// The values to choose from.
-        choices: At<List<Prose, 1, 100>> = optional,
+        choices: Positioned<BoundedList<NonBlankString, 1, 100>> = optional,
     }
 }
 
@@ -132,14 +134,14 @@ words! { KindWord:
 
 /// A value that is not a list or a table.
 #[derive(Debug, Clone)]
-pub(super) struct Scalar(pub Node);
+pub(super) struct Scalar(pub TomlNode);
 
-impl Shape for Scalar {
+impl FormatShape for Scalar {
     fn schema() -> Value {
         json!({ "type": ["string", "number", "boolean"] })
     }
-    fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
-        if matches!(node.value, Tree::List(_) | Tree::Table(_)) {
+    fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
+        if matches!(node.value, TomlValue::List(_) | TomlValue::Table(_)) {
             cx.wrong_type(node, "a string, a number, a date, true or false");
             return None;
         }
@@ -153,7 +155,7 @@ record! {
         /// Whether it is on at the start.
         default: bool = default(false),
         /// What it does, shown to the operator.
-        label: Prose = optional,
+        label: NonBlankString = optional,
     }
 }
 
@@ -165,27 +167,27 @@ record! {
         stream: bool = default(true),
         /// Name of the model, with or without its provider: openai/gpt-4.1-mini, or gpt-4.1-mini.
         /// Default: OPENAI_MODEL, else the one in the configuration, else the provider's default.
-        name: Prose = optional,
+        name: NonBlankString = optional,
         /// Base URL of the API. Default: OPENAI_BASE_URL, else OpenAI's.
-        base_url: Prose = optional,
+        base_url: NonBlankString = optional,
         /// Which faults in a reply are repaired before it is checked: a list of fences, preface,
         /// think, case and numbers. Each repair is logged as an event.
         repair: RepairList = default(RepairList::default()),
         /// How often the model gets another attempt after a JSON reply that does not match the
         /// required format; it is told what is wrong. Each attempt is one more call.
-        ask_again: At<Whole<0, 10>> = default(At::nowhere(Whole(0))),
+        ask_again: Positioned<IntegerField<0, 10>> = default(Positioned::not_in_file(IntegerField(0))),
         /// The sampling temperature. Without it none is sent and the provider's default applies.
         temperature: Number<0, 2> = optional,
         /// Maximum number of tokens of a reply. Without it the provider's limit applies; Anthropic
         /// requires one and gets 4096.
-        max_tokens: Whole<1, 10_000_000> = optional,
+        max_tokens: IntegerField<1, 10_000_000> = optional,
         /// How much the model reasons before it answers, in the provider's own words, such as low
         /// or high.
-        reasoning_effort: Prose = optional,
+        reasoning_effort: NonBlankString = optional,
         /// How a JSON reply is requested. Default: the strictest way that the endpoint supports.
-        json: JsonRung = optional,
+        json: JsonMode = optional,
         /// More fields of the request, sent unchanged.
-        extra: Free = default(Free::default()),
+        extra: FreeTable = default(FreeTable::default()),
         /// One price for every model of a run. Without it a live run uses the prices of the
         /// configuration and of the shipped table, where they list its models; a scripted run has
         /// no cost.
@@ -193,10 +195,10 @@ record! {
     }
 }
 
-words! { JsonRung:
-    "json_schema" => JsonRung::JsonSchema, "With a JSON schema of the required reply.";
-    "json_object" => JsonRung::JsonObject, "As any JSON object.";
-    "text" => JsonRung::Text, "Only in the prompt.";
+words! { JsonMode:
+    "json_schema" => JsonMode::JsonSchema, "With a JSON schema of the required reply.";
+    "json_object" => JsonMode::JsonObject, "As any JSON object.";
+    "text" => JsonMode::Text, "Only in the prompt.";
 }
 
 words! { Repair:
@@ -211,7 +213,7 @@ words! { Repair:
 #[derive(Debug, Clone, Default)]
 pub(super) struct RepairList(pub Repairs);
 
-impl Shape for RepairList {
+impl FormatShape for RepairList {
     fn schema() -> Value {
         json!({
             "oneOf": [
@@ -221,17 +223,17 @@ impl Shape for RepairList {
             ]
         })
     }
-    fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
+    fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
         match &node.value {
-            Tree::Text(word) if word == "none" => Some(Self::default()),
-            Tree::List(_) => {
-                let list = List::<Repair, 0, 5>::read(node, cx)?;
+            TomlValue::Text(word) if word == "none" => Some(Self::default()),
+            TomlValue::List(_) => {
+                let list = BoundedList::<Repair, 0, 5>::read(node, cx)?;
                 Some(Self(list.0.into_iter().collect()))
             }
             _ => Some(Self(Repairs::from([Repair::read(node, cx)?]))),
         }
     }
-    fn plain(&self) -> Value {
+    fn default_json(&self) -> Value {
         self.0.iter().map(|repair| Value::from(repair.word())).collect()
     }
 }
@@ -263,24 +265,24 @@ record! {
         ]
     }) => {
         /// Only for this role.
-        role: Prose = optional,
+        role: NonBlankString = optional,
         /// Only for this agent of a team or swarm.
-        agent: Prose = optional,
+        agent: NonBlankString = optional,
         /// Only for this message of a session, from 1; the goal is the first.
-        message: At<Whole<1, 1_000>> = optional,
+        message: Positioned<IntegerField<1, 1_000>> = optional,
         /// Only for the nth turn of an agent, from 1: each request or handoff to it is one.
-        turn: At<Whole<1, 100_000>> = optional,
+        turn: Positioned<IntegerField<1, 100_000>> = optional,
         /// Only for this step of the pattern. Without it: the contribution of a role. Required in a
         /// row of an orchestrator or of research.
-        step: At<ScriptStep> = optional,
+        step: Positioned<ScriptStep> = optional,
         /// Only in this round, from 1. An agent starts a round with each call of its model: in the
         /// second it sees the results of the tools that it called in the first.
-        round: At<Whole<1, 1_000>> = optional,
+        round: Positioned<IntegerField<1, 1_000>> = optional,
         /// Only for this attempt of a call, from 1.
-        attempt: At<Whole<1, 20>> = optional,
+        attempt: Positioned<IntegerField<1, 20>> = optional,
         /// Only for the nth repeat after a reply that did not match the required format, from 1; 0
         /// is the first attempt. See model.ask_again.
-        again: At<Whole<0, 10>> = optional,
+        again: Positioned<IntegerField<0, 10>> = optional,
         /// Only if this CEL condition holds. For a role it may use facts, inputs, goal, role,
         /// round, attempt, flags, recent_rounds, open_conflicts. For a step: facts, inputs, goal,
         /// attempt, flags, and max_tasks, available_workers for a plan; final_decision, history for
@@ -291,19 +293,19 @@ record! {
         /// (its tool calls so far: tool, ok, text), handoffs (how many its swarm has requested),
         /// from (the agent that consults it or handed over), members (the agents that it may
         /// consult or hand over to).
-        when: Prose = optional,
+        when: NonBlankString = optional,
         /// How long the reply takes: `900ms`, or `900ms..1.8s` for a random time from the seed.
         latency: Latency = default(Latency::default()),
         /// A failure before the reply.
-        fault: At<FaultTable> = optional,
+        fault: Positioned<FaultTable> = optional,
         /// The reply as a table, sent as JSON. If it has no `agent`, the role's name is added.
-        reply: At<Free> = optional,
+        reply: Positioned<FreeTable> = optional,
         /// The reply as text, sent unchanged.
-        raw: Text = optional,
+        raw: StringField = optional,
         /// The reply as text, sent unchanged.
-        text: Text = optional,
+        text: StringField = optional,
         /// The tools that an agent calls in this reply.
-        calls: At<List<At<CallTable>, 1, 64>> = optional,
+        calls: Positioned<BoundedList<Positioned<CallTable>, 1, 64>> = optional,
     }
 }
 
@@ -320,13 +322,13 @@ record! {
         "oneOf": [{ "required": ["status"] }, { "required": ["kind"] }]
     }) => {
         /// The HTTP status that the endpoint returns.
-        status: Whole<400, 599> = optional,
+        status: IntegerField<400, 599> = optional,
         /// The value of its Retry-After header, in seconds.
-        retry_after_s: At<Wait> = optional,
+        retry_after_s: Positioned<DurationOrZero> = optional,
         /// A failure other than an HTTP status.
         kind: FaultWord = optional,
         /// How many attempts of a call fail, from the first on.
-        times: Whole<1, 20> = default(Whole(1)),
+        times: IntegerField<1, 20> = default(IntegerField(1)),
     }
 }
 
@@ -349,7 +351,7 @@ words! { FaultWord:
 /// The JSON schema of a scenario file, for editors: descriptions, allowed words, ranges and
 /// required keys.
 pub fn schema() -> Value {
-    let mut schema = File::schema();
+    let mut schema = ScenarioFile::schema();
     if let Value::Object(fields) = &mut schema {
         let mut whole = serde_json::Map::new();
         whole.insert("$schema".into(), "http://json-schema.org/draft-07/schema#".into());

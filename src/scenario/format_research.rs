@@ -4,72 +4,74 @@ use serde_json::{Value, json};
 
 use super::amount::Fraction;
 use super::domain::Domain;
-use super::reader::{Reader, among};
-use super::record::{Need, ObjectSchema, record, sentence, words};
-use super::research::{Misquotes, NOTES_PER_PAGE, Who};
-use super::shape::{At, List, Prose, Shape, Text, Whole};
-use super::tree::{Node, Span, Tree};
+use super::reader::{ReadContext, suggest_name};
+use super::record::{ObjectSchema, Requirement, join_doc_lines, record, words};
+use super::research::{MisquotePolicy, NOTES_PER_PAGE, StepMode};
+use super::shape::{
+    BoundedList, FormatShape, IntegerField, NonBlankString, Positioned, StringField,
+};
+use super::tree::{TextSpan, TomlNode, TomlValue};
 
 record! {
     /// The question, the domains that may be read, and who does each step.
     struct ResearchTable => {
         /// The question to answer. `{{input}}` is filled in.
-        question: Prose = needed,
+        question: NonBlankString = needed,
         /// Inputs that the planner sees together with the question.
-        echo: List<Prose, 0, 64> = default(List(Vec::new())),
+        echo: BoundedList<NonBlankString, 0, 64> = default(BoundedList(Vec::new())),
         /// Domains that may be read at all (the policy allowlist): hosts, each with its port if its
         /// URLs have one.
-        allowed_domains_policy: At<List<Domain, 0, 500>> = needed,
+        allowed_domains_policy: Positioned<BoundedList<Domain, 0, 500>> = needed,
         /// Domains that are switched on (the execution allowlist). Sources of other domains are
         /// denied.
-        allowed_domains_execution: At<List<Domain, 0, 500>> = needed,
+        allowed_domains_execution: Positioned<BoundedList<Domain, 0, 500>> = needed,
         /// Who makes the plan of steps.
-        plan: At<Who> = default(At::nowhere(Who::Model)),
+        plan: Positioned<StepMode> = default(Positioned::not_in_file(StepMode::Model)),
         /// Who takes notes of a page.
-        notes: At<Who> = default(At::nowhere(Who::Model)),
+        notes: Positioned<StepMode> = default(Positioned::not_in_file(StepMode::Model)),
         /// Who writes the answer from the notes.
-        answer: At<Who> = default(At::nowhere(Who::Model)),
+        answer: Positioned<StepMode> = default(Positioned::not_in_file(StepMode::Model)),
         /// System prompt of the plan; the required reply format is appended. There is a default.
-        plan_prompt: Prose = optional,
+        plan_prompt: NonBlankString = optional,
         /// System prompt of the notes; the required reply format is appended. There is a default.
-        notes_prompt: Prose = optional,
+        notes_prompt: NonBlankString = optional,
         /// System prompt of the answer; the required reply format is appended. There is a default.
-        answer_prompt: Prose = optional,
+        answer_prompt: NonBlankString = optional,
         /// The model that plans. Default: that of [model].
-        plan_model: Prose = optional,
+        plan_model: NonBlankString = optional,
         /// The model that takes notes. Default: that of [model].
-        notes_model: Prose = optional,
+        notes_model: NonBlankString = optional,
         /// The model that writes the answer. Default: that of [model].
-        answer_model: Prose = optional,
+        answer_model: NonBlankString = optional,
         /// Text before an answer by rule.
-        preface: Text = optional,
+        preface: StringField = optional,
         /// Text after an answer by rule.
-        closing: Text = optional,
+        closing: StringField = optional,
         /// Maximum number of characters of a page that the model sees.
-        page_chars: Whole<200, 1_000_000> = default(Whole(24_000)),
+        page_chars: IntegerField<200, 1_000_000> = default(IntegerField(24_000)),
         /// Maximum number of notes per page. If it is not set, a rule takes the best 3.
-        notes_per_page: At<Whole<1, 20>> = default(At::nowhere(Whole(NOTES_PER_PAGE))),
+        notes_per_page: Positioned<IntegerField<1, 20>> = default(Positioned::not_in_file(IntegerField(NOTES_PER_PAGE))),
         /// What happens if a quote is not found on its page.
-        misquotes: Misquotes = default(Misquotes::Stop),
+        misquotes: MisquotePolicy = default(MisquotePolicy::Stop),
         /// Domains that must support a claim; with fewer it is marked unconfirmed.
-        min_independent_sources: At<Whole<1, 20>> = default(At::nowhere(Whole(1))),
+        min_independent_sources: Positioned<IntegerField<1, 20>> = default(Positioned::not_in_file(IntegerField(1))),
         /// Age in days beyond which a page is not used. 0: no limit.
-        max_age_days: Whole<0, 36_500> = default(Whole(0)),
+        max_age_days: IntegerField<0, 36_500> = default(IntegerField(0)),
         /// The date of the question, as YYYY-MM-DD. `{{input}}` is filled in. Default: the date on
         /// which the run starts.
         as_of: AsOf = optional,
     }
 }
 
-words! { Who:
-    "model" => Who::Model, "The model; in an offline run, the script.";
-    "rule" => Who::Rule, "A rule of the program, without a model.";
-    "model_when_live" => Who::ModelWhenLive, "The model in a live run, otherwise the rule.";
+words! { StepMode:
+    "model" => StepMode::Model, "The model; in an offline run, the script.";
+    "rule" => StepMode::Rule, "A rule of the program, without a model.";
+    "model_when_live" => StepMode::ModelWhenLive, "The model in a live run, otherwise the rule.";
 }
 
-words! { Misquotes:
-    "stop" => Misquotes::Stop, "The run stops with verification_failed:quote_not_in_source.";
-    "refuse" => Misquotes::Refuse, "The note is refused and counted, and the run continues.";
+words! { MisquotePolicy:
+    "stop" => MisquotePolicy::Stop, "The run stops with verification_failed:quote_not_in_source.";
+    "refuse" => MisquotePolicy::Refuse, "The note is refused and counted, and the run continues.";
 }
 
 record! {
@@ -78,25 +80,27 @@ record! {
         /// Trust in the domain, from 0 to 1: sources are read in the order of score times trust.
         trust: Fraction = default(Fraction(1.0)),
         /// A flag that takes it off the execution allowlist while it is off.
-        flag: Prose = optional,
+        flag: NonBlankString = optional,
     }
 }
 
 /// A date, or a text with an input that is one.
 #[derive(Debug, Clone)]
 pub(super) struct AsOf {
-    pub at: Span,
+    pub at: TextSpan,
     pub text: String,
 }
 
-impl Shape for AsOf {
+impl FormatShape for AsOf {
     fn schema() -> Value {
-        Prose::schema()
+        NonBlankString::schema()
     }
-    fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
+    fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
         match &node.value {
-            Tree::Date(day) => Some(Self { at: node.at, text: day.clone() }),
-            _ => Prose::read(node, cx).map(|Prose { at, text }| Self { at, text }),
+            TomlValue::Date(day) => Some(Self { at: node.at, text: day.clone() }),
+            _ => {
+                NonBlankString::read(node, cx).map(|NonBlankString { at, text }| Self { at, text })
+            }
         }
     }
 }
@@ -105,12 +109,12 @@ impl Shape for AsOf {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Clamped<const MIN: u32, const MAX: u32>(pub u32);
 
-impl<const MIN: u32, const MAX: u32> Shape for Clamped<MIN, MAX> {
+impl<const MIN: u32, const MAX: u32> FormatShape for Clamped<MIN, MAX> {
     fn schema() -> Value {
         json!({ "type": "integer" })
     }
-    fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
-        let Tree::Whole(Some(number)) = node.value else {
+    fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
+        let TomlValue::Integer(Some(number)) = node.value else {
             cx.wrong_type(node, &format!("a whole number from {MIN} to {MAX}"));
             return None;
         };
@@ -121,7 +125,7 @@ impl<const MIN: u32, const MAX: u32> Shape for Clamped<MIN, MAX> {
         }
         u32::try_from(clamped).ok().map(Self)
     }
-    fn plain(&self) -> Value {
+    fn default_json(&self) -> Value {
         self.0.into()
     }
 }

@@ -3,22 +3,24 @@
 use serde_json::{Map, Value, json};
 
 use super::agent::{HistoryScope, InnerText, MAX_REJECTIONS, MAX_TOOL_ROUNDS, SwarmLimits};
-use super::amount::Wait;
-use super::format_patterns::Switch;
-use super::reader::{Reader, among};
-use super::record::{Need, ObjectSchema, record, sentence, words};
-use super::shape::{At, Free, List, Prose, Shape, Text, Whole};
-use super::tree::{Node, Tree};
+use super::amount::DurationOrZero;
+use super::format_patterns::BoolOrInput;
+use super::reader::{ReadContext, suggest_name};
+use super::record::{ObjectSchema, Requirement, join_doc_lines, record, words};
+use super::shape::{
+    BoundedList, FormatShape, FreeTable, IntegerField, NonBlankString, Positioned, StringField,
+};
+use super::tree::{TomlNode, TomlValue};
 
 record! {
     /// The root agent and the messages of the session.
     struct RootTable => {
         /// The agent that the user talks to: of a team a coordinator (an agent with members), of a
         /// swarm an agent with members and an entry.
-        root: Prose = needed,
+        root: NonBlankString = needed,
         /// Messages that follow the goal in the session, one after another. `{{input}}` is filled
         /// in.
-        follow_ups: List<Prose, 0, 100> = default(List(Vec::new())),
+        follow_ups: BoundedList<NonBlankString, 0, 100> = default(BoundedList(Vec::new())),
     }
 }
 
@@ -28,53 +30,53 @@ record! {
     struct AgentTable rule kinds() => {
         /// What it does, shown to the operator and to the agents that may consult it or hand over
         /// to it.
-        description: Prose = needed,
+        description: NonBlankString = needed,
         /// Its system prompt. `{{input}}` is filled in. A swarm has none: its members call the
         /// model.
-        instruction: Prose = optional,
+        instruction: NonBlankString = optional,
         /// The tools that it may call, by their names in [tools]. A swarm has none.
-        tools: At<List<Prose, 0, 100>> = default(At::nowhere(List(Vec::new()))),
+        tools: Positioned<BoundedList<NonBlankString, 0, 100>> = default(Positioned::not_in_file(BoundedList(Vec::new()))),
         /// Maximum number of replies with tool calls; one more stops its loop.
-        max_tool_rounds: At<Whole<1, 10_000>> = default(At::nowhere(Whole(MAX_TOOL_ROUNDS))),
+        max_tool_rounds: Positioned<IntegerField<1, 10_000>> = default(Positioned::not_in_file(IntegerField(MAX_TOOL_ROUNDS))),
         /// The model of this agent, such as anthropic/claude-haiku-4-5. Default: that of [model].
-        model: Prose = optional,
+        model: NonBlankString = optional,
         /// The agents that a coordinator may consult, or the members of a swarm (model agents
         /// only).
         members: Members = optional,
         /// Coordinator: whether the tool calls of one reply run in parallel: true, false, or
         /// `{{input}}` with a boolean input.
-        parallel_tools: At<Switch> = default(At::nowhere(Switch::Set(false))),
+        parallel_tools: Positioned<BoolOrInput> = default(Positioned::not_in_file(BoolOrInput::Set(false))),
         /// Coordinator: what members see of the conversation, and what is shown of their output.
-        member_tools: At<MemberToolsTable> = optional,
+        member_tools: Positioned<MemberToolsTable> = optional,
         /// Swarm: the member that starts.
-        entry: Start = optional,
+        entry: EntryMember = optional,
         /// Swarm: maximum number of handoffs. 0: no limit.
-        max_handoffs: At<Whole<0, 1_000_000>> = default(At::nowhere(Whole(LIMITS.max_handoffs))),
+        max_handoffs: Positioned<IntegerField<0, 1_000_000>> = default(Positioned::not_in_file(IntegerField(LIMITS.max_handoffs))),
         /// Swarm: how many of the latest targets the loop guard checks. 0: no loop guard.
-        repetitive_handoff_window: At<Whole<0, 10_000>>
-            = default(At::nowhere(Whole(LIMITS.repetitive_handoff_window))),
+        repetitive_handoff_window: Positioned<IntegerField<0, 10_000>>
+            = default(Positioned::not_in_file(IntegerField(LIMITS.repetitive_handoff_window))),
         /// Swarm: how many different names must be among them. 0: any number.
-        repetitive_handoff_min_unique: At<Whole<0, 10_000>>
-            = default(At::nowhere(Whole(LIMITS.repetitive_handoff_min_unique))),
+        repetitive_handoff_min_unique: Positioned<IntegerField<0, 10_000>>
+            = default(Positioned::not_in_file(IntegerField(LIMITS.repetitive_handoff_min_unique))),
         /// Swarm: refused handoffs after which the run stops. 0: never.
-        max_rejections: At<Whole<0, 10_000>> = default(At::nowhere(Whole(MAX_REJECTIONS))),
+        max_rejections: Positioned<IntegerField<0, 10_000>> = default(Positioned::not_in_file(IntegerField(MAX_REJECTIONS))),
         /// Swarm: timeout in seconds for a member that received a handoff. Default, and 0: no
         /// limit.
-        node_timeout_s: At<Wait> = optional,
+        node_timeout_s: Positioned<DurationOrZero> = optional,
         /// Swarm: whether the next message of a session starts at the member that gave the last
         /// answer, not at the entry.
-        cross_request_transfer: At<bool> = default(At::nowhere(false)),
+        cross_request_transfer: Positioned<bool> = default(Positioned::not_in_file(false)),
         /// Swarm: whether members other than the entry see only their own turns.
-        independent_history: At<bool> = default(At::nowhere(false)),
+        independent_history: Positioned<bool> = default(Positioned::not_in_file(false)),
         /// Swarm: template for the input of a handoff's target, with {root_input}, {parent_input},
         /// {from}, {to} and {message}. Default: the message or, without one, the input of the agent
         /// that hands over.
-        handoff_input: Prose = optional,
+        handoff_input: NonBlankString = optional,
     }
 }
 
 /// Defaults of a swarm's limits.
-const LIMITS: SwarmLimits = SwarmLimits::USUAL;
+const LIMITS: SwarmLimits = SwarmLimits::SOURCE_DEFAULTS;
 
 /// Keys of agents that call a model themselves.
 pub(super) const SPEAKER_KEYS: [&str; 4] = ["instruction", "tools", "max_tool_rounds", "model"];
@@ -97,7 +99,7 @@ const OTHER_KEYS: [&str; 3] = ["description", "members", "entry"];
 
 /// The kind of agent that a key belongs to, for a key in the wrong table; `None` if no agent has
 /// it.
-pub(super) fn whose(key: &str) -> Option<&'static str> {
+pub(super) fn key_owner(key: &str) -> Option<&'static str> {
     if SWARM_KEYS.contains(&key) {
         Some("the swarm's agent")
     } else if COORDINATOR_KEYS.contains(&key) {
@@ -111,7 +113,7 @@ pub(super) fn whose(key: &str) -> Option<&'static str> {
 
 impl AgentTable {
     /// The keys in this table that not every kind of agent has, with their positions.
-    pub fn keys(&self) -> Vec<(&'static str, super::tree::Span)> {
+    pub fn keys(&self) -> Vec<(&'static str, super::tree::TextSpan)> {
         let keys = [
             ("instruction", self.instruction.as_ref().map(|it| it.at)),
             ("tools", Some(self.tools.at)),
@@ -153,9 +155,9 @@ fn kinds() -> Value {
 /// The unchecked members of a team: their faults are reported with the texts of the source
 /// document.
 #[derive(Debug, Clone)]
-pub(super) struct Members(pub At<Vec<Text>>);
+pub(super) struct Members(pub Positioned<Vec<StringField>>);
 
-impl Shape for Members {
+impl FormatShape for Members {
     fn schema() -> Value {
         json!({
             "type": "array",
@@ -165,24 +167,27 @@ impl Shape for Members {
             "uniqueItems": true,
         })
     }
-    fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
+    fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
         // An invalid list is read as empty: the agent is still meant to be a team.
-        let items = List::<Text, 0, MAX_MEMBERS>::read(node, cx);
-        Some(Self(At { at: node.at, value: items.map(|items| items.0).unwrap_or_default() }))
+        let items = BoundedList::<StringField, 0, MAX_MEMBERS>::read(node, cx);
+        Some(Self(Positioned {
+            at: node.at,
+            value: items.map(|items| items.0).unwrap_or_default(),
+        }))
     }
 }
 
 /// The unchecked name of the member of a swarm that starts.
 #[derive(Debug, Clone)]
-pub(super) struct Start(pub Text);
+pub(super) struct EntryMember(pub StringField);
 
-impl Shape for Start {
+impl FormatShape for EntryMember {
     fn schema() -> Value {
         json!({ "type": "string", "pattern": AGENT_NAME })
     }
-    fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
-        let nobody = Text { at: node.at, text: String::new() };
-        Some(Self(Text::read(node, cx).unwrap_or(nobody)))
+    fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
+        let nobody = StringField { at: node.at, text: String::new() };
+        Some(Self(StringField::read(node, cx).unwrap_or(nobody)))
     }
 }
 
@@ -196,9 +201,9 @@ record! {
     /// What members see of their coordinator's conversation, and what is shown of their output.
     struct MemberToolsTable => {
         /// Whether a member's output is streamed inside the coordinator's.
-        stream_inner: At<bool> = default(At::nowhere(false)),
+        stream_inner: Positioned<bool> = default(Positioned::not_in_file(false)),
         /// Which parts of that output are shown.
-        inner_text: At<InnerText> = default(At::nowhere(InnerText::Include)),
+        inner_text: Positioned<InnerText> = default(Positioned::not_in_file(InnerText::Include)),
         /// What a member sees of the coordinator's history.
         history_scope: HistoryScope = default(HistoryScope::ParentBranch),
         /// Whether the run ends with the members' replies, without a final reply of the
@@ -221,11 +226,11 @@ record! {
     /// A tool call of a model. Without args and raw it has no arguments.
     struct CallTable rule json!({ "not": { "required": ["args", "raw"] } }) => {
         /// Name of the tool: a tool's, a consulted member's, or transfer_to_agent.
-        tool: Prose = needed,
+        tool: NonBlankString = needed,
         /// The arguments: { request = "…" } for a member, { agent_name = "…", message = "…" } for
         /// transfer_to_agent. `{{input}}` is filled in.
-        args: At<Free> = optional,
+        args: Positioned<FreeTable> = optional,
         /// The arguments as text, valid JSON or not.
-        raw: Text = optional,
+        raw: StringField = optional,
     }
 }

@@ -4,17 +4,20 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::amount::{Fraction, Millis, Moment, Seconds, Units};
+use super::amount::{ClockTime, Fraction, Millis, Seconds, Units};
 use super::format::FaultTable;
 use super::format_lookup::{ReadTable, SearchTable};
 use super::model::Latency;
-use super::named::{Actor, EnvName, Header, Key, MAX_NAMES, Named};
-use super::reader::{Reader, among};
-use super::record::{Need, ObjectSchema, record, sentence, words};
+use super::named::{ActorName, EnvName, HeaderName, MAX_NAMES, NamedEntries, ResultKey};
+use super::reader::{ReadContext, suggest_name};
+use super::record::{ObjectSchema, Requirement, join_doc_lines, record, words};
 use super::resilience::{BreakerCounts, BreakerMode};
-use super::shape::{At, Free, List, Prose, Shape, Text, TextOrTable, Whole};
+use super::shape::{
+    BoundedList, FormatShape, FreeTable, IntegerField, NonBlankString, Positioned, StringField,
+    TextOrTable,
+};
 use super::tool::{FieldKind, HttpMethod, Setting};
-use super::tree::{Node, Table, Tree};
+use super::tree::{TomlNode, TomlTable, TomlValue};
 
 /// `[tools]`: `llm` is the model, every other name is a tool of the scenario.
 #[derive(Debug, Clone)]
@@ -22,15 +25,15 @@ pub(super) struct ToolsTable {
     /// The policy of model calls.
     pub llm: Option<LlmTable>,
     /// The tools and their policies.
-    pub named: Named<ToolTable, Actor>,
+    pub named: NamedEntries<ToolTable, ActorName>,
 }
 
 /// The reserved name for calls of the model.
 pub(super) const LLM: &str = "llm";
 
-impl Shape for ToolsTable {
+impl FormatShape for ToolsTable {
     fn schema() -> Value {
-        let names = Named::<ToolTable, Actor>::schema();
+        let names = NamedEntries::<ToolTable, ActorName>::schema();
         json!({
             "type": "object",
             "propertyNames": names["propertyNames"],
@@ -40,14 +43,14 @@ impl Shape for ToolsTable {
             "maxProperties": MAX_NAMES + 1,
         })
     }
-    fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
+    fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
         let (mut own, mut llm) = (node.clone(), None);
-        if let Tree::Table(Table { entries }) = &mut own.value {
+        if let TomlValue::Table(TomlTable { entries }) = &mut own.value {
             llm = entries.iter().position(|(key, _)| key.text == LLM).map(|at| entries.remove(at));
         }
-        let llm = llm.map_or_else(|| Node::empty_table(node.at), |(_, node)| node);
-        let named = Named::read(&own, cx)?;
-        Some(Self { llm: cx.within(LLM, |cx| LlmTable::read(&llm, cx)), named })
+        let llm = llm.map_or_else(|| TomlNode::empty_table(node.at), |(_, node)| node);
+        let named = NamedEntries::read(&own, cx)?;
+        Some(Self { llm: cx.at_key(LLM, |cx| LlmTable::read(&llm, cx)), named })
     }
 }
 
@@ -71,7 +74,7 @@ record! {
         /// the run lasts.
         bulkhead: BulkheadTable = table,
         /// Faults that are injected from the start of the run.
-        faults: List<At<InjectedTable>, 0, 5> = default(List(Vec::new())),
+        faults: BoundedList<Positioned<InjectedTable>, 0, 5> = default(BoundedList(Vec::new())),
     }
 }
 
@@ -81,9 +84,9 @@ record! {
     /// consulting that agent, with one attempt unless max_attempts is set.
     struct ToolTable => {
         /// What it does, shown to the agents that may call it.
-        description: Prose = optional,
+        description: NonBlankString = optional,
         /// Its arguments, all of them required: the description of each, or its JSON schema.
-        args: At<Named<TextOrTable, Key>> = default(At::nowhere(Named::default())),
+        args: Positioned<NamedEntries<TextOrTable, ResultKey>> = default(Positioned::not_in_file(NamedEntries::default())),
         /// Timeout of one attempt in seconds, until its result is complete. Default:
         /// task_timeout_seconds for an orchestrator's worker; for `read_source` of research
         /// max_seconds / (max_read_pages + 2), clamped to 2 to 10, so that slow pages cannot use up
@@ -105,19 +108,19 @@ record! {
         /// Whether the runs of one session share breaker, bulkhead and retry budget.
         shared: bool = default(false),
         /// Faults that are injected from the start of the run.
-        faults: List<At<InjectedTable>, 0, 5> = default(List(Vec::new())),
+        faults: BoundedList<Positioned<InjectedTable>, 0, 5> = default(BoundedList(Vec::new())),
         /// Results that are listed in this file.
-        fixture: At<FixtureTable> = optional,
+        fixture: Positioned<FixtureTable> = optional,
         /// An HTTP request whose response is the result.
-        http: At<HttpTable> = optional,
+        http: Positioned<HttpTable> = optional,
         /// A program whose output is the result.
-        command: At<CommandTable> = optional,
+        command: Positioned<CommandTable> = optional,
         /// A search in a folder of documents or with an endpoint.
-        search: At<SearchTable> = optional,
+        search: Positioned<SearchTable> = optional,
         /// A page reader for a folder of documents or the web.
-        read: At<ReadTable> = optional,
+        read: Positioned<ReadTable> = optional,
         /// Keys that a result must have, each with its type.
-        contract: Named<FieldKind, Key> = default(Named::default()),
+        contract: NamedEntries<FieldKind, ResultKey> = default(NamedEntries::default()),
     }
 }
 
@@ -125,10 +128,10 @@ record! {
     /// Retries of a failed call.
     struct RetriesTable => {
         /// Maximum number of attempts of one call, the first included.
-        max_attempts: At<Whole<1, 20>> = default(At::nowhere(Whole(2))),
+        max_attempts: Positioned<IntegerField<1, 20>> = default(Positioned::not_in_file(IntegerField(2))),
         /// Waits in milliseconds before attempt 2, 3, …; the last value repeats.
-        backoff_ms: At<List<Millis<0, 600_000>, 0, 20>> =
-            default(At::nowhere(List(vec![Units(250), Units(750)]))),
+        backoff_ms: Positioned<BoundedList<Millis<0, 600_000>, 0, 20>> =
+            default(Positioned::not_in_file(BoundedList(vec![Units(250), Units(750)]))),
         /// Whether half of each wait is random, from the seed.
         jitter: bool = default(true),
     }
@@ -138,9 +141,9 @@ record! {
     /// Retry budget: how many attempts of the last minute may be retries.
     struct RetryBudgetTable => {
         /// Percentage of the attempts.
-        percent: Whole<0, 100> = default(Whole(10)),
+        percent: IntegerField<0, 100> = default(IntegerField(10)),
         /// Number of retries that are always allowed, even after few attempts.
-        min: At<Whole<0, 10_000>> = default(At::nowhere(Whole(3))),
+        min: Positioned<IntegerField<0, 10_000>> = default(Positioned::not_in_file(IntegerField(3))),
     }
 }
 
@@ -150,11 +153,11 @@ record! {
         /// Whether there is a breaker.
         enabled: bool = default(true),
         /// Consecutive failures that open it.
-        fail_threshold: Whole<1, 10_000> = default(Whole(5)),
+        fail_threshold: IntegerField<1, 10_000> = default(IntegerField(5)),
         /// Seconds that it stays open.
-        open_for_s: Seconds = default(Seconds::whole(30)),
+        open_for_s: Seconds = default(Seconds::from_whole_seconds(30)),
         /// Concurrent probes while it is half-open.
-        probe_permits: Whole<1, 1_000> = default(Whole(1)),
+        probe_permits: IntegerField<1, 1_000> = default(IntegerField(1)),
         /// What happens after the open time.
         mode: BreakerMode = default(BreakerMode::HalfOpen),
         /// What counts as a failure. Default: each attempt; for a live model each call, by its last
@@ -179,7 +182,7 @@ record! {
         /// Whether there is a limit.
         enabled: bool = default(true),
         /// The concurrency limit: attempts in flight.
-        max_in_flight: Whole<1, 100_000> = default(Whole(10)),
+        max_in_flight: IntegerField<1, 100_000> = default(IntegerField(10)),
         /// Milliseconds that an attempt may be queued. Default: 0.
         max_wait_ms: Millis<0, 86_400_000> = optional,
     }
@@ -194,7 +197,7 @@ record! {
         /// Whether the run may continue without a result.
         allow_partial: bool = default(true),
         /// Seconds for which the last good value is cached. Default: not cached.
-        cache_ttl_s: At<Seconds> = optional,
+        cache_ttl_s: Positioned<Seconds> = optional,
         /// The default value: a table or, for an agent and for a tool that agents call, a string
         /// that is used as the reply. `{{input}}` is filled in.
         fallback: TextOrTable = optional,
@@ -224,11 +227,11 @@ record! {
         /// The kind of fault.
         kind: InjectedWord = needed,
         /// Added milliseconds per attempt, for latency.
-        ms: At<Millis<1, 600_000>> = optional,
+        ms: Positioned<Millis<1, 600_000>> = optional,
         /// Percentage of the attempts that fail, for errors.
-        percent: At<Whole<1, 100>> = optional,
+        percent: Positioned<IntegerField<1, 100>> = optional,
         /// The HTTP status of the failed attempts, for errors. Default: 503.
-        status: At<Whole<400, 599>> = optional,
+        status: Positioned<IntegerField<400, 599>> = optional,
     }
 }
 
@@ -254,7 +257,7 @@ record! {
     /// Results that are listed in this file: the first matching row is used.
     struct FixtureTable => {
         /// The rows, checked from the top.
-        rows: List<At<FixtureRowTable>, 1, 2_000> = needed,
+        rows: BoundedList<Positioned<FixtureRowTable>, 1, 2_000> = needed,
         /// Load model: how the fixture behaves under load. Without it load has no effect.
         load: LoadTable = optional,
     }
@@ -266,17 +269,17 @@ record! {
         "oneOf": [{ "required": ["result"] }, { "required": ["raw"] }]
     }) => {
         /// Arguments that a call must have with these values; it may have others.
-        args: Free = default(Free::default()),
+        args: FreeTable = default(FreeTable::default()),
         /// Only for this attempt of a call, from 1.
-        attempt: At<Whole<1, 20>> = optional,
+        attempt: Positioned<IntegerField<1, 20>> = optional,
         /// How long the result takes: `400ms`, or `400ms..1.2s` for a random time from the seed.
         latency: Latency = default(Latency::default()),
         /// A failure before the result.
-        fault: At<FaultTable> = optional,
+        fault: Positioned<FaultTable> = optional,
         /// The result as a table. `{{input}}` is filled in.
-        result: Free = optional,
+        result: FreeTable = optional,
         /// The result as text, read as JSON, valid or not.
-        raw: Text = optional,
+        raw: StringField = optional,
     }
 }
 
@@ -285,13 +288,13 @@ record! {
     /// twice the capacity.
     struct LoadTable => {
         /// Concurrent requests that it can handle.
-        capacity: Whole<1, 100_000> = needed,
+        capacity: IntegerField<1, 100_000> = needed,
         /// Share of its requests that fail with 503 while it is flaky, from 0 to 1.
         flaky_rate: Fraction = default(Fraction(0.0)),
         /// Start of the flaky time, after the first request: `2s`.
-        flaky_from: Moment = default(Moment::default()),
+        flaky_from: ClockTime = default(ClockTime::default()),
         /// End of the flaky time, after the first request: `8s`.
-        flaky_until: At<Moment> = default(At::nowhere(Moment::default())),
+        flaky_until: Positioned<ClockTime> = default(Positioned::not_in_file(ClockTime::default())),
     }
 }
 
@@ -301,16 +304,16 @@ record! {
         /// The HTTP method.
         method: HttpMethod = default(HttpMethod::Get),
         /// The URL, with http:// or https://. `{name}` is replaced by the argument of that name.
-        url: Prose = needed,
+        url: NonBlankString = needed,
         /// Headers by name: a string, or the environment variable that holds it.
-        headers: Named<At<Setting>, Header> = default(Named::default()),
+        headers: NamedEntries<Positioned<Setting>, HeaderName> = default(NamedEntries::default()),
         /// Whether the arguments are sent as a JSON body.
         send_args: bool = default(false),
         /// Where the result is in the response, as a JSON pointer such as /data/0. Default: the
         /// whole response.
-        pointer: Text = optional,
+        pointer: StringField = optional,
         /// Maximum size of the response, in bytes.
-        max_bytes: Whole<1, 1_000_000_000> = default(Whole(1_000_000)),
+        max_bytes: IntegerField<1, 1_000_000_000> = default(IntegerField(1_000_000)),
         /// Whether it may connect to loopback, private and link-local addresses.
         allow_private: bool = default(false),
     }
@@ -327,14 +330,14 @@ record! {
     /// A program that implements a tool: JSON on its standard input, JSON on its standard output.
     struct CommandTable => {
         /// The program; it is looked up in PATH unless it contains a slash.
-        program: Prose = needed,
+        program: NonBlankString = needed,
         /// Its arguments. The arguments of a call are never among them.
-        args: List<Text, 0, 200> = default(List(Vec::new())),
+        args: BoundedList<StringField, 0, 200> = default(BoundedList(Vec::new())),
         /// Its whole environment: each variable is a string, or the environment variable that holds
         /// it.
-        env: Named<At<Setting>, EnvName> = default(Named::default()),
+        env: NamedEntries<Positioned<Setting>, EnvName> = default(NamedEntries::default()),
         /// Maximum size of its output, in bytes.
-        max_bytes: Whole<1, 1_000_000_000> = default(Whole(1_000_000)),
+        max_bytes: IntegerField<1, 1_000_000_000> = default(IntegerField(1_000_000)),
     }
 }
 
@@ -342,18 +345,18 @@ record! {
     /// A string that is read from an environment variable.
     struct EnvTable => {
         /// The name of the variable.
-        env: Prose = needed,
+        env: NonBlankString = needed,
     }
 }
 
-impl Shape for Setting {
+impl FormatShape for Setting {
     fn schema() -> Value {
-        json!({ "oneOf": [Text::schema(), EnvTable::schema()] })
+        json!({ "oneOf": [StringField::schema(), EnvTable::schema()] })
     }
-    fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
+    fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
         match &node.value {
-            Tree::Text(text) => Some(Self::Text(text.clone())),
-            Tree::Table(_) => EnvTable::read(node, cx)?.env.map(|env| Self::Env(env.text)),
+            TomlValue::Text(text) => Some(Self::Text(text.clone())),
+            TomlValue::Table(_) => EnvTable::read(node, cx)?.env.map(|env| Self::Env(env.text)),
             _ => {
                 cx.wrong_type(node, "a string, or { env = \"NAME\" }");
                 None
@@ -375,7 +378,7 @@ record! {
     /// When the operator is alerted. A limit that is not set gives no alert.
     struct AlertsTable => {
         /// Breaker openings of a tool within one minute.
-        breaker_opens_per_minute: Whole<1, 10_000> = optional,
+        breaker_opens_per_minute: IntegerField<1, 10_000> = optional,
         /// Share of a tool's attempts of the last minute that failed, from 0 to 1.
         error_rate: Fraction = optional,
         /// 95th percentile of the duration of a tool's latest calls, in milliseconds.
@@ -384,7 +387,9 @@ record! {
 }
 
 /// The valid settings by name.
-pub(super) fn settings<R>(named: &Named<At<Setting>, R>) -> BTreeMap<String, Setting> {
+pub(super) fn settings<R>(
+    named: &NamedEntries<Positioned<Setting>, R>,
+) -> BTreeMap<String, Setting> {
     let good = named.entries.iter().filter_map(|entry| {
         entry.value.as_ref().map(|value| (entry.name.clone(), value.value.clone()))
     });
@@ -392,9 +397,9 @@ pub(super) fn settings<R>(named: &Named<At<Setting>, R>) -> BTreeMap<String, Set
 }
 
 /// A free table as JSON; `fill` fills in its strings.
-pub(super) fn filled(
-    table: &Free,
-    fill: &mut impl FnMut(&str, super::tree::Span) -> Value,
+pub(super) fn fill_table(
+    table: &FreeTable,
+    fill: &mut impl FnMut(&str, super::tree::TextSpan) -> Value,
 ) -> Map<String, Value> {
     table.table.json(fill).unwrap_or_default()
 }

@@ -1,48 +1,48 @@
 //! Warns of settings of teams and swarms that have no effect or only do harm together with others.
 
-use super::format::File;
+use super::format::ScenarioFile;
 use super::format_team::{AgentTable, Members};
-use super::named::Entry;
-use super::reader::Reader;
+use super::named::NamedEntry;
+use super::reader::ReadContext;
 
 /// Settings of a team: output of members that is not shown, or not streamed.
-pub(super) fn of_team(table: &AgentTable, file: &File, cx: &mut Reader) {
+pub(super) fn warn_of_team_settings(table: &AgentTable, file: &ScenarioFile, cx: &mut ReadContext) {
     let Some(tools) = table.member_tools.as_ref().map(|tools| &tools.value) else { return };
     let streams = file.model.as_ref().is_none_or(|model| model.stream);
-    cx.within("member_tools", |cx| {
+    cx.at_key("member_tools", |cx| {
         if tools.inner_text.at.end > 0 && !tools.stream_inner.value {
             let what = "`inner_text` has no effect: output of members is not shown";
             let help = "add stream_inner = true, or remove it";
-            cx.within("inner_text", |cx| cx.warn(tools.inner_text.at, what, help));
+            cx.at_key("inner_text", |cx| cx.warn(tools.inner_text.at, what, help));
         }
         if tools.stream_inner.value && !streams {
             let what = "`stream_inner` has no effect: model.stream is false";
             let help = "remove one of the two";
-            cx.within("stream_inner", |cx| cx.warn(tools.stream_inner.at, what, help));
+            cx.at_key("stream_inner", |cx| cx.warn(tools.stream_inner.at, what, help));
         }
     });
 }
 
 /// Settings of a swarm: where the next message starts, and when handoffs are refused.
-pub(super) fn of_swarm(
-    entry: &Entry<AgentTable>,
+pub(super) fn warn_of_swarm_settings(
+    entry: &NamedEntry<AgentTable>,
     table: &AgentTable,
-    file: &File,
-    cx: &mut Reader,
+    file: &ScenarioFile,
+    cx: &mut ReadContext,
 ) {
     let root = file.swarm.as_ref().and_then(|swarm| swarm.root.as_ref());
     let transfer = &table.cross_request_transfer;
     if transfer.value && root.is_none_or(|root| root.text != entry.name) {
         let what = "`cross_request_transfer` has no effect in a swarm within another team";
         let help = "only the root agent receives the next message";
-        cx.within("cross_request_transfer", |cx| cx.warn(transfer.at, what, help));
+        cx.at_key("cross_request_transfer", |cx| cx.warn(transfer.at, what, help));
     }
-    refuses_all(table, cx);
-    too_few(table, cx);
+    warn_of_small_window(table, cx);
+    warn_of_few_members(table, cx);
 }
 
 /// Warns if more different names are required than there are members.
-fn too_few(table: &AgentTable, cx: &mut Reader) {
+fn warn_of_few_members(table: &AgentTable, cx: &mut ReadContext) {
     let (window, unique) = (&table.repetitive_handoff_window, &table.repetitive_handoff_min_unique);
     let Some(Members(members)) = &table.members else { return };
     let count = members.value.len();
@@ -54,12 +54,12 @@ fn too_few(table: &AgentTable, cx: &mut Reader) {
             unique.value.0
         );
         let help = format!("members of the swarm: {count}");
-        cx.within("repetitive_handoff_min_unique", |cx| cx.warn(unique.at, what, help));
+        cx.at_key("repetitive_handoff_min_unique", |cx| cx.warn(unique.at, what, help));
     }
 }
 
 /// Warns if more different names are required than the window has entries.
-fn refuses_all(table: &AgentTable, cx: &mut Reader) {
+fn warn_of_small_window(table: &AgentTable, cx: &mut ReadContext) {
     let (window, unique) = (&table.repetitive_handoff_window, &table.repetitive_handoff_min_unique);
     let (names, most) = (unique.value.0, window.value.0);
     if most == 0 || names <= most {
@@ -72,11 +72,11 @@ fn refuses_all(table: &AgentTable, cx: &mut Reader) {
     // The warning is at the one of the two that the file sets; the other may be a default.
     if unique.at.end > 0 {
         let help = "set it to at most the window, or 0 for no check";
-        cx.within("repetitive_handoff_min_unique", |cx| cx.warn(unique.at, what, help));
+        cx.at_key("repetitive_handoff_min_unique", |cx| cx.warn(unique.at, what, help));
     } else {
         let help = format!(
             "set it to at least `repetitive_handoff_min_unique` ({names}), or 0 for no check"
         );
-        cx.within("repetitive_handoff_window", |cx| cx.warn(window.at, what, help));
+        cx.at_key("repetitive_handoff_window", |cx| cx.warn(window.at, what, help));
     }
 }

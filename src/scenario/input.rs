@@ -4,11 +4,11 @@ use serde_json::Value;
 
 use super::day::Day;
 use super::format::{InputTable, KindWord};
-use super::model::{Input, InputKind};
+use super::model::{InputKind, ScenarioInput};
 use super::name::InputName;
-use super::named::Entry;
-use super::reader::{Reader, among};
-use super::tree::{Node, Tree};
+use super::named::NamedEntry;
+use super::reader::{ReadContext, suggest_name};
+use super::tree::{TomlNode, TomlValue};
 
 /// Turns a name into a label: `report_date` becomes `Report date`.
 pub(super) fn label(name: &str) -> String {
@@ -19,16 +19,16 @@ pub(super) fn label(name: &str) -> String {
     label
 }
 
-pub(super) fn input(entry: &Entry<InputTable>, cx: &mut Reader) -> Option<Input> {
+pub(super) fn input(entry: &NamedEntry<InputTable>, cx: &mut ReadContext) -> Option<ScenarioInput> {
     let table = entry.value.as_ref()?;
-    cx.within(&entry.name, |cx| {
+    cx.at_key(&entry.name, |cx| {
         let choices = table.choices.as_ref().map(|choices| {
             choices.value.0.iter().map(|choice| choice.text.clone()).collect::<Vec<_>>()
         });
         let given = table.value.as_ref()?;
         let kind = kind(table, choices, &given.0, cx)?;
-        let value = cx.within("value", |cx| input_value(&given.0, &kind, cx))?;
-        Some(Input {
+        let value = cx.at_key("value", |cx| input_value(&given.0, &kind, cx))?;
+        Some(ScenarioInput {
             name: InputName::from(entry.name.as_str()),
             label: table.label.as_ref().map_or_else(|| label(&entry.name), |l| l.text.clone()),
             value,
@@ -40,29 +40,29 @@ pub(super) fn input(entry: &Entry<InputTable>, cx: &mut Reader) -> Option<Input>
 fn kind(
     table: &InputTable,
     choices: Option<Vec<String>>,
-    value: &Node,
-    cx: &mut Reader,
+    value: &TomlNode,
+    cx: &mut ReadContext,
 ) -> Option<InputKind> {
     let word = match (&table.kind, &choices) {
         (Some(word), Some(_)) if word.value != KindWord::Choice => {
             let help = "remove `choices`, or set kind = \"choice\"";
-            cx.within("kind", |cx| {
+            cx.at_key("kind", |cx| {
                 cx.error(word.at, "`choices` is only for kind = \"choice\"", help)
             });
             return None;
         }
         (Some(word), None) if word.value == KindWord::Choice => {
             let help = "add choices = [\"one\", \"other\"]";
-            cx.within("kind", |cx| cx.error(word.at, "kind = \"choice\" needs `choices`", help));
+            cx.at_key("kind", |cx| cx.error(word.at, "kind = \"choice\" needs `choices`", help));
             return None;
         }
         (Some(word), _) => word.value,
         (None, Some(_)) => KindWord::Choice,
         (None, None) => match value.value {
-            Tree::Whole(_) => KindWord::Integer,
-            Tree::Number(_) => KindWord::Number,
-            Tree::Truth(_) => KindWord::Bool,
-            Tree::Date(_) => KindWord::Date,
+            TomlValue::Integer(_) => KindWord::Integer,
+            TomlValue::Number(_) => KindWord::Number,
+            TomlValue::Boolean(_) => KindWord::Bool,
+            TomlValue::Date(_) => KindWord::Date,
             _ => KindWord::Text,
         },
     };
@@ -76,11 +76,11 @@ fn kind(
     })
 }
 
-fn input_value(node: &Node, kind: &InputKind, cx: &mut Reader) -> Option<Value> {
+fn input_value(node: &TomlNode, kind: &InputKind, cx: &mut ReadContext) -> Option<Value> {
     // A value given with `--set` (`inputs.campaign=2026`) is a string where a string is expected.
     let text = match &node.value {
-        Tree::Text(text) => Some(text.clone()),
-        Tree::Date(date) => Some(date.clone()),
+        TomlValue::Text(text) => Some(text.clone()),
+        TomlValue::Date(date) => Some(date.clone()),
         _ if node.at.text > 0 => Some(cx.raw(node.at).to_owned()),
         _ => None,
     };
@@ -90,7 +90,7 @@ fn input_value(node: &Node, kind: &InputKind, cx: &mut Reader) -> Option<Value> 
             Some(text) if text.parse::<Day>().is_ok() => Some(Value::String(text)),
             _ => {
                 let help = "write a date as YYYY-MM-DD, such as 2026-03-02";
-                cx.error(node.at, format!("{} is not a date", node.what()), help);
+                cx.error(node.at, format!("{} is not a date", node.describe()), help);
                 None
             }
         },
@@ -99,16 +99,16 @@ fn input_value(node: &Node, kind: &InputKind, cx: &mut Reader) -> Option<Value> 
             if choices.contains(&text) {
                 return Some(Value::String(text));
             }
-            let help = among(&text, choices.iter().map(String::as_str));
+            let help = suggest_name(&text, choices.iter().map(String::as_str));
             cx.error(node.at, format!("`{text}` is not one of the choices"), help);
             None
         }
-        (InputKind::Integer, Tree::Whole(Some(number))) => Some(Value::from(*number)),
-        (InputKind::Number, Tree::Whole(Some(number))) => Some(Value::from(*number)),
-        (InputKind::Number, Tree::Number(number)) if number.is_finite() => {
+        (InputKind::Integer, TomlValue::Integer(Some(number))) => Some(Value::from(*number)),
+        (InputKind::Number, TomlValue::Integer(Some(number))) => Some(Value::from(*number)),
+        (InputKind::Number, TomlValue::Number(number)) if number.is_finite() => {
             Some(Value::from(*number))
         }
-        (InputKind::Bool, Tree::Truth(truth)) => Some(Value::Bool(*truth)),
+        (InputKind::Bool, TomlValue::Boolean(truth)) => Some(Value::Bool(*truth)),
         _ => {
             let wanted = match kind {
                 InputKind::Text => "a string",

@@ -18,7 +18,7 @@ use serde_json::Value;
 /// assert_eq!(changed(text, &value["of"]), None);
 /// assert_eq!(changed(text, &value["far"]), None);
 /// ```
-pub fn changed<'t>(text: &'t str, read: &Value) -> Option<&'t str> {
+pub fn first_changed_integer<'t>(text: &'t str, read: &Value) -> Option<&'t str> {
     let mut floats = BTreeSet::new();
     collect(read, &mut floats);
     if floats.is_empty() {
@@ -60,7 +60,7 @@ fn numbers(text: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
         while let Some(byte) = bytes.get(at) {
             match byte {
-                b'"' => at += after_text(bytes.get(at + 1..).unwrap_or_default()),
+                b'"' => at += string_length(bytes.get(at + 1..).unwrap_or_default()),
                 b'-' | b'0'..=b'9' => {
                     let of_number =
                         |byte: &u8| matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E' | b'0'..=b'9');
@@ -79,7 +79,7 @@ fn numbers(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The length of a JSON string after its opening quote, the closing quote included.
-fn after_text(rest: &[u8]) -> usize {
+fn string_length(rest: &[u8]) -> usize {
     let mut escaped = false;
     let end = rest.iter().position(|byte| match byte {
         _ if escaped => {
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     fn of(text: &str) -> Option<&str> {
-        changed(text, &serde_json::from_str(text).expect("JSON"))
+        first_changed_integer(text, &serde_json::from_str(text).expect("JSON"))
     }
 
     #[test]
@@ -132,8 +132,8 @@ mod tests {
     fn only_what_stands_in_the_part_that_is_passed_on_counts() {
         let text = r#"{"note": 98765432109876543210987, "args": {"far": 1e300}}"#;
         let value: Value = serde_json::from_str(text).expect("JSON");
-        assert_eq!(changed(text, &value["args"]), None);
-        assert_eq!(changed(text, &value), Some("98765432109876543210987"));
+        assert_eq!(first_changed_integer(text, &value["args"]), None);
+        assert_eq!(first_changed_integer(text, &value), Some("98765432109876543210987"));
     }
 
     proptest! {
@@ -143,7 +143,7 @@ mod tests {
             let number = (number >> bits).to_string();
             let read: Value = serde_json::from_str(&number).expect("JSON");
             let written = read.to_string();
-            prop_assert_eq!(changed(&number, &read).is_none(), written == number);
+            prop_assert_eq!(first_changed_integer(&number, &read).is_none(), written == number);
         }
     }
 }

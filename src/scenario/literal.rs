@@ -2,7 +2,7 @@
 
 /// The byte of `raw`, a TOML string with its quotes (or an unquoted text), at which byte `wanted`
 /// of the decoded text begins. A position past the end gives the end.
-pub(super) fn offset(raw: &str, wanted: usize) -> usize {
+pub(super) fn source_offset(raw: &str, wanted: usize) -> usize {
     let (quote, escapes) = if raw.starts_with("\"\"\"") {
         ("\"\"\"", true)
     } else if raw.starts_with("'''") {
@@ -24,7 +24,7 @@ pub(super) fn offset(raw: &str, wanted: usize) -> usize {
     let mut decoded = 0;
     while at < end {
         let rest = &raw[at..end];
-        let (taken, made) = if escapes { piece(rest) } else { plain(rest) };
+        let (taken, made) = if escapes { escaped_char(rest) } else { plain_char(rest) };
         if decoded + made > wanted {
             break;
         }
@@ -35,14 +35,14 @@ pub(super) fn offset(raw: &str, wanted: usize) -> usize {
 }
 
 /// The bytes of one character in the file and in the decoded text.
-fn plain(rest: &str) -> (usize, usize) {
+fn plain_char(rest: &str) -> (usize, usize) {
     let bytes = rest.chars().next().map_or(1, char::len_utf8);
     (bytes, bytes)
 }
 
 /// The same for a string with escapes.
-fn piece(rest: &str) -> (usize, usize) {
-    let Some(escaped) = rest.strip_prefix('\\') else { return plain(rest) };
+fn escaped_char(rest: &str) -> (usize, usize) {
+    let Some(escaped) = rest.strip_prefix('\\') else { return plain_char(rest) };
     let hex = |digits: usize| {
         let code = escaped.get(1..=digits).and_then(|digits| u32::from_str_radix(digits, 16).ok());
         (digits + 2, code.and_then(char::from_u32).map_or(1, char::len_utf8))
@@ -68,7 +68,7 @@ mod tests {
     use proptest::prelude::*;
     use toml::de::DeValue;
 
-    use super::offset;
+    use super::source_offset;
 
     #[test]
     fn characters_are_found_behind_quotes_escapes_and_line_ends() {
@@ -84,7 +84,7 @@ mod tests {
             ("'abc'", 99, 4),
             ("\"", 0, 1),
         ] {
-            assert_eq!(offset(raw, wanted), expected, "{raw} {wanted}");
+            assert_eq!(source_offset(raw, wanted), expected, "{raw} {wanted}");
         }
     }
 
@@ -96,7 +96,7 @@ mod tests {
             let raw = format!("\"\"\"{before}#\"\"\"");
             if let Ok(value) = DeValue::parse(&raw) {
                 let text = value.get_ref().as_str().unwrap_or_default().to_owned();
-                let at = offset(&raw, text.find('#').unwrap_or_default());
+                let at = source_offset(&raw, text.find('#').unwrap_or_default());
                 prop_assert_eq!(&raw[at..=at], "#", "{} {}", raw, at);
             }
         }
@@ -106,7 +106,7 @@ mod tests {
             raw in r#"(\PC|["'\\xuU0]){0,20}"#,
             wanted in 0_usize..40,
         ) {
-            prop_assert!(raw.is_char_boundary(offset(&raw, wanted)));
+            prop_assert!(raw.is_char_boundary(source_offset(&raw, wanted)));
         }
     }
 }

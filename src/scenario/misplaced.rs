@@ -7,12 +7,12 @@ use std::sync::LazyLock;
 use serde_json::Value;
 
 use super::format::schema;
-use super::format_team::whose;
-use super::reader::{among, closest};
+use super::format_team::key_owner;
+use super::reader::{closest_name, suggest_name};
 
 /// Synonyms, also from other programs: table (`*` stands for any name), the synonym, the key that
 /// it means.
-const WORDS: [(&str, &str, &str); 11] = [
+const KEY_SYNONYMS: [(&str, &str, &str); 11] = [
     ("flags.*", "value", "default"),
     ("inputs.*", "default", "value"),
     ("agents.*", "prompt", "instruction"),
@@ -30,21 +30,21 @@ const WORDS: [(&str, &str, &str); 11] = [
 const MOST_PLACES: usize = 3;
 
 /// The suggestion for an unknown key of the table at `path`, whose keys are `known`.
-pub(super) fn meant(path: &str, key: &str, known: &[&str]) -> String {
+pub(super) fn suggest_key(path: &str, key: &str, known: &[&str]) -> String {
     let place = steps(path);
-    let word = WORDS.iter().find(|(of, word, _)| *word == key && is_place(of, &place));
+    let word = KEY_SYNONYMS.iter().find(|(of, word, _)| *word == key && is_place(of, &place));
     if let Some((_, _, right)) = word {
         return format!("did you mean `{right}`?");
     }
-    if closest(key, known.iter().copied()).is_some() {
-        return among(key, known.iter().copied());
+    if closest_name(key, known.iter().copied()).is_some() {
+        return suggest_name(key, known.iter().copied());
     }
-    if matches!(place[..], ["team" | "swarm"]) && whose(key).is_some() {
+    if matches!(place[..], ["team" | "swarm"]) && key_owner(key).is_some() {
         return "move it to the agent that `root` names: [agents.NAME]".to_owned();
     }
     let elsewhere = places(key).or_else(|| {
         // Short keys resemble many others.
-        let near = closest(key, PLACES.keys().map(String::as_str)).filter(|_| key.len() > 3);
+        let near = closest_name(key, PLACES.keys().map(String::as_str)).filter(|_| key.len() > 3);
         near.and_then(places)
     });
     let elsewhere = elsewhere.unwrap_or_default();
@@ -56,7 +56,7 @@ pub(super) fn meant(path: &str, key: &str, known: &[&str]) -> String {
             let first: Vec<String> = first.iter().map(|place| format!("`{place}`")).collect();
             format!("did you mean {} or `{last}`?", first.join(", "))
         }
-        _ => among(key, known.iter().copied()),
+        _ => suggest_name(key, known.iter().copied()),
     }
 }
 
@@ -112,7 +112,7 @@ fn collect_items(
 
 #[cfg(test)]
 mod tests {
-    use super::meant;
+    use super::suggest_key;
 
     #[test]
     fn the_place_of_a_key_is_named() {
@@ -130,7 +130,7 @@ mod tests {
             ("script[3].calls[0]", "arguments", "did you mean `args`?"),
             ("", "a", "one of title, pattern, budget, agents, swarm"),
         ] {
-            assert_eq!(meant(path, key, &root), expected, "{path} {key}");
+            assert_eq!(suggest_key(path, key, &root), expected, "{path} {key}");
         }
     }
 }

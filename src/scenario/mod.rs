@@ -70,9 +70,9 @@ pub mod untimed;
 mod when;
 
 pub use format::schema;
-pub use load::{Checked, MAX_BYTES, check, load};
-pub use model::{Origin, Scenario};
+pub use load::{CheckedScenario, MAX_BYTES, check, load};
+pub use model::{Scenario, ScenarioOrigin};
 pub use overrides::{Override, OverrideError};
-pub use problem::{Concerns, Place, Problem, Problems, Severity};
-pub use shipped::{Listing, Shipped, shipped};
-pub use source::{STDIN, Source, SourceError};
+pub use problem::{AffectedRuns, Problem, ProblemPosition, Problems, Severity};
+pub use shipped::{ScenarioListing, ShippedScenario, shipped};
+pub use source::{STDIN, ScenarioSource, SourceError};

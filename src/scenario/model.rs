@@ -11,16 +11,16 @@ use serde_json::Value;
 use super::agent::TeamSpec;
 use super::alert::AlertLimits;
 use super::condition::Condition;
-use super::live::Unset;
+use super::live::UnsetLlmKeys;
 use super::name::{AgentName, FlagName, InputName, RoleName, ScenarioName, ToolName};
 use super::orchestrator::OrchestratorSpec;
 use super::prepared::Prepared;
 use super::repair::Repairs;
 use super::research::ResearchSpec;
 use super::resilience::{BreakerLimits, BulkheadLimits, RetryBudgetLimits};
-use super::seated::Seated;
+use super::seated::ModelAssignment;
 use super::storm::ResilienceSpec;
-use super::tool::{Fault, ToolCall, ToolSpec};
+use super::tool::{InjectedFault, ToolCall, ToolSpec};
 use super::tuning::Tuning;
 
 /// One complete scenario.
@@ -29,7 +29,7 @@ pub struct Scenario {
     /// The file name without its extension.
     pub name: ScenarioName,
     /// Its file, or the shipped scenario.
-    pub origin: Origin,
+    pub origin: ScenarioOrigin,
     /// SHA-256 of the file's bytes in hexadecimal; the user's trust is stored for this hash.
     pub hash: String,
     /// Title in one line, for lists and headers.
@@ -39,7 +39,7 @@ pub struct Scenario {
     /// The task of the run, with its inputs filled in.
     pub goal: String,
     /// The inputs of the launch form, in the file's order.
-    pub inputs: Vec<Input>,
+    pub inputs: Vec<ScenarioInput>,
     /// The flags, in the file's order.
     pub flags: Vec<Flag>,
     /// Facts that every role sees, unchanged, with inputs filled in: an object (`shared_context` in
@@ -52,14 +52,14 @@ pub struct Scenario {
     /// The spending limits of a run.
     pub spending: SpendingLimits,
     /// The callers with a model of their own.
-    pub seated: Vec<Seated>,
+    pub model_assignments: Vec<ModelAssignment>,
     /// The gateway's policy for model calls (`[tools.llm]`).
     pub llm: CallPolicy,
     /// Which settings of that policy the file leaves to the defaults of a live model: see
     /// [`Scenario::llm_live`].
-    pub llm_unset: Unset,
+    pub llm_unset: UnsetLlmKeys,
     /// Faults that are injected into model calls from the start of a run.
-    pub llm_faults: Vec<Fault>,
+    pub llm_faults: Vec<InjectedFault>,
     /// The tools behind the gateway by name, without `llm`.
     pub tools: BTreeMap<ToolName, ToolSpec>,
     /// When the operator is alerted.
@@ -71,7 +71,7 @@ pub struct Scenario {
     /// Warnings for all runs, such as a role with two seats.
     pub warnings: Vec<String>,
     /// Warnings for offline runs only: steps, roles or agents without a scripted reply.
-    pub silent: Vec<String>,
+    pub offline_warnings: Vec<String>,
     /// Data that the pattern computes once for all runs.
     pub prepared: Prepared,
 }
@@ -83,22 +83,22 @@ impl Scenario {
     }
 
     /// The warnings for a live or an offline run. A live run needs no script.
-    pub fn warnings_of(&self, live: bool) -> impl Iterator<Item = &String> {
-        let silent = if live { &[] } else { &self.silent[..] };
+    pub fn run_warnings(&self, live: bool) -> impl Iterator<Item = &String> {
+        let silent = if live { &[] } else { &self.offline_warnings[..] };
         self.warnings.iter().chain(silent)
     }
 }
 
 /// Where the text of a scenario comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
+pub enum ScenarioOrigin {
     /// Shipped inside the program; the path is its path in the repository.
     Shipped(&'static str),
     /// A file of the user.
     File(std::path::PathBuf),
 }
 
-impl std::fmt::Display for Origin {
+impl std::fmt::Display for ScenarioOrigin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Shipped(path) => f.write_str(path),
@@ -151,13 +151,13 @@ impl PatternSpec {
 #[derive(Debug)]
 pub struct CollaborationSpec {
     /// Limits as in the collaboration source document.
-    pub budget: Budget,
+    pub budget: CollaborationBudget,
     /// The roles in speaking order (`TEAM_SEQUENCE` in the source document).
     pub sequence: Vec<RoleName>,
     /// Whether the seats of a round call the model in parallel.
     pub concurrency: Concurrency,
     /// The roles by name, including every name of `sequence`.
-    pub roles: BTreeMap<RoleName, Role>,
+    pub roles: BTreeMap<RoleName, RoleSpec>,
     /// System prompt of the launch brief.
     pub finalize_prompt: Arc<str>,
     /// Inputs that are copied to `team_summary`, such as `report_date` and `region`.
@@ -166,7 +166,7 @@ pub struct CollaborationSpec {
 
 /// Limits of a collaboration run, named as in the collaboration source document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Budget {
+pub struct CollaborationBudget {
     /// Maximum number of rounds, at least 1.
     pub max_rounds: u32,
     /// Maximum number of contributions.
@@ -188,16 +188,16 @@ pub enum Concurrency {
 
 /// A role at the table.
 #[derive(Debug, Clone)]
-pub struct Role {
+pub struct RoleSpec {
     /// Its system prompt, without the required reply format.
     pub prompt: Arc<str>,
     /// The flag that switches it on and off, if any.
-    pub behind: Option<Behind>,
+    pub role_flag: Option<RoleFlag>,
 }
 
 /// The flag of a role, and what happens while it is off.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Behind {
+pub struct RoleFlag {
     /// Name of the flag.
     pub flag: FlagName,
     /// What happens while the flag is off.
@@ -215,7 +215,7 @@ pub enum WhenOff {
 
 /// An input of the scenario, shown in the launch form.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Input {
+pub struct ScenarioInput {
     /// Its name in templates and on the command line.
     pub name: InputName,
     /// Its label in the launch form.
@@ -413,22 +413,24 @@ pub struct ScriptRow {
     /// A failure before the reply, if any.
     pub fault: Option<ScriptFault>,
     /// The reply: `reply` as JSON, `raw` and `text` unchanged. Use [`ScriptRow::answer_by`].
-    pub answer: Arc<str>,
+    pub reply_text: Arc<str>,
     /// The tools that the model calls in this reply.
     pub calls: Arc<[ToolCall]>,
     /// The row is for any role, and its `reply` has no `agent`.
-    pub unsigned: bool,
+    pub lacks_agent: bool,
 }
 
 impl ScriptRow {
     /// The reply for a role: if a `reply` has no `agent`, the role's name is added.
-    pub fn answer_by(&self, role: Option<&RoleName>) -> Arc<str> {
-        let Some(role) = role.filter(|_| self.unsigned) else { return Arc::clone(&self.answer) };
+    pub fn reply_for(&self, role: Option<&RoleName>) -> Arc<str> {
+        let Some(role) = role.filter(|_| self.lacks_agent) else {
+            return Arc::clone(&self.reply_text);
+        };
         let agent = Value::from(role.as_str());
-        match self.answer.strip_prefix('{') {
+        match self.reply_text.strip_prefix('{') {
             Some("}") => format!("{{\"agent\":{agent}}}").into(),
             Some(rest) => format!("{{\"agent\":{agent},{rest}").into(),
-            None => Arc::clone(&self.answer),
+            None => Arc::clone(&self.reply_text),
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::reader::Reader;
-use super::shape::Shape;
-use super::tree::{Node, Span, Tree};
+use super::reader::ReadContext;
+use super::shape::FormatShape;
+use super::tree::{TextSpan, TomlNode, TomlValue};
 
 /// The rule for one kind of name.
 pub(super) trait NameRule {
@@ -15,16 +15,16 @@ pub(super) trait NameRule {
     /// Whether a text follows the rule.
     fn fits(text: &str) -> bool;
     /// The problem and the help for a text that does not.
-    fn wrong(text: &str) -> (String, String) {
+    fn name_error(text: &str) -> (String, String) {
         (format!("`{text}` is not a valid name"), Self::WORDS.to_owned())
     }
 }
 
 /// A name that can be used in a condition: `facts.x`, `{{x}}`.
 #[derive(Debug, Clone)]
-pub(super) struct Ident;
+pub(super) struct IdentName;
 
-impl NameRule for Ident {
+impl NameRule for IdentName {
     const PATTERN: &'static str = "^[A-Za-z_][A-Za-z0-9_]{0,63}$";
     const WORDS: &'static str = "use letters, digits and _, no digit first, at most 64";
     fn fits(text: &str) -> bool {
@@ -37,9 +37,9 @@ impl NameRule for Ident {
 
 /// The name of a role, a worker, an agent or a tool.
 #[derive(Debug, Clone)]
-pub(super) struct Actor;
+pub(super) struct ActorName;
 
-impl NameRule for Actor {
+impl NameRule for ActorName {
     const PATTERN: &'static str = "^[A-Za-z0-9_-]{1,64}$";
     const WORDS: &'static str = "use letters, digits, _ and -, at most 64";
     fn fits(text: &str) -> bool {
@@ -50,9 +50,9 @@ impl NameRule for Actor {
 
 /// A key of a tool's result.
 #[derive(Debug, Clone)]
-pub(super) struct Key;
+pub(super) struct ResultKey;
 
-impl NameRule for Key {
+impl NameRule for ResultKey {
     const PATTERN: &'static str = "^.{1,128}$";
     const WORDS: &'static str = "use 1 to 128 characters";
     fn fits(text: &str) -> bool {
@@ -62,9 +62,9 @@ impl NameRule for Key {
 
 /// The name of an HTTP header.
 #[derive(Debug, Clone)]
-pub(super) struct Header;
+pub(super) struct HeaderName;
 
-impl NameRule for Header {
+impl NameRule for HeaderName {
     const PATTERN: &'static str = "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$";
     const WORDS: &'static str = "write a header such as Authorization or X-Api-Key";
     fn fits(text: &str) -> bool {
@@ -94,8 +94,8 @@ pub(super) const MAX_NAMES: usize = 2_000;
 
 /// Tables under names from the file, in its order.
 #[derive(Debug, Clone)]
-pub(super) struct Named<T, R> {
-    pub entries: Vec<Entry<T>>,
+pub(super) struct NamedEntries<T, R> {
+    pub entries: Vec<NamedEntry<T>>,
     /// The value is not a table, so its names are not known.
     broken: bool,
     rule: std::marker::PhantomData<R>,
@@ -103,14 +103,14 @@ pub(super) struct Named<T, R> {
 
 /// One entry of [`Named`].
 #[derive(Debug, Clone)]
-pub(super) struct Entry<T> {
+pub(super) struct NamedEntry<T> {
     pub name: String,
-    pub at: Span,
+    pub at: TextSpan,
     /// `None`: the name exists, but its value is invalid.
     pub value: Option<T>,
 }
 
-impl<T, R> Named<T, R> {
+impl<T, R> NamedEntries<T, R> {
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().map(|entry| entry.name.as_str())
     }
@@ -120,13 +120,13 @@ impl<T, R> Named<T, R> {
     }
 }
 
-impl<T, R> Default for Named<T, R> {
+impl<T, R> Default for NamedEntries<T, R> {
     fn default() -> Self {
         Self { entries: Vec::new(), broken: false, rule: std::marker::PhantomData }
     }
 }
 
-impl<T: Shape, R: NameRule> Shape for Named<T, R> {
+impl<T: FormatShape, R: NameRule> FormatShape for NamedEntries<T, R> {
     fn schema() -> Value {
         json!({
             "type": "object",
@@ -135,8 +135,8 @@ impl<T: Shape, R: NameRule> Shape for Named<T, R> {
             "maxProperties": MAX_NAMES,
         })
     }
-    fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
-        let Tree::Table(table) = &node.value else {
+    fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
+        let TomlValue::Table(table) = &node.value else {
             cx.wrong_type(node, "a table");
             return Some(Self { broken: true, ..Self::default() });
         };
@@ -148,18 +148,18 @@ impl<T: Shape, R: NameRule> Shape for Named<T, R> {
         }
         let mut named = Self::default();
         for (key, node) in &table.entries {
-            cx.within(&key.text, |cx| {
+            cx.at_key(&key.text, |cx| {
                 if !R::fits(&key.text) {
-                    let (what, help) = R::wrong(&key.text);
+                    let (what, help) = R::name_error(&key.text);
                     cx.error(key.at, what, help);
                 }
                 let value = T::read(node, cx);
-                named.entries.push(Entry { name: key.text.clone(), at: key.at, value });
+                named.entries.push(NamedEntry { name: key.text.clone(), at: key.at, value });
             });
         }
         Some(named)
     }
-    fn plain(&self) -> Value {
+    fn default_json(&self) -> Value {
         Value::Object(Map::new())
     }
 }

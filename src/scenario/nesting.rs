@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::agent::MAX_DEPTH;
-use super::format::File;
+use super::format::ScenarioFile;
 use super::format_team::{AgentTable, Members};
-use super::named::Entry;
-use super::reader::Reader;
+use super::named::NamedEntry;
+use super::reader::ReadContext;
 
 /// An agent in the graph of memberships.
-struct Knot<'f> {
-    entry: &'f Entry<AgentTable>,
+struct MembershipNode<'f> {
+    entry: &'f NamedEntry<AgentTable>,
     /// Index in its `members`, and index of that agent in the file.
     members: Vec<(usize, usize)>,
     /// How many levels of teams are below it, once known.
@@ -18,11 +18,11 @@ struct Knot<'f> {
 }
 
 /// Reports cycles and too deep nesting. No recursion: a file may be long.
-pub(super) fn nesting(file: &File, cx: &mut Reader) {
+pub(super) fn nesting(file: &ScenarioFile, cx: &mut ReadContext) {
     let agents = &file.agents.entries;
     let places: BTreeMap<&str, usize> =
         agents.iter().enumerate().map(|(place, entry)| (entry.name.as_str(), place)).collect();
-    let mut knots: Vec<Knot<'_>> = agents
+    let mut knots: Vec<MembershipNode<'_>> = agents
         .iter()
         .map(|entry| {
             let members = entry.value.iter().flat_map(|table| &table.members);
@@ -30,7 +30,7 @@ pub(super) fn nesting(file: &File, cx: &mut Reader) {
             // An agent that is its own member is reported elsewhere.
             let others = members.filter(|(_, member)| member.text != entry.name);
             let members = others.filter_map(|(at, it)| Some((at, *places.get(it.text.as_str())?)));
-            Knot { entry, members: members.collect(), depth: None }
+            MembershipNode { entry, members: members.collect(), depth: None }
         })
         .collect();
     for start in 0..knots.len() {
@@ -45,7 +45,7 @@ pub(super) fn nesting(file: &File, cx: &mut Reader) {
                     let entry = knots[here].entry;
                     let what = format!("teams are nested {depth} deep here");
                     let help = format!("at most {MAX_DEPTH}");
-                    cx.within(&entry.name, |cx| cx.error(entry.at, what, help));
+                    cx.at_key(&entry.name, |cx| cx.error(entry.at, what, help));
                 }
                 knots[here].depth = Some(depth);
                 way.pop();
@@ -56,7 +56,7 @@ pub(super) fn nesting(file: &File, cx: &mut Reader) {
                 let circle =
                     way[from..].iter().map(|(passed, _)| knots[*passed].entry.name.as_str());
                 let path: Vec<&str> = circle.chain([knots[member].entry.name.as_str()]).collect();
-                within_itself(knots[here].entry, index, &path.join(" > "), cx);
+                report_cycle(knots[here].entry, index, &path.join(" > "), cx);
             } else if knots[member].depth.is_none() {
                 way.push((member, 0));
             }
@@ -64,11 +64,11 @@ pub(super) fn nesting(file: &File, cx: &mut Reader) {
     }
 }
 
-fn within_itself(entry: &Entry<AgentTable>, index: usize, path: &str, cx: &mut Reader) {
+fn report_cycle(entry: &NamedEntry<AgentTable>, index: usize, path: &str, cx: &mut ReadContext) {
     let members = entry.value.as_ref().and_then(|table| table.members.as_ref());
     let Some(member) = members.and_then(|Members(list)| list.value.get(index)) else { return };
-    cx.within(&format!("{}.members", entry.name), |cx| {
-        cx.item(index, |cx| {
+    cx.at_key(&format!("{}.members", entry.name), |cx| {
+        cx.at_index(index, |cx| {
             let what = format!("`{}` contains itself: {path}", member.text);
             cx.error(member.at, what, "a team cannot have itself as a member");
         });

@@ -23,7 +23,7 @@ pub struct OrchestratorSpec {
     /// Inputs that the planner sees and that are copied to the aggregate, such as `report_date`.
     pub echo: Vec<InputName>,
     /// The sections of the aggregate, in the file's order, each with its worker.
-    pub sections: Vec<Section>,
+    pub sections: Vec<AggregateSection>,
     /// The level of the aggregate (`health` in the orchestrator source document).
     pub level: LevelRules,
 }
@@ -60,7 +60,7 @@ pub struct Worker {
 
 /// A named part of the aggregate.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Section {
+pub struct AggregateSection {
     /// Its name, such as `payments`.
     pub name: String,
     /// The worker whose result it holds.
@@ -95,7 +95,7 @@ impl OrchestratorSpec {
     }
 
     /// The workers that have a flag, with their flags.
-    pub fn behind(&self) -> BTreeMap<&ToolName, &FlagName> {
+    pub fn worker_flags(&self) -> BTreeMap<&ToolName, &FlagName> {
         self.workers
             .iter()
             .filter_map(|worker| Some((&worker.name, worker.flag.as_ref()?)))

@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use toml::de::DeValue;
 
-use super::reader::{Reader, among_own};
-use super::tree::{Key, Node, Span, Table, Tree};
+use super::reader::{ReadContext, suggest_declared_name};
+use super::tree::{TextSpan, TomlKey, TomlNode, TomlTable, TomlValue};
 
 /// Sets one field before the scenario is checked: `budget.max_rounds=1`, `inputs.region=EU`,
 /// `script[0].latency="2s"`. The value is TOML; if it is not valid TOML, it is a string.
@@ -67,18 +67,19 @@ impl Override {
     }
 
     /// Its value; `number` is the position of the override, from 1.
-    fn node(&self, number: usize) -> Node {
+    fn node(&self, number: usize) -> TomlNode {
         let given = &self.text[self.value..];
-        let whole = Span::new(number, self.value..self.text.len());
-        let text = || Node { at: whole, value: Tree::Text(given.to_owned()) };
+        let whole = TextSpan::new(number, self.value..self.text.len());
+        let text = || TomlNode { at: whole, value: TomlValue::Text(given.to_owned()) };
         if self.literal {
             return text();
         }
         match DeValue::parse(given) {
             Ok(value) => {
                 let lead = given.len() - given.trim_start().len();
-                let at = Span::new(number, self.value + lead..self.value + given.trim_end().len());
-                let mut node = Node::of(value.get_ref(), at);
+                let at =
+                    TextSpan::new(number, self.value + lead..self.value + given.trim_end().len());
+                let mut node = TomlNode::from_value(value.get_ref(), at);
                 node.shift(self.value);
                 node.at = at;
                 node
@@ -88,24 +89,24 @@ impl Override {
     }
 
     /// Applies it to the file.
-    pub(super) fn apply(&self, number: usize, root: &mut Table, cx: &mut Reader) {
+    pub(super) fn apply(&self, number: usize, root: &mut TomlTable, cx: &mut ReadContext) {
         let node = self.node(number);
-        let mut path: Vec<(&str, Span)> = self
+        let mut path: Vec<(&str, TextSpan)> = self
             .path
             .iter()
-            .map(|(name, range)| (name.as_str(), Span::new(number, range.clone())))
+            .map(|(name, range)| (name.as_str(), TextSpan::new(number, range.clone())))
             .collect();
         // `inputs.region=EU` sets the value of the input, not the input.
         if let [("inputs", _), (name, at)] = path[..]
-            && !matches!(node.value, Tree::Table(_))
+            && !matches!(node.value, TomlValue::Table(_))
         {
             let inputs = match root.get("inputs").map(|inputs| &inputs.value) {
-                Some(Tree::Table(inputs)) => inputs,
-                _ => &Table::default(),
+                Some(TomlValue::Table(inputs)) => inputs,
+                _ => &TomlTable::default(),
             };
             if inputs.get(name).is_none() {
                 let names = inputs.entries.iter().map(|(key, _)| key.text.as_str());
-                let help = among_own("inputs", name, names);
+                let help = suggest_declared_name("inputs", name, names);
                 cx.error(at, format!("`{name}` is not an input of this scenario"), help);
                 return;
             }
@@ -114,25 +115,30 @@ impl Override {
         let Some(((last, last_at), steps)) = path.split_last() else { return };
         let mut table = root;
         for (name, at) in steps {
-            let Some(slot) = slot(table, name, *at, cx) else { return };
-            let Some(next) = open(slot, name, *at, cx) else { return };
+            let Some(slot) = slot_mut(table, name, *at, cx) else { return };
+            let Some(next) = as_table_mut(slot, name, *at, cx) else { return };
             table = next;
         }
-        if let Some(slot) = slot(table, last, *last_at, cx) {
+        if let Some(slot) = slot_mut(table, last, *last_at, cx) {
             *slot = node;
         }
     }
 }
 
 /// The value under a name; creates an empty table if there is none. `name[2]` is an item of a list.
-fn slot<'t>(table: &'t mut Table, name: &str, at: Span, cx: &mut Reader) -> Option<&'t mut Node> {
+fn slot_mut<'t>(
+    table: &'t mut TomlTable,
+    name: &str,
+    at: TextSpan,
+    cx: &mut ReadContext,
+) -> Option<&'t mut TomlNode> {
     let Some((key, index)) = name.strip_suffix(']').and_then(|name| name.split_once('[')) else {
         if table.get(name).is_none() {
-            table.entries.push((Key { at, text: name.to_owned() }, Node::empty_table(at)));
+            table.entries.push((TomlKey { at, text: name.to_owned() }, TomlNode::empty_table(at)));
         }
         return table.get_mut(name);
     };
-    let Some(Tree::List(items)) = table.get_mut(key).map(|node| &mut node.value) else {
+    let Some(TomlValue::List(items)) = table.get_mut(key).map(|node| &mut node.value) else {
         cx.error(at, format!("`{key}` is not a list"), "");
         return None;
     };
@@ -149,10 +155,15 @@ fn slot<'t>(table: &'t mut Table, name: &str, at: Span, cx: &mut Reader) -> Opti
 }
 
 /// The table in which a field is set.
-fn open<'t>(node: &'t mut Node, name: &str, at: Span, cx: &mut Reader) -> Option<&'t mut Table> {
+fn as_table_mut<'t>(
+    node: &'t mut TomlNode,
+    name: &str,
+    at: TextSpan,
+    cx: &mut ReadContext,
+) -> Option<&'t mut TomlTable> {
     match &mut node.value {
-        Tree::Table(table) => Some(table),
-        Tree::List(_) => {
+        TomlValue::Table(table) => Some(table),
+        TomlValue::List(_) => {
             cx.error(at, format!("`{name}` is a list"), format!("set an item: {name}[0]"));
             None
         }

@@ -4,12 +4,12 @@
 use serde_json::{Map, Value, json};
 
 use super::format::Pattern;
-use super::format_team::whose;
-use super::reader::Reader;
-use super::tree::{Key, Node, Span, Table, Tree};
+use super::format_team::key_owner;
+use super::reader::ReadContext;
+use super::tree::{TextSpan, TomlKey, TomlNode, TomlTable, TomlValue};
 
 /// The keys of one pattern.
-struct Own {
+struct PatternKeys {
     pattern: Pattern,
     /// The required table; it has the pattern's name.
     name: &'static str,
@@ -20,21 +20,21 @@ struct Own {
     budget: &'static [&'static str],
 }
 
-impl Own {
+impl PatternKeys {
     /// Whether a file with this pattern may have this table.
     fn has(&self, table: &str) -> bool {
         self.name == table || self.tables.contains(&table)
     }
 }
 
-const ALL: [Own; 6] = [
-    Own {
+const ALL: [PatternKeys; 6] = [
+    PatternKeys {
         pattern: Pattern::Collaboration,
         name: "collaboration",
         tables: &["roles"],
         budget: &["max_rounds", "max_messages", "min_go_votes"],
     },
-    Own {
+    PatternKeys {
         pattern: Pattern::Orchestrator,
         name: "orchestrator",
         tables: &["workers"],
@@ -46,10 +46,10 @@ const ALL: [Own; 6] = [
             "task_timeout_seconds",
         ],
     },
-    Own { pattern: Pattern::Team, name: "team", tables: &["agents"], budget: &[] },
-    Own { pattern: Pattern::Swarm, name: "swarm", tables: &["agents"], budget: &[] },
-    Own { pattern: Pattern::Resilience, name: "resilience", tables: &[], budget: &[] },
-    Own {
+    PatternKeys { pattern: Pattern::Team, name: "team", tables: &["agents"], budget: &[] },
+    PatternKeys { pattern: Pattern::Swarm, name: "swarm", tables: &["agents"], budget: &[] },
+    PatternKeys { pattern: Pattern::Resilience, name: "resilience", tables: &[], budget: &[] },
+    PatternKeys {
         pattern: Pattern::Research,
         name: "research",
         tables: &["sources"],
@@ -60,9 +60,13 @@ const ALL: [Own; 6] = [
 /// Returns the pattern of a file: the one that it names or, if that is invalid, the one whose table
 /// it has. Reports and removes keys of other patterns. Adds the pattern's own table if it is
 /// missing, so that its required keys are reported.
-pub(super) fn settle(file: &mut Table, root: Span, cx: &mut Reader) -> Pattern {
+pub(super) fn settle_pattern(
+    file: &mut TomlTable,
+    root: TextSpan,
+    cx: &mut ReadContext,
+) -> Pattern {
     let named = match file.get("pattern").map(|node| &node.value) {
-        Some(Tree::Text(text)) => ALL.iter().find(|own| own.name == text),
+        Some(TomlValue::Text(text)) => ALL.iter().find(|own| own.name == text),
         _ => None,
     };
     let Some(own) = named else {
@@ -70,30 +74,36 @@ pub(super) fn settle(file: &mut Table, root: Span, cx: &mut Reader) -> Pattern {
         return guess.map_or(Pattern::Collaboration, |own| own.pattern);
     };
     for other in ALL.iter().filter(|other| other.pattern != own.pattern) {
-        take_out(file, |key| other.has(key) && !own.has(key), other, own, cx);
-        if let Some(Node { value: Tree::Table(budget), .. }) = file.get_mut("budget") {
-            cx.within("budget", |cx| {
-                take_out(budget, |key| other.budget.contains(&key), other, own, cx);
+        remove_foreign_keys(file, |key| other.has(key) && !own.has(key), other, own, cx);
+        if let Some(TomlNode { value: TomlValue::Table(budget), .. }) = file.get_mut("budget") {
+            cx.at_key("budget", |cx| {
+                remove_foreign_keys(budget, |key| other.budget.contains(&key), other, own, cx);
             });
         }
     }
     if own.has("agents")
-        && let Some(Node { value: Tree::Table(budget), .. }) = file.get_mut("budget")
+        && let Some(TomlNode { value: TomlValue::Table(budget), .. }) = file.get_mut("budget")
     {
-        cx.within("budget", |cx| take_out_of_agents(budget, cx));
+        cx.at_key("budget", |cx| remove_agent_limits(budget, cx));
     }
     if file.get(own.name).is_none() {
-        let key = Key { at: root, text: own.name.to_owned() };
-        file.entries.push((key, Node::empty_table(root)));
+        let key = TomlKey { at: root, text: own.name.to_owned() };
+        file.entries.push((key, TomlNode::empty_table(root)));
     }
     own.pattern
 }
 
-fn take_out(table: &mut Table, is: impl Fn(&str) -> bool, other: &Own, own: &Own, cx: &mut Reader) {
+fn remove_foreign_keys(
+    table: &mut TomlTable,
+    is: impl Fn(&str) -> bool,
+    other: &PatternKeys,
+    own: &PatternKeys,
+    cx: &mut ReadContext,
+) {
     table.entries.retain(|(key, _)| {
         let strange = is(&key.text);
         if strange {
-            cx.within(&key.text, |cx| {
+            cx.at_key(&key.text, |cx| {
                 let what = format!("`{}` belongs to the pattern {}", key.text, other.name);
                 cx.error(key.at, what, format!("this scenario has pattern = \"{}\"", own.name));
             });
@@ -103,11 +113,11 @@ fn take_out(table: &mut Table, is: impl Fn(&str) -> bool, other: &Own, own: &Own
 }
 
 /// Reports and removes limits of one swarm or agent; they are not limits of the run.
-fn take_out_of_agents(budget: &mut Table, cx: &mut Reader) {
+fn remove_agent_limits(budget: &mut TomlTable, cx: &mut ReadContext) {
     budget.entries.retain(|(key, _)| {
-        let whose = whose(&key.text);
+        let whose = key_owner(&key.text);
         if let Some(whose) = whose {
-            cx.within(&key.text, |cx| {
+            cx.at_key(&key.text, |cx| {
                 let what = format!("`{}` is not a limit of the run", key.text);
                 cx.error(key.at, what, format!("move it to {whose}: [agents.NAME]"));
             });

@@ -26,19 +26,19 @@ impl Severity {
 
 /// Which runs of the scenario a problem affects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Concerns {
+pub enum AffectedRuns {
     /// Every run.
-    Every,
+    AllRuns,
     /// Offline runs, which may stop because of it: the script has no reply to a call that may
     /// happen.
-    Offline,
+    SomeOfflineRuns,
     /// All offline runs, which will stop because of it: the script has no reply to the first call.
-    EveryOffline,
+    AllOfflineRuns,
 }
 
 /// The position of a problem.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum ProblemPosition {
     /// In the file.
     File {
         /// Line, from 1.
@@ -61,7 +61,7 @@ pub struct Problem {
     /// Error or warning.
     pub severity: Severity,
     /// Its position.
-    pub place: Place,
+    pub place: ProblemPosition,
     /// Path of the field, such as `budget.max_rounds` or `script[3].when`; may be empty.
     pub path: String,
     /// The error.
@@ -69,15 +69,15 @@ pub struct Problem {
     /// What to do.
     pub help: Option<String>,
     /// Which runs it affects.
-    pub concerns: Concerns,
+    pub affected_runs: AffectedRuns,
     /// Its byte range in the file or in the override's text.
     pub range: Range<usize>,
 }
 
 /// A problem without its position.
-pub(super) struct Told {
+pub(super) struct UnplacedProblem {
     pub severity: Severity,
-    pub concerns: Concerns,
+    pub concerns: AffectedRuns,
     pub path: String,
     pub what: String,
     pub help: Option<String>,
@@ -105,20 +105,28 @@ impl Problems {
 
     /// Adds a problem. Once the list [is full](Self::is_full), use
     /// [`count_only`](Self::count_only).
-    pub(super) fn add(&mut self, text: usize, range: Range<usize>, told: Told) {
-        let Told { severity, concerns, path, what, help } = told;
-        let (path, what) = (clipped(path), clipped(what));
-        let help = help.map(clipped);
+    pub(super) fn add(&mut self, text: usize, range: Range<usize>, told: UnplacedProblem) {
+        let UnplacedProblem { severity, concerns, path, what, help } = told;
+        let (path, what) = (truncate_text(path), truncate_text(what));
+        let help = help.map(truncate_text);
         let source = self.source(text);
-        let start = floor(source, range.start);
-        let end = floor(source, range.end.max(start));
+        let start = char_start(source, range.start);
+        let end = char_start(source, range.end.max(start));
         let (line, column) = position(source, start);
         let place = match text.checked_sub(1) {
-            None => Place::File { line, column },
-            Some(index) => Place::Override { index, column },
+            None => ProblemPosition::File { line, column },
+            Some(index) => ProblemPosition::Override { index, column },
         };
         let range = start..end;
-        self.list.push(Problem { severity, place, path, what, help, concerns, range });
+        self.list.push(Problem {
+            severity,
+            place,
+            path,
+            what,
+            help,
+            affected_runs: concerns,
+            range,
+        });
     }
 
     /// Whether further problems are only counted.
@@ -135,7 +143,7 @@ impl Problems {
     }
 
     /// Counts errors without keeping them.
-    pub(super) fn leave_out(&mut self, errors: usize) {
+    pub(super) fn add_uncounted_errors(&mut self, errors: usize) {
         self.more.0 += errors;
     }
 
@@ -157,10 +165,10 @@ impl Problems {
     /// offline run cannot start without a reply to the first call.
     pub fn for_run(mut self, live: bool) -> Self {
         if live {
-            self.list.retain(|problem| problem.concerns == Concerns::Every);
+            self.list.retain(|problem| problem.affected_runs == AffectedRuns::AllRuns);
         }
         for problem in &mut self.list {
-            if problem.concerns == Concerns::EveryOffline {
+            if problem.affected_runs == AffectedRuns::AllOfflineRuns {
                 problem.severity = Severity::Error;
             }
         }
@@ -209,22 +217,24 @@ impl Problems {
     pub fn line(&self, problem: &Problem) -> String {
         let mut line = format!("{}: {}: ", self.place(problem), problem.severity.word());
         if !problem.path.is_empty() {
-            let _ = write!(line, "{}: ", shown(&problem.path));
+            let _ = write!(line, "{}: ", escape_for_terminal(&problem.path));
         }
-        line.push_str(&shown(&problem.what));
+        line.push_str(&escape_for_terminal(&problem.what));
         if let Some(help) = &problem.help {
-            let _ = write!(line, " ({})", shown(help));
+            let _ = write!(line, " ({})", escape_for_terminal(help));
         }
         line
     }
 
     fn place(&self, problem: &Problem) -> String {
         match &problem.place {
-            Place::File { line, column } => format!("{}:{line}:{column}", shown(&self.name)),
-            Place::Override { index, .. } => {
+            ProblemPosition::File { line, column } => {
+                format!("{}:{line}:{column}", escape_for_terminal(&self.name))
+            }
+            ProblemPosition::Override { index, .. } => {
                 let text = self.overrides.get(*index).map_or("", String::as_str);
                 let text = text.lines().next().unwrap_or_default();
-                format!("--set {}", shown(text))
+                format!("--set {}", escape_for_terminal(text))
             }
         }
     }
@@ -232,7 +242,7 @@ impl Problems {
     /// All problems, each with its line and a caret as compilers do it, warnings before errors, and
     /// a last line with the count. `colour` switches ANSI colours on.
     pub fn pretty(&self, colour: bool) -> String {
-        let paint = Paint { colour };
+        let paint = AnsiPaint { colour };
         let mut out = String::new();
         // Errors come last, where users look first.
         for severity in [Severity::Warning, Severity::Error] {
@@ -244,7 +254,7 @@ impl Problems {
         if self.more() > 0 {
             let _ = writeln!(out, "… and {} more\n", self.more());
         }
-        let _ = writeln!(out, "{}: {}", shown(&self.name), self.count());
+        let _ = writeln!(out, "{}: {}", escape_for_terminal(&self.name), self.count());
         out
     }
 
@@ -262,24 +272,25 @@ impl Problems {
         }
     }
 
-    fn write_pretty(&self, out: &mut String, problem: &Problem, paint: Paint) {
+    fn write_pretty(&self, out: &mut String, problem: &Problem, paint: AnsiPaint) {
         let tone = match problem.severity {
             Severity::Error => "1;31",
             Severity::Warning => "1;33",
         };
-        let head = paint.with(tone, problem.severity.word());
-        let _ = writeln!(out, "{head}: {}", paint.with("1", &shown(&problem.what)));
+        let head = paint.paint_text(tone, problem.severity.word());
+        let _ =
+            writeln!(out, "{head}: {}", paint.paint_text("1", &escape_for_terminal(&problem.what)));
 
         let (source, number) = match &problem.place {
-            Place::File { line, .. } => (self.text.as_str(), line.to_string()),
-            Place::Override { index, .. } => (self.source(index + 1), "--set".to_owned()),
+            ProblemPosition::File { line, .. } => (self.text.as_str(), line.to_string()),
+            ProblemPosition::Override { index, .. } => (self.source(index + 1), "--set".to_owned()),
         };
         let margin = " ".repeat(number.len());
-        let bar = paint.with("34", "|");
-        let _ = write!(out, "{margin}{} ", paint.with("34", "-->"));
+        let bar = paint.paint_text("34", "|");
+        let _ = write!(out, "{margin}{} ", paint.paint_text("34", "-->"));
         let _ = match &problem.place {
-            Place::File { .. } => writeln!(out, "{}", self.place(problem)),
-            Place::Override { column, .. } => writeln!(out, "override, column {column}"),
+            ProblemPosition::File { .. } => writeln!(out, "{}", self.place(problem)),
+            ProblemPosition::Override { column, .. } => writeln!(out, "override, column {column}"),
         };
 
         let from = source[..problem.range.start].rfind('\n').map_or(0, |at| at + 1);
@@ -289,18 +300,27 @@ impl Problems {
         let marked_end = problem.range.end.min(from + line.len()).max(problem.range.start);
         let marked = source.get(problem.range.start..marked_end).unwrap_or_default();
         if !source.is_empty() {
-            let window = Window::around(line, before, marked);
+            let window = LineExcerpt::excerpt_around(line, before, marked);
             let _ = writeln!(out, "{margin} {bar}");
-            let _ = writeln!(out, "{} {bar} {}", paint.with("34", &number), window.line);
-            let carets = paint.with(tone, &"^".repeat(window.width.max(1)));
+            let _ = writeln!(out, "{} {bar} {}", paint.paint_text("34", &number), window.line);
+            let carets = paint.paint_text(tone, &"^".repeat(window.width.max(1)));
             let _ = writeln!(out, "{margin} {bar} {}{carets}", " ".repeat(window.indent));
         }
         if !problem.path.is_empty() {
-            let _ =
-                writeln!(out, "{margin} {} field: {}", paint.with("34", "="), shown(&problem.path));
+            let _ = writeln!(
+                out,
+                "{margin} {} field: {}",
+                paint.paint_text("34", "="),
+                escape_for_terminal(&problem.path)
+            );
         }
         if let Some(help) = &problem.help {
-            let _ = writeln!(out, "{margin} {} help: {}", paint.with("34", "="), shown(help));
+            let _ = writeln!(
+                out,
+                "{margin} {} help: {}",
+                paint.paint_text("34", "="),
+                escape_for_terminal(help)
+            );
         }
     }
 }
@@ -327,22 +347,22 @@ impl std::error::Error for Problems {}
 const LINE_COLUMNS: usize = 110;
 
 /// The visible part of a line, and the position of its carets.
-struct Window {
+struct LineExcerpt {
     line: String,
     indent: usize,
     width: usize,
 }
 
-impl Window {
-    fn around(line: &str, before: &str, marked: &str) -> Self {
+impl LineExcerpt {
+    fn excerpt_around(line: &str, before: &str, marked: &str) -> Self {
         // Escaping and measuring a very long line would be slow, so only its visible part is used.
         if line.len() <= 4 * LINE_COLUMNS {
-            let whole = shown(line);
+            let whole = escape_for_terminal(line);
             if whole.width() <= LINE_COLUMNS {
                 return Self {
                     line: whole,
-                    indent: shown(before).width(),
-                    width: shown(marked).width(),
+                    indent: escape_for_terminal(before).width(),
+                    width: escape_for_terminal(marked).width(),
                 };
             }
         }
@@ -353,23 +373,23 @@ impl Window {
         let rest = line.get(before.len()..).unwrap_or_default();
         let tail: String = rest.chars().take(60).collect();
         let more = tail.len() < rest.len();
-        let head = format!("{}{}", if cut { "…" } else { "" }, shown(&lead));
+        let head = format!("{}{}", if cut { "…" } else { "" }, escape_for_terminal(&lead));
         let marked: String = marked.chars().take(60).collect();
         Self {
             indent: head.width(),
-            width: shown(&marked).width(),
-            line: format!("{head}{}{}", shown(&tail), if more { "…" } else { "" }),
+            width: escape_for_terminal(&marked).width(),
+            line: format!("{head}{}{}", escape_for_terminal(&tail), if more { "…" } else { "" }),
         }
     }
 }
 
 #[derive(Clone, Copy)]
-struct Paint {
+struct AnsiPaint {
     colour: bool,
 }
 
-impl Paint {
-    fn with(self, code: &str, text: &str) -> String {
+impl AnsiPaint {
+    fn paint_text(self, code: &str, text: &str) -> String {
         if self.colour { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
     }
 }
@@ -378,7 +398,7 @@ impl Paint {
 /// file, which may be long.
 const MOST_CHARS: usize = 400;
 
-fn clipped(text: String) -> String {
+fn truncate_text(text: String) -> String {
     match text.char_indices().nth(MOST_CHARS) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text,
@@ -386,7 +406,7 @@ fn clipped(text: String) -> String {
 }
 
 /// The text made safe for a terminal: non-printing characters are escaped, a tab becomes one space.
-fn shown(text: &str) -> String {
+fn escape_for_terminal(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -400,14 +420,14 @@ fn shown(text: &str) -> String {
 
 /// Line and column of a byte of a text, both from 1.
 pub(super) fn position(text: &str, at: usize) -> (usize, usize) {
-    let before = &text[..floor(text, at)];
+    let before = &text[..char_start(text, at)];
     let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
     let start = before.rfind('\n').map_or(0, |at| at + 1);
     (line, before[start..].chars().count() + 1)
 }
 
 /// The start of the character that contains this byte.
-fn floor(text: &str, at: usize) -> usize {
+fn char_start(text: &str, at: usize) -> usize {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {
         at -= 1;

@@ -2,11 +2,11 @@
 
 use super::literal;
 use super::misplaced;
-use super::problem::{Concerns, Problems, Severity, Told, position};
-use super::tree::{Node, Span, Table, Tree};
+use super::problem::{AffectedRuns, Problems, Severity, UnplacedProblem, position};
+use super::tree::{TextSpan, TomlNode, TomlTable, TomlValue};
 
 /// Collects problems while a file is read.
-pub(super) struct Reader {
+pub(super) struct ReadContext {
     texts: Vec<String>,
     problems: Problems,
     path: String,
@@ -25,7 +25,7 @@ pub(super) struct UnknownKey {
     pub help: String,
 }
 
-impl Reader {
+impl ReadContext {
     /// A reader of a file and its overrides.
     pub fn new(name: String, text: &str, overrides: Vec<String>) -> Self {
         let mut texts = vec![text.to_owned()];
@@ -40,7 +40,7 @@ impl Reader {
     }
 
     /// Line and column of a node in the file, both from 1.
-    pub fn position(&self, at: Span) -> (usize, usize) {
+    pub fn position(&self, at: TextSpan) -> (usize, usize) {
         self.texts.get(at.text).map_or((1, 1), |text| position(text, at.start))
     }
 
@@ -56,27 +56,34 @@ impl Reader {
     }
 
     /// Reports an error; `help` says what to do.
-    pub fn error(&mut self, at: Span, what: impl Into<String>, help: impl Into<String>) {
-        self.note(Severity::Error, Concerns::Every, at, what.into(), help.into());
+    pub fn error(&mut self, at: TextSpan, what: impl Into<String>, help: impl Into<String>) {
+        self.note(Severity::Error, AffectedRuns::AllRuns, at, what.into(), help.into());
     }
 
     /// Reports a warning.
-    pub fn warn(&mut self, at: Span, what: impl Into<String>, help: impl Into<String>) {
-        self.note(Severity::Warning, Concerns::Every, at, what.into(), help.into());
+    pub fn warn(&mut self, at: TextSpan, what: impl Into<String>, help: impl Into<String>) {
+        self.note(Severity::Warning, AffectedRuns::AllRuns, at, what.into(), help.into());
     }
 
     /// Warns that an offline run has no reply to a call; `certain`: every offline run makes this
     /// call.
-    pub fn silent(&mut self, at: Span, what: impl Into<String>, help: &str, certain: bool) {
-        let concerns = if certain { Concerns::EveryOffline } else { Concerns::Offline };
+    pub fn warn_no_reply(
+        &mut self,
+        at: TextSpan,
+        what: impl Into<String>,
+        help: &str,
+        certain: bool,
+    ) {
+        let concerns =
+            if certain { AffectedRuns::AllOfflineRuns } else { AffectedRuns::SomeOfflineRuns };
         self.note(Severity::Warning, concerns, at, what.into(), help.to_owned());
     }
 
     fn note(
         &mut self,
         severity: Severity,
-        concerns: Concerns,
-        at: Span,
+        concerns: AffectedRuns,
+        at: TextSpan,
         what: String,
         help: String,
     ) {
@@ -86,17 +93,17 @@ impl Reader {
         }
         let help = Some(help).filter(|help| !help.is_empty());
         let path = self.path.clone();
-        let told = Told { severity, concerns, path, what, help };
+        let told = UnplacedProblem { severity, concerns, path, what, help };
         self.problems.add(at.text, at.start..at.end, told);
     }
 
     /// Reports a value of the wrong type.
-    pub fn wrong_type(&mut self, node: &Node, wanted: &str) {
-        self.error(node.at, format!("expected {wanted}, found {}", node.what()), "");
+    pub fn wrong_type(&mut self, node: &TomlNode, wanted: &str) {
+        self.error(node.at, format!("expected {wanted}, found {}", node.describe()), "");
     }
 
     /// Reads the value under a key; its problems get the key in their path.
-    pub fn within<T>(&mut self, key: &str, read: impl FnOnce(&mut Self) -> T) -> T {
+    pub fn at_key<T>(&mut self, key: &str, read: impl FnOnce(&mut Self) -> T) -> T {
         let before = self.path.len();
         if !self.path.is_empty() {
             self.path.push('.');
@@ -113,7 +120,7 @@ impl Reader {
     }
 
     /// Reads an item of a list, with its index from 0; its problems get the index in their path.
-    pub fn item<T>(&mut self, index: usize, read: impl FnOnce(&mut Self) -> T) -> T {
+    pub fn at_index<T>(&mut self, index: usize, read: impl FnOnce(&mut Self) -> T) -> T {
         let before = self.path.len();
         self.path.push_str(&format!("[{index}]"));
         let value = read(self);
@@ -122,24 +129,24 @@ impl Reader {
     }
 
     /// The span in the file of the bytes `from..to` of a decoded string.
-    pub fn inside(&self, at: Span, from: usize, to: usize) -> Span {
+    pub fn inner_span(&self, at: TextSpan, from: usize, to: usize) -> TextSpan {
         if self.is_full() {
             return at;
         }
         let raw = self.raw(at);
-        let start = at.start + literal::offset(raw, from);
-        let end = at.start + literal::offset(raw, to);
-        Span { text: at.text, start, end: end.max(start) }
+        let start = at.start + literal::source_offset(raw, from);
+        let end = at.start + literal::source_offset(raw, to);
+        TextSpan { text: at.text, start, end: end.max(start) }
     }
 
     /// The original text of a node.
-    pub fn raw(&self, at: Span) -> &str {
+    pub fn raw(&self, at: TextSpan) -> &str {
         self.texts.get(at.text).and_then(|text| text.get(at.start..at.end)).unwrap_or_default()
     }
 
     /// The table of a node; reports its unknown keys.
-    pub fn table<'n>(&mut self, node: &'n Node, known: &[&str]) -> Option<&'n Table> {
-        let Tree::Table(table) = &node.value else {
+    pub fn table<'n>(&mut self, node: &'n TomlNode, known: &[&str]) -> Option<&'n TomlTable> {
+        let TomlValue::Table(table) = &node.value else {
             self.wrong_type(node, "a table");
             return None;
         };
@@ -147,34 +154,34 @@ impl Reader {
             if !known.contains(&key.text.as_str()) {
                 if let Some(unknown_key) = self.unknown_key {
                     let UnknownKey { what, help } = unknown_key(&self.path, &key.text, known);
-                    self.within(&key.text, |cx| cx.warn(key.at, what, help));
+                    self.at_key(&key.text, |cx| cx.warn(key.at, what, help));
                     continue;
                 }
                 let what = format!("unknown key `{}`", key.text);
                 let help = match self.is_full() {
                     true => String::new(),
-                    false => misplaced::meant(&self.path, &key.text, known),
+                    false => misplaced::suggest_key(&self.path, &key.text, known),
                 };
-                self.within(&key.text, |cx| cx.error(key.at, what, help));
+                self.at_key(&key.text, |cx| cx.error(key.at, what, help));
             }
         }
         Some(table)
     }
 
     /// The suggestion for an unknown name, see [`among`]; empty if it would not be kept.
-    pub fn among<'n>(&self, given: &str, known: impl IntoIterator<Item = &'n str>) -> String {
-        if self.is_full() { String::new() } else { among(given, known) }
+    pub fn suggest<'n>(&self, given: &str, known: impl IntoIterator<Item = &'n str>) -> String {
+        if self.is_full() { String::new() } else { suggest_name(given, known) }
     }
 
     /// Reports a missing key: the last one of the path.
-    pub fn missing(&mut self, node: &Node, about: String) {
+    pub fn report_missing_key(&mut self, node: &TomlNode, about: String) {
         let key = self.path.rsplit('.').next().unwrap_or_default().to_owned();
         self.error(node.at, format!("`{key}` is missing"), about);
     }
 
     /// Counts errors without keeping them.
-    pub fn leave_out(&mut self, errors: usize) {
-        self.problems.leave_out(errors);
+    pub fn count_errors(&mut self, errors: usize) {
+        self.problems.add_uncounted_errors(errors);
     }
 
     /// Whether further problems are only counted, so that their texts need not be built.
@@ -183,16 +190,16 @@ impl Reader {
     }
 
     /// Whether there is an error at the current value or inside it.
-    pub fn failed_here(&self) -> bool {
+    pub fn has_error_here(&self) -> bool {
         self.problems.errors_under(&self.path)
     }
 }
 
 /// The suggestion for an unknown name: the closest name, or a list of all.
-pub(super) fn among<'n>(given: &str, known: impl IntoIterator<Item = &'n str>) -> String {
+pub(super) fn suggest_name<'n>(given: &str, known: impl IntoIterator<Item = &'n str>) -> String {
     const SHOWN: usize = 16;
     let known: Vec<&str> = known.into_iter().collect();
-    if let Some(name) = closest(given, known.iter().copied()) {
+    if let Some(name) = closest_name(given, known.iter().copied()) {
         return format!("did you mean `{name}`?");
     }
     match known.len() {
@@ -204,7 +211,7 @@ pub(super) fn among<'n>(given: &str, known: impl IntoIterator<Item = &'n str>) -
 }
 
 /// The same for optional names of one kind, such as `inputs`.
-pub(super) fn among_own<'n>(
+pub(super) fn suggest_declared_name<'n>(
     kind: &str,
     given: &str,
     known: impl IntoIterator<Item = &'n str>,
@@ -212,12 +219,12 @@ pub(super) fn among_own<'n>(
     let mut known = known.into_iter().peekable();
     match known.peek() {
         None => format!("the scenario has no {kind}"),
-        Some(_) => among(given, known),
+        Some(_) => suggest_name(given, known),
     }
 }
 
 /// The closest name, if it is close enough to be a typo.
-pub(super) fn closest<'n>(
+pub(super) fn closest_name<'n>(
     given: &str,
     known: impl IntoIterator<Item = &'n str>,
 ) -> Option<&'n str> {

@@ -6,28 +6,28 @@ use serde_json::{Map, Value};
 /// Maps words of the file to the variants of an enum.
 macro_rules! words {
     ($name:ty: $($word:literal => $variant:expr, $about:literal;)+) => {
-        impl Shape for $name {
+        impl FormatShape for $name {
             fn schema() -> serde_json::Value {
                 serde_json::json!({
                     "oneOf": [$({ "const": $word, "description": $about }),+]
                 })
             }
-            fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
+            fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
                 let known = [$($word),+];
-                let Tree::Text(text) = &node.value else {
+                let TomlValue::Text(text) = &node.value else {
                     cx.wrong_type(node, &format!("one of {}", known.join(", ")));
                     return None;
                 };
                 match text.as_str() {
                     $($word => Some($variant),)+
                     _ => {
-                        let help = among(text, known);
+                        let help = suggest_name(text, known);
                         cx.error(node.at, format!("`{text}` is not allowed here"), help);
                         None
                     }
                 }
             }
-            fn plain(&self) -> serde_json::Value {
+            fn default_json(&self) -> serde_json::Value {
                 // Compared with `==`: all variants are plain.
                 $(if *self == $variant { return $word.into(); })+
                 serde_json::Value::Null
@@ -52,24 +52,24 @@ macro_rules! record {
             $($(#[doc = $doc])+ pub $field: record!(@type $how $ty),)+
         }
 
-        impl Shape for $name {
+        impl FormatShape for $name {
             fn schema() -> serde_json::Value {
                 #[allow(unused_mut)]
                 let mut object = ObjectSchema::new(&[$($about),+]);
                 $(object.field(
                     stringify!($field),
                     &[$($doc),+],
-                    <$ty as Shape>::schema(),
+                    <$ty as FormatShape>::schema(),
                     record!(@need $how $ty $(, $default)?),
                 );)+
                 $(object.rule($rule);)?
                 object.finish()
             }
-            fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
+            fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
                 let table = cx.table(node, &[$(stringify!($field)),+])?;
                 Some(Self {
-                    $($field: cx.within(stringify!($field), |cx| {
-                        record!(@read $how $ty, table.get(stringify!($field)), node, cx, sentence(&[$($doc),+]) $(, $default)?)
+                    $($field: cx.at_key(stringify!($field), |cx| {
+                        record!(@read $how $ty, table.get(stringify!($field)), node, cx, join_doc_lines(&[$($doc),+]) $(, $default)?)
                     }),)+
                 })
             }
@@ -79,29 +79,29 @@ macro_rules! record {
     (@type optional $ty:ty) => { Option<$ty> };
     (@type default $ty:ty) => { $ty };
     (@type table $ty:ty) => { Option<$ty> };
-    (@need needed $ty:ty) => { Need::Always };
-    (@need optional $ty:ty) => { Need::Never };
-    (@need table $ty:ty) => { Need::IfItNeeds };
-    (@need default $ty:ty, $default:expr) => { Need::Default(<$ty as Shape>::plain(&$default)) };
+    (@need needed $ty:ty) => { Requirement::Always };
+    (@need optional $ty:ty) => { Requirement::Never };
+    (@need table $ty:ty) => { Requirement::IfItNeeds };
+    (@need default $ty:ty, $default:expr) => { Requirement::Default(<$ty as FormatShape>::default_json(&$default)) };
     (@read needed $ty:ty, $found:expr, $node:expr, $cx:expr, $about:expr) => {
         match $found {
-            Some(found) => <$ty as Shape>::read(found, $cx),
+            Some(found) => <$ty as FormatShape>::read(found, $cx),
             None => {
-                $cx.missing($node, $about);
+                $cx.report_missing_key($node, $about);
                 None
             }
         }
     };
     (@read optional $ty:ty, $found:expr, $node:expr, $cx:expr, $about:expr) => {
-        $found.and_then(|found| <$ty as Shape>::read(found, $cx))
+        $found.and_then(|found| <$ty as FormatShape>::read(found, $cx))
     };
     (@read default $ty:ty, $found:expr, $node:expr, $cx:expr, $about:expr, $default:expr) => {
-        $found.and_then(|found| <$ty as Shape>::read(found, $cx)).unwrap_or_else(|| $default)
+        $found.and_then(|found| <$ty as FormatShape>::read(found, $cx)).unwrap_or_else(|| $default)
     };
     (@read table $ty:ty, $found:expr, $node:expr, $cx:expr, $about:expr) => {
         match $found {
-            Some(found) => <$ty as Shape>::read(found, $cx),
-            None => <$ty as Shape>::read(&Node::empty_table($node.at), $cx),
+            Some(found) => <$ty as FormatShape>::read(found, $cx),
+            None => <$ty as FormatShape>::read(&TomlNode::empty_table($node.at), $cx),
         }
     };
 }
@@ -109,7 +109,7 @@ macro_rules! record {
 pub(super) use {record, words};
 
 /// Whether a key is required.
-pub(super) enum Need {
+pub(super) enum Requirement {
     Always,
     Never,
     /// Required if the table under it has required keys.
@@ -128,24 +128,25 @@ pub(super) struct ObjectSchema {
 impl ObjectSchema {
     pub fn new(about: &[&str]) -> Self {
         Self {
-            about: sentence(about),
+            about: join_doc_lines(about),
             properties: Map::new(),
             required: Vec::new(),
             rules: Map::new(),
         }
     }
 
-    pub fn field(&mut self, name: &str, about: &[&str], mut schema: Value, need: Need) {
+    pub fn field(&mut self, name: &str, about: &[&str], mut schema: Value, need: Requirement) {
         let needs = schema.get("required").is_some();
         if let Value::Object(fields) = &mut schema {
-            fields.insert("description".to_owned(), sentence(about).into());
-            if let Need::Default(default) = &need
+            fields.insert("description".to_owned(), join_doc_lines(about).into());
+            if let Requirement::Default(default) = &need
                 && !default.is_null()
             {
                 fields.insert("default".to_owned(), default.clone());
             }
         }
-        if matches!(need, Need::Always) || (matches!(need, Need::IfItNeeds) && needs) {
+        if matches!(need, Requirement::Always) || (matches!(need, Requirement::IfItNeeds) && needs)
+        {
             self.required.push(name.into());
         }
         self.properties.insert(name.to_owned(), schema);
@@ -172,6 +173,6 @@ impl ObjectSchema {
 }
 
 /// Joins the lines of a doc comment.
-pub(super) fn sentence(lines: &[&str]) -> String {
+pub(super) fn join_doc_lines(lines: &[&str]) -> String {
     lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ")
 }

@@ -29,11 +29,11 @@ pub struct ResearchSpec {
     /// Settings of domains, in the file's order.
     pub sources: Vec<SourceRule>,
     /// Who makes the plan.
-    pub plan: Done,
+    pub plan: StepSpec,
     /// Who takes notes.
-    pub notes: Done,
+    pub notes: StepSpec,
     /// Who writes the answer.
-    pub answer: Done,
+    pub answer: StepSpec,
     /// Text before an answer by rule; may be empty.
     pub preface: String,
     /// Text after an answer by rule; may be empty.
@@ -45,7 +45,7 @@ pub struct ResearchSpec {
     /// Maximum number of notes per page that a rule takes: the best ones.
     pub notes_by_rule: u32,
     /// What happens if a quote is not found on its page.
-    pub misquotes: Misquotes,
+    pub misquotes: MisquotePolicy,
     /// Domains that must support a claim, at least 1.
     pub min_independent_sources: u32,
     /// Age in days beyond which a page is not used; `None` means no limit.
@@ -100,16 +100,16 @@ pub struct SourceRule {
 
 /// Who does a step of research, and with which prompt.
 #[derive(Debug, Clone)]
-pub struct Done {
+pub struct StepSpec {
     /// Who does it.
-    pub by: Who,
+    pub by: StepMode,
     /// System prompt of the model, without the required reply format.
     pub prompt: Arc<str>,
 }
 
 /// Who does a step, as in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Who {
+pub enum StepMode {
     /// The model.
     Model,
     /// A rule of the program.
@@ -118,13 +118,13 @@ pub enum Who {
     ModelWhenLive,
 }
 
-impl Who {
+impl StepMode {
     /// Who does the step in a live or an offline run.
-    pub fn in_a_run(self, live: bool) -> DoneBy {
+    pub fn executor(self, live: bool) -> StepExecutor {
         match self {
-            Self::Model => DoneBy::Model,
-            Self::ModelWhenLive if live => DoneBy::Model,
-            Self::Rule | Self::ModelWhenLive => DoneBy::Rule,
+            Self::Model => StepExecutor::Model,
+            Self::ModelWhenLive if live => StepExecutor::Model,
+            Self::Rule | Self::ModelWhenLive => StepExecutor::Rule,
         }
     }
 }
@@ -132,7 +132,7 @@ impl Who {
 /// Who does a step of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum DoneBy {
+pub enum StepExecutor {
     /// The model.
     Model,
     /// A rule of the program.
@@ -142,7 +142,7 @@ pub enum DoneBy {
 /// What happens if a quote is not found on its page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Misquotes {
+pub enum MisquotePolicy {
     /// The note is kept as it is, and verification stops the run.
     Stop,
     /// The note is refused and counted; the run continues without it.

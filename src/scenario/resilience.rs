@@ -47,7 +47,7 @@ pub enum BreakerCounts {
 
 impl BreakerCounts {
     /// Whether it counts as the source document does.
-    pub fn is_of_source(&self) -> bool {
+    pub fn is_per_attempt(&self) -> bool {
         *self == Self::Attempts
     }
 }

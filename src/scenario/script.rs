@@ -4,31 +4,31 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::build::unknown;
+use super::build::report_unknown_name;
 use super::condition;
-use super::format::{FaultTable, FaultWord, File, Pattern, ScriptTable};
+use super::format::{FaultTable, FaultWord, Pattern, ScenarioFile, ScriptTable};
 use super::model::{Script, ScriptFault, ScriptFaultKind, ScriptRow, ScriptStep};
 use super::name::{AgentName, RoleName};
-use super::reader::Reader;
-use super::research::Who;
+use super::reader::ReadContext;
+use super::research::StepMode;
 use super::script_contract;
 use super::script_steps;
 use super::script_team;
-use super::shape::At;
-use super::template::Filling;
-use super::tree::Span;
-use super::when::{self, Known};
+use super::shape::Positioned;
+use super::template::TemplateScope;
+use super::tree::TextSpan;
+use super::when::{self, ConditionScope};
 
 /// Builds the script of a file. Problems are reported to `cx`.
 pub(super) fn build(
-    file: &File,
+    file: &ScenarioFile,
     pattern: Pattern,
-    filling: &Filling<'_>,
-    cx: &mut Reader,
+    filling: &TemplateScope<'_>,
+    cx: &mut ReadContext,
 ) -> Script {
     if let (Pattern::Resilience, Some(first)) = (pattern, file.script.0.first()) {
         let what = "the pattern resilience does not call the model";
-        cx.within("script", |cx| cx.error(first.at, what, "remove [[script]]"));
+        cx.at_key("script", |cx| cx.error(first.at, what, "remove [[script]]"));
         return Script::default();
     }
     let rows = file
@@ -37,62 +37,64 @@ pub(super) fn build(
         .iter()
         .enumerate()
         .filter_map(|(index, table)| {
-            cx.within("script", |cx| cx.item(index, |cx| row(table, file, pattern, filling, cx)))
+            cx.at_key("script", |cx| {
+                cx.at_index(index, |cx| row(table, file, pattern, filling, cx))
+            })
         })
         .collect();
-    never_used(file, pattern, cx);
-    silent(file, cx);
-    script_team::silent(file, pattern, cx);
+    warn_of_unused_rows(file, pattern, cx);
+    report_silent_roles(file, cx);
+    script_team::report_silent_agents(file, pattern, cx);
     Script { rows }
 }
 
 fn row(
-    row: &At<ScriptTable>,
-    file: &File,
+    row: &Positioned<ScriptTable>,
+    file: &ScenarioFile,
     pattern: Pattern,
-    filling: &Filling<'_>,
-    cx: &mut Reader,
+    filling: &TemplateScope<'_>,
+    cx: &mut ReadContext,
 ) -> Option<ScriptRow> {
     let table = &row.value;
     if matches!(pattern, Pattern::Team | Pattern::Swarm) {
-        script_team::judge(row, file, cx);
+        script_team::check_agent_row(row, file, cx);
     } else {
-        script_team::strange(table, pattern, cx);
+        script_team::report_agent_row_keys(table, pattern, cx);
     }
     if let Some(role) = &table.role
         && pattern == Pattern::Collaboration
         && !file.roles.has(&role.text)
     {
-        cx.within("role", |cx| unknown(role, "a role", file.roles.names(), cx));
+        cx.at_key("role", |cx| report_unknown_name(role, "a role", file.roles.names(), cx));
     }
     let steps = !matches!(pattern, Pattern::Team | Pattern::Swarm);
     if let (Some(_), Some(role), true) = (&table.step, &table.role, steps) {
         let what = "a step of the pattern is not a role's turn";
-        cx.within("role", |cx| cx.error(role.at, what, "remove `role` or `step`"));
+        cx.at_key("role", |cx| cx.error(role.at, what, "remove `role` or `step`"));
     }
     if let (Some(step), Some(round), true) = (&table.step, &table.round, steps) {
         let what = format!("the step {} belongs to no round", script_steps::word(step.value));
-        cx.within("round", |cx| cx.error(round.at, what, "remove `round`"));
+        cx.at_key("round", |cx| cx.error(round.at, what, "remove `round`"));
     }
     let step = table.step.as_ref().map(|step| step.value);
     match (pattern, &table.step) {
-        (Pattern::Orchestrator, None) if !cx.within("step", |cx| cx.failed_here()) => {
+        (Pattern::Orchestrator, None) if !cx.at_key("step", |cx| cx.has_error_here()) => {
             let what = "`step` is missing: an orchestrator has no roles";
-            cx.error(row.at, what, script_steps::help(pattern));
+            cx.error(row.at, what, script_steps::step_help(pattern));
         }
-        (Pattern::Collaboration, Some(At { at, value: ScriptStep::Plan })) => {
+        (Pattern::Collaboration, Some(Positioned { at, value: ScriptStep::Plan })) => {
             let help = "write step = \"finalize\", or remove it for a role's contribution";
-            cx.within("step", |cx| cx.error(*at, "a collaboration has no plan", help));
+            cx.at_key("step", |cx| cx.error(*at, "a collaboration has no plan", help));
         }
-        (Pattern::Research, None) if !cx.within("step", |cx| cx.failed_here()) => {
+        (Pattern::Research, None) if !cx.at_key("step", |cx| cx.has_error_here()) => {
             let what = "`step` is missing: research has no roles";
-            cx.error(row.at, what, script_steps::help(pattern));
+            cx.error(row.at, what, script_steps::step_help(pattern));
         }
         (Pattern::Collaboration | Pattern::Orchestrator | Pattern::Research, Some(step))
-            if !script_steps::of(pattern).contains(&step.value) =>
+            if !script_steps::model_steps(pattern).contains(&step.value) =>
         {
             let what = format!("the pattern has no step {}", script_steps::word(step.value));
-            cx.within("step", |cx| cx.error(step.at, what, script_steps::help(pattern)));
+            cx.at_key("step", |cx| cx.error(step.at, what, script_steps::step_help(pattern)));
         }
         _ => {}
     }
@@ -106,16 +108,16 @@ fn row(
         (Some(ScriptStep::Notes), _) => condition::NOTES_NAMES,
         (Some(ScriptStep::Synthesize), _) => condition::SYNTHESIZE_NAMES,
     };
-    let shown = Known { names, file, filling };
+    let shown = ConditionScope { names, file, filling };
     // For an unknown step, the names that its condition may use are unknown, too.
     let lost = pattern == Pattern::Research
-        && step.is_none_or(|it| !script_steps::of(pattern).contains(&it));
+        && step.is_none_or(|it| !script_steps::model_steps(pattern).contains(&it));
     let when = table
         .when
         .as_ref()
         .filter(|_| !lost)
-        .map(|when| cx.within("when", |cx| when::compile(when, &shown, cx)));
-    let fault = table.fault.as_ref().map(|table| cx.within("fault", |cx| fault(table, cx)));
+        .map(|when| cx.at_key("when", |cx| when::compile_condition(when, &shown, cx)));
+    let fault = table.fault.as_ref().map(|table| cx.at_key("fault", |cx| fault(table, cx)));
     let answer = answer(row, pattern, file, filling, cx);
     let calls =
         table.calls.as_ref().map(|calls| script_team::calls(table, calls, file, filling, cx));
@@ -132,19 +134,19 @@ fn row(
         when: when.map_or(Some(None), |when| when.map(Some))?,
         latency: table.latency,
         fault: fault.map_or(Some(None), |fault| fault.map(Some))?,
-        answer: answer?,
-        unsigned: table.step.is_none()
+        reply_text: answer?,
+        lacks_agent: table.step.is_none()
             && table.role.is_none()
             && table.reply.as_ref().is_some_and(|reply| reply.value.table.get("agent").is_none()),
     })
 }
 
 /// Builds the failure of a row, of the script or of a fixture.
-pub(super) fn fault(fault: &At<FaultTable>, cx: &mut Reader) -> Option<ScriptFault> {
+pub(super) fn fault(fault: &Positioned<FaultTable>, cx: &mut ReadContext) -> Option<ScriptFault> {
     let table = &fault.value;
     if let (None, Some(wait)) = (&table.status, &table.retry_after_s) {
         let what = "only a failure with a status can have a Retry-After";
-        cx.within("retry_after_s", |cx| cx.error(wait.at, what, "add `status`, such as 429"));
+        cx.at_key("retry_after_s", |cx| cx.error(wait.at, what, "add `status`, such as 429"));
     }
     let kind = match (table.status, table.kind) {
         (Some(status), None) => ScriptFaultKind::Status {
@@ -157,7 +159,7 @@ pub(super) fn fault(fault: &At<FaultTable>, cx: &mut Reader) -> Option<ScriptFau
             FaultWord::Reset => ScriptFaultKind::Reset,
             FaultWord::BadResponse => ScriptFaultKind::BadResponse,
         },
-        (None, None) if cx.failed_here() => return None,
+        (None, None) if cx.has_error_here() => return None,
         (given, _) => {
             let what = match given {
                 Some(_) => "a fault has a status or a kind, not both",
@@ -171,24 +173,24 @@ pub(super) fn fault(fault: &At<FaultTable>, cx: &mut Reader) -> Option<ScriptFau
 }
 
 fn answer(
-    row: &At<ScriptTable>,
+    row: &Positioned<ScriptTable>,
     pattern: Pattern,
-    file: &File,
-    filling: &Filling<'_>,
-    cx: &mut Reader,
+    file: &ScenarioFile,
+    filling: &TemplateScope<'_>,
+    cx: &mut ReadContext,
 ) -> Option<Arc<str>> {
     let table = &row.value;
     match (&table.reply, &table.raw, &table.text) {
         (Some(reply), None, None) => {
-            let fields = cx.within("reply", |cx| {
+            let fields = cx.at_key("reply", |cx| {
                 reply
                     .value
                     .table
                     .json(&mut |text, at| filling.value_of(text, at, cx))
                     .unwrap_or_default()
             });
-            if !cx.within("reply", |cx| cx.failed_here()) {
-                script_contract::judge(table, reply, pattern, file, cx);
+            if !cx.at_key("reply", |cx| cx.has_error_here()) {
+                script_contract::check_reply(table, reply, pattern, file, cx);
             }
             let mut whole = Map::new();
             if let Some(role) = &table.role
@@ -200,13 +202,13 @@ fn answer(
             Some(Value::Object(whole).to_string().into())
         }
         (None, Some(raw), None) => {
-            Some(cx.within("raw", |cx| filling.text(&raw.text, raw.at, cx)).into())
+            Some(cx.at_key("raw", |cx| filling.text(&raw.text, raw.at, cx)).into())
         }
         (None, None, Some(text)) => {
-            Some(cx.within("text", |cx| filling.text(&text.text, text.at, cx)).into())
+            Some(cx.at_key("text", |cx| filling.text(&text.text, text.at, cx)).into())
         }
         (None, None, None) if table.calls.is_some() => Some(Arc::from("")),
-        (None, None, None) if cx.failed_here() => None,
+        (None, None, None) if cx.has_error_here() => None,
         (None, None, None) => {
             let help = match pattern {
                 Pattern::Team | Pattern::Swarm => {
@@ -229,16 +231,18 @@ fn answer(
 }
 
 /// The rows that have errors; nothing else is reported about them.
-fn failed_rows(rows: usize, cx: &mut Reader) -> Vec<bool> {
-    cx.within("script", |cx| (0..rows).map(|index| cx.item(index, |cx| cx.failed_here())).collect())
+fn failed_rows(rows: usize, cx: &mut ReadContext) -> Vec<bool> {
+    cx.at_key("script", |cx| {
+        (0..rows).map(|index| cx.at_index(index, |cx| cx.has_error_here())).collect()
+    })
 }
 
 /// Warns of rows that match no call.
-fn never_used(file: &File, pattern: Pattern, cx: &mut Reader) {
+fn warn_of_unused_rows(file: &ScenarioFile, pattern: Pattern, cx: &mut ReadContext) {
     let rows = &file.script.0;
     let failed = failed_rows(rows.len(), cx);
     for (index, row) in rows.iter().enumerate().filter(|(index, _)| !failed[*index]) {
-        let covers = |(at, earlier): (usize, &At<ScriptTable>)| {
+        let covers = |(at, earlier): (usize, &Positioned<ScriptTable>)| {
             !failed[at] && covers(&earlier.value, &row.value)
         };
         let why = if let Some(earlier) = rows[..index].iter().enumerate().position(covers) {
@@ -247,11 +251,11 @@ fn never_used(file: &File, pattern: Pattern, cx: &mut Reader) {
                 format!("script[{earlier}] comes first and matches every call of this row"),
             ))
         } else {
-            out_of_reach(&row.value, pattern, file)
+            unreachable_reason(&row.value, pattern, file)
         };
         if let Some((at, help)) = why {
-            cx.within("script", |cx| {
-                cx.item(index, |cx| cx.warn(at, "this row can never be used", help));
+            cx.at_key("script", |cx| {
+                cx.at_index(index, |cx| cx.warn(at, "this row can never be used", help));
             });
         }
     }
@@ -287,10 +291,14 @@ fn covers(earlier: &ScriptTable, row: &ScriptTable) -> bool {
         && wider(&earlier.again, &row.again, |again| again.value.0)
 }
 
-fn out_of_reach(row: &ScriptTable, pattern: Pattern, file: &File) -> Option<(Span, String)> {
+fn unreachable_reason(
+    row: &ScriptTable,
+    pattern: Pattern,
+    file: &ScenarioFile,
+) -> Option<(TextSpan, String)> {
     if let Some(step) = &row.step
-        && let Some((key, by)) = script_steps::done_by(file, step.value)
-        && by.value != Who::Model
+        && let Some((key, by)) = script_steps::step_mode_key(file, step.value)
+        && by.value != StepMode::Model
         && by.at.text == 0
     {
         return Some((step.at, format!("research.{key}: a rule does it in an offline run")));
@@ -328,8 +336,8 @@ fn out_of_reach(row: &ScriptTable, pattern: Pattern, file: &File) -> Option<(Spa
 }
 
 /// Reports roles and steps without a scripted reply.
-fn silent(file: &File, cx: &mut Reader) {
-    if cx.within("script", |cx| cx.failed_here()) {
+fn report_silent_roles(file: &ScenarioFile, cx: &mut ReadContext) {
+    if cx.at_key("script", |cx| cx.has_error_here()) {
         return;
     }
     let rows = &file.script.0;
@@ -342,19 +350,19 @@ fn silent(file: &File, cx: &mut Reader) {
             row.step.is_none() && row.role.as_ref().is_none_or(|role| role.text == entry.name)
         });
         if sits && !speaks {
-            let certain = is_asked(&entry.name, file);
-            cx.within(&format!("roles.{}", entry.name), |cx| {
+            let certain = is_always_called(&entry.name, file);
+            cx.at_key(&format!("roles.{}", entry.name), |cx| {
                 let what = format!("`{}` has no scripted reply for offline runs", entry.name);
-                cx.silent(entry.at, what, "add a row in [[script]] for it", certain);
+                cx.warn_no_reply(entry.at, what, "add a row in [[script]] for it", certain);
             });
         }
     }
-    script_steps::silent(file, cx);
+    script_steps::report_silent_steps(file, cx);
 }
 
 /// Whether the first round always reaches the seat of a role: it has no flag, and nothing before it
 /// can stop the run.
-fn is_asked(role: &str, file: &File) -> bool {
+fn is_always_called(role: &str, file: &ScenarioFile) -> bool {
     let seats = file.collaboration.iter().flat_map(|table| &table.sequence);
     let mut seats = seats.flat_map(|sequence| &sequence.value.0);
     let place = seats.clone().position(|seat| seat.text == role);

@@ -1,11 +1,11 @@
 //! The steps of patterns in scripts, and warnings about steps without a row.
 
-use super::format::{File, Pattern};
+use super::format::{Pattern, ScenarioFile};
 use super::model::ScriptStep;
-use super::reader::Reader;
-use super::research::Who;
-use super::shape::At;
-use super::tree::Span;
+use super::reader::ReadContext;
+use super::research::StepMode;
+use super::shape::Positioned;
+use super::tree::TextSpan;
 
 /// The word for a step in files.
 pub(super) fn word(step: ScriptStep) -> &'static str {
@@ -18,7 +18,7 @@ pub(super) fn word(step: ScriptStep) -> &'static str {
 }
 
 /// The steps of a pattern that the model does.
-pub(super) fn of(pattern: Pattern) -> &'static [ScriptStep] {
+pub(super) fn model_steps(pattern: Pattern) -> &'static [ScriptStep] {
     match pattern {
         Pattern::Collaboration => &[ScriptStep::Finalize],
         Pattern::Orchestrator => &[ScriptStep::Plan, ScriptStep::Finalize],
@@ -28,14 +28,17 @@ pub(super) fn of(pattern: Pattern) -> &'static [ScriptStep] {
 }
 
 /// The allowed steps of a pattern, as a help text.
-pub(super) fn help(pattern: Pattern) -> String {
+pub(super) fn step_help(pattern: Pattern) -> String {
     let words: Vec<String> =
-        of(pattern).iter().map(|step| format!("step = \"{}\"", word(*step))).collect();
+        model_steps(pattern).iter().map(|step| format!("step = \"{}\"", word(*step))).collect();
     words.join(" or ")
 }
 
 /// The key that says who does a step of research, with its value.
-pub(super) fn done_by(file: &File, step: ScriptStep) -> Option<(&'static str, &At<Who>)> {
+pub(super) fn step_mode_key(
+    file: &ScenarioFile,
+    step: ScriptStep,
+) -> Option<(&'static str, &Positioned<StepMode>)> {
     let table = file.research.as_ref()?;
     match step {
         ScriptStep::Plan => Some(("plan", &table.plan)),
@@ -46,7 +49,7 @@ pub(super) fn done_by(file: &File, step: ScriptStep) -> Option<(&'static str, &A
 }
 
 /// Reports steps without a scripted reply.
-pub(super) fn silent(file: &File, cx: &mut Reader) {
+pub(super) fn report_silent_steps(file: &ScenarioFile, cx: &mut ReadContext) {
     let (brief, report) = (file.collaboration.as_ref(), file.orchestrator.as_ref());
     let steps = [
         (
@@ -65,7 +68,7 @@ pub(super) fn silent(file: &File, cx: &mut Reader) {
     ];
     for (step, place, what, prompt) in steps {
         let Some(Some(prompt)) = prompt else { continue };
-        nothing_said(file, step, place, prompt.at, what, cx);
+        report_silent_step(file, step, place, prompt.at, what, cx);
     }
     let steps = [
         (ScriptStep::Plan, "plan"),
@@ -73,29 +76,38 @@ pub(super) fn silent(file: &File, cx: &mut Reader) {
         (ScriptStep::Synthesize, "answer"),
     ];
     for (step, what) in steps {
-        let Some((key, by)) = done_by(file, step).filter(|(_, by)| by.value == Who::Model) else {
+        let Some((key, by)) =
+            step_mode_key(file, step).filter(|(_, by)| by.value == StepMode::Model)
+        else {
             continue;
         };
-        if cx.within(&format!("research.{key}"), |cx| cx.failed_here()) {
+        if cx.at_key(&format!("research.{key}"), |cx| cx.has_error_here()) {
             continue;
         }
         let question = file.research.as_ref().and_then(|table| table.question.as_ref());
         // A step that the file does not set is reported at the question.
         let at = if by.at.end > 0 { Some(by.at) } else { question.map(|question| question.at) };
         if let Some(at) = at {
-            nothing_said(file, step, &format!("research.{key}"), at, what, cx);
+            report_silent_step(file, step, &format!("research.{key}"), at, what, cx);
         }
     }
 }
 
 /// Reports a step if no row has a reply for it.
-fn nothing_said(file: &File, step: ScriptStep, place: &str, at: Span, what: &str, cx: &mut Reader) {
+fn report_silent_step(
+    file: &ScenarioFile,
+    step: ScriptStep,
+    place: &str,
+    at: TextSpan,
+    what: &str,
+    cx: &mut ReadContext,
+) {
     let rows = &file.script.0;
     if rows.iter().all(|row| row.value.step.as_ref().is_none_or(|it| it.value != step)) {
         let help = format!("add a row in [[script]] with step = \"{}\"", word(step));
         // Every run begins with the plan.
         let certain = step == ScriptStep::Plan;
         let what = format!("there is no scripted {what} for offline runs");
-        cx.within(place, |cx| cx.silent(at, what, &help, certain));
+        cx.at_key(place, |cx| cx.warn_no_reply(at, what, &help, certain));
     }
 }

@@ -4,7 +4,7 @@ use super::name::{AgentName, RoleName};
 
 /// A role, an agent or a step that calls a model.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Caller {
+pub enum ModelCaller {
     /// A role of a collaboration.
     Role(RoleName),
     /// An agent of a team or swarm.
@@ -21,9 +21,9 @@ pub enum Caller {
 
 /// The model of one caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seated {
+pub struct ModelAssignment {
     /// The caller.
-    pub caller: Caller,
+    pub caller: ModelCaller,
     /// Name of the model, with or without its provider before a `/`.
     pub model: String,
     /// The key that sets it: `roles.risk_analyst.model`.

@@ -3,80 +3,80 @@
 
 use serde_json::{Map, Value, json};
 
-use super::reader::Reader;
-use super::tree::{Node, Span, Table, Tree};
+use super::reader::ReadContext;
+use super::tree::{TextSpan, TomlNode, TomlTable, TomlValue};
 
 /// A part of the file: its JSON schema and its reader.
-pub(super) trait Shape: Sized {
+pub(super) trait FormatShape: Sized {
     /// Its JSON schema.
     fn schema() -> Value;
     /// Reads it. `None` if it is invalid; `cx` then has the problem.
-    fn read(node: &Node, cx: &mut Reader) -> Option<Self>;
+    fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self>;
     /// The value as JSON, for the schema's `default`.
-    fn plain(&self) -> Value {
+    fn default_json(&self) -> Value {
         Value::Null
     }
 }
 
 /// A value and its position.
 #[derive(Debug, Clone)]
-pub(super) struct At<T> {
-    pub at: Span,
+pub(super) struct Positioned<T> {
+    pub at: TextSpan,
     pub value: T,
 }
 
-impl<T> At<T> {
+impl<T> Positioned<T> {
     /// A value that is not in the file, such as a default.
-    pub fn nowhere(value: T) -> Self {
-        Self { at: Span::new(0, 0..0), value }
+    pub fn not_in_file(value: T) -> Self {
+        Self { at: TextSpan::new(0, 0..0), value }
     }
 
     /// Whether the value is not in the file.
-    pub fn is_nowhere(&self) -> bool {
-        self.at == Span::new(0, 0..0)
+    pub fn is_not_in_file(&self) -> bool {
+        self.at == TextSpan::new(0, 0..0)
     }
 }
 
-impl<T: Shape> Shape for At<T> {
+impl<T: FormatShape> FormatShape for Positioned<T> {
     fn schema() -> Value {
         T::schema()
     }
-    fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
+    fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
         T::read(node, cx).map(|value| Self { at: node.at, value })
     }
-    fn plain(&self) -> Value {
-        self.value.plain()
+    fn default_json(&self) -> Value {
+        self.value.default_json()
     }
 }
 
-impl Shape for bool {
+impl FormatShape for bool {
     fn schema() -> Value {
         json!({ "type": "boolean" })
     }
-    fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
+    fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
         match node.value {
-            Tree::Truth(truth) => Some(truth),
+            TomlValue::Boolean(truth) => Some(truth),
             _ => {
                 cx.wrong_type(node, "true or false");
                 None
             }
         }
     }
-    fn plain(&self) -> Value {
+    fn default_json(&self) -> Value {
         Value::Bool(*self)
     }
 }
 
 /// An integer between two bounds, both included.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Whole<const MIN: u32, const MAX: u32>(pub u32);
+pub(super) struct IntegerField<const MIN: u32, const MAX: u32>(pub u32);
 
-impl<const MIN: u32, const MAX: u32> Shape for Whole<MIN, MAX> {
+impl<const MIN: u32, const MAX: u32> FormatShape for IntegerField<MIN, MAX> {
     fn schema() -> Value {
         json!({ "type": "integer", "minimum": MIN, "maximum": MAX })
     }
-    fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
-        let Tree::Whole(number) = node.value else {
+    fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
+        let TomlValue::Integer(number) = node.value else {
             cx.wrong_type(node, &format!("a whole number from {MIN} to {MAX}"));
             return None;
         };
@@ -84,45 +84,45 @@ impl<const MIN: u32, const MAX: u32> Shape for Whole<MIN, MAX> {
         match fits.filter(|number| (MIN..=MAX).contains(number)) {
             Some(number) => Some(Self(number)),
             None => {
-                let found = number.map_or_else(|| node.what(), |number| number.to_string());
+                let found = number.map_or_else(|| node.describe(), |number| number.to_string());
                 cx.error(node.at, format!("{found} is out of range"), format!("{MIN} to {MAX}"));
                 None
             }
         }
     }
-    fn plain(&self) -> Value {
+    fn default_json(&self) -> Value {
         self.0.into()
     }
 }
 
 /// A string, one line or many; may be empty.
 #[derive(Debug, Clone)]
-pub(super) struct Text {
-    pub at: Span,
+pub(super) struct StringField {
+    pub at: TextSpan,
     pub text: String,
 }
 
-impl Shape for Text {
+impl FormatShape for StringField {
     fn schema() -> Value {
         json!({ "type": "string" })
     }
-    fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
+    fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
         read_text(node, cx).map(|text| Self { at: node.at, text })
     }
 }
 
 /// A string that is not blank.
 #[derive(Debug, Clone)]
-pub(super) struct Prose {
-    pub at: Span,
+pub(super) struct NonBlankString {
+    pub at: TextSpan,
     pub text: String,
 }
 
-impl Shape for Prose {
+impl FormatShape for NonBlankString {
     fn schema() -> Value {
         json!({ "type": "string", "minLength": 1, "pattern": r"\S" })
     }
-    fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
+    fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
         let text = read_text(node, cx)?;
         if text.trim().is_empty() {
             cx.error(node.at, "the string is empty", "write something, or remove the key");
@@ -134,10 +134,15 @@ impl Shape for Prose {
 
 /// The string of a node. The value of an override counts as a string where one is expected, even if
 /// it could be a number: `--set inputs.campaign=2026`.
-fn read_text(node: &Node, cx: &mut Reader) -> Option<String> {
+fn read_text(node: &TomlNode, cx: &mut ReadContext) -> Option<String> {
     match &node.value {
-        Tree::Text(text) => Some(text.clone()),
-        Tree::Whole(_) | Tree::Number(_) | Tree::Truth(_) | Tree::Date(_) if node.at.text > 0 => {
+        TomlValue::Text(text) => Some(text.clone()),
+        TomlValue::Integer(_)
+        | TomlValue::Number(_)
+        | TomlValue::Boolean(_)
+        | TomlValue::Date(_)
+            if node.at.text > 0 =>
+        {
             Some(cx.raw(node.at).to_owned())
         }
         _ => {
@@ -149,14 +154,14 @@ fn read_text(node: &Node, cx: &mut Reader) -> Option<String> {
 
 /// A list with `MIN` to `MAX` items.
 #[derive(Debug, Clone)]
-pub(super) struct List<T, const MIN: usize, const MAX: usize>(pub Vec<T>);
+pub(super) struct BoundedList<T, const MIN: usize, const MAX: usize>(pub Vec<T>);
 
-impl<T: Shape, const MIN: usize, const MAX: usize> Shape for List<T, MIN, MAX> {
+impl<T: FormatShape, const MIN: usize, const MAX: usize> FormatShape for BoundedList<T, MIN, MAX> {
     fn schema() -> Value {
         json!({ "type": "array", "items": T::schema(), "minItems": MIN, "maxItems": MAX })
     }
-    fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
-        let Tree::List(items) = &node.value else {
+    fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
+        let TomlValue::List(items) = &node.value else {
             cx.wrong_type(node, "a list");
             return None;
         };
@@ -173,28 +178,28 @@ impl<T: Shape, const MIN: usize, const MAX: usize> Shape for List<T, MIN, MAX> {
             );
             return None;
         }
-        let read = |(index, item)| cx.item(index, |cx| T::read(item, cx));
+        let read = |(index, item)| cx.at_index(index, |cx| T::read(item, cx));
         Some(Self(items.iter().enumerate().filter_map(read).collect()))
     }
-    fn plain(&self) -> Value {
-        Value::Array(self.0.iter().map(Shape::plain).collect())
+    fn default_json(&self) -> Value {
+        Value::Array(self.0.iter().map(FormatShape::default_json).collect())
     }
 }
 
 /// A table with any keys and values.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Free {
-    pub table: Table,
+pub(super) struct FreeTable {
+    pub table: TomlTable,
     /// It is invalid, so its contents are not known.
     pub broken: bool,
 }
 
-impl Shape for Free {
+impl FormatShape for FreeTable {
     fn schema() -> Value {
         json!({ "type": "object" })
     }
-    fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
-        let Tree::Table(table) = &node.value else {
+    fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
+        let TomlValue::Table(table) = &node.value else {
             cx.wrong_type(node, "a table");
             return Some(Self { broken: true, ..Self::default() });
         };
@@ -208,7 +213,7 @@ impl Shape for Free {
         }
         Some(Self { table: table.clone(), broken: bad.is_some() })
     }
-    fn plain(&self) -> Value {
+    fn default_json(&self) -> Value {
         Value::Object(Map::new())
     }
 }
@@ -216,18 +221,18 @@ impl Shape for Free {
 /// A string that is not blank, or a table with any keys and values.
 #[derive(Debug, Clone)]
 pub(super) enum TextOrTable {
-    Text(Prose),
-    Table(Free),
+    Text(NonBlankString),
+    Table(FreeTable),
 }
 
-impl Shape for TextOrTable {
+impl FormatShape for TextOrTable {
     fn schema() -> Value {
-        json!({ "oneOf": [Prose::schema(), Free::schema()] })
+        json!({ "oneOf": [NonBlankString::schema(), FreeTable::schema()] })
     }
-    fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
+    fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
         match &node.value {
-            Tree::Text(_) => Prose::read(node, cx).map(Self::Text),
-            Tree::Table(_) => Free::read(node, cx).map(Self::Table),
+            TomlValue::Text(_) => NonBlankString::read(node, cx).map(Self::Text),
+            TomlValue::Table(_) => FreeTable::read(node, cx).map(Self::Table),
             _ => {
                 cx.wrong_type(node, "a string or a table");
                 None

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use include_dir::{Dir, include_dir};
 use toml::de::DeValue;
 
-use super::model::Origin;
+use super::model::ScenarioOrigin;
 use super::name::ScenarioName;
 use super::toml_text;
 
@@ -13,7 +13,7 @@ static DIR: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/scenarios");
 
 /// A shipped scenario.
 #[derive(Debug, Clone, Copy)]
-pub struct Shipped {
+pub struct ShippedScenario {
     /// Its name, such as `checkout-launch`: the file name without the extension.
     pub name: &'static str,
     /// Its path in the repository, such as `scenarios/checkout-launch.toml`.
@@ -22,28 +22,28 @@ pub struct Shipped {
     pub text: &'static str,
 }
 
-impl Shipped {
+impl ShippedScenario {
     /// Its origin: the path in the repository.
-    pub fn origin(&self) -> Origin {
-        Origin::Shipped(self.path)
+    pub fn origin(&self) -> ScenarioOrigin {
+        ScenarioOrigin::Shipped(self.path)
     }
 
     /// Its entry in a list of scenarios.
-    pub fn listing(&self) -> Listing {
-        Listing::read(self.name, self.text)
+    pub fn listing(&self) -> ScenarioListing {
+        ScenarioListing::read(self.name, self.text)
     }
 }
 
 /// All shipped scenarios, sorted by name.
-pub fn shipped() -> &'static [Shipped] {
-    static ALL: LazyLock<Vec<Shipped>> = LazyLock::new(|| {
-        let mut all: Vec<Shipped> = DIR
+pub fn shipped() -> &'static [ShippedScenario] {
+    static ALL: LazyLock<Vec<ShippedScenario>> = LazyLock::new(|| {
+        let mut all: Vec<ShippedScenario> = DIR
             .files()
             .filter_map(|file| {
                 let stem = file.path().to_str()?.strip_suffix(".toml")?;
                 let path: &'static str = format!("scenarios/{stem}.toml").leak();
                 let name = path.strip_prefix("scenarios/")?.strip_suffix(".toml")?;
-                Some(Shipped { name, path, text: file.contents_utf8()? })
+                Some(ShippedScenario { name, path, text: file.contents_utf8()? })
             })
             .collect();
         all.sort_by_key(|shipped| shipped.name);
@@ -54,7 +54,7 @@ pub fn shipped() -> &'static [Shipped] {
 
 /// The entry of a scenario in a list, read without checking the rest.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listing {
+pub struct ScenarioListing {
     /// The file name without its extension.
     pub name: ScenarioName,
     /// Its title, or its name if it has none.
@@ -65,7 +65,7 @@ pub struct Listing {
     pub pattern: String,
 }
 
-impl Listing {
+impl ScenarioListing {
     /// Reads the fields of a list entry. Other faults of the file do not matter here.
     pub fn read(name: &str, text: &str) -> Self {
         let document = toml_text::parse(text).map(|(document, _)| document).ok();

@@ -4,8 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::load::MAX_BYTES;
-use super::model::Origin;
-use super::reader::closest;
+use super::model::ScenarioOrigin;
+use super::reader::closest_name;
 use super::shipped::shipped;
 use crate::regular;
 
@@ -14,11 +14,11 @@ pub const STDIN: &str = "-";
 
 /// The text of a scenario and its origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Source {
+pub struct ScenarioSource {
     /// The text of the file.
     pub text: String,
     /// The file or the shipped scenario that it was read from.
-    pub origin: Origin,
+    pub origin: ScenarioOrigin,
 }
 
 /// Why no text could be read.
@@ -63,7 +63,7 @@ fn hint(help: &Option<String>) -> String {
     }
 }
 
-impl Source {
+impl ScenarioSource {
     /// Finds a scenario by the path of a file, as `-` on standard input, by the name of a file in
     /// `./scenarios`, or by the name (or repository path) of a shipped scenario. A file takes
     /// precedence. A pipe is read to its end (`<(generate)`, `/dev/stdin`), unless it sends nothing
@@ -96,7 +96,7 @@ impl Source {
         if path.exists() {
             return Self::read(path);
         }
-        let help = closest(what, all.iter().map(|shipped| shipped.name)).map(str::to_owned);
+        let help = closest_name(what, all.iter().map(|shipped| shipped.name)).map(str::to_owned);
         Err(SourceError::NotFound { what: what.to_owned(), help })
     }
 
@@ -118,6 +118,6 @@ impl Source {
             path: path.to_owned(),
             at: error.utf8_error().valid_up_to(),
         })?;
-        Ok(Self { text, origin: Origin::File(path.to_owned()) })
+        Ok(Self { text, origin: ScenarioOrigin::File(path.to_owned()) })
     }
 }

@@ -5,56 +5,61 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use super::agent::HandoffPiece;
-use super::format_patterns::Switch;
-use super::reader::{Reader, among_own};
-use super::tree::Span;
+use super::format_patterns::BoolOrInput;
+use super::reader::{ReadContext, suggest_declared_name};
+use super::tree::TextSpan;
 
 /// The names that a text may contain, with their values.
-pub(super) struct Filling<'i> {
+pub(super) struct TemplateScope<'i> {
     pub inputs: Vec<(&'i str, Value)>,
     /// `None`: facts are not allowed here.
     pub facts: Option<&'i Map<String, Value>>,
 }
 
 /// A part of a text.
-pub(super) enum Part<'t> {
+pub(super) enum TemplatePart<'t> {
     /// Text of the file, and its byte offset.
-    Own(usize, &'t str),
+    FileText(usize, &'t str),
     /// The value of an input, or two literal braces.
     Filled(String),
 }
 
-impl Part<'_> {
+impl TemplatePart<'_> {
     fn as_str(&self) -> &str {
         match self {
-            Self::Own(_, text) => text,
+            Self::FileText(_, text) => text,
             Self::Filled(text) => text,
         }
     }
 }
 
-impl Filling<'_> {
+impl TemplateScope<'_> {
     /// The text with its inputs filled in. `\{{` gives two braces. Unknown inputs are reported.
-    pub fn text(&self, text: &str, at: Span, cx: &mut Reader) -> String {
+    pub fn text(&self, text: &str, at: TextSpan, cx: &mut ReadContext) -> String {
         let parts = self.parts(text, at, cx);
-        parts.iter().map(Part::as_str).collect()
+        parts.iter().map(TemplatePart::as_str).collect()
     }
 
     /// The same, as parts.
-    pub fn parts<'t>(&self, text: &'t str, at: Span, cx: &mut Reader) -> Vec<Part<'t>> {
+    pub fn parts<'t>(
+        &self,
+        text: &'t str,
+        at: TextSpan,
+        cx: &mut ReadContext,
+    ) -> Vec<TemplatePart<'t>> {
         let mut parts = Vec::new();
         let mut rest = 0;
         while let Some(found) = text[rest..].find("{{") {
             let open = rest + found;
             if let Some(before) = text[rest..open].strip_suffix('\\') {
-                parts.push(Part::Own(rest, before));
-                parts.push(Part::Filled("{{".to_owned()));
+                parts.push(TemplatePart::FileText(rest, before));
+                parts.push(TemplatePart::Filled("{{".to_owned()));
                 rest = open + 2;
                 continue;
             }
-            parts.push(Part::Own(rest, &text[rest..open]));
+            parts.push(TemplatePart::FileText(rest, &text[rest..open]));
             let Some(length) = text[open..].find("}}") else {
-                let at = cx.inside(at, open, open + 2);
+                let at = cx.inner_span(at, open, open + 2);
                 cx.error(
                     at,
                     "`{{` is not closed",
@@ -65,18 +70,18 @@ impl Filling<'_> {
             let close = open + length;
             let name = text[open + 2..close].trim();
             match self.value(name) {
-                Some(value) => parts.push(Part::Filled(plain(value).into_owned())),
-                None => self.unknown(name, cx.inside(at, open, close + 2), cx),
+                Some(value) => parts.push(TemplatePart::Filled(plain(value).into_owned())),
+                None => self.unknown(name, cx.inner_span(at, open, close + 2), cx),
             }
             rest = close + 2;
         }
-        parts.push(Part::Own(rest, &text[rest..]));
+        parts.push(TemplatePart::FileText(rest, &text[rest..]));
         parts
     }
 
     /// The same, but a text that is only one input takes its value with its type, so that
     /// conditions can use it as a number or a boolean.
-    pub fn value_of(&self, text: &str, at: Span, cx: &mut Reader) -> Value {
+    pub fn value_of(&self, text: &str, at: TextSpan, cx: &mut ReadContext) -> Value {
         let only = text.strip_prefix("{{").and_then(|text| text.strip_suffix("}}"));
         match only.and_then(|name| self.value(name.trim())) {
             Some(value) => value.clone(),
@@ -85,15 +90,15 @@ impl Filling<'_> {
     }
 
     /// The value of a switch.
-    pub fn truth(&self, switch: &Switch, cx: &mut Reader) -> Option<bool> {
+    pub fn switch_value(&self, switch: &BoolOrInput, cx: &mut ReadContext) -> Option<bool> {
         let text = match switch {
-            Switch::Set(truth) => return Some(*truth),
-            Switch::Named(text) => text,
+            BoolOrInput::Set(truth) => return Some(*truth),
+            BoolOrInput::Named(text) => text,
         };
         match self.value_of(&text.text, text.at, cx) {
             Value::Bool(truth) => Some(truth),
             // An invalid input has already been reported.
-            _ if cx.failed_here() => None,
+            _ if cx.has_error_here() => None,
             Value::Null => None,
             _ => {
                 let what = "this is not a boolean";
@@ -112,7 +117,7 @@ impl Filling<'_> {
         steps.try_fold(first, |value, step| value.get(step))
     }
 
-    fn unknown(&self, name: &str, at: Span, cx: &mut Reader) {
+    fn unknown(&self, name: &str, at: TextSpan, cx: &mut ReadContext) {
         let inputs = self.inputs.iter().map(|(name, _)| *name);
         let help = match name.starts_with("facts.") && self.facts.is_some() {
             true => "there is no such fact".to_owned(),
@@ -121,7 +126,7 @@ impl Filling<'_> {
             false if cx.is_at("handoff_input") && HandoffPiece::NAMES.contains(&name) => {
                 format!("write `{{{name}}}`")
             }
-            false => among_own("inputs", name, inputs),
+            false => suggest_declared_name("inputs", name, inputs),
         };
         cx.error(at, format!("`{{{{{name}}}}}` is not an input"), help);
     }

@@ -21,11 +21,11 @@ pub struct ToolSpec {
     /// The gateway's policy for its calls.
     pub policy: CallPolicy,
     /// The fields that its result must have.
-    pub contract: Contract,
+    pub contract: ResultContract,
     /// Whether the runs of one session share its breaker, bulkhead and retry budget.
     pub shared: bool,
     /// Faults that are injected from the start of the run.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<InjectedFault>,
     /// Its description for the agents that may call it.
     pub offer: ToolOffer,
 }
@@ -212,7 +212,7 @@ pub struct CommandSpec {
 /// The fields that a result must have; without them it counts as a failure of the tool
 /// (`worker_bad_result`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Contract {
+pub struct ResultContract {
     /// Required keys, each with its type. The result is a JSON object.
     pub required: Vec<(String, FieldKind)>,
 }
@@ -251,7 +251,7 @@ impl FieldKind {
 /// A fault that is injected between the gateway and the tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "fault", rename_all = "snake_case")]
-pub enum Fault {
+pub enum InjectedFault {
     /// Each attempt takes longer.
     Latency {
         /// Added milliseconds.
@@ -272,7 +272,7 @@ pub enum Fault {
     Reset,
 }
 
-impl Fault {
+impl InjectedFault {
     /// Its kind. A tool has at most one fault of each kind.
     pub fn kind(&self) -> FaultKind {
         match self {

@@ -6,7 +6,7 @@ use toml::de::{DeTable, DeValue};
 
 /// A byte range of the file or of an override.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Span {
+pub(super) struct TextSpan {
     /// 0 is the file; from 1 on, the override with that number.
     pub text: usize,
     /// First byte.
@@ -15,7 +15,7 @@ pub(super) struct Span {
     pub end: usize,
 }
 
-impl Span {
+impl TextSpan {
     /// A byte range of the text with this number.
     pub fn new(text: usize, range: std::ops::Range<usize>) -> Self {
         Self { text, start: range.start, end: range.end }
@@ -24,99 +24,103 @@ impl Span {
 
 /// A value and its position.
 #[derive(Debug, Clone)]
-pub(super) struct Node {
+pub(super) struct TomlNode {
     /// Its position. For a table with a header that is the header.
-    pub at: Span,
+    pub at: TextSpan,
     /// The value.
-    pub value: Tree,
+    pub value: TomlValue,
 }
 
 /// A value of a file.
 #[derive(Debug, Clone)]
-pub(super) enum Tree {
+pub(super) enum TomlValue {
     Text(String),
     /// `None`: it does not fit into 64 bits.
-    Whole(Option<i64>),
+    Integer(Option<i64>),
     Number(f64),
-    Truth(bool),
+    Boolean(bool),
     Date(String),
-    List(Vec<Node>),
-    Table(Table),
+    List(Vec<TomlNode>),
+    Table(TomlTable),
 }
 
 /// Keys and values in the file's order.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Table {
-    pub entries: Vec<(Key, Node)>,
+pub(super) struct TomlTable {
+    pub entries: Vec<(TomlKey, TomlNode)>,
 }
 
 /// A key and its position.
 #[derive(Debug, Clone)]
-pub(super) struct Key {
-    pub at: Span,
+pub(super) struct TomlKey {
+    pub at: TextSpan,
     pub text: String,
 }
 
-impl Table {
+impl TomlTable {
     /// The value under a key.
-    pub fn get(&self, key: &str) -> Option<&Node> {
+    pub fn get(&self, key: &str) -> Option<&TomlNode> {
         self.entries.iter().find(|(known, _)| known.text == key).map(|(_, node)| node)
     }
 
     /// The value under a key, mutable.
-    pub fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut TomlNode> {
         self.entries.iter_mut().find(|(known, _)| known.text == key).map(|(_, node)| node)
     }
 
-    pub(super) fn of(table: &DeTable<'_>, text: usize) -> Self {
+    pub(super) fn from_toml(table: &DeTable<'_>, text: usize) -> Self {
         let entries = table
             .iter()
             .map(|(key, value)| {
-                let at = Span::new(text, key.span());
-                let node = Node::of(value.get_ref(), Span::new(text, value.span()));
-                (Key { at, text: key.get_ref().to_string() }, node)
+                let at = TextSpan::new(text, key.span());
+                let node = TomlNode::from_value(value.get_ref(), TextSpan::new(text, value.span()));
+                (TomlKey { at, text: key.get_ref().to_string() }, node)
             })
             .collect();
         Self { entries }
     }
 }
 
-impl Node {
+impl TomlNode {
     /// Converts a value of the TOML parser.
-    pub fn of(value: &DeValue<'_>, at: Span) -> Self {
+    pub fn from_value(value: &DeValue<'_>, at: TextSpan) -> Self {
         let value = match value {
-            DeValue::String(text) => Tree::Text(text.to_string()),
+            DeValue::String(text) => TomlValue::Text(text.to_string()),
             DeValue::Integer(digits) => {
-                Tree::Whole(i64::from_str_radix(digits.as_str(), digits.radix()).ok())
+                TomlValue::Integer(i64::from_str_radix(digits.as_str(), digits.radix()).ok())
             }
-            DeValue::Float(digits) => Tree::Number(digits.as_str().parse().unwrap_or(f64::NAN)),
-            DeValue::Boolean(truth) => Tree::Truth(*truth),
-            DeValue::Datetime(date) => Tree::Date(date.to_string()),
-            DeValue::Array(items) => Tree::List(
+            DeValue::Float(digits) => {
+                TomlValue::Number(digits.as_str().parse().unwrap_or(f64::NAN))
+            }
+            DeValue::Boolean(truth) => TomlValue::Boolean(*truth),
+            DeValue::Datetime(date) => TomlValue::Date(date.to_string()),
+            DeValue::Array(items) => TomlValue::List(
                 items
                     .iter()
-                    .map(|item| Self::of(item.get_ref(), Span::new(at.text, item.span())))
+                    .map(|item| {
+                        Self::from_value(item.get_ref(), TextSpan::new(at.text, item.span()))
+                    })
                     .collect(),
             ),
-            DeValue::Table(table) => Tree::Table(Table::of(table, at.text)),
+            DeValue::Table(table) => TomlValue::Table(TomlTable::from_toml(table, at.text)),
         };
         Self { at, value }
     }
 
     /// A short description for messages.
-    pub fn what(&self) -> String {
+    pub fn describe(&self) -> String {
         match &self.value {
-            Tree::Text(text) if text.chars().count() <= 24 && !text.contains('\n') => {
+            TomlValue::Text(text) if text.chars().count() <= 24 && !text.contains('\n') => {
                 format!("the string {text:?}")
             }
-            Tree::Text(_) => "a string".to_owned(),
-            Tree::Whole(Some(number)) => format!("the number {number}"),
-            Tree::Whole(None) => "a number beyond 64 bits".to_owned(),
-            Tree::Number(number) => format!("the number {number}"),
-            Tree::Truth(truth) => truth.to_string(),
-            Tree::Date(date) => format!("the date {date}"),
-            Tree::List(_) => "a list".to_owned(),
-            Tree::Table(_) => "a table".to_owned(),
+            TomlValue::Text(_) => "a string".to_owned(),
+            TomlValue::Integer(Some(number)) => format!("the number {number}"),
+            TomlValue::Integer(None) => "a number beyond 64 bits".to_owned(),
+            TomlValue::Number(number) => format!("the number {number}"),
+            TomlValue::Boolean(truth) => truth.to_string(),
+            TomlValue::Date(date) => format!("the date {date}"),
+            TomlValue::List(_) => "a list".to_owned(),
+            TomlValue::Table(_) => "a table".to_owned(),
         }
     }
 
@@ -124,45 +128,45 @@ impl Node {
     ///
     /// # Errors
     /// The position of a number that JSON cannot represent.
-    pub fn json(&self, each: &mut impl FnMut(&str, Span) -> Value) -> Result<Value, Span> {
+    pub fn json(&self, each: &mut impl FnMut(&str, TextSpan) -> Value) -> Result<Value, TextSpan> {
         Ok(match &self.value {
-            Tree::Text(text) => each(text, self.at),
-            Tree::Whole(number) => Value::from(number.ok_or(self.at)?),
-            Tree::Number(number) => Value::Number(Number::from_f64(*number).ok_or(self.at)?),
-            Tree::Truth(truth) => Value::Bool(*truth),
-            Tree::Date(date) => Value::String(date.clone()),
-            Tree::List(items) => {
+            TomlValue::Text(text) => each(text, self.at),
+            TomlValue::Integer(number) => Value::from(number.ok_or(self.at)?),
+            TomlValue::Number(number) => Value::Number(Number::from_f64(*number).ok_or(self.at)?),
+            TomlValue::Boolean(truth) => Value::Bool(*truth),
+            TomlValue::Date(date) => Value::String(date.clone()),
+            TomlValue::List(items) => {
                 Value::Array(items.iter().map(|item| item.json(each)).collect::<Result<_, _>>()?)
             }
-            Tree::Table(table) => Value::Object(table.json(each)?),
+            TomlValue::Table(table) => Value::Object(table.json(each)?),
         })
     }
 }
 
-impl Table {
+impl TomlTable {
     /// The table as JSON: see [`Node::json`].
     pub fn json(
         &self,
-        each: &mut impl FnMut(&str, Span) -> Value,
-    ) -> Result<Map<String, Value>, Span> {
+        each: &mut impl FnMut(&str, TextSpan) -> Value,
+    ) -> Result<Map<String, Value>, TextSpan> {
         self.entries.iter().map(|(key, node)| Ok((key.text.clone(), node.json(each)?))).collect()
     }
 }
 
-impl Node {
+impl TomlNode {
     /// A table that is not in the file.
-    pub fn empty_table(at: Span) -> Self {
-        Self { at, value: Tree::Table(Table::default()) }
+    pub fn empty_table(at: TextSpan) -> Self {
+        Self { at, value: TomlValue::Table(TomlTable::default()) }
     }
 }
 
-impl Node {
+impl TomlNode {
     /// Moves all positions by an offset: the value was parsed from a part of its text.
     pub fn shift(&mut self, by: usize) {
         self.at.shift(by);
         match &mut self.value {
-            Tree::List(items) => items.iter_mut().for_each(|item| item.shift(by)),
-            Tree::Table(table) => {
+            TomlValue::List(items) => items.iter_mut().for_each(|item| item.shift(by)),
+            TomlValue::Table(table) => {
                 for (key, node) in &mut table.entries {
                     key.at.shift(by);
                     node.shift(by);
@@ -173,7 +177,7 @@ impl Node {
     }
 }
 
-impl Span {
+impl TextSpan {
     fn shift(&mut self, by: usize) {
         self.start += by;
         self.end += by;

@@ -17,7 +17,7 @@ pub struct Tuning {
     /// How much a model reasons, in the provider's own words (`low`, `medium`, `high`).
     pub reasoning_effort: Option<String>,
     /// How JSON is requested; `None`: the strictest way that the endpoint supports.
-    pub json: Option<JsonRung>,
+    pub json: Option<JsonMode>,
     /// More keys of the request's body. They replace ours, except [`RESERVED`].
     pub extra: Map<String, Value>,
 }
@@ -25,7 +25,7 @@ pub struct Tuning {
 /// A way of requesting JSON. Each way includes the weaker ones: a reply without a contract has no
 /// schema and is requested as an object at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum JsonRung {
+pub enum JsonMode {
     /// Only in the prompt.
     Text,
     /// As any JSON object.

@@ -41,7 +41,7 @@ fn tools(scenario: &Scenario) -> Vec<String> {
     let mut lost = Vec::new();
     for spec in scenario.tools.values() {
         let name = &spec.name;
-        let longest = answers_within(scenario, name);
+        let longest = longest_latency(scenario, name);
         match spec.policy.timeout.or(task_timeout) {
             Some(bound) if longest > bound => {
                 lost.push(format!("`{name}` past its timeout ({longest:?} of {bound:?})"));
@@ -64,7 +64,7 @@ fn agents(scenario: &Scenario) -> Vec<String> {
     for agent in spec.agents.values() {
         let own = scenario.tools.values().find(|tool| tool.name.as_str() == agent.name.as_str());
         if let Some(bound) = own.and_then(|tool| tool.policy.timeout) {
-            let longest = takes(scenario, &agent.name);
+            let longest = longest_turn(scenario, &agent.name);
             if longest > bound {
                 let name = &agent.name;
                 lost.push(format!("`{name}` past its timeout ({longest:?} of {bound:?})"));
@@ -74,7 +74,7 @@ fn agents(scenario: &Scenario) -> Vec<String> {
         let Some(bound) = swarm.node_timeout else { continue };
         // The timeout does not apply to the entry until it receives a handoff.
         for member in swarm.members.iter().filter(|member| **member != swarm.entry) {
-            let longest = takes(scenario, member);
+            let longest = longest_turn(scenario, member);
             if longest > bound {
                 lost.push(format!(
                     "`{member}` past the node timeout of `{}` ({longest:?} of {bound:?})",
@@ -87,7 +87,7 @@ fn agents(scenario: &Scenario) -> Vec<String> {
 }
 
 /// Estimated longest turn of an agent: one reply and, if it has tools, one call.
-fn takes(scenario: &Scenario, agent: &AgentName) -> Duration {
+fn longest_turn(scenario: &Scenario, agent: &AgentName) -> Duration {
     let rows = scenario.script.rows.iter().filter(|row| row.agent.as_ref() == Some(agent));
     let reply = rows.map(|row| row.latency.max).max().unwrap_or_default();
     let PatternSpec::Team(spec) = &scenario.pattern else { return reply };
@@ -95,11 +95,11 @@ fn takes(scenario: &Scenario, agent: &AgentName) -> Duration {
         Some(AgentKind::Model(model)) => &model.tools[..],
         _ => &[],
     };
-    reply + tools.iter().map(|tool| answers_within(scenario, tool)).max().unwrap_or_default()
+    reply + tools.iter().map(|tool| longest_latency(scenario, tool)).max().unwrap_or_default()
 }
 
 /// The longest latency of a fixture's rows.
-fn answers_within(scenario: &Scenario, tool: &ToolName) -> Duration {
+fn longest_latency(scenario: &Scenario, tool: &ToolName) -> Duration {
     match scenario.tools.get(tool).and_then(|spec| spec.kind.as_ref()) {
         Some(ToolKind::Fixture(fixture)) => {
             fixture.rows.iter().map(|row| row.latency.max).max().unwrap_or_default()

@@ -3,26 +3,30 @@
 use serde_json::Value;
 
 use super::condition::Condition;
-use super::format::File;
-use super::reader::{Reader, among, among_own};
-use super::shape::Prose;
-use super::template::Filling;
+use super::format::ScenarioFile;
+use super::reader::{ReadContext, suggest_declared_name, suggest_name};
+use super::shape::NonBlankString;
+use super::template::TemplateScope;
 
 /// What a condition of a file may use.
-pub(super) struct Known<'f> {
+pub(super) struct ConditionScope<'f> {
     /// The names it may use.
     pub names: &'f [&'f str],
-    pub file: &'f File,
-    pub filling: &'f Filling<'f>,
+    pub file: &'f ScenarioFile,
+    pub filling: &'f TemplateScope<'f>,
 }
 
 /// Compiles a condition. Problems are reported to `cx`.
-pub(super) fn compile(when: &Prose, shown: &Known<'_>, cx: &mut Reader) -> Option<Condition> {
+pub(super) fn compile_condition(
+    when: &NonBlankString,
+    shown: &ConditionScope<'_>,
+    cx: &mut ReadContext,
+) -> Option<Condition> {
     let condition = match Condition::compile(&when.text) {
         Ok(condition) => condition,
         Err(error) => {
             let at = match error.offset() {
-                Some(at) => cx.inside(when.at, at, at + 1),
+                Some(at) => cx.inner_span(when.at, at, at + 1),
                 None => when.at,
             };
             let help = "write a CEL condition such as facts.alerts >= 3 && inputs.region == 'EU'";
@@ -32,11 +36,11 @@ pub(super) fn compile(when: &Prose, shown: &Known<'_>, cx: &mut Reader) -> Optio
     };
     let mut good = true;
     for name in condition.names() {
-        let at = cx.inside(when.at, name.at, name.at + name.path.join(".").len());
+        let at = cx.inner_span(when.at, name.at, name.at + name.path.join(".").len());
         match name.path[..] {
             [first, ..] if !shown.names.contains(&first) => {
-                let help = among(first, shown.names.iter().copied());
-                let at = cx.inside(when.at, name.at, name.at + first.len());
+                let help = suggest_name(first, shown.names.iter().copied());
+                let at = cx.inner_span(when.at, name.at, name.at + first.len());
                 cx.error(at, format!("`{first}` is not available in this condition"), help);
                 good = false;
             }
@@ -44,7 +48,7 @@ pub(super) fn compile(when: &Prose, shown: &Known<'_>, cx: &mut Reader) -> Optio
                 cx.error(
                     at,
                     format!("`{field}` is not an input"),
-                    among_own("inputs", field, shown.file.inputs.names()),
+                    suggest_declared_name("inputs", field, shown.file.inputs.names()),
                 );
                 good = false;
             }
@@ -52,7 +56,7 @@ pub(super) fn compile(when: &Prose, shown: &Known<'_>, cx: &mut Reader) -> Optio
                 cx.error(
                     at,
                     format!("`{field}` is not a flag"),
-                    among_own("flags", field, shown.file.flags.names()),
+                    suggest_declared_name("flags", field, shown.file.flags.names()),
                 );
                 good = false;
             }
@@ -68,13 +72,13 @@ pub(super) fn compile(when: &Prose, shown: &Known<'_>, cx: &mut Reader) -> Optio
     good.then_some(condition)
 }
 
-impl Known<'_> {
+impl ConditionScope<'_> {
     /// The suggestion for a missing field of the facts.
     fn missing_fact(&self, fields: &[&str]) -> Option<String> {
         let mut facts = self.filling.facts.filter(|_| !self.file.facts.broken)?;
         for field in fields {
             match facts.get(*field) {
-                None => return Some(among(field, facts.keys().map(String::as_str))),
+                None => return Some(suggest_name(field, facts.keys().map(String::as_str))),
                 Some(Value::Object(inner)) => facts = inner,
                 // A field of a value that is not a table is an error during the run.
                 Some(_) => return None,

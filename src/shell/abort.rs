@@ -17,7 +17,7 @@ use signal_hook::low_level::pipe;
 /// If a pipe or thread cannot be created.
 pub fn before_abort(restore: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let (mut woken, wake) = io::pipe()?;
-    let (gate, hold) = full()?;
+    let (gate, hold) = full_pipe()?;
     let held = hold.try_clone()?;
     thread::Builder::new().name("abort".to_owned()).spawn(move || {
         if woken.read_exact(&mut [0]).is_ok() {
@@ -36,7 +36,7 @@ pub fn before_abort(restore: impl FnOnce() + Send + 'static) -> io::Result<()> {
 }
 
 /// A pipe whose buffer is full.
-pub(super) fn full() -> io::Result<(PipeReader, PipeWriter)> {
+pub(super) fn full_pipe() -> io::Result<(PipeReader, PipeWriter)> {
     let (reader, writer) = io::pipe()?;
     fcntl_setfl(&writer, fcntl_getfl(&writer)? | OFlags::NONBLOCK)?;
     // Whole pages first, then single bytes.

@@ -3,14 +3,14 @@
 use super::models;
 use crate::llm::endpoint::Endpoint;
 use crate::scenario::Scenario;
-use crate::scenario::live::callers;
-use crate::scenario::seated::Caller;
+use crate::scenario::live::model_callers;
+use crate::scenario::seated::ModelCaller;
 
 /// A role, agent or step, and the model that it would call live.
 #[derive(Debug)]
 pub struct CallerModel {
     /// The role, agent or step.
-    pub caller: Caller,
+    pub caller: ModelCaller,
     /// The field that gives it its own model, such as `roles.risk_analyst.model`; `None`: it has
     /// none.
     pub place: Option<String>,
@@ -31,16 +31,15 @@ pub struct MissingModel {
 /// of `--model`.
 pub fn by_caller(scenario: &Scenario, model: Option<&str>) -> Vec<CallerModel> {
     let mut all: Vec<CallerModel> = Vec::new();
-    for caller in callers(&scenario.pattern) {
+    for caller in model_callers(&scenario.pattern) {
         if all.iter().any(|other| other.caller == caller) {
             continue;
         }
         let own = models::own_model(scenario, &caller, model);
         let endpoint = match own {
-            Some(seated) => models::seat_or_missing(scenario, seated),
-            None => {
-                models::usual(scenario, model).map_err(|error| (error.to_string(), error.advice()))
-            }
+            Some(seated) => models::caller_endpoint_or_missing(scenario, seated),
+            None => models::common_endpoint(scenario, model)
+                .map_err(|error| (error.to_string(), error.advice())),
         };
         let endpoint = endpoint.map_err(|(what, advice)| MissingModel { what, advice });
         all.push(CallerModel { caller, place: own.map(|seated| seated.place.clone()), endpoint });

@@ -5,24 +5,26 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::models;
-use crate::app::state::{Entry, LiveOffer};
-use crate::scenario::{Origin, Source, shipped};
+use crate::app::state::{LiveOffer, ScenarioEntry};
+use crate::scenario::{ScenarioOrigin, ScenarioSource, shipped};
 
 /// The folder of the user's own scenarios.
 pub const FOLDER: &str = "scenarios";
 
 /// Reads every scenario, sorted by name. An invalid file is listed with its problems.
-pub fn read() -> Vec<Entry> {
+pub fn read() -> Vec<ScenarioEntry> {
     let shipped = shipped().iter().map(|one| {
-        let source = Source { text: one.text.to_owned(), origin: one.origin() };
+        let source = ScenarioSource { text: one.text.to_owned(), origin: one.origin() };
         entry(one.path.to_owned(), source)
     });
-    let mut all: BTreeMap<String, Entry> = by_name(shipped).collect();
+    let mut all: BTreeMap<String, ScenarioEntry> = by_name(shipped).collect();
     all.extend(by_name(files(Path::new(FOLDER)).into_iter().map(|path| {
         let name = path.display().to_string();
-        match Source::read(&path) {
+        match ScenarioSource::read(&path) {
             Ok(source) => entry(name, source),
-            Err(error) => Entry::unreadable(name, Origin::File(path), error.to_string()),
+            Err(error) => {
+                ScenarioEntry::unreadable(name, ScenarioOrigin::File(path), error.to_string())
+            }
         }
     })));
     all.into_values().collect()
@@ -32,12 +34,14 @@ pub fn read() -> Vec<Entry> {
 ///
 /// # Errors
 /// Why it cannot be read.
-pub fn one(what: &str) -> Result<Entry, String> {
-    let source = Source::find(what).map_err(|error| error.to_string())?;
+pub fn read_one(what: &str) -> Result<ScenarioEntry, String> {
+    let source = ScenarioSource::find(what).map_err(|error| error.to_string())?;
     Ok(entry(what.to_owned(), source))
 }
 
-fn by_name(entries: impl Iterator<Item = Entry>) -> impl Iterator<Item = (String, Entry)> {
+fn by_name(
+    entries: impl Iterator<Item = ScenarioEntry>,
+) -> impl Iterator<Item = (String, ScenarioEntry)> {
     entries.map(|entry| (entry.name.as_str().to_owned(), entry))
 }
 
@@ -50,9 +54,9 @@ pub fn files(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-fn entry(path: String, source: Source) -> Entry {
+fn entry(path: String, source: ScenarioSource) -> ScenarioEntry {
     let nothing = LiveOffer::Missing { why: "The scenario cannot be run.".to_owned() };
-    let mut entry = Entry::of(path, source.origin, source.text.into(), nothing);
+    let mut entry = ScenarioEntry::from_text(path, source.origin, source.text.into(), nothing);
     if let Ok(scenario) = &entry.loaded {
         entry.live = models::offer(scenario, None);
     }
@@ -70,9 +74,9 @@ mod tests {
         std::fs::write(&path, "title = 3\n").expect("written");
         std::fs::write(folder.path().join("notes.txt"), "no scenario").expect("written");
         assert_eq!(files(folder.path()), std::slice::from_ref(&path));
-        let entry = one(&path.display().to_string()).expect("found");
+        let entry = read_one(&path.display().to_string()).expect("found");
         assert_eq!(entry.name.as_str(), "broken");
-        assert!(entry.fault().is_some_and(|fault| fault.contains("error")), "{entry:?}");
+        assert!(entry.error_summary().is_some_and(|fault| fault.contains("error")), "{entry:?}");
         let shipped = read().into_iter().filter(|entry| entry.loaded.is_ok()).count();
         assert_eq!(shipped, crate::scenario::shipped().len(), "the shipped ones are good");
     }

@@ -8,7 +8,7 @@ use crossterm::clipboard::CopyToClipboard;
 use crossterm::queue;
 
 /// Bytes of text, before encoding, above which many terminals drop an OSC 52.
-pub const MOST: usize = 74_994;
+pub const MAX_OSC52_BYTES: usize = 74_994;
 
 /// The escape sequence that copies a text to the terminal's clipboard.
 ///

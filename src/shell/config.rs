@@ -8,29 +8,33 @@ use std::sync::OnceLock;
 use super::dirs::Dirs;
 use super::themes;
 use crate::event::visible::visible;
-use crate::llm::endpoint::Asked;
+use crate::llm::endpoint::EndpointRequest;
 use crate::regular;
-use crate::scenario::config::{CheckedConfig, Config, MAX_CONFIG_BYTES, check_config};
+use crate::scenario::config::{CheckedConfig, MAX_CONFIG_BYTES, UserConfig, check_config};
 use crate::scenario::{Problem, Severity};
 use crate::ui::theme::Theme;
 
-static IN_FORCE: OnceLock<Config> = OnceLock::new();
+static IN_FORCE: OnceLock<UserConfig> = OnceLock::new();
 
 /// The configuration set by [`keep`]; the default before that.
-pub fn in_force() -> &'static Config {
-    static NONE: OnceLock<Config> = OnceLock::new();
-    IN_FORCE.get().unwrap_or_else(|| NONE.get_or_init(Config::default))
+pub fn in_force() -> &'static UserConfig {
+    static NONE: OnceLock<UserConfig> = OnceLock::new();
+    IN_FORCE.get().unwrap_or_else(|| NONE.get_or_init(UserConfig::default))
 }
 
 /// Sets the configuration of the process. Only the first call has an effect.
-pub fn keep(config: Config) {
+pub fn set_in_force(config: UserConfig) {
     let _ = IN_FORCE.set(config);
 }
 
 /// The configuration's endpoint settings, which everything else overrides.
-pub fn asked() -> Asked<'static> {
+pub fn endpoint_defaults() -> EndpointRequest<'static> {
     let model = &in_force().model;
-    Asked { config: model.name.as_deref(), timeout: model.timeout, ..Asked::default() }
+    EndpointRequest {
+        config: model.name.as_deref(),
+        timeout: model.timeout,
+        ..EndpointRequest::default()
+    }
 }
 
 /// The configuration file as it was read.
@@ -41,7 +45,7 @@ pub struct ConfigFile {
     /// Whether the file exists.
     pub exists: bool,
     /// Its settings; the defaults if it is missing or invalid.
-    pub config: Config,
+    pub config: UserConfig,
     /// Its warnings, each a line with its position.
     pub warnings: Vec<String>,
     /// Its errors, each a line with its position.
@@ -61,7 +65,7 @@ impl ConfigFile {
         let mut file = Self {
             path,
             exists: false,
-            config: Config::default(),
+            config: UserConfig::default(),
             warnings: Vec::new(),
             errors: Vec::new(),
             theme: None,
@@ -108,12 +112,12 @@ impl ConfigFile {
 }
 
 /// Why a file cannot be read as text.
-enum NoText {
+enum ReadTextError {
     Unreadable(std::io::Error),
     NotUtf8(usize),
 }
 
-impl fmt::Display for NoText {
+impl fmt::Display for ReadTextError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unreadable(error) => write!(f, "error: cannot read it: {error}"),
@@ -123,14 +127,14 @@ impl fmt::Display for NoText {
 }
 
 /// The text of a regular file; `None`: the file does not exist.
-fn text(path: &Path) -> Result<Option<String>, NoText> {
+fn text(path: &Path) -> Result<Option<String>, ReadTextError> {
     match regular::read(path, MAX_CONFIG_BYTES) {
         Ok(bytes) => String::from_utf8(bytes)
             .map(Some)
-            .map_err(|error| NoText::NotUtf8(error.utf8_error().valid_up_to())),
+            .map_err(|error| ReadTextError::NotUtf8(error.utf8_error().valid_up_to())),
         Err(error) => match error.kind() {
             ErrorKind::NotFound | ErrorKind::NotADirectory => Ok(None),
-            _ => Err(NoText::Unreadable(error)),
+            _ => Err(ReadTextError::Unreadable(error)),
         },
     }
 }

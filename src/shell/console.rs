@@ -8,9 +8,9 @@ use futures::Stream;
 use ratatui::layout::Size;
 
 use super::pager;
-use super::screen::{self, Screen};
+use super::screen::{self, ScreenGuard};
 use super::surface::{Canvas, Surface};
-use super::warden::Warden;
+use super::warden::Watchdog;
 
 /// Source of keys: on Unix our own thread, elsewhere crossterm's.
 #[cfg(unix)]
@@ -24,20 +24,20 @@ pub type Pager = Box<dyn FnOnce(&str) -> io::Result<()> + Send>;
 /// A terminal.
 pub trait Console {
     /// Destination of frames.
-    type Surface: Surface;
+    type FrameSurface: Surface;
     /// Source of keys. Dropped before the terminal is handed over.
-    type Input: Stream<Item = io::Result<Event>> + Unpin;
+    type KeyInput: Stream<Item = io::Result<Event>> + Unpin;
 
     /// Creates the surface for drawing; called once.
     ///
     /// # Errors
     /// If the surface cannot be created.
-    fn surface(&mut self) -> io::Result<Self::Surface>;
+    fn surface(&mut self) -> io::Result<Self::FrameSurface>;
     /// Starts reading keys.
     ///
     /// # Errors
     /// If they cannot be read.
-    fn input(&mut self) -> io::Result<Self::Input>;
+    fn input(&mut self) -> io::Result<Self::KeyInput>;
     /// The current size.
     fn size(&self) -> Size;
     /// Restores the terminal for another program.
@@ -57,13 +57,13 @@ pub trait Console {
     /// Restores the terminal for the shell after a pager was ended.
     fn reclaim(&mut self) {}
     /// Reports that the loop is not stuck.
-    fn turned(&self) {}
+    fn heartbeat(&self) {}
 }
 
 /// The terminal that the program was started in.
 pub struct Tty {
-    screen: Screen,
-    warden: Warden,
+    screen: ScreenGuard,
+    warden: Watchdog,
 }
 
 impl Tty {
@@ -71,14 +71,14 @@ impl Tty {
     ///
     /// # Errors
     /// As [`Screen::take`].
-    pub fn take(warden: Warden) -> io::Result<Self> {
-        Ok(Self { screen: Screen::take()?, warden })
+    pub fn take(warden: Watchdog) -> io::Result<Self> {
+        Ok(Self { screen: ScreenGuard::take()?, warden })
     }
 }
 
 impl Console for Tty {
-    type Surface = Canvas;
-    type Input = Keys;
+    type FrameSurface = Canvas;
+    type KeyInput = Keys;
 
     fn surface(&mut self) -> io::Result<Canvas> {
         // `write_frame` drops a frame that is still queued after the terminal was restored.
@@ -90,12 +90,12 @@ impl Console for Tty {
         use std::os::fd::AsFd;
 
         use super::keyboard::is_interrupt;
-        use super::warden::Ask;
+        use super::warden::EndRequest;
         let warden = self.warden.clone();
         Keys::read(
             io::stdin().as_fd().try_clone_to_owned()?,
             move |event, give| match is_interrupt(&event) {
-                true => warden.asked(Ask::Interrupt, || give(event)),
+                true => warden.request_end(EndRequest::Interrupt, || give(event)),
                 false => give(event),
             },
         )
@@ -136,14 +136,14 @@ impl Console for Tty {
     }
 
     fn end_pager(&mut self, now: bool) {
-        pager::end(now);
+        pager::stop(now);
     }
 
     fn reclaim(&mut self) {
-        screen::give_back_after_pager();
+        screen::restore_after_pager();
     }
 
-    fn turned(&self) {
-        self.warden.turned();
+    fn heartbeat(&self) {
+        self.warden.heartbeat();
     }
 }

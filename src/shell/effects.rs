@@ -11,21 +11,21 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 use super::models::LiveModels;
-use super::signals::Told;
+use super::signals::ProcessSignal;
 use super::trust::Trust;
 use super::{catalogue, clipboard, models, pauses, tools};
 use crate::app::Msg;
-use crate::app::effect::{Export, LaunchRequest, ModelWanted, RequestId};
-use crate::app::state::Entry;
-use crate::bus::Reader;
+use crate::app::effect::{Export, LaunchRequest, RequestId, RequestedModel};
+use crate::app::state::ScenarioEntry;
+use crate::bus::LogReader;
 use crate::engine::{Engine, Launch, ModelChoice, RunHandle, Schedule};
 use crate::event::BoundaryId;
 use crate::event::visible::visible_lines;
-use crate::private::Written;
+use crate::private::TempFile;
 use crate::ui::format;
 
 /// A result that goes back to the loop.
-pub enum Answer {
+pub enum EffectResult {
     /// A message for the dashboard.
     Msg(Msg),
     /// A run has started.
@@ -35,14 +35,14 @@ pub enum Answer {
         /// Handle of the run.
         run: RunHandle,
         /// Reader of its events, at the first one.
-        facts: Box<Reader>,
+        facts: Box<LogReader>,
         /// The request itself, for the next message of its session.
         launch: Option<Box<LaunchRequest>>,
     },
     /// Bytes for the terminal that are not part of a frame.
     Bytes(Vec<u8>),
     /// A signal of the system.
-    Told(Told),
+    Signal(ProcessSignal),
     /// For tests: panic in the loop.
     #[cfg(debug_assertions)]
     Panic,
@@ -53,11 +53,11 @@ pub enum Answer {
 
 /// Options of the command line that the launch form does not have.
 #[derive(Debug, Clone, Default)]
-pub struct Extra {
+pub struct LaunchExtras {
     /// Changes and pauses at boundaries.
     pub schedule: Schedule,
     /// The duration of each pause that ends automatically.
-    pub rests: Vec<(BoundaryId, Duration)>,
+    pub timed_pauses: Vec<(BoundaryId, Duration)>,
 }
 
 /// The state that the effects of one program share. A clone refers to the same state.
@@ -75,8 +75,8 @@ pub struct Services {
     pub folder: PathBuf,
     /// The runtime of the runs, which is not the loop's.
     pub runtime: Handle,
-    extras: Arc<Mutex<BTreeMap<RequestId, Extra>>>,
-    answers: mpsc::UnboundedSender<Answer>,
+    extras: Arc<Mutex<BTreeMap<RequestId, LaunchExtras>>>,
+    answers: mpsc::UnboundedSender<EffectResult>,
 }
 
 impl Services {
@@ -91,45 +91,45 @@ impl Services {
         trust: Trust,
         named: Option<String>,
         folder: PathBuf,
-    ) -> (Self, mpsc::UnboundedReceiver<Answer>) {
+    ) -> (Self, mpsc::UnboundedReceiver<EffectResult>) {
         let (answers, read) = mpsc::unbounded_channel();
         let (engine, extras, runtime) = (Arc::new(engine), Arc::default(), Handle::current());
         (Self { engine, models, trust, named, folder, runtime, extras, answers }, read)
     }
 
     /// Sends a result to the loop.
-    pub fn answer(&self, answer: Answer) {
+    pub fn answer(&self, answer: EffectResult) {
         // The loop is only gone when the program ends.
         let _ = self.answers.send(answer);
     }
 
-    pub(super) fn tell(&self, msg: Msg) {
-        self.answer(Answer::Msg(msg));
+    pub(super) fn send_msg(&self, msg: Msg) {
+        self.answer(EffectResult::Msg(msg));
     }
 
     fn failed(&self, what: &'static str, text: String) {
-        self.tell(Msg::EffectFailed { what, text });
+        self.send_msg(Msg::EffectFailed { what, text });
     }
 
     /// Executes blocking work, such as disk access, outside the loop.
-    pub(super) fn aside(&self, work: impl FnOnce(Self) + Send + 'static) {
+    pub(super) fn in_background(&self, work: impl FnOnce(Self) + Send + 'static) {
         let services = self.clone();
         self.runtime.spawn_blocking(move || work(services));
     }
 
     /// Adds the command line's options to a request.
-    pub fn add(&self, request: RequestId, extra: Extra) {
+    pub fn add(&self, request: RequestId, extra: LaunchExtras) {
         self.extras.lock().unwrap_or_else(PoisonError::into_inner).insert(request, extra);
     }
 
     /// Starts a run, or asks for permission first.
     pub fn start(&self, request: LaunchRequest) {
-        self.aside(move |services| services.start_now(request));
+        self.in_background(move |services| services.start_now(request));
     }
 
     fn start_now(&self, request: LaunchRequest) {
         let LaunchRequest { id, scenario, model, .. } = &request;
-        let stop = |text| self.tell(Msg::StartFailed { request: *id, text });
+        let stop = |text| self.send_msg(Msg::StartFailed { request: *id, text });
         let session = match &request.follows {
             None => None,
             Some(follows) => match self.engine.run(&follows.run) {
@@ -144,17 +144,17 @@ impl Services {
             },
         };
         let endpoints = match model {
-            ModelWanted::Scripted { .. } => None,
-            ModelWanted::Live(name) => match models::endpoints_of(scenario, name.as_deref()) {
+            RequestedModel::Scripted { .. } => None,
+            RequestedModel::Live(name) => match models::endpoints_of(scenario, name.as_deref()) {
                 Ok(endpoints) => Some(endpoints),
                 Err(why) => return stop(why),
             },
         };
-        if let Some(consent) = self.trust.asks(scenario, endpoints.as_ref()) {
-            self.tell(Msg::Untrusted { request: Box::new(request), consent });
+        if let Some(consent) = self.trust.needed_consent(scenario, endpoints.as_ref()) {
+            self.send_msg(Msg::Untrusted { request: Box::new(request), consent });
             return;
         }
-        let instant = matches!(model, ModelWanted::Scripted { instant: true });
+        let instant = matches!(model, RequestedModel::Scripted { instant: true });
         let toolbox = match tools::toolbox(scenario, instant) {
             Ok(toolbox) => toolbox,
             Err(missing) => return stop(missing.join("; ")),
@@ -163,9 +163,9 @@ impl Services {
             None => ModelChoice::Scripted { instant },
             Some(endpoints) => {
                 for note in endpoints.notes() {
-                    self.tell(Msg::Notice(note.to_owned()));
+                    self.send_msg(Msg::Notice(note.to_owned()));
                 }
-                self.models.of(scenario, &endpoints)
+                self.models.model_choice(scenario, &endpoints)
             }
         };
         let extra = {
@@ -181,14 +181,23 @@ impl Services {
             seed: request.seed,
             session,
         });
-        let facts = run.follow();
-        if !extra.rests.is_empty() {
+        let facts = run.first_reader();
+        if !extra.timed_pauses.is_empty() {
             let reader = facts.clone();
-            self.runtime.spawn(pauses::let_go(run.clone(), reader, extra.rests));
+            self.runtime.spawn(pauses::resume_timed_pauses(
+                run.clone(),
+                reader,
+                extra.timed_pauses,
+            ));
         }
         let id = *id;
         let facts = Box::new(facts);
-        self.answer(Answer::Started { request: id, run, facts, launch: Some(Box::new(request)) });
+        self.answer(EffectResult::Started {
+            request: id,
+            run,
+            facts,
+            launch: Some(Box::new(request)),
+        });
     }
 
     /// Saves the operator's permission under this digest.
@@ -202,41 +211,41 @@ impl Services {
     /// Copies a text to the clipboard. Control characters are escaped: a shell would execute them
     /// when the text is pasted.
     pub fn copy(&self, text: String) {
-        self.aside(move |services| {
+        self.in_background(move |services| {
             let text = visible_lines(&text).into_owned();
             let size = format::bytes(text.len() as u64);
             if clipboard::through_tmux(&text) {
-                services.tell(Msg::Notice(format!("copied {size}, through tmux")));
+                services.send_msg(Msg::Notice(format!("copied {size}, through tmux")));
                 return;
             }
-            services.answer(Answer::Bytes(clipboard::osc52(&text)));
-            let doubt = if text.len() > clipboard::MOST {
+            services.answer(EffectResult::Bytes(clipboard::osc52(&text)));
+            let doubt = if text.len() > clipboard::MAX_OSC52_BYTES {
                 "; many terminals accept less: e exports it to a file"
             } else {
                 ""
             };
-            services.tell(Msg::Notice(format!("copied {size}{doubt}")));
+            services.send_msg(Msg::Notice(format!("copied {size}{doubt}")));
         });
     }
 
     /// Exports files into the folder. An existing file is not overwritten: the new one gets a
     /// number.
     pub fn export(&self, files: Vec<Export>) {
-        self.aside(move |services| services.export_now(files));
+        self.in_background(move |services| services.export_now(files));
     }
 
     fn export_now(&self, files: Vec<Export>) {
         let mut written: Vec<PathBuf> = Vec::new();
-        let lacks: u64 = files.iter().map(|export| export.contents.lacks()).sum();
+        let lacks: u64 = files.iter().map(|export| export.contents.dropped_events()).sum();
         for Export { file, contents } in files {
-            match write_beside(&self.folder, &file, &contents.into_text()) {
+            match write_numbered(&self.folder, &file, &contents.into_text()) {
                 Ok(path) => {
                     let file = path.display();
                     tracing::info!(target: "roundtable::files", %file, "written");
                     written.push(path);
                 }
                 Err(error) => {
-                    let to_do = unwritten(error.kind());
+                    let to_do = write_advice(error.kind());
                     self.failed("export", format!("cannot write {file}: {error}; {to_do}"));
                 }
             }
@@ -252,21 +261,21 @@ impl Services {
             let events = format::exact(lacks);
             text.push_str(&format!("; without {events} earlier events, dropped to bound memory"));
         }
-        self.tell(Msg::Notice(text));
+        self.send_msg(Msg::Notice(text));
     }
 
     /// Reloads the scenarios.
     pub fn rescan(&self) {
-        self.aside(|services| services.tell(Msg::Scenarios(services.scenarios())));
+        self.in_background(|services| services.send_msg(Msg::Scenarios(services.scenarios())));
     }
 
-    fn scenarios(&self) -> Vec<Entry> {
+    fn scenarios(&self) -> Vec<ScenarioEntry> {
         let mut entries = catalogue::read();
         let Some(named) = &self.named else { return entries };
         if entries.iter().any(|entry| entry.path == *named || entry.name.as_str() == named) {
             return entries;
         }
-        match catalogue::one(named) {
+        match catalogue::read_one(named) {
             Ok(entry) => entries.insert(0, entry),
             Err(error) => self.failed("scenario", error),
         }
@@ -275,7 +284,7 @@ impl Services {
 }
 
 /// The advice for a file that could not be written.
-fn unwritten(kind: io::ErrorKind) -> &'static str {
+fn write_advice(kind: io::ErrorKind) -> &'static str {
     match kind {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             "start roundtable in a writable folder"
@@ -290,9 +299,9 @@ fn unwritten(kind: io::ErrorKind) -> &'static str {
 }
 
 /// Largest number that is appended to a file name.
-const NUMBERED: u32 = 1000;
+const MAX_FILE_NUMBER: u32 = 1000;
 
-fn write_beside(folder: &Path, file: &str, contents: &str) -> io::Result<PathBuf> {
+fn write_numbered(folder: &Path, file: &str, contents: &str) -> io::Result<PathBuf> {
     // The name contains a run's id or a scenario's name, which may hold any character.
     let name: String = file
         .chars()
@@ -300,14 +309,14 @@ fn write_beside(folder: &Path, file: &str, contents: &str) -> io::Result<PathBuf
         .collect();
     let (stem, end) = name.rsplit_once('.').unwrap_or((&name, "txt"));
     // Written completely before it gets its name: a full disk leaves no partial file.
-    let written = Written::beside(&folder.join(&name), contents.as_bytes())?;
-    for number in 1..NUMBERED {
+    let written = TempFile::write_next_to(&folder.join(&name), contents.as_bytes())?;
+    for number in 1..MAX_FILE_NUMBER {
         let name = match number {
             1 => format!("{stem}.{end}"),
             _ => format!("{stem}-{number}.{end}"),
         };
         let path = folder.join(name);
-        match written.name(&path) {
+        match written.rename_to(&path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
             Ok(()) => return Ok(path),
@@ -321,24 +330,24 @@ mod tests {
     use super::*;
     use crate::app::effect::{Contents, RequestId};
     use crate::engine::EngineSettings;
-    use crate::net::Via;
-    use crate::scenario::{Origin, Scenario, load, shipped};
+    use crate::net::ProxyMode;
+    use crate::scenario::{Scenario, ScenarioOrigin, load, shipped};
 
     /// A foreign scenario with a program that needs an unset variable.
     fn foreign() -> Scenario {
         let shipped = shipped().iter().find(|one| one.name == "real-services").expect("shipped");
         let (program, needs) = ("program = \"sh\"\n", "env = { A = { env = \"RT_NEVER_SET\" } }\n");
         let text = shipped.text.replace(program, &format!("{program}{needs}"));
-        load(&text, Origin::File("foreign.toml".into()), &[]).expect("a good scenario")
+        load(&text, ScenarioOrigin::File("foreign.toml".into()), &[]).expect("a good scenario")
     }
 
     #[tokio::test]
     async fn a_foreign_file_with_programs_asks_first_and_says_what_is_missing() {
         let engine = Engine::new(EngineSettings::default());
-        let (models, trust) = (LiveModels::new(Via::Direct), Trust::kept_in(None));
+        let (models, trust) = (LiveModels::new(ProxyMode::Direct), Trust::saved_in(None));
         let (services, mut answers) = Services::new(engine, models, trust, None, PathBuf::new());
         let scenario = Arc::new(foreign());
-        let model = ModelWanted::Scripted { instant: true };
+        let model = RequestedModel::Scripted { instant: true };
         let (id, flags) = (RequestId(7), Vec::new());
         let request = LaunchRequest {
             id,
@@ -349,7 +358,7 @@ mod tests {
             follows: None,
         };
         services.start_now(request.clone());
-        let Some(Answer::Msg(Msg::Untrusted { consent, .. })) = answers.recv().await else {
+        let Some(EffectResult::Msg(Msg::Untrusted { consent, .. })) = answers.recv().await else {
             panic!("it is not asked");
         };
         let would = &consent.would;
@@ -358,7 +367,7 @@ mod tests {
         }
         services.allow(&consent.digest, &scenario.title);
         services.start_now(request);
-        let Some(Answer::Msg(Msg::StartFailed { text, .. })) = answers.recv().await else {
+        let Some(EffectResult::Msg(Msg::StartFailed { text, .. })) = answers.recv().await else {
             panic!("it is started");
         };
         let says = "the tool disk_worker: A comes from $RT_NEVER_SET, which is not set: set it and \
@@ -368,9 +377,9 @@ mod tests {
     }
 
     /// Services that export into this folder, and their results.
-    fn writing_to(folder: &Path) -> (Services, mpsc::UnboundedReceiver<Answer>) {
+    fn writing_to(folder: &Path) -> (Services, mpsc::UnboundedReceiver<EffectResult>) {
         let engine = Engine::new(EngineSettings::default());
-        let (models, trust) = (LiveModels::new(Via::Direct), Trust::kept_in(None));
+        let (models, trust) = (LiveModels::new(ProxyMode::Direct), Trust::saved_in(None));
         Services::new(engine, models, trust, None, folder.to_path_buf())
     }
 
@@ -392,7 +401,7 @@ mod tests {
             ("second", ["r-b7c0-2.md", "r-b7c0-2.jsonl"]),
         ] {
             services.export(report(text));
-            let Some(Answer::Msg(Msg::Notice(said))) = answers.recv().await else {
+            let Some(EffectResult::Msg(Msg::Notice(said))) = answers.recv().await else {
                 panic!("it is not said")
             };
             let [first, other] = names;
@@ -418,7 +427,8 @@ mod tests {
         let (services, mut answers) = writing_to(&file.join("beneath"));
         services.export(report("text"));
         for name in ["r-b7c0.md", "r-b7c0.jsonl"] {
-            let Some(Answer::Msg(Msg::EffectFailed { what, text })) = answers.recv().await else {
+            let Some(EffectResult::Msg(Msg::EffectFailed { what, text })) = answers.recv().await
+            else {
                 panic!("it is not said")
             };
             assert_eq!(what, "export");
@@ -432,7 +442,8 @@ mod tests {
     #[test]
     fn a_file_that_is_there_is_left_alone() {
         let folder = tempfile::tempdir().expect("a folder");
-        let write = |text| write_beside(folder.path(), "r-7f3a/../x.json", text).expect("written");
+        let write =
+            |text| write_numbered(folder.path(), "r-7f3a/../x.json", text).expect("written");
         let (first, second) = (write("one"), write("two"));
         assert_eq!(first, folder.path().join("r-7f3a_.._x.json"), "no way out of the folder");
         assert_eq!(second, folder.path().join("r-7f3a_.._x-2.json"));

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
-use crate::bus::Reader;
+use crate::bus::LogReader;
 use crate::event::{Event, RunId, Seq};
 
 /// Events in one batch: small enough that processing one does not delay a key noticeably.
 const BATCH: usize = 512;
 
 /// Capacity of the channel, in batches.
-const WAITING: usize = 16;
+const CHANNEL_BATCHES: usize = 16;
 
 /// Consecutive events of one log.
 #[derive(Debug)]
@@ -33,28 +33,28 @@ pub struct Feed(mpsc::Sender<Batch>);
 impl Feed {
     /// Creates the channel; the loop gets the receiving end.
     pub fn new() -> (Self, mpsc::Receiver<Batch>) {
-        let (send, receive) = mpsc::channel(WAITING);
+        let (send, receive) = mpsc::channel(CHANNEL_BATCHES);
         (Self(send), receive)
     }
 
     /// Sends a run's events, from the reader's position, until its log is closed.
-    pub fn follow(&self, run: RunId, facts: Reader) {
-        tokio::spawn(hand_on(facts, Some(run), self.0.clone()));
+    pub fn follow(&self, run: RunId, facts: LogReader) {
+        tokio::spawn(forward(facts, Some(run), self.0.clone()));
     }
 
     /// Sends the events of the engine's session.
-    pub fn follow_session(&self, session: Reader) {
-        tokio::spawn(hand_on(session, None, self.0.clone()));
+    pub fn follow_session(&self, session: LogReader) {
+        tokio::spawn(forward(session, None, self.0.clone()));
     }
 }
 
-async fn hand_on(mut reader: Reader, run: Option<RunId>, feed: mpsc::Sender<Batch>) {
+async fn forward(mut reader: LogReader, run: Option<RunId>, feed: mpsc::Sender<Batch>) {
     loop {
         let mut events = Vec::new();
         if reader.next_batch(&mut events, BATCH).await == 0 {
             return;
         }
-        let first = reader.window();
+        let first = reader.log_start();
         if feed.send(Batch { run: run.clone(), events, first }).await.is_err() {
             return;
         }

@@ -5,7 +5,7 @@ use crossterm::event::{
 };
 
 use crate::app::msg::{Mouse, MouseKind};
-use crate::app::{Key, KeyCode, Msg};
+use crate::app::{KeyCode, KeyPress, Msg};
 
 /// A terminal's event as a message; `None` for an event without effect, such as a key release.
 pub fn message(event: Event) -> Option<Msg> {
@@ -22,13 +22,13 @@ pub fn message(event: Event) -> Option<Msg> {
                 MouseEventKind::ScrollDown => MouseKind::WheelDown,
                 _ => return None,
             };
-            Msg::Mouse(Mouse { what, col: mouse.column, row: mouse.row })
+            Msg::Mouse(Mouse { kind: what, col: mouse.column, row: mouse.row })
         }
         Event::FocusGained | Event::FocusLost => return None,
     })
 }
 
-fn convert(key: KeyEvent) -> Option<Key> {
+fn convert(key: KeyEvent) -> Option<KeyPress> {
     if key.kind == KeyEventKind::Release {
         return None;
     }
@@ -62,7 +62,7 @@ fn convert(key: KeyEvent) -> Option<Key> {
         _ => return None,
     };
     let carries_shift = !matches!(code, KeyCode::Char(_) | KeyCode::BackTab);
-    Some(Key {
+    Some(KeyPress {
         code,
         ctrl: key.modifiers.contains(KeyModifiers::CONTROL),
         alt: key.modifiers.contains(KeyModifiers::ALT),
@@ -74,7 +74,7 @@ fn convert(key: KeyEvent) -> Option<Key> {
 mod tests {
     use super::*;
 
-    fn key(code: TermKey, modifiers: KeyModifiers) -> Option<Key> {
+    fn key(code: TermKey, modifiers: KeyModifiers) -> Option<KeyPress> {
         convert(KeyEvent::new(code, modifiers))
     }
 
@@ -83,16 +83,16 @@ mod tests {
         let shift = KeyModifiers::SHIFT;
         let ctrl = KeyModifiers::CONTROL;
         for (code, modifiers, want) in [
-            (TermKey::Char('g'), KeyModifiers::NONE, Key::char('g')),
-            (TermKey::Char('G'), shift, Key::char('G')),
-            (TermKey::Char('G'), KeyModifiers::NONE, Key::char('G')),
-            (TermKey::Char('g'), shift, Key::char('G')),
-            (TermKey::Char('?'), shift, Key::char('?')),
-            (TermKey::Char('c'), ctrl, Key::ctrl('c')),
-            (TermKey::Char('C'), ctrl, Key::ctrl('c')),
-            (TermKey::BackTab, shift, Key::of(KeyCode::BackTab)),
-            (TermKey::Tab, shift, Key::of(KeyCode::BackTab)),
-            (TermKey::Up, shift, Key { shift: true, ..Key::of(KeyCode::Up) }),
+            (TermKey::Char('g'), KeyModifiers::NONE, KeyPress::char('g')),
+            (TermKey::Char('G'), shift, KeyPress::char('G')),
+            (TermKey::Char('G'), KeyModifiers::NONE, KeyPress::char('G')),
+            (TermKey::Char('g'), shift, KeyPress::char('G')),
+            (TermKey::Char('?'), shift, KeyPress::char('?')),
+            (TermKey::Char('c'), ctrl, KeyPress::ctrl('c')),
+            (TermKey::Char('C'), ctrl, KeyPress::ctrl('c')),
+            (TermKey::BackTab, shift, KeyPress::new(KeyCode::BackTab)),
+            (TermKey::Tab, shift, KeyPress::new(KeyCode::BackTab)),
+            (TermKey::Up, shift, KeyPress { shift: true, ..KeyPress::new(KeyCode::Up) }),
         ] {
             assert_eq!(key(code, modifiers), Some(want), "{code:?} {modifiers:?}");
         }

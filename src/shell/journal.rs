@@ -20,7 +20,7 @@ use crate::event::{Event, EventKind, World};
 const TARGET: &str = "roundtable::run";
 
 /// Length limit of a line, in characters.
-const MOST: usize = 300;
+const MAX_LINE_CHARS: usize = 300;
 
 /// Whether any event would be logged.
 pub fn is_on() -> bool {
@@ -28,7 +28,7 @@ pub fn is_on() -> bool {
 }
 
 /// Logs an event. `world` already includes it.
-pub fn note(event: &Event, world: &World) {
+pub fn log_event(event: &Event, world: &World) {
     let level = level(&event.kind);
     let wanted = match level {
         Level::INFO => is_on(),
@@ -39,10 +39,10 @@ pub fn note(event: &Event, world: &World) {
         return;
     }
     let run = world.head.as_ref().map_or("-", |head| head.run.as_str());
-    let told = told::tell(event, world);
-    let parts = [told.kind, &told.who, &told.what];
+    let told = told::event_line(event, world);
+    let parts = [told.kind, &told.subject, &told.text];
     let line: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    let line = visible_within(&line.join(" "), MOST);
+    let line = visible_within(&line.join(" "), MAX_LINE_CHARS);
     let span = event.span.0;
     match level {
         Level::INFO => tracing::info!(target: TARGET, run, span, "{line}"),

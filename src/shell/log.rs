@@ -40,7 +40,7 @@ pub struct LogGuard {
 pub fn start(sink: Sink<'_>) -> io::Result<LogGuard> {
     let (writer, worker, default) = match sink {
         Sink::File(path) => {
-            set_aside(path);
+            rotate(path);
             let (writer, worker) = tracing_appender::non_blocking(private::append(path)?);
             (BoxMakeWriter::new(writer), Some(worker), "info")
         }
@@ -49,7 +49,7 @@ pub fn start(sink: Sink<'_>) -> io::Result<LogGuard> {
     let said = std::env::var(FILTER).unwrap_or_default();
     let filter = EnvFilter::builder()
         .with_default_directive(default.parse().unwrap_or_default())
-        .parse_lossy(of_ours(&said));
+        .parse_lossy(scope_bare_level(&said));
     let started = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(writer)
@@ -64,14 +64,14 @@ pub fn start(sink: Sink<'_>) -> io::Result<LogGuard> {
 
 /// Applies a bare level to this program only: messages of libraries below a warning need an
 /// explicit filter.
-fn of_ours(filter: &str) -> Cow<'_, str> {
+fn scope_bare_level(filter: &str) -> Cow<'_, str> {
     match filter.trim().parse::<LevelFilter>() {
         Ok(level) if level > LevelFilter::WARN => format!("warn,roundtable={level}").into(),
         _ => filter.into(),
     }
 }
 
-fn set_aside(path: &Path) {
+fn rotate(path: &Path) {
     if path.metadata().is_ok_and(|file| file.len() > ROTATE_AT) {
         let mut old = path.as_os_str().to_owned();
         old.push(".old");
@@ -95,7 +95,7 @@ mod tests {
             ("hyper_util=debug,info", "hyper_util=debug,info"),
             ("roundtable::run=debug", "roundtable::run=debug"),
         ] {
-            assert_eq!(of_ours(said), filter);
+            assert_eq!(scope_bare_level(said), filter);
         }
     }
 
@@ -105,10 +105,10 @@ mod tests {
         let log = folder.path().join("roundtable.log");
         let file = private::append(&log).expect("made");
         file.set_len(ROTATE_AT).expect("grown");
-        set_aside(&log);
+        rotate(&log);
         assert!(log.exists(), "not larger than the bound");
         file.set_len(ROTATE_AT + 1).expect("grown");
-        set_aside(&log);
+        rotate(&log);
         assert!(!log.exists());
         assert!(folder.path().join("roundtable.log.old").exists());
     }

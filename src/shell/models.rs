@@ -5,18 +5,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::config;
-use crate::app::live::{LiveOffer, ModelPlace};
+use crate::app::live::{LiveOffer, ProviderHost};
 use crate::engine::ModelChoice;
 use crate::event::kind::AttemptFailed;
 use crate::llm::anthropic::Anthropic;
-use crate::llm::endpoint::{self, Asked, Endpoint, EndpointError, Found, Origin, Provider, Wire};
-use crate::llm::openai::{OpenAi, Reach};
-use crate::llm::prices::{price_of, prices_at};
+use crate::llm::endpoint::{
+    self, Endpoint, EndpointError, EndpointRequest, Provider, SettingOrigin, Wire, WithOrigin,
+};
+use crate::llm::openai::{OpenAi, ProbeResult};
+use crate::llm::prices::{endpoint_price, prices_at};
 use crate::llm::{Adaptations, ChatModel, Models, Tuning};
-use crate::net::{Http, Via};
+use crate::net::{Http, ProxyMode};
 use crate::scenario::Scenario;
-use crate::scenario::live::callers;
-use crate::scenario::seated::{Caller, Seated};
+use crate::scenario::live::model_callers;
+use crate::scenario::seated::{ModelAssignment, ModelCaller};
 
 /// The live models of the program. All runs share its connections.
 #[derive(Clone)]
@@ -27,17 +29,18 @@ pub struct LiveModels {
 
 impl LiveModels {
     /// Models that are reached directly or through a proxy. Connects at the first call.
-    pub fn new(via: Via) -> Self {
+    pub fn new(via: ProxyMode) -> Self {
         Self { http: Http::new(via), adaptations: Adaptations::default() }
     }
 
     /// The models at resolved endpoints.
-    pub fn of(&self, scenario: &Scenario, endpoints: &Endpoints) -> ModelChoice {
-        let timeout = endpoints.usual.timeout().value;
+    pub fn model_choice(&self, scenario: &Scenario, endpoints: &Endpoints) -> ModelChoice {
+        let timeout = endpoints.common.timeout().value;
         let open = |endpoint: &Endpoint| self.open(scenario, endpoint);
-        let own = endpoints.own.iter().map(|(caller, at)| (caller.clone(), open(at))).collect();
-        let prices = prices_at(endpoints.each(), &config::in_force().prices);
-        let models = Models::new(open(&endpoints.usual), own).with_prices(prices);
+        let own =
+            endpoints.by_caller.iter().map(|(caller, at)| (caller.clone(), open(at))).collect();
+        let prices = prices_at(endpoints.distinct(), &config::in_force().prices);
+        let models = Models::new(open(&endpoints.common), own).with_prices(prices);
         ModelChoice::Live(models, timeout)
     }
 
@@ -48,11 +51,11 @@ impl LiveModels {
             (config::in_force().model.fill(&settings.tuning), settings.stream, &self.adaptations);
         match endpoint.provider().wire() {
             Wire::Chat => {
-                Arc::new(OpenAi::new(http, endpoint, tuning, stream).remembering(refused))
+                Arc::new(OpenAi::new(http, endpoint, tuning, stream).sharing_adaptations(refused))
             }
-            Wire::Messages => {
-                Arc::new(Anthropic::new(http, endpoint, tuning, stream).remembering(refused))
-            }
+            Wire::Messages => Arc::new(
+                Anthropic::new(http, endpoint, tuning, stream).sharing_adaptations(refused),
+            ),
         }
     }
 
@@ -64,7 +67,7 @@ impl LiveModels {
         &self,
         endpoint: Endpoint,
         within: Duration,
-    ) -> Result<Reach, Box<AttemptFailed>> {
+    ) -> Result<ProbeResult, Box<AttemptFailed>> {
         let (http, tuning) = (self.http.clone(), Tuning::default());
         match endpoint.provider().wire() {
             Wire::Chat => OpenAi::new(http, endpoint, tuning, false).probe(within).await,
@@ -78,16 +81,17 @@ impl LiveModels {
 pub struct Endpoints {
     /// The endpoint of all callers without a model of their own; if every caller has one, the
     /// first's.
-    usual: Endpoint,
+    common: Endpoint,
     /// The callers with a model of their own.
-    own: Vec<(Caller, Endpoint)>,
+    by_caller: Vec<(ModelCaller, Endpoint)>,
 }
 
 impl Endpoints {
     /// The endpoints without duplicates, the common one first.
-    pub fn each(&self) -> Vec<&Endpoint> {
+    pub fn distinct(&self) -> Vec<&Endpoint> {
         let mut each: Vec<&Endpoint> = Vec::new();
-        for endpoint in std::iter::once(&self.usual).chain(self.own.iter().map(|(_, at)| at)) {
+        for endpoint in std::iter::once(&self.common).chain(self.by_caller.iter().map(|(_, at)| at))
+        {
             let same = |other: &&Endpoint| {
                 (other.host(), &other.model().value) == (endpoint.host(), &endpoint.model().value)
             };
@@ -101,7 +105,7 @@ impl Endpoints {
     /// Notes to show to the operator before the first call.
     pub fn notes(&self) -> Vec<&str> {
         let mut notes: Vec<&str> = Vec::new();
-        for note in self.each().into_iter().flat_map(Endpoint::notes) {
+        for note in self.distinct().into_iter().flat_map(Endpoint::notes) {
             if !notes.contains(&note.as_str()) {
                 notes.push(note);
             }
@@ -125,42 +129,43 @@ enum NotLive {
 /// # Errors
 /// What is missing, and what to set.
 pub fn endpoints_of(scenario: &Scenario, model: Option<&str>) -> Result<Endpoints, String> {
-    look(scenario, model).map_err(|why| match why {
+    resolve(scenario, model).map_err(|why| match why {
         NotLive::WhichProvider(text) | NotLive::Other(text) => text,
     })
 }
 
-fn look(scenario: &Scenario, model: Option<&str>) -> Result<Endpoints, NotLive> {
-    let mut found: Vec<(Caller, Endpoint)> = Vec::new();
+fn resolve(scenario: &Scenario, model: Option<&str>) -> Result<Endpoints, NotLive> {
+    let mut found: Vec<(ModelCaller, Endpoint)> = Vec::new();
     let mut usual_asked = false;
-    for caller in callers(&scenario.pattern) {
+    for caller in model_callers(&scenario.pattern) {
         match own_model(scenario, &caller, model) {
             None => usual_asked = true,
             Some(seated) if found.iter().all(|(other, _)| *other != caller) => {
-                found.push((caller, seat(scenario, seated).map_err(NotLive::Other)?));
+                found.push((caller, caller_endpoint(scenario, seated).map_err(NotLive::Other)?));
             }
             Some(_) => {}
         }
     }
     let usual = match found.first() {
         Some((_, first)) if !usual_asked => first.clone(),
-        _ => usual(scenario, model).map_err(|error| match error {
+        _ => common_endpoint(scenario, model).map_err(|error| match error {
             EndpointError::WhichProvider { .. } => NotLive::WhichProvider(explain(&error)),
             error => NotLive::Other(explain(&error)),
         })?,
     };
-    let endpoints = Endpoints { usual, own: found };
-    match unpriced(scenario, &endpoints) {
+    let endpoints = Endpoints { common: usual, by_caller: found };
+    match missing_price_error(scenario, &endpoints) {
         None => Ok(endpoints),
         Some(why) => Err(NotLive::Other(why)),
     }
 }
 
 /// The error of a scenario that limits the cost and uses a model with unknown price.
-fn unpriced(scenario: &Scenario, endpoints: &Endpoints) -> Option<String> {
+fn missing_price_error(scenario: &Scenario, endpoints: &Endpoints) -> Option<String> {
     scenario.spending.max_cost_usd.filter(|_| scenario.model.prices.is_none())?;
     let prices = &config::in_force().prices;
-    let endpoint = endpoints.each().into_iter().find(|at| price_of(at, prices).is_none())?;
+    let endpoint =
+        endpoints.distinct().into_iter().find(|at| endpoint_price(at, prices).is_none())?;
     let host = endpoint.host();
     let model = format!("{}/{}", endpoint.provider().word(), endpoint.model().value);
     Some(format!(
@@ -173,25 +178,27 @@ fn unpriced(scenario: &Scenario, endpoints: &Endpoints) -> Option<String> {
 /// The caller's own model, unless `model` overrides it.
 pub(super) fn own_model<'s>(
     scenario: &'s Scenario,
-    caller: &Caller,
+    caller: &ModelCaller,
     model: Option<&str>,
-) -> Option<&'s Seated> {
-    let seated = scenario.seated.iter().find(|seated| seated.caller == *caller);
+) -> Option<&'s ModelAssignment> {
+    let seated = scenario.model_assignments.iter().find(|seated| seated.caller == *caller);
     seated.filter(|seated| model.is_none() || seated.by_override)
 }
 
 /// The endpoint of a caller's own model.
-fn seat(scenario: &Scenario, seated: &Seated) -> Result<Endpoint, String> {
-    seat_or_missing(scenario, seated).map_err(|(what, advice)| format!("{what}. {advice}"))
+fn caller_endpoint(scenario: &Scenario, seated: &ModelAssignment) -> Result<Endpoint, String> {
+    caller_endpoint_or_missing(scenario, seated)
+        .map_err(|(what, advice)| format!("{what}. {advice}"))
 }
 
 /// Like [`seat`], with the error as its text and advice.
-pub(super) fn seat_or_missing(
+pub(super) fn caller_endpoint_or_missing(
     scenario: &Scenario,
-    seated: &Seated,
+    seated: &ModelAssignment,
 ) -> Result<Endpoint, (String, String)> {
-    let origin = if seated.by_override { Origin::CommandLine } else { Origin::Scenario };
-    find(scenario, Found { value: &seated.model, origin }).map_err(|error| {
+    let origin =
+        if seated.by_override { SettingOrigin::CommandLine } else { SettingOrigin::Scenario };
+    endpoint_of_model(scenario, WithOrigin { value: &seated.model, origin }).map_err(|error| {
         let (place, advice) = (&seated.place, error.advice());
         let what = format!("{place} names {}: {error}", seated.model);
         (what, format!("{advice} Or use another model: --set {place}=PROVIDER/MODEL."))
@@ -199,48 +206,60 @@ pub(super) fn seat_or_missing(
 }
 
 /// The endpoint of all callers without a model of their own.
-pub(super) fn usual(scenario: &Scenario, model: Option<&str>) -> Result<Endpoint, EndpointError> {
+pub(super) fn common_endpoint(
+    scenario: &Scenario,
+    model: Option<&str>,
+) -> Result<Endpoint, EndpointError> {
     let settings = &scenario.model;
     let of_file = settings.name.as_deref();
     let asked = match (of_file, model) {
         (Some(value), _) if settings.name_by_override => {
-            Some(Found { value, origin: Origin::CommandLine })
+            Some(WithOrigin { value, origin: SettingOrigin::CommandLine })
         }
-        (_, Some(value)) => Some(Found { value, origin: Origin::CommandLine }),
-        (Some(value), None) => Some(Found { value, origin: Origin::Scenario }),
+        (_, Some(value)) => Some(WithOrigin { value, origin: SettingOrigin::CommandLine }),
+        (Some(value), None) => Some(WithOrigin { value, origin: SettingOrigin::Scenario }),
         (None, None) => None,
     };
     match asked {
-        Some(asked) => find(scenario, asked),
-        None => {
-            endpoint::find_here(Asked { base_url: settings.base_url.as_deref(), ..config::asked() })
-        }
+        Some(asked) => endpoint_of_model(scenario, asked),
+        None => endpoint::find_here(EndpointRequest {
+            base_url: settings.base_url.as_deref(),
+            ..config::endpoint_defaults()
+        }),
     }
 }
 
 /// The endpoint of a named model. The scenario's base URL applies to models without a provider, or
 /// of OpenAI.
-pub(super) fn find(scenario: &Scenario, model: Found<&str>) -> Result<Endpoint, EndpointError> {
-    let elsewhere = endpoint::named(model.value).0.is_some_and(|it| it != Provider::OpenAi);
+pub(super) fn endpoint_of_model(
+    scenario: &Scenario,
+    model: WithOrigin<&str>,
+) -> Result<Endpoint, EndpointError> {
+    let elsewhere =
+        endpoint::split_model_name(model.value).0.is_some_and(|it| it != Provider::OpenAi);
     let base_url = scenario.model.base_url.as_deref().filter(|_| !elsewhere);
-    endpoint::find_here(Asked { model: Some(model), base_url, ..config::asked() })
+    endpoint::find_here(EndpointRequest {
+        model: Some(model),
+        base_url,
+        ..config::endpoint_defaults()
+    })
 }
 
 /// The launch form's live option for a scenario.
 pub fn offer(scenario: &Scenario, model: Option<&str>) -> LiveOffer {
-    match look(scenario, model) {
+    match resolve(scenario, model) {
         Ok(endpoints) => {
-            let mut places: Vec<ModelPlace> = Vec::new();
-            for place in endpoints.each().into_iter().map(place) {
+            let mut places: Vec<ProviderHost> = Vec::new();
+            for place in endpoints.distinct().into_iter().map(place) {
                 if !places.contains(&place) {
                     places.push(place);
                 }
             }
             LiveOffer::Ready {
-                host: joined(&endpoints, |endpoint| endpoint.host().to_owned()),
-                model: joined(&endpoints, |endpoint| endpoint.model().value.clone()),
-                model_from: joined(&endpoints, model_from),
-                key: joined(&endpoints, key_told),
+                host: join_distinct(&endpoints, |endpoint| endpoint.host().to_owned()),
+                model: join_distinct(&endpoints, |endpoint| endpoint.model().value.clone()),
+                model_from: join_distinct(&endpoints, model_from),
+                key: join_distinct(&endpoints, key_text),
                 places,
             }
         }
@@ -250,8 +269,8 @@ pub fn offer(scenario: &Scenario, model: Option<&str>) -> LiveOffer {
 }
 
 /// An endpoint's provider and host.
-pub(super) fn place(endpoint: &Endpoint) -> ModelPlace {
-    ModelPlace {
+pub(super) fn place(endpoint: &Endpoint) -> ProviderHost {
+    ProviderHost {
         provider: endpoint.provider().word().to_owned(),
         name: endpoint.provider().to_string(),
         host: endpoint.host().to_owned(),
@@ -261,15 +280,17 @@ pub(super) fn place(endpoint: &Endpoint) -> ModelPlace {
 /// Where an endpoint's model was chosen, as it is shown.
 fn model_from(endpoint: &Endpoint) -> String {
     match endpoint.model().origin {
-        Origin::Default => format!("the default of {}", endpoint.provider()),
+        SettingOrigin::Default => format!("the default of {}", endpoint.provider()),
         // `OPENAI_MODEL` is the only variable for it.
-        origin @ (Origin::Shell | Origin::Dotenv) => format!("from OPENAI_MODEL in {origin}"),
+        origin @ (SettingOrigin::Shell | SettingOrigin::Dotenv) => {
+            format!("from OPENAI_MODEL in {origin}")
+        }
         origin => format!("from {origin}"),
     }
 }
 
 /// Where an endpoint's key comes from, for the launch form; never the key itself.
-pub(super) fn key_told(endpoint: &Endpoint) -> String {
+pub(super) fn key_text(endpoint: &Endpoint) -> String {
     match endpoint.key() {
         Some(key) => format!("key from {}", key.origin),
         None => "no key needed".to_owned(),
@@ -277,9 +298,9 @@ pub(super) fn key_told(endpoint: &Endpoint) -> String {
 }
 
 /// A text of each endpoint, joined without duplicates.
-fn joined(endpoints: &Endpoints, of: impl Fn(&Endpoint) -> String) -> String {
+fn join_distinct(endpoints: &Endpoints, of: impl Fn(&Endpoint) -> String) -> String {
     let mut words: Vec<String> = Vec::new();
-    for word in endpoints.each().into_iter().map(of) {
+    for word in endpoints.distinct().into_iter().map(of) {
         if !words.contains(&word) {
             words.push(word);
         }
@@ -288,11 +309,11 @@ fn joined(endpoints: &Endpoints, of: impl Fn(&Endpoint) -> String) -> String {
 }
 
 /// The actions of a live run that need permission.
-pub fn would(scenario: &Scenario, endpoints: &Endpoints) -> Vec<String> {
+pub fn live_permissions(scenario: &Scenario, endpoints: &Endpoints) -> Vec<String> {
     let mut lines = Vec::new();
-    for endpoint in endpoints.each() {
+    for endpoint in endpoints.distinct() {
         lines.push(format!("call {} at {}", endpoint.model().value, endpoint.host()));
-        lines.push(format!("API key: {}", key_from(endpoint)));
+        lines.push(format!("API key: {}", key_origin(endpoint)));
     }
     if scenario.model.base_url.is_some() {
         lines.push("use an address that the scenario sets".to_owned());
@@ -301,7 +322,7 @@ pub fn would(scenario: &Scenario, endpoints: &Endpoints) -> Vec<String> {
 }
 
 /// Where an endpoint's key comes from; never the key itself.
-pub fn key_from(endpoint: &Endpoint) -> String {
+pub fn key_origin(endpoint: &Endpoint) -> String {
     endpoint.key().map_or_else(|| "none needed".to_owned(), |key| format!("from {}", key.origin))
 }
 
@@ -314,9 +335,9 @@ pub fn explain(error: &EndpointError) -> String {
 ///
 /// # Errors
 /// What is wrong with the address.
-pub fn via(proxy: Option<&str>) -> Result<Via, String> {
+pub fn parse_proxy(proxy: Option<&str>) -> Result<ProxyMode, String> {
     match proxy {
-        None => Ok(Via::Direct),
+        None => Ok(ProxyMode::Direct),
         Some(text) => text
             .parse()
             .map_err(|_| "not a proxy address: use http://proxy.example:3128, or env".to_owned()),

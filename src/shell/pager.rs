@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The running pager.
 static SHOWN: Mutex<Option<Child>> = Mutex::new(None);
 
-fn shown() -> MutexGuard<'static, Option<Child>> {
+fn running() -> MutexGuard<'static, Option<Child>> {
     SHOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -26,7 +26,7 @@ pub fn show(text: &str) -> io::Result<()> {
         match shell(pager).stdin(Stdio::piped()).spawn() {
             Ok(mut child) => {
                 let stdin = child.stdin.take();
-                *shown() = Some(child);
+                *running() = Some(child);
                 if let Some(mut stdin) = stdin {
                     // Fails if the operator leaves the pager early.
                     let _ = stdin.write_all(text.as_bytes());
@@ -48,31 +48,31 @@ pub fn show(text: &str) -> io::Result<()> {
 #[cfg(unix)]
 fn wait() -> io::Result<Option<i32>> {
     use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
-    let pid = shown().as_ref().map(Child::id);
+    let pid = running().as_ref().map(Child::id);
     let pid = pid.and_then(|pid| Pid::from_raw(pid.try_into().ok()?));
     if let Some(pid) = pid {
         // NOWAIT keeps the process as a zombie until the lock is held, so its id cannot be reused.
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         while matches!(waitid(WaitId::Pid(pid), options), Err(rustix::io::Errno::INTR)) {}
     }
-    let ended = shown().take();
+    let ended = running().take();
     ended.map_or(Ok(None), |mut child| child.wait().map(|status| status.code()))
 }
 
 #[cfg(not(unix))]
 fn wait() -> io::Result<Option<i32>> {
-    let child = shown().take();
+    let child = running().take();
     child.map_or(Ok(None), |mut child| child.wait().map(|status| status.code()))
 }
 
 /// Asks the pager to end, or kills it (`now`). Does nothing if there is none.
 #[cfg(unix)]
-pub fn end(now: bool) {
+pub fn stop(now: bool) {
     use rustix::process::{Pid, Signal, kill_process};
-    let shown = shown();
+    let shown = running();
     let Some(shell) = shown.as_ref().map(Child::id) else { return };
     let signal = if now { Signal::KILL } else { Signal::TERM };
-    for pid in family(shell) {
+    for pid in process_tree(shell) {
         if let Some(pid) = pid.try_into().ok().and_then(Pid::from_raw) {
             let _ = kill_process(pid, signal);
         }
@@ -81,14 +81,14 @@ pub fn end(now: bool) {
 
 /// Limit on the number of a pager's processes.
 #[cfg(unix)]
-const FAMILY: usize = 32;
+const MAX_PROCESSES: usize = 32;
 
 /// A process and, if the system lists them, its descendants: `$PAGER` runs in a shell.
 #[cfg(unix)]
-fn family(pid: u32) -> Vec<u32> {
+fn process_tree(pid: u32) -> Vec<u32> {
     let mut family = vec![pid];
     let mut next = 0;
-    while let Some(pid) = family.get(next).filter(|_| family.len() < FAMILY) {
+    while let Some(pid) = family.get(next).filter(|_| family.len() < MAX_PROCESSES) {
         let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
         family.extend(
             children
@@ -107,7 +107,7 @@ pub fn end(_now: bool) {}
 
 /// Whether a pager is running.
 pub fn is_shown() -> bool {
-    shown().is_some()
+    running().is_some()
 }
 
 #[cfg(unix)]

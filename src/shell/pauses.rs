@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::bus::Reader;
+use crate::bus::LogReader;
 use crate::engine::RunHandle;
-use crate::event::kind::By;
+use crate::event::kind::Initiator;
 use crate::event::{BoundaryId, Command, EventKind};
 
 /// Events read at once.
@@ -14,7 +14,11 @@ const BATCH: usize = 64;
 
 /// Resumes a run that is paused at one of these boundaries after the boundary's duration, unless it
 /// is resumed earlier. `reader` is at the run's first event. Returns at the end of the run.
-pub async fn let_go(run: RunHandle, mut reader: Reader, rests: Vec<(BoundaryId, Duration)>) {
+pub async fn resume_timed_pauses(
+    run: RunHandle,
+    mut reader: LogReader,
+    rests: Vec<(BoundaryId, Duration)>,
+) {
     let mut batch = Vec::new();
     let mut due: Option<Instant> = None;
     loop {
@@ -32,7 +36,7 @@ pub async fn let_go(run: RunHandle, mut reader: Reader, rests: Vec<(BoundaryId, 
                 }
             } => {
                 due = None;
-                run.send(Command::Resume { by: By::Schedule });
+                run.send(Command::Resume { by: Initiator::Schedule });
             }
         }
         for event in &batch {

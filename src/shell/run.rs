@@ -17,54 +17,54 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
 use super::console::Console;
-use super::effects::{Answer, Services};
+use super::effects::{EffectResult, Services};
 use super::feed::{Batch, Feed};
-use super::signals::{self, Told};
+use super::signals::{self, ProcessSignal};
 use super::surface::Surface;
-use super::watch::Watch;
+use super::watch::LiveTextWatcher;
 use super::{input, journal};
-use crate::app::{Effect, Key, Msg, State, update};
+use crate::app::{AppState, Effect, KeyPress, Msg, update};
 use crate::event::{Event, RunId, Seq, World};
 use crate::ui::glyph::Glyphs;
 use crate::ui::theme::Theme;
-use crate::ui::{self, Cx};
+use crate::ui::{self, DrawContext};
 
 /// Minimum time between two frames: at most 30 per second.
 pub const FRAME: Duration = Duration::from_nanos(33_333_334);
 
 /// Minimum time before a frame that answers a key, which the operator waits for. Never applied
 /// twice in a row, so a key that is held down draws few extra frames.
-pub const ANSWER: Duration = Duration::from_nanos(FRAME.as_nanos() as u64 / 2);
+pub const KEY_FRAME: Duration = Duration::from_nanos(FRAME.as_nanos() as u64 / 2);
 
 /// Minimum number of events that a page keeps, even if it is far behind its log.
-pub const SHOWN: u64 = 8_192;
+pub const KEPT_EVENTS: u64 = 8_192;
 
 /// How long to wait for a frame that is being written before the terminal is handed over.
-const LAND: Duration = Duration::from_millis(500);
+const FRAME_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// How long after the pager's end a signal may still be meant for the pager.
-const LATE: Duration = Duration::from_secs(1);
+const PAGER_SIGNAL_WINDOW: Duration = Duration::from_secs(1);
 
 /// How long to wait for cancelled runs at the program's end.
-const LEAVE: Duration = Duration::from_secs(1);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How long to wait for the pager's end before it is killed.
-const PAGER: Duration = Duration::from_millis(300);
+const PAGER_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// Initial state of the dashboard.
-pub struct Opening {
+pub struct DashboardConfig {
     /// State of the app.
-    pub state: State,
+    pub state: AppState,
     /// The theme.
     pub theme: Theme,
 }
 
 /// Final state of the dashboard.
-pub struct Ending {
+pub struct DashboardExit {
     /// The exit code.
     pub code: u8,
     /// State of the app, with every run folded to its end.
-    pub state: State,
+    pub state: AppState,
 }
 
 /// Runs the dashboard until the operator leaves it. All runs have ended when this returns.
@@ -73,30 +73,30 @@ pub struct Ending {
 /// If the terminal was closed; all runs have ended then too.
 pub async fn run<C: Console>(
     console: C,
-    opening: Opening,
+    opening: DashboardConfig,
     services: Services,
-    answers: mpsc::UnboundedReceiver<Answer>,
-) -> io::Result<Ending> {
-    let mut shown = Loop::new(console, opening, services, answers)?;
-    let turned = shown.turn().await;
-    let left = shown.leave().await;
+    answers: mpsc::UnboundedReceiver<EffectResult>,
+) -> io::Result<DashboardExit> {
+    let mut shown = DashboardLoop::new(console, opening, services, answers)?;
+    let turned = shown.run_until_quit().await;
+    let left = shown.shut_down().await;
     let code = turned?;
-    Ok(Ending { code, state: left })
+    Ok(DashboardExit { code, state: left })
 }
 
-struct Loop<C: Console> {
+struct DashboardLoop<C: Console> {
     console: C,
-    terminal: Terminal<C::Surface>,
+    terminal: Terminal<C::FrameSurface>,
     /// `None` while another program has the terminal.
-    input: Option<C::Input>,
-    state: State,
+    input: Option<C::KeyInput>,
+    state: AppState,
     theme: Theme,
     glyphs: Glyphs,
     services: Services,
-    answers: mpsc::UnboundedReceiver<Answer>,
+    answers: mpsc::UnboundedReceiver<EffectResult>,
     feed: Feed,
     facts: mpsc::Receiver<Batch>,
-    watch: Watch,
+    watch: LiveTextWatcher,
     started: Instant,
     /// The screen is out of date.
     dirty: bool,
@@ -108,18 +108,18 @@ struct Loop<C: Console> {
     /// When the state last changed, and when it wants the next tick.
     changed: Instant,
     tick: Option<Instant>,
-    errand: Option<Errand>,
+    handoff: Option<TerminalHandoff>,
     /// The pager, while it has the terminal.
     pager: Option<JoinHandle<io::Result<()>>>,
     /// When the pager ended.
-    paged: Option<Instant>,
+    pager_ended: Option<Instant>,
     /// The program suspended itself, so it ignores the signal that it was resumed.
-    back_is_known: bool,
+    resume_expected: bool,
     quit: Option<u8>,
 }
 
 /// Why the terminal is handed over.
-enum Errand {
+enum TerminalHandoff {
     /// To the shell: the program is suspended.
     Stop,
     /// To the pager, with this text.
@@ -127,28 +127,28 @@ enum Errand {
 }
 
 /// What the loop reacts to next.
-enum Woken {
+enum LoopEvent {
     Frame,
-    Landed,
+    FrameWritten,
     Input(Option<io::Result<crossterm::event::Event>>),
-    Answer(Option<Answer>),
-    Paged(io::Result<()>),
+    Answer(Option<EffectResult>),
+    PagerEnded(io::Result<()>),
     Facts(Option<Batch>),
     Live,
     Tick,
 }
 
-impl<C: Console> Loop<C> {
+impl<C: Console> DashboardLoop<C> {
     fn new(
         mut console: C,
-        opening: Opening,
+        opening: DashboardConfig,
         services: Services,
-        answers: mpsc::UnboundedReceiver<Answer>,
+        answers: mpsc::UnboundedReceiver<EffectResult>,
     ) -> io::Result<Self> {
         let terminal = Terminal::new(console.surface()?)?;
         let input = Some(console.input()?);
         let (feed, facts) = Feed::new();
-        feed.follow_session(services.engine.session().reader(Seq(0)));
+        feed.follow_session(services.engine.log().reader(Seq(0)));
         let glyphs = Glyphs::new(opening.state.settings.ascii);
         let started = Instant::now();
         Ok(Self {
@@ -162,7 +162,7 @@ impl<C: Console> Loop<C> {
             answers,
             feed,
             facts,
-            watch: Watch::default(),
+            watch: LiveTextWatcher::default(),
             started,
             dirty: true,
             drawn: None,
@@ -170,15 +170,15 @@ impl<C: Console> Loop<C> {
             early: false,
             changed: started,
             tick: None,
-            errand: None,
+            handoff: None,
             pager: None,
-            paged: None,
-            back_is_known: false,
+            pager_ended: None,
+            resume_expected: false,
             quit: None,
         })
     }
 
-    async fn turn(&mut self) -> io::Result<u8> {
+    async fn run_until_quit(&mut self) -> io::Result<u8> {
         // The scenarios are read after the first frame, so that they do not delay it.
         self.draw()?;
         self.services.rescan();
@@ -189,25 +189,25 @@ impl<C: Console> Loop<C> {
             if self.terminal.backend().is_lost() {
                 return Err(io::ErrorKind::BrokenPipe.into());
             }
-            if let Some(errand) = self.errand.take() {
-                self.go(errand).await?;
+            if let Some(errand) = self.handoff.take() {
+                self.hand_over_terminal(errand).await?;
             }
             let woken = self.wait().await;
-            self.console.turned();
+            self.console.heartbeat();
             match woken {
-                Woken::Frame => self.draw()?,
-                Woken::Landed => {}
-                Woken::Input(event) => match event {
+                LoopEvent::Frame => self.draw()?,
+                LoopEvent::FrameWritten => {}
+                LoopEvent::Input(event) => match event {
                     Some(Ok(event)) => self.on_event(event),
                     Some(Err(error)) => return Err(error),
                     None => return Err(io::ErrorKind::UnexpectedEof.into()),
                 },
-                Woken::Answer(Some(answer)) => self.on_answer(answer)?,
-                Woken::Facts(Some(batch)) => self.on_batch(batch),
-                Woken::Answer(None) | Woken::Facts(None) => {}
-                Woken::Paged(ended) => self.on_paged(ended)?,
-                Woken::Live => self.dirty = true,
-                Woken::Tick => {
+                LoopEvent::Answer(Some(answer)) => self.on_answer(answer)?,
+                LoopEvent::Facts(Some(batch)) => self.on_batch(batch),
+                LoopEvent::Answer(None) | LoopEvent::Facts(None) => {}
+                LoopEvent::PagerEnded(ended) => self.on_paged(ended)?,
+                LoopEvent::Live => self.dirty = true,
+                LoopEvent::Tick => {
                     self.tick = None;
                     self.update(Msg::Tick);
                 }
@@ -216,11 +216,11 @@ impl<C: Console> Loop<C> {
     }
 
     /// Waits for the next event, by priority.
-    async fn wait(&mut self) -> Woken {
+    async fn wait(&mut self) -> LoopEvent {
         let shown = self.input.is_some();
         let busy = self.terminal.backend().is_busy();
         let frame = (shown && self.dirty && !busy)
-            .then(|| self.drawn.map_or(self.started, |drawn| drawn + self.floor()));
+            .then(|| self.drawn.map_or(self.started, |drawn| drawn + self.min_frame_gap()));
         // Other events do not postpone a requested tick: those of another run may arrive
         // continuously.
         let wanted = self.state.next_tick().filter(|_| shown).map(|after| self.changed + after);
@@ -229,28 +229,29 @@ impl<C: Console> Loop<C> {
         let Self { input, answers, facts, watch, pager, terminal, dirty, .. } = self;
         tokio::select! {
             biased;
-            () = until(frame) => Woken::Frame,
-            event = next_of(input) => Woken::Input(event),
-            answer = answers.recv() => Woken::Answer(answer),
-            paged = paged(pager) => Woken::Paged(paged),
-            () = terminal.backend().free(), if busy => Woken::Landed,
-            () = until(tick) => Woken::Tick,
-            batch = facts.recv() => Woken::Facts(batch),
-            () = watch.changed(), if shown && !*dirty => Woken::Live,
+            () = sleep_until(frame) => LoopEvent::Frame,
+            event = next_of(input) => LoopEvent::Input(event),
+            answer = answers.recv() => LoopEvent::Answer(answer),
+            paged = paged(pager) => LoopEvent::PagerEnded(paged),
+            () = terminal.backend().idle(), if busy => LoopEvent::FrameWritten,
+            () = sleep_until(tick) => LoopEvent::Tick,
+            batch = facts.recv() => LoopEvent::Facts(batch),
+            () = watch.changed(), if shown && !*dirty => LoopEvent::Live,
         }
     }
 
     /// Minimum time between the last frame and the next.
-    fn floor(&self) -> Duration {
-        if self.pressed && !self.early { ANSWER } else { FRAME }
+    fn min_frame_gap(&self) -> Duration {
+        if self.pressed && !self.early { KEY_FRAME } else { FRAME }
     }
 
     fn draw(&mut self) -> io::Result<()> {
-        self.watch.turn_to(&self.state, &self.services.engine);
-        for msg in self.watch.look() {
+        self.watch.follow_visible(&self.state, &self.services.engine);
+        for msg in self.watch.take_changes() {
             self.update(msg);
         }
-        let cx = Cx { now: self.started.elapsed(), theme: &self.theme, glyphs: self.glyphs };
+        let cx =
+            DrawContext { now: self.started.elapsed(), theme: &self.theme, glyphs: self.glyphs };
         let state = &self.state;
         self.terminal.draw(|frame| {
             let area = frame.area();
@@ -274,21 +275,21 @@ impl<C: Console> Loop<C> {
         }
     }
 
-    fn on_answer(&mut self, answer: Answer) -> io::Result<()> {
+    fn on_answer(&mut self, answer: EffectResult) -> io::Result<()> {
         match answer {
-            Answer::Msg(msg) => self.update(msg),
-            Answer::Bytes(bytes) => self.terminal.backend_mut().send(bytes),
-            Answer::Started { request, run, facts, launch } => {
+            EffectResult::Msg(msg) => self.update(msg),
+            EffectResult::Bytes(bytes) => self.terminal.backend_mut().send(bytes),
+            EffectResult::Started { request, run, facts, launch } => {
                 let zero = self.started.elapsed().saturating_sub(run.bus().now().duration());
                 self.update(Msg::Started { request, run: run.id().clone(), zero, launch });
                 self.feed.follow(run.id().clone(), *facts);
             }
-            Answer::Told(told) => self.on_told(told)?,
+            EffectResult::Signal(told) => self.on_signal(told)?,
             #[cfg(debug_assertions)]
             #[allow(clippy::panic, reason = "tests check the state it leaves behind")]
-            Answer::Panic => panic!("a panic of the tests, in the loop"),
+            EffectResult::Panic => panic!("a panic of the tests, in the loop"),
             #[cfg(debug_assertions)]
-            Answer::Stuck => loop {
+            EffectResult::Stuck => loop {
                 std::thread::park();
             },
         }
@@ -299,43 +300,47 @@ impl<C: Console> Loop<C> {
         let logged = if journal::is_on() { events.clone() } else { Vec::new() };
         let Some(run) = run else {
             self.update(Msg::Session(events));
-            return logged.iter().for_each(|event| journal::note(event, &World::new()));
+            return logged.iter().for_each(|event| journal::log_event(event, &World::new()));
         };
         let last = events.last().map_or(0, |event| event.seq.0);
         // A loop that is behind keeps its latest events, even if the log has dropped them.
-        let before = first.min(Seq(last.saturating_sub(SHOWN)));
-        self.update(Msg::Facts { run: run.clone(), events });
+        let before = first.min(Seq(last.saturating_sub(KEPT_EVENTS)));
+        self.update(Msg::Events { run: run.clone(), events });
         self.log(&run, &logged);
         if before > Seq(0) {
-            self.update(Msg::LetGo { run, before });
+            self.update(Msg::EventsDropped { run, before });
         }
     }
 
     /// Logs events of a run that its page has folded.
     fn log(&self, run: &RunId, events: &[Arc<Event>]) {
         if let Some(page) = self.state.run(run) {
-            events.iter().for_each(|event| journal::note(event, page.world()));
+            events.iter().for_each(|event| journal::log_event(event, page.world()));
         }
     }
 
-    fn on_told(&mut self, told: Told) -> io::Result<()> {
+    fn on_signal(&mut self, told: ProcessSignal) -> io::Result<()> {
         match told {
             // Ctrl-C in the pager reaches both processes; it is meant for the pager, which may
             // have ended before the signal arrives here.
-            Told::End(signals::INTERRUPTED)
-                if self.pager.is_some() || self.paged.is_some_and(|at| at.elapsed() < LATE) => {}
-            Told::End(code) => self.update(Msg::Terminate { code }),
-            Told::Stop if self.pager.is_some() => self.back_is_known = self.console.stop(),
-            Told::Stop => self.update(Msg::Key(Key::ctrl('z'))),
-            Told::Back if std::mem::take(&mut self.back_is_known) || self.pager.is_some() => {}
-            Told::Back => {
+            ProcessSignal::End(signals::INTERRUPTED)
+                if self.pager.is_some()
+                    || self.pager_ended.is_some_and(|at| at.elapsed() < PAGER_SIGNAL_WINDOW) => {}
+            ProcessSignal::End(code) => self.update(Msg::Terminate { code }),
+            ProcessSignal::Suspend if self.pager.is_some() => {
+                self.resume_expected = self.console.stop()
+            }
+            ProcessSignal::Suspend => self.update(Msg::Key(KeyPress::ctrl('z'))),
+            ProcessSignal::Resumed
+                if std::mem::take(&mut self.resume_expected) || self.pager.is_some() => {}
+            ProcessSignal::Resumed => {
                 // The program was stopped from outside: the terminal may be in the shell's state.
-                self.give();
-                self.take()?;
+                self.release_terminal();
+                self.acquire_terminal()?;
             }
             // The other program gets the signal too; the size is read when the terminal comes back.
-            Told::Resized if self.input.is_none() => {}
-            Told::Resized => {
+            ProcessSignal::Resized if self.input.is_none() => {}
+            ProcessSignal::Resized => {
                 let Size { width, height } = self.console.size();
                 self.on_event(crossterm::event::Event::Resize(width, height));
             }
@@ -348,11 +353,11 @@ impl<C: Console> Loop<C> {
         let update = update(&mut self.state, self.changed - self.started, msg);
         self.dirty |= update.redraw;
         for effect in update.effects {
-            self.carry_out(effect);
+            self.execute(effect);
         }
     }
 
-    fn carry_out(&mut self, effect: Effect) {
+    fn execute(&mut self, effect: Effect) {
         match effect {
             Effect::Start(request) => self.services.start(*request),
             Effect::Trust { digest, title } => self.services.allow(&digest, &title),
@@ -366,8 +371,8 @@ impl<C: Console> Loop<C> {
             Effect::FindLive(query) => self.services.find_live(*query),
             Effect::ListModels { query, place } => self.services.list_models(*query, place),
             Effect::FindOllama { form } => self.services.find_ollama(form),
-            Effect::Page(text) => self.errand = Some(Errand::Page(text)),
-            Effect::Suspend => self.errand = Some(Errand::Stop),
+            Effect::Page(text) => self.handoff = Some(TerminalHandoff::Page(text)),
+            Effect::Suspend => self.handoff = Some(TerminalHandoff::Stop),
             Effect::Redraw => self.repaint(),
             Effect::Quit { code } => self.quit = Some(code),
         }
@@ -375,21 +380,21 @@ impl<C: Console> Loop<C> {
 
     /// Hands over the terminal: to the shell until the program resumes, or to the pager, while
     /// events are still folded.
-    async fn go(&mut self, errand: Errand) -> io::Result<()> {
+    async fn hand_over_terminal(&mut self, errand: TerminalHandoff) -> io::Result<()> {
         if self.pager.is_some() {
             return Ok(());
         }
         // Otherwise the rest of the frame would appear on the other program's screen.
-        let landed = self.terminal.backend().free();
-        let _ = timeout(LAND, landed).await;
-        self.give();
+        let landed = self.terminal.backend().idle();
+        let _ = timeout(FRAME_TIMEOUT, landed).await;
+        self.release_terminal();
         match errand {
-            Errand::Stop => {
-                self.back_is_known = self.console.stop();
-                self.take()?;
+            TerminalHandoff::Stop => {
+                self.resume_expected = self.console.stop();
+                self.acquire_terminal()?;
                 self.update(Msg::Continued);
             }
-            Errand::Page(text) => {
+            TerminalHandoff::Page(text) => {
                 let pager = self.console.pager();
                 self.pager = Some(tokio::task::spawn_blocking(move || pager(&text)));
             }
@@ -399,8 +404,8 @@ impl<C: Console> Loop<C> {
 
     fn on_paged(&mut self, ended: io::Result<()>) -> io::Result<()> {
         self.pager = None;
-        self.paged = Some(Instant::now());
-        self.take()?;
+        self.pager_ended = Some(Instant::now());
+        self.acquire_terminal()?;
         if let Err(error) = ended {
             let text = format!("{error}; set PAGER to an installed program");
             self.update(Msg::EffectFailed { what: "pager", text });
@@ -409,12 +414,12 @@ impl<C: Console> Loop<C> {
     }
 
     /// Hands over the terminal. Stops the reader of keys first: two readers would share the keys.
-    fn give(&mut self) {
+    fn release_terminal(&mut self) {
         self.input = None;
         self.console.leave();
     }
 
-    fn take(&mut self) -> io::Result<()> {
+    fn acquire_terminal(&mut self) -> io::Result<()> {
         self.console.enter()?;
         self.input = Some(self.console.input()?);
         let size = self.console.size();
@@ -439,17 +444,17 @@ impl<C: Console> Loop<C> {
 
     /// Ends every run, the pager and the last frame concurrently, then folds the remaining events.
     /// Keys are read until then, so a second Ctrl-C ends the program immediately.
-    async fn leave(mut self) -> State {
+    async fn shut_down(mut self) -> AppState {
         let engine = std::sync::Arc::clone(&self.services.engine);
-        let runs = timeout(LEAVE, engine.shutdown());
-        let frame = timeout(LAND, self.terminal.backend().free());
+        let runs = timeout(SHUTDOWN_TIMEOUT, engine.shutdown());
+        let frame = timeout(FRAME_TIMEOUT, self.terminal.backend().idle());
         let pager = end_pager(&mut self.console, self.pager.take());
         let (runs, _, ()) = tokio::join!(runs, frame, pager);
         if runs.is_err() {
             tracing::warn!("quit before every run had ended");
         }
         self.input = None;
-        if tokio::time::timeout(LEAVE, self.fold_the_rest()).await.is_err() {
+        if tokio::time::timeout(SHUTDOWN_TIMEOUT, self.fold_remaining()).await.is_err() {
             tracing::warn!("quit before every event was folded");
         }
         self.state
@@ -457,7 +462,7 @@ impl<C: Console> Loop<C> {
 
     /// Folds the queued events until every run is complete: a log that keeps only a window cannot
     /// be read again.
-    async fn fold_the_rest(&mut self) {
+    async fn fold_remaining(&mut self) {
         loop {
             let behind = self.state.runs.iter().any(|page| {
                 let run = self.services.engine.run(page.id());
@@ -480,15 +485,15 @@ impl<C: Console> Loop<C> {
 async fn end_pager<C: Console>(console: &mut C, pager: Option<JoinHandle<io::Result<()>>>) {
     let Some(mut pager) = pager else { return };
     console.end_pager(false);
-    if timeout(PAGER, &mut pager).await.is_err() {
+    if timeout(PAGER_TIMEOUT, &mut pager).await.is_err() {
         console.end_pager(true);
-        let _ = timeout(PAGER, pager).await;
+        let _ = timeout(PAGER_TIMEOUT, pager).await;
     }
     console.reclaim();
 }
 
 /// Waits until a time; forever if there is none.
-async fn until(at: Option<Instant>) {
+async fn sleep_until(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at).await,
         None => std::future::pending().await,

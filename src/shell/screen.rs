@@ -25,13 +25,13 @@ static WRITING: Mutex<()> = Mutex::new(());
 /// The bytes that restore the terminal: they end synchronised update, focus, paste, mouse and
 /// style, and show the normal screen and the cursor. Constant, since an out-of-memory abort uses
 /// them too.
-const BACK: &[u8] =
+const RESTORE_BYTES: &[u8] =
     b"\x1b[?2026l\x1b[?1004l\x1b[?2004l\x1b[?1006l\x1b[?1015l\x1b[?1003l\x1b[?1002l\
     \x1b[?1000l\x1b[0m\x1b[?1049l\x1b[?25h";
 
 /// Timeout for the last bytes: with a stalled terminal (Ctrl-S, a broken link) the program ends
 /// after this and the time for a frame.
-const STALLED: Duration = Duration::from_millis(400);
+const LAST_WRITE_TIMEOUT: Duration = Duration::from_millis(400);
 
 /// Whether restoring the terminal has timed out; then nothing more is written.
 static STALLS: AtomicBool = AtomicBool::new(false);
@@ -42,9 +42,9 @@ const PANICKED: i32 = 101;
 /// Holds the terminal; restores it when dropped.
 #[derive(Debug)]
 #[must_use]
-pub struct Screen(());
+pub struct ScreenGuard(());
 
-impl Screen {
+impl ScreenGuard {
     /// Takes the terminal.
     ///
     /// # Errors
@@ -87,7 +87,7 @@ impl Screen {
     }
 }
 
-impl Drop for Screen {
+impl Drop for ScreenGuard {
     fn drop(&mut self) {
         restore();
     }
@@ -140,14 +140,14 @@ pub fn write_frame(bytes: &[u8]) -> io::Result<()> {
 pub fn write_last(bytes: &[u8]) -> io::Result<()> {
     match STALLS.load(Ordering::SeqCst) {
         true => Err(io::ErrorKind::TimedOut.into()),
-        false => write_out(bytes, Instant::now() + STALLED),
+        false => write_out(bytes, Instant::now() + LAST_WRITE_TIMEOUT),
     }
 }
 
 /// Writes until the deadline. One byte at a time: `poll` guarantees only that one byte does not
 /// block. Allocates nothing.
 #[cfg(unix)]
-fn write_by(
+fn write_until(
     terminal: std::os::fd::BorrowedFd<'_>,
     bytes: &[u8],
     deadline: Instant,
@@ -176,7 +176,7 @@ fn write_by(
 
 #[cfg(unix)]
 fn write_out(bytes: &[u8], deadline: Instant) -> io::Result<()> {
-    write_by(rustix::stdio::stdout(), bytes, deadline)
+    write_until(rustix::stdio::stdout(), bytes, deadline)
 }
 
 /// Writes without a deadline; a console of this system does not stall.
@@ -187,7 +187,7 @@ fn write_out(bytes: &[u8], _deadline: Instant) -> io::Result<()> {
 
 /// Takes the lock for writing when the current frame is done; `None` after the deadline: the
 /// terminal stalls, or the caller itself holds the lock.
-fn turn_by(deadline: Instant) -> Option<MutexGuard<'static, ()>> {
+fn lock_until(deadline: Instant) -> Option<MutexGuard<'static, ()>> {
     loop {
         match WRITING.try_lock() {
             Ok(turn) => return Some(turn),
@@ -203,15 +203,15 @@ fn turn_by(deadline: Instant) -> Option<MutexGuard<'static, ()>> {
 /// Restores the terminal, if the program has it. Errors are ignored: they cannot be shown.
 fn restore() {
     if TAKEN.swap(false, Ordering::SeqCst) {
-        give_back();
+        restore_now();
     }
 }
 
-fn give_back() {
+fn restore_now() {
     let start = Instant::now();
     // Waits for the current frame, but not for the whole timeout.
-    let turn = turn_by(start + STALLED / 2);
-    if write_out(BACK, start + STALLED).is_err() {
+    let turn = lock_until(start + LAST_WRITE_TIMEOUT / 2);
+    if write_out(RESTORE_BYTES, start + LAST_WRITE_TIMEOUT).is_err() {
         STALLS.store(true, Ordering::SeqCst);
     }
     drop(turn);
@@ -220,8 +220,8 @@ fn give_back() {
 
 /// Restores the terminal after a pager was killed, including the line modes that it may have
 /// changed.
-pub fn give_back_after_pager() {
-    give_back();
+pub fn restore_after_pager() {
+    restore_now();
     #[cfg(unix)]
     modes::put_back();
 }
@@ -230,18 +230,18 @@ pub fn give_back_after_pager() {
 /// for nothing else.
 pub fn end_now(code: u8) -> ! {
     if pager::is_shown() {
-        pager::end(true);
-        give_back_after_pager();
+        pager::stop(true);
+        restore_after_pager();
     }
     restore();
     let line = "roundtable: ended immediately, without waiting for its runs\n";
     let _ = write_last(line.as_bytes());
-    leave_now(code)
+    exit_now(code)
 }
 
 /// Ends the process without running exit handlers, which could block on another thread.
 #[cfg(unix)]
-pub fn leave_now(code: u8) -> ! {
+pub fn exit_now(code: u8) -> ! {
     signal_hook::low_level::exit(code.into())
 }
 
@@ -352,7 +352,7 @@ mod tests {
             cursor::Show,
         )
         .expect("in memory");
-        assert_eq!(String::from_utf8_lossy(BACK), String::from_utf8_lossy(&bytes));
+        assert_eq!(String::from_utf8_lossy(RESTORE_BYTES), String::from_utf8_lossy(&bytes));
     }
     #[cfg(unix)]
     #[test]
@@ -361,13 +361,14 @@ mod tests {
         use std::os::fd::AsFd;
         let soon = || Instant::now() + Duration::from_secs(60);
         let (mut flows, terminal) = io::pipe().expect("a pipe");
-        write_by(terminal.as_fd(), BACK, soon()).expect("it flows");
-        let mut read = vec![0; BACK.len()];
+        write_until(terminal.as_fd(), RESTORE_BYTES, soon()).expect("it flows");
+        let mut read = vec![0; RESTORE_BYTES.len()];
         flows.read_exact(&mut read).expect("written");
-        assert_eq!(read, BACK);
+        assert_eq!(read, RESTORE_BYTES);
 
-        let (_reads_nothing, stalled) = super::super::abort::full().expect("a pipe");
-        let error = write_by(stalled.as_fd(), BACK, Instant::now()).expect_err("it stalls");
+        let (_reads_nothing, stalled) = super::super::abort::full_pipe().expect("a pipe");
+        let error =
+            write_until(stalled.as_fd(), RESTORE_BYTES, Instant::now()).expect_err("it stalls");
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }
 }

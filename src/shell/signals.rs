@@ -10,13 +10,13 @@ pub const INTERRUPTED: u8 = 130;
 
 /// The meaning of a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Told {
+pub enum ProcessSignal {
     /// End the program with this exit code: 128 plus the signal's number, as in shells.
     End(u8),
     /// Suspend the program.
-    Stop,
+    Suspend,
     /// The program was resumed; another program may have drawn on the terminal.
-    Back,
+    Resumed,
     /// The window has a new size.
     Resized,
 }
@@ -24,7 +24,7 @@ pub enum Told {
 /// Makes a file at its size limit (`ulimit -f`) an error of the write, instead of ending the
 /// program. Child processes keep the default.
 #[cfg(unix)]
-pub fn outlive_file_limit() {
+pub fn ignore_file_limit_signal() {
     use signal_hook::consts::SIGXFSZ;
     // The flag is not used: with any handler the write fails.
     let _ = signal_hook::flag::register(SIGXFSZ, std::sync::Arc::default()).inspect_err(|error| {
@@ -42,7 +42,7 @@ pub fn outlive_file_limit() {}
 /// # Errors
 /// The system's error.
 #[cfg(unix)]
-pub fn each(signals: &[i32], mut take: impl FnMut(i32) + Send + 'static) -> io::Result<()> {
+pub fn handle_each(signals: &[i32], mut take: impl FnMut(i32) + Send + 'static) -> io::Result<()> {
     let mut signals = signal_hook::iterator::Signals::new(signals)?;
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
         for signal in signals.forever() {
@@ -57,18 +57,18 @@ pub fn each(signals: &[i32], mut take: impl FnMut(i32) + Send + 'static) -> io::
 /// # Errors
 /// The system's error.
 #[cfg(unix)]
-pub fn listen(tell: impl Fn(Told) + Send + 'static) -> io::Result<()> {
+pub fn listen(tell: impl Fn(ProcessSignal) + Send + 'static) -> io::Result<()> {
     use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGWINCH};
     let all = [
-        (SIGTERM, Told::End(143)),
-        (SIGHUP, Told::End(129)),
-        (SIGINT, Told::End(INTERRUPTED)),
-        (SIGQUIT, Told::End(131)),
-        (SIGTSTP, Told::Stop),
-        (SIGCONT, Told::Back),
-        (SIGWINCH, Told::Resized),
+        (SIGTERM, ProcessSignal::End(143)),
+        (SIGHUP, ProcessSignal::End(129)),
+        (SIGINT, ProcessSignal::End(INTERRUPTED)),
+        (SIGQUIT, ProcessSignal::End(131)),
+        (SIGTSTP, ProcessSignal::Suspend),
+        (SIGCONT, ProcessSignal::Resumed),
+        (SIGWINCH, ProcessSignal::Resized),
     ];
-    each(&all.map(|(signal, _)| signal), move |signal| {
+    handle_each(&all.map(|(signal, _)| signal), move |signal| {
         all.iter().filter(|(of, _)| *of == signal).for_each(|(_, told)| tell(*told));
     })
 }
@@ -79,10 +79,10 @@ pub fn listen(tell: impl Fn(Told) + Send + 'static) -> io::Result<()> {
 /// # Errors
 /// None.
 #[cfg(not(unix))]
-pub fn listen(tell: impl Fn(Told) + Send + 'static) -> io::Result<()> {
+pub fn listen(tell: impl Fn(ProcessSignal) + Send + 'static) -> io::Result<()> {
     tokio::spawn(async move {
         while tokio::signal::ctrl_c().await.is_ok() {
-            tell(Told::End(INTERRUPTED));
+            tell(ProcessSignal::End(INTERRUPTED));
         }
     });
     Ok(())

@@ -23,7 +23,7 @@ pub trait Surface: Backend<Error = io::Error> {
     /// Whether a frame is still being written.
     fn is_busy(&self) -> bool;
     /// Waits until no frame is being written.
-    fn free(&self) -> impl Future<Output = ()> + use<Self>;
+    fn idle(&self) -> impl Future<Output = ()> + use<Self>;
     /// Whether the terminal was closed.
     fn is_lost(&self) -> bool;
     /// Forgets the known state of the terminal, since another program has drawn on it.
@@ -32,10 +32,10 @@ pub trait Surface: Backend<Error = io::Error> {
 
 /// State shared by the loop and the writing thread.
 #[derive(Debug, Default)]
-struct Flight {
-    on_the_way: AtomicUsize,
+struct FrameQueueState {
+    queued: AtomicUsize,
     lost: AtomicBool,
-    landed: Notify,
+    written: Notify,
 }
 
 /// The known state of the terminal's cursor. Ratatui sets it at every frame; it is written only
@@ -49,15 +49,15 @@ enum Cursor {
 
 /// The bytes of the current frame.
 #[derive(Debug, Clone, Default)]
-struct Ink(Arc<Mutex<Vec<u8>>>);
+struct FrameBytes(Arc<Mutex<Vec<u8>>>);
 
-impl Ink {
+impl FrameBytes {
     fn bytes(&self) -> MutexGuard<'_, Vec<u8>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Write for Ink {
+impl Write for FrameBytes {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.bytes().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -70,13 +70,13 @@ impl Write for Ink {
 
 /// The terminal as a [`Surface`].
 pub struct Canvas {
-    pen: CrosstermBackend<Ink>,
-    ink: Ink,
+    pen: CrosstermBackend<FrameBytes>,
+    ink: FrameBytes,
     size: Size,
     cursor: Cursor,
     wanted_cursor: Option<Position>,
     drawn: bool,
-    flight: Arc<Flight>,
+    flight: Arc<FrameQueueState>,
     frames: mpsc::Sender<Vec<u8>>,
 }
 
@@ -90,7 +90,7 @@ impl Canvas {
         size: Size,
         mut sink: impl FnMut(&[u8]) -> io::Result<()> + Send + 'static,
     ) -> io::Result<Self> {
-        let flight = Arc::new(Flight::default());
+        let flight = Arc::new(FrameQueueState::default());
         let (frames, queue) = mpsc::channel::<Vec<u8>>();
         let shared = Arc::clone(&flight);
         thread::Builder::new().name("terminal".to_owned()).spawn(move || {
@@ -99,11 +99,11 @@ impl Canvas {
                     tracing::warn!("the terminal was closed: {error}");
                     shared.lost.store(true, Ordering::Release);
                 }
-                shared.on_the_way.fetch_sub(1, Ordering::AcqRel);
-                shared.landed.notify_waiters();
+                shared.queued.fetch_sub(1, Ordering::AcqRel);
+                shared.written.notify_waiters();
             }
         })?;
-        let ink = Ink::default();
+        let ink = FrameBytes::default();
         Ok(Self {
             pen: CrosstermBackend::new(ink.clone()),
             ink,
@@ -116,14 +116,14 @@ impl Canvas {
         })
     }
 
-    fn hand_on(&mut self, bytes: Vec<u8>) {
+    fn queue_frame(&mut self, bytes: Vec<u8>) {
         if self.flight.lost.load(Ordering::Acquire) {
             return;
         }
-        self.flight.on_the_way.fetch_add(1, Ordering::AcqRel);
+        self.flight.queued.fetch_add(1, Ordering::AcqRel);
         if self.frames.send(bytes).is_err() {
             self.flight.lost.store(true, Ordering::Release);
-            self.flight.on_the_way.fetch_sub(1, Ordering::AcqRel);
+            self.flight.queued.fetch_sub(1, Ordering::AcqRel);
         }
     }
 }
@@ -134,19 +134,19 @@ impl Surface for Canvas {
     }
 
     fn send(&mut self, bytes: Vec<u8>) {
-        self.hand_on(bytes);
+        self.queue_frame(bytes);
     }
 
     fn is_busy(&self) -> bool {
-        self.flight.on_the_way.load(Ordering::Acquire) > 0
+        self.flight.queued.load(Ordering::Acquire) > 0
     }
 
-    fn free(&self) -> impl Future<Output = ()> + use<> {
+    fn idle(&self) -> impl Future<Output = ()> + use<> {
         let flight = Arc::clone(&self.flight);
         async move {
             loop {
-                let landed = flight.landed.notified();
-                if flight.on_the_way.load(Ordering::Acquire) == 0 {
+                let landed = flight.written.notified();
+                if flight.queued.load(Ordering::Acquire) == 0 {
                     return;
                 }
                 landed.await;
@@ -239,7 +239,7 @@ impl Backend for Canvas {
         queue!(bytes, BeginSynchronizedUpdate)?;
         bytes.append(&mut self.ink.bytes());
         queue!(bytes, EndSynchronizedUpdate)?;
-        self.hand_on(bytes);
+        self.queue_frame(bytes);
         Ok(())
     }
 }
@@ -280,7 +280,7 @@ mod tests {
         draw(&mut terminal, "hello");
         assert!(terminal.backend().is_busy(), "the link is slow");
         let_go.send(()).expect("let go");
-        terminal.backend().free().await;
+        terminal.backend().idle().await;
         let first = text(&written.recv_timeout(SOON).expect("written"));
         assert!(first.contains("hello") && first.contains("\x1b[?25l"), "{first:?}");
         assert!(first.starts_with("\x1b[?2026h") && first.ends_with("\x1b[?2026l"), "{first:?}");
@@ -289,7 +289,7 @@ mod tests {
         assert!(!terminal.backend().is_busy(), "no byte for a frame without news");
         draw(&mut terminal, "hullo");
         let_go.send(()).expect("let go");
-        terminal.backend().free().await;
+        terminal.backend().idle().await;
         let second = text(&written.recv_timeout(SOON).expect("written"));
         assert!(second.contains('u') && !second.contains("hello"), "{second:?}");
         assert!(!second.contains("\x1b[?25"), "the cursor is hidden already: {second:?}");
@@ -300,7 +300,7 @@ mod tests {
         let (mut terminal, let_go, _written) = stalled(Size::new(20, 2));
         drop(let_go);
         terminal.draw(|frame| frame.render_widget("x", frame.area())).expect("drawn");
-        terminal.backend().free().await;
+        terminal.backend().idle().await;
         assert!(terminal.backend().is_lost());
         terminal.backend_mut().send(b"more".to_vec());
         assert!(!terminal.backend().is_busy(), "nothing more is sent");

@@ -8,7 +8,7 @@ use crate::regular;
 use crate::ui::theme::Theme;
 
 /// Size limit of a theme file, in bytes.
-const MOST: u64 = 1 << 20;
+const MAX_THEME_BYTES: u64 = 1 << 20;
 
 /// The theme of `--theme`, a shipped one or a file; the default without `--theme`.
 ///
@@ -16,7 +16,8 @@ const MOST: u64 = 1 << 20;
 /// Why it cannot be used, and the names of the shipped themes.
 pub fn find(wanted: Option<&str>) -> Result<Theme, String> {
     let Some(wanted) = wanted else { return Ok(Theme::default()) };
-    named(wanted, Path::new(wanted)).map_err(|why| format!("--theme {}{why}", visible(wanted)))
+    shipped_or_file(wanted, Path::new(wanted))
+        .map_err(|why| format!("--theme {}{why}", visible(wanted)))
 }
 
 /// The theme that this configuration file names. A theme file is relative to its folder.
@@ -25,16 +26,16 @@ pub fn find(wanted: Option<&str>) -> Result<Theme, String> {
 /// As [`find`].
 pub fn configured(wanted: &str, configuration: &Path) -> Result<Theme, String> {
     let beside = configuration.parent().unwrap_or(Path::new(""));
-    named(wanted, &beside.join(wanted)).map_err(|why| format!("{}{why}", visible(wanted)))
+    shipped_or_file(wanted, &beside.join(wanted)).map_err(|why| format!("{}{why}", visible(wanted)))
 }
 
 /// A shipped theme by name, else the theme file at `path`. The error continues a sentence that
 /// begins with the name.
-fn named(wanted: &str, path: &Path) -> Result<Theme, String> {
+fn shipped_or_file(wanted: &str, path: &Path) -> Result<Theme, String> {
     if let Some(theme) = Theme::shipped(wanted) {
         return Ok(theme);
     }
-    let bytes = regular::read(path, MOST).map_err(|error| match error.kind() {
+    let bytes = regular::read(path, MAX_THEME_BYTES).map_err(|error| match error.kind() {
         ErrorKind::NotFound => {
             let names: Vec<&str> = Theme::names().collect();
             format!(": no such theme (use {}) and no such file: {error}", names.join(", "))

@@ -14,36 +14,40 @@ use super::models::Endpoints;
 use crate::app::consent::Consent;
 use crate::private;
 use crate::regular::{self, Links};
-use crate::scenario::{Origin, Scenario, digest, shipped};
+use crate::scenario::{Scenario, ScenarioOrigin, digest, shipped};
 
 /// Size limit of the file, in bytes: some ten thousand permissions.
-const MOST: u64 = 4 << 20;
+const MAX_TRUST_BYTES: u64 = 4 << 20;
 
 /// The permissions: a file with a digest and a title on each line.
 #[derive(Debug, Clone)]
 pub struct Trust {
     file: Option<PathBuf>,
     /// Permissions given in this process, whether they could be saved or not.
-    now: Arc<Mutex<BTreeSet<String>>>,
+    this_process: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl Trust {
     /// Permissions saved in this file; without a file they last as long as the process.
-    pub fn kept_in(file: Option<PathBuf>) -> Self {
-        Self { file, now: Arc::default() }
+    pub fn saved_in(file: Option<PathBuf>) -> Self {
+        Self { file, this_process: Arc::default() }
     }
 
     /// The question to the operator before a run of this scenario; `endpoints` are those of a live
     /// run. `None`: the run needs no permission, the scenario is shipped (in the program, or as an
     /// unchanged file of the repository), or the permission exists.
-    pub fn asks(&self, scenario: &Scenario, endpoints: Option<&Endpoints>) -> Option<Consent> {
-        let (would, digest) = consent::would(scenario, endpoints);
-        if would.is_empty() || is_shipped(scenario) || self.knows(&digest) {
+    pub fn needed_consent(
+        &self,
+        scenario: &Scenario,
+        endpoints: Option<&Endpoints>,
+    ) -> Option<Consent> {
+        let (would, digest) = consent::needed_permissions(scenario, endpoints);
+        if would.is_empty() || is_shipped(scenario) || self.is_allowed(&digest) {
             return None;
         }
         let scenario = scenario.name.as_str();
         tracing::info!(target: "roundtable::trust", scenario, digest, "permission needed");
-        Some(Consent { digest, would, not_kept: self.trouble() })
+        Some(Consent { digest, would, not_kept: self.file_error() })
     }
 
     /// Saves the operator's permission under the digest from [`asks`](Self::asks).
@@ -52,13 +56,13 @@ impl Trust {
     /// The file system's error, or why the file is not used; the permission lasts as long as the
     /// process then.
     pub fn allow(&self, digest: &str, title: &str) -> io::Result<()> {
-        if self.knows(digest) {
+        if self.is_allowed(digest) {
             return Ok(());
         }
         tracing::info!(target: "roundtable::trust", digest, "allowed by the operator");
-        self.now.lock().unwrap_or_else(PoisonError::into_inner).insert(digest.to_owned());
+        self.this_process.lock().unwrap_or_else(PoisonError::into_inner).insert(digest.to_owned());
         let Some(file) = &self.file else { return Ok(()) };
-        let kept = self.kept().map_err(io::Error::other)?;
+        let kept = self.read_file().map_err(io::Error::other)?;
         // An incomplete last line must not swallow this one.
         let cut = kept.last().is_some_and(|last| *last != b'\n');
         let title: String = title.chars().filter(|c| !c.is_control()).collect();
@@ -67,23 +71,23 @@ impl Trust {
     }
 
     /// Why the file is not used, and what to do. `None`: it is used, or does not exist yet.
-    pub fn trouble(&self) -> Option<String> {
-        self.kept().err()
+    pub fn file_error(&self) -> Option<String> {
+        self.read_file().err()
     }
 
-    fn knows(&self, digest: &str) -> bool {
-        if self.now.lock().unwrap_or_else(PoisonError::into_inner).contains(digest) {
+    fn is_allowed(&self, digest: &str) -> bool {
+        if self.this_process.lock().unwrap_or_else(PoisonError::into_inner).contains(digest) {
             return true;
         }
         // Compares bytes, so that an invalid line does not affect the others.
-        self.kept().is_ok_and(|kept| {
+        self.read_file().is_ok_and(|kept| {
             let mut lines = kept.split(|byte| *byte == b'\n');
             lines.any(|line| line.split(|byte| *byte == b' ').next() == Some(digest.as_bytes()))
         })
     }
 
     /// Reads the file. It is refused if another user may have written it.
-    fn kept(&self) -> Result<Vec<u8>, String> {
+    fn read_file(&self) -> Result<Vec<u8>, String> {
         let Some(path) = &self.file else { return Ok(Vec::new()) };
         let refused =
             |why: &dyn std::fmt::Display| format!("{} is not used: {why}", path.display());
@@ -96,21 +100,21 @@ impl Trust {
             Err(error) => return Err(refused(&error)),
         };
         let about = file.metadata().map_err(|error| refused(&error))?;
-        if let Some(why) = foreign(&about) {
+        if let Some(why) = foreign_writer(&about) {
             return Err(refused(&why));
         }
-        regular::read_whole(file, MOST).map_err(|error| refused(&error))
+        regular::read_whole(file, MAX_TRUST_BYTES).map_err(|error| refused(&error))
     }
 }
 
 fn is_shipped(scenario: &Scenario) -> bool {
-    matches!(scenario.origin, Origin::Shipped(_))
-        || shipped().iter().any(|one| digest::of_text(one.text) == scenario.hash)
+    matches!(scenario.origin, ScenarioOrigin::Shipped(_))
+        || shipped().iter().any(|one| digest::sha256_of_text(one.text) == scenario.hash)
 }
 
 /// Why another user may have written this file; `None`: only the operator can write it.
 #[cfg(unix)]
-fn foreign(about: &Metadata) -> Option<String> {
+fn foreign_writer(about: &Metadata) -> Option<String> {
     use std::os::unix::fs::MetadataExt;
     let mode = about.mode() & 0o777;
     if mode & 0o022 != 0 {
@@ -139,11 +143,11 @@ mod tests {
     fn foreign_file(change: &str) -> Scenario {
         let one = shipped().iter().find(|one| one.name == "real-services").expect("shipped");
         let text = format!("{}\n# {change}\n", one.text);
-        load(&text, Origin::File("copy.toml".into()), &[]).expect("a good scenario")
+        load(&text, ScenarioOrigin::File("copy.toml".into()), &[]).expect("a good scenario")
     }
 
     fn trust(file: &Path) -> Trust {
-        Trust::kept_in(Some(file.to_path_buf()))
+        Trust::saved_in(Some(file.to_path_buf()))
     }
 
     #[test]
@@ -151,26 +155,30 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("config/trusted");
         let one = shipped().iter().find(|one| one.name == "real-services").expect("shipped");
-        for origin in [one.origin(), Origin::File("copy.toml".into())] {
+        for origin in [one.origin(), ScenarioOrigin::File("copy.toml".into())] {
             let same = load(one.text, origin, &[]).expect("a good scenario");
-            assert_eq!(trust(&file).asks(&same, None), None, "unchanged, wherever it stands");
+            assert_eq!(
+                trust(&file).needed_consent(&same, None),
+                None,
+                "unchanged, wherever it stands"
+            );
         }
 
         let foreign = foreign_file("changed");
-        let asked = trust(&file).asks(&foreign, None).expect("it asks");
+        let asked = trust(&file).needed_consent(&foreign, None).expect("it asks");
         assert_eq!((&asked.digest, &asked.not_kept), (&foreign.hash, &None));
         let first = trust(&file);
         first.allow(&asked.digest, "a\ntitle").expect("kept");
         first.allow(&asked.digest, "a title").expect("kept");
-        assert_eq!(first.asks(&foreign, None), None);
+        assert_eq!(first.needed_consent(&foreign, None), None);
         let kept = std::fs::read_to_string(&file).expect("reads");
         assert_eq!(kept, format!("{} atitle\n", foreign.hash), "once, on one line");
-        assert!(first.asks(&foreign_file("other"), None).is_some(), "another file");
-        assert_eq!(trust(&file).asks(&foreign, None), None, "the answer is kept");
+        assert!(first.needed_consent(&foreign_file("other"), None).is_some(), "another file");
+        assert_eq!(trust(&file).needed_consent(&foreign, None), None, "the answer is kept");
 
         let nowhere = trust(&file.join("below-a-file"));
         assert!(nowhere.allow(&foreign.hash, "a title").is_err());
-        assert_eq!(nowhere.asks(&foreign, None), None, "for now");
+        assert_eq!(nowhere.needed_consent(&foreign, None), None, "for now");
     }
 
     #[test]
@@ -181,7 +189,7 @@ mod tests {
         let kept = format!("{} mine\n", foreign.hash);
         std::fs::write(&file, [b"\xff\xfe\0\n", kept.as_bytes(), b"cut of"].concat())
             .expect("written");
-        assert_eq!(trust(&file).asks(&foreign, None), None, "it is still known");
+        assert_eq!(trust(&file).needed_consent(&foreign, None), None, "it is still known");
         trust(&file).allow("abc", "another").expect("kept");
         let kept = std::fs::read(&file).expect("reads");
         assert!(kept.ends_with(b"cut of\nabc another\n"), "{}", kept.escape_ascii());
@@ -203,13 +211,13 @@ mod tests {
 
         let refused = |file: &Path, why: &str| {
             let trust = trust(file);
-            let asked = trust.asks(&foreign, None).expect("it asks again");
+            let asked = trust.needed_consent(&foreign, None).expect("it asks again");
             let said = asked.not_kept.expect("why the answer is not kept");
             assert!(said.contains(&file.display().to_string()) && said.contains(why), "{said}");
-            assert_eq!(trust.trouble().as_deref(), Some(&*said));
+            assert_eq!(trust.file_error().as_deref(), Some(&*said));
             let error = trust.allow(&foreign.hash, "mine").expect_err("it is not kept");
             assert_eq!(error.to_string(), said);
-            assert_eq!(trust.asks(&foreign, None), None, "but it holds for now");
+            assert_eq!(trust.needed_consent(&foreign, None), None, "but it holds for now");
         };
         refused(&link, "a symbolic link");
         refused(&pipe, "a pipe");
@@ -220,6 +228,6 @@ mod tests {
         let kept = std::fs::read_to_string(&file).expect("reads");
         assert_eq!(kept.lines().count(), 1, "nothing was added");
         std::fs::set_permissions(&file, PermissionsExt::from_mode(0o644)).expect("changed");
-        assert_eq!(trust(&file).asks(&foreign, None), None, "others may read it");
+        assert_eq!(trust(&file).needed_consent(&foreign, None), None, "others may read it");
     }
 }

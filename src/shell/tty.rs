@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 
 use ratatui::layout::Size;
 
-use crate::ui::theme::Depth;
+use crate::ui::theme::ColourDepth;
 
 /// The abilities of the terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub struct Abilities {
     /// Its size; `None` if standard output is not a terminal.
     pub size: Option<Size>,
     /// Number of colours that it shows.
-    pub depth: Depth,
+    pub depth: ColourDepth,
     /// Where the colour depth comes from, such as `COLORTERM=truecolor`.
     pub depth_from: String,
     /// The locale, if it has no Unicode.
@@ -27,16 +27,16 @@ pub struct Abilities {
 
 impl Abilities {
     /// Reads the environment and the terminal's size.
-    pub fn look() -> Self {
+    pub fn detect() -> Self {
         let env = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let size = crossterm::terminal::size()
             .ok()
             .filter(|_| std::io::stdout().is_terminal())
             .map(|(width, height)| Size::new(width, height));
-        Self { size, ..Self::of(env) }
+        Self { size, ..Self::from_env(env) }
     }
 
-    fn of(env: impl Fn(&str) -> Option<String>) -> Self {
+    fn from_env(env: impl Fn(&str) -> Option<String>) -> Self {
         let (depth, depth_from) = depth(&env);
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
             .into_iter()
@@ -62,28 +62,28 @@ impl Abilities {
     }
 }
 
-fn depth(env: &impl Fn(&str) -> Option<String>) -> (Depth, String) {
+fn depth(env: &impl Fn(&str) -> Option<String>) -> (ColourDepth, String) {
     let term = env("TERM");
     if env("NO_COLOR").is_some() {
-        return (Depth::Mono, "NO_COLOR".to_owned());
+        return (ColourDepth::Mono, "NO_COLOR".to_owned());
     }
     if let Some(term) = term.as_deref().filter(|term| {
         matches!(*term, "dumb" | "unknown") || term.starts_with("vt1") || term.starts_with("vt2")
     }) {
-        return (Depth::Mono, format!("TERM={term}"));
+        return (ColourDepth::Mono, format!("TERM={term}"));
     }
     if let Some(value) = env("COLORTERM").filter(|value| value == "truecolor" || value == "24bit") {
-        return (Depth::True, format!("COLORTERM={value}"));
+        return (ColourDepth::True, format!("COLORTERM={value}"));
     }
     if cfg!(windows) || env("WT_SESSION").is_some() {
-        return (Depth::True, "Windows".to_owned());
+        return (ColourDepth::True, "Windows".to_owned());
     }
     match term {
         Some(term) if term.ends_with("-direct") || term.contains("kitty") => {
-            (Depth::True, format!("TERM={term}"))
+            (ColourDepth::True, format!("TERM={term}"))
         }
-        Some(term) => (Depth::Indexed, format!("TERM={term}")),
-        None => (Depth::Mono, "no TERM".to_owned()),
+        Some(term) => (ColourDepth::Indexed, format!("TERM={term}")),
+        None => (ColourDepth::Mono, "no TERM".to_owned()),
     }
 }
 
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     fn tty(env: &[(&str, &str)]) -> Abilities {
-        Abilities::of(|name| {
+        Abilities::from_env(|name| {
             env.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
         })
     }
@@ -101,12 +101,15 @@ mod tests {
     #[test]
     fn colours_are_what_the_environment_says() {
         for (env, want) in [
-            (&[("TERM", "xterm-256color"), ("COLORTERM", "truecolor")][..], Depth::True),
-            (&[("TERM", "xterm-256color")], Depth::Indexed),
-            (&[("TERM", "xterm-kitty")], Depth::True),
-            (&[("TERM", "dumb"), ("COLORTERM", "truecolor")], Depth::Mono),
-            (&[("TERM", "xterm"), ("COLORTERM", "truecolor"), ("NO_COLOR", "1")], Depth::Mono),
-            (&[], Depth::Mono),
+            (&[("TERM", "xterm-256color"), ("COLORTERM", "truecolor")][..], ColourDepth::True),
+            (&[("TERM", "xterm-256color")], ColourDepth::Indexed),
+            (&[("TERM", "xterm-kitty")], ColourDepth::True),
+            (&[("TERM", "dumb"), ("COLORTERM", "truecolor")], ColourDepth::Mono),
+            (
+                &[("TERM", "xterm"), ("COLORTERM", "truecolor"), ("NO_COLOR", "1")],
+                ColourDepth::Mono,
+            ),
+            (&[], ColourDepth::Mono),
         ] {
             assert_eq!(tty(env).depth, want, "{env:?}");
         }

@@ -15,7 +15,7 @@ pub const GRACE: Duration = Duration::from_millis(700);
 
 /// A request to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ask {
+pub enum EndRequest {
     /// Ctrl-C. The loop decides about a single one; two without any reaction end the program.
     Interrupt,
     /// End the program with this exit code.
@@ -24,12 +24,12 @@ pub enum Ask {
 
 /// Handle of the watchdog thread. Clones refer to the same thread.
 #[derive(Debug, Clone)]
-pub struct Warden {
+pub struct Watchdog {
     turns: Arc<AtomicU64>,
-    asks: mpsc::Sender<(Ask, u64)>,
+    asks: mpsc::Sender<(EndRequest, u64)>,
 }
 
-impl Warden {
+impl Watchdog {
     /// Starts the thread. It calls `end` at most once, with an exit code.
     ///
     /// # Errors
@@ -47,12 +47,12 @@ impl Warden {
     }
 
     /// Reports that the loop is not stuck.
-    pub fn turned(&self) {
+    pub fn heartbeat(&self) {
         self.turns.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Registers a request to end; `tell` forwards it to the loop.
-    pub fn asked(&self, ask: Ask, tell: impl FnOnce()) {
+    pub fn request_end(&self, ask: EndRequest, tell: impl FnOnce()) {
         // Read before the loop is told: it may react immediately.
         let turn = self.turns.load(Ordering::SeqCst);
         tell();
@@ -62,8 +62,8 @@ impl Warden {
 }
 
 /// Waits until the program has to be ended; `None`: all handles are dropped.
-fn watch(asked: &mpsc::Receiver<(Ask, u64)>, turns: &AtomicU64) -> Option<u8> {
-    let mut vigil = Vigil::default();
+fn watch(asked: &mpsc::Receiver<(EndRequest, u64)>, turns: &AtomicU64) -> Option<u8> {
+    let mut vigil = EndRequests::default();
     loop {
         let left = vigil.until.as_ref().map(|due| due.at.saturating_duration_since(Instant::now()));
         let next = match left {
@@ -71,11 +71,11 @@ fn watch(asked: &mpsc::Receiver<(Ask, u64)>, turns: &AtomicU64) -> Option<u8> {
             None => asked.recv().map_err(RecvTimeoutError::from),
         };
         match next {
-            Ok((ask, turn)) => vigil.asked(ask, turn, Instant::now()),
+            Ok((ask, turn)) => vigil.register(ask, turn, Instant::now()),
             Err(RecvTimeoutError::Disconnected) => return None,
             Err(RecvTimeoutError::Timeout) => {}
         }
-        if let Some(code) = vigil.due(turns.load(Ordering::SeqCst), Instant::now()) {
+        if let Some(code) = vigil.exit_code(turns.load(Ordering::SeqCst), Instant::now()) {
             return Some(code);
         }
     }
@@ -83,37 +83,37 @@ fn watch(asked: &mpsc::Receiver<(Ask, u64)>, turns: &AtomicU64) -> Option<u8> {
 
 /// The requests to end, and the loop's deadline.
 #[derive(Debug, Default)]
-struct Vigil {
+struct EndRequests {
     /// The turn of the loop when Ctrl-C was last pressed.
     interrupted: Option<u64>,
-    until: Option<Due>,
+    until: Option<LoopDeadline>,
 }
 
 /// The deadline for the loop's next turn.
 #[derive(Debug)]
-struct Due {
+struct LoopDeadline {
     at: Instant,
     turn: u64,
     code: u8,
 }
 
-impl Vigil {
-    fn asked(&mut self, ask: Ask, turn: u64, now: Instant) {
+impl EndRequests {
+    fn register(&mut self, ask: EndRequest, turn: u64, now: Instant) {
         let code = match ask {
-            Ask::End(code) => code,
-            Ask::Interrupt if self.interrupted == Some(turn) => INTERRUPTED,
-            Ask::Interrupt => {
+            EndRequest::End(code) => code,
+            EndRequest::Interrupt if self.interrupted == Some(turn) => INTERRUPTED,
+            EndRequest::Interrupt => {
                 self.interrupted = Some(turn);
                 return;
             }
         };
         if self.until.is_none() {
-            self.until = Some(Due { at: now + GRACE, turn, code });
+            self.until = Some(LoopDeadline { at: now + GRACE, turn, code });
         }
     }
 
     /// The exit code, if the deadline has passed and the loop has not turned.
-    fn due(&mut self, turn: u64, now: Instant) -> Option<u8> {
+    fn exit_code(&mut self, turn: u64, now: Instant) -> Option<u8> {
         let due = self.until.take_if(|due| due.turn != turn || now >= due.at)?;
         (due.turn == turn).then_some(due.code)
     }
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_loop_that_turns_is_left_alone_and_one_that_is_stuck_is_ended() {
-        use Ask::{End, Interrupt};
+        use EndRequest::{End, Interrupt};
         let start = Instant::now();
         // Requests with their turns, the turn at the deadline, and the expected exit code.
         for (asks, turn, ends) in [
@@ -138,13 +138,17 @@ mod tests {
             (&[(End(143), 5)], 6, None),
             (&[(End(143), 5), (Interrupt, 5), (End(129), 5)], 5, Some(143)),
         ] {
-            let mut vigil = Vigil::default();
+            let mut vigil = EndRequests::default();
             for (ask, turn) in asks {
-                vigil.asked(*ask, *turn, start);
+                vigil.register(*ask, *turn, start);
             }
-            assert_eq!(vigil.due(turn, start + GRACE / 2), None, "{asks:?}: not before its time");
-            assert_eq!(vigil.due(turn, start + GRACE), ends, "{asks:?} at {turn}");
-            assert_eq!(vigil.due(turn, start + 2 * GRACE), None, "once");
+            assert_eq!(
+                vigil.exit_code(turn, start + GRACE / 2),
+                None,
+                "{asks:?}: not before its time"
+            );
+            assert_eq!(vigil.exit_code(turn, start + GRACE), ends, "{asks:?} at {turn}");
+            assert_eq!(vigil.exit_code(turn, start + 2 * GRACE), None, "once");
         }
     }
 
@@ -152,9 +156,9 @@ mod tests {
     fn the_watching_thread_ends_what_is_stuck() {
         let (end, ended) = mpsc::channel();
         let warden =
-            Warden::start(move |code| end.send(code).expect("the test waits")).expect("a thread");
+            Watchdog::start(move |code| end.send(code).expect("the test waits")).expect("a thread");
         let (tell, told) = mpsc::channel();
-        warden.asked(Ask::End(143), || tell.send(()).expect("the test looks"));
+        warden.request_end(EndRequest::End(143), || tell.send(()).expect("the test looks"));
         told.try_recv().expect("the loop was told");
         assert_eq!(ended.recv(), Ok(143));
     }

@@ -3,19 +3,19 @@
 
 use std::collections::BTreeMap;
 
-use crate::app::msg::LiveText;
-use crate::app::{Msg, State};
+use crate::app::msg::PartialText;
+use crate::app::{AppState, Msg};
 use crate::bus::Bus;
 use crate::engine::Engine;
 use crate::event::{RunId, SpanId};
 
 /// Follows the live text of one run at a time.
 #[derive(Default)]
-pub struct Watch {
-    run: Option<Watched>,
+pub struct LiveTextWatcher {
+    run: Option<WatchedRun>,
 }
 
-struct Watched {
+struct WatchedRun {
     id: RunId,
     bus: Bus,
     /// The version of the text that the screen shows.
@@ -24,14 +24,14 @@ struct Watched {
     shown: BTreeMap<SpanId, u64>,
 }
 
-impl Watch {
+impl LiveTextWatcher {
     /// Follows the run that is on the screen.
-    pub fn turn_to(&mut self, state: &State, engine: &Engine) {
-        let wanted = state.watched().map(|page| page.id());
+    pub fn follow_visible(&mut self, state: &AppState, engine: &Engine) {
+        let wanted = state.visible_run().map(|page| page.id());
         if wanted == self.run.as_ref().map(|watched| &watched.id) {
             return;
         }
-        self.run = wanted.and_then(|id| engine.run(id)).map(|run| Watched {
+        self.run = wanted.and_then(|id| engine.run(id)).map(|run| WatchedRun {
             id: run.id().clone(),
             bus: run.bus().clone(),
             // Never a real version, so the existing text is read first.
@@ -51,7 +51,7 @@ impl Watch {
     }
 
     /// The changes since the last call.
-    pub fn look(&mut self) -> Vec<Msg> {
+    pub fn take_changes(&mut self) -> Vec<Msg> {
         let Some(watched) = &mut self.run else { return Vec::new() };
         let version = watched.bus.live_version();
         if version == watched.seen {
@@ -79,8 +79,8 @@ impl Watch {
     }
 }
 
-fn convert(live: &crate::bus::LiveText) -> LiveText {
-    LiveText {
+fn convert(live: &crate::bus::LiveText) -> PartialText {
+    PartialText {
         text: live.text.clone(),
         pieces: live.pieces,
         first_at: live.first_at,

@@ -14,14 +14,14 @@ const NAME_CHARS: usize = 40;
 /// A parsed URL template.
 #[derive(Debug)]
 pub(super) struct Address {
-    parts: Vec<Part>,
+    parts: Vec<UrlPart>,
     host: String,
     /// Literal parts of the URL's path, percent-encoded: before, between and after the arguments.
     path: Vec<String>,
 }
 
 #[derive(Debug, PartialEq)]
-enum Part {
+enum UrlPart {
     Text(String),
     Argument {
         name: String,
@@ -35,9 +35,10 @@ impl Address {
     ///
     /// # Errors
     /// What is wrong with the template.
-    pub(super) fn read(template: &str) -> Result<Self, NotReady> {
+    pub(super) fn parse(template: &str) -> Result<Self, NotReady> {
         let wrong = |why: &str| NotReady::Address { why: why.to_owned() };
-        let parts = parts(template).ok_or_else(|| wrong("the url has a { without its }"))?;
+        let parts =
+            split_template(template).ok_or_else(|| wrong("the url has a { without its }"))?;
         let (scheme, rest) =
             template.split_once("://").ok_or_else(|| wrong("the url has no scheme"))?;
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -45,12 +46,12 @@ impl Address {
             return Err(wrong("an argument cannot name the host"));
         }
         // Checks on one filled URL hold for all; the mark is found again in the path.
-        let mark = mark(template);
+        let mark = unique_marker(template);
         let sample: String = parts
             .iter()
             .map(|part| match part {
-                Part::Text(text) => text.as_str(),
-                Part::Argument { .. } => &mark,
+                UrlPart::Text(text) => text.as_str(),
+                UrlPart::Argument { .. } => &mark,
             })
             .collect();
         let url =
@@ -63,7 +64,7 @@ impl Address {
         }
         let path: Vec<String> = url.path().split(&mark).map(str::to_owned).collect();
         let in_path =
-            parts.iter().filter(|part| matches!(part, Part::Argument { in_path: true, .. }));
+            parts.iter().filter(|part| matches!(part, UrlPart::Argument { in_path: true, .. }));
         if path.len() != in_path.count() + 1 {
             return Err(wrong("a .. in the url removes an argument"));
         }
@@ -85,8 +86,8 @@ impl Address {
         let mut path = pieces.next().cloned().unwrap_or_default();
         for part in &self.parts {
             match part {
-                Part::Text(plain) => text.push_str(plain),
-                Part::Argument { name, in_path } => {
+                UrlPart::Text(plain) => text.push_str(plain),
+                UrlPart::Argument { name, in_path } => {
                     let shown = visible_within(name, NAME_CHARS);
                     let value = match args.get(name) {
                         None => return Err(format!("the url needs the argument {shown}")),
@@ -124,7 +125,7 @@ impl Address {
 
 /// A marker that the template does not contain. It does not overlap itself, so it is found only
 /// where it was put.
-fn mark(template: &str) -> String {
+fn unique_marker(template: &str) -> String {
     let mut mark = "a0z".to_owned();
     while template.contains(&mark) {
         mark.insert(1, '0');
@@ -132,16 +133,16 @@ fn mark(template: &str) -> String {
     mark
 }
 
-fn parts(template: &str) -> Option<Vec<Part>> {
+fn split_template(template: &str) -> Option<Vec<UrlPart>> {
     let (mut parts, mut rest, mut in_path) = (Vec::new(), template, true);
     while let Some((text, after)) = rest.split_once('{') {
         let (name, after) = after.split_once('}')?;
         in_path = in_path && !text.contains(['?', '#']);
-        parts.push(Part::Text(text.to_owned()));
-        parts.push(Part::Argument { name: name.to_owned(), in_path });
+        parts.push(UrlPart::Text(text.to_owned()));
+        parts.push(UrlPart::Argument { name: name.to_owned(), in_path });
         rest = after;
     }
-    parts.push(Part::Text(rest.to_owned()));
+    parts.push(UrlPart::Text(rest.to_owned()));
     Some(parts)
 }
 
@@ -167,7 +168,7 @@ mod tests {
 
     fn fill(template: &str, args: Value) -> Result<String, String> {
         let Value::Object(args) = args else { panic!("a table") };
-        Address::read(template).expect(template).fill(&args).map(String::from)
+        Address::parse(template).expect(template).fill(&args).map(String::from)
     }
 
     #[test]
@@ -264,7 +265,7 @@ mod tests {
                 "the url holds a user name or password: put them into a header",
             ),
         ] {
-            let told = Address::read(template).expect_err(template);
+            let told = Address::parse(template).expect_err(template);
             assert_eq!(told, NotReady::Address { why: why.to_owned() }, "{template}");
         }
     }

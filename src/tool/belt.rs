@@ -10,7 +10,7 @@ use crate::event::Command;
 use crate::event::kind::ToolHead;
 use crate::scenario::model::CallPolicy;
 use crate::scenario::name::ToolName;
-use crate::scenario::tool::{Contract, Fault};
+use crate::scenario::tool::{InjectedFault, ResultContract};
 
 /// A tool with its guard.
 pub struct GuardedTool {
@@ -20,7 +20,7 @@ pub struct GuardedTool {
     /// that has none.
     pub tool: Option<Box<dyn Tool>>,
     /// Required fields of its result.
-    pub contract: Contract,
+    pub contract: ResultContract,
     /// Kind of tool, in one word.
     pub kind: &'static str,
     /// Whether all runs of the session share it.
@@ -28,7 +28,7 @@ pub struct GuardedTool {
 }
 
 /// Everything needed to build a guarded tool.
-pub struct Making {
+pub struct ToolSetup {
     /// Name of the tool.
     pub name: ToolName,
     /// The implementation, if it has one.
@@ -36,13 +36,13 @@ pub struct Making {
     /// Kind of tool, in one word.
     pub kind: &'static str,
     /// Required fields of its result.
-    pub contract: Contract,
+    pub contract: ResultContract,
     /// Policy of its guard.
     pub policy: CallPolicy,
     /// Timeout of an attempt if the policy sets none.
     pub timeout: Duration,
     /// Faults injected from the start.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<InjectedFault>,
     /// Whether all runs of the session share it.
     pub shared: bool,
     /// The whole definition as text: runs share tools with equal fingerprints.
@@ -51,9 +51,18 @@ pub struct Making {
 
 impl GuardedTool {
     /// A tool with its guard in the initial state.
-    pub fn new(making: Making) -> Arc<Self> {
-        let Making { name, tool, kind, contract, policy, timeout, faults, shared, fingerprint: _ } =
-            making;
+    pub fn new(making: ToolSetup) -> Arc<Self> {
+        let ToolSetup {
+            name,
+            tool,
+            kind,
+            contract,
+            policy,
+            timeout,
+            faults,
+            shared,
+            fingerprint: _,
+        } = making;
         let guard = Guard::new(name, policy, timeout, &faults);
         Arc::new(Self { guard, tool, contract, kind, shared })
     }
@@ -71,14 +80,14 @@ impl GuardedTool {
 }
 
 /// The tools of one run. Their guards publish to the run's log as long as this lives.
-pub struct Belt {
+pub struct ToolRegistry {
     /// In the order of the scenario, the model first. A run has few, so lookup is linear.
     tools: Vec<Arc<GuardedTool>>,
     /// Number of the log at each tool's guard, once it is watched.
     watches: Mutex<Vec<u64>>,
 }
 
-impl Belt {
+impl ToolRegistry {
     /// Registers these tools.
     pub fn new(tools: Vec<Arc<GuardedTool>>) -> Self {
         Self { tools, watches: Mutex::default() }
@@ -121,7 +130,7 @@ impl Belt {
             }
             Command::Breaker { tool, hand, by } => {
                 if let Some(guard) = guard(&tool) {
-                    guard.by_hand(hand, by);
+                    guard.override_breaker(hand, by);
                 }
             }
             Command::Inject { tool, fault, by } => {

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::scenario::resilience::{BreakerLimits, BreakerMode};
 
 /// Upper bound of an open time that the clock cannot represent: about 30 years.
-const FAR: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
+const MAX_OPEN_TIME: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
 
 /// Breaker of one tool.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub struct Breaker {
     epoch: u64,
     /// Time until which all attempts are refused, from a `Retry-After` that reaches past the
     /// deadline.
-    gate: Option<Instant>,
+    retry_after: Option<Instant>,
 }
 
 /// State of a breaker.
@@ -58,7 +58,7 @@ pub struct Ticket {
 
 /// What the result of an attempt says about its tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum AttemptVerdict {
     /// The tool works.
     Success,
     /// The tool is in trouble.
@@ -82,16 +82,16 @@ pub enum Recorded {
 
 /// A refusal by the breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct BreakerRefusal {
     /// Reason of the refusal.
-    pub why: RefusedWhy,
+    pub reason: RefusalReason,
     /// Time until a new attempt makes sense; `None` if it depends on something else than time.
     pub retry_in: Option<Duration>,
 }
 
 /// Why the breaker refused an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RefusedWhy {
+pub enum RefusalReason {
     /// Open, cooling down.
     Open,
     /// Half-open, and all probes are in flight.
@@ -99,7 +99,7 @@ pub enum RefusedWhy {
     /// Held open manually.
     Held,
     /// The tool sent `Retry-After`; no failures opened the breaker.
-    Gated,
+    RetryAfter,
 }
 
 /// State of a breaker for display.
@@ -134,7 +134,7 @@ pub enum BreakerView {
 impl Breaker {
     /// A closed breaker without failures.
     pub fn new(limits: BreakerLimits) -> Self {
-        Self { limits, state: BreakerState::Closed { failures: 0 }, epoch: 0, gate: None }
+        Self { limits, state: BreakerState::Closed { failures: 0 }, epoch: 0, retry_after: None }
     }
 
     /// Current limits.
@@ -151,18 +151,22 @@ impl Breaker {
     /// half-open (in [`BreakerMode::Source`] it closes it). The source document compares with `>`.
     /// Here the exact instant is allowed too, so that a caller that waits exactly `retry_in` is not
     /// refused with a wait of zero.
-    pub fn allow(&mut self, now: Instant) -> Result<Ticket, Refused> {
+    pub fn allow(&mut self, now: Instant) -> Result<Ticket, BreakerRefusal> {
         let refused = self.refusal(now);
-        if let Some(gate_left) = self.gate_left(now) {
+        if let Some(gate_left) = self.retry_after_left(now) {
             // The later of the two times counts. A breaker held open manually stays held, and no
             // probe starts before `Retry-After` is over.
             return Err(match refused {
-                Some(held @ Refused { why: RefusedWhy::Held, .. }) => held,
-                Some(open @ Refused { retry_in: Some(left), .. }) if left > gate_left => open,
-                _ => Refused { why: RefusedWhy::Gated, retry_in: Some(gate_left) },
+                Some(held @ BreakerRefusal { reason: RefusalReason::Held, .. }) => held,
+                Some(open @ BreakerRefusal { retry_in: Some(left), .. }) if left > gate_left => {
+                    open
+                }
+                _ => {
+                    BreakerRefusal { reason: RefusalReason::RetryAfter, retry_in: Some(gate_left) }
+                }
             });
         }
-        self.gate = None;
+        self.retry_after = None;
         if let Some(refused) = refused {
             return Err(refused);
         }
@@ -181,28 +185,28 @@ impl Breaker {
     /// Records the verdict of an attempt. [`Recorded::Stale`] if the state has changed since; in
     /// [`BreakerMode::Source`] every verdict counts unless the breaker is held or disabled
     /// manually.
-    pub fn record(&mut self, ticket: Ticket, verdict: Verdict, now: Instant) -> Recorded {
+    pub fn record(&mut self, ticket: Ticket, verdict: AttemptVerdict, now: Instant) -> Recorded {
         let stale = ticket.epoch != self.epoch;
         match self.limits.mode {
             BreakerMode::HalfOpen if stale => Recorded::Stale,
-            BreakerMode::HalfOpen => self.judge(verdict, now),
+            BreakerMode::HalfOpen => self.apply_verdict(verdict, now),
             BreakerMode::Source => match self.state {
                 BreakerState::Open { until: None, .. } | BreakerState::Disabled if stale => {
                     Recorded::Stale
                 }
-                _ => self.judge(verdict, now),
+                _ => self.apply_verdict(verdict, now),
             },
         }
     }
 
     /// Applies a verdict that counts in the current state.
-    fn judge(&mut self, verdict: Verdict, now: Instant) -> Recorded {
+    fn apply_verdict(&mut self, verdict: AttemptVerdict, now: Instant) -> Recorded {
         match (self.state, verdict) {
-            (BreakerState::Closed { .. }, Verdict::Success) => {
+            (BreakerState::Closed { .. }, AttemptVerdict::Success) => {
                 self.state = BreakerState::Closed { failures: 0 };
                 Recorded::Counted
             }
-            (BreakerState::Closed { failures }, Verdict::Failure) => {
+            (BreakerState::Closed { failures }, AttemptVerdict::Failure) => {
                 let failures = failures.saturating_add(1);
                 if failures >= self.limits.fail_threshold {
                     self.trip(now);
@@ -211,27 +215,27 @@ impl Breaker {
                 self.state = BreakerState::Closed { failures };
                 Recorded::Counted
             }
-            (BreakerState::HalfOpen { .. }, Verdict::Failure) => {
+            (BreakerState::HalfOpen { .. }, AttemptVerdict::Failure) => {
                 self.trip(now);
                 Recorded::Opened
             }
-            (BreakerState::HalfOpen { .. }, Verdict::Success)
-            | (BreakerState::Open { until: Some(_), .. }, Verdict::Success) => {
+            (BreakerState::HalfOpen { .. }, AttemptVerdict::Success)
+            | (BreakerState::Open { until: Some(_), .. }, AttemptVerdict::Success) => {
                 self.enter(BreakerState::Closed { failures: 0 });
                 Recorded::Closed
             }
-            (BreakerState::HalfOpen { out }, Verdict::Neither) => {
+            (BreakerState::HalfOpen { out }, AttemptVerdict::Neither) => {
                 self.state = BreakerState::HalfOpen { out: out.saturating_sub(1) };
                 Recorded::Counted
             }
             // Only in the source document's mode: a late failure restarts the open time
             // (`opened_at`), which does not count as a second opening.
-            (BreakerState::Open { until: Some(_), .. }, Verdict::Failure) => {
+            (BreakerState::Open { until: Some(_), .. }, AttemptVerdict::Failure) => {
                 self.state = self.open_from(now);
                 Recorded::Counted
             }
             (BreakerState::Open { .. } | BreakerState::Disabled, _)
-            | (BreakerState::Closed { .. }, Verdict::Neither) => Recorded::Counted,
+            | (BreakerState::Closed { .. }, AttemptVerdict::Neither) => Recorded::Counted,
         }
     }
 
@@ -254,24 +258,24 @@ impl Breaker {
 
     /// Closes the breaker, and clears its failures and any `Retry-After`.
     pub fn reset(&mut self) {
-        self.gate = None;
+        self.retry_after = None;
         self.enter(BreakerState::Closed { failures: 0 });
     }
 
     /// Refuses all attempts until then, without counting a failure. The later of two such times
     /// applies.
-    pub fn gate_until(&mut self, until: Instant) {
-        self.gate = self.gate.max(Some(until));
+    pub fn set_retry_after(&mut self, until: Instant) {
+        self.retry_after = self.retry_after.max(Some(until));
     }
 
     /// End of a `Retry-After`; `None` if none applies at `now`.
-    pub fn gate_until_at(&self, now: Instant) -> Option<Instant> {
-        self.gate.filter(|until| *until > now)
+    pub fn retry_after_end(&self, now: Instant) -> Option<Instant> {
+        self.retry_after.filter(|until| *until > now)
     }
 
     /// Time left of a `Retry-After`; `None` if none applies at `now`.
-    pub fn gate_left(&self, now: Instant) -> Option<Duration> {
-        self.gate_until_at(now).map(|until| until.saturating_duration_since(now))
+    pub fn retry_after_left(&self, now: Instant) -> Option<Duration> {
+        self.retry_after_end(now).map(|until| until.saturating_duration_since(now))
     }
 
     /// Changes the limits. Counts are kept: a lower threshold applies from the next recorded
@@ -306,17 +310,17 @@ impl Breaker {
     }
 
     /// Why the state refuses attempts at `now`, `Retry-After` not considered.
-    fn refusal(&self, now: Instant) -> Option<Refused> {
+    fn refusal(&self, now: Instant) -> Option<BreakerRefusal> {
         match self.state {
             BreakerState::Open { until: None, .. } => {
-                Some(Refused { why: RefusedWhy::Held, retry_in: None })
+                Some(BreakerRefusal { reason: RefusalReason::Held, retry_in: None })
             }
             BreakerState::Open { until: Some(until), .. } if now < until => {
                 let left = until.saturating_duration_since(now);
-                Some(Refused { why: RefusedWhy::Open, retry_in: Some(left) })
+                Some(BreakerRefusal { reason: RefusalReason::Open, retry_in: Some(left) })
             }
             BreakerState::HalfOpen { out } if out >= self.probes() => {
-                Some(Refused { why: RefusedWhy::Probing, retry_in: None })
+                Some(BreakerRefusal { reason: RefusalReason::Probing, retry_in: None })
             }
             _ => None,
         }
@@ -327,7 +331,8 @@ impl Breaker {
     }
 
     fn open_from(&self, since: Instant) -> BreakerState {
-        let until = since.checked_add(self.limits.open_for).unwrap_or_else(|| since + FAR);
+        let until =
+            since.checked_add(self.limits.open_for).unwrap_or_else(|| since + MAX_OPEN_TIME);
         BreakerState::Open { since, until: Some(until) }
     }
 

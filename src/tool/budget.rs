@@ -19,11 +19,11 @@ pub struct RetryBudget {
     latest: u64,
     /// Each slot stores its second. Slots that have left the window are ignored, so idle time costs
     /// nothing.
-    slots: [Slot; SLOTS],
+    slots: [SecondCounts; SLOTS],
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Slot {
+struct SecondCounts {
     second: u64,
     attempts: u32,
     retries: u32,
@@ -31,42 +31,42 @@ struct Slot {
 
 impl Default for RetryBudget {
     fn default() -> Self {
-        Self { origin: None, latest: 0, slots: [Slot::default(); SLOTS] }
+        Self { origin: None, latest: 0, slots: [SecondCounts::default(); SLOTS] }
     }
 }
 
 impl RetryBudget {
     /// Counts an attempt; a retry is an attempt too.
-    pub fn attempt(&mut self, now: Instant) {
+    pub fn count_attempt(&mut self, now: Instant) {
         let slot = self.slot(now);
         slot.attempts = slot.attempts.saturating_add(1);
     }
 
     /// Counts a retry.
-    pub fn retried(&mut self, now: Instant) {
+    pub fn count_retry(&mut self, now: Instant) {
         let slot = self.slot(now);
         slot.retries = slot.retries.saturating_add(1);
     }
 
     /// Whether one more retry is within the limits.
     pub fn may_retry(&self, now: Instant, limits: RetryBudgetLimits) -> bool {
-        let (retries, allowed) = self.used(now, limits);
+        let (retries, allowed) = self.usage(now, limits);
         retries < allowed
     }
 
     /// Counts a retry if the limits allow it, and returns whether they do.
-    pub fn take(&mut self, now: Instant, limits: RetryBudgetLimits) -> bool {
+    pub fn take_retry(&mut self, now: Instant, limits: RetryBudgetLimits) -> bool {
         let may = self.may_retry(now, limits);
         if may {
-            self.retried(now);
+            self.count_retry(now);
         }
         may
     }
 
     /// Retries in the window, and the allowed number.
-    pub fn used(&self, now: Instant, limits: RetryBudgetLimits) -> (u64, u64) {
+    pub fn usage(&self, now: Instant, limits: RetryBudgetLimits) -> (u64, u64) {
         let second = self.second(now);
-        let in_window = |slot: &&Slot| second - slot.second < SLOTS as u64;
+        let in_window = |slot: &&SecondCounts| second - slot.second < SLOTS as u64;
         let (attempts, retries) =
             self.slots.iter().filter(in_window).fold((0, 0), |(attempts, retries), slot| {
                 (attempts + u64::from(slot.attempts), retries + u64::from(slot.retries))
@@ -82,13 +82,13 @@ impl RetryBudget {
     }
 
     /// Slot of this second, cleared if it held an older one.
-    fn slot(&mut self, now: Instant) -> &mut Slot {
+    fn slot(&mut self, now: Instant) -> &mut SecondCounts {
         self.origin.get_or_insert(now);
         let second = self.second(now);
         self.latest = second;
         let slot = &mut self.slots[(second % SLOTS as u64) as usize];
         if slot.second != second {
-            *slot = Slot { second, ..Slot::default() };
+            *slot = SecondCounts { second, ..SecondCounts::default() };
         }
         slot
     }

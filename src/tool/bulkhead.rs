@@ -11,16 +11,16 @@ use tokio::sync::oneshot;
 
 /// Shared handle of one tool's bulkhead.
 #[derive(Clone, Debug)]
-pub struct Bulkhead(Arc<Mutex<Hold>>);
+pub struct Bulkhead(Arc<Mutex<BulkheadState>>);
 
 #[derive(Debug)]
-struct Hold {
+struct BulkheadState {
     permits: u32,
     in_flight: u32,
     counts: Counts,
     /// Queue of waiting attempts by ticket number, lowest first. An attempt that stops waiting
     /// removes its own entry, so the queue holds only attempts that still wait.
-    line: BTreeMap<u64, oneshot::Sender<Permit>>,
+    queue: BTreeMap<u64, oneshot::Sender<Permit>>,
     next_number: u64,
 }
 
@@ -46,7 +46,7 @@ pub struct Counts {
     /// Requests rejected: bulkhead full, or queued too long.
     pub rejected: u64,
     /// Requests cancelled while queued.
-    pub left: u64,
+    pub cancelled: u64,
 }
 
 /// No permit was available. This is not a failure of the tool.
@@ -58,29 +58,29 @@ pub struct Full(pub Fill);
 #[derive(Debug)]
 #[must_use = "the permit is returned as soon as it is dropped"]
 pub struct Permit {
-    of: Bulkhead,
+    bulkhead: Bulkhead,
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.of.hold().in_flight -= 1;
-        self.of.hand_out();
+        self.bulkhead.lock().in_flight -= 1;
+        self.bulkhead.grant_free();
     }
 }
 
 /// A place in the queue. Dropping it removes the entry; a permit already sent to it is dropped with
 /// `answer`, or returned to the sender, and goes to the next in the queue.
-struct Place {
-    of: Bulkhead,
+struct QueueEntry {
+    bulkhead: Bulkhead,
     number: u64,
     answer: oneshot::Receiver<Permit>,
 }
 
-impl Drop for Place {
+impl Drop for QueueEntry {
     fn drop(&mut self) {
-        let mut hold = self.of.hold();
-        if hold.line.remove(&self.number).is_some() {
-            hold.counts.left += 1;
+        let mut hold = self.bulkhead.lock();
+        if hold.queue.remove(&self.number).is_some() {
+            hold.counts.cancelled += 1;
         }
     }
 }
@@ -88,21 +88,21 @@ impl Drop for Place {
 impl Bulkhead {
     /// An empty bulkhead with this many permits; with 0, no attempt is admitted.
     pub fn new(permits: u32) -> Self {
-        Self(Arc::new(Mutex::new(Hold {
+        Self(Arc::new(Mutex::new(BulkheadState {
             permits,
             in_flight: 0,
             counts: Counts::default(),
-            line: BTreeMap::new(),
+            queue: BTreeMap::new(),
             next_number: 0,
         })))
     }
 
     /// Takes a permit if one is free and the queue is empty.
     pub fn try_enter(&self) -> Result<Permit, Full> {
-        let mut hold = self.hold();
+        let mut hold = self.lock();
         hold.counts.asked += 1;
         if hold.admit() {
-            return Ok(Permit { of: self.clone() });
+            return Ok(Permit { bulkhead: self.clone() });
         }
         hold.counts.rejected += 1;
         Err(Full(hold.fill()))
@@ -111,12 +111,12 @@ impl Bulkhead {
     /// Takes a permit, queued for at most `max_wait`: zero does not queue, `None` waits without
     /// limit. Safe to cancel at any point.
     pub async fn enter(&self, max_wait: Option<Duration>) -> Result<Permit, Full> {
-        self.enter_telling(max_wait, || None).await
+        self.enter_with(max_wait, || None).await
     }
 
     /// Like [`Bulkhead::enter`]; calls `queued` if it has to queue. `queued` may return a clock of
     /// its own for the wait.
-    pub async fn enter_telling<'t>(
+    pub async fn enter_with<'t>(
         &self,
         max_wait: Option<Duration>,
         queued: impl FnOnce() -> Option<BoxFuture<'t, ()>>,
@@ -125,10 +125,10 @@ impl Bulkhead {
             return self.try_enter();
         }
         let mut place = {
-            let mut hold = self.hold();
+            let mut hold = self.lock();
             hold.counts.asked += 1;
             if hold.admit() {
-                return Ok(Permit { of: self.clone() });
+                return Ok(Permit { bulkhead: self.clone() });
             }
             self.queue(&mut hold)
         };
@@ -143,8 +143,8 @@ impl Bulkhead {
             match answered {
                 Some(permit) => return Ok(permit),
                 None => {
-                    let mut hold = self.hold();
-                    if hold.line.remove(&place.number).is_some() {
+                    let mut hold = self.lock();
+                    if hold.queue.remove(&place.number).is_some() {
                         hold.counts.rejected += 1;
                         return Err(Full(hold.fill()));
                     }
@@ -159,72 +159,72 @@ impl Bulkhead {
     /// Changes the number of permits. More permits admit queued attempts at once; fewer admit none
     /// until enough of those in flight have ended.
     pub fn resize(&self, permits: u32) {
-        self.hold().permits = permits;
-        self.hand_out();
+        self.lock().permits = permits;
+        self.grant_free();
     }
 
     /// Current load.
     pub fn fill(&self) -> Fill {
-        self.hold().fill()
+        self.lock().fill()
     }
 
     /// Counters since the start.
     pub fn counts(&self) -> Counts {
-        self.hold().counts
+        self.lock().counts
     }
 
-    fn queue(&self, hold: &mut Hold) -> Place {
+    fn queue(&self, hold: &mut BulkheadState) -> QueueEntry {
         let (sender, answer) = oneshot::channel();
         let number = hold.next_number;
         hold.next_number += 1;
-        hold.line.insert(number, sender);
-        Place { of: self.clone(), number, answer }
+        hold.queue.insert(number, sender);
+        QueueEntry { bulkhead: self.clone(), number, answer }
     }
 
     /// Grants free permits to the queue. The lock is released before a permit is sent: sending
     /// wakes a task, and a permit that is not taken locks again when it is dropped.
-    fn hand_out(&self) {
+    fn grant_free(&self) {
         loop {
             let next = {
-                let mut hold = self.hold();
+                let mut hold = self.lock();
                 if !hold.has_room() {
                     return;
                 }
-                let Some((_, next)) = hold.line.pop_first() else { return };
-                hold.take();
+                let Some((_, next)) = hold.queue.pop_first() else { return };
+                hold.count_admitted();
                 next
             };
-            drop(next.send(Permit { of: self.clone() }));
+            drop(next.send(Permit { bulkhead: self.clone() }));
         }
     }
 
     /// The counters stay consistent after a panic elsewhere: each change is complete before
     /// anything can panic.
-    fn hold(&self) -> MutexGuard<'_, Hold> {
+    fn lock(&self) -> MutexGuard<'_, BulkheadState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Hold {
+impl BulkheadState {
     fn has_room(&self) -> bool {
         self.in_flight < self.permits
     }
 
-    fn take(&mut self) {
+    fn count_admitted(&mut self) {
         self.in_flight += 1;
         self.counts.admitted += 1;
     }
 
     /// Admits a new attempt, never ahead of the queue.
     fn admit(&mut self) -> bool {
-        let free = self.has_room() && self.line.is_empty();
+        let free = self.has_room() && self.queue.is_empty();
         if free {
-            self.take();
+            self.count_admitted();
         }
         free
     }
 
     fn fill(&self) -> Fill {
-        Fill { in_flight: self.in_flight, permits: self.permits, queued: self.line.len() }
+        Fill { in_flight: self.in_flight, permits: self.permits, queued: self.queue.len() }
     }
 }

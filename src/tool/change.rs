@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::event::kind::LimitChange;
 use crate::scenario::model::CallPolicy;
-use crate::scenario::tool::Fault;
+use crate::scenario::tool::InjectedFault;
 
 /// A day in milliseconds: the upper bound of every time in a policy.
 const DAY: u64 = 86_400_000;
@@ -95,14 +95,14 @@ pub fn apply(change: LimitChange, policy: &mut CallPolicy) -> Option<LimitChange
 }
 
 /// The fault with its values clamped; `None` if its status is not an error status.
-pub fn within(fault: Fault) -> Option<Fault> {
+pub fn clamp_fault(fault: InjectedFault) -> Option<InjectedFault> {
     match fault {
-        Fault::Errors { status, .. } if !(400..=599).contains(&status) => None,
-        Fault::Errors { percent, status } => {
-            Some(Fault::Errors { percent: percent.clamp(1, 100), status })
+        InjectedFault::Errors { status, .. } if !(400..=599).contains(&status) => None,
+        InjectedFault::Errors { percent, status } => {
+            Some(InjectedFault::Errors { percent: percent.clamp(1, 100), status })
         }
-        Fault::Latency { ms } => Some(Fault::Latency { ms: ms.clamp(1, HOUR) }),
-        Fault::Hang | Fault::Malformed | Fault::Reset => Some(fault),
+        InjectedFault::Latency { ms } => Some(InjectedFault::Latency { ms: ms.clamp(1, HOUR) }),
+        InjectedFault::Hang | InjectedFault::Malformed | InjectedFault::Reset => Some(fault),
     }
 }
 
@@ -141,9 +141,12 @@ mod tests {
 
     #[test]
     fn a_fault_is_one() {
-        let errors = |percent, status| Fault::Errors { percent, status };
-        assert_eq!(within(errors(255, 200)), None);
-        assert_eq!(within(errors(255, 503)), Some(errors(100, 503)));
-        assert_eq!(within(Fault::Latency { ms: u64::MAX }), Some(Fault::Latency { ms: HOUR }));
+        let errors = |percent, status| InjectedFault::Errors { percent, status };
+        assert_eq!(clamp_fault(errors(255, 200)), None);
+        assert_eq!(clamp_fault(errors(255, 503)), Some(errors(100, 503)));
+        assert_eq!(
+            clamp_fault(InjectedFault::Latency { ms: u64::MAX }),
+            Some(InjectedFault::Latency { ms: HOUR })
+        );
     }
 }

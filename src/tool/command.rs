@@ -14,14 +14,14 @@ use tokio::process::{ChildStdin, Command};
 use super::answering::{Tool, ToolRequest};
 use super::process_group::ProcessGroup;
 use super::reading;
-use super::settings::{Environment, NotReady, Settings};
+use super::settings::{Environment, NotReady, ToolSettings};
 use crate::event::kind::{AttemptFailed, FailureClass};
 use crate::event::visible::visible_within;
 use crate::net::error::size;
 use crate::scenario::tool::CommandSpec;
 
 /// Most bytes of standard error that are kept; the last ones are kept.
-const COMPLAINT_BYTES: usize = 8 << 10;
+const STDERR_BYTES: usize = 8 << 10;
 /// Most characters of a program's name that a message quotes.
 const NAME_CHARS: usize = 60;
 /// Size of a read buffer in bytes.
@@ -31,7 +31,7 @@ const PIECE: usize = 16 << 10;
 #[derive(Debug)]
 pub struct CommandTool {
     spec: Arc<CommandSpec>,
-    env: Settings,
+    env: ToolSettings,
     /// Value of `PATH`, where programs are looked up.
     path: Option<String>,
 }
@@ -42,7 +42,7 @@ impl CommandTool {
     /// # Errors
     /// Every variable that is not set.
     pub fn new(spec: Arc<CommandSpec>, env: Environment<'_>) -> Result<Self, Vec<NotReady>> {
-        let settings = Settings::look_up(&spec.env, env)?;
+        let settings = ToolSettings::look_up(&spec.env, env)?;
         Ok(Self { env: settings, path: env("PATH"), spec })
     }
 
@@ -50,30 +50,31 @@ impl CommandTool {
         let mut group = self.start()?;
         let (stdin, stdout, stderr) = group.pipes();
         let cap = usize::try_from(self.spec.max_bytes).unwrap_or(usize::MAX);
-        let answer = async { read_within(stdout, cap).await.map_err(|error| self.unread(&error)) };
+        let answer =
+            async { read_within(stdout, cap).await.map_err(|error| self.read_error(&error)) };
         let answer = async { answer.await?.ok_or_else(|| self.too_large(cap)) };
-        let ended = async { group.ended().await.map_err(|error| self.unread(&error)) };
-        let complaints = async { Ok(last_of(stderr).await) };
+        let ended = async { group.wait().await.map_err(|error| self.read_error(&error)) };
+        let complaints = async { Ok(read_tail(stderr).await) };
         let fed = async {
-            feed(stdin, request.args).await;
+            write_args(stdin, request.args).await;
             Ok(())
         };
         // The first failure cancels the others; the process group is killed when it is dropped
         // here.
         let (answer, status, complaints, ()) = tokio::try_join!(answer, ended, complaints, fed)?;
         if !status.success() {
-            return Err(self.ended_badly(status, &complaints));
+            return Err(self.exit_error(status, &complaints));
         }
         let from = format!("the output of {}", self.name());
-        let whole = reading::json(&answer, &from, &self.env.redactor)?;
-        reading::unchanged(&answer, whole, &from, &self.env.redactor)
+        let whole = reading::parse_json(&answer, &from, &self.env.redactor)?;
+        reading::check_integers(&answer, whole, &from, &self.env.redactor)
     }
 
     fn start(&self) -> Result<ProcessGroup, Box<AttemptFailed>> {
-        let Some(program) = find(&self.spec.program, self.path.as_deref()) else {
+        let Some(program) = find_program(&self.spec.program, self.path.as_deref()) else {
             let text =
                 format!("program {} not found: install it, or give its full path", self.name());
-            return Err(AttemptFailed::of(FailureClass::Tool, text));
+            return Err(AttemptFailed::new(FailureClass::Tool, text));
         };
         let mut command = Command::new(program);
         command.args(&self.spec.args).env_clear();
@@ -86,7 +87,7 @@ impl CommandTool {
                 _ => "",
             };
             let text = format!("{} cannot be started ({error}){advice}", self.name());
-            AttemptFailed::of(FailureClass::Tool, text)
+            AttemptFailed::new(FailureClass::Tool, text)
         })
     }
 
@@ -100,25 +101,25 @@ impl CommandTool {
             self.name(),
             size(cap)
         );
-        AttemptFailed::of(FailureClass::TooLarge, text)
+        AttemptFailed::new(FailureClass::TooLarge, text)
     }
 
-    fn unread(&self, error: &io::Error) -> Box<AttemptFailed> {
+    fn read_error(&self, error: &io::Error) -> Box<AttemptFailed> {
         let text = format!("{} cannot be read from: {error}", self.name());
-        AttemptFailed::of(FailureClass::Tool, text)
+        AttemptFailed::new(FailureClass::Tool, text)
     }
 
     /// The error of a program that failed, with the last line of its standard error.
-    fn ended_badly(&self, status: ExitStatus, complaints: &[u8]) -> Box<AttemptFailed> {
+    fn exit_error(&self, status: ExitStatus, complaints: &[u8]) -> Box<AttemptFailed> {
         let complaints = String::from_utf8_lossy(complaints);
         let redacted = self.env.redactor.redact(&complaints);
         let last = redacted.lines().rev().find(|line| !line.trim().is_empty());
         let said = last.map_or_else(
             || "nothing on standard error".to_owned(),
-            |line| reading::said(line, &self.env.redactor),
+            |line| reading::quoted_text(line, &self.env.redactor),
         );
-        let text = format!("{} ended with {}: {said}", self.name(), how(status));
-        AttemptFailed::of(FailureClass::Tool, text)
+        let text = format!("{} ended with {}: {said}", self.name(), describe_exit(status));
+        AttemptFailed::new(FailureClass::Tool, text)
     }
 }
 
@@ -142,7 +143,7 @@ fn has_folder(program: &str) -> bool {
 
 /// Path of a program. A name with a slash is a path; any other is looked up in the folders of
 /// `path`. Done here because the child process gets no `PATH`.
-fn find(program: &str, path: Option<&str>) -> Option<PathBuf> {
+fn find_program(program: &str, path: Option<&str>) -> Option<PathBuf> {
     if has_folder(program) {
         let program = Path::new(program);
         return program.is_file().then(|| program.to_owned());
@@ -165,7 +166,7 @@ fn is_program(path: &Path) -> bool {
 }
 
 /// Exit code or signal, in words.
-fn how(status: ExitStatus) -> String {
+fn describe_exit(status: ExitStatus) -> String {
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
         return format!("signal {signal}");
@@ -174,7 +175,7 @@ fn how(status: ExitStatus) -> String {
 }
 
 /// Writes the arguments to the program. A program may ignore its input or close it.
-async fn feed(stdin: Option<ChildStdin>, args: &Map<String, Value>) {
+async fn write_args(stdin: Option<ChildStdin>, args: &Map<String, Value>) {
     let Some(mut stdin) = stdin else { return };
     let mut line = serde_json::to_vec(args).unwrap_or_default();
     line.push(b'\n');
@@ -203,12 +204,12 @@ async fn read_within(
 
 /// The last bytes of standard error, from a line start on. A line cut in the middle is dropped: the
 /// redactor does not recognise half a secret.
-async fn last_of(from: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
+async fn read_tail(from: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
     let (Some(mut from), mut last, mut cut) = (from, Vec::new(), false) else { return Vec::new() };
     let mut piece = vec![0; PIECE];
     while let Ok(read @ 1..) = from.read(&mut piece).await {
         last.extend_from_slice(piece.get(..read).unwrap_or_default());
-        if let Some(surplus @ 1..) = last.len().checked_sub(COMPLAINT_BYTES) {
+        if let Some(surplus @ 1..) = last.len().checked_sub(STDERR_BYTES) {
             last.drain(..surplus);
             cut = true;
         }

@@ -13,16 +13,16 @@ thread_local! {
     static DEPTH: Cell<u32> = const { Cell::new(0) };
 }
 
-struct Mark;
+struct ContainmentMark;
 
-impl Mark {
+impl ContainmentMark {
     fn set() -> Self {
         DEPTH.with(|depth| depth.set(depth.get() + 1));
         Self
     }
 }
 
-impl Drop for Mark {
+impl Drop for ContainmentMark {
     fn drop(&mut self) {
         DEPTH.with(|depth| depth.set(depth.get() - 1));
     }
@@ -48,14 +48,14 @@ impl<F: Future + Unpin> Future for Contained<F> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let polled = {
-            let _mark = Mark::set();
+            let _mark = ContainmentMark::set();
             // After a panic the future is dropped, so nothing sees its inconsistent state.
             catch_unwind(AssertUnwindSafe(|| Pin::new(&mut self.0).poll(cx)))
         };
         match polled {
             Ok(Poll::Pending) => Poll::Pending,
             Ok(Poll::Ready(done)) => Poll::Ready(Ok(done)),
-            Err(panic) => Poll::Ready(Err(what_it_said(&*panic))),
+            Err(panic) => Poll::Ready(Err(panic_message(&*panic))),
         }
     }
 }
@@ -64,13 +64,13 @@ impl<F: Future + Unpin> Future for Contained<F> {
 ///
 /// # Errors
 /// The message of the panic.
-pub fn call<T>(work: impl FnOnce() -> T) -> Result<T, String> {
-    let _mark = Mark::set();
+pub fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    let _mark = ContainmentMark::set();
     // Inconsistent state is dropped with the closure.
-    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| what_it_said(&*panic))
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| panic_message(&*panic))
 }
 
-fn what_it_said(panic: &(dyn Any + Send)) -> String {
+fn panic_message(panic: &(dyn Any + Send)) -> String {
     panic
         .downcast_ref::<&str>()
         .map(|text| (*text).to_owned())
@@ -84,8 +84,8 @@ mod tests {
 
     #[test]
     fn a_panic_of_a_call_becomes_a_value() {
-        assert_eq!(call(|| 1), Ok(1));
-        let marked = call(|| {
+        assert_eq!(catch_panic(|| 1), Ok(1));
+        let marked = catch_panic(|| {
             if is_contained() {
                 panic!("boom")
             }

@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use crate::scenario::tool::{Contract, FieldKind};
+use crate::scenario::tool::{FieldKind, ResultContract};
 
 /// Checks a result. Additional keys are allowed.
 ///
 /// # Errors
 /// What is wrong with it, in words.
-pub fn check(contract: &Contract, answer: &Value) -> Result<(), String> {
+pub fn check(contract: &ResultContract, answer: &Value) -> Result<(), String> {
     if contract.required.is_empty() && answer.is_null() {
         // docs/rules/decisions.md: a result of null is an empty section, not a broken result.
         return Ok(());
@@ -19,7 +19,7 @@ pub fn check(contract: &Contract, answer: &Value) -> Result<(), String> {
     for (key, kind) in &contract.required {
         match fields.get(key) {
             None => return Err(format!("the result has no `{key}`")),
-            Some(value) if !is(value, *kind) => {
+            Some(value) if !has_kind(value, *kind) => {
                 let (wanted, found) = (kind.word(), kind_of(value));
                 return Err(format!("`{key}` of the result is {found}, not a {wanted}"));
             }
@@ -29,7 +29,7 @@ pub fn check(contract: &Contract, answer: &Value) -> Result<(), String> {
     Ok(())
 }
 
-fn is(value: &Value, kind: FieldKind) -> bool {
+fn has_kind(value: &Value, kind: FieldKind) -> bool {
     match kind {
         FieldKind::Text => value.is_string(),
         FieldKind::Number => value.is_number(),
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn an_answer_holds_what_the_contract_names() {
-        let contract = Contract {
+        let contract = ResultContract {
             required: vec![
                 ("rate".to_owned(), FieldKind::Number),
                 ("skus".to_owned(), FieldKind::List),
@@ -68,7 +68,7 @@ mod tests {
         };
         let good = json!({ "rate": 0.5, "skus": [], "note": null, "more": 1 });
         assert_eq!(check(&contract, &good), Ok(()));
-        assert_eq!(check(&Contract::default(), &json!(null)), Ok(()));
+        assert_eq!(check(&ResultContract::default(), &json!(null)), Ok(()));
         for (answer, wrong) in [
             (json!(null), "the result is null, not a JSON object"),
             (json!([1]), "the result is a list, not a JSON object"),

@@ -51,7 +51,7 @@ impl EndpointSearch {
     async fn search(&self, request: ToolRequest<'_>) -> Result<Arc<Value>, Box<AttemptFailed>> {
         let answer = self.http.ask(request).await?;
         let most = request.args.get("k").and_then(Value::as_u64).unwrap_or(RESULTS).max(1);
-        let results = results(&answer, &self.results, &self.fields).map_err(|what| {
+        let results = map_results(&answer, &self.results, &self.fields).map_err(|what| {
             let what = format!("the reply of {} {what}", self.http.host());
             let advice = "Check `results` and `fields` of the search.";
             self.http.trouble(FailureClass::BadResponse, &what, advice)
@@ -75,7 +75,7 @@ impl Tool for EndpointSearch {
 ///
 /// # Errors
 /// How the reply differs from the expected shape.
-fn results(answer: &Value, at: &str, fields: &ResultFields) -> Result<Vec<Value>, String> {
+fn map_results(answer: &Value, at: &str, fields: &ResultFields) -> Result<Vec<Value>, String> {
     let place = if at.is_empty() { "at the top level".to_owned() } else { format!("at {at}") };
     let list = match answer.pointer(at) {
         Some(Value::Array(list)) => list,
@@ -84,25 +84,27 @@ fn results(answer: &Value, at: &str, fields: &ResultFields) -> Result<Vec<Value>
     };
     let found: Vec<(&Value, &str)> = list
         .iter()
-        .filter_map(|one| Some((one, text(one, &fields.url)?)))
+        .filter_map(|one| Some((one, text_at_pointer(one, &fields.url)?)))
         .filter(|(_, url)| !url.trim().is_empty())
         .collect();
     if found.is_empty() && !list.is_empty() {
         let (all, url) = (list.len(), &fields.url);
         return Err(format!("has {all} results, none with a string at {url}"));
     }
-    let scores = scores(found.iter().map(|(one, _)| part(one, &fields.score)?.as_f64()).collect());
+    let scores = normalised_scores(
+        found.iter().map(|(one, _)| at_pointer(one, &fields.score)?.as_f64()).collect(),
+    );
     let mut results: Vec<(f64, Value)> = scores
         .into_iter()
         .zip(found)
         .map(|(score, (one, url))| {
             let mut result = Map::new();
-            let text = |pointer| text(one, pointer).unwrap_or_default();
+            let text = |pointer| text_at_pointer(one, pointer).unwrap_or_default();
             result.insert("url".to_owned(), json!(url));
             result.insert("title".to_owned(), json!(text(&fields.title)));
             result.insert("snippet".to_owned(), json!(text(&fields.snippet)));
             result.insert("score".to_owned(), json!(score));
-            if let Some(day) = day::iso(text(&fields.published_at)) {
+            if let Some(day) = day::from_iso(text(&fields.published_at)) {
                 result.insert("published_at".to_owned(), json!(day));
             }
             (score, Value::Object(result))
@@ -113,16 +115,16 @@ fn results(answer: &Value, at: &str, fields: &ResultFields) -> Result<Vec<Value>
 }
 
 /// The value at the pointer; `None` if the pointer is empty.
-fn part<'v>(one: &'v Value, pointer: &str) -> Option<&'v Value> {
+fn at_pointer<'v>(one: &'v Value, pointer: &str) -> Option<&'v Value> {
     if pointer.is_empty() { None } else { one.pointer(pointer) }
 }
 
-fn text<'v>(one: &'v Value, pointer: &str) -> Option<&'v str> {
-    part(one, pointer)?.as_str()
+fn text_at_pointer<'v>(one: &'v Value, pointer: &str) -> Option<&'v str> {
+    at_pointer(one, pointer)?.as_str()
 }
 
 /// Scores scaled to 0 to 1, or derived from the order if one is missing.
-fn scores(given: Vec<Option<f64>>) -> Vec<f64> {
+fn normalised_scores(given: Vec<Option<f64>>) -> Vec<f64> {
     let count = given.len() as f64;
     let Some(given) = given.iter().copied().collect::<Option<Vec<f64>>>() else {
         return (0..given.len()).map(|place| 1.0 - place as f64 / count).collect();
@@ -151,7 +153,8 @@ mod tests {
             .enumerate()
             .map(|(n, score)| json!({ "url": n.to_string(), "score": score }))
             .collect();
-        let results = results(&json!({ "results": list }), "/results", &fields()).expect("results");
+        let results =
+            map_results(&json!({ "results": list }), "/results", &fields()).expect("results");
         let pair = |one: &Value| {
             let url = one["url"].as_str().expect("an address").to_owned();
             (url, one["score"].as_f64().expect("a score"))
@@ -189,7 +192,7 @@ mod tests {
               "content": "What it says.", "publishedDate": "2026-02-10T08:00:00" },
             { "url": "https://b.example/", "title": "B", "score": 0.4, "publishedDate": "soon" },
         ]);
-        let mapped = results(&answer, "", &fields()).expect("results");
+        let mapped = map_results(&answer, "", &fields()).expect("results");
         assert_eq!(
             mapped,
             [
@@ -199,7 +202,7 @@ mod tests {
             ]
         );
         let bare = ResultFields { score: String::new(), title: String::new(), ..fields() };
-        let mapped = results(&answer, "", &bare).expect("results");
+        let mapped = map_results(&answer, "", &bare).expect("results");
         assert_eq!((&mapped[1]["score"], &mapped[1]["title"]), (&json!(0.5), &json!("")));
     }
 
@@ -211,7 +214,7 @@ mod tests {
             (json!({}), "", "is not a list at the top level"),
             (json!([{ "link": "x" }]), "", "has 1 results, none with a string at /url"),
         ] {
-            assert_eq!(results(&answer, at, &fields()), Err(says.to_owned()));
+            assert_eq!(map_results(&answer, at, &fields()), Err(says.to_owned()));
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::breaker::{Recorded, Verdict};
-use super::guard::{Guard, Leave};
-use super::retry::{self, Next};
+use super::breaker::{AttemptVerdict, Recorded};
+use super::guard::{BreakerPermit, Guard};
+use super::retry::{self, RetryDecision};
 use crate::bus::Bus;
 use crate::event::id::millis;
 use crate::event::kind::{AttemptFailed, RetryLimit};
@@ -19,32 +19,33 @@ pub(super) struct FailedAttempt<'a> {
     /// The failure.
     pub failed: Box<AttemptFailed>,
     /// The breaker's ticket. The bulkhead already has its permit back.
-    pub leave: Leave<'a>,
+    pub permit: BreakerPermit<'a>,
 }
 
 impl FailedAttempt<'_> {
     /// The request is sent again in an adapted form: the breaker ignores this failure.
-    pub fn made_another_way(self, bus: &Bus, guard: &Guard) -> Box<AttemptFailed> {
-        stale(bus, self.span, guard, self.leave.settle(Verdict::Neither), false);
+    pub fn settle_adapted(self, bus: &Bus, guard: &Guard) -> Box<AttemptFailed> {
+        publish_if_stale(bus, self.span, guard, self.permit.settle(AttemptVerdict::Neither), false);
         self.failed
     }
 
     /// Records the failure with the breaker and decides on a retry: `Ok` with the wait before it,
     /// or `Err` with the limit that prevents it, if a limit does.
-    pub fn follows(
+    pub fn settle(
         self,
         bus: &Bus,
         guard: &Guard,
         policy: &CallPolicy,
-        next: Next,
+        next: RetryDecision,
         left: Duration,
     ) -> (Box<AttemptFailed>, Result<Duration, Option<RetryLimit>>) {
-        let Self { span, failed, leave } = self;
-        let settle = |leave: Leave<'_>, counts: bool| {
+        let Self { span, failed, permit: leave } = self;
+        let settle = |leave: BreakerPermit<'_>, counts: bool| {
             let of_tool = failed.class.is_failure_of_tool(failed.status);
-            let verdict = if counts && of_tool { Verdict::Failure } else { Verdict::Neither };
+            let verdict =
+                if counts && of_tool { AttemptVerdict::Failure } else { AttemptVerdict::Neither };
             let recorded = leave.settle(verdict);
-            stale(bus, span, guard, recorded, false);
+            publish_if_stale(bus, span, guard, recorded, false);
             recorded
         };
         let by_calls = policy.breaker.is_some_and(|it| it.counts == BreakerCounts::Calls);
@@ -56,13 +57,13 @@ impl FailedAttempt<'_> {
             false => None,
         };
         let follows = match next {
-            Next::Retry(wait) => guard.take_retry().map(|()| wait).map_err(Some),
-            Next::TooLate(wait) => Err(Some(RetryLimit::Deadline {
+            RetryDecision::Retry(wait) => guard.take_retry().map(|()| wait).map_err(Some),
+            RetryDecision::TooLate(wait) => Err(Some(RetryLimit::Deadline {
                 wait_ms: millis(wait),
                 left_ms: millis(left),
-                asked: retry::asked_for(policy, &failed) == Some(wait),
+                asked: retry::honoured_retry_after(policy, &failed) == Some(wait),
             })),
-            Next::GiveUp => Err(None),
+            RetryDecision::GiveUp => Err(None),
         };
         if let Some(leave) = undecided {
             settle(leave, follows.is_err());
@@ -72,7 +73,13 @@ impl FailedAttempt<'_> {
 }
 
 /// Publishes that a result arrived after the breaker had changed state, if it did.
-pub(super) fn stale(bus: &Bus, span: SpanId, guard: &Guard, recorded: Recorded, ok: bool) {
+pub(super) fn publish_if_stale(
+    bus: &Bus,
+    span: SpanId,
+    guard: &Guard,
+    recorded: Recorded,
+    ok: bool,
+) {
     if recorded == Recorded::Stale {
         bus.publish(span, EventKind::ResultStale { tool: guard.name().clone(), ok });
     }

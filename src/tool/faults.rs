@@ -6,37 +6,42 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use crate::event::kind::{AttemptFailed, FailureClass};
-use crate::scenario::draw::happens;
-use crate::scenario::tool::Fault;
+use crate::scenario::draw::happens_with;
+use crate::scenario::tool::InjectedFault;
 
 /// Makes one attempt with these faults. `draw` is random bits for this attempt.
-pub async fn through<T>(
-    faults: &[Fault],
+pub async fn with_faults<T>(
+    faults: &[InjectedFault],
     draw: u64,
     attempt: impl Future<Output = Result<T, Box<AttemptFailed>>>,
 ) -> Result<T, Box<AttemptFailed>> {
     for fault in faults {
         match fault {
-            Fault::Latency { ms } => sleep(Duration::from_millis(*ms)).await,
-            Fault::Errors { percent, status } if happens(f64::from(*percent) / 100.0, draw) => {
-                return Err(AttemptFailed::of_status(*status, format!("HTTP {status} (injected)")));
+            InjectedFault::Latency { ms } => sleep(Duration::from_millis(*ms)).await,
+            InjectedFault::Errors { percent, status }
+                if happens_with(f64::from(*percent) / 100.0, draw) =>
+            {
+                return Err(AttemptFailed::from_status(
+                    *status,
+                    format!("HTTP {status} (injected)"),
+                ));
             }
-            Fault::Hang => pending().await,
-            Fault::Errors { .. } | Fault::Malformed | Fault::Reset => {}
+            InjectedFault::Hang => pending().await,
+            InjectedFault::Errors { .. } | InjectedFault::Malformed | InjectedFault::Reset => {}
         }
     }
     let answered = attempt.await?;
     for fault in faults {
         match fault {
-            Fault::Malformed => {
+            InjectedFault::Malformed => {
                 let text = "the reply is not JSON (injected)";
-                return Err(AttemptFailed::of(FailureClass::BadResponse, text));
+                return Err(AttemptFailed::new(FailureClass::BadResponse, text));
             }
-            Fault::Reset => {
+            InjectedFault::Reset => {
                 let text = "the connection broke in the middle of the body (injected)";
-                return Err(AttemptFailed::of(FailureClass::Reset, text));
+                return Err(AttemptFailed::new(FailureClass::Reset, text));
             }
-            Fault::Latency { .. } | Fault::Errors { .. } | Fault::Hang => {}
+            InjectedFault::Latency { .. } | InjectedFault::Errors { .. } | InjectedFault::Hang => {}
         }
     }
     Ok(answered)

@@ -19,7 +19,7 @@ use super::reading;
 use crate::event::kind::{AttemptFailed, FailureClass};
 use crate::event::visible::visible_within;
 use crate::net::Redactor;
-use crate::scenario::draw::{between, draw, happens};
+use crate::scenario::draw::{happens_with, random_duration, random_u64};
 use crate::scenario::tool::{FixtureAnswer, FixtureRow, FixtureSpec, LoadSpec};
 
 /// Most characters of a call's arguments that an error message quotes.
@@ -32,7 +32,7 @@ pub struct FixtureTool {
     /// Requests in flight.
     in_flight: AtomicU32,
     /// Time since the first request; decides when the tool is flaky.
-    clock: Mutex<Option<Clock>>,
+    clock: Mutex<Option<ActiveClock>>,
 }
 
 impl FixtureTool {
@@ -45,7 +45,9 @@ impl FixtureTool {
     fn since_first(&self, active: Duration) -> Duration {
         let mut clock = self.clock.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
-        clock.get_or_insert(Clock { elapsed: Duration::ZERO, at: now, active }).ask(now, active)
+        clock
+            .get_or_insert(ActiveClock { elapsed: Duration::ZERO, at: now, active })
+            .advance_to(now, active)
     }
 
     async fn answer(&self, request: ToolRequest<'_>) -> Result<Arc<Value>, Box<AttemptFailed>> {
@@ -53,40 +55,45 @@ impl FixtureTool {
         let strain = self
             .spec
             .load
-            .map(|load| Strain::of(load, here.number, self.since_first(request.active)));
-        let Some(row) = self.spec.rows.iter().find(|row| fits(row, request)) else {
-            return Err(no_row(request));
+            .map(|load| LoadEffect::from_load(load, here.number, self.since_first(request.active)));
+        let Some(row) = self.spec.rows.iter().find(|row| row_matches(row, request)) else {
+            return Err(no_row_error(request));
         };
         // Draws of one attempt's requests are close to each other, so each is hashed once more.
-        let draw = |what| draw(request.draw, "fixture", request.attempt, what);
-        let takes =
-            if self.instant { Duration::ZERO } else { between(row.latency, draw("latency")) };
-        let takes = strain.as_ref().map_or(takes, |strain| takes.mul_f64(strain.slower));
+        let draw = |what| random_u64(request.draw, "fixture", request.attempt, what);
+        let takes = if self.instant {
+            Duration::ZERO
+        } else {
+            random_duration(row.latency, draw("latency"))
+        };
+        let takes = strain.as_ref().map_or(takes, |strain| takes.mul_f64(strain.slowdown));
         let fault = row.fault.as_ref().filter(|fault| request.attempt <= fault.times);
         if let Some(fault) = fault {
-            let Some(failed) = AttemptFailed::scripted(&fault.kind, "a malformed result") else {
+            let Some(failed) =
+                AttemptFailed::from_scripted_fault(&fault.kind, "a malformed result")
+            else {
                 return std::future::pending().await;
             };
-            pass(takes).await;
+            sleep_unless_zero(takes).await;
             return Err(failed);
         }
-        pass(takes).await;
-        if let Some(Strain { overload, flaky, .. }) = strain {
-            let why = if happens(overload, draw("overload")) {
+        sleep_unless_zero(takes).await;
+        if let Some(LoadEffect { overload, flaky, .. }) = strain {
+            let why = if happens_with(overload, draw("overload")) {
                 Some("overloaded")
-            } else if happens(flaky, draw("flaky")) {
+            } else if happens_with(flaky, draw("flaky")) {
                 Some("flaky")
             } else {
                 None
             };
             if let Some(why) = why {
-                return Err(AttemptFailed::of_status(503, format!("HTTP 503 ({why}, scripted)")));
+                return Err(AttemptFailed::from_status(503, format!("HTTP 503 ({why}, scripted)")));
             }
         }
         match &row.answer {
             FixtureAnswer::Value(value) => Ok(Arc::clone(value)),
             FixtureAnswer::Raw(text) => {
-                reading::json(text.as_bytes(), "the result", &Redactor::default())
+                reading::parse_json(text.as_bytes(), "the result", &Redactor::default())
             }
         }
     }
@@ -123,7 +130,7 @@ impl Drop for InFlight<'_> {
 
 /// Clock of a fixture. It follows the active time of the runs that call it, which stops while they
 /// are paused.
-struct Clock {
+struct ActiveClock {
     elapsed: Duration,
     /// Time of the last request.
     at: Instant,
@@ -131,11 +138,11 @@ struct Clock {
     active: Duration,
 }
 
-impl Clock {
+impl ActiveClock {
     /// Advances the clock to a request at `now` from a run that has been active for `active`. The
     /// run itself is not known here. Several runs of different ages may share the fixture, so the
     /// clock never advances by more than the real time, and never goes back.
-    fn ask(&mut self, now: Instant, active: Duration) -> Duration {
+    fn advance_to(&mut self, now: Instant, active: Duration) -> Duration {
         let outside = now.saturating_duration_since(self.at);
         let inside = active.checked_sub(self.active).unwrap_or(outside);
         *self = Self { elapsed: self.elapsed + inside.min(outside), at: now, active };
@@ -145,22 +152,22 @@ impl Clock {
 
 /// Effect of load and time on one request.
 #[derive(Debug, PartialEq)]
-struct Strain {
+struct LoadEffect {
     /// Factor for the latency.
-    slower: f64,
+    slowdown: f64,
     /// Probability of a failure through overload.
     overload: f64,
     /// Probability of a failure while the tool is flaky.
     flaky: f64,
 }
 
-impl Strain {
-    fn of(load: LoadSpec, in_flight: u32, since_first: Duration) -> Self {
+impl LoadEffect {
+    fn from_load(load: LoadSpec, in_flight: u32, since_first: Duration) -> Self {
         let capacity = f64::from(load.capacity.max(1));
         let of_capacity = f64::from(in_flight) / capacity;
         let flaky = (load.flaky_from..load.flaky_until).contains(&since_first);
         Self {
-            slower: of_capacity.max(1.0),
+            slowdown: of_capacity.max(1.0),
             overload: (of_capacity - 1.0).clamp(0.0, 1.0),
             flaky: if flaky { load.flaky_rate } else { 0.0 },
         }
@@ -168,28 +175,28 @@ impl Strain {
 }
 
 /// Sleeps. No timer for zero, which tokio would round up to a millisecond.
-async fn pass(time: Duration) {
+async fn sleep_unless_zero(time: Duration) {
     if !time.is_zero() {
         sleep(time).await;
     }
 }
 
 /// Whether a row matches these arguments and this attempt.
-fn fits(row: &FixtureRow, request: ToolRequest<'_>) -> bool {
+fn row_matches(row: &FixtureRow, request: ToolRequest<'_>) -> bool {
     row.attempt.is_none_or(|attempt| attempt == request.attempt)
         && row.args.iter().all(|(name, value)| request.args.get(name) == Some(value))
 }
 
-fn no_row(request: ToolRequest<'_>) -> Box<AttemptFailed> {
-    let args = shown(request.args);
+fn no_row_error(request: ToolRequest<'_>) -> Box<AttemptFailed> {
+    let args = args_text(request.args);
     let text = format!(
         "no row matches {args} (attempt {}): add one whose args match, or one without args",
         request.attempt
     );
-    AttemptFailed::of(FailureClass::Tool, text)
+    AttemptFailed::new(FailureClass::Tool, text)
 }
 
-fn shown(args: &Map<String, Value>) -> String {
+fn args_text(args: &Map<String, Value>) -> String {
     visible_within(&Value::Object(args.clone()).to_string(), ARGS_CHARS)
 }
 
@@ -385,7 +392,7 @@ mod tests {
     #[test]
     fn runs_that_share_it_do_not_make_its_time_jump() {
         let (began, at) = (Instant::now(), Duration::from_secs);
-        let mut clock = Clock { elapsed: at(0), at: began, active: at(60) };
+        let mut clock = ActiveClock { elapsed: at(0), at: began, active: at(60) };
         for (outside, active, elapsed, why) in [
             (1, 61, 1, "the first run"),
             (3, 2, 3, "a younger one"),
@@ -394,7 +401,7 @@ mod tests {
             (5, 4, 5, "the younger one in the same moment"),
             (65, 5, 6, "the younger one, after a pause"),
         ] {
-            assert_eq!(clock.ask(began + at(outside), at(active)), at(elapsed), "{why}");
+            assert_eq!(clock.advance_to(began + at(outside), at(active)), at(elapsed), "{why}");
         }
     }
 
@@ -404,10 +411,10 @@ mod tests {
         for (in_flight, slower, overload) in
             [(1, 1.0, 0.0), (10, 1.0, 0.0), (15, 1.5, 0.5), (20, 2.0, 1.0), (90, 9.0, 1.0)]
         {
-            let strain = Strain { slower, overload, flaky: 0.0 };
-            assert_eq!(Strain::of(VENDOR, in_flight, early), strain);
+            let strain = LoadEffect { slowdown: slower, overload, flaky: 0.0 };
+            assert_eq!(LoadEffect::from_load(VENDOR, in_flight, early), strain);
         }
-        let at = |secs| Strain::of(VENDOR, 1, Duration::from_secs(secs)).flaky;
+        let at = |secs| LoadEffect::from_load(VENDOR, 1, Duration::from_secs(secs)).flaky;
         assert_eq!((at(4), at(5), at(7), at(8)), (0.0, 1.0, 1.0, 0.0));
     }
 }

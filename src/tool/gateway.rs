@@ -16,20 +16,20 @@ use serde_json::Value;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{Instant, sleep};
 
-use super::breaker::Verdict;
-use super::failed_attempt::{FailedAttempt, stale};
-use super::guard::{Guard, NotNow};
+use super::breaker::AttemptVerdict;
+use super::failed_attempt::{FailedAttempt, publish_if_stale};
+use super::guard::{Guard, GuardRefusal};
 use super::retry;
-pub use super::time_limit::bounded;
-use super::time_limit::{timed_out, within, within_clock};
+pub use super::time_limit::with_timeout;
+use super::time_limit::{run_within, run_within_clock, timeout_error};
 use crate::bus::{Bus, LiveSlot};
 use crate::event::id::millis;
-use crate::event::kind::{AttemptFailed, CallStarted, FailureClass, Reply, StandIn};
+use crate::event::kind::{AttemptFailed, CallStarted, FailureClass, FallbackKind, Reply};
 use crate::event::{EventKind, SpanId, StopReason};
 
 /// Most attempts of one call that may be repeated with an adapted request: each parameter once, the
 /// form of a reply twice.
-const MOST_ADAPTED: u32 = 6;
+const MAX_ADAPTED: u32 = 6;
 
 /// What the gateway needs from the calling run.
 pub trait CallScope: Send + Sync {
@@ -38,7 +38,7 @@ pub trait CallScope: Send + Sync {
     /// Time left for the run.
     fn remaining(&self) -> Duration;
     /// Random bits for this call, attempt and use: a hash of (seed, path, attempt, use).
-    fn draw(&self, attempt: u32, what: &str) -> u64;
+    fn random_bits(&self, attempt: u32, what: &str) -> u64;
     /// Called when an attempt starts (`true`) and when it ends (`false`), for whatever reason.
     fn in_flight(&self, out: bool);
     /// Stop reason for a run that cannot continue without this call.
@@ -50,15 +50,15 @@ pub trait CallScope: Send + Sync {
         false
     }
     /// An attempt was rejected because of parameters; the next one is sent without them.
-    fn adapted(&self, call: SpanId, failed: &AttemptFailed) {
+    fn on_adapted(&self, call: SpanId, failed: &AttemptFailed) {
         let _ = (call, failed);
     }
     /// Records the estimated token use of a failed attempt that had begun to receive a reply.
-    fn used(&self, failed: &mut AttemptFailed) {
+    fn estimate_usage(&self, failed: &mut AttemptFailed) {
         let _ = failed;
     }
     /// Host that an attempt calls, if the tool's name does not say it: the host of a model.
-    fn asks(&self) -> Option<String> {
+    fn callee_host(&self) -> Option<String> {
         None
     }
     /// Awaited before each attempt: a boundary, or the caller's own policy. `None`: no wait. A
@@ -69,30 +69,30 @@ pub trait CallScope: Send + Sync {
     }
     /// Completes when an attempt has used up `limit` by the caller's own clock, which stops while
     /// the run is paused. `None`: real time counts.
-    fn time_up(&self, limit: Duration) -> Option<BoxFuture<'_, ()>> {
+    fn timeout_clock(&self, limit: Duration) -> Option<BoxFuture<'_, ()>> {
         let _ = limit;
         None
     }
     /// The attempt is queued at the tool's bulkhead until the returned value is dropped: other
     /// calls have to finish first.
-    fn stands_in_line(&self) -> Option<Box<dyn InLine + '_>> {
+    fn enter_queue(&self) -> Option<Box<dyn QueueMarker + '_>> {
         None
     }
     /// Call slots shared with other calls: a call holds one from before its first attempt to its
     /// end.
-    fn pool(&self) -> Option<&Semaphore> {
+    fn call_slots(&self) -> Option<&Semaphore> {
         None
     }
 }
 
 /// Guard value of a queued attempt; dropping it ends the queueing.
-pub trait InLine: Send {}
+pub trait QueueMarker: Send {}
 
-impl<T: Send> InLine for T {}
+impl<T: Send> QueueMarker for T {}
 
 /// A call to make.
 #[derive(Debug)]
-pub struct Call {
+pub struct GatewayCall {
     /// What is called, with which arguments, for which caller.
     pub started: CallStarted,
     /// Cache key for a fallback, if one is allowed: the arguments as text.
@@ -101,7 +101,7 @@ pub struct Call {
 
 /// A call that succeeded, or was served from a fallback.
 #[derive(Clone, Debug)]
-pub struct Answered {
+pub struct CallSuccess {
     /// Span of the call.
     pub span: SpanId,
     /// Number of attempts; refused ones count.
@@ -109,7 +109,7 @@ pub struct Answered {
     /// Reply of the model or result of the tool.
     pub reply: Reply,
     /// Kind of fallback, if the tool was unavailable.
-    pub stand_in: Option<StandIn>,
+    pub stand_in: Option<FallbackKind>,
 }
 
 /// A call that failed for good.
@@ -149,7 +149,7 @@ pub trait Callee: Send + Sync {
 }
 
 /// Result of one attempt.
-enum Tried<'a> {
+enum AttemptOutcome<'a> {
     Answered(Reply),
     /// It failed. The verdict for the breaker is decided together with the retry.
     Failed(FailedAttempt<'a>),
@@ -161,7 +161,7 @@ enum Tried<'a> {
     },
 }
 
-impl Call {
+impl GatewayCall {
     /// Makes the call: attempts until one succeeds or the policy gives up. Dropping the future
     /// cancels the attempt in flight.
     ///
@@ -172,54 +172,54 @@ impl Call {
         scope: &dyn CallScope,
         guard: &Guard,
         callee: &dyn Callee,
-    ) -> Result<Answered, Box<CallFailed>> {
+    ) -> Result<CallSuccess, Box<CallFailed>> {
         let bus = scope.bus();
         let span = bus.next_span();
         bus.publish(span, EventKind::CallStarted(Box::new(self.started)));
         let mut open = OpenCall { bus, span, attempts: 0, open: true };
-        let _slot = slot(scope, span).await;
+        let _slot = acquire_slot(scope, span).await;
         let key = self.safe_key.as_deref();
         let mut before: Option<Box<AttemptFailed>> = None;
         let mut adapted = 0;
         let (reason, last) = loop {
             open.attempts += 1;
             let number = open.attempts;
-            let attempt = match attempt(scope, guard, span, number, callee).await {
-                Tried::Answered(reply) => {
+            let attempt = match make_attempt(scope, guard, span, number, callee).await {
+                AttemptOutcome::Answered(reply) => {
                     if let (Some(key), Some(value)) = (key, &reply.result) {
-                        guard.keep_good(key, value);
+                        guard.cache_good(key, value);
                     }
                     open.close(EventKind::CallAnswered { attempts: number });
-                    return Ok(Answered { span, attempts: number, reply, stand_in: None });
+                    return Ok(CallSuccess { span, attempts: number, reply, stand_in: None });
                 }
-                Tried::Refused { reason, tool: false } => {
+                AttemptOutcome::Refused { reason, tool: false } => {
                     open.close(EventKind::CallFailed { attempts: number, reason: reason.clone() });
                     return Err(open.failed(reason, None, false));
                 }
-                Tried::Refused { reason, tool: true } => {
+                AttemptOutcome::Refused { reason, tool: true } => {
                     break match before.filter(|_| scope.keeps_reason()) {
                         Some(failed) => (scope.reason(&failed), Some(failed)),
                         None => (reason, None),
                     };
                 }
                 // An adapted request is not a retry, and needs no wait.
-                Tried::Failed(attempt)
-                    if attempt.failed.adapted.is_some() && adapted < MOST_ADAPTED =>
+                AttemptOutcome::Failed(attempt)
+                    if attempt.failed.adapted.is_some() && adapted < MAX_ADAPTED =>
                 {
                     adapted += 1;
-                    let failed = attempt.made_another_way(bus, guard);
-                    scope.adapted(span, &failed);
+                    let failed = attempt.settle_adapted(bus, guard);
+                    scope.on_adapted(span, &failed);
                     before = Some(failed);
                     continue;
                 }
-                Tried::Failed(attempt) => attempt,
+                AttemptOutcome::Failed(attempt) => attempt,
             };
             let (policy, _) = guard.policy();
             let left = scope.remaining();
-            let draw = || scope.draw(number, "wait");
+            let draw = || scope.random_bits(number, "wait");
             let made = number - adapted;
-            let next = retry::next(&policy, made, &attempt.failed, left, draw);
-            let (failed, follows) = attempt.follows(bus, guard, &policy, next, left);
+            let next = retry::decide_retry(&policy, made, &attempt.failed, left, draw);
+            let (failed, follows) = attempt.settle(bus, guard, &policy, next, left);
             match follows {
                 Ok(wait) => {
                     bus.publish(
@@ -241,22 +241,22 @@ impl Call {
                     }
                     // Without a breaker, a tool is never blocked: many sites may be behind it, and
                     // the `Retry-After` of one must not block the others.
-                    if let Some(asked) = retry::asked_for(&policy, &failed)
+                    if let Some(asked) = retry::honoured_retry_after(&policy, &failed)
                         && policy.breaker.is_some()
                     {
-                        guard.gate_for(asked);
+                        guard.block_for(asked);
                     }
                     break (scope.reason(&failed), Some(failed));
                 }
             }
         };
-        open.without_tool(guard, key, reason, last)
+        open.use_fallback(guard, key, reason, last)
     }
 }
 
 /// A slot of the run's pool, if it has one; taken before the first attempt.
-async fn slot(scope: &dyn CallScope, call: SpanId) -> Option<SemaphorePermit<'_>> {
-    let pool = scope.pool()?;
+async fn acquire_slot(scope: &dyn CallScope, call: SpanId) -> Option<SemaphorePermit<'_>> {
+    let pool = scope.call_slots()?;
     if let Ok(permit) = pool.try_acquire() {
         return Some(permit);
     }
@@ -268,19 +268,19 @@ async fn slot(scope: &dyn CallScope, call: SpanId) -> Option<SemaphorePermit<'_>
     Some(permit)
 }
 
-async fn attempt<'g>(
+async fn make_attempt<'g>(
     scope: &dyn CallScope,
     guard: &'g Guard,
     call: SpanId,
     number: u32,
     callee: &dyn Callee,
-) -> Tried<'g> {
+) -> AttemptOutcome<'g> {
     let bus = scope.bus();
     let refuse = |reason: StopReason, retry_in: Option<Duration>, tool| {
         let retry_in_ms = retry_in.map(millis);
         let told = reason.clone();
         bus.publish(call, EventKind::AttemptRefused { attempt: number, reason: told, retry_in_ms });
-        Tried::Refused { reason, tool }
+        AttemptOutcome::Refused { reason, tool }
     };
     if let Some(admitted) = scope.admit(number)
         && let Err(reason) = admitted.await
@@ -290,17 +290,17 @@ async fn attempt<'g>(
     let mut in_line = None;
     let queued = |max_wait| {
         bus.publish(call, EventKind::AttemptQueued { attempt: number });
-        in_line = scope.stands_in_line();
-        scope.time_up(max_wait)
+        in_line = scope.enter_queue();
+        scope.timeout_clock(max_wait)
     };
     let entered = guard.enter(scope.remaining(), queued).await;
     drop(in_line);
     let pass = match entered {
         Ok(pass) => pass,
-        Err(NotNow::CircuitOpen { retry_in }) => {
+        Err(GuardRefusal::CircuitOpen { retry_in }) => {
             return refuse(StopReason::CircuitOpen(guard.name().clone()), retry_in, true);
         }
-        Err(NotNow::BulkheadFull) => {
+        Err(GuardRefusal::BulkheadFull) => {
             return refuse(StopReason::BulkheadFull(guard.name().clone()), None, true);
         }
     };
@@ -319,24 +319,24 @@ async fn attempt<'g>(
     scope.in_flight(true);
     let mut open = OpenAttempt { scope, span, live: bus.live(span), open: true };
     let attempt = callee.attempt(Attempt { number, live: &open.live, call, span });
-    let ended = match scope.time_up(limit) {
-        Some(time_up) => within_clock(time_up, attempt).await,
-        None => within(limit, attempt).await,
+    let ended = match scope.timeout_clock(limit) {
+        Some(time_up) => run_within_clock(time_up, attempt).await,
+        None => run_within(limit, attempt).await,
     };
-    let ended = ended.unwrap_or_else(|| Err(timed_out(limit, scope.asks())));
+    let ended = ended.unwrap_or_else(|| Err(timeout_error(limit, scope.callee_host())));
     match ended {
         Ok(reply) => {
             open.close(EventKind::AttemptAnswered(Box::new(reply.clone())));
-            stale(bus, span, guard, pass.settle(Verdict::Success), true);
-            Tried::Answered(reply)
+            publish_if_stale(bus, span, guard, pass.settle(AttemptVerdict::Success), true);
+            AttemptOutcome::Answered(reply)
         }
         Err(mut failed) => {
             if failed.partial.is_none() {
                 failed.partial = open.partial();
             }
-            scope.used(&mut failed);
+            scope.estimate_usage(&mut failed);
             open.close(EventKind::AttemptFailed(failed.clone()));
-            Tried::Failed(FailedAttempt { span, failed, leave: pass.end() })
+            AttemptOutcome::Failed(FailedAttempt { span, failed, permit: pass.end() })
         }
     }
 }
@@ -368,27 +368,27 @@ impl OpenCall<'_> {
     /// Ends a call whose tool is unavailable: with the cached value, else the default value, else
     /// without a result (docs/rules/patterns.md, *Tool gateway*). A fallback never counts as a
     /// success.
-    fn without_tool(
+    fn use_fallback(
         mut self,
         guard: &Guard,
         key: Option<&str>,
         reason: StopReason,
         last: Option<Box<AttemptFailed>>,
-    ) -> Result<Answered, Box<CallFailed>> {
+    ) -> Result<CallSuccess, Box<CallFailed>> {
         let (policy, _) = guard.policy();
         let (span, attempts) = (self.span, self.attempts);
-        let unavailable = cannot_be_had(last.as_deref());
+        let unavailable = is_unavailable(last.as_deref());
         let Some(key) = key.filter(|_| policy.safe_mode.enabled && unavailable) else {
             self.close(EventKind::CallFailed { attempts, reason: reason.clone() });
             return Err(self.failed(reason, last, unavailable));
         };
-        let stand_in: Option<(StandIn, Arc<Value>)> = guard
+        let stand_in: Option<(FallbackKind, Arc<Value>)> = guard
             .last_good(key)
-            .map(|(value, age)| (StandIn::Cached { age_ms: millis(age) }, value))
-            .or_else(|| Some((StandIn::Fallback, policy.safe_mode.fallback.clone()?)));
+            .map(|(value, age)| (FallbackKind::Cached { age_ms: millis(age) }, value))
+            .or_else(|| Some((FallbackKind::Fallback, policy.safe_mode.fallback.clone()?)));
         let (by, value) = match stand_in {
             Some((by, value)) => (by, Some(value)),
-            None => (StandIn::LeftOut, None),
+            None => (FallbackKind::LeftOut, None),
         };
         self.close(EventKind::CallDegraded {
             attempts,
@@ -398,8 +398,8 @@ impl OpenCall<'_> {
         });
         match value {
             Some(value) => {
-                let reply = Reply::of_tool(value);
-                Ok(Answered { span, attempts, reply, stand_in: Some(by) })
+                let reply = Reply::from_tool_result(value);
+                Ok(CallSuccess { span, attempts, reply, stand_in: Some(by) })
             }
             None => Err(self.failed(reason, last, true)),
         }
@@ -407,7 +407,7 @@ impl OpenCall<'_> {
 }
 
 /// Whether a failure means that the tool is unavailable; false if the request was wrong.
-fn cannot_be_had(last: Option<&AttemptFailed>) -> bool {
+fn is_unavailable(last: Option<&AttemptFailed>) -> bool {
     last.is_none_or(|failed| {
         failed.class == FailureClass::RateLimited || failed.class.is_failure_of_tool(failed.status)
     })
@@ -448,9 +448,9 @@ impl Drop for OpenAttempt<'_> {
         if self.open {
             let mut cancelled = AttemptFailed {
                 partial: self.partial(),
-                ..*AttemptFailed::of(FailureClass::Cancelled, "cancelled because the run ended")
+                ..*AttemptFailed::new(FailureClass::Cancelled, "cancelled because the run ended")
             };
-            self.scope.used(&mut cancelled);
+            self.scope.estimate_usage(&mut cancelled);
             self.close(EventKind::AttemptFailed(Box::new(cancelled)));
         }
     }

@@ -11,51 +11,53 @@ use futures::future::BoxFuture;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::breaker::{Breaker, BreakerState, BreakerView, Recorded, Refused, Ticket, Verdict};
+use super::breaker::{
+    AttemptVerdict, Breaker, BreakerRefusal, BreakerState, BreakerView, Recorded, Ticket,
+};
 use super::budget::RetryBudget;
 use super::bulkhead::{Bulkhead, Counts, Fill, Full, Permit};
 use super::change;
 use super::last_good::LastGood;
 use crate::bus::Bus;
-use crate::event::command::BreakerHand;
+use crate::event::command::BreakerOverride;
 use crate::event::id::millis;
 use crate::event::kind::{
-    BreakerHead, BreakerStage, BreakerWhy, BulkheadHead, By, LimitChange, RetryLimit, SafeModeHead,
-    ToolLimits,
+    BreakerCause, BreakerHead, BreakerStage, BulkheadHead, Initiator, LimitChange, RetryLimit,
+    SafeModeHead, ToolLimits,
 };
 use crate::event::{EventKind, SpanId};
 use crate::scenario::model::CallPolicy;
 use crate::scenario::name::ToolName;
-use crate::scenario::tool::{Fault, FaultKind};
+use crate::scenario::tool::{FaultKind, InjectedFault};
 
 /// Guards one tool.
 pub struct Guard {
     name: ToolName,
     bulkhead: Bulkhead,
-    state: Mutex<State>,
+    state: Mutex<GuardState>,
 }
 
-struct State {
+struct GuardState {
     policy: Arc<CallPolicy>,
     timeout: Duration,
     breaker: Breaker,
     budget: RetryBudget,
     last_good: LastGood,
-    faults: Arc<[Fault]>,
+    faults: Arc<[InjectedFault]>,
     /// Last published state of the breaker.
-    told: Told,
+    published: PublishedState,
     watchers: Vec<(u64, Bus)>,
-    watched: u64,
+    last_watcher: u64,
 }
 
 /// State of the breaker as last published to the logs.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Told {
+struct PublishedState {
     stage: BreakerStage,
     /// Time when the breaker allows a call again, if time decides that.
     until: Option<Instant>,
-    why: BreakerWhy,
-    by: Option<By>,
+    why: BreakerCause,
+    by: Option<Initiator>,
 }
 
 /// State of a guard at one moment.
@@ -72,12 +74,12 @@ pub struct GuardSnapshot {
     /// Retries in the window and the allowed number; `None` without a budget.
     pub retries: Option<(u64, u64)>,
     /// Faults injected at the moment.
-    pub faults: Arc<[Fault]>,
+    pub faults: Arc<[InjectedFault]>,
 }
 
 /// Why an attempt was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NotNow {
+pub enum GuardRefusal {
     /// The breaker is open.
     CircuitOpen {
         /// Time until a new attempt makes sense, if time decides that.
@@ -89,49 +91,49 @@ pub enum NotNow {
 
 /// Permission for one attempt: the breaker's ticket and the bulkhead's permit. Dropping it returns
 /// both without a verdict.
-pub struct Pass<'a> {
-    leave: Leave<'a>,
+pub struct CallPermit<'a> {
+    breaker: BreakerPermit<'a>,
     _permit: Permit,
     /// Time spent in the bulkhead's queue.
     pub waited: Duration,
 }
 
 /// The breaker's ticket of an attempt. Dropping it returns the ticket without a verdict.
-pub struct Leave<'a> {
+pub struct BreakerPermit<'a> {
     guard: &'a Guard,
     ticket: Option<Ticket>,
     /// Whether this attempt is a probe of a half-open breaker.
     probe: bool,
 }
 
-impl Drop for Leave<'_> {
+impl Drop for BreakerPermit<'_> {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket.take() {
-            self.guard.record(ticket, Verdict::Neither);
+            self.guard.record(ticket, AttemptVerdict::Neither);
         }
     }
 }
 
-impl<'a> Pass<'a> {
+impl<'a> CallPermit<'a> {
     /// Returns the permit when the attempt has ended. The verdict is still to be recorded.
-    pub fn end(self) -> Leave<'a> {
-        self.leave
+    pub fn end(self) -> BreakerPermit<'a> {
+        self.breaker
     }
 
     /// Records the verdict and returns the permit.
-    pub fn settle(self, verdict: Verdict) -> Recorded {
+    pub fn settle(self, verdict: AttemptVerdict) -> Recorded {
         self.end().settle(verdict)
     }
 
     /// Whether this attempt is a probe of a half-open breaker.
     pub fn is_probe(&self) -> bool {
-        self.leave.probe
+        self.breaker.probe
     }
 }
 
-impl Leave<'_> {
+impl BreakerPermit<'_> {
     /// Records the verdict.
-    pub fn settle(mut self, verdict: Verdict) -> Recorded {
+    pub fn settle(mut self, verdict: AttemptVerdict) -> Recorded {
         let ticket = self.ticket.take();
         ticket.map_or(Recorded::Counted, |ticket| self.guard.record(ticket, verdict))
     }
@@ -144,32 +146,37 @@ impl Leave<'_> {
 
 impl Guard {
     /// A guard in its initial state. `timeout` applies to an attempt if the policy sets none.
-    pub fn new(name: ToolName, policy: CallPolicy, timeout: Duration, faults: &[Fault]) -> Self {
+    pub fn new(
+        name: ToolName,
+        policy: CallPolicy,
+        timeout: Duration,
+        faults: &[InjectedFault],
+    ) -> Self {
         let mut breaker = Breaker::new(policy.breaker.unwrap_or_default());
         if policy.breaker.is_none() {
             breaker.disable();
         }
         let permits = policy.bulkhead.map_or(u32::MAX, |bulkhead| bulkhead.max_in_flight);
-        let (stage, until) = stands(&breaker, Instant::now());
-        let told = Told { stage, until, why: BreakerWhy::Cooled, by: None };
+        let (stage, until) = breaker_stage(&breaker, Instant::now());
+        let told = PublishedState { stage, until, why: BreakerCause::Cooled, by: None };
         Self {
             name,
             bulkhead: Bulkhead::new(permits),
-            state: Mutex::new(State {
+            state: Mutex::new(GuardState {
                 timeout: policy.timeout.unwrap_or(timeout),
                 policy: Arc::new(policy),
                 breaker,
                 budget: RetryBudget::default(),
                 last_good: LastGood::default(),
                 faults: faults.into(),
-                told,
+                published: told,
                 watchers: Vec::new(),
-                watched: 0,
+                last_watcher: 0,
             }),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, GuardState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -185,7 +192,7 @@ impl Guard {
     }
 
     /// Faults injected at the moment.
-    pub fn faults(&self) -> Arc<[Fault]> {
+    pub fn faults(&self) -> Arc<[InjectedFault]> {
         Arc::clone(&self.lock().faults)
     }
 
@@ -194,11 +201,11 @@ impl Guard {
     pub fn watch(&self, bus: &Bus) -> u64 {
         let now = Instant::now();
         let mut state = self.lock();
-        if state.told.stage != at_rest(&state.policy) {
-            bus.publish(SpanId::RUN, state.fact(&self.name, now));
+        if state.published.stage != initial_stage(&state.policy) {
+            bus.publish(SpanId::RUN, state.breaker_event(&self.name, now));
         }
-        state.watched += 1;
-        let number = state.watched;
+        state.last_watcher += 1;
+        let number = state.last_watcher;
         // Most tools have one run only.
         state.watchers.reserve_exact(1);
         state.watchers.push((number, bus.clone()));
@@ -219,23 +226,23 @@ impl Guard {
             breaker: state.breaker.view(now),
             fill: self.bulkhead.fill(),
             counts: self.bulkhead.counts(),
-            retries: state.policy.retry_budget.map(|limits| state.budget.used(now, limits)),
+            retries: state.policy.retry_budget.map(|limits| state.budget.usage(now, limits)),
             faults: Arc::clone(&state.faults),
         }
     }
 
     /// Asks the breaker for permission.
-    fn leave(&self) -> Result<Leave<'_>, NotNow> {
+    fn ask_breaker(&self) -> Result<BreakerPermit<'_>, GuardRefusal> {
         let now = Instant::now();
         let mut state = self.lock();
         let allowed = state.breaker.allow(now);
-        state.tell_moves(&self.name, now, BreakerWhy::Cooled, None);
+        state.publish_change(&self.name, now, BreakerCause::Cooled, None);
         match allowed {
             Ok(ticket) => {
                 let probe = matches!(state.breaker.state(), BreakerState::HalfOpen { .. });
-                Ok(Leave { guard: self, ticket: Some(ticket), probe })
+                Ok(BreakerPermit { guard: self, ticket: Some(ticket), probe })
             }
-            Err(Refused { retry_in, .. }) => Err(NotNow::CircuitOpen { retry_in }),
+            Err(BreakerRefusal { retry_in, .. }) => Err(GuardRefusal::CircuitOpen { retry_in }),
         }
     }
 
@@ -249,8 +256,8 @@ impl Guard {
         &self,
         remaining: Duration,
         queued: impl FnOnce(Duration) -> Option<BoxFuture<'t, ()>>,
-    ) -> Result<Pass<'_>, NotNow> {
-        let leave = self.leave()?;
+    ) -> Result<CallPermit<'_>, GuardRefusal> {
+        let leave = self.ask_breaker()?;
         let max_wait = self.lock().policy.bulkhead.map_or(Some(Duration::ZERO), |it| it.max_wait);
         let max_wait = max_wait.unwrap_or(remaining).min(remaining);
         let mut since = None;
@@ -258,35 +265,40 @@ impl Guard {
             since = Some(Instant::now());
             queued(max_wait)
         };
-        let permit = match self.bulkhead.enter_telling(Some(max_wait), stands).await {
+        let permit = match self.bulkhead.enter_with(Some(max_wait), stands).await {
             Ok(permit) => permit,
-            Err(Full(_)) => return Err(NotNow::BulkheadFull),
+            Err(Full(_)) => return Err(GuardRefusal::BulkheadFull),
         };
-        let Some(since) = since else { return Ok(self.pass(leave, permit, Duration::ZERO)) };
+        let Some(since) = since else { return Ok(self.permit(leave, permit, Duration::ZERO)) };
         // The breaker may have changed while this attempt was queued: ask it again.
         drop(leave);
-        Ok(self.pass(self.leave()?, permit, since.elapsed()))
+        Ok(self.permit(self.ask_breaker()?, permit, since.elapsed()))
     }
 
-    fn pass<'a>(&self, leave: Leave<'a>, permit: Permit, waited: Duration) -> Pass<'a> {
-        self.lock().budget.attempt(Instant::now());
-        Pass { leave, _permit: permit, waited }
+    fn permit<'a>(
+        &self,
+        leave: BreakerPermit<'a>,
+        permit: Permit,
+        waited: Duration,
+    ) -> CallPermit<'a> {
+        self.lock().budget.count_attempt(Instant::now());
+        CallPermit { breaker: leave, _permit: permit, waited }
     }
 
-    fn record(&self, ticket: Ticket, verdict: Verdict) -> Recorded {
+    fn record(&self, ticket: Ticket, verdict: AttemptVerdict) -> Recorded {
         let now = Instant::now();
         let mut state = self.lock();
         let was = state.breaker.state();
         let recorded = state.breaker.record(ticket, verdict, now);
         let why = match (verdict, was) {
-            (Verdict::Failure, BreakerState::HalfOpen { .. }) => BreakerWhy::ProbeFailed,
-            (Verdict::Failure, BreakerState::Open { .. }) => BreakerWhy::LateFailure,
-            (Verdict::Failure, _) => BreakerWhy::Failures,
-            (_, BreakerState::HalfOpen { .. }) => BreakerWhy::ProbeAnswered,
-            (Verdict::Success, BreakerState::Open { .. }) => BreakerWhy::LateAnswer,
-            _ => BreakerWhy::Cooled,
+            (AttemptVerdict::Failure, BreakerState::HalfOpen { .. }) => BreakerCause::ProbeFailed,
+            (AttemptVerdict::Failure, BreakerState::Open { .. }) => BreakerCause::LateFailure,
+            (AttemptVerdict::Failure, _) => BreakerCause::Failures,
+            (_, BreakerState::HalfOpen { .. }) => BreakerCause::ProbeAnswered,
+            (AttemptVerdict::Success, BreakerState::Open { .. }) => BreakerCause::LateAnswer,
+            _ => BreakerCause::Cooled,
         };
-        state.tell_moves(&self.name, now, why, None);
+        state.publish_change(&self.name, now, why, None);
         recorded
     }
 
@@ -298,28 +310,28 @@ impl Guard {
         let mut state = self.lock();
         let Some(limits) = state.policy.retry_budget else { return Ok(()) };
         let now = Instant::now();
-        if state.budget.take(now, limits) {
+        if state.budget.take_retry(now, limits) {
             return Ok(());
         }
-        let (used, allowed) = state.budget.used(now, limits);
+        let (used, allowed) = state.budget.usage(now, limits);
         Err(RetryLimit::RetryBudget { used, allowed })
     }
 
     /// Refuses all attempts for this time, as the tool requested (`Retry-After`).
-    pub fn gate_for(&self, wait: Duration) {
+    pub fn block_for(&self, wait: Duration) {
         let now = Instant::now();
         let mut state = self.lock();
         if let Some(until) = now.checked_add(wait) {
-            state.breaker.gate_until(until);
+            state.breaker.set_retry_after(until);
         }
-        state.tell_moves(&self.name, now, BreakerWhy::RetryAfter, None);
+        state.publish_change(&self.name, now, BreakerCause::RetryAfter, None);
     }
 
     /// Caches a good value for safe mode, if the policy has a cache.
-    pub fn keep_good(&self, key: &str, value: &Arc<Value>) {
+    pub fn cache_good(&self, key: &str, value: &Arc<Value>) {
         let mut state = self.lock();
         if state.policy.safe_mode.cache_ttl.is_some() {
-            state.last_good.keep(key, Arc::clone(value), Instant::now());
+            state.last_good.insert(key, Arc::clone(value), Instant::now());
         }
     }
 
@@ -331,36 +343,36 @@ impl Guard {
     }
 
     /// Whether the breaker refuses everything for this time: held manually, or open for longer.
-    pub fn is_shut_for(&self, time: Duration) -> bool {
+    pub fn is_blocked_for(&self, time: Duration) -> bool {
         let state = self.lock();
         let until = Instant::now().checked_add(time);
-        match state.told.stage {
+        match state.published.stage {
             BreakerStage::Held => true,
-            BreakerStage::Open => state.told.until.is_some_and(|opens| Some(opens) > until),
+            BreakerStage::Open => state.published.until.is_some_and(|opens| Some(opens) > until),
             _ => false,
         }
     }
 
     /// Overrides the breaker manually, if the policy has one.
-    pub fn by_hand(&self, hand: BreakerHand, by: By) {
+    pub fn override_breaker(&self, hand: BreakerOverride, by: Initiator) {
         let now = Instant::now();
         let mut state = self.lock();
         if state.policy.breaker.is_none() {
             return;
         }
         match hand {
-            BreakerHand::Trip => state.breaker.trip(now),
-            BreakerHand::Hold => state.breaker.hold_open(now),
-            BreakerHand::Disable => state.breaker.disable(),
-            BreakerHand::Reset => state.breaker.reset(),
+            BreakerOverride::Trip => state.breaker.trip(now),
+            BreakerOverride::Hold => state.breaker.hold_open(now),
+            BreakerOverride::Disable => state.breaker.disable(),
+            BreakerOverride::Reset => state.breaker.reset(),
         }
-        state.tell_moves(&self.name, now, BreakerWhy::ByHand, Some(by));
+        state.publish_change(&self.name, now, BreakerCause::ByHand, Some(by));
     }
 
     /// Changes a limit; takes effect on the next attempt, and counts are kept. Values are clamped
     /// to what a scenario file allows. A limit of a breaker, retry budget or queue that the policy
     /// does not have is ignored.
-    pub fn change(&self, change: LimitChange, by: By) {
+    pub fn change(&self, change: LimitChange, by: Initiator) {
         let mut state = self.lock();
         let mut policy = (*state.policy).clone();
         let Some(change) = change::apply(change, &mut policy) else { return };
@@ -374,65 +386,71 @@ impl Guard {
             self.bulkhead.resize(limits.max_in_flight);
         }
         state.policy = Arc::new(policy);
-        let limits = limits(&state.policy, state.timeout);
+        let limits = limits_of(&state.policy, state.timeout);
         let tool = &self.name;
-        state.tell(|| EventKind::LimitsChanged {
+        state.publish(|| EventKind::LimitsChanged {
             tool: tool.clone(),
             limits: Box::new(limits.clone()),
             change,
             by,
         });
-        state.tell_moves(&self.name, Instant::now(), BreakerWhy::ByHand, Some(by));
+        state.publish_change(&self.name, Instant::now(), BreakerCause::ByHand, Some(by));
     }
 
     /// The limits as events carry them.
     pub fn limits(&self) -> ToolLimits {
         let state = self.lock();
-        limits(&state.policy, state.timeout)
+        limits_of(&state.policy, state.timeout)
     }
 
     /// Injects a fault; replaces one of the same kind.
-    pub fn inject(&self, fault: Fault, by: By) {
-        let Some(fault) = change::within(fault) else { return };
+    pub fn inject(&self, fault: InjectedFault, by: Initiator) {
+        let Some(fault) = change::clamp_fault(fault) else { return };
         let mut state = self.lock();
         let others = state.faults.iter().filter(|had| had.kind() != fault.kind());
         state.faults = others.copied().chain([fault]).collect();
         let tool = &self.name;
-        state.tell(|| EventKind::FaultInjected { tool: tool.clone(), fault, by });
+        state.publish(|| EventKind::FaultInjected { tool: tool.clone(), fault, by });
     }
 
     /// Removes an injected fault.
-    pub fn heal(&self, kind: FaultKind, by: By) {
+    pub fn heal(&self, kind: FaultKind, by: Initiator) {
         let mut state = self.lock();
         if state.faults.iter().all(|had| had.kind() != kind) {
             return;
         }
         state.faults = state.faults.iter().filter(|had| had.kind() != kind).copied().collect();
         let tool = &self.name;
-        state.tell(|| EventKind::FaultHealed { tool: tool.clone(), fault: kind, by });
+        state.publish(|| EventKind::FaultHealed { tool: tool.clone(), fault: kind, by });
     }
 }
 
-impl State {
-    fn tell(&self, fact: impl Fn() -> EventKind) {
+impl GuardState {
+    fn publish(&self, fact: impl Fn() -> EventKind) {
         for (_, bus) in &self.watchers {
             bus.publish(SpanId::RUN, fact());
         }
     }
 
     /// Publishes the breaker's state if it differs from the published one.
-    fn tell_moves(&mut self, tool: &ToolName, now: Instant, why: BreakerWhy, by: Option<By>) {
-        let (stage, until) = stands(&self.breaker, now);
-        if (stage, until) == (self.told.stage, self.told.until) {
+    fn publish_change(
+        &mut self,
+        tool: &ToolName,
+        now: Instant,
+        why: BreakerCause,
+        by: Option<Initiator>,
+    ) {
+        let (stage, until) = breaker_stage(&self.breaker, now);
+        if (stage, until) == (self.published.stage, self.published.until) {
             return;
         }
-        self.told = Told { stage, until, why, by };
-        self.tell(|| self.fact(tool, now));
+        self.published = PublishedState { stage, until, why, by };
+        self.publish(|| self.breaker_event(tool, now));
     }
 
     /// The published state as an event.
-    fn fact(&self, tool: &ToolName, now: Instant) -> EventKind {
-        let Told { stage, until, why, by } = self.told;
+    fn breaker_event(&self, tool: &ToolName, now: Instant) -> EventKind {
+        let PublishedState { stage, until, why, by } = self.published;
         let open_for_ms = until.map(|until| millis(until.saturating_duration_since(now)));
         EventKind::BreakerChanged { tool: tool.clone(), to: stage, why, open_for_ms, by }
     }
@@ -440,8 +458,8 @@ impl State {
 
 /// State of a breaker, and when it ends if time decides that: the end of `Retry-After` or of the
 /// open time, whichever is later.
-fn stands(breaker: &Breaker, now: Instant) -> (BreakerStage, Option<Instant>) {
-    let gate = breaker.gate_until_at(now);
+fn breaker_stage(breaker: &Breaker, now: Instant) -> (BreakerStage, Option<Instant>) {
+    let gate = breaker.retry_after_end(now);
     match breaker.state() {
         BreakerState::Open { until: None, .. } => (BreakerStage::Held, None),
         BreakerState::Open { until, .. } => (BreakerStage::Open, until.max(gate)),
@@ -453,12 +471,12 @@ fn stands(breaker: &Breaker, now: Instant) -> (BreakerStage, Option<Instant>) {
 }
 
 /// Initial state of a tool's breaker.
-fn at_rest(policy: &CallPolicy) -> BreakerStage {
+fn initial_stage(policy: &CallPolicy) -> BreakerStage {
     if policy.breaker.is_some() { BreakerStage::Closed } else { BreakerStage::Disabled }
 }
 
 /// A policy as events carry it.
-pub fn limits(policy: &CallPolicy, timeout: Duration) -> ToolLimits {
+pub fn limits_of(policy: &CallPolicy, timeout: Duration) -> ToolLimits {
     let safe = &policy.safe_mode;
     ToolLimits {
         timeout_ms: millis(timeout),

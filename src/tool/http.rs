@@ -11,11 +11,11 @@ use serde_json::Value;
 use super::address::Address;
 use super::answering::{Tool, ToolRequest};
 use super::reading;
-use super::settings::{Environment, NotReady, Settings};
+use super::settings::{Environment, NotReady, ToolSettings};
 use crate::event::id::millis;
 use crate::event::kind::{AttemptFailed, FailureClass};
-use crate::net::body::beginning;
-use crate::net::{Answer, Http, NetError, Redactor, Target};
+use crate::net::body::read_prefix;
+use crate::net::{Http, HttpResponse, NetError, Redactor, RequestTarget};
 use crate::scenario::tool::{HttpMethod, HttpSpec};
 
 /// Most bytes that are read of the body of an error response.
@@ -23,7 +23,7 @@ const REFUSAL_BYTES: usize = 16 << 10;
 
 /// Host of a tool's URL template; `None` if the template is invalid.
 pub fn host(url: &str) -> Option<String> {
-    Address::read(url).ok().map(|address| address.host().to_owned())
+    Address::parse(url).ok().map(|address| address.host().to_owned())
 }
 
 /// A tool that sends one request per attempt.
@@ -48,9 +48,9 @@ impl HttpTool {
         env: Environment<'_>,
     ) -> Result<Self, Vec<NotReady>> {
         let mut wrong = Vec::new();
-        let address = Address::read(&spec.url).map_err(|why| wrong.push(why)).ok();
+        let address = Address::parse(&spec.url).map_err(|why| wrong.push(why)).ok();
         let settings =
-            Settings::look_up(&spec.headers, env).map_err(|more| wrong.extend(more)).ok();
+            ToolSettings::look_up(&spec.headers, env).map_err(|more| wrong.extend(more)).ok();
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         if spec.send_args {
@@ -81,10 +81,10 @@ impl HttpTool {
         })?;
         let body =
             self.spec.send_args.then(|| serde_json::to_vec(request.args).unwrap_or_default());
-        let target = self.headers.iter().fold(Target::new(url), |target, (name, value)| {
+        let target = self.headers.iter().fold(RequestTarget::new(url), |target, (name, value)| {
             target.header(name.clone(), value.clone())
         });
-        let answer = self.http.ask(method(self.spec.method), &target, body).await;
+        let answer = self.http.send(method(self.spec.method), &target, body).await;
         let answer = answer.map_err(|error| self.unanswered(&error))?;
         if !(200..300).contains(&answer.status()) {
             return Err(self.refused(answer).await);
@@ -92,8 +92,8 @@ impl HttpTool {
         let cap = usize::try_from(self.spec.max_bytes).unwrap_or(usize::MAX);
         let body = answer.collect(cap).await.map_err(|error| self.unanswered(&error))?;
         let from = format!("the reply of {}", self.address.host());
-        let whole = reading::json(&body, &from, &self.redactor)?;
-        reading::unchanged(&body, self.pointed_at(whole)?, &from, &self.redactor)
+        let whole = reading::parse_json(&body, &from, &self.redactor)?;
+        reading::check_integers(&body, self.pointed_at(whole)?, &from, &self.redactor)
     }
 
     /// The part of the result that the scenario's `pointer` selects.
@@ -121,16 +121,16 @@ impl HttpTool {
             NetError::NotHttp { .. } => "Check the tool's url.",
             NetError::TooLarge { .. } => "Ask for less, or raise max_bytes.",
         };
-        let class = FailureClass::of(error.word()).unwrap_or(FailureClass::Connect);
+        let class = FailureClass::from_word(error.word()).unwrap_or(FailureClass::Connect);
         self.trouble(class, &error.to_string(), advice)
     }
 
     /// The failure of a response whose status is not a success.
-    async fn refused(&self, answer: Answer) -> Box<AttemptFailed> {
+    async fn refused(&self, answer: HttpResponse) -> Box<AttemptFailed> {
         let status = answer.status();
         let (wait, should_retry) = (answer.retry_after(), answer.should_retry());
-        let to = answer.header("location").map(|to| reading::said(to, &self.redactor));
-        let (body, _) = beginning(answer, REFUSAL_BYTES).await;
+        let to = answer.header("location").map(|to| reading::quoted_text(to, &self.redactor));
+        let (body, _) = read_prefix(answer, REFUSAL_BYTES).await;
         let text = String::from_utf8_lossy(&body);
         let (said, advice) = match (status, to) {
             (300..=399, to) => {
@@ -143,7 +143,7 @@ impl HttpTool {
         };
         let colon = if said.is_empty() { "" } else { ": " };
         let what = format!("{} returned HTTP {status}{colon}{said}", self.address.host());
-        let mut failed = AttemptFailed::of_status(status, "");
+        let mut failed = AttemptFailed::from_status(status, "");
         failed.text = self.trouble(failed.class, &what, advice).text;
         failed.retry_after_ms = wait.map(millis);
         failed.should_retry = should_retry;
@@ -154,7 +154,7 @@ impl HttpTool {
         if body.trim_start().starts_with('<') {
             return "an HTML page".to_owned();
         }
-        reading::said(body, &self.redactor)
+        reading::quoted_text(body, &self.redactor)
     }
 
     /// Host of the tool, with the port if it is not the scheme's default.
@@ -169,7 +169,7 @@ impl HttpTool {
         what: &str,
         advice: &str,
     ) -> Box<AttemptFailed> {
-        AttemptFailed::advising(class, &self.redactor.redact(what), advice)
+        AttemptFailed::with_advice(class, &self.redactor.redact(what), advice)
     }
 }
 
@@ -208,7 +208,7 @@ mod tests {
             (NetError::NotHttp { host: host(), why: why() }, FailureClass::BadResponse),
             (NetError::TooLarge { cap: 1 }, FailureClass::TooLarge),
         ] {
-            assert_eq!(FailureClass::of(error.word()), Some(class));
+            assert_eq!(FailureClass::from_word(error.word()), Some(class));
         }
     }
 }

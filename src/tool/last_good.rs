@@ -11,14 +11,14 @@ use tokio::time::Instant;
 use crate::event::json_weight;
 
 /// Most entries per tool; the oldest are evicted first.
-const KEPT: usize = 256;
+const CACHED_VALUES: usize = 256;
 /// Approximate bound of the cache in bytes.
-const KEPT_BYTES: usize = 8 << 20;
+const CACHED_BYTES: usize = 8 << 20;
 
 /// The last good value for each set of arguments.
 #[derive(Debug, Default)]
 pub struct LastGood {
-    values: HashMap<Arc<str>, Kept>,
+    values: HashMap<Arc<str>, CachedValue>,
     /// Keys by order of insertion. Times may be equal, and the iteration order of a hash map
     /// differs between runs.
     order: BTreeMap<u64, Arc<str>>,
@@ -28,7 +28,7 @@ pub struct LastGood {
 }
 
 #[derive(Debug)]
-struct Kept {
+struct CachedValue {
     value: Arc<Value>,
     at: Instant,
     /// Key in [`LastGood::order`].
@@ -40,13 +40,13 @@ struct Kept {
 impl LastGood {
     /// Stores a value and replaces an earlier one for the same arguments. A value larger than the
     /// whole cache is not stored: the earlier one stays, with its age.
-    pub fn keep(&mut self, key: &str, value: Arc<Value>, now: Instant) {
+    pub fn insert(&mut self, key: &str, value: Arc<Value>, now: Instant) {
         let bytes = json_weight(&value) + key.len();
-        if bytes > KEPT_BYTES {
+        if bytes > CACHED_BYTES {
             return;
         }
         self.drop_key(key);
-        while self.values.len() >= KEPT || self.bytes + bytes > KEPT_BYTES {
+        while self.values.len() >= CACHED_VALUES || self.bytes + bytes > CACHED_BYTES {
             let Some((_, first)) = self.order.first_key_value() else { break };
             let first = Arc::clone(first);
             self.drop_key(&first);
@@ -55,7 +55,7 @@ impl LastGood {
         self.bytes += bytes;
         let key: Arc<str> = key.into();
         self.order.insert(self.count, Arc::clone(&key));
-        self.values.insert(key, Kept { value, at: now, number: self.count, bytes });
+        self.values.insert(key, CachedValue { value, at: now, number: self.count, bytes });
     }
 
     /// The value for these arguments and its age.
@@ -83,12 +83,12 @@ mod tests {
         let start = Instant::now();
         let at = |s: u64| start + Duration::from_secs(s);
         let mut kept = LastGood::default();
-        kept.keep("a", json!(1).into(), at(0));
-        kept.keep("a", json!(2).into(), at(3));
+        kept.insert("a", json!(1).into(), at(0));
+        kept.insert("a", json!(2).into(), at(3));
         let (value, age) = kept.get("a", at(10)).expect("kept");
         assert_eq!((&*value, age), (&json!(2), Duration::from_secs(7)));
-        for nth in 0..KEPT as u64 {
-            kept.keep(&nth.to_string(), json!(nth).into(), at(4 + nth));
+        for nth in 0..CACHED_VALUES as u64 {
+            kept.insert(&nth.to_string(), json!(nth).into(), at(4 + nth));
         }
         assert!(kept.get("a", at(10)).is_none(), "it was the oldest");
         assert!(kept.get("0", at(10)).is_some());
@@ -98,12 +98,12 @@ mod tests {
     fn of_values_of_one_moment_the_one_that_was_kept_first_goes_first() {
         let now = Instant::now();
         let mut kept = LastGood::default();
-        for nth in 0..KEPT {
-            kept.keep(&nth.to_string(), json!(nth).into(), now);
+        for nth in 0..CACHED_VALUES {
+            kept.insert(&nth.to_string(), json!(nth).into(), now);
         }
-        kept.keep("0", json!("again").into(), now);
+        kept.insert("0", json!("again").into(), now);
         for more in 1..=5 {
-            kept.keep(&format!("more {more}"), json!(more).into(), now);
+            kept.insert(&format!("more {more}"), json!(more).into(), now);
             for gone in 1..=more {
                 assert!(kept.get(&gone.to_string(), now).is_none(), "{gone} after {more} more");
             }
@@ -118,16 +118,16 @@ mod tests {
         let text = |bytes: usize| Arc::new(json!("x".repeat(bytes)));
         let mut kept = LastGood::default();
         for key in ["a", "b", "c", "d"] {
-            kept.keep(key, text(KEPT_BYTES / 3 - 1_000), now);
+            kept.insert(key, text(CACHED_BYTES / 3 - 1_000), now);
         }
         let held = |kept: &LastGood| ["a", "b", "c", "d"].map(|key| kept.get(key, now).is_some());
         assert_eq!(held(&kept), [false, true, true, true]);
-        kept.keep("b", text(KEPT_BYTES + 1), now);
+        kept.insert("b", text(CACHED_BYTES + 1), now);
         assert_eq!(held(&kept), [false, true, true, true]);
-        kept.keep("b", text(10), now);
-        kept.keep("c", text(10), now);
-        kept.keep("a", text(KEPT_BYTES / 3 - 1_000), now);
+        kept.insert("b", text(10), now);
+        kept.insert("c", text(10), now);
+        kept.insert("a", text(CACHED_BYTES / 3 - 1_000), now);
         assert_eq!(held(&kept), [true; 4], "what went or was replaced takes no more room");
-        assert!(kept.bytes <= KEPT_BYTES);
+        assert!(kept.bytes <= CACHED_BYTES);
     }
 }

@@ -33,6 +33,6 @@ mod time_limit;
 pub mod web;
 
 pub use answering::{Tool, ToolRequest};
-pub use belt::{Belt, GuardedTool, Making};
-pub use gateway::{Answered, Attempt, Call, CallFailed, CallScope, Callee, InLine};
+pub use belt::{GuardedTool, ToolRegistry, ToolSetup};
+pub use gateway::{Attempt, CallFailed, CallScope, CallSuccess, Callee, GatewayCall, QueueMarker};
 pub use guard::{Guard, GuardSnapshot};

@@ -13,7 +13,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 pub(super) struct ProcessGroup {
     child: Child,
     /// Whether the group was killed and its leader may have been reaped.
-    over: bool,
+    killed: bool,
     #[cfg(unix)]
     children: tokio::signal::unix::Signal,
 }
@@ -30,7 +30,7 @@ impl ProcessGroup {
         command.kill_on_drop(true);
         Ok(Self {
             child: command.spawn()?,
-            over: false,
+            killed: false,
             #[cfg(unix)]
             children,
         })
@@ -44,9 +44,9 @@ impl ProcessGroup {
     }
 
     /// Waits until the program has exited, then kills what is left of its group.
-    pub(super) async fn ended(&mut self) -> io::Result<ExitStatus> {
+    pub(super) async fn wait(&mut self) -> io::Result<ExitStatus> {
         #[cfg(unix)]
-        while !self.head_has_ended()? {
+        while !self.leader_has_exited()? {
             if self.children.recv().await.is_none() {
                 break;
             }
@@ -54,28 +54,28 @@ impl ProcessGroup {
         #[cfg(unix)]
         self.kill();
         let status = self.child.wait().await;
-        self.over = true;
+        self.killed = true;
         status
     }
 
     /// Whether the leader has exited; it is not reaped here.
     #[cfg(unix)]
-    fn head_has_ended(&self) -> io::Result<bool> {
+    fn leader_has_exited(&self) -> io::Result<bool> {
         use rustix::process::{WaitId, WaitIdOptions, waitid};
-        let Some(head) = self.head() else { return Ok(true) };
+        let Some(head) = self.leader() else { return Ok(true) };
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         Ok(waitid(WaitId::Pid(head), options)?.is_some())
     }
 
     /// Process id of the leader, which is the group's id.
     #[cfg(unix)]
-    fn head(&self) -> Option<rustix::process::Pid> {
+    fn leader(&self) -> Option<rustix::process::Pid> {
         rustix::process::Pid::from_raw(i32::try_from(self.child.id()?).ok()?)
     }
 
     #[cfg(unix)]
     fn kill(&self) {
-        if let Some(head) = self.head() {
+        if let Some(head) = self.leader() {
             // An error means that the group is empty.
             let _ = rustix::process::kill_process_group(head, rustix::process::Signal::KILL);
         }
@@ -84,7 +84,7 @@ impl ProcessGroup {
 
 impl Drop for ProcessGroup {
     fn drop(&mut self) {
-        if !self.over {
+        if !self.killed {
             // tokio reaps a dropped child in the background; on other systems than Unix it kills
             // the program too.
             #[cfg(unix)]

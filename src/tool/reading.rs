@@ -10,60 +10,58 @@ use crate::net::Redactor;
 use crate::scenario::integer;
 
 /// Most characters of a result that an error message quotes.
-const SAID_CHARS: usize = 140;
+const QUOTED_CHARS: usize = 140;
 
 /// Most characters of a number that an error message quotes.
 const NUMBER_CHARS: usize = 40;
 
 /// Parses a result as JSON, its secrets redacted. `from` names the sender in the error message.
-pub(super) fn json(
+pub(super) fn parse_json(
     bytes: &[u8],
     from: &str,
     redactor: &Redactor,
 ) -> Result<Arc<Value>, Box<AttemptFailed>> {
-    let bad = |text: String| AttemptFailed::of(FailureClass::BadResponse, text);
+    let bad = |text: String| AttemptFailed::new(FailureClass::BadResponse, text);
     if bytes.trim_ascii().is_empty() {
         return Err(bad(format!("{from} is empty, JSON was expected")));
     }
     match serde_json::from_slice(bytes) {
-        Ok(value) if redactor.knows_none() => Ok(Arc::new(value)),
-        Ok(value) => Ok(Arc::new(without_secrets(value, redactor))),
+        Ok(value) if redactor.has_no_secrets() => Ok(Arc::new(value)),
+        Ok(value) => Ok(Arc::new(redact_json(value, redactor))),
         Err(error) => {
             let text = String::from_utf8_lossy(bytes);
-            Err(bad(format!("{from} is not JSON: {error}: {}", said(&text, redactor))))
+            Err(bad(format!("{from} is not JSON: {error}: {}", quoted_text(&text, redactor))))
         }
     }
 }
 
 /// Rejects a result with a whole number beyond 64 bits: parsing would change it silently. `value` is
 /// the part of the result that is used, `bytes` the whole result.
-pub(super) fn unchanged(
+pub(super) fn check_integers(
     bytes: &[u8],
     value: Arc<Value>,
     from: &str,
     redactor: &Redactor,
 ) -> Result<Arc<Value>, Box<AttemptFailed>> {
     let text = String::from_utf8_lossy(bytes);
-    let Some(number) = integer::changed(&text, &value) else { return Ok(value) };
+    let Some(number) = integer::first_changed_integer(&text, &value) else { return Ok(value) };
     let number = visible_within(&redactor.redact(number), NUMBER_CHARS);
     let text = format!(
         "{from} holds {number}, a whole number beyond 64 bits, which would lose digits: send it \
          as a string"
     );
-    Err(AttemptFailed::of(FailureClass::BadResponse, text))
+    Err(AttemptFailed::new(FailureClass::BadResponse, text))
 }
 
 /// Redacts known secrets in a result: a tool may echo its credentials, and the log must not hold
 /// them.
-fn without_secrets(value: Value, redactor: &Redactor) -> Value {
+fn redact_json(value: Value, redactor: &Redactor) -> Value {
     match value {
         Value::String(text) => Value::String(redactor.redact_known(&text).into_owned()),
-        Value::Array(items) => {
-            items.into_iter().map(|item| without_secrets(item, redactor)).collect()
-        }
+        Value::Array(items) => items.into_iter().map(|item| redact_json(item, redactor)).collect(),
         Value::Object(fields) => {
             let clean = |(key, value): (String, Value)| {
-                (redactor.redact_known(&key).into_owned(), without_secrets(value, redactor))
+                (redactor.redact_known(&key).into_owned(), redact_json(value, redactor))
             };
             fields.into_iter().map(clean).collect()
         }
@@ -73,6 +71,6 @@ fn without_secrets(value: Value, redactor: &Redactor) -> Value {
 
 /// Text of others, ready to quote. Redacted first and cut afterwards, because the redactor does not
 /// recognise half a key.
-pub(super) fn said(text: &str, redactor: &Redactor) -> String {
-    visible_within(&redactor.redact(text.trim()), SAID_CHARS)
+pub(super) fn quoted_text(text: &str, redactor: &Redactor) -> String {
+    visible_within(&redactor.redact(text.trim()), QUOTED_CHARS)
 }

@@ -11,14 +11,14 @@ pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// Settings with their values.
 #[derive(Debug, Default)]
-pub struct Settings {
+pub struct ToolSettings {
     /// Values by name. A value from the environment is a secret and never shown.
     pub(super) values: BTreeMap<String, Secret>,
     /// Redacts the values that came from the environment.
     pub(super) redactor: Redactor,
 }
 
-impl Settings {
+impl ToolSettings {
     /// Looks up the values that come from the environment. An empty variable counts as not set.
     ///
     /// # Errors
@@ -52,7 +52,7 @@ impl Settings {
         if !missing.is_empty() {
             return Err(missing);
         }
-        Ok(Self { values, redactor: Redactor::knowing(secrets) })
+        Ok(Self { values, redactor: Redactor::with_secrets(secrets) })
     }
 }
 
@@ -106,7 +106,7 @@ mod tests {
             "EMPTY" => Some(String::new()),
             _ => None,
         };
-        let told = Settings::look_up(&settings, &env).expect_err("two are missing");
+        let told = ToolSettings::look_up(&settings, &env).expect_err("two are missing");
         let told: Vec<String> = told.iter().map(ToString::to_string).collect();
         assert_eq!(
             told,
@@ -116,7 +116,7 @@ mod tests {
             ]
         );
         let there = |_: &str| Some("hunter2hunter2".to_owned());
-        let found = Settings::look_up(&settings, &there).expect("all there");
+        let found = ToolSettings::look_up(&settings, &there).expect("all there");
         assert_eq!(found.redactor.redact("plain hunter2hunter2"), "plain ***");
         assert!(!format!("{found:?}").contains("hunter2"));
     }

@@ -15,48 +15,48 @@ use crate::event::kind::{AttemptFailed, FailureClass};
 ///
 /// # Errors
 /// The attempt's own failure, a timeout, or a panic.
-pub async fn bounded<T>(
+pub async fn with_timeout<T>(
     limit: Duration,
     attempt: impl Future<Output = Result<T, Box<AttemptFailed>>>,
 ) -> Result<T, Box<AttemptFailed>> {
-    within(limit, attempt).await.unwrap_or_else(|| Err(timed_out(limit, None)))
+    run_within(limit, attempt).await.unwrap_or_else(|| Err(timeout_error(limit, None)))
 }
 
 /// Like [`bounded`]; `None` is a timeout.
-pub(super) async fn within<T>(
+pub(super) async fn run_within<T>(
     limit: Duration,
     attempt: impl Future<Output = Result<T, Box<AttemptFailed>>>,
 ) -> Option<Result<T, Box<AttemptFailed>>> {
     let attempt = pin!(attempt);
-    timeout(limit, Contained::new(attempt)).await.ok().map(contained)
+    timeout(limit, Contained::new(attempt)).await.ok().map(flatten_panic)
 }
 
 /// Like [`within`], with the caller's own clock.
-pub(super) async fn within_clock<T>(
+pub(super) async fn run_within_clock<T>(
     time_up: BoxFuture<'_, ()>,
     attempt: impl Future<Output = Result<T, Box<AttemptFailed>>>,
 ) -> Option<Result<T, Box<AttemptFailed>>> {
     let attempt = pin!(attempt);
     tokio::select! {
         biased;
-        ended = Contained::new(attempt) => Some(contained(ended)),
+        ended = Contained::new(attempt) => Some(flatten_panic(ended)),
         () = time_up => None,
     }
 }
 
-fn contained<T>(
+fn flatten_panic<T>(
     ended: Result<Result<T, Box<AttemptFailed>>, String>,
 ) -> Result<T, Box<AttemptFailed>> {
     ended.unwrap_or_else(|panic| {
         tracing::error!(%panic, "a tool panicked; its attempt failed, the run continues");
-        Err(AttemptFailed::of(FailureClass::Panic, format!("panicked: {panic}")))
+        Err(AttemptFailed::new(FailureClass::Panic, format!("panicked: {panic}")))
     })
 }
 
-pub(super) fn timed_out(limit: Duration, from: Option<String>) -> Box<AttemptFailed> {
+pub(super) fn timeout_error(limit: Duration, from: Option<String>) -> Box<AttemptFailed> {
     let limit = limit.as_secs_f64();
     let from = from.map_or_else(String::new, |host| format!(" from {host}"));
     let text =
         format!("no reply{from} within {limit:.1} s, the timeout of one attempt (timeout_s).");
-    AttemptFailed::of(FailureClass::Timeout, text)
+    AttemptFailed::new(FailureClass::Timeout, text)
 }

@@ -5,37 +5,37 @@ use ratatui::layout::Rect;
 
 use super::glyph::Glyph;
 use super::text::{Pen, columns};
-use super::theme::Role;
-use super::{Cx, header};
-use crate::app::State;
-pub use crate::app::layout::Parts;
+use super::theme::StyleRole;
+use super::{DrawContext, header};
+use crate::app::AppState;
+pub use crate::app::layout::ScreenParts;
 use crate::app::notice::NoticeKind;
-use crate::app::offer::{Offer, offers};
+use crate::app::offer::{KeyHint, visible_hints};
 use crate::event::stop::StopClass;
 
 /// Draws header, status and keys.
-pub fn render(state: &State, cx: &Cx, parts: Parts, buf: &mut Buffer) {
+pub fn render(state: &AppState, cx: &DrawContext, parts: ScreenParts, buf: &mut Buffer) {
     header::render(state, cx, parts.header, buf);
     status(state, cx, parts.status, buf);
     keys(state, cx, parts.keys, buf);
 }
 
 /// One count of the status row.
-struct Count {
+struct StatusCount {
     glyph: Glyph,
-    role: Role,
+    role: StyleRole,
     count: u64,
     word: &'static str,
 }
 
-impl Count {
+impl StatusCount {
     fn width(&self) -> usize {
         let word = if self.word.is_empty() { 0 } else { 1 + columns(self.word) };
         2 + columns(&self.count.to_string()) + word + 2
     }
 
-    fn draw(&self, cx: &Cx, pen: &mut Pen) {
-        let style = cx.theme.style(if self.count == 0 { Role::Dim } else { self.role });
+    fn draw(&self, cx: &DrawContext, pen: &mut Pen) {
+        let style = cx.theme.style(if self.count == 0 { StyleRole::Dim } else { self.role });
         pen.glyph(self.glyph, style).put(&format!(" {}", self.count), style);
         if !self.word.is_empty() {
             pen.space(1).put(self.word, style);
@@ -46,12 +46,12 @@ impl Count {
 
 /// Counts on the left, the latest notice on the right. A long notice takes the room of the counts,
 /// the last of them first; only a notice longer than the row is cut.
-fn status(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
+fn status(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let (text, more, role) = news(state);
     let mut counts = counts(state);
     let room = usize::from(area.width).saturating_sub(2);
     let taken = columns(&text) + columns(&more);
-    while counts.iter().map(Count::width).sum::<usize>() + taken > room {
+    while counts.iter().map(StatusCount::width).sum::<usize>() + taken > room {
         if counts.pop().is_none() {
             break;
         }
@@ -66,48 +66,48 @@ fn status(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
     pen.space(free.saturating_sub(taken));
     let behind = u16::try_from(columns(&more)).unwrap_or(u16::MAX);
     let width = pen.left().saturating_sub(behind.saturating_add(1));
-    pen.put_within(&text, width, cx.theme.style(role)).put(&more, cx.theme.style(Role::Dim));
+    pen.put_within(&text, width, cx.theme.style(role)).put(&more, cx.theme.style(StyleRole::Dim));
 }
 
 /// The text of the status row, the number of further notices, and the style.
-fn news(state: &State) -> (String, String, Role) {
+fn news(state: &AppState) -> (String, String, StyleRole) {
     if let Some(notice) = state.notices.current() {
         let (mark, role) = match notice.kind {
-            NoticeKind::Info => ("", Role::Notice),
-            NoticeKind::Error | NoticeKind::Form => ("! ", Role::Failed),
+            NoticeKind::Info => ("", StyleRole::Notice),
+            NoticeKind::Error | NoticeKind::Form => ("! ", StyleRole::Failed),
         };
-        let more = match state.notices.behind() {
+        let more = match state.notices.hidden_count() {
             0 => String::new(),
             more => format!("  {more} more, Esc"),
         };
         return (format!("{mark}{}", notice.text), more, role);
     }
     let starting = state.starting.last().map(|starting| format!("starting {}", starting.title));
-    (starting.unwrap_or_default(), String::new(), Role::Dim)
+    (starting.unwrap_or_default(), String::new(), StyleRole::Dim)
 }
 
 /// The calls of the run on the screen, or the runs of the program; the most important first.
-fn counts(state: &State) -> Vec<Count> {
-    let count = |glyph, role, count, word| Count { glyph, role, count, word };
-    if let Some(page) = state.watched() {
+fn counts(state: &AppState) -> Vec<StatusCount> {
+    let count = |glyph, role, count, word| StatusCount { glyph, role, count, word };
+    if let Some(page) = state.visible_run() {
         let tally = page.shown().tally;
         let going = tally.open().saturating_sub(tally.retrying);
         let mut counts = vec![
-            count(Glyph::Done, Role::Done, tally.answered, ""),
-            count(Glyph::Running, Role::Running, going, ""),
-            count(Glyph::Retry, Role::Retry, tally.retrying, ""),
-            count(Glyph::Failed, Role::Failed, tally.failed, ""),
+            count(Glyph::Done, StyleRole::Done, tally.answered, ""),
+            count(Glyph::Running, StyleRole::Running, going, ""),
+            count(Glyph::Retry, StyleRole::Retry, tally.retrying, ""),
+            count(Glyph::Failed, StyleRole::Failed, tally.failed, ""),
         ];
         for (glyph, role, number, word) in [
-            (Glyph::Alert, Role::Retry, tally.degraded, "degraded"),
-            (Glyph::Refused, Role::Refused, tally.refused, "refused"),
+            (Glyph::Alert, StyleRole::Retry, tally.degraded, "degraded"),
+            (Glyph::Refused, StyleRole::Refused, tally.refused, "refused"),
         ] {
             if number > 0 {
                 counts.push(count(glyph, role, number, word));
             }
         }
         if tally.cancelled > 0 {
-            counts.push(count(Glyph::Off, Role::Off, tally.cancelled, "cancelled"));
+            counts.push(count(Glyph::Off, StyleRole::Off, tally.cancelled, "cancelled"));
         }
         return counts;
     }
@@ -120,17 +120,22 @@ fn counts(state: &State) -> Vec<Count> {
     };
     let stopped = ended(|class| !matches!(class, StopClass::Ok | StopClass::Cancelled));
     vec![
-        count(Glyph::Running, Role::Running, state.live_runs().count() as u64, "live"),
-        count(Glyph::Done, Role::Done, ended(|class| class == StopClass::Ok), "done"),
-        count(Glyph::Off, Role::Off, ended(|class| class == StopClass::Cancelled), "cancelled"),
-        count(Glyph::Failed, Role::Failed, stopped, "stopped"),
+        count(Glyph::Running, StyleRole::Running, state.live_runs().count() as u64, "live"),
+        count(Glyph::Done, StyleRole::Done, ended(|class| class == StopClass::Ok), "done"),
+        count(
+            Glyph::Off,
+            StyleRole::Off,
+            ended(|class| class == StopClass::Cancelled),
+            "cancelled",
+        ),
+        count(Glyph::Failed, StyleRole::Failed, stopped, "stopped"),
     ]
 }
 
 /// The keys of the focused context; those of least priority are dropped if not all fit.
-fn keys(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
-    let mut row = offers(state, state.settings.ascii);
-    let width = |offer: &Offer| columns(&offer.keys) + 1 + columns(offer.word) + 2;
+fn keys(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+    let mut row = visible_hints(state, state.settings.ascii);
+    let width = |offer: &KeyHint| columns(&offer.keys) + 1 + columns(offer.word) + 2;
     let room = usize::from(area.width.saturating_sub(1));
     while row.iter().map(width).sum::<usize>() > room + 2 {
         // The last of those with the least priority is dropped first.
@@ -140,7 +145,7 @@ fn keys(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
     }
     let mut pen = Pen::new(buf, area, cx.glyphs);
     pen.space(1);
-    let (key, dim) = (cx.theme.style(Role::Key), cx.theme.style(Role::Dim));
+    let (key, dim) = (cx.theme.style(StyleRole::Key), cx.theme.style(StyleRole::Dim));
     for offer in row {
         pen.put(&offer.keys, key).put(" ", dim).put(offer.word, dim).space(2);
     }

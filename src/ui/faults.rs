@@ -6,16 +6,22 @@ use ratatui::layout::Rect;
 use super::frame::{self, Frame};
 use super::glyph::Glyph;
 use super::text::{Pen, paint, wrap_within};
-use super::theme::Role;
-use super::{Cx, format};
-use crate::app::State;
-use crate::app::faults::{FaultsDrawer, Knob, injected, usual};
+use super::theme::StyleRole;
+use super::{DrawContext, format};
+use crate::app::AppState;
+use crate::app::faults::{FaultsDrawer, ToolSetting, default_fault, injected_fault};
 use crate::app::run::RunPage;
 use crate::app::run::told_tool;
 use crate::event::world::tools::ToolRow;
 
 /// Draws the drawer of a tool.
-pub fn render(drawer: &FaultsDrawer, page: &RunPage, state: &State, cx: &Cx, buf: &mut Buffer) {
+pub fn render(
+    drawer: &FaultsDrawer,
+    page: &RunPage,
+    state: &AppState,
+    cx: &DrawContext,
+    buf: &mut Buffer,
+) {
     let world = page.world();
     let parts = drawer.parts(state.size, world);
     let title = match world.is_live() {
@@ -24,53 +30,60 @@ pub fn render(drawer: &FaultsDrawer, page: &RunPage, state: &State, cx: &Cx, buf
     };
     let tools = world.tools.rows();
     let at = tools.iter().position(|tool| *tool.name() == drawer.tool).map_or(0, |at| at + 1);
-    let foot = format!("tool {at} of {}", format::things(tools.len() as u64, "tool"));
+    let foot = format!("tool {at} of {}", format::count_noun(tools.len() as u64, "tool"));
     let foot = foot.trim_end_matches(" tools").trim_end_matches(" tool");
-    let frame = Frame { title: &title, foot, focused: true, over: true, ..Frame::default() };
+    let frame = Frame { title: &title, foot, focused: true, covers: true, ..Frame::default() };
     frame::render(frame, cx, parts.window, buf);
     let Some(tool) = drawer.tool(world) else { return };
     for nth in 0..usize::from(parts.list.height) {
-        let Some(knob) = FaultsDrawer::knob_in(parts.top + nth, &tool.head.limits) else {
+        let Some(knob) = FaultsDrawer::setting_at(parts.top + nth, &tool.head.limits) else {
             continue;
         };
         let row = Rect { y: parts.list.y + nth as u16, height: 1, ..parts.list };
         knob_row(cx, tool, knob, drawer.selected == knob, row, buf);
     }
-    says(page, cx, tool, drawer, parts.foot, buf);
+    draw_change_help(page, cx, tool, drawer, parts.foot, buf);
 }
 
-fn knob_row(cx: &Cx, tool: &ToolRow, knob: Knob, selected: bool, area: Rect, buf: &mut Buffer) {
-    let (plain, dim) = (cx.theme.style(Role::Text), cx.theme.style(Role::Dim));
+fn knob_row(
+    cx: &DrawContext,
+    tool: &ToolRow,
+    knob: ToolSetting,
+    selected: bool,
+    area: Rect,
+    buf: &mut Buffer,
+) {
+    let (plain, dim) = (cx.theme.style(StyleRole::Text), cx.theme.style(StyleRole::Dim));
     if selected {
-        paint(buf, area, cx.theme.style(Role::Selected));
+        paint(buf, area, cx.theme.style(StyleRole::Selected));
     }
     let mut pen = Pen::new(buf, area, cx.glyphs);
     match selected {
-        true => pen.glyph(Glyph::Selected, cx.theme.style(Role::Key)),
+        true => pen.glyph(Glyph::Selected, cx.theme.style(StyleRole::Key)),
         false => pen.space(1),
     };
     match knob {
-        Knob::Fault(kind) => {
-            let now = injected(tool, kind);
+        ToolSetting::Fault(kind) => {
+            let now = injected_fault(tool, kind);
             let (mark, role) = match now {
-                Some(_) => ("[x] ", Role::Flag),
-                None => ("[ ] ", Role::Off),
+                Some(_) => ("[x] ", StyleRole::Flag),
+                None => ("[ ] ", StyleRole::Off),
             };
             pen.put(mark, cx.theme.style(role)).cell(kind.word(), 12, plain);
-            let what = told_tool::injected(&now.unwrap_or(usual(kind))).into_owned();
-            pen.put(&what, if now.is_some() { cx.theme.style(Role::Flag) } else { dim });
+            let what = told_tool::fault_text(&now.unwrap_or(default_fault(kind))).into_owned();
+            pen.put(&what, if now.is_some() { cx.theme.style(StyleRole::Flag) } else { dim });
         }
         knob => {
             let Some(limit) = knob.limit(&tool.head.limits) else { return };
-            pen.put("  = ", dim).put(&told_tool::limit(limit), plain);
+            pen.put("  = ", dim).put(&told_tool::limit_text(limit), plain);
         }
     }
 }
 
 /// Draws the help on a change of the selected row.
-fn says(
+fn draw_change_help(
     page: &RunPage,
-    cx: &Cx,
+    cx: &DrawContext,
     tool: &ToolRow,
     drawer: &FaultsDrawer,
     area: Rect,
@@ -79,15 +92,15 @@ fn says(
     let row = |y: u16| {
         Rect { x: area.x + 1, y, width: area.width.saturating_sub(2), height: 1 }.intersection(area)
     };
-    let border = cx.theme.style(Role::Border);
+    let border = cx.theme.style(StyleRole::Border);
     let mut pen = Pen::new(buf, row(area.y), cx.glyphs);
     pen.glyphs(Glyph::Horizontal, 2, border).space(1);
-    let sign = cx.theme.breaker(tool.stage);
+    let sign = cx.theme.breaker(tool.breaker);
     let heading = match tool.head.limits.breaker {
         Some(_) => format!("breaker {}", sign.word),
         None => "no breaker".to_owned(),
     };
-    pen.put(&heading, cx.theme.style(Role::Title)).space(1);
+    pen.put(&heading, cx.theme.style(StyleRole::Title)).space(1);
     let rest = pen.left();
     pen.glyphs(Glyph::Horizontal, rest, border);
     let mut lines: Vec<&str> = Vec::new();
@@ -97,7 +110,7 @@ fn says(
     if !page.world().is_live() {
         lines.push("The run has ended: its tools can no longer change.");
     } else {
-        lines.push(drawer.selected.says());
+        lines.push(drawer.selected.help_text());
         lines.push("Takes effect on the next attempt; Space turns a fault off.");
         if tool.head.shared {
             lines.push("Its breaker and bulkhead are shared by all runs of this dashboard.");
@@ -109,13 +122,13 @@ fn says(
         let room = area.bottom().saturating_sub(y);
         let (rows, _) = wrap_within(line, width, room.into());
         for (at, text) in rows.iter().take(room.into()).enumerate() {
-            let dim = cx.theme.style(Role::Dim);
+            let dim = cx.theme.style(StyleRole::Dim);
             let mut pen = Pen::new(buf, row(y), cx.glyphs);
             match at {
                 0 => pen.glyph(Glyph::Dot, dim).space(1),
                 _ => pen.space(2),
             };
-            pen.put(text, cx.theme.style(Role::Text));
+            pen.put(text, cx.theme.style(StyleRole::Text));
             y += 1;
         }
     }

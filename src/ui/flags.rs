@@ -6,36 +6,43 @@ use ratatui::layout::Rect;
 use super::frame::{self, Frame};
 use super::glyph::Glyph;
 use super::text::{Pen, paint, wrap_within};
-use super::theme::Role;
-use super::{Cx, format};
-use crate::app::State;
-use crate::app::flags::{Drawer, ROWS};
+use super::theme::StyleRole;
+use super::{DrawContext, format};
+use crate::app::AppState;
+use crate::app::flags::{FLAG_ROWS, FlagsDrawer};
 use crate::app::run::RunPage;
 use crate::app::what_if::what_if;
-use crate::event::kind::By;
+use crate::event::kind::Initiator;
 use crate::event::world::FlagNow;
 
 /// Draws the drawer of a run.
-pub fn render(drawer: &Drawer, page: &RunPage, state: &State, cx: &Cx, buf: &mut Buffer) {
+pub fn render(
+    drawer: &FlagsDrawer,
+    page: &RunPage,
+    state: &AppState,
+    cx: &DrawContext,
+    buf: &mut Buffer,
+) {
     let world = page.world();
     let parts = drawer.parts(state.size, world);
     let title = match world.is_live() {
         true => format!("Flags of {}, live", page.id()),
         false => format!("Flags of {}", page.id()),
     };
-    let foot = format::things(world.flags.len() as u64, "flag");
-    let frame = Frame { title: &title, foot: &foot, focused: true, over: true, ..Frame::default() };
+    let foot = format::count_noun(world.flags.len() as u64, "flag");
+    let frame =
+        Frame { title: &title, foot: &foot, focused: true, covers: true, ..Frame::default() };
     frame::render(frame, cx, parts.window, buf);
     if world.flags.is_empty() {
         let row = Rect { x: parts.list.x + 1, height: parts.list.height.min(1), ..parts.list };
         let text = "This scenario has no flags. Esc closes.";
-        Pen::new(buf, row, cx.glyphs).put(text, cx.theme.style(Role::Dim));
+        Pen::new(buf, row, cx.glyphs).put(text, cx.theme.style(StyleRole::Dim));
         return;
     }
-    let rows = usize::from(parts.list.height / ROWS);
+    let rows = usize::from(parts.list.height / FLAG_ROWS);
     for (at, flag) in world.flags.iter().skip(parts.top).take(rows).enumerate() {
-        let y = parts.list.y + at as u16 * ROWS;
-        let area = Rect { y, height: ROWS, ..parts.list };
+        let y = parts.list.y + at as u16 * FLAG_ROWS;
+        let area = Rect { y, height: FLAG_ROWS, ..parts.list };
         flag_rows(flag, drawer, page, state, cx, area, buf);
     }
     consequences(drawer, page, state, cx, parts.what_if, buf);
@@ -43,54 +50,54 @@ pub fn render(drawer: &Drawer, page: &RunPage, state: &State, cx: &Cx, buf: &mut
 
 fn flag_rows(
     flag: &FlagNow,
-    drawer: &Drawer,
+    drawer: &FlagsDrawer,
     page: &RunPage,
-    state: &State,
-    cx: &Cx,
+    state: &AppState,
+    cx: &DrawContext,
     area: Rect,
     buf: &mut Buffer,
 ) {
-    let (plain, dim) = (cx.theme.style(Role::Text), cx.theme.style(Role::Dim));
+    let (plain, dim) = (cx.theme.style(StyleRole::Text), cx.theme.style(StyleRole::Dim));
     let selected = drawer.selected.as_ref() == Some(&flag.name);
     let first = Rect { height: 1, ..area };
     let second = Rect { y: area.y + 1, height: 1, ..area };
     if selected {
-        paint(buf, first, cx.theme.style(Role::Selected));
+        paint(buf, first, cx.theme.style(StyleRole::Selected));
     }
     let mut pen = Pen::new(buf, first, cx.glyphs);
     match selected {
-        true => pen.glyph(Glyph::Selected, cx.theme.style(Role::Key)),
+        true => pen.glyph(Glyph::Selected, cx.theme.style(StyleRole::Key)),
         false => pen.space(1),
     };
     let (mark, position, role) =
-        if flag.on { ("[x] ", "on ", Role::Flag) } else { ("[ ] ", "off", Role::Off) };
+        if flag.on { ("[x] ", "on ", StyleRole::Flag) } else { ("[ ] ", "off", StyleRole::Off) };
     pen.put(mark, cx.theme.style(role));
     let name = pen.left().saturating_sub(22);
     pen.name(flag.name.as_str(), name, plain).space(1).cell(position, 4, cx.theme.style(role));
-    if let Some(on) = state.asked.of(page.id(), &flag.name) {
+    if let Some(on) = state.pending_flags.pending_position(page.id(), &flag.name) {
         let text = format!("pending: {}", if on { "on" } else { "off" });
-        pen.glyph(Glyph::Waiting, cx.theme.style(Role::NeedsYou)).space(1);
-        pen.put(&text, cx.theme.style(Role::Notice));
+        pen.glyph(Glyph::Waiting, cx.theme.style(StyleRole::NeedsYou)).space(1);
+        pen.put(&text, cx.theme.style(StyleRole::Notice));
     }
     // For a pending change: when it takes effect. Otherwise: where the position came from.
-    let told = match state.asked.of(page.id(), &flag.name) {
+    let told = match state.pending_flags.pending_position(page.id(), &flag.name) {
         Some(on) => what_if(page.world(), &flag.name, on).into_iter().next().unwrap_or_default(),
-        None => came_from(flag, page, state),
+        None => position_origin(flag, page, state),
     };
     Pen::new(buf, second, cx.glyphs).space(5).put(&told, dim);
 }
 
 /// Where a flag's position came from: its last change, else the start of the run.
-fn came_from(flag: &FlagNow, page: &RunPage, state: &State) -> String {
+fn position_origin(flag: &FlagNow, page: &RunPage, state: &AppState) -> String {
     let whence = match &flag.changed {
         Some((at, boundary, by)) => {
             let who = match by {
-                By::You => "you",
-                By::Schedule => "the command line",
-                By::Breakpoint => "a breakpoint",
-                By::Suspend => "Ctrl-Z",
+                Initiator::You => "you",
+                Initiator::Schedule => "the command line",
+                Initiator::Breakpoint => "a breakpoint",
+                Initiator::Suspend => "Ctrl-Z",
             };
-            let (when, place) = (format::moment(*at), boundary.for_people());
+            let (when, place) = (format::time_in_run(*at), boundary.display_name());
             format!("by {who} at {when}, since {place}")
         }
         None => {
@@ -112,16 +119,16 @@ fn came_from(flag: &FlagNow, page: &RunPage, state: &State) -> String {
 }
 
 fn consequences(
-    drawer: &Drawer,
+    drawer: &FlagsDrawer,
     page: &RunPage,
-    state: &State,
-    cx: &Cx,
+    state: &AppState,
+    cx: &DrawContext,
     area: Rect,
     buf: &mut Buffer,
 ) {
     let Some(flag) = &drawer.selected else { return };
-    let on = state.asked.next(page.id(), flag, page.world());
-    let dim = cx.theme.style(Role::Dim);
+    let on = state.pending_flags.next_position(page.id(), flag, page.world());
+    let dim = cx.theme.style(StyleRole::Dim);
     let mut y = area.y;
     let row = |y: u16| {
         Rect { x: area.x + 1, y, width: area.width.saturating_sub(2), height: 1 }.intersection(area)
@@ -132,10 +139,10 @@ fn consequences(
         false => "Final positions".to_owned(),
     };
     let mut pen = Pen::new(buf, row(y), cx.glyphs);
-    pen.glyphs(Glyph::Horizontal, 2, cx.theme.style(Role::Border)).space(1);
-    pen.put(&heading, cx.theme.style(Role::Title)).space(1);
+    pen.glyphs(Glyph::Horizontal, 2, cx.theme.style(StyleRole::Border)).space(1);
+    pen.put(&heading, cx.theme.style(StyleRole::Title)).space(1);
     let rest = pen.left();
-    pen.glyphs(Glyph::Horizontal, rest, cx.theme.style(Role::Border));
+    pen.glyphs(Glyph::Horizontal, rest, cx.theme.style(StyleRole::Border));
     y += 1;
     let width = usize::from(area.width.saturating_sub(4)).max(1);
     for line in what_if(page.world(), flag, on) {
@@ -147,7 +154,7 @@ fn consequences(
                 0 => pen.glyph(Glyph::Dot, dim).space(1),
                 _ => pen.space(2),
             };
-            pen.put(text, cx.theme.style(Role::Text));
+            pen.put(text, cx.theme.style(StyleRole::Text));
             y += 1;
         }
     }

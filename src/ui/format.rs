@@ -8,5 +8,5 @@ use super::glyph::{Glyph, Glyphs};
 
 /// The estimated cost of a run: `≈ $0.0052`.
 pub fn estimate(cost: f64, glyphs: Glyphs) -> String {
-    format!("{} {}", glyphs.of(Glyph::Estimate), usd(cost))
+    format!("{} {}", glyphs.symbol(Glyph::Estimate), usd(cost))
 }

@@ -4,10 +4,10 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::Cx;
+use super::DrawContext;
 use super::glyph::Glyphs;
 use super::text::{self, Pen};
-use super::theme::Role;
+use super::theme::StyleRole;
 use crate::app::layout::inside;
 
 const UP: u8 = 1;
@@ -42,11 +42,11 @@ pub struct Frame<'a> {
     /// Whether it is focused.
     pub focused: bool,
     /// It covers other panes: the area is cleared, and its lines join none.
-    pub over: bool,
+    pub covers: bool,
 }
 
 /// Draws border and labels of one pane; returns the area inside.
-pub fn render(frame: Frame, cx: &Cx, area: Rect, buf: &mut Buffer) -> Rect {
+pub fn render(frame: Frame, cx: &DrawContext, area: Rect, buf: &mut Buffer) -> Rect {
     border(frame, cx, area, buf);
     label(frame, cx, area, buf);
     inside(area.intersection(buf.area))
@@ -54,19 +54,19 @@ pub fn render(frame: Frame, cx: &Cx, area: Rect, buf: &mut Buffer) -> Rect {
 
 /// Draws the border alone. Panes that share lines draw all borders first, the focused one last,
 /// then their labels.
-pub fn border(frame: Frame, cx: &Cx, area: Rect, buf: &mut Buffer) {
+pub fn border(frame: Frame, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let area = area.intersection(buf.area);
-    if frame.over {
+    if frame.covers {
         text::clear(buf, area);
     }
     if area.width < 2 || area.height < 2 {
         return;
     }
-    let role = if frame.focused { Role::BorderFocus } else { Role::Border };
+    let role = if frame.focused { StyleRole::BorderFocus } else { StyleRole::Border };
     let style = cx.theme.style(role);
     let (left, right) = (area.left(), area.right() - 1);
     let (top, bottom) = (area.top(), area.bottom() - 1);
-    if frame.over {
+    if frame.covers {
         return double(cx, area, style, buf);
     }
     for x in left + 1..right {
@@ -84,7 +84,7 @@ pub fn border(frame: Frame, cx: &Cx, area: Rect, buf: &mut Buffer) {
 }
 
 /// The double border of a window that covers others.
-fn double(cx: &Cx, area: Rect, style: Style, buf: &mut Buffer) {
+fn double(cx: &DrawContext, area: Rect, style: Style, buf: &mut Buffer) {
     let [across, down, corners @ ..] = match cx.glyphs {
         Glyphs::Unicode => ["═", "║", "╔", "╗", "╚", "╝"],
         Glyphs::Ascii => ["=", "|", "+", "+", "+", "+"],
@@ -110,24 +110,27 @@ fn double(cx: &Cx, area: Rect, style: Style, buf: &mut Buffer) {
 }
 
 /// Draws title and foot onto a border.
-pub fn label(frame: Frame, cx: &Cx, area: Rect, buf: &mut Buffer) {
+pub fn label(frame: Frame, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let area = area.intersection(buf.area);
     if area.width < 2 || area.height < 2 {
         return;
     }
-    let role = if frame.focused { Role::BorderFocus } else { Role::Border };
+    let role = if frame.focused { StyleRole::BorderFocus } else { StyleRole::Border };
     let style = cx.theme.style(role);
     let (left, right) = (area.left(), area.right() - 1);
     let (top, bottom) = (area.top(), area.bottom() - 1);
     let room = area.width.saturating_sub(4);
-    let title_style =
-        text::on_line(cx.theme.style(if frame.focused { Role::Title } else { Role::Text }));
+    let title_style = text::on_border(cx.theme.style(if frame.focused {
+        StyleRole::Title
+    } else {
+        StyleRole::Text
+    }));
     if !frame.title.is_empty() && room > 2 {
         let row = Rect { x: left + 2, y: top, width: room, height: 1 };
         let mut pen = Pen::new(buf, row, cx.glyphs);
         pen.put(" ", style);
         if let Some(number) = frame.number {
-            pen.put(&format!("{number} "), cx.theme.style(Role::Dim));
+            pen.put(&format!("{number} "), cx.theme.style(StyleRole::Dim));
         }
         let width = pen.left().saturating_sub(1);
         pen.put_within(frame.title, width, title_style).put(" ", style);
@@ -136,7 +139,7 @@ pub fn label(frame: Frame, cx: &Cx, area: Rect, buf: &mut Buffer) {
     if foot > 0 && foot.saturating_add(2) <= room {
         let x = right - 2 - foot;
         let row = Rect { x: x - 1, y: bottom, width: foot + 2, height: 1 };
-        let dim = cx.theme.style(Role::Dim);
+        let dim = cx.theme.style(StyleRole::Dim);
         Pen::new(buf, row, cx.glyphs).put(" ", dim).put(frame.foot, dim).put(" ", dim);
     }
 }
@@ -170,7 +173,7 @@ mod tests {
 
     fn drawn(glyphs: Glyphs) -> Vec<String> {
         let theme = Theme::default();
-        let cx = Cx { now: Duration::ZERO, theme: &theme, glyphs };
+        let cx = DrawContext { now: Duration::ZERO, theme: &theme, glyphs };
         let mut buf = Buffer::empty(Rect::new(0, 0, 9, 5));
         for area in [Rect::new(0, 0, 5, 3), Rect::new(4, 0, 5, 3), Rect::new(0, 2, 9, 3)] {
             render(Frame::default(), &cx, area, &mut buf);
@@ -193,7 +196,7 @@ mod tests {
     #[test]
     fn a_frame_of_any_size_stays_inside() {
         let theme = Theme::default();
-        let cx = Cx { now: Duration::ZERO, theme: &theme, glyphs: Glyphs::Unicode };
+        let cx = DrawContext { now: Duration::ZERO, theme: &theme, glyphs: Glyphs::Unicode };
         for width in 0..12 {
             for height in 0..6 {
                 let mut buf = Buffer::empty(Rect::new(0, 0, 10, 5));
@@ -202,7 +205,7 @@ mod tests {
                     title: "A long title",
                     foot: "foot",
                     focused: true,
-                    over: true,
+                    covers: true,
                 };
                 render(frame, &cx, Rect::new(1, 1, width, height), &mut buf);
             }

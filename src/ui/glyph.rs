@@ -286,7 +286,7 @@ impl Glyphs {
     /// The text of a glyph: one column wide, except [`Glyph::Ellipsis`], [`Glyph::Arrow`],
     /// [`Glyph::ArrowBack`] and [`Glyph::Consults`] (two columns in ASCII) and [`Glyph::Enter`]
     /// (five).
-    pub fn of(self, glyph: Glyph) -> &'static str {
+    pub fn symbol(self, glyph: Glyph) -> &'static str {
         let (unicode, ascii) = glyph.pair();
         match self {
             Self::Unicode => unicode,
@@ -315,8 +315,8 @@ mod tests {
     #[test]
     fn each_glyph_keeps_its_column_and_has_a_twin_in_seven_bits() {
         for glyph in Glyph::ALL {
-            assert_eq!(columns(Glyphs::Unicode.of(glyph)), 1, "{glyph:?}");
-            let twin = Glyphs::Ascii.of(glyph);
+            assert_eq!(columns(Glyphs::Unicode.symbol(glyph)), 1, "{glyph:?}");
+            let twin = Glyphs::Ascii.symbol(glyph);
             assert!(twin.is_ascii(), "{glyph:?}");
             let wide = matches!(
                 glyph,
@@ -343,7 +343,7 @@ mod tests {
         ] {
             for (at, one) in group.iter().enumerate() {
                 for other in &group[at + 1..] {
-                    let (one, other) = (Glyphs::Ascii.of(*one), Glyphs::Ascii.of(*other));
+                    let (one, other) = (Glyphs::Ascii.symbol(*one), Glyphs::Ascii.symbol(*other));
                     assert_ne!(one, other);
                 }
             }

@@ -5,52 +5,52 @@ use ratatui::layout::Rect;
 
 use super::glyph::Glyph;
 use super::text::{Pen, columns};
-use super::theme::Role;
-use super::{Cx, format, run};
-use crate::app::State;
+use super::theme::StyleRole;
+use super::{DrawContext, format, run};
+use crate::app::AppState;
 use crate::event::World;
 use crate::event::kind::{ModelLabel, RunStarted};
 
 /// Draws both rows.
-pub fn render(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
+pub fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let first = Rect { height: area.height.min(1), ..area };
     let second = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
-    match state.watched() {
+    match state.visible_run() {
         Some(page) => {
-            run::header::first(page, cx, first, buf);
-            run::header::second(page, cx, second, buf);
+            run::header::first_row(page, cx, first, buf);
+            run::header::second_row(page, cx, second, buf);
         }
         None => home(state, cx, first, second, buf),
     }
 }
 
-fn brand(cx: &Cx, pen: &mut Pen) {
-    pen.space(1).put("roundtable ", cx.theme.style(Role::Strong));
-    pen.glyph(Glyph::Vertical, cx.theme.style(Role::Border)).space(1);
+fn brand(cx: &DrawContext, pen: &mut Pen) {
+    pen.space(1).put("roundtable ", cx.theme.style(StyleRole::Strong));
+    pen.glyph(Glyph::Vertical, cx.theme.style(StyleRole::Border)).space(1);
 }
 
-fn home(state: &State, cx: &Cx, first: Rect, second: Rect, buf: &mut Buffer) {
-    let dim = cx.theme.style(Role::Dim);
+fn home(state: &AppState, cx: &DrawContext, first: Rect, second: Rect, buf: &mut Buffer) {
+    let dim = cx.theme.style(StyleRole::Dim);
     let mut pen = Pen::new(buf, first, cx.glyphs);
     brand(cx, &mut pen);
-    pen.put("home", cx.theme.style(Role::Text));
+    pen.put("home", cx.theme.style(StyleRole::Text));
     let live = state.live_runs().count();
     let text = match state.runs.len() {
         0 => "no runs yet".to_owned(),
-        runs => format!("{}, {live} live", format::things(runs as u64, "run")),
+        runs => format!("{}, {live} live", format::count_noun(runs as u64, "run")),
     };
     let taken = u16::try_from(columns(&text)).unwrap_or(u16::MAX);
     let room = pen.left().saturating_sub(1);
     pen.space(room.saturating_sub(taken).max(2));
-    let role = if live > 0 { Role::Running } else { Role::Dim };
+    let role = if live > 0 { StyleRole::Running } else { StyleRole::Dim };
     pen.put(&text, cx.theme.style(role));
 
     let mut pen = Pen::new(buf, second, cx.glyphs);
     pen.space(1);
     let broken = state.scenarios.iter().filter(|entry| entry.loaded.is_err()).count();
-    pen.put(&format::things(state.scenarios.len() as u64, "scenario"), dim);
+    pen.put(&format::count_noun(state.scenarios.len() as u64, "scenario"), dim);
     if broken > 0 {
-        pen.put(", ", dim).put(&format!("{broken} broken"), cx.theme.style(Role::Failed));
+        pen.put(", ", dim).put(&format!("{broken} broken"), cx.theme.style(StyleRole::Failed));
     }
     let tally = state.runs.iter().map(|page| page.world().tally);
     let (calls, tokens, estimated) = tally.fold((0, 0, 0), |(calls, tokens, estimated), tally| {
@@ -59,7 +59,8 @@ fn home(state: &State, cx: &Cx, first: Rect, second: Rect, buf: &mut Buffer) {
         (calls + tally.calls, u64::saturating_add(tokens, own), estimated + tally.estimated)
     });
     if calls > 0 {
-        let text = format!("   {}, {} tok", format::things(calls, "call"), format::count(tokens));
+        let text =
+            format!("   {}, {} tok", format::count_noun(calls, "call"), format::count(tokens));
         pen.put(&text, dim);
     }
     if let Some(cost) = cost(state) {
@@ -68,18 +69,18 @@ fn home(state: &State, cx: &Cx, first: Rect, second: Rect, buf: &mut Buffer) {
     if estimated > 0 {
         pen.put(&format!(" ({} estimated)", replies(estimated)), dim);
     }
-    if !state.forgotten.is_empty() {
-        let facts = state.forgotten.iter().map(|(_, facts)| facts).sum();
-        let runs = format::things(state.forgotten.len() as u64, "finished run");
+    if !state.dropped_runs.is_empty() {
+        let facts = state.dropped_runs.iter().map(|(_, facts)| facts).sum();
+        let runs = format::count_noun(state.dropped_runs.len() as u64, "finished run");
         let text =
-            format!("   {} of {runs} dropped to bound memory", format::things(facts, "event"));
-        pen.put(&text, cx.theme.style(Role::Notice));
+            format!("   {} of {runs} dropped to bound memory", format::count_noun(facts, "event"));
+        pen.put(&text, cx.theme.style(StyleRole::Notice));
     }
 }
 
 /// Estimated cost of all live runs together, in US dollars; `None` if the cost of one of them is
 /// unknown.
-fn cost(state: &State) -> Option<f64> {
+fn cost(state: &AppState) -> Option<f64> {
     let is_live = |head: &RunStarted| matches!(head.model, ModelLabel::Live { .. });
     let worlds = state.runs.iter().map(|page| page.world());
     let live = worlds.filter(|world| world.head.as_deref().is_some_and(is_live));

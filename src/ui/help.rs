@@ -6,9 +6,9 @@ use ratatui::layout::Rect;
 use super::frame::{self, Frame};
 use super::glyph::Glyph;
 use super::text::{Pen, paint};
-use super::theme::Role;
-use super::{Cx, format};
-use crate::app::help::{Help, Line, keys_of};
+use super::theme::StyleRole;
+use super::{DrawContext, format};
+use crate::app::help::{Help, HelpLine, keys_of};
 use crate::app::input::help_window;
 use crate::app::state::Size;
 
@@ -16,24 +16,25 @@ use crate::app::state::Size;
 const KEYS: u16 = 14;
 
 /// Draws the help.
-pub fn render(help: &Help, cx: &Cx, size: Size, ascii: bool, buf: &mut Buffer) {
-    let title = format!("Help for {}", help.over.word());
+pub fn render(help: &Help, cx: &DrawContext, size: Size, ascii: bool, buf: &mut Buffer) {
+    let title = format!("Help for {}", help.context.word());
     let lines = help.lines();
-    let count = lines.iter().filter(|line| matches!(line, Line::Row(_))).count();
-    let foot = format::things(count as u64, "row");
-    let frame = Frame { title: &title, foot: &foot, focused: true, over: true, ..Frame::default() };
+    let count = lines.iter().filter(|line| matches!(line, HelpLine::Row(_))).count();
+    let foot = format::count_noun(count as u64, "row");
+    let frame =
+        Frame { title: &title, foot: &foot, focused: true, covers: true, ..Frame::default() };
     let inner = frame::render(frame, cx, help_window(size), buf);
     let row = |y: u16| {
         Rect { x: inner.x + 1, y, width: inner.width.saturating_sub(2), height: 1 }
             .intersection(inner)
     };
-    let (dim, plain) = (cx.theme.style(Role::Dim), cx.theme.style(Role::Text));
+    let (dim, plain) = (cx.theme.style(StyleRole::Dim), cx.theme.style(StyleRole::Text));
     let mut pen = Pen::new(buf, row(inner.y), cx.glyphs);
     if help.query.is_empty() {
-        pen.glyph(Glyph::Cursor, cx.theme.style(Role::Cursor));
+        pen.glyph(Glyph::Cursor, cx.theme.style(StyleRole::Cursor));
         pen.put(" type to search keys and words", dim);
     } else {
-        pen.put(&help.query, plain).glyph(Glyph::Cursor, cx.theme.style(Role::Cursor));
+        pen.put(&help.query, plain).glyph(Glyph::Cursor, cx.theme.style(StyleRole::Cursor));
     }
     let list =
         Rect { y: inner.y + inner.height.min(2), height: inner.height.saturating_sub(4), ..inner };
@@ -42,22 +43,23 @@ pub fn render(help: &Help, cx: &Cx, size: Size, ascii: bool, buf: &mut Buffer) {
     }
     for (line, y) in lines.iter().skip(help.top).zip(list.y..list.bottom()) {
         match line {
-            Line::Blank => {}
-            Line::Head(group) => {
-                Pen::new(buf, row(y), cx.glyphs).put(group.title(), cx.theme.style(Role::Title));
+            HelpLine::Blank => {}
+            HelpLine::Heading(group) => {
+                Pen::new(buf, row(y), cx.glyphs)
+                    .put(group.title(), cx.theme.style(StyleRole::Title));
             }
-            Line::Row(binding) => {
+            HelpLine::Row(binding) => {
                 let selected = help.selected == Some(binding.action);
-                let here = help.here(binding);
+                let here = help.is_available(binding);
                 if selected {
-                    paint(buf, row(y), cx.theme.style(Role::Selected));
+                    paint(buf, row(y), cx.theme.style(StyleRole::Selected));
                 }
                 let mut pen = Pen::new(buf, row(y), cx.glyphs);
                 match selected {
-                    true => pen.glyph(Glyph::Selected, cx.theme.style(Role::Key)),
+                    true => pen.glyph(Glyph::Selected, cx.theme.style(StyleRole::Key)),
                     false => pen.space(1),
                 };
-                let key = if here { cx.theme.style(Role::Key) } else { dim };
+                let key = if here { cx.theme.style(StyleRole::Key) } else { dim };
                 pen.space(1).cell(&keys_of(binding, ascii), KEYS, key);
                 if here {
                     pen.put(binding.help, plain);
@@ -73,23 +75,23 @@ pub fn render(help: &Help, cx: &Cx, size: Size, ascii: bool, buf: &mut Buffer) {
 }
 
 /// Meanings of the glyphs.
-const LEGEND: [(Glyph, Role, &str); 12] = [
-    (Glyph::Done, Role::Done, "done"),
-    (Glyph::Running, Role::Running, "running"),
-    (Glyph::Waiting, Role::Waiting, "waiting"),
-    (Glyph::Paused, Role::Paused, "paused"),
-    (Glyph::Retry, Role::Retry, "retry"),
-    (Glyph::Failed, Role::Failed, "failed"),
-    (Glyph::Off, Role::Off, "off"),
-    (Glyph::Go, Role::Go, "go"),
-    (Glyph::Caution, Role::Caution, "caution"),
-    (Glyph::Block, Role::Block, "block"),
-    (Glyph::Changed, Role::Changed, "changed"),
-    (Glyph::Flag, Role::Flag, "flag"),
+const LEGEND: [(Glyph, StyleRole, &str); 12] = [
+    (Glyph::Done, StyleRole::Done, "done"),
+    (Glyph::Running, StyleRole::Running, "running"),
+    (Glyph::Waiting, StyleRole::Waiting, "waiting"),
+    (Glyph::Paused, StyleRole::Paused, "paused"),
+    (Glyph::Retry, StyleRole::Retry, "retry"),
+    (Glyph::Failed, StyleRole::Failed, "failed"),
+    (Glyph::Off, StyleRole::Off, "off"),
+    (Glyph::Go, StyleRole::Go, "go"),
+    (Glyph::Caution, StyleRole::Caution, "caution"),
+    (Glyph::Block, StyleRole::Block, "block"),
+    (Glyph::Changed, StyleRole::Changed, "changed"),
+    (Glyph::Flag, StyleRole::Flag, "flag"),
 ];
 
 /// Draws the legend into the lower row, or into both if one is too short.
-fn legend(cx: &Cx, rows: [Rect; 2], buf: &mut Buffer) {
+fn legend(cx: &DrawContext, rows: [Rect; 2], buf: &mut Buffer) {
     let [upper, lower] = rows;
     let width = |gap: usize| LEGEND.iter().map(|(.., word)| 2 + word.len() + gap).sum::<usize>();
     let room = usize::from(lower.width);
@@ -106,7 +108,7 @@ fn legend(cx: &Cx, rows: [Rect; 2], buf: &mut Buffer) {
             wrapped = true;
             pen = Pen::new(buf, lower, cx.glyphs);
         }
-        pen.glyph(glyph, cx.theme.style(role)).space(1).put(word, cx.theme.style(Role::Dim));
+        pen.glyph(glyph, cx.theme.style(role)).space(1).put(word, cx.theme.style(StyleRole::Dim));
         pen.space(gap);
     }
 }

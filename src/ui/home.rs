@@ -7,29 +7,29 @@ use ratatui::style::Style;
 use super::frame::{self, Frame};
 use super::glyph::Glyph;
 use super::text::{Pen, columns, paint, wrap_within};
-use super::theme::Role;
-use super::{Cx, format};
-use crate::app::State;
+use super::theme::StyleRole;
+use super::{DrawContext, format};
+use crate::app::AppState;
 use crate::app::home::{HomePane, HomeParts, tab_labels};
 use crate::app::layout::inside;
-use crate::app::preview::{self, Tone};
+use crate::app::preview::{self, PreviewTone};
 use crate::app::run::RunPage;
 use crate::app::run::progress::Progress;
-use crate::app::run::results::bare;
-use crate::app::run::tool_words::times;
-use crate::app::state::Entry;
+use crate::app::run::results::one_line;
+use crate::app::run::tool_words::factor_text;
+use crate::app::state::ScenarioEntry;
 use crate::event::Elapsed;
 use crate::event::contribution::Stance;
-use crate::event::world::{Stage, World};
+use crate::event::world::{RunState, World};
 
 /// Draws the first screen.
-pub fn render(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
+pub fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let home = &state.home;
-    let parts = HomeParts::of(area, home.focus);
+    let parts = HomeParts::split(area, home.focus);
     if parts.tabs.is_some() {
         let labels = tab_labels(state.scenarios.len(), state.runs.len());
         for pane in HomePane::ALL {
-            let role = if pane == home.focus { Role::Selected } else { Role::Dim };
+            let role = if pane == home.focus { StyleRole::Selected } else { StyleRole::Dim };
             let style = cx.theme.style(role);
             let row = parts.tab(pane, &labels);
             Pen::new(buf, row, cx.glyphs).put(&labels[pane as usize], style);
@@ -53,16 +53,16 @@ pub fn render(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
         match pane {
             HomePane::Scenarios => {
                 scenarios(state, cx, parts.rows(pane), buf);
-                about(state, cx, parts.about(pane), buf);
+                about(state, cx, parts.description_area(pane), buf);
             }
             HomePane::Runs => runs(state, cx, parts.rows(pane), buf),
-            HomePane::Preview => items_in(&preview::items(state), state, cx, inner, buf),
+            HomePane::Preview => draw_items(&preview::items(state), state, cx, inner, buf),
         }
     }
 }
 
 /// The range of a list's rows that are in view; empty if all are.
-fn hidden(state: &State, parts: &HomeParts, pane: HomePane) -> String {
+fn hidden(state: &AppState, parts: &HomeParts, pane: HomePane) -> String {
     let (top, len) = match pane {
         HomePane::Scenarios => (state.home.scenarios_top, state.scenarios.len()),
         HomePane::Runs => (state.home.runs_top, state.runs.len()),
@@ -77,18 +77,18 @@ fn hidden(state: &State, parts: &HomeParts, pane: HomePane) -> String {
 }
 
 /// The text of an empty pane: why it is empty, and the next key.
-fn empty(cx: &Cx, area: Rect, buf: &mut Buffer, text: &str) {
+fn empty(cx: &DrawContext, area: Rect, buf: &mut Buffer, text: &str) {
     let width = usize::from(area.width.saturating_sub(2));
     let (rows, _) = wrap_within(text, width, area.height.into());
     for (row, y) in rows.iter().zip(area.y..) {
         let row_area = Rect { x: area.x + 1, y, height: 1, width: area.width.saturating_sub(1) };
-        Pen::new(buf, row_area, cx.glyphs).put(row, cx.theme.style(Role::Dim));
+        Pen::new(buf, row_area, cx.glyphs).put(row, cx.theme.style(StyleRole::Dim));
     }
 }
 
 /// A pen on a row of a list, with the selection mark drawn.
-fn row_of<'a>(
-    cx: &Cx,
+fn list_row<'a>(
+    cx: &DrawContext,
     area: Rect,
     y: u16,
     selected: bool,
@@ -97,11 +97,11 @@ fn row_of<'a>(
 ) -> Pen<'a> {
     let row = Rect { y, height: 1, ..area };
     if selected && focused {
-        paint(buf, row, cx.theme.style(Role::Selected));
+        paint(buf, row, cx.theme.style(StyleRole::Selected));
     }
     let mut pen = Pen::new(buf, row, cx.glyphs);
     if selected {
-        let role = if focused { Role::Key } else { Role::Dim };
+        let role = if focused { StyleRole::Key } else { StyleRole::Dim };
         pen.glyph(Glyph::Selected, cx.theme.style(role));
     } else {
         pen.space(1);
@@ -109,18 +109,18 @@ fn row_of<'a>(
     pen
 }
 
-fn scenarios(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
+fn scenarios(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     if state.scenarios.is_empty() {
         let text = "No scenarios. Put a file into ./scenarios and press r, or name one on the \
                     command line.";
-        return empty(cx, head_of(area).union(area), buf, text);
+        return empty(cx, head_row(area).union(area), buf, text);
     }
     let longest = state.scenarios.iter().map(|entry| columns(entry.name.as_str())).max();
     let name = u16::try_from(longest.unwrap_or(0)).unwrap_or(u16::MAX).clamp(8, 28) + 2;
     let pattern = if area.width >= 64 { 15 } else { 0 };
     let title = if area.width >= 104 { 34 } else { area.width };
-    let dim = cx.theme.style(Role::Dim);
-    let mut pen = Pen::new(buf, head_of(area), cx.glyphs);
+    let dim = cx.theme.style(StyleRole::Dim);
+    let mut pen = Pen::new(buf, head_row(area), cx.glyphs);
     pen.space(3).cell("scenario", name, dim);
     if pattern > 0 {
         pen.cell("pattern", pattern, dim);
@@ -131,18 +131,18 @@ fn scenarios(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let shown = state.scenarios.iter().skip(state.home.scenarios_top);
     for (entry, y) in shown.zip(area.top()..area.bottom()) {
         let selected = state.home.scenario.as_ref() == Some(&entry.path);
-        let pen = row_of(cx, area, y, selected, focused, buf);
+        let pen = list_row(cx, area, y, selected, focused, buf);
         scenario_row(entry, cx, pen, [name, pattern, title]);
     }
 }
 
 /// The row of column heads above a list's rows.
-fn head_of(rows: Rect) -> Rect {
+fn head_row(rows: Rect) -> Rect {
     Rect { y: rows.y.saturating_sub(1), height: 1, ..rows }
 }
 
 /// The description of the selected scenario, below the list.
-fn about(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
+fn about(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let Some(entry) = state.home.selected_scenario(&state.scenarios) else { return };
     if area.height < 3 {
         return;
@@ -151,13 +151,14 @@ fn about(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
     Pen::new(buf, line, cx.glyphs).glyphs(
         Glyph::Horizontal,
         area.width,
-        cx.theme.style(Role::Border),
+        cx.theme.style(StyleRole::Border),
     );
     let (text, role) = match &entry.loaded {
-        Ok(scenario) => (scenario.about.clone(), Role::Dim),
+        Ok(scenario) => (scenario.about.clone(), StyleRole::Dim),
         Err(_) => {
-            let text = format!("{}: details in 3 Preview.", entry.fault().unwrap_or_default());
-            (text, Role::Failed)
+            let text =
+                format!("{}: details in 3 Preview.", entry.error_summary().unwrap_or_default());
+            (text, StyleRole::Failed)
         }
     };
     let (rows, _) = wrap_within(&text, usize::from(area.width.saturating_sub(2)).max(1), 2);
@@ -167,14 +168,19 @@ fn about(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
     }
 }
 
-fn scenario_row(entry: &Entry, cx: &Cx, mut pen: Pen, [name, pattern, title]: [u16; 3]) {
-    let (plain, dim) = (cx.theme.style(Role::Text), cx.theme.style(Role::Dim));
+fn scenario_row(
+    entry: &ScenarioEntry,
+    cx: &DrawContext,
+    mut pen: Pen,
+    [name, pattern, title]: [u16; 3],
+) {
+    let (plain, dim) = (cx.theme.style(StyleRole::Text), cx.theme.style(StyleRole::Dim));
     match &entry.loaded {
         Ok(scenario) => {
-            if scenario.warnings_of(false).next().is_none() {
+            if scenario.run_warnings(false).next().is_none() {
                 pen.space(2);
             } else {
-                pen.glyph(Glyph::Alert, cx.theme.style(Role::Retry)).space(1);
+                pen.glyph(Glyph::Alert, cx.theme.style(StyleRole::Retry)).space(1);
             }
             pen.name(entry.name.as_str(), name - 2, plain).space(2);
             if pattern > 0 {
@@ -184,16 +190,16 @@ fn scenario_row(entry: &Entry, cx: &Cx, mut pen: Pen, [name, pattern, title]: [u
             pen.cell(&scenario.title, width, plain).space(2).put(&scenario.about, dim);
         }
         Err(_) => {
-            let bad = cx.theme.style(Role::Failed);
+            let bad = cx.theme.style(StyleRole::Failed);
             pen.glyph(Glyph::Failed, bad).space(1);
             pen.name(entry.name.as_str(), name - 2, bad).space(2);
-            pen.put(&entry.fault().unwrap_or_default(), bad);
+            pen.put(&entry.error_summary().unwrap_or_default(), bad);
         }
     }
 }
 
 /// The column widths of the list of runs.
-struct Columns {
+struct RunColumns {
     pattern: u16,
     title: u16,
     spark: u16,
@@ -206,7 +212,7 @@ const CLOCK: u16 = 8;
 /// Columns after the activity.
 const GAP: u16 = 2;
 
-impl Columns {
+impl RunColumns {
     /// The widths for titles of at most `longest` columns. In a narrow list a complete title is
     /// more important than the activity.
     fn of(width: u16, longest: u16) -> Self {
@@ -224,16 +230,16 @@ impl Columns {
     }
 }
 
-fn runs(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
+fn runs(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     if state.runs.is_empty() {
         let text = "No runs yet. Press Enter on a scenario to start one, or n for the launch form.";
-        return empty(cx, head_of(area).union(area), buf, text);
+        return empty(cx, head_row(area).union(area), buf, text);
     }
     let longest = state.runs.iter().filter_map(|page| page.world().head.as_ref());
     let longest = longest.map(|head| columns(&head.title)).max().unwrap_or(0);
-    let columns = Columns::of(area.width, u16::try_from(longest).unwrap_or(u16::MAX));
-    let dim = cx.theme.style(Role::Dim);
-    let mut pen = Pen::new(buf, head_of(area), cx.glyphs);
+    let columns = RunColumns::of(area.width, u16::try_from(longest).unwrap_or(u16::MAX));
+    let dim = cx.theme.style(StyleRole::Dim);
+    let mut pen = Pen::new(buf, head_row(area), cx.glyphs);
     pen.space(3).cell("status", WORD, dim).cell("run", ID, dim);
     if columns.pattern > 0 {
         pen.cell("pattern", columns.pattern, dim);
@@ -251,13 +257,13 @@ fn runs(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let shown = state.runs.iter().skip(state.home.runs_top);
     for (page, y) in shown.zip(area.top()..area.bottom()) {
         let selected = state.home.run.as_ref() == Some(page.id());
-        let pen = row_of(cx, area, y, selected, focused, buf);
+        let pen = list_row(cx, area, y, selected, focused, buf);
         run_row(page, state.elapsed(page), cx, pen, &columns);
     }
 }
 
-fn run_row(page: &RunPage, now: Elapsed, cx: &Cx, mut pen: Pen, columns: &Columns) {
-    let (plain, dim) = (cx.theme.style(Role::Text), cx.theme.style(Role::Dim));
+fn run_row(page: &RunPage, now: Elapsed, cx: &DrawContext, mut pen: Pen, columns: &RunColumns) {
+    let (plain, dim) = (cx.theme.style(StyleRole::Text), cx.theme.style(StyleRole::Dim));
     let world = page.world();
     let sign = cx.theme.run(world);
     pen.glyph(sign.glyph, sign.style).space(1).cell(sign.word, WORD, sign.style);
@@ -274,7 +280,7 @@ fn run_row(page: &RunPage, now: Elapsed, cx: &Cx, mut pen: Pen, columns: &Column
             let told = format!("message {}: {text}", session.message);
             let start = pen.x();
             pen.glyph(Glyph::Within, dim).space(1);
-            pen.cell(&told, columns.title - 4, plain).to(start + columns.title);
+            pen.cell(&told, columns.title - 4, plain).advance_to(start + columns.title);
         }
         None => {
             pen.name(title, columns.title - 2, plain).space(2);
@@ -283,12 +289,12 @@ fn run_row(page: &RunPage, now: Elapsed, cx: &Cx, mut pen: Pen, columns: &Column
     pen.cell(&Progress::short(world), ROUND, plain);
     // The activity of a run that is not running ends at its last event.
     let end = match world.stage {
-        Stage::Running | Stage::Pausing { .. } => now,
-        Stage::Empty | Stage::Paused { .. } | Stage::Closed => world.at,
+        RunState::Running | RunState::Pausing { .. } => now,
+        RunState::Empty | RunState::Paused { .. } | RunState::Closed => world.at,
     };
     let counts = world.activity.columns(end, columns.spark.into());
     let most = counts.iter().copied().max().unwrap_or(0);
-    let spark = cx.theme.style(Role::Spark);
+    let spark = cx.theme.style(StyleRole::Spark);
     for count in counts {
         pen.put(cx.glyphs.spark(count, most), spark);
     }
@@ -302,11 +308,11 @@ fn run_row(page: &RunPage, now: Elapsed, cx: &Cx, mut pen: Pen, columns: &Column
 /// The level in the results of an orchestrator.
 fn level(world: &World) -> Option<String> {
     let (orchestrator, plan) = world.orchestrator()?;
-    orchestrator.aggregate.as_ref()?.get(&plan.level).map(bare)
+    orchestrator.aggregate.as_ref()?.get(&plan.level).map(one_line)
 }
 
 /// The outcome of a run, or the votes of its current round.
-fn result(page: &RunPage, cx: &Cx, pen: &mut Pen) {
+fn result(page: &RunPage, cx: &DrawContext, pen: &mut Pen) {
     let world = page.world();
     let table = world.collaboration().map(|(table, _)| table);
     if let Some(closed) = &world.closed {
@@ -319,18 +325,18 @@ fn result(page: &RunPage, cx: &Cx, pen: &mut Pen) {
                 let style = cx.theme.ended(closed.reason.class()).style;
                 pen.put(&closed.reason.to_string(), style);
                 if let Some(level) = level(world) {
-                    pen.put(&format!(", {level}"), cx.theme.style(Role::Text));
+                    pen.put(&format!(", {level}"), cx.theme.style(StyleRole::Text));
                 }
                 if let Some(by) = world.team().and_then(|(team, _)| team.answered_by.as_ref()) {
-                    pen.put(&format!(", {by}"), cx.theme.style(Role::Text));
+                    pen.put(&format!(", {by}"), cx.theme.style(StyleRole::Text));
                 }
                 if world.resilience().is_some()
                     && let Some(factor) = world.tools.amplification()
                 {
-                    pen.put(&format!(", {}", times(factor)), cx.theme.style(Role::Text));
+                    pen.put(&format!(", {}", factor_text(factor)), cx.theme.style(StyleRole::Text));
                 }
                 if world.orchestrator().is_some() && world.is_degraded() {
-                    pen.put(", degraded", cx.theme.style(Role::Retry));
+                    pen.put(", degraded", cx.theme.style(StyleRole::Retry));
                 }
             }
         }
@@ -340,7 +346,7 @@ fn result(page: &RunPage, cx: &Cx, pen: &mut Pen) {
     for stance in Stance::ALL {
         let votes = round.votes(stance);
         let sign = cx.theme.stance(stance);
-        let style = if votes == 0 { cx.theme.style(Role::Dim) } else { sign.style };
+        let style = if votes == 0 { cx.theme.style(StyleRole::Dim) } else { sign.style };
         pen.glyph(sign.glyph, style).put(&format!(" {votes}  "), style);
     }
 }
@@ -348,7 +354,13 @@ fn result(page: &RunPage, cx: &Cx, pen: &mut Pen) {
 /// Columns of the preview's labels.
 const LABEL: u16 = 11;
 
-fn items_in(items: &[preview::Item], state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
+fn draw_items(
+    items: &[preview::PreviewItem],
+    state: &AppState,
+    cx: &DrawContext,
+    area: Rect,
+    buf: &mut Buffer,
+) {
     let width = area.width.saturating_sub(LABEL + 2);
     let mut y = area.y;
     let top = state.home.preview_top.min(items.len().saturating_sub(1));
@@ -357,13 +369,13 @@ fn items_in(items: &[preview::Item], state: &State, cx: &Cx, area: Rect, buf: &m
         if left == 0 {
             break;
         }
-        let (glyph, style) = look(item.tone, cx);
+        let (glyph, style) = tone_style(item.tone, cx);
         let text = match item.tone {
-            Tone::Seat(state) => format!("{} {}", item.text, cx.theme.seat(state).word),
+            PreviewTone::Seat(state) => format!("{} {}", item.text, cx.theme.seat(state).word),
             _ => item.text.clone(),
         };
         // A heading without a label takes the whole width.
-        let whole = item.label.is_empty() && item.tone == Tone::Head;
+        let whole = item.label.is_empty() && item.tone == PreviewTone::Heading;
         let (x, width) = match whole {
             true => (area.x + 1, area.width.saturating_sub(2)),
             false => (area.x + 1 + LABEL, width),
@@ -372,7 +384,11 @@ fn items_in(items: &[preview::Item], state: &State, cx: &Cx, area: Rect, buf: &m
         let columns = usize::from(width.saturating_sub(indent)).max(1);
         let (rows, cut) = wrap_within(&text, columns, left.into());
         let label = Rect { x: area.x + 1, y, width: LABEL, height: 1 }.intersection(area);
-        Pen::new(buf, label, cx.glyphs).cell(&item.label, LABEL - 1, cx.theme.style(Role::Dim));
+        Pen::new(buf, label, cx.glyphs).cell(
+            &item.label,
+            LABEL - 1,
+            cx.theme.style(StyleRole::Dim),
+        );
         for (at, row) in rows.iter().enumerate() {
             let line = Rect { x, y: y + at as u16, width, height: 1 }.intersection(area);
             let mut pen = Pen::new(buf, line, cx.glyphs);
@@ -391,23 +407,23 @@ fn items_in(items: &[preview::Item], state: &State, cx: &Cx, area: Rect, buf: &m
                 height: 1,
             };
             Pen::new(buf, more.intersection(area), cx.glyphs)
-                .glyph(Glyph::Down, cx.theme.style(Role::Key));
+                .glyph(Glyph::Down, cx.theme.style(StyleRole::Key));
         }
     }
 }
 
-fn look(tone: Tone, cx: &Cx) -> (Option<Glyph>, Style) {
+fn tone_style(tone: PreviewTone, cx: &DrawContext) -> (Option<Glyph>, Style) {
     match tone {
-        Tone::Head => (None, cx.theme.style(Role::Title)),
-        Tone::Plain => (None, cx.theme.style(Role::Text)),
-        Tone::Dim => (None, cx.theme.style(Role::Dim)),
-        Tone::Bad => (Some(Glyph::Failed), cx.theme.style(Role::Failed)),
-        Tone::Odd => (Some(Glyph::Alert), cx.theme.style(Role::Retry)),
-        Tone::Seat(state) => {
+        PreviewTone::Heading => (None, cx.theme.style(StyleRole::Title)),
+        PreviewTone::Plain => (None, cx.theme.style(StyleRole::Text)),
+        PreviewTone::Dim => (None, cx.theme.style(StyleRole::Dim)),
+        PreviewTone::Error => (Some(Glyph::Failed), cx.theme.style(StyleRole::Failed)),
+        PreviewTone::Warning => (Some(Glyph::Alert), cx.theme.style(StyleRole::Retry)),
+        PreviewTone::Seat(state) => {
             let sign = cx.theme.seat(state);
             (Some(sign.glyph), sign.style)
         }
-        Tone::Stands(stance) => {
+        PreviewTone::Stance(stance) => {
             let sign = cx.theme.stance(stance);
             (Some(sign.glyph), sign.style)
         }

@@ -3,32 +3,32 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::Cx;
+use super::DrawContext;
 use super::format;
 use super::glyph::Glyph;
 use super::run::Tiles;
-use super::text::{Pen, columns, on_line, wrap};
-use super::theme::Role;
-use crate::app::run::document::{Line, Look};
-use crate::app::run::inspect::FIELD;
+use super::text::{Pen, columns, on_border, wrap};
+use super::theme::StyleRole;
+use crate::app::run::document::{DocumentLine, LineStyle};
+use crate::app::run::inspect::FIELD_COLUMNS;
 use crate::app::run::layout::{inspector as areas, padded, tabs};
-use crate::app::run::whose::{purpose_name, tool_of};
-use crate::app::run::{Inspector, RunPage, Tab, Target};
+use crate::app::run::whose::{purpose_name, tool_of_purpose};
+use crate::app::run::{InspectTarget, Inspector, RunPage, Tab};
 use crate::event::kind::Purpose;
 use crate::event::world::SpanKind;
 
 /// Draws the inspector into a run's page.
-pub fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+pub fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let Some(inspector) = page.inspector() else { return };
     let parts = areas(area);
     let mut tiles = Tiles::new(area);
-    if let Some(beside) = parts.beside {
-        tiles.frame(beside, Role::Border);
+    if let Some(beside) = parts.summary {
+        tiles.frame(beside, StyleRole::Border);
     }
-    tiles.frame(parts.frame, Role::BorderFocus);
+    tiles.frame(parts.frame, StyleRole::BorderFocus);
     tiles.paint(cx, buf);
-    if let Some(beside) = parts.beside {
-        aside(page, cx, inspector, beside, buf);
+    if let Some(beside) = parts.summary {
+        draw_summary(page, cx, inspector, beside, buf);
     }
     strip(cx, parts.tabs, inspector, buf);
     body(cx, inspector, parts.text, buf);
@@ -36,7 +36,13 @@ pub fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
 }
 
 /// Draws the summary of what is inspected, and the keys.
-fn aside(page: &RunPage, cx: &Cx, inspector: &Inspector, frame: Rect, buf: &mut Buffer) {
+fn draw_summary(
+    page: &RunPage,
+    cx: &DrawContext,
+    inspector: &Inspector,
+    frame: Rect,
+    buf: &mut Buffer,
+) {
     let title = Rect {
         x: frame.x + 2,
         width: frame.width.saturating_sub(4),
@@ -44,7 +50,7 @@ fn aside(page: &RunPage, cx: &Cx, inspector: &Inspector, frame: Rect, buf: &mut 
         ..frame
     };
     let text = format!(" {} ", heading(page, inspector.target));
-    Pen::new(buf, title, cx.glyphs).put(&text, on_line(cx.theme.style(Role::Title)));
+    Pen::new(buf, title, cx.glyphs).put(&text, on_border(cx.theme.style(StyleRole::Title)));
     let area = padded(frame);
     let mut row = 0;
     for line in &inspector.summary.lines {
@@ -63,21 +69,21 @@ fn aside(page: &RunPage, cx: &Cx, inspector: &Inspector, frame: Rect, buf: &mut 
         let at = area.bottom() - (keys.len() - nth) as u16;
         let line = Rect { y: at, height: 1, ..area };
         let mut pen = Pen::new(buf, line, cx.glyphs);
-        pen.cell(key, 5, cx.theme.style(Role::Key)).put(what, cx.theme.style(Role::Dim));
+        pen.cell(key, 5, cx.theme.style(StyleRole::Key)).put(what, cx.theme.style(StyleRole::Dim));
     }
 }
 
 /// A short name of what is inspected.
-fn heading(page: &RunPage, target: Target) -> String {
+fn heading(page: &RunPage, target: InspectTarget) -> String {
     match target {
-        Target::Fact(seq) => {
+        InspectTarget::Event(seq) => {
             format!(
                 "Event {} of {}",
                 format::exact(seq.0 + 1),
                 format::exact(page.log().len() as u64)
             )
         }
-        Target::Call(call) => match page.world().spans.get(call).map(|span| &span.what) {
+        InspectTarget::Call(call) => match page.world().spans.get(call).map(|span| &span.kind) {
             Some(SpanKind::Call(Purpose::Contribution { round, role, .. })) => {
                 format!("{role}, round {round}")
             }
@@ -87,7 +93,7 @@ fn heading(page: &RunPage, target: Target) -> String {
             }
             Some(SpanKind::Call(purpose)) => {
                 let who = purpose_name(Some(purpose));
-                match tool_of(purpose, page.world()).filter(|tool| *tool != "llm") {
+                match tool_of_purpose(purpose, page.world()).filter(|tool| *tool != "llm") {
                     Some(tool) => format!("{who}, {tool}"),
                     None => who.into_owned(),
                 }
@@ -97,16 +103,16 @@ fn heading(page: &RunPage, target: Target) -> String {
     }
 }
 
-fn strip(cx: &Cx, row: Rect, inspector: &Inspector, buf: &mut Buffer) {
-    let asks = inspector.asks;
-    for (nth, (tab, place)) in Tab::ALL.into_iter().zip(tabs(row, Tab::words(asks))).enumerate() {
-        let role = if tab == inspector.tab { Role::Button } else { Role::Dim };
-        let text = format!(" {} {} ", nth + 1, tab.word(asks));
-        Pen::new(buf, place, cx.glyphs).put(&text, on_line(cx.theme.style(role)));
+fn strip(cx: &DrawContext, row: Rect, inspector: &Inspector, buf: &mut Buffer) {
+    let asks = inspector.callee;
+    for (nth, (tab, place)) in Tab::ALL.into_iter().zip(tabs(row, Tab::names(asks))).enumerate() {
+        let role = if tab == inspector.tab { StyleRole::Button } else { StyleRole::Dim };
+        let text = format!(" {} {} ", nth + 1, tab.name(asks));
+        Pen::new(buf, place, cx.glyphs).put(&text, on_border(cx.theme.style(role)));
     }
 }
 
-fn body(cx: &Cx, inspector: &Inspector, area: Rect, buf: &mut Buffer) {
+fn body(cx: &DrawContext, inspector: &Inspector, area: Rect, buf: &mut Buffer) {
     if area.width == 0 || area.height == 0 {
         return;
     }
@@ -120,12 +126,12 @@ fn body(cx: &Cx, inspector: &Inspector, area: Rect, buf: &mut Buffer) {
         row = draw_line(cx, area, row, skip, line, buf);
     }
     if inspector.document.lines.is_empty() {
-        Pen::new(buf, area, cx.glyphs).put("Nothing here.", cx.theme.style(Role::Dim));
+        Pen::new(buf, area, cx.glyphs).put("Nothing here.", cx.theme.style(StyleRole::Dim));
     }
 }
 
 /// Draws the scroll position into the lower border.
-fn foot(cx: &Cx, inspector: &Inspector, frame: Rect, area: Rect, buf: &mut Buffer) {
+fn foot(cx: &DrawContext, inspector: &Inspector, frame: Rect, area: Rect, buf: &mut Buffer) {
     let lines = inspector.document.lines.len();
     let top = inspector.top(area.width, area.height);
     if frame.height < 2 || lines == 0 {
@@ -137,29 +143,29 @@ fn foot(cx: &Cx, inspector: &Inspector, frame: Rect, area: Rect, buf: &mut Buffe
         return;
     }
     let at = Rect { x: frame.right() - width - 2, y: frame.bottom() - 1, width, height: 1 };
-    Pen::new(buf, at, cx.glyphs).put(&text, on_line(cx.theme.style(Role::Dim)));
+    Pen::new(buf, at, cx.glyphs).put(&text, on_border(cx.theme.style(StyleRole::Dim)));
 }
 
 /// Draws a line from row `row` of the area on, without its first `skip` rows. Returns the next row.
 pub(super) fn draw_line(
-    cx: &Cx,
+    cx: &DrawContext,
     area: Rect,
     row: u16,
     skip: usize,
-    line: &Line,
+    line: &DocumentLine,
     buf: &mut Buffer,
 ) -> u16 {
     let theme = cx.theme;
-    let style = theme.style(match line.look {
-        Look::Text | Look::Field => Role::Text,
-        Look::Head => Role::Strong,
-        Look::Dim => Role::Dim,
-        Look::Done => Role::Done,
-        Look::Failed => Role::Failed,
-        Look::Running => Role::Running,
+    let style = theme.style(match line.style {
+        LineStyle::Text | LineStyle::Field => StyleRole::Text,
+        LineStyle::Head => StyleRole::Strong,
+        LineStyle::Dim => StyleRole::Dim,
+        LineStyle::Done => StyleRole::Done,
+        LineStyle::Failed => StyleRole::Failed,
+        LineStyle::Running => StyleRole::Running,
     });
-    let (name, text, indent) = match (line.look, line.text.split_once('\t')) {
-        (Look::Field, Some((name, text))) => (name, text, FIELD),
+    let (name, text, indent) = match (line.style, line.text.split_once('\t')) {
+        (LineStyle::Field, Some((name, text))) => (name, text, FIELD_COLUMNS),
         _ => ("", line.text.as_str(), 0),
     };
     let width = area.width.saturating_sub(indent);
@@ -171,12 +177,12 @@ pub(super) fn draw_line(
         let at = Rect { y: area.y + row, height: 1, ..area };
         let mut pen = Pen::new(buf, at, cx.glyphs);
         if nth == 0 && indent > 0 {
-            pen.put_within(name, indent.saturating_sub(1), theme.style(Role::Dim));
+            pen.put_within(name, indent.saturating_sub(1), theme.style(StyleRole::Dim));
         }
-        pen.to(area.x + indent).put(part, style);
-        if line.look == Look::Head && nth == 0 && pen.left() > 2 {
+        pen.advance_to(area.x + indent).put(part, style);
+        if line.style == LineStyle::Head && nth == 0 && pen.left() > 2 {
             let left = pen.space(1).left();
-            pen.glyphs(Glyph::Horizontal, left, theme.style(Role::Border));
+            pen.glyphs(Glyph::Horizontal, left, theme.style(StyleRole::Border));
         }
         row += 1;
     }

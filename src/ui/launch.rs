@@ -7,15 +7,17 @@ use ratatui::style::{Modifier, Style};
 use super::frame::{self, Frame};
 use super::glyph::Glyph;
 use super::text::{Pen, columns, elide, elide_middle, wrap_within};
-use super::theme::Role;
-use super::{Cx, typed};
-use crate::app::effect::ModelWanted;
-use crate::app::form::{CANCEL_AT, Field, FieldId, FieldValue, Form, FormParts, LABEL, Slot};
+use super::theme::StyleRole;
+use super::{DrawContext, typed};
+use crate::app::effect::RequestedModel;
+use crate::app::form::{
+    CANCEL_AT, Field, FieldId, FieldValue, FormParts, FormSlot, LABEL, LaunchForm,
+};
 use crate::app::live::LiveOffer;
 use crate::app::state::Size;
 
 /// Draws the form.
-pub fn render(form: &Form, cx: &Cx, size: Size, buf: &mut Buffer) {
+pub fn render(form: &LaunchForm, cx: &DrawContext, size: Size, buf: &mut Buffer) {
     let parts = form.parts(size);
     let slots = form.slots(&parts);
     let title = format!("New run of {}", form.entry.name);
@@ -23,7 +25,8 @@ pub fn render(form: &Form, cx: &Cx, size: Size, buf: &mut Buffer) {
     let room = usize::from(parts.window.width).saturating_sub(8);
     let foot = hidden(form.hidden(&parts, &slots), cx);
     let foot = elide(&foot, room, cx.glyphs);
-    let frame = Frame { title: &title, foot: &foot, focused: true, over: true, ..Frame::default() };
+    let frame =
+        Frame { title: &title, foot: &foot, focused: true, covers: true, ..Frame::default() };
     frame::render(frame, cx, parts.window, buf);
     let end = form.top + rows;
     for slot in slots.iter().filter(|slot| slot.y < end && slot.y + slot.rows > form.top) {
@@ -38,9 +41,9 @@ pub fn render(form: &Form, cx: &Cx, size: Size, buf: &mut Buffer) {
 }
 
 /// The labels of fields out of view, so that the reader knows that they exist.
-fn hidden([above, below]: [Vec<&str>; 2], cx: &Cx) -> String {
+fn hidden([above, below]: [Vec<&str>; 2], cx: &DrawContext) -> String {
     let part = |glyph, labels: Vec<&str>| {
-        let arrow = cx.glyphs.of(glyph);
+        let arrow = cx.glyphs.symbol(glyph);
         (!labels.is_empty())
             .then(|| format!("{arrow} {} more: {}", labels.len(), labels.join(", ")))
     };
@@ -49,48 +52,61 @@ fn hidden([above, below]: [Vec<&str>; 2], cx: &Cx) -> String {
 }
 
 /// The screen row of a row of the form.
-fn row_at(parts: &FormParts, form: &Form, y: u16) -> Rect {
+fn row_at(parts: &FormParts, form: &LaunchForm, y: u16) -> Rect {
     let down = y.saturating_sub(form.top).min(parts.fields.height);
     Rect { y: parts.fields.y + down, height: 1, ..parts.fields }.intersection(parts.fields)
 }
 
-fn heading(slot: &Slot, form: &Form, parts: &FormParts, cx: &Cx, buf: &mut Buffer) {
-    let line = cx.theme.style(Role::Border);
+fn heading(
+    slot: &FormSlot,
+    form: &LaunchForm,
+    parts: &FormParts,
+    cx: &DrawContext,
+    buf: &mut Buffer,
+) {
+    let line = cx.theme.style(StyleRole::Border);
     let mut pen = Pen::new(buf, row_at(parts, form, slot.y), cx.glyphs);
     pen.glyphs(Glyph::Horizontal, 2, line).space(1);
-    pen.put(slot.section.title(), cx.theme.style(Role::Title)).space(1);
+    pen.put(slot.section.title(), cx.theme.style(StyleRole::Title)).space(1);
     let rest = pen.left();
     pen.glyphs(Glyph::Horizontal, rest, line);
 }
 
-fn draw(field: &Field, slot: &Slot, form: &Form, parts: &FormParts, cx: &Cx, buf: &mut Buffer) {
+fn draw(
+    field: &Field,
+    slot: &FormSlot,
+    form: &LaunchForm,
+    parts: &FormParts,
+    cx: &DrawContext,
+    buf: &mut Buffer,
+) {
     let focused = form.focus == field.id;
-    let (dim, plain) = (cx.theme.style(Role::Dim), cx.theme.style(Role::Text));
-    let place = form.place(parts, slot);
+    let (dim, plain) = (cx.theme.style(StyleRole::Dim), cx.theme.style(StyleRole::Text));
+    let place = form.value_area(parts, slot);
     if slot.y >= form.top {
         let mut pen = Pen::new(buf, row_at(parts, form, slot.y), cx.glyphs);
         match focused {
-            true => pen.glyph(Glyph::Selected, cx.theme.style(Role::Key)),
+            true => pen.glyph(Glyph::Selected, cx.theme.style(StyleRole::Key)),
             false => pen.space(1),
         };
-        let style = if focused { cx.theme.style(Role::Strong) } else { plain };
+        let style = if focused { cx.theme.style(StyleRole::Strong) } else { plain };
         pen.name(&field.label, LABEL - 3, style);
         if field.changed() {
-            pen.space(1).put("*", cx.theme.style(Role::Changed));
+            pen.space(1).put("*", cx.theme.style(StyleRole::Changed));
         }
     }
     match &field.value {
         FieldValue::Text(text) => {
-            let typing = focused && form.in_text();
+            let typing = focused && form.is_editing();
             let cut = form.top.saturating_sub(slot.y);
             typed::render(text, cx, place, slot.rows, cut, typing, buf);
         }
         FieldValue::Choice { choices, at, .. } => {
             let mut pen = Pen::new(buf, place, cx.glyphs);
-            let arrow = if focused { cx.theme.style(Role::Key) } else { dim };
+            let arrow = if focused { cx.theme.style(StyleRole::Key) } else { dim };
             pen.glyph(Glyph::Left, arrow).space(1);
             let chosen = choices.get(*at).map_or("", String::as_str);
-            pen.put(chosen, if focused { cx.theme.style(Role::Strong) } else { plain });
+            pen.put(chosen, if focused { cx.theme.style(StyleRole::Strong) } else { plain });
             pen.space(1).glyph(Glyph::Right, arrow).space(2);
             if field.id == FieldId::Model {
                 answers(form, cx, &mut pen);
@@ -99,7 +115,8 @@ fn draw(field: &Field, slot: &Slot, form: &Form, parts: &FormParts, cx: &Cx, buf
             }
         }
         FieldValue::Switch { on, .. } => {
-            let (mark, role) = if *on { ("[x] on", Role::Flag) } else { ("[ ] off", Role::Off) };
+            let (mark, role) =
+                if *on { ("[x] on", StyleRole::Flag) } else { ("[ ] off", StyleRole::Off) };
             Pen::new(buf, place, cx.glyphs).put(mark, cx.theme.style(role));
         }
         FieldValue::Model { text, .. } => {
@@ -111,7 +128,14 @@ fn draw(field: &Field, slot: &Slot, form: &Form, parts: &FormParts, cx: &Cx, buf
 }
 
 /// Draws the note next to a field: its problem, else its hint.
-fn note(field: &Field, slot: &Slot, form: &Form, parts: &FormParts, cx: &Cx, buf: &mut Buffer) {
+fn note(
+    field: &Field,
+    slot: &FormSlot,
+    form: &LaunchForm,
+    parts: &FormParts,
+    cx: &DrawContext,
+    buf: &mut Buffer,
+) {
     if slot.y < form.top {
         return;
     }
@@ -120,68 +144,68 @@ fn note(field: &Field, slot: &Slot, form: &Form, parts: &FormParts, cx: &Cx, buf
     let area =
         Rect { x: row.x + from.min(row.width), width: row.width.saturating_sub(from), ..row };
     let mut pen = Pen::new(buf, area, cx.glyphs);
-    match form.fault_of(&field.id) {
+    match form.problem_of(&field.id) {
         Some(fault) => {
             let (glyph, role) = marked(fault.error);
             let style = cx.theme.style(role);
             pen.glyph(glyph, style).space(1).put(&fault.text, style);
         }
         None => {
-            pen.put(&field.hint, cx.theme.style(Role::Dim));
+            pen.put(&field.hint, cx.theme.style(StyleRole::Dim));
         }
     }
 }
 
-fn marked(error: bool) -> (Glyph, Role) {
-    if error { (Glyph::Failed, Role::Failed) } else { (Glyph::Alert, Role::Retry) }
+fn marked(error: bool) -> (Glyph, StyleRole) {
+    if error { (Glyph::Failed, StyleRole::Failed) } else { (Glyph::Alert, StyleRole::Retry) }
 }
 
 /// Draws what answers the model calls: the script, or the host and where its key comes from; never
 /// the key.
-fn answers(form: &Form, cx: &Cx, pen: &mut Pen) {
-    let dim = cx.theme.style(Role::Dim);
+fn answers(form: &LaunchForm, cx: &DrawContext, pen: &mut Pen) {
+    let dim = cx.theme.style(StyleRole::Dim);
     match form.model() {
-        ModelWanted::Scripted { instant: false } => {
+        RequestedModel::Scripted { instant: false } => {
             pen.put("offline: scripted replies with their delays", dim);
         }
-        ModelWanted::Scripted { instant: true } => {
+        RequestedModel::Scripted { instant: true } => {
             pen.put("offline: scripted replies, no delays", dim);
         }
-        ModelWanted::Live(_) if form.is_looking() => {
+        RequestedModel::Live(_) if form.is_checking_model() => {
             pen.put("looking for the model's key and address", dim);
         }
-        ModelWanted::Live(_) => match &form.models.offer {
+        RequestedModel::Live(_) => match &form.models.offer {
             LiveOffer::Ready { host, key, .. } => {
-                let style = cx.theme.style(Role::Text);
+                let style = cx.theme.style(StyleRole::Text);
                 // The origin of the key is always shown in full; the host is shortened.
                 let room = usize::from(pen.left()).saturating_sub(columns(key) + 5);
                 let host = elide_middle(host, room.max(8), cx.glyphs);
                 pen.put(&format!("at {host}, {key}"), style);
             }
             LiveOffer::Choose { .. } => {
-                pen.put("several providers have a key", cx.theme.style(Role::Failed));
+                pen.put("several providers have a key", cx.theme.style(StyleRole::Failed));
             }
             LiveOffer::Missing { why } => {
-                pen.put(why, cx.theme.style(Role::Failed));
+                pen.put(why, cx.theme.style(StyleRole::Failed));
             }
         },
     }
 }
 
 /// Draws the model that would be called, and where its name comes from.
-fn model(form: &Form, text: &str, focused: bool, cx: &Cx, mut pen: Pen) {
-    let dim = cx.theme.style(Role::Dim);
-    let style = cx.theme.style(if focused { Role::Strong } else { Role::Text });
+fn model(form: &LaunchForm, text: &str, focused: bool, cx: &DrawContext, mut pen: Pen) {
+    let dim = cx.theme.style(StyleRole::Dim);
+    let style = cx.theme.style(if focused { StyleRole::Strong } else { StyleRole::Text });
     let named = match &form.models.offer {
         _ if !text.is_empty() => {
             let changed = form.field(&FieldId::ModelName).is_some_and(Field::changed);
             Some((text, if changed { "chosen here" } else { form.models.given.as_str() }))
         }
-        LiveOffer::Ready { model, model_from, .. } if !form.is_looking() => {
+        LiveOffer::Ready { model, model_from, .. } if !form.is_checking_model() => {
             Some((model.as_str(), model_from.as_str()))
         }
         LiveOffer::Choose { .. } => {
-            pen.glyph(Glyph::NeedsYou, cx.theme.style(Role::NeedsYou)).space(1);
+            pen.glyph(Glyph::NeedsYou, cx.theme.style(StyleRole::NeedsYou)).space(1);
             pen.put("choose one", style).space(2).put("Enter lists the providers", dim);
             return;
         }
@@ -203,9 +227,9 @@ fn model(form: &Form, text: &str, focused: bool, cx: &Cx, mut pen: Pen) {
 
 /// Draws the problem of the focused field, else the first one of the form. If the form cannot be
 /// started it takes the rows of the command line too, since a text ends with what to do.
-fn fault(form: &Form, parts: &FormParts, cx: &Cx, buf: &mut Buffer) {
-    let of_focus = form.fault_of(&form.focus);
-    let first = form.faults.iter().find(|fault| fault.error).or_else(|| form.faults.first());
+fn fault(form: &LaunchForm, parts: &FormParts, cx: &DrawContext, buf: &mut Buffer) {
+    let of_focus = form.problem_of(&form.focus);
+    let first = form.problems.iter().find(|fault| fault.error).or_else(|| form.problems.first());
     let Some(fault) = of_focus.or(first) else { return };
     let (glyph, role) = marked(fault.error);
     let style = cx.theme.style(role);
@@ -216,11 +240,11 @@ fn fault(form: &Form, parts: &FormParts, cx: &Cx, buf: &mut Buffer) {
         text.push_str(&format!("{}: ", field.label));
     }
     text.push_str(&fault.text);
-    let more = form.faults.len() - 1;
+    let more = form.problems.len() - 1;
     if more > 0 {
         text.push_str(&format!("  (+{more} more)"));
     }
-    let area = if form.is_good() { parts.fault } else { parts.fault.union(parts.command) };
+    let area = if form.is_startable() { parts.fault } else { parts.fault.union(parts.command) };
     Pen::new(buf, Rect { height: 1, ..area }, cx.glyphs).glyph(glyph, style);
     let inside =
         Rect { x: area.x + 2.min(area.width), width: area.width.saturating_sub(2), ..area };
@@ -231,12 +255,12 @@ fn fault(form: &Form, parts: &FormParts, cx: &Cx, buf: &mut Buffer) {
 }
 
 /// Draws the command line that starts the same run.
-fn command(form: &Form, parts: &FormParts, cx: &Cx, buf: &mut Buffer) {
+fn command(form: &LaunchForm, parts: &FormParts, cx: &DrawContext, buf: &mut Buffer) {
     // A command line that cannot run helps nobody.
-    if !form.is_good() {
+    if !form.is_startable() {
         return;
     }
-    let (dim, key) = (cx.theme.style(Role::Dim), cx.theme.style(Role::Key));
+    let (dim, key) = (cx.theme.style(StyleRole::Dim), cx.theme.style(StyleRole::Key));
     let line = form.command_line();
     let area = parts.command;
     let label = 10.min(area.width);
@@ -245,34 +269,34 @@ fn command(form: &Form, parts: &FormParts, cx: &Cx, buf: &mut Buffer) {
     let (rows, cut) = wrap_within(&line, usize::from(text.width).max(1), text.height.into());
     for (at, (row, y)) in rows.iter().zip(text.top()..text.bottom()).enumerate() {
         let mut pen = Pen::new(buf, Rect { y, height: 1, ..text }, cx.glyphs);
-        pen.put(row, cx.theme.style(Role::Text));
+        pen.put(row, cx.theme.style(StyleRole::Text));
         if cut && at + 1 == rows.len() {
             let end = Rect { x: text.right().saturating_sub(9), y, width: 9, height: 1 };
             let mut pen = Pen::new(buf, end.intersection(area), cx.glyphs);
-            pen.cell(cx.glyphs.of(Glyph::Ellipsis), 3, dim).cell("y all", 6, key);
+            pen.cell(cx.glyphs.symbol(Glyph::Ellipsis), 3, dim).cell("y all", 6, key);
         }
     }
 }
 
-fn buttons(form: &Form, parts: &FormParts, cx: &Cx, buf: &mut Buffer) {
+fn buttons(form: &LaunchForm, parts: &FormParts, cx: &DrawContext, buf: &mut Buffer) {
     let area = parts.buttons;
     let mut button = |id: FieldId, text: &str, right: u16, good: bool| {
         let row = Rect { x: area.x + right.min(area.width), ..area }.intersection(area);
         let style: Style = match (form.focus == id, good) {
-            (true, _) => cx.theme.style(Role::Button).add_modifier(Modifier::REVERSED),
-            (false, true) => cx.theme.style(Role::Key),
-            (false, false) => cx.theme.style(Role::Dim),
+            (true, _) => cx.theme.style(StyleRole::Button).add_modifier(Modifier::REVERSED),
+            (false, true) => cx.theme.style(StyleRole::Key),
+            (false, false) => cx.theme.style(StyleRole::Dim),
         };
         Pen::new(buf, row, cx.glyphs).put(text, style);
     };
-    button(FieldId::Start, "[ Start ]", 0, form.is_good());
+    button(FieldId::Start, "[ Start ]", 0, form.is_startable());
     button(FieldId::Cancel, "[ Cancel ]", CANCEL_AT, true);
     let rest = CANCEL_AT + 13;
     let row = Rect { x: area.x + rest.min(area.width), ..area }.intersection(area);
-    let text = if form.in_text() {
+    let text = if form.is_editing() {
         "Ctrl-S starts, Esc leaves the text"
     } else {
         "y copies the command line"
     };
-    Pen::new(buf, row, cx.glyphs).put(text, cx.theme.style(Role::Dim));
+    Pen::new(buf, row, cx.glyphs).put(text, cx.theme.style(StyleRole::Dim));
 }

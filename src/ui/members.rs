@@ -7,40 +7,49 @@ use ratatui::layout::Rect;
 use super::frame::{self, Frame};
 use super::glyph::Glyph;
 use super::text::{Pen, paint, wrap_within};
-use super::theme::Role;
-use super::{Cx, format};
-use crate::app::State;
-use crate::app::members::{MembersDrawer, Place, Row, is_entry, is_member, rows};
+use super::theme::StyleRole;
+use super::{DrawContext, format};
+use crate::app::AppState;
+use crate::app::members::{
+    MembersDrawer, MembersRow, RosterEntry, is_entry, is_member, member_rows,
+};
 use crate::app::run::RunPage;
 use crate::event::world::World;
 
 /// Draws the drawer of a run.
-pub fn render(drawer: &MembersDrawer, page: &RunPage, state: &State, cx: &Cx, buf: &mut Buffer) {
+pub fn render(
+    drawer: &MembersDrawer,
+    page: &RunPage,
+    state: &AppState,
+    cx: &DrawContext,
+    buf: &mut Buffer,
+) {
     let world = page.world();
     let parts = drawer.parts(state.size, world);
     let title = match world.is_live() {
         true => format!("Members of {}, live", page.id()),
         false => format!("Members of {}", page.id()),
     };
-    let all = rows(world);
-    let swarms = all.iter().filter(|row| matches!(row, Row::Swarm(_))).count();
-    let foot = format::things(swarms as u64, "swarm");
-    let frame = Frame { title: &title, foot: &foot, focused: true, over: true, ..Frame::default() };
+    let all = member_rows(world);
+    let swarms = all.iter().filter(|row| matches!(row, MembersRow::Swarm(_))).count();
+    let foot = format::count_noun(swarms as u64, "swarm");
+    let frame =
+        Frame { title: &title, foot: &foot, focused: true, covers: true, ..Frame::default() };
     frame::render(frame, cx, parts.window, buf);
     let shown = all.iter().skip(parts.top).take(usize::from(parts.list.height));
     for (row, y) in shown.zip(parts.list.y..) {
         let at = Rect { y, height: 1, ..parts.list };
         match row {
-            Row::Swarm(name) => {
+            MembersRow::Swarm(name) => {
                 let count = world.team().and_then(|(team, _)| team.swarm(name));
                 let count = count.map_or(0, |swarm| swarm.members.len());
-                let text = format!("{name}, {}", format::things(count as u64, "member"));
+                let text = format!("{name}, {}", format::count_noun(count as u64, "member"));
                 let mut pen = Pen::new(buf, at, cx.glyphs);
-                pen.space(1).put(&text, cx.theme.style(Role::Title)).space(1);
+                pen.space(1).put(&text, cx.theme.style(StyleRole::Title)).space(1);
                 let rest = pen.left();
-                pen.glyphs(Glyph::Horizontal, rest, cx.theme.style(Role::Border));
+                pen.glyphs(Glyph::Horizontal, rest, cx.theme.style(StyleRole::Border));
             }
-            Row::Agent(place) => {
+            MembersRow::Agent(place) => {
                 let selected = drawer.selected.as_ref() == Some(place);
                 agent(page, cx, world, at, place, selected, buf);
             }
@@ -48,7 +57,7 @@ pub fn render(drawer: &MembersDrawer, page: &RunPage, state: &State, cx: &Cx, bu
     }
     let mark =
         Rect { x: parts.window.right().saturating_sub(1), width: 1, height: 1, ..parts.list };
-    let key = cx.theme.style(Role::Key);
+    let key = cx.theme.style(StyleRole::Key);
     if parts.top > 0 {
         Pen::new(buf, mark, cx.glyphs).glyph(Glyph::Up, key);
     }
@@ -57,32 +66,35 @@ pub fn render(drawer: &MembersDrawer, page: &RunPage, state: &State, cx: &Cx, bu
         Pen::new(buf, last, cx.glyphs).glyph(Glyph::Down, key);
     }
     if let Some(place) = &drawer.selected {
-        told(page, cx, world, parts.foot, place, buf);
+        draw_member_note(page, cx, world, parts.foot, place, buf);
     }
 }
 
 fn agent(
     page: &RunPage,
-    cx: &Cx,
+    cx: &DrawContext,
     world: &World,
     area: Rect,
-    place: &Place,
+    place: &RosterEntry,
     selected: bool,
     buf: &mut Buffer,
 ) {
     let theme = cx.theme;
-    let (plain, dim) = (theme.style(Role::Text), theme.style(Role::Dim));
+    let (plain, dim) = (theme.style(StyleRole::Text), theme.style(StyleRole::Dim));
     if selected {
-        paint(buf, area, theme.style(Role::Selected));
+        paint(buf, area, theme.style(StyleRole::Selected));
     }
     let mut pen = Pen::new(buf, area, cx.glyphs);
     match selected {
-        true => pen.glyph(Glyph::Selected, theme.style(Role::Key)),
+        true => pen.glyph(Glyph::Selected, theme.style(StyleRole::Key)),
         false => pen.space(1),
     };
     let member = is_member(world, place);
-    let (mark, word, role) =
-        if member { ("[x] ", "member", Role::Flag) } else { ("[ ] ", "bench", Role::Off) };
+    let (mark, word, role) = if member {
+        ("[x] ", "member", StyleRole::Flag)
+    } else {
+        ("[ ] ", "bench", StyleRole::Off)
+    };
     let name = pen.left().saturating_sub(30).clamp(6, 24);
     pen.put(mark, theme.style(role)).name(place.agent.as_str(), name, plain).space(1);
     pen.cell(word, 8, theme.style(role));
@@ -90,11 +102,11 @@ fn agent(
         pen.put("entry: must stay", dim);
         return;
     }
-    match page.turned().member(&place.swarm, &place.agent) {
+    match page.pending_changes().member(&place.swarm, &place.agent) {
         Some(joins) => {
             let text = if joins { "pending: join" } else { "pending: leave" };
-            pen.glyph(Glyph::Waiting, theme.style(Role::NeedsYou)).space(1);
-            pen.put(text, theme.style(Role::Notice));
+            pen.glyph(Glyph::Waiting, theme.style(StyleRole::NeedsYou)).space(1);
+            pen.put(text, theme.style(StyleRole::Notice));
         }
         None => {
             let row = world.team().and_then(|(team, _)| team.agent(&place.agent));
@@ -107,14 +119,21 @@ fn agent(
 }
 
 /// Draws the description of the selected agent, and the effect of a switch.
-fn told(page: &RunPage, cx: &Cx, world: &World, area: Rect, place: &Place, buf: &mut Buffer) {
+fn draw_member_note(
+    page: &RunPage,
+    cx: &DrawContext,
+    world: &World,
+    area: Rect,
+    place: &RosterEntry,
+    buf: &mut Buffer,
+) {
     let Some((team, plan)) = world.team() else { return };
-    let (plain, dim) = (cx.theme.style(Role::Text), cx.theme.style(Role::Dim));
+    let (plain, dim) = (cx.theme.style(StyleRole::Text), cx.theme.style(StyleRole::Dim));
     let about = plan.agent(&place.agent).map_or("", |head| head.description.as_str());
-    let joined = page.turned().member(&place.swarm, &place.agent);
+    let joined = page.pending_changes().member(&place.swarm, &place.agent);
     let joined = joined.unwrap_or(is_member(world, place));
     let (agent, swarm) = (&place.agent, &place.swarm);
-    let holds = team.holder.as_ref() == Some(agent);
+    let holds = team.in_control.as_ref() == Some(agent);
     let would = if !world.is_live() {
         "The run has ended: its swarms can no longer change.".to_owned()
     } else if is_entry(world, place) {
@@ -134,7 +153,7 @@ fn told(page: &RunPage, cx: &Cx, world: &World, area: Rect, place: &Place, buf: 
     };
     let mut pen = Pen::new(buf, line(0), cx.glyphs);
     let width = pen.left();
-    pen.glyphs(Glyph::Horizontal, width, cx.theme.style(Role::Border));
+    pen.glyphs(Glyph::Horizontal, width, cx.theme.style(StyleRole::Border));
     let mut at = 1;
     for (text, style) in [(about, dim), (would.as_str(), plain)] {
         let room = usize::from(area.height.saturating_sub(at));

@@ -6,43 +6,49 @@ use ratatui::layout::Rect;
 use super::frame::{self, Frame};
 use super::glyph::Glyph;
 use super::text::{Pen, paint, wrap_within};
-use super::theme::Role;
-use super::{Cx, format, typed};
-use crate::app::message::{From, MessageBox};
+use super::theme::StyleRole;
+use super::{DrawContext, format, typed};
+use crate::app::message::{DraftOrigin, MessageBox};
 use crate::app::run::RunPage;
 use crate::app::state::Size;
 
 /// Draws the box.
-pub fn render(message: &MessageBox, page: &RunPage, cx: &Cx, size: Size, buf: &mut Buffer) {
+pub fn render(
+    message: &MessageBox,
+    page: &RunPage,
+    cx: &DrawContext,
+    size: Size,
+    buf: &mut Buffer,
+) {
     let mut title = format!("Message {} to {}", message.number, message.to);
     let foot = "Ctrl-S sends, Enter is a new line";
-    let frame = Frame { foot, focused: true, over: true, ..Frame::default() };
+    let frame = Frame { foot, focused: true, covers: true, ..Frame::default() };
     let window = message.window(size);
     frame::border(frame, cx, window, buf);
     let (text, below) = message.parts(size);
     typed::render(&message.text, cx, text, text.height, 0, true, buf);
     if message.is_suggested() {
         // A suggestion is not the operator's own text yet.
-        paint(buf, text, cx.theme.style(Role::Dim));
+        paint(buf, text, cx.theme.style(StyleRole::Dim));
     }
     // The widget scrolls while it is drawn: only now is it known which rows are out of view.
     let above = message.text.area.scroll_offset().0;
     let mark = Rect { x: window.right() - 1, y: text.y, width: 1, height: 1 };
-    let key = cx.theme.style(Role::Key);
+    let key = cx.theme.style(StyleRole::Key);
     if above > 0 {
         Pen::new(buf, mark, cx.glyphs).glyph(Glyph::Up, key);
-        title.push_str(&format!(", {} above", format::things(above.into(), "row")));
+        title.push_str(&format!(", {} above", format::count_noun(above.into(), "row")));
     }
     if more_below(message, above, text.height) {
         let last = Rect { y: text.bottom().saturating_sub(1), ..mark };
         Pen::new(buf, last, cx.glyphs).glyph(Glyph::Down, key);
     }
     frame::label(Frame { title: &title, ..frame }, cx, window, buf);
-    let told = told(message, page);
+    let told = message_note(message, page);
     let (rows, _) = wrap_within(&told, usize::from(below.width).max(1), below.height.into());
     for (row, y) in rows.iter().zip(below.y..below.bottom()) {
         let line = Rect { y, height: 1, ..below };
-        Pen::new(buf, line, cx.glyphs).put(row, cx.theme.style(Role::Dim));
+        Pen::new(buf, line, cx.glyphs).put(row, cx.theme.style(StyleRole::Dim));
     }
 }
 
@@ -54,16 +60,16 @@ fn more_below(message: &MessageBox, above: u16, height: u16) -> bool {
 }
 
 /// Where the text came from, and when it is sent.
-fn told(message: &MessageBox, page: &RunPage) -> String {
+fn message_note(message: &MessageBox, page: &RunPage) -> String {
     let live = page.world().is_live();
     let from = match message.from {
-        From::Scenario => "the scenario's suggestion: Ctrl-S sends it, typing replaces it; ",
-        From::Waiting if live => {
+        DraftOrigin::Scenario => "the scenario's suggestion: Ctrl-S sends it, typing replaces it; ",
+        DraftOrigin::Queued if live => {
             return "queued until the run ends; edit it here, or clear it and press Ctrl-S to \
                     withdraw it"
                 .to_owned();
         }
-        From::Draft if !message.text.changed() => "your draft; ",
+        DraftOrigin::Draft if !message.text.changed() => "your draft; ",
         _ => "",
     };
     let when = match live {

@@ -30,13 +30,13 @@ use ratatui::layout::Rect;
 
 use self::glyph::Glyphs;
 use self::theme::Theme;
-use crate::app::State;
+use crate::app::AppState;
 use crate::app::overlay::Overlay;
-use crate::app::state::{Screen, Size};
+use crate::app::state::{ActiveScreen, Size};
 
 /// Context of drawing: everything a pane needs besides its own data.
 #[derive(Clone, Copy, Debug)]
-pub struct Cx<'a> {
+pub struct DrawContext<'a> {
     /// Time since the start of the program.
     pub now: Duration,
     /// The theme.
@@ -46,15 +46,15 @@ pub struct Cx<'a> {
 }
 
 /// Draws the whole screen.
-pub fn render(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
+pub fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     if too_small::is(area) {
         too_small::render(state, cx, area, buf);
         return;
     }
-    let parts = chrome::Parts::of(area);
+    let parts = chrome::ScreenParts::split(area);
     chrome::render(state, cx, parts, buf);
-    match (&state.screen, state.watched()) {
-        (Screen::Run(_), Some(page)) => run::render(page, cx, parts.body, buf),
+    match (&state.screen, state.visible_run()) {
+        (ActiveScreen::Run(_), Some(page)) => run::render(page, cx, parts.body, buf),
         _ => home::render(state, cx, parts.body, buf),
     }
     let size = Size { cols: area.width, rows: area.height };

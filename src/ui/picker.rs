@@ -6,54 +6,63 @@ use ratatui::layout::Rect;
 use super::frame::{self, Frame};
 use super::glyph::Glyph;
 use super::text::{Pen, columns, elide_middle, paint, wrap_within};
-use super::theme::Role;
-use super::{Cx, format};
-use crate::app::form::Form;
+use super::theme::StyleRole;
+use super::{DrawContext, format};
+use crate::app::form::LaunchForm;
 use crate::app::form::picker::{ModelPicker, PickRow, PickerParts};
-use crate::app::live::{LiveOffer, NameList};
+use crate::app::live::{LiveOffer, OfferedModels};
 use crate::app::state::Size;
 
 /// The most columns of a model's name if a note follows it.
 const NAME: u16 = 44;
 
 /// Draws the window.
-pub fn render(form: &Form, picker: &ModelPicker, cx: &Cx, size: Size, buf: &mut Buffer) {
-    let parts = PickerParts::of(size);
+pub fn render(
+    form: &LaunchForm,
+    picker: &ModelPicker,
+    cx: &DrawContext,
+    size: Size,
+    buf: &mut Buffer,
+) {
+    let parts = PickerParts::split(size);
     let names = || picker.rows.iter().filter(|row| matches!(row, PickRow::Name { .. }));
     let listed: usize = form.models.lists.iter().map(|(_, list)| length(list)).sum();
     let foot = match names().count() {
         _ if listed == 0 => String::new(),
-        shown if shown < listed => format!("{shown} of {}", format::things(listed as u64, "model")),
-        _ => format::things(listed as u64, "model"),
+        shown if shown < listed => {
+            format!("{shown} of {}", format::count_noun(listed as u64, "model"))
+        }
+        _ => format::count_noun(listed as u64, "model"),
     };
     let title = format!("New run of {}: model", form.entry.name);
-    let frame = Frame { title: &title, foot: &foot, focused: true, over: true, ..Frame::default() };
+    let frame =
+        Frame { title: &title, foot: &foot, focused: true, covers: true, ..Frame::default() };
     frame::render(frame, cx, parts.window, buf);
-    let (dim, plain) = (cx.theme.style(Role::Dim), cx.theme.style(Role::Text));
+    let (dim, plain) = (cx.theme.style(StyleRole::Dim), cx.theme.style(StyleRole::Text));
     let mut pen = Pen::new(buf, parts.query, cx.glyphs);
     if picker.query.is_empty() {
-        pen.glyph(Glyph::Cursor, cx.theme.style(Role::Cursor));
+        pen.glyph(Glyph::Cursor, cx.theme.style(StyleRole::Cursor));
         pen.put(" type to search, or to name a model: provider/model", dim);
     } else {
         let width = usize::from(pen.left()).saturating_sub(1);
         pen.put(tail(&picker.query, width), plain);
-        pen.glyph(Glyph::Cursor, cx.theme.style(Role::Cursor));
+        pen.glyph(Glyph::Cursor, cx.theme.style(StyleRole::Cursor));
     }
     let rows = picker.rows.iter().enumerate().skip(picker.top);
     for ((at, row), y) in rows.zip(parts.list.top()..parts.list.bottom()) {
         let here = Rect { y, height: 1, ..parts.list };
         let selected = at == picker.selected && row.is_choice();
         if selected {
-            paint(buf, here, cx.theme.style(Role::Selected));
+            paint(buf, here, cx.theme.style(StyleRole::Selected));
         }
-        one(form, picker, *row, selected, cx, here, buf);
+        draw_row(form, picker, *row, selected, cx, here, buf);
     }
-    told(form, picker, cx, parts.told, buf);
+    draw_choice_note(form, picker, cx, parts.note, buf);
 }
 
-fn length(list: &NameList) -> usize {
+fn length(list: &OfferedModels) -> usize {
     match list {
-        NameList::Listed { names, .. } => names.len(),
+        OfferedModels::Listed { names, .. } => names.len(),
         _ => 0,
     }
 }
@@ -67,18 +76,18 @@ fn tail(text: &str, width: usize) -> &str {
     &text[start..]
 }
 
-fn one(
-    form: &Form,
+fn draw_row(
+    form: &LaunchForm,
     picker: &ModelPicker,
     row: PickRow,
     selected: bool,
-    cx: &Cx,
+    cx: &DrawContext,
     area: Rect,
     buf: &mut Buffer,
 ) {
     let models = &form.models;
-    let (dim, plain) = (cx.theme.style(Role::Dim), cx.theme.style(Role::Text));
-    let title = cx.theme.style(Role::Title);
+    let (dim, plain) = (cx.theme.style(StyleRole::Dim), cx.theme.style(StyleRole::Text));
+    let title = cx.theme.style(StyleRole::Title);
     let mut pen = Pen::new(buf, area, cx.glyphs);
     match row {
         PickRow::Providers => {
@@ -88,7 +97,7 @@ fn one(
         PickRow::List(at) => {
             let Some((place, list)) = models.lists.get(at) else { return };
             pen.put(&place.name, title).space(1);
-            let (text, role) = state(list);
+            let (text, role) = list_status(list);
             pen.put(&format!("at {}, ", place.host), dim).put(&text, cx.theme.style(role));
             return;
         }
@@ -96,22 +105,23 @@ fn one(
         _ => {}
     }
     match selected {
-        true => pen.glyph(Glyph::Selected, cx.theme.style(Role::Key)),
+        true => pen.glyph(Glyph::Selected, cx.theme.style(StyleRole::Key)),
         false => pen.space(1),
     };
     pen.space(1);
-    let width = beside(form).min(NAME).min(pen.left() * 3 / 5);
+    let width = noted_name_width(form).min(NAME).min(pen.left() * 3 / 5);
     match row {
         PickRow::AsSet => {
             let LiveOffer::Ready { model, model_from, .. } = &models.base else { return };
             let start = pen.x();
-            pen.put_within(model, width, plain).to(start + width);
+            pen.put_within(model, width, plain).advance_to(start + width);
             pen.space(2).put(model_from, dim);
         }
         PickRow::Default(at) => {
             let Some(offer) = models.providers.get(at) else { return };
             let start = pen.x();
-            pen.put_within(&offer.place.model(&offer.model), width, plain).to(start + width);
+            pen.put_within(&offer.place.model(&offer.model), width, plain)
+                .advance_to(start + width);
             pen.space(2).put(&offer.key, dim);
         }
         PickRow::Name { list, at } => {
@@ -135,7 +145,7 @@ fn one(
 }
 
 /// Width of the longest name with a note after it, in columns.
-fn beside(form: &Form) -> u16 {
+fn noted_name_width(form: &LaunchForm) -> u16 {
     let set = match &form.models.base {
         LiveOffer::Ready { model, .. } => columns(model),
         _ => 0,
@@ -146,28 +156,38 @@ fn beside(form: &Form) -> u16 {
 }
 
 /// The status of a list, in a few words.
-fn state(list: &NameList) -> (String, Role) {
+fn list_status(list: &OfferedModels) -> (String, StyleRole) {
     match list {
-        NameList::Loading => ("loading the list".to_owned(), Role::Running),
-        NameList::Listed { names, .. } if names.is_empty() => {
-            ("lists no model".to_owned(), Role::Dim)
+        OfferedModels::Loading => ("loading the list".to_owned(), StyleRole::Running),
+        OfferedModels::Listed { names, .. } if names.is_empty() => {
+            ("lists no model".to_owned(), StyleRole::Dim)
         }
-        NameList::Listed { names, all } if names.len() < *all => {
+        OfferedModels::Listed { names, all } if names.len() < *all => {
             let all = format::exact(*all as u64);
-            (format!("{} of {all} models", format::exact(names.len() as u64)), Role::Dim)
+            (format!("{} of {all} models", format::exact(names.len() as u64)), StyleRole::Dim)
         }
-        NameList::Listed { all, .. } => (format::things(*all as u64, "model"), Role::Dim),
-        NameList::NotGiven { status } => {
-            (format!("gives no list (status {status}): type a name"), Role::Dim)
+        OfferedModels::Listed { all, .. } => {
+            (format::count_noun(*all as u64, "model"), StyleRole::Dim)
         }
-        NameList::Failed { .. } => ("the list could not be loaded".to_owned(), Role::Failed),
+        OfferedModels::NotGiven { status } => {
+            (format!("gives no list (status {status}): type a name"), StyleRole::Dim)
+        }
+        OfferedModels::Failed { .. } => {
+            ("the list could not be loaded".to_owned(), StyleRole::Failed)
+        }
     }
 }
 
 /// Why a list could not be loaded; else the value that the selected row would set.
-fn told(form: &Form, picker: &ModelPicker, cx: &Cx, area: Rect, buf: &mut Buffer) {
+fn draw_choice_note(
+    form: &LaunchForm,
+    picker: &ModelPicker,
+    cx: &DrawContext,
+    area: Rect,
+    buf: &mut Buffer,
+) {
     let failed = form.models.lists.iter().find_map(|(_, list)| match list {
-        NameList::Failed { why } => Some(why.as_str()),
+        OfferedModels::Failed { why } => Some(why.as_str()),
         _ => None,
     });
     let chosen = picker.chosen().map(|row| match picker.value(row, &form.models) {
@@ -178,9 +198,9 @@ fn told(form: &Form, picker: &ModelPicker, cx: &Cx, area: Rect, buf: &mut Buffer
         },
     });
     let (text, role) = match (failed, chosen) {
-        (Some(why), _) => (why.to_owned(), Role::Failed),
-        (None, Some(chosen)) => (chosen, Role::Dim),
-        (None, None) => ("Nothing to choose: type a name.".to_owned(), Role::Dim),
+        (Some(why), _) => (why.to_owned(), StyleRole::Failed),
+        (None, Some(chosen)) => (chosen, StyleRole::Dim),
+        (None, None) => ("Nothing to choose: type a name.".to_owned(), StyleRole::Dim),
     };
     let width = usize::from(area.width).max(1);
     let (rows, _) = wrap_within(&text, width, area.height.into());

@@ -4,11 +4,11 @@ macro_rules! roles {
     ($($(#[$doc:meta])* $role:ident = $name:literal),+ $(,)?) => {
         /// What a part of the screen is for; a theme gives each role a style.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum Role { $($(#[$doc])* $role),+ }
+        pub enum StyleRole { $($(#[$doc])* $role),+ }
 
-        impl Role {
+        impl StyleRole {
             /// Every role.
-            pub const ALL: &'static [Role] = &[$(Self::$role),+];
+            pub const ALL: &'static [StyleRole] = &[$(Self::$role),+];
 
             /// Its name in a theme's file.
             pub fn name(self) -> &'static str {

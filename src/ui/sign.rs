@@ -3,7 +3,7 @@
 use ratatui::style::Style;
 
 use super::glyph::Glyph;
-use super::theme::{Role, Theme};
+use super::theme::{StyleRole, Theme};
 use crate::app::run::results::state_word;
 use crate::event::contribution::{Decision, Stance};
 use crate::event::kind::BreakerStage;
@@ -13,11 +13,11 @@ use crate::event::world::orchestrator::TaskState;
 use crate::event::world::research::SourceState;
 use crate::event::world::team::{AgentState, HopState};
 use crate::event::world::tools::CallMark;
-use crate::event::world::{Stage, World};
+use crate::event::world::{RunState, World};
 
 /// The sign of a state: a glyph and a word, then a colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sign {
+pub struct StateSign {
     /// Its glyph.
     pub glyph: Glyph,
     /// Its word.
@@ -27,139 +27,143 @@ pub struct Sign {
 }
 
 impl Theme {
-    fn sign(&self, glyph: Glyph, word: &'static str, role: Role) -> Sign {
-        Sign { glyph, word, style: self.style(role) }
+    fn sign(&self, glyph: Glyph, word: &'static str, role: StyleRole) -> StateSign {
+        StateSign { glyph, word, style: self.style(role) }
     }
 
     /// The sign of a stance.
-    pub fn stance(&self, stance: Stance) -> Sign {
+    pub fn stance(&self, stance: Stance) -> StateSign {
         match stance {
-            Stance::Go => self.sign(Glyph::Go, "go", Role::Go),
-            Stance::Caution => self.sign(Glyph::Caution, "caution", Role::Caution),
-            Stance::Block => self.sign(Glyph::Block, "block", Role::Block),
+            Stance::Go => self.sign(Glyph::Go, "go", StyleRole::Go),
+            Stance::Caution => self.sign(Glyph::Caution, "caution", StyleRole::Caution),
+            Stance::Block => self.sign(Glyph::Block, "block", StyleRole::Block),
         }
     }
 
     /// The sign of a decision, which looks like the matching stance.
-    pub fn decision(&self, decision: Decision) -> Sign {
+    pub fn decision(&self, decision: Decision) -> StateSign {
         match decision {
-            Decision::Go => self.sign(Glyph::Go, decision.word(), Role::Go),
-            Decision::GoWithCaution => self.sign(Glyph::Caution, decision.word(), Role::Caution),
-            Decision::NoGo => self.sign(Glyph::Block, decision.word(), Role::Block),
+            Decision::Go => self.sign(Glyph::Go, decision.word(), StyleRole::Go),
+            Decision::GoWithCaution => {
+                self.sign(Glyph::Caution, decision.word(), StyleRole::Caution)
+            }
+            Decision::NoGo => self.sign(Glyph::Block, decision.word(), StyleRole::Block),
         }
     }
 
     /// The sign of a seat's progress.
-    pub fn seat(&self, state: SeatState) -> Sign {
+    pub fn seat(&self, state: SeatState) -> StateSign {
         match state {
-            SeatState::Waiting => self.sign(Glyph::Waiting, "waiting", Role::Waiting),
-            SeatState::Off => self.sign(Glyph::Off, "off", Role::Off),
-            SeatState::Speaking => self.sign(Glyph::Running, "speaking", Role::Running),
-            SeatState::Retrying => self.sign(Glyph::Retry, "retrying", Role::Retry),
-            SeatState::Answered => self.sign(Glyph::Running, "answered", Role::Running),
-            SeatState::Accepted => self.sign(Glyph::Done, "accepted", Role::Done),
-            SeatState::Refused => self.sign(Glyph::Refused, "refused", Role::Refused),
-            SeatState::Failed => self.sign(Glyph::Failed, "failed", Role::Failed),
-            SeatState::Cancelled => self.sign(Glyph::Off, "cancelled", Role::Off),
+            SeatState::Waiting => self.sign(Glyph::Waiting, "waiting", StyleRole::Waiting),
+            SeatState::Off => self.sign(Glyph::Off, "off", StyleRole::Off),
+            SeatState::Speaking => self.sign(Glyph::Running, "speaking", StyleRole::Running),
+            SeatState::Retrying => self.sign(Glyph::Retry, "retrying", StyleRole::Retry),
+            SeatState::Answered => self.sign(Glyph::Running, "answered", StyleRole::Running),
+            SeatState::Accepted => self.sign(Glyph::Done, "accepted", StyleRole::Done),
+            SeatState::Refused => self.sign(Glyph::Refused, "refused", StyleRole::Refused),
+            SeatState::Failed => self.sign(Glyph::Failed, "failed", StyleRole::Failed),
+            SeatState::Cancelled => self.sign(Glyph::Off, "cancelled", StyleRole::Off),
         }
     }
 
     /// The sign of a task's progress.
-    pub fn task(&self, state: TaskState) -> Sign {
+    pub fn task(&self, state: TaskState) -> StateSign {
         let (glyph, role) = match state {
-            TaskState::Waiting => (Glyph::Waiting, Role::Waiting),
-            TaskState::Running => (Glyph::Running, Role::Running),
-            TaskState::Retrying => (Glyph::Retry, Role::Retry),
-            TaskState::Done => (Glyph::Done, Role::Done),
-            TaskState::Degraded => (Glyph::Alert, Role::Retry),
-            TaskState::Failed => (Glyph::Failed, Role::Failed),
-            TaskState::Cancelled => (Glyph::Off, Role::Off),
+            TaskState::Waiting => (Glyph::Waiting, StyleRole::Waiting),
+            TaskState::Running => (Glyph::Running, StyleRole::Running),
+            TaskState::Retrying => (Glyph::Retry, StyleRole::Retry),
+            TaskState::Done => (Glyph::Done, StyleRole::Done),
+            TaskState::Degraded => (Glyph::Alert, StyleRole::Retry),
+            TaskState::Failed => (Glyph::Failed, StyleRole::Failed),
+            TaskState::Cancelled => (Glyph::Off, StyleRole::Off),
         };
         self.sign(glyph, state_word(state), role)
     }
 
     /// The sign of a breaker's state.
-    pub fn breaker(&self, stage: BreakerStage) -> Sign {
+    pub fn breaker(&self, stage: BreakerStage) -> StateSign {
         match stage {
-            BreakerStage::Closed => self.sign(Glyph::Done, "closed", Role::Done),
-            BreakerStage::Open => self.sign(Glyph::Refused, "OPEN", Role::Refused),
-            BreakerStage::HalfOpen => self.sign(Glyph::HalfOpen, "half-open", Role::Retry),
-            BreakerStage::Held => self.sign(Glyph::Refused, "HELD", Role::Refused),
-            BreakerStage::Disabled => self.sign(Glyph::Off, "off", Role::Off),
+            BreakerStage::Closed => self.sign(Glyph::Done, "closed", StyleRole::Done),
+            BreakerStage::Open => self.sign(Glyph::Refused, "OPEN", StyleRole::Refused),
+            BreakerStage::HalfOpen => self.sign(Glyph::HalfOpen, "half-open", StyleRole::Retry),
+            BreakerStage::Held => self.sign(Glyph::Refused, "HELD", StyleRole::Refused),
+            BreakerStage::Disabled => self.sign(Glyph::Off, "off", StyleRole::Off),
         }
     }
 
     /// The sign of an attempt's result.
-    pub fn mark(&self, mark: CallMark) -> Sign {
+    pub fn mark(&self, mark: CallMark) -> StateSign {
         match mark {
-            CallMark::Good => self.sign(Glyph::Done, "ok", Role::Done),
-            CallMark::Slow => self.sign(Glyph::Slow, "slow", Role::Retry),
-            CallMark::Bad => self.sign(Glyph::Failed, "failed", Role::Failed),
-            CallMark::Neither => self.sign(Glyph::NotYet, "not counted", Role::Dim),
-            CallMark::Refused => self.sign(Glyph::Refused, "refused", Role::Refused),
+            CallMark::Good => self.sign(Glyph::Done, "ok", StyleRole::Done),
+            CallMark::Slow => self.sign(Glyph::Slow, "slow", StyleRole::Retry),
+            CallMark::Bad => self.sign(Glyph::Failed, "failed", StyleRole::Failed),
+            CallMark::NotCounted => self.sign(Glyph::NotYet, "not counted", StyleRole::Dim),
+            CallMark::Refused => self.sign(Glyph::Refused, "refused", StyleRole::Refused),
         }
     }
 
     /// The sign of an agent in a team.
-    pub fn agent(&self, state: AgentState) -> Sign {
+    pub fn agent(&self, state: AgentState) -> StateSign {
         match state {
-            AgentState::Idle => self.sign(Glyph::Off, "not used", Role::Off),
-            AgentState::Running => self.sign(Glyph::Running, "working", Role::Running),
-            AgentState::Done => self.sign(Glyph::Done, "done", Role::Done),
-            AgentState::Failed => self.sign(Glyph::Failed, "failed", Role::Failed),
-            AgentState::Cancelled => self.sign(Glyph::Off, "cancelled", Role::Off),
+            AgentState::Idle => self.sign(Glyph::Off, "not used", StyleRole::Off),
+            AgentState::Running => self.sign(Glyph::Running, "working", StyleRole::Running),
+            AgentState::Done => self.sign(Glyph::Done, "done", StyleRole::Done),
+            AgentState::Failed => self.sign(Glyph::Failed, "failed", StyleRole::Failed),
+            AgentState::Cancelled => self.sign(Glyph::Off, "cancelled", StyleRole::Off),
         }
     }
 
     /// The sign of a hop.
-    pub fn hop(&self, state: &HopState) -> Sign {
+    pub fn hop(&self, state: &HopState) -> StateSign {
         match state {
-            HopState::Running => self.sign(Glyph::Running, "working", Role::Running),
-            HopState::Done | HopState::HandedOver => self.sign(Glyph::Done, "done", Role::Done),
-            HopState::Failed(StopReason::Cancelled) => {
-                self.sign(Glyph::Off, "cancelled", Role::Off)
+            HopState::Running => self.sign(Glyph::Running, "working", StyleRole::Running),
+            HopState::Done | HopState::HandedOver => {
+                self.sign(Glyph::Done, "done", StyleRole::Done)
             }
-            HopState::Degraded { .. } => self.sign(Glyph::Alert, "degraded", Role::Retry),
-            HopState::Failed(_) => self.sign(Glyph::Failed, "failed", Role::Failed),
-            HopState::Refused(_) => self.sign(Glyph::Refused, "refused", Role::Refused),
+            HopState::Failed(StopReason::Cancelled) => {
+                self.sign(Glyph::Off, "cancelled", StyleRole::Off)
+            }
+            HopState::Degraded { .. } => self.sign(Glyph::Alert, "degraded", StyleRole::Retry),
+            HopState::Failed(_) => self.sign(Glyph::Failed, "failed", StyleRole::Failed),
+            HopState::Refused(_) => self.sign(Glyph::Refused, "refused", StyleRole::Refused),
         }
     }
 
     /// The sign of a source's progress.
-    pub fn source(&self, state: &SourceState) -> Sign {
+    pub fn source(&self, state: &SourceState) -> StateSign {
         match state {
-            SourceState::Found => self.sign(Glyph::Waiting, "found", Role::Waiting),
-            SourceState::Waiting => self.sign(Glyph::Waiting, "waiting", Role::Waiting),
-            SourceState::Reading => self.sign(Glyph::Running, "reading", Role::Running),
-            SourceState::Noting => self.sign(Glyph::Running, "taking notes", Role::Running),
-            SourceState::Read { .. } => self.sign(Glyph::Done, "read", Role::Done),
-            SourceState::Denied { .. } => self.sign(Glyph::Refused, "denied", Role::Refused),
-            SourceState::Skipped { .. } => self.sign(Glyph::Failed, "skipped", Role::Failed),
-            SourceState::Dropped(_) => self.sign(Glyph::Off, "dropped", Role::Off),
-            SourceState::NotReached(_) => self.sign(Glyph::Off, "not reached", Role::Off),
-            SourceState::Cancelled => self.sign(Glyph::Off, "cancelled", Role::Off),
+            SourceState::Found => self.sign(Glyph::Waiting, "found", StyleRole::Waiting),
+            SourceState::Waiting => self.sign(Glyph::Waiting, "waiting", StyleRole::Waiting),
+            SourceState::Reading => self.sign(Glyph::Running, "reading", StyleRole::Running),
+            SourceState::Noting => self.sign(Glyph::Running, "taking notes", StyleRole::Running),
+            SourceState::Read { .. } => self.sign(Glyph::Done, "read", StyleRole::Done),
+            SourceState::Denied { .. } => self.sign(Glyph::Refused, "denied", StyleRole::Refused),
+            SourceState::Skipped { .. } => self.sign(Glyph::Failed, "skipped", StyleRole::Failed),
+            SourceState::Dropped(_) => self.sign(Glyph::Off, "dropped", StyleRole::Off),
+            SourceState::NotReached(_) => self.sign(Glyph::Off, "not reached", StyleRole::Off),
+            SourceState::Cancelled => self.sign(Glyph::Off, "cancelled", StyleRole::Off),
         }
     }
 
     /// The sign of a run's stage.
-    pub fn run(&self, world: &World) -> Sign {
+    pub fn run(&self, world: &World) -> StateSign {
         match (&world.stage, &world.closed) {
-            (Stage::Empty, _) => self.sign(Glyph::Waiting, "STARTING", Role::Waiting),
-            (Stage::Running, _) => self.sign(Glyph::Running, "LIVE", Role::Running),
-            (Stage::Pausing { .. }, _) => self.sign(Glyph::Paused, "PAUSING", Role::Paused),
-            (Stage::Paused { .. }, _) => self.sign(Glyph::Paused, "PAUSED", Role::Paused),
-            (Stage::Closed, None) => self.sign(Glyph::Done, "DONE", Role::Done),
-            (Stage::Closed, Some(closed)) => self.ended(closed.reason.class()),
+            (RunState::Empty, _) => self.sign(Glyph::Waiting, "STARTING", StyleRole::Waiting),
+            (RunState::Running, _) => self.sign(Glyph::Running, "LIVE", StyleRole::Running),
+            (RunState::Pausing { .. }, _) => self.sign(Glyph::Paused, "PAUSING", StyleRole::Paused),
+            (RunState::Paused { .. }, _) => self.sign(Glyph::Paused, "PAUSED", StyleRole::Paused),
+            (RunState::Closed, None) => self.sign(Glyph::Done, "DONE", StyleRole::Done),
+            (RunState::Closed, Some(closed)) => self.ended(closed.reason.class()),
         }
     }
 
     /// The sign of a run that has ended, by the class of its stop reason.
-    pub fn ended(&self, class: StopClass) -> Sign {
+    pub fn ended(&self, class: StopClass) -> StateSign {
         match class {
-            StopClass::Ok => self.sign(Glyph::Done, "DONE", Role::Done),
-            StopClass::Cancelled => self.sign(Glyph::Off, "CANCELLED", Role::Off),
+            StopClass::Ok => self.sign(Glyph::Done, "DONE", StyleRole::Done),
+            StopClass::Cancelled => self.sign(Glyph::Off, "CANCELLED", StyleRole::Off),
             StopClass::Stopped | StopClass::Budget | StopClass::Unreachable => {
-                self.sign(Glyph::Failed, "STOPPED", Role::Failed)
+                self.sign(Glyph::Failed, "STOPPED", StyleRole::Failed)
             }
         }
     }
@@ -167,6 +171,6 @@ impl Theme {
     /// The style of a budget's bar, which warns above 80 %.
     pub fn budget(&self, used: u64, allowed: u64) -> Style {
         let high = u128::from(used) * 5 > u128::from(allowed) * 4;
-        self.style(if high { Role::BarHigh } else { Role::Bar })
+        self.style(if high { StyleRole::BarHigh } else { StyleRole::Bar })
     }
 }

@@ -47,7 +47,7 @@ pub fn paint(buf: &mut Buffer, area: Rect, style: Style) {
 }
 
 /// The style of a text on a border: it replaces the border's own style completely.
-pub fn on_line(style: Style) -> Style {
+pub fn on_border(style: Style) -> Style {
     Style::reset().patch(style)
 }
 
@@ -98,7 +98,7 @@ pub fn elide_middle(text: &str, width: usize, glyphs: Glyphs) -> Cow<'_, str> {
 }
 
 fn ellipsis(width: usize, glyphs: Glyphs) -> &'static str {
-    let dots = glyphs.of(Glyph::Ellipsis);
+    let dots = glyphs.symbol(Glyph::Ellipsis);
     if columns(dots) > width { "" } else { dots }
 }
 
@@ -188,7 +188,7 @@ impl<'a> Pen<'a> {
     }
 
     /// Draws a text right-aligned in `width` columns.
-    pub fn right(&mut self, text: &str, width: u16, style: Style) -> &mut Self {
+    pub fn right_aligned(&mut self, text: &str, width: u16, style: Style) -> &mut Self {
         let taken = u16::try_from(columns(text)).unwrap_or(u16::MAX);
         let pad = width.saturating_sub(taken);
         self.space(pad).put_within(text, width - pad, style)
@@ -196,7 +196,7 @@ impl<'a> Pen<'a> {
 
     /// Draws a glyph.
     pub fn glyph(&mut self, glyph: Glyph, style: Style) -> &mut Self {
-        let text = self.glyphs.of(glyph);
+        let text = self.glyphs.symbol(glyph);
         self.put(text, style)
     }
 
@@ -215,7 +215,7 @@ impl<'a> Pen<'a> {
     }
 
     /// Moves to this column, unless the pen is already past it.
-    pub fn to(&mut self, x: u16) -> &mut Self {
+    pub fn advance_to(&mut self, x: u16) -> &mut Self {
         self.x = self.x.max(x).min(self.end);
         self
     }

@@ -8,12 +8,12 @@ use std::sync::LazyLock;
 use ratatui::style::{Color, Modifier, Style};
 use serde::Deserialize;
 
-pub use super::role::Role;
-pub use super::sign::Sign;
+pub use super::role::StyleRole;
+pub use super::sign::StateSign;
 
 /// Number of colours that the terminal shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Depth {
+pub enum ColourDepth {
     /// 24 bits.
     #[default]
     True,
@@ -38,7 +38,7 @@ pub enum ThemeError {
     Form(#[from] toml::de::Error),
     /// It names an unknown role.
     #[error("roles.{0}: unknown role; known roles: {1}")]
-    Role(String, String),
+    StyleRole(String, String),
     /// A colour that cannot be parsed.
     #[error("roles.{role}: `{given}` is not a colour; use \"#56b4e9\", \"blue\" or \"75\"")]
     Colour {
@@ -54,7 +54,7 @@ pub enum ThemeError {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct ThemeFile {
     name: String,
     base: Option<String>,
     #[serde(default)]
@@ -63,7 +63,7 @@ struct File {
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Look {
+struct RoleStyle {
     fg: Option<String>,
     bg: Option<String>,
     bold: bool,
@@ -109,7 +109,7 @@ impl Theme {
     /// # Errors
     /// [`ThemeError`]: what is wrong, and the allowed values.
     pub fn parse(text: &str) -> Result<Theme, ThemeError> {
-        let file: File = toml::from_str(text)?;
+        let file: ThemeFile = toml::from_str(text)?;
         let base = file.base.as_deref().unwrap_or("dark");
         let base = Self::shipped(base).ok_or_else(|| {
             ThemeError::Base(base.to_owned(), Self::names().collect::<Vec<_>>().join(", "))
@@ -124,40 +124,40 @@ impl Theme {
 
     /// The theme with no more colours than the terminal shows. Without colours every theme becomes
     /// the shipped `mono`.
-    pub fn at(self, depth: Depth) -> Theme {
+    pub fn with_depth(self, depth: ColourDepth) -> Theme {
         match depth {
-            Depth::True => self,
-            Depth::Indexed => {
+            ColourDepth::True => self,
+            ColourDepth::Indexed => {
                 let styles = self.styles.into_iter().map(|style| Style {
-                    fg: style.fg.map(indexed),
-                    bg: style.bg.map(indexed),
+                    fg: style.fg.map(nearest_indexed),
+                    bg: style.bg.map(nearest_indexed),
                     ..style
                 });
                 Theme { name: self.name, styles: styles.collect() }
             }
-            Depth::Mono => Self::shipped("mono").unwrap_or_else(Self::plain),
+            ColourDepth::Mono => Self::shipped("mono").unwrap_or_else(Self::plain),
         }
     }
 
     /// The style of a role.
-    pub fn style(&self, role: Role) -> Style {
+    pub fn style(&self, role: StyleRole) -> Style {
         self.styles.get(role as usize).copied().unwrap_or_default()
     }
 
     fn plain() -> Theme {
-        Theme { name: "plain".to_owned(), styles: vec![Style::new(); Role::ALL.len()] }
+        Theme { name: "plain".to_owned(), styles: vec![Style::new(); StyleRole::ALL.len()] }
     }
 
     fn read(text: &str, base: Theme) -> Result<Theme, ThemeError> {
-        let file: File = toml::from_str(text)?;
+        let file: ThemeFile = toml::from_str(text)?;
         let mut styles = base.styles;
         for (name, value) in file.roles {
-            let Some(role) = Role::ALL.iter().find(|role| role.name() == name) else {
-                let all: Vec<_> = Role::ALL.iter().map(|role| role.name()).collect();
-                return Err(ThemeError::Role(name, all.join(", ")));
+            let Some(role) = StyleRole::ALL.iter().find(|role| role.name() == name) else {
+                let all: Vec<_> = StyleRole::ALL.iter().map(|role| role.name()).collect();
+                return Err(ThemeError::StyleRole(name, all.join(", ")));
             };
             let look = match value {
-                toml::Value::String(fg) => Look { fg: Some(fg), ..Look::default() },
+                toml::Value::String(fg) => RoleStyle { fg: Some(fg), ..RoleStyle::default() },
                 other => other.try_into()?,
             };
             if let Some(slot) = styles.get_mut(*role as usize) {
@@ -168,7 +168,7 @@ impl Theme {
     }
 }
 
-impl Look {
+impl RoleStyle {
     fn style(&self, role: &str) -> Result<Style, ThemeError> {
         let colour = |given: &Option<String>| match given {
             None => Ok(None),
@@ -194,7 +194,7 @@ impl Look {
 }
 
 /// The nearest of xterm's 256 colours: from its cube of 6x6x6 or its 24 greys.
-fn indexed(colour: Color) -> Color {
+fn nearest_indexed(colour: Color) -> Color {
     let Color::Rgb(r, g, b) = colour else { return colour };
     let level = |step: u8| if step == 0 { 0 } else { 55 + 40 * step };
     let step = |value: u8| match value {
@@ -237,11 +237,11 @@ mod tests {
     #[test]
     fn without_colour_there_is_none() {
         for name in Theme::names() {
-            let theme = Theme::shipped(name).expect("shipped").at(Depth::Mono);
+            let theme = Theme::shipped(name).expect("shipped").with_depth(ColourDepth::Mono);
             for style in &theme.styles {
                 assert_eq!((style.fg, style.bg), (None, None));
             }
-            assert_ne!(theme.style(Role::Selected), theme.style(Role::Text));
+            assert_ne!(theme.style(StyleRole::Selected), theme.style(StyleRole::Text));
         }
     }
 
@@ -268,8 +268,8 @@ mod tests {
         let theme = Theme::parse("name = \"mine\"\nbase = \"light\"\n[roles]\ngo = \"#123456\"\n")
             .expect("reads");
         let light = Theme::shipped("light").expect("shipped");
-        assert_eq!(theme.style(Role::Go).fg, Some(Color::Rgb(0x12, 0x34, 0x56)));
-        assert_eq!(theme.style(Role::Block), light.style(Role::Block));
+        assert_eq!(theme.style(StyleRole::Go).fg, Some(Color::Rgb(0x12, 0x34, 0x56)));
+        assert_eq!(theme.style(StyleRole::Block), light.style(StyleRole::Block));
     }
 
     #[test]
@@ -289,20 +289,20 @@ mod tests {
     #[test]
     fn a_budget_warns_past_four_fifths() {
         let theme = Theme::default();
-        assert_eq!(theme.budget(8, 10), theme.style(Role::Bar));
-        assert_eq!(theme.budget(9, 10), theme.style(Role::BarHigh));
-        assert_eq!(theme.budget(0, 0), theme.style(Role::Bar));
+        assert_eq!(theme.budget(8, 10), theme.style(StyleRole::Bar));
+        assert_eq!(theme.budget(9, 10), theme.style(StyleRole::BarHigh));
+        assert_eq!(theme.budget(0, 0), theme.style(StyleRole::Bar));
     }
 
     #[test]
     fn colours_of_the_cube_are_found() {
-        assert_eq!(indexed(Color::Rgb(0, 0, 0)), Color::Indexed(16));
-        assert_eq!(indexed(Color::Rgb(255, 255, 255)), Color::Indexed(231));
-        assert_eq!(indexed(Color::Rgb(95, 175, 215)), Color::Indexed(74));
-        assert_eq!(indexed(Color::Rgb(128, 128, 128)), Color::Indexed(244));
-        assert_eq!(indexed(Color::Reset), Color::Reset);
+        assert_eq!(nearest_indexed(Color::Rgb(0, 0, 0)), Color::Indexed(16));
+        assert_eq!(nearest_indexed(Color::Rgb(255, 255, 255)), Color::Indexed(231));
+        assert_eq!(nearest_indexed(Color::Rgb(95, 175, 215)), Color::Indexed(74));
+        assert_eq!(nearest_indexed(Color::Rgb(128, 128, 128)), Color::Indexed(244));
+        assert_eq!(nearest_indexed(Color::Reset), Color::Reset);
         for value in 0..=255 {
-            let _ = indexed(Color::Rgb(value, 255 - value, value));
+            let _ = nearest_indexed(Color::Rgb(value, 255 - value, value));
         }
     }
 }

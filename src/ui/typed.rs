@@ -5,24 +5,24 @@ use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 use ratatui::widgets::Widget;
 
-use super::Cx;
+use super::DrawContext;
 use super::text::paint;
-use super::theme::Role;
+use super::theme::StyleRole;
 use crate::app::form::field::TextField;
-use crate::event::visible::{first_hidden, stand_in};
+use crate::event::visible::{first_hostile, visible_char};
 
 /// Draws a text field of `rows` rows, of which the first `cut` are above `place`; `typing` shows
 /// the cursor.
 pub(super) fn render(
     text: &TextField,
-    cx: &Cx,
+    cx: &DrawContext,
     place: Rect,
     rows: u16,
     cut: u16,
     typing: bool,
     buf: &mut Buffer,
 ) {
-    let style = cx.theme.style(Role::Field);
+    let style = cx.theme.style(StyleRole::Field);
     paint(buf, place, style);
     // The widget keeps its own scroll position: it is drawn in full into a buffer of its own, then
     // the rows in view are copied.
@@ -39,8 +39,8 @@ pub(super) fn render(
             };
             *to = from.clone();
             // Text from a file may hold characters that must not reach a terminal.
-            if let Some(c) = first_hidden(to.symbol()) {
-                to.set_symbol(stand_in(c).encode_utf8(&mut [0; 4]));
+            if let Some(c) = first_hostile(to.symbol()) {
+                to.set_symbol(visible_char(c).encode_utf8(&mut [0; 4]));
             }
             if !typing {
                 to.modifier.remove(Modifier::REVERSED | Modifier::UNDERLINED);

@@ -16,16 +16,16 @@ use futures::Stream;
 use ratatui::backend::{Backend, ClearType, TestBackend, WindowSize};
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::{Position, Size};
-use roundtable::app::State;
-use roundtable::app::effect::{LaunchRequest, ModelWanted, RequestId};
-use roundtable::app::state::{self, Settings};
+use roundtable::app::AppState;
+use roundtable::app::effect::{LaunchRequest, RequestId, RequestedModel};
+use roundtable::app::state::{self, DisplaySettings};
 use roundtable::engine::{Engine, EngineSettings};
-use roundtable::net::Via;
+use roundtable::net::ProxyMode;
 use roundtable::scenario::{Override, Scenario, load, shipped};
 use roundtable::shell::console::{Console, Pager};
-use roundtable::shell::effects::{Answer, Extra, Services};
+use roundtable::shell::effects::{EffectResult, LaunchExtras, Services};
 use roundtable::shell::models::LiveModels;
-use roundtable::shell::run::{self, Ending, Opening};
+use roundtable::shell::run::{self, DashboardConfig, DashboardExit};
 use roundtable::shell::surface::Surface;
 use roundtable::shell::trust::Trust;
 use roundtable::ui::theme::Theme;
@@ -82,7 +82,7 @@ impl Surface for Page {
     fn is_busy(&self) -> bool {
         self.link.busy.load(Ordering::SeqCst)
     }
-    fn free(&self) -> impl Future<Output = ()> + use<> {
+    fn idle(&self) -> impl Future<Output = ()> + use<> {
         let link = Arc::clone(&self.link);
         async move {
             loop {
@@ -196,8 +196,8 @@ impl TestConsole {
 }
 
 impl Console for TestConsole {
-    type Surface = Page;
-    type Input = Keys;
+    type FrameSurface = Page;
+    type KeyInput = Keys;
     fn surface(&mut self) -> io::Result<Page> {
         self.page.take().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
@@ -239,7 +239,7 @@ pub struct Person {
     /// Bytes for the terminal that are no picture.
     pub sent: Arc<Mutex<Vec<u8>>>,
     size: Arc<Mutex<Size>>,
-    shell: JoinHandle<io::Result<Ending>>,
+    shell: JoinHandle<io::Result<DashboardExit>>,
 }
 
 impl Person {
@@ -265,11 +265,12 @@ impl Person {
             deeds: Arc::clone(&deeds),
         };
         let engine = Engine::new(EngineSettings::default());
-        let models = LiveModels::new(Via::Direct);
+        let models = LiveModels::new(ProxyMode::Direct);
         let (services, answers) =
-            Services::new(engine, models, Trust::kept_in(None), None, PathBuf::new());
-        let state = State::new(state::Size { cols, rows }, Settings::default(), Vec::new());
-        let opening = Opening { state, theme: Theme::default() };
+            Services::new(engine, models, Trust::saved_in(None), None, PathBuf::new());
+        let state =
+            AppState::new(state::Size { cols, rows }, DisplaySettings::default(), Vec::new());
+        let opening = DashboardConfig { state, theme: Theme::default() };
         let shell = tokio::spawn(run::run(console, opening, services.clone(), answers));
         Self { keys, seen, link, services, deeds, sent, size, shell }
     }
@@ -338,17 +339,17 @@ impl Person {
         self.link.lost.store(true, Ordering::SeqCst);
     }
     /// The system says something.
-    pub fn told(&self, told: roundtable::shell::signals::Told) {
-        self.services.answer(Answer::Told(told));
+    pub fn told(&self, told: roundtable::shell::signals::ProcessSignal) {
+        self.services.answer(EffectResult::Signal(told));
     }
     /// Starts a scenario as the dashboard would.
     pub fn starts(&self, scenario: Arc<Scenario>, instant: bool) {
-        self.starts_with(scenario, instant, Extra::default());
+        self.starts_with(scenario, instant, LaunchExtras::default());
     }
     /// The same, with what only the command line can say.
-    pub fn starts_with(&self, scenario: Arc<Scenario>, instant: bool, extra: Extra) {
+    pub fn starts_with(&self, scenario: Arc<Scenario>, instant: bool, extra: LaunchExtras) {
         self.services.add(RequestId(u64::MAX), extra);
-        let model = ModelWanted::Scripted { instant };
+        let model = RequestedModel::Scripted { instant };
         self.services.start(LaunchRequest {
             id: RequestId(u64::MAX),
             scenario,
@@ -359,7 +360,7 @@ impl Person {
         });
     }
     /// Waits for the end of the program.
-    pub async fn ends(self) -> io::Result<Ending> {
+    pub async fn ends(self) -> io::Result<DashboardExit> {
         let ended = tokio::time::timeout(Duration::from_secs(3600), self.shell).await;
         ended.expect("it ends").expect("no panic")
     }

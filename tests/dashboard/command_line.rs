@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use clap::Parser as _;
 use proptest::prelude::*;
 use roundtable::app::form::{FieldId, Limit, quoted};
-use roundtable::app::state::Settings;
-use roundtable::app::{Key, KeyCode, Msg};
-use roundtable::cli::args::{Cli, RunArgs, Task};
+use roundtable::app::state::DisplaySettings;
+use roundtable::app::{KeyCode, KeyPress, Msg};
+use roundtable::cli::args::{Cli, CliCommand, RunArgs};
 use roundtable::scenario::model::PatternSpec;
 use roundtable::scenario::{self, Override, Scenario};
 
@@ -17,7 +17,7 @@ use crate::screen::{Dash, shipped};
 /// The scenario that a command line would run.
 pub fn of_command_line(words: &[String]) -> (Scenario, RunArgs) {
     let cli = Cli::try_parse_from(words).expect("the command line parses");
-    let Some(Task::Run(args)) = cli.command else { panic!("no run: {words:?}") };
+    let Some(CliCommand::Run(args)) = cli.command else { panic!("no run: {words:?}") };
     let shipped = scenario::shipped().iter().find(|shipped| shipped.name == args.scenario);
     let shipped = shipped.expect("a shipped scenario");
     let sets: Vec<Override> = args.set.iter().map(|set| set.parse().expect("a set")).collect();
@@ -106,7 +106,7 @@ proptest! {
     ) {
         let entries = shipped();
         let entry = entries.iter().find(|entry| entry.name.as_str() == "checkout-launch");
-        let mut dash = Dash::over(120, 36, vec![entry.expect("shipped").clone()], Settings::default());
+        let mut dash = Dash::over(120, 36, vec![entry.expect("shipped").clone()], DisplaySettings::default());
         dash.text("n");
         goto(&mut dash, &FieldId::Goal);
         dash.send(Msg::Paste(goal));
@@ -130,8 +130,8 @@ proptest! {
             retype(&mut dash, &seed.to_string());
         }
         let words = form(&dash).command_words();
-        if form(&dash).is_good() {
-            dash.key(Key::ctrl('s'));
+        if form(&dash).is_startable() {
+            dash.key(KeyPress::ctrl('s'));
             let request = dash.launch();
             let (scenario, args) = of_command_line(&words);
             prop_assert_eq!(changed(&request.scenario), changed(&scenario));

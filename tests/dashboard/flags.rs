@@ -6,7 +6,7 @@ use roundtable::app::keymap::Context;
 use roundtable::app::what_if::what_if;
 use roundtable::app::{Effect, KeyCode, Msg};
 use roundtable::engine::Schedule;
-use roundtable::event::kind::{Asked, By};
+use roundtable::event::kind::{Initiator, SeatStatus};
 use roundtable::event::{
     BoundaryId, Command, Elapsed, Event, EventKind, RunId, Seq, SpanId, World,
 };
@@ -24,7 +24,7 @@ fn upto(sets: &[&str], flags: &[(&str, bool)], so: impl Fn(&EventKind) -> bool) 
 }
 
 fn world(events: &[Arc<Event>]) -> World {
-    World::of(events.iter().map(|event| &**event))
+    World::from_events(events.iter().map(|event| &**event))
 }
 
 /// The world with one more fact at its end.
@@ -181,7 +181,7 @@ fn what_was_promised_is_what_happens() {
     let seats = |round| {
         events.iter().find_map(|event| match &event.kind {
             EventKind::RoundStarted { round: it, seats, .. } if *it == round => {
-                Some(seats.iter().filter(|seat| seat.asked == Asked::Yes).count())
+                Some(seats.iter().filter(|seat| seat.asked == SeatStatus::Yes).count())
             }
             _ => None,
         })
@@ -201,7 +201,7 @@ fn a_switch_is_shown_as_asked_until_its_fact_comes() {
     match &dash.asked()[..] {
         [Effect::Command { run, command }] => {
             assert_eq!(run.as_str(), "r-0001");
-            assert_eq!(*command, Command::SetFlag { flag, on: true, by: By::You });
+            assert_eq!(*command, Command::SetFlag { flag, on: true, by: Initiator::You });
         }
         other => panic!("{other:?}"),
     }
@@ -218,11 +218,11 @@ fn a_switch_is_shown_as_asked_until_its_fact_comes() {
         kind: EventKind::FlagChanged {
             flag: FLAG.into(),
             on: true,
-            by: By::You,
+            by: Initiator::You,
             boundary: BoundaryId::new("round:3"),
         },
     };
-    dash.send(Msg::Facts { run: RunId::new("r-0001"), events: vec![Arc::new(landed)] });
+    dash.send(Msg::Events { run: RunId::new("r-0001"), events: vec![Arc::new(landed)] });
     let screen = dash.screen();
     assert!(!screen.contains("asked:") && screen.contains("[x] legal_analyst"), "{screen}");
     assert!(screen.contains("by you at 00:04.0, from round 3 on"), "{screen}");

@@ -1,19 +1,19 @@
 //! The launch form.
 
 use roundtable::app::consent::Consent;
-use roundtable::app::effect::ModelWanted;
-use roundtable::app::form::{FieldId, FieldValue, Form, Limit};
+use roundtable::app::effect::RequestedModel;
+use roundtable::app::form::{FieldId, FieldValue, LaunchForm, Limit};
 use roundtable::app::keymap::Context;
 use roundtable::app::overlay::Overlay;
-use roundtable::app::state::Settings;
-use roundtable::app::{Effect, Key, KeyCode, Msg};
+use roundtable::app::state::DisplaySettings;
+use roundtable::app::{Effect, KeyCode, KeyPress, Msg};
 use roundtable::scenario;
 use roundtable::scenario::model::PatternSpec;
 
 use crate::command_line::of_command_line;
 use crate::screen::{Dash, own};
 
-pub fn form(dash: &Dash) -> &Form {
+pub fn form(dash: &Dash) -> &LaunchForm {
     match dash.state.overlays.last() {
         Some(Overlay::Form(form)) => form,
         other => panic!("no form: {other:?}"),
@@ -32,7 +32,7 @@ pub fn goto(dash: &mut Dash, id: &FieldId) {
 
 /// Empties the focused text and types another.
 pub fn retype(dash: &mut Dash, text: &str) {
-    dash.press(KeyCode::Home).key(Key::ctrl('k')).text(text);
+    dash.press(KeyCode::Home).key(KeyPress::ctrl('k')).text(text);
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn everything_is_prefilled_and_enter_enter_starts() {
     assert_eq!(form(&dash).command_line(), "roundtable run checkout-launch");
     dash.press(KeyCode::Enter);
     let request = dash.launch();
-    assert_eq!(request.model, ModelWanted::Scripted { instant: false });
+    assert_eq!(request.model, RequestedModel::Scripted { instant: false });
     assert_eq!(request.scenario.name.as_str(), "checkout-launch");
     assert!(request.flags.is_empty() && request.seed.is_none());
     assert!(dash.state.overlays.is_empty(), "the form is gone");
@@ -59,7 +59,7 @@ fn forty_pasted_lines_go_in_whole() {
     dash.press(KeyCode::Enter);
     dash.send(Msg::Paste(lines.join("\n")));
     assert!(dash.effects.is_empty(), "a paste presses nothing");
-    dash.key(Key::ctrl('s'));
+    dash.key(KeyPress::ctrl('s'));
     let request = dash.launch();
     assert!(request.scenario.goal.ends_with(&lines.join("\n")));
     assert_eq!(request.scenario.goal.lines().count(), 41);
@@ -119,7 +119,7 @@ fn what_is_wrong_is_said_beside_its_field_and_keeps_the_run_from_starting() {
     let rounds = FieldId::Limit(Limit::Rounds);
     goto(&mut dash, &rounds);
     retype(&mut dash, "0");
-    let fault = form(&dash).fault_of(&rounds).expect("a fault").clone();
+    let fault = form(&dash).problem_of(&rounds).expect("a fault").clone();
     assert!(fault.error, "{fault:?}");
     assert!(dash.screen().contains(&fault.text[..20]), "{}", dash.screen());
     goto(&mut dash, &FieldId::Start);
@@ -128,8 +128,8 @@ fn what_is_wrong_is_said_beside_its_field_and_keeps_the_run_from_starting() {
     assert!(dash.screen().contains("Not started"), "{}", dash.screen());
     assert_eq!(form(&dash).focus, rounds, "the field has the keys");
     retype(&mut dash, "2");
-    assert!(form(&dash).is_good(), "{:?}", form(&dash).faults);
-    dash.key(Key::ctrl('s'));
+    assert!(form(&dash).is_startable(), "{:?}", form(&dash).problems);
+    dash.key(KeyPress::ctrl('s'));
     let request = dash.launch();
     let PatternSpec::Collaboration(spec) = &request.scenario.pattern else {
         panic!("a collaboration");
@@ -147,10 +147,13 @@ fn every_limit_and_the_seed_say_what_is_wrong_beside_themselves() {
         for wrong in ["", "-1", "many", "1.5", "99999999999999999999"] {
             goto(&mut dash, &id);
             retype(&mut dash, wrong);
-            assert!(form(&dash).fault_of(&id).is_some_and(|fault| fault.error), "{id:?}={wrong:?}");
+            assert!(
+                form(&dash).problem_of(&id).is_some_and(|fault| fault.error),
+                "{id:?}={wrong:?}"
+            );
         }
         retype(&mut dash, "2");
-        assert!(form(&dash).fault_of(&id).is_none_or(|fault| !fault.error), "{id:?}=2");
+        assert!(form(&dash).problem_of(&id).is_none_or(|fault| !fault.error), "{id:?}=2");
     }
 }
 
@@ -192,7 +195,7 @@ fn flags_and_models_are_on_the_command_line() {
     goto(&mut dash, &FieldId::Start);
     dash.press(KeyCode::Enter);
     let request = dash.launch();
-    assert_eq!(request.model, ModelWanted::Scripted { instant: true });
+    assert_eq!(request.model, RequestedModel::Scripted { instant: true });
     assert_eq!(request.flags, [("legal_analyst".into(), true)]);
 }
 
@@ -204,7 +207,7 @@ fn live_without_a_key_says_what_to_set_and_does_not_start() {
     dash.press(KeyCode::Left);
     assert!(dash.screen().contains("set OPENAI_API_KEY"));
     dash.asked();
-    dash.key(Key::ctrl('s'));
+    dash.key(KeyPress::ctrl('s'));
     assert!(dash.asked().is_empty());
     assert_eq!(form(&dash).focus, FieldId::Model);
 }
@@ -212,7 +215,7 @@ fn live_without_a_key_says_what_to_set_and_does_not_start() {
 #[test]
 fn live_shows_host_model_and_origin_of_the_key_and_a_foreign_file_is_asked_about() {
     let text = scenario::shipped()[0].text;
-    let mut dash = Dash::over(120, 36, vec![own("mine.toml", text)], Settings::default());
+    let mut dash = Dash::over(120, 36, vec![own("mine.toml", text)], DisplaySettings::default());
     dash.text("n");
     goto(&mut dash, &FieldId::Model);
     dash.press(KeyCode::Left);
@@ -221,9 +224,9 @@ fn live_shows_host_model_and_origin_of_the_key_and_a_foreign_file_is_asked_about
     assert!(screen.contains("small-1  the default of Example"), "{screen}");
     dash.asked();
     assert!(form(&dash).command_line().ends_with("mine.toml --live"));
-    dash.key(Key::ctrl('s'));
+    dash.key(KeyPress::ctrl('s'));
     let request = dash.launch();
-    assert_eq!(request.model, ModelWanted::Live(None));
+    assert_eq!(request.model, RequestedModel::Live(None));
     let would = vec!["It sends its goal and facts to api.example.com.".to_owned()];
     let digest = "of the file and its programs".to_owned();
     let consent = Consent { digest, would: would.clone(), not_kept: None };
@@ -245,7 +248,7 @@ fn live_shows_host_model_and_origin_of_the_key_and_a_foreign_file_is_asked_about
 /// A dashboard of this size that asks whether a foreign file may do this.
 fn asking(cols: u16, rows: u16, would: &[&str]) -> Dash {
     let text = scenario::shipped()[0].text;
-    let mut dash = Dash::over(80, 24, vec![own("mine.toml", text)], Settings::default());
+    let mut dash = Dash::over(80, 24, vec![own("mine.toml", text)], DisplaySettings::default());
     dash.press(KeyCode::Enter).send(Msg::Resize { cols, rows });
     let request = dash.launch();
     let would = would.iter().map(|line| (*line).to_owned()).collect();
@@ -347,7 +350,7 @@ fn arrows_leave_a_text_at_its_ends() {
 #[test]
 fn a_broken_scenario_has_no_form() {
     let entry = own("broken.toml", "title = 1\npattern = \"none\"\n");
-    let mut dash = Dash::over(120, 36, vec![entry], Settings::default());
+    let mut dash = Dash::over(120, 36, vec![entry], DisplaySettings::default());
     dash.text("n");
     assert!(dash.state.overlays.is_empty());
     assert!(dash.state.notices.current().is_some());
@@ -360,7 +363,7 @@ fn what_a_file_says_is_shown_as_signs_where_it_would_steer_the_terminal() {
     let text =
         scenario::shipped().iter().find(|one| one.name == "checkout-launch").expect("it").text;
     let text = text.replace("Decide whether", "\\u202eDecide\\u001b[31m\\U000E0041 whether");
-    let mut dash = Dash::over(120, 36, vec![own("mine.toml", &text)], Settings::default());
+    let mut dash = Dash::over(120, 36, vec![own("mine.toml", &text)], DisplaySettings::default());
     dash.text("n");
     let hostile = |symbol: &str| symbol.chars().any(roundtable::event::visible::is_hostile);
     assert!(
@@ -378,7 +381,7 @@ fn that_it_was_not_started_goes_with_the_form() {
         dash.text("n");
         goto(dash, &FieldId::Limit(Limit::Rounds));
         retype(dash, "0");
-        dash.key(Key::ctrl('s'));
+        dash.key(KeyPress::ctrl('s'));
         let said = &dash.state.notices.current().expect("said").text;
         assert!(said.starts_with("Not started: 1 problem"), "{said}");
     };
@@ -396,7 +399,7 @@ fn that_it_was_not_started_goes_with_the_form() {
     // Started.
     refused(&mut dash);
     retype(&mut dash, "2");
-    dash.key(Key::ctrl('s'));
+    dash.key(KeyPress::ctrl('s'));
     dash.launch();
     assert!(dash.state.notices.current().is_none() && dash.state.overlays.is_empty());
 }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use roundtable::app::help::{Help, Line, keys_markdown};
+use roundtable::app::help::{Help, HelpLine, keys_markdown};
 use roundtable::app::keymap::{BINDINGS, Context, bindings, lookup};
-use roundtable::app::offer::offers;
-use roundtable::app::{Action, Effect, Key, KeyCode, Msg};
+use roundtable::app::offer::visible_hints;
+use roundtable::app::{Action, Effect, KeyCode, KeyPress, Msg};
 
 use crate::screen::Dash;
 
@@ -15,7 +15,7 @@ fn no_context_has_a_key_twice() {
         let mut seen = BTreeSet::new();
         for row in bindings(context) {
             for key in row.keys {
-                let reached = !(context.takes_text() && key.typed().is_some());
+                let reached = !(context.takes_text() && key.typed_char().is_some());
                 assert!(
                     !reached || seen.insert(key.label(true).into_owned()),
                     "{} means two things in {}",
@@ -33,12 +33,12 @@ fn every_action_stands_in_the_table_once_and_in_the_help_once() {
     let unique: BTreeSet<Action> = table.iter().copied().collect();
     assert_eq!(table.len(), unique.len(), "an action stands in the table twice");
     for context in Context::ALL {
-        let mut shown: Vec<Action> = Help::over(context)
+        let mut shown: Vec<Action> = Help::open(context)
             .lines()
             .iter()
             .filter_map(|line| match line {
-                Line::Row(row) => Some(row.action),
-                Line::Head(_) | Line::Blank => None,
+                HelpLine::Row(row) => Some(row.action),
+                HelpLine::Heading(_) | HelpLine::Blank => None,
             })
             .collect();
         shown.sort();
@@ -53,8 +53,8 @@ fn every_action_stands_in_the_table_once_and_in_the_help_once() {
 #[test]
 fn keys_that_terminals_or_multiplexers_need_are_left_alone() {
     for row in BINDINGS {
-        assert!(!row.keys.contains(&Key::ctrl('b')), "tmux and screen take Ctrl-B");
-        assert!(!row.keys.contains(&Key::ctrl('i')), "Ctrl-I is Tab");
+        assert!(!row.keys.contains(&KeyPress::ctrl('b')), "tmux and screen take Ctrl-B");
+        assert!(!row.keys.contains(&KeyPress::ctrl('i')), "Ctrl-I is Tab");
         assert!(!row.help.is_empty() && !row.keys.is_empty());
         assert_eq!(row.rank == 0, row.word.is_empty() || row.action == Action::Cancel, "{row:?}");
     }
@@ -63,7 +63,7 @@ fn keys_that_terminals_or_multiplexers_need_are_left_alone() {
 #[test]
 fn what_ends_a_run_is_uppercase_and_asks() {
     for row in BINDINGS.iter().filter(|row| row.action == Action::Kill) {
-        assert!(row.keys.iter().all(|key| key.typed().is_some_and(char::is_uppercase)));
+        assert!(row.keys.iter().all(|key| key.typed_char().is_some_and(char::is_uppercase)));
     }
 }
 
@@ -71,17 +71,17 @@ fn what_ends_a_run_is_uppercase_and_asks() {
 fn where_text_is_typed_letters_are_text() {
     for context in [Context::FormText, Context::Filter, Context::Help] {
         for c in ' '..='~' {
-            assert_eq!(lookup(context, Key::char(c)), None, "{c} in {}", context.word());
+            assert_eq!(lookup(context, KeyPress::char(c)), None, "{c} in {}", context.word());
         }
     }
-    assert_eq!(lookup(Context::FormText, Key::ctrl('s')), Some(Action::Start));
-    assert_eq!(lookup(Context::Help, Key::of(KeyCode::Down)), Some(Action::Down));
+    assert_eq!(lookup(Context::FormText, KeyPress::ctrl('s')), Some(Action::Start));
+    assert_eq!(lookup(Context::Help, KeyPress::new(KeyCode::Down)), Some(Action::Down));
 }
 
 #[test]
 fn a_digit_names_its_pane() {
     for number in 1..=9u8 {
-        let key = Key::char(char::from(b'0' + number));
+        let key = KeyPress::char(char::from(b'0' + number));
         assert_eq!(lookup(Context::Home, key), Some(Action::Pane(number)));
     }
 }
@@ -90,7 +90,7 @@ fn a_digit_names_its_pane() {
 fn the_key_row_offers_only_what_would_do_something() {
     let dash = Dash::new(120, 36);
     let words = |dash: &Dash| -> Vec<&str> {
-        offers(&dash.state, false).iter().map(|offer| offer.word).collect()
+        visible_hints(&dash.state, false).iter().map(|offer| offer.word).collect()
     };
     let offered = words(&dash);
     assert!(offered.contains(&"start") && offered.contains(&"quit"), "{offered:?}");
@@ -144,11 +144,11 @@ fn a_screen_that_is_too_small_lets_nothing_happen_unseen() {
     for c in ('!'..='~').chain([' ']).filter(|c| *c != 'q') {
         dash.text(&c.to_string());
     }
-    dash.press(KeyCode::Enter).press(KeyCode::Tab).press(KeyCode::Esc).key(Key::ctrl('s'));
+    dash.press(KeyCode::Enter).press(KeyCode::Tab).press(KeyCode::Esc).key(KeyPress::ctrl('s'));
     dash.send(Msg::Paste("x".to_owned()));
     assert!(dash.asked().is_empty() && dash.state.overlays.is_empty());
     dash.text("q");
     assert!(matches!(dash.asked()[..], [Effect::Quit { code: 0 }]), "quitting always works");
-    dash.key(Key::ctrl('c')).key(Key::ctrl('c'));
+    dash.key(KeyPress::ctrl('c')).key(KeyPress::ctrl('c'));
     assert!(matches!(dash.asked()[..], [Effect::Quit { code: 130 }]));
 }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use roundtable::app::effect::{LaunchRequest, ModelWanted, RequestId};
-use roundtable::app::form::{FieldId, Form};
+use roundtable::app::effect::{LaunchRequest, RequestId, RequestedModel};
+use roundtable::app::form::{FieldId, LaunchForm};
 use roundtable::app::keymap::Context;
-use roundtable::app::live::{LiveOffer, NameList};
-use roundtable::app::state::Settings;
-use roundtable::app::{Effect, Key, KeyCode, Msg};
+use roundtable::app::live::{LiveOffer, OfferedModels};
+use roundtable::app::state::DisplaySettings;
+use roundtable::app::{Effect, KeyCode, KeyPress, Msg};
 use roundtable::event::RunId;
 use roundtable::scenario;
 
@@ -18,7 +18,7 @@ use crate::screen::{Dash, answer, listing, lists_wanted, own, place, ready, with
 /// The form of a person's own file.
 fn open() -> Dash {
     let text = scenario::shipped()[0].text;
-    let mut dash = Dash::over(120, 36, vec![own("mine.toml", text)], Settings::default());
+    let mut dash = Dash::over(120, 36, vec![own("mine.toml", text)], DisplaySettings::default());
     dash.text("n");
     dash
 }
@@ -48,7 +48,7 @@ fn choose(dash: &mut Dash) -> &mut Dash {
     dash
 }
 
-fn model(form: &Form) -> Option<String> {
+fn model(form: &LaunchForm) -> Option<String> {
     form.chosen_model().map(|model| model.to_string())
 }
 
@@ -92,9 +92,9 @@ fn a_name_of_the_list_is_taken_and_the_run_is_launched_with_it() {
     answer(&mut dash, ready("small-2"), Vec::new());
     assert!(lists_wanted(&mut dash).is_empty(), "the list is there");
     assert!(form(&dash).command_line().ends_with("mine.toml --live --model example/small-2"));
-    dash.key(Key::ctrl('s'));
+    dash.key(KeyPress::ctrl('s'));
     let request = dash.launch();
-    assert_eq!(request.model, ModelWanted::Live(Some("example/small-2".into())));
+    assert_eq!(request.model, RequestedModel::Live(Some("example/small-2".into())));
 }
 
 #[test]
@@ -150,22 +150,28 @@ fn a_place_without_a_list_is_no_failure_and_one_that_failed_says_why_and_is_aske
     let tell = |dash: &mut Dash, list| {
         dash.send(Msg::ModelsListed { form: *form_id, place: place.clone(), list });
     };
-    tell(&mut dash, NameList::NotGiven { status: 404 });
+    tell(&mut dash, OfferedModels::NotGiven { status: 404 });
     choose(&mut dash);
     assert!(dash.screen().contains("gives no list (status 404): type a name"), "{}", dash.screen());
     dash.text("own").press(KeyCode::Enter);
     assert_eq!(model(form(&dash)).as_deref(), Some("own"));
     answer(&mut dash, ready("own"), Vec::new());
-    assert!(form(&dash).is_good() && lists_wanted(&mut dash).is_empty());
-    tell(&mut dash, NameList::Failed { why: "401: the key is not taken. Check it.".to_owned() });
+    assert!(form(&dash).is_startable() && lists_wanted(&mut dash).is_empty());
+    tell(
+        &mut dash,
+        OfferedModels::Failed { why: "401: the key is not taken. Check it.".to_owned() },
+    );
     choose(&mut dash);
     let [(_, again)] = &lists_wanted(&mut dash)[..] else { panic!("asked again") };
     assert_eq!(again, place);
-    tell(&mut dash, NameList::Failed { why: "401: the key is not taken. Check it.".to_owned() });
+    tell(
+        &mut dash,
+        OfferedModels::Failed { why: "401: the key is not taken. Check it.".to_owned() },
+    );
     let screen = dash.screen();
     assert!(screen.contains("the list could not be had"), "{screen}");
     assert!(screen.contains("401: the key is not taken. Check it."), "{screen}");
-    assert!(form(&dash).is_good(), "a run can be started all the same");
+    assert!(form(&dash).is_startable(), "a run can be started all the same");
 }
 
 #[test]
@@ -178,7 +184,7 @@ fn several_keys_and_nothing_said_are_asked_about_and_a_choice_makes_it_ready() {
     assert!(lists_wanted(&mut dash).is_empty(), "nobody is asked before one is chosen");
     let screen = dash.screen();
     assert!(screen.contains("several providers have a key"), "{screen}");
-    dash.key(Key::ctrl('s'));
+    dash.key(KeyPress::ctrl('s'));
     assert!(dash.asked().is_empty(), "nothing starts");
     assert_eq!(form(&dash).focus, FieldId::ModelName, "the field that is to be filled");
     choose(&mut dash);
@@ -189,10 +195,10 @@ fn several_keys_and_nothing_said_are_asked_about_and_a_choice_makes_it_ready() {
     dash.press(KeyCode::Down).press(KeyCode::Enter);
     assert_eq!(model(form(&dash)).as_deref(), Some("beta/b-1"));
     answer(&mut dash, ready("b-1"), providers());
-    assert!(form(&dash).is_good());
+    assert!(form(&dash).is_startable());
     dash.asked();
-    dash.key(Key::ctrl('s'));
-    assert_eq!(dash.launch().model, ModelWanted::Live(Some("beta/b-1".into())));
+    dash.key(KeyPress::ctrl('s'));
+    assert_eq!(dash.launch().model, RequestedModel::Live(Some("beta/b-1".into())));
 }
 
 #[test]
@@ -202,7 +208,7 @@ fn a_model_that_cannot_be_asked_keeps_the_run_from_starting() {
     let why = "no key for api.beta.com: BETA_KEY is not set";
     answer(&mut dash, LiveOffer::Missing { why: why.to_owned() }, Vec::new());
     assert!(dash.screen().contains(why), "{}", dash.screen());
-    dash.key(Key::ctrl('s'));
+    dash.key(KeyPress::ctrl('s'));
     assert!(dash.asked().is_empty());
     assert_eq!(form(&dash).focus, FieldId::ModelName);
 }
@@ -215,11 +221,11 @@ fn a_scenario_that_asks_for_a_key_that_is_missing_can_ask_the_one_that_is_there(
     let why = "roles.legal.model asks for beta/b-1: no key for api.beta.com";
     let missing = LiveOffer::Missing { why: why.to_owned() };
     answer(&mut dash, missing, vec![with_key("alpha", "a-1")]);
-    assert!(!form(&dash).is_good());
+    assert!(!form(&dash).is_startable());
     choose(&mut dash).press(KeyCode::Enter);
     assert_eq!(model(form(&dash)).as_deref(), Some("alpha/a-1"));
     answer(&mut dash, ready("a-1"), Vec::new());
-    assert!(form(&dash).is_good());
+    assert!(form(&dash).is_startable());
 }
 
 #[test]
@@ -231,11 +237,11 @@ fn answers_to_another_form_or_another_model_are_no_news() {
     dash.send(Msg::ModelsListed {
         form: other,
         place: place.clone(),
-        list: NameList::Failed { why: "of another form".to_owned() },
+        list: OfferedModels::Failed { why: "of another form".to_owned() },
     });
     assert!(!dash.redraw);
     choose(&mut dash).text("new/model").press(KeyCode::Enter);
-    let late = roundtable::app::live::FoundLive {
+    let late = roundtable::app::live::LiveQueryResult {
         offer: LiveOffer::Missing { why: "of the model before".to_owned() },
         providers: Vec::new(),
     };
@@ -286,14 +292,14 @@ fn the_field_begins_with_the_model_of_the_command_line_and_of_the_run_that_is_la
     choose(&mut dash).text("beta/b-1").press(KeyCode::Enter);
     answer(&mut dash, ready("b-1"), Vec::new());
     dash.asked();
-    dash.key(Key::ctrl('s'));
+    dash.key(KeyPress::ctrl('s'));
     let request = dash.launch();
     // The run has started; n on its screen launches it again.
     let facts = crate::screen::facts("checkout-launch", &[], &[], Default::default());
     let run = RunId::new("r-0001");
     let (id, zero) = (request.id, dash.now);
     dash.send(Msg::Started { request: id, run: run.clone(), zero, launch: Some(request) });
-    dash.send(Msg::Facts { run, events: facts });
+    dash.send(Msg::Events { run, events: facts });
     dash.text("n");
     assert_eq!(model(form(&dash)).as_deref(), Some("beta/b-1"));
     assert_eq!(form(&dash).command_line(), "roundtable run checkout-launch", "live is asked anew");
@@ -344,7 +350,7 @@ fn a_next_message_keeps_the_model_of_its_run() {
     let request = LaunchRequest {
         id: RequestId(900),
         scenario: Arc::new(scenario),
-        model: ModelWanted::Live(Some("beta/b-1".into())),
+        model: RequestedModel::Live(Some("beta/b-1".into())),
         flags: Vec::new(),
         seed: None,
         follows: None,
@@ -355,8 +361,8 @@ fn a_next_message_keeps_the_model_of_its_run() {
     let launch = Some(Box::new(request));
     dash.send(Msg::Started { request: id, run: run.clone(), zero, launch });
     let events = crate::screen::facts("support-swarm", &[], &[], Default::default());
-    dash.send(Msg::Facts { run, events });
-    dash.text("i").text("And now?").key(Key::ctrl('s'));
+    dash.send(Msg::Events { run, events });
+    dash.text("i").text("And now?").key(KeyPress::ctrl('s'));
     let next = dash.launch();
-    assert_eq!(next.model, ModelWanted::Live(Some("beta/b-1".into())));
+    assert_eq!(next.model, RequestedModel::Live(Some("beta/b-1".into())));
 }

@@ -6,7 +6,7 @@ use roundtable::app::form::FieldId;
 use roundtable::app::home::HomePane;
 use roundtable::app::keymap::Context;
 use roundtable::app::overlay::Overlay;
-use roundtable::app::state::{Screen, Settings};
+use roundtable::app::state::{ActiveScreen, DisplaySettings};
 use roundtable::app::{Effect, Msg};
 use roundtable::engine::Schedule;
 use roundtable::event::RunId;
@@ -32,7 +32,7 @@ fn click(dash: &mut Dash, text: &str) {
     dash.click(col, row);
 }
 
-fn many() -> Vec<roundtable::app::state::Entry> {
+fn many() -> Vec<roundtable::app::state::ScenarioEntry> {
     let mut entries = shipped();
     for number in 0..40 {
         entries.push(own(&format!("own-{number:02}.toml"), "title = 1"));
@@ -58,7 +58,7 @@ fn a_double_click_opens() {
     dash.run("r-0001", &events).text("q").run("r-0002", &events).text("q1");
     let (col, row) = find(&dash, "r-0001");
     dash.click(col, row).after(Duration::from_millis(200)).click(col, row);
-    assert_eq!(dash.state.screen, Screen::Run(RunId::new("r-0001")));
+    assert_eq!(dash.state.screen, ActiveScreen::Run(RunId::new("r-0001")));
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn a_click_on_a_pane_or_a_tab_focuses_it() {
 
 #[test]
 fn the_wheel_turns_what_is_under_it_and_the_selection_stays() {
-    let mut dash = Dash::over(80, 24, many(), Settings::default());
+    let mut dash = Dash::over(80, 24, many(), DisplaySettings::default());
     let before = dash.state.home.scenario.clone();
     for _ in 0..5 {
         dash.wheel(false, 10, 10);
@@ -93,7 +93,7 @@ fn the_wheel_turns_what_is_under_it_and_the_selection_stays() {
 
 #[test]
 fn a_resize_keeps_the_selection_in_view() {
-    let mut dash = Dash::over(200, 50, many(), Settings::default());
+    let mut dash = Dash::over(200, 50, many(), DisplaySettings::default());
     dash.text("G");
     let selected = dash.state.home.scenario.clone().expect("one");
     for (cols, rows) in [(60, 16), (80, 24), (30, 5), (120, 36), (60, 16)] {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use roundtable::app::state::Settings;
-use roundtable::app::{Key, KeyCode, Msg};
+use roundtable::app::state::DisplaySettings;
+use roundtable::app::{KeyCode, KeyPress, Msg};
 use roundtable::engine::Schedule;
 use roundtable::event::{BoundaryId, Elapsed, Event, EventKind, RunId, Seq, SpanId};
 
@@ -32,26 +32,29 @@ fn nothing_moves_while_no_run_is_live() {
 fn what_changes_nothing_draws_nothing() {
     let mut dash = Dash::new(120, 36);
     assert!(!dash.send(Msg::Resize { cols: 120, rows: 36 }).redraw, "the same size");
-    for key in
-        [Key::of(KeyCode::F(7)), Key::char('~'), Key::of(KeyCode::Esc), Key::of(KeyCode::Insert)]
-    {
+    for key in [
+        KeyPress::new(KeyCode::F(7)),
+        KeyPress::char('~'),
+        KeyPress::new(KeyCode::Esc),
+        KeyPress::new(KeyCode::Insert),
+    ] {
         assert!(!dash.key(key).redraw, "{key:?}");
     }
     let run = RunId::new("r-9999");
-    assert!(!dash.send(Msg::Facts { run: run.clone(), events: live() }).redraw, "a run not known");
+    assert!(!dash.send(Msg::Events { run: run.clone(), events: live() }).redraw, "a run not known");
     assert!(!dash.send(Msg::Session(Vec::new())).redraw);
     dash.run("r-0001", &live()).run("r-0002", &live());
     let run = RunId::new("r-0001");
-    assert!(!dash.send(Msg::Facts { run, events: live() }).redraw, "not the run on the screen");
+    assert!(!dash.send(Msg::Events { run, events: live() }).redraw, "not the run on the screen");
     let run = RunId::new("r-0002");
-    assert!(dash.send(Msg::Facts { run, events: live() }).redraw);
+    assert!(dash.send(Msg::Events { run, events: live() }).redraw);
 }
 
 #[test]
 fn a_live_run_ticks_for_its_spinner_or_for_its_clock_alone() {
     const SECOND: Duration = Duration::from_secs(1);
     let tick = |animation, keys: &str| {
-        let settings = Settings { animation, ..Settings::default() };
+        let settings = DisplaySettings { animation, ..DisplaySettings::default() };
         let mut dash = Dash::over(120, 36, shipped(), settings);
         dash.run("r-0001", &live()).text(keys);
         let wait = dash.state.next_tick().expect("it is live");

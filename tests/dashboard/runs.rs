@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use roundtable::app::effect::ModelWanted;
+use roundtable::app::effect::RequestedModel;
 use roundtable::app::home::HomePane;
 use roundtable::app::keymap::Context;
-use roundtable::app::state::{Screen, Settings};
-use roundtable::app::{Effect, Key, KeyCode, Msg};
+use roundtable::app::state::{ActiveScreen, DisplaySettings};
+use roundtable::app::{Effect, KeyCode, KeyPress, Msg};
 use roundtable::engine::Schedule;
-use roundtable::event::kind::By;
+use roundtable::event::kind::Initiator;
 use roundtable::event::{Command, Elapsed, Event, EventKind, RunId, Seq, SpanId, StopReason};
 
 use crate::screen::{Dash, facts, own, until};
@@ -48,11 +48,11 @@ fn the_first_screen_stands_on_checkout_launch_and_enter_starts_it() {
     assert_eq!(dash.state.home.scenario.as_deref(), Some("checkout-launch"));
     dash.press(KeyCode::Enter);
     let request = dash.launch();
-    assert_eq!(request.model, ModelWanted::Scripted { instant: false });
+    assert_eq!(request.model, RequestedModel::Scripted { instant: false });
     assert!(dash.screen().contains("starting Checkout v2"));
     let run = RunId::new("r-0001");
     dash.send(Msg::Started { request: request.id, run: run.clone(), zero: dash.now, launch: None });
-    assert_eq!(dash.state.screen, Screen::Run(run));
+    assert_eq!(dash.state.screen, ActiveScreen::Run(run));
     assert!(dash.state.starting.is_empty());
 }
 
@@ -64,7 +64,7 @@ fn whoever_does_something_else_in_the_meantime_is_not_taken_away() {
     dash.text("j");
     let run = RunId::new("r-0001");
     dash.send(Msg::Started { request: request.id, run, zero: dash.now, launch: None });
-    assert_eq!(dash.state.screen, Screen::Home);
+    assert_eq!(dash.state.screen, ActiveScreen::Home);
     assert_eq!(dash.state.runs.len(), 1);
 }
 
@@ -97,7 +97,7 @@ fn several_runs_stand_side_by_side_and_rows_do_not_jump() {
     assert!(before[0].contains("● LIVE") && before[0].contains("2/3"), "{before:?}");
     assert!(before[1].contains("✓ DONE") && before[1].contains("▲ go"), "{before:?}");
     // The first run ends while one looks: its row stays where it is.
-    dash.send(Msg::Facts { run: RunId::new("r-0001"), events: ended().split_off(live().len()) });
+    dash.send(Msg::Events { run: RunId::new("r-0001"), events: ended().split_off(live().len()) });
     let after = rows(&dash);
     assert!(after[0].contains("r-0001") && after[0].contains("✓ DONE"), "{after:?}");
     assert_eq!(before[1], after[1]);
@@ -108,9 +108,9 @@ fn enter_on_a_run_opens_it_and_q_comes_back() {
     let mut dash = Dash::new(80, 24);
     dash.run("r-0001", &ended()).text("q").run("r-0002", &ended()).text("q");
     dash.text("k").press(KeyCode::Enter);
-    assert_eq!(dash.state.screen, Screen::Run(RunId::new("r-0001")));
+    assert_eq!(dash.state.screen, ActiveScreen::Run(RunId::new("r-0001")));
     dash.text("q");
-    assert_eq!(dash.state.screen, Screen::Home);
+    assert_eq!(dash.state.screen, ActiveScreen::Home);
     assert_eq!(dash.state.home.run, Some(RunId::new("r-0001")));
 }
 
@@ -119,16 +119,16 @@ fn space_pauses_and_lets_go_on_from_both_screens() {
     let mut dash = Dash::new(120, 36);
     let events = live();
     dash.run("r-0001", &events).text(" ");
-    assert_eq!(commands(&mut dash), [("r-0001".into(), Command::Pause { by: By::You })]);
+    assert_eq!(commands(&mut dash), [("r-0001".into(), Command::Pause { by: Initiator::You })]);
     let pausing = Event {
         seq: Seq(events.len() as u64),
         at: Elapsed(3_000_000),
         span: SpanId::RUN,
-        kind: EventKind::Pausing { by: By::You },
+        kind: EventKind::Pausing { by: Initiator::You },
     };
-    dash.send(Msg::Facts { run: RunId::new("r-0001"), events: vec![Arc::new(pausing)] });
+    dash.send(Msg::Events { run: RunId::new("r-0001"), events: vec![Arc::new(pausing)] });
     dash.text("q ");
-    assert_eq!(commands(&mut dash), [("r-0001".into(), Command::Resume { by: By::You })]);
+    assert_eq!(commands(&mut dash), [("r-0001".into(), Command::Resume { by: Initiator::You })]);
     dash.text("sS");
     let steps = commands(&mut dash);
     assert_eq!(steps[0].1, Command::Step);
@@ -182,23 +182,23 @@ fn escape_never_quits() {
 #[test]
 fn ctrl_c_asks_to_stop_the_run_and_twice_quits() {
     let mut dash = Dash::new(80, 24);
-    dash.run("r-0001", &live()).key(Key::ctrl('c'));
+    dash.run("r-0001", &live()).key(KeyPress::ctrl('c'));
     assert_eq!(dash.state.context(), Context::Confirm);
     dash.text("y");
     assert_eq!(commands(&mut dash), [("r-0001".into(), Command::Cancel)]);
-    dash.key(Key::ctrl('c')).key(Key::ctrl('c'));
+    dash.key(KeyPress::ctrl('c')).key(KeyPress::ctrl('c'));
     assert_eq!(quits(&mut dash), Some(130));
 }
 
 #[test]
 fn two_ctrl_c_that_are_far_apart_are_not_twice() {
     let mut dash = Dash::new(80, 24);
-    dash.key(Key::ctrl('c'));
+    dash.key(KeyPress::ctrl('c'));
     assert_eq!(quits(&mut dash), None);
     assert!(dash.screen().contains("Ctrl-C again quits."));
-    dash.after(Duration::from_secs(5)).send(Msg::Tick).key(Key::ctrl('c'));
+    dash.after(Duration::from_secs(5)).send(Msg::Tick).key(KeyPress::ctrl('c'));
     assert_eq!(quits(&mut dash), None);
-    dash.after(Duration::from_millis(500)).key(Key::ctrl('c'));
+    dash.after(Duration::from_millis(500)).key(KeyPress::ctrl('c'));
     assert_eq!(quits(&mut dash), Some(130));
 }
 
@@ -207,7 +207,7 @@ fn ctrl_c_works_while_a_text_is_typed() {
     let mut dash = Dash::new(80, 24);
     dash.text("n").press(KeyCode::Tab).press(KeyCode::Tab);
     assert_eq!(dash.state.context(), Context::FormText);
-    dash.key(Key::ctrl('c')).key(Key::ctrl('c'));
+    dash.key(KeyPress::ctrl('c')).key(KeyPress::ctrl('c'));
     assert_eq!(quits(&mut dash), Some(130));
 }
 
@@ -227,14 +227,17 @@ fn going_to_the_background_pauses_what_is_going_and_coming_back_lets_only_that_g
     let kind = EventKind::Paused { at };
     paused.push(Arc::new(Event { seq, at: Elapsed(3_000_000), span, kind }));
     dash.run("r-0001", &live()).run("r-0002", &paused).run("r-0003", &ended());
-    dash.key(Key::ctrl('z'));
+    dash.key(KeyPress::ctrl('z'));
     let mut asked = dash.asked();
     assert!(matches!(asked.pop(), Some(Effect::Suspend)), "the last");
     assert_eq!(asked.len(), 1);
     dash.effects = asked;
-    assert_eq!(commands(&mut dash), [("r-0001".into(), Command::Pause { by: By::Suspend })]);
+    assert_eq!(commands(&mut dash), [("r-0001".into(), Command::Pause { by: Initiator::Suspend })]);
     dash.send(Msg::Continued);
-    assert_eq!(commands(&mut dash), [("r-0001".into(), Command::Resume { by: By::Suspend })]);
+    assert_eq!(
+        commands(&mut dash),
+        [("r-0001".into(), Command::Resume { by: Initiator::Suspend })]
+    );
     assert!(dash.redraw);
 }
 
@@ -272,7 +275,7 @@ fn n_over_a_run_opens_the_form_of_its_scenario() {
 #[test]
 fn broken_files_are_listed_with_what_is_wrong_and_where() {
     let text = "title = \"Mine\"\npattern = \"collaboration\"\ngoal = \"x\"\nbudgt = 3\n";
-    let mut dash = Dash::over(120, 36, vec![own("./mine.toml", text)], Settings::default());
+    let mut dash = Dash::over(120, 36, vec![own("./mine.toml", text)], DisplaySettings::default());
     let screen = dash.screen();
     assert!(screen.contains("✗ mine"), "{screen}");
     assert!(screen.contains("4:1"), "line and column: {screen}");
@@ -313,7 +316,7 @@ fn a_small_screen_shows_a_title_whole_before_its_activity() {
 
 #[test]
 fn a_new_run_waits_for_the_scenarios_and_says_so() {
-    let mut dash = Dash::over(120, 36, Vec::new(), Settings::default());
+    let mut dash = Dash::over(120, 36, Vec::new(), DisplaySettings::default());
     dash.text("n");
     let said = dash.state.notices.current().expect("said").text.clone();
     assert!(said.contains("Still reading the scenarios"), "{said}");

@@ -12,9 +12,9 @@ use std::time::Duration;
 
 use roundtable::event::contribution::{Conflict, Contribution, Decision, Stance};
 use roundtable::event::kind::{
-    Asked, AttemptFailed, BehindFlag, BudgetReached, By, CallStarted, ChatMessage,
-    CollaborationPlan, FailureClass, FlagAt, ModelLabel, PatternPlan, Prompt, Purpose, Reply,
-    ReplyRefused, RunClosed, RunStarted, SeatPlan, Speaker, Usage,
+    AttemptFailed, BudgetReached, CallStarted, ChatMessage, CollaborationPlan, FailureClass,
+    FlagAt, Initiator, MessageRole, ModelLabel, PatternPlan, Prompt, Purpose, Reply, ReplyRefused,
+    RoleFlagHead, RunClosed, RunStarted, SeatPlan, SeatStatus, Usage,
 };
 use roundtable::event::{BoundaryId, Elapsed, Event, EventKind, RunId, Seq, SpanId, StopReason};
 use serde_json::Map;
@@ -65,7 +65,7 @@ impl Facts {
                 .flagged
                 .iter()
                 .map(|(role, _)| {
-                    let flag = BehindFlag { flag: role.as_str().into(), deny: false };
+                    let flag = RoleFlagHead { flag: role.as_str().into(), deny: false };
                     (role.as_str().into(), flag)
                 })
                 .collect(),
@@ -121,7 +121,7 @@ impl Facts {
     /// Adds any fact.
     pub fn add(&mut self, span: SpanId, kind: EventKind) -> &mut Self {
         let seq = Seq(self.log.len() as u64);
-        self.log.push(Arc::new(Event { seq, at: Elapsed::of(self.now), span, kind }));
+        self.log.push(Arc::new(Event { seq, at: Elapsed::from_duration(self.now), span, kind }));
         self
     }
 
@@ -141,7 +141,7 @@ impl Facts {
         self.round += 1;
         self.calls.clear();
         self.round_span = self.open();
-        let asked = |seat| if off.contains(&seat) { Asked::Off } else { Asked::Yes };
+        let asked = |seat| if off.contains(&seat) { SeatStatus::Off } else { SeatStatus::Yes };
         let seats = self.plan.sequence.iter().enumerate();
         let seats = seats.map(|(seat, role)| SeatPlan { role: role.clone(), asked: asked(seat) });
         let kind = EventKind::RoundStarted {
@@ -163,7 +163,10 @@ impl Facts {
         let system = format!(
             "You speak for {role}. Weigh what you are shown against the limits of the policy.\n\nAnswer with one JSON object and nothing else."
         );
-        Arc::new([ChatMessage::new(Speaker::System, system), ChatMessage::new(Speaker::User, user)])
+        Arc::new([
+            ChatMessage::new(MessageRole::System, system),
+            ChatMessage::new(MessageRole::User, user),
+        ])
     }
 
     /// Asks a seat: its call and its first attempt.
@@ -181,7 +184,7 @@ impl Facts {
     fn call(&mut self, key: usize, purpose: Purpose, parent: SpanId) -> &mut Self {
         let call = self.open();
         let messages = self.messages_for(&purpose);
-        let prompt = Prompt::whole(messages);
+        let prompt = Prompt::complete(messages);
         let started = CallStarted {
             parent,
             tool: "llm".into(),
@@ -248,7 +251,7 @@ impl Facts {
             estimated: false,
             first_token_ms: Some(180),
             finish: Some("stop".into()),
-            ..Reply::of_agent(Arc::default())
+            ..Reply::from_agent_text(Arc::default())
         };
         self.add(span, EventKind::AttemptAnswered(Box::new(reply)));
         self.add(call, EventKind::CallAnswered { attempts })
@@ -338,13 +341,13 @@ impl Facts {
     /// A flag is switched.
     pub fn flag(&mut self, flag: &str, on: bool, boundary: &str) -> &mut Self {
         let boundary = BoundaryId::new(boundary);
-        let kind = EventKind::FlagChanged { flag: flag.into(), on, by: By::You, boundary };
+        let kind = EventKind::FlagChanged { flag: flag.into(), on, by: Initiator::You, boundary };
         self.add(SpanId::RUN, kind)
     }
 
     /// The run is paused before these boundaries.
     pub fn paused(&mut self, at: &[&str]) -> &mut Self {
-        self.add(SpanId::RUN, EventKind::Pausing { by: By::You });
+        self.add(SpanId::RUN, EventKind::Pausing { by: Initiator::You });
         let at = at.iter().map(|at| BoundaryId::new(*at)).collect();
         self.add(SpanId::RUN, EventKind::Paused { at })
     }
@@ -377,8 +380,8 @@ impl Facts {
     /// A further call that goes on where another has ended; returns its span.
     pub fn ask_after(&mut self, before: SpanId, text: &str) -> SpanId {
         let call = self.open();
-        let messages = [ChatMessage::new(Speaker::User, text)];
-        let prompt = Prompt { after: Some(before), ..Prompt::whole(Arc::new(messages)) };
+        let messages = [ChatMessage::new(MessageRole::User, text)];
+        let prompt = Prompt { after: Some(before), ..Prompt::complete(Arc::new(messages)) };
         let role = self.plan.sequence[0].clone();
         let purpose = Purpose::Contribution { round: self.round, seat: 0, role };
         let parent = self.round_span;
@@ -491,7 +494,7 @@ pub fn pausing() -> Facts {
     let mut facts = waiting();
     facts.after(100).round(&[3]);
     facts.ask(0).ask(1).ask(2);
-    facts.after(200).add(SpanId::RUN, EventKind::Pausing { by: By::You });
+    facts.after(200).add(SpanId::RUN, EventKind::Pausing { by: Initiator::You });
     facts
 }
 

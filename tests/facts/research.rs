@@ -6,17 +6,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roundtable::event::kind::{
-    AnswerCited, AnswerRefused, CallStarted, ChatMessage, Denial, DropReason, Dropped, FlagAt,
-    Found, IssueOf, Kept, ModelLabel, Note, NoteConflict, NoteId, NotePair, NoteRefused,
-    NotesCompared, NotesVerified, PageRead, PatternPlan, PlannedStep, Prompt, Purpose, ReadingEnd,
-    Reply, ResearchPlan, RunClosed, RunStarted, Sentence, SourceCame, SourceHead, SourceNo,
-    SourcesDeduped, SourcesFound, Speaker, Usage,
+    AnswerCited, AnswerRefused, CallStarted, ChatMessage, Denial, DropReason, DroppedSource,
+    FlagAt, FoundSource, KeptSource, MessageRole, ModelLabel, Note, NoteConflict, NoteId, NotePair,
+    NoteProblem, NoteRefused, NotesCompared, NotesVerified, PageRead, PatternPlan, PlannedStep,
+    Prompt, Purpose, ReadingEnd, Reply, ResearchPlan, RunClosed, RunStarted, Sentence, SourceHead,
+    SourceNo, SourceOutcome, SourcesDeduped, SourcesFound, Usage,
 };
 use roundtable::event::stop::NoteIssue;
 use roundtable::event::{Elapsed, Event, EventKind, ResearchStep, RunId, Seq, SpanId, StopReason};
 use roundtable::scenario::alert::AlertLimits;
 use roundtable::scenario::day::Day;
-use roundtable::scenario::research::{DoneBy, Misquotes};
+use roundtable::scenario::research::{MisquotePolicy, StepExecutor};
 use serde_json::{Map, Value, json};
 
 /// A log that is being written.
@@ -25,7 +25,7 @@ pub struct ResearchFacts {
     pub plan: ResearchPlan,
     now: Duration,
     spans: u32,
-    found: Vec<Found>,
+    found: Vec<FoundSource>,
     kept: BTreeMap<u32, (String, f64)>,
     sources: BTreeMap<u32, SpanId>,
     calls: BTreeMap<String, (SpanId, SpanId)>,
@@ -45,8 +45,8 @@ pub const DOMAINS: [(&str, f64); 4] = [
 pub const QUESTION: &str = "What happened to card payments on 5 March, and is it over?";
 
 /// A source as a search gives it.
-pub fn found(url: &str, title: &str, score: f64, published_at: &str) -> Found {
-    Found {
+pub fn found(url: &str, title: &str, score: f64, published_at: &str) -> FoundSource {
+    FoundSource {
         url: url.into(),
         title: title.into(),
         snippet: "Payments failed for a part of cards.".into(),
@@ -71,10 +71,10 @@ impl ResearchFacts {
             allowed_domains_policy: all().collect(),
             allowed_domains_execution: all().filter(on).collect(),
             sources: DOMAINS.iter().map(head).collect(),
-            plan_by: DoneBy::Model,
-            notes_by: DoneBy::Model,
-            answer_by: DoneBy::Model,
-            misquotes: Misquotes::Refuse,
+            plan_by: StepExecutor::Model,
+            notes_by: StepExecutor::Model,
+            answer_by: StepExecutor::Model,
+            misquotes: MisquotePolicy::Refuse,
             min_independent_sources: 2,
             max_age_days: Some(365),
             max_steps: 8,
@@ -134,7 +134,7 @@ impl ResearchFacts {
     /// Adds any fact.
     pub fn add(&mut self, span: SpanId, kind: EventKind) -> &mut Self {
         let seq = Seq(self.log.len() as u64);
-        self.log.push(Arc::new(Event { seq, at: Elapsed::of(self.now), span, kind }));
+        self.log.push(Arc::new(Event { seq, at: Elapsed::from_duration(self.now), span, kind }));
         self
     }
 
@@ -153,9 +153,9 @@ impl ResearchFacts {
         let call = self.open();
         let prompt = match &args {
             Some(_) => Prompt::default(),
-            None => Prompt::whole(Arc::new([
-                ChatMessage::new(Speaker::System, "Answer with one JSON object."),
-                ChatMessage::new(Speaker::User, QUESTION),
+            None => Prompt::complete(Arc::new([
+                ChatMessage::new(MessageRole::System, "Answer with one JSON object."),
+                ChatMessage::new(MessageRole::User, QUESTION),
             ])),
         };
         let tool = match purpose {
@@ -188,7 +188,8 @@ impl ResearchFacts {
     /// A model's call of this name is answered.
     pub fn says(&mut self, name: &str, text: &str) -> &mut Self {
         let usage = Some(Usage::new(400, 60));
-        let reply = Reply { usage, first_token_ms: Some(90), ..Reply::of_agent(text.into()) };
+        let reply =
+            Reply { usage, first_token_ms: Some(90), ..Reply::from_agent_text(text.into()) };
         self.answered(name, reply)
     }
 
@@ -216,11 +217,11 @@ impl ResearchFacts {
     }
 
     /// Sources are searched and found.
-    pub fn finds(&mut self, sources: Vec<Found>) -> &mut Self {
+    pub fn finds(&mut self, sources: Vec<FoundSource>) -> &mut Self {
         let args = json!({"query": "card payments 5 March", "k": 8});
         self.call("search", SpanId::RUN, Purpose::Search, Some(args));
         self.after(300);
-        self.answered("search", Reply::of_tool(Arc::new(json!({"status": "ok"}))));
+        self.answered("search", Reply::from_tool_result(Arc::new(json!({"status": "ok"}))));
         self.found.clone_from(&sources);
         let found = SourcesFound {
             query: "card payments 5 March".into(),
@@ -239,11 +240,13 @@ impl ResearchFacts {
             let domain = url.split('/').nth(2).unwrap_or_default().to_owned();
             let trust = DOMAINS.iter().find(|(name, _)| *name == domain).map_or(0.3, |it| it.1);
             let source = SourceNo(*no);
-            all.push(Kept { source, url: url.into(), domain: domain.as_str().into(), trust });
+            all.push(KeptSource { source, url: url.into(), domain: domain.as_str().into(), trust });
             self.kept.insert(*no, (domain, trust));
         }
-        let out =
-            |(no, reason): &(u32, DropReason)| Dropped { source: SourceNo(*no), reason: *reason };
+        let out = |(no, reason): &(u32, DropReason)| DroppedSource {
+            source: SourceNo(*no),
+            reason: *reason,
+        };
         let dropped = dropped.iter().map(out).collect();
         let deduped = SourcesDeduped { kept: all.into(), dropped };
         self.add(SpanId::RUN, EventKind::SourcesDeduped(Box::new(deduped)))
@@ -258,14 +261,14 @@ impl ResearchFacts {
     }
 
     /// It came out.
-    pub fn comes(&mut self, no: u32, came: SourceCame) -> &mut Self {
+    pub fn comes(&mut self, no: u32, came: SourceOutcome) -> &mut Self {
         let span = self.sources[&no];
         self.add(span, EventKind::SourceClosed(Box::new(came)))
     }
 
     /// An allowlist refuses it.
     pub fn denied(&mut self, no: u32, reason: Denial) -> &mut Self {
-        self.looks_at(no).comes(no, SourceCame::Denied { reason, location: None })
+        self.looks_at(no).comes(no, SourceOutcome::Denied { reason, location: None })
     }
 
     /// Its page is asked for.
@@ -282,8 +285,8 @@ impl ResearchFacts {
     pub fn skipped(&mut self, no: u32, reason: &str, text: &str) -> &mut Self {
         self.asks_page(no).after(120);
         let answer = json!({"status": "error", "error": reason, "text": text});
-        self.answered("read", Reply::of_tool(Arc::new(answer)));
-        self.comes(no, SourceCame::Skipped { reason: reason.into(), text: text.into() })
+        self.answered("read", Reply::from_tool_result(Arc::new(answer)));
+        self.comes(no, SourceOutcome::Skipped { reason: reason.into(), text: text.into() })
     }
 
     /// Its page comes.
@@ -292,10 +295,10 @@ impl ResearchFacts {
         let data = json!({"url": *url, "title": title, "published_at": published_at,
             "body": body, "content_type": "text/html"});
         let answer = json!({"status": "ok", "data": data});
-        self.answered("read", Reply::of_tool(Arc::new(answer)));
+        self.answered("read", Reply::from_tool_result(Arc::new(answer)));
         let day = |text: &str| text.parse::<Day>().ok();
         let age_days =
-            day(published_at).and_then(|day_of| Some(day(&self.plan.as_of)?.since(day_of)));
+            day(published_at).and_then(|day_of| Some(day(&self.plan.as_of)?.days_since(day_of)));
         let page = PageRead {
             source: SourceNo(no),
             call: self.calls["read"].0,
@@ -353,7 +356,7 @@ impl ResearchFacts {
     /// Its notes are in.
     pub fn noted(&mut self, no: u32) -> &mut Self {
         let (notes, refused) = self.taken.get(&no).copied().unwrap_or_default();
-        self.comes(no, SourceCame::Read { notes, refused })
+        self.comes(no, SourceOutcome::Read { notes, refused })
     }
 
     /// No further source is looked at.
@@ -388,8 +391,10 @@ impl ResearchFacts {
 
     /// The notes are verified.
     pub fn verifies(&mut self, issues: &[(usize, NoteIssue)]) -> &mut Self {
-        let issue =
-            |(nth, issue): &(usize, NoteIssue)| IssueOf { note: NoteId::nth(*nth), issue: *issue };
+        let issue = |(nth, issue): &(usize, NoteIssue)| NoteProblem {
+            note: NoteId::nth(*nth),
+            issue: *issue,
+        };
         let issues = issues.iter().map(issue).collect();
         let verified = NotesVerified { checked: self.notes as u32, issues };
         self.add(SpanId::RUN, EventKind::NotesVerified(Box::new(verified)))
@@ -443,7 +448,7 @@ impl ResearchFacts {
 }
 
 /// What the search of the stories found.
-pub fn six() -> Vec<Found> {
+pub fn six() -> Vec<FoundSource> {
     vec![
         found(
             "https://official-status.example.com/incidents/2026-03-05",
@@ -572,7 +577,7 @@ pub fn unreliable() -> ResearchFacts {
     );
     facts.after(10).reads(6, "Shops ask for cash as cards fail", "2024-11-02", NEWS);
     let text = "it is 490 days old; research.max_age_days is 365".into();
-    facts.comes(6, SourceCame::Skipped { reason: "stale".into(), text });
+    facts.comes(6, SourceOutcome::Skipped { reason: "stale".into(), text });
     facts.after(10).denied(4, Denial::Policy);
     facts.after(5).stops_reading(ReadingEnd::NoMoreSources);
     facts.ends("no_reliable_sources", Some("read_extract"));
@@ -582,7 +587,7 @@ pub fn unreliable() -> ResearchFacts {
 /// A quote that does not stand in its page ends the run.
 pub fn misquoted() -> ResearchFacts {
     let mut plan = ResearchFacts::start().plan;
-    plan.misquotes = Misquotes::Stop;
+    plan.misquotes = MisquotePolicy::Stop;
     let mut facts = ResearchFacts::of(plan);
     facts.after(20).plans().after(40).finds(six());
     facts.after(10).keeps(&[1, 2, 5, 6, 4], &[(3, DropReason::Duplicate { of: SourceNo(1) })]);
@@ -617,7 +622,7 @@ pub fn hostile(text: &str) -> ResearchFacts {
     facts.refuses(1, text, &long).noted(1);
     facts.skipped(3, text, &long).looks_at(2);
     let location = Some(long.as_str().into());
-    facts.comes(2, SourceCame::Denied { reason: Denial::Policy, location });
+    facts.comes(2, SourceOutcome::Denied { reason: Denial::Policy, location });
     facts.stops_reading(ReadingEnd::NoMoreSources);
     facts.compares(&[(1, 2)], &[(1, text, 2, &long)], &[1, 2]).verifies(&[]);
     facts.asks_answer().says("answer", &long);

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roundtable::event::kind::{
-    AgentHead, CallStarted, ChatMessage, Entry, FlagAt, HandoffRefusal, Inner, LoopGuard,
-    ModelLabel, PatternPlan, Prompt, Purpose, Reply, RunClosed, RunStarted, SessionHead, Speaker,
-    SwarmHead, TeamPlan, ToolCall, ToolOffer, Usage,
+    AgentHead, CallStarted, ChatMessage, FlagAt, HandoffRefusal, HistoryEntry, LoopGuard,
+    MemberOutput, MessageRole, ModelLabel, PatternPlan, Prompt, Purpose, Reply, RunClosed,
+    RunStarted, SessionHead, SwarmHead, TeamPlan, ToolCall, ToolOffer, Usage,
 };
 use roundtable::event::world::team::HANDED_OVER;
 use roundtable::event::{Elapsed, Event, EventKind, RunId, Seq, SpanId, StopReason};
@@ -192,7 +192,7 @@ impl TeamFacts {
     /// Adds any fact.
     pub fn add(&mut self, span: SpanId, kind: EventKind) -> &mut Self {
         let seq = Seq(self.log.len() as u64);
-        self.log.push(Arc::new(Event { seq, at: Elapsed::of(self.now), span, kind }));
+        self.log.push(Arc::new(Event { seq, at: Elapsed::from_duration(self.now), span, kind }));
         self
     }
 
@@ -267,7 +267,13 @@ impl TeamFacts {
     }
 
     /// A coordinator consults a member.
-    pub fn consults(&mut self, by: &str, name: &str, request: &str, inner: Inner) -> &mut Self {
+    pub fn consults(
+        &mut self,
+        by: &str,
+        name: &str,
+        request: &str,
+        inner: MemberOutput,
+    ) -> &mut Self {
         let parent = self.runs[by].1;
         let said = self.said[by];
         let turn = self.turn(name);
@@ -288,10 +294,10 @@ impl TeamFacts {
         let turn = self.turns.get(name).copied().unwrap_or(1);
         let after = self.said.get(name).copied();
         let messages: Arc<[ChatMessage]> = match after {
-            Some(_) => Arc::new([ChatMessage::new(Speaker::Tool, "done")]),
+            Some(_) => Arc::new([ChatMessage::new(MessageRole::Tool, "done")]),
             None => Arc::new([
-                ChatMessage::new(Speaker::System, format!("You are {name}. Be brief.")),
-                ChatMessage::new(Speaker::User, CHARGED),
+                ChatMessage::new(MessageRole::System, format!("You are {name}. Be brief.")),
+                ChatMessage::new(MessageRole::User, CHARGED),
             ]),
         };
         let tools = after.is_none().then(|| {
@@ -327,7 +333,7 @@ impl TeamFacts {
             usage: Some(Usage::new(400 + 250 * hops, 40)),
             estimated: false,
             first_token_ms: Some(120),
-            ..Reply::of_agent(text.into())
+            ..Reply::from_agent_text(text.into())
         };
         self.add(attempt, EventKind::AttemptAnswered(Box::new(reply)));
         self.add(call, EventKind::CallAnswered { attempts: 1 })
@@ -343,7 +349,7 @@ impl TeamFacts {
         let (parent, said) = (self.runs[name].1, self.said[name]);
         let purpose = Purpose::Tool { agent: name.into(), tool: tool.into(), said, index: 0 };
         let (call, attempt) = self.call(parent, tool, purpose, Prompt::default(), Some(args));
-        let reply = Reply::of_tool(Arc::new(result));
+        let reply = Reply::from_tool_result(Arc::new(result));
         self.after(100).add(attempt, EventKind::AttemptAnswered(Box::new(reply)));
         self.add(call, EventKind::CallAnswered { attempts: 1 })
     }
@@ -356,7 +362,7 @@ impl TeamFacts {
     fn ends_with(&mut self, name: &str, text: &str, finish: Option<&str>) -> &mut Self {
         let (call, attempt) = self.runs[name];
         let finish = finish.map(Into::into);
-        let reply = Reply { finish, ..Reply::of_agent(text.into()) };
+        let reply = Reply { finish, ..Reply::from_agent_text(text.into()) };
         self.add(attempt, EventKind::AttemptAnswered(Box::new(reply)));
         self.add(call, EventKind::CallAnswered { attempts: 1 })
     }
@@ -426,7 +432,7 @@ impl TeamFacts {
 
     /// Any attempt is answered with a text.
     pub fn replies(&mut self, attempt: SpanId, text: &str) -> &mut Self {
-        let reply = Reply::of_agent(text.into());
+        let reply = Reply::from_agent_text(text.into());
         self.add(attempt, EventKind::AttemptAnswered(Box::new(reply)))
     }
 
@@ -536,16 +542,25 @@ pub fn follow_up() -> TeamFacts {
         name: name.into(),
         arguments: "{\"order\": 8841}".into(),
     };
-    let history: Vec<Entry> = vec![
-        Entry::Input { to: "triage".into(), from: None, text: CHARGED.into() },
-        Entry::Said {
+    let history: Vec<HistoryEntry> = vec![
+        HistoryEntry::Input { to: "triage".into(), from: None, text: CHARGED.into() },
+        HistoryEntry::Said {
             by: "billing".into(),
             text: "".into(),
             calls: [call("charges")].into(),
             blocks: None,
         },
-        Entry::Result { by: "billing".into(), call: call("charges"), text: "two charges".into() },
-        Entry::Said { by: "refunds".into(), text: REFUNDED.into(), calls: [].into(), blocks: None },
+        HistoryEntry::Result {
+            by: "billing".into(),
+            call: call("charges"),
+            text: "two charges".into(),
+        },
+        HistoryEntry::Said {
+            by: "refunds".into(),
+            text: REFUNDED.into(),
+            calls: [].into(),
+            blocks: None,
+        },
     ];
     let text = "And when is the next bill due?";
     let mut facts = TeamFacts::desk(SessionHead {
@@ -565,16 +580,16 @@ pub fn office() -> TeamFacts {
     let ask = |text: &str| json!({ "request": text });
     let calls = [("researcher", ask("What changed in 2.4?"))];
     facts.after(20).says("project_manager", 900, "First the facts.", &calls);
-    facts.consults("project_manager", "researcher", "What changed in 2.4?", Inner::Text);
+    facts.consults("project_manager", "researcher", "What changed in 2.4?", MemberOutput::Text);
     facts.says("researcher", 1_400, "Faster folds, a new pane.", &[]);
     facts.done("researcher", "Faster folds, a new pane.");
     let calls = [("dev_team", ask("Check the claims.")), ("desk", ask("What do people ask?"))];
     facts.says("project_manager", 700, "", &calls);
-    facts.consults("project_manager", "dev_team", "Check the claims.", Inner::Text);
-    facts.consults("project_manager", "desk", "What do people ask?", Inner::Hidden);
+    facts.consults("project_manager", "dev_team", "Check the claims.", MemberOutput::Text);
+    facts.consults("project_manager", "desk", "What do people ask?", MemberOutput::Hidden);
     facts.asks("dev_team").hop_within("desk", "front", None).asks("front").after(600);
     facts.answers("dev_team", "On it.", &[("coder", ask("Measure the folds."))]);
-    facts.consults("dev_team", "coder", "Measure the folds.", Inner::Text).asks("coder");
+    facts.consults("dev_team", "coder", "Measure the folds.", MemberOutput::Text).asks("coder");
     facts.after(500).answers("coder", "", &[("grep", json!({"text": "fold"}))]);
     facts.tool("coder", "grep", json!({"text": "fold"}), json!({"hits": 12})).asks("coder");
     facts.after(700);

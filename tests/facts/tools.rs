@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roundtable::event::kind::{
-    AttemptFailed, BreakerHead, BreakerStage, BreakerWhy, BulkheadHead, By, CallStarted,
-    ChatMessage, FailureClass, FlagAt, ModelLabel, OrchestratorPlan, PatternPlan, Prompt, Purpose,
-    Reply, ResiliencePlan, RunClosed, RunStarted, SafeModeHead, Speaker, StandIn, Task, ToolHead,
-    ToolLimits, Usage, WorkerHead,
+    AttemptFailed, BreakerCause, BreakerHead, BreakerStage, BulkheadHead, CallStarted, ChatMessage,
+    FailureClass, FallbackKind, FlagAt, Initiator, MessageRole, ModelLabel, OrchestratorPlan,
+    PatternPlan, Prompt, Purpose, Reply, ResiliencePlan, RunClosed, RunStarted, SafeModeHead, Task,
+    ToolHead, ToolLimits, Usage, WorkerHead,
 };
 use roundtable::event::{Elapsed, Event, EventKind, RunId, Seq, SpanId, StopReason};
 use roundtable::scenario::alert::AlertLimits;
@@ -159,7 +159,7 @@ impl ToolFacts {
     /// Adds any fact.
     pub fn add(&mut self, span: SpanId, kind: EventKind) -> &mut Self {
         let seq = Seq(self.log.len() as u64);
-        self.log.push(Arc::new(Event { seq, at: Elapsed::of(self.now), span, kind }));
+        self.log.push(Arc::new(Event { seq, at: Elapsed::from_duration(self.now), span, kind }));
         self
     }
 
@@ -187,11 +187,11 @@ impl ToolFacts {
         let messages: Arc<[ChatMessage]> = match args {
             Some(_) => Arc::new([]),
             None => Arc::new([
-                ChatMessage::new(Speaker::System, "You plan the work."),
-                ChatMessage::new(Speaker::User, "{\"max_tasks\":8}"),
+                ChatMessage::new(MessageRole::System, "You plan the work."),
+                ChatMessage::new(MessageRole::User, "{\"max_tasks\":8}"),
             ]),
         };
-        let prompt = Prompt::whole(messages);
+        let prompt = Prompt::complete(messages);
         let args = args.map(Arc::new);
         let started =
             CallStarted { parent, tool: tool.into(), purpose, prompt, args, model: None, again: 0 };
@@ -224,7 +224,7 @@ impl ToolFacts {
         wait: Option<u64>,
     ) -> &mut Self {
         let (call, span, number) = self.calls[key];
-        let mut failed = AttemptFailed::of(class, "The vendor is busy. Try again later.");
+        let mut failed = AttemptFailed::new(class, "The vendor is busy. Try again later.");
         failed.status = status;
         self.add(span, EventKind::AttemptFailed(failed));
         match wait {
@@ -240,7 +240,10 @@ impl ToolFacts {
     /// The call is answered with a value.
     pub fn answers(&mut self, key: &str, value: Value) -> &mut Self {
         let (call, span, attempts) = self.calls[key];
-        self.add(span, EventKind::AttemptAnswered(Box::new(Reply::of_tool(Arc::new(value)))));
+        self.add(
+            span,
+            EventKind::AttemptAnswered(Box::new(Reply::from_tool_result(Arc::new(value)))),
+        );
         self.add(call, EventKind::CallAnswered { attempts })
     }
 
@@ -252,7 +255,7 @@ impl ToolFacts {
             usage: Some(Usage::new(412, 88)),
             estimated: false,
             first_token_ms: Some(120),
-            ..Reply::of_tool(Arc::default())
+            ..Reply::from_tool_result(Arc::default())
         };
         let reply = Reply { result: None, ..reply };
         self.add(span, EventKind::AttemptAnswered(Box::new(reply)));
@@ -274,7 +277,7 @@ impl ToolFacts {
     pub fn degraded(
         &mut self,
         key: &str,
-        by: StandIn,
+        by: FallbackKind,
         reason: &str,
         value: Option<Value>,
     ) -> &mut Self {
@@ -376,10 +379,10 @@ impl ToolFacts {
         &mut self,
         tool: &str,
         to: BreakerStage,
-        why: BreakerWhy,
+        why: BreakerCause,
         open_for_ms: Option<u64>,
     ) -> &mut Self {
-        let by = (why == BreakerWhy::ByHand).then_some(By::You);
+        let by = (why == BreakerCause::ByHand).then_some(Initiator::You);
         let tool = tool.into();
         self.add(SpanId::RUN, EventKind::BreakerChanged { tool, to, why, open_for_ms, by })
     }
@@ -412,7 +415,7 @@ pub fn reported() -> ToolFacts {
     facts.gives_up("t4", "worker_denied:weather_worker");
     facts.task_failed(3, "worker_denied:weather_worker");
     facts.after(900).fails("t3", FailureClass::Status, Some(503), None);
-    let cached = StandIn::Cached { age_ms: 41_000 };
+    let cached = FallbackKind::Cached { age_ms: 41_000 };
     let value = json!({"low_stock": ["mug", "tote"]});
     facts.degraded("t3", cached, "worker_error:inventory_worker", Some(value.clone())).done(2);
     let aggregate = json!({
@@ -462,8 +465,11 @@ pub fn brownout(guarded: bool) -> ToolFacts {
         let search = facts.step(agent, 1, "search");
         facts.attempt(&search).after(60).answers(&search, json!({"hits": agent}));
     }
-    let fault = roundtable::scenario::tool::Fault::Errors { percent: 30, status: 503 };
-    facts.add(SpanId::RUN, EventKind::FaultInjected { tool: "vendor".into(), fault, by: By::You });
+    let fault = roundtable::scenario::tool::InjectedFault::Errors { percent: 30, status: 503 };
+    facts.add(
+        SpanId::RUN,
+        EventKind::FaultInjected { tool: "vendor".into(), fault, by: Initiator::You },
+    );
     for agent in 7..=9 {
         let vendor = facts.after(90).step(agent, 1, "vendor");
         facts.attempt(&vendor).after(220);
@@ -471,9 +477,9 @@ pub fn brownout(guarded: bool) -> ToolFacts {
         facts.attempt(&vendor).after(180);
         facts.fails(&vendor, FailureClass::Status, Some(503), None);
         if agent == 8 && guarded {
-            facts.breaker("vendor", BreakerStage::Open, BreakerWhy::Failures, Some(3_000));
+            facts.breaker("vendor", BreakerStage::Open, BreakerCause::Failures, Some(3_000));
         }
-        let cached = StandIn::Cached { age_ms: 2_400 };
+        let cached = FallbackKind::Cached { age_ms: 2_400 };
         let reason = "tool_error:vendor:http_503";
         facts.degraded(&vendor, cached, reason, Some(json!({"ok": true})));
     }
@@ -481,7 +487,7 @@ pub fn brownout(guarded: bool) -> ToolFacts {
         let vendor = facts.after(120).step(agent, 1, "vendor");
         if guarded {
             facts.refused(&vendor, "circuit_open:vendor");
-            let instead = StandIn::Fallback;
+            let instead = FallbackKind::Fallback;
             facts.degraded(&vendor, instead, "circuit_open:vendor", Some(json!({"ok": false})));
         } else {
             facts.attempt(&vendor);

@@ -13,7 +13,7 @@ use roundtable::event::kind::{AttemptFailed, CallStarted, FailureClass, Prompt, 
 use roundtable::event::{Event, EventKind, Seq, SpanId, StopReason};
 use roundtable::scenario::model::{CallPolicy, SafeMode};
 use roundtable::tool::{
-    Answered, Attempt, Call, CallFailed, CallScope, Callee, Guard, Tool, ToolRequest,
+    Attempt, CallFailed, CallScope, CallSuccess, Callee, GatewayCall, Guard, Tool, ToolRequest,
 };
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
@@ -75,7 +75,7 @@ impl Callee for Odd {
             let mut unfinished = Unfinished(Arc::clone(&self.given_up), false);
             let answered = (self.behave)(attempt.number).await;
             unfinished.1 = true;
-            Ok(Reply::of_tool(Arc::new(answered?)))
+            Ok(Reply::from_tool_result(Arc::new(answered?)))
         }
         .boxed()
     }
@@ -97,7 +97,7 @@ impl Callee for Behind<'_> {
                 draw: 0,
                 active: Duration::ZERO,
             };
-            self.0.ask(request).await.map(Reply::of_tool)
+            self.0.ask(request).await.map(Reply::from_tool_result)
         }
         .boxed()
     }
@@ -152,7 +152,7 @@ impl CallScope for Scope {
     fn remaining(&self) -> Duration {
         self.until.saturating_duration_since(Instant::now())
     }
-    fn draw(&self, _: u32, _: &str) -> u64 {
+    fn random_bits(&self, _: u32, _: &str) -> u64 {
         0
     }
     fn in_flight(&self, out: bool) {
@@ -184,7 +184,7 @@ pub async fn call(
     scope: &Scope,
     guard: &Guard,
     tool: &dyn Callee,
-) -> Result<Answered, Box<CallFailed>> {
+) -> Result<CallSuccess, Box<CallFailed>> {
     let started = CallStarted {
         parent: SpanId::RUN,
         tool: "vendor".into(),
@@ -194,21 +194,21 @@ pub async fn call(
         model: None,
         again: 0,
     };
-    Call { started, safe_key: Some("{\"q\":1}".to_owned()) }.make(scope, guard, tool).await
+    GatewayCall { started, safe_key: Some("{\"q\":1}".to_owned()) }.make(scope, guard, tool).await
 }
 
 /// A failure of this class.
 pub fn fails(class: FailureClass) -> Option<Box<AttemptFailed>> {
-    Some(AttemptFailed::of(class, "as told"))
+    Some(AttemptFailed::new(class, "as told"))
 }
 
 /// An HTTP status.
 pub fn status(status: u16) -> Option<Box<AttemptFailed>> {
-    Some(AttemptFailed::of_status(status, "as told"))
+    Some(AttemptFailed::from_status(status, "as told"))
 }
 
 /// 429 with a `Retry-After` of so many milliseconds.
 pub fn limited(retry_after_ms: u64) -> Option<Box<AttemptFailed>> {
-    let failed = *AttemptFailed::of_status(429, "as told");
+    let failed = *AttemptFailed::from_status(429, "as told");
     Some(Box::new(AttemptFailed { retry_after_ms: Some(retry_after_ms), ..failed }))
 }

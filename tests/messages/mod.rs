@@ -11,7 +11,7 @@ use std::sync::Arc;
 use roundtable::event::kind::{AttemptFailed, ChatMessage, Reply};
 use roundtable::llm::anthropic::Anthropic;
 use roundtable::llm::{ChatModel, ChatRequest, Conversation, Tuning};
-use roundtable::net::{Http, Via};
+use roundtable::net::{Http, ProxyMode};
 use roundtable::scenario::tool::ToolCall;
 use serde_json::{Value, json};
 
@@ -43,7 +43,7 @@ pub fn anthropic(server: &Server, stream: bool) -> Anthropic {
 }
 
 pub fn tuned(server: &Server, tuning: Tuning, stream: bool) -> Anthropic {
-    Anthropic::new(Http::new(Via::Direct), server.messages_endpoint(), tuning, stream)
+    Anthropic::new(Http::new(ProxyMode::Direct), server.messages_endpoint(), tuning, stream)
 }
 
 /// An event of a stream, named as its data is.

@@ -149,7 +149,7 @@ impl Tool for Told {
 pub fn with(scenario: &Arc<Scenario>, tools: Vec<(&str, Box<Told>)>) -> Launch {
     let mut toolbox = Toolbox::offline(scenario, false);
     for (name, tool) in tools {
-        toolbox.put(name, tool);
+        toolbox.replace(name, tool);
     }
     Launch { tools: Some(toolbox), ..Launch::scripted(Arc::clone(scenario), true) }
 }
@@ -159,12 +159,12 @@ pub async fn facts(run: &RunHandle) -> Vec<Arc<Event>> {
     let mut reader = run.bus().reader(Seq(0));
     let mut facts = Vec::new();
     while reader.next_batch(&mut facts, 1024).await > 0 {}
-    run.finished().await;
+    run.wait_until_finished().await;
     assert_eq!(run.in_flight(), 0);
-    let world = World::of(facts.iter().map(|fact| &**fact));
+    let world = World::from_events(facts.iter().map(|fact| &**fact));
     for row in world.tools.rows() {
         assert_eq!((row.in_flight, row.queued), (0, 0), "{}", row.name());
-        let live = run.tools().into_iter().find(|tool| tool.tool == *row.name());
+        let live = run.tool_snapshots().into_iter().find(|tool| tool.tool == *row.name());
         let live = live.expect("a guard").fill.in_flight;
         assert!(row.head.shared || live == 0, "{}: {live} in flight", row.name());
     }
@@ -173,7 +173,7 @@ pub async fn facts(run: &RunHandle) -> Vec<Arc<Event>> {
 
 /// The world of a run, once it has ended.
 pub async fn world(run: &RunHandle) -> World {
-    World::of(facts(run).await.iter().map(|fact| &**fact))
+    World::from_events(facts(run).await.iter().map(|fact| &**fact))
 }
 
 /// Plays a launch to its end and gives the outcome as JSON.

@@ -11,12 +11,12 @@ use crate::wire::{CHUNKED_HEAD, Server, answer, chunk};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use roundtable::engine::{Launch, ModelChoice};
-use roundtable::event::kind::{AttemptFailed, ModelLabel, Purpose, Reply, Speaker};
+use roundtable::event::kind::{AttemptFailed, MessageRole, ModelLabel, Purpose, Reply};
 use roundtable::event::{Event, World};
 use roundtable::llm::openai::OpenAi;
 use roundtable::llm::scripted::Scripted;
 use roundtable::llm::{ChatModel, ChatRequest, Listener, Tuning};
-use roundtable::net::{Http, Via};
+use roundtable::net::{Http, ProxyMode};
 use roundtable::scenario::{self, Scenario};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -136,7 +136,7 @@ impl Relay {
                 });
             }
         });
-        Self { host, replies, http: Http::new(Via::Direct), serving }
+        Self { host, replies, http: Http::new(ProxyMode::Direct), serving }
     }
 
     /// Plays a run of a scenario to its end.
@@ -158,7 +158,7 @@ impl Relay {
             ..Launch::scripted(Arc::clone(scenario), true)
         });
         let facts = facts(&run).await;
-        let world = World::of(facts.iter().map(|fact| &**fact));
+        let world = World::from_events(facts.iter().map(|fact| &**fact));
         (world, facts)
     }
 }
@@ -190,7 +190,9 @@ impl ChatModel for Relayed {
                 Ok(reply) => reply,
                 // Steps of research that a rule does offline.
                 Err(failed) => match by_purpose(request) {
-                    Some(text) => Reply { finish: Some("stop".into()), ..Reply::of_agent(text) },
+                    Some(text) => {
+                        Reply { finish: Some("stop".into()), ..Reply::from_agent_text(text) }
+                    }
                     None => return Err(failed),
                 },
             };
@@ -210,7 +212,7 @@ impl ChatModel for Relayed {
 
 /// What a good model does in the steps of research.
 fn by_purpose(request: &ChatRequest) -> Option<Arc<str>> {
-    let shown = request.messages.iter().find(|it| it.role == Speaker::User)?;
+    let shown = request.messages.iter().find(|it| it.role == MessageRole::User)?;
     let payload: Value = serde_json::from_str(&shown.content).ok()?;
     let reply = match request.purpose {
         Purpose::Plan => {
@@ -241,7 +243,7 @@ fn by_purpose(request: &ChatRequest) -> Option<Arc<str>> {
 /// made: not on words, so that it stays when they change.
 pub fn draw(got: &Got<'_>, what: &str) -> u64 {
     let nth = u32::try_from(got.nth).expect("few attempts");
-    scenario::draw::draw(got.seed, got.place, nth, what) % 1_000
+    scenario::draw::random_u64(got.seed, got.place, nth, what) % 1_000
 }
 
 fn seed_of(body: &Value) -> u64 {

@@ -20,7 +20,7 @@ use roundtable::llm::{ChatModel, ChatRequest, Failure, Listener};
 use roundtable::scenario::Scenario;
 use roundtable::scenario::model::PatternSpec;
 use roundtable::scenario::research::{
-    Done, Misquotes, READ, ResearchBudget, ResearchSpec, SEARCH, Who,
+    MisquotePolicy, READ, ResearchBudget, ResearchSpec, SEARCH, StepMode, StepSpec,
 };
 use roundtable::tool::{Tool, ToolRequest};
 use serde_json::{Map, Value, json};
@@ -61,7 +61,7 @@ pub const QUESTION: &str = "What is the enterprise uptime SLA?";
 /// alone, c.example; everything by the model.
 pub fn spec() -> ResearchSpec {
     let list = |domains: &[&str]| domains.iter().map(|it| (*it).to_owned()).collect();
-    let done = |prompt: &str| Done { by: Who::Model, prompt: prompt.into() };
+    let done = |prompt: &str| StepSpec { by: StepMode::Model, prompt: prompt.into() };
     ResearchSpec {
         budget: ResearchBudget {
             max_seconds: Duration::from_secs(25),
@@ -88,7 +88,7 @@ pub fn spec() -> ResearchSpec {
         page_chars: 24_000,
         notes_per_page: 3,
         notes_by_rule: 3,
-        misquotes: Misquotes::Stop,
+        misquotes: MisquotePolicy::Stop,
         min_independent_sources: 1,
         max_age_days: None,
         as_of: Some("2026-03-07".to_owned()),
@@ -97,7 +97,7 @@ pub fn spec() -> ResearchSpec {
 
 /// The same by rule: no model is asked.
 pub fn by_rule() -> ResearchSpec {
-    let rule = || Done { by: Who::Rule, prompt: "".into() };
+    let rule = || StepSpec { by: StepMode::Rule, prompt: "".into() };
     ResearchSpec { plan: rule(), notes: rule(), answer: rule(), ..spec() }
 }
 
@@ -293,7 +293,7 @@ impl ChatModel for Writer {
                 value => value.to_string(),
             };
             listener.piece(&text);
-            Ok(Reply::of_agent(text.into()))
+            Ok(Reply::from_agent_text(text.into()))
         }
         .boxed()
     }
@@ -301,12 +301,12 @@ impl ChatModel for Writer {
 
 /// A failure of a tool with a status.
 pub fn status(status: u16) -> Box<AttemptFailed> {
-    AttemptFailed::of_status(status, "as told")
+    AttemptFailed::from_status(status, "as told")
 }
 
 /// A failure of a tool.
 pub fn failure(class: FailureClass) -> Box<AttemptFailed> {
-    AttemptFailed::of(class, "as told")
+    AttemptFailed::new(class, "as told")
 }
 
 /// A scenario of this research.
@@ -321,15 +321,15 @@ pub fn scenario(spec: ResearchSpec) -> Arc<Scenario> {
 pub fn launch(spec: ResearchSpec, library: &Arc<Library>, writer: &Arc<Writer>) -> Launch {
     let scenario = scenario(spec);
     let mut tools = Toolbox::offline(&scenario, false);
-    tools.put(SEARCH, Box::new(Desk(Arc::clone(library), SEARCH)));
-    tools.put(READ, Box::new(Desk(Arc::clone(library), READ)));
+    tools.replace(SEARCH, Box::new(Desk(Arc::clone(library), SEARCH)));
+    tools.replace(READ, Box::new(Desk(Arc::clone(library), READ)));
     let model = ModelChoice::Live(Arc::clone(writer).into(), Duration::from_secs(60));
     Launch { model, tools: Some(tools), ..Launch::scripted(scenario, false) }
 }
 
 /// The facts of a run that has ended.
 pub async fn ended(run: &RunHandle) -> Vec<Arc<Event>> {
-    run.finished().await;
+    run.wait_until_finished().await;
     assert_eq!(run.in_flight(), 0, "nothing is in flight once a run has ended");
     let mut facts = Vec::new();
     run.bus().reader(Seq(0)).take(&mut facts, usize::MAX);
@@ -339,9 +339,9 @@ pub async fn ended(run: &RunHandle) -> Vec<Arc<Event>> {
 /// The world of a run that has ended; every span of it is closed, every permit given back.
 pub async fn world(run: &RunHandle) -> World {
     let facts = ended(run).await;
-    let world = World::of(facts.iter().map(|event| &**event));
+    let world = World::from_events(facts.iter().map(|event| &**event));
     assert_eq!(world.spans.open(), 0, "every span is closed");
-    for tool in run.tools() {
+    for tool in run.tool_snapshots() {
         assert_eq!(tool.fill.in_flight, 0, "{} has its permits back", tool.tool);
     }
     // What is read from a file says the same.
@@ -352,7 +352,7 @@ pub async fn world(run: &RunHandle) -> World {
             Event::from_line(&line).expect("a line of ours")
         })
         .collect();
-    assert_eq!(outcome(&World::of(&again)), outcome(&world));
+    assert_eq!(outcome(&World::from_events(&again)), outcome(&world));
     world
 }
 

@@ -127,7 +127,7 @@ read = {{ web = true, allow_private = {private:?}, pace_ms = 0, cache_ttl_s = {t
         let ReadSpec::Web(spec) = &**read else { panic!("it reads from the web") };
         let web = Web::new(Arc::default(), cache, Arc::new(SystemTime::now));
         let mut tools = Toolbox::make(&scenario, false, &|_| None).expect("its tools");
-        tools.put(READ, Box::new(WebReader::new(spec.clone(), web)));
+        tools.replace(READ, Box::new(WebReader::new(spec.clone(), web)));
         Launch { tools: Some(tools), ..Launch::scripted(scenario, false) }
     }
 

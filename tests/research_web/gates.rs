@@ -76,7 +76,7 @@ async fn a_redirect_to_an_allowed_host_is_cited_where_it_was_found() {
     assert_eq!(told.skipped(), [(good.url("/good"), "duplicate".to_owned())]);
     let (research, _) = told.world.research().expect("research");
     let page = research.sources[0].page.as_ref().expect("a page");
-    assert_eq!(page.told("redirects"), Some(&json!([good.url("/good")])));
+    assert_eq!(page.result_field("redirects"), Some(&json!([good.url("/good")])));
 }
 
 /// Listed or not: what is on a network of its own needs a word of its own, however it is written,
@@ -294,7 +294,7 @@ async fn a_page_that_is_kept_passes_the_allowlists_of_now() {
     let kept_s = |told: &Told| {
         let (research, _) = told.world.research().expect("research");
         let page = research.sources[0].page.as_ref().expect("a page");
-        page.told("cached_s").is_some()
+        page.result_field("cached_s").is_some()
     };
     let first = play(&file).await;
     first.ended_well_with(&good.url("/good"), 1, 0);

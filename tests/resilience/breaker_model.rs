@@ -7,7 +7,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use roundtable::scenario::resilience::{BreakerLimits, BreakerMode};
 use roundtable::tool::breaker::{
-    Breaker, BreakerView, Recorded, Refused, RefusedWhy, Ticket, Verdict,
+    AttemptVerdict, Breaker, BreakerRefusal, BreakerView, Recorded, RefusalReason, Ticket,
 };
 use tokio::time::Instant;
 
@@ -18,7 +18,7 @@ use crate::{STEPS, config};
 enum Op {
     Allow,
     /// The result of one of the attempts that are out.
-    Result(prop::sample::Index, Verdict),
+    Result(prop::sample::Index, AttemptVerdict),
     Step(u64),
     Hand(Hand),
     Gate(u64),
@@ -39,9 +39,9 @@ enum Hand {
 
 fn op() -> impl Strategy<Value = Op> {
     let verdict = prop_oneof![
-        2 => Just(Verdict::Success),
-        5 => Just(Verdict::Failure),
-        1 => Just(Verdict::Neither),
+        2 => Just(AttemptVerdict::Success),
+        5 => Just(AttemptVerdict::Failure),
+        1 => Just(AttemptVerdict::Neither),
     ];
     let hand = prop_oneof![
         2 => Just(Hand::Trip),
@@ -69,10 +69,10 @@ type Attempt = usize;
 trait Reference {
     fn set_limits(&mut self, limits: BreakerLimits);
     /// What the state, the gate aside, says to an attempt; `None` lets it through.
-    fn refusal(&self, now: Instant) -> Option<(RefusedWhy, Option<Duration>)>;
+    fn refusal(&self, now: Instant) -> Option<(RefusalReason, Option<Duration>)>;
     /// The attempt was let through.
     fn admit(&mut self, attempt: Attempt, now: Instant);
-    fn record(&mut self, attempt: Attempt, verdict: Verdict, now: Instant) -> Recorded;
+    fn record(&mut self, attempt: Attempt, verdict: AttemptVerdict, now: Instant) -> Recorded;
     fn hand(&mut self, hand: Hand, now: Instant);
     fn view(&self, now: Instant) -> BreakerView;
 }
@@ -95,7 +95,7 @@ struct Period {
     kind: Kind,
     since: Instant,
     admitted: Vec<Attempt>,
-    verdicts: Vec<Verdict>,
+    verdicts: Vec<AttemptVerdict>,
 }
 
 struct History {
@@ -119,8 +119,9 @@ impl History {
     }
 
     fn run_of_failures(&self) -> u32 {
-        let telling = self.last().verdicts.iter().rev().filter(|said| **said != Verdict::Neither);
-        telling.take_while(|said| **said == Verdict::Failure).count() as u32
+        let telling =
+            self.last().verdicts.iter().rev().filter(|said| **said != AttemptVerdict::Neither);
+        telling.take_while(|said| **said == AttemptVerdict::Failure).count() as u32
     }
 
     fn out(&self) -> u32 {
@@ -133,14 +134,14 @@ impl Reference for History {
         self.limits = limits;
     }
 
-    fn refusal(&self, now: Instant) -> Option<(RefusedWhy, Option<Duration>)> {
+    fn refusal(&self, now: Instant) -> Option<(RefusalReason, Option<Duration>)> {
         let period = self.last();
         let left = left(period.since, &self.limits, now);
         match period.kind {
-            Kind::Held => Some((RefusedWhy::Held, None)),
-            Kind::Open if !left.is_zero() => Some((RefusedWhy::Open, Some(left))),
+            Kind::Held => Some((RefusalReason::Held, None)),
+            Kind::Open if !left.is_zero() => Some((RefusalReason::Open, Some(left))),
             Kind::HalfOpen if self.out() >= self.limits.probe_permits.max(1) => {
-                Some((RefusedWhy::Probing, None))
+                Some((RefusalReason::Probing, None))
             }
             _ => None,
         }
@@ -153,22 +154,22 @@ impl Reference for History {
         self.periods.last_mut().expect("a period").admitted.push(attempt);
     }
 
-    fn record(&mut self, attempt: Attempt, verdict: Verdict, now: Instant) -> Recorded {
+    fn record(&mut self, attempt: Attempt, verdict: AttemptVerdict, now: Instant) -> Recorded {
         let period = self.periods.last_mut().expect("a period");
         if !period.admitted.contains(&attempt) {
             return Recorded::Stale;
         }
         period.verdicts.push(verdict);
         match (period.kind, verdict) {
-            (Kind::HalfOpen, Verdict::Success) => {
+            (Kind::HalfOpen, AttemptVerdict::Success) => {
                 self.begin(Kind::Closed, now);
                 Recorded::Closed
             }
-            (Kind::HalfOpen, Verdict::Failure) => {
+            (Kind::HalfOpen, AttemptVerdict::Failure) => {
                 self.begin(Kind::Open, now);
                 Recorded::Opened
             }
-            (Kind::Closed, Verdict::Failure)
+            (Kind::Closed, AttemptVerdict::Failure)
                 if self.run_of_failures() >= self.limits.fail_threshold =>
             {
                 self.begin(Kind::Open, now);
@@ -228,11 +229,11 @@ impl Reference for Literal {
         self.limits = limits;
     }
 
-    fn refusal(&self, now: Instant) -> Option<(RefusedWhy, Option<Duration>)> {
+    fn refusal(&self, now: Instant) -> Option<(RefusalReason, Option<Duration>)> {
         match (self.hand, self.opened_at) {
-            (Some(Hand::Hold), _) => Some((RefusedWhy::Held, None)),
+            (Some(Hand::Hold), _) => Some((RefusalReason::Held, None)),
             (None, Some(opened_at)) if now - opened_at < self.limits.open_for => {
-                Some((RefusedWhy::Open, Some(left(opened_at, &self.limits, now))))
+                Some((RefusalReason::Open, Some(left(opened_at, &self.limits, now))))
             }
             _ => None,
         }
@@ -247,18 +248,18 @@ impl Reference for Literal {
         }
     }
 
-    fn record(&mut self, attempt: Attempt, verdict: Verdict, now: Instant) -> Recorded {
+    fn record(&mut self, attempt: Attempt, verdict: AttemptVerdict, now: Instant) -> Recorded {
         if self.hand.is_some() {
             let stale = !self.while_disabled.contains(&attempt);
             return if stale { Recorded::Stale } else { Recorded::Counted };
         }
         let was_open = self.opened_at.is_some();
         match verdict {
-            Verdict::Success => {
+            AttemptVerdict::Success => {
                 self.failures = 0;
                 self.opened_at = None;
             }
-            Verdict::Failure => {
+            AttemptVerdict::Failure => {
                 self.failures += 1;
                 // The source's open breaker has its count at the threshold always; one that a hand
                 // tripped, or whose threshold was raised, is taken the same way.
@@ -266,7 +267,7 @@ impl Reference for Literal {
                     self.opened_at = Some(now);
                 }
             }
-            Verdict::Neither => {}
+            AttemptVerdict::Neither => {}
         }
         match (was_open, self.opened_at.is_some()) {
             (false, true) => Recorded::Opened,
@@ -298,12 +299,14 @@ impl Reference for Literal {
 }
 
 /// What has to be said to an attempt: the later of gate and open time, a hand before both.
-fn told(reference: &dyn Reference, gates: &[Instant], now: Instant) -> Option<Refused> {
-    let refusal = reference.refusal(now).map(|(why, retry_in)| Refused { why, retry_in });
+fn told(reference: &dyn Reference, gates: &[Instant], now: Instant) -> Option<BreakerRefusal> {
+    let refusal =
+        reference.refusal(now).map(|(why, retry_in)| BreakerRefusal { reason: why, retry_in });
     let gate = gates.iter().filter(|gate| **gate > now).max().map(|gate| *gate - now);
-    let gated = gate.map(|left| Refused { why: RefusedWhy::Gated, retry_in: Some(left) });
+    let gated =
+        gate.map(|left| BreakerRefusal { reason: RefusalReason::RetryAfter, retry_in: Some(left) });
     match (refusal, gated) {
-        (Some(Refused { why: RefusedWhy::Held, .. }), _) | (_, None) => refusal,
+        (Some(BreakerRefusal { reason: RefusalReason::Held, .. }), _) | (_, None) => refusal,
         (Some(open), Some(gated)) if open.retry_in > gated.retry_in => refusal,
         _ => gated,
     }
@@ -355,7 +358,7 @@ fn live(mode: BreakerMode, ops: Vec<Op>) -> Result<(), TestCaseError> {
             }
             Op::Gate(ms) => {
                 let until = now + Duration::from_millis(ms);
-                breaker.gate_until(until);
+                breaker.set_retry_after(until);
                 gates.push(until);
             }
             Op::Limits { fail_threshold, open_ms, probe_permits } => {

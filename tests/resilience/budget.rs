@@ -81,19 +81,19 @@ proptest! {
         for op in ops {
             match op {
                 Op::Attempt => {
-                    budget.attempt(now);
+                    budget.count_attempt(now);
                     ledger.note(now, false);
                 }
                 Op::Retried => {
-                    budget.retried(now);
+                    budget.count_retry(now);
                     ledger.note(now, true);
                 }
                 Op::Take => {
                     let (retries, allowed) = ledger.used(now, limits);
-                    prop_assert_eq!(budget.take(now, limits), retries < allowed);
+                    prop_assert_eq!(budget.take_retry(now, limits), retries < allowed);
                     if retries < allowed {
                         ledger.note(now, true);
-                        prop_assert!(budget.used(now, limits).0 <= allowed);
+                        prop_assert!(budget.usage(now, limits).0 <= allowed);
                     }
                 }
                 Op::Forward(ms) => now += Duration::from_millis(ms),
@@ -101,7 +101,7 @@ proptest! {
                 Op::Limits(new) => limits = new,
             }
             let (retries, allowed) = ledger.used(now, limits);
-            prop_assert_eq!(budget.used(now, limits), (retries, allowed));
+            prop_assert_eq!(budget.usage(now, limits), (retries, allowed));
             prop_assert_eq!(budget.may_retry(now, limits), retries < allowed);
         }
     }
@@ -115,11 +115,11 @@ fn a_tenth_of_the_attempts_and_never_fewer_than_three() {
     for (attempts, allowed) in [(0, 3), (1, 3), (39, 3), (40, 4), (49, 4), (1000, 100)] {
         let mut budget = RetryBudget::default();
         for _ in 0..attempts {
-            budget.attempt(now);
+            budget.count_attempt(now);
         }
-        let taken = (0..200).filter(|_| budget.take(now, limits)).count();
+        let taken = (0..200).filter(|_| budget.take_retry(now, limits)).count();
         assert_eq!(taken, allowed, "of {attempts} attempts");
-        assert_eq!(budget.used(now, limits), (allowed as u64, allowed as u64));
+        assert_eq!(budget.usage(now, limits), (allowed as u64, allowed as u64));
     }
 }
 
@@ -129,11 +129,11 @@ fn what_is_a_minute_old_no_longer_counts() {
     let limits = RetryBudgetLimits::default();
     let mut budget = RetryBudget::default();
     for _ in 0..100 {
-        budget.attempt(start);
+        budget.count_attempt(start);
     }
-    while budget.take(start, limits) {}
-    assert_eq!(budget.used(start, limits), (10, 10));
-    assert_eq!(budget.used(start + 60 * SECOND - Duration::from_nanos(1), limits), (10, 10));
-    assert_eq!(budget.used(start + 60 * SECOND, limits), (0, 3));
-    assert_eq!(budget.used(start + 48 * 3600 * SECOND, limits), (0, 3), "fault 16: days went by");
+    while budget.take_retry(start, limits) {}
+    assert_eq!(budget.usage(start, limits), (10, 10));
+    assert_eq!(budget.usage(start + 60 * SECOND - Duration::from_nanos(1), limits), (10, 10));
+    assert_eq!(budget.usage(start + 60 * SECOND, limits), (0, 3));
+    assert_eq!(budget.usage(start + 48 * 3600 * SECOND, limits), (0, 3), "fault 16: days went by");
 }

@@ -28,7 +28,7 @@ async fn fault_21_the_eleventh_at_once_is_turned_away_at_once() {
     let answer = poll!(eleventh.as_mut());
     assert!(matches!(answer, std::task::Poll::Ready(Err(Full(_)))), "{answer:?}");
     assert_eq!(bulkhead.fill(), fill(10, 10, 0));
-    assert_eq!(bulkhead.counts(), Counts { asked: 12, admitted: 10, rejected: 2, left: 0 });
+    assert_eq!(bulkhead.counts(), Counts { asked: 12, admitted: 10, rejected: 2, cancelled: 0 });
     drop(held);
     assert_eq!(bulkhead.fill(), fill(0, 10, 0));
 }
@@ -51,7 +51,7 @@ async fn fault_17_who_is_cancelled_keeps_no_permit() {
     let permit = third.await.expect("a permit");
     drop(permit);
     assert_eq!(bulkhead.fill(), fill(0, 1, 0));
-    assert_eq!(bulkhead.counts(), Counts { asked: 4, admitted: 3, rejected: 0, left: 1 });
+    assert_eq!(bulkhead.counts(), Counts { asked: 4, admitted: 3, rejected: 0, cancelled: 1 });
 }
 
 /// Fault 19, as far as the bulkhead goes: the unwinding gives the permit back.
@@ -107,7 +107,7 @@ async fn who_stood_in_line_too_long_is_turned_away() {
     let waited = bulkhead.enter(Some(Duration::from_millis(250))).await;
     assert_eq!(waited.unwrap_err(), Full(fill(1, 1, 0)));
     assert_eq!(start.elapsed(), Duration::from_millis(250));
-    assert_eq!(bulkhead.counts(), Counts { asked: 2, admitted: 1, rejected: 1, left: 0 });
+    assert_eq!(bulkhead.counts(), Counts { asked: 2, admitted: 1, rejected: 1, cancelled: 0 });
     drop(held);
     let permit = bulkhead.enter(Some(Duration::from_millis(250))).await;
     assert!(permit.is_ok());
@@ -153,6 +153,6 @@ async fn many_tasks_at_once_leave_nothing_behind() {
     }
     let counts = bulkhead.counts();
     assert_eq!((bulkhead.fill().in_flight, bulkhead.fill().queued), (0, 0));
-    assert_eq!(counts.asked, counts.admitted + counts.left, "{counts:?}");
+    assert_eq!(counts.asked, counts.admitted + counts.cancelled, "{counts:?}");
     assert_eq!(counts.rejected, 0);
 }

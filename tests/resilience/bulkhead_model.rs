@@ -97,7 +97,7 @@ impl Annals {
             asked: self.askers.len() as u64,
             admitted: self.count(|fate| matches!(fate, Fate::Given | Fate::GaveBack)) as u64,
             rejected: self.count(|fate| *fate == Fate::Rejected) as u64,
-            left: self.count(|fate| *fate == Fate::Left) as u64,
+            cancelled: self.count(|fate| *fate == Fate::Left) as u64,
         }
     }
 }
@@ -190,7 +190,7 @@ impl Life {
             prop_assert_eq!(counts, life.annals.counts());
             // After it was made smaller nobody gets in until fewer are in flight.
             prop_assert!(fill.in_flight <= fill.permits.max(before.in_flight));
-            let settled = counts.admitted + counts.rejected + counts.left;
+            let settled = counts.admitted + counts.rejected + counts.cancelled;
             prop_assert_eq!(counts.asked, settled + fill.queued as u64);
             before = fill;
         }
@@ -198,7 +198,7 @@ impl Life {
         life.held.clear();
         let Fill { in_flight, queued, .. } = life.bulkhead.fill();
         prop_assert_eq!((in_flight, queued), (0, 0));
-        let Counts { asked, admitted, rejected, left } = life.bulkhead.counts();
+        let Counts { asked, admitted, rejected, cancelled: left } = life.bulkhead.counts();
         prop_assert_eq!(asked, admitted + rejected + left);
         Ok(())
     }

@@ -12,24 +12,29 @@ use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 
 use roundtable::app::effect::{LaunchRequest, RequestId};
-use roundtable::app::live::{FoundLive, ModelPlace, NameList, ProviderOffer};
+use roundtable::app::live::{LiveQueryResult, OfferedModels, ProviderHost, ProviderOffer};
 use roundtable::app::msg::{Mouse, MouseKind};
-use roundtable::app::state::{Entry, LiveOffer, Settings, Size};
-use roundtable::app::{Effect, Key, KeyCode, Msg, State, update};
+use roundtable::app::state::{DisplaySettings, LiveOffer, ScenarioEntry, Size};
+use roundtable::app::{AppState, Effect, KeyCode, KeyPress, Msg, update};
 use roundtable::engine::{Engine, EngineSettings, Launch, Schedule};
 use roundtable::event::kind::RunStarted;
 use roundtable::event::{Event, EventKind, RunId, Seq};
-use roundtable::scenario::{self, Origin, Override};
+use roundtable::scenario::{self, Override, ScenarioOrigin};
 use roundtable::ui::glyph::Glyphs;
 use roundtable::ui::theme::Theme;
-use roundtable::ui::{self, Cx};
+use roundtable::ui::{self, DrawContext};
 
 /// The scenarios that are shipped, as entries; none can be run live.
-pub fn shipped() -> Vec<Entry> {
+pub fn shipped() -> Vec<ScenarioEntry> {
     let why = "No key: set OPENAI_API_KEY, or put it into .env.";
-    let entry = |shipped: &scenario::Shipped| {
+    let entry = |shipped: &scenario::ShippedScenario| {
         let live = LiveOffer::Missing { why: why.to_owned() };
-        Entry::of(shipped.name.to_owned(), shipped.origin(), shipped.text.into(), live)
+        ScenarioEntry::from_text(
+            shipped.name.to_owned(),
+            shipped.origin(),
+            shipped.text.into(),
+            live,
+        )
     };
     scenario::shipped().iter().map(entry).collect()
 }
@@ -46,9 +51,9 @@ pub fn ready(model: &str) -> LiveOffer {
 }
 
 /// The place of a provider of this word.
-pub fn place(provider: &str) -> ModelPlace {
+pub fn place(provider: &str) -> ProviderHost {
     let name = format!("{}{}", provider[..1].to_uppercase(), &provider[1..]);
-    ModelPlace { provider: provider.to_owned(), name, host: format!("api.{provider}.com") }
+    ProviderHost { provider: provider.to_owned(), name, host: format!("api.{provider}.com") }
 }
 
 /// The shell answers what the form asked last about live models.
@@ -60,11 +65,15 @@ pub fn answer(dash: &mut Dash, offer: LiveOffer, providers: Vec<ProviderOffer>) 
     });
     let query = query.expect("the form asks whom it would ask");
     let (form, model) = (query.form, query.model.clone());
-    dash.send(Msg::LiveFound { form, model, found: Box::new(FoundLive { offer, providers }) });
+    dash.send(Msg::LiveFound {
+        form,
+        model,
+        found: Box::new(LiveQueryResult { offer, providers }),
+    });
 }
 
 /// The lists that the form asks for: which form, and where.
-pub fn lists_wanted(dash: &mut Dash) -> Vec<(RequestId, ModelPlace)> {
+pub fn lists_wanted(dash: &mut Dash) -> Vec<(RequestId, ProviderHost)> {
     let wanted = |effect: Effect| match effect {
         Effect::ListModels { query, place } => Some((query.form, place)),
         _ => None,
@@ -73,9 +82,9 @@ pub fn lists_wanted(dash: &mut Dash) -> Vec<(RequestId, ModelPlace)> {
 }
 
 /// A list of these names.
-pub fn listing(names: &[&str]) -> NameList {
+pub fn listing(names: &[&str]) -> OfferedModels {
     let names: Arc<[String]> = names.iter().map(|&name| name.to_owned()).collect();
-    NameList::Listed { all: names.len(), names }
+    OfferedModels::Listed { all: names.len(), names }
 }
 
 /// A provider that has a key.
@@ -85,9 +94,9 @@ pub fn with_key(provider: &str, model: &str) -> ProviderOffer {
 }
 
 /// An entry of a person's own file.
-pub fn own(path: &str, text: &str) -> Entry {
+pub fn own(path: &str, text: &str) -> ScenarioEntry {
     let live = ready("small-1");
-    Entry::of(path.to_owned(), Origin::File(path.into()), text.into(), live)
+    ScenarioEntry::from_text(path.to_owned(), ScenarioOrigin::File(path.into()), text.into(), live)
 }
 
 /// All facts of a shipped scenario's run, with these overrides and this schedule, under paused
@@ -115,7 +124,7 @@ pub fn facts(
     let events = runtime.block_on(async {
         let engine = Engine::new(EngineSettings::default());
         let run = engine.start(launch);
-        run.finished().await;
+        run.wait_until_finished().await;
         let mut events = Vec::new();
         run.bus().reader(Seq(0)).take(&mut events, usize::MAX);
         events
@@ -144,7 +153,7 @@ pub fn until(events: &[Arc<Event>], so: impl Fn(&EventKind) -> bool) -> usize {
 
 /// A dashboard that keeps what it asked of the shell.
 pub struct Dash {
-    pub state: State,
+    pub state: AppState,
     pub now: Duration,
     pub effects: Vec<Effect>,
     /// Whether the last message changed the screen.
@@ -154,13 +163,18 @@ pub struct Dash {
 
 impl Dash {
     pub fn new(cols: u16, rows: u16) -> Self {
-        Self::over(cols, rows, shipped(), Settings::default())
+        Self::over(cols, rows, shipped(), DisplaySettings::default())
     }
 
-    pub fn over(cols: u16, rows: u16, scenarios: Vec<Entry>, settings: Settings) -> Self {
+    pub fn over(
+        cols: u16,
+        rows: u16,
+        scenarios: Vec<ScenarioEntry>,
+        settings: DisplaySettings,
+    ) -> Self {
         let theme = Theme::shipped(&settings.theme).expect("a shipped theme");
         Self {
-            state: State::new(Size { cols, rows }, settings, scenarios),
+            state: AppState::new(Size { cols, rows }, settings, scenarios),
             now: Duration::from_secs(10),
             effects: Vec::new(),
             redraw: false,
@@ -175,30 +189,30 @@ impl Dash {
         self
     }
 
-    pub fn key(&mut self, key: Key) -> &mut Self {
+    pub fn key(&mut self, key: KeyPress) -> &mut Self {
         self.send(Msg::Key(key))
     }
 
     /// Types characters, one key each.
     pub fn text(&mut self, text: &str) -> &mut Self {
         for c in text.chars() {
-            self.key(Key::char(c));
+            self.key(KeyPress::char(c));
         }
         self
     }
 
     pub fn press(&mut self, code: KeyCode) -> &mut Self {
-        self.key(Key::of(code))
+        self.key(KeyPress::new(code))
     }
 
     pub fn click(&mut self, col: u16, row: u16) -> &mut Self {
-        self.send(Msg::Mouse(Mouse { what: MouseKind::Down, col, row }));
-        self.send(Msg::Mouse(Mouse { what: MouseKind::Up, col, row }))
+        self.send(Msg::Mouse(Mouse { kind: MouseKind::Down, col, row }));
+        self.send(Msg::Mouse(Mouse { kind: MouseKind::Up, col, row }))
     }
 
     pub fn wheel(&mut self, up: bool, col: u16, row: u16) -> &mut Self {
         let what = if up { MouseKind::WheelUp } else { MouseKind::WheelDown };
-        self.send(Msg::Mouse(Mouse { what, col, row }))
+        self.send(Msg::Mouse(Mouse { kind: what, col, row }))
     }
 
     pub fn after(&mut self, time: Duration) -> &mut Self {
@@ -227,14 +241,14 @@ impl Dash {
         let at = events.last().map_or(Duration::ZERO, |event| event.at.duration());
         let zero = self.now.saturating_sub(at);
         self.send(Msg::Started { request, run: run.clone(), zero, launch: None });
-        self.send(Msg::Facts { run, events: events.to_vec() })
+        self.send(Msg::Events { run, events: events.to_vec() })
     }
 
     pub fn draw(&self) -> Buffer {
         let area = Rect::new(0, 0, self.state.size.cols, self.state.size.rows);
         let mut buf = Buffer::empty(area);
         let glyphs = Glyphs::new(self.state.settings.ascii);
-        let cx = Cx { now: self.now, theme: &self.theme, glyphs };
+        let cx = DrawContext { now: self.now, theme: &self.theme, glyphs };
         ui::render(&self.state, &cx, area, &mut buf);
         buf
     }

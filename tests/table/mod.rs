@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use roundtable::engine::{Engine, EngineSettings, Launch, RunHandle};
 use roundtable::event::{Event, EventKind, Seq, World};
-use roundtable::scenario::{self, Origin, Override, Scenario};
+use roundtable::scenario::{self, Override, Scenario, ScenarioOrigin};
 use serde_json::Value;
 
 /// Three roles, of which `c` sits behind the flag `third`.
@@ -69,7 +69,7 @@ pub fn read(text: &str, sets: &[&str]) -> Arc<Scenario> {
             Override::new(path, value).expect("an override")
         })
         .collect();
-    match scenario::load(text, Origin::File("table.toml".into()), &overrides) {
+    match scenario::load(text, ScenarioOrigin::File("table.toml".into()), &overrides) {
         Ok(scenario) => Arc::new(scenario),
         Err(problems) => panic!("{}", problems.pretty(false)),
     }
@@ -85,13 +85,13 @@ pub async fn facts(run: &RunHandle) -> Vec<Arc<Event>> {
     let mut reader = run.bus().reader(Seq(0));
     let mut facts = Vec::new();
     while reader.next_batch(&mut facts, 1024).await > 0 {}
-    run.finished().await;
+    run.wait_until_finished().await;
     facts
 }
 
 /// The world of a run, once it has ended.
 pub async fn world(run: &RunHandle) -> World {
-    World::of(facts(run).await.iter().map(|fact| &**fact))
+    World::from_events(facts(run).await.iter().map(|fact| &**fact))
 }
 
 /// Plays a launch to its end and gives the outcome as JSON.

@@ -15,7 +15,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use roundtable::engine::{Launch, ModelChoice, RunHandle};
 use roundtable::event::kind::{
-    ChatMessage, FailureClass, ModelLabel, Purpose, Reply, Speaker, ToolCall, Usage,
+    ChatMessage, FailureClass, MessageRole, ModelLabel, Purpose, Reply, ToolCall, Usage,
 };
 use roundtable::event::{Event, Seq, World};
 use roundtable::llm::{ChatModel, ChatRequest, Failure, Listener, failure};
@@ -230,10 +230,10 @@ impl Cast {
 
 fn told(message: &ChatMessage) -> String {
     let role = match message.role {
-        Speaker::System => "system",
-        Speaker::User => "user",
-        Speaker::Assistant => "assistant",
-        Speaker::Tool => "tool",
+        MessageRole::System => "system",
+        MessageRole::User => "user",
+        MessageRole::Assistant => "assistant",
+        MessageRole::Tool => "tool",
     };
     let calls = message.tool_calls.iter();
     let calls: String = calls.map(|call| format!(" [{} {}]", call.name, call.arguments)).collect();
@@ -281,7 +281,7 @@ impl ChatModel for Cast {
             Ok(Reply {
                 tool_calls: calls.collect(),
                 usage: Some(Usage::new(request.messages.words(), 1)),
-                ..Reply::of_agent(line.text.as_str().into())
+                ..Reply::from_agent_text(line.text.as_str().into())
             })
         }
         .boxed()
@@ -296,7 +296,7 @@ pub fn launch(scenario: &Arc<Scenario>, cast: &Arc<Cast>) -> Launch {
 
 /// The facts of a run that has ended.
 pub async fn ended(run: &RunHandle) -> Vec<Arc<Event>> {
-    run.finished().await;
+    run.wait_until_finished().await;
     assert_eq!(run.in_flight(), 0, "nothing is in flight once a run has ended");
     let mut facts = Vec::new();
     run.bus().reader(Seq(0)).take(&mut facts, usize::MAX);
@@ -305,9 +305,9 @@ pub async fn ended(run: &RunHandle) -> Vec<Arc<Event>> {
 
 /// The world of a run that has ended; every span of it is closed, every permit given back.
 pub async fn world(run: &RunHandle) -> World {
-    let world = World::of(ended(run).await.iter().map(|event| &**event));
+    let world = World::from_events(ended(run).await.iter().map(|event| &**event));
     assert_eq!(world.spans.open(), 0, "every span is closed");
-    for tool in run.tools() {
+    for tool in run.tool_snapshots() {
         assert_eq!(tool.fill.in_flight, 0, "{} has its permits back", tool.tool);
     }
     world

@@ -7,13 +7,13 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use roundtable::event::kind::{AttemptFailed, ChatMessage, Purpose, Reply, Speaker};
+use roundtable::event::kind::{AttemptFailed, ChatMessage, MessageRole, Purpose, Reply};
 use roundtable::llm::anthropic::Anthropic;
-use roundtable::llm::endpoint::{self, Asked, Endpoint, Wire};
+use roundtable::llm::endpoint::{self, Endpoint, EndpointRequest, Wire};
 use roundtable::llm::openai::OpenAi;
-use roundtable::llm::{ChatModel, ChatRequest, Conversation, Form, Listener, Tuning};
-use roundtable::net::{Http, Via};
-use roundtable::scenario::condition::Shown;
+use roundtable::llm::{ChatModel, ChatRequest, Conversation, Listener, ReplyForm, Tuning};
+use roundtable::net::{Http, ProxyMode};
+use roundtable::scenario::condition::CelBindings;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
@@ -67,25 +67,25 @@ impl Server {
 
     /// The model behind this server, its replies not streamed.
     pub fn model(&self) -> OpenAi {
-        OpenAi::new(Http::new(Via::Direct), self.endpoint(), Tuning::default(), false)
+        OpenAi::new(Http::new(ProxyMode::Direct), self.endpoint(), Tuning::default(), false)
     }
 
     /// The model behind this server, its replies streamed.
     pub fn streaming(&self) -> OpenAi {
-        OpenAi::new(Http::new(Via::Direct), self.endpoint(), Tuning::default(), true)
+        OpenAi::new(Http::new(ProxyMode::Direct), self.endpoint(), Tuning::default(), true)
     }
 
     /// The model behind this server, asked with this key.
     pub fn keyed(&self, key: &str, stream: bool) -> OpenAi {
         let endpoint = endpoint_with(key, &format!("{}://{}/v1", self.scheme, self.host()));
-        OpenAi::new(Http::new(Via::Direct), endpoint, Tuning::default(), stream)
+        OpenAi::new(Http::new(ProxyMode::Direct), endpoint, Tuning::default(), stream)
     }
 
     /// The model behind this server, of the provider whose key and address are these variables.
     pub fn model_of(&self, key: &str, address: &str) -> Box<dyn ChatModel> {
         let endpoint =
             found([(key, KEY), (address, &format!("{}://{}/v1", self.scheme, self.host()))]);
-        let (http, tuning) = (Http::new(Via::Direct), Tuning::default());
+        let (http, tuning) = (Http::new(ProxyMode::Direct), Tuning::default());
         match endpoint.provider().wire() {
             Wire::Chat => Box::new(OpenAi::new(http, endpoint, tuning, false)),
             Wire::Messages => Box::new(Anthropic::new(http, endpoint, tuning, false)),
@@ -119,7 +119,7 @@ fn endpoint_with(key: &str, base_url: &str) -> Endpoint {
 /// The endpoint that these variables of the shell say.
 fn found(shell: [(&str, &str); 2]) -> Endpoint {
     let shell: BTreeMap<_, _> = shell.map(|(name, value)| (name.into(), value.into())).into();
-    endpoint::find(&shell, None, Asked::default()).expect("an endpoint")
+    endpoint::find(&shell, None, EndpointRequest::default()).expect("an endpoint")
 }
 
 /// What a request was.
@@ -268,17 +268,17 @@ pub fn ask(json: bool) -> ChatRequest {
     let message = |role, content: &str| ChatMessage::new(role, content);
     ChatRequest {
         messages: Conversation::from(Arc::from([
-            message(Speaker::System, "You judge."),
-            message(Speaker::User, "{\"goal\":\"grün \\\"x\\\"\"}"),
+            message(MessageRole::System, "You judge."),
+            message(MessageRole::User, "{\"goal\":\"grün \\\"x\\\"\"}"),
         ])),
         tools: [].into(),
-        form: if json { Form::Object } else { Form::Text },
+        form: if json { ReplyForm::Object } else { ReplyForm::Text },
         purpose: Purpose::Finalize,
         attempt: 1,
         again: 0,
         message: 1,
         draw: 0,
-        shown: Arc::new(Shown::default()),
+        shown: Arc::new(CelBindings::default()),
     }
 }
 

@@ -21,7 +21,7 @@ pub fn markdown(world: &World) -> Option<String> {
     heading(&mut out, head, plan);
     answer(&mut out, world, research);
     footnotes(&mut out, research);
-    fallen(&mut out, research);
+    unused_section(&mut out, research);
     conflicts(&mut out, research);
     Some(out)
 }
@@ -39,7 +39,7 @@ fn answer(out: &mut String, world: &World, research: &Research) {
         .iter()
         .filter(|sentence| !sentence.text.is_empty() || !sentence.citations.is_empty())
         .enumerate()
-        .map(|(place, sentence)| one(sentence, place == 0))
+        .map(|(place, sentence)| sentence_markdown(sentence, place == 0))
         .collect();
     let why = match (&world.closed, sentences.is_empty()) {
         (_, false) => sentences.join(" "),
@@ -50,7 +50,7 @@ fn answer(out: &mut String, world: &World, research: &Research) {
 }
 
 /// A sentence with its citations.
-fn one(sentence: &Sentence, first: bool) -> String {
+fn sentence_markdown(sentence: &Sentence, first: bool) -> String {
     let mut told = if first { paragraph(&sentence.text) } else { text(&sentence.text) };
     for id in &*sentence.citations {
         let _ = write!(told, "[^{}]", label(id));
@@ -87,13 +87,13 @@ fn footnotes(out: &mut String, research: &Research) {
 
 fn footnote(note: &Note) -> String {
     let title = if note.title.trim().is_empty() { &note.url } else { &note.title };
-    format!("{}, {}: \"{}\"", link(title, &note.url), text(&note.dated()), text(&note.quote))
+    format!("{}, {}: \"{}\"", link(title, &note.url), text(&note.date_label()), text(&note.quote))
 }
 
 /// Sources and notes that were not used, each with its reason.
-fn fallen(out: &mut String, research: &Research) {
+fn unused_section(out: &mut String, research: &Research) {
     let sources = research.sources.iter().filter_map(|row| {
-        let why = why(row, research)?;
+        let why = unused_reason(row, research)?;
         Some(format!("- {}: {why}", code(address(row))))
     });
     let notes = research.refused.iter().map(|note| {
@@ -102,7 +102,7 @@ fn fallen(out: &mut String, research: &Research) {
     });
     let cut = research.sources.iter().filter_map(|row| {
         let cut = row.cut?;
-        let notes = format::things(u64::from(cut.cut), "note");
+        let notes = format::count_noun(u64::from(cut.cut), "note");
         Some(format!("- {notes} of {}: beyond {}", code(address(row)), code(cut.limit.word())))
     });
     let verified = research.verified.iter().flat_map(|it| &*it.issues);
@@ -118,7 +118,7 @@ fn fallen(out: &mut String, research: &Research) {
     let left_out = research.left_out.iter().map(|(reason, count)| {
         format!(
             "- {} that could not be searched: {}",
-            format::things(*count, "document"),
+            format::count_noun(*count, "document"),
             text(reason)
         )
     });
@@ -140,10 +140,10 @@ fn address(row: &SourceRow) -> &str {
 }
 
 /// Why a source was not used; `None` if it was read, or may still be.
-fn why(row: &SourceRow, research: &Research) -> Option<String> {
+fn unused_reason(row: &SourceRow, research: &Research) -> Option<String> {
     Some(match &row.state {
         SourceState::Dropped(DropReason::Duplicate { of }) => {
-            format!("duplicate of {}", same(*of, research))
+            format!("duplicate of {}", duplicate_of(*of, research))
         }
         SourceState::Dropped(reason) => code(reason.word()),
         SourceState::Denied { reason, location: None } => code(reason.word()),
@@ -170,7 +170,7 @@ fn why(row: &SourceRow, research: &Research) -> Option<String> {
     })
 }
 
-fn same(of: SourceNo, research: &Research) -> String {
+fn duplicate_of(of: SourceNo, research: &Research) -> String {
     research.source(of).map_or_else(|| of.to_string(), |row| code(address(row)))
 }
 

@@ -3,12 +3,12 @@
 use crate::scenario::model::PatternSpec;
 use tui_textarea::{CursorMove, Input, TextArea, WrapMode};
 
-use crate::app::key::{Key, KeyCode};
-use crate::event::visible::{is_hostile, judged, stand_in};
+use crate::app::key::{KeyCode, KeyPress};
+use crate::event::visible::{chars_with_hostility, is_hostile, visible_char};
 use crate::scenario::name::{FlagName, InputName};
 
 /// The largest text that the form accepts, in bytes.
-pub const MOST_BYTES: usize = 256 * 1024;
+pub const MAX_TEXT_BYTES: usize = 256 * 1024;
 
 /// Which field of the form.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -77,7 +77,7 @@ impl Limit {
     ];
 
     /// Its value in a scenario; `None` if the pattern has no such limit.
-    pub fn of(self, pattern: &PatternSpec) -> Option<u64> {
+    pub fn value_in(self, pattern: &PatternSpec) -> Option<u64> {
         let number = match (self, pattern) {
             (Self::Seconds, pattern) => return Some(pattern.max_seconds().as_secs()),
             (Self::Rounds, PatternSpec::Collaboration(spec)) => spec.budget.max_rounds,
@@ -213,7 +213,7 @@ impl TextField {
     }
 
     /// Takes a key; returns whether the text or the cursor may have changed.
-    pub fn on_key(&mut self, key: Key) -> bool {
+    pub fn on_key(&mut self, key: KeyPress) -> bool {
         let Some(input) = input(key) else { return false };
         self.area.input(input);
         true
@@ -221,7 +221,7 @@ impl TextField {
 
     /// The part of a pasted text that fits into the field, and the number of non-empty lines left
     /// out: a field with one line takes the first.
-    pub fn of_paste<'a>(&self, text: &'a str) -> (&'a str, usize) {
+    pub fn accepted_paste<'a>(&self, text: &'a str) -> (&'a str, usize) {
         if self.lines {
             return (text, 0);
         }
@@ -234,13 +234,13 @@ impl TextField {
     pub fn on_paste(&mut self, text: &str) -> usize {
         let mut signs = 0;
         let mut plain = String::with_capacity(text.len());
-        for (c, hides) in judged(text) {
+        for (c, hides) in chars_with_hostility(text) {
             match c {
                 '\n' => plain.push('\n'),
                 '\t' => plain.push_str("    "),
                 c if hides => {
                     signs += 1;
-                    plain.push(stand_in(c));
+                    plain.push(visible_char(c));
                 }
                 c => plain.push(c),
             }
@@ -250,14 +250,19 @@ impl TextField {
     }
 
     /// Number of invisible characters in the text: a file may contain them, and they count as text.
-    pub fn unseen(&self) -> usize {
-        self.area.lines().iter().flat_map(|line| judged(line)).filter(|(_, hides)| *hides).count()
+    pub fn invisible_chars(&self) -> usize {
+        self.area
+            .lines()
+            .iter()
+            .flat_map(|line| chars_with_hostility(line))
+            .filter(|(_, hides)| *hides)
+            .count()
     }
 
     /// How many more bytes fit.
-    pub fn room(&self) -> usize {
+    pub fn free_bytes(&self) -> usize {
         let taken: usize = self.area.lines().iter().map(|line| line.len() + 1).sum();
-        MOST_BYTES.saturating_sub(taken)
+        MAX_TEXT_BYTES.saturating_sub(taken)
     }
 }
 
@@ -269,7 +274,7 @@ fn area(text: &str) -> TextArea<'static> {
     area
 }
 
-fn input(key: Key) -> Option<Input> {
+fn input(key: KeyPress) -> Option<Input> {
     use tui_textarea::Key as TextKey;
     let code = match key.code {
         KeyCode::Char(c) if is_hostile(c) => return None,
@@ -317,7 +322,7 @@ impl Field {
 
     /// Selects the next or previous choice, or flips the switch; returns whether the field has
     /// either.
-    pub fn turn(&mut self, forward: bool) -> bool {
+    pub fn cycle(&mut self, forward: bool) -> bool {
         match &mut self.value {
             FieldValue::Choice { choices, at, .. } if !choices.is_empty() => {
                 let steps = if forward { 1 } else { choices.len() - 1 };

@@ -5,7 +5,7 @@ use tui_textarea::CursorMove;
 
 use super::field::{FieldId, FieldValue};
 use super::picker::PickerParts;
-use super::{Form, Section};
+use super::{FormSection, LaunchForm};
 use crate::app::layout::{centred, inside};
 use crate::app::state::Size;
 
@@ -20,11 +20,11 @@ const TEXT_ROWS: usize = 6;
 
 /// The rows of one field or heading, counted from the top of all fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Slot {
+pub struct FormSlot {
     /// The field; `None` for a heading.
     pub id: Option<FieldId>,
     /// The section that it belongs to.
-    pub section: Section,
+    pub section: FormSection,
     /// Its first row.
     pub y: u16,
     /// Its rows.
@@ -48,7 +48,7 @@ pub struct FormParts {
 
 impl FormParts {
     /// Cuts the form's window out of the screen; `rows` is the number of rows that its fields need.
-    pub fn of(size: Size, rows: u16) -> Self {
+    pub fn split(size: Size, rows: u16) -> Self {
         let window = centred(size.body(), COLS, rows.saturating_add(FOOT + 2));
         let inner = inside(window);
         let inner =
@@ -68,24 +68,24 @@ impl FormParts {
     }
 }
 
-impl Form {
+impl LaunchForm {
     /// The parts of the window at this size.
     pub fn parts(&self, size: Size) -> FormParts {
-        let probe = FormParts::of(size, u16::MAX);
-        FormParts::of(size, height(&self.slots(&probe)))
+        let probe = FormParts::split(size, u16::MAX);
+        FormParts::split(size, height(&self.slots(&probe)))
     }
 
     /// The slots of all fields, in order, for this width.
-    pub fn slots(&self, parts: &FormParts) -> Vec<Slot> {
-        let mut slots: Vec<Slot> = Vec::new();
+    pub fn slots(&self, parts: &FormParts) -> Vec<FormSlot> {
+        let mut slots: Vec<FormSlot> = Vec::new();
         let mut y = 0;
         for field in self.fields.iter().filter(|field| self.is_shown(&field.id)) {
-            let section = Section::of(&field.id);
-            if section == Section::Buttons {
+            let section = FormSection::of_field(&field.id);
+            if section == FormSection::Buttons {
                 continue;
             }
             if slots.last().is_none_or(|last| last.section != section) {
-                slots.push(Slot { id: None, section, y, rows: 1 });
+                slots.push(FormSlot { id: None, section, y, rows: 1 });
                 y += 1;
             }
             let rows = match &field.value {
@@ -104,16 +104,16 @@ impl Form {
                 }
                 _ => 1,
             };
-            slots.push(Slot { id: Some(field.id.clone()), section, y, rows });
+            slots.push(FormSlot { id: Some(field.id.clone()), section, y, rows });
             y += rows;
         }
         slots
     }
 
     /// The labels of the fields above and below the view, partly visible ones included.
-    pub fn hidden(&self, parts: &FormParts, slots: &[Slot]) -> [Vec<&str>; 2] {
+    pub fn hidden(&self, parts: &FormParts, slots: &[FormSlot]) -> [Vec<&str>; 2] {
         let end = self.top + parts.fields.height;
-        let labels = |out: &dyn Fn(&Slot) -> bool| {
+        let labels = |out: &dyn Fn(&FormSlot) -> bool| {
             let of = slots.iter().filter(|slot| out(slot)).filter_map(|slot| slot.id.as_ref());
             of.filter_map(|id| self.field(id)).map(|field| field.label.as_str()).collect()
         };
@@ -123,7 +123,7 @@ impl Form {
     /// Keeps the focused field in view, and the selected row in the list of models.
     pub fn arrange(&mut self, size: Size) {
         if let Some(picker) = &mut self.picker {
-            picker.arrange(usize::from(PickerParts::of(size).list.height));
+            picker.arrange(usize::from(PickerParts::split(size).list.height));
         }
         let parts = self.parts(size);
         let slots = self.slots(&parts);
@@ -148,14 +148,14 @@ impl Form {
     }
 
     /// Scrolls by one row.
-    pub fn wheel(&mut self, up: bool, size: Size) {
+    pub fn scroll(&mut self, up: bool, size: Size) {
         let parts = self.parts(size);
         let last = height(&self.slots(&parts)).saturating_sub(parts.fields.height);
         self.top = if up { self.top.saturating_sub(1) } else { (self.top + 1).min(last) };
     }
 
     /// The area of a field's value on the screen; empty where it is out of view.
-    pub fn place(&self, parts: &FormParts, slot: &Slot) -> Rect {
+    pub fn value_area(&self, parts: &FormParts, slot: &FormSlot) -> Rect {
         let end = self.top + parts.fields.height;
         let (from, to) = (slot.y.max(self.top), (slot.y + slot.rows).min(end));
         let long = slot.id.as_ref().is_some_and(is_long);
@@ -174,7 +174,7 @@ impl Form {
         let Some(slot) = slots.iter().find(|slot| slot.id.as_ref() == Some(&self.focus)) else {
             return;
         };
-        let at = self.place(&parts, slot);
+        let at = self.value_area(&parts, slot);
         // A text that is cut at the top begins above the first row in view.
         let cut = self.top.saturating_sub(slot.y);
         let Some(FieldValue::Text(text)) = self
@@ -193,7 +193,7 @@ impl Form {
     }
 
     /// The field or button under a cell of the screen.
-    pub fn hit(&self, size: Size, col: u16, row: u16) -> Option<FieldId> {
+    pub fn field_at(&self, size: Size, col: u16, row: u16) -> Option<FieldId> {
         let parts = self.parts(size);
         if crate::app::layout::hits(parts.buttons, col, row) {
             return Some(if col < parts.buttons.x + CANCEL_AT {
@@ -220,6 +220,6 @@ pub fn is_long(id: &FieldId) -> bool {
 }
 
 /// Number of rows of all slots.
-pub fn height(slots: &[Slot]) -> u16 {
+pub fn height(slots: &[FormSlot]) -> u16 {
     slots.last().map_or(0, |slot| slot.y + slot.rows)
 }

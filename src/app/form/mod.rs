@@ -12,22 +12,22 @@ mod typed;
 use std::sync::Arc;
 
 pub use command_line::quoted;
-pub use field::{Field, FieldId, FieldValue, Limit, MOST_BYTES, TextField};
-pub use layout::{CANCEL_AT, FormParts, LABEL, Slot, height, is_long};
-pub use typed::Typed;
+pub use field::{Field, FieldId, FieldValue, Limit, MAX_TEXT_BYTES, TextField};
+pub use layout::{CANCEL_AT, FormParts, FormSlot, LABEL, height, is_long};
+pub use typed::KeyOutcome;
 
 use self::models::FormModels;
 use self::picker::ModelPicker;
 use self::scenario_fields::{fields_of, override_of, path_of};
 use super::action::Action;
-use super::effect::{LaunchRequest, ModelWanted, RequestId};
-use super::entry::{Entry, LiveOffer};
+use super::effect::{LaunchRequest, RequestId, RequestedModel};
+use super::entry::{LiveOffer, ScenarioEntry};
 use crate::scenario::name::FlagName;
-use crate::scenario::{self, Override, Place, Scenario, Severity};
+use crate::scenario::{self, Override, ProblemPosition, Scenario, Severity};
 
 /// A section of the form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Section {
+pub enum FormSection {
     /// Goal and inputs.
     Task,
     /// What answers the model calls.
@@ -40,9 +40,9 @@ pub enum Section {
     Buttons,
 }
 
-impl Section {
+impl FormSection {
     /// The section of a field.
-    pub fn of(id: &FieldId) -> Self {
+    pub fn of_field(id: &FieldId) -> Self {
         match id {
             FieldId::Goal | FieldId::Input(_) => Self::Task,
             FieldId::Flag(_) => Self::Flags,
@@ -65,14 +65,14 @@ impl Section {
 }
 
 /// The choices of the model field, in order: `Form::model` depends on it.
-pub const MODELS: [&str; 3] = ["scripted", "scripted, no delays", "live"];
+pub const MODEL_CHOICES: [&str; 3] = ["scripted", "scripted, no delays", "live"];
 
 /// Problem text where several providers have a key and none is chosen.
-const CHOOSE: &str = "several providers have a key: press Enter on Model and choose one";
+const CHOOSE_PROVIDER: &str = "several providers have a key: press Enter on Model and choose one";
 
 /// A problem of the form: an error keeps it from being started, a warning does not.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct FormProblem {
     /// The field it belongs to; `None` for the file as a whole.
     pub field: Option<FieldId>,
     /// Whether it is an error.
@@ -83,15 +83,15 @@ pub struct Fault {
 
 /// The launch form.
 #[derive(Debug)]
-pub struct Form {
+pub struct LaunchForm {
     /// The scenario that it starts from.
-    pub entry: Entry,
+    pub entry: ScenarioEntry,
     /// The fields in order.
     pub fields: Vec<Field>,
     /// The focused field.
     pub focus: FieldId,
     /// Its errors and warnings.
-    pub faults: Vec<Fault>,
+    pub problems: Vec<FormProblem>,
     /// The first row in view.
     pub top: u16,
     /// Whether an attempt to start it as it is now was refused.
@@ -104,14 +104,18 @@ pub struct Form {
     /// not.
     typing: bool,
     scenario: Arc<Scenario>,
-    good: bool,
+    loads: bool,
 }
 
-impl Form {
+impl LaunchForm {
     /// A form with the scenario's values; `None` for a broken scenario. `model` is the live model
     /// that replaces the scenario's, and where it came from; `id` marks the shell's answers to this
     /// form.
-    pub fn new(entry: &Entry, id: RequestId, model: Option<(&str, String)>) -> Option<Self> {
+    pub fn new(
+        entry: &ScenarioEntry,
+        id: RequestId,
+        model: Option<(&str, String)>,
+    ) -> Option<Self> {
         let scenario = Arc::clone(entry.scenario()?);
         let (model, given) = model.unwrap_or_default();
         let fields = fields_of(&scenario, model);
@@ -119,26 +123,26 @@ impl Form {
             entry: entry.clone(),
             fields,
             focus: FieldId::Start,
-            faults: Vec::new(),
+            problems: Vec::new(),
             top: 0,
             refused: false,
             models: FormModels::new(id, entry.live.clone(), given),
             picker: None,
             typing: false,
             scenario,
-            good: true,
+            loads: true,
         };
-        form.judge();
+        form.revalidate();
         Some(form)
     }
 
     /// Whether characters are typed into the focused field.
-    pub fn in_text(&self) -> bool {
-        self.typing && self.on_text()
+    pub fn is_editing(&self) -> bool {
+        self.typing && self.is_on_text()
     }
 
     /// Whether the focused field is a text, edited or not.
-    pub fn on_text(&self) -> bool {
+    pub fn is_on_text(&self) -> bool {
         matches!(self.field(&self.focus).map(|field| &field.value), Some(FieldValue::Text(_)))
     }
 
@@ -167,21 +171,21 @@ impl Form {
     }
 
     /// The first problem of a field.
-    pub fn fault_of(&self, id: &FieldId) -> Option<&Fault> {
-        self.faults.iter().find(|fault| fault.field.as_ref() == Some(id))
+    pub fn problem_of(&self, id: &FieldId) -> Option<&FormProblem> {
+        self.problems.iter().find(|fault| fault.field.as_ref() == Some(id))
     }
 
     /// Whether the run can be started.
-    pub fn is_good(&self) -> bool {
-        self.good && !self.faults.iter().any(|fault| fault.error)
+    pub fn is_startable(&self) -> bool {
+        self.loads && !self.problems.iter().any(|fault| fault.error)
     }
 
     /// What answers the model calls.
-    pub fn model(&self) -> ModelWanted {
+    pub fn model(&self) -> RequestedModel {
         match self.field(&FieldId::Model).map(|field| &field.value) {
-            Some(FieldValue::Choice { at: 1, .. }) => ModelWanted::Scripted { instant: true },
-            Some(FieldValue::Choice { at: 2, .. }) => ModelWanted::Live(self.chosen_model()),
-            _ => ModelWanted::Scripted { instant: false },
+            Some(FieldValue::Choice { at: 1, .. }) => RequestedModel::Scripted { instant: true },
+            Some(FieldValue::Choice { at: 2, .. }) => RequestedModel::Live(self.chosen_model()),
+            _ => RequestedModel::Scripted { instant: false },
         }
     }
 
@@ -212,9 +216,9 @@ impl Form {
                 .extend(["--flag".to_owned(), format!("{name}={}", if on { "on" } else { "off" })]);
         }
         match self.model() {
-            ModelWanted::Scripted { instant: false } => {}
-            ModelWanted::Scripted { instant: true } => words.push("--instant".to_owned()),
-            ModelWanted::Live(model) => {
+            RequestedModel::Scripted { instant: false } => {}
+            RequestedModel::Scripted { instant: true } => words.push("--instant".to_owned()),
+            RequestedModel::Live(model) => {
                 words.push("--live".to_owned());
                 match model {
                     Some(model) if model.starts_with('-') => words.push(format!("--model={model}")),
@@ -234,7 +238,7 @@ impl Form {
 
     /// The request for the run that the form describes; `None` while it has an error.
     pub fn request(&self, id: RequestId) -> Option<LaunchRequest> {
-        self.is_good().then(|| LaunchRequest {
+        self.is_startable().then(|| LaunchRequest {
             id,
             scenario: Arc::clone(&self.scenario),
             model: self.model(),
@@ -245,26 +249,28 @@ impl Form {
     }
 
     /// Loads the scenario with the changes applied, and collects its problems.
-    fn judge(&mut self) {
+    fn revalidate(&mut self) {
         self.refused = false;
         let overrides = self.overrides();
         let laid: Vec<_> = overrides.iter().map(|(_, laid, _)| laid.clone()).collect();
         let checked = scenario::check(&self.entry.text, self.entry.origin.clone(), &laid);
-        let field_of = |place: &Place, path: &str| match place {
-            Place::Override { index, .. } => overrides.get(*index).map(|(id, ..)| id.clone()),
-            Place::File { .. } => self.fields.iter().find_map(|field| {
+        let field_of = |place: &ProblemPosition, path: &str| match place {
+            ProblemPosition::Override { index, .. } => {
+                overrides.get(*index).map(|(id, ..)| id.clone())
+            }
+            ProblemPosition::File { .. } => self.fields.iter().find_map(|field| {
                 let own = path_of(&field.id)?;
                 let under = path.strip_prefix(&own)?;
                 (under.is_empty() || under.starts_with('.')).then(|| field.id.clone())
             }),
         };
         // A gap in the script is an error only as long as the run is scripted.
-        let live = matches!(self.model(), ModelWanted::Live(_));
+        let live = matches!(self.model(), RequestedModel::Live(_));
         let faults = checked
             .problems
             .for_run(live)
             .iter()
-            .map(|problem| Fault {
+            .map(|problem| FormProblem {
                 field: field_of(&problem.place, &problem.path),
                 error: problem.severity == Severity::Error,
                 text: match &problem.help {
@@ -273,35 +279,37 @@ impl Form {
                 },
             })
             .collect();
-        self.faults = faults;
-        self.good = checked.scenario.is_some();
+        self.problems = faults;
+        self.loads = checked.scenario.is_some();
         if let Some(scenario) = checked.scenario {
             self.scenario = Arc::new(scenario);
             self.refill_goal();
         }
         for field in &self.fields {
             let FieldValue::Text(text) = &field.value else { continue };
-            let unseen = text.unseen();
+            let unseen = text.invisible_chars();
             if unseen > 0 {
                 let plural = if unseen == 1 { "" } else { "s" };
-                self.faults.push(Fault {
+                self.problems.push(FormProblem {
                     field: Some(field.id.clone()),
                     error: false,
                     text: format!("contains {unseen} invisible character{plural}"),
                 });
             }
         }
-        let about_it = self.is_live() && !self.is_looking();
+        let about_it = self.is_live() && !self.is_checking_model();
         let fault = match &self.models.offer {
             LiveOffer::Missing { why } if about_it => {
                 let named = self.chosen_model().is_some();
                 Some((if named { FieldId::ModelName } else { FieldId::Model }, why.clone()))
             }
-            LiveOffer::Choose { .. } if about_it => Some((FieldId::ModelName, CHOOSE.to_owned())),
+            LiveOffer::Choose { .. } if about_it => {
+                Some((FieldId::ModelName, CHOOSE_PROVIDER.to_owned()))
+            }
             _ => None,
         };
         if let Some((field, text)) = fault {
-            self.faults.push(Fault { field: Some(field), error: true, text });
+            self.problems.push(FormProblem { field: Some(field), error: true, text });
         }
     }
 
@@ -318,7 +326,7 @@ impl Form {
 
     /// Handles an action; returns whether it had an effect here.
     pub fn on_action(&mut self, action: Action) -> bool {
-        if action == Action::Press && self.on_text() {
+        if action == Action::Press && self.is_on_text() {
             self.typing = true;
             return true;
         }
@@ -333,12 +341,12 @@ impl Form {
             Action::PrevPane | Action::Up => self.move_focus(false),
             Action::Left | Action::Right => {
                 let forward = action == Action::Right;
-                match Section::of(&self.focus) {
-                    Section::Buttons => self.move_focus(forward),
-                    _ => self.turn(forward),
+                match FormSection::of_field(&self.focus) {
+                    FormSection::Buttons => self.move_focus(forward),
+                    _ => self.change_focused(forward),
                 }
             }
-            Action::Press => self.turn(true),
+            Action::Press => self.change_focused(true),
             Action::Top => self.focus_at(0),
             Action::Bottom => self.focus = FieldId::Start,
             Action::PageDown => (0..5).for_each(|_| self.move_focus(true)),
@@ -362,17 +370,17 @@ impl Form {
     }
 
     /// Focuses the first field with an error.
-    pub fn focus_fault(&mut self) {
-        let first = self.faults.iter().find(|fault| fault.error);
+    pub fn focus_first_error(&mut self) {
+        let first = self.problems.iter().find(|fault| fault.error);
         if let Some(id) = first.and_then(|fault| fault.field.clone()) {
             self.focus(id);
         }
     }
 
     /// Changes the focused choice or switch.
-    pub fn turn(&mut self, forward: bool) {
-        if self.focused().is_some_and(|field| field.turn(forward)) {
-            self.judge();
+    pub fn change_focused(&mut self, forward: bool) {
+        if self.focused().is_some_and(|field| field.cycle(forward)) {
+            self.revalidate();
         }
     }
 

@@ -4,10 +4,12 @@
 use std::sync::Arc;
 
 use super::picker::{ModelPicker, PickerParts};
-use super::{FieldId, FieldValue, Form};
+use super::{FieldId, FieldValue, LaunchForm};
 use crate::app::action::Action;
-use crate::app::effect::{Effect, ModelWanted, RequestId};
-use crate::app::live::{FoundLive, LiveOffer, LiveQuery, ModelPlace, NameList, ProviderOffer};
+use crate::app::effect::{Effect, RequestId, RequestedModel};
+use crate::app::live::{
+    LiveOffer, LiveQuery, LiveQueryResult, OfferedModels, ProviderHost, ProviderOffer,
+};
 use crate::app::state::Size;
 
 /// What is known of live models while the form is open.
@@ -24,7 +26,7 @@ pub struct FormModels {
     /// The providers that have a key.
     pub providers: Vec<ProviderOffer>,
     /// The lists that were requested, in order of the requests.
-    pub lists: Vec<(ModelPlace, NameList)>,
+    pub lists: Vec<(ProviderHost, OfferedModels)>,
     /// The model of the latest question to the shell.
     asked: Option<Option<Arc<str>>>,
     /// Whether the shell has answered that question.
@@ -48,8 +50,8 @@ impl FormModels {
 
     /// The lists with their indices in [`lists`](Self::lists), those of the run's own providers
     /// first.
-    pub(super) fn lists_in_order(&self) -> Vec<(usize, &ModelPlace, &NameList)> {
-        let asked = |place: &ModelPlace| match &self.offer {
+    pub(super) fn lists_in_order(&self) -> Vec<(usize, &ProviderHost, &OfferedModels)> {
+        let asked = |place: &ProviderHost| match &self.offer {
             LiveOffer::Ready { places, .. } => places.contains(place),
             _ => false,
         };
@@ -62,13 +64,13 @@ impl FormModels {
     /// A name from a list, by the indices of list and name.
     pub fn name(&self, list: usize, at: usize) -> Option<&str> {
         match self.lists.get(list) {
-            Some((_, NameList::Listed { names, .. })) => names.get(at).map(String::as_str),
+            Some((_, OfferedModels::Listed { names, .. })) => names.get(at).map(String::as_str),
             _ => None,
         }
     }
 }
 
-impl Form {
+impl LaunchForm {
     /// The model that the operator chose instead of those of the scenario and the environment.
     pub fn chosen_model(&self) -> Option<Arc<str>> {
         let text = self.field(&FieldId::ModelName)?.text();
@@ -77,18 +79,18 @@ impl Form {
     }
 
     /// Whether the shell has not answered yet whether the chosen model can be called.
-    pub fn is_looking(&self) -> bool {
+    pub fn is_checking_model(&self) -> bool {
         self.models.offer_of != self.chosen_model()
     }
 
     /// Whether live models answer the calls.
     pub fn is_live(&self) -> bool {
-        matches!(self.model(), ModelWanted::Live(_))
+        matches!(self.model(), RequestedModel::Live(_))
     }
 
     /// The pending questions to the shell: which models a live run would call, and which ones a
     /// provider lists.
-    pub(in crate::app) fn ask(&mut self) -> Vec<Effect> {
+    pub(in crate::app) fn pending_queries(&mut self) -> Vec<Effect> {
         if !self.is_live() {
             return Vec::new();
         }
@@ -108,28 +110,29 @@ impl Form {
             return effects;
         }
         let LiveOffer::Ready { places, .. } = &self.models.offer else { return effects };
-        let new = |place: &&ModelPlace| self.models.lists.iter().all(|(known, _)| known != *place);
-        let new: Vec<ModelPlace> = places.iter().filter(new).cloned().collect();
+        let new =
+            |place: &&ProviderHost| self.models.lists.iter().all(|(known, _)| known != *place);
+        let new: Vec<ProviderHost> = places.iter().filter(new).cloned().collect();
         for place in new {
             let query = Box::new(query.clone());
             effects.push(Effect::ListModels { query, place: place.clone() });
-            self.learn(|models| models.lists.push((place, NameList::Loading)));
+            self.update_models(|models| models.lists.push((place, OfferedModels::Loading)));
         }
         effects
     }
 
     /// Stores what the shell found; returns whether that is news for this form.
-    pub(in crate::app) fn found(
+    pub(in crate::app) fn on_live_found(
         &mut self,
         form: RequestId,
         model: Option<&str>,
-        found: FoundLive,
+        found: LiveQueryResult,
     ) -> bool {
         let asked = self.models.asked.as_ref().is_some_and(|asked| asked.as_deref() == model);
         if form != self.models.form || !asked || self.models.answered {
             return false;
         }
-        self.learn(|models| {
+        self.update_models(|models| {
             models.answered = true;
             if model.is_none() {
                 models.base = found.offer.clone();
@@ -138,29 +141,31 @@ impl Form {
             models.offer = found.offer;
             models.providers = found.providers;
         });
-        self.judge();
+        self.revalidate();
         true
     }
 
     /// Stores the models that a provider lists; returns whether that is news for this form.
-    pub(in crate::app) fn listed(
+    pub(in crate::app) fn on_models_listed(
         &mut self,
         form: RequestId,
-        place: ModelPlace,
-        list: NameList,
+        place: ProviderHost,
+        list: OfferedModels,
     ) -> bool {
         if form != self.models.form {
             return false;
         }
-        self.learn(|models| match models.lists.iter_mut().find(|(known, _)| *known == place) {
-            Some((_, known)) => *known = list,
-            None => models.lists.push((place, list)),
+        self.update_models(|models| {
+            match models.lists.iter_mut().find(|(known, _)| *known == place) {
+                Some((_, known)) => *known = list,
+                None => models.lists.push((place, list)),
+            }
         });
         true
     }
 
     /// Changes what is known of models, and refreshes the window that shows it.
-    fn learn(&mut self, change: impl FnOnce(&mut FormModels)) {
+    fn update_models(&mut self, change: impl FnOnce(&mut FormModels)) {
         let before = self.picker.is_some().then(|| self.models.clone());
         change(&mut self.models);
         if let (Some(picker), Some(before)) = (&mut self.picker, before) {
@@ -170,14 +175,14 @@ impl Form {
 
     /// Opens the list of models. Lists that failed to load are requested again.
     pub(in crate::app) fn open_picker(&mut self) {
-        self.models.lists.retain(|(_, list)| !matches!(list, NameList::Failed { .. }));
+        self.models.lists.retain(|(_, list)| !matches!(list, OfferedModels::Failed { .. }));
         let model = self.chosen_model();
         self.picker = Some(ModelPicker::open(&self.models, model.as_deref()));
     }
 
     /// Handles an action in the list of models; returns whether it had an effect.
     pub(in crate::app) fn on_picker(&mut self, action: Action, size: Size) -> bool {
-        let page = usize::from(PickerParts::of(size).list.height);
+        let page = usize::from(PickerParts::split(size).list.height);
         let Some(picker) = &mut self.picker else { return false };
         match action {
             Action::Cancel => self.picker = None,
@@ -201,7 +206,7 @@ impl Form {
         if let Some(FieldValue::Model { text, .. }) = field.map(|field| &mut field.value) {
             *text = to;
         }
-        self.judge();
+        self.revalidate();
     }
 
     /// Handles a click in the list; returns whether the row was selected before, `None` if it is no

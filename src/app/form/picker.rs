@@ -5,10 +5,10 @@ use ratatui::layout::Rect;
 
 use super::models::FormModels;
 use crate::app::action::Action;
-use crate::app::home::moved;
-use crate::app::key::{Key, KeyCode};
+use crate::app::home::moved_index;
+use crate::app::key::{KeyCode, KeyPress};
 use crate::app::layout::{centred, inside, keep_in_view};
-use crate::app::live::{LiveOffer, NameList};
+use crate::app::live::{LiveOffer, OfferedModels};
 use crate::app::state::Size;
 use crate::event::visible::{is_hostile, visible_within};
 
@@ -17,7 +17,7 @@ const COLS: u16 = 108;
 /// Its height is fixed, so that it does not move while the list is filtered.
 const ROWS: u16 = 24;
 /// The longest text that can be typed, in characters: no model's name is longer.
-const MOST: usize = 200;
+const MAX_QUERY_CHARS: usize = 200;
 
 /// The window in which a model is chosen.
 #[derive(Clone, Debug, Default)]
@@ -66,12 +66,12 @@ pub struct PickerParts {
     /// The rows in view.
     pub list: Rect,
     /// The note on the selected row.
-    pub told: Rect,
+    pub note: Rect,
 }
 
 impl PickerParts {
     /// Cuts the window out of a screen of this size.
-    pub fn of(size: Size) -> Self {
+    pub fn split(size: Size) -> Self {
         let window = centred(size.body(), COLS, ROWS);
         let inner = inside(window);
         let inner =
@@ -83,7 +83,7 @@ impl PickerParts {
             window,
             query: row(inner.y, 1),
             list: row(inner.y + inner.height.min(2), list),
-            told: row(inner.bottom() - told, told),
+            note: row(inner.bottom() - told, told),
         }
     }
 }
@@ -99,17 +99,17 @@ impl ModelPicker {
     /// The window, with the row of `model` selected.
     pub(super) fn open(models: &FormModels, model: Option<&str>) -> Self {
         let mut picker = Self::default();
-        picker.list(models);
+        picker.rebuild_rows(models);
         let now = picker.rows.iter().position(|row| {
             let value = picker.value(*row, models);
             row.is_choice() && value.as_deref() == model
         });
-        picker.selected = now.or_else(|| picker.first()).unwrap_or(0);
+        picker.selected = now.or_else(|| picker.first_choice()).unwrap_or(0);
         picker
     }
 
     /// Fills the rows for the typed text.
-    fn list(&mut self, models: &FormModels) {
+    fn rebuild_rows(&mut self, models: &FormModels) {
         let query = self.query.trim();
         let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
         let found = |name: &str, of: &str| {
@@ -142,7 +142,7 @@ impl ModelPicker {
         }
         for (list, place, names) in models.lists_in_order() {
             let (names, there) = match names {
-                NameList::Listed { names, .. } => (&**names, true),
+                OfferedModels::Listed { names, .. } => (&**names, true),
                 _ => (&[][..], false),
             };
             let names = names.iter().enumerate();
@@ -164,13 +164,13 @@ impl ModelPicker {
     }
 
     /// The first row that can be chosen.
-    fn first(&self) -> Option<usize> {
+    fn first_choice(&self) -> Option<usize> {
         self.rows.iter().position(|row| row.is_choice())
     }
 
     /// The typed text has changed: selects the row with exactly that name, else the first.
-    fn typed(&mut self, models: &FormModels) {
-        self.list(models);
+    fn on_query_changed(&mut self, models: &FormModels) {
+        self.rebuild_rows(models);
         let query = self.query.trim();
         let named = |row: &PickRow| match *row {
             PickRow::Name { list, at } => models.name(list, at) == Some(query),
@@ -178,7 +178,7 @@ impl ModelPicker {
             row => self.value(row, models).as_deref() == Some(query),
         };
         let whole = self.rows.iter().position(|row| !query.is_empty() && named(row));
-        self.selected = whole.or_else(|| self.first()).unwrap_or(0);
+        self.selected = whole.or_else(|| self.first_choice()).unwrap_or(0);
         self.top = 0;
     }
 
@@ -186,13 +186,13 @@ impl ModelPicker {
     pub(super) fn refresh(&mut self, before: &FormModels, now: &FormModels) {
         let was = self.rows.get(self.selected).copied();
         let value = was.and_then(|row| self.value(row, before));
-        self.list(now);
+        self.rebuild_rows(now);
         let same = |row: &PickRow| match (was, *row) {
             (Some(PickRow::AsSet), PickRow::AsSet) | (Some(PickRow::Typed), PickRow::Typed) => true,
             (_, row) => row.is_choice() && value.is_some() && self.value(row, now) == value,
         };
         let at = self.rows.iter().position(same);
-        self.selected = at.or_else(|| self.first()).unwrap_or(0);
+        self.selected = at.or_else(|| self.first_choice()).unwrap_or(0);
     }
 
     /// The value that choosing a row puts into the field; `None` clears it.
@@ -216,26 +216,28 @@ impl ModelPicker {
     }
 
     /// Takes a typed key; returns whether it was one.
-    pub(super) fn on_key(&mut self, key: Key, models: &FormModels) -> bool {
-        match (key.typed(), key.code) {
-            (Some(c), _) if is_hostile(c) || self.query.chars().count() >= MOST => return false,
+    pub(super) fn on_key(&mut self, key: KeyPress, models: &FormModels) -> bool {
+        match (key.typed_char(), key.code) {
+            (Some(c), _) if is_hostile(c) || self.query.chars().count() >= MAX_QUERY_CHARS => {
+                return false;
+            }
             (Some(c), _) => self.query.push(c),
             (None, KeyCode::Backspace) => {
                 self.query.pop();
             }
             _ => return false,
         }
-        self.typed(models);
+        self.on_query_changed(models);
         true
     }
 
     /// Takes the first non-empty line of pasted text.
     pub(super) fn on_paste(&mut self, text: &str, models: &FormModels) {
         let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-        let room = MOST.saturating_sub(self.query.chars().count());
+        let room = MAX_QUERY_CHARS.saturating_sub(self.query.chars().count());
         let line: String = line.chars().take(room).collect();
-        self.query.push_str(&visible_within(&line, MOST));
-        self.typed(models);
+        self.query.push_str(&visible_within(&line, MAX_QUERY_CHARS));
+        self.on_query_changed(models);
     }
 
     /// Moves the selection past headings; `page` is the number of rows in view.
@@ -243,7 +245,7 @@ impl ModelPicker {
         let choices: Vec<usize> =
             (0..self.rows.len()).filter(|at| self.rows[*at].is_choice()).collect();
         let at = choices.iter().position(|at| *at == self.selected);
-        let Some(to) = moved(action, at, choices.len(), page) else { return false };
+        let Some(to) = moved_index(action, at, choices.len(), page) else { return false };
         self.selected = choices.get(to).copied().unwrap_or(0);
         true
     }

@@ -1,11 +1,11 @@
 //! From a scenario to the fields of the form, and from a changed field back to an override of the
 //! scenario.
 
-use super::MODELS;
+use super::MODEL_CHOICES;
 use super::command_line::text_value;
 use super::field::{Field, FieldId, FieldValue, Limit, TextField};
 use crate::app::preview::shown_value;
-use crate::scenario::model::{Input, InputKind};
+use crate::scenario::model::{InputKind, ScenarioInput};
 use crate::scenario::{Override, Scenario};
 
 /// Every field with the scenario's value; `model` is the live model that replaces the scenario's.
@@ -19,7 +19,7 @@ pub(super) fn fields_of(scenario: &Scenario, model: &str) -> Vec<Field> {
     }];
     fields.extend(scenario.inputs.iter().map(input_field));
     // The model can cost money: its field is high enough to be seen on a small screen.
-    let choices = MODELS.iter().map(|&model| model.to_owned()).collect();
+    let choices = MODEL_CHOICES.iter().map(|&model| model.to_owned()).collect();
     fields.push(Field {
         id: FieldId::Model,
         label: "Replies".to_owned(),
@@ -43,7 +43,7 @@ pub(super) fn fields_of(scenario: &Scenario, model: &str) -> Vec<Field> {
         value: FieldValue::Switch { on: flag.default, first: flag.default },
     }));
     fields.extend(Limit::ALL.iter().filter_map(|limit| {
-        let value = limit.of(&scenario.pattern)?;
+        let value = limit.value_in(&scenario.pattern)?;
         Some(number_field(FieldId::Limit(*limit), limit.label(), value))
     }));
     for (id, label) in [(FieldId::Start, "Start"), (FieldId::Cancel, "Cancel")] {
@@ -63,7 +63,7 @@ fn number_field(id: FieldId, label: &str, value: u64) -> Field {
     }
 }
 
-fn input_field(input: &Input) -> Field {
+fn input_field(input: &ScenarioInput) -> Field {
     let given = shown_value(&input.value);
     let text = |lines| FieldValue::Text(Box::new(TextField::new(&given, lines)));
     let (hint, literal, value) = match &input.kind {

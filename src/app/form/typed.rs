@@ -1,23 +1,23 @@
 //! Typing and pasting into the texts of the form.
 
-use super::Form;
-use super::field::{Field, FieldId, FieldValue, MOST_BYTES};
-use crate::app::key::{Key, KeyCode};
+use super::LaunchForm;
+use super::field::{Field, FieldId, FieldValue, MAX_TEXT_BYTES};
+use crate::app::key::{KeyCode, KeyPress};
 
 /// The effect of a key on the form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Typed {
+pub enum KeyOutcome {
     /// The form used it.
     Taken,
     /// It has no meaning here.
     Ignored,
     /// It is text, but the focused field is not being edited.
-    Outside,
+    NotEditing,
 }
 
-impl Form {
+impl LaunchForm {
     /// Takes a key without a binding: text for the focused field.
-    pub fn on_key(&mut self, key: Key) -> Typed {
+    pub fn on_key(&mut self, key: KeyPress) -> KeyOutcome {
         let edge = match key.code {
             KeyCode::Up => Some(false),
             KeyCode::Down => Some(true),
@@ -25,24 +25,25 @@ impl Form {
         };
         if let Some(picker) = &mut self.picker {
             let taken = picker.on_key(key, &self.models);
-            return if taken { Typed::Taken } else { Typed::Ignored };
+            return if taken { KeyOutcome::Taken } else { KeyOutcome::Ignored };
         }
-        if !self.in_text() {
-            let typable = self.on_text() || self.focus == FieldId::ModelName;
-            let would = typable && key.typed().is_some();
-            return if would { Typed::Outside } else { Typed::Ignored };
+        if !self.is_editing() {
+            let typable = self.is_on_text() || self.focus == FieldId::ModelName;
+            let would = typable && key.typed_char().is_some();
+            return if would { KeyOutcome::NotEditing } else { KeyOutcome::Ignored };
         }
         let Some(Field { value: FieldValue::Text(text), .. }) = self.focused() else {
-            return Typed::Ignored;
+            return KeyOutcome::Ignored;
         };
         if key.code == KeyCode::Enter && !text.lines {
             self.move_focus(true);
-            return Typed::Taken;
+            return KeyOutcome::Taken;
         }
         let before = text.area.cursor();
-        let full = text.room() == 0 && (key.typed().is_some() || key.code == KeyCode::Enter);
+        let full =
+            text.free_bytes() == 0 && (key.typed_char().is_some() || key.code == KeyCode::Enter);
         if full || !text.on_key(key) {
-            return Typed::Ignored;
+            return KeyOutcome::Ignored;
         }
         match edge {
             Some(forward) if text.area.cursor() == before => {
@@ -50,9 +51,9 @@ impl Form {
                 self.typing = false;
             }
             Some(_) => {}
-            None => self.judge(),
+            None => self.revalidate(),
         }
-        Typed::Taken
+        KeyOutcome::Taken
     }
 
     /// Inserts pasted text into the focused text field.
@@ -70,17 +71,17 @@ impl Form {
         let Some(Field { value: FieldValue::Text(text), .. }) = self.focused() else {
             return Err("Pasting needs a text field: press Tab to reach one.".to_owned());
         };
-        if pasted.len() > text.room() {
+        if pasted.len() > text.free_bytes() {
             return Err(format!(
-                "The paste has {} bytes, more than the field takes ({MOST_BYTES} in all): nothing was \
+                "The paste has {} bytes, more than the field takes ({MAX_TEXT_BYTES} in all): nothing was \
                  inserted.",
                 pasted.len()
             ));
         }
-        let (taken, left_out) = text.of_paste(pasted);
+        let (taken, left_out) = text.accepted_paste(pasted);
         let signs = text.on_paste(taken);
         self.typing = true;
-        self.judge();
+        self.revalidate();
         let mut said = Vec::new();
         if left_out > 0 {
             let plural = if left_out == 1 { "" } else { "s" };

@@ -1,43 +1,43 @@
 //! The keys of a run's page: what each action does.
 
-use super::inspect::{Tab, Target};
+use super::inspect::{InspectTarget, Tab};
 use super::layout::{Areas, Pane};
-use super::research::Jumped;
-use super::research::step::Stage as Step;
-use super::{Face, Outcome, RunPage, Selection};
+use super::research::JumpResult;
+use super::research::step::WorkflowStep as Step;
+use super::{InputOutcome, RunPage, Selection, View};
 use crate::app::action::Action;
 use crate::app::effect::Effect;
 use crate::app::state::Size;
-use crate::event::command::BreakerHand;
-use crate::event::kind::By;
-use crate::event::world::Stage;
+use crate::event::command::BreakerOverride;
+use crate::event::kind::Initiator;
+use crate::event::world::RunState;
 use crate::event::{Boundary, Command, Elapsed};
 
 impl RunPage {
     /// Handles an action, then updates the layout of the research page that is shown.
-    pub fn on_action(&mut self, action: Action, size: Size) -> Outcome {
+    pub fn on_action(&mut self, action: Action, size: Size) -> InputOutcome {
         let outcome = self.act(action, size);
-        self.refresh_reading();
+        self.refresh_page_layout();
         outcome
     }
 
-    fn act(&mut self, action: Action, size: Size) -> Outcome {
+    fn act(&mut self, action: Action, size: Size) -> InputOutcome {
         if let Some(outcome) = self.on_filter_action(action) {
             return outcome;
         }
         match action {
             Action::PauseResume if self.is_scrubbed() => self.back_to_live(),
             Action::PauseResume => self.pause_or_resume(),
-            Action::Step => self.command(Command::Step),
-            Action::StepRound => self.command(Command::StepRound),
-            Action::Breakpoint => self.breakpoint(),
+            Action::Step => self.send_live_command(Command::Step),
+            Action::StepRound => self.send_live_command(Command::StepRound),
+            Action::Breakpoint => self.toggle_breakpoint(),
             Action::ScrubBack => self.scrub(-1, size),
             Action::ScrubForward => self.scrub(1, size),
-            Action::More | Action::Less => self.turn_limit(action == Action::More),
-            Action::BreakerTrip => self.turn_breaker(BreakerHand::Trip),
-            Action::BreakerHold => self.turn_breaker(BreakerHand::Hold),
-            Action::BreakerReset => self.turn_breaker(BreakerHand::Reset),
-            Action::BreakerDisable => self.turn_breaker(BreakerHand::Disable),
+            Action::More | Action::Less => self.change_limit(action == Action::More),
+            Action::BreakerTrip => self.override_breaker(BreakerOverride::Trip),
+            Action::BreakerHold => self.override_breaker(BreakerOverride::Hold),
+            Action::BreakerReset => self.override_breaker(BreakerOverride::Reset),
+            Action::BreakerDisable => self.override_breaker(BreakerOverride::Disable),
             Action::Copy => self.copy(),
             Action::CopyMarkdown => self.copy_markdown(),
             Action::Raw => self.page_raw(),
@@ -46,54 +46,54 @@ impl RunPage {
             Action::Inspect => match self.target() {
                 Some(target) => {
                     self.inspect(target, self.first_tab(target));
-                    Outcome::redraw()
+                    InputOutcome::redraw()
                 }
-                None => Outcome::Handled { redraw: false },
+                None => InputOutcome::Handled { redraw: false },
             },
             Action::Prompt => {
                 let target = self
                     .target()
                     .filter(|target| self.call_of(*target).is_some())
-                    .or_else(|| self.subject_call().map(Target::Call));
+                    .or_else(|| self.subject_call().map(InspectTarget::Call));
                 let target = match target.and_then(|target| self.call_of(target)) {
                     Some(call) if self.prompt_call(call) != call => {
-                        Some(Target::Call(self.prompt_call(call)))
+                        Some(InspectTarget::Call(self.prompt_call(call)))
                     }
                     _ => target,
                 };
                 match target {
                     Some(target) => {
                         self.inspect(target, Tab::Prompt);
-                        Outcome::redraw()
+                        InputOutcome::redraw()
                     }
-                    None => Outcome::Handled { redraw: false },
+                    None => InputOutcome::Handled { redraw: false },
                 }
             }
-            Action::Cause if self.face() == Face::Research && self.focus != Pane::Events => {
+            Action::Cause if self.view() == View::Research && self.focus != Pane::Events => {
                 match self.jump() {
-                    Jumped::There => Outcome::redraw(),
-                    Jumped::Nowhere => Outcome::Ignored,
-                    Jumped::Elsewhere => self.show_cause(size),
+                    JumpResult::Moved => InputOutcome::redraw(),
+                    JumpResult::NoTarget => InputOutcome::Ignored,
+                    JumpResult::NoQuote => self.show_cause(size),
                 }
             }
             Action::Cause => self.show_cause(size),
             Action::Filter => {
                 self.focus_on(Pane::Events);
                 self.list.type_filter();
-                Outcome::redraw()
+                InputOutcome::redraw()
             }
-            Action::Tools => self.turn_face(),
+            Action::Tools => self.toggle_tools(),
             Action::Zoom => {
                 self.zoom = !self.zoom;
-                Outcome::redraw()
+                InputOutcome::redraw()
             }
             Action::NextPane => self.focus_pane(self.focus.next(1)),
             Action::PrevPane => self.focus_pane(self.focus.next(Pane::ALL.len() - 1)),
-            Action::Pane(number) => match Pane::of(number) {
+            Action::Pane(number) => match Pane::from_number(number) {
                 Some(pane) => self.focus_pane(pane),
-                None => Outcome::Handled { redraw: false },
+                None => InputOutcome::Handled { redraw: false },
             },
-            Action::Cancel => self.cancel(),
+            Action::Cancel => self.cancel_view_state(),
             Action::Bottom if self.is_scrubbed() => self.back_to_live(),
             Action::Up
             | Action::Down
@@ -103,41 +103,45 @@ impl RunPage {
             | Action::Bottom
             | Action::PageUp
             | Action::PageDown => self.move_in_pane(action, &self.areas_in(size)),
-            _ => Outcome::Ignored,
+            _ => InputOutcome::Ignored,
         }
     }
 
-    fn on_filter_action(&mut self, action: Action) -> Option<Outcome> {
+    fn on_filter_action(&mut self, action: Action) -> Option<InputOutcome> {
         self.list.typing.as_ref()?;
         Some(match action {
             Action::Apply => {
-                self.list.keep();
-                Outcome::redraw()
+                self.list.accept();
+                InputOutcome::redraw()
             }
             Action::Cancel => {
                 self.list.drop_filter();
-                Outcome::redraw()
+                InputOutcome::redraw()
             }
-            _ => Outcome::Ignored,
+            _ => InputOutcome::Ignored,
         })
     }
 
-    fn command(&self, command: Command) -> Outcome {
+    fn send_live_command(&self, command: Command) -> InputOutcome {
         if !self.world.is_live() {
-            return Outcome::Handled { redraw: false };
+            return InputOutcome::Handled { redraw: false };
         }
-        Outcome::Emit(vec![Effect::Command { run: self.id.clone(), command }])
+        InputOutcome::Emit(vec![Effect::Command { run: self.id.clone(), command }])
     }
 
-    fn pause_or_resume(&self) -> Outcome {
-        self.command(match self.world.stage {
-            Stage::Paused { .. } | Stage::Pausing { .. } => Command::Resume { by: By::You },
-            Stage::Empty | Stage::Running | Stage::Closed => Command::Pause { by: By::You },
+    fn pause_or_resume(&self) -> InputOutcome {
+        self.send_live_command(match self.world.stage {
+            RunState::Paused { .. } | RunState::Pausing { .. } => {
+                Command::Resume { by: Initiator::You }
+            }
+            RunState::Empty | RunState::Running | RunState::Closed => {
+                Command::Pause { by: Initiator::You }
+            }
         })
     }
 
     /// Sets or clears a breakpoint at the boundary that comes next.
-    fn breakpoint(&self) -> Outcome {
+    fn toggle_breakpoint(&self) -> InputOutcome {
         let Some((table, plan)) = self.world.collaboration() else {
             if let Some((research, _)) = self.world.research() {
                 // The step after the current one.
@@ -146,43 +150,43 @@ impl RunPage {
                     let at = Step::ALL.iter().position(|step| *step == current)?;
                     Step::ALL.get(at + 1)
                 });
-                let Some(next) = next else { return Outcome::Ignored };
+                let Some(next) = next else { return InputOutcome::Ignored };
                 let at = next.boundary();
                 let set = !self.world.breakpoints.contains(&at);
-                return self.command(Command::Break { at, set });
+                return self.send_live_command(Command::Break { at, set });
             }
             // Plan and finalize are the only boundaries of an orchestrator that come exactly once.
             let Some((orchestrator, _)) = self.world.orchestrator() else {
-                return Outcome::Ignored;
+                return InputOutcome::Ignored;
             };
             let at =
                 if orchestrator.plan_call.is_none() { Boundary::Plan } else { Boundary::Finalize };
             let at = at.id();
             let set = !self.world.breakpoints.contains(&at);
-            return self.command(Command::Break { at, set });
+            return self.send_live_command(Command::Break { at, set });
         };
         let next = table.current().map_or(1, |round| round.number.saturating_add(1));
         let at = if next > plan.max_rounds { Boundary::Finalize } else { Boundary::Round(next) };
         let at = at.id();
         let set = !self.world.breakpoints.contains(&at);
-        self.command(Command::Break { at, set })
+        self.send_live_command(Command::Break { at, set })
     }
 
     /// Moves the playhead by this many events.
-    fn scrub(&mut self, by: isize, size: Size) -> Outcome {
-        let facts = self.shown_facts().saturating_add_signed(by);
+    fn scrub(&mut self, by: isize, size: Size) -> InputOutcome {
+        let facts = self.shown_event_count().saturating_add_signed(by);
         self.seek(facts, size)
     }
 
     /// Puts the playhead after the first `facts` events; after the last one the view is live again.
-    pub(super) fn seek(&mut self, facts: usize, size: Size) -> Outcome {
+    pub(super) fn seek(&mut self, facts: usize, size: Size) -> InputOutcome {
         let facts = facts.max(1);
-        let facts = facts.max(self.log.gone() + 1);
+        let facts = facts.max(self.log.dropped_count() + 1);
         if facts >= self.log.len() {
             return if self.is_scrubbed() {
                 self.back_to_live()
             } else {
-                Outcome::Handled { redraw: false }
+                InputOutcome::Handled { redraw: false }
             };
         }
         self.past.seek(facts, &self.log);
@@ -190,30 +194,33 @@ impl RunPage {
         if !self.list.is_filtered() {
             self.list.select(facts - 1, &self.log, height);
         }
-        if self.inspector.as_ref().is_some_and(|open| matches!(open.target, Target::Fact(_)))
+        if self
+            .inspector
+            .as_ref()
+            .is_some_and(|open| matches!(open.target, InspectTarget::Event(_)))
             && let Some(event) = self.log.get(facts - 1)
         {
             let tab = self.inspector.as_ref().map_or(Tab::Raw, |open| open.tab);
-            self.inspect(Target::Fact(event.seq), tab);
+            self.inspect(InspectTarget::Event(event.seq), tab);
         }
-        Outcome::redraw()
+        InputOutcome::redraw()
     }
 
     /// Puts the playhead at a time of the run.
-    pub(super) fn seek_time(&mut self, at: Elapsed, size: Size) -> Outcome {
+    pub(super) fn seek_time(&mut self, at: Elapsed, size: Size) -> InputOutcome {
         self.seek(self.log.partition_point(|event| event.at <= at), size)
     }
 
-    fn back_to_live(&mut self) -> Outcome {
-        self.past.leave();
+    fn back_to_live(&mut self) -> InputOutcome {
+        self.past.go_live();
         self.list.follow();
-        Outcome::redraw()
+        InputOutcome::redraw()
     }
 
-    fn focus_pane(&mut self, pane: Pane) -> Outcome {
+    fn focus_pane(&mut self, pane: Pane) -> InputOutcome {
         let redraw = self.focus != pane;
         self.focus_on(pane);
-        Outcome::Handled { redraw }
+        InputOutcome::Handled { redraw }
     }
 
     pub(super) fn focus_on(&mut self, pane: Pane) {
@@ -226,35 +233,35 @@ impl RunPage {
     }
 
     /// Escape undoes one thing at a time (filter, selection, zoom); it never cancels the run.
-    fn cancel(&mut self) -> Outcome {
+    fn cancel_view_state(&mut self) -> InputOutcome {
         if self.list.is_filtered() {
             self.list.drop_filter();
-        } else if self.over.is_some() {
-            self.over = None;
+        } else if self.overlay.is_some() {
+            self.overlay = None;
             self.tool = None;
         } else if self.row.is_some() || self.tool.is_some() {
             self.select_row(None);
             self.tool = None;
-        } else if self.team.let_go() || self.research.let_go() {
+        } else if self.team.clear_selections() || self.research.clear_selections() {
             // Every pane follows the run again.
         } else if self.selection != Selection::Follow || self.round.is_some() {
             self.select(Selection::Follow);
             self.round = None;
         } else if self.zoom {
             self.zoom = false;
-        } else if self.said.is_some() {
-            self.said = None;
+        } else if self.text_scroll.is_some() {
+            self.text_scroll = None;
         } else {
-            return Outcome::Ignored;
+            return InputOutcome::Ignored;
         }
-        Outcome::redraw()
+        InputOutcome::redraw()
     }
 
     /// Selects a seat, or follows the run.
     pub(super) fn select(&mut self, selection: Selection) {
         if self.selection != selection {
             self.selection = selection;
-            self.said = None;
+            self.text_scroll = None;
         }
     }
 
@@ -264,27 +271,27 @@ impl RunPage {
         area.map_or(1, |area| usize::from(area.height)).max(1)
     }
 
-    fn move_in_pane(&mut self, action: Action, areas: &Areas) -> Outcome {
-        match (self.focus, self.face()) {
+    fn move_in_pane(&mut self, action: Action, areas: &Areas) -> InputOutcome {
+        match (self.focus, self.view()) {
             (Pane::Events, _) => self.move_in_list(action, areas),
-            (Pane::Second, Face::Collaboration | Face::Orchestrator) => {
+            (Pane::Second, View::Collaboration | View::Orchestrator) => {
                 self.move_in_words(action, areas);
             }
-            (_, Face::Team) => self.move_in_team(action, areas),
-            (_, Face::Research) => self.move_in_research(action, areas),
+            (_, View::Team) => self.move_in_team(action, areas),
+            (_, View::Research) => self.move_in_research(action, areas),
             (_, face) => self.move_among(face, action, areas),
         }
-        Outcome::redraw()
+        InputOutcome::redraw()
     }
 
     /// Moves the selection of a view.
-    fn move_among(&mut self, face: Face, action: Action, areas: &Areas) {
+    fn move_among(&mut self, face: View, action: Action, areas: &Areas) {
         match face {
-            Face::Collaboration => self.move_among_seats(action),
-            Face::Orchestrator => self.move_among_rows(action, areas),
-            Face::Team => self.move_in_team(action, areas),
-            Face::Research => self.move_in_research(action, areas),
-            Face::Tools => self.move_among_tools(action),
+            View::Collaboration => self.move_among_seats(action),
+            View::Orchestrator => self.move_in_waterfall(action, areas),
+            View::Team => self.move_in_team(action, areas),
+            View::Research => self.move_in_research(action, areas),
+            View::Tools => self.move_among_tools(action),
         }
     }
 
@@ -296,7 +303,7 @@ impl RunPage {
             Action::Down => self.list.step(1, log, height),
             Action::PageUp => self.list.step(-page, log, height),
             Action::PageDown => self.list.step(page, log, height),
-            Action::Top => self.list.first(log),
+            Action::Top => self.list.select_first(log),
             Action::Bottom => self.list.follow(),
             _ => {}
         }
@@ -305,14 +312,14 @@ impl RunPage {
     fn move_in_words(&mut self, action: Action, areas: &Areas) {
         let page = areas.pane(Pane::Second).map_or(1, |area| isize::from(area.height as i16 / 2));
         match action {
-            Action::Up => self.scroll_words(-1, areas),
-            Action::Down => self.scroll_words(1, areas),
-            Action::PageUp => self.scroll_words(-page.max(1), areas),
-            Action::PageDown => self.scroll_words(page.max(1), areas),
-            Action::Top => self.scroll_words(isize::MIN / 2, areas),
-            Action::Bottom => self.scroll_words(isize::MAX / 2, areas),
-            Action::Left => self.move_among(self.face(), Action::Up, areas),
-            Action::Right => self.move_among(self.face(), Action::Down, areas),
+            Action::Up => self.scroll_text(-1, areas),
+            Action::Down => self.scroll_text(1, areas),
+            Action::PageUp => self.scroll_text(-page.max(1), areas),
+            Action::PageDown => self.scroll_text(page.max(1), areas),
+            Action::Top => self.scroll_text(isize::MIN / 2, areas),
+            Action::Bottom => self.scroll_text(isize::MAX / 2, areas),
+            Action::Left => self.move_among(self.view(), Action::Up, areas),
+            Action::Right => self.move_among(self.view(), Action::Down, areas),
             _ => {}
         }
     }
@@ -344,7 +351,7 @@ impl RunPage {
                 let to = if action == Action::Left { from.saturating_sub(1) } else { from + 1 };
                 let to = to.clamp(1, last_round.max(1));
                 self.round = (to != last_round).then_some(to);
-                self.said = None;
+                self.text_scroll = None;
                 if at.is_none() {
                     self.select(pick(step(0)));
                 }
@@ -357,15 +364,15 @@ impl RunPage {
         }
     }
 
-    fn on_inspector_action(&mut self, action: Action, size: Size) -> Outcome {
+    fn on_inspector_action(&mut self, action: Action, size: Size) -> InputOutcome {
         let page = super::layout::page(size);
         let area = super::layout::inspector(page).text;
-        let Some(inspector) = &mut self.inspector else { return Outcome::Ignored };
+        let Some(inspector) = &mut self.inspector else { return InputOutcome::Ignored };
         let far = isize::from(i16::try_from(area.height.saturating_sub(1).max(1)).unwrap_or(1));
         match action {
             Action::Cancel | Action::Back => {
                 self.inspector = None;
-                return Outcome::redraw();
+                return InputOutcome::redraw();
             }
             Action::Up => inspector.step(-1, area.width, area.height),
             Action::Down => inspector.step(1, area.width, area.height),
@@ -373,32 +380,32 @@ impl RunPage {
             Action::PageDown => inspector.step(far, area.width, area.height),
             Action::Top => inspector.show_start(),
             Action::Bottom => inspector.show_end(area.width, area.height),
-            Action::NextPane | Action::Right => inspector.turn(1),
-            Action::PrevPane | Action::Left => inspector.turn(Tab::ALL.len() - 1),
+            Action::NextPane | Action::Right => inspector.next_tab(1),
+            Action::PrevPane | Action::Left => inspector.next_tab(Tab::ALL.len() - 1),
             Action::Prompt => inspector.open(Tab::Prompt),
             Action::Pane(number) => {
                 let tab = usize::from(number).checked_sub(1).and_then(|at| Tab::ALL.get(at));
                 match tab {
                     Some(tab) => inspector.open(*tab),
-                    None => return Outcome::Handled { redraw: false },
+                    None => return InputOutcome::Handled { redraw: false },
                 }
             }
             Action::Cause => {
                 let target = inspector.target;
-                let Some(seq) = self.cause_of(target) else { return self.no_cause(target) };
-                if self.is_gone(seq) {
-                    return Outcome::Say(self.dropped());
+                let Some(seq) = self.cause_of(target) else { return self.report_no_cause(target) };
+                if self.is_dropped(seq) {
+                    return InputOutcome::Say(self.dropped_notice());
                 }
-                let target = Target::Fact(seq);
+                let target = InspectTarget::Event(seq);
                 self.inspect(target, self.first_tab(target));
                 let height = self.list_height(&self.areas_in(size));
                 self.list.select(self.place(seq), &self.log, height);
-                return Outcome::redraw();
+                return InputOutcome::redraw();
             }
-            Action::Zoom => return Outcome::Handled { redraw: false },
-            _ => return Outcome::Ignored,
+            Action::Zoom => return InputOutcome::Handled { redraw: false },
+            _ => return InputOutcome::Ignored,
         }
         self.refresh_inspector();
-        Outcome::redraw()
+        InputOutcome::redraw()
     }
 }

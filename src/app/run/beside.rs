@@ -10,20 +10,20 @@ use crate::scenario::name::ToolName;
 
 /// The figures of a run that another run is compared with.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Beside {
+pub struct RunComparison {
     /// The run with these figures.
     pub run: RunId,
     /// Whether its calls go through the tools' policies.
     pub guarded: bool,
     /// The tool whose requests per call are furthest from 1, and that factor.
-    pub most: (ToolName, f64),
+    pub amplification: (ToolName, f64),
     /// 95th percentile of the latency of the other tools of the plan, in the order of its steps.
     pub p95: Vec<(ToolName, Duration)>,
 }
 
 impl RunPage {
     /// The figures of this page's run; `None` where it has no calls of tools to compare.
-    pub(in crate::app) fn as_beside(&self) -> Option<Beside> {
+    pub(in crate::app) fn as_comparison(&self) -> Option<RunComparison> {
         let world = self.world();
         let (_, plan) = world.resilience()?;
         let rows = || plan.steps.iter().filter_map(|step| world.tools.get(step.as_str()));
@@ -33,20 +33,20 @@ impl RunPage {
         let (row, factor) = factors.max_by(|(_, a), (_, b)| far(*a).total_cmp(&far(*b)))?;
         let p95 =
             rows().filter_map(|row| Some((row.name().clone(), row.latencies.percentile(95)?)));
-        Some(Beside {
+        Some(RunComparison {
             run: self.id().clone(),
             guarded: plan.guarded,
-            most: (row.name().clone(), factor),
+            amplification: (row.name().clone(), factor),
             p95: p95.filter(|(name, _)| name != row.name()).collect(),
         })
     }
 
     /// The latest run that this one is compared with.
-    pub fn beside(&self) -> Option<&Beside> {
-        self.beside.as_ref()
+    pub fn comparison(&self) -> Option<&RunComparison> {
+        self.comparison.as_ref()
     }
 
-    pub(in crate::app) fn set_beside(&mut self, beside: Option<Beside>) {
-        self.beside = beside;
+    pub(in crate::app) fn set_comparison(&mut self, beside: Option<RunComparison>) {
+        self.comparison = beside;
     }
 }

@@ -1,8 +1,8 @@
 //! The event that caused another event.
 
-use super::inspect::Target;
+use super::inspect::InspectTarget;
 use super::layout::Pane;
-use super::{Outcome, RunPage};
+use super::{InputOutcome, RunPage};
 use crate::app::state::Size;
 use crate::event::kind::{Purpose, SourceNo};
 use crate::event::world::SpanKind;
@@ -10,29 +10,29 @@ use crate::event::{Event, EventKind, Seq, SpanId, StopReason};
 
 impl RunPage {
     /// Selects the event that caused what is selected.
-    pub(super) fn show_cause(&mut self, size: Size) -> Outcome {
-        let Some(target) = self.target() else { return Outcome::Handled { redraw: false } };
-        let Some(seq) = self.cause_of(target) else { return self.no_cause(target) };
-        if self.is_gone(seq) {
-            return Outcome::Say(self.dropped());
+    pub(super) fn show_cause(&mut self, size: Size) -> InputOutcome {
+        let Some(target) = self.target() else { return InputOutcome::Handled { redraw: false } };
+        let Some(seq) = self.cause_of(target) else { return self.report_no_cause(target) };
+        if self.is_dropped(seq) {
+            return InputOutcome::Say(self.dropped_notice());
         }
         self.focus_on(Pane::Events);
         let height = self.list_height(&self.areas_in(size));
         self.list.select(self.place(seq), &self.log, height);
-        Outcome::redraw()
+        InputOutcome::redraw()
     }
 
     /// Answers a jump to a cause that is not there; says so if its event was dropped.
-    pub(super) fn no_cause(&self, target: Target) -> Outcome {
-        match self.is_target_gone(target) {
-            true => Outcome::Say(self.dropped()),
-            false => Outcome::Handled { redraw: false },
+    pub(super) fn report_no_cause(&self, target: InspectTarget) -> InputOutcome {
+        match self.is_target_dropped(target) {
+            true => InputOutcome::Say(self.dropped_notice()),
+            false => InputOutcome::Handled { redraw: false },
         }
     }
 }
 
 /// The event that caused this one: the place where an operator would look next.
-pub(super) fn cause(page: &RunPage, event: &Event) -> Option<Seq> {
+pub(super) fn cause_of_event(page: &RunPage, event: &Event) -> Option<Seq> {
     let world = page.world();
     let span = world.spans.get(event.span);
     let opened = |span: SpanId| world.spans.get(span).map(|span| span.opened_by);
@@ -48,14 +48,14 @@ pub(super) fn cause(page: &RunPage, event: &Event) -> Option<Seq> {
         }
         EventKind::ToolCallRefused { .. } => span?.closed_by,
         EventKind::AnswerComposed { by: Some(by), .. } => {
-            world.spans.get(world.team()?.0.agent(by)?.said?)?.closed_by
+            world.spans.get(world.team()?.0.agent(by)?.last_call?)?.closed_by
         }
         EventKind::AnswerComposed { .. } => {
             let plan = world.orchestrator().map(|(orchestrator, _)| orchestrator);
             opened(table.map_or_else(|| plan?.finalize, |table| table.finalize)?)
         }
         EventKind::PlanAccepted { .. } | EventKind::PlanRefused { .. } => span?.closed_by,
-        kind if is_of_research(kind) => of_research(page, event),
+        kind if is_research_event(kind) => cause_in_research(page, event),
         EventKind::TaskStarted { .. } => {
             last_before(page, event, |kind| matches!(kind, EventKind::PlanAccepted { .. }))
         }
@@ -75,7 +75,7 @@ pub(super) fn cause(page: &RunPage, event: &Event) -> Option<Seq> {
         EventKind::RoundClosed { round, .. } => {
             let round = table?.round(*round)?;
             let last = round.seats.iter().rev().find(|seat| seat.contribution.is_some())?;
-            Some(page.verdict_fact(last.call?)?.seq)
+            Some(page.verdict_event(last.call?)?.seq)
         }
         EventKind::RoundStarted { round, .. } => {
             let before = table?.round(round.checked_sub(1)?)?;
@@ -117,7 +117,7 @@ pub(super) fn cause(page: &RunPage, event: &Event) -> Option<Seq> {
         },
         EventKind::CallRetried { attempt, .. } => {
             let failed = world.spans.children(event.span).find(
-                |child| matches!(child.what, SpanKind::Attempt(nth) if nth + 1 == *attempt),
+                |child| matches!(child.kind, SpanKind::Attempt(nth) if nth + 1 == *attempt),
             )?;
             failed.closed_by
         }
@@ -134,7 +134,7 @@ pub(super) fn cause(page: &RunPage, event: &Event) -> Option<Seq> {
 }
 
 /// Whether `of_research` finds the cause of this kind.
-fn is_of_research(kind: &EventKind) -> bool {
+fn is_research_event(kind: &EventKind) -> bool {
     matches!(
         kind,
         EventKind::StepsAccepted { .. }
@@ -155,7 +155,7 @@ fn is_of_research(kind: &EventKind) -> bool {
 }
 
 /// The cause of an event of research.
-fn of_research(page: &RunPage, event: &Event) -> Option<Seq> {
+fn cause_in_research(page: &RunPage, event: &Event) -> Option<Seq> {
     let world = page.world();
     let (research, _) = world.research()?;
     let closed = |call: Option<SpanId>| world.spans.get(call?)?.closed_by;
@@ -196,5 +196,5 @@ fn of_research(page: &RunPage, event: &Event) -> Option<Seq> {
 fn last_before(page: &RunPage, event: &Event, so: impl Fn(&EventKind) -> bool) -> Option<Seq> {
     let mut before = page.log().between(0, page.place(event.seq)).rev();
     let found = before.find(|event| so(&event.kind)).map(|event| event.seq);
-    found.or_else(|| Some(Seq(page.log().gone().checked_sub(1)? as u64)))
+    found.or_else(|| Some(Seq(page.log().dropped_count().checked_sub(1)? as u64)))
 }

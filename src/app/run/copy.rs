@@ -3,13 +3,13 @@
 
 use std::fmt::Write as _;
 
-use super::document::Document;
-use super::inspect::{Tab, Target};
+use super::document::TextDocument;
+use super::inspect::{InspectTarget, Tab};
 use super::layout::Pane;
 use super::markdown::{plan_markdown, team_markdown, tool_text, tools_markdown};
 use super::subject::Subject;
-use super::told::{conflicts, model, tell, took_ms};
-use super::{Face, Outcome, RunPage};
+use super::told::{conflict_names, event_line, model_text, took_ms};
+use super::{InputOutcome, RunPage, View};
 use crate::app::effect::{Contents, Effect, Export};
 use crate::app::export::research;
 use crate::app::format;
@@ -18,12 +18,12 @@ use crate::event::safe_json;
 use crate::event::world::collaboration::Round;
 
 impl RunPage {
-    pub(super) fn copy(&self) -> Outcome {
-        copied(self.selected_text())
+    pub(super) fn copy(&self) -> InputOutcome {
+        copy_effect(self.selected_text())
     }
 
-    pub(super) fn copy_markdown(&self) -> Outcome {
-        copied(self.selected_markdown())
+    pub(super) fn copy_markdown(&self) -> InputOutcome {
+        copy_effect(self.selected_markdown())
     }
 
     fn selected_text(&self) -> String {
@@ -37,13 +37,13 @@ impl RunPage {
             return text;
         }
         let document = self.task_document(self.shown().at);
-        if self.face() == Face::Orchestrator && !document.lines.is_empty() {
+        if self.view() == View::Orchestrator && !document.lines.is_empty() {
             return document.to_text();
         }
-        if let Some(tool) = self.tool().filter(|_| self.face() == Face::Tools) {
+        if let Some(tool) = self.tool().filter(|_| self.view() == View::Tools) {
             return tool_text(tool);
         }
-        let words = self.words();
+        let words = self.subject_text();
         let mut text = words.text.into_owned();
         for action in words.actions {
             let _ = write!(text, "\n- {action}");
@@ -53,20 +53,20 @@ impl RunPage {
 
     fn selected_row(&self) -> Option<String> {
         let event = self.log.get(self.list.selected(&self.log)?)?;
-        let line = tell(event, &self.world).line();
-        Some(format!("{}  {line}", format::moment(event.at)))
+        let line = event_line(event, &self.world).line();
+        Some(format!("{}  {line}", format::time_in_run(event.at)))
     }
 
     fn selected_markdown(&self) -> String {
         if let Some(inspector) = &self.inspector {
             let head = match inspector.target {
-                Target::Fact(seq) => format!("{} · event {}", self.id, seq.0 + 1),
-                Target::Call(call) => format!("{} · call {}", self.id, call.0),
+                InspectTarget::Event(seq) => format!("{} · event {}", self.id, seq.0 + 1),
+                InspectTarget::Call(call) => format!("{} · call {}", self.id, call.0),
             };
             let language = if inspector.tab == Tab::Raw { "json" } else { "text" };
-            let fence = fence_for(&inspector.document);
+            let fence = fence_around(&inspector.document);
             let text = inspector.document.to_text();
-            let tab = inspector.tab.word(inspector.asks);
+            let tab = inspector.tab.name(inspector.callee);
             return format!("### {head} · {tab}\n\n{fence}{language}\n{text}{fence}\n");
         }
         match (self.focus, self.subject()) {
@@ -81,7 +81,7 @@ impl RunPage {
                     .and_then(|seat| seat.contribution.as_deref());
                 match contribution {
                     Some(contribution) => seat_markdown(round, contribution),
-                    None => self.words().text.into_owned(),
+                    None => self.subject_text().text.into_owned(),
                 }
             }
             _ => self.run_markdown(),
@@ -95,7 +95,8 @@ impl RunPage {
         let Some(head) = &world.head else { return out };
         let _ = writeln!(out, "# {}\n", head.title);
         let _ = writeln!(out, "{}\n", head.goal.trim());
-        let _ = writeln!(out, "Run {}, {}, {}.", self.id, head.plan.name(), model(&head.model));
+        let _ =
+            writeln!(out, "Run {}, {}, {}.", self.id, head.plan.name(), model_text(&head.model));
         if let Some(closed) = &world.closed {
             let place = closed.phase.as_deref().map(|phase| format!(" in {phase}"));
             let _ = writeln!(
@@ -123,22 +124,24 @@ impl RunPage {
         out
     }
 
-    pub(super) fn page_raw(&self) -> Outcome {
+    pub(super) fn page_raw(&self) -> InputOutcome {
         let target = match &self.inspector {
             Some(inspector) => Some(inspector.target),
             None => self.target(),
         };
         let document = match target {
-            Some(Target::Fact(seq)) => self.fact(seq).map(|event| self.raw_document(&[event], 0)),
-            Some(Target::Call(call)) => {
-                let (facts, left_out) = self.call_facts(call);
+            Some(InspectTarget::Event(seq)) => {
+                self.event(seq).map(|event| self.raw_document(&[event], 0))
+            }
+            Some(InspectTarget::Call(call)) => {
+                let (facts, left_out) = self.call_events(call);
                 Some(self.raw_document(&facts, left_out))
             }
             None => None,
         };
         match document {
-            Some(document) => Outcome::Emit(vec![Effect::Page(document.to_text())]),
-            None => Outcome::Handled { redraw: false },
+            Some(document) => InputOutcome::Emit(vec![Effect::Page(document.to_text())]),
+            None => InputOutcome::Handled { redraw: false },
         }
     }
 
@@ -151,32 +154,32 @@ impl RunPage {
 
     /// Exports the report first if there is one, since that is what people look for; then the
     /// events as lines of JSON, and the outcome if the run has ended.
-    pub(super) fn export(&self) -> Outcome {
+    pub(super) fn export(&self) -> InputOutcome {
         if self.log.is_empty() {
-            return Outcome::Handled { redraw: false };
+            return InputOutcome::Handled { redraw: false };
         }
         let file = |end: &str, contents| Export { file: format!("{}.{end}", self.id), contents };
         let report = self.has_report().then(|| research::markdown(&self.world)).flatten();
         let report = report.map(|text| file("md", Contents::Text(text)));
         let mut files: Vec<Export> = report.into_iter().collect();
-        files.push(file("jsonl", Contents::Facts(self.facts_for_a_file())));
+        files.push(file("jsonl", Contents::Events(self.events_for_export())));
         let outcome = self.world.outcome();
         if let Some(text) = outcome.and_then(|outcome| safe_json::pretty(&outcome).ok()) {
             files.push(file("outcome.json", Contents::Text(text + "\n")));
         }
-        Outcome::Emit(vec![Effect::Export(files)])
+        InputOutcome::Emit(vec![Effect::Export(files)])
     }
 }
 
-fn copied(text: String) -> Outcome {
+fn copy_effect(text: String) -> InputOutcome {
     if text.is_empty() {
-        return Outcome::Handled { redraw: false };
+        return InputOutcome::Handled { redraw: false };
     }
-    Outcome::Emit(vec![Effect::Copy(text)])
+    InputOutcome::Emit(vec![Effect::Copy(text)])
 }
 
 /// A Markdown fence longer than any that the text contains.
-fn fence_for(document: &Document) -> String {
+fn fence_around(document: &TextDocument) -> String {
     let ticks = |text: &str| {
         let start = text.trim_start();
         start.len() - start.trim_start_matches('`').len()
@@ -210,6 +213,6 @@ fn round_markdown(out: &mut String, round: &Round) {
     }
     if round.closed.is_some() {
         let next = round.decision.map_or("next round", |decision| decision.word());
-        let _ = writeln!(out, "\n{}: {next}.", conflicts(&round.conflicts));
+        let _ = writeln!(out, "\n{}: {next}.", conflict_names(&round.conflicts));
     }
 }

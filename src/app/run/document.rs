@@ -3,28 +3,28 @@
 
 use serde_json::Value;
 
-use super::inspect::Asks;
-use super::told::failure;
+use super::inspect::CalleeKind;
+use super::told::failure_name;
 use super::{RunPage, tool_calls};
 use crate::app::format;
-use crate::event::kind::{ChatMessage, ModelLabel, Purpose, Reply, ReplyRefused, Speaker};
+use crate::event::kind::{ChatMessage, MessageRole, ModelLabel, Purpose, Reply, ReplyRefused};
 use crate::event::world::team::HANDED_OVER;
 use crate::event::world::{Span, SpanKind};
 use crate::event::{Event, EventKind, SpanId, safe_json};
-use crate::scenario::integer::changed;
+use crate::scenario::integer::first_changed_integer;
 
 /// Longest line that is kept as one, in bytes; a longer one is continued on the next.
-const LONGEST: usize = 4096;
+const MAX_LINE_BYTES: usize = 4096;
 /// Most of a partial reply that is laid out each time that more of it arrives, in bytes.
-const COMING: usize = 64 * 1024;
+const MAX_PARTIAL_BYTES: usize = 64 * 1024;
 /// Most calls that one prompt is put together from.
-const CHAIN: usize = 1000;
+const MAX_PROMPT_CALLS: usize = 1000;
 /// Most events that a call's raw view shows.
-const RAW_FACTS: usize = 500;
+const MAX_RAW_EVENTS: usize = 500;
 
 /// How a line is painted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Look {
+pub enum LineStyle {
     /// Text exactly as it was received.
     Text,
     /// Heading of a part.
@@ -43,51 +43,51 @@ pub enum Look {
 
 /// A line of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct DocumentLine {
     /// How it is painted.
-    pub look: Look,
+    pub style: LineStyle,
     /// Its text, without the line end.
     pub text: String,
 }
 
 /// The text of one tab of the inspector.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Document {
+pub struct TextDocument {
     /// Its lines, from the top.
-    pub lines: Vec<Line>,
+    pub lines: Vec<DocumentLine>,
 }
 
-impl Document {
-    pub(super) fn add(&mut self, look: Look, text: impl Into<String>) {
-        self.lines.push(Line { look, text: text.into() });
+impl TextDocument {
+    pub(super) fn add(&mut self, look: LineStyle, text: impl Into<String>) {
+        self.lines.push(DocumentLine { style: look, text: text.into() });
     }
 
     pub(super) fn field(&mut self, name: &str, text: impl AsRef<str>) {
         let text = text.as_ref();
-        if text.len() <= LONGEST {
-            return self.add(Look::Field, format!("{name}\t{text}"));
+        if text.len() <= MAX_LINE_BYTES {
+            return self.add(LineStyle::Field, format!("{name}\t{text}"));
         }
-        self.add(Look::Field, format!("{name}\t{}", format::bytes(text.len() as u64)));
-        self.text(Look::Text, text);
+        self.add(LineStyle::Field, format!("{name}\t{}", format::bytes(text.len() as u64)));
+        self.text(LineStyle::Text, text);
     }
 
     pub(super) fn gap(&mut self) {
         if !self.lines.is_empty() {
-            self.add(Look::Text, "");
+            self.add(LineStyle::Text, "");
         }
     }
 
     /// Adds a value as indented JSON.
     pub(super) fn json(&mut self, value: &Value) {
-        self.text(Look::Text, &serde_json::to_string_pretty(value).unwrap_or_default());
+        self.text(LineStyle::Text, &serde_json::to_string_pretty(value).unwrap_or_default());
     }
 
     /// Adds a text line by line; lines longer than `LONGEST` are broken.
-    pub(super) fn text(&mut self, look: Look, text: &str) {
+    pub(super) fn text(&mut self, look: LineStyle, text: &str) {
         for line in text.split('\n') {
             let mut rest = line.strip_suffix('\r').unwrap_or(line);
-            while rest.len() > LONGEST {
-                let mut cut = LONGEST;
+            while rest.len() > MAX_LINE_BYTES {
+                let mut cut = MAX_LINE_BYTES;
                 while !rest.is_char_boundary(cut) {
                     cut -= 1;
                 }
@@ -107,48 +107,51 @@ impl Document {
 
 /// Indents a JSON object or list if that loses no digits; any other text stays as it is. The flag
 /// says whether it was indented.
-fn laid_out(text: &str) -> (String, bool) {
+fn pretty_json(text: &str) -> (String, bool) {
     match serde_json::from_str::<Value>(text) {
-        Ok(value @ (Value::Object(_) | Value::Array(_))) if changed(text, &value).is_none() => {
+        Ok(value @ (Value::Object(_) | Value::Array(_)))
+            if first_changed_integer(text, &value).is_none() =>
+        {
             (serde_json::to_string_pretty(&value).unwrap_or_else(|_| text.to_owned()), true)
         }
         _ => (text.to_owned(), false),
     }
 }
 
-fn speaker(role: Speaker) -> &'static str {
+fn role_name(role: MessageRole) -> &'static str {
     match role {
-        Speaker::System => "system",
-        Speaker::User => "user",
-        Speaker::Assistant => "assistant",
-        Speaker::Tool => "tool",
+        MessageRole::System => "system",
+        MessageRole::User => "user",
+        MessageRole::Assistant => "assistant",
+        MessageRole::Tool => "tool",
     }
 }
 
 impl RunPage {
     /// The messages of a call exactly as the model saw them, those of earlier calls included.
     pub fn prompt(&self, call: SpanId) -> Vec<ChatMessage> {
-        self.prompt_held(call).0
+        self.prompt_in_memory(call).0
     }
 
     /// The messages of a call, and whether the first of them were dropped with their events.
-    fn prompt_held(&self, call: SpanId) -> (Vec<ChatMessage>, bool) {
+    fn prompt_in_memory(&self, call: SpanId) -> (Vec<ChatMessage>, bool) {
         let mut cut = false;
         let mut parts: Vec<Vec<ChatMessage>> = Vec::new();
         let mut next = Some(call);
         while let Some(call) = next.take()
-            && parts.len() < CHAIN
+            && parts.len() < MAX_PROMPT_CALLS
         {
-            let Some(Event { kind: EventKind::CallStarted(started), .. }) = self.opening(call)
+            let Some(Event { kind: EventKind::CallStarted(started), .. }) =
+                self.opening_event(call)
             else {
-                cut = self.log().gone() > 0;
+                cut = self.log().dropped_count() > 0;
                 break;
             };
             let mut part = started.prompt.messages.to_vec();
             // An earlier call is part of the prompt together with its reply.
             let before = !parts.is_empty();
             if let Some(reply) = self.reply(call).filter(|_| before) {
-                part.push(ChatMessage::reply(reply));
+                part.push(ChatMessage::from_reply(reply));
             }
             parts.push(part);
             next = started.prompt.after.filter(|before| *before != call);
@@ -157,24 +160,24 @@ impl RunPage {
     }
 
     /// The event that opened a span.
-    pub fn opening(&self, span: SpanId) -> Option<&Event> {
-        self.fact(self.world().spans.get(span)?.opened_by)
+    pub fn opening_event(&self, span: SpanId) -> Option<&Event> {
+        self.event(self.world().spans.get(span)?.opened_by)
     }
 
     /// The event that closed a span.
-    pub fn closing(&self, span: SpanId) -> Option<&Event> {
-        self.fact(self.world().spans.get(span)?.closed_by?)
+    pub fn closing_event(&self, span: SpanId) -> Option<&Event> {
+        self.event(self.world().spans.get(span)?.closed_by?)
     }
 
     /// The model that a call uses: its own, else the model of the whole run.
     pub(super) fn call_model(&self, call: SpanId, purpose: &Purpose) -> Option<String> {
-        if let Some(Event { kind: EventKind::CallStarted(started), .. }) = self.opening(call)
+        if let Some(Event { kind: EventKind::CallStarted(started), .. }) = self.opening_event(call)
             && let Some(model) = &started.model
         {
             return Some(model.to_string());
         }
         let world = self.world();
-        let of_caller = world.models.of(purpose).map(str::to_owned);
+        let of_caller = world.models.for_purpose(purpose).map(str::to_owned);
         of_caller.or_else(|| match &world.head.as_ref()?.model {
             ModelLabel::Scripted => Some("scripted".to_owned()),
             // The opening event was dropped, so nothing tells which of several models it was.
@@ -186,158 +189,161 @@ impl RunPage {
     /// The reply of a call's last attempt.
     fn reply(&self, call: SpanId) -> Option<&Reply> {
         let attempt = self.world().spans.last_child(call)?;
-        match &self.closing(attempt.id)?.kind {
+        match &self.closing_event(attempt.id)?.kind {
             EventKind::AttemptAnswered(reply) => Some(reply),
             _ => None,
         }
     }
 
-    pub(super) fn prompt_document(&self, call: Option<SpanId>) -> Document {
-        let mut document = Document::default();
+    pub(super) fn prompt_document(&self, call: Option<SpanId>) -> TextDocument {
+        let mut document = TextDocument::default();
         let Some(call) = call else {
-            document.add(Look::Dim, "This event belongs to no call, so it has no prompt.");
-            document.add(Look::Dim, "c jumps to its cause.");
+            document.add(LineStyle::Dim, "This event belongs to no call, so it has no prompt.");
+            document.add(LineStyle::Dim, "c jumps to its cause.");
             return document;
         };
-        if let Some(Event { kind: EventKind::CallStarted(started), .. }) = self.opening(call)
+        if let Some(Event { kind: EventKind::CallStarted(started), .. }) = self.opening_event(call)
             && let Some(args) = &started.args
         {
-            document.add(Look::Head, format!("arguments of {}", started.tool));
+            document.add(LineStyle::Head, format!("arguments of {}", started.tool));
             document.json(args);
             return document;
         }
         // The turn of an agent is many calls: the prompt of its last one is shown.
         let call = self.prompt_call(call);
-        let (messages, cut) = self.prompt_held(call);
+        let (messages, cut) = self.prompt_in_memory(call);
         if cut {
-            document.add(Look::Dim, "The first messages of this prompt are missing.");
-            document.add(Look::Dim, self.dropped());
+            document.add(LineStyle::Dim, "The first messages of this prompt are missing.");
+            document.add(LineStyle::Dim, self.dropped_notice());
         } else if messages.is_empty() {
-            document.add(Look::Dim, "The log has no prompt for this call.");
+            document.add(LineStyle::Dim, "The log has no prompt for this call.");
         }
         for (nth, message) in messages.iter().enumerate() {
             document.gap();
-            let (text, json) = laid_out(&message.content);
+            let (text, json) = pretty_json(&message.content);
             let how = if json { ", pretty-printed (as sent: 3 Raw)" } else { "" };
             let size = format::bytes(message.content.len() as u64);
-            let of = tool_calls::result_of(message, &messages[..nth]);
-            document.add(Look::Head, format!("{}{of}, {size}{how}", speaker(message.role)));
+            let of = tool_calls::result_label(message, &messages[..nth]);
+            document.add(LineStyle::Head, format!("{}{of}, {size}{how}", role_name(message.role)));
             if !text.is_empty() || message.tool_calls.is_empty() {
-                document.text(Look::Text, &text);
+                document.text(LineStyle::Text, &text);
             }
-            tool_calls::calls(&mut document, &message.tool_calls);
+            tool_calls::add_tool_calls(&mut document, &message.tool_calls);
         }
-        self.tools_offered(&mut document, call);
+        self.add_offered_tools(&mut document, call);
         document
     }
 
-    pub(super) fn reply_document(&self, call: Option<SpanId>) -> Document {
-        let mut document = Document::default();
+    pub(super) fn reply_document(&self, call: Option<SpanId>) -> TextDocument {
+        let mut document = TextDocument::default();
         let Some(call) = call else {
-            document.add(Look::Dim, "This event belongs to no call, so it has no reply.");
+            document.add(LineStyle::Dim, "This event belongs to no call, so it has no reply.");
             return document;
         };
         let attempts: Vec<_> = self.world().spans.children(call).collect();
         let many = attempts.len() > 1;
         for attempt in attempts {
-            let SpanKind::Attempt(nth) = attempt.what else { continue };
+            let SpanKind::Attempt(nth) = attempt.kind else { continue };
             if many {
                 document.gap();
-                document.add(Look::Head, format!("attempt {nth}"));
+                document.add(LineStyle::Head, format!("attempt {nth}"));
             }
-            self.attempt_reply(&mut document, attempt);
+            self.add_attempt_reply(&mut document, attempt);
         }
-        self.refusals(&mut document, call);
+        self.add_refusals(&mut document, call);
         if document.lines.is_empty() {
-            document.add(Look::Dim, "No attempt yet.");
+            document.add(LineStyle::Dim, "No attempt yet.");
         }
-        self.stand_in(&mut document, call);
-        self.verdict(&mut document, call);
+        self.add_fallback(&mut document, call);
+        self.add_verdict(&mut document, call);
         if let Some(refused) = self.refused_reply(call) {
             document.gap();
-            document.text(Look::Failed, &format!("refused: {}", refused.reason));
-            document.text(Look::Text, &format!("{}.", refused.detail));
+            document.text(LineStyle::Failed, &format!("refused: {}", refused.reason));
+            document.text(LineStyle::Text, &format!("{}.", refused.detail));
             match (refused.again, refused.reason.advice()) {
                 (Some(nth), _) => {
-                    document.add(Look::Dim, format!("The model was asked again ({nth})."))
+                    document.add(LineStyle::Dim, format!("The model was asked again ({nth})."))
                 }
-                (None, Some(advice)) => document.add(Look::Dim, advice),
+                (None, Some(advice)) => document.add(LineStyle::Dim, advice),
                 (None, None) => {}
             }
         }
         document
     }
 
-    fn attempt_reply(&self, document: &mut Document, attempt: &Span) {
-        match self.closing(attempt.id).map(|event| &event.kind) {
+    fn add_attempt_reply(&self, document: &mut TextDocument, attempt: &Span) {
+        match self.closing_event(attempt.id).map(|event| &event.kind) {
             Some(EventKind::AttemptAnswered(reply)) => match &reply.result {
                 Some(result) => document.json(result),
                 None => {
                     if !reply.text.is_empty() || reply.tool_calls.is_empty() {
-                        document.text(Look::Text, &laid_out(&reply.text).0);
+                        document.text(LineStyle::Text, &pretty_json(&reply.text).0);
                     }
-                    tool_calls::calls(document, &reply.tool_calls);
+                    tool_calls::add_tool_calls(document, &reply.tool_calls);
                     if reply.finish.as_deref() == Some(HANDED_OVER) {
-                        document.add(Look::Dim, "It handed over: the next hop continues.");
+                        document.add(LineStyle::Dim, "It handed over: the next hop continues.");
                     }
                 }
             },
             Some(EventKind::AttemptFailed(failed)) => {
-                let short = failure(failed.class, failed.status);
-                document.text(Look::Failed, &format!("{short}: {}", failed.text));
+                let short = failure_name(failed.class, failed.status);
+                document.text(LineStyle::Failed, &format!("{short}: {}", failed.text));
                 if let Some(partial) = &failed.partial {
-                    document.add(Look::Dim, "partial reply before the failure:");
-                    document.text(Look::Text, partial);
+                    document.add(LineStyle::Dim, "partial reply before the failure:");
+                    document.text(LineStyle::Text, partial);
                 }
             }
             _ => match self.live(attempt.id) {
                 Some(live) => {
-                    let from = super::words::tail_from(&live.text, COMING);
+                    let from = super::words::tail_start(&live.text, MAX_PARTIAL_BYTES);
                     if from > 0 {
                         let before = format::bytes(from as u64);
                         document.add(
-                            Look::Dim,
+                            LineStyle::Dim,
                             format!("{before} above, shown when the reply is complete"),
                         );
                     }
-                    document.text(Look::Running, &live.text[from..]);
+                    document.text(LineStyle::Running, &live.text[from..]);
                 }
-                None => document.add(Look::Running, "Waiting for the first token."),
+                None => document.add(LineStyle::Running, "Waiting for the first token."),
             },
         }
     }
 
     /// Lists the attempts that a policy refused, with the reasons.
-    fn refusals(&self, document: &mut Document, call: SpanId) {
-        for event in self.call_facts(call).0 {
+    fn add_refusals(&self, document: &mut TextDocument, call: SpanId) {
+        for event in self.call_events(call).0 {
             let EventKind::AttemptRefused { attempt, reason, .. } = &event.kind else { continue };
             document.gap();
             let text = format!("attempt {attempt} was not made: {reason}");
-            document.text(Look::Failed, &text);
+            document.text(LineStyle::Failed, &text);
             if let Some(advice) = reason.advice() {
-                document.add(Look::Dim, advice);
+                document.add(LineStyle::Dim, advice);
             }
         }
     }
 
     /// Shows the fallback that a tool's call returned, or why the call failed.
-    fn stand_in(&self, document: &mut Document, call: SpanId) {
-        let Some(event) = self.closing(call) else { return };
+    fn add_fallback(&self, document: &mut TextDocument, call: SpanId) {
+        let Some(event) = self.closing_event(call) else { return };
         match &event.kind {
             EventKind::CallDegraded { reason, by, value, .. } => {
                 document.gap();
-                document.add(Look::Head, "fallback");
-                document.field("value", super::told_tool::instead(*by));
+                document.add(LineStyle::Head, "fallback");
+                document.field("value", super::told_tool::fallback_text(*by));
                 document.field("reason", reason.to_string());
                 if let Some(value) = value {
                     document.json(value);
                 }
             }
-            EventKind::CallFailed { reason, .. } if self.asks(Some(call)) == Asks::Tool => {
+            EventKind::CallFailed { reason, .. }
+                if self.callee_kind(Some(call)) == CalleeKind::Tool =>
+            {
                 document.gap();
-                document.text(Look::Failed, &format!("failed after the last attempt: {reason}"));
+                document
+                    .text(LineStyle::Failed, &format!("failed after the last attempt: {reason}"));
                 if let Some(advice) = reason.advice() {
-                    document.add(Look::Dim, advice);
+                    document.add(LineStyle::Dim, advice);
                 }
             }
             _ => {}
@@ -345,10 +351,10 @@ impl RunPage {
     }
 
     /// Shows how the gateway parsed a seat's reply, or why it refused it.
-    fn verdict(&self, document: &mut Document, call: SpanId) {
+    fn add_verdict(&self, document: &mut TextDocument, call: SpanId) {
         let world = self.world();
         let Some(SpanKind::Call(Purpose::Contribution { round, seat, .. })) =
-            world.spans.get(call).map(|span| &span.what)
+            world.spans.get(call).map(|span| &span.kind)
         else {
             return;
         };
@@ -358,7 +364,7 @@ impl RunPage {
         let Some(seat) = seat else { return };
         if let Some(contribution) = &seat.contribution {
             document.gap();
-            document.add(Look::Head, "as parsed");
+            document.add(LineStyle::Head, "as parsed");
             document.field("stance", contribution.stance.word());
             document.field("confidence", contribution.confidence.to_string());
             document.field("summary", contribution.summary.replace('\n', " "));
@@ -367,16 +373,16 @@ impl RunPage {
             }
             for (dropped, noun) in [(seat.extra_keys, "key"), (seat.extra_actions, "action")] {
                 if dropped > 0 {
-                    let what = format::things(u64::from(dropped), noun);
+                    let what = format::count_noun(u64::from(dropped), noun);
                     document.field("dropped", format!("{what} beyond the contract"));
                 }
             }
         }
         if let Some(reason) = seat.refused.as_ref().filter(|_| self.refused_reply(call).is_none()) {
             document.gap();
-            document.text(Look::Failed, &format!("refused: {reason}"));
+            document.text(LineStyle::Failed, &format!("refused: {reason}"));
             if let Some(advice) = reason.advice() {
-                document.add(Look::Dim, advice);
+                document.add(LineStyle::Dim, advice);
             }
         }
     }
@@ -393,8 +399,8 @@ impl RunPage {
         })
     }
 
-    pub(super) fn raw_document(&self, facts: &[&Event], left_out: usize) -> Document {
-        let mut document = Document::default();
+    pub(super) fn raw_document(&self, facts: &[&Event], left_out: usize) -> TextDocument {
+        let mut document = TextDocument::default();
         for event in facts {
             document.gap();
             let text = event
@@ -403,18 +409,18 @@ impl RunPage {
                 .and_then(|line| serde_json::from_str::<Value>(&line).ok())
                 .and_then(|value| safe_json::pretty(&value).ok())
                 .unwrap_or_default();
-            document.text(Look::Text, &text);
+            document.text(LineStyle::Text, &text);
         }
         if left_out > 0 {
             document.gap();
-            let facts = format::things(left_out as u64, "event");
-            document.add(Look::Dim, format!("{facts} more: e exports all of them."));
+            let facts = format::count_noun(left_out as u64, "event");
+            document.add(LineStyle::Dim, format!("{facts} more: e exports all of them."));
         }
         document
     }
 
     /// The events of a call and its attempts, in order, and how many were left out.
-    pub(super) fn call_facts(&self, call: SpanId) -> (Vec<&Event>, usize) {
+    pub(super) fn call_events(&self, call: SpanId) -> (Vec<&Event>, usize) {
         let Some(span) = self.world().spans.get(call) else { return (Vec::new(), 0) };
         let first = self.place(span.opened_by);
         let last = span.closed_by.map_or(self.log().len(), |last| self.place(last) + 1);
@@ -424,19 +430,19 @@ impl RunPage {
         };
         let stretch = self.log().between(first, last);
         let mut facts: Vec<_> = stretch.map(|event| &**event).filter(of_call).collect();
-        if let Some(verdict) = self.verdict_fact(call) {
+        if let Some(verdict) = self.verdict_event(call) {
             facts.push(verdict);
         }
-        let left_out = facts.len().saturating_sub(RAW_FACTS);
-        facts.truncate(RAW_FACTS);
+        let left_out = facts.len().saturating_sub(MAX_RAW_EVENTS);
+        facts.truncate(MAX_RAW_EVENTS);
         (facts, left_out)
     }
 
     /// The event with the gateway's verdict on a call's reply; it follows within the same round.
-    pub(super) fn verdict_fact(&self, call: SpanId) -> Option<&Event> {
+    pub(super) fn verdict_event(&self, call: SpanId) -> Option<&Event> {
         let span = self.world().spans.get(call)?;
         let from = self.place(span.closed_by?);
-        let SpanKind::Call(purpose) = &span.what else { return None };
+        let SpanKind::Call(purpose) = &span.kind else { return None };
         let end = self.world().spans.get(span.parent).and_then(|round| round.closed_by);
         let end = end.map_or(self.log().len(), |end| self.place(end));
         self.log().between(from, end).map(|event| &**event).find(|event| {

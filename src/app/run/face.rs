@@ -4,7 +4,7 @@
 use ratatui::layout::Rect;
 
 use super::RunPage;
-use super::layout::{self, Areas, Pane, Wanted};
+use super::layout::{self, Areas, LayoutInput, Pane};
 use crate::app::measure::columns;
 use crate::app::state::Size;
 use crate::event::kind::CollaborationPlan;
@@ -12,7 +12,7 @@ use crate::event::world::{PatternWorld, World};
 
 /// The view that fills the five panes of a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Face {
+pub enum View {
     /// The seats around their table (collaboration source document).
     #[default]
     Collaboration,
@@ -26,13 +26,13 @@ pub enum Face {
     Tools,
 }
 
-impl Face {
+impl View {
     /// Every view.
-    pub const ALL: [Face; 5] =
+    pub const ALL: [View; 5] =
         [Self::Collaboration, Self::Orchestrator, Self::Team, Self::Research, Self::Tools];
 
     /// The view of a run's own pattern.
-    pub fn of(world: &World) -> Face {
+    pub fn of_world(world: &World) -> View {
         match world.pattern {
             PatternWorld::None | PatternWorld::Collaboration(_) => Self::Collaboration,
             PatternWorld::Orchestrator(_) => Self::Orchestrator,
@@ -96,15 +96,15 @@ impl RunPage {
             });
             widths.max().unwrap_or(0)
         };
-        let face = self.face();
-        Areas::of(
+        let face = self.view();
+        Areas::for_page(
             page,
-            Wanted {
+            LayoutInput {
                 face,
                 rows: match face {
-                    Face::Collaboration => plan.map_or(0, |plan| plan.sequence.len()),
-                    Face::Orchestrator | Face::Team | Face::Research => 6,
-                    Face::Tools => self.world.tools.rows().len().clamp(5, 8),
+                    View::Collaboration => plan.map_or(0, |plan| plan.sequence.len()),
+                    View::Orchestrator | View::Team | View::Research => 6,
+                    View::Tools => self.world.tools.rows().len().clamp(5, 8),
                 },
                 names: plan.map_or(0, name),
                 rounds: plan.map_or(0, |plan| plan.max_rounds),

@@ -3,10 +3,10 @@
 
 use serde_json::Value;
 
-use super::told::{Told, tell};
-use crate::event::kind::{Purpose, RosterChange, SourceCame};
+use super::told::{EventLine, event_line};
+use crate::event::kind::{Purpose, RosterChange, SourceOutcome};
 use crate::event::{Event, EventKind, World};
-use crate::scenario::condition::{Budget, Condition, ConditionError, Limits, Shown};
+use crate::scenario::condition::{CelBindings, Condition, ConditionError, EvalBudget, EvalLimits};
 
 /// The names that a condition may use. Every event has all of them; a field that the event lacks is
 /// null. `fact` is the whole event as in the log.
@@ -15,7 +15,7 @@ pub const NAMES: &str = "kind round role agent tool task who stance confidence a
 
 /// Most that a filter may cost per event. The screen waits for it, so it is less than a condition
 /// of a run may cost.
-pub(super) const FACT: Limits = Limits { steps: 100_000, bytes: 1 << 20 };
+pub(super) const EVENT_LIMITS: EvalLimits = EvalLimits { steps: 100_000, bytes: 1 << 20 };
 
 /// A parsed filter.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(super) enum Filter {
     /// Each of these must occur in the line; case is ignored.
     Words(Vec<String>),
     /// This condition must hold.
-    Holds {
+    Condition {
         condition: Condition,
         /// Whether it uses `fact`, which costs more.
         whole: bool,
@@ -42,65 +42,65 @@ impl Filter {
         }
         let condition = Condition::compile(text)?;
         let whole = text.contains("fact");
-        Ok(Some(Self::Holds { condition, whole }))
+        Ok(Some(Self::Condition { condition, whole }))
     }
 
     /// How many events may be filtered before the screen must be drawn again.
-    pub(super) fn slice(&self) -> usize {
+    pub(super) fn batch_size(&self) -> usize {
         match self {
             Self::Words(_) => 8_192,
-            Self::Holds { whole: false, .. } => 2_048,
-            Self::Holds { whole: true, .. } => 512,
+            Self::Condition { whole: false, .. } => 2_048,
+            Self::Condition { whole: true, .. } => 512,
         }
     }
 
     /// Cost of converting an event for a condition, in steps of an evaluation.
-    pub(super) fn reads(&self, event: &Event) -> u64 {
+    pub(super) fn conversion_cost(&self, event: &Event) -> u64 {
         match self {
-            Self::Holds { whole: true, .. } => event.kind.weight() as u64 / 64,
-            Self::Holds { whole: false, .. } | Self::Words(_) => 0,
+            Self::Condition { whole: true, .. } => event.kind.weight() as u64 / 64,
+            Self::Condition { whole: false, .. } | Self::Words(_) => 0,
         }
     }
 
     /// Whether this event passes the filter, within a budget.
-    pub(super) fn lets(
+    pub(super) fn matches(
         &self,
         event: &Event,
         world: &World,
-        budget: &mut Budget,
+        budget: &mut EvalBudget,
     ) -> Result<bool, ConditionError> {
-        let told = tell(event, world);
+        let told = event_line(event, world);
         match self {
             Self::Words(words) => {
                 let line = told.line().to_lowercase();
                 Ok(words.iter().all(|word| line.contains(word.as_str())))
             }
-            Self::Holds { condition, whole } => {
-                let mut shown = Shown::default();
-                show(&mut shown, event, &told, world);
-                let fact = if *whole { fact(event) } else { Value::Null };
-                shown.set("fact", &fact);
+            Self::Condition { condition, whole } => {
+                let mut shown = CelBindings::default();
+                bind_fields(&mut shown, event, &told, world);
+                let fact = if *whole { event_value(event) } else { Value::Null };
+                shown.bind("fact", &fact);
                 condition.holds_within(&shown, budget)
             }
         }
     }
 }
 
-fn fact(event: &Event) -> Value {
+fn event_value(event: &Event) -> Value {
     event.to_line().ok().and_then(|line| serde_json::from_str(&line).ok()).unwrap_or(Value::Null)
 }
 
-fn show(shown: &mut Shown, event: &Event, told: &Told<'_>, world: &World) {
-    let (_, purpose) = super::whose::whose(event.span, world);
+fn bind_fields(shown: &mut CelBindings, event: &Event, told: &EventLine<'_>, world: &World) {
+    let (_, purpose) = super::whose::round_and_purpose(event.span, world);
     let mut role = match purpose {
         Some(Purpose::Contribution { role, .. }) => Some(role.as_str()),
         Some(purpose) => purpose.agent().map(|agent| agent.as_str()),
         None => None,
     };
-    let mut tool = purpose.and_then(|purpose| super::whose::tool_of(purpose, world));
+    let mut tool = purpose.and_then(|purpose| super::whose::tool_of_purpose(purpose, world));
     let task = match purpose {
         Some(Purpose::Task { task, .. }) => Some(task.as_str()),
-        _ => super::whose::task_of(event.span, world),
+        _ => super::whose::task_of_span(event.span, world),
     };
     let mut agent = purpose.and_then(|purpose| purpose.agent()).map(|agent| agent.as_str());
     let (mut attempt, mut status, mut wait_ms) = (None, None, None);
@@ -174,9 +174,9 @@ fn show(shown: &mut Shown, event: &Event, told: &Told<'_>, world: &World) {
         EventKind::ReplyRefused(refused) => reason = Some(refused.reason.to_string()),
         EventKind::SourceClosed(came) => {
             reason = match &**came {
-                SourceCame::Denied { reason, .. } => Some(reason.word().to_owned()),
-                SourceCame::Skipped { reason, .. } => Some(reason.to_string()),
-                SourceCame::Read { .. } | SourceCame::Cancelled => None,
+                SourceOutcome::Denied { reason, .. } => Some(reason.word().to_owned()),
+                SourceOutcome::Skipped { reason, .. } => Some(reason.to_string()),
+                SourceOutcome::Read { .. } | SourceOutcome::Cancelled => None,
             };
         }
         EventKind::RunClosed(closed) => reason = Some(closed.reason.to_string()),
@@ -190,7 +190,7 @@ fn show(shown: &mut Shown, event: &Event, told: &Told<'_>, world: &World) {
         ("agent", Value::from(agent)),
         ("tool", Value::from(tool)),
         ("task", Value::from(task)),
-        ("who", Value::from(&*told.who)),
+        ("who", Value::from(&*told.subject)),
         ("stance", Value::from(stance.map(|(stance, _)| stance.word()))),
         ("confidence", Value::from(stance.map(|(_, confidence)| confidence))),
         ("attempt", Value::from(attempt)),
@@ -199,10 +199,10 @@ fn show(shown: &mut Shown, event: &Event, told: &Told<'_>, world: &World) {
         ("flag", Value::from(flag)),
         ("on", Value::from(on)),
         ("reason", Value::from(reason)),
-        ("text", Value::from(&*told.what)),
+        ("text", Value::from(&*told.text)),
         ("seq", Value::from(event.seq.0)),
         ("at", Value::from(event.at.0 as f64 / 1e6)),
     ] {
-        shown.set(name, &value);
+        shown.bind(name, &value);
     }
 }

@@ -3,14 +3,14 @@
 //! do.
 
 use super::layout::Areas;
-use super::waterfall::Row;
-use super::{Face, Outcome, Pane, RunPage};
+use super::waterfall::WaterfallRow;
+use super::{InputOutcome, Pane, RunPage, View};
 use crate::app::action::Action;
 use crate::app::effect::Effect;
-use crate::app::faults::turned_limit;
+use crate::app::faults::stepped_limit;
 use crate::event::Command;
-use crate::event::command::BreakerHand;
-use crate::event::kind::{By, LimitChange};
+use crate::event::command::BreakerOverride;
+use crate::event::kind::{Initiator, LimitChange};
 use crate::event::world::tools::ToolRow;
 
 impl RunPage {
@@ -40,81 +40,81 @@ impl RunPage {
     }
 
     /// Opens the tools over the run's own view, or closes them.
-    pub(super) fn turn_face(&mut self) -> Outcome {
-        if Face::of(&self.world) == Face::Tools {
-            return Outcome::Ignored;
+    pub(super) fn toggle_tools(&mut self) -> InputOutcome {
+        if View::of_world(&self.world) == View::Tools {
+            return InputOutcome::Ignored;
         }
-        self.over = match self.over {
+        self.overlay = match self.overlay {
             Some(_) => None,
-            None => Some(Face::Tools),
+            None => Some(View::Tools),
         };
-        Outcome::redraw()
+        InputOutcome::redraw()
     }
 
     /// Raises or lowers the limit of the view by one: parallel tasks, or concurrent attempts of the
     /// tool.
-    pub(super) fn turn_limit(&self, up: bool) -> Outcome {
+    pub(super) fn change_limit(&self, up: bool) -> InputOutcome {
         let turned = |now: u32| if up { now.saturating_add(1) } else { (now - 1.min(now)).max(1) };
-        let command = match self.face() {
-            Face::Collaboration | Face::Team | Face::Research => return Outcome::Ignored,
-            Face::Orchestrator => {
+        let command = match self.view() {
+            View::Collaboration | View::Team | View::Research => return InputOutcome::Ignored,
+            View::Orchestrator => {
                 let Some((orchestrator, _)) = self.world.orchestrator() else {
-                    return Outcome::Ignored;
+                    return InputOutcome::Ignored;
                 };
-                let now = self.turned().parallel(orchestrator.max_parallel);
+                let now = self.pending_changes().parallel(orchestrator.max_parallel);
                 let max_parallel = turned(now);
                 if max_parallel == now {
-                    return Outcome::Handled { redraw: false };
+                    return InputOutcome::Handled { redraw: false };
                 }
-                Command::SetParallel { max_parallel, by: By::You }
+                Command::SetParallel { max_parallel, by: Initiator::You }
             }
-            Face::Tools => {
+            View::Tools => {
                 let present =
                     self.tool().and_then(|tool| self.world.tools.get(tool.name().as_str()));
                 let Some((tool, bulkhead)) =
                     present.and_then(|tool| Some((tool, tool.head.limits.bulkhead?)))
                 else {
-                    return Outcome::Ignored;
+                    return InputOutcome::Ignored;
                 };
                 let now = LimitChange::MaxInFlight(bulkhead.max_in_flight);
-                let now = self.turned().limit(tool.name(), now);
-                let Some(change) = turned_limit(now, up) else {
-                    return Outcome::Handled { redraw: false };
+                let now = self.pending_changes().limit(tool.name(), now);
+                let Some(change) = stepped_limit(now, up) else {
+                    return InputOutcome::Handled { redraw: false };
                 };
-                Command::SetLimit { tool: tool.name().clone(), change, by: By::You }
+                Command::SetLimit { tool: tool.name().clone(), change, by: Initiator::You }
             }
         };
-        self.by_hand(command)
+        self.send_command(command)
     }
 
     /// Sends a manual command to the breaker of the tool that the page is about.
-    pub(super) fn turn_breaker(&self, hand: BreakerHand) -> Outcome {
+    pub(super) fn override_breaker(&self, hand: BreakerOverride) -> InputOutcome {
         let tool = self.tool().filter(|tool| tool.head.limits.breaker.is_some());
-        match (self.face(), tool) {
-            (Face::Tools, Some(tool)) => {
+        match (self.view(), tool) {
+            (View::Tools, Some(tool)) => {
                 let tool = tool.name().clone();
-                self.by_hand(Command::Breaker { tool, hand, by: By::You })
+                self.send_command(Command::Breaker { tool, hand, by: Initiator::You })
             }
-            _ => Outcome::Ignored,
+            _ => InputOutcome::Ignored,
         }
     }
 
-    fn by_hand(&self, command: Command) -> Outcome {
+    fn send_command(&self, command: Command) -> InputOutcome {
         if !self.world.is_live() {
-            return Outcome::Ignored;
+            return InputOutcome::Ignored;
         }
-        Outcome::Emit(vec![Effect::Command { run: self.id.clone(), command }])
+        InputOutcome::Emit(vec![Effect::Command { run: self.id.clone(), command }])
     }
 
     /// Whether faults can be injected into the tool that the page is about.
     pub fn can_inject(&self) -> bool {
-        self.world.is_live() && self.face() == Face::Tools && self.tool().is_some()
+        self.world.is_live() && self.view() == View::Tools && self.tool().is_some()
     }
 
     /// Why a key did nothing, for the message line: it is for the tools, or does not apply to this
     /// run.
-    pub fn why_not_by_hand(&self, action: Action) -> Option<String> {
-        if Face::of(&self.world) == Face::Tools {
+    pub fn unavailable_reason(&self, action: Action) -> Option<String> {
+        if View::of_world(&self.world) == View::Tools {
             match action {
                 Action::Breakpoint => {
                     let why = "No breakpoint here: agents act in no fixed order. \
@@ -133,7 +133,7 @@ impl RunPage {
             return Some(why.to_owned());
         }
         if action == Action::Cause {
-            return self.why_no_jump();
+            return self.no_jump_reason();
         }
         if action == Action::Breakpoint && self.world.research().is_some() {
             return Some("No breakpoint here: this is the last step.".to_owned());
@@ -152,29 +152,29 @@ impl RunPage {
         if !self.world.is_live() {
             return Some("The run has ended: its tools cannot be changed.".to_owned());
         }
-        Some(match (self.face(), self.tool()) {
-            (Face::Collaboration | Face::Team | Face::Research, _) if limit => {
+        Some(match (self.view(), self.tool()) {
+            (View::Collaboration | View::Team | View::Research, _) if limit => {
                 "No limit to change here: t opens the tools.".to_owned()
             }
-            (Face::Collaboration | Face::Orchestrator | Face::Team | Face::Research, _) => {
+            (View::Collaboration | View::Orchestrator | View::Team | View::Research, _) => {
                 "This key works on a tool: press t first.".to_owned()
             }
-            (Face::Tools, None) => "This run has no tools.".to_owned(),
-            (Face::Tools, Some(tool)) if limit => {
+            (View::Tools, None) => "This run has no tools.".to_owned(),
+            (View::Tools, Some(tool)) if limit => {
                 format!("{} has no bulkhead: no limit to change.", tool.name())
             }
-            (Face::Tools, Some(tool)) => format!("{} has no breaker.", tool.name()),
+            (View::Tools, Some(tool)) => format!("{} has no breaker.", tool.name()),
         })
     }
 
     /// Moves the selection in the waterfall.
-    pub(super) fn move_among_rows(&mut self, action: Action, areas: &Areas) {
+    pub(super) fn move_in_waterfall(&mut self, action: Action, areas: &Areas) {
         let Some((orchestrator, _)) = self.shown().orchestrator() else { return };
         let tasks = orchestrator.tasks.len();
-        let from = self.shown_row().place(tasks);
+        let from = self.shown_row().index(tasks);
         let height = areas.pane(Pane::First).map_or(8, |area| usize::from(area.height));
         let page = height.saturating_sub(2).max(1);
-        let last = Row::count(tasks) - 1;
+        let last = WaterfallRow::count(tasks) - 1;
         let step = |by: isize| match self.row {
             Some(_) => from.saturating_add_signed(by).min(last),
             // The first step selects what is shown now.
@@ -190,14 +190,14 @@ impl RunPage {
             Action::Bottom => last,
             _ => return,
         };
-        self.select_row(Row::at(to, tasks));
+        self.select_row(WaterfallRow::from_index(to, tasks));
     }
 
     /// Selects a row of the waterfall; `None` follows the run.
-    pub(super) fn select_row(&mut self, row: Option<Row>) {
+    pub(super) fn select_row(&mut self, row: Option<WaterfallRow>) {
         if self.row != row {
             self.row = row;
-            self.said = None;
+            self.text_scroll = None;
         }
     }
 
@@ -222,7 +222,7 @@ impl RunPage {
         let name = self.shown().tools.rows().get(at).map(|row| row.name().clone());
         if name.is_some() && self.tool != name {
             self.tool = name;
-            self.said = None;
+            self.text_scroll = None;
         }
     }
 }

@@ -1,9 +1,9 @@
 //! The inspector: one event or one call in full.
 
 use super::RunPage;
-use super::cause::cause;
-use super::document::{Document, Look};
-use super::scroll::{Lines, Scroll};
+use super::cause::cause_of_event;
+use super::document::{LineStyle, TextDocument};
+use super::scroll::{Scroll, WrappingLines};
 use crate::app::measure::row_count;
 use crate::event::kind::Purpose;
 use crate::event::world::SpanKind;
@@ -28,14 +28,14 @@ impl Tab {
     pub const ALL: [Tab; 4] = [Self::Prompt, Self::Reply, Self::Raw, Self::Timing];
 
     /// The names of all tabs, for a call of a model or of a tool.
-    pub fn words(asks: Asks) -> [&'static str; 4] {
-        Self::ALL.map(|tab| tab.word(asks))
+    pub fn names(asks: CalleeKind) -> [&'static str; 4] {
+        Self::ALL.map(|tab| tab.name(asks))
     }
 
     /// The name of the tab, for a call of a model or of a tool.
-    pub fn word(self, asks: Asks) -> &'static str {
+    pub fn name(self, asks: CalleeKind) -> &'static str {
         match self {
-            Self::Prompt if asks == Asks::Tool => "Args",
+            Self::Prompt if asks == CalleeKind::Tool => "Args",
             Self::Prompt => "Prompt",
             Self::Reply => "Reply",
             Self::Raw => "Raw",
@@ -51,7 +51,7 @@ impl Tab {
 
 /// The callee of the call that is inspected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Asks {
+pub enum CalleeKind {
     /// A model, with a prompt.
     #[default]
     Model,
@@ -61,9 +61,9 @@ pub enum Asks {
 
 /// The thing that is inspected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum InspectTarget {
     /// The event with this number, and the call that it belongs to, if any.
-    Fact(Seq),
+    Event(Seq),
     /// A call, with its attempts.
     Call(SpanId),
 }
@@ -72,33 +72,34 @@ pub enum Target {
 #[derive(Debug)]
 pub struct Inspector {
     /// The event or call in it.
-    pub target: Target,
+    pub target: InspectTarget,
     /// The open tab.
     pub tab: Tab,
     /// Whether the call is one of a model or of a tool.
-    pub asks: Asks,
+    pub callee: CalleeKind,
     /// First line and row in view.
     pub(super) scroll: Scroll,
     /// The text of the open tab.
-    pub document: Document,
+    pub document: TextDocument,
     /// The summary at the left of the tabs.
-    pub summary: Document,
+    pub summary: TextDocument,
 }
 
 impl Inspector {
     /// The first line and row in a window of this height, when lines wrap at `width`.
     pub fn top(&self, width: u16, height: u16) -> Scroll {
-        self.scroll.within(&Wrapped { document: &self.document, width }, usize::from(height))
+        self.scroll
+            .clamped(&WrappedDocument { document: &self.document, width }, usize::from(height))
     }
 
     /// Scrolls by this many rows.
     pub(super) fn step(&mut self, by: isize, width: u16, height: u16) {
-        let lines = Wrapped { document: &self.document, width };
+        let lines = WrappedDocument { document: &self.document, width };
         self.scroll = self.scroll.step(by, &lines, usize::from(height));
     }
 
     pub(super) fn show_end(&mut self, width: u16, height: u16) {
-        let lines = Wrapped { document: &self.document, width };
+        let lines = WrappedDocument { document: &self.document, width };
         self.scroll = Scroll::end(&lines, usize::from(height));
     }
 
@@ -112,31 +113,33 @@ impl Inspector {
         self.scroll = Scroll::default();
     }
 
-    pub(super) fn turn(&mut self, by: usize) {
+    pub(super) fn next_tab(&mut self, by: usize) {
         self.open(self.tab.next(by));
     }
 }
 
 /// Columns for the name of a field.
-pub const FIELD: u16 = 11;
+pub const FIELD_COLUMNS: u16 = 11;
 
 /// A document whose lines wrap at a width.
-pub struct Wrapped<'a> {
+pub struct WrappedDocument<'a> {
     /// The document that wraps.
-    pub document: &'a Document,
+    pub document: &'a TextDocument,
     /// Columns available.
     pub width: u16,
 }
 
-impl Lines for Wrapped<'_> {
+impl WrappingLines for WrappedDocument<'_> {
     fn count(&self) -> usize {
         self.document.lines.len()
     }
 
     fn rows(&self, line: usize) -> usize {
         let Some(line) = self.document.lines.get(line) else { return 1 };
-        let (text, width) = match (line.look, line.text.split_once('\t')) {
-            (Look::Field, Some((_, value))) => (value, self.width.saturating_sub(FIELD)),
+        let (text, width) = match (line.style, line.text.split_once('\t')) {
+            (LineStyle::Field, Some((_, value))) => {
+                (value, self.width.saturating_sub(FIELD_COLUMNS))
+            }
             _ => (line.text.as_str(), self.width),
         };
         row_count(text, usize::from(width))
@@ -145,14 +148,14 @@ impl Lines for Wrapped<'_> {
 
 impl RunPage {
     /// The call that a target belongs to, if any.
-    pub fn call_of(&self, target: Target) -> Option<SpanId> {
+    pub fn call_of(&self, target: InspectTarget) -> Option<SpanId> {
         match target {
-            Target::Call(call) => Some(call),
-            Target::Fact(seq) => self.call_of_fact(self.fact(seq)?),
+            InspectTarget::Call(call) => Some(call),
+            InspectTarget::Event(seq) => self.call_of_event(self.event(seq)?),
         }
     }
 
-    pub(super) fn call_of_fact(&self, event: &Event) -> Option<SpanId> {
+    pub(super) fn call_of_event(&self, event: &Event) -> Option<SpanId> {
         let world = self.world();
         let table = world.collaboration().map(|(table, _)| table);
         let plan = world.orchestrator().map(|(orchestrator, _)| orchestrator);
@@ -165,7 +168,7 @@ impl RunPage {
                 return Some(*said);
             }
             EventKind::AnswerComposed { by: Some(by), .. } => {
-                return world.team()?.0.agent(by)?.said;
+                return world.team()?.0.agent(by)?.last_call;
             }
             EventKind::AnswerCited(_)
             | EventKind::AnswerRefused(_)
@@ -181,7 +184,7 @@ impl RunPage {
             _ => {}
         }
         let span = world.spans.get(event.span)?;
-        match span.what {
+        match span.kind {
             SpanKind::Call(_) => Some(span.id),
             SpanKind::Attempt(_) => Some(span.parent),
             SpanKind::Task { index } => plan?.tasks.get(usize::try_from(index).ok()?)?.call,
@@ -194,14 +197,14 @@ impl RunPage {
     }
 
     /// Opens the inspector, or points it at another target.
-    pub(super) fn inspect(&mut self, target: Target, tab: Tab) {
+    pub(super) fn inspect(&mut self, target: InspectTarget, tab: Tab) {
         let mut inspector = Inspector {
             target,
             tab,
-            asks: Asks::default(),
+            callee: CalleeKind::default(),
             scroll: Scroll::default(),
-            document: Document::default(),
-            summary: Document::default(),
+            document: TextDocument::default(),
+            summary: TextDocument::default(),
         };
         self.fill(&mut inspector);
         self.inspector = Some(inspector);
@@ -218,15 +221,15 @@ impl RunPage {
     fn fill(&self, inspector: &mut Inspector) {
         let call = self.call_of(inspector.target);
         let fact = match inspector.target {
-            Target::Fact(seq) => self.fact(seq),
-            Target::Call(_) => None,
+            InspectTarget::Event(seq) => self.event(seq),
+            InspectTarget::Call(_) => None,
         };
-        if self.is_target_gone(inspector.target) {
-            inspector.document = Document::default();
-            inspector.document.add(Look::Dim, self.dropped());
+        if self.is_target_dropped(inspector.target) {
+            inspector.document = TextDocument::default();
+            inspector.document.add(LineStyle::Dim, self.dropped_notice());
             return;
         }
-        inspector.asks = self.asks(call);
+        inspector.callee = self.callee_kind(call);
         inspector.summary = self.summary_document(call, fact);
         inspector.document = match inspector.tab {
             Tab::Prompt => self.prompt_document(call),
@@ -234,57 +237,57 @@ impl RunPage {
             Tab::Raw => match (fact, call) {
                 (Some(fact), _) => self.raw_document(&[fact], 0),
                 (None, Some(call)) => {
-                    let (facts, left_out) = self.call_facts(call);
+                    let (facts, left_out) = self.call_events(call);
                     self.raw_document(&facts, left_out)
                 }
-                (None, None) => Document::default(),
+                (None, None) => TextDocument::default(),
             },
             Tab::Timing => self.timing_document(call, fact),
         };
     }
 
     /// Whether a call is one of a model or of a tool.
-    pub(super) fn asks(&self, call: Option<SpanId>) -> Asks {
-        match call.and_then(|call| self.opening(call)).map(|event| &event.kind) {
-            Some(EventKind::CallStarted(started)) if started.args.is_some() => Asks::Tool,
-            _ => Asks::Model,
+    pub(super) fn callee_kind(&self, call: Option<SpanId>) -> CalleeKind {
+        match call.and_then(|call| self.opening_event(call)).map(|event| &event.kind) {
+            Some(EventKind::CallStarted(started)) if started.args.is_some() => CalleeKind::Tool,
+            _ => CalleeKind::Model,
         }
     }
 
     /// What Enter inspects.
-    pub(super) fn target(&self) -> Option<Target> {
+    pub(super) fn target(&self) -> Option<InspectTarget> {
         if self.focus() == super::Pane::Events {
             let place = self.list.selected(&self.log)?;
-            return self.log.get(place).map(|event| Target::Fact(event.seq));
+            return self.log.get(place).map(|event| InspectTarget::Event(event.seq));
         }
-        if self.face() == super::Face::Team
+        if self.view() == super::View::Team
             && let Some(target) = self.team_target()
         {
             return Some(target);
         }
-        if self.face() == super::Face::Research
+        if self.view() == super::View::Research
             && let Some(target) = self.research_target()
         {
             return Some(target);
         }
-        let call = match self.face() {
-            super::Face::Tools => self.latest_call(),
+        let call = match self.view() {
+            super::View::Tools => self.latest_call(),
             _ => self.subject_call(),
         };
         if let Some(call) = call {
-            return Some(Target::Call(call));
+            return Some(InspectTarget::Call(call));
         }
-        self.shown_facts()
+        self.shown_event_count()
             .checked_sub(1)
             .and_then(|last| self.log.get(last))
-            .map(|event| Target::Fact(event.seq))
+            .map(|event| InspectTarget::Event(event.seq))
     }
 
     /// The tab that opens first for a target.
-    pub(super) fn first_tab(&self, target: Target) -> Tab {
+    pub(super) fn first_tab(&self, target: InspectTarget) -> Tab {
         match target {
-            Target::Call(_) => Tab::Reply,
-            Target::Fact(seq) => match self.fact(seq).map(|event| &event.kind) {
+            InspectTarget::Call(_) => Tab::Reply,
+            InspectTarget::Event(seq) => match self.event(seq).map(|event| &event.kind) {
                 Some(EventKind::CallStarted(_)) => Tab::Prompt,
                 Some(
                     EventKind::AttemptAnswered(_)
@@ -318,16 +321,16 @@ impl RunPage {
     }
 
     /// The event that caused what is inspected or selected.
-    pub(super) fn cause_of(&self, target: Target) -> Option<Seq> {
+    pub(super) fn cause_of(&self, target: InspectTarget) -> Option<Seq> {
         match target {
-            Target::Fact(seq) => cause(self, self.fact(seq)?),
-            Target::Call(call) => {
-                let call = self.opening(call)?;
+            InspectTarget::Event(seq) => cause_of_event(self, self.event(seq)?),
+            InspectTarget::Call(call) => {
+                let call = self.opening_event(call)?;
                 match &call.kind {
                     EventKind::CallStarted(started)
                         if matches!(started.purpose, Purpose::Finalize) =>
                     {
-                        cause(self, call)
+                        cause_of_event(self, call)
                     }
                     _ => Some(call.seq),
                 }

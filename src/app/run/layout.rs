@@ -3,8 +3,8 @@
 
 use ratatui::layout::Rect;
 
-use super::face::Face;
-use super::inspect::{Asks, Tab};
+use super::face::View;
+use super::inspect::{CalleeKind, Tab};
 use crate::app::state::Size;
 
 /// Rows above the page: the run's title, then its progress.
@@ -46,7 +46,7 @@ impl Pane {
     }
 
     /// The pane with this number.
-    pub fn of(number: u8) -> Option<Pane> {
+    pub fn from_number(number: u8) -> Option<Pane> {
         Self::ALL.into_iter().find(|pane| pane.number() == number)
     }
 
@@ -58,9 +58,9 @@ impl Pane {
 
 /// What decides the layout besides the size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct LayoutInput {
     /// The view that fills the panes.
-    pub face: Face,
+    pub face: View,
     /// Rows of content in the lower panes: one for each seat, or tool.
     pub rows: usize,
     /// Columns of the longest name of a seat, including its flag's sign.
@@ -79,7 +79,7 @@ pub struct Wanted {
 
 /// How many panes are shown at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub enum PageShape {
     /// All panes, side by side.
     Wide,
     /// Three places, stacked; two of them hold two panes each and show one.
@@ -92,7 +92,7 @@ pub enum Shape {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Areas {
     /// How many panes are shown.
-    pub shape: Shape,
+    pub shape: PageShape,
     /// The row of tabs, if one pane is shown at a time.
     pub tabs: Rect,
     /// The inside of each pane that is shown, without its frame.
@@ -109,23 +109,23 @@ pub fn page(size: Size) -> Rect {
 
 impl Areas {
     /// Lays out the panes of a page.
-    pub fn of(page: Rect, wanted: Wanted) -> Areas {
+    pub fn for_page(page: Rect, wanted: LayoutInput) -> Areas {
         let scrubber_rows = if page.height >= 8 { 2 } else { 0 };
         let upper = Rect { height: page.height - scrubber_rows, ..page };
         let scrubber = Rect { y: upper.bottom(), height: scrubber_rows, ..page };
         let none = Rect { width: 0, height: 0, ..page };
         let tall = page.height >= TALL && !wanted.zoom;
         let (shape, panes) = if tall && page.width >= WIDE {
-            (Shape::Wide, wide(upper, wanted))
+            (PageShape::Wide, wide(upper, wanted))
         } else if tall && page.width >= STACKED {
-            (Shape::Stacked, stacked(upper, wanted))
+            (PageShape::Stacked, stacked(upper, wanted))
         } else {
             let tabs_rows = u16::from(upper.height >= 4);
             let mut panes = [None; 5];
             let frame = Rect { y: upper.y + tabs_rows, height: upper.height - tabs_rows, ..upper };
             panes[wanted.focus as usize] = Some(inside(frame));
             let tabs = Rect { height: tabs_rows, ..upper };
-            return Areas { shape: Shape::Single, tabs, panes, scrubber };
+            return Areas { shape: PageShape::Single, tabs, panes, scrubber };
         };
         Areas { shape, tabs: none, panes, scrubber }
     }
@@ -148,20 +148,21 @@ impl Areas {
     }
 
     /// The pane at this cell; its frame counts as part of it.
-    pub fn at(&self, col: u16, row: u16) -> Option<Pane> {
+    pub fn pane_at(&self, col: u16, row: u16) -> Option<Pane> {
         Pane::ALL
             .into_iter()
-            .find(|pane| self.pane(*pane).is_some_and(|area| holds(area, col, row)))
+            .find(|pane| self.pane(*pane).is_some_and(|area| contains_cell(area, col, row)))
             .or_else(|| {
-                let framed =
-                    |pane: &Pane| self.frame(*pane).is_some_and(|area| holds(area, col, row));
+                let framed = |pane: &Pane| {
+                    self.frame(*pane).is_some_and(|area| contains_cell(area, col, row))
+                };
                 Pane::ALL.into_iter().rev().find(framed)
             })
     }
 }
 
 /// Whether a cell is within a rectangle.
-pub fn holds(area: Rect, col: u16, row: u16) -> bool {
+pub fn contains_cell(area: Rect, col: u16, row: u16) -> bool {
     (area.left()..area.right()).contains(&col) && (area.top()..area.bottom()).contains(&row)
 }
 
@@ -179,9 +180,13 @@ pub fn tabs<'a>(row: Rect, names: impl IntoIterator<Item = &'a str>) -> Vec<Rect
 }
 
 /// The pane of this view whose tab is at this column.
-pub fn tab_at(row: Rect, face: Face, col: u16) -> Option<Pane> {
+pub fn tab_at(row: Rect, face: View, col: u16) -> Option<Pane> {
     let places = tabs(row, Pane::ALL.map(|pane| face.tab(pane)));
-    Pane::ALL.into_iter().zip(places).find(|(_, tab)| holds(*tab, col, row.y)).map(|(pane, _)| pane)
+    Pane::ALL
+        .into_iter()
+        .zip(places)
+        .find(|(_, tab)| contains_cell(*tab, col, row.y))
+        .map(|(pane, _)| pane)
 }
 
 /// The part of the scrubber that represents the time of the run.
@@ -201,7 +206,7 @@ pub fn scrubber_line(scrubber: Rect) -> Rect {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InspectorAreas {
     /// The frame of the summary at the left, if there is room for it.
-    pub beside: Option<Rect>,
+    pub summary: Option<Rect>,
     /// The frame of the open tab.
     pub frame: Rect,
     /// The tabs, in the top line of that frame.
@@ -224,7 +229,7 @@ pub fn inspector(page: Rect) -> InspectorAreas {
     };
     let text = padded(frame);
     let tabs = Rect { y: frame.y, height: frame.height.min(1), ..inside(frame) };
-    InspectorAreas { beside, frame, tabs, text }
+    InspectorAreas { summary: beside, frame, tabs, text }
 }
 
 /// The inside of a frame, padded by a blank on both sides if there is room.
@@ -237,9 +242,13 @@ pub fn padded(frame: Rect) -> Rect {
 }
 
 /// The tab of the inspector at this column.
-pub fn inspector_tab_at(row: Rect, asks: Asks, col: u16) -> Option<Tab> {
-    let places = tabs(row, Tab::words(asks));
-    Tab::ALL.into_iter().zip(places).find(|(_, tab)| holds(*tab, col, row.y)).map(|(tab, _)| tab)
+pub fn inspector_tab_at(row: Rect, asks: CalleeKind, col: u16) -> Option<Tab> {
+    let places = tabs(row, Tab::names(asks));
+    Tab::ALL
+        .into_iter()
+        .zip(places)
+        .find(|(_, tab)| contains_cell(*tab, col, row.y))
+        .map(|(tab, _)| tab)
 }
 
 fn inside(frame: Rect) -> Rect {
@@ -255,9 +264,9 @@ const TABLE: u16 = 11;
 const LIST: u16 = 4;
 
 /// Inner rows of the three places, from top to bottom: `rows` excludes the four lines.
-fn heights(rows: u16, wanted: Wanted) -> [u16; 3] {
-    if matches!(wanted.face, Face::Team | Face::Research) {
-        return team_heights(rows);
+fn heights(rows: u16, wanted: LayoutInput) -> [u16; 3] {
+    if matches!(wanted.face, View::Team | View::Research) {
+        return talk_heights(rows);
     }
     let wanted = u16::try_from(wanted.rows).unwrap_or(u16::MAX);
     let middle = wanted.saturating_add(2).max(4).min(rows.saturating_sub(TABLE + LIST).max(4));
@@ -267,31 +276,31 @@ fn heights(rows: u16, wanted: Wanted) -> [u16; 3] {
 }
 
 /// The rows for teams and research: what was said deserves more of them than the events behind it.
-fn team_heights(rows: u16) -> [u16; 3] {
+fn talk_heights(rows: u16) -> [u16; 3] {
     let lower = (rows / 5).clamp(LIST, 10);
     let left = rows - lower;
     let upper = (left * 4).div_ceil(7);
     [upper, left - upper, lower]
 }
 
-fn wide(area: Rect, wanted: Wanted) -> [Option<Rect>; 5] {
+fn wide(area: Rect, wanted: LayoutInput) -> [Option<Rect>; 5] {
     let [upper, middle, lower] = heights(area.height - 4, wanted);
     // Two panes side by side take three lines.
     let inner = area.width - 3;
     let (first, third) = match wanted.face {
-        Face::Collaboration => {
+        View::Collaboration => {
             let rounds = u16::try_from(wanted.rounds).unwrap_or(u16::MAX).min(40);
             let names = u16::try_from(wanted.names).unwrap_or(u16::MAX).min(30);
             let most = inner.saturating_sub(66).min(inner / 2);
             ((area.width * 57 / 100).clamp(66, 96), (5 + names + STANCE * rounds).clamp(30, most))
         }
         // Time runs to the right, so width shows more of it.
-        Face::Orchestrator => (area.width * 65 / 100, inner * 55 / 100),
+        View::Orchestrator => (area.width * 65 / 100, inner * 55 / 100),
         // One dividing line down the page: picture and call tree at the left, texts at the right.
-        Face::Team => (inner * 43 / 100, inner * 43 / 100),
+        View::Team => (inner * 43 / 100, inner * 43 / 100),
         // The rows of sources are wide; the answer and the notes get nearly equal shares.
-        Face::Research => (inner * 62 / 100, inner * 48 / 100),
-        Face::Tools => ((area.width * 62 / 100).min(130), inner * 47 / 100),
+        View::Research => (inner * 62 / 100, inner * 48 / 100),
+        View::Tools => ((area.width * 62 / 100).min(130), inner * 47 / 100),
     };
     let row = |y: u16, height: u16, left: u16| {
         let right = Rect::new(area.x + left + 2, y, inner - left, height);
@@ -303,7 +312,7 @@ fn wide(area: Rect, wanted: Wanted) -> [Option<Rect>; 5] {
     [first, second, third, fourth, Some(events)]
 }
 
-fn stacked(area: Rect, wanted: Wanted) -> [Option<Rect>; 5] {
+fn stacked(area: Rect, wanted: LayoutInput) -> [Option<Rect>; 5] {
     let [upper, middle, lower] = heights(area.height - 4, wanted);
     let row = |y: u16, height: u16| Some(Rect::new(area.x + 1, y, area.width - 2, height));
     let mut panes = [None; 5];
@@ -317,8 +326,8 @@ fn stacked(area: Rect, wanted: Wanted) -> [Option<Rect>; 5] {
 mod tests {
     use super::*;
 
-    const WANTED: Wanted = Wanted {
-        face: Face::Collaboration,
+    const WANTED: LayoutInput = LayoutInput {
+        face: View::Collaboration,
         rows: 4,
         names: 17,
         rounds: 3,
@@ -333,13 +342,13 @@ mod tests {
         for cols in 1..=210 {
             for rows in 1..=60 {
                 let page = page(Size { cols, rows });
-                for (face, rows) in Face::ALL
+                for (face, rows) in View::ALL
                     .into_iter()
                     .flat_map(|face| [1, 4, 9, 60].into_iter().map(move |rows| (face, rows)))
                 {
                     for zoom in [false, true] {
-                        let wanted = Wanted { face, rows, zoom, ..WANTED };
-                        let areas = Areas::of(page, wanted);
+                        let wanted = LayoutInput { face, rows, zoom, ..WANTED };
+                        let areas = Areas::for_page(page, wanted);
                         let mut cells = 0;
                         for pane in Pane::ALL {
                             let Some(area) = areas.pane(pane) else { continue };
@@ -358,22 +367,22 @@ mod tests {
 
     #[test]
     fn the_shape_goes_by_the_size() {
-        let shape = |cols, rows| Areas::of(page(Size { cols, rows }), WANTED).shape;
-        assert_eq!(shape(120, 36), Shape::Wide);
-        assert_eq!(shape(200, 50), Shape::Wide);
-        assert_eq!(shape(119, 36), Shape::Stacked);
-        assert_eq!(shape(80, 24), Shape::Single);
-        assert_eq!(shape(120, 24), Shape::Single);
+        let shape = |cols, rows| Areas::for_page(page(Size { cols, rows }), WANTED).shape;
+        assert_eq!(shape(120, 36), PageShape::Wide);
+        assert_eq!(shape(200, 50), PageShape::Wide);
+        assert_eq!(shape(119, 36), PageShape::Stacked);
+        assert_eq!(shape(80, 24), PageShape::Single);
+        assert_eq!(shape(120, 24), PageShape::Single);
     }
 
     #[test]
     fn a_click_meets_what_it_hits() {
-        let areas = Areas::of(page(Size { cols: 120, rows: 36 }), WANTED);
+        let areas = Areas::for_page(page(Size { cols: 120, rows: 36 }), WANTED);
         for pane in Pane::ALL {
             let area = areas.pane(pane).expect("shown");
-            assert_eq!(areas.at(area.x, area.y), Some(pane));
-            assert_eq!(areas.at(area.right() - 1, area.bottom() - 1), Some(pane));
+            assert_eq!(areas.pane_at(area.x, area.y), Some(pane));
+            assert_eq!(areas.pane_at(area.right() - 1, area.bottom() - 1), Some(pane));
         }
-        assert_eq!(areas.at(0, 0), None);
+        assert_eq!(areas.pane_at(0, 0), None);
     }
 }

@@ -6,61 +6,61 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::RunLog;
-use super::filter::{FACT, Filter};
-use super::typed::Typed;
+use super::filter::{EVENT_LIMITS, Filter};
+use super::typed::FilterInput;
 use crate::event::{Event, World};
-use crate::scenario::condition::Budget;
+use crate::scenario::condition::EvalBudget;
 
 /// Most that a filter may cost before the screen must be drawn again, in steps of its evaluation.
-const STEPS: u64 = 200_000;
+const SCAN_STEPS: u64 = 200_000;
 
 /// The list of events, its filter and its selection. Places count from the start of the run; only
 /// the last part of the log is in memory, and the first row is the first event of that part.
 #[derive(Debug, Default)]
-pub struct FactList {
-    filter: Option<Active>,
+pub struct EventList {
+    filter: Option<ActiveFilter>,
     /// The filter while it is typed.
-    pub(super) typing: Option<Typed>,
+    pub(super) typing: Option<FilterInput>,
     /// The last filter that was used, offered when the next is typed.
     last: String,
     /// Why the typed text cannot be used as a filter.
-    trouble: Option<String>,
+    error: Option<String>,
     /// The selected event; `None` follows the newest.
     cursor: Option<usize>,
     /// The event in the first row, once the operator has scrolled.
     top: usize,
     /// Events dropped from the log.
-    gone: usize,
+    dropped: usize,
 }
 
 #[derive(Debug)]
-struct Active {
+struct ActiveFilter {
     text: String,
     filter: Filter,
     /// Places of the events that pass, in order.
     found: VecDeque<usize>,
     /// The part of the log that was filtered so far.
-    seen: Range<usize>,
+    scanned: Range<usize>,
     /// Events for which the condition could not be evaluated.
     failed: u64,
     /// The error of the first of them.
-    trouble: Option<String>,
+    error: Option<String>,
 }
 
 /// The state of the filter, for the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FilterShown<'a> {
+pub struct FilterStatus<'a> {
     /// Its text, as typed.
     pub text: &'a str,
     /// While it is typed: where the next character goes, in bytes.
     pub typing: Option<usize>,
     /// What is wrong with it, if anything.
-    pub trouble: Option<&'a str>,
+    pub error: Option<&'a str>,
     /// How much of the log was filtered, in percent.
-    pub done: u8,
+    pub percent: u8,
 }
 
-impl FactList {
+impl EventList {
     /// Whether the list follows the newest event.
     pub fn follows(&self) -> bool {
         self.cursor.is_none()
@@ -76,14 +76,14 @@ impl FactList {
         match &self.filter {
             Some(active) => active.found.len(),
             // A text that is no valid filter passes nothing.
-            None if self.is_broken() => 0,
-            None => log.len() - log.gone(),
+            None if self.is_invalid() => 0,
+            None => log.len() - log.dropped_count(),
         }
     }
 
     /// Whether what is typed is a condition that does not compile.
-    pub fn is_broken(&self) -> bool {
-        self.typing.is_some() && self.trouble.is_some()
+    pub fn is_invalid(&self) -> bool {
+        self.typing.is_some() && self.error.is_some()
     }
 
     /// Whether a filter is on.
@@ -92,25 +92,29 @@ impl FactList {
     }
 
     /// The state of the filter; `None` if there is none and none is typed.
-    pub fn filter(&self, log: &RunLog) -> Option<FilterShown<'_>> {
+    pub fn filter(&self, log: &RunLog) -> Option<FilterStatus<'_>> {
         let active = self.filter.as_ref();
-        let held = (log.len() - log.gone()) as u64;
+        let held = (log.len() - log.dropped_count()) as u64;
         let done = active.map_or(100, |active| {
-            let percent = active.seen.len() as u64 * 100 / held.max(1);
+            let percent = active.scanned.len() as u64 * 100 / held.max(1);
             u8::try_from(percent).unwrap_or(100)
         });
         let nothing = active.filter(|active| active.found.is_empty() && done == 100);
-        let trouble = self
-            .trouble
-            .as_deref()
-            .or_else(|| nothing.and_then(|active| active.trouble.as_deref()));
+        let trouble =
+            self.error.as_deref().or_else(|| nothing.and_then(|active| active.error.as_deref()));
         match &self.typing {
-            Some(typed) => {
-                Some(FilterShown { text: typed.text(), typing: Some(typed.at()), trouble, done })
-            }
-            None => {
-                active.map(|active| FilterShown { text: &active.text, typing: None, trouble, done })
-            }
+            Some(typed) => Some(FilterStatus {
+                text: typed.text(),
+                typing: Some(typed.cursor()),
+                error: trouble,
+                percent: done,
+            }),
+            None => active.map(|active| FilterStatus {
+                text: &active.text,
+                typing: None,
+                error: trouble,
+                percent: done,
+            }),
         }
     }
 
@@ -118,7 +122,7 @@ impl FactList {
     pub fn place(&self, row: usize) -> Option<usize> {
         match &self.filter {
             Some(active) => active.found.get(row).copied(),
-            None => Some(self.gone + row),
+            None => Some(self.dropped + row),
         }
     }
 
@@ -126,7 +130,7 @@ impl FactList {
     fn row(&self, place: usize) -> usize {
         match &self.filter {
             Some(active) => active.found.partition_point(|found| *found < place),
-            None => place.saturating_sub(self.gone),
+            None => place.saturating_sub(self.dropped),
         }
     }
 
@@ -165,16 +169,16 @@ impl FactList {
             return;
         }
         let row = row.saturating_add_signed(by).min(last);
-        self.top = self.place(window.start).unwrap_or(self.gone);
+        self.top = self.place(window.start).unwrap_or(self.dropped);
         self.cursor = self.place(row);
         let window = self.window(log, height);
-        self.top = self.place(window.start).unwrap_or(self.gone);
+        self.top = self.place(window.start).unwrap_or(self.dropped);
     }
 
     /// Selects the first row.
-    pub(super) fn first(&mut self, log: &RunLog) {
+    pub(super) fn select_first(&mut self, log: &RunLog) {
         self.cursor = self.place(0).filter(|_| self.len(log) > 0);
-        self.top = self.gone;
+        self.top = self.dropped;
     }
 
     /// Follows the newest event again.
@@ -193,7 +197,7 @@ impl FactList {
         let start = window.start.saturating_add_signed(by).min(len.saturating_sub(height));
         let row = self.cursor.map_or(last, |cursor| self.row(cursor));
         let row = row.clamp(start, (start + height).saturating_sub(1).max(start)).min(last);
-        self.top = self.place(start).unwrap_or(self.gone);
+        self.top = self.place(start).unwrap_or(self.dropped);
         self.cursor = self.place(row);
         // Scrolling past the end follows the newest event again.
         if by > 0 && start == window.start && start + height >= len {
@@ -214,51 +218,51 @@ impl FactList {
         let row = self.row(place);
         let least = (row + 1 + margin).saturating_sub(height);
         let start = window.start.clamp(least, row.saturating_sub(margin).max(least));
-        self.top = self.place(start).unwrap_or(self.gone);
+        self.top = self.place(start).unwrap_or(self.dropped);
         self.cursor = Some(place);
     }
 
     /// Starts typing a filter, beginning with the last one.
     pub(super) fn type_filter(&mut self) {
         let text = self.filter.as_ref().map_or(self.last.clone(), |active| active.text.clone());
-        self.typing = Some(Typed::new(text));
+        self.typing = Some(FilterInput::new(text));
     }
 
     /// Applies what is typed so far: words at once, CEL as soon as it compiles.
-    pub(super) fn typed(&mut self, log: &RunLog) {
+    pub(super) fn apply_typed(&mut self, log: &RunLog) {
         let Some(typed) = &self.typing else { return };
         let text = typed.text().to_owned();
         if self.filter.as_ref().is_some_and(|active| active.text == text) {
-            self.trouble = None;
+            self.error = None;
             return;
         }
         match Filter::parse(&text) {
             Ok(None) => {
                 self.filter = None;
-                self.trouble = None;
+                self.error = None;
             }
             Ok(Some(filter)) => {
-                self.trouble = None;
-                self.filter = Some(Active {
+                self.error = None;
+                self.filter = Some(ActiveFilter {
                     text,
                     filter,
                     found: VecDeque::new(),
-                    seen: log.len()..log.len(),
+                    scanned: log.len()..log.len(),
                     failed: 0,
-                    trouble: None,
+                    error: None,
                 });
             }
             Err(error) => {
                 // The earlier filter no longer matches what is typed.
                 self.filter = None;
-                self.trouble = Some(first_line(&error.to_string()));
+                self.error = Some(first_line(&error.to_string()));
             }
         }
     }
 
     /// Ends typing and keeps the filter. Typing does not end while the text is invalid.
-    pub(super) fn keep(&mut self) {
-        if self.trouble.is_some() {
+    pub(super) fn accept(&mut self) {
+        if self.error.is_some() {
             return;
         }
         if let Some(typed) = self.typing.take() {
@@ -272,62 +276,62 @@ impl FactList {
             self.last = active.text;
         }
         self.typing = None;
-        self.trouble = None;
+        self.error = None;
     }
 
     /// Whether part of the log is still to be filtered.
     pub(super) fn is_behind(&self, log: &RunLog) -> bool {
-        let held = log.gone()..log.len();
-        self.filter.as_ref().is_some_and(|active| active.seen != held)
+        let held = log.dropped_count()..log.len();
+        self.filter.as_ref().is_some_and(|active| active.scanned != held)
     }
 
     /// The log dropped the events before this place.
-    pub(super) fn let_go(&mut self, place: usize) {
-        self.gone = place;
+    pub(super) fn drop_before(&mut self, place: usize) {
+        self.dropped = place;
         self.cursor = self.cursor.map(|cursor| cursor.max(place));
         self.top = self.top.max(place);
         let Some(active) = &mut self.filter else { return };
         let gone = active.found.partition_point(|found| *found < place);
         active.found.drain(..gone);
-        active.seen = active.seen.start.max(place)..active.seen.end.max(place);
+        active.scanned = active.scanned.start.max(place)..active.scanned.end.max(place);
     }
 
     /// Filters the next slice of the log: new events first, then backwards.
-    pub(super) fn look(&mut self, log: &RunLog, world: &World) {
+    pub(super) fn scan(&mut self, log: &RunLog, world: &World) {
         let Some(active) = &mut self.filter else { return };
-        let mut left = active.filter.slice();
-        let mut steps = STEPS;
-        while left > 0 && steps > 0 && active.seen.end < log.len() {
-            let place = active.seen.end;
-            active.seen.end += 1;
+        let mut left = active.filter.batch_size();
+        let mut steps = SCAN_STEPS;
+        while left > 0 && steps > 0 && active.scanned.end < log.len() {
+            let place = active.scanned.end;
+            active.scanned.end += 1;
             left -= 1;
-            if active.lets(log.get(place), world, &mut steps) {
+            if active.matches(log.get(place), world, &mut steps) {
                 active.found.push_back(place);
             }
         }
-        while left > 0 && steps > 0 && active.seen.start > log.gone() {
-            active.seen.start -= 1;
+        while left > 0 && steps > 0 && active.scanned.start > log.dropped_count() {
+            active.scanned.start -= 1;
             left -= 1;
-            let place = active.seen.start;
-            if active.lets(log.get(place), world, &mut steps) {
+            let place = active.scanned.start;
+            if active.matches(log.get(place), world, &mut steps) {
                 active.found.push_front(place);
             }
         }
     }
 }
 
-impl Active {
+impl ActiveFilter {
     /// Whether an event passes. The cost is subtracted from `steps`.
-    fn lets(&mut self, event: Option<&Arc<Event>>, world: &World, steps: &mut u64) -> bool {
+    fn matches(&mut self, event: Option<&Arc<Event>>, world: &World, steps: &mut u64) -> bool {
         let Some(event) = event else { return false };
-        let mut budget = Budget::new(FACT);
-        let lets = self.filter.lets(event, world, &mut budget);
-        *steps = steps.saturating_sub(budget.steps() + self.filter.reads(event));
+        let mut budget = EvalBudget::new(EVENT_LIMITS);
+        let lets = self.filter.matches(event, world, &mut budget);
+        *steps = steps.saturating_sub(budget.steps() + self.filter.conversion_cost(event));
         match lets {
             Ok(lets) => lets,
             Err(error) => {
                 self.failed += 1;
-                self.trouble.get_or_insert_with(|| first_line(&error.to_string()));
+                self.error.get_or_insert_with(|| first_line(&error.to_string()));
                 false
             }
         }

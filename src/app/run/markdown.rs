@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::results::told;
-use super::told_tool::stage;
-use super::tool_words::{effect, faults, percent, policy, times};
+use super::results::task_result;
+use super::told_tool::breaker_state;
+use super::tool_words::{factor_text, faults_text, percent, policy_fields, refused_and_fallbacks};
 use crate::app::format;
 use crate::event::World;
 use crate::event::world::team::{HopKind, HopState};
@@ -25,7 +25,7 @@ pub(super) fn plan_markdown(out: &mut String, world: &World) {
     let _ = writeln!(out, "| --- | --- | --- | --- |");
     for row in &orchestrator.tasks {
         let (id, worker) = (&row.task.id, &row.task.worker);
-        let (attempts, told) = (row.attempts.len(), cell(&told(row)));
+        let (attempts, told) = (row.attempts.len(), cell(&task_result(row)));
         let _ = writeln!(out, "| {id} | {worker} | {attempts} | {told} |");
     }
 }
@@ -53,7 +53,7 @@ pub(super) fn team_markdown(out: &mut String, world: &World) {
         let _ = writeln!(out, "| {} | {from} | {} | {how} | {why} |", nth + 1, hop.to);
     }
     if let Some(more) = team.hops.len().checked_sub(MOST).filter(|more| *more > 0) {
-        let _ = writeln!(out, "\nAnd {}.", format::things(more as u64, "more hop"));
+        let _ = writeln!(out, "\nAnd {}.", format::count_noun(more as u64, "more hop"));
     }
 }
 
@@ -68,16 +68,16 @@ pub(super) fn tools_markdown(out: &mut String, world: &World) {
     let _ = writeln!(out, "| --- | --- | --- | --- | --- | --- | --- |");
     for tool in tools() {
         let tally = &tool.tally;
-        let breaker = tool.head.limits.breaker.map_or("none", |_| stage(tool.stage));
+        let breaker = tool.head.limits.breaker.map_or("none", |_| breaker_state(tool.breaker));
         let _ = writeln!(
             out,
             "| {} | {breaker} | {} | {} | {} | {} | {} |",
             tool.name(),
-            tally.asked,
+            tally.calls,
             tally.requests(),
-            tally.amplification().map(times).unwrap_or_default(),
+            tally.amplification().map(factor_text).unwrap_or_default(),
             tally.error_rate().map(percent).unwrap_or_default(),
-            tool.latencies.percentile(95).map(format::took).unwrap_or_default(),
+            tool.latencies.percentile(95).map(format::duration_text).unwrap_or_default(),
         );
     }
 }
@@ -86,15 +86,17 @@ pub(super) fn tools_markdown(out: &mut String, world: &World) {
 pub(super) fn tool_text(tool: &ToolRow) -> String {
     let mut text = format!("{} ({})\n", tool.name(), tool.head.kind);
     if tool.head.limits.breaker.is_some() {
-        let _ = writeln!(text, "breaker  {}", stage(tool.stage));
+        let _ = writeln!(text, "breaker  {}", breaker_state(tool.breaker));
     }
-    let (refused, instead) = effect(&tool.tally);
-    for (name, told) in [("injected", faults(tool)), ("refused", refused), ("fallback", instead)] {
+    let (refused, instead) = refused_and_fallbacks(&tool.tally);
+    for (name, told) in
+        [("injected", faults_text(tool)), ("refused", refused), ("fallback", instead)]
+    {
         if let Some(told) = told {
             let _ = writeln!(text, "{name}  {told}");
         }
     }
-    for (name, told) in policy(&tool.head.limits) {
+    for (name, told) in policy_fields(&tool.head.limits) {
         let _ = writeln!(text, "{name}  {told}");
     }
     text

@@ -45,24 +45,24 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use self::beside::Beside;
-pub use self::face::Face;
-pub use self::inspect::{Asks, Inspector, Tab, Target};
-pub use self::layout::{Areas, Pane, Shape};
-pub use self::list::FactList;
-pub use self::next::Next;
+pub use self::beside::RunComparison;
+pub use self::face::View;
+pub use self::inspect::{CalleeKind, InspectTarget, Inspector, Tab};
+pub use self::layout::{Areas, PageShape, Pane};
+pub use self::list::EventList;
+pub use self::next::NextMessage;
 pub use self::run_log::RunLog;
 pub use self::subject::Subject;
-pub use self::turned::Turned;
-pub use self::waterfall::Row;
+pub use self::turned::PendingChanges;
+pub use self::waterfall::WaterfallRow;
 
-use self::past::Past;
+use self::past::Timeline;
 use self::scroll::Scroll;
 use super::effect::{Effect, LaunchRequest};
-use super::key::Key;
+use super::key::KeyPress;
 use super::keymap::Context;
-use super::msg::LiveText;
-use crate::event::world::Stage;
+use super::msg::PartialText;
+use crate::event::world::RunState;
 use crate::event::{Command, Elapsed, Event, RunId, Seq, SpanId, World};
 use crate::scenario::name::ToolName;
 
@@ -71,7 +71,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// The interval with decorative motion switched off.
 const SLOW_TICK: Duration = Duration::from_secs(1);
 /// Most new events that are filtered as soon as they arrive; larger batches wait for a tick.
-const AT_ONCE: usize = 64;
+const MAX_UNDELAYED: usize = 64;
 
 /// One run on the dashboard.
 #[derive(Debug)]
@@ -80,10 +80,10 @@ pub struct RunPage {
     zero: Duration,
     log: RunLog,
     world: World,
-    past: Past,
-    live: BTreeMap<SpanId, LiveText>,
+    past: Timeline,
+    live: BTreeMap<SpanId, PartialText>,
     /// The view that covers the one of the run's own pattern, if any.
-    over: Option<Face>,
+    overlay: Option<View>,
     focus: Pane,
     zoom: bool,
     upper: Pane,
@@ -91,12 +91,12 @@ pub struct RunPage {
     selection: Selection,
     round: Option<u32>,
     /// The selected row of the waterfall; `None` follows the run.
-    row: Option<Row>,
+    row: Option<WaterfallRow>,
     /// The selected tool.
     tool: Option<ToolName>,
     /// The latest run of the same scenario under the other policy.
-    beside: Option<Beside>,
-    turned: Turned,
+    comparison: Option<RunComparison>,
+    pending: PendingChanges,
     /// Selections and scroll positions in the panes of a team.
     team: team::TeamView,
     /// Selections and scroll positions in the panes of research.
@@ -104,10 +104,10 @@ pub struct RunPage {
     /// The request that started the run, if known.
     launch: Option<Box<LaunchRequest>>,
     /// The next message of the session, if any.
-    next: Next,
-    list: FactList,
+    next: NextMessage,
+    list: EventList,
     /// First row in view of the subject's text; `None` follows its newest words.
-    said: Option<Scroll>,
+    text_scroll: Option<Scroll>,
     inspector: Option<Inspector>,
     /// Whether a drag that began on the scrubber is still going on.
     dragging: bool,
@@ -127,7 +127,7 @@ pub enum Selection {
 
 /// What the page did with an input.
 #[derive(Debug)]
-pub enum Outcome {
+pub enum InputOutcome {
     /// The page handled it.
     Handled {
         /// Whether the screen must be redrawn.
@@ -141,7 +141,7 @@ pub enum Outcome {
     Ignored,
 }
 
-impl Outcome {
+impl InputOutcome {
     fn redraw() -> Self {
         Self::Handled { redraw: true }
     }
@@ -156,9 +156,9 @@ impl RunPage {
             zero,
             log: RunLog::default(),
             world: World::new(),
-            past: Past::default(),
+            past: Timeline::default(),
             live: BTreeMap::new(),
-            over: None,
+            overlay: None,
             focus: Pane::First,
             zoom: false,
             upper: Pane::First,
@@ -167,14 +167,14 @@ impl RunPage {
             round: None,
             row: None,
             tool: None,
-            beside: None,
-            turned: Turned::default(),
+            comparison: None,
+            pending: PendingChanges::default(),
             team: team::TeamView::default(),
             research: research::ResearchView::default(),
             launch: None,
-            next: Next::default(),
-            list: FactList::default(),
-            said: None,
+            next: NextMessage::default(),
+            list: EventList::default(),
+            text_scroll: None,
             inspector: None,
             dragging: false,
         }
@@ -206,23 +206,23 @@ impl RunPage {
     }
 
     /// Pending changes: limits and faults that were sent and not confirmed by an event yet.
-    pub fn turned(&self) -> &Turned {
-        &self.turned
+    pub fn pending_changes(&self) -> &PendingChanges {
+        &self.pending
     }
 
     /// Records that this command was sent to the run.
-    pub fn asked(&mut self, command: &Command) {
-        self.turned.ask(command);
+    pub fn record_command(&mut self, command: &Command) {
+        self.pending.record(command);
     }
 
     /// The number of events that the shown world is folded from.
-    pub fn shown_facts(&self) -> usize {
-        self.past.facts().unwrap_or(self.log.len())
+    pub fn shown_event_count(&self) -> usize {
+        self.past.event_count().unwrap_or(self.log.len())
     }
 
     /// Whether the playhead is before the head of the log.
     pub fn is_scrubbed(&self) -> bool {
-        self.past.facts().is_some()
+        self.past.event_count().is_some()
     }
 
     /// The run's own time: that of the clock while the head is shown, else that of the playhead.
@@ -232,18 +232,18 @@ impl RunPage {
         if self.is_scrubbed() || !world.is_live() {
             return world.at;
         }
-        Elapsed::of(now.saturating_sub(self.zero)).max(world.at)
+        Elapsed::from_duration(now.saturating_sub(self.zero)).max(world.at)
     }
 
     /// The run's own time at the head of its log, wherever the playhead is.
     pub fn head_time(&self, now: Duration) -> Elapsed {
         // The clock of a paused run stands still.
-        let rests = matches!(self.world.stage, Stage::Paused { .. });
+        let rests = matches!(self.world.stage, RunState::Paused { .. });
         if rests || self.is_scrubbed() { self.world.at } else { self.time(now) }
     }
 
     /// The event with this number, if it is in memory.
-    pub fn fact(&self, seq: Seq) -> Option<&Event> {
+    pub fn event(&self, seq: Seq) -> Option<&Event> {
         self.log.get(self.log.place(seq)).map(|event| &**event).filter(|event| event.seq == seq)
     }
 
@@ -253,7 +253,7 @@ impl RunPage {
     }
 
     /// The text that a span has received so far; `None` while the past is shown.
-    pub fn live(&self, span: SpanId) -> Option<&LiveText> {
+    pub fn live(&self, span: SpanId) -> Option<&PartialText> {
         if self.is_scrubbed() { None } else { self.live.get(&span) }
     }
 
@@ -263,8 +263,8 @@ impl RunPage {
     }
 
     /// The view of the page: its pattern's own, or the tools over it.
-    pub fn face(&self) -> Face {
-        self.over.unwrap_or_else(|| Face::of(&self.world))
+    pub fn view(&self) -> View {
+        self.overlay.unwrap_or_else(|| View::of_world(&self.world))
     }
 
     /// The selected seat.
@@ -278,7 +278,7 @@ impl RunPage {
     }
 
     /// The list of events.
-    pub fn list(&self) -> &FactList {
+    pub fn list(&self) -> &EventList {
         &self.list
     }
 
@@ -302,24 +302,24 @@ impl RunPage {
     pub fn apply(&mut self, events: &[Arc<Event>]) {
         for event in events {
             self.world.apply(event);
-            self.turned.landed(&event.kind);
-            self.log.take(event);
-            self.past.note(self.log.len(), &self.world);
+            self.pending.confirm(&event.kind);
+            self.log.push(event);
+            self.past.record(self.log.len(), &self.world);
             if event.kind.closes() {
                 self.live.remove(&event.span);
             }
         }
-        if events.len() <= AT_ONCE && self.list.is_behind(&self.log) {
-            self.list.look(&self.log, &self.world);
+        if events.len() <= MAX_UNDELAYED && self.list.is_behind(&self.log) {
+            self.list.scan(&self.log, &self.world);
         }
         if self.inspector.as_ref().is_some_and(|open| self.concerns(open.target, events)) {
             self.refresh_inspector();
         }
-        self.refresh_reading();
+        self.refresh_page_layout();
     }
 
     /// Whether new events may change what is known of a target.
-    fn concerns(&self, target: Target, events: &[Arc<Event>]) -> bool {
+    fn concerns(&self, target: InspectTarget, events: &[Arc<Event>]) -> bool {
         let Some(call) = self.call_of(target) else { return false };
         let of_call = |event: &Arc<Event>| {
             event.span == call
@@ -329,16 +329,16 @@ impl RunPage {
     }
 
     /// Whether all of the run's events were dropped to bound memory.
-    pub fn is_forgotten(&self) -> bool {
-        self.log.is_empty() && self.world.tally.facts > 0
+    pub fn is_log_dropped(&self) -> bool {
+        self.log.is_empty() && self.world.tally.events > 0
     }
 
     /// Sets the text that a span has received so far.
-    pub fn set_live(&mut self, span: SpanId, text: Option<LiveText>) -> Outcome {
+    pub fn set_live(&mut self, span: SpanId, text: Option<PartialText>) -> InputOutcome {
         let closed = self.world.spans.get(span).is_some_and(|span| span.closed.is_some());
         let changed = match text.filter(|_| !closed) {
             // The text only grows, so its length tells whether there is more.
-            Some(text) if self.live.get(&span).is_some_and(|had| is_same(had, &text)) => false,
+            Some(text) if self.live.get(&span).is_some_and(|had| is_unchanged(had, &text)) => false,
             Some(text) => {
                 self.live.insert(span, text);
                 true
@@ -352,22 +352,22 @@ impl RunPage {
         if changed && inspected.is_some() && inspected == parent {
             self.refresh_inspector();
         }
-        Outcome::Handled { redraw: changed && !self.is_scrubbed() }
+        InputOutcome::Handled { redraw: changed && !self.is_scrubbed() }
     }
 
     /// Drops the events of a run that has ended, and everything kept for scrubbing. The world
     /// stays.
-    pub fn forget(&mut self) {
+    pub fn drop_log(&mut self) {
         self.inspector = None;
-        self.list = FactList::default();
-        self.past = Past::default();
+        self.list = EventList::default();
+        self.past = Timeline::default();
         self.log = RunLog::default();
     }
 
     /// Filters another slice of the log.
     pub fn on_tick(&mut self) {
         if self.list.is_behind(&self.log) {
-            self.list.look(&self.log, &self.world);
+            self.list.scan(&self.log, &self.world);
         }
     }
 
@@ -378,8 +378,8 @@ impl RunPage {
             return Some(Duration::ZERO);
         }
         let moves = match self.world.stage {
-            Stage::Empty | Stage::Closed | Stage::Paused { .. } => false,
-            Stage::Running | Stage::Pausing { .. } => !self.is_scrubbed(),
+            RunState::Empty | RunState::Closed | RunState::Paused { .. } => false,
+            RunState::Running | RunState::Pausing { .. } => !self.is_scrubbed(),
         };
         let step = if animation { TICK } else { SLOW_TICK };
         // Ticks are aligned to full steps of the run's own clock.
@@ -389,35 +389,35 @@ impl RunPage {
     }
 
     /// Handles a key without a binding: text typed into a filter.
-    pub fn on_key(&mut self, key: Key) -> Outcome {
+    pub fn on_key(&mut self, key: KeyPress) -> InputOutcome {
         let taken = self.list.typing.as_mut().is_some_and(|typed| typed.on_key(key));
         if !taken {
-            return Outcome::Ignored;
+            return InputOutcome::Ignored;
         }
         self.filter_typed();
-        Outcome::redraw()
+        InputOutcome::redraw()
     }
 
     /// Handles a paste into the filter.
-    pub fn on_paste(&mut self, text: &str) -> Outcome {
+    pub fn on_paste(&mut self, text: &str) -> InputOutcome {
         match &mut self.list.typing {
             Some(typed) => {
                 typed.insert(text);
                 self.filter_typed();
-                Outcome::redraw()
+                InputOutcome::redraw()
             }
-            None => Outcome::Ignored,
+            None => InputOutcome::Ignored,
         }
     }
 
     fn filter_typed(&mut self) {
-        self.list.typed(&self.log);
-        self.list.look(&self.log, &self.world);
+        self.list.apply_typed(&self.log);
+        self.list.scan(&self.log, &self.world);
     }
 }
 
 /// Whether no more text has arrived.
-fn is_same(had: &LiveText, text: &LiveText) -> bool {
-    let of = |live: &LiveText| (live.text.len(), live.pieces, live.first_at, live.last_at);
+fn is_unchanged(had: &PartialText, text: &PartialText) -> bool {
+    let of = |live: &PartialText| (live.text.len(), live.pieces, live.first_at, live.last_at);
     of(had) == of(text)
 }

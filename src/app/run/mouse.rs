@@ -3,8 +3,8 @@
 
 use ratatui::layout::Rect;
 
-use super::layout::{self, Pane, holds};
-use super::{Face, Outcome, Row, RunPage, Selection, results, table, waterfall};
+use super::layout::{self, Pane, contains_cell};
+use super::{InputOutcome, RunPage, Selection, View, WaterfallRow, results, table, waterfall};
 use crate::app::action::Action;
 use crate::app::msg::{Mouse, MouseKind};
 use crate::app::state::Size;
@@ -15,14 +15,14 @@ const WHEEL: isize = 3;
 
 impl RunPage {
     /// Handles a mouse event.
-    pub fn on_mouse(&mut self, mouse: Mouse, size: Size) -> Outcome {
+    pub fn on_mouse(&mut self, mouse: Mouse, size: Size) -> InputOutcome {
         let outcome = self.take_mouse(mouse, size);
-        self.refresh_reading();
+        self.refresh_page_layout();
         outcome
     }
 
-    fn take_mouse(&mut self, mouse: Mouse, size: Size) -> Outcome {
-        let Mouse { what, col, row } = mouse;
+    fn take_mouse(&mut self, mouse: Mouse, size: Size) -> InputOutcome {
+        let Mouse { kind: what, col, row } = mouse;
         if self.inspector.is_some() {
             return self.on_inspector_mouse(mouse, size);
         }
@@ -30,89 +30,89 @@ impl RunPage {
         match what {
             MouseKind::Up => {
                 self.dragging = false;
-                Outcome::Handled { redraw: false }
+                InputOutcome::Handled { redraw: false }
             }
             MouseKind::Drag if self.dragging => self.scrub_to(col, size),
-            MouseKind::Drag => Outcome::Handled { redraw: false },
-            MouseKind::Down if holds(areas.scrubber, col, row) => {
+            MouseKind::Drag => InputOutcome::Handled { redraw: false },
+            MouseKind::Down if contains_cell(areas.scrubber, col, row) => {
                 self.dragging = true;
                 self.scrub_to(col, size)
             }
-            MouseKind::Down if holds(areas.tabs, col, row) => {
-                match layout::tab_at(areas.tabs, self.face(), col) {
+            MouseKind::Down if contains_cell(areas.tabs, col, row) => {
+                match layout::tab_at(areas.tabs, self.view(), col) {
                     Some(pane) => {
                         self.focus_on(pane);
-                        Outcome::redraw()
+                        InputOutcome::redraw()
                     }
-                    None => Outcome::Handled { redraw: false },
+                    None => InputOutcome::Handled { redraw: false },
                 }
             }
-            MouseKind::Down => match areas.at(col, row) {
+            MouseKind::Down => match areas.pane_at(col, row) {
                 Some(pane) => {
                     self.focus_on(pane);
                     self.click_in(pane, col, row, size);
-                    Outcome::redraw()
+                    InputOutcome::redraw()
                 }
-                None => Outcome::Handled { redraw: false },
+                None => InputOutcome::Handled { redraw: false },
             },
             MouseKind::WheelUp | MouseKind::WheelDown => {
                 let by = if what == MouseKind::WheelUp { -WHEEL } else { WHEEL };
-                match areas.at(col, row) {
+                match areas.pane_at(col, row) {
                     Some(Pane::Events) => {
                         let height = self.list_height(&areas);
                         self.list.scroll(by, &self.log, height);
                     }
-                    Some(pane) if self.face() == Face::Team => {
+                    Some(pane) if self.view() == View::Team => {
                         self.wheel_in_team(pane, by, &areas);
                     }
-                    Some(pane) if self.face() == Face::Research => {
+                    Some(pane) if self.view() == View::Research => {
                         self.wheel_in_research(pane, by, &areas);
                     }
-                    Some(Pane::Second) if self.face() != Face::Tools => {
-                        self.scroll_words(by, &areas);
+                    Some(Pane::Second) if self.view() != View::Tools => {
+                        self.scroll_text(by, &areas);
                     }
-                    Some(Pane::First | Pane::Third) if self.face() == Face::Orchestrator => {
+                    Some(Pane::First | Pane::Third) if self.view() == View::Orchestrator => {
                         let action = if by < 0 { Action::Up } else { Action::Down };
                         for _ in 0..WHEEL {
-                            self.move_among_rows(action, &areas);
+                            self.move_in_waterfall(action, &areas);
                         }
                     }
-                    _ => return Outcome::Handled { redraw: false },
+                    _ => return InputOutcome::Handled { redraw: false },
                 }
-                Outcome::redraw()
+                InputOutcome::redraw()
             }
         }
     }
 
-    fn on_inspector_mouse(&mut self, mouse: Mouse, size: Size) -> Outcome {
+    fn on_inspector_mouse(&mut self, mouse: Mouse, size: Size) -> InputOutcome {
         let parts = layout::inspector(layout::page(size));
         let area = parts.text;
-        let Some(inspector) = &mut self.inspector else { return Outcome::Ignored };
-        match mouse.what {
+        let Some(inspector) = &mut self.inspector else { return InputOutcome::Ignored };
+        match mouse.kind {
             MouseKind::WheelUp => inspector.step(-WHEEL, area.width, area.height),
             MouseKind::WheelDown => inspector.step(WHEEL, area.width, area.height),
-            MouseKind::Down if holds(parts.tabs, mouse.col, mouse.row) => {
-                match layout::inspector_tab_at(parts.tabs, inspector.asks, mouse.col) {
+            MouseKind::Down if contains_cell(parts.tabs, mouse.col, mouse.row) => {
+                match layout::inspector_tab_at(parts.tabs, inspector.callee, mouse.col) {
                     Some(tab) => inspector.open(tab),
-                    None => return Outcome::Handled { redraw: false },
+                    None => return InputOutcome::Handled { redraw: false },
                 }
                 self.refresh_inspector();
             }
             MouseKind::Down | MouseKind::Drag | MouseKind::Up => {
-                return Outcome::Handled { redraw: false };
+                return InputOutcome::Handled { redraw: false };
             }
         }
-        Outcome::redraw()
+        InputOutcome::redraw()
     }
 
     /// Moves the playhead to the clicked place of the scrubber.
-    fn scrub_to(&mut self, col: u16, size: Size) -> Outcome {
+    fn scrub_to(&mut self, col: u16, size: Size) -> InputOutcome {
         let line = layout::scrubber_line(self.areas_in(size).scrubber);
         if line.width == 0 {
-            return Outcome::Handled { redraw: false };
+            return InputOutcome::Handled { redraw: false };
         }
         let col = col.clamp(line.left(), line.right() - 1) - line.left();
-        let from = self.scrubbed_from().0;
+        let from = self.scrubber_start().0;
         let span = u128::from(self.world.at.0.saturating_sub(from));
         // The end of the clicked column, so that everything in it has happened.
         let at = from + (span * u128::from(col + 1) / u128::from(line.width)) as u64;
@@ -124,7 +124,9 @@ impl RunPage {
 
     fn click_in(&mut self, pane: Pane, col: u16, row: u16, size: Size) {
         let areas = self.areas_in(size);
-        let Some(area) = areas.pane(pane).filter(|area| holds(*area, col, row)) else { return };
+        let Some(area) = areas.pane(pane).filter(|area| contains_cell(*area, col, row)) else {
+            return;
+        };
         let seats = self.shown().collaboration().map_or(0, |(_, plan)| plan.sequence.len());
         let line = usize::from(row - area.y);
         match pane {
@@ -138,10 +140,10 @@ impl RunPage {
                     self.list.select(place, &self.log, height);
                 }
             }
-            _ if self.face() == Face::Team => self.click_in_team(pane, area, col, row),
-            _ if self.face() == Face::Research => self.click_in_research(pane, area, row, &areas),
+            _ if self.view() == View::Team => self.click_in_team(pane, area, col, row),
+            _ if self.view() == View::Research => self.click_in_research(pane, area, row, &areas),
             Pane::Second => {}
-            _ if self.face() != Face::Collaboration => self.click_on_row(pane, area, line),
+            _ if self.view() != View::Collaboration => self.click_on_row(pane, area, line),
             Pane::First => {
                 let rows = area.height.saturating_sub(table::LIST_HEAD);
                 let first = table::first_seat(self.selected_seat(), seats, usize::from(rows));
@@ -168,25 +170,25 @@ impl RunPage {
     /// Selects the clicked row in the view of the orchestrator or of the tools.
     fn click_on_row(&mut self, pane: Pane, area: Rect, line: usize) {
         let first = |place, count, rows: u16| table::first_seat(place, count, usize::from(rows));
-        match (self.face(), pane) {
-            (Face::Orchestrator, Pane::First) => {
+        match (self.view(), pane) {
+            (View::Orchestrator, Pane::First) => {
                 let tasks = self.shown().orchestrator().map_or(0, |(it, _)| it.tasks.len());
                 let rows = area.height.saturating_sub(waterfall::HEAD);
-                let top = first(self.shown_row().place(tasks), Row::count(tasks), rows);
+                let top = first(self.shown_row().index(tasks), WaterfallRow::count(tasks), rows);
                 if let Some(row) = line
                     .checked_sub(usize::from(waterfall::HEAD))
-                    .and_then(|line| Row::at(top + line, tasks))
+                    .and_then(|line| WaterfallRow::from_index(top + line, tasks))
                 {
                     self.select_row(Some(row));
                 }
             }
-            (Face::Orchestrator, Pane::Third) => {
+            (View::Orchestrator, Pane::Third) => {
                 let top = first(self.shown_result(), self.result_count(), area.height);
-                if let Some(results::Line::Task(task, _)) = self.result_line(top + line) {
-                    self.select_row(Some(Row::Task(task)));
+                if let Some(results::ResultLine::Task(task, _)) = self.result_line(top + line) {
+                    self.select_row(Some(WaterfallRow::Task(task)));
                 }
             }
-            (Face::Tools, Pane::First | Pane::Third) => {
+            (View::Tools, Pane::First | Pane::Third) => {
                 let rows = area.height.saturating_sub(1);
                 let top = first(self.tool_at().unwrap_or(0), self.shown().tools.rows().len(), rows);
                 if let Some(line) = line.checked_sub(1) {

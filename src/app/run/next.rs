@@ -7,7 +7,7 @@ use crate::app::effect::LaunchRequest;
 
 /// The next message of a run's session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Next {
+pub enum NextMessage {
     /// There is none.
     #[default]
     None,
@@ -19,7 +19,7 @@ pub enum Next {
 
 impl RunPage {
     /// Stores the request that started the run, if it is known.
-    pub(in crate::app) fn launched(&mut self, launch: Option<Box<LaunchRequest>>) {
+    pub(in crate::app) fn set_launch(&mut self, launch: Option<Box<LaunchRequest>>) {
         self.launch = launch.or(self.launch.take());
     }
 
@@ -29,12 +29,12 @@ impl RunPage {
     }
 
     /// The next message of the session.
-    pub fn next_message(&self) -> &Next {
+    pub fn next_message(&self) -> &NextMessage {
         &self.next
     }
 
     /// Replaces the next message of the session; returns the previous one.
-    pub(in crate::app) fn keep_message(&mut self, next: Next) -> Next {
+    pub(in crate::app) fn replace_message(&mut self, next: NextMessage) -> NextMessage {
         std::mem::replace(&mut self.next, next)
     }
 }

@@ -10,7 +10,7 @@ use crate::event::world::team::HopKind;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Short text: `round 2/3`, `3/4 tasks`.
-    pub far: Option<String>,
+    pub text: Option<String>,
     /// The budget that the steps use up: name, used, allowed.
     pub budget: Option<(&'static str, u64, u64)>,
     /// The spending limit that is closest to being reached: text, used and allowed, in the same
@@ -21,31 +21,31 @@ pub struct Progress {
 impl RunPage {
     /// The progress in the world that is shown.
     pub fn progress(&self) -> Progress {
-        Progress::of(self.shown())
+        Progress::from_world(self.shown())
     }
 }
 
 impl Progress {
     /// The progress in this world.
-    pub fn of(world: &World) -> Progress {
-        Progress { spending: spending(world), ..Self::of_pattern(world) }
+    pub fn from_world(world: &World) -> Progress {
+        Progress { spending: spending(world), ..Self::pattern_progress(world) }
     }
 
-    fn of_pattern(world: &World) -> Progress {
+    fn pattern_progress(world: &World) -> Progress {
         if let Some((table, plan)) = world.collaboration() {
             let round = table.current().map_or(0, |round| round.number);
             return Progress {
-                far: Some(format!("round {round}/{}", plan.max_rounds)),
+                text: Some(format!("round {round}/{}", plan.max_rounds)),
                 budget: Some(("msgs", table.messages.into(), plan.max_messages.into())),
                 spending: None,
             };
         }
         if let Some((orchestrator, plan)) = world.orchestrator() {
             let tasks = orchestrator.tasks.len();
-            let far = (tasks > 0).then(|| format!("{}/{tasks} tasks", orchestrator.over()));
+            let far = (tasks > 0).then(|| format!("{}/{tasks} tasks", orchestrator.ended()));
             let dispatches = (orchestrator.dispatches.into(), plan.max_dispatches.into());
             return Progress {
-                far,
+                text: far,
                 budget: Some(("dispatches", dispatches.0, dispatches.1)),
                 ..Progress::default()
             };
@@ -56,31 +56,31 @@ impl Progress {
                 message => format!("message {message}   "),
             };
             let Some(swarm) = plan.swarm(&plan.root) else {
-                let asked = format::things(team.made(HopKind::Consult), "consultation");
-                return Progress { far: Some(format!("{message}{asked}")), ..Progress::default() };
+                let asked = format::count_noun(team.made(HopKind::Consult), "consultation");
+                return Progress { text: Some(format!("{message}{asked}")), ..Progress::default() };
             };
             let hops = team.roots.len();
             let far = Some(format!("{message}hop {hops}"));
             let used = team.swarm(&plan.root).map_or(0, |row| row.made());
             let limit = u64::from(swarm.max_handoffs);
             let budget = (limit > 0).then_some(("handoffs", u64::from(used), limit));
-            return Progress { far, budget, spending: None };
+            return Progress { text: far, budget, spending: None };
         }
         if let Some((research, plan)) = world.research() {
             let pages = format!("pages {}/{}", research.pages_read(), plan.max_read_pages);
             let notes = research.notes.len() as u64;
             let budget = Some(("notes", notes, u64::from(plan.max_notes)));
-            return Progress { far: Some(pages), budget, spending: None };
+            return Progress { text: Some(pages), budget, spending: None };
         }
         if let Some((_, plan)) = world.resilience() {
             // A repeated call is no further step, so calls are counted and not attempts.
-            let asked: u64 = world.tools.rows().iter().map(|row| row.tally.asked).sum();
+            let asked: u64 = world.tools.rows().iter().map(|row| row.tally.calls).sum();
             let steps = u64::from(plan.agents)
                 .saturating_mul(plan.turns.into())
                 .saturating_mul(plan.steps.len() as u64);
             let far = format!("{} agents", plan.agents);
             return Progress {
-                far: Some(far),
+                text: Some(far),
                 budget: Some(("calls", asked, steps)),
                 ..Progress::default()
             };
@@ -90,7 +90,7 @@ impl Progress {
 
     /// The progress in a few columns: `2/3`.
     pub fn short(world: &World) -> String {
-        match (world.collaboration(), world.orchestrator(), Self::of(world).budget) {
+        match (world.collaboration(), world.orchestrator(), Self::from_world(world).budget) {
             (Some((table, plan)), ..) => {
                 let number = table.current().map_or(0, |round| round.number);
                 format!("{number}/{}", plan.max_rounds)
@@ -103,7 +103,7 @@ impl Progress {
                 });
                 if steps == 0 { String::new() } else { steps.to_string() }
             }
-            (_, Some((it, _)), _) => format!("{}/{}", it.over(), it.tasks.len()),
+            (_, Some((it, _)), _) => format!("{}/{}", it.ended(), it.tasks.len()),
             _ if world.research().is_some() => world.research().map_or_else(String::new, |it| {
                 format!("{}/{}", it.0.pages_read(), it.1.max_read_pages)
             }),

@@ -3,13 +3,13 @@
 use serde_json::Value;
 
 use super::RunPage;
-use super::told_tool::instead;
-use super::waterfall::Row;
+use super::told_tool::fallback_text;
+use super::waterfall::WaterfallRow;
 use crate::event::world::orchestrator::{TaskRow, TaskState};
 
 /// A line of the results.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Line<'a> {
+pub enum ResultLine<'a> {
     /// The level that the results add up to, and the name of that field.
     Level(&'a str, &'a Value),
     /// A section of the aggregate.
@@ -27,21 +27,21 @@ impl RunPage {
     }
 
     /// The line with this index.
-    pub fn result_line(&self, place: usize) -> Option<Line<'_>> {
+    pub fn result_line(&self, place: usize) -> Option<ResultLine<'_>> {
         let (orchestrator, plan) = self.shown().orchestrator()?;
         let mut task = place;
         if let Some(aggregate) = &orchestrator.aggregate {
             if place == 0 {
                 let level = aggregate.get(&plan.level).unwrap_or(&Value::Null);
-                return Some(Line::Level(&plan.level, level));
+                return Some(ResultLine::Level(&plan.level, level));
             }
             if let Some(name) = plan.sections.get(place - 1) {
                 let value = aggregate.get(name).unwrap_or(&Value::Null);
-                return Some(Line::Section(name, value));
+                return Some(ResultLine::Section(name, value));
             }
             task = place - 1 - plan.sections.len();
         }
-        orchestrator.tasks.get(task).map(|row| Line::Task(task, row))
+        orchestrator.tasks.get(task).map(|row| ResultLine::Task(task, row))
     }
 
     /// The index of the line that is kept in view.
@@ -51,10 +51,10 @@ impl RunPage {
             .orchestrator()
             .and_then(|(it, plan)| it.aggregate.as_ref().map(|_| plan.sections.len() + 1));
         match (self.waterfall_row(), head) {
-            (Some(Row::Task(task)), head) => task + head.unwrap_or(0),
+            (Some(WaterfallRow::Task(task)), head) => task + head.unwrap_or(0),
             (_, Some(_)) => 0,
             (_, None) => match self.shown_row() {
-                Row::Task(task) => task,
+                WaterfallRow::Task(task) => task,
                 _ => 0,
             },
         }
@@ -62,13 +62,13 @@ impl RunPage {
 }
 
 /// The result of a task in one line.
-pub fn told(row: &TaskRow) -> String {
-    let result = || row.result.as_deref().map(bare).unwrap_or_default();
-    match (row.state, row.stand_in, &row.reason) {
+pub fn task_result(row: &TaskRow) -> String {
+    let result = || row.result.as_deref().map(one_line).unwrap_or_default();
+    match (row.state, row.fallback, &row.reason) {
         (TaskState::Degraded, Some(stand_in), _) => {
             let value = result();
             let colon = if value.is_empty() { "" } else { ": " };
-            format!("{}{colon}{value}", instead(stand_in))
+            format!("{}{colon}{value}", fallback_text(stand_in))
         }
         (TaskState::Failed | TaskState::Cancelled, _, Some(reason)) => reason.to_string(),
         (TaskState::Done, ..) => result(),
@@ -90,7 +90,7 @@ pub fn state_word(state: TaskState) -> &'static str {
 }
 
 /// A value in one line: a string without its quotes, anything else as JSON.
-pub fn bare(value: &Value) -> String {
+pub fn one_line(value: &Value) -> String {
     match value {
         Value::String(text) => text.replace('\n', " "),
         other => serde_json::to_string(other).unwrap_or_default(),

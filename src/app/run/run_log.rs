@@ -10,56 +10,56 @@ use crate::event::{Event, Seq};
 /// of the run, so the place of an event never changes.
 #[derive(Clone, Debug, Default)]
 pub struct RunLog {
-    held: VecDeque<Arc<Event>>,
-    gone: usize,
+    events: VecDeque<Arc<Event>>,
+    dropped: usize,
 }
 
 impl RunLog {
     /// Number of events so far, that is the place after the last one.
     pub fn len(&self) -> usize {
-        self.gone + self.held.len()
+        self.dropped + self.events.len()
     }
 
     /// Whether no event is in memory.
     pub fn is_empty(&self) -> bool {
-        self.held.is_empty()
+        self.events.is_empty()
     }
 
     /// Number of dropped events, that is the place of the first one in memory.
-    pub fn gone(&self) -> usize {
-        self.gone
+    pub fn dropped_count(&self) -> usize {
+        self.dropped
     }
 
     /// The event at this place, if it is in memory.
     pub fn get(&self, place: usize) -> Option<&Arc<Event>> {
-        self.held.get(place.checked_sub(self.gone)?)
+        self.events.get(place.checked_sub(self.dropped)?)
     }
 
     /// The first event in memory.
     pub fn first(&self) -> Option<&Arc<Event>> {
-        self.held.front()
+        self.events.front()
     }
 
     /// The last event.
     pub fn last(&self) -> Option<&Arc<Event>> {
-        self.held.back()
+        self.events.back()
     }
 
     /// The events in memory, in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Arc<Event>> {
-        self.held.iter()
+        self.events.iter()
     }
 
     /// The events in memory at the places `from..to`.
     pub fn between(&self, from: usize, to: usize) -> impl DoubleEndedIterator<Item = &Arc<Event>> {
-        let place = |place: usize| place.saturating_sub(self.gone).min(self.held.len());
+        let place = |place: usize| place.saturating_sub(self.dropped).min(self.events.len());
         let (from, to) = (place(from), place(to));
-        self.held.range(from.min(to)..to)
+        self.events.range(from.min(to)..to)
     }
 
     /// The place of the first event that does not match, if all that match come before it.
     pub fn partition_point(&self, so: impl Fn(&Event) -> bool) -> usize {
-        self.gone + self.held.partition_point(|event| so(event))
+        self.dropped + self.events.partition_point(|event| so(event))
     }
 
     /// The place of an event, or the place where it would be.
@@ -71,23 +71,23 @@ impl RunLog {
         self.partition_point(|event| event.seq < seq)
     }
 
-    pub(super) fn take(&mut self, event: &Arc<Event>) {
-        self.held.push_back(Arc::clone(event));
+    pub(super) fn push(&mut self, event: &Arc<Event>) {
+        self.events.push_back(Arc::clone(event));
     }
 
     /// Drops the events before this place.
-    pub(super) fn let_go(&mut self, place: usize) {
-        let gone = place.saturating_sub(self.gone).min(self.held.len());
-        self.held.drain(..gone);
-        self.gone += gone;
+    pub(super) fn drop_before(&mut self, place: usize) {
+        let gone = place.saturating_sub(self.dropped).min(self.events.len());
+        self.events.drain(..gone);
+        self.dropped += gone;
         // Many small events may have made the buffer long.
-        if self.held.capacity() > 4 * self.held.len().max(1_024) {
-            self.held.shrink_to(2 * self.held.len());
+        if self.events.capacity() > 4 * self.events.len().max(1_024) {
+            self.events.shrink_to(2 * self.events.len());
         }
     }
 
     /// The events in memory, for an export.
     pub(super) fn to_vec(&self) -> Vec<Arc<Event>> {
-        self.held.iter().cloned().collect()
+        self.events.iter().cloned().collect()
     }
 }

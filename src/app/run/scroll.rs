@@ -2,7 +2,7 @@
 //! lines are wrapped, and a change of width hardly moves the position.
 
 /// A text whose lines are one or more rows high.
-pub trait Lines {
+pub trait WrappingLines {
     /// Number of lines.
     fn count(&self) -> usize;
     /// Number of rows of a line, at least 1.
@@ -20,7 +20,7 @@ pub struct Scroll {
 
 impl Scroll {
     /// The last position that still fills a window of this height.
-    pub fn end(lines: &impl Lines, height: usize) -> Scroll {
+    pub fn end(lines: &impl WrappingLines, height: usize) -> Scroll {
         let mut left = height;
         for line in (0..lines.count()).rev() {
             let rows = lines.rows(line);
@@ -34,11 +34,11 @@ impl Scroll {
 
     /// The position this many rows further on; it stops at the end.
     #[must_use]
-    pub fn step(self, by: isize, lines: &impl Lines, height: usize) -> Scroll {
+    pub fn step(self, by: isize, lines: &impl WrappingLines, height: usize) -> Scroll {
         if lines.count() == 0 {
             return Scroll::default();
         }
-        let mut at = self.within(lines, height);
+        let mut at = self.clamped(lines, height);
         for _ in 0..by.unsigned_abs() {
             if by > 0 {
                 if at.row + 1 < lines.rows(at.line) {
@@ -57,12 +57,12 @@ impl Scroll {
                 break;
             }
         }
-        at.within(lines, height)
+        at.clamped(lines, height)
     }
 
     /// This position, or the nearest valid one.
     #[must_use]
-    pub fn within(self, lines: &impl Lines, height: usize) -> Scroll {
+    pub fn clamped(self, lines: &impl WrappingLines, height: usize) -> Scroll {
         if lines.count() == 0 {
             return Scroll::default();
         }
@@ -79,7 +79,7 @@ mod tests {
 
     use super::*;
 
-    impl Lines for Vec<usize> {
+    impl WrappingLines for Vec<usize> {
         fn count(&self) -> usize {
             self.len()
         }

@@ -9,7 +9,7 @@ const MOST: usize = 64 * 1024;
 
 /// The parts of a contribution received so far, as the model wrote them.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Speech {
+pub struct PartialContribution {
     /// The stance, once it is complete and valid.
     pub stance: Option<Stance>,
     /// The summary, as far as it was received.
@@ -17,16 +17,16 @@ pub struct Speech {
     /// The actions; the last one may be incomplete.
     pub actions: Vec<String>,
     /// Whether the summary is complete.
-    pub whole: bool,
+    pub is_complete: bool,
 }
 
 /// Parses the start of a reply; `None` if it cannot be the start of a JSON object.
-pub fn so_far(text: &str) -> Option<Speech> {
+pub fn parse_partial(text: &str) -> Option<PartialContribution> {
     if text.len() > MOST {
         return None;
     }
     let mut scan = Scan { rest: text };
-    let mut speech = Speech::default();
+    let mut speech = PartialContribution::default();
     scan.take('{')?;
     // Parsing may stop early; what was parsed until then stays.
     while scan.member(&mut speech).is_some() {}
@@ -48,7 +48,7 @@ impl Scan<'_> {
     }
 
     /// Parses one member of the object and the comma after it; `None` if there is no further one.
-    fn member(&mut self, speech: &mut Speech) -> Option<()> {
+    fn member(&mut self, speech: &mut PartialContribution) -> Option<()> {
         let (key, whole) = self.string()?;
         if !whole {
             return None;
@@ -58,7 +58,7 @@ impl Scan<'_> {
             ("summary", '"') => {
                 let (text, whole) = self.string()?;
                 speech.summary = Some(text);
-                speech.whole = whole;
+                speech.is_complete = whole;
                 whole.then_some(())?;
             }
             ("stance", '"') => {
@@ -176,18 +176,18 @@ mod tests {
 
     #[test]
     fn a_whole_reply_is_read_whole() {
-        let speech = so_far(WHOLE).expect("an object");
+        let speech = parse_partial(WHOLE).expect("an object");
         assert_eq!(speech.stance, Some(Stance::Caution));
         assert_eq!(speech.summary.as_deref(), Some("Thin \"margin\"\nunder 3 %. 🚀"));
         assert_eq!(speech.actions, ["Rehearse fail-over", "Alert"]);
-        assert!(speech.whole);
+        assert!(speech.is_complete);
     }
 
     #[test]
     fn the_words_grow_with_the_reply() {
         let mut before = 0;
         for end in (0..=WHOLE.len()).filter(|end| WHOLE.is_char_boundary(*end)) {
-            let said = so_far(&WHOLE[..end]).and_then(|speech| speech.summary);
+            let said = parse_partial(&WHOLE[..end]).and_then(|speech| speech.summary);
             let now = said.map_or(0, |said| said.len());
             assert!(now >= before, "at {end}");
             before = now;
@@ -196,18 +196,18 @@ mod tests {
 
     #[test]
     fn what_is_no_object_is_none() {
-        assert_eq!(so_far("The launch may go."), None);
-        assert_eq!(so_far(""), None);
-        assert_eq!(so_far("{"), Some(Speech::default()));
-        assert_eq!(so_far("{not json"), Some(Speech::default()));
-        assert_eq!(so_far(&format!("{{{}", " ".repeat(MOST))), None);
+        assert_eq!(parse_partial("The launch may go."), None);
+        assert_eq!(parse_partial(""), None);
+        assert_eq!(parse_partial("{"), Some(PartialContribution::default()));
+        assert_eq!(parse_partial("{not json"), Some(PartialContribution::default()));
+        assert_eq!(parse_partial(&format!("{{{}", " ".repeat(MOST))), None);
     }
 
     proptest! {
         #[test]
         fn any_text_is_taken(text in "[{}\\[\\]\":,\\\\u0-9a-d \u{e9}-]*") {
-            let _ = so_far(&text);
-            let _ = so_far(&format!("{{{text}"));
+            let _ = parse_partial(&text);
+            let _ = parse_partial(&format!("{{{text}"));
         }
     }
 }

@@ -1,9 +1,9 @@
 //! The subject of the page: the selected seat, else the current speaker.
 
 use super::{RunPage, Selection};
-use crate::event::kind::Asked;
-use crate::event::world::collaboration::{Collaboration, Round, Seat, SeatState};
-use crate::event::world::{SpanState, Stage, World};
+use crate::event::kind::SeatStatus;
+use crate::event::world::collaboration::{Collaboration, Round, RoundSeat, SeatState};
+use crate::event::world::{RunState, SpanState, World};
 use crate::event::{Boundary, SpanId};
 
 /// The subject of the speaker's pane, of the prompt and of the inspector.
@@ -27,7 +27,7 @@ pub enum Subject {
     /// The outcome of the run.
     Outcome,
     /// None: no call has been made yet.
-    Nobody,
+    None,
 }
 
 impl RunPage {
@@ -35,12 +35,12 @@ impl RunPage {
     pub fn subject(&self) -> Subject {
         let world = self.shown();
         if let Some((orchestrator, _)) = world.orchestrator() {
-            return self.subject_of_plan(world, orchestrator);
+            return self.orchestrator_subject(world, orchestrator);
         }
         let Some((table, _)) = world.collaboration() else {
             return match world.stage {
-                Stage::Closed => Subject::Outcome,
-                _ => Subject::Nobody,
+                RunState::Closed => Subject::Outcome,
+                _ => Subject::None,
             };
         };
         let current = table.current().map_or(0, |round| round.number);
@@ -48,21 +48,21 @@ impl RunPage {
             Selection::Seat(seat) => {
                 let round = self.round.unwrap_or(current);
                 let there = table.round(round).is_some_and(|round| seat < round.seats.len());
-                if there { Subject::Seat { round, seat } } else { Subject::Nobody }
+                if there { Subject::Seat { round, seat } } else { Subject::None }
             }
             Selection::Finalize if table.finalize.is_some() => Subject::Finalize,
-            Selection::Finalize | Selection::Follow => follow(world, table),
+            Selection::Finalize | Selection::Follow => followed_subject(world, table),
         }
     }
 
     /// The model call of the subject, if there is one.
     pub fn subject_call(&self) -> Option<SpanId> {
         if let Some((orchestrator, _)) = self.shown().orchestrator() {
-            return self.call_of_plan(orchestrator);
+            return self.orchestrator_call(orchestrator);
         }
         if let Some((team, plan)) = self.shown().team() {
-            let whom = team.answered_by.as_ref().or(team.holder.as_ref()).unwrap_or(&plan.root);
-            return team.agent(whom)?.said;
+            let whom = team.answered_by.as_ref().or(team.in_control.as_ref()).unwrap_or(&plan.root);
+            return team.agent(whom)?.last_call;
         }
         if self.shown().research().is_some() {
             return self.research_call();
@@ -80,26 +80,26 @@ impl RunPage {
                 let failed = of(&[SeatState::Refused, SeatState::Failed]);
                 failed.or_else(|| of(&[SeatState::Cancelled]))?.call
             }),
-            Subject::Plan | Subject::Task(_) | Subject::Join | Subject::Nobody => None,
+            Subject::Plan | Subject::Task(_) | Subject::Join | Subject::None => None,
         }
     }
 
     /// Whether a seat of the last round failed or was refused, in the world that is shown.
-    pub fn failed_seat(&self) -> bool {
-        let of = |seat: &Seat| matches!(seat.state, SeatState::Refused | SeatState::Failed);
+    pub fn has_failed_seat(&self) -> bool {
+        let of = |seat: &RoundSeat| matches!(seat.state, SeatState::Refused | SeatState::Failed);
         let table = self.shown().collaboration().map(|(table, _)| table);
         table.and_then(|table| table.current()).is_some_and(|round| round.seats.iter().any(of))
     }
 }
 
-fn follow(world: &World, table: &Collaboration) -> Subject {
-    if world.stage == Stage::Closed {
+fn followed_subject(world: &World, table: &Collaboration) -> Subject {
+    if world.stage == RunState::Closed {
         return Subject::Outcome;
     }
     if table.finalize.is_some() {
         return Subject::Finalize;
     }
-    let Some(round) = table.current() else { return Subject::Nobody };
+    let Some(round) = table.current() else { return Subject::None };
     let seat_in =
         |states: &[SeatState]| round.seats.iter().position(|seat| states.contains(&seat.state));
     let last_in =
@@ -115,13 +115,13 @@ fn follow(world: &World, table: &Collaboration) -> Subject {
     let before = round.number.checked_sub(1).and_then(|number| table.round(number));
     match before.and_then(|round| last_in(round).map(|seat| (round.number, seat))) {
         Some((round, seat)) => Subject::Seat { round, seat },
-        None => Subject::Nobody,
+        None => Subject::None,
     }
 }
 
 /// Whether the run is paused right before this seat is called.
-pub fn rests_before(world: &World, round: &Round, seat: usize) -> bool {
-    let Stage::Paused { at, .. } = &world.stage else { return false };
+pub fn is_paused_before(world: &World, round: &Round, seat: usize) -> bool {
+    let RunState::Paused { at, .. } = &world.stage else { return false };
     let Some(role) = round.seats.get(seat).map(|seat| &seat.role) else { return false };
     let nth = round.seats[..=seat].iter().filter(|seat| seat.role == *role).count();
     let nth = u32::try_from(nth).unwrap_or(u32::MAX);
@@ -130,8 +130,8 @@ pub fn rests_before(world: &World, round: &Round, seat: usize) -> bool {
 }
 
 /// Number of accepted contributions of a round, and number of seats that are called.
-pub fn seats_in(round: &Round) -> (usize, usize) {
-    (round.contributions().count(), round.asked())
+pub fn answered_and_called(round: &Round) -> (usize, usize) {
+    (round.contributions().count(), round.asked_seats())
 }
 
 /// Whether a call is still open.
@@ -140,7 +140,7 @@ pub fn is_open(world: &World, call: SpanId) -> bool {
 }
 
 /// The round in which a vacant seat was taken, if that was not long before `round`.
-pub fn joined_in(table: &Collaboration, round: u32, seat: usize) -> Option<u32> {
+pub fn round_joined(table: &Collaboration, round: u32, seat: usize) -> Option<u32> {
     /// A seat taken more rounds ago than this is no longer marked as new.
     const RECENT: u32 = 20;
     let taken =
@@ -156,6 +156,6 @@ pub fn joined_in(table: &Collaboration, round: u32, seat: usize) -> Option<u32> 
     None
 }
 
-fn seat_taken(seat: &Seat) -> bool {
-    seat.asked == Asked::Yes
+fn seat_taken(seat: &RoundSeat) -> bool {
+    seat.asked == SeatStatus::Yes
 }

@@ -2,7 +2,7 @@
 
 use ratatui::layout::Rect;
 
-use super::layout::holds;
+use super::layout::contains_cell;
 
 /// Most seats around a table; more of them are shown in a list.
 const MOST: usize = 8;
@@ -39,7 +39,7 @@ fn sides(seats: usize) -> Option<[u16; 4]> {
 
 impl RoundTable {
     /// The layout for this many seats; `None` if they have to be shown in a list.
-    pub fn of(area: Rect, seats: usize) -> Option<RoundTable> {
+    pub fn for_seats(area: Rect, seats: usize) -> Option<RoundTable> {
         let [above, right, below, left] = sides(seats)?;
         let beside = (area.width * 3 / 10).clamp(CARD, 30);
         let table = (area.width + 2).checked_sub(2 * beside)?.min(44);
@@ -95,8 +95,8 @@ fn row_of(area: Rect, count: u16, y: u16, height: u16) -> Vec<Rect> {
 
 /// The seat at this cell, whether around a table or in a list whose window starts at `first`.
 pub fn seat_at(area: Rect, seats: usize, first: usize, col: u16, row: u16) -> Option<usize> {
-    match RoundTable::of(area, seats) {
-        Some(round) => round.cards.iter().position(|card| holds(*card, col, row)),
+    match RoundTable::for_seats(area, seats) {
+        Some(round) => round.cards.iter().position(|card| contains_cell(*card, col, row)),
         None => {
             let line = row.checked_sub(area.y + LIST_HEAD)?;
             Some(first + usize::from(line)).filter(|seat| *seat < seats)
@@ -123,7 +123,7 @@ mod tests {
             for height in 0..=40 {
                 let area = Rect::new(3, 2, width, height);
                 for seats in 0..=12 {
-                    let Some(round) = RoundTable::of(area, seats) else { continue };
+                    let Some(round) = RoundTable::for_seats(area, seats) else { continue };
                     assert_eq!(round.cards.len(), seats);
                     for (nth, card) in round.cards.iter().enumerate() {
                         assert_eq!(card.intersection(area), *card, "{seats} in {width}x{height}");
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn four_sit_clockwise_from_the_top() {
-        let round = RoundTable::of(Rect::new(0, 0, 68, 13), 4).expect("room for a table");
+        let round = RoundTable::for_seats(Rect::new(0, 0, 68, 13), 4).expect("room for a table");
         let [top, right, bottom, left] = round.cards[..] else { panic!("four") };
         assert!(top.y < round.table.y && bottom.y > round.table.y);
         assert!(left.x < round.table.x && right.x > round.table.x);
@@ -151,9 +151,9 @@ mod tests {
 
     #[test]
     fn nine_or_too_little_room_make_a_list() {
-        assert_eq!(RoundTable::of(Rect::new(0, 0, 90, 20), 9), None);
-        assert_eq!(RoundTable::of(Rect::new(0, 0, 50, 20), 4), None);
-        assert_eq!(RoundTable::of(Rect::new(0, 0, 68, 10), 4), None);
+        assert_eq!(RoundTable::for_seats(Rect::new(0, 0, 90, 20), 9), None);
+        assert_eq!(RoundTable::for_seats(Rect::new(0, 0, 50, 20), 4), None);
+        assert_eq!(RoundTable::for_seats(Rect::new(0, 0, 68, 10), 4), None);
         assert_eq!(seat_at(Rect::new(0, 0, 90, 20), 9, 0, 5, LIST_HEAD + 8), Some(8));
         assert_eq!(seat_at(Rect::new(0, 0, 90, 20), 9, 0, 5, LIST_HEAD + 9), None);
     }

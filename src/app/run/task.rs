@@ -1,38 +1,38 @@
 //! The details of a row of the waterfall as lines of text: the plan, a task with its attempts, the
 //! joined results.
 
-use super::document::{Document, Look};
-use super::told::failure;
-use super::told_tool::{instead, stage};
+use super::document::{LineStyle, TextDocument};
+use super::told::failure_name;
+use super::told_tool::{breaker_state, fallback_text};
 use super::{RunPage, Subject};
 use crate::app::format;
 use crate::event::kind::{BreakerStage, OrchestratorPlan};
 use crate::event::world::orchestrator::{AttemptEnd, Orchestrator, TaskRow, TaskState};
-use crate::event::world::{Stage, World};
+use crate::event::world::{RunState, World};
 use crate::event::{Boundary, Elapsed, EventKind};
 
 impl RunPage {
     /// The details of the row that the page is about; empty for rows that have text of their own.
-    pub fn task_document(&self, now: Elapsed) -> Document {
-        let mut document = Document::default();
+    pub fn task_document(&self, now: Elapsed) -> TextDocument {
+        let mut document = TextDocument::default();
         let world = self.shown();
         let Some((orchestrator, plan)) = world.orchestrator() else { return document };
         match self.subject() {
-            Subject::Plan => self.plan_lines(&mut document, world, orchestrator, plan),
+            Subject::Plan => self.add_plan(&mut document, world, orchestrator, plan),
             Subject::Task(place) => {
                 if let Some(row) = orchestrator.tasks.get(place) {
-                    self.task_lines(&mut document, world, orchestrator, plan, row, now);
+                    self.add_task(&mut document, world, orchestrator, plan, row, now);
                 }
             }
-            Subject::Join => join_lines(&mut document, orchestrator, plan),
+            Subject::Join => add_join(&mut document, orchestrator, plan),
             _ => {}
         }
         document
     }
 
-    fn plan_lines(
+    fn add_plan(
         &self,
-        document: &mut Document,
+        document: &mut TextDocument,
         world: &World,
         orchestrator: &Orchestrator,
         plan: &OrchestratorPlan,
@@ -41,12 +41,12 @@ impl RunPage {
             document.field("model", model);
         }
         if let Some((reason, raw)) = &orchestrator.refused {
-            document.text(Look::Failed, &format!("refused: {reason}"));
+            document.text(LineStyle::Failed, &format!("refused: {reason}"));
             if let Some(advice) = reason.advice() {
-                document.add(Look::Dim, advice);
+                document.add(LineStyle::Dim, advice);
             }
             document.gap();
-            document.add(Look::Head, "refused plan");
+            document.add(LineStyle::Head, "refused plan");
             document.json(raw);
             return;
         }
@@ -55,16 +55,16 @@ impl RunPage {
                 Some(_) => "Waiting for the planner's reply.",
                 None => "The planner has not been called yet.",
             };
-            document.add(Look::Dim, text);
-            document.field("max", format::things(plan.max_tasks.into(), "task"));
+            document.add(LineStyle::Dim, text);
+            document.field("max", format::count_noun(plan.max_tasks.into(), "task"));
             document.gap();
-            document.add(Look::Head, "available workers");
+            document.add(LineStyle::Head, "available workers");
             for worker in &plan.workers {
                 document.field(worker.name.as_str(), &worker.description);
             }
             return;
         }
-        let count = format::things(orchestrator.tasks.len() as u64, "task");
+        let count = format::count_noun(orchestrator.tasks.len() as u64, "task");
         document.field("accepted", format!("{count} (max {})", plan.max_tasks));
         for row in &orchestrator.tasks {
             let critical = if row.task.critical { ", critical" } else { "" };
@@ -74,12 +74,12 @@ impl RunPage {
             return;
         }
         document.gap();
-        document.add(Look::Dim, "Enter inspects the call, p views its prompt.");
+        document.add(LineStyle::Dim, "Enter inspects the call, p views its prompt.");
     }
 
-    fn task_lines(
+    fn add_task(
         &self,
-        document: &mut Document,
+        document: &mut TextDocument,
         world: &World,
         orchestrator: &Orchestrator,
         plan: &OrchestratorPlan,
@@ -103,56 +103,60 @@ impl RunPage {
             let now = if on { "on" } else { "off: its next attempt is denied" };
             document.field("flag", format!("{flag}, {now}"));
         }
-        self.standing(document, world, orchestrator, row, now);
-        self.attempt_lines(document, row, now);
+        self.add_wait_and_duration(document, world, orchestrator, row, now);
+        self.add_attempts(document, row, now);
         if let Some(reason) = &row.reason {
             document.gap();
             let look = match row.state {
-                TaskState::Failed => Look::Failed,
-                _ => Look::Text,
+                TaskState::Failed => LineStyle::Failed,
+                _ => LineStyle::Text,
             };
             document.text(look, &format!("reason: {reason}"));
             if let Some(advice) = reason.advice() {
-                document.add(Look::Dim, advice);
+                document.add(LineStyle::Dim, advice);
             }
         }
-        if let Some(stand_in) = row.stand_in {
-            document.field("fallback", instead(stand_in));
+        if let Some(stand_in) = row.fallback {
+            document.field("fallback", fallback_text(stand_in));
         }
         if let Some(tool) = world.tools.get(task.worker.as_str()) {
-            let of = |percent| tool.latencies.percentile(percent).map(format::took);
+            let of = |percent| tool.latencies.percentile(percent).map(format::duration_text);
             if let (Some(p50), Some(p95)) = (of(50), of(95)) {
                 document.gap();
-                let calls = format::things(tool.latencies.count(), "call");
+                let calls = format::count_noun(tool.latencies.count(), "call");
                 document.field("latency", format!("p50 {p50}  p95 {p95}  of {calls}"));
             }
-            if !matches!(tool.stage, BreakerStage::Closed | BreakerStage::Disabled) {
-                document.field("breaker", format!("{}: t opens the tools", stage(tool.stage)));
+            if !matches!(tool.breaker, BreakerStage::Closed | BreakerStage::Disabled) {
+                document.field(
+                    "breaker",
+                    format!("{}: t opens the tools", breaker_state(tool.breaker)),
+                );
             }
         }
     }
 
     /// Adds what the task waits for, and how long it has been running.
-    fn standing(
+    fn add_wait_and_duration(
         &self,
-        document: &mut Document,
+        document: &mut TextDocument,
         world: &World,
         orchestrator: &Orchestrator,
         row: &TaskRow,
         now: Elapsed,
     ) {
-        if let Some(waits) = waits_for(world, orchestrator, row, now) {
+        if let Some(waits) = wait_reason(world, orchestrator, row, now) {
             document.field("waits", waits);
         }
         if let Some(opened) = row.opened {
-            let took = format::took(world.took(opened, row.closed.unwrap_or(now)));
-            let since = format!("{took}, since {}", format::moment(opened));
-            let name = if row.is_over() { "took" } else { "running" };
+            let took =
+                format::duration_text(world.active_between(opened, row.closed.unwrap_or(now)));
+            let since = format!("{took}, since {}", format::time_in_run(opened));
+            let name = if row.has_ended() { "took" } else { "running" };
             document.field(name, since);
         }
     }
 
-    fn attempt_lines(&self, document: &mut Document, row: &TaskRow, now: Elapsed) {
+    fn add_attempts(&self, document: &mut TextDocument, row: &TaskRow, now: Elapsed) {
         let world = self.shown();
         if row.attempts.is_empty() {
             return;
@@ -160,23 +164,25 @@ impl RunPage {
         document.gap();
         let mut before: Option<Elapsed> = row.opened;
         for bar in &row.attempts {
-            let took = format::took(bar.closed.unwrap_or(now).since(bar.opened));
-            let waited = before.map(|before| world.took(before, bar.opened)).unwrap_or_default();
+            let took = format::duration_text(bar.closed.unwrap_or(now).since(bar.opened));
+            let waited =
+                before.map(|before| world.active_between(before, bar.opened)).unwrap_or_default();
             let waited = match waited.as_millis() {
                 0 => String::new(),
-                _ => format!(", waited {}", format::took(waited)),
+                _ => format!(", waited {}", format::duration_text(waited)),
             };
-            let closing = bar.span.and_then(|span| self.closing(span)).map(|event| &event.kind);
+            let closing =
+                bar.span.and_then(|span| self.closing_event(span)).map(|event| &event.kind);
             let (look, what) = match (bar.end, closing) {
-                (AttemptEnd::Out, _) => (Look::Running, format!("waiting for {took}")),
-                (AttemptEnd::Answered, _) => (Look::Done, format!("answered in {took}")),
-                (AttemptEnd::Refused, _) => (Look::Failed, "not made: refused".to_owned()),
+                (AttemptEnd::InFlight, _) => (LineStyle::Running, format!("waiting for {took}")),
+                (AttemptEnd::Answered, _) => (LineStyle::Done, format!("answered in {took}")),
+                (AttemptEnd::Refused, _) => (LineStyle::Failed, "not made: refused".to_owned()),
                 (AttemptEnd::Failed(_), Some(EventKind::AttemptFailed(failed))) => {
-                    let short = failure(failed.class, failed.status);
-                    (Look::Failed, format!("{short} after {took}"))
+                    let short = failure_name(failed.class, failed.status);
+                    (LineStyle::Failed, format!("{short} after {took}"))
                 }
                 (AttemptEnd::Failed(class), _) => {
-                    (Look::Failed, format!("{} after {took}", class.word()))
+                    (LineStyle::Failed, format!("{} after {took}", class.word()))
                 }
             };
             document.add(look, format!("attempt {}  {what}{waited}", bar.number));
@@ -186,16 +192,16 @@ impl RunPage {
 }
 
 /// What a task waits for; `None` if it does not wait.
-pub fn waits_for(
+pub fn wait_reason(
     world: &World,
     orchestrator: &Orchestrator,
     row: &TaskRow,
     now: Elapsed,
 ) -> Option<String> {
-    if !world.is_live() || row.is_over() {
+    if !world.is_live() || row.has_ended() {
         return None;
     }
-    if let Stage::Paused { at, .. } = &world.stage {
+    if let RunState::Paused { at, .. } = &world.stage {
         let attempt = u32::try_from(row.attempts.len()).unwrap_or(u32::MAX).saturating_add(1);
         let here = Boundary::Dispatch { task: row.task.id.clone(), attempt }.id();
         if at.contains(&here) {
@@ -206,18 +212,18 @@ pub fn waits_for(
         TaskState::Waiting => Some(format!("for a slot (max {})", orchestrator.max_parallel)),
         TaskState::Retrying => {
             let left = row.retry_at.map(|at| at.since(now)).unwrap_or_default();
-            Some(format!("for the next attempt in {}", format::took(left)))
+            Some(format!("for the next attempt in {}", format::duration_text(left)))
         }
         _ => None,
     }
 }
 
-fn join_lines(document: &mut Document, orchestrator: &Orchestrator, plan: &OrchestratorPlan) {
+fn add_join(document: &mut TextDocument, orchestrator: &Orchestrator, plan: &OrchestratorPlan) {
     let Some(aggregate) = &orchestrator.aggregate else {
         let open: Vec<&str> = orchestrator
             .tasks
             .iter()
-            .filter(|row| !row.is_over())
+            .filter(|row| !row.has_ended())
             .take(20)
             .map(|row| row.task.id.as_str())
             .collect();
@@ -225,17 +231,17 @@ fn join_lines(document: &mut Document, orchestrator: &Orchestrator, plan: &Orche
             [] => "The results are combined when every task has ended.".to_owned(),
             open => format!("Waiting for {}.", open.join(", ")),
         };
-        document.text(Look::Dim, &text);
+        document.text(LineStyle::Dim, &text);
         return;
     };
     if let Some(level) = aggregate.get(&plan.level) {
-        document.field(&plan.level, super::results::bare(level));
+        document.field(&plan.level, super::results::one_line(level));
     }
     if !orchestrator.overwritten.is_empty() {
         let tasks: Vec<&str> = orchestrator.overwritten.iter().map(|id| id.as_str()).collect();
         document.field("replaced", format!("{} (by a later task)", tasks.join(", ")));
     }
     document.gap();
-    document.add(Look::Head, "aggregate");
+    document.add(LineStyle::Head, "aggregate");
     document.json(aggregate);
 }

@@ -4,44 +4,48 @@
 use std::time::Duration;
 
 use super::RunPage;
-use super::document::{Document, Look};
-use super::told::{conflicts, failure, took_ms};
+use super::document::{LineStyle, TextDocument};
+use super::told::{conflict_names, failure_name, took_ms};
 use crate::app::format;
-use crate::app::measure::squeezed;
+use crate::app::measure::single_line;
 use crate::event::kind::{LoopGuard, Purpose, SourceNo};
 use crate::event::world::{Span, SpanKind, SpanState};
 use crate::event::{Event, EventKind, SpanId, World};
 
 impl RunPage {
-    pub(super) fn timing_document(&self, call: Option<SpanId>, fact: Option<&Event>) -> Document {
-        let mut document = Document::default();
+    pub(super) fn timing_document(
+        &self,
+        call: Option<SpanId>,
+        fact: Option<&Event>,
+    ) -> TextDocument {
+        let mut document = TextDocument::default();
         let world = self.world();
         if let Some(event) = fact {
-            document.field("at", format::moment(event.at));
+            document.field("at", format::time_in_run(event.at));
         }
         let Some(span) = call.and_then(|call| world.spans.get(call)) else {
             if let Some(round) = fact.and_then(|event| world.spans.get(event.span)) {
-                span_times(&mut document, round, world);
+                add_span_times(&mut document, round, world);
             }
             return document;
         };
         document.gap();
-        document.add(Look::Head, "call");
-        if let SpanKind::Call(purpose) = &span.what {
-            self.asked_model(&mut document, span.id, purpose);
+        document.add(LineStyle::Head, "call");
+        if let SpanKind::Call(purpose) = &span.kind {
+            self.add_model(&mut document, span.id, purpose);
         }
-        span_times(&mut document, span, world);
+        add_span_times(&mut document, span, world);
         let mut before: Option<&Span> = None;
         for attempt in world.spans.children(span.id) {
-            let SpanKind::Attempt(nth) = attempt.what else { continue };
+            let SpanKind::Attempt(nth) = attempt.kind else { continue };
             document.gap();
-            document.add(Look::Head, format!("attempt {nth}"));
+            document.add(LineStyle::Head, format!("attempt {nth}"));
             if let Some(closed) = before.and_then(|before| before.closed) {
-                document.field("waited", format::took(attempt.opened.since(closed)));
+                document.field("waited", format::duration_text(attempt.opened.since(closed)));
             }
-            span_times(&mut document, attempt, world);
+            add_span_times(&mut document, attempt, world);
             if let Some(EventKind::AttemptStarted { timeout_ms, waited_ms, probe, .. }) =
-                self.opening(attempt.id).map(|event| &event.kind)
+                self.opening_event(attempt.id).map(|event| &event.kind)
             {
                 document.field("timeout", took_ms(*timeout_ms));
                 if *waited_ms > 0 {
@@ -51,14 +55,14 @@ impl RunPage {
                     document.field("probe", "of a half-open breaker");
                 }
             }
-            self.attempt_times(&mut document, attempt);
+            self.add_attempt_times(&mut document, attempt);
             before = Some(attempt);
         }
         document
     }
 
     /// Adds the model of a call, if it is a call of a model.
-    fn asked_model(&self, document: &mut Document, call: SpanId, purpose: &Purpose) {
+    fn add_model(&self, document: &mut TextDocument, call: SpanId, purpose: &Purpose) {
         if purpose.caller().is_some()
             && let Some(model) = self.call_model(call, purpose)
         {
@@ -66,8 +70,8 @@ impl RunPage {
         }
     }
 
-    fn attempt_times(&self, document: &mut Document, attempt: &Span) {
-        match self.closing(attempt.id).map(|event| &event.kind) {
+    fn add_attempt_times(&self, document: &mut TextDocument, attempt: &Span) {
+        match self.closing_event(attempt.id).map(|event| &event.kind) {
             Some(EventKind::AttemptAnswered(reply)) if reply.result.is_some() => {}
             Some(EventKind::AttemptAnswered(reply)) => {
                 if let Some(first) = reply.first_token_ms {
@@ -76,7 +80,7 @@ impl RunPage {
                 if let Some(usage) = reply.usage {
                     document.field("tokens in", format::exact(usage.prompt_tokens));
                     document.field("tokens out", format::exact(usage.completion_tokens));
-                    let took = attempt.took(self.world().at);
+                    let took = attempt.duration(self.world().at);
                     if let Some(rate) =
                         token_rate(usage.completion_tokens, reply.first_token_ms, took)
                     {
@@ -92,7 +96,7 @@ impl RunPage {
                 }
             }
             Some(EventKind::AttemptFailed(failed)) => {
-                document.field("error", failure(failed.class, failed.status));
+                document.field("error", failure_name(failed.class, failed.status));
                 if let Some(after) = failed.retry_after_ms {
                     document.field("Retry-After", took_ms(after));
                 }
@@ -102,25 +106,29 @@ impl RunPage {
     }
 
     /// The summary at the left of the tabs: the event, its call, the times, and what came before.
-    pub(super) fn summary_document(&self, call: Option<SpanId>, fact: Option<&Event>) -> Document {
-        let mut document = Document::default();
+    pub(super) fn summary_document(
+        &self,
+        call: Option<SpanId>,
+        fact: Option<&Event>,
+    ) -> TextDocument {
+        let mut document = TextDocument::default();
         let world = self.world();
         if let Some(event) = fact {
-            let told = super::told::tell(event, world);
+            let told = super::told::event_line(event, world);
             document.field("kind", told.kind);
-            document.field("at", format::moment(event.at));
+            document.field("at", format::time_in_run(event.at));
             if let Some(round) = told.round.filter(|_| call.is_none()) {
                 document.field("round", round.to_string());
             }
-            if !told.who.is_empty() && call.is_none() {
-                document.field("who", &told.who);
+            if !told.subject.is_empty() && call.is_none() {
+                document.field("who", &told.subject);
             }
-            self.of_fact(&mut document, event);
+            self.add_event_fields(&mut document, event);
         }
         let Some(span) = call.and_then(|call| world.spans.get(call)) else { return document };
         document.gap();
-        let SpanKind::Call(purpose) = &span.what else { return document };
-        document.add(Look::Head, "call");
+        let SpanKind::Call(purpose) = &span.kind else { return document };
+        document.add(LineStyle::Head, "call");
         match purpose {
             Purpose::Contribution { round, seat, role } => {
                 document.field("seat", role.as_str());
@@ -131,7 +139,7 @@ impl RunPage {
                 }
                 let before = world
                     .collaboration()
-                    .and_then(|(table, _)| table.before(*round, usize::from(*seat)))
+                    .and_then(|(table, _)| table.seat_before(*round, usize::from(*seat)))
                     .and_then(|seat| seat.contribution.as_ref());
                 if let Some(before) = before {
                     let confidence = format::confidence(before.confidence);
@@ -147,19 +155,19 @@ impl RunPage {
                 let row = world.research().and_then(|(research, _)| research.source(*source));
                 // For an event of the source these fields are already above.
                 if let Some(row) = row.filter(|_| fact.is_none()) {
-                    document.field("title", squeezed(row.title()));
-                    document.field("address", squeezed(row.address()));
+                    document.field("title", single_line(row.title()));
+                    document.field("address", single_line(row.address()));
                 }
             }
             Purpose::Task { task, .. } => {
                 document.field("task", task.as_str());
-                if let Some(worker) = super::whose::tool_of(purpose, world) {
+                if let Some(worker) = super::whose::tool_of_purpose(purpose, world) {
                     document.field("worker", worker);
                 }
             }
             Purpose::Step { agent, turn, again, .. } => {
                 document.field("agent", agent.to_string());
-                if let Some(tool) = super::whose::tool_of(purpose, world) {
+                if let Some(tool) = super::whose::tool_of_purpose(purpose, world) {
                     document.field("tool", tool);
                 }
                 document.field("turn", turn.to_string());
@@ -191,9 +199,9 @@ impl RunPage {
             }
             Purpose::Finalize => document.field("purpose", "final answer"),
         }
-        self.asked_model(&mut document, span.id, purpose);
+        self.add_model(&mut document, span.id, purpose);
         let degraded = matches!(
-            self.closing(span.id).map(|event| &event.kind),
+            self.closing_event(span.id).map(|event| &event.kind),
             Some(EventKind::CallDegraded { .. })
         );
         let state = match span.state {
@@ -205,14 +213,14 @@ impl RunPage {
         document.field("state", state);
         let attempts = world.spans.children(span.id).count();
         document.field("attempts", attempts.to_string());
-        document.field("started", format::moment(span.opened));
+        document.field("started", format::time_in_run(span.opened));
         if span.closed.is_some() {
-            document.field("took", format::took(span.took(world.at)));
+            document.field("took", format::duration_text(span.duration(world.at)));
         }
         document
     }
 
-    fn of_fact(&self, document: &mut Document, event: &Event) {
+    fn add_event_fields(&self, document: &mut TextDocument, event: &Event) {
         match &event.kind {
             EventKind::ContributionAccepted { contribution, messages, .. } => {
                 let confidence = format::confidence(contribution.confidence);
@@ -220,7 +228,7 @@ impl RunPage {
                 document.field("messages", format!("{messages} used"));
             }
             EventKind::RoundClosed { conflicts: found, decision, .. } => {
-                document.field("conflicts", conflicts(found));
+                document.field("conflicts", conflict_names(found));
                 let next = decision.map_or("next round", |decision| decision.word());
                 document.field("decision", next);
             }
@@ -229,45 +237,45 @@ impl RunPage {
                 if let Some(message) = message {
                     document.field("message", message.replace('\n', " "));
                 }
-                guarded(document, guard);
+                add_loop_guard(document, guard);
             }
             EventKind::HandoffRefused { to, why, guard, rejections, .. } => {
                 document.field("to", to.as_str());
                 document.field("reason", why.to_string());
-                guarded(document, guard);
+                add_loop_guard(document, guard);
                 document.field("refusals", rejections.to_string());
             }
             EventKind::RosterChanged { members, .. } => {
                 let names: Vec<&str> = members.iter().map(|name| name.as_str()).collect();
                 document.field("members", names.join(", "));
             }
-            EventKind::SourceStarted { source, .. } => of_source(document, self.world(), *source),
-            EventKind::PageRead(page) => of_source(document, self.world(), page.source),
+            EventKind::SourceStarted { source, .. } => add_source(document, self.world(), *source),
+            EventKind::PageRead(page) => add_source(document, self.world(), page.source),
             EventKind::NoteTaken { source, note } => {
-                of_source(document, self.world(), *source);
+                add_source(document, self.world(), *source);
                 document.field("note", note.id.as_str());
-                document.field("claim", squeezed(&note.claim));
-                document.field("quote", squeezed(&note.quote));
+                document.field("claim", single_line(&note.claim));
+                document.field("quote", single_line(&note.quote));
             }
             EventKind::NoteRefused(note) => {
-                of_source(document, self.world(), note.source);
+                add_source(document, self.world(), note.source);
                 document.field("refused", note.reason.word());
-                document.field("claim", squeezed(&note.claim));
-                document.field("quote", squeezed(&note.quote));
+                document.field("claim", single_line(&note.claim));
+                document.field("quote", single_line(&note.quote));
             }
             EventKind::NotesCut(cut) => {
-                of_source(document, self.world(), cut.source);
+                add_source(document, self.world(), cut.source);
                 document.field("proposed", cut.proposed.to_string());
                 document.field("cut", format!("{} ({})", cut.cut, cut.limit.word()));
             }
             EventKind::SourceClosed(_) => {
-                if let Some(source) = super::whose::source_of(event.span, self.world()) {
-                    of_source(document, self.world(), source);
+                if let Some(source) = super::whose::source_of_span(event.span, self.world()) {
+                    add_source(document, self.world(), source);
                 }
             }
             EventKind::FlagChanged { on, boundary, .. } => {
                 document.field("now", if *on { "on" } else { "off" });
-                document.field("from", boundary.for_people());
+                document.field("from", boundary.display_name());
             }
             EventKind::RunClosed(closed) => {
                 document.field("reason", closed.reason.to_string());
@@ -281,23 +289,23 @@ impl RunPage {
 }
 
 /// Adds the details of a source.
-fn of_source(document: &mut Document, world: &World, source: SourceNo) {
+fn add_source(document: &mut TextDocument, world: &World, source: SourceNo) {
     let Some((research, plan)) = world.research() else { return };
     let Some(row) = research.source(source) else { return };
     document.field("source", source.to_string());
-    document.field("title", squeezed(row.title()));
-    document.field("address", squeezed(row.address()));
-    document.field("state", super::research::source::standing(row));
+    document.field("title", single_line(row.title()));
+    document.field("address", single_line(row.address()));
+    document.field("state", super::research::source::source_state(row));
     if let Some(trust) = super::research::source::trust(row, plan) {
         document.field("trust", format::confidence(trust));
     }
-    let age = super::research::source::age(row, plan);
+    let age = super::research::source::age_text(row, plan);
     if !age.is_empty() {
         document.field("age", age);
     }
     if row.page.is_none() {
-        let (why, to_do) = super::research::source::why(row, plan);
-        document.field("why", squeezed(&why));
+        let (why, to_do) = super::research::source::missing_page_reason(row, plan);
+        document.field("why", single_line(&why));
         if let Some(to_do) = to_do {
             document.field("", to_do);
         }
@@ -305,17 +313,17 @@ fn of_source(document: &mut Document, world: &World, source: SourceNo) {
 }
 
 /// Adds the state of a swarm's loop guard.
-fn guarded(document: &mut Document, guard: &LoopGuard) {
+fn add_loop_guard(document: &mut TextDocument, guard: &LoopGuard) {
     document.field("handoffs", guard.handoffs.to_string());
     document.field("distinct", format!("{} of the last {}", guard.distinct, guard.window));
 }
 
-fn span_times(document: &mut Document, span: &Span, world: &World) {
-    document.field("started", format::moment(span.opened));
+fn add_span_times(document: &mut TextDocument, span: &Span, world: &World) {
+    document.field("started", format::time_in_run(span.opened));
     match span.closed {
         Some(closed) => {
-            document.field("ended", format::moment(closed));
-            document.field("took", format::took(span.took(world.at)));
+            document.field("ended", format::time_in_run(closed));
+            document.field("took", format::duration_text(span.duration(world.at)));
         }
         None => document.field("ended", "not yet"),
     }

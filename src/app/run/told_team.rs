@@ -1,12 +1,12 @@
 //! The lines of the events of teams and swarms.
 
-use super::told::{Told, Tone};
+use super::told::{EventLine, EventTone};
 use crate::event::EventKind;
-use crate::event::kind::{Missing, Purpose, Reply, RosterChange};
+use crate::event::kind::{MissingResult, Purpose, Reply, RosterChange};
 use crate::event::world::team::HANDED_OVER;
 
 /// The text for an agent that takes control.
-pub(super) fn hop(purpose: &Purpose) -> String {
+pub(super) fn hop_text(purpose: &Purpose) -> String {
     match purpose {
         Purpose::Hop { swarm, hop, from: Some(from), .. } => {
             format!("in control of {swarm}, hop {hop}, from {from}")
@@ -17,7 +17,7 @@ pub(super) fn hop(purpose: &Purpose) -> String {
 }
 
 /// The tools that a reply calls, or that it hands over; appended to the size of the reply.
-pub(super) fn calls(reply: &Reply) -> String {
+pub(super) fn calls_text(reply: &Reply) -> String {
     if reply.finish.as_deref() == Some(HANDED_OVER) {
         return ", handed over".to_owned();
     }
@@ -26,42 +26,42 @@ pub(super) fn calls(reply: &Reply) -> String {
 }
 
 /// Fills the line of an event of a team; leaves other events alone.
-pub(super) fn tell<'a>(told: &mut Told<'a>, kind: &'a EventKind) {
+pub(super) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
     match kind {
         EventKind::AnswerPartial { text, by } => {
-            told.who = by.as_str().into();
-            told.what = format!("best partial answer: {text}").into();
+            told.subject = by.as_str().into();
+            told.text = format!("best partial answer: {text}").into();
         }
         EventKind::AnswerIncomplete { missing } => {
-            let each = |of: fn(&Missing) -> &str, between: &str| {
+            let each = |of: fn(&MissingResult) -> &str, between: &str| {
                 missing.iter().map(of).collect::<Vec<_>>().join(between)
             };
-            told.who = each(|it| &it.of, ", ").into();
+            told.subject = each(|it| &it.of, ", ").into();
             let it = if missing.len() == 1 { "it" } else { "them" };
-            told.what = format!("the answer lacks {it}: {}", each(|it| &it.text, "; ")).into();
-            told.tone = Tone::Failed;
+            told.text = format!("the answer lacks {it}: {}", each(|it| &it.text, "; ")).into();
+            told.tone = EventTone::Failed;
         }
         EventKind::HandoffMade { from, to, message, .. } => {
-            told.who = from.as_str().into();
-            told.what = match message {
+            told.subject = from.as_str().into();
+            told.text = match message {
                 Some(message) => format!("hands over to {to}: {message}").into(),
                 None => format!("hands over to {to}").into(),
             };
         }
         EventKind::HandoffRefused { from, to, why, .. } => {
-            told.who = from.as_str().into();
-            told.what = format!("handoff to {to} refused: {why}").into();
-            told.tone = Tone::Refused;
+            told.subject = from.as_str().into();
+            told.text = format!("handoff to {to} refused: {why}").into();
+            told.tone = EventTone::Refused;
         }
         EventKind::ToolCallRefused { agent, tool, text, .. } => {
-            told.who = agent.as_str().into();
-            told.what = format!("{tool}: {text}").into();
-            told.tone = Tone::Refused;
+            told.subject = agent.as_str().into();
+            told.text = format!("{tool}: {text}").into();
+            told.tone = EventTone::Refused;
         }
         EventKind::RosterChanged { swarm, change, members, .. } => {
-            told.who = swarm.as_str().into();
+            told.subject = swarm.as_str().into();
             let there = members.iter().map(|it| it.as_str()).collect::<Vec<_>>().join(", ");
-            told.what = match change {
+            told.text = match change {
                 RosterChange::Add { agent } => format!("{agent} joined, members: {there}"),
                 RosterChange::Remove { agent } => format!("{agent} left, members: {there}"),
                 RosterChange::Replace { .. } => format!("members: {there}"),

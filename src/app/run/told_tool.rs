@@ -3,136 +3,139 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use super::told::{Told, Tone, by, took_ms};
+use super::told::{EventLine, EventTone, actor, took_ms};
 use crate::app::format;
 use crate::event::EventKind;
-use crate::event::kind::{BreakerStage, BreakerWhy, LimitChange, StandIn};
+use crate::event::kind::{BreakerCause, BreakerStage, FallbackKind, LimitChange};
 use crate::scenario::resilience::BreakerMode;
-use crate::scenario::tool::Fault;
+use crate::scenario::tool::InjectedFault;
 
 /// Fills the line of such an event; leaves other events alone.
-pub(super) fn tell<'a>(kind: &'a EventKind, told: &mut Told<'a>) {
+pub(super) fn fill_line<'a>(kind: &'a EventKind, told: &mut EventLine<'a>) {
     match kind {
         EventKind::PlanAccepted { tasks } => {
             let names: Vec<String> =
                 tasks.iter().map(|task| format!("{} {}", task.id, task.worker)).collect();
-            let count = format::things(tasks.len() as u64, "task");
-            told.what = format!("{count}: {}", names.join(", ")).into();
-            told.tone = Tone::Done;
+            let count = format::count_noun(tasks.len() as u64, "task");
+            told.text = format!("{count}: {}", names.join(", ")).into();
+            told.tone = EventTone::Done;
         }
         EventKind::PlanRefused { reason, .. } => {
-            told.what = reason.to_string().into();
-            told.tone = Tone::Refused;
+            told.text = reason.to_string().into();
+            told.tone = EventTone::Refused;
         }
         EventKind::TaskStarted { task, worker, args_hash, .. } => {
-            told.who = task.as_str().into();
-            told.what = format!("{worker}, args {args_hash}").into();
+            told.subject = task.as_str().into();
+            told.text = format!("{worker}, args {args_hash}").into();
         }
         EventKind::TaskDone { attempts } => {
-            told.what = format::things(u64::from(*attempts), "attempt").into();
-            told.tone = Tone::Done;
+            told.text = format::count_noun(u64::from(*attempts), "attempt").into();
+            told.tone = EventTone::Done;
         }
         EventKind::TaskFailed { attempts, reason } => {
-            let attempts = format::things(u64::from(*attempts), "attempt");
-            told.what = format!("{reason} after {attempts}").into();
-            told.tone = Tone::Failed;
+            let attempts = format::count_noun(u64::from(*attempts), "attempt");
+            told.text = format!("{reason} after {attempts}").into();
+            told.tone = EventTone::Failed;
         }
         EventKind::ParallelChanged { max_parallel, by: who } => {
-            told.what = format!("concurrency limit {max_parallel}, {}", by(*who)).into();
-            told.tone = Tone::Flag;
+            told.text = format!("concurrency limit {max_parallel}, {}", actor(*who)).into();
+            told.tone = EventTone::Flag;
         }
         EventKind::ResultsAggregated { aggregate, overwritten } => {
-            told.what = serde_json::to_string(aggregate).unwrap_or_default().into();
+            told.text = serde_json::to_string(aggregate).unwrap_or_default().into();
             if !overwritten.is_empty() {
                 let tasks: Vec<&str> = overwritten.iter().map(|task| task.as_str()).collect();
-                let what = format!("{} replaced by a later task; {}", tasks.join(", "), told.what);
-                told.what = what.into();
+                let what = format!("{} replaced by a later task; {}", tasks.join(", "), told.text);
+                told.text = what.into();
             }
-            told.tone = Tone::Done;
+            told.tone = EventTone::Done;
         }
-        EventKind::CallQueued => told.what = "queued for a call slot".into(),
+        EventKind::CallQueued => told.text = "queued for a call slot".into(),
         EventKind::CallAdmitted { waited_ms } => {
-            told.what = format!("got a call slot after {}", took_ms(*waited_ms)).into();
+            told.text = format!("got a call slot after {}", took_ms(*waited_ms)).into();
         }
         EventKind::CallDegraded { attempts, reason, by, .. } => {
-            told.what = degraded(*attempts, &reason.to_string(), *by).into();
-            told.tone = Tone::Alert;
+            told.text = degraded_text(*attempts, &reason.to_string(), *by).into();
+            told.tone = EventTone::Alert;
         }
         EventKind::AttemptRefused { attempt, reason, retry_in_ms } => {
             let again = match retry_in_ms {
                 Some(ms) => format!(", retry possible in {}", took_ms(*ms)),
                 None => String::new(),
             };
-            told.what = format!("attempt {attempt} not made: {reason}{again}").into();
-            told.tone = Tone::Refused;
+            told.text = format!("attempt {attempt} not made: {reason}{again}").into();
+            told.tone = EventTone::Refused;
         }
         EventKind::AttemptQueued { attempt } => {
-            told.what = format!("attempt {attempt} queued at the bulkhead").into();
+            told.text = format!("attempt {attempt} queued at the bulkhead").into();
         }
         EventKind::ClientRetried { request, after } => {
-            told.what =
+            told.text =
                 format!("{}: the tool's client sends request {request}", after.word()).into();
-            told.tone = Tone::Retry;
+            told.tone = EventTone::Retry;
         }
         EventKind::BreakerChanged { tool, to, why, open_for_ms, by: who } => {
-            told.who = tool.as_str().into();
-            let mut what = format!("{}: {}", stage(*to), cause(*why));
+            told.subject = tool.as_str().into();
+            let mut what = format!("{}: {}", breaker_state(*to), breaker_cause(*why));
             if let Some(ms) = open_for_ms {
                 what.push_str(&format!(", for {}", took_ms(*ms)));
             }
             if let Some(who) = who {
-                what.push_str(&format!(", {}", by(*who)));
+                what.push_str(&format!(", {}", actor(*who)));
             }
-            told.what = what.into();
+            told.text = what.into();
             told.tone = match to {
-                BreakerStage::Open | BreakerStage::Held => Tone::Refused,
-                BreakerStage::Closed => Tone::Done,
-                BreakerStage::HalfOpen | BreakerStage::Disabled => Tone::Alert,
+                BreakerStage::Open | BreakerStage::Held => EventTone::Refused,
+                BreakerStage::Closed => EventTone::Done,
+                BreakerStage::HalfOpen | BreakerStage::Disabled => EventTone::Alert,
             };
         }
         EventKind::ResultStale { tool, ok } => {
-            told.who = tool.as_str().into();
+            told.subject = tool.as_str().into();
             let what = if *ok { "a result" } else { "a failure" };
-            told.what = format!("{what} arrived too late and was ignored").into();
+            told.text = format!("{what} arrived too late and was ignored").into();
         }
         EventKind::LimitsChanged { tool, change, by: who, .. } => {
-            told.who = tool.as_str().into();
-            told.what = format!("{}, {}", limit(*change), by(*who)).into();
-            told.tone = Tone::Flag;
+            told.subject = tool.as_str().into();
+            told.text = format!("{}, {}", limit_text(*change), actor(*who)).into();
+            told.tone = EventTone::Flag;
         }
         EventKind::FaultInjected { tool, fault, by: who } => {
-            told.who = tool.as_str().into();
-            told.what = format!("{}, {}", injected(fault), by(*who)).into();
-            told.tone = Tone::Alert;
+            told.subject = tool.as_str().into();
+            told.text = format!("{}, {}", fault_text(fault), actor(*who)).into();
+            told.tone = EventTone::Alert;
         }
         EventKind::FaultHealed { tool, fault, by: who } => {
-            told.who = tool.as_str().into();
-            told.what = format!("{} fault removed, {}", fault.word(), by(*who)).into();
-            told.tone = Tone::Done;
+            told.subject = tool.as_str().into();
+            told.text = format!("{} fault removed, {}", fault.word(), actor(*who)).into();
+            told.tone = EventTone::Done;
         }
         _ => {}
     }
 }
 
 /// The reason for a fallback, and which fallback was used.
-fn degraded(attempts: u32, reason: &str, stand_in: StandIn) -> String {
-    let attempts = format::things(u64::from(attempts), "attempt");
-    format!("{reason} after {attempts}; fallback: {}", instead(stand_in))
+fn degraded_text(attempts: u32, reason: &str, stand_in: FallbackKind) -> String {
+    let attempts = format::count_noun(u64::from(attempts), "attempt");
+    format!("{reason} after {attempts}; fallback: {}", fallback_text(stand_in))
 }
 
 /// The fallback that replaced a tool's result, for the screen.
-pub fn instead(stand_in: StandIn) -> String {
+pub fn fallback_text(stand_in: FallbackKind) -> String {
     match stand_in {
-        StandIn::Cached { age_ms } => {
-            format!("last good value ({} old)", format::took(Duration::from_millis(age_ms)))
+        FallbackKind::Cached { age_ms } => {
+            format!(
+                "last good value ({} old)",
+                format::duration_text(Duration::from_millis(age_ms))
+            )
         }
-        StandIn::Fallback => "default value".to_owned(),
-        StandIn::LeftOut => "none (left out)".to_owned(),
+        FallbackKind::Fallback => "default value".to_owned(),
+        FallbackKind::LeftOut => "none (left out)".to_owned(),
     }
 }
 
 /// The state of a breaker, for the screen.
-pub fn stage(stage: BreakerStage) -> &'static str {
+pub fn breaker_state(stage: BreakerStage) -> &'static str {
     match stage {
         BreakerStage::Closed => "closed",
         BreakerStage::Open => "OPEN",
@@ -143,30 +146,30 @@ pub fn stage(stage: BreakerStage) -> &'static str {
 }
 
 /// Why a breaker changed, for the screen.
-pub fn cause(why: BreakerWhy) -> &'static str {
+pub fn breaker_cause(why: BreakerCause) -> &'static str {
     match why {
-        BreakerWhy::Failures => "too many failures in a row",
-        BreakerWhy::Cooled => "cool-down over",
-        BreakerWhy::ProbeAnswered => "a probe succeeded",
-        BreakerWhy::ProbeFailed => "a probe failed",
-        BreakerWhy::LateAnswer => "a late result arrived",
-        BreakerWhy::LateFailure => "a late failure arrived",
-        BreakerWhy::RetryAfter => "the tool sent Retry-After",
-        BreakerWhy::ByHand => "manual",
+        BreakerCause::Failures => "too many failures in a row",
+        BreakerCause::Cooled => "cool-down over",
+        BreakerCause::ProbeAnswered => "a probe succeeded",
+        BreakerCause::ProbeFailed => "a probe failed",
+        BreakerCause::LateAnswer => "a late result arrived",
+        BreakerCause::LateFailure => "a late failure arrived",
+        BreakerCause::RetryAfter => "the tool sent Retry-After",
+        BreakerCause::ByHand => "manual",
     }
 }
 
 /// Why a breaker changed, in at most 12 columns.
-pub fn short_cause(why: BreakerWhy) -> &'static str {
+pub fn short_breaker_cause(why: BreakerCause) -> &'static str {
     match why {
-        BreakerWhy::Failures => "failures",
-        BreakerWhy::Cooled => "cooled down",
-        BreakerWhy::ProbeAnswered => "probe ok",
-        BreakerWhy::ProbeFailed => "probe failed",
-        BreakerWhy::LateAnswer => "late result",
-        BreakerWhy::LateFailure => "late failure",
-        BreakerWhy::RetryAfter => "Retry-After",
-        BreakerWhy::ByHand => "manual",
+        BreakerCause::Failures => "failures",
+        BreakerCause::Cooled => "cooled down",
+        BreakerCause::ProbeAnswered => "probe ok",
+        BreakerCause::ProbeFailed => "probe failed",
+        BreakerCause::LateAnswer => "late result",
+        BreakerCause::LateFailure => "late failure",
+        BreakerCause::RetryAfter => "Retry-After",
+        BreakerCause::ByHand => "manual",
     }
 }
 
@@ -175,8 +178,8 @@ fn on_off(on: bool) -> &'static str {
 }
 
 /// A changed limit, for the screen.
-pub fn limit(change: LimitChange) -> String {
-    let things = |count: u32, noun| format::things(count.into(), noun);
+pub fn limit_text(change: LimitChange) -> String {
+    let things = |count: u32, noun| format::count_noun(count.into(), noun);
     match change {
         LimitChange::TimeoutMs(ms) => format!("timeout {}", took_ms(ms)),
         LimitChange::MaxAttempts(most) => format!("max {}", things(most, "attempt")),
@@ -205,12 +208,12 @@ pub fn limit(change: LimitChange) -> String {
 }
 
 /// An injected fault, for the screen.
-pub fn injected(fault: &Fault) -> Cow<'static, str> {
+pub fn fault_text(fault: &InjectedFault) -> Cow<'static, str> {
     match fault {
-        Fault::Latency { ms } => format!("+{} latency", took_ms(*ms)).into(),
-        Fault::Errors { percent, status } => format!("{percent} % {status}").into(),
-        Fault::Hang => "hangs".into(),
-        Fault::Malformed => "malformed results".into(),
-        Fault::Reset => "reset mid-body".into(),
+        InjectedFault::Latency { ms } => format!("+{} latency", took_ms(*ms)).into(),
+        InjectedFault::Errors { percent, status } => format!("{percent} % {status}").into(),
+        InjectedFault::Hang => "hangs".into(),
+        InjectedFault::Malformed => "malformed results".into(),
+        InjectedFault::Reset => "reset mid-body".into(),
     }
 }

@@ -4,34 +4,36 @@
 use serde_json::Value;
 
 use super::RunPage;
-use super::document::{Document, Look};
+use super::document::{LineStyle, TextDocument};
 use crate::app::format;
 use crate::event::kind::{ChatMessage, EventKind, ToolCall, ToolOffer};
 use crate::event::{Event, SpanId};
-use crate::scenario::integer::changed;
+use crate::scenario::integer::first_changed_integer;
 
 /// Most calls that one prompt is put together from.
-const CHAIN: usize = 1000;
+const MAX_PROMPT_CALLS: usize = 1000;
 
 /// Adds the tool calls of a reply, each with its arguments indented.
-pub(super) fn calls(document: &mut Document, calls: &[ToolCall]) {
+pub(super) fn add_tool_calls(document: &mut TextDocument, calls: &[ToolCall]) {
     for call in calls {
-        document.add(Look::Head, format!("calls {} (id {})", call.name, call.id));
+        document.add(LineStyle::Head, format!("calls {} (id {})", call.name, call.id));
         match serde_json::from_str::<Value>(&call.arguments) {
-            Ok(value @ Value::Object(_)) if changed(&call.arguments, &value).is_none() => {
+            Ok(value @ Value::Object(_))
+                if first_changed_integer(&call.arguments, &value).is_none() =>
+            {
                 document.json(&value);
             }
-            Ok(Value::Object(_)) => document.text(Look::Text, &call.arguments),
+            Ok(Value::Object(_)) => document.text(LineStyle::Text, &call.arguments),
             _ => {
-                document.add(Look::Failed, "not a JSON object:");
-                document.text(Look::Text, &call.arguments);
+                document.add(LineStyle::Failed, "not a JSON object:");
+                document.text(LineStyle::Text, &call.arguments);
             }
         }
     }
 }
 
 /// For a message that is a tool's result: the name of the tool and the id of the call.
-pub(super) fn result_of(message: &ChatMessage, before: &[ChatMessage]) -> String {
+pub(super) fn result_label(message: &ChatMessage, before: &[ChatMessage]) -> String {
     let Some(id) = &message.tool_call_id else { return String::new() };
     let mut made = before.iter().rev().flat_map(|said| said.tool_calls.iter());
     match made.find(|call| call.id == *id) {
@@ -41,35 +43,38 @@ pub(super) fn result_of(message: &ChatMessage, before: &[ChatMessage]) -> String
 }
 
 /// Adds the tools that were offered, with their parameters.
-fn offered(document: &mut Document, tools: &[ToolOffer]) {
+fn add_tool_list(document: &mut TextDocument, tools: &[ToolOffer]) {
     document.gap();
-    document.add(Look::Head, format!("{} offered", format::things(tools.len() as u64, "tool")));
+    document.add(
+        LineStyle::Head,
+        format!("{} offered", format::count_noun(tools.len() as u64, "tool")),
+    );
     for tool in tools {
-        document.add(Look::Text, tool.name.to_string());
+        document.add(LineStyle::Text, tool.name.to_string());
         if !tool.description.is_empty() {
-            document.add(Look::Dim, format!("  {}", tool.description.replace('\n', " ")));
+            document.add(LineStyle::Dim, format!("  {}", tool.description.replace('\n', " ")));
         }
         let told = tool.parameters.get("properties").and_then(Value::as_object);
         for (name, about) in told.into_iter().flatten() {
             let kind = about.get("type").and_then(Value::as_str).unwrap_or("any");
             let about = about.get("description").and_then(Value::as_str).unwrap_or_default();
-            document.add(Look::Dim, format!("  {name} ({kind}) {about}").trim_end());
+            document.add(LineStyle::Dim, format!("  {name} ({kind}) {about}").trim_end());
         }
     }
 }
 
 impl RunPage {
     /// Adds the tools that a call's model was offered: its own, or those of the calls before it.
-    pub(super) fn tools_offered(&self, document: &mut Document, call: SpanId) {
+    pub(super) fn add_offered_tools(&self, document: &mut TextDocument, call: SpanId) {
         let mut next = Some(call);
-        for _ in 0..CHAIN {
+        for _ in 0..MAX_PROMPT_CALLS {
             let Some(Event { kind: EventKind::CallStarted(started), .. }) =
-                next.and_then(|call| self.opening(call))
+                next.and_then(|call| self.opening_event(call))
             else {
                 return;
             };
             if let Some(tools) = started.prompt.tools.as_ref().filter(|tools| !tools.is_empty()) {
-                return offered(document, tools);
+                return add_tool_list(document, tools);
             }
             next = started.prompt.after;
         }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::RunPage;
-use super::told_tool::injected;
+use super::told_tool::fault_text;
 use crate::app::format;
 use crate::event::kind::ToolLimits;
 use crate::event::world::alerts::{Alert, AlertKind};
@@ -13,14 +13,14 @@ use crate::event::{EventKind, SpanId};
 use crate::scenario::resilience::{BreakerCounts, BreakerMode};
 
 /// Most events that are searched for the latest retried calls.
-const LOOKED_AT: usize = 4_096;
+const MAX_SEARCHED: usize = 4_096;
 
 fn ms(ms: u64) -> String {
-    format::took(Duration::from_millis(ms))
+    format::duration_text(Duration::from_millis(ms))
 }
 
 /// The limits of a tool, each as a name and a text.
-pub fn policy(limits: &ToolLimits) -> Vec<(&'static str, String)> {
+pub fn policy_fields(limits: &ToolLimits) -> Vec<(&'static str, String)> {
     let mut attempts = format!("max {}, timeout {}", limits.max_attempts, ms(limits.timeout_ms));
     if limits.max_attempts > 1 {
         // Jitter draws part of a wait at random, so its length is approximate.
@@ -41,11 +41,11 @@ pub fn policy(limits: &ToolLimits) -> Vec<(&'static str, String)> {
             };
             let opens = format!(
                 "opens after {}, {}",
-                format::things(breaker.fail_threshold.into(), counted),
+                format::count_noun(breaker.fail_threshold.into(), counted),
                 ms(breaker.open_for_ms)
             );
             let then = match breaker.mode {
-                BreakerMode::HalfOpen => format::things(breaker.probe_permits.into(), "probe"),
+                BreakerMode::HalfOpen => format::count_noun(breaker.probe_permits.into(), "probe"),
                 BreakerMode::Source => "then closes without a probe".to_owned(),
             };
             ("breaker", format!("{opens}, {then}"))
@@ -84,12 +84,12 @@ pub fn policy(limits: &ToolLimits) -> Vec<(&'static str, String)> {
 
 /// Attempts that policies refused, and fallbacks that replaced results, as texts; `None` if there
 /// were none.
-pub fn effect(tally: &ToolTally) -> (Option<String>, Option<String>) {
+pub fn refused_and_fallbacks(tally: &ToolTally) -> (Option<String>, Option<String>) {
     let refused = (tally.refused() > 0)
         .then(|| format!("{} by breaker, {} by bulkhead", tally.circuit_open, tally.bulkhead_full));
     let stood = (tally.degraded() > 0).then(|| {
         let ways =
-            [(tally.cached, "cached"), (tally.fallback, "default"), (tally.left_out, "left out")];
+            [(tally.cached, "cached"), (tally.fallback, "default"), (tally.omitted, "left out")];
         let had = ways.iter().filter(|(count, _)| *count > 0);
         had.map(|(count, word)| format!("{count} {word}")).collect::<Vec<_>>().join(", ")
     });
@@ -97,26 +97,26 @@ pub fn effect(tally: &ToolTally) -> (Option<String>, Option<String>) {
 }
 
 /// The faults injected into a tool at present, in one line.
-pub fn faults(tool: &ToolRow) -> Option<String> {
-    let faults: Vec<_> = tool.faults.iter().map(injected).collect();
+pub fn faults_text(tool: &ToolRow) -> Option<String> {
+    let faults: Vec<_> = tool.faults.iter().map(fault_text).collect();
     (!faults.is_empty()).then(|| faults.join(", "))
 }
 
 /// An alert in one line.
-pub fn alert(alert: &Alert) -> String {
+pub fn alert_text(alert: &Alert) -> String {
     // The figures are those of the moment in the line, so the line stays true later.
     let what = match alert.what {
         AlertKind::BreakerOpens(times) => {
-            format!("opened {} in a minute", format::things(times.into(), "time"))
+            format!("opened {} in a minute", format::count_noun(times.into(), "time"))
         }
         AlertKind::ErrorRate(rate) => format!("{} errors in the last minute", percent(rate)),
-        AlertKind::P95(took) => format!("p95 {}", format::took(took)),
+        AlertKind::P95(took) => format!("p95 {}", format::duration_text(took)),
         AlertKind::TokensUsed(share) => {
             format!("{} of budget.max_total_tokens used", percent(share))
         }
         AlertKind::CostUsed(share) => format!("{} of budget.max_cost_usd used", percent(share)),
     };
-    format!("{} {}: {what}", format::moment(alert.at), alert.tool)
+    format!("{} {}: {what}", format::time_in_run(alert.at), alert.tool)
 }
 
 /// A share from 0 to 1 in percent, rounded down to a tenth.
@@ -130,7 +130,7 @@ pub fn percent(share: f64) -> String {
 }
 
 /// Requests per call, rounded down: `x1.42`.
-pub fn times(factor: f64) -> String {
+pub fn factor_text(factor: f64) -> String {
     let hundredths = (factor * 100.0 + 0.001).floor().max(0.0) as u64;
     match hundredths {
         0..10_000 => format!("x{}.{:02}", hundredths / 100, hundredths % 100),
@@ -142,8 +142,8 @@ impl RunPage {
     /// The calls that were retried, latest first. Only the last `LOOKED_AT` events are searched.
     pub fn retried_calls(&self, most: usize) -> Vec<SpanId> {
         let mut calls: Vec<SpanId> = Vec::new();
-        let shown = self.log().between(0, self.shown_facts());
-        for event in shown.rev().take(LOOKED_AT) {
+        let shown = self.log().between(0, self.shown_event_count());
+        for event in shown.rev().take(MAX_SEARCHED) {
             if calls.len() == most {
                 break;
             }
@@ -158,7 +158,7 @@ impl RunPage {
     /// The latest call of the tool that the page is about.
     pub(super) fn latest_call(&self) -> Option<SpanId> {
         let tool = self.tool()?.name();
-        let mut shown = self.log().between(0, self.shown_facts()).rev();
+        let mut shown = self.log().between(0, self.shown_event_count()).rev();
         let of_tool = |event: &&std::sync::Arc<crate::event::Event>| matches!(&event.kind, EventKind::CallStarted(call) if call.tool == *tool);
         shown.find(of_tool).map(|event| event.span)
     }
@@ -174,9 +174,9 @@ mod tests {
         assert_eq!(percent(0.9999), "99.9 %");
         assert_eq!(percent(1.0), "100 %");
         assert_eq!(percent(0.0), "0.0 %");
-        assert_eq!(times(1.0), "x1.00");
-        assert_eq!(times(1.999), "x1.99");
-        assert_eq!(times(27.0), "x27.00");
-        assert_eq!(times(412.5), "x412");
+        assert_eq!(factor_text(1.0), "x1.00");
+        assert_eq!(factor_text(1.999), "x1.99");
+        assert_eq!(factor_text(27.0), "x27.00");
+        assert_eq!(factor_text(412.5), "x412");
     }
 }

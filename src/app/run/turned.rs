@@ -4,20 +4,20 @@
 use crate::event::kind::{LimitChange, RosterChange};
 use crate::event::{Command, EventKind};
 use crate::scenario::name::{AgentName, ToolName};
-use crate::scenario::tool::{Fault, FaultKind};
+use crate::scenario::tool::{FaultKind, InjectedFault};
 
 /// One pending change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Turn {
+enum PendingChange {
     Parallel(u32),
     Limit(ToolName, LimitChange),
-    Fault(ToolName, FaultKind, Option<Fault>),
+    Fault(ToolName, FaultKind, Option<InjectedFault>),
     /// A swarm, one of its agents, and whether the agent is to join (`true`) or to leave.
     Member(AgentName, AgentName, bool),
 }
 
-impl Turn {
-    fn asked(command: &Command) -> Option<Self> {
+impl PendingChange {
+    fn from_command(command: &Command) -> Option<Self> {
         Some(match command {
             Command::SetParallel { max_parallel, .. } => Self::Parallel(*max_parallel),
             Command::SetLimit { tool, change, .. } => Self::Limit(tool.clone(), *change),
@@ -25,12 +25,12 @@ impl Turn {
                 Self::Fault(tool.clone(), fault.kind(), Some(*fault))
             }
             Command::Heal { tool, kind, .. } => Self::Fault(tool.clone(), *kind, None),
-            Command::Roster { swarm, change, .. } => Self::member(swarm, change)?,
+            Command::Roster { swarm, change, .. } => Self::from_roster_change(swarm, change)?,
             _ => return None,
         })
     }
 
-    fn member(swarm: &AgentName, change: &RosterChange) -> Option<Self> {
+    fn from_roster_change(swarm: &AgentName, change: &RosterChange) -> Option<Self> {
         let (agent, joins) = match change {
             RosterChange::Add { agent } => (agent, true),
             RosterChange::Remove { agent } => (agent, false),
@@ -39,7 +39,7 @@ impl Turn {
         Some(Self::Member(swarm.clone(), agent.clone(), joins))
     }
 
-    fn done(kind: &EventKind) -> Option<Self> {
+    fn from_event(kind: &EventKind) -> Option<Self> {
         Some(match kind {
             EventKind::ParallelChanged { max_parallel, .. } => Self::Parallel(*max_parallel),
             EventKind::LimitsChanged { tool, change, .. } => Self::Limit(tool.clone(), *change),
@@ -47,7 +47,9 @@ impl Turn {
                 Self::Fault(tool.clone(), fault.kind(), Some(*fault))
             }
             EventKind::FaultHealed { tool, fault, .. } => Self::Fault(tool.clone(), *fault, None),
-            EventKind::RosterChanged { swarm, change, .. } => Self::member(swarm, change)?,
+            EventKind::RosterChanged { swarm, change, .. } => {
+                Self::from_roster_change(swarm, change)?
+            }
             _ => return None,
         })
     }
@@ -72,39 +74,39 @@ impl Turn {
 
 /// The pending changes, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Turned {
-    waiting: Vec<Turn>,
+pub struct PendingChanges {
+    changes: Vec<PendingChange>,
 }
 
-impl Turned {
+impl PendingChanges {
     /// Records a command that was sent to the run.
-    pub fn ask(&mut self, command: &Command) {
-        self.waiting.extend(Turn::asked(command));
+    pub fn record(&mut self, command: &Command) {
+        self.changes.extend(PendingChange::from_command(command));
     }
 
     /// Removes the change that this event confirms; the end of the run removes them all.
-    pub fn landed(&mut self, kind: &EventKind) {
+    pub fn confirm(&mut self, kind: &EventKind) {
         if matches!(kind, EventKind::RunClosed(_)) {
-            self.waiting.clear();
+            self.changes.clear();
         }
-        let Some(done) = Turn::done(kind) else { return };
-        if let Some(at) = self.waiting.iter().position(|asked| asked.is_about(&done)) {
-            self.waiting.remove(at);
+        let Some(done) = PendingChange::from_event(kind) else { return };
+        if let Some(at) = self.changes.iter().position(|asked| asked.is_about(&done)) {
+            self.changes.remove(at);
         }
     }
 
     /// Whether a change of this member is pending: `true` to join, `false` to leave.
     pub fn member(&self, swarm: &AgentName, agent: &AgentName) -> Option<bool> {
-        self.waiting.iter().rev().find_map(|turn| match turn {
-            Turn::Member(of, who, joins) if of == swarm && who == agent => Some(*joins),
+        self.changes.iter().rev().find_map(|turn| match turn {
+            PendingChange::Member(of, who, joins) if of == swarm && who == agent => Some(*joins),
             _ => None,
         })
     }
 
     /// The pending limit on parallel tasks; `now` if none is pending.
     pub fn parallel(&self, now: u32) -> u32 {
-        let asked = self.waiting.iter().rev().find_map(|turn| match turn {
-            Turn::Parallel(most) => Some(*most),
+        let asked = self.changes.iter().rev().find_map(|turn| match turn {
+            PendingChange::Parallel(most) => Some(*most),
             _ => None,
         });
         asked.unwrap_or(now)
@@ -112,20 +114,25 @@ impl Turned {
 
     /// The pending value of this limit of a tool; `now` if none is pending.
     pub fn limit(&self, tool: &ToolName, now: LimitChange) -> LimitChange {
-        let wanted = Turn::Limit(tool.clone(), now);
-        let asked = self.waiting.iter().rev().find(|turn| turn.is_about(&wanted));
+        let wanted = PendingChange::Limit(tool.clone(), now);
+        let asked = self.changes.iter().rev().find(|turn| turn.is_about(&wanted));
         match asked {
-            Some(Turn::Limit(_, change)) => *change,
+            Some(PendingChange::Limit(_, change)) => *change,
             _ => now,
         }
     }
 
     /// The pending fault of this kind; `now` if none is pending.
-    pub fn fault(&self, tool: &ToolName, kind: FaultKind, now: Option<Fault>) -> Option<Fault> {
-        let wanted = Turn::Fault(tool.clone(), kind, now);
-        let asked = self.waiting.iter().rev().find(|turn| turn.is_about(&wanted));
+    pub fn fault(
+        &self,
+        tool: &ToolName,
+        kind: FaultKind,
+        now: Option<InjectedFault>,
+    ) -> Option<InjectedFault> {
+        let wanted = PendingChange::Fault(tool.clone(), kind, now);
+        let asked = self.changes.iter().rev().find(|turn| turn.is_about(&wanted));
         match asked {
-            Some(Turn::Fault(.., fault)) => *fault,
+            Some(PendingChange::Fault(.., fault)) => *fault,
             _ => now,
         }
     }

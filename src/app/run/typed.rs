@@ -2,23 +2,23 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::app::key::{Key, KeyCode};
+use crate::app::key::{KeyCode, KeyPress};
 use crate::event::visible::is_hostile;
 
 /// Most characters of a filter.
-const MOST: usize = 500;
+const MAX_CHARS: usize = 500;
 
 /// A line of text and the position of the cursor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Typed {
+pub(super) struct FilterInput {
     text: String,
-    at: usize,
+    cursor: usize,
 }
 
-impl Typed {
+impl FilterInput {
     pub(super) fn new(text: String) -> Self {
-        let at = text.len();
-        Self { text, at }
+        let cursor = text.len();
+        Self { text, cursor }
     }
 
     pub(super) fn text(&self) -> &str {
@@ -26,52 +26,52 @@ impl Typed {
     }
 
     /// Position of the cursor, in bytes.
-    pub(super) fn at(&self) -> usize {
-        self.at
+    pub(super) fn cursor(&self) -> usize {
+        self.cursor
     }
 
     /// Inserts a text; line ends become blanks, other control characters are dropped.
     pub(super) fn insert(&mut self, text: &str) {
-        let room = MOST.saturating_sub(self.text.chars().count());
+        let room = MAX_CHARS.saturating_sub(self.text.chars().count());
         let text: String = text
             .chars()
             .map(|c| if matches!(c, '\n' | '\r' | '\t') { ' ' } else { c })
             .filter(|c| !is_hostile(*c))
             .take(room)
             .collect();
-        self.text.insert_str(self.at, &text);
-        self.at += text.len();
+        self.text.insert_str(self.cursor, &text);
+        self.cursor += text.len();
     }
 
     /// Handles a key; `false` if the key has no meaning here.
-    pub(super) fn on_key(&mut self, key: Key) -> bool {
-        if let Some(c) = key.typed() {
+    pub(super) fn on_key(&mut self, key: KeyPress) -> bool {
+        if let Some(c) = key.typed_char() {
             self.insert(c.encode_utf8(&mut [0; 4]));
             return true;
         }
         match (key.code, key.ctrl) {
             (KeyCode::Char('u'), true) => {
-                self.text.drain(..self.at);
-                self.at = 0;
+                self.text.drain(..self.cursor);
+                self.cursor = 0;
             }
             (KeyCode::Char('w'), true) => {
-                let kept = self.text[..self.at].trim_end();
+                let kept = self.text[..self.cursor].trim_end();
                 let start = kept.rfind(' ').map_or(0, |blank| blank + 1);
-                self.text.drain(start..self.at);
-                self.at = start;
+                self.text.drain(start..self.cursor);
+                self.cursor = start;
             }
-            (KeyCode::Char('a'), true) | (KeyCode::Home, _) => self.at = 0,
-            (KeyCode::Char('e'), true) | (KeyCode::End, _) => self.at = self.text.len(),
-            (KeyCode::Left, _) => self.at = self.before(),
-            (KeyCode::Right, _) => self.at = self.after(),
+            (KeyCode::Char('a'), true) | (KeyCode::Home, _) => self.cursor = 0,
+            (KeyCode::Char('e'), true) | (KeyCode::End, _) => self.cursor = self.text.len(),
+            (KeyCode::Left, _) => self.cursor = self.before(),
+            (KeyCode::Right, _) => self.cursor = self.after(),
             (KeyCode::Backspace, _) => {
                 let start = self.before();
-                self.text.drain(start..self.at);
-                self.at = start;
+                self.text.drain(start..self.cursor);
+                self.cursor = start;
             }
             (KeyCode::Delete, _) => {
                 let end = self.after();
-                self.text.drain(self.at..end);
+                self.text.drain(self.cursor..end);
             }
             _ => return false,
         }
@@ -79,11 +79,14 @@ impl Typed {
     }
 
     fn before(&self) -> usize {
-        self.text[..self.at].grapheme_indices(true).next_back().map_or(0, |(at, _)| at)
+        self.text[..self.cursor].grapheme_indices(true).next_back().map_or(0, |(at, _)| at)
     }
 
     fn after(&self) -> usize {
-        self.text[self.at..].graphemes(true).next().map_or(self.at, |next| self.at + next.len())
+        self.text[self.cursor..]
+            .graphemes(true)
+            .next()
+            .map_or(self.cursor, |next| self.cursor + next.len())
     }
 }
 
@@ -95,34 +98,34 @@ mod tests {
 
     #[test]
     fn a_line_is_edited() {
-        let mut line = Typed::new("kind == x".to_owned());
-        line.on_key(Key::of(KeyCode::Backspace));
+        let mut line = FilterInput::new("kind == x".to_owned());
+        line.on_key(KeyPress::new(KeyCode::Backspace));
         line.insert("\"go\u{1b}\n\"");
         assert_eq!(line.text(), "kind == \"go \"");
-        line.on_key(Key::ctrl('w'));
+        line.on_key(KeyPress::ctrl('w'));
         assert_eq!(line.text(), "kind == \"go ");
-        line.on_key(Key::of(KeyCode::Home));
-        line.on_key(Key::of(KeyCode::Delete));
+        line.on_key(KeyPress::new(KeyCode::Home));
+        line.on_key(KeyPress::new(KeyCode::Delete));
         assert_eq!(line.text(), "ind == \"go ");
     }
 
     proptest! {
         #[test]
         fn the_cursor_stays_in_the_text(keys in proptest::collection::vec(0u8..9, 0..40)) {
-            let mut line = Typed::new("né宽👩‍👩‍👧".to_owned());
+            let mut line = FilterInput::new("né宽👩‍👩‍👧".to_owned());
             for key in keys {
                 line.on_key(match key {
-                    0 => Key::of(KeyCode::Left),
-                    1 => Key::of(KeyCode::Right),
-                    2 => Key::of(KeyCode::Home),
-                    3 => Key::of(KeyCode::End),
-                    4 => Key::of(KeyCode::Backspace),
-                    5 => Key::of(KeyCode::Delete),
-                    6 => Key::ctrl('w'),
-                    7 => Key::ctrl('u'),
-                    _ => Key::char('é'),
+                    0 => KeyPress::new(KeyCode::Left),
+                    1 => KeyPress::new(KeyCode::Right),
+                    2 => KeyPress::new(KeyCode::Home),
+                    3 => KeyPress::new(KeyCode::End),
+                    4 => KeyPress::new(KeyCode::Backspace),
+                    5 => KeyPress::new(KeyCode::Delete),
+                    6 => KeyPress::ctrl('w'),
+                    7 => KeyPress::ctrl('u'),
+                    _ => KeyPress::char('é'),
                 });
-                prop_assert!(line.text().is_char_boundary(line.at()));
+                prop_assert!(line.text().is_char_boundary(line.cursor()));
             }
         }
     }

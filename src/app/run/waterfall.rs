@@ -6,24 +6,24 @@ use std::time::Duration;
 use super::{RunPage, Subject};
 use crate::event::kind::FailureClass;
 use crate::event::world::orchestrator::{AttemptEnd, Orchestrator, TaskState};
-use crate::event::world::{SpanKind, SpanState, Stage, World};
+use crate::event::world::{RunState, SpanKind, SpanState, World};
 use crate::event::{Elapsed, SpanId};
 
 /// Rows of the pane above the waterfall: the axis.
 pub const HEAD: u16 = 1;
 /// Rows besides tasks: the plan above them, the join and the report below.
-const OTHERS: usize = 3;
+const EXTRA_ROWS: usize = 3;
 /// Possible intervals between two marks of the axis, in milliseconds.
 const STEPS: [u64; 20] = [
     50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 60_000, 120_000, 300_000,
     600_000, 1_200_000, 1_800_000, 3_600_000, 7_200_000, 14_400_000, 43_200_000,
 ];
 /// Fewest columns between two marks of the axis.
-const APART: u64 = 9;
+const MIN_MARK_COLUMNS: u64 = 9;
 
 /// A row of the waterfall. A run accepts one plan, so a task keeps its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Row {
+pub enum WaterfallRow {
     /// The model call for the plan.
     Plan,
     /// A task, by its index in the plan, from 0.
@@ -34,9 +34,9 @@ pub enum Row {
     Report,
 }
 
-impl Row {
+impl WaterfallRow {
     /// The row with this index, from 0, in a waterfall of `tasks` tasks.
-    pub fn at(place: usize, tasks: usize) -> Option<Row> {
+    pub fn from_index(place: usize, tasks: usize) -> Option<WaterfallRow> {
         match place {
             0 => Some(Self::Plan),
             _ if place <= tasks => Some(Self::Task(place - 1)),
@@ -47,7 +47,7 @@ impl Row {
     }
 
     /// The index of the row, from 0.
-    pub fn place(self, tasks: usize) -> usize {
+    pub fn index(self, tasks: usize) -> usize {
         match self {
             Self::Plan => 0,
             Self::Task(task) => task + 1,
@@ -58,7 +58,7 @@ impl Row {
 
     /// Number of rows for this many tasks.
     pub fn count(tasks: usize) -> usize {
-        tasks + OTHERS
+        tasks + EXTRA_ROWS
     }
 }
 
@@ -85,7 +85,7 @@ pub struct Axis {
 impl Axis {
     /// The axis of a run up to `now`, on this many columns. It grows by whole steps, so that bars
     /// keep their place in between.
-    pub fn of(now: Elapsed, columns: u16) -> Axis {
+    pub fn covering(now: Elapsed, columns: u16) -> Axis {
         let columns = u64::from(columns.max(1));
         let micros = now.0.max(1);
         let step = STEPS
@@ -93,7 +93,8 @@ impl Axis {
             .map(|ms| ms * 1_000)
             .find(|step| {
                 let end = micros.div_ceil(*step) * step;
-                u128::from(*step) * u128::from(columns) >= u128::from(end) * u128::from(APART)
+                u128::from(*step) * u128::from(columns)
+                    >= u128::from(end) * u128::from(MIN_MARK_COLUMNS)
             })
             .unwrap_or(micros);
         Axis { end: micros.div_ceil(step).saturating_mul(step).max(1), step }
@@ -116,29 +117,29 @@ impl RunPage {
     /// The moment up to which bars are drawn; for a paused run, the moment of the pause.
     pub fn drawn_to(&self, now: Duration) -> Elapsed {
         match self.shown().stage {
-            Stage::Paused { since, .. } => since,
+            RunState::Paused { since, .. } => since,
             _ => self.time(now),
         }
     }
 
     /// The selected row of the waterfall.
-    pub fn waterfall_row(&self) -> Option<Row> {
+    pub fn waterfall_row(&self) -> Option<WaterfallRow> {
         self.row
     }
 
     /// The row that the waterfall keeps in view.
-    pub fn shown_row(&self) -> Row {
+    pub fn shown_row(&self) -> WaterfallRow {
         match (self.row, self.subject()) {
             (Some(row), _) => row,
-            (None, Subject::Task(task)) => Row::Task(task),
-            (None, Subject::Plan | Subject::Nobody | Subject::Seat { .. }) => Row::Plan,
-            (None, Subject::Join) => Row::Join,
-            (None, Subject::Finalize | Subject::Outcome) => Row::Report,
+            (None, Subject::Task(task)) => WaterfallRow::Task(task),
+            (None, Subject::Plan | Subject::None | Subject::Seat { .. }) => WaterfallRow::Plan,
+            (None, Subject::Join) => WaterfallRow::Join,
+            (None, Subject::Finalize | Subject::Outcome) => WaterfallRow::Report,
         }
     }
 
     /// The attempts of a row's call, in order.
-    pub fn bars(&self, row: Row) -> Vec<Bar> {
+    pub fn bars(&self, row: WaterfallRow) -> Vec<Bar> {
         let world = self.shown();
         let Some((plan, _)) = world.orchestrator() else { return Vec::new() };
         let of_call = |call: Option<SpanId>| {
@@ -147,20 +148,20 @@ impl RunPage {
                 opened: span.opened,
                 closed: span.closed,
                 end: match span.state {
-                    SpanState::Open => AttemptEnd::Out,
+                    SpanState::Open => AttemptEnd::InFlight,
                     SpanState::Done => AttemptEnd::Answered,
                     SpanState::Failed(class) => {
                         AttemptEnd::Failed(class.unwrap_or(FailureClass::Tool))
                     }
                 },
             };
-            attempts.filter(|span| matches!(span.what, SpanKind::Attempt(_))).map(bar).collect()
+            attempts.filter(|span| matches!(span.kind, SpanKind::Attempt(_))).map(bar).collect()
         };
         match row {
-            Row::Plan => of_call(plan.plan_call),
-            Row::Report => of_call(plan.finalize),
-            Row::Join => Vec::new(),
-            Row::Task(task) => {
+            WaterfallRow::Plan => of_call(plan.plan_call),
+            WaterfallRow::Report => of_call(plan.finalize),
+            WaterfallRow::Join => Vec::new(),
+            WaterfallRow::Task(task) => {
                 let bars = plan.tasks.get(task).map(|row| row.attempts.iter());
                 let bar = |it: &crate::event::world::orchestrator::AttemptBar| Bar {
                     opened: it.opened,
@@ -173,37 +174,37 @@ impl RunPage {
     }
 
     /// How long a row has taken up to `now`, without pauses; `None` before it begins.
-    pub fn row_took(&self, row: Row, now: Elapsed) -> Option<Duration> {
+    pub fn row_took(&self, row: WaterfallRow, now: Elapsed) -> Option<Duration> {
         let world = self.shown();
         let (plan, _) = world.orchestrator()?;
-        let of_call = |call: Option<SpanId>| Some(world.spans.get(call?)?.took(now));
+        let of_call = |call: Option<SpanId>| Some(world.spans.get(call?)?.duration(now));
         match row {
-            Row::Plan => of_call(plan.plan_call),
-            Row::Report => of_call(plan.finalize),
-            Row::Join => None,
-            Row::Task(task) => {
+            WaterfallRow::Plan => of_call(plan.plan_call),
+            WaterfallRow::Report => of_call(plan.finalize),
+            WaterfallRow::Join => None,
+            WaterfallRow::Task(task) => {
                 let row = plan.tasks.get(task)?;
-                Some(world.took(row.opened?, row.closed.unwrap_or(now)))
+                Some(world.active_between(row.opened?, row.closed.unwrap_or(now)))
             }
         }
     }
 
     /// The subject of an orchestrator's page.
-    pub(super) fn subject_of_plan(&self, world: &World, plan: &Orchestrator) -> Subject {
+    pub(super) fn orchestrator_subject(&self, world: &World, plan: &Orchestrator) -> Subject {
         match self.row {
-            Some(Row::Plan) => Subject::Plan,
-            Some(Row::Task(task)) if task < plan.tasks.len() => Subject::Task(task),
-            Some(Row::Join) => Subject::Join,
-            Some(Row::Report) => match world.stage {
-                Stage::Closed => Subject::Outcome,
+            Some(WaterfallRow::Plan) => Subject::Plan,
+            Some(WaterfallRow::Task(task)) if task < plan.tasks.len() => Subject::Task(task),
+            Some(WaterfallRow::Join) => Subject::Join,
+            Some(WaterfallRow::Report) => match world.stage {
+                RunState::Closed => Subject::Outcome,
                 _ => Subject::Finalize,
             },
-            Some(Row::Task(_)) | None => follow(world, plan),
+            Some(WaterfallRow::Task(_)) | None => followed_subject(world, plan),
         }
     }
 
     /// The model call of an orchestrator's subject, if there is one.
-    pub(super) fn call_of_plan(&self, plan: &Orchestrator) -> Option<SpanId> {
+    pub(super) fn orchestrator_call(&self, plan: &Orchestrator) -> Option<SpanId> {
         match self.subject() {
             Subject::Plan => plan.plan_call,
             Subject::Task(task) => plan.tasks.get(task)?.call,
@@ -217,13 +218,13 @@ impl RunPage {
                 };
                 failed(true).or_else(|| failed(false)).or(plan.plan_call)
             }),
-            Subject::Seat { .. } | Subject::Join | Subject::Nobody => None,
+            Subject::Seat { .. } | Subject::Join | Subject::None => None,
         }
     }
 }
 
-fn follow(world: &World, plan: &Orchestrator) -> Subject {
-    if world.stage == Stage::Closed {
+fn followed_subject(world: &World, plan: &Orchestrator) -> Subject {
+    if world.stage == RunState::Closed {
         return Subject::Outcome;
     }
     if plan.finalize.is_some() {
@@ -233,7 +234,7 @@ fn follow(world: &World, plan: &Orchestrator) -> Subject {
         return Subject::Join;
     }
     if plan.tasks.is_empty() {
-        return if plan.plan_call.is_some() { Subject::Plan } else { Subject::Nobody };
+        return if plan.plan_call.is_some() { Subject::Plan } else { Subject::None };
     }
     let first = |state: TaskState| plan.tasks.iter().position(|row| row.state == state);
     first(TaskState::Running)
@@ -249,10 +250,13 @@ mod tests {
     #[test]
     fn every_place_is_one_row() {
         for tasks in [0, 1, 7] {
-            for place in 0..Row::count(tasks) {
-                assert_eq!(Row::at(place, tasks).map(|row| row.place(tasks)), Some(place));
+            for place in 0..WaterfallRow::count(tasks) {
+                assert_eq!(
+                    WaterfallRow::from_index(place, tasks).map(|row| row.index(tasks)),
+                    Some(place)
+                );
             }
-            assert_eq!(Row::at(Row::count(tasks), tasks), None);
+            assert_eq!(WaterfallRow::from_index(WaterfallRow::count(tasks), tasks), None);
         }
     }
 
@@ -262,12 +266,12 @@ mod tests {
             let mut before = 0;
             for ms in [1, 40, 260, 999, 1_000, 4_999, 12_345, 61_000, 900_000, 90_000_000] {
                 let now = Elapsed(ms * 1_000);
-                let axis = Axis::of(now, columns);
+                let axis = Axis::covering(now, columns);
                 assert!(axis.end >= now.0 && axis.end.is_multiple_of(axis.step));
                 assert!(axis.end >= before, "it never shrinks");
                 before = axis.end;
                 assert!(axis.column(now, columns) < columns);
-                assert!(axis.marks().count() as u64 <= u64::from(columns) / APART + 1);
+                assert!(axis.marks().count() as u64 <= u64::from(columns) / MIN_MARK_COLUMNS + 1);
             }
         }
     }

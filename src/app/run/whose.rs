@@ -9,11 +9,11 @@ use crate::event::world::{SpanKind, World};
 use crate::scenario::research::{READ, SEARCH};
 
 /// The round and the call that a span belongs to.
-pub fn whose(span: SpanId, world: &World) -> (Option<u32>, Option<&Purpose>) {
+pub fn round_and_purpose(span: SpanId, world: &World) -> (Option<u32>, Option<&Purpose>) {
     let mut at = world.spans.get(span);
     // Attempt, call, round, run: our spans nest no deeper, but those of a log from a file may.
     for _ in 0..4 {
-        match at.map(|span| (&span.what, span.parent)) {
+        match at.map(|span| (&span.kind, span.parent)) {
             Some((SpanKind::Call(purpose), _)) => {
                 let round = match purpose {
                     Purpose::Contribution { round, .. } => Some(*round),
@@ -55,7 +55,7 @@ pub fn purpose_name<'a>(purpose: Option<&'a Purpose>) -> Cow<'a, str> {
 }
 
 /// The tool of a call with this purpose.
-pub fn tool_of<'a>(purpose: &'a Purpose, world: &'a World) -> Option<&'a str> {
+pub fn tool_of_purpose<'a>(purpose: &'a Purpose, world: &'a World) -> Option<&'a str> {
     match purpose {
         Purpose::Contribution { .. }
         | Purpose::Plan
@@ -80,9 +80,9 @@ pub fn tool_of<'a>(purpose: &'a Purpose, world: &'a World) -> Option<&'a str> {
 }
 
 /// The subject of an event of a call; if many agents call many tools, with the tool.
-pub(super) fn who<'a>(purpose: Option<&'a Purpose>, world: &World) -> Cow<'a, str> {
+pub(super) fn subject_name<'a>(purpose: Option<&'a Purpose>, world: &World) -> Cow<'a, str> {
     match purpose {
-        Some(step @ Purpose::Step { .. }) => match tool_of(step, world) {
+        Some(step @ Purpose::Step { .. }) => match tool_of_purpose(step, world) {
             Some(tool) => Cow::Owned(format!("{} {tool}", purpose_name(purpose))),
             None => purpose_name(purpose),
         },
@@ -91,16 +91,16 @@ pub(super) fn who<'a>(purpose: Option<&'a Purpose>, world: &World) -> Cow<'a, st
 }
 
 /// The source of this span, if it is the span of a source.
-pub(super) fn source_of(span: SpanId, world: &World) -> Option<SourceNo> {
-    match world.spans.get(span)?.what {
+pub(super) fn source_of_span(span: SpanId, world: &World) -> Option<SourceNo> {
+    match world.spans.get(span)?.kind {
         SpanKind::Source(no) => Some(no),
         _ => None,
     }
 }
 
 /// The task of this span, if it is the span of a task.
-pub(super) fn task_of(span: SpanId, world: &World) -> Option<&str> {
-    let SpanKind::Task { index } = world.spans.get(span)?.what else { return None };
+pub(super) fn task_of_span(span: SpanId, world: &World) -> Option<&str> {
+    let SpanKind::Task { index } = world.spans.get(span)?.kind else { return None };
     let (orchestrator, _) = world.orchestrator()?;
     let row = orchestrator.tasks.get(usize::try_from(index).ok()?)?;
     Some(row.task.id.as_str())

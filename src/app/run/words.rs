@@ -5,8 +5,8 @@ use std::borrow::Cow;
 
 use ratatui::layout::Rect;
 
-use super::inspect::Wrapped;
-use super::scroll::{Lines, Scroll};
+use super::inspect::WrappedDocument;
+use super::scroll::{Scroll, WrappingLines};
 use super::speech;
 use super::subject::Subject;
 use super::{Pane, RunPage};
@@ -17,11 +17,11 @@ use crate::event::{EventKind, SpanId};
 
 /// The text of the subject, and how it is painted.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Words<'a> {
+pub struct SubjectText<'a> {
     /// The text, or the part of it in the window.
     pub text: Cow<'a, str>,
     /// How it is painted.
-    pub how: How,
+    pub state: TextState,
     /// The actions of a contribution; the last one may be incomplete while it is streamed.
     pub actions: Vec<Cow<'a, str>>,
     /// Bytes left out: before the text while it is streamed, else after it.
@@ -32,13 +32,13 @@ pub struct Words<'a> {
 /// wrap for each frame.
 const WINDOW: usize = 24 * 1024;
 /// Step by which the window of a streamed text moves, in bytes, so that rows keep their place.
-const STRIDE: usize = 4096;
+const WINDOW_STEP: usize = 4096;
 
 /// Where the last `most` bytes of a text begin: a multiple of [`STRIDE`], moved to the start of a
 /// character.
-pub(super) fn tail_from(text: &str, most: usize) -> usize {
+pub(super) fn tail_start(text: &str, most: usize) -> usize {
     let over = text.len().saturating_sub(most);
-    let mut from = over.div_ceil(STRIDE) * STRIDE;
+    let mut from = over.div_ceil(WINDOW_STEP) * WINDOW_STEP;
     while !text.is_char_boundary(from) {
         from += 1;
     }
@@ -51,7 +51,7 @@ fn windowed(text: Cow<'_, str>, coming: bool) -> (Cow<'_, str>, usize) {
         return (text, 0);
     }
     let (from, to) = if coming {
-        (tail_from(&text, WINDOW), text.len())
+        (tail_start(&text, WINDOW), text.len())
     } else {
         let mut to = WINDOW;
         while !text.is_char_boundary(to) {
@@ -69,37 +69,37 @@ fn windowed(text: Cow<'_, str>, coming: bool) -> (Cow<'_, str>, usize) {
 
 /// The state of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum How {
+pub enum TextState {
     /// It is still being streamed.
-    Coming,
+    Streaming,
     /// It is complete.
-    Said,
+    Complete,
     /// It is a message of the page about the state.
     Note,
     /// It says why something failed, and what to do.
-    Trouble,
+    Problem,
 }
 
-impl<'a> Words<'a> {
-    fn of(text: impl Into<Cow<'a, str>>, how: How, actions: Vec<Cow<'a, str>>) -> Self {
-        let (text, left_out) = windowed(text.into(), how == How::Coming);
-        Self { text, how, actions, left_out }
+impl<'a> SubjectText<'a> {
+    fn new(text: impl Into<Cow<'a, str>>, state: TextState, actions: Vec<Cow<'a, str>>) -> Self {
+        let (text, left_out) = windowed(text.into(), state == TextState::Streaming);
+        Self { text, state, actions, left_out }
     }
 
     fn note(text: impl Into<Cow<'a, str>>) -> Self {
-        Self::of(text, How::Note, Vec::new())
+        Self::new(text, TextState::Note, Vec::new())
     }
 
-    fn trouble(text: String) -> Self {
-        Self::of(text, How::Trouble, Vec::new())
+    fn problem(text: String) -> Self {
+        Self::new(text, TextState::Problem, Vec::new())
     }
 
-    fn said(text: impl Into<Cow<'a, str>>) -> Self {
-        Self::of(text, How::Said, Vec::new())
+    fn complete(text: impl Into<Cow<'a, str>>) -> Self {
+        Self::new(text, TextState::Complete, Vec::new())
     }
 
     /// Rows reserved for the "… left out" note.
-    pub fn told_in(&self, rows: u16) -> u16 {
+    pub fn left_out_rows(&self, rows: u16) -> u16 {
         u16::from(self.left_out > 0 && rows > 3)
     }
 }
@@ -116,7 +116,7 @@ pub fn text_area(pane: Rect) -> Rect {
 pub const ACTION: u16 = 11;
 
 /// Number of rows of each action, at most 3.
-pub fn action_rows(width: u16, words: &Words<'_>) -> Vec<u16> {
+pub fn action_rows(width: u16, words: &SubjectText<'_>) -> Vec<u16> {
     let width = usize::from(width.saturating_sub(ACTION).max(1));
     let rows = |text: &Cow<'_, str>| wrap_within(text, width, 3).0.len() as u16;
     words.actions.iter().take(3).map(rows).collect()
@@ -124,7 +124,7 @@ pub fn action_rows(width: u16, words: &Words<'_>) -> Vec<u16> {
 
 /// How the rows of the speaker's pane are divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shares {
+pub struct RowShares {
     /// Rows that say how the run ended, if the subject is the outcome.
     pub above: u16,
     /// Rows of the text.
@@ -133,13 +133,13 @@ pub struct Shares {
     pub below: u16,
 }
 
-impl Shares {
+impl RowShares {
     /// Divides the rows of the pane's text area: the text gets at least a third.
-    pub fn of(area: Rect, subject: Subject, words: &Words<'_>) -> Shares {
+    pub fn divide(area: Rect, subject: Subject, words: &SubjectText<'_>) -> RowShares {
         let rows = area.height;
         // The stop reason, for a stop also how far the run came, and a gap.
-        let above = match (subject, words.how) {
-            (Subject::Outcome, How::Trouble) => 3.min(rows / 3),
+        let above = match (subject, words.state) {
+            (Subject::Outcome, TextState::Problem) => 3.min(rows / 3),
             (Subject::Outcome, _) => 2.min(rows / 3),
             _ => 0,
         };
@@ -149,112 +149,118 @@ impl Shares {
         let wanted = asked + if actions > 0 { actions + 1 } else { 0 };
         let left = rows - above;
         let words = left.saturating_sub(wanted).max(left.div_ceil(3)).min(left);
-        Shares { above, words, below: left - words }
+        RowShares { above, words, below: left - words }
     }
 }
 
 impl RunPage {
     /// The text of the subject in the world that is shown.
-    pub fn words(&self) -> Words<'_> {
+    pub fn subject_text(&self) -> SubjectText<'_> {
         let world = self.shown();
         let table = match (world.collaboration(), world.orchestrator()) {
             (Some((table, _)), _) => table,
-            (None, Some((orchestrator, _))) => return self.words_of_plan(orchestrator),
+            (None, Some((orchestrator, _))) => return self.orchestrator_text(orchestrator),
             (None, None) if world.head.is_some() => {
                 return match self.subject() {
-                    Subject::Outcome => self.outcome_words(),
-                    _ => Words::note("The agents call their tools: t opens the tools."),
+                    Subject::Outcome => self.outcome_text(),
+                    _ => SubjectText::note("The agents call their tools: t opens the tools."),
                 };
             }
-            (None, None) => return Words::note("The run is starting."),
+            (None, None) => return SubjectText::note("The run is starting."),
         };
         match self.subject() {
-            Subject::Plan | Subject::Task(_) | Subject::Join => Words::note(""),
-            Subject::Nobody => Words::note("No call has been made yet."),
-            Subject::Outcome => self.outcome_words(),
+            Subject::Plan | Subject::Task(_) | Subject::Join => SubjectText::note(""),
+            Subject::None => SubjectText::note("No call has been made yet."),
+            Subject::Outcome => self.outcome_text(),
             Subject::Finalize => match (&world.answer, table.finalize) {
-                (Some(answer), _) => Words::said(answer.as_ref()),
-                (None, Some(call)) => self.call_words(call),
-                (None, None) => Words::note("The brief has not been requested yet."),
+                (Some(answer), _) => SubjectText::complete(answer.as_ref()),
+                (None, Some(call)) => self.call_text(call),
+                (None, None) => SubjectText::note("The brief has not been requested yet."),
             },
             Subject::Seat { round, seat } => {
                 let Some(seat) = table.round(round).and_then(|round| round.seats.get(seat)) else {
-                    return Words::note("No such seat in this round.");
+                    return SubjectText::note("No such seat in this round.");
                 };
                 if let Some(taken) = &seat.contribution {
                     let actions = taken.actions.iter().map(|said| said.as_ref().into());
-                    return Words::of(taken.summary.as_ref(), How::Said, actions.collect());
+                    return SubjectText::new(
+                        taken.summary.as_ref(),
+                        TextState::Complete,
+                        actions.collect(),
+                    );
                 }
                 if let Some(reason) = &seat.refused {
                     let mut text = format!("Refused by the gateway: {reason}.");
                     if let Some(advice) = reason.advice() {
                         text.push_str(&format!("\n{advice}"));
                     }
-                    return Words::trouble(text);
+                    return SubjectText::problem(text);
                 }
                 match (seat.state, seat.call) {
-                    (SeatState::Off, _) => Words::note(match world.collaboration() {
+                    (SeatState::Off, _) => SubjectText::note(match world.collaboration() {
                         Some((_, plan)) if plan.behind.contains_key(&seat.role) => {
                             "Its flag is off, so its seat is empty in this round. f opens the flags."
                         }
                         _ => "The run stops before its turn.",
                     }),
                     (SeatState::Cancelled, _) => {
-                        Words::note("The run was stopped during this call.")
+                        SubjectText::note("The run was stopped during this call.")
                     }
-                    (_, Some(call)) => self.call_words(call),
+                    (_, Some(call)) => self.call_text(call),
                     (_, None) if !world.is_live() => {
-                        Words::note("The run ended before this seat was called.")
+                        SubjectText::note("The run ended before this seat was called.")
                     }
-                    (_, None) => Words::note("Waiting for its turn."),
+                    (_, None) => SubjectText::note("Waiting for its turn."),
                 }
             }
         }
     }
 
     /// The text of an orchestrator's subject; empty for rows that have a document instead.
-    fn words_of_plan(&self, orchestrator: &Orchestrator) -> Words<'_> {
+    fn orchestrator_text(&self, orchestrator: &Orchestrator) -> SubjectText<'_> {
         let world = self.shown();
         match (self.subject(), &world.answer, orchestrator.finalize) {
-            (Subject::Outcome, ..) => self.outcome_words(),
-            (Subject::Finalize, Some(answer), _) => Words::said(answer.as_ref()),
-            (Subject::Finalize, None, Some(call)) => self.call_words(call),
+            (Subject::Outcome, ..) => self.outcome_text(),
+            (Subject::Finalize, Some(answer), _) => SubjectText::complete(answer.as_ref()),
+            (Subject::Finalize, None, Some(call)) => self.call_text(call),
             (Subject::Finalize, None, None) => {
-                Words::note("The report is waiting for the results.")
+                SubjectText::note("The report is waiting for the results.")
             }
-            (Subject::Nobody, ..) => Words::note("No call has been made yet."),
-            _ => Words::note(""),
+            (Subject::None, ..) => SubjectText::note("No call has been made yet."),
+            _ => SubjectText::note(""),
         }
     }
 
     /// The text of a call that has no verdict yet.
-    fn call_words(&self, call: SpanId) -> Words<'_> {
+    fn call_text(&self, call: SpanId) -> SubjectText<'_> {
         let world = self.shown();
         let Some(attempt) = world.spans.last_child(call) else {
-            return Words::note("Waiting for the first attempt.");
+            return SubjectText::note("Waiting for the first attempt.");
         };
         if let Some(live) = self.live(attempt.id).filter(|live| !live.text.is_empty()) {
-            return spoken(&live.text, How::Coming);
+            return readable_reply(&live.text, TextState::Streaming);
         }
         // Later events must not show: the attempt counts as closed only up to the playhead.
-        let closed = attempt.closed_by.and_then(|seq| self.fact(seq)).map(|event| &event.kind);
+        let closed = attempt.closed_by.and_then(|seq| self.event(seq)).map(|event| &event.kind);
         match closed {
-            Some(EventKind::AttemptAnswered(reply)) => spoken(&reply.text, How::Said),
-            Some(EventKind::AttemptFailed(failed)) => Words::trouble(failed.text.clone()),
-            _ if self.is_scrubbed() => {
-                Words::note("Partial text is not recorded; scrub to the answer.")
+            Some(EventKind::AttemptAnswered(reply)) => {
+                readable_reply(&reply.text, TextState::Complete)
             }
-            _ => Words::note("Waiting for the first token."),
+            Some(EventKind::AttemptFailed(failed)) => SubjectText::problem(failed.text.clone()),
+            _ if self.is_scrubbed() => {
+                SubjectText::note("Partial text is not recorded; scrub to the answer.")
+            }
+            _ => SubjectText::note("Waiting for the first token."),
         }
     }
 
-    fn outcome_words(&self) -> Words<'_> {
+    fn outcome_text(&self) -> SubjectText<'_> {
         let world = self.shown();
-        let Some(closed) = &world.closed else { return Words::note("The run has ended.") };
+        let Some(closed) = &world.closed else { return SubjectText::note("The run has ended.") };
         if closed.reason.is_success() {
             return match &world.answer {
-                Some(answer) => Words::said(answer.as_ref()),
-                None => Words::note("The run ended without an answer."),
+                Some(answer) => SubjectText::complete(answer.as_ref()),
+                None => SubjectText::note("The run ended without an answer."),
             };
         }
         let mut text = String::new();
@@ -267,14 +273,14 @@ impl RunPage {
         if let Some(advice) = world.stop_advice() {
             text.push_str(advice);
         }
-        Words::trouble(text)
+        SubjectText::problem(text)
     }
 
     /// The error text of the subject's last attempt, if it failed.
     fn last_failure(&self) -> Option<String> {
         let world = self.shown();
         let attempt = world.spans.last_child(self.subject_call()?)?;
-        match &self.fact(attempt.closed_by?)?.kind {
+        match &self.event(attempt.closed_by?)?.kind {
             EventKind::AttemptFailed(failed) => Some(failed.text.clone()),
             _ => None,
         }
@@ -282,42 +288,43 @@ impl RunPage {
 
     /// The first line and row of the text in view; `None` shows the end of a streamed text, and the
     /// start of a complete one.
-    pub fn words_at(&self) -> Option<Scroll> {
-        self.said
+    pub fn text_scroll(&self) -> Option<Scroll> {
+        self.text_scroll
     }
 
     /// Scrolls the text of the subject.
-    pub(super) fn scroll_words(&mut self, by: isize, areas: &super::Areas) {
+    pub(super) fn scroll_text(&mut self, by: isize, areas: &super::Areas) {
         let Some(area) = areas.pane(Pane::Second).map(text_area) else { return };
         if matches!(self.subject(), Subject::Plan | Subject::Task(_) | Subject::Join) {
             // The document as of its last event: a countdown in it must not move lines.
             let document = self.task_document(self.shown().at);
-            let lines = Wrapped { document: &document, width: area.width };
-            let at = self.said.unwrap_or_default().step(by, &lines, usize::from(area.height));
-            self.said = (at != Scroll::default()).then_some(at);
+            let lines = WrappedDocument { document: &document, width: area.width };
+            let at =
+                self.text_scroll.unwrap_or_default().step(by, &lines, usize::from(area.height));
+            self.text_scroll = (at != Scroll::default()).then_some(at);
             return;
         }
-        let words = self.words();
-        let rows = Shares::of(area, self.subject(), &words).words;
-        let rows = rows - words.told_in(rows);
-        let coming = words.how == How::Coming;
+        let words = self.subject_text();
+        let rows = RowShares::divide(area, self.subject(), &words).words;
+        let rows = rows - words.left_out_rows(rows);
+        let coming = words.state == TextState::Streaming;
         let lines = TextLines::new(&words.text, area.width);
         let height = usize::from(rows);
         let end = Scroll::end(&lines, height);
         let start = if coming { end } else { Scroll::default() };
-        let at = self.said.unwrap_or(start).step(by, &lines, height);
-        self.said = if at == start || (coming && at == end) { None } else { Some(at) };
+        let at = self.text_scroll.unwrap_or(start).step(by, &lines, height);
+        self.text_scroll = if at == start || (coming && at == end) { None } else { Some(at) };
     }
 }
 
 /// A reply as readable text: the summary, if it is a contribution.
-fn spoken(text: &str, how: How) -> Words<'_> {
-    match speech::so_far(text) {
+fn readable_reply(text: &str, how: TextState) -> SubjectText<'_> {
+    match speech::parse_partial(text) {
         Some(speech) if speech.summary.is_some() => {
             let actions = speech.actions.into_iter().map(Cow::Owned).collect();
-            Words::of(speech.summary.unwrap_or_default(), how, actions)
+            SubjectText::new(speech.summary.unwrap_or_default(), how, actions)
         }
-        _ => Words::of(text, how, Vec::new()),
+        _ => SubjectText::new(text, how, Vec::new()),
     }
 }
 
@@ -352,7 +359,7 @@ impl<'a> TextLines<'a> {
     }
 }
 
-impl Lines for TextLines<'_> {
+impl WrappingLines for TextLines<'_> {
     fn count(&self) -> usize {
         self.lines.len()
     }

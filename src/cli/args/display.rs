@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::llm::endpoint::{Found, Origin};
+use crate::llm::endpoint::{SettingOrigin, WithOrigin};
 use crate::scenario::config::UiDefaults;
 
 /// Options of every command.
@@ -57,20 +57,20 @@ impl Global {
     }
 
     /// [`is_ascii`](Self::is_ascii) with its origin.
-    pub fn ascii_from(&self) -> Found<bool> {
-        said(self.ascii, self.configured.ascii, false)
+    pub fn ascii_from(&self) -> WithOrigin<bool> {
+        first_set(self.ascii, self.configured.ascii, false)
     }
 
     /// [`is_animated`](Self::is_animated) with its origin.
-    pub fn animation_from(&self) -> Found<bool> {
-        said(self.no_animation.map(|still| !still), self.configured.animation, true)
+    pub fn animation_from(&self) -> WithOrigin<bool> {
+        first_set(self.no_animation.map(|still| !still), self.configured.animation, true)
     }
 }
 
-fn said(here: Option<bool>, configured: Option<bool>, otherwise: bool) -> Found<bool> {
+fn first_set(here: Option<bool>, configured: Option<bool>, otherwise: bool) -> WithOrigin<bool> {
     match (here, configured) {
-        (Some(value), _) => Found { value, origin: Origin::CommandLine },
-        (None, Some(value)) => Found { value, origin: Origin::Config },
-        (None, None) => Found { value: otherwise, origin: Origin::Default },
+        (Some(value), _) => WithOrigin { value, origin: SettingOrigin::CommandLine },
+        (None, Some(value)) => WithOrigin { value, origin: SettingOrigin::Config },
+        (None, None) => WithOrigin { value: otherwise, origin: SettingOrigin::Default },
     }
 }

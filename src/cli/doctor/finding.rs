@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 
 use crate::app::measure::columns;
-use crate::cli::paint::Paint;
+use crate::cli::paint::StreamStyle;
 use crate::event::visible::visible;
 use crate::ui::glyph::Glyph;
-use crate::ui::theme::Role;
+use crate::ui::theme::StyleRole;
 
 /// Largest width of the first column; a longer subject breaks the alignment.
-const ABOUT: usize = 28;
+const MAX_ABOUT: usize = 28;
 
 /// Width of a line in columns.
 const WIDTH: usize = 80;
@@ -63,29 +63,29 @@ impl Finding {
     }
 
     /// Removes the advice, for a text that already contains it.
-    pub fn plain(self) -> Self {
+    pub fn without_advice(self) -> Self {
         Self { advice: None, ..self }
     }
 }
 
 /// The findings as lines: glyph, subject and result, with the advice below.
-pub fn lines(findings: &[Finding], paint: &Paint) -> String {
+pub fn lines(findings: &[Finding], paint: &StreamStyle) -> String {
     let widest = findings.iter().map(|finding| columns(&visible(&finding.about))).max();
-    let width = widest.unwrap_or(0).clamp(10, ABOUT);
+    let width = widest.unwrap_or(0).clamp(10, MAX_ABOUT);
     findings.iter().map(|finding| line(finding, width, paint)).collect()
 }
 
-fn line(finding: &Finding, width: usize, paint: &Paint) -> String {
+fn line(finding: &Finding, width: usize, paint: &StreamStyle) -> String {
     let (glyph, role) = match finding.rating {
-        Rating::Good => (Glyph::Done, Role::Done),
-        Rating::Note => (Glyph::Alert, Role::Retry),
-        Rating::Bad => (Glyph::Failed, Role::Failed),
+        Rating::Good => (Glyph::Done, StyleRole::Done),
+        Rating::Note => (Glyph::Alert, StyleRole::Retry),
+        Rating::Bad => (Glyph::Failed, StyleRole::Failed),
     };
     let sign = paint.role(role, paint.glyph(glyph));
     let about = visible(&finding.about);
     let gap = width.checked_sub(columns(&about));
     // 3: the glyph and two blanks.
-    let rows = whole_words(&visible(&finding.text), WIDTH - width - 3);
+    let rows = wrap_whole_words(&visible(&finding.text), WIDTH - width - 3);
     let mut text = format!("{sign} {about}");
     for (nth, row) in rows.iter().enumerate() {
         text += &match gap.filter(|_| nth == 0) {
@@ -97,9 +97,9 @@ fn line(finding: &Finding, width: usize, paint: &Paint) -> String {
     if let Some(advice) = &finding.advice {
         let arrow = paint.glyph(Glyph::Arrow);
         let room = WIDTH - width - 4 - columns(arrow);
-        for (nth, row) in whole_words(&visible(advice), room).iter().enumerate() {
+        for (nth, row) in wrap_whole_words(&visible(advice), room).iter().enumerate() {
             let lead = if nth == 0 { arrow.to_owned() } else { " ".repeat(columns(arrow)) };
-            text += &format!("  {:<width$} {lead} {}\n", "", paint.role(Role::Dim, row));
+            text += &format!("  {:<width$} {lead} {}\n", "", paint.role(StyleRole::Dim, row));
         }
     }
     text
@@ -107,7 +107,7 @@ fn line(finding: &Finding, width: usize, paint: &Paint) -> String {
 
 /// Wraps a text to `width` columns. A longer word, such as a path or an address, gets a row of its
 /// own and is not broken, so that it can be copied.
-fn whole_words(text: &str, width: usize) -> Vec<String> {
+fn wrap_whole_words(text: &str, width: usize) -> Vec<String> {
     let mut rows: Vec<String> = vec![String::new()];
     for word in text.split_whitespace() {
         match rows.last_mut() {
@@ -138,7 +138,7 @@ mod tests {
             (&format!("at {long} there"), &["at", long, "there"]),
             ("größe 日本 語", &["größe 日本", "語"]),
         ] {
-            assert_eq!(whole_words(text, 10), rows, "{text}");
+            assert_eq!(wrap_whole_words(text, 10), rows, "{text}");
         }
     }
 
@@ -146,7 +146,7 @@ mod tests {
     fn lines_have_eighty_columns() {
         let words = "a few words and ".repeat(12);
         let file = tempfile::tempfile().expect("no terminal");
-        let paint = Paint::on(&file, Theme::default(), false);
+        let paint = StreamStyle::on(&file, Theme::default(), false);
         for about in
             ["key", "role market_research_analyst", "role somebody_with_a_name_of_forty_columns"]
         {

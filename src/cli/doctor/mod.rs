@@ -13,10 +13,10 @@ use ratatui::layout::Size;
 use self::finding::{Finding, Rating, lines};
 use super::args::DoctorArgs;
 use super::exit::Exit;
-use super::paint::Paint;
+use super::paint::StreamStyle;
 use super::stdout;
-use crate::app::layout::LEAST;
-use crate::app::state::{Broken, Entry};
+use crate::app::layout::MIN_SIZE;
+use crate::app::state::{EntryError, ScenarioEntry};
 use crate::private;
 use crate::scenario::Severity;
 use crate::shell::config::ConfigFile;
@@ -26,11 +26,16 @@ use crate::shell::trust::Trust;
 use crate::shell::tty::Abilities;
 use crate::shell::{catalogue, clipboard, screen};
 use crate::ui::format;
-use crate::ui::theme::Depth;
+use crate::ui::theme::ColourDepth;
 
 /// Checks the machine or a scenario and prints the findings; [`Exit::Stopped`] if one must be
 /// fixed.
-pub async fn run(args: &DoctorArgs, file: &ConfigFile, models: &LiveModels, paint: &Paint) -> Exit {
+pub async fn run(
+    args: &DoctorArgs,
+    file: &ConfigFile,
+    models: &LiveModels,
+    paint: &StreamStyle,
+) -> Exit {
     let findings = match &args.scenario {
         Some(named) => {
             let Some(of_scenario) = scenario::findings(named, args, models).await else {
@@ -48,7 +53,7 @@ pub async fn run(args: &DoctorArgs, file: &ConfigFile, models: &LiveModels, pain
 
 async fn machine(live: bool, file: &ConfigFile, live_models: &LiveModels) -> Vec<Finding> {
     let mut findings = vec![Finding::good("program", program())];
-    findings.extend(terminal(&Abilities::look(), screen::is_interactive()));
+    findings.extend(terminal(&Abilities::detect(), screen::is_interactive()));
     findings.extend(folders(Dirs::find().as_ref()));
     findings.extend(configuration(file));
     let entries = catalogue::read();
@@ -64,10 +69,10 @@ fn configuration(file: &ConfigFile) -> Vec<Finding> {
     let Some(path) = &file.path else { return Vec::new() };
     let mut findings = Vec::new();
     for line in &file.errors {
-        findings.push(Finding::bad(about, line.as_str(), "").plain());
+        findings.push(Finding::bad(about, line.as_str(), "").without_advice());
     }
     for line in &file.warnings {
-        findings.push(Finding::note(about, line.as_str(), "").plain());
+        findings.push(Finding::note(about, line.as_str(), "").without_advice());
     }
     if findings.is_empty() {
         let path = path.display();
@@ -90,7 +95,7 @@ fn terminal(found: &Abilities, interactive: bool) -> Vec<Finding> {
         return vec![Finding::note(about, text, advice)];
     }
     let mut findings = Vec::new();
-    let (cols, rows) = LEAST;
+    let (cols, rows) = MIN_SIZE;
     match found.size {
         Some(Size { width, height }) if width < cols || height < rows => {
             findings.push(Finding::bad(
@@ -111,9 +116,9 @@ fn terminal(found: &Abilities, interactive: bool) -> Vec<Finding> {
         None => findings.push(Finding::note(about, "its size is unknown", "80x24 is assumed")),
     }
     let colours = match found.depth {
-        Depth::True => "16 million",
-        Depth::Indexed => "256",
-        Depth::Mono => "none: each state also has a glyph and a word",
+        ColourDepth::True => "16 million",
+        ColourDepth::Indexed => "256",
+        ColourDepth::Mono => "none: each state also has a glyph and a word",
     };
     findings.push(Finding::good("colours", format!("{colours} ({})", found.depth_from)));
     findings.push(match &found.narrow_locale {
@@ -124,7 +129,7 @@ fn terminal(found: &Abilities, interactive: bool) -> Vec<Finding> {
         ),
         None => Finding::good("unicode", "supported by the locale"),
     });
-    let size = format::bytes(clipboard::MOST as u64);
+    let size = format::bytes(clipboard::MAX_OSC52_BYTES as u64);
     findings.push(match found.multiplexer {
         Some("tmux") => {
             Finding::good("clipboard", "through tmux, which forwards it to the terminal")
@@ -167,7 +172,7 @@ fn folders(dirs: Option<&Dirs>) -> Vec<Finding> {
         }
     };
     let mut findings = vec![written, settings];
-    if let Some(why) = Trust::kept_in(Some(dirs.trusted())).trouble() {
+    if let Some(why) = Trust::saved_in(Some(dirs.trusted())).file_error() {
         let advice = "until then you are asked again about each scenario that is not shipped";
         findings.push(Finding::bad("trust", why, advice));
     }
@@ -185,20 +190,20 @@ fn proxies() -> Vec<Finding> {
         .collect()
 }
 
-fn scenarios(entries: &[Entry]) -> Vec<Finding> {
+fn scenarios(entries: &[ScenarioEntry]) -> Vec<Finding> {
     let good = entries.iter().filter(|entry| entry.loaded.is_ok()).count();
     let own = Path::new(catalogue::FOLDER).is_dir();
     let place = if own { ", including ./scenarios" } else { "" };
-    let count = format::things(good as u64, "scenario");
+    let count = format::count_noun(good as u64, "scenario");
     let mut findings = vec![Finding::good("scenarios", format!("{count} can be run{place}"))];
     for entry in entries {
         let text = match &entry.loaded {
             Ok(_) => continue,
-            Err(Broken::Problems(problems)) => {
+            Err(EntryError::Problems(problems)) => {
                 let mut errors = problems.iter().filter(|it| it.severity == Severity::Error);
                 errors.next().map_or_else(String::new, |first| problems.line(first))
             }
-            Err(Broken::Unreadable(why)) => why.clone(),
+            Err(EntryError::Unreadable(why)) => why.clone(),
         };
         let advice = format!("roundtable validate {} lists every problem", entry.path);
         findings.push(Finding::bad("scenarios", text, advice));

@@ -4,33 +4,34 @@
 use std::time::{Duration, Instant};
 
 use super::finding::Finding;
-use crate::app::state::Entry;
+use crate::app::state::ScenarioEntry;
 use crate::cli::in_force;
 use crate::llm::endpoint::{
-    self, Asked, DEFAULT_MODELS_DATE, Endpoint, EndpointError, Found, Origin, Provider,
+    self, DEFAULT_MODELS_DATE, Endpoint, EndpointError, EndpointRequest, Provider, SettingOrigin,
+    WithOrigin,
 };
-use crate::llm::openai::Reach;
-use crate::net::Via;
+use crate::llm::openai::ProbeResult;
+use crate::net::ProxyMode;
 use crate::shell::config;
 use crate::shell::models::LiveModels;
 use crate::ui::format;
 
 /// Timeout for an endpoint's list of models.
-const PATIENCE: Duration = Duration::from_secs(10);
+const LIST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Timeout for Ollama's list of models.
-const LOCAL_PATIENCE: Duration = Duration::from_secs(1);
+const OLLAMA_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Runs the checks; requests leave this machine only with `live`.
-pub async fn findings(live: bool, models: &LiveModels, entries: &[Entry]) -> Vec<Finding> {
+pub async fn findings(live: bool, models: &LiveModels, entries: &[ScenarioEntry]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut chosen = None;
-    match endpoint::find_here(config::asked()) {
+    match endpoint::find_here(config::endpoint_defaults()) {
         Ok(endpoint) => {
             chosen = Some(endpoint.provider());
-            findings.extend(one(live, models, entries, &endpoint).await);
+            findings.extend(endpoint_findings(live, models, entries, &endpoint).await);
         }
         Err(EndpointError::WhichProvider { keys }) => {
-            return each(live, models, entries, &keys).await;
+            return findings_per_provider(live, models, entries, &keys).await;
         }
         Err(error @ EndpointError::NoKey { .. }) if !live => {
             let text = format!("{error}; scripted runs need no key");
@@ -39,56 +40,62 @@ pub async fn findings(live: bool, models: &LiveModels, entries: &[Entry]) -> Vec
         Err(error) => findings.push(Finding::bad("key", error.to_string(), error.advice())),
     }
     // Errors of the sources of keys have already been reported.
-    for provider in endpoint::with_keys_here().unwrap_or_default() {
+    for provider in endpoint::providers_with_keys_here().unwrap_or_default() {
         if Some(provider) != chosen {
-            findings.extend(other(live, models, provider).await);
+            findings.extend(other_provider_findings(live, models, provider).await);
         }
     }
     if chosen != Some(Provider::Ollama) {
-        findings.extend(local(live).await);
+        findings.extend(ollama_here_finding(live).await);
     }
     findings
 }
 
 /// Checks each of these providers, which all have a key.
-async fn each(
+async fn findings_per_provider(
     live: bool,
     models: &LiveModels,
-    entries: &[Entry],
+    entries: &[ScenarioEntry],
     keys: &[Provider],
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
     for provider in keys {
-        match usual(*provider) {
-            Ok(endpoint) => findings.extend(one(live, models, entries, &endpoint).await),
+        match default_endpoint(*provider) {
+            Ok(endpoint) => {
+                findings.extend(endpoint_findings(live, models, entries, &endpoint).await)
+            }
             Err(error) => findings.push(Finding::bad("key", error.to_string(), error.advice())),
         }
     }
     let several = EndpointError::WhichProvider { keys: keys.to_vec() };
     findings.push(Finding::note("model", several.to_string(), several.advice()));
-    findings.extend(local(live).await);
+    findings.extend(ollama_here_finding(live).await);
     findings
 }
 
 /// The endpoint with the provider's default model.
-fn usual(provider: Provider) -> Result<Endpoint, EndpointError> {
+fn default_endpoint(provider: Provider) -> Result<Endpoint, EndpointError> {
     let name = format!("{}/{}", provider.word(), provider.model());
-    let asked = Found { value: name.as_str(), origin: Origin::Default };
-    endpoint::find_here(Asked { model: Some(asked), ..config::asked() })
+    let asked = WithOrigin { value: name.as_str(), origin: SettingOrigin::Default };
+    endpoint::find_here(EndpointRequest { model: Some(asked), ..config::endpoint_defaults() })
 }
 
 /// Checks a provider that has a key but is not the one in force.
-async fn other(live: bool, models: &LiveModels, provider: Provider) -> Vec<Finding> {
-    let endpoint = match usual(provider) {
+async fn other_provider_findings(
+    live: bool,
+    models: &LiveModels,
+    provider: Provider,
+) -> Vec<Finding> {
+    let endpoint = match default_endpoint(provider) {
         Ok(endpoint) => endpoint,
         Err(error) => return vec![Finding::note("key", error.to_string(), error.advice())],
     };
-    let from = endpoint.key().map_or(Origin::Default, |key| key.origin);
+    let from = endpoint.key().map_or(SettingOrigin::Default, |key| key.origin);
     let text = format!("also {} from {from}", provider.key_name());
     let advice = format!("use it with --model {}/{}", provider.word(), endpoint.model().value);
     let mut findings = vec![Finding { advice: Some(advice), ..Finding::good("key", text) }];
     if live {
-        let found = reach(models, &endpoint).await;
+        let found = probe_finding(models, &endpoint).await;
         // Only a note: no run uses it unless `--model` names it.
         findings.push(match found.advice.clone() {
             Some(advice) => Finding::note(found.about, found.text, advice),
@@ -98,10 +105,10 @@ async fn other(live: bool, models: &LiveModels, provider: Provider) -> Vec<Findi
     findings
 }
 
-async fn one(
+async fn endpoint_findings(
     live: bool,
     models: &LiveModels,
-    entries: &[Entry],
+    entries: &[ScenarioEntry],
     endpoint: &Endpoint,
 ) -> Vec<Finding> {
     let mut findings = vec![key(endpoint)];
@@ -113,13 +120,14 @@ async fn one(
     findings.push(Finding::good("model", format!("{} from {}", name.value, name.origin)));
     let price = in_force::price(None, endpoint, config::in_force());
     findings.push(Finding::good("price", per_million(&price)));
-    let time = format::took(timeout.value);
-    let bound = format!("{time} per attempt, from {}{}", timeout.origin, own_timeouts(entries));
+    let time = format::duration_text(timeout.value);
+    let bound =
+        format!("{time} per attempt, from {}{}", timeout.origin, scenario_timeouts(entries));
     findings.push(Finding::good("timeout", bound));
     for note in endpoint.notes() {
-        findings.push(Finding::note("endpoint", note.clone(), "").plain());
+        findings.push(Finding::note("endpoint", note.clone(), "").without_advice());
     }
-    findings.push(if live { reach(models, endpoint).await } else { not_asked(endpoint) });
+    findings.push(if live { probe_finding(models, endpoint).await } else { not_asked(endpoint) });
     findings
 }
 
@@ -150,10 +158,10 @@ pub fn not_asked(endpoint: &Endpoint) -> Finding {
 
 /// Lists the scenarios with their own timeout of a model attempt, which overrides the
 /// environment's.
-fn own_timeouts(entries: &[Entry]) -> String {
+fn scenario_timeouts(entries: &[ScenarioEntry]) -> String {
     let own = entries.iter().filter_map(|entry| {
         let timeout = entry.loaded.as_ref().ok()?.llm.timeout?;
-        Some(format!("{} ({})", entry.name, format::took(timeout)))
+        Some(format!("{} ({})", entry.name, format::duration_text(timeout)))
     });
     let own: Vec<String> = own.collect();
     if own.is_empty() {
@@ -163,26 +171,26 @@ fn own_timeouts(entries: &[Entry]) -> String {
 }
 
 /// Requests an endpoint's list of models and checks that the chosen model is in it.
-pub async fn reach(models: &LiveModels, endpoint: &Endpoint) -> Finding {
+pub async fn probe_finding(models: &LiveModels, endpoint: &Endpoint) -> Finding {
     let about = "reach";
     let (host, name) = (endpoint.host(), &endpoint.model().value);
     let asked = Instant::now();
-    match models.probe(endpoint.clone(), PATIENCE).await {
-        Ok(Reach::Lists { models, has_model, .. }) => {
-            let time = format::took(asked.elapsed());
-            let count = format::things(models as u64, "model");
+    match models.probe(endpoint.clone(), LIST_TIMEOUT).await {
+        Ok(ProbeResult::Lists { models, has_model, .. }) => {
+            let time = format::duration_text(asked.elapsed());
+            let count = format::count_noun(models as u64, "model");
             let text = format!("{host} answered in {time} and lists {count}");
             let advice = "choose one that it lists: with --model, in the scenario, or for \
                           OpenAI in OPENAI_MODEL";
             match has_model {
                 true => Finding::good(about, format!("{text}, including {name}")),
                 false => {
-                    let text = format!("{text}; {}", lost(endpoint));
+                    let text = format!("{text}; {}", not_listed_text(endpoint));
                     Finding::bad(about, text, advice)
                 }
             }
         }
-        Ok(Reach::NoList { status, said }) => {
+        Ok(ProbeResult::NoList { status, said }) => {
             let said = said.map(|said| format!(": {said}")).unwrap_or_default();
             Finding::note(
                 about,
@@ -191,47 +199,47 @@ pub async fn reach(models: &LiveModels, endpoint: &Endpoint) -> Finding {
                    and the base URL: most end in /v1",
             )
         }
-        Err(failed) => Finding::bad(about, failed.text, "").plain(),
+        Err(failed) => Finding::bad(about, failed.text, "").without_advice(),
     }
 }
 
 /// The text for a model that its endpoint does not list. The default model was once on the
 /// provider's own list; other servers may never have had it.
-fn lost(endpoint: &Endpoint) -> String {
-    let Found { value: name, origin } = endpoint.model();
+fn not_listed_text(endpoint: &Endpoint) -> String {
+    let WithOrigin { value: name, origin } = endpoint.model();
     match origin {
-        Origin::Default if endpoint.is_providers_own() => {
+        SettingOrigin::Default if endpoint.is_providers_own() => {
             format!("{name}, the default of {DEFAULT_MODELS_DATE}, is no longer listed")
         }
-        Origin::Default => format!("{name}, the default, is not listed"),
+        SettingOrigin::Default => format!("{name}, the default, is not listed"),
         origin => format!("{name}, from {origin}, is not listed"),
     }
 }
 
 /// Checks Ollama, which usually runs on this machine.
-async fn local(live: bool) -> Option<Finding> {
+async fn ollama_here_finding(live: bool) -> Option<Finding> {
     let found = match endpoint::ollama_here(endpoint::OLLAMA) {
         Ok(found) => found,
         Err(error) => {
             return Some(Finding::note("ollama", error.to_string(), error.advice()));
         }
     };
-    ollama(live, found).await
+    ollama_finding(live, found).await
 }
 
 /// Checks that Ollama answers. On another machine it is called only with `live`.
-async fn ollama(live: bool, found: Found<Endpoint>) -> Option<Finding> {
-    let Found { value: endpoint, origin } = found;
+async fn ollama_finding(live: bool, found: WithOrigin<Endpoint>) -> Option<Finding> {
+    let WithOrigin { value: endpoint, origin } = found;
     let host = endpoint.host().to_owned();
-    let named = origin != Origin::Default;
+    let named = origin != SettingOrigin::Default;
     if !live && !endpoint.is_local() {
         let text = format!("{host} from {origin}: not checked");
         return Some(Finding::note("ollama", text, "doctor --live requests its list of models"));
     }
     // No proxy: it is on this machine.
-    match LiveModels::new(Via::Direct).probe(endpoint, LOCAL_PATIENCE).await {
-        Ok(Reach::Lists { models, .. }) => {
-            let count = format::things(models as u64, "model");
+    match LiveModels::new(ProxyMode::Direct).probe(endpoint, OLLAMA_TIMEOUT).await {
+        Ok(ProbeResult::Lists { models, .. }) => {
+            let count = format::count_noun(models as u64, "model");
             let text = format!("answers at {host} and lists {count}");
             let advice = match models {
                 0 => "install a model: ollama pull llama3.2",
@@ -239,13 +247,13 @@ async fn ollama(live: bool, found: Found<Endpoint>) -> Option<Finding> {
             };
             Some(Finding { advice: Some(advice.to_owned()), ..Finding::good("ollama", text) })
         }
-        Ok(Reach::NoList { status, .. }) if named => {
+        Ok(ProbeResult::NoList { status, .. }) if named => {
             let text = format!("{host} from {origin} answers without a list (status {status})");
             Some(Finding::note("ollama", text, "check OLLAMA_HOST"))
         }
         Err(failed) if named => Some(Finding::note("ollama", failed.text, "check OLLAMA_HOST")),
         // Most machines have no Ollama: nothing to report.
-        Ok(Reach::NoList { .. }) | Err(_) => None,
+        Ok(ProbeResult::NoList { .. }) | Err(_) => None,
     }
 }
 
@@ -276,14 +284,17 @@ mod tests {
         let shell = shell.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let shell: BTreeMap<_, _> = shell.collect();
         let found = endpoint::ollama(shell, None, host).expect("an endpoint");
-        ollama(false, found).await.map(|finding| finding.text)
+        ollama_finding(false, found).await.map(|finding| finding.text)
     }
 
     #[test]
     fn only_the_providers_own_list_has_ever_had_our_default() {
         let at = |shell: &[(&str, &str)]| {
             let shell = shell.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-            lost(&endpoint::find(&shell.collect(), None, Asked::default()).expect("an endpoint"))
+            not_listed_text(
+                &endpoint::find(&shell.collect(), None, EndpointRequest::default())
+                    .expect("an endpoint"),
+            )
         };
         let key = ("OPENAI_API_KEY", "k");
         let any_more =

@@ -1,13 +1,13 @@
 //! `roundtable doctor SCENARIO`: what applies to a live run of the scenario. Nothing is started.
 
 use super::finding::{Finding, Rating};
-use super::models::{key, not_asked, per_million, reach};
+use super::models::{key, not_asked, per_million, probe_finding};
 use crate::cli::args::{DoctorArgs, RunArgs};
-use crate::cli::in_force::{self, InForce, SetScenario};
+use crate::cli::in_force::{self, InForce, OverriddenScenario};
 use crate::cli::run;
-use crate::llm::endpoint::{Endpoint, Origin};
+use crate::llm::endpoint::{Endpoint, SettingOrigin};
 use crate::scenario::Override;
-use crate::scenario::seated::Caller;
+use crate::scenario::seated::ModelCaller;
 use crate::shell::callers::{CallerModel, by_caller};
 use crate::shell::config;
 use crate::shell::models::LiveModels;
@@ -22,7 +22,7 @@ pub async fn findings(named: &str, args: &DoctorArgs, models: &LiveModels) -> Op
         set: args.set.clone(),
         ..RunArgs::default()
     })?;
-    let asking = SetScenario { scenario: &scenario, set: &set };
+    let asking = OverriddenScenario { scenario: &scenario, set: &set };
     let title = format!("{}: {} ({})", scenario.name, scenario.title, scenario.pattern.name());
     let mut findings = vec![Finding::good("scenario", title)];
     let all = by_caller(&scenario, args.model.as_deref());
@@ -30,38 +30,44 @@ pub async fn findings(named: &str, args: &DoctorArgs, models: &LiveModels) -> Op
         let text = format!("a run of the pattern {} calls no model", scenario.pattern.name());
         findings.push(Finding::good("model", text));
     }
-    findings.extend(all.iter().map(|one| asks(one, args.live, &set)));
-    let endpoints = distinct(&all);
+    findings.extend(all.iter().map(|one| caller_finding(one, args.live, &set)));
+    let endpoints = distinct_endpoints(&all);
     let several = endpoints.len() > 1;
     for endpoint in &endpoints {
-        findings.extend(of_endpoint(endpoint, several, asking));
-        findings.push(if args.live { reach(models, endpoint).await } else { not_asked(endpoint) });
+        findings.extend(key_and_price(endpoint, several, asking));
+        findings.push(if args.live {
+            probe_finding(models, endpoint).await
+        } else {
+            not_asked(endpoint)
+        });
     }
     if let Some(first) = endpoints.first() {
         let timeout = in_force::timeout(Some(asking), first);
         let text = format!("{}, from {}", timeout.text, timeout.origin);
         findings.push(Finding::good("timeout", text));
-        findings.extend(requests(asking));
+        findings.extend(request_settings(asking));
     }
     if let Err(missing) = tools::toolbox(&scenario, true) {
-        let line = |text: String| Finding::bad("tools", text, "").plain();
+        let line = |text: String| Finding::bad("tools", text, "").without_advice();
         findings.extend(missing.into_iter().map(line));
     }
     Some(findings)
 }
 
 /// The caller's model and where it was chosen, or what is missing.
-fn asks(one: &CallerModel, live: bool, set: &[Override]) -> Finding {
-    let about = who(&one.caller);
+fn caller_finding(one: &CallerModel, live: bool, set: &[Override]) -> Finding {
+    let about = caller_name(&one.caller);
     match &one.endpoint {
         Ok(endpoint) => {
             let model = endpoint.model();
             let place = match (&one.place, model.origin) {
-                (Some(place), Origin::CommandLine) => format!(" (--set {place})"),
+                (Some(place), SettingOrigin::CommandLine) => format!(" (--set {place})"),
                 (Some(place), _) => format!(" ({place})"),
-                (None, Origin::CommandLine) if sets_name(set) => " (--set model.name)".to_owned(),
-                (None, Origin::CommandLine) => " (--model)".to_owned(),
-                (None, Origin::Scenario) => " (model.name)".to_owned(),
+                (None, SettingOrigin::CommandLine) if sets_name(set) => {
+                    " (--set model.name)".to_owned()
+                }
+                (None, SettingOrigin::CommandLine) => " (--model)".to_owned(),
+                (None, SettingOrigin::Scenario) => " (model.name)".to_owned(),
                 (None, _) => String::new(),
             };
             let (word, name, host) = (endpoint.provider().word(), &model.value, endpoint.host());
@@ -84,19 +90,19 @@ fn sets_name(set: &[Override]) -> bool {
 }
 
 /// A caller as it is shown.
-fn who(caller: &Caller) -> String {
+fn caller_name(caller: &ModelCaller) -> String {
     match caller {
-        Caller::Role(role) => format!("role {role}"),
-        Caller::Agent(agent) => format!("agent {agent}"),
-        Caller::Plan => "step plan".to_owned(),
-        Caller::Notes => "step notes".to_owned(),
-        Caller::Answer => "step answer".to_owned(),
-        Caller::Finalize => "step finalize".to_owned(),
+        ModelCaller::Role(role) => format!("role {role}"),
+        ModelCaller::Agent(agent) => format!("agent {agent}"),
+        ModelCaller::Plan => "step plan".to_owned(),
+        ModelCaller::Notes => "step notes".to_owned(),
+        ModelCaller::Answer => "step answer".to_owned(),
+        ModelCaller::Finalize => "step finalize".to_owned(),
     }
 }
 
 /// The endpoints with their models, without duplicates.
-fn distinct(all: &[CallerModel]) -> Vec<&Endpoint> {
+fn distinct_endpoints(all: &[CallerModel]) -> Vec<&Endpoint> {
     let mut each: Vec<&Endpoint> = Vec::new();
     for endpoint in all.iter().filter_map(|one| one.endpoint.as_ref().ok()) {
         let same = |other: &&Endpoint| {
@@ -110,20 +116,24 @@ fn distinct(all: &[CallerModel]) -> Vec<&Endpoint> {
 }
 
 /// The key, price and notes of one endpoint.
-fn of_endpoint(endpoint: &Endpoint, several: bool, asking: SetScenario<'_>) -> Vec<Finding> {
+fn key_and_price(
+    endpoint: &Endpoint,
+    several: bool,
+    asking: OverriddenScenario<'_>,
+) -> Vec<Finding> {
     let (provider, name) = (endpoint.provider(), &endpoint.model().value);
     let price = in_force::price(Some(asking), endpoint, config::in_force());
     let of = if several { format!(", of {}/{name}", provider.word()) } else { String::new() };
     let mut findings = vec![key(endpoint)];
     findings.push(Finding::good("price", format!("{}{of}", per_million(&price))));
     for note in endpoint.notes() {
-        findings.push(Finding::note("endpoint", note.clone(), "").plain());
+        findings.push(Finding::note("endpoint", note.clone(), "").without_advice());
     }
     findings
 }
 
 /// The request settings, set ones first.
-fn requests(asking: SetScenario<'_>) -> Vec<Finding> {
+fn request_settings(asking: OverriddenScenario<'_>) -> Vec<Finding> {
     let rows = in_force::tuning(Some(asking), &config::in_force().model);
     let (set, unset): (Vec<InForce>, Vec<_>) = rows.into_iter().partition(|it| !it.value.is_null());
     let line = |row: InForce| Finding::good(row.key, format!("{}, from {}", row.text, row.origin));

@@ -5,35 +5,35 @@ use std::fmt::Write as _;
 
 use super::{WORD, with_model};
 use crate::app::run::told;
-use crate::cli::paint::Paint;
-use crate::event::kind::{Purpose, ReadingEnd, SourceCame, StandIn};
+use crate::cli::paint::StreamStyle;
+use crate::event::kind::{FallbackKind, Purpose, ReadingEnd, SourceOutcome};
 use crate::event::visible::{REASON_CHARS, visible, visible_within};
 use crate::event::world::SpanKind;
 use crate::event::world::research::{Research, SourceRow};
 use crate::event::{Event, EventKind, SpanId, World};
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
-use crate::ui::theme::Role;
+use crate::ui::theme::StyleRole;
 
 /// Length limit of a text from a page or a model, in characters; the answer at the end is complete.
 const SAID_CHARS: usize = 200;
 
 /// The line of a research event; `None` if it is not shown.
-pub(super) fn line(event: &Event, world: &World, paint: &Paint) -> Option<String> {
+pub(super) fn line(event: &Event, world: &World, paint: &StreamStyle) -> Option<String> {
     let (research, _) = world.research()?;
-    let told = || told::tell(event, world).what.into_owned();
+    let told = || told::event_line(event, world).text.into_owned();
     let step = |word: &str, what: &str| {
-        let word = paint.role(Role::Strong, &format!("{word:<8}"));
+        let word = paint.role(StyleRole::Strong, &format!("{word:<8}"));
         format!("{word}  {}", visible_within(what, SAID_CHARS)).trim_end().to_owned()
     };
-    let signed = |glyph: Glyph, word: &str, role: Role, what: &str| {
+    let signed = |glyph: Glyph, word: &str, role: StyleRole, what: &str| {
         let word =
             paint.role(role, &format!("{:<WORD$}", format!("{} {word}", paint.glyph(glyph))));
         format!("  {word}  {what}").trim_end().to_owned()
     };
     Some(match &event.kind {
         EventKind::StepsAccepted { steps } => {
-            let steps = format::things(steps.len() as u64, "step");
+            let steps = format::count_noun(steps.len() as u64, "step");
             step("plan", &with_model(steps, world.models.plan()))
         }
         EventKind::SourcesDeduped(deduped) => {
@@ -42,17 +42,17 @@ pub(super) fn line(event: &Event, world: &World, paint: &Paint) -> Option<String
             let (found, kept) = (research.sources.len(), deduped.kept.len());
             let mut what = format!("found {found}, kept {kept}, for: {query}");
             if left > 0 {
-                let _ = write!(what, " ({} left out)", format::things(left, "document"));
+                let _ = write!(what, " ({} left out)", format::count_noun(left, "document"));
             }
             step("search", &what)
         }
         EventKind::SourceClosed(came) => {
             let row = source(event.span, world, research)?;
             let (glyph, word, role) = match &**came {
-                SourceCame::Read { .. } => (Glyph::Done, "read", Role::Done),
-                SourceCame::Denied { .. } => (Glyph::Refused, "denied", Role::Refused),
-                SourceCame::Skipped { .. } => (Glyph::Alert, "skipped", Role::Flag),
-                SourceCame::Cancelled => (Glyph::Failed, "cancelled", Role::Failed),
+                SourceOutcome::Read { .. } => (Glyph::Done, "read", StyleRole::Done),
+                SourceOutcome::Denied { .. } => (Glyph::Refused, "denied", StyleRole::Refused),
+                SourceOutcome::Skipped { .. } => (Glyph::Alert, "skipped", StyleRole::Flag),
+                SourceOutcome::Cancelled => (Glyph::Failed, "cancelled", StyleRole::Failed),
             };
             let what = visible_within(&told(), SAID_CHARS);
             // The model is named only if it was called for notes.
@@ -64,15 +64,20 @@ pub(super) fn line(event: &Event, world: &World, paint: &Paint) -> Option<String
             signed(
                 Glyph::Dot,
                 "note",
-                Role::Text,
+                StyleRole::Text,
                 &format!("{}  {claim}", visible(note.id.as_str())),
             )
         }
         EventKind::NoteRefused(note) => {
             let quote = visible_within(&note.quote, SAID_CHARS);
-            signed(Glyph::Refused, "refused", Role::Refused, &format!("{}: {quote}", note.reason))
+            signed(
+                Glyph::Refused,
+                "refused",
+                StyleRole::Refused,
+                &format!("{}: {quote}", note.reason),
+            )
         }
-        EventKind::NotesCut(_) => signed(Glyph::Alert, "cut", Role::Flag, &told()),
+        EventKind::NotesCut(_) => signed(Glyph::Alert, "cut", StyleRole::Flag, &told()),
         EventKind::ReadingClosed { why: ReadingEnd::NoMoreSources } => return None,
         EventKind::ReadingClosed { .. } => step("read", &told()),
         EventKind::NotesVerified(_) => step("verify", &told()),
@@ -82,28 +87,31 @@ pub(super) fn line(event: &Event, world: &World, paint: &Paint) -> Option<String
             return None;
         }
         EventKind::NotesCompared(_) => {
-            signed(Glyph::Alert, "compared", Role::Flag, &visible_within(&told(), SAID_CHARS))
+            signed(Glyph::Alert, "compared", StyleRole::Flag, &visible_within(&told(), SAID_CHARS))
         }
         EventKind::AnswerCited(_) => step("answer", &with_model(told(), world.models.answer())),
-        EventKind::AnswerRefused(_) => {
-            signed(Glyph::Refused, "refused", Role::Refused, &format!("the answer, {}", told()))
-        }
+        EventKind::AnswerRefused(_) => signed(
+            Glyph::Refused,
+            "refused",
+            StyleRole::Refused,
+            &format!("the answer, {}", told()),
+        ),
         _ => return None,
     })
 }
 
 /// Whether the event is a failed read of a source, which the source's own line reports.
-pub(super) fn says_its_source(event: &Event, world: &World) -> bool {
+pub(super) fn is_failed_read(event: &Event, world: &World) -> bool {
     let lost = matches!(
         &event.kind,
-        EventKind::CallFailed { .. } | EventKind::CallDegraded { by: StandIn::LeftOut, .. }
+        EventKind::CallFailed { .. } | EventKind::CallDegraded { by: FallbackKind::LeftOut, .. }
     );
-    let what = world.spans.get(event.span).map(|span| &span.what);
+    let what = world.spans.get(event.span).map(|span| &span.kind);
     lost && matches!(what, Some(SpanKind::Call(Purpose::Read { .. })))
 }
 
 /// What a call does, as it is shown.
-pub(super) fn who(purpose: &Purpose, world: &World) -> Option<String> {
+pub(super) fn call_label(purpose: &Purpose, world: &World) -> Option<String> {
     let (research, _) = world.research()?;
     let of = |no| research.source(no).map_or_else(String::new, address);
     Some(match purpose {
@@ -116,7 +124,7 @@ pub(super) fn who(purpose: &Purpose, world: &World) -> Option<String> {
 }
 
 fn source<'w>(span: SpanId, world: &World, research: &'w Research) -> Option<&'w SourceRow> {
-    match world.spans.get(span)?.what {
+    match world.spans.get(span)?.kind {
         SpanKind::Source(no) => research.source(no),
         _ => None,
     }
@@ -128,9 +136,9 @@ fn address(row: &SourceRow) -> String {
 }
 
 /// The totals on the last line of a run.
-pub(super) fn ended(research: &Research) -> String {
+pub(super) fn research_totals(research: &Research) -> String {
     let funnel = research.funnel();
-    let things = |count: usize, what| format::things(count as u64, what);
+    let things = |count: usize, what| format::count_noun(count as u64, what);
     format!(
         "  {}, {}, {} cited",
         things(funnel.read, "page"),
@@ -161,7 +169,7 @@ pub(super) fn answer(research: &Research) -> Option<String> {
     for row in research.notes.iter().filter(|row| research.is_cited(&row.note.id)) {
         let note = &row.note;
         let day = if note.modified || note.published_at.is_empty() {
-            note.dated()
+            note.date_label()
         } else {
             note.published_at.to_string()
         };

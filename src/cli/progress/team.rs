@@ -5,36 +5,37 @@ use std::fmt::Write as _;
 
 use super::{WORD, with_model};
 use crate::app::run::told;
-use crate::cli::paint::Paint;
+use crate::cli::paint::StreamStyle;
 use crate::event::kind::{Purpose, TeamPlan, ToolCall};
 use crate::event::visible::{visible, visible_within};
 use crate::event::world::SpanKind;
-use crate::event::world::team::{HopKind, Line, LineKind, Team};
+use crate::event::world::team::{HopKind, LineKind, Team, TranscriptLine};
 use crate::event::{Event, EventKind, SpanId, World};
 use crate::pattern::team::policy::TRANSFER;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
-use crate::ui::theme::Role;
+use crate::ui::theme::StyleRole;
 
 /// Length limit of a message, in characters; the answer at the end is complete.
 const SAID_CHARS: usize = 200;
 
 /// The lines of a team's event; `None` if another module may show it.
-pub(super) fn lines(event: &Event, world: &World, paint: &Paint) -> Option<Vec<String>> {
+pub(super) fn lines(event: &Event, world: &World, paint: &StreamStyle) -> Option<Vec<String>> {
     let (team, _) = world.team()?;
     let new = team.lines.iter().rev().take_while(|line| line.seq == event.seq);
-    let mut lines: Vec<String> = new.filter_map(|line| one(line, world, paint)).collect();
+    let mut lines: Vec<String> =
+        new.filter_map(|line| transcript_line(line, world, paint)).collect();
     lines.reverse();
     match &event.kind {
         EventKind::AnswerPartial { .. }
         | EventKind::AnswerIncomplete { .. }
         | EventKind::RosterChanged { .. } => {
-            let told = told::tell(event, world);
-            lines.push(signed(paint, Sign::Note, 0, &told.who, &cut(&told.what)));
+            let told = told::event_line(event, world);
+            lines.push(signed(paint, TeamLineKind::Note, 0, &told.subject, &shorten(&told.text)));
         }
         // Reported elsewhere: by the member's coordinator, or at the end of the run.
         EventKind::CallFailed { .. }
-            if hands_up(event.span, world) || of_a_member(event.span, world) => {}
+            if runs_agent(event.span, world) || is_member_model_call(event.span, world) => {}
         _ if lines.is_empty() => return None,
         _ => {}
     }
@@ -42,7 +43,7 @@ pub(super) fn lines(event: &Event, world: &World, paint: &Paint) -> Option<Vec<S
 }
 
 /// The totals on the last line of a run.
-pub(super) fn ended(team: &Team) -> String {
+pub(super) fn team_totals(team: &Team) -> String {
     let mut text = String::new();
     if let Some(by) = &team.answered_by {
         let _ = write!(text, "  by {by}");
@@ -50,7 +51,7 @@ pub(super) fn ended(team: &Team) -> String {
     let (handoffs, consulted) = (team.made(HopKind::Handoff), team.made(HopKind::Consult));
     for (count, what) in [(handoffs, "handoff"), (consulted, "consultation")] {
         if count > 0 {
-            let _ = write!(text, "  {}", format::things(count, what));
+            let _ = write!(text, "  {}", format::count_noun(count, what));
         }
     }
     text
@@ -58,9 +59,10 @@ pub(super) fn ended(team: &Team) -> String {
 
 /// The table of agents: the turns and model calls of each.
 pub(super) fn turns(team: &Team, plan: &TeamPlan) -> String {
-    let width = team.workers(plan).map(|row| row.name.as_str().len()).max().unwrap_or(0).max(5);
+    let width =
+        team.assignable_agents(plan).map(|row| row.name.as_str().len()).max().unwrap_or(0).max(5);
     let mut text = format!("\n{:<width$}  {:>5}  {:>11}\n", "agent", "turns", "model calls");
-    for row in team.workers(plan) {
+    for row in team.assignable_agents(plan) {
         let _ = writeln!(text, "{:<width$}  {:>5}  {:>11}", row.name, row.turns, row.calls);
     }
     text
@@ -68,7 +70,7 @@ pub(super) fn turns(team: &Team, plan: &TeamPlan) -> String {
 
 /// The kind of a line, shown as glyph and word before the author's name.
 #[derive(Clone, Copy)]
-enum Sign {
+enum TeamLineKind {
     Message,
     Said,
     Asks,
@@ -79,23 +81,23 @@ enum Sign {
     Note,
 }
 
-impl Sign {
-    fn parts(self) -> (Glyph, &'static str, Role) {
+impl TeamLineKind {
+    fn parts(self) -> (Glyph, &'static str, StyleRole) {
         match self {
-            Self::Message => (Glyph::Right, "message", Role::Strong),
-            Self::Said => (Glyph::Dot, "says", Role::Text),
-            Self::Asks => (Glyph::Arrow, "calls", Role::Text),
-            Self::Result => (Glyph::Done, "answered", Role::Done),
-            Self::Failed => (Glyph::Failed, "failed", Role::Failed),
-            Self::HandsOver => (Glyph::Arrow, "handoff", Role::Strong),
-            Self::Refused => (Glyph::Refused, "refused", Role::Refused),
-            Self::Note => (Glyph::Alert, "note", Role::Flag),
+            Self::Message => (Glyph::Right, "message", StyleRole::Strong),
+            Self::Said => (Glyph::Dot, "says", StyleRole::Text),
+            Self::Asks => (Glyph::Arrow, "calls", StyleRole::Text),
+            Self::Result => (Glyph::Done, "answered", StyleRole::Done),
+            Self::Failed => (Glyph::Failed, "failed", StyleRole::Failed),
+            Self::HandsOver => (Glyph::Arrow, "handoff", StyleRole::Strong),
+            Self::Refused => (Glyph::Refused, "refused", StyleRole::Refused),
+            Self::Note => (Glyph::Alert, "note", StyleRole::Flag),
         }
     }
 }
 
 /// A line: kind, author (indented by nesting depth), text.
-fn signed(paint: &Paint, sign: Sign, depth: u16, who: &str, what: &str) -> String {
+fn signed(paint: &StreamStyle, sign: TeamLineKind, depth: u16, who: &str, what: &str) -> String {
     let (glyph, word, role) = sign.parts();
     let word = format!("{} {word}", paint.glyph(glyph));
     let word = paint.role(role, &format!("{word:<WORD$}"));
@@ -103,62 +105,64 @@ fn signed(paint: &Paint, sign: Sign, depth: u16, who: &str, what: &str) -> Strin
     format!("  {word}  {inward}{}  {what}", visible(who)).trim_end().to_owned()
 }
 
-fn one(line: &Line, world: &World, paint: &Paint) -> Option<String> {
+fn transcript_line(line: &TranscriptLine, world: &World, paint: &StreamStyle) -> Option<String> {
     let (sign, what) = match &line.what {
-        LineKind::Message(text) => (Sign::Message, cut(text)),
-        LineKind::Said(text) => (Sign::Said, cut(text)),
+        LineKind::Message(text) => (TeamLineKind::Message, shorten(text)),
+        LineKind::Said(text) => (TeamLineKind::Said, shorten(text)),
         // The handoff itself has a line.
         LineKind::Called(call) if *call.name == *TRANSFER => return None,
-        LineKind::Called(call) => (Sign::Asks, called(call)),
+        LineKind::Called(call) => (TeamLineKind::Asks, call_text(call)),
         LineKind::Result { of, text, ok } => {
-            let sign = if *ok { Sign::Result } else { Sign::Failed };
-            let of = with_model(of.to_string(), world.models.of_agent(of));
-            return Some(signed(paint, sign, line.depth, &of, &cut(text)));
+            let sign = if *ok { TeamLineKind::Result } else { TeamLineKind::Failed };
+            let of = with_model(of.to_string(), world.models.for_agent(of));
+            return Some(signed(paint, sign, line.depth, &of, &shorten(text)));
         }
         LineKind::HandedOver { to, message } => {
-            let message = message.as_ref().map_or_else(String::new, |it| format!(": {}", cut(it)));
-            (Sign::HandsOver, format!("to {to}{message}"))
+            let message =
+                message.as_ref().map_or_else(String::new, |it| format!(": {}", shorten(it)));
+            (TeamLineKind::HandsOver, format!("to {to}{message}"))
         }
-        LineKind::Refused { to, why } => (Sign::Refused, format!("handoff to {to}: {why}")),
-        LineKind::NotCalled { tool, text } => {
-            (Sign::Refused, format!("{}: {}", visible_within(tool, SAID_CHARS), cut(text)))
-        }
+        LineKind::Refused { to, why } => (TeamLineKind::Refused, format!("handoff to {to}: {why}")),
+        LineKind::NotCalled { tool, text } => (
+            TeamLineKind::Refused,
+            format!("{}: {}", visible_within(tool, SAID_CHARS), shorten(text)),
+        ),
     };
     let who = line.author.as_ref().map_or("you", |author| author.as_str());
-    let who = with_model(who.to_owned(), world.models.of_agent(who));
+    let who = with_model(who.to_owned(), world.models.for_agent(who));
     Some(signed(paint, sign, line.depth, &who, &what))
 }
 
 /// The text of a call: a member's request, or a tool's arguments.
-fn called(call: &ToolCall) -> String {
+fn call_text(call: &ToolCall) -> String {
     let name = visible_within(&call.name, SAID_CHARS);
     let arguments: Option<serde_json::Value> = serde_json::from_str(&call.arguments).ok();
     let request = arguments.as_ref().and_then(|it| it.get("request")).and_then(|it| it.as_str());
     match request {
-        Some(request) => format!("{name}: {}", cut(request)),
-        None => format!("{name} {}", cut(&call.arguments)).trim_end().to_owned(),
+        Some(request) => format!("{name}: {}", shorten(request)),
+        None => format!("{name} {}", shorten(&call.arguments)).trim_end().to_owned(),
     }
 }
 
-fn cut(text: &str) -> String {
+fn shorten(text: &str) -> String {
     visible_within(text.trim(), SAID_CHARS)
 }
 
 /// Whether the call runs an agent, not a model or a tool.
-fn hands_up(span: SpanId, world: &World) -> bool {
-    let what = world.spans.get(span).map(|span| &span.what);
+fn runs_agent(span: SpanId, world: &World) -> bool {
+    let what = world.spans.get(span).map(|span| &span.kind);
     matches!(what, Some(SpanKind::Call(Purpose::Member { .. } | Purpose::Hop { .. })))
 }
 
 /// Whether the call is a model call of an agent that a coordinator consults. If it fails, the
 /// consultation fails with the same reason, and that line names the agent too.
-fn of_a_member(span: SpanId, world: &World) -> bool {
+fn is_member_model_call(span: SpanId, world: &World) -> bool {
     let within = |span: SpanId| world.spans.get(span).and_then(|it| world.spans.get(it.parent));
     let Some(SpanKind::Call(Purpose::Say { agent, .. })) =
-        world.spans.get(span).map(|span| &span.what)
+        world.spans.get(span).map(|span| &span.kind)
     else {
         return false;
     };
-    let call = within(span).and_then(|attempt| within(attempt.id)).map(|call| &call.what);
+    let call = within(span).and_then(|attempt| within(attempt.id)).map(|call| &call.kind);
     matches!(call, Some(SpanKind::Call(Purpose::Member { agent: whose, .. })) if whose == agent)
 }

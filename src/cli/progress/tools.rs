@@ -5,93 +5,103 @@ use std::time::Duration;
 
 use super::with_model;
 use crate::app::run::told;
-use crate::cli::paint::Paint;
-use crate::event::kind::{BreakerStage, StandIn, Task};
+use crate::cli::paint::StreamStyle;
+use crate::event::kind::{BreakerStage, FallbackKind, Task};
 use crate::event::visible::{REASON_CHARS, visible, visible_within};
 use crate::event::world::alerts::{Alert, AlertKind};
-use crate::event::world::latency::ENOUGH;
+use crate::event::world::latency::MIN_SAMPLES;
 use crate::event::world::{Outcome, SpanKind};
 use crate::event::{Event, EventKind, SpanId, World};
 use crate::scenario::name::{TaskId, ToolName};
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
-use crate::ui::theme::Role;
+use crate::ui::theme::StyleRole;
 
 /// Number of a plan's tasks that are named; the others are only counted.
-const NAMED: usize = 8;
+const MAX_NAMED_TASKS: usize = 8;
 /// Length limit of a failed attempt's error, in characters.
 const ERROR_CHARS: usize = 200;
 
 /// The line of a plan, task or tool event; `None` if it is not shown.
-pub(super) fn line(event: &Event, world: &World, paint: &Paint) -> Option<String> {
-    let told = told::tell(event, world);
-    let signed = |glyph: Glyph, word: &str, role: Role, who: &str| {
+pub(super) fn line(event: &Event, world: &World, paint: &StreamStyle) -> Option<String> {
+    let told = told::event_line(event, world);
+    let signed = |glyph: Glyph, word: &str, role: StyleRole, who: &str| {
         let word = paint.role(role, &format!("{} {word:<11}", paint.glyph(glyph)));
-        format!("  {word}  {}  {}", visible(who), visible(&told.what))
+        format!("  {word}  {}  {}", visible(who), visible(&told.text))
     };
     Some(match &event.kind {
         EventKind::PlanAccepted { tasks } => with_model(plan(tasks), world.models.plan()),
         EventKind::PlanRefused { .. } => {
             let who = with_model("plan".to_owned(), world.models.plan());
-            signed(Glyph::Refused, "refused", Role::Refused, &who)
+            signed(Glyph::Refused, "refused", StyleRole::Refused, &who)
         }
         EventKind::TaskDone { .. } => {
-            let (task, degraded) = of_task(event, world)?;
+            let (task, degraded) = task_of_event(event, world)?;
             if degraded {
                 return None;
             }
-            signed(Glyph::Done, "done", Role::Done, &task)
+            signed(Glyph::Done, "done", StyleRole::Done, &task)
         }
         EventKind::TaskFailed { .. } => {
-            let line = signed(Glyph::Failed, "failed", Role::Failed, &of_task(event, world)?.0);
+            let line =
+                signed(Glyph::Failed, "failed", StyleRole::Failed, &task_of_event(event, world)?.0);
             match error(event, world) {
                 Some(text) => format!("{line}: {}", visible_within(text, ERROR_CHARS)),
                 None => line,
             }
         }
         // A task that is left out also fails; that line reports it.
-        EventKind::CallDegraded { by: StandIn::LeftOut, .. } if world.orchestrator().is_some() => {
+        EventKind::CallDegraded { by: FallbackKind::LeftOut, .. }
+            if world.orchestrator().is_some() =>
+        {
             return None;
         }
         EventKind::CallDegraded { .. } => {
             let call = world.spans.get(event.span)?;
-            let task = of_span(call.parent, world).map_or_else(|| told.who.to_string(), |it| it.0);
-            signed(Glyph::Alert, "degraded", Role::Flag, &task)
+            let task = task_of_span(call.parent, world)
+                .map_or_else(|| told.subject.to_string(), |it| it.0);
+            signed(Glyph::Alert, "degraded", StyleRole::Flag, &task)
         }
-        EventKind::ParallelChanged { .. } => told.what.to_string(),
+        EventKind::ParallelChanged { .. } => told.text.to_string(),
         EventKind::ResultsAggregated { aggregate, .. } => {
             let level = world.orchestrator().map(|(_, plan)| plan.level.as_str())?;
             let value = aggregate.get(level).and_then(|level| level.as_str()).unwrap_or("none");
-            format!("{} {}", visible(level), paint.role(Role::Strong, &visible(value)))
+            format!("{} {}", visible(level), paint.role(StyleRole::Strong, &visible(value)))
         }
         EventKind::BreakerChanged { to, .. } => {
             let (glyph, role) = match to {
-                BreakerStage::Open | BreakerStage::Held => (Glyph::Refused, Role::Refused),
-                BreakerStage::HalfOpen | BreakerStage::Disabled => (Glyph::Alert, Role::Flag),
-                BreakerStage::Closed => (Glyph::Done, Role::Done),
+                BreakerStage::Open | BreakerStage::Held => (Glyph::Refused, StyleRole::Refused),
+                BreakerStage::HalfOpen | BreakerStage::Disabled => (Glyph::Alert, StyleRole::Flag),
+                BreakerStage::Closed => (Glyph::Done, StyleRole::Done),
             };
-            signed(glyph, "breaker", role, &told.who)
+            signed(glyph, "breaker", role, &told.subject)
         }
-        EventKind::FaultInjected { .. } => signed(Glyph::Alert, "fault", Role::Flag, &told.who),
-        EventKind::FaultHealed { .. } => signed(Glyph::Done, "fault", Role::Done, &told.who),
-        EventKind::LimitsChanged { .. } => signed(Glyph::Alert, "limits", Role::Flag, &told.who),
+        EventKind::FaultInjected { .. } => {
+            signed(Glyph::Alert, "fault", StyleRole::Flag, &told.subject)
+        }
+        EventKind::FaultHealed { .. } => {
+            signed(Glyph::Done, "fault", StyleRole::Done, &told.subject)
+        }
+        EventKind::LimitsChanged { .. } => {
+            signed(Glyph::Alert, "limits", StyleRole::Flag, &told.subject)
+        }
         _ => return None,
     })
 }
 
 /// The line of a plan, with its first tasks.
 fn plan(tasks: &[Task]) -> String {
-    let names: Vec<String> = tasks.iter().take(NAMED).map(named).collect();
-    let mut line = format!("plan  {}", format::things(tasks.len() as u64, "task"));
+    let names: Vec<String> = tasks.iter().take(MAX_NAMED_TASKS).map(task_label).collect();
+    let mut line = format!("plan  {}", format::count_noun(tasks.len() as u64, "task"));
     let _ = write!(line, ": {}", names.join(", "));
-    if let Some(more) = tasks.len().checked_sub(NAMED + 1) {
+    if let Some(more) = tasks.len().checked_sub(MAX_NAMED_TASKS + 1) {
         let _ = write!(line, " and {} more", more + 1);
     }
     line
 }
 
 /// A task's id and worker.
-fn named(task: &Task) -> String {
+fn task_label(task: &Task) -> String {
     format!("{} {}", id(&task.id), task.worker)
 }
 
@@ -101,39 +111,39 @@ fn id(task: &TaskId) -> String {
 
 /// The last attempt's error of the task that this event closes.
 fn error<'w>(event: &Event, world: &'w World) -> Option<&'w str> {
-    let SpanKind::Task { index } = world.spans.get(event.span)?.what else { return None };
+    let SpanKind::Task { index } = world.spans.get(event.span)?.kind else { return None };
     let (orchestrator, _) = world.orchestrator()?;
     orchestrator.tasks.get(usize::try_from(index).ok()?)?.error.as_deref()
 }
 
 /// A task's id and worker, looked up by id.
-pub(super) fn task(task: &TaskId, world: &World) -> String {
+pub(super) fn task_label_by_id(task: &TaskId, world: &World) -> String {
     let row = world.orchestrator().and_then(|(world, _)| world.task(task.as_str()));
-    row.map_or_else(|| id(task), |(_, row)| named(&row.task))
+    row.map_or_else(|| id(task), |(_, row)| task_label(&row.task))
 }
 
 /// The task that this event closes, and whether a fallback replaced its result.
-fn of_task(event: &Event, world: &World) -> Option<(String, bool)> {
-    of_span(event.span, world)
+fn task_of_event(event: &Event, world: &World) -> Option<(String, bool)> {
+    task_of_span(event.span, world)
 }
 
-fn of_span(span: SpanId, world: &World) -> Option<(String, bool)> {
+fn task_of_span(span: SpanId, world: &World) -> Option<(String, bool)> {
     let (orchestrator, _) = world.orchestrator()?;
-    let SpanKind::Task { index } = world.spans.get(span)?.what else { return None };
+    let SpanKind::Task { index } = world.spans.get(span)?.kind else { return None };
     let row = orchestrator.tasks.get(usize::try_from(index).ok()?)?;
-    Some((named(&row.task), row.stand_in.is_some()))
+    Some((task_label(&row.task), row.fallback.is_some()))
 }
 
 /// The line of an alert.
-pub(super) fn alert(alert: &Alert, paint: &Paint) -> String {
+pub(super) fn alert(alert: &Alert, paint: &StreamStyle) -> String {
     let what = match alert.what {
         AlertKind::BreakerOpens(times) => {
-            format!("breaker opened {} in a minute", format::things(times.into(), "time"))
+            format!("breaker opened {} in a minute", format::count_noun(times.into(), "time"))
         }
         AlertKind::ErrorRate(rate) => {
             format!("{:.0} % errors in the last minute", rate * 100.0)
         }
-        AlertKind::P95(took) => format!("p95 {}", format::took(took)),
+        AlertKind::P95(took) => format!("p95 {}", format::duration_text(took)),
         AlertKind::TokensUsed(share) => {
             format!("{:.0} % of budget.max_total_tokens used", share * 100.0)
         }
@@ -141,7 +151,8 @@ pub(super) fn alert(alert: &Alert, paint: &Paint) -> String {
             format!("{:.0} % of budget.max_cost_usd used", share * 100.0)
         }
     };
-    let word = paint.role(Role::Flag, &format!("{} {:<11}", paint.glyph(Glyph::Alert), "alert"));
+    let word =
+        paint.role(StyleRole::Flag, &format!("{} {:<11}", paint.glyph(Glyph::Alert), "alert"));
     format!("  {word}  {}  {what}", alert.tool)
 }
 
@@ -151,15 +162,15 @@ pub(super) fn closing(outcome: &Outcome, world: &World) -> String {
     for it in &outcome.replaced {
         let whose = match &it.task_id {
             Some(task) => format!("{} of {}", it.tool, id(task)),
-            None => format!("{}, {}", it.tool, format::things(it.times.unwrap_or(1), "time")),
+            None => format!("{}, {}", it.tool, format::count_noun(it.times.unwrap_or(1), "time")),
         };
         let by = match it.by {
-            StandIn::Cached { age_ms } => {
-                let age = format::took(Duration::from_millis(age_ms));
+            FallbackKind::Cached { age_ms } => {
+                let age = format::duration_text(Duration::from_millis(age_ms));
                 format!("fallback: cached value, at most {age} old")
             }
-            StandIn::Fallback => "fallback: default value".to_owned(),
-            StandIn::LeftOut => "left out".to_owned(),
+            FallbackKind::Fallback => "fallback: default value".to_owned(),
+            FallbackKind::LeftOut => "left out".to_owned(),
         };
         let _ = write!(out, "\n{whose}: {by}");
         if let Some(reason) = &it.reason {
@@ -186,7 +197,7 @@ pub(super) fn closing(outcome: &Outcome, world: &World) -> String {
         "tool", "calls", "requests", "each", "answered", "refused", "p50", "p95"
     );
     let took = |ms: Option<u64>| {
-        ms.map_or_else(|| "-".to_owned(), |ms| format::took(Duration::from_millis(ms)))
+        ms.map_or_else(|| "-".to_owned(), |ms| format::duration_text(Duration::from_millis(ms)))
     };
     for it in tools() {
         let each = it.amplification.map_or_else(|| "-".to_owned(), |each| format!("{each:.2}"));
@@ -204,7 +215,7 @@ pub(super) fn closing(outcome: &Outcome, world: &World) -> String {
         );
     }
     if tools().any(|it| it.p50_ms.is_none() || it.p95_ms.is_none()) {
-        out.push_str(&format!("p50, p95: - means fewer than {ENOUGH} answered calls\n"));
+        out.push_str(&format!("p50, p95: - means fewer than {MIN_SAMPLES} answered calls\n"));
     }
     out
 }

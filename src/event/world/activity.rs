@@ -6,7 +6,7 @@ use crate::event::Elapsed;
 /// Number of buckets; their width doubles whenever the time exceeds the last one.
 const BUCKETS: usize = 256;
 /// Width of a bucket at the start, in microseconds.
-const FINEST: u64 = 25_000;
+const FIRST_WIDTH_US: u64 = 25_000;
 
 /// Number of events over time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct Activity {
 
 impl Default for Activity {
     fn default() -> Self {
-        Self { counts: Vec::new(), width: FINEST }
+        Self { counts: Vec::new(), width: FIRST_WIDTH_US }
     }
 }
 

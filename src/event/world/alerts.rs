@@ -18,15 +18,15 @@ use super::spans::Spans;
 /// Length of the window that is checked.
 const WINDOW: Duration = Duration::from_secs(60);
 /// Min number of counted attempts for an error rate.
-const ENOUGH: u64 = 10;
+const MIN_ATTEMPTS: u64 = 10;
 /// Most alerts to keep; further ones are only counted.
-const KEPT: usize = 256;
+const MAX_ALERTS: usize = 256;
 /// Share of a spending limit at which the operator is alerted.
-const SPENT: f64 = 0.8;
+const SPENDING_SHARE: f64 = 0.8;
 /// Name of the model at the gateway.
 const MODEL: &str = "llm";
 /// The p95 is checked after this many more answered calls.
-const EVERY: u64 = 8;
+const P95_INTERVAL: u64 = 8;
 
 /// The alerts of a run, in the order they were raised.
 #[derive(Clone, Debug, Default)]
@@ -35,13 +35,13 @@ pub struct Alerts {
     raised: Vec<Alert>,
     left_out: u64,
     /// Active alerts, whether kept or only counted.
-    current: Vec<Current>,
-    windows: Vec<Window>,
+    current: Vec<ActiveAlert>,
+    windows: Vec<ErrorWindow>,
 }
 
 /// An active alert.
 #[derive(Clone, Debug)]
-struct Current {
+struct ActiveAlert {
     tool: ToolName,
     what: Discriminant<AlertKind>,
     /// Index among the kept alerts; `None`: it is only counted.
@@ -50,14 +50,14 @@ struct Current {
 
 /// The counted attempts of one tool in the last minute.
 #[derive(Clone, Debug, Default)]
-struct Window {
-    slots: VecDeque<Slot>,
+struct ErrorWindow {
+    slots: VecDeque<WindowSecond>,
     good: u64,
     bad: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Slot {
+struct WindowSecond {
     second: u64,
     good: u64,
     bad: u64,
@@ -71,7 +71,7 @@ pub struct Alert {
     /// The event that raised it.
     pub seq: Seq,
     /// When it ended, if it has.
-    pub over: Option<Elapsed>,
+    pub ended: Option<Elapsed>,
     /// Name of the tool.
     pub tool: ToolName,
     /// The threshold, with the value that exceeded it.
@@ -106,9 +106,9 @@ impl AlertKind {
     }
 }
 
-impl Window {
+impl ErrorWindow {
     /// Drops the slots that are older than the window.
-    fn age(&mut self, now: Elapsed) {
+    fn drop_old(&mut self, now: Elapsed) {
         let oldest = (now.0 / 1_000_000).saturating_sub(WINDOW.as_secs());
         while let Some(slot) = self.slots.front().filter(|slot| slot.second < oldest).copied() {
             self.good -= slot.good;
@@ -118,7 +118,7 @@ impl Window {
     }
 
     fn note(&mut self, at: Elapsed, good: bool) {
-        self.age(at);
+        self.drop_old(at);
         let second = at.0 / 1_000_000;
         let (good, bad) = (u64::from(good), u64::from(!good));
         self.good += good;
@@ -128,29 +128,29 @@ impl Window {
                 slot.good += good;
                 slot.bad += bad;
             }
-            None => self.slots.push_back(Slot { second, good, bad }),
+            None => self.slots.push_back(WindowSecond { second, good, bad }),
         }
     }
 
     fn rate(&self) -> Option<f64> {
         let judged = self.good + self.bad;
-        (judged >= ENOUGH).then(|| self.bad as f64 / judged as f64)
+        (judged >= MIN_ATTEMPTS).then(|| self.bad as f64 / judged as f64)
     }
 }
 
 impl Alerts {
     /// All kept alerts, in the order they were raised.
-    pub fn raised(&self) -> &[Alert] {
+    pub fn all(&self) -> &[Alert] {
         &self.raised
     }
 
     /// The active alerts.
-    pub fn now(&self) -> impl Iterator<Item = &Alert> {
-        self.raised.iter().filter(|alert| alert.over.is_none())
+    pub fn active(&self) -> impl Iterator<Item = &Alert> {
+        self.raised.iter().filter(|alert| alert.ended.is_none())
     }
 
     /// Number of alerts that were not kept.
-    pub fn left_out(&self) -> u64 {
+    pub fn not_kept(&self) -> u64 {
         self.left_out
     }
 
@@ -162,7 +162,7 @@ impl Alerts {
     pub(super) fn apply(&mut self, event: &Event, tools: &Tools, spans: &Spans) {
         let limits = self.limits;
         if !self.current.is_empty() {
-            self.age(event.at, tools);
+            self.end_elapsed(event.at, tools);
         }
         match &event.kind {
             EventKind::BreakerChanged { tool, to: BreakerStage::Open, why, .. }
@@ -170,21 +170,21 @@ impl Alerts {
             {
                 let Some(limit) = limits.breaker_opens_per_minute else { return };
                 let Some(row) = tools.get(tool.as_str()) else { return };
-                let opened = row.opened_lately(event.at);
-                self.set(event, row.name(), AlertKind::BreakerOpens(opened), opened > limit);
+                let opened = row.recent_openings(event.at);
+                self.update(event, row.name(), AlertKind::BreakerOpens(opened), opened > limit);
             }
-            EventKind::AttemptAnswered(_) => self.judged(event, tools, spans, true),
+            EventKind::AttemptAnswered(_) => self.count_attempt(event, tools, spans, true),
             EventKind::AttemptFailed(failed) if failed.class.is_failure_of_tool(failed.status) => {
-                self.judged(event, tools, spans, false);
+                self.count_attempt(event, tools, spans, false);
             }
             EventKind::CallAnswered { .. } => {
                 let Some(limit) = limits.p95_ms else { return };
-                let Some(row) = tools.closed_last() else { return };
-                if row.latencies.count().is_multiple_of(EVERY)
+                let Some(row) = tools.last_closed() else { return };
+                if row.latencies.count().is_multiple_of(P95_INTERVAL)
                     && let Some(p95) = row.latencies.percentile(95)
                 {
                     let passed = p95 > Duration::from_millis(limit);
-                    self.set(event, row.name(), AlertKind::P95(p95), passed);
+                    self.update(event, row.name(), AlertKind::P95(p95), passed);
                 }
             }
             _ => {}
@@ -192,17 +192,17 @@ impl Alerts {
     }
 
     /// Checks how much of a spending limit is used.
-    pub(super) fn spent(&mut self, event: &Event, used: SpendingUsed) {
+    pub(super) fn check_spending(&mut self, event: &Event, used: SpendingUsed) {
         let share = used.share();
         let what = match used {
             SpendingUsed::Tokens { .. } => AlertKind::TokensUsed(share),
             SpendingUsed::Cost { .. } => AlertKind::CostUsed(share),
         };
-        self.set(event, &ToolName::from(MODEL), what, share >= SPENT);
+        self.update(event, &ToolName::from(MODEL), what, share >= SPENDING_SHARE);
     }
 
     /// Ends alerts that end by the passing of time, without an event of the tool.
-    fn age(&mut self, now: Elapsed, tools: &Tools) {
+    fn end_elapsed(&mut self, now: Elapsed, tools: &Tools) {
         let opens = discriminant(&AlertKind::BreakerOpens(0));
         let errors = discriminant(&AlertKind::ErrorRate(0.0));
         let Self { limits, raised, current, windows, .. } = self;
@@ -210,57 +210,57 @@ impl Alerts {
             let mut rows = tools.rows().iter();
             let Some(place) = rows.position(|row| *row.name() == alert.tool) else { return true };
             let over = if alert.what == opens {
-                let opened = tools.rows()[place].opened_lately(now);
+                let opened = tools.rows()[place].recent_openings(now);
                 limits.breaker_opens_per_minute.is_none_or(|limit| opened <= limit)
             } else if alert.what == errors {
                 windows.get_mut(place).is_none_or(|window| {
-                    window.age(now);
+                    window.drop_old(now);
                     window.slots.is_empty()
                 })
             } else {
                 false
             };
             if over && let Some(kept) = alert.kept {
-                raised[kept].over = Some(now);
+                raised[kept].ended = Some(now);
             }
             !over
         });
     }
 
-    fn judged(&mut self, event: &Event, tools: &Tools, spans: &Spans, good: bool) {
+    fn count_attempt(&mut self, event: &Event, tools: &Tools, spans: &Spans, good: bool) {
         let Some(limit) = self.limits.error_rate else { return };
         let call = spans.get(event.span).map_or(SpanId::RUN, |span| span.parent);
-        let Some(row) = tools.of_call(call) else { return };
+        let Some(row) = tools.for_call(call) else { return };
         let Some(place) = tools.rows().iter().position(|it| it.name() == row.name()) else {
             return;
         };
         if self.windows.len() <= place {
-            self.windows.resize_with(place + 1, Window::default);
+            self.windows.resize_with(place + 1, ErrorWindow::default);
         }
         self.windows[place].note(event.at, good);
         if let Some(rate) = self.windows[place].rate() {
-            self.set(event, row.name(), AlertKind::ErrorRate(rate), rate > limit);
+            self.update(event, row.name(), AlertKind::ErrorRate(rate), rate > limit);
         }
     }
 
     /// Raises an alert if it is not active yet, or ends it if it is.
-    fn set(&mut self, event: &Event, tool: &ToolName, what: AlertKind, passed: bool) {
+    fn update(&mut self, event: &Event, tool: &ToolName, what: AlertKind, passed: bool) {
         let (at, seq) = (event.at, event.seq);
         let kind = discriminant(&what);
-        let same = |alert: &Current| alert.what == kind && alert.tool == *tool;
+        let same = |alert: &ActiveAlert| alert.what == kind && alert.tool == *tool;
         match (self.current.iter().position(same), passed) {
             (None, true) => {
                 let tool = tool.clone();
-                let kept = (self.raised.len() < KEPT).then_some(self.raised.len());
-                self.current.push(Current { tool: tool.clone(), what: kind, kept });
+                let kept = (self.raised.len() < MAX_ALERTS).then_some(self.raised.len());
+                self.current.push(ActiveAlert { tool: tool.clone(), what: kind, kept });
                 match kept {
-                    Some(_) => self.raised.push(Alert { at, seq, over: None, tool, what }),
+                    Some(_) => self.raised.push(Alert { at, seq, ended: None, tool, what }),
                     None => self.left_out += 1,
                 }
             }
             (Some(place), false) => {
                 if let Some(kept) = self.current.swap_remove(place).kept {
-                    self.raised[kept].over = Some(at);
+                    self.raised[kept].ended = Some(at);
                 }
             }
             (Some(_), true) | (None, false) => {}

@@ -41,7 +41,7 @@ impl<T> Chunked<T> {
     }
 
     /// The rows from this index on.
-    pub fn from(&self, place: usize) -> impl Iterator<Item = &T> {
+    pub fn iter_from(&self, place: usize) -> impl Iterator<Item = &T> {
         let first = self
             .chunks
             .get(place / CHUNK)
@@ -91,8 +91,8 @@ mod tests {
         assert_eq!((copy.get(130), copy.len()), (Some(&130), 200));
         assert_eq!((list.get(130), list.last()), (Some(&0), Some(&200)));
         assert!(Arc::ptr_eq(&copy.chunks[0], &list.chunks[0]));
-        assert!(list.from(198).eq(&[198, 199, 200]));
-        assert!(list.from(500).next().is_none());
+        assert!(list.iter_from(198).eq(&[198, 199, 200]));
+        assert!(list.iter_from(500).next().is_none());
         assert!(copy.iter().rev().take(2).eq(&[199, 198]));
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::event::contribution::{Conflict, Contribution, Decision, Stance};
-use crate::event::kind::{Asked, CollaborationPlan, Purpose};
+use crate::event::kind::{CollaborationPlan, Purpose, SeatStatus};
 use crate::event::{Elapsed, Event, EventKind, SpanId, StopReason};
 use crate::scenario::name::RoleName;
 
@@ -34,7 +34,7 @@ pub struct Round {
     /// When it ended.
     pub closed: Option<Elapsed>,
     /// The seats of the sequence, including those that are not asked.
-    pub seats: Vec<Seat>,
+    pub seats: Vec<RoundSeat>,
     /// Result of `detect_conflicts`, once the round is closed.
     pub conflicts: Vec<Conflict>,
     /// The decision; `None` while the round is open, or if another round follows.
@@ -43,11 +43,11 @@ pub struct Round {
 
 /// A seat in one round.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Seat {
+pub struct RoundSeat {
     /// Its role.
     pub role: RoleName,
     /// Whether it is asked in this round.
-    pub asked: Asked,
+    pub asked: SeatStatus,
     /// Its progress.
     pub state: SeatState,
     /// Its call, once it is made.
@@ -107,12 +107,12 @@ impl Round {
     }
 
     /// Number of seats that are asked in this round.
-    pub fn asked(&self) -> usize {
-        self.seats.iter().filter(|seat| seat.asked == Asked::Yes).count()
+    pub fn asked_seats(&self) -> usize {
+        self.seats.iter().filter(|seat| seat.asked == SeatStatus::Yes).count()
     }
 }
 
-impl Seat {
+impl RoundSeat {
     /// The seat's stance in this round, once accepted.
     pub fn stance(&self) -> Option<Stance> {
         self.contribution.as_ref().map(|contribution| contribution.stance)
@@ -138,14 +138,15 @@ impl Collaboration {
     }
 
     /// The same seat in the previous round.
-    pub fn before(&self, round: u32, seat: usize) -> Option<&Seat> {
+    pub fn seat_before(&self, round: u32, seat: usize) -> Option<&RoundSeat> {
         self.round(round.checked_sub(1)?)?.seats.get(seat)
     }
 
     /// Whether a seat's stance differs from the previous round.
-    pub fn changed(&self, round: u32, seat: usize) -> bool {
-        let now = self.round(round).and_then(|round| round.seats.get(seat)).and_then(Seat::stance);
-        let before = self.before(round, seat).and_then(Seat::stance);
+    pub fn stance_changed(&self, round: u32, seat: usize) -> bool {
+        let now =
+            self.round(round).and_then(|round| round.seats.get(seat)).and_then(RoundSeat::stance);
+        let before = self.seat_before(round, seat).and_then(RoundSeat::stance);
         matches!((before, now), (Some(before), Some(now)) if before != now)
     }
 
@@ -163,12 +164,14 @@ impl Collaboration {
                 closed: None,
                 seats: seats
                     .iter()
-                    .map(|plan| Seat {
+                    .map(|plan| RoundSeat {
                         role: plan.role.clone(),
                         asked: plan.asked,
                         state: match plan.asked {
-                            Asked::Off | Asked::NotReached => SeatState::Off,
-                            Asked::Yes | Asked::Denied | Asked::Unaffordable => SeatState::Waiting,
+                            SeatStatus::Off | SeatStatus::NotReached => SeatState::Off,
+                            SeatStatus::Yes | SeatStatus::Denied | SeatStatus::Unaffordable => {
+                                SeatState::Waiting
+                            }
                         },
                         call: None,
                         model: None,
@@ -259,12 +262,12 @@ impl Collaboration {
         self.rounds.iter_mut().rev().find(|round| round.number == number).map(Arc::make_mut)
     }
 
-    fn seat_mut(&mut self, round: u32, seat: u16) -> Option<&mut Seat> {
+    fn seat_mut(&mut self, round: u32, seat: u16) -> Option<&mut RoundSeat> {
         self.round_mut(round)?.seats.get_mut(usize::from(seat))
     }
 
-    fn seat_of(&mut self, call: SpanId, spans: &Spans) -> Option<&mut Seat> {
-        match &spans.get(call)?.what {
+    fn seat_of(&mut self, call: SpanId, spans: &Spans) -> Option<&mut RoundSeat> {
+        match &spans.get(call)?.kind {
             SpanKind::Call(Purpose::Contribution { round, seat, .. }) => {
                 self.seat_mut(*round, *seat)
             }

@@ -11,16 +11,16 @@ use crate::event::{Event, EventKind, SpanId, StopReason};
 
 /// The last errors of model calls.
 #[derive(Clone, Debug, Default)]
-pub(super) struct LastWords {
+pub(super) struct LastErrors {
     /// Of open calls, by their spans.
-    open: BTreeMap<SpanId, Said>,
+    open: BTreeMap<SpanId, LastError>,
     /// For each stop reason of a model call, the call that counts.
-    failed: Vec<Failed>,
+    failed: Vec<StopCandidate>,
 }
 
 /// Error of the last attempt of a call, and what prevented another attempt.
 #[derive(Clone, Debug)]
-pub(super) struct Said {
+pub(super) struct LastError {
     /// Text of the error.
     pub text: Arc<str>,
     /// The limit that prevented a retry, if there was one.
@@ -33,32 +33,33 @@ pub(super) struct Said {
     pub adapted: u32,
     /// Longest wait in milliseconds that an earlier attempt was asked for (`Retry-After`). The text
     /// already has that of the last attempt.
-    pub asked_ms: Option<u64>,
-    own_ms: Option<u64>,
+    pub earlier_wait_ms: Option<u64>,
+    own_wait_ms: Option<u64>,
 }
 
 #[derive(Clone, Debug)]
-struct Failed {
+struct StopCandidate {
     reason: StopReason,
     call: SpanId,
-    said: Said,
+    said: LastError,
 }
 
-impl LastWords {
+impl LastErrors {
     pub fn apply(&mut self, event: &Event, spans: &Spans) {
         match &event.kind {
             EventKind::AttemptFailed(failed) => {
                 if let Some(attempt) = spans.get(event.span) {
                     let before = self.open.get(&attempt.parent);
                     let adapted = before.map_or(0, |said| said.adapted);
-                    let said = Said {
+                    let said = LastError {
                         text: failed.text.as_str().into(),
                         limit: None,
                         refused: None,
                         attempts: 1,
                         adapted: adapted + u32::from(failed.adapted.is_some()),
-                        asked_ms: before.and_then(|said| said.own_ms.max(said.asked_ms)),
-                        own_ms: failed.retry_after_ms,
+                        earlier_wait_ms: before
+                            .and_then(|said| said.own_wait_ms.max(said.earlier_wait_ms)),
+                        own_wait_ms: failed.retry_after_ms,
                     };
                     self.open.insert(attempt.parent, said);
                 }
@@ -80,7 +81,7 @@ impl LastWords {
                 let said = self.open.remove(&event.span);
                 if let (Some(mut said), Some(call)) = (said, spans.get(event.span)) {
                     said.attempts = *attempts;
-                    self.note(reason, event.span, said, &call.what);
+                    self.note(reason, event.span, said, &call.kind);
                 }
             }
             EventKind::CallAnswered { .. } | EventKind::CallDegraded { .. } => {
@@ -90,7 +91,7 @@ impl LastWords {
         }
     }
 
-    fn note(&mut self, reason: &StopReason, call: SpanId, said: Said, what: &SpanKind) {
+    fn note(&mut self, reason: &StopReason, call: SpanId, said: LastError, what: &SpanKind) {
         // Concurrent seats: the first one in the sequence stops the run, no matter which one failed
         // first.
         let first_counts = match what {
@@ -108,12 +109,12 @@ impl LastWords {
         match self.failed.iter_mut().find(|failed| failed.reason == *reason) {
             Some(before) if first_counts && before.call < call => {}
             Some(before) => (before.call, before.said) = (call, said),
-            None => self.failed.push(Failed { reason: reason.clone(), call, said }),
+            None => self.failed.push(StopCandidate { reason: reason.clone(), call, said }),
         }
     }
 
     /// The last error of the model call that stopped a run with this reason, if there is one.
-    pub fn of(&self, stop: &StopReason) -> Option<&Said> {
+    pub fn for_reason(&self, stop: &StopReason) -> Option<&LastError> {
         let failed = self.failed.iter().find(|failed| failed.reason == *stop)?;
         // For a missing script row, the text already says whose row it is and what to add.
         let told = matches!(stop, StopReason::ScriptMissing(_));

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// Number of samples; further ones replace the oldest.
 const SAMPLES: usize = 256;
 /// Min number of samples for a percentile.
-pub const ENOUGH: usize = 5;
+pub const MIN_SAMPLES: usize = 5;
 
 /// The latest durations, for their percentiles.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct Latencies {
 
 impl Latencies {
     /// Adds a duration.
-    pub fn note(&mut self, took: Duration) {
+    pub fn add(&mut self, took: Duration) {
         let sample = u32::try_from(took.as_micros() / 100).unwrap_or(u32::MAX);
         self.count += 1;
         if self.samples.len() < SAMPLES {
@@ -41,7 +41,7 @@ impl Latencies {
     /// The `percent`th percentile of the latest durations (nearest rank, to a tenth of a
     /// millisecond); `None` with fewer than [`ENOUGH`] samples.
     pub fn percentile(&self, percent: u32) -> Option<Duration> {
-        if self.samples.len() < ENOUGH {
+        if self.samples.len() < MIN_SAMPLES {
             return None;
         }
         let mut samples = self.samples.clone();
@@ -58,18 +58,18 @@ mod tests {
     #[test]
     fn percentiles_are_of_the_latest_samples_by_nearest_rank() {
         let mut latencies = Latencies::default();
-        for ms in 1..ENOUGH as u64 {
-            latencies.note(Duration::from_millis(ms));
+        for ms in 1..MIN_SAMPLES as u64 {
+            latencies.add(Duration::from_millis(ms));
         }
         assert_eq!(latencies.percentile(50), None, "too few to say");
-        for ms in ENOUGH as u64..=100 {
-            latencies.note(Duration::from_millis(ms));
+        for ms in MIN_SAMPLES as u64..=100 {
+            latencies.add(Duration::from_millis(ms));
         }
         assert_eq!(latencies.percentile(50), Some(Duration::from_millis(50)));
         assert_eq!(latencies.percentile(95), Some(Duration::from_millis(95)));
         assert_eq!(latencies.percentile(100), Some(Duration::from_millis(100)));
         for _ in 0..SAMPLES {
-            latencies.note(Duration::from_millis(7));
+            latencies.add(Duration::from_millis(7));
         }
         assert_eq!(latencies.percentile(100), Some(Duration::from_millis(7)), "old ones are gone");
         assert_eq!(latencies.count(), 100 + SAMPLES as u64);

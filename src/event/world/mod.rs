@@ -31,25 +31,25 @@ use std::time::Duration;
 pub use activity::Activity;
 pub use alerts::Alerts;
 pub use collaboration::Collaboration;
-pub use models::AskedModels;
+pub use models::ModelsByCaller;
 pub use orchestrator::Orchestrator;
 pub use outcome::{Outcome, SessionOutcome};
 pub use research::Research;
 pub use resilience::Resilience;
-pub use rests::Rests;
+pub use rests::Pauses;
 pub use spans::{Span, SpanKind, SpanState, Spans};
 pub use spending::SpendingUsed;
 pub use team::Team;
 pub use tools::Tools;
 
-use last_words::LastWords;
+use last_words::LastErrors;
 use refusals::Refusals;
-use spending::Spending;
+use spending::SpendingTally;
 
 use super::kind::{
-    BreakerStage, BudgetReached, By, CallStarted, CollaborationPlan, OrchestratorPlan, PatternPlan,
-    Purpose, ResearchPlan, ResiliencePlan, RunClosed, RunStarted, SourceCame, SourceNo, Step,
-    TeamPlan, Usage,
+    BreakerStage, BudgetReached, CallStarted, CollaborationPlan, Initiator, OrchestratorPlan,
+    PatternPlan, Purpose, ResearchPlan, ResiliencePlan, RunClosed, RunStarted, SourceNo,
+    SourceOutcome, StepSize, TeamPlan, Usage,
 };
 use super::{BoundaryId, Elapsed, Event, EventKind, Seq, SpanId, StopReason};
 use crate::scenario::name::{AgentName, FlagName, ToolName};
@@ -64,18 +64,18 @@ pub struct World {
     /// The setup of the run; `None` before the first event.
     pub head: Option<Arc<RunStarted>>,
     /// Whether the run is running, paused or closed.
-    pub stage: Stage,
+    pub stage: RunState,
     /// The tree of spans.
     pub spans: Spans,
     /// Counts.
     pub tally: Tally,
-    spending: Spending,
+    spending: SpendingTally,
     /// The flags, in the scenario's order.
     pub flags: Vec<FlagNow>,
     /// Moments to mark on the scrubber, in order.
-    pub marks: Vec<Mark>,
+    pub marks: Vec<ScrubberMark>,
     /// Number of marks that were not kept.
-    pub marks_left_out: u64,
+    pub marks_not_kept: u64,
     /// Number of events over time.
     pub activity: Activity,
     /// The tools behind the gateway.
@@ -83,8 +83,8 @@ pub struct World {
     /// Alerts to the operator.
     pub alerts: Alerts,
     /// The models of a run that uses more than one.
-    pub models: AskedModels,
-    last_words: LastWords,
+    pub models: ModelsByCaller,
+    last_errors: LastErrors,
     refusals: Refusals,
     /// The call that was not made because it would exceed the budget.
     budget_reached: Option<BudgetReached>,
@@ -93,7 +93,7 @@ pub struct World {
     /// The answer, once it is composed.
     pub answer: Option<Arc<str>>,
     /// Whether the last step was one to the next round, where the run will pause.
-    pub to_round: bool,
+    pub pauses_at_next_round: bool,
     /// Boundaries at which the run will pause.
     pub breakpoints: BTreeSet<BoundaryId>,
     /// How the run ended, once it has.
@@ -103,7 +103,7 @@ pub struct World {
     /// Sequence number of the next event.
     pub next: Seq,
     pauses: Duration,
-    rests: Rests,
+    pause_list: Pauses,
     back_off: back_off::BackOff,
 }
 
@@ -127,7 +127,7 @@ pub enum PatternWorld {
 
 /// Whether a run is running, paused or closed.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub enum Stage {
+pub enum RunState {
     /// No event yet.
     #[default]
     Empty,
@@ -136,7 +136,7 @@ pub enum Stage {
     /// A pause was requested; active branches finish first.
     Pausing {
         /// Who requested it.
-        by: By,
+        by: Initiator,
     },
     /// Every branch waits at a boundary.
     Paused {
@@ -153,7 +153,7 @@ pub enum Stage {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Events.
-    pub facts: u64,
+    pub events: u64,
     /// Calls started.
     pub calls: u64,
     /// Calls with a reply or result.
@@ -204,12 +204,12 @@ pub struct FlagNow {
     /// The position at the start.
     pub at_start: bool,
     /// The last change: when, at which boundary, and by whom.
-    pub changed: Option<(Elapsed, BoundaryId, By)>,
+    pub changed: Option<(Elapsed, BoundaryId, Initiator)>,
 }
 
 /// A moment to mark on the scrubber.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mark {
+pub struct ScrubberMark {
     /// Time of the event.
     pub at: Elapsed,
     /// The event.
@@ -256,7 +256,7 @@ impl World {
     }
 
     /// The state after these events.
-    pub fn of<'a>(events: impl IntoIterator<Item = &'a Event>) -> Self {
+    pub fn from_events<'a>(events: impl IntoIterator<Item = &'a Event>) -> Self {
         let mut world = Self::new();
         for event in events {
             world.apply(event);
@@ -266,7 +266,7 @@ impl World {
 
     /// Processes one event.
     pub fn apply(&mut self, event: &Event) {
-        self.tally.facts += 1;
+        self.tally.events += 1;
         self.at = self.at.max(event.at);
         self.next = self.next.max(Seq(event.seq.0.saturating_add(1)));
         self.activity.count(event.at);
@@ -279,7 +279,7 @@ impl World {
                     return;
                 }
                 if self.closed.is_none() {
-                    self.stage = Stage::Running;
+                    self.stage = RunState::Running;
                 }
                 self.flags = head
                     .flags
@@ -292,7 +292,7 @@ impl World {
                         changed: None,
                     })
                     .collect();
-                self.spending.begin(&head.model_prices);
+                self.spending.set_models(&head.model_prices);
                 self.tools.begin(&head.tools);
                 self.alerts.begin(head.alerts);
                 self.pattern = match &head.plan {
@@ -313,39 +313,39 @@ impl World {
                 self.head = Some(Arc::clone(head));
             }
             EventKind::RunClosed(closed) => {
-                if let Stage::Paused { since, .. } = self.stage {
-                    self.rests.note(since, event.at);
+                if let RunState::Paused { since, .. } = self.stage {
+                    self.pause_list.add(since, event.at);
                 }
-                self.stage = Stage::Closed;
-                self.to_round = false;
+                self.stage = RunState::Closed;
+                self.pauses_at_next_round = false;
                 self.closed = Some(Arc::new((**closed).clone()));
                 self.pauses = Duration::from_millis(closed.paused_ms);
                 self.mark(event, MarkKind::Closed);
             }
-            EventKind::Pausing { by } => self.set_stage(Stage::Pausing { by: *by }),
+            EventKind::Pausing { by } => self.set_stage(RunState::Pausing { by: *by }),
             EventKind::Paused { at } => {
-                self.to_round = false;
+                self.pauses_at_next_round = false;
                 let since = match self.stage {
                     // One more branch has arrived: the pause began earlier.
-                    Stage::Paused { since, .. } => since,
+                    RunState::Paused { since, .. } => since,
                     _ => {
                         self.mark(event, MarkKind::Paused);
                         event.at
                     }
                 };
-                self.set_stage(Stage::Paused { at: at.clone(), since });
+                self.set_stage(RunState::Paused { at: at.clone(), since });
             }
             EventKind::Resumed { paused_ms, .. } => {
-                self.rested(event.at, *paused_ms);
-                self.to_round = false;
-                self.set_stage(Stage::Running);
+                self.add_pause(event.at, *paused_ms);
+                self.pauses_at_next_round = false;
+                self.set_stage(RunState::Running);
             }
             EventKind::Stepped { paused_ms, step, .. } => {
-                self.rested(event.at, *paused_ms);
-                self.to_round = matches!(step, Step::Round);
+                self.add_pause(event.at, *paused_ms);
+                self.pauses_at_next_round = matches!(step, StepSize::Round);
                 self.set_stage(match step {
-                    Step::Boundary => Stage::Pausing { by: By::You },
-                    Step::Round => Stage::Running,
+                    StepSize::Boundary => RunState::Pausing { by: Initiator::You },
+                    StepSize::Round => RunState::Running,
                 });
             }
             EventKind::FlagChanged { flag, on, by, boundary } => {
@@ -365,10 +365,10 @@ impl World {
             EventKind::ContributionRefused { .. } => self.mark(event, MarkKind::Failed),
             EventKind::HandoffMade { to, .. } => self.mark(event, MarkKind::Handoff(to.clone())),
             EventKind::PageRead(page) => self.mark(event, MarkKind::Page(page.source)),
-            EventKind::SourceClosed(came) if matches!(**came, SourceCame::Denied { .. }) => {
+            EventKind::SourceClosed(came) if matches!(**came, SourceOutcome::Denied { .. }) => {
                 self.mark(event, MarkKind::Refused);
             }
-            EventKind::SourceClosed(came) if matches!(**came, SourceCame::Skipped { .. }) => {
+            EventKind::SourceClosed(came) if matches!(**came, SourceOutcome::Skipped { .. }) => {
                 self.mark(event, MarkKind::Failed);
             }
             EventKind::HandoffRefused { .. } => self.mark(event, MarkKind::Refused),
@@ -379,8 +379,8 @@ impl World {
             EventKind::AnswerComposed { text, .. } => self.answer = Some(Arc::clone(text)),
             EventKind::CallStarted(call) => {
                 self.tally.calls += 1;
-                self.spending.asked(event.span, call.model.as_deref());
-                self.models.asked(call);
+                self.spending.call_started(event.span, call.model.as_deref());
+                self.models.record(call);
                 self.mark_call(event, call);
             }
             EventKind::CallAnswered { .. } => self.tally.answered += 1,
@@ -414,12 +414,12 @@ impl World {
             }
             EventKind::AttemptStarted { .. } => self.tally.attempts += 1,
             EventKind::AttemptAnswered(reply)
-                if reply.result.is_some() || !self.is_of_model(event.span) => {}
+                if reply.result.is_some() || !self.is_model_attempt(event.span) => {}
             EventKind::AttemptAnswered(reply) => match reply.usage {
                 Some(usage) => {
                     self.tally.usage.add(usage);
                     self.tally.estimated += u64::from(reply.estimated);
-                    self.spending.used(self.spans.get(event.span).map(|it| it.parent), usage);
+                    self.spending.add_usage(self.spans.get(event.span).map(|it| it.parent), usage);
                 }
                 None => self.tally.uncounted += 1,
             },
@@ -430,30 +430,30 @@ impl World {
                 if let Some(usage) = failed.usage {
                     self.tally.usage.add(usage);
                     self.tally.estimated += 1;
-                    self.spending.used(self.spans.get(event.span).map(|it| it.parent), usage);
+                    self.spending.add_usage(self.spans.get(event.span).map(|it| it.parent), usage);
                 }
             }
             EventKind::Unknown { .. } => self.tally.unknown += 1,
             _ => {}
         }
         if event.kind.closes() {
-            self.spending.ended(event.span);
+            self.spending.span_ended(event.span);
         }
-        self.tools.apply(event, &self.spans, &self.rests);
+        self.tools.apply(event, &self.spans, &self.pause_list);
         self.alerts.apply(event, &self.tools, &self.spans);
         if let EventKind::AttemptAnswered(_) = &event.kind {
             for used in self.spending_used() {
-                self.alerts.spent(event, used);
+                self.alerts.check_spending(event, used);
             }
         }
-        self.last_words.apply(event, &self.spans);
+        self.last_errors.apply(event, &self.spans);
         self.refusals.apply(event, &self.spans);
         match &mut self.pattern {
             PatternWorld::None => {}
             PatternWorld::Orchestrator(orchestrator) => orchestrator.apply(event, &self.spans),
             PatternWorld::Resilience(resilience) => resilience.apply(event),
             PatternWorld::Research(research) => research.apply(event, &self.spans),
-            PatternWorld::Team(team) => team.apply(event, &self.spans, &self.rests),
+            PatternWorld::Team(team) => team.apply(event, &self.spans, &self.pause_list),
             PatternWorld::Collaboration(collaboration) => {
                 collaboration.apply(event, &self.spans);
             }
@@ -473,26 +473,29 @@ impl World {
             return Duration::from_millis(closed.elapsed_ms);
         }
         let standing = match &self.stage {
-            Stage::Paused { since, .. } => now.since(*since),
+            RunState::Paused { since, .. } => now.since(*since),
             _ => Duration::ZERO,
         };
         now.duration().saturating_sub(self.pauses).saturating_sub(standing)
     }
 
     /// Time between two moments, without the pauses between them.
-    pub fn took(&self, from: Elapsed, until: Elapsed) -> Duration {
+    pub fn active_between(&self, from: Elapsed, until: Elapsed) -> Duration {
         let standing = match &self.stage {
-            Stage::Paused { since, .. } => until.since((*since).max(from)),
+            RunState::Paused { since, .. } => until.since((*since).max(from)),
             _ => Duration::ZERO,
         };
-        until.since(from).saturating_sub(self.rests.between(from, until)).saturating_sub(standing)
+        until
+            .since(from)
+            .saturating_sub(self.pause_list.between(from, until))
+            .saturating_sub(standing)
     }
 
     /// The run resumes at `until` after a pause of `paused_ms`.
-    fn rested(&mut self, until: Elapsed, paused_ms: u64) {
+    fn add_pause(&mut self, until: Elapsed, paused_ms: u64) {
         self.pauses = self.pauses.saturating_add(Duration::from_millis(paused_ms));
         let from = until.0.saturating_sub(paused_ms.saturating_mul(1_000));
-        self.rests.note(Elapsed(from), until);
+        self.pause_list.add(Elapsed(from), until);
     }
 
     /// How much of each spending limit the run has used.
@@ -522,7 +525,7 @@ impl World {
 
     /// Whether the run has started and is not closed.
     pub fn is_live(&self) -> bool {
-        !matches!(self.stage, Stage::Empty | Stage::Closed)
+        !matches!(self.stage, RunState::Empty | RunState::Closed)
     }
 
     /// Projection and plan of a collaboration; `None` for other patterns.
@@ -558,10 +561,10 @@ impl World {
 
     /// Whether an attempt is a model call, whose tokens count: not that of a tool or an agent,
     /// because an agent's own calls are counted.
-    fn is_of_model(&self, attempt: SpanId) -> bool {
+    fn is_model_attempt(&self, attempt: SpanId) -> bool {
         let call = self.spans.get(attempt).and_then(|span| self.spans.get(span.parent));
         !matches!(
-            call.map(|span| &span.what),
+            call.map(|span| &span.kind),
             Some(SpanKind::Call(
                 Purpose::Task { .. }
                     | Purpose::Step { .. }
@@ -602,7 +605,7 @@ impl World {
     }
 
     /// A closed run stays closed, whatever follows in a file.
-    fn set_stage(&mut self, stage: Stage) {
+    fn set_stage(&mut self, stage: RunState) {
         if self.is_live() {
             self.stage = stage;
         }
@@ -610,9 +613,9 @@ impl World {
 
     fn mark(&mut self, event: &Event, what: MarkKind) {
         if self.marks.len() < MARKS {
-            self.marks.push(Mark { at: event.at, seq: event.seq, what });
+            self.marks.push(ScrubberMark { at: event.at, seq: event.seq, what });
         } else {
-            self.marks_left_out += 1;
+            self.marks_not_kept += 1;
         }
     }
 

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use crate::event::kind::{CallStarted, Purpose};
-use crate::scenario::seated::Caller;
+use crate::scenario::seated::ModelCaller;
 
 /// The model of each caller. Empty in a run that uses one model: its head names it.
 #[derive(Clone, Debug, Default)]
-pub struct AskedModels {
-    of: Vec<(Caller, Arc<str>)>,
+pub struct ModelsByCaller {
+    of: Vec<(ModelCaller, Arc<str>)>,
 }
 
-impl AskedModels {
+impl ModelsByCaller {
     /// Records the model of a call.
-    pub(super) fn asked(&mut self, call: &CallStarted) {
+    pub(super) fn record(&mut self, call: &CallStarted) {
         let Some((caller, model)) = call.purpose.caller().zip(call.model.as_ref()) else { return };
         match self.of.iter_mut().find(|(known, _)| *known == caller) {
             Some((_, known)) => known.clone_from(model),
@@ -27,41 +27,41 @@ impl AskedModels {
     }
 
     /// The model for calls with this purpose; for a member or a hop, that of the agent.
-    pub fn of(&self, purpose: &Purpose) -> Option<&str> {
+    pub fn for_purpose(&self, purpose: &Purpose) -> Option<&str> {
         match purpose {
             Purpose::Member { agent, .. } | Purpose::Hop { agent, .. } => {
-                self.of_agent(agent.as_str())
+                self.for_agent(agent.as_str())
             }
-            purpose => self.find(|caller| purpose.is_of(caller)),
+            purpose => self.find(|caller| purpose.is_called_by(caller)),
         }
     }
 
     /// The model of an agent.
-    pub fn of_agent(&self, agent: &str) -> Option<&str> {
-        self.find(|caller| matches!(caller, Caller::Agent(name) if name.as_str() == agent))
+    pub fn for_agent(&self, agent: &str) -> Option<&str> {
+        self.find(|caller| matches!(caller, ModelCaller::Agent(name) if name.as_str() == agent))
     }
 
     /// The planner's model, in an orchestrator or research.
     pub fn plan(&self) -> Option<&str> {
-        self.find(|caller| *caller == Caller::Plan)
+        self.find(|caller| *caller == ModelCaller::Plan)
     }
 
     /// The model that takes notes from pages.
     pub fn notes(&self) -> Option<&str> {
-        self.find(|caller| *caller == Caller::Notes)
+        self.find(|caller| *caller == ModelCaller::Notes)
     }
 
     /// The model that writes the answer of research.
     pub fn answer(&self) -> Option<&str> {
-        self.find(|caller| *caller == Caller::Answer)
+        self.find(|caller| *caller == ModelCaller::Answer)
     }
 
     /// The model that writes the answer or the report at the end.
     pub fn finalize(&self) -> Option<&str> {
-        self.find(|caller| *caller == Caller::Finalize)
+        self.find(|caller| *caller == ModelCaller::Finalize)
     }
 
-    fn find(&self, is: impl Fn(&Caller) -> bool) -> Option<&str> {
+    fn find(&self, is: impl Fn(&ModelCaller) -> bool) -> Option<&str> {
         self.of.iter().find(|(caller, _)| is(caller)).map(|(_, model)| &**model)
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::spans::{SpanKind, Spans};
-use crate::event::kind::{FailureClass, OrchestratorPlan, Purpose, StandIn, Task};
+use crate::event::kind::{FailureClass, FallbackKind, OrchestratorPlan, Purpose, Task};
 use crate::event::{Elapsed, Event, EventKind, SpanId, StopReason};
 use crate::scenario::name::TaskId;
 
@@ -69,7 +69,7 @@ pub struct TaskRow {
     /// Its result or the fallback value.
     pub result: Option<Arc<Value>>,
     /// The kind of fallback, if one was used.
-    pub stand_in: Option<StandIn>,
+    pub fallback: Option<FallbackKind>,
 }
 
 /// Progress of a task.
@@ -110,7 +110,7 @@ pub struct AttemptBar {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttemptEnd {
     /// It is in flight.
-    Out,
+    InFlight,
     /// It got a result.
     Answered,
     /// It failed.
@@ -135,7 +135,7 @@ impl TaskRow {
             reason: None,
             error: None,
             result: None,
-            stand_in: None,
+            fallback: None,
         }
     }
 
@@ -143,13 +143,13 @@ impl TaskRow {
     pub fn is_replaced(&self) -> bool {
         match self.state {
             TaskState::Degraded => true,
-            TaskState::Failed => !self.task.critical || self.stand_in.is_some(),
+            TaskState::Failed => !self.task.critical || self.fallback.is_some(),
             _ => false,
         }
     }
 
     /// Whether it has ended.
-    pub fn is_over(&self) -> bool {
+    pub fn has_ended(&self) -> bool {
         !matches!(self.state, TaskState::Waiting | TaskState::Running | TaskState::Retrying)
     }
 }
@@ -165,8 +165,8 @@ impl Orchestrator {
     }
 
     /// Number of tasks that have ended.
-    pub fn over(&self) -> usize {
-        self.tasks.iter().filter(|row| row.is_over()).count()
+    pub fn ended(&self) -> usize {
+        self.tasks.iter().filter(|row| row.has_ended()).count()
     }
 
     /// The task with this id, and its index in the plan.
@@ -184,25 +184,25 @@ impl Orchestrator {
         self.tasks.get_mut(index).map(Arc::make_mut)
     }
 
-    fn of_call(&mut self, call: SpanId) -> Option<&mut TaskRow> {
+    fn task_of_call(&mut self, call: SpanId) -> Option<&mut TaskRow> {
         let index = *self.calls.get(&call)?;
         self.row(index)
     }
 
     /// Removes an ended call from its task, which then waits for no further attempt.
     fn close_call(&mut self, call: SpanId) {
-        if let Some(row) = self.of_call(call) {
+        if let Some(row) = self.task_of_call(call) {
             row.retry_at = None;
         }
         self.calls.remove(&call);
     }
 
-    fn of_attempt(&mut self, attempt: SpanId, spans: &Spans) -> Option<&mut TaskRow> {
-        self.of_call(spans.get(attempt)?.parent)
+    fn task_of_attempt(&mut self, attempt: SpanId, spans: &Spans) -> Option<&mut TaskRow> {
+        self.task_of_call(spans.get(attempt)?.parent)
     }
 
-    fn of_task_span(&mut self, span: SpanId, spans: &Spans) -> Option<&mut TaskRow> {
-        match spans.get(span)?.what {
+    fn task_of_span(&mut self, span: SpanId, spans: &Spans) -> Option<&mut TaskRow> {
+        match spans.get(span)?.kind {
             SpanKind::Task { index } => self.row(usize::try_from(index).ok()?),
             _ => None,
         }
@@ -244,7 +244,7 @@ impl Orchestrator {
                 _ => {}
             },
             EventKind::AttemptStarted { parent, attempt, .. } => {
-                let Some(row) = self.of_call(*parent) else { return };
+                let Some(row) = self.task_of_call(*parent) else { return };
                 row.state = TaskState::Running;
                 row.retry_at = None;
                 row.attempts.push(AttemptBar {
@@ -252,7 +252,7 @@ impl Orchestrator {
                     span: Some(event.span),
                     opened: event.at,
                     closed: None,
-                    end: AttemptEnd::Out,
+                    end: AttemptEnd::InFlight,
                 });
                 self.dispatches += 1;
             }
@@ -262,7 +262,7 @@ impl Orchestrator {
                     reason,
                     StopReason::MaxDispatches | StopReason::MaxSeconds | StopReason::Cancelled
                 );
-                let Some(row) = self.of_call(event.span) else { return };
+                let Some(row) = self.task_of_call(event.span) else { return };
                 row.attempts.push(AttemptBar {
                     number: *attempt,
                     span: None,
@@ -275,30 +275,30 @@ impl Orchestrator {
                 self.dispatches += u32::from(dispatched);
             }
             EventKind::AttemptAnswered(reply) => {
-                let Some(row) = self.of_attempt(event.span, spans) else { return };
+                let Some(row) = self.task_of_attempt(event.span, spans) else { return };
                 close_attempt(row, event, AttemptEnd::Answered);
                 row.result.clone_from(&reply.result);
             }
             EventKind::AttemptFailed(failed) => {
-                let Some(row) = self.of_attempt(event.span, spans) else { return };
+                let Some(row) = self.task_of_attempt(event.span, spans) else { return };
                 close_attempt(row, event, AttemptEnd::Failed(failed.class));
                 row.error = Some(failed.text.as_str().into());
             }
             EventKind::CallRetried { wait_ms, .. } => {
-                let Some(row) = self.of_call(event.span) else { return };
+                let Some(row) = self.task_of_call(event.span) else { return };
                 row.state = TaskState::Retrying;
                 row.retry_at =
                     Some(Elapsed(event.at.0.saturating_add(wait_ms.saturating_mul(1_000))));
             }
             EventKind::CallDegraded { by, reason, value, .. } => {
-                let Some(row) = self.of_call(event.span) else { return };
-                row.stand_in = Some(*by);
+                let Some(row) = self.task_of_call(event.span) else { return };
+                row.fallback = Some(*by);
                 row.reason = Some(reason.clone());
                 row.result.clone_from(value);
                 self.close_call(event.span);
             }
             EventKind::CallFailed { reason: StopReason::Cancelled, .. } => {
-                if let Some(row) = self.of_call(event.span) {
+                if let Some(row) = self.task_of_call(event.span) {
                     row.state = TaskState::Cancelled;
                     row.reason = Some(StopReason::Cancelled);
                 }
@@ -308,15 +308,15 @@ impl Orchestrator {
                 self.close_call(event.span);
             }
             EventKind::TaskDone { attempts } => {
-                let Some(row) = self.of_task_span(event.span, spans) else { return };
+                let Some(row) = self.task_of_span(event.span, spans) else { return };
                 row.state =
-                    if row.stand_in.is_some() { TaskState::Degraded } else { TaskState::Done };
+                    if row.fallback.is_some() { TaskState::Degraded } else { TaskState::Done };
                 row.closed = Some(event.at);
                 row.attempts_used = *attempts;
                 self.running = self.running.saturating_sub(1);
             }
             EventKind::TaskFailed { attempts, reason } => {
-                let Some(row) = self.of_task_span(event.span, spans) else { return };
+                let Some(row) = self.task_of_span(event.span, spans) else { return };
                 row.state = match reason {
                     StopReason::Cancelled => TaskState::Cancelled,
                     _ => TaskState::Failed,

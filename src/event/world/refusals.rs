@@ -10,11 +10,11 @@ use crate::event::{Event, EventKind, StopReason};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Refusals {
     /// For each stop reason, the refusal that counts.
-    stops: Vec<Stops>,
+    stops: Vec<StopRefusal>,
 }
 
 #[derive(Clone, Debug)]
-struct Stops {
+struct StopRefusal {
     /// Round and seat, if seats are asked in parallel: the first seat of the sequence stops the
     /// run.
     seat: Option<(u32, u16)>,
@@ -22,7 +22,7 @@ struct Stops {
 }
 
 /// Most reasons to keep: reasons that quote a model's own words may be many.
-const MOST: usize = 64;
+const MAX_REASONS: usize = 64;
 
 impl Refusals {
     pub fn apply(&mut self, event: &Event, spans: &Spans) {
@@ -30,14 +30,14 @@ impl Refusals {
         if refused.again.is_some() {
             return;
         }
-        let seat = match spans.get(event.span).map(|span| &span.what) {
+        let seat = match spans.get(event.span).map(|span| &span.kind) {
             Some(SpanKind::Call(Purpose::Contribution { round, seat, .. })) => {
                 Some((*round, *seat))
             }
             _ => None,
         };
-        let new = Stops { seat, refused: Arc::new(ReplyRefused::clone(refused)) };
-        let room = self.stops.len() < MOST;
+        let new = StopRefusal { seat, refused: Arc::new(ReplyRefused::clone(refused)) };
+        let room = self.stops.len() < MAX_REASONS;
         match self.stops.iter_mut().find(|it| it.refused.reason == refused.reason) {
             Some(before) => {
                 let earlier = matches!(
@@ -54,7 +54,7 @@ impl Refusals {
     }
 
     /// The refused reply that stops a run with this reason, if there is one.
-    pub fn of(&self, stop: &StopReason) -> Option<&Arc<ReplyRefused>> {
+    pub fn for_reason(&self, stop: &StopReason) -> Option<&Arc<ReplyRefused>> {
         self.stops.iter().map(|it| &it.refused).find(|refused| refused.reason == *stop)
     }
 }

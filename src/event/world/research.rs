@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::spans::{SpanKind, Spans};
 use crate::event::kind::{
-    Denial, DropReason, Found, IssueOf, Note, NoteId, NoteRefused, NotesCompared, NotesCut,
-    PlannedStep, Purpose, ReadingEnd, Sentence, SourceCame, SourceNo,
+    Denial, DropReason, FoundSource, Note, NoteId, NoteProblem, NoteRefused, NotesCompared,
+    NotesCut, PlannedStep, Purpose, ReadingEnd, Sentence, SourceNo, SourceOutcome,
 };
 use crate::event::{Elapsed, Event, EventKind, SpanId, StopReason};
 
@@ -73,7 +73,7 @@ pub struct Verified {
     /// Number of notes that were checked.
     pub checked: u32,
     /// The problems, in the order of the notes.
-    pub issues: Arc<[IssueOf]>,
+    pub issues: Arc<[NoteProblem]>,
     /// When it was done.
     pub at: Elapsed,
 }
@@ -84,7 +84,7 @@ pub struct SourceRow {
     /// Number of the source.
     pub no: SourceNo,
     /// The source as the search gave it.
-    pub found: Found,
+    pub found: FoundSource,
     /// Its normalized address; `None` if it is not kept, or not yet.
     pub url: Option<Arc<str>>,
     /// Its domain; empty if it is not kept.
@@ -104,14 +104,14 @@ pub struct SourceRow {
     /// The call that takes notes from it, once it is made.
     pub notes_call: Option<SpanId>,
     /// Its page, once it is read.
-    pub page: Option<Page>,
+    pub page: Option<SourcePage>,
     /// The notes that were proposed beyond the limit, if any were.
     pub cut: Option<NotesCut>,
 }
 
 /// A page that was read.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Page {
+pub struct SourcePage {
     /// Its final address after redirects, normalized.
     pub url: Arc<str>,
     /// Its title.
@@ -127,7 +127,7 @@ pub struct Page {
     answer: Option<Arc<Value>>,
 }
 
-impl Page {
+impl SourcePage {
     /// Its text, with blank lines between paragraphs; empty if the log does not have it.
     pub fn text(&self) -> &str {
         let data = self.answer.as_deref().and_then(|answer| answer.get("data"));
@@ -135,7 +135,7 @@ impl Page {
     }
 
     /// Another field of the tool's result, such as `content_type` or `redirects`.
-    pub fn told(&self, name: &str) -> Option<&Value> {
+    pub fn result_field(&self, name: &str) -> Option<&Value> {
         self.answer.as_deref()?.get("data")?.get(name)
     }
 }
@@ -211,7 +211,7 @@ pub struct Funnel {
 impl Research {
     /// The source with this number.
     pub fn source(&self, no: SourceNo) -> Option<&SourceRow> {
-        self.sources.get(no.place()?).map(|row| &**row)
+        self.sources.get(no.index()?).map(|row| &**row)
     }
 
     /// The kept sources in the order of reading.
@@ -251,11 +251,11 @@ impl Research {
     }
 
     fn row(&mut self, no: SourceNo) -> Option<&mut SourceRow> {
-        self.sources.get_mut(no.place()?).map(Arc::make_mut)
+        self.sources.get_mut(no.index()?).map(Arc::make_mut)
     }
 
     fn of_span(&mut self, span: SpanId, spans: &Spans) -> Option<&mut SourceRow> {
-        match spans.get(span)?.what {
+        match spans.get(span)?.kind {
             SpanKind::Source(no) => self.row(no),
             _ => None,
         }
@@ -264,7 +264,7 @@ impl Research {
     /// The call of an attempt, if it reads a page.
     fn reading_call(span: SpanId, spans: &Spans) -> Option<SpanId> {
         let call = spans.get(span)?.parent;
-        let reads = matches!(spans.get(call)?.what, SpanKind::Call(Purpose::Read { .. }));
+        let reads = matches!(spans.get(call)?.kind, SpanKind::Call(Purpose::Read { .. }));
         reads.then_some(call)
     }
 
@@ -317,7 +317,7 @@ impl Research {
             }
             EventKind::CallDegraded { value: Some(value), .. } => {
                 if matches!(
-                    spans.get(event.span).map(|call| &call.what),
+                    spans.get(event.span).map(|call| &call.kind),
                     Some(SpanKind::Call(Purpose::Read { .. }))
                 ) {
                     self.answers.insert(event.span, Arc::clone(value));
@@ -326,7 +326,7 @@ impl Research {
             EventKind::PageRead(page) => {
                 let answer = self.answers.remove(&page.call);
                 let Some(row) = self.row(page.source) else { return };
-                row.page = Some(Page {
+                row.page = Some(SourcePage {
                     url: Arc::clone(&page.url),
                     title: Arc::clone(&page.title),
                     published_at: Arc::clone(&page.published_at),
@@ -350,12 +350,14 @@ impl Research {
                 let Some(row) = self.of_span(event.span, spans) else { return };
                 row.closed = Some(event.at);
                 row.state = match (**came).clone() {
-                    SourceCame::Denied { reason, location } => {
+                    SourceOutcome::Denied { reason, location } => {
                         SourceState::Denied { reason, location }
                     }
-                    SourceCame::Skipped { reason, text } => SourceState::Skipped { reason, text },
-                    SourceCame::Read { notes, refused } => SourceState::Read { notes, refused },
-                    SourceCame::Cancelled => SourceState::Cancelled,
+                    SourceOutcome::Skipped { reason, text } => {
+                        SourceState::Skipped { reason, text }
+                    }
+                    SourceOutcome::Read { notes, refused } => SourceState::Read { notes, refused },
+                    SourceOutcome::Cancelled => SourceState::Cancelled,
                 };
                 // The result of a page that was not used is not needed any more.
                 if let Some(call) = row.read_call {
@@ -364,9 +366,9 @@ impl Research {
             }
             EventKind::ReadingClosed { why } => {
                 self.reading_end = Some((*why, event.at));
-                self.leave_waiting(&SourceState::NotReached(*why));
+                self.end_waiting(&SourceState::NotReached(*why));
             }
-            EventKind::RunClosed(_) => self.leave_waiting(&SourceState::Cancelled),
+            EventKind::RunClosed(_) => self.end_waiting(&SourceState::Cancelled),
             EventKind::NotesCompared(compared) => self.compared = (**compared).clone(),
             EventKind::NotesVerified(verified) => {
                 self.verified = Some(Verified {
@@ -408,7 +410,7 @@ impl Research {
     }
 
     /// Sets the state of all sources whose turn has not come.
-    fn leave_waiting(&mut self, how: &SourceState) {
+    fn end_waiting(&mut self, how: &SourceState) {
         for row in self.sources.iter_mut().filter(|row| row.state == SourceState::Waiting) {
             Arc::make_mut(row).state = how.clone();
         }
@@ -416,9 +418,9 @@ impl Research {
 }
 
 impl SourceRow {
-    fn new(place: usize, found: &Found) -> Arc<Self> {
+    fn new(place: usize, found: &FoundSource) -> Arc<Self> {
         Arc::new(Self {
-            no: SourceNo::at(place),
+            no: SourceNo::from_index(place),
             found: found.clone(),
             url: None,
             domain: "".into(),
@@ -446,7 +448,7 @@ impl SourceRow {
     }
 
     /// The word for why it was dropped, denied, skipped or not reached; `None` otherwise.
-    pub fn fell_out(&self) -> Option<&str> {
+    pub fn drop_word(&self) -> Option<&str> {
         Some(match &self.state {
             SourceState::Dropped(reason) => reason.word(),
             SourceState::Denied { reason, .. } => reason.word(),

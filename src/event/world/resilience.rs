@@ -29,11 +29,11 @@ pub struct Resilience {
     /// Total number of call slots.
     pool: u32,
     /// Open calls: the agent of each, and whether it has a slot.
-    open: BTreeMap<SpanId, Open>,
+    open: BTreeMap<SpanId, OpenStepCall>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Open {
+struct OpenStepCall {
     agent: u32,
     has_slot: bool,
 }
@@ -44,9 +44,9 @@ pub struct Agent {
     /// Number of its current turn, from 1; 0 before the first.
     pub turn: u32,
     /// The tool it calls now.
-    pub asks: Option<ToolName>,
+    pub calling: Option<ToolName>,
     /// Whether that call waits for a slot.
-    pub waits: bool,
+    pub waits_for_slot: bool,
     /// Its calls with a result.
     pub answered: u32,
     /// Its calls with a fallback or an omitted result.
@@ -70,13 +70,13 @@ impl Resilience {
         match &event.kind {
             EventKind::CallStarted(call) => {
                 let Purpose::Step { agent, turn, .. } = call.purpose else { return };
-                self.open.insert(event.span, Open { agent, has_slot: true });
+                self.open.insert(event.span, OpenStepCall { agent, has_slot: true });
                 self.in_use += 1;
                 self.peak = self.peak.max(self.in_use.min(self.pool));
                 if let Some(row) = self.agent(agent) {
                     row.turn = turn;
-                    row.asks = Some(call.tool.clone());
-                    row.waits = false;
+                    row.calling = Some(call.tool.clone());
+                    row.waits_for_slot = false;
                 }
             }
             EventKind::CallQueued => self.set_slot(event.span, false),
@@ -107,7 +107,7 @@ impl Resilience {
             self.peak_waiting = self.peak_waiting.max(self.waiting);
         }
         if let Some(row) = self.agent(agent) {
-            row.waits = !has_slot;
+            row.waits_for_slot = !has_slot;
         }
     }
 
@@ -119,8 +119,8 @@ impl Resilience {
             self.waiting = self.waiting.saturating_sub(1);
         }
         if let Some(row) = self.agent(open.agent) {
-            row.asks = None;
-            row.waits = false;
+            row.calling = None;
+            row.waits_for_slot = false;
             match end {
                 End::Answered => row.answered += 1,
                 End::Degraded => row.degraded += 1,

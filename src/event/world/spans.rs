@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::event::kind::{FailureClass, Purpose, SourceCame, SourceNo};
+use crate::event::kind::{FailureClass, Purpose, SourceNo, SourceOutcome};
 use crate::event::{Elapsed, Event, EventKind, Seq, SpanId};
 
 /// Rows in one shared chunk. Chunks are copied on write, so a checkpoint of a world shares
@@ -11,7 +11,7 @@ use crate::event::{Elapsed, Event, EventKind, Seq, SpanId};
 const CHUNK: u32 = 64;
 /// Rows that a new chunk has room for: most runs open few spans, and a full chunk would be the
 /// largest part of such a world.
-const FEW: usize = 16;
+const FIRST_CAPACITY: usize = 16;
 
 /// Every span that was opened and is not forgotten. Accepts any ids that a file may have.
 #[derive(Clone, Debug, Default)]
@@ -30,7 +30,7 @@ pub struct Span {
     /// Its parent; the run's own span is its own parent.
     pub parent: SpanId,
     /// The kind of span.
-    pub what: SpanKind,
+    pub kind: SpanKind,
     /// When it was opened.
     pub opened: Elapsed,
     /// When it was closed, if it was.
@@ -46,12 +46,12 @@ pub struct Span {
     last_child: Option<SpanId>,
     /// The next child of its parent.
     pub next_sibling: Option<SpanId>,
-    before_it: Option<SpanId>,
+    previous_sibling: Option<SpanId>,
 }
 
 impl Span {
     /// How long it took, or has taken until `now`.
-    pub fn took(&self, now: Elapsed) -> std::time::Duration {
+    pub fn duration(&self, now: Elapsed) -> std::time::Duration {
         self.closed.unwrap_or(now).since(self.opened)
     }
 }
@@ -141,7 +141,7 @@ impl Spans {
                 EventKind::CallFailed { .. }
                 | EventKind::CallDegraded { .. }
                 | EventKind::TaskFailed { .. } => SpanState::Failed(None),
-                EventKind::SourceClosed(came) if !matches!(**came, SourceCame::Read { .. }) => {
+                EventKind::SourceClosed(came) if !matches!(**came, SourceOutcome::Read { .. }) => {
                     SpanState::Failed(None)
                 }
                 EventKind::RunClosed(closed) if !closed.reason.is_success() => {
@@ -165,7 +165,8 @@ impl Spans {
             return;
         }
         let chunk = self.chunks.entry(id.0 / CHUNK);
-        let chunk = Arc::make_mut(chunk.or_insert_with(|| Arc::new(Vec::with_capacity(FEW))));
+        let chunk =
+            Arc::make_mut(chunk.or_insert_with(|| Arc::new(Vec::with_capacity(FIRST_CAPACITY))));
         let place = (id.0 % CHUNK) as usize;
         if chunk.len() <= place {
             chunk.resize(place + 1, None);
@@ -173,7 +174,7 @@ impl Spans {
         chunk[place] = Some(Span {
             id,
             parent,
-            what,
+            kind: what,
             opened: event.at,
             closed: None,
             state: SpanState::Open,
@@ -182,7 +183,7 @@ impl Spans {
             first_child: None,
             last_child: None,
             next_sibling: None,
-            before_it: None,
+            previous_sibling: None,
         });
         self.opened += 1;
         self.open += 1;
@@ -197,7 +198,7 @@ impl Spans {
                     before.next_sibling = Some(id);
                 }
                 if let Some(span) = self.get_mut(id) {
-                    span.before_it = Some(before);
+                    span.previous_sibling = Some(before);
                 }
             }
         }
@@ -217,7 +218,7 @@ impl Spans {
         for at in chunks {
             // In reverse order: an attempt has a higher id than its call, and has to go first.
             let (mut slot, mut gone) = (CHUNK as usize, false);
-            while let Some(id) = self.last_over(at, slot, fact) {
+            while let Some(id) = self.last_forgettable(at, slot, fact) {
                 slot = (id.0 % CHUNK) as usize;
                 gone |= self.remove(id);
             }
@@ -227,21 +228,21 @@ impl Spans {
         }
     }
 
-    fn last_over(&self, chunk: u32, below: usize, fact: Seq) -> Option<SpanId> {
+    fn last_forgettable(&self, chunk: u32, below: usize, fact: Seq) -> Option<SpanId> {
         let spans = self.chunks.get(&chunk)?.get(..below)?;
-        spans.iter().rev().flatten().find(|span| self.is_over(span, fact)).map(|span| span.id)
+        spans.iter().rev().flatten().find(|span| self.can_forget(span, fact)).map(|span| span.id)
     }
 
-    fn is_over(&self, span: &Span, fact: Seq) -> bool {
+    fn can_forget(&self, span: &Span, fact: Seq) -> bool {
         let before = |span: &Span| span.closed_by.is_some_and(|by| by < fact);
         before(span)
             && span.first_child.is_none()
-            && match &span.what {
+            && match &span.kind {
                 SpanKind::Call(Purpose::Step { .. }) => true,
-                SpanKind::Call(Purpose::Say { .. }) => self.is_followed(span),
+                SpanKind::Call(Purpose::Say { .. }) => self.is_superseded(span),
                 SpanKind::Attempt(_) => self.get(span.parent).is_some_and(|call| {
                     let asks = matches!(
-                        call.what,
+                        call.kind,
                         SpanKind::Call(Purpose::Step { .. } | Purpose::Say { .. })
                     );
                     asks && before(call)
@@ -252,8 +253,8 @@ impl Spans {
 
     /// Whether no event refers to this model call any more: its agent has ended, or has called its
     /// model again. Until then its tool calls are carried out, and refused ones belong to it.
-    fn is_followed(&self, say: &Span) -> bool {
-        let is_say = |span: &Span| matches!(span.what, SpanKind::Call(Purpose::Say { .. }));
+    fn is_superseded(&self, say: &Span) -> bool {
+        let is_say = |span: &Span| matches!(span.kind, SpanKind::Call(Purpose::Say { .. }));
         let next = |span: &Span| span.next_sibling.and_then(|next| self.get(next));
         self.get(say.parent).is_none_or(|run| run.closed.is_some())
             || std::iter::successors(next(say), |span| next(span)).any(is_say)
@@ -261,7 +262,7 @@ impl Spans {
 
     fn remove(&mut self, id: SpanId) -> bool {
         let Some(span) = self.get(id) else { return false };
-        let (parent, before, next) = (span.parent, span.before_it, span.next_sibling);
+        let (parent, before, next) = (span.parent, span.previous_sibling, span.next_sibling);
         if let Some(above) = self.get_mut(parent) {
             if above.first_child == Some(id) {
                 above.first_child = next;
@@ -274,7 +275,7 @@ impl Spans {
             span.next_sibling = next;
         }
         if let Some(span) = next.and_then(|next| self.get_mut(next)) {
-            span.before_it = before;
+            span.previous_sibling = before;
         }
         let Some(chunk) = self.chunks.get_mut(&(id.0 / CHUNK)) else { return false };
         let gone = Arc::make_mut(chunk).get_mut((id.0 % CHUNK) as usize).and_then(Option::take);

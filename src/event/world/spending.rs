@@ -40,7 +40,7 @@ impl SpendingUsed {
 /// Tokens of the models of a run, each with its price. It adds up whole tokens, so the cost does
 /// not depend on the order of the replies.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Spending {
+pub(super) struct SpendingTally {
     models: Vec<ModelSpending>,
     /// Index in `models` of the model of each open call; `None`: the head does not name it.
     open: BTreeMap<SpanId, Option<usize>>,
@@ -56,9 +56,9 @@ struct ModelSpending {
     usage: Usage,
 }
 
-impl Spending {
+impl SpendingTally {
     /// Sets the models that the run may use.
-    pub fn begin(&mut self, models: &[ModelPriceHead]) {
+    pub fn set_models(&mut self, models: &[ModelPriceHead]) {
         let spent = |it: &ModelPriceHead| ModelSpending {
             model: it.model.clone(),
             price: it.price,
@@ -68,7 +68,7 @@ impl Spending {
     }
 
     /// A call begins; it names its model if the run uses several.
-    pub fn asked(&mut self, call: SpanId, model: Option<&str>) {
+    pub fn call_started(&mut self, call: SpanId, model: Option<&str>) {
         if let Some(model) = model.filter(|_| !self.models.is_empty()) {
             let at = self.models.iter().position(|spent| spent.model == model);
             self.open.insert(call, at);
@@ -76,7 +76,7 @@ impl Spending {
     }
 
     /// A reply to this call used these tokens.
-    pub fn used(&mut self, call: Option<SpanId>, usage: Usage) {
+    pub fn add_usage(&mut self, call: Option<SpanId>, usage: Usage) {
         let named = call.and_then(|call| self.open.get(&call).copied());
         let at = match named {
             Some(at) => at,
@@ -91,7 +91,7 @@ impl Spending {
     }
 
     /// A span ended.
-    pub fn ended(&mut self, span: SpanId) {
+    pub fn span_ended(&mut self, span: SpanId) {
         self.open.remove(&span);
     }
 

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use super::World;
-use super::last_words::Said;
+use super::last_words::LastError;
 use crate::event::StopReason;
-use crate::event::kind::{BreakerWhy, ReplyRefused, RetryLimit, seconds};
+use crate::event::kind::{BreakerCause, ReplyRefused, RetryLimit, format_millis};
 use crate::event::stop::LlmError;
 use crate::scenario::name::ToolName;
 
@@ -25,20 +25,20 @@ impl World {
             }
             _ => {
                 let most = self.tools.get(LLM).map(|row| row.head.limits.max_attempts);
-                self.last_words.of(reason).map(|said| said.cause(most))
+                self.last_errors.for_reason(reason).map(|said| said.cause(most))
             }
         }
     }
 
     /// The refused reply that stopped the run, if one did.
     pub fn stop_refusal(&self) -> Option<&Arc<ReplyRefused>> {
-        self.refusals.of(&self.closed.as_ref()?.reason)
+        self.refusals.for_reason(&self.closed.as_ref()?.reason)
     }
 
     /// What to do about the end of the run, in one sentence; `None` for a success.
     pub fn stop_advice(&self) -> Option<&'static str> {
         let reason = &self.closed.as_ref()?.reason;
-        let limit = self.last_words.of(reason).and_then(|said| said.limit);
+        let limit = self.last_errors.for_reason(reason).and_then(|said| said.limit);
         match (reason, limit) {
             (
                 StopReason::LlmError(LlmError::RateLimited),
@@ -64,7 +64,7 @@ impl World {
         let opened =
             row.history.iter().rev().find(|it| it.opened_by.is_some() || it.by.is_some())?;
         let by = match (&opened.opened_by, opened.why) {
-            (_, BreakerWhy::ByHand) | (None, _) => "manual override.",
+            (_, BreakerCause::ByHand) | (None, _) => "manual override.",
             (Some(text), _) => &**text,
         };
         Some(
@@ -73,15 +73,15 @@ impl World {
     }
 }
 
-impl Said {
+impl LastError {
     /// The error, the wait that the endpoint requested, and what prevented another attempt; a call
     /// may have `most` attempts.
     fn cause(&self, most: Option<u32>) -> Arc<str> {
         let mut text = self.text.to_string();
         // If the wait itself exceeded a limit, the text of that limit states it.
         let said = matches!(self.limit, Some(RetryLimit::Deadline { asked: true, .. }));
-        if let Some(ms) = self.asked_ms.filter(|ms| *ms > 0 && !said) {
-            text.push_str(&format!(" The endpoint asked to wait {}.", seconds(ms)));
+        if let Some(ms) = self.earlier_wait_ms.filter(|ms| *ms > 0 && !said) {
+            text.push_str(&format!(" The endpoint asked to wait {}.", format_millis(ms)));
         }
         let made = self.attempts - self.adapted.min(self.attempts);
         match (&self.refused, &self.limit) {

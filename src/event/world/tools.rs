@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::spans::Spans;
-use super::{Activity, Rests, latency::Latencies};
+use super::{Activity, Pauses, latency::Latencies};
 use crate::event::kind::{
-    BreakerStage, BreakerWhy, By, CallStarted, FailureClass, StandIn, ToolHead,
+    BreakerCause, BreakerStage, CallStarted, FailureClass, FallbackKind, Initiator, ToolHead,
 };
 use crate::event::{Elapsed, Event, EventKind, Seq, SpanId, StopReason};
 use crate::scenario::name::ToolName;
-use crate::scenario::tool::Fault;
+use crate::scenario::tool::InjectedFault;
 
 /// Marks to keep per tool: its latest attempts and refusals.
 pub const MARKS: usize = 40;
@@ -26,7 +26,7 @@ pub struct Tools {
     /// Index of the tool of each open call.
     open: BTreeMap<SpanId, usize>,
     /// Calls with an attempt in the bulkhead's queue.
-    in_line: BTreeSet<SpanId>,
+    queued_calls: BTreeSet<SpanId>,
     /// Index of the tool whose call was closed last.
     closed: Option<usize>,
 }
@@ -47,13 +47,13 @@ pub struct ToolRow {
     /// Its latest attempts and refusals, the oldest first, at most [`MARKS`].
     pub marks: VecDeque<CallMark>,
     /// Age of the oldest cached value that was used, in milliseconds.
-    pub oldest_ms: u64,
+    pub oldest_cached_ms: u64,
     /// Durations of its answered calls, from start to end.
     pub latencies: Latencies,
     /// Requests over time: the load on the tool.
     pub load: Activity,
     /// State of its breaker.
-    pub stage: BreakerStage,
+    pub breaker: BreakerStage,
     /// When the breaker got into this state.
     pub since: Elapsed,
     /// When it lets a call through again, if it is open and that is known.
@@ -65,14 +65,14 @@ pub struct ToolRow {
     /// State changes of its breaker, the oldest first.
     pub history: VecDeque<BreakerMove>,
     /// Faults that are injected now.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<InjectedFault>,
 }
 
 /// Counts of one tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ToolTally {
     /// Calls requested; an agent's repeats of the same call are not counted.
-    pub asked: u64,
+    pub calls: u64,
     /// Calls that repeat a call without a result.
     pub repeats: u64,
     /// Calls with a result.
@@ -102,7 +102,7 @@ pub struct ToolTally {
     /// Calls answered with the default value.
     pub fallback: u64,
     /// Calls whose result was omitted.
-    pub left_out: u64,
+    pub omitted: u64,
     /// Late results that were ignored.
     pub stale: u64,
 }
@@ -115,7 +115,7 @@ impl ToolTally {
 
     /// Calls with a fallback or an omitted result.
     pub fn degraded(&self) -> u64 {
-        self.cached + self.fallback + self.left_out
+        self.cached + self.fallback + self.omitted
     }
 
     /// Attempts that were refused without calling the tool.
@@ -126,7 +126,7 @@ impl ToolTally {
     /// Requests per call: the amplification that the cascading failures source document is about.
     /// `None` before the first call.
     pub fn amplification(&self) -> Option<f64> {
-        (self.asked > 0).then(|| self.requests() as f64 / self.asked as f64)
+        (self.calls > 0).then(|| self.requests() as f64 / self.calls as f64)
     }
 
     /// Share of failed attempts among those that count; refused ones do not count.
@@ -146,7 +146,7 @@ pub enum CallMark {
     /// Failed because of the tool.
     Bad,
     /// Failed for another reason: a rate limit, a refused request, a cancellation.
-    Neither,
+    NotCounted,
     /// Refused without calling the tool.
     Refused,
 }
@@ -161,9 +161,9 @@ pub struct BreakerMove {
     /// The new state.
     pub to: BreakerStage,
     /// The cause.
-    pub why: BreakerWhy,
+    pub why: BreakerCause,
     /// Who changed it, if it was changed manually.
-    pub by: Option<By>,
+    pub by: Option<Initiator>,
     /// Error of the attempt that opened it, if it was one of this run.
     pub opened_by: Option<Arc<str>>,
 }
@@ -172,7 +172,7 @@ impl ToolRow {
     fn new(head: ToolHead) -> Self {
         Self {
             faults: head.faults.clone(),
-            stage: match head.limits.breaker {
+            breaker: match head.limits.breaker {
                 Some(_) => BreakerStage::Closed,
                 None => BreakerStage::Disabled,
             },
@@ -182,7 +182,7 @@ impl ToolRow {
             peak: 0,
             queued: 0,
             marks: VecDeque::new(),
-            oldest_ms: 0,
+            oldest_cached_ms: 0,
             latencies: Latencies::default(),
             load: Activity::default(),
             since: Elapsed::default(),
@@ -199,13 +199,13 @@ impl ToolRow {
     }
 
     /// Time until its open breaker lets a call through again; `None` in any other state.
-    pub fn opens_in(&self, now: Elapsed) -> Option<Duration> {
-        self.until.filter(|_| self.stage == BreakerStage::Open).map(|until| until.since(now))
+    pub fn retry_in(&self, now: Elapsed) -> Option<Duration> {
+        self.until.filter(|_| self.breaker == BreakerStage::Open).map(|until| until.since(now))
     }
 
     /// How often failures opened its breaker in the minute before `now`. Openings by the operator
     /// or by Retry-After do not count: they are not unexpected.
-    pub fn opened_lately(&self, now: Elapsed) -> u32 {
+    pub fn recent_openings(&self, now: Elapsed) -> u32 {
         let lately = |it: &&BreakerMove| now.since(it.at) <= Duration::from_secs(60);
         let moves = self.history.iter().rev().take_while(lately);
         let opened = |it: &&BreakerMove| it.to == BreakerStage::Open && it.why.is_failure();
@@ -223,8 +223,8 @@ impl ToolRow {
 
 impl Tools {
     /// Whether an attempt of this call is in a bulkhead's queue now.
-    pub fn in_line(&self, call: SpanId) -> bool {
-        self.in_line.contains(&call)
+    pub fn is_queued(&self, call: SpanId) -> bool {
+        self.queued_calls.contains(&call)
     }
 
     /// The tools in the order of the log's head; tools that it does not name come last.
@@ -238,7 +238,7 @@ impl Tools {
     }
 
     /// The tool of an open call.
-    pub fn of_call(&self, call: SpanId) -> Option<&ToolRow> {
+    pub fn for_call(&self, call: SpanId) -> Option<&ToolRow> {
         self.rows.get(*self.open.get(&call)?)
     }
 
@@ -246,13 +246,13 @@ impl Tools {
     pub fn amplification(&self) -> Option<f64> {
         let tools = self.rows.iter().filter(|row| row.head.name.as_str() != "llm");
         let (asked, requests) = tools.fold((0, 0), |(asked, requests), row| {
-            (asked + row.tally.asked, requests + row.tally.requests())
+            (asked + row.tally.calls, requests + row.tally.requests())
         });
         (asked > 0).then(|| requests as f64 / asked as f64)
     }
 
     /// The tool whose call was closed last.
-    pub(super) fn closed_last(&self) -> Option<&ToolRow> {
+    pub(super) fn last_closed(&self) -> Option<&ToolRow> {
         self.rows.get(self.closed?)
     }
 
@@ -275,7 +275,7 @@ impl Tools {
         };
         if self.open.insert(span, place).is_none() {
             let tally = &mut self.rows[place].tally;
-            if call.purpose.is_repeat() { tally.repeats += 1 } else { tally.asked += 1 }
+            if call.purpose.is_repeat() { tally.repeats += 1 } else { tally.calls += 1 }
         }
     }
 
@@ -289,17 +289,17 @@ impl Tools {
         self.row(spans.get(attempt)?.parent)
     }
 
-    pub(super) fn apply(&mut self, event: &Event, spans: &Spans, rests: &Rests) {
+    pub(super) fn apply(&mut self, event: &Event, spans: &Spans, rests: &Pauses) {
         match &event.kind {
             EventKind::CallStarted(call) => self.asked(event.span, call),
             EventKind::CallAnswered { .. } => {
                 let took = spans.get(event.span).map(|span| {
                     // A call may wait at the boundary of its next attempt while the run is paused.
-                    span.took(event.at).saturating_sub(rests.between(span.opened, event.at))
+                    span.duration(event.at).saturating_sub(rests.between(span.opened, event.at))
                 });
                 self.close(event.span, |row| {
                     row.tally.answered += 1;
-                    row.latencies.note(took.unwrap_or_default());
+                    row.latencies.add(took.unwrap_or_default());
                 });
             }
             EventKind::CallFailed { reason: StopReason::Cancelled, .. } => {
@@ -307,15 +307,15 @@ impl Tools {
             }
             EventKind::CallFailed { .. } => self.close(event.span, |row| row.tally.failed += 1),
             EventKind::CallDegraded { by, .. } => self.close(event.span, |row| match by {
-                StandIn::Cached { age_ms } => {
+                FallbackKind::Cached { age_ms } => {
                     row.tally.cached += 1;
-                    row.oldest_ms = row.oldest_ms.max(*age_ms);
+                    row.oldest_cached_ms = row.oldest_cached_ms.max(*age_ms);
                 }
-                StandIn::Fallback => row.tally.fallback += 1,
-                StandIn::LeftOut => row.tally.left_out += 1,
+                FallbackKind::Fallback => row.tally.fallback += 1,
+                FallbackKind::LeftOut => row.tally.omitted += 1,
             }),
             EventKind::AttemptQueued { .. } => {
-                let is_new = self.in_line.insert(event.span);
+                let is_new = self.queued_calls.insert(event.span);
                 if let Some(row) = self.row(event.span).filter(|_| is_new) {
                     row.queued += 1;
                 }
@@ -347,7 +347,7 @@ impl Tools {
                 }
             }
             EventKind::AttemptAnswered(_) => {
-                let took = spans.get(event.span).map_or(Duration::ZERO, |it| it.took(event.at));
+                let took = spans.get(event.span).map_or(Duration::ZERO, |it| it.duration(event.at));
                 let Some(row) = self.row_of_attempt(event.span, spans) else { return };
                 row.in_flight = row.in_flight.saturating_sub(1);
                 row.tally.good += 1;
@@ -366,12 +366,12 @@ impl Tools {
                     row.failures += 1;
                     row.mark(CallMark::Bad);
                 } else {
-                    row.mark(CallMark::Neither);
+                    row.mark(CallMark::NotCounted);
                 }
             }
             EventKind::BreakerChanged { tool, to, why, open_for_ms, by } => {
                 let Some(row) = self.named(tool) else { return };
-                row.stage = *to;
+                row.breaker = *to;
                 row.since = event.at;
                 row.until = open_for_ms
                     .map(|ms| Elapsed(event.at.0.saturating_add(ms.saturating_mul(1_000))));
@@ -419,7 +419,7 @@ impl Tools {
     }
 
     fn leave_line(&mut self, call: SpanId) {
-        if self.in_line.remove(&call)
+        if self.queued_calls.remove(&call)
             && let Some(row) = self.row(call)
         {
             row.queued = row.queued.saturating_sub(1);

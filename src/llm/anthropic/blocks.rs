@@ -15,7 +15,7 @@ use crate::llm::Conversation;
 use crate::llm::client::Client;
 use crate::llm::client::TEXT_CAP;
 use crate::llm::client::json::JsonText;
-use crate::llm::client::tool_calls::{MOST, Miscalled, NAME_CAP, tell_apart};
+use crate::llm::client::tool_calls::{MAX_CALLS, NAME_CAP, ToolCallFault, make_ids_unique};
 
 /// The most bytes of all blocks of a reply, thinking included, which is kept but not shown.
 pub const BLOCKS_CAP: usize = 1 << 20;
@@ -35,31 +35,31 @@ impl WholeBlock for Map<String, Value> {
 /// A block with only a type and a text. Most answers have no others, and then no block has to be
 /// sent back unchanged.
 #[derive(Debug)]
-pub(super) struct PlainBlock<'a>(Cow<'a, str>);
+pub(super) struct TextOnlyBlock<'a>(Cow<'a, str>);
 
-impl WholeBlock for PlainBlock<'_> {
+impl WholeBlock for TextOnlyBlock<'_> {
     fn add(self, _: u64, to: &mut ReplyBlocks) {
         to.add_text(&self.0);
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for PlainBlock<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for TextOnlyBlock<'a> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_map(PlainBlockIn)
+        from.deserialize_map(TextOnlyBlockVisitor)
     }
 }
 
-struct PlainBlockIn;
+struct TextOnlyBlockVisitor;
 
-impl<'de> Visitor<'de> for PlainBlockIn {
-    type Value = PlainBlock<'de>;
+impl<'de> Visitor<'de> for TextOnlyBlockVisitor {
+    type Value = TextOnlyBlock<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a block with text only")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let is = |text: &Option<JsonText<'de>>, word| JsonText::of(text) == Some(word);
+        let is = |text: &Option<JsonText<'de>>, word| JsonText::as_optional_str(text) == Some(word);
         let other = || A::Error::custom("another block");
         if !is(&map.next_key()?, "type")
             || !is(&Some(map.next_value()?), "text")
@@ -68,7 +68,7 @@ impl<'de> Visitor<'de> for PlainBlockIn {
             return Err(other());
         }
         let JsonText(text) = map.next_value()?;
-        if map.next_key::<IgnoredAny>()?.is_some() { Err(other()) } else { Ok(PlainBlock(text)) }
+        if map.next_key::<IgnoredAny>()?.is_some() { Err(other()) } else { Ok(TextOnlyBlock(text)) }
     }
 }
 
@@ -160,9 +160,9 @@ impl ReplyBlocks {
     }
 
     /// Appends to a block; returns whether that was text or part of a tool call.
-    pub(super) fn more(&mut self, index: u64, delta: &Delta<'_>) -> bool {
+    pub(super) fn append_delta(&mut self, index: u64, delta: &Delta<'_>) -> bool {
         let texts = [&delta.text, &delta.partial_json, &delta.thinking, &delta.signature];
-        let [text, json, thinking, signature] = texts.map(JsonText::of);
+        let [text, json, thinking, signature] = texts.map(JsonText::as_optional_str);
         let (kind, name) = match (text, json, thinking.or(signature)) {
             (Some(_), _, _) => (BlockKind::Text, "text"),
             (_, Some(_), _) => (BlockKind::ToolUse, "tool_use"),
@@ -212,7 +212,7 @@ impl ReplyBlocks {
         self,
         client: &Client,
         before: &Conversation,
-    ) -> Result<ReplyContent, Miscalled> {
+    ) -> Result<ReplyContent, ToolCallFault> {
         let mut made = self.made;
         made.sort_by_key(|block| block.index);
         let thought = |block: &ReplyBlock| {
@@ -242,21 +242,21 @@ fn calls_of(
     made: &[ReplyBlock],
     client: &Client,
     before: &Conversation,
-) -> Result<Arc<[ToolCall]>, Miscalled> {
+) -> Result<Arc<[ToolCall]>, ToolCallFault> {
     let called: Vec<&ReplyBlock> =
         made.iter().filter(|block| block.kind == BlockKind::ToolUse).collect();
     if called.is_empty() {
         return Ok(Arc::default());
     }
-    if called.len() > MOST {
-        return Err(Miscalled::TooMany);
+    if called.len() > MAX_CALLS {
+        return Err(ToolCallFault::TooMany);
     }
     let mut calls = Vec::with_capacity(called.len());
     for block in called {
         let of = |name: &str| block.start.get(name).and_then(Value::as_str).unwrap_or_default();
         match of("name") {
-            "" => return Err(Miscalled::Nameless),
-            name if name.len() > NAME_CAP => return Err(Miscalled::LongName),
+            "" => return Err(ToolCallFault::Nameless),
+            name if name.len() > NAME_CAP => return Err(ToolCallFault::LongName),
             name => calls.push(ToolCall {
                 id: client.without_the_key(of("id")),
                 name: client.without_the_key(name),
@@ -264,7 +264,7 @@ fn calls_of(
             }),
         }
     }
-    tell_apart(&mut calls, before);
+    make_ids_unique(&mut calls, before);
     Ok(calls.into())
 }
 

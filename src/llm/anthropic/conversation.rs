@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::event::kind::{ChatMessage, Speaker};
+use crate::event::kind::{ChatMessage, MessageRole};
 use crate::llm::Conversation;
 use crate::llm::client::json::RequestBody;
 use crate::scenario::tool::ToolCall;
@@ -20,7 +20,7 @@ const NAME_CHARS: usize = 64;
 
 /// The system messages, in order.
 pub(super) fn instructions(conversation: &Conversation) -> impl Iterator<Item = &str> {
-    let system = conversation.iter().filter(|message| message.role == Speaker::System);
+    let system = conversation.iter().filter(|message| message.role == MessageRole::System);
     system.map(|message| &*message.content).filter(|text| !is_blank(text))
 }
 
@@ -139,13 +139,13 @@ pub(super) fn turns(conversation: &Conversation) -> Vec<MessageTurn<'_>> {
     let mut as_they_came = false;
     for message in conversation.iter() {
         let (role, blocks) = match message.role {
-            Speaker::System => continue,
-            Speaker::User => (TurnRole::User, text(&message.content).into_iter().collect()),
-            Speaker::Tool => (TurnRole::User, vec![result(message, as_they_came)]),
-            Speaker::Assistant => {
+            MessageRole::System => continue,
+            MessageRole::User => (TurnRole::User, text(&message.content).into_iter().collect()),
+            MessageRole::Tool => (TurnRole::User, vec![result(message, as_they_came)]),
+            MessageRole::Assistant => {
                 let kept = kept_blocks(message);
                 as_they_came = kept.is_some();
-                (TurnRole::Assistant, kept.unwrap_or_else(|| said(message)))
+                (TurnRole::Assistant, kept.unwrap_or_else(|| reply_blocks(message)))
             }
         };
         if blocks.is_empty() {
@@ -183,7 +183,7 @@ fn kept_blocks(message: &ChatMessage) -> Option<Vec<TurnBlock<'_>>> {
 }
 
 /// The text and the tool calls of a reply.
-fn said(message: &ChatMessage) -> Vec<TurnBlock<'_>> {
+fn reply_blocks(message: &ChatMessage) -> Vec<TurnBlock<'_>> {
     // The API rejects a final turn of the model that ends in white space.
     let said = text(message.content.trim_end());
     said.into_iter().chain(message.tool_calls.iter().map(call)).collect()
@@ -204,8 +204,8 @@ fn call(call: &ToolCall) -> TurnBlock<'_> {
         None => &call.name,
     };
     TurnBlock::ToolUse {
-        id: plain(&call.id),
-        name: plain(name),
+        id: api_safe(&call.id),
+        name: api_safe(name),
         input: CallInput::of(&call.arguments),
     }
 }
@@ -213,14 +213,14 @@ fn call(call: &ToolCall) -> TurnBlock<'_> {
 fn result(message: &ChatMessage, as_it_came: bool) -> TurnBlock<'_> {
     let id = message.tool_call_id.as_deref().unwrap_or_default();
     TurnBlock::ToolResult {
-        tool_use_id: if as_it_came { Cow::Borrowed(id) } else { plain(id) },
+        tool_use_id: if as_it_came { Cow::Borrowed(id) } else { api_safe(id) },
         content: &message.content,
     }
 }
 
 /// A name or an id with only the characters that the API accepts; other models and servers use
 /// more.
-fn plain(name: &str) -> Cow<'_, str> {
+fn api_safe(name: &str) -> Cow<'_, str> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     if !name.is_empty() && name.chars().all(is_plain) {
         return Cow::Borrowed(name);

@@ -4,9 +4,9 @@
 
 use tokio::time::Instant;
 
-use self::blocks::{PlainBlock, ReplyBlocks, WholeBlock};
+use self::blocks::{ReplyBlocks, TextOnlyBlock, WholeBlock};
 use self::parameters::MessageParameters;
-use self::stream::GatheredMessage;
+use self::stream::PartialMessage;
 use self::wire::MessageBody;
 use super::adaptation::ParameterSet;
 use super::client::adapter::{ApiRequest, ModelApi};
@@ -25,7 +25,7 @@ mod stream;
 mod wire;
 
 pub use super::client::adapter::Adapter;
-pub use super::client::probe::Reach;
+pub use super::client::probe::ProbeResult;
 pub use super::client::{ANSWER_CAP, EVENT_CAP, STREAM_CAP, TEXT_CAP};
 pub use blocks::BLOCKS_CAP;
 pub use parameters::DEFAULT_MAX_TOKENS;
@@ -40,28 +40,28 @@ pub enum Messages {}
 impl ModelApi for Messages {
     const WORDS: ApiWords = ApiWords { reply: "message" };
     const PATH: &'static [&'static str] = &["messages"];
-    const ASKS_BY_NAME: bool = true;
+    const LOOKS_UP_BY_NAME: bool = true;
 
-    type Gathered<'a> = GatheredMessage<'a>;
+    type PartialReply<'a> = PartialMessage<'a>;
 
     fn request(
         client: &Client,
         request: &ChatRequest,
         stream: bool,
     ) -> Result<ApiRequest, serde_json::Error> {
-        let refused = client.refused.now();
+        let refused = client.refused.refused_now();
         let parameters = MessageParameters::of(&client.tuning, &request.form, stream, refused);
         let body = wire::body(&client.endpoint.model().value, request, &parameters)?;
         Ok(ApiRequest { body, sent: parameters.sent })
     }
 
-    fn gathered<'a>(
+    fn partial_reply<'a>(
         client: &'a Client,
         request: &'a ChatRequest,
         asked: Instant,
         _: ParameterSet,
-    ) -> Self::Gathered<'a> {
-        GatheredMessage::of(client, request, asked)
+    ) -> Self::PartialReply<'a> {
+        PartialMessage::of(client, request, asked)
     }
 
     fn reply(
@@ -71,7 +71,7 @@ impl ModelApi for Messages {
         status: u16,
         body: &[u8],
     ) -> Result<Reply, Box<Failure>> {
-        if let Ok(plain) = read::<MessageBody<'_, PlainBlock<'_>>>(body) {
+        if let Ok(plain) = read::<MessageBody<'_, TextOnlyBlock<'_>>>(body) {
             return whole(client, request, status, body, plain);
         }
         let mut room = String::new();
@@ -92,7 +92,7 @@ fn whole<B: WholeBlock>(
 ) -> Result<Reply, Box<Failure>> {
     if let Some(error) = &message.error {
         let nothing = ParameterSet::default();
-        return Err(client.complained(error, "instead of a message", nothing, None));
+        return Err(client.reported_failure(error, "instead of a message", nothing, None));
     }
     let Some(content) = message.content else {
         return Err(client.unreadable(status, body, "it has no `content`"));
@@ -102,10 +102,10 @@ fn whole<B: WholeBlock>(
         block.add(index, &mut blocks);
     }
     if let Some(cap) = blocks.beyond() {
-        return Err(client.broke_off(&NetError::TooLarge { cap }, None));
+        return Err(client.incomplete_answer(&NetError::TooLarge { cap }, None));
     }
     let said = blocks.done(client, &request.messages);
-    let said = said.map_err(|why| client.miscalled(why, None))?;
+    let said = said.map_err(|why| client.bad_tool_calls(why, None))?;
     Ok(Reply {
         text: client.without_the_key(&said.text),
         tool_calls: said.calls,

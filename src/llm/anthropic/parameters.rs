@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use super::schema::without_bounds;
 use crate::llm::adaptation::{Parameter, ParameterSet};
-use crate::llm::{Form, JsonRung, Tuning};
+use crate::llm::{JsonMode, ReplyForm, Tuning};
 
 /// The default token limit of a reply: the API requires one.
 pub const DEFAULT_MAX_TOKENS: u32 = crate::scenario::tuning::REPLY_TOKENS;
@@ -43,7 +43,7 @@ impl<'a> MessageParameters<'a> {
     /// The parameters for a reply of this form, without those in `refused`.
     pub(super) fn of(
         tuning: &'a Tuning,
-        form: &'a Form,
+        form: &'a ReplyForm,
         stream: bool,
         refused: ParameterSet,
     ) -> Self {
@@ -52,7 +52,7 @@ impl<'a> MessageParameters<'a> {
         let effort = effort.filter(|_| !refused.has(Parameter::ReasoningEffort));
         let by_schema = match tuning.json {
             None => !refused.has(Parameter::OutputConfig),
-            Some(rung) => rung == JsonRung::JsonSchema,
+            Some(rung) => rung == JsonMode::JsonSchema,
         };
         // The API enforces every schema strictly, so a schema that is not strict cannot be sent.
         let contract = form.contract().filter(|contract| by_schema && contract.strict);
@@ -62,11 +62,11 @@ impl<'a> MessageParameters<'a> {
         });
         let mut sent = ParameterSet::default();
         let warm = tuning.has_extra("temperature") && !refused.has(Parameter::Temperature);
-        sent.add_if(temperature.is_some() || warm, Parameter::Temperature);
+        sent.insert_if(temperature.is_some() || warm, Parameter::Temperature);
         // A value that the user has fixed is sent, whatever the endpoint refuses.
         if !tuning.has_extra("output_config") {
-            sent.add_if(effort.is_some(), Parameter::ReasoningEffort);
-            sent.add_if(format.is_some() && tuning.json.is_none(), Parameter::OutputConfig);
+            sent.insert_if(effort.is_some(), Parameter::ReasoningEffort);
+            sent.insert_if(format.is_some() && tuning.json.is_none(), Parameter::OutputConfig);
         }
         Self { tuning, temperature, output: OutputConfig { effort, format }, stream, refused, sent }
     }

@@ -26,18 +26,18 @@ const NAMED: [&str; 3] = ["properties", "$defs", "definitions"];
 /// The schema without bounds; `None` if it has none and can be sent as it is.
 pub(super) fn without_bounds(schema: &RawValue) -> Option<Box<RawValue>> {
     let read: Value = serde_json::from_str(schema.get()).unwrap_or_default();
-    if is_taken(&read) {
+    if has_no_bounds(&read) {
         return None;
     }
     to_raw_value(&unbounded(&read)).ok()
 }
 
-fn is_taken(schema: &Value) -> bool {
+fn has_no_bounds(schema: &Value) -> bool {
     match schema {
-        Value::Array(schemas) => schemas.iter().all(is_taken),
+        Value::Array(schemas) => schemas.iter().all(has_no_bounds),
         Value::Object(fields) => fields.iter().all(|(name, value)| match value {
-            Value::Object(named) if NAMED.contains(&&**name) => named.values().all(is_taken),
-            _ => is_schema_value(name) || (!REFUSED.contains(&&**name) && is_taken(value)),
+            Value::Object(named) if NAMED.contains(&&**name) => named.values().all(has_no_bounds),
+            _ => is_schema_value(name) || (!REFUSED.contains(&&**name) && has_no_bounds(value)),
         }),
         _ => true,
     }

@@ -14,10 +14,10 @@ use crate::event::kind::Reply;
 use crate::llm::adaptation::ParameterSet;
 use crate::llm::client::Client;
 use crate::llm::client::json::JsonText;
-use crate::llm::client::stream::{BadEvent, Gathers, StreamStep, event_place};
+use crate::llm::client::stream::{BadEvent, ReplyAssembler, StreamStep, event_place};
 use crate::llm::client::surrogates::Surrogates;
 use crate::llm::{ChatRequest, Failure, Listener};
-use crate::net::redact::Unfinished;
+use crate::net::redact::StreamRedactor;
 use crate::net::sse::SseEvent;
 
 /// What is wrong with an event.
@@ -29,7 +29,7 @@ enum BadMessageEvent {
 }
 
 /// A partial reply.
-pub(in crate::llm) struct GatheredMessage<'a> {
+pub(in crate::llm) struct PartialMessage<'a> {
     client: &'a Client,
     request: &'a ChatRequest,
     asked: Instant,
@@ -38,7 +38,7 @@ pub(in crate::llm) struct GatheredMessage<'a> {
     begun: bool,
     blocks: ReplyBlocks,
     /// How much of the text the listener has received.
-    said: Unfinished,
+    said: StreamRedactor,
     /// The half of a character at the end of the last event.
     halves: Surrogates,
     first_token_ms: Option<u64>,
@@ -47,7 +47,7 @@ pub(in crate::llm) struct GatheredMessage<'a> {
     finish: Option<Arc<str>>,
 }
 
-impl<'a> GatheredMessage<'a> {
+impl<'a> PartialMessage<'a> {
     pub(super) fn of(client: &'a Client, request: &'a ChatRequest, asked: Instant) -> Self {
         Self {
             client,
@@ -56,7 +56,7 @@ impl<'a> GatheredMessage<'a> {
             events: 0,
             begun: false,
             blocks: ReplyBlocks::default(),
-            said: Unfinished::default(),
+            said: StreamRedactor::default(),
             halves: Surrogates::default(),
             first_token_ms: None,
             counted: None,
@@ -79,7 +79,7 @@ impl<'a> GatheredMessage<'a> {
             }
             Err(error) => return Err(unreadable(event.data, error.to_string())),
         };
-        match JsonText::of(&kind.kind).unwrap_or(event.name) {
+        match JsonText::as_optional_str(&kind.kind).unwrap_or(event.name) {
             "message_start" => {
                 let MessageStart { message } = parsed(event.data)?;
                 self.begun = true;
@@ -95,7 +95,7 @@ impl<'a> GatheredMessage<'a> {
             "content_block_delta" => {
                 let BlockDelta { index, delta } = parsed(event.data)?;
                 self.begun = true;
-                if self.blocks.more(index, &delta) && self.first_token_ms.is_none() {
+                if self.blocks.append_delta(index, &delta) && self.first_token_ms.is_none() {
                     let waited = self.asked.elapsed().as_millis();
                     self.first_token_ms = Some(u64::try_from(waited).unwrap_or(u64::MAX));
                 }
@@ -127,7 +127,7 @@ impl<'a> GatheredMessage<'a> {
 
     fn count(&mut self, usage: Option<MessageUsage>) {
         if let Some(usage) = usage {
-            self.counted = Some(self.counted.unwrap_or_default().then(usage));
+            self.counted = Some(self.counted.unwrap_or_default().updated_with(usage));
         }
     }
 
@@ -142,7 +142,7 @@ impl<'a> GatheredMessage<'a> {
         match bad {
             BadMessageEvent::Reported(error) => {
                 let (place, none) = (event_place(self.events), ParameterSet::default());
-                self.client.complained(&error, &place, none, self.partial())
+                self.client.reported_failure(&error, &place, none, self.partial())
             }
             BadMessageEvent::Unreadable { why, data } => {
                 self.client.unreadable_event(self.events, &data, &why, self.partial())
@@ -151,7 +151,7 @@ impl<'a> GatheredMessage<'a> {
     }
 }
 
-impl Gathers for GatheredMessage<'_> {
+impl ReplyAssembler for PartialMessage<'_> {
     fn take(
         &mut self,
         event: SseEvent<'_>,
@@ -172,7 +172,7 @@ impl Gathers for GatheredMessage<'_> {
         })
     }
 
-    fn beyond(&self) -> Option<usize> {
+    fn exceeded_cap(&self) -> Option<usize> {
         self.blocks.beyond()
     }
 
@@ -190,12 +190,12 @@ impl Gathers for GatheredMessage<'_> {
         if !self.begun {
             return Err(self.client.ended_without("a message"));
         }
-        if self.halves.left_in("text") {
+        if self.halves.is_pending_in("text") {
             self.blocks.text.push(char::REPLACEMENT_CHARACTER);
         }
         let partial = self.partial();
         let said = self.blocks.done(self.client, &self.request.messages);
-        let said = said.map_err(|why| self.client.miscalled(why, partial))?;
+        let said = said.map_err(|why| self.client.bad_tool_calls(why, partial))?;
         Ok(Reply {
             text: self.client.without_the_key(&said.text),
             tool_calls: said.calls,

@@ -61,7 +61,7 @@ pub(super) fn body(
         body.raw(if last { CACHED } else { "" });
         body.raw(if last { "}]" } else { "}" });
     }
-    body.end_with(parameters)?;
+    body.close_object_with(parameters)?;
     Ok(body.bytes())
 }
 
@@ -97,7 +97,7 @@ pub(super) fn finish(
     details: Option<StopDetails<'_>>,
 ) -> Option<Arc<str>> {
     let explanation = details.and_then(|details| details.explanation);
-    client.finish(JsonText::of(&reason), JsonText::of(&explanation))
+    client.finish(JsonText::as_optional_str(&reason), JsonText::as_optional_str(&explanation))
 }
 
 /// The type of a stream event; some servers give it only as the event's name.
@@ -187,7 +187,7 @@ struct OutputDetails {
 
 impl MessageUsage {
     /// These counts, updated with later ones.
-    pub(super) fn then(self, later: Self) -> Self {
+    pub(super) fn updated_with(self, later: Self) -> Self {
         Self {
             input_tokens: later.input_tokens.or(self.input_tokens),
             cache_creation_input_tokens: later
@@ -231,7 +231,7 @@ mod tests {
 
     /// The same body as a tree, which serde serializes.
     #[derive(Serialize)]
-    struct Tree<'a> {
+    struct MessageTree<'a> {
         model: &'a str,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         system: Vec<Value>,
@@ -258,7 +258,7 @@ mod tests {
             last["cache_control"] = json!({ "type": "ephemeral" });
         }
         let messages = turns(&request.messages);
-        let tree = Tree { model, system, messages, tools, parameters };
+        let tree = MessageTree { model, system, messages, tools, parameters };
         serde_json::to_string(&tree).expect("JSON")
     }
 

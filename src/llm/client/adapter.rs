@@ -9,9 +9,9 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::time::Instant;
 
-use super::probe::Reach;
+use super::probe::ProbeResult;
 use super::refusal::Requested;
-use super::stream::{Gathers, read};
+use super::stream::{ReplyAssembler, read_stream};
 use super::{ANSWER_CAP, ApiWords, Client};
 #[cfg(doc)]
 use crate::event::kind::FailureClass;
@@ -19,7 +19,7 @@ use crate::event::kind::{ModelLabel, Reply};
 use crate::llm::adaptation::ParameterSet;
 use crate::llm::endpoint::Endpoint;
 use crate::llm::{Adaptations, ChatModel, ChatRequest, Failure, Listener, Tuning};
-use crate::net::{Http, Target};
+use crate::net::{Http, RequestTarget};
 
 /// The body of a request.
 pub(in crate::llm) struct ApiRequest {
@@ -36,10 +36,10 @@ pub(in crate::llm) trait ModelApi: Send + Sync + 'static {
     /// The path of requests, below the base URL.
     const PATH: &'static [&'static str];
     /// Whether to look up a model by its name if the list of models does not have it.
-    const ASKS_BY_NAME: bool;
+    const LOOKS_UP_BY_NAME: bool;
 
     /// A reply that is streamed.
-    type Gathered<'a>: Gathers + Send;
+    type PartialReply<'a>: ReplyAssembler + Send;
 
     /// The body for this request.
     ///
@@ -52,12 +52,12 @@ pub(in crate::llm) trait ModelApi: Send + Sync + 'static {
     ) -> Result<ApiRequest, serde_json::Error>;
 
     /// An empty reply to this request, which was sent at `asked` with these parameters.
-    fn gathered<'a>(
+    fn partial_reply<'a>(
         client: &'a Client,
         request: &'a ChatRequest,
         asked: Instant,
         sent: ParameterSet,
-    ) -> Self::Gathered<'a>;
+    ) -> Self::PartialReply<'a>;
 
     /// The reply in an answer that is not streamed, with this status and body.
     ///
@@ -75,7 +75,7 @@ pub(in crate::llm) trait ModelApi: Send + Sync + 'static {
 /// A chat model at an [`Endpoint`] with the API `A`.
 pub struct Adapter<A> {
     client: Client,
-    target: Target,
+    target: RequestTarget,
     stream: bool,
     api: PhantomData<A>,
 }
@@ -100,8 +100,8 @@ impl<A: ModelApi> Adapter<A> {
 
     /// The same adapter, which shares the refused parameters with every adapter of the same
     /// endpoint and model. By default, an adapter remembers them for itself.
-    pub fn remembering(mut self, adaptations: &Adaptations) -> Self {
-        self.client.remember_in(adaptations);
+    pub fn sharing_adaptations(mut self, adaptations: &Adaptations) -> Self {
+        self.client.share_adaptations(adaptations);
         self
     }
 
@@ -115,8 +115,8 @@ impl<A: ModelApi> Adapter<A> {
     ///
     /// # Errors
     /// The failures of a call, and [`FailureClass::Timeout`] if there is no answer in time.
-    pub async fn probe(&self, within: Duration) -> Result<Reach, Box<Failure>> {
-        self.client.probe(within, A::ASKS_BY_NAME).await
+    pub async fn probe(&self, within: Duration) -> Result<ProbeResult, Box<Failure>> {
+        self.client.probe(within, A::LOOKS_UP_BY_NAME).await
     }
 
     async fn attempt(
@@ -135,11 +135,12 @@ impl<A: ModelApi> Adapter<A> {
             // Boxed because it is rare: otherwise the future of every attempt would be as large.
             return Err(Box::pin(client.refusal(answer, Requested::Reply(sent))).await);
         }
-        if client.comes_in_events(&mut answer, self.stream).await? {
-            let reply = A::gathered(client, request, asked, sent);
-            return Box::pin(read(client, answer, reply, listener)).await;
+        if client.is_event_stream(&mut answer, self.stream).await? {
+            let reply = A::partial_reply(client, request, asked, sent);
+            return Box::pin(read_stream(client, answer, reply, listener)).await;
         }
-        let body = answer.collect(ANSWER_CAP).await.map_err(|e| client.broke_off(&e, None))?;
+        let body =
+            answer.collect(ANSWER_CAP).await.map_err(|e| client.incomplete_answer(&e, None))?;
         A::reply(client, request, sent, status, &body)
     }
 }

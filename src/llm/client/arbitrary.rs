@@ -5,8 +5,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use crate::event::kind::{ChatMessage, Purpose, Speaker, ToolCall, ToolOffer};
-use crate::llm::{ChatRequest, Contract, Conversation, Form, Tuning};
+use crate::event::kind::{ChatMessage, MessageRole, Purpose, ToolCall, ToolOffer};
+use crate::llm::{ChatRequest, Conversation, ReplyContract, ReplyForm, Tuning};
 
 /// Texts with everything that JSON escapes, JSON itself, and the empty text.
 fn text() -> impl Strategy<Value = String> {
@@ -27,7 +27,7 @@ fn call() -> impl Strategy<Value = ToolCall> {
 }
 
 fn message() -> impl Strategy<Value = ChatMessage> {
-    let roles = [Speaker::System, Speaker::User, Speaker::Assistant, Speaker::Tool];
+    let roles = [MessageRole::System, MessageRole::User, MessageRole::Assistant, MessageRole::Tool];
     let role = (0..roles.len()).prop_map(move |at| roles[at]);
     let kept = prop_oneof![
         4 => Just(None),
@@ -37,10 +37,10 @@ fn message() -> impl Strategy<Value = ChatMessage> {
     let calls = prop::collection::vec(call(), 0..3);
     let id = prop::option::of("[a-z ]{0,5}");
     (role, text(), calls, id, kept).prop_map(|(role, text, calls, id, kept)| {
-        let is_said = role == Speaker::Assistant;
+        let is_said = role == MessageRole::Assistant;
         ChatMessage {
             tool_calls: if is_said { calls.into() } else { Arc::default() },
-            tool_call_id: id.filter(|_| role == Speaker::Tool).map(Into::into),
+            tool_call_id: id.filter(|_| role == MessageRole::Tool).map(Into::into),
             blocks: kept.filter(|_| is_said).map(Arc::new),
             ..ChatMessage::new(role, text)
         }
@@ -55,13 +55,15 @@ fn tool() -> impl Strategy<Value = ToolOffer> {
     })
 }
 
-fn form() -> impl Strategy<Value = Form> {
+fn form() -> impl Strategy<Value = ReplyForm> {
     prop_oneof![
-        Just(Form::Text),
-        Just(Form::Object),
+        Just(ReplyForm::Text),
+        Just(ReplyForm::Object),
         any::<bool>().prop_map(|strict| {
             let number = json!({ "type": "number", "minimum": 0 });
-            Form::of("a_reply", strict, || Contract::object([("n \"1\"", number)]))
+            ReplyForm::with_contract("a_reply", strict, || {
+                ReplyContract::object([("n \"1\"", number)])
+            })
         }),
     ]
 }

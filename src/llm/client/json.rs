@@ -52,7 +52,7 @@ impl RequestBody {
     ///
     /// # Errors
     /// As `serde_json::to_writer`.
-    pub(in crate::llm) fn end_with(
+    pub(in crate::llm) fn close_object_with(
         &mut self,
         fields: &impl Serialize,
     ) -> Result<(), serde_json::Error> {
@@ -187,7 +187,7 @@ pub(in crate::llm) struct JsonText<'a>(#[serde(borrow)] pub(in crate::llm) Cow<'
 
 impl JsonText<'_> {
     /// The text of an optional string.
-    pub(in crate::llm) fn of<'t>(text: &'t Option<JsonText<'_>>) -> Option<&'t str> {
+    pub(in crate::llm) fn as_optional_str<'t>(text: &'t Option<JsonText<'_>>) -> Option<&'t str> {
         text.as_ref().map(|text| &*text.0)
     }
 }
@@ -228,7 +228,7 @@ mod tests {
         ] {
             let body = written(|body| {
                 body.raw(r#"{"a":1"#);
-                body.end_with(&fields).expect("JSON");
+                body.close_object_with(&fields).expect("JSON");
             });
             assert_eq!(body, expected);
         }

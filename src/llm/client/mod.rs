@@ -11,7 +11,7 @@ use super::endpoint::Endpoint;
 use super::{Failure, Tuning};
 use crate::event::kind::ModelLabel;
 use crate::event::visible::visible_within;
-use crate::net::{Answer, Http, Redactor};
+use crate::net::{Http, HttpResponse, Redactor};
 
 pub(super) mod adapter;
 #[cfg(test)]
@@ -48,9 +48,9 @@ pub(super) struct ApiWords {
 
 /// Interns the last word: answers often repeat the same one, and then share it.
 #[derive(Debug, Default)]
-struct LastWord(Mutex<Arc<str>>);
+struct InternedWord(Mutex<Arc<str>>);
 
-impl LastWord {
+impl InternedWord {
     /// Returns `word` after `kept` has cleaned it; the last word is reused if it is the same.
     fn get(&self, word: &str, kept: impl FnOnce(&str) -> String) -> Arc<str> {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -77,21 +77,21 @@ pub(super) struct Client {
     api: ApiWords,
     /// The model's name in the last answer, if it needed no cleaning: the next answer mostly has
     /// the same name, which then needs no check.
-    named: LastWord,
+    named: InternedWord,
     /// The finish reason of the last reply, likewise.
-    ended: LastWord,
+    ended: InternedWord,
 }
 
 impl Client {
     pub(super) fn new(http: Http, endpoint: Endpoint, tuning: Tuning, api: ApiWords) -> Self {
         let (redactor, refused) = (endpoint.redactor(), RefusedParameters::default());
-        let (named, ended) = (LastWord::default(), LastWord::default());
+        let (named, ended) = (InternedWord::default(), InternedWord::default());
         Self { http, endpoint, redactor, tuning, refused, api, named, ended }
     }
 
     /// Shares the refused parameters with other adapters of the same endpoint and model.
-    pub(super) fn remember_in(&mut self, adaptations: &Adaptations) {
-        self.refused = adaptations.of(&self.endpoint);
+    pub(super) fn share_adaptations(&mut self, adaptations: &Adaptations) {
+        self.refused = adaptations.for_endpoint(&self.endpoint);
     }
 
     /// Name and host of the model, for the screen and the log.
@@ -104,18 +104,21 @@ impl Client {
 
     /// Whether the body is an event stream. The content type decides; if it is no help and a stream
     /// was requested, the first character does.
-    pub(super) async fn comes_in_events(
+    pub(super) async fn is_event_stream(
         &self,
-        answer: &mut Answer,
+        answer: &mut HttpResponse,
         requested: bool,
     ) -> Result<bool, Box<Failure>> {
-        if answer.is_of_type("text/event-stream") {
+        if answer.has_media_type("text/event-stream") {
             return Ok(true);
         }
-        if !requested || answer.is_of_type("application/json") || answer.is_of_type("text/html") {
+        if !requested
+            || answer.has_media_type("application/json")
+            || answer.has_media_type("text/html")
+        {
             return Ok(false);
         }
-        let first = answer.peek().await.map_err(|error| self.broke_off(&error, None))?;
+        let first = answer.peek().await.map_err(|error| self.incomplete_answer(&error, None))?;
         let first = first.iter().find(|byte| !byte.is_ascii_whitespace());
         Ok(first.is_some_and(|byte| !matches!(byte, b'{' | b'<' | b'[')))
     }

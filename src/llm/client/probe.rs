@@ -24,7 +24,7 @@ const MAX_NAME_CHARS: usize = 200;
 
 /// The result for an endpoint that answers and accepts the key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reach {
+pub enum ProbeResult {
     /// It lists its models.
     Lists {
         /// The number of models.
@@ -69,7 +69,7 @@ impl Client {
         &self,
         within: Duration,
         by_name: bool,
-    ) -> Result<Reach, Box<Failure>> {
+    ) -> Result<ProbeResult, Box<Failure>> {
         let asked = tokio::time::timeout(within, self.list(by_name));
         asked.await.unwrap_or_else(|_| {
             let host = self.endpoint.host();
@@ -79,7 +79,7 @@ impl Client {
         })
     }
 
-    async fn list(&self, by_name: bool) -> Result<Reach, Box<Failure>> {
+    async fn list(&self, by_name: bool) -> Result<ProbeResult, Box<Failure>> {
         let mut target = self.endpoint.target(&["models"]);
         if self.endpoint.provider().wire() == Wire::Messages {
             // The default limit is 20.
@@ -90,13 +90,15 @@ impl Client {
         match status {
             200..=299 => {}
             400 => {
-                let said = Some(self.said_in(answer).await.text).filter(|said| !said.is_empty());
-                return Ok(Reach::NoList { status, said });
+                let said =
+                    Some(self.read_refusal(answer).await.text).filter(|said| !said.is_empty());
+                return Ok(ProbeResult::NoList { status, said });
             }
-            404 | 405 | 501 => return Ok(Reach::NoList { status, said: None }),
+            404 | 405 | 501 => return Ok(ProbeResult::NoList { status, said: None }),
             _ => return Err(self.refusal(answer, Requested::Models).await),
         }
-        let body = answer.collect(LIST_CAP).await.map_err(|error| self.broke_off(&error, None))?;
+        let body =
+            answer.collect(LIST_CAP).await.map_err(|error| self.incomplete_answer(&error, None))?;
         match serde_json::from_slice::<ModelList<'_>>(&body) {
             Ok(models) => {
                 let wanted = &self.endpoint.model().value;
@@ -104,10 +106,10 @@ impl Client {
                 let listed = models.data.iter().any(|model| plain(provider, &model.id) == wanted);
                 let has_model = listed || (by_name && self.has(wanted).await);
                 let names = self.names(&models);
-                Ok(Reach::Lists { models: models.data.len(), has_model, names })
+                Ok(ProbeResult::Lists { models: models.data.len(), has_model, names })
             }
             Err(_) if body.first().is_some_and(|first| *first == b'{') => {
-                Ok(Reach::NoList { status, said: None })
+                Ok(ProbeResult::NoList { status, said: None })
             }
             Err(error) => Err(self.unreadable(status, &body, &error.to_string())),
         }

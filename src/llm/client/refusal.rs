@@ -5,12 +5,12 @@ use serde_json::Value;
 use super::Client;
 use super::trouble::SAID_CHARS;
 use crate::event::id::millis;
-use crate::event::kind::{FailureClass, seconds};
+use crate::event::kind::{FailureClass, format_millis};
 use crate::event::visible::visible_within;
 use crate::llm::Failure;
 use crate::llm::adaptation::ParameterSet;
-use crate::net::Answer;
-use crate::net::body::beginning;
+use crate::net::HttpResponse;
+use crate::net::body::read_prefix;
 
 /// The most bytes that are read of the body of a refusal.
 const REFUSAL_BYTES: usize = 16 << 10;
@@ -38,18 +38,18 @@ impl Client {
     /// The failure of a response with an error status.
     pub(in crate::llm) async fn refusal(
         &self,
-        answer: Answer,
+        answer: HttpResponse,
         requested: Requested,
     ) -> Box<Failure> {
         let status = answer.status();
         let (wait, should_retry) = (answer.retry_after(), answer.should_retry());
-        let to = answer.header("location").map(|to| self.said(to));
-        let RefusalBody { raw, json, text: said } = self.said_in(answer).await;
+        let to = answer.header("location").map(|to| self.quotable(to));
+        let RefusalBody { raw, json, text: said } = self.read_refusal(answer).await;
         let quota = json
             .as_ref()
             .and_then(|json| json.pointer("/error/code"))
             .is_some_and(|code| code == "insufficient_quota");
-        let (class, meaning) = meaning_of(status, quota);
+        let (class, meaning) = status_meaning(status, quota);
         let host = self.endpoint.host();
         let mut what = format!("{host} {meaning} (HTTP {status})");
         if let (Some(to), 300..=399) = (to, status) {
@@ -67,7 +67,7 @@ impl Client {
         } else {
             adapted.remedies()
         };
-        let mut failed = self.trouble(class, &what, &advice);
+        let mut failed = self.advised_failure(class, &what, &advice);
         failed.status = Some(status);
         failed.retry_after_ms = wait;
         // A used-up quota does not return within a second.
@@ -77,14 +77,14 @@ impl Client {
     }
 
     /// Reads the body of a refusal.
-    pub(super) async fn said_in(&self, answer: Answer) -> RefusalBody {
-        let (body, _) = beginning(answer, REFUSAL_BYTES).await;
+    pub(super) async fn read_refusal(&self, answer: HttpResponse) -> RefusalBody {
+        let (body, _) = read_prefix(answer, REFUSAL_BYTES).await;
         let raw = String::from_utf8_lossy(&body).into_owned();
         let json: Option<Value> = serde_json::from_slice(&body).ok();
         let text = match &json {
-            Some(json) => complaint(json).map(|text| self.said(&text)).unwrap_or_default(),
-            None if raw.trim_start().starts_with('<') => self.page(&raw),
-            None => self.said(&raw),
+            Some(json) => error_text(json).map(|text| self.quotable(&text)).unwrap_or_default(),
+            None if raw.trim_start().starts_with('<') => self.describe_page(&raw),
+            None => self.quotable(&raw),
         };
         RefusalBody { raw, json, text }
     }
@@ -100,7 +100,7 @@ impl Client {
     ) -> ParameterSet {
         let error = json.map(|json| json.get("error").unwrap_or(json));
         let param = error.and_then(|error| error.get("param")).and_then(Value::as_str);
-        let said = json.and_then(complaint);
+        let said = json.and_then(error_text);
         let named = ParameterSet::named_in(param, said.as_deref().unwrap_or(text)).and(sent);
         self.refused.add(named);
         named
@@ -124,7 +124,7 @@ impl Client {
             (413, _) => "Shorten the prompt, or start a new conversation.".to_owned(),
             (429, _) if quota => "Check the plan and its billing.".to_owned(),
             (429, _) => match wait_ms {
-                Some(wait) => format!("The server asks to wait {}.", seconds(wait)),
+                Some(wait) => format!("The server asks to wait {}.", format_millis(wait)),
                 None => "Wait, or raise tools.llm.retries.max_attempts.".to_owned(),
             },
             (404, _) => {
@@ -149,14 +149,14 @@ impl Client {
     }
 
     /// Describes an HTML page by its title.
-    pub(super) fn page(&self, html: &str) -> String {
+    pub(super) fn describe_page(&self, html: &str) -> String {
         let lower = html.to_ascii_lowercase();
         let title = lower.find("<title").and_then(|open| {
             let start = open + lower.get(open..)?.find('>')? + 1;
             let end = start + lower.get(start..)?.find('<')?;
             html.get(start..end)
         });
-        match title.map(|title| self.said(title)).filter(|title| !title.is_empty()) {
+        match title.map(|title| self.quotable(title)).filter(|title| !title.is_empty()) {
             Some(title) => format!("an HTML page ({})", visible_within(&title, SAID_CHARS / 2)),
             None => "an HTML page".to_owned(),
         }
@@ -165,7 +165,7 @@ impl Client {
 
 /// The class of a status, and its meaning in words. `quota`: the server says that the quota is used
 /// up.
-pub(super) fn meaning_of(status: u16, quota: bool) -> (FailureClass, &'static str) {
+pub(super) fn status_meaning(status: u16, quota: bool) -> (FailureClass, &'static str) {
     match status {
         401 => (FailureClass::Auth, "rejected the key"),
         403 => (FailureClass::Auth, "denied access to this key"),
@@ -184,7 +184,7 @@ pub(super) fn meaning_of(status: u16, quota: bool) -> (FailureClass, &'static st
 /// The error text of a server, in the known forms: `{"error": {"message": …}}`, `{"error": …}`,
 /// `{"message": …}`, `{"detail": …}`, one of these in a list, and the lists of field errors that
 /// FastAPI sends with a 422.
-pub(super) fn complaint(body: &Value) -> Option<String> {
+pub(super) fn error_text(body: &Value) -> Option<String> {
     let body = body.get(0).unwrap_or(body);
     let error = body.get("error").unwrap_or(body);
     let message = error.get("message");

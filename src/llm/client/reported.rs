@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::Client;
-use super::refusal::{Requested, complaint, meaning_of};
-use super::trouble::ANOTHER;
+use super::refusal::{Requested, error_text, status_meaning};
+use super::trouble::OTHER_MODEL_ADVICE;
 use crate::event::kind::FailureClass;
 use crate::llm::Failure;
 use crate::llm::adaptation::ParameterSet;
@@ -16,7 +16,7 @@ impl Client {
     /// The failure for an error inside an answer that reports success. `sent`: the optional
     /// parameters of the request; none if part of the reply had arrived, because then the request
     /// was valid.
-    pub(in crate::llm) fn complained(
+    pub(in crate::llm) fn reported_failure(
         &self,
         error: &Value,
         place: &str,
@@ -24,16 +24,17 @@ impl Client {
         partial: Option<Arc<str>>,
     ) -> Box<Failure> {
         let error = innermost(error);
-        let said = complaint(error).unwrap_or_else(|| error.to_string());
-        let (host, said_here) = (self.endpoint.host(), self.said(&said));
+        let said = error_text(error).unwrap_or_else(|| error.to_string());
+        let (host, said_here) = (self.endpoint.host(), self.quotable(&said));
         let Some(status) = status_of(error) else {
             let what = format!("{host} sent an error {place}: {said_here}");
-            let mut failed = self.trouble(FailureClass::BadResponse, &what, ANOTHER);
+            let mut failed =
+                self.advised_failure(FailureClass::BadResponse, &what, OTHER_MODEL_ADVICE);
             failed.partial = partial;
             return failed;
         };
         let quota = words(error).any(|word| word == "insufficient_quota");
-        let (class, meaning) = meaning_of(status, quota);
+        let (class, meaning) = status_meaning(status, quota);
         let what = format!("{host} {meaning} (error {status} {place}): {said_here}");
         let adapted = match status {
             400 | 422 => self.adapt(sent, Some(error), &said),
@@ -43,7 +44,7 @@ impl Client {
             true => self.advice(status, quota, None, Requested::Reply(sent)),
             false => adapted.remedies(),
         };
-        let mut failed = self.trouble(class, &what, &advice);
+        let mut failed = self.advised_failure(class, &what, &advice);
         failed.status = Some(status);
         // A used-up quota does not return within a second.
         failed.should_retry = quota.then_some(false);
@@ -73,7 +74,7 @@ fn status_of(error: &Value) -> Option<u16> {
         let number = value.as_u64().or_else(|| value.as_str()?.trim().parse().ok())?;
         u16::try_from(number).ok().filter(|status| (400..600).contains(status))
     });
-    numbers.into_iter().next().or_else(|| words(error).find_map(status_called))
+    numbers.into_iter().next().or_else(|| words(error).find_map(status_of_name))
 }
 
 /// The names in an error's `code` and `type`.
@@ -82,7 +83,7 @@ fn words(error: &Value) -> impl Iterator<Item = &str> {
 }
 
 /// The status for an error name, as OpenAI, Anthropic, llama.cpp and compatible servers use it.
-fn status_called(word: &str) -> Option<u16> {
+fn status_of_name(word: &str) -> Option<u16> {
     Some(match word {
         "invalid_request_error" => 400,
         "authentication_error" | "invalid_api_key" => 401,

@@ -6,7 +6,7 @@ use super::{Client, EVENT_CAP, STREAM_CAP};
 use crate::event::kind::Reply;
 use crate::llm::{Failure, Listener};
 use crate::net::sse::{SseEvent, SseParser};
-use crate::net::{Answer, NetError};
+use crate::net::{HttpResponse, NetError};
 
 /// The result of one event of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(in crate::llm) struct BadEvent {
 }
 
 /// A partial reply, as an API assembles it.
-pub(in crate::llm) trait Gathers {
+pub(in crate::llm) trait ReplyAssembler {
     /// Processes the next event.
     fn take(
         &mut self,
@@ -36,7 +36,7 @@ pub(in crate::llm) trait Gathers {
     ) -> Result<StreamStep, BadEvent>;
 
     /// The cap in bytes that the partial reply exceeds, if it does.
-    fn beyond(&self) -> Option<usize>;
+    fn exceeded_cap(&self) -> Option<usize>;
 
     /// The text so far.
     fn partial(&self) -> Option<Arc<str>>;
@@ -58,20 +58,20 @@ pub(in crate::llm) fn event_place(nth: usize) -> String {
 /// # Errors
 /// The stream breaks, ends early, exceeds a cap, reports an error or has an event that is not of
 /// this API; `partial` has the text that had arrived.
-pub(in crate::llm) async fn read(
+pub(in crate::llm) async fn read_stream(
     client: &Client,
-    mut answer: Answer,
-    mut reply: impl Gathers,
+    mut answer: HttpResponse,
+    mut reply: impl ReplyAssembler,
     listener: &dyn Listener,
 ) -> Result<Reply, Box<Failure>> {
     let mut parser = SseParser::new(EVENT_CAP);
     let mut received = 0_usize;
-    let too_large = |cap, partial| client.broke_off(&NetError::TooLarge { cap }, partial);
+    let too_large = |cap, partial| client.incomplete_answer(&NetError::TooLarge { cap }, partial);
     loop {
         let chunk = match answer.chunk().await {
             Ok(Some(chunk)) => chunk,
             Ok(None) => break,
-            Err(error) => return Err(client.broke_off(&error, reply.partial())),
+            Err(error) => return Err(client.incomplete_answer(&error, reply.partial())),
         };
         received += chunk.len();
         if received > STREAM_CAP {
@@ -82,13 +82,13 @@ pub(in crate::llm) async fn read(
             match parser.next(&mut rest) {
                 Ok(Some(event)) => match reply.take(event, listener) {
                     Ok(StreamStep::More) => {
-                        if let Some(cap) = reply.beyond() {
+                        if let Some(cap) = reply.exceeded_cap() {
                             return Err(too_large(cap, reply.partial()));
                         }
                     }
                     Ok(StreamStep::Done) => {
                         let reply = reply.done();
-                        answer.settle().await;
+                        answer.release().await;
                         return reply;
                     }
                     Err(bad) => return Err(bad.failure),

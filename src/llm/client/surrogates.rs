@@ -38,7 +38,7 @@ impl Surrogates {
     }
 
     /// Whether a half in this field is still without its counterpart.
-    pub(in crate::llm) fn left_in(&self, field: &str) -> bool {
+    pub(in crate::llm) fn is_pending_in(&self, field: &str) -> bool {
         self.held.as_ref().is_some_and(|held| held.field == field)
     }
 
@@ -113,7 +113,7 @@ impl Rewriter {
             self.before.as_ref().filter(|held| held.field == field && !rest.is_empty())
         {
             (self.changed, self.continued) = (true, true);
-            match escaped(rest) {
+            match parse_half(rest) {
                 Some(Half::Low(low)) => {
                     self.text.push_str(&format!("\\u{:04x}\\u{low:04x}", held.high));
                     rest = skip(rest, ESCAPE);
@@ -125,7 +125,7 @@ impl Rewriter {
             self.text.push_str(rest.get(..at).unwrap_or_default());
             rest = skip(rest, at);
             let next = skip(rest, ESCAPE);
-            match (escaped(rest), escaped(next)) {
+            match (parse_half(rest), parse_half(next)) {
                 (Some(Half::High(_)), Some(Half::Low(_))) => rest = self.copy(rest, 2 * ESCAPE),
                 (Some(Half::High(high)), _)
                     if self.streamed && next.is_empty() && GROWING.contains(&field) =>
@@ -165,7 +165,7 @@ enum Half {
 }
 
 /// The half that the escape at the beginning of a text encodes.
-fn escaped(text: &str) -> Option<Half> {
+fn parse_half(text: &str) -> Option<Half> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;
@@ -217,7 +217,7 @@ mod tests {
                 Err(_) => text += &content(&halves.repaired(&data).expect("it has halves")),
             }
         }
-        if halves.left_in("content") {
+        if halves.is_pending_in("content") {
             text.push(char::REPLACEMENT_CHARACTER);
         }
         text
@@ -262,7 +262,7 @@ mod tests {
         let whole =
             r#"{"message":{"content":"\ud83d\udc4d"},"delta":{ "content" : "\ud83d\udc4d" }}"#;
         assert_eq!(halves.continued(data).as_deref(), Some(whole));
-        assert!(!halves.left_in("content") && halves.continued(data).is_none());
+        assert!(!halves.is_pending_in("content") && halves.continued(data).is_none());
     }
 
     #[test]

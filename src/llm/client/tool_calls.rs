@@ -7,13 +7,13 @@ use crate::event::kind::ToolCall;
 use crate::llm::Conversation;
 
 /// The most calls of one reply.
-pub(in crate::llm) const MOST: usize = 64;
+pub(in crate::llm) const MAX_CALLS: usize = 64;
 /// The most bytes of a tool's name; the API's own limit is 64.
 pub(in crate::llm) const NAME_CAP: usize = 256;
 
 /// What is wrong with the tool calls of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::llm) enum Miscalled {
+pub(in crate::llm) enum ToolCallFault {
     /// More than [`MOST`].
     TooMany,
     /// A call without a tool name.
@@ -24,7 +24,7 @@ pub(in crate::llm) enum Miscalled {
 
 /// Gives calls without an id a new one, and replaces duplicate ids, because results are matched by
 /// id.
-pub(in crate::llm) fn tell_apart(calls: &mut [ToolCall], before: &Conversation) {
+pub(in crate::llm) fn make_ids_unique(calls: &mut [ToolCall], before: &Conversation) {
     let mut seen = BTreeSet::new();
     if calls.iter().all(|call| !call.id.is_empty() && seen.insert(&call.id)) {
         return;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Client;
 use super::stream::event_place;
-use super::tool_calls::{MOST, Miscalled, NAME_CAP};
+use super::tool_calls::{MAX_CALLS, NAME_CAP, ToolCallFault};
 use crate::event::kind::FailureClass;
 use crate::event::visible::visible_within;
 use crate::llm::Failure;
@@ -16,18 +16,23 @@ use crate::net::sse::SseError;
 pub(super) const SAID_CHARS: usize = 140;
 
 /// The advice if the address is right, but the answer is not.
-pub(super) const ANOTHER: &str = "Try again, or use another model.";
+pub(super) const OTHER_MODEL_ADVICE: &str = "Try again, or use another model.";
 
 impl Client {
     /// A failure: what happened, then what to do. Foreign text in `what` has been through
     /// [`Client::said`]; the whole text is redacted once more anyway.
-    pub(super) fn trouble(&self, class: FailureClass, what: &str, advice: &str) -> Box<Failure> {
-        Failure::advising(class, &self.redactor.redact(what), advice)
+    pub(super) fn advised_failure(
+        &self,
+        class: FailureClass,
+        what: &str,
+        advice: &str,
+    ) -> Box<Failure> {
+        Failure::with_advice(class, &self.redactor.redact(what), advice)
     }
 
     /// Foreign text, prepared for messages. It is redacted as a whole before it is cut, because
     /// half a key would not be found.
-    pub(super) fn said(&self, text: &str) -> String {
+    pub(super) fn quotable(&self, text: &str) -> String {
         let text = self.redactor.redact(text.trim());
         visible_within(text.trim_end_matches(['.', ' ']), SAID_CHARS)
     }
@@ -35,7 +40,7 @@ impl Client {
     /// The request could not be serialized.
     pub(in crate::llm) fn unsendable(&self, error: &serde_json::Error) -> Box<Failure> {
         let what = format!("the request cannot be serialized: {error}");
-        self.trouble(FailureClass::BadResponse, &what, "This is a bug in roundtable.")
+        self.advised_failure(FailureClass::BadResponse, &what, "This is a bug in roundtable.")
     }
 
     /// There was no answer.
@@ -61,20 +66,21 @@ impl Client {
             NetError::Broken { .. } => "Try again.".to_owned(),
             NetError::TooLarge { .. } => "Is it a chat model?".to_owned(),
         };
-        let class = FailureClass::of(error.word()).unwrap_or(FailureClass::Connect);
-        self.trouble(class, &error.to_string(), &advice)
+        let class = FailureClass::from_word(error.word()).unwrap_or(FailureClass::Connect);
+        self.advised_failure(class, &error.to_string(), &advice)
     }
 
     /// The answer's body was incomplete.
-    pub(in crate::llm) fn broke_off(
+    pub(in crate::llm) fn incomplete_answer(
         &self,
         error: &NetError,
         partial: Option<Arc<str>>,
     ) -> Box<Failure> {
         let mut failed = match error {
             NetError::Broken { .. } => {
-                let what = format!("{error} (in the middle of the answer{})", so_far(&partial));
-                self.trouble(FailureClass::Reset, &what, "Try again.")
+                let what =
+                    format!("{error} (in the middle of the answer{})", received_so_far(&partial));
+                self.advised_failure(FailureClass::Reset, &what, "Try again.")
             }
             _ => self.unanswered(error),
         };
@@ -85,9 +91,11 @@ impl Client {
     /// The stream ended normally, but before the end of the reply.
     pub(in crate::llm) fn cut_off(&self, partial: Option<Arc<str>>) -> Box<Failure> {
         let host = self.endpoint.host();
-        let what =
-            format!("{host} ended the stream in the middle of the reply{}", so_far(&partial));
-        let mut failed = self.trouble(FailureClass::Reset, &what, "Try again.");
+        let what = format!(
+            "{host} ended the stream in the middle of the reply{}",
+            received_so_far(&partial)
+        );
+        let mut failed = self.advised_failure(FailureClass::Reset, &what, "Try again.");
         failed.partial = partial;
         failed
     }
@@ -95,7 +103,7 @@ impl Client {
     /// The stream ended normally, but a required part of the reply is missing.
     pub(in crate::llm) fn ended_without(&self, what: &str) -> Box<Failure> {
         let host = self.endpoint.host();
-        self.misplaced(&format!("{host} ended the stream without {what}"))
+        self.wrong_address(&format!("{host} ended the stream without {what}"))
     }
 
     /// The stream cannot be parsed any further.
@@ -108,12 +116,12 @@ impl Client {
             SseError::TooLarge { .. } => FailureClass::TooLarge,
             SseError::NotUtf8(_) => FailureClass::BadResponse,
         };
-        let what = format!("{error}{}", so_far(&partial));
+        let what = format!("{error}{}", received_so_far(&partial));
         let advice = match partial {
-            Some(_) => ANOTHER.to_owned(),
+            Some(_) => OTHER_MODEL_ADVICE.to_owned(),
             None => format!("Is it an endpoint for {}s?", self.api.reply),
         };
-        let mut failed = self.trouble(class, &what, &advice);
+        let mut failed = self.advised_failure(class, &what, &advice);
         failed.partial = partial;
         failed
     }
@@ -126,14 +134,14 @@ impl Client {
         let what = if begins.is_empty() {
             format!("{host} answered {status} with an empty body instead of a {reply}")
         } else if begins.starts_with('<') {
-            format!("{host} answered {status} with {} instead of JSON", self.page(begins))
+            format!("{host} answered {status} with {} instead of JSON", self.describe_page(begins))
         } else {
             let begins: String = begins.chars().take(4 * SAID_CHARS).collect();
-            let begins = visible_within(&self.said(&begins), SAID_CHARS / 2);
-            let why = self.said(why);
+            let begins = visible_within(&self.quotable(&begins), SAID_CHARS / 2);
+            let why = self.quotable(why);
             format!("{host} answered {status}, but not with a {reply} ({why}): {begins}")
         };
-        self.misplaced(&what)
+        self.wrong_address(&what)
     }
 
     /// Event number `nth` (from 1) of a stream is not part of a chat completion.
@@ -144,47 +152,50 @@ impl Client {
         why: &str,
         partial: Option<Arc<str>>,
     ) -> Box<Failure> {
-        let (why, data) = (self.said(why), visible_within(&self.said(data), SAID_CHARS / 2));
+        let (why, data) =
+            (self.quotable(why), visible_within(&self.quotable(data), SAID_CHARS / 2));
         let (host, reply, place) = (self.endpoint.host(), self.api.reply, event_place(nth));
         let what = format!("{host} sent an invalid {reply} {place} ({why}): {data}");
         let mut failed = match nth {
             // After valid events, the address must be right.
-            2.. => self.trouble(FailureClass::BadResponse, &what, ANOTHER),
-            _ => self.misplaced(&what),
+            2.. => self.advised_failure(FailureClass::BadResponse, &what, OTHER_MODEL_ADVICE),
+            _ => self.wrong_address(&what),
         };
         failed.partial = partial;
         failed
     }
 
-    fn misplaced(&self, what: &str) -> Box<Failure> {
+    fn wrong_address(&self, what: &str) -> Box<Failure> {
         let url = self.endpoint.base_url().origin;
         let advice = format!("Check the base URL (from {url}); most end in /v1.");
-        self.trouble(FailureClass::BadResponse, what, &advice)
+        self.advised_failure(FailureClass::BadResponse, what, &advice)
     }
 
     /// Invalid tool calls.
-    pub(in crate::llm) fn miscalled(
+    pub(in crate::llm) fn bad_tool_calls(
         &self,
-        why: Miscalled,
+        why: ToolCallFault,
         partial: Option<Arc<str>>,
     ) -> Box<Failure> {
         let host = self.endpoint.host();
         let what = match why {
-            Miscalled::TooMany => format!("{host} sent more than {MOST} tool calls in one reply"),
-            Miscalled::Nameless => format!("{host} sent a tool call without a tool name"),
-            Miscalled::LongName => {
+            ToolCallFault::TooMany => {
+                format!("{host} sent more than {MAX_CALLS} tool calls in one reply")
+            }
+            ToolCallFault::Nameless => format!("{host} sent a tool call without a tool name"),
+            ToolCallFault::LongName => {
                 format!("{host} sent a tool call with a name of more than {NAME_CAP} bytes")
             }
         };
         let advice = "Try again, or use a model that can call tools.";
-        let mut failed = self.trouble(FailureClass::BadResponse, &what, advice);
+        let mut failed = self.advised_failure(FailureClass::BadResponse, &what, advice);
         failed.partial = partial;
         failed
     }
 }
 
 /// How much of the reply had arrived, as part of a sentence.
-fn so_far(partial: &Option<Arc<str>>) -> String {
+fn received_so_far(partial: &Option<Arc<str>>) -> String {
     match partial {
         Some(text) => format!(", after {} characters", text.chars().count()),
         None => String::new(),

@@ -1,6 +1,6 @@
 //! Why no endpoint was found, and what to do about it.
 
-use super::{DEFAULT_BASE_URL, DEFAULT_MODEL, Origin, Provider};
+use super::{DEFAULT_BASE_URL, DEFAULT_MODEL, Provider, SettingOrigin};
 
 /// Why no endpoint was found. The run has not started.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -29,9 +29,9 @@ pub enum EndpointError {
         /// The provider of the call.
         provider: Provider,
         /// The origin of the base URL.
-        url: Origin,
+        url: SettingOrigin,
         /// The origin of the key.
-        key: Origin,
+        key: SettingOrigin,
     },
     /// The scenario sets a host that the key is not for.
     #[error("the scenario uses a model at {scenario}, but the key is for {key}")]
@@ -51,7 +51,7 @@ pub enum EndpointError {
     #[error("the base URL from {origin} {why}")]
     BaseUrl {
         /// The origin of the URL.
-        origin: Origin,
+        origin: SettingOrigin,
         /// What is wrong, as the rest of the sentence.
         why: String,
     },
@@ -59,7 +59,7 @@ pub enum EndpointError {
     #[error("the key from {origin} has a character that is not valid in an HTTP header")]
     Key {
         /// The origin of the key.
-        origin: Origin,
+        origin: SettingOrigin,
     },
     /// An invalid model name.
     #[error(
@@ -67,7 +67,7 @@ pub enum EndpointError {
     )]
     Model {
         /// The origin of the name.
-        origin: Origin,
+        origin: SettingOrigin,
     },
     /// An invalid timeout.
     #[error(
@@ -75,7 +75,7 @@ pub enum EndpointError {
     )]
     Timeout {
         /// The origin of the value.
-        origin: Origin,
+        origin: SettingOrigin,
     },
     /// A variable of the shell that is not UTF-8.
     #[error("{name} in the shell is not UTF-8")]
@@ -129,7 +129,7 @@ impl EndpointError {
                      the scenario or in the configuration (roundtable config --path)."
                 )
             }
-            Self::Mixed { provider, url: Origin::Dotenv, .. } => format!(
+            Self::Mixed { provider, url: SettingOrigin::Dotenv, .. } => format!(
                 "export {} together with the key, or unset {} in the shell and put both into .env.",
                 provider.address_name(),
                 provider.key_name()

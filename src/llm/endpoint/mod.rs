@@ -17,7 +17,7 @@ use reqwest::Url;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
 
 use crate::net::http::host_of;
-use crate::net::{Redactor, Secret, Target};
+use crate::net::{Redactor, RequestTarget, Secret};
 use crate::regular;
 
 mod address;
@@ -29,9 +29,9 @@ mod provider;
 mod tests;
 
 pub use error::EndpointError;
-use pair::Places;
-use provider::unknown_provider;
-pub use provider::{DEFAULT_MODELS_DATE, Provider, Wire, named};
+use pair::VariableSources;
+use provider::unknown_provider_note;
+pub use provider::{DEFAULT_MODELS_DATE, Provider, Wire, split_model_name};
 
 /// The default base URL.
 pub const DEFAULT_BASE_URL: &str = "https://api.openai.com/v1";
@@ -55,7 +55,7 @@ const TIMEOUT: &str = "OPENAI_TIMEOUT_SECONDS";
 
 /// The origin of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum SettingOrigin {
     /// A variable of the shell.
     Shell,
     /// The `.env` file in the working directory.
@@ -70,7 +70,7 @@ pub enum Origin {
     Default,
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for SettingOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Shell => "the shell",
@@ -85,18 +85,18 @@ impl fmt::Display for Origin {
 
 /// A value with its origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found<T> {
+pub struct WithOrigin<T> {
     /// The value.
     pub value: T,
     /// Its origin.
-    pub origin: Origin,
+    pub origin: SettingOrigin,
 }
 
 /// What the caller, the scenario and the configuration request, if anything.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Asked<'a> {
+pub struct EndpointRequest<'a> {
     /// The model: from the command line, a role, an agent, a step, or the whole scenario.
-    pub model: Option<Found<&'a str>>,
+    pub model: Option<WithOrigin<&'a str>>,
     /// `model.base_url` of the scenario.
     pub base_url: Option<&'a str>,
     /// The model of the configuration; the environment overrides it.
@@ -108,13 +108,13 @@ pub struct Asked<'a> {
 /// The endpoint of a chat model. Its key was checked to be valid in a header.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
-    provider: Found<Provider>,
-    base_url: Found<Url>,
+    provider: WithOrigin<Provider>,
+    base_url: WithOrigin<Url>,
     host: String,
-    model: Found<String>,
-    key: Option<Found<Secret>>,
+    model: WithOrigin<String>,
+    key: Option<WithOrigin<Secret>>,
     headers: Vec<(HeaderName, HeaderValue)>,
-    timeout: Found<Duration>,
+    timeout: WithOrigin<Duration>,
     notes: Vec<String>,
 }
 
@@ -124,7 +124,7 @@ impl Endpoint {
         self.provider.value
     }
     /// The origin of the provider; if it was chosen by its key, the origin of the key.
-    pub fn provider_origin(&self) -> Origin {
+    pub fn provider_origin(&self) -> SettingOrigin {
         self.provider.origin
     }
     /// Whether the endpoint is on this machine.
@@ -136,7 +136,7 @@ impl Endpoint {
         self.provider.value.is_at(&self.base_url.value)
     }
     /// The base of the API's paths.
-    pub fn base_url(&self) -> &Found<Url> {
+    pub fn base_url(&self) -> &WithOrigin<Url> {
         &self.base_url
     }
     /// The host, with its port unless it is the default one. No other part of the address is shown.
@@ -144,15 +144,15 @@ impl Endpoint {
         &self.host
     }
     /// The model's name.
-    pub fn model(&self) -> &Found<String> {
+    pub fn model(&self) -> &WithOrigin<String> {
         &self.model
     }
     /// The key; a local endpoint may have none.
-    pub fn key(&self) -> Option<&Found<Secret>> {
+    pub fn key(&self) -> Option<&WithOrigin<Secret>> {
         self.key.as_ref()
     }
     /// The timeout of one attempt if neither `--set` nor the scenario has one.
-    pub fn timeout(&self) -> &Found<Duration> {
+    pub fn timeout(&self) -> &WithOrigin<Duration> {
         &self.timeout
     }
     /// Notes for the operator before the first call: values that are not used, and why.
@@ -161,12 +161,12 @@ impl Endpoint {
     }
 
     /// The target of an API path below the base URL, with the headers of every request.
-    pub(super) fn target(&self, path: &[&str]) -> Target {
+    pub(super) fn target(&self, path: &[&str]) -> RequestTarget {
         let mut url = self.base_url.value.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty().extend(path);
         }
-        let target = Target::new(url)
+        let target = RequestTarget::new(url)
             .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
             .header(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         self.headers
@@ -176,7 +176,7 @@ impl Endpoint {
 
     /// A redactor that removes this endpoint's key from texts.
     pub(super) fn redactor(&self) -> Redactor {
-        Redactor::knowing(self.key.iter().map(|key| key.value.clone()))
+        Redactor::with_secrets(self.key.iter().map(|key| key.value.clone()))
     }
 }
 
@@ -184,7 +184,7 @@ impl Endpoint {
 ///
 /// # Errors
 /// As [`find`]; a `.env` that exists but cannot be read; a variable that is not UTF-8.
-pub fn find_here(asked: Asked<'_>) -> Result<Endpoint, EndpointError> {
+pub fn find_here(asked: EndpointRequest<'_>) -> Result<Endpoint, EndpointError> {
     find(&shell_here()?, read_dotenv(Path::new(".env"))?.as_deref(), asked)
 }
 
@@ -192,16 +192,16 @@ pub fn find_here(asked: Asked<'_>) -> Result<Endpoint, EndpointError> {
 ///
 /// # Errors
 /// As [`find_here`].
-pub fn with_keys_here() -> Result<Vec<Provider>, EndpointError> {
+pub fn providers_with_keys_here() -> Result<Vec<Provider>, EndpointError> {
     let file = dotenv::read(read_dotenv(Path::new(".env"))?.as_deref().unwrap_or_default())?;
-    Ok(Places { shell: &shell_here()?, file: &file }.providers())
+    Ok(VariableSources { shell: &shell_here()?, file: &file }.providers())
 }
 
 /// [`ollama`] with the shell's variables and the `.env` file of the working directory.
 ///
 /// # Errors
 /// As [`find_here`].
-pub fn ollama_here(usual: &str) -> Result<Found<Endpoint>, EndpointError> {
+pub fn ollama_here(usual: &str) -> Result<WithOrigin<Endpoint>, EndpointError> {
     ollama(shell_here()?, read_dotenv(Path::new(".env"))?.as_deref(), usual)
 }
 
@@ -214,17 +214,19 @@ pub fn ollama(
     mut shell: BTreeMap<String, String>,
     dotenv: Option<&str>,
     usual: &str,
-) -> Result<Found<Endpoint>, EndpointError> {
+) -> Result<WithOrigin<Endpoint>, EndpointError> {
     let name = Provider::Ollama.address_name();
     let file = dotenv::read(dotenv.unwrap_or_default())?;
-    let set = Places { shell: &shell, file: &file }.either(name).map(|found| found.origin);
+    let set = VariableSources { shell: &shell, file: &file }
+        .from_shell_or_dotenv(name)
+        .map(|found| found.origin);
     if set.is_none() {
         shell.insert(name.to_owned(), usual.to_owned());
     }
     let model = format!("{}/{}", Provider::Ollama.word(), Provider::Ollama.model());
-    let model = Some(Found { value: model.as_str(), origin: Origin::Default });
-    let value = find(&shell, dotenv, Asked { model, ..Asked::default() })?;
-    Ok(Found { value, origin: set.unwrap_or(Origin::Default) })
+    let model = Some(WithOrigin { value: model.as_str(), origin: SettingOrigin::Default });
+    let value = find(&shell, dotenv, EndpointRequest { model, ..EndpointRequest::default() })?;
+    Ok(WithOrigin { value, origin: set.unwrap_or(SettingOrigin::Default) })
 }
 
 /// Our variables that the shell has.
@@ -275,11 +277,11 @@ fn read_dotenv(path: &Path) -> Result<Option<String>, EndpointError> {
 pub fn find(
     shell: &BTreeMap<String, String>,
     dotenv: Option<&str>,
-    asked: Asked<'_>,
+    asked: EndpointRequest<'_>,
 ) -> Result<Endpoint, EndpointError> {
     let file = dotenv::read(dotenv.unwrap_or_default())?;
-    let places = Places { shell, file: &file };
-    let (provider, model) = choose(&places, &asked)?;
+    let places = VariableSources { shell, file: &file };
+    let (provider, model) = choose_provider_and_model(&places, &asked)?;
     let mut notes = Vec::new();
     let (base_url, key) = places.address_and_key(provider.value, asked.base_url, &mut notes)?;
     let host = host_of(&base_url.value);
@@ -290,25 +292,25 @@ pub fn find(
         }
         notes.push(format!("the key and the prompts go to {host} over plain http"));
     }
-    notes.extend(unknown_provider(provider.value, &base_url.value, model.value));
+    notes.extend(unknown_provider_note(provider.value, &base_url.value, model.value));
     let headers = headers(provider.value, key.as_ref())?;
     if model.value.chars().count() > 200 || model.value.chars().any(char::is_control) {
         return Err(EndpointError::Model { origin: model.origin });
     }
-    let timeout = match places.either(TIMEOUT) {
+    let timeout = match places.from_shell_or_dotenv(TIMEOUT) {
         None => match asked.timeout {
-            Some(value) => Found { value, origin: Origin::Config },
-            None => Found { value: DEFAULT_TIMEOUT, origin: Origin::Default },
+            Some(value) => WithOrigin { value, origin: SettingOrigin::Config },
+            None => WithOrigin { value: DEFAULT_TIMEOUT, origin: SettingOrigin::Default },
         },
-        Some(Found { value, origin }) => {
-            Found { value: seconds(value).ok_or(EndpointError::Timeout { origin })?, origin }
+        Some(WithOrigin { value, origin }) => {
+            WithOrigin { value: seconds(value).ok_or(EndpointError::Timeout { origin })?, origin }
         }
     };
     Ok(Endpoint {
         provider,
         base_url,
         host,
-        model: Found { value: model.value.to_owned(), origin: model.origin },
+        model: WithOrigin { value: model.value.to_owned(), origin: model.origin },
         key,
         headers,
         timeout,
@@ -317,49 +319,51 @@ pub fn find(
 }
 
 /// Chooses the provider and the model.
-fn choose<'a>(
-    places: &Places<'a>,
-    asked: &Asked<'a>,
-) -> Result<(Found<Provider>, Found<&'a str>), EndpointError> {
-    let wanted = |found: Found<&'a str>| {
-        pair::set(found.value).map(|value| Found { value, origin: found.origin })
+fn choose_provider_and_model<'a>(
+    places: &VariableSources<'a>,
+    asked: &EndpointRequest<'a>,
+) -> Result<(WithOrigin<Provider>, WithOrigin<&'a str>), EndpointError> {
+    let wanted = |found: WithOrigin<&'a str>| {
+        pair::non_blank(found.value).map(|value| WithOrigin { value, origin: found.origin })
     };
     let wanted = asked.model.and_then(wanted);
-    let config = asked.config.and_then(pair::set);
-    if let Some(Found { value, origin }) = wanted
-        && let (Some(provider), name) = named(value)
+    let config = asked.config.and_then(pair::non_blank);
+    if let Some(WithOrigin { value, origin }) = wanted
+        && let (Some(provider), name) = split_model_name(value)
     {
-        return Ok((Found { value: provider, origin }, Found { value: name, origin }));
+        return Ok((WithOrigin { value: provider, origin }, WithOrigin { value: name, origin }));
     }
-    let set = |name| places.either(name).map(|found| found.origin);
+    let set = |name| places.from_shell_or_dotenv(name).map(|found| found.origin);
     let said = [MODEL, Provider::OpenAi.address_name()].into_iter().find_map(set);
-    let said = asked.base_url.and_then(pair::set).map(|_| Origin::Scenario).or(said);
-    let by = |value, origin| Found { value, origin };
+    let said = asked.base_url.and_then(pair::non_blank).map(|_| SettingOrigin::Scenario).or(said);
+    let by = |value, origin| WithOrigin { value, origin };
     let provider = if let Some(origin) = said {
         by(Provider::OpenAi, origin)
-    } else if let Some(provider) = config.and_then(|name| named(name).0) {
-        by(provider, Origin::Config)
+    } else if let Some(provider) = config.and_then(|name| split_model_name(name).0) {
+        by(provider, SettingOrigin::Config)
     } else {
         match (&places.providers()[..], set(Provider::Ollama.address_name())) {
-            (&[one], _) => by(one, set(one.key_name()).unwrap_or(Origin::Default)),
+            (&[one], _) => by(one, set(one.key_name()).unwrap_or(SettingOrigin::Default)),
             ([], Some(origin)) => by(Provider::Ollama, origin),
-            ([], None) => by(Provider::OpenAi, Origin::Default),
+            ([], None) => by(Provider::OpenAi, SettingOrigin::Default),
             (several, _) => return Err(EndpointError::WhichProvider { keys: several.to_vec() }),
         }
     };
-    let of_variable = || places.either(MODEL).filter(|_| provider.value == Provider::OpenAi);
+    let of_variable =
+        || places.from_shell_or_dotenv(MODEL).filter(|_| provider.value == Provider::OpenAi);
     let of_config = || {
-        let (of, value) = named(config?);
-        of.is_none_or(|of| of == provider.value).then_some(Found { value, origin: Origin::Config })
+        let (of, value) = split_model_name(config?);
+        of.is_none_or(|of| of == provider.value)
+            .then_some(WithOrigin { value, origin: SettingOrigin::Config })
     };
-    let default = Found { value: provider.value.model(), origin: Origin::Default };
+    let default = WithOrigin { value: provider.value.model(), origin: SettingOrigin::Default };
     Ok((provider, wanted.or_else(of_variable).or_else(of_config).unwrap_or(default)))
 }
 
 /// The headers of a request besides those of its body: the key, as the provider expects it.
 fn headers(
     provider: Provider,
-    key: Option<&Found<Secret>>,
+    key: Option<&WithOrigin<Secret>>,
 ) -> Result<Vec<(HeaderName, HeaderValue)>, EndpointError> {
     let mut headers = Vec::new();
     if provider.wire() == Wire::Messages {

@@ -4,39 +4,43 @@ use std::collections::BTreeMap;
 
 use reqwest::Url;
 
-use super::{EndpointError, Found, Origin, Provider, address};
+use super::{EndpointError, Provider, SettingOrigin, WithOrigin, address};
 use crate::net::Secret;
 use crate::net::http::host_of;
 
 /// The value of a variable; a blank one counts as not set.
-pub(super) fn set(value: &str) -> Option<&str> {
+pub(super) fn non_blank(value: &str) -> Option<&str> {
     let value = value.trim();
     (!value.is_empty()).then_some(value)
 }
 
-pub(super) struct Places<'a> {
+pub(super) struct VariableSources<'a> {
     pub(super) shell: &'a BTreeMap<String, String>,
     pub(super) file: &'a BTreeMap<&'static str, String>,
 }
 
-impl<'a> Places<'a> {
-    fn get(&self, name: &str, origin: Origin) -> Option<&'a str> {
+impl<'a> VariableSources<'a> {
+    fn get(&self, name: &str, origin: SettingOrigin) -> Option<&'a str> {
         match origin {
-            Origin::Shell => self.shell.get(name).and_then(|value| set(value)),
-            Origin::Dotenv => self.file.get(name).and_then(|value| set(value)),
-            Origin::CommandLine | Origin::Scenario | Origin::Config | Origin::Default => None,
+            SettingOrigin::Shell => self.shell.get(name).and_then(|value| non_blank(value)),
+            SettingOrigin::Dotenv => self.file.get(name).and_then(|value| non_blank(value)),
+            SettingOrigin::CommandLine
+            | SettingOrigin::Scenario
+            | SettingOrigin::Config
+            | SettingOrigin::Default => None,
         }
     }
 
-    pub(super) fn either(&self, name: &str) -> Option<Found<&'a str>> {
-        [Origin::Shell, Origin::Dotenv]
+    pub(super) fn from_shell_or_dotenv(&self, name: &str) -> Option<WithOrigin<&'a str>> {
+        [SettingOrigin::Shell, SettingOrigin::Dotenv]
             .into_iter()
-            .find_map(|origin| self.get(name, origin).map(|value| Found { value, origin }))
+            .find_map(|origin| self.get(name, origin).map(|value| WithOrigin { value, origin }))
     }
 
     /// The providers that have a key in either place.
     pub(super) fn providers(&self) -> Vec<Provider> {
-        let has_key = |provider: &Provider| self.either(provider.key_name()).is_some();
+        let has_key =
+            |provider: &Provider| self.from_shell_or_dotenv(provider.key_name()).is_some();
         Provider::ALL.into_iter().filter(has_key).collect()
     }
 
@@ -45,9 +49,9 @@ impl<'a> Places<'a> {
         provider: Provider,
         asked: Option<&str>,
         notes: &mut Vec<String>,
-    ) -> Result<(Found<Url>, Option<Found<Secret>>), EndpointError> {
-        let theirs = match asked.and_then(set) {
-            Some(text) => Some(parse_base_url(provider, text, Origin::Scenario)?),
+    ) -> Result<(WithOrigin<Url>, Option<WithOrigin<Secret>>), EndpointError> {
+        let theirs = match asked.and_then(non_blank) {
+            Some(text) => Some(parse_base_url(provider, text, SettingOrigin::Scenario)?),
             None => None,
         };
         let pair = self.pair(provider, notes);
@@ -69,7 +73,7 @@ impl<'a> Places<'a> {
             // The environment does not matter then, valid or not.
             _ if local => {
                 notes.clear();
-                if self.either(provider.key_name()).is_some() {
+                if self.from_shell_or_dotenv(provider.key_name()).is_some() {
                     notes.push("no key is sent: the scenario sets the address".to_owned());
                 }
                 Ok((theirs, None))
@@ -88,33 +92,34 @@ impl<'a> Places<'a> {
         &self,
         provider: Provider,
         notes: &mut Vec<String>,
-    ) -> Result<(Found<Url>, Option<Found<Secret>>), EndpointError> {
+    ) -> Result<(WithOrigin<Url>, Option<WithOrigin<Secret>>), EndpointError> {
         let of = |origin| {
             (self.get(provider.address_name(), origin), self.get(provider.key_name(), origin))
         };
-        let (shell, file) = (of(Origin::Shell), of(Origin::Dotenv));
-        let origin = if shell == (None, None) { Origin::Dotenv } else { Origin::Shell };
-        let (url, key) = if origin == Origin::Shell { shell } else { file };
+        let (shell, file) = (of(SettingOrigin::Shell), of(SettingOrigin::Dotenv));
+        let origin =
+            if shell == (None, None) { SettingOrigin::Dotenv } else { SettingOrigin::Shell };
+        let (url, key) = if origin == SettingOrigin::Shell { shell } else { file };
         let url = match url {
             Some(text) => parse_base_url(provider, text, origin)?,
-            None => parse_base_url(provider, provider.base_url(), Origin::Default)?,
+            None => parse_base_url(provider, provider.base_url(), SettingOrigin::Default)?,
         };
-        if origin == Origin::Shell {
+        if origin == SettingOrigin::Shell {
             match (shell, file) {
                 // Only .env sets the address, and the key would go elsewhere.
                 ((None, _), (Some(other), None)) if !same_address(provider, other, &url.value) => {
                     return Err(EndpointError::Mixed {
                         provider,
-                        url: Origin::Dotenv,
-                        key: Origin::Shell,
+                        url: SettingOrigin::Dotenv,
+                        key: SettingOrigin::Shell,
                     });
                 }
                 // Only .env has a key, and the address needs one.
                 ((_, None), (_, Some(_))) if !address::is_loopback(&url.value) => {
                     return Err(EndpointError::Mixed {
                         provider,
-                        url: Origin::Shell,
-                        key: Origin::Dotenv,
+                        url: SettingOrigin::Shell,
+                        key: SettingOrigin::Dotenv,
                     });
                 }
                 (_, (None, None)) => {}
@@ -122,18 +127,18 @@ impl<'a> Places<'a> {
                     let other =
                         other.is_some_and(|other| !same_address(provider, other, &url.value));
                     if other || key.is_some() {
-                        notes.push(left_aside(provider, other, key.is_some()));
+                        notes.push(ignored_values_note(provider, other, key.is_some()));
                     }
                 }
             }
         }
-        let key = key.map(|text| Found { value: Secret::new(text), origin });
+        let key = key.map(|text| WithOrigin { value: Secret::new(text), origin });
         Ok((url, key))
     }
 }
 
 /// The note about values in `.env` that the shell overrides.
-fn left_aside(provider: Provider, url: bool, key: bool) -> String {
+fn ignored_values_note(provider: Provider, url: bool, key: bool) -> String {
     let (address_name, key_name) = (provider.address_name(), provider.key_name());
     let what = match (url, key) {
         (true, true) => format!("{address_name} and {key_name} of .env are"),
@@ -146,22 +151,22 @@ fn left_aside(provider: Provider, url: bool, key: bool) -> String {
 }
 
 fn same_address(provider: Provider, text: &str, url: &Url) -> bool {
-    parse_base_url(provider, text, Origin::Dotenv)
+    parse_base_url(provider, text, SettingOrigin::Dotenv)
         .is_ok_and(|parsed| parsed.value.origin() == url.origin())
 }
 
 fn parse_base_url(
     provider: Provider,
     text: &str,
-    origin: Origin,
-) -> Result<Found<Url>, EndpointError> {
+    origin: SettingOrigin,
+) -> Result<WithOrigin<Url>, EndpointError> {
     let parsed = match provider {
         Provider::Ollama => address::parse_host(text),
         Provider::Anthropic => address::parse(text).map(address::with_version),
         Provider::OpenAi | Provider::Gemini | Provider::OpenRouter => address::parse(text),
     };
     match parsed {
-        Ok(value) => Ok(Found { value, origin }),
+        Ok(value) => Ok(WithOrigin { value, origin }),
         Err(why) => Err(EndpointError::BaseUrl { origin, why }),
     }
 }

@@ -37,7 +37,7 @@ pub enum Wire {
 }
 
 /// The properties of a provider.
-struct Known {
+struct ProviderInfo {
     word: &'static str,
     name: &'static str,
     key: &'static str,
@@ -51,12 +51,12 @@ impl Provider {
     pub const ALL: [Self; 5] =
         [Self::OpenAi, Self::Anthropic, Self::Gemini, Self::OpenRouter, Self::Ollama];
 
-    fn known(self) -> Known {
+    fn provider_info(self) -> ProviderInfo {
         // The models are those that the providers' own documents recommended for general use at a
         // low price on `DEFAULT_MODELS_DATE`; `doctor --live` reports when a provider no longer
         // lists its model.
         match self {
-            Self::OpenAi => Known {
+            Self::OpenAi => ProviderInfo {
                 word: "openai",
                 name: "OpenAI",
                 key: "OPENAI_API_KEY",
@@ -64,7 +64,7 @@ impl Provider {
                 base_url: super::DEFAULT_BASE_URL,
                 model: super::DEFAULT_MODEL,
             },
-            Self::Anthropic => Known {
+            Self::Anthropic => ProviderInfo {
                 word: "anthropic",
                 name: "Anthropic",
                 key: "ANTHROPIC_API_KEY",
@@ -72,7 +72,7 @@ impl Provider {
                 base_url: "https://api.anthropic.com/v1",
                 model: "claude-haiku-4-5",
             },
-            Self::Gemini => Known {
+            Self::Gemini => ProviderInfo {
                 word: "gemini",
                 name: "Gemini",
                 key: "GEMINI_API_KEY",
@@ -80,7 +80,7 @@ impl Provider {
                 base_url: "https://generativelanguage.googleapis.com/v1beta/openai",
                 model: "gemini-2.5-flash",
             },
-            Self::OpenRouter => Known {
+            Self::OpenRouter => ProviderInfo {
                 word: "openrouter",
                 name: "OpenRouter",
                 key: "OPENROUTER_API_KEY",
@@ -88,7 +88,7 @@ impl Provider {
                 base_url: "https://openrouter.ai/api/v1",
                 model: "openai/gpt-4.1-mini",
             },
-            Self::Ollama => Known {
+            Self::Ollama => ProviderInfo {
                 word: "ollama",
                 name: "Ollama",
                 key: "OLLAMA_API_KEY",
@@ -101,27 +101,27 @@ impl Provider {
 
     /// The name before the `/` of a model's name.
     pub fn word(self) -> &'static str {
-        self.known().word
+        self.provider_info().word
     }
 
     /// The provider with this word, in any case.
-    pub fn of(word: &str) -> Option<Self> {
+    pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|provider| provider.word().eq_ignore_ascii_case(word))
     }
 
     /// The variable with its key.
     pub fn key_name(self) -> &'static str {
-        self.known().key
+        self.provider_info().key
     }
 
     /// The variable with its address.
     pub fn address_name(self) -> &'static str {
-        self.known().address
+        self.provider_info().address
     }
 
     /// The base URL if no address is set.
     pub fn base_url(self) -> &'static str {
-        self.known().base_url
+        self.provider_info().base_url
     }
 
     /// Whether this base URL has the provider's own host.
@@ -131,7 +131,7 @@ impl Provider {
 
     /// The default model.
     pub fn model(self) -> &'static str {
-        self.known().model
+        self.provider_info().model
     }
 
     /// The API that the provider uses.
@@ -145,15 +145,15 @@ impl Provider {
 
 impl fmt::Display for Provider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.known().name)
+        f.pad(self.provider_info().name)
     }
 }
 
 /// Splits a model name as `model =` and `--model` give it into a known provider before the first
 /// `/`, if there is one, and the name.
-pub fn named(text: &str) -> (Option<Provider>, &str) {
+pub fn split_model_name(text: &str) -> (Option<Provider>, &str) {
     match text.split_once('/') {
-        Some((word, model)) if !model.trim().is_empty() => match Provider::of(word.trim()) {
+        Some((word, model)) if !model.trim().is_empty() => match Provider::from_word(word.trim()) {
             Some(provider) => (Some(provider), model.trim()),
             None => (None, text),
         },
@@ -163,7 +163,7 @@ pub fn named(text: &str) -> (Option<Provider>, &str) {
 
 /// A note about a model whose name begins with an unknown provider, if the chosen provider has no
 /// such names. Compatible servers and OpenRouter have them (`org/model`).
-pub(super) fn unknown_provider(asked: Provider, url: &Url, model: &str) -> Option<String> {
+pub(super) fn unknown_provider_note(asked: Provider, url: &Url, model: &str) -> Option<String> {
     let (word, _) = model.split_once('/')?;
     let plain = match asked {
         Provider::OpenAi | Provider::Anthropic => true,
@@ -171,7 +171,7 @@ pub(super) fn unknown_provider(asked: Provider, url: &Url, model: &str) -> Optio
         Provider::Gemini => word != "models",
         Provider::OpenRouter | Provider::Ollama => false,
     };
-    if !plain || !asked.is_at(url) || Provider::of(word.trim()).is_some() {
+    if !plain || !asked.is_at(url) || Provider::from_word(word.trim()).is_some() {
         return None;
     }
     let known = Provider::ALL.map(Provider::word).join(", ");
@@ -200,12 +200,12 @@ mod tests {
             (Provider::Ollama, "http://localhost:11434/v1", "hf.co/some/model", false),
         ] {
             let url = Url::parse(url).expect(url);
-            let note = unknown_provider(asked, &url, model);
+            let note = unknown_provider_note(asked, &url, model);
             assert_eq!(note.is_some(), told, "{asked} {url} {model}: {note:?}");
         }
         let url = Url::parse(Provider::OpenAi.base_url()).expect("an address");
         assert_eq!(
-            unknown_provider(Provider::OpenAi, &url, "mistral/large").as_deref(),
+            unknown_provider_note(Provider::OpenAi, &url, "mistral/large").as_deref(),
             Some(
                 "mistral/large is sent to OpenAI unchanged: `mistral` is not a known provider \
                  (openai, anthropic, gemini, openrouter, ollama)"
@@ -224,7 +224,7 @@ mod tests {
             ("openai/", None, "openai/"),
             ("/gpt-5", None, "/gpt-5"),
         ] {
-            assert_eq!(named(text), (provider, model), "{text}");
+            assert_eq!(split_model_name(text), (provider, model), "{text}");
         }
     }
 

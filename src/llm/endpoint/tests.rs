@@ -2,10 +2,10 @@
 
 use super::*;
 
-const SHELL: Origin = Origin::Shell;
-const DOTENV: Origin = Origin::Dotenv;
-const SCENARIO: Origin = Origin::Scenario;
-const DEFAULT: Origin = Origin::Default;
+const SHELL: SettingOrigin = SettingOrigin::Shell;
+const DOTENV: SettingOrigin = SettingOrigin::Dotenv;
+const SCENARIO: SettingOrigin = SettingOrigin::Scenario;
+const DEFAULT: SettingOrigin = SettingOrigin::Default;
 
 fn vars(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
@@ -28,7 +28,11 @@ fn pair(
         .map(|(name, value)| (name.to_owned(), value.trim_matches('\'').to_owned()))
         .collect();
     let dotenv = both(file).join("\n");
-    find(&shell, Some(&dotenv), Asked { base_url: scenario, ..Asked::default() })
+    find(
+        &shell,
+        Some(&dotenv),
+        EndpointRequest { base_url: scenario, ..EndpointRequest::default() },
+    )
 }
 
 const OPENAI: &str = "https://api.openai.com/v1";
@@ -143,7 +147,7 @@ fn what_is_refused() {
 }
 
 #[test]
-fn what_is_left_aside_is_said() {
+fn ignored_values_are_noted() {
     let (k, f) = (Some("shell-key"), Some("file-key"));
     let aside = "not used: the shell sets one of the two, and both must come from the same place";
     for (shell, file, scenario, note) in [
@@ -184,7 +188,7 @@ fn what_is_left_aside_is_said() {
 }
 
 #[test]
-fn the_model_and_the_time_out() {
+fn the_model_and_the_timeout() {
     let key = ("OPENAI_API_KEY", "k");
     for (shell, dotenv, asked, model, timeout) in [
         (vec![], "", None, (DEFAULT_MODEL, DEFAULT), (60_000, DEFAULT)),
@@ -205,22 +209,22 @@ fn the_model_and_the_time_out() {
         (vec![("OPENAI_MODEL", "m1")], "", Some("m3"), ("m3", SCENARIO), (60_000, DEFAULT)),
     ] {
         let shell = vars(&[&[key], shell.as_slice()].concat());
-        let asked = asked.map(|value| Found { value, origin: SCENARIO });
-        let asked = Asked { model: asked, ..Asked::default() };
+        let asked = asked.map(|value| WithOrigin { value, origin: SCENARIO });
+        let asked = EndpointRequest { model: asked, ..EndpointRequest::default() };
         let found = find(&shell, Some(dotenv), asked).expect("an endpoint");
         assert_eq!((found.model().value.as_str(), found.model().origin), model);
         let (millis, origin) = timeout;
-        let timeout = Found { value: Duration::from_millis(millis), origin };
+        let timeout = WithOrigin { value: Duration::from_millis(millis), origin };
         assert_eq!(found.timeout(), &timeout);
     }
     for text in ["0", "-1", "soon", "1e3", "inf", "NaN", "86401", "0.0001", "."] {
         let shell = vars(&[key, ("OPENAI_TIMEOUT_SECONDS", text)]);
-        let found = find(&shell, None, Asked::default()).expect_err(text);
+        let found = find(&shell, None, EndpointRequest::default()).expect_err(text);
         assert_eq!(found, EndpointError::Timeout { origin: SHELL }, "{text}");
     }
     for name in ["m\u{1b}", &"m".repeat(201)] {
-        let asked = Some(Found { value: name, origin: SCENARIO });
-        let asked = Asked { model: asked, ..Asked::default() };
+        let asked = Some(WithOrigin { value: name, origin: SCENARIO });
+        let asked = EndpointRequest { model: asked, ..EndpointRequest::default() };
         let found = find(&vars(&[key]), None, asked).expect_err("no name");
         assert_eq!(found, EndpointError::Model { origin: SCENARIO });
     }
@@ -350,19 +354,21 @@ fn who_is_asked() {
         ),
     ] {
         let case = format!("{shell:?} {dotenv} {asked:?} {config:?}");
-        let model_asked = asked.map(|value| Found { value, origin: SCENARIO });
-        let asked = Asked { model: model_asked, config, ..Asked::default() };
+        let model_asked = asked.map(|value| WithOrigin { value, origin: SCENARIO });
+        let asked = EndpointRequest { model: model_asked, config, ..EndpointRequest::default() };
         let found = find(&vars(&shell), Some(dotenv), asked).expect(&case);
         let got = (found.provider(), found.model().value.as_str(), found.base_url().value.as_str());
         assert_eq!(got, (provider, model, url), "{case}");
     }
-    let several = find(&vars(&[openai, router, anthropic]), None, Asked::default());
+    let several = find(&vars(&[openai, router, anthropic]), None, EndpointRequest::default());
     let several = several.expect_err("three keys");
     let keys = "OPENAI_API_KEY, ANTHROPIC_API_KEY and OPENROUTER_API_KEY are set";
     assert!(several.to_string().starts_with(keys), "{several}");
     assert!(several.advice().contains("--model openai/gpt-4.1-mini"), "{}", several.advice());
-    let without =
-        Asked { model: Some(Found { value: "gemini/x", origin: SCENARIO }), ..Asked::default() };
+    let without = EndpointRequest {
+        model: Some(WithOrigin { value: "gemini/x", origin: SCENARIO }),
+        ..EndpointRequest::default()
+    };
     let error = find(&vars(&[openai]), None, without).expect_err("no key of Gemini's");
     assert_eq!(
         error.to_string(),
@@ -377,7 +383,7 @@ fn each_provider_is_sent_the_key_in_its_own_way() {
         ("GEMINI_API_KEY", "authorization", "Bearer k-1"),
         ("ANTHROPIC_API_KEY", "x-api-key", "k-1"),
     ] {
-        let found = find(&vars(&[(name, "k-1")]), None, Asked::default()).expect(name);
+        let found = find(&vars(&[(name, "k-1")]), None, EndpointRequest::default()).expect(name);
         let sent = found.headers.iter().find(|(name, _)| *name == header);
         assert_eq!(sent.and_then(|(_, value)| value.to_str().ok()), Some(value), "{name}");
         assert!(sent.is_some_and(|(_, value)| value.is_sensitive()), "{name}");
@@ -388,20 +394,20 @@ fn each_provider_is_sent_the_key_in_its_own_way() {
 fn values_that_cannot_be_used_are_not_repeated() {
     for text in ["sk-1\nX-Evil: 1", "schlüssel", "sk-\u{7f}"] {
         let shell = vars(&[("OPENAI_API_KEY", text)]);
-        let found = find(&shell, None, Asked::default()).expect_err(text);
+        let found = find(&shell, None, EndpointRequest::default()).expect_err(text);
         assert_eq!(found, EndpointError::Key { origin: SHELL });
     }
     for url in ["api.example.com/sk-1", "https://u:sk-1@a.example", "ftp://a.example/sk-1"] {
         let shell = vars(&[("OPENAI_API_KEY", "k"), ("OPENAI_BASE_URL", url)]);
-        let found = find(&shell, None, Asked::default()).expect_err(url);
+        let found = find(&shell, None, EndpointRequest::default()).expect_err(url);
         assert!(matches!(found, EndpointError::BaseUrl { origin: SHELL, .. }), "{found}");
         assert!(!found.to_string().contains("sk-1"), "{found}");
     }
-    let found = find(&vars(&[]), Some("\nOPENAI_API_KEY='sk-1"), Asked::default());
+    let found = find(&vars(&[]), Some("\nOPENAI_API_KEY='sk-1"), EndpointRequest::default());
     let found = found.expect_err("an open quote");
     assert_eq!(found.to_string(), ".env, line 2: the value of OPENAI_API_KEY cannot be read");
     let shell = vars(&[("OPENAI_API_KEY", "sk-1")]);
-    let endpoint = find(&shell, None, Asked::default()).expect("an endpoint");
+    let endpoint = find(&shell, None, EndpointRequest::default()).expect("an endpoint");
     assert!(!format!("{endpoint:?}").contains("sk-1"), "{endpoint:?}");
 }
 
@@ -414,7 +420,7 @@ fn paths_are_put_behind_the_base_url() {
         ("https://a.example/x?v=1#y", "https://a.example/x/chat/completions?v=1"),
     ] {
         let shell = vars(&[("OPENAI_API_KEY", "k"), ("OPENAI_BASE_URL", base)]);
-        let endpoint = find(&shell, None, Asked::default()).expect(base);
+        let endpoint = find(&shell, None, EndpointRequest::default()).expect(base);
         assert_eq!(endpoint.target(&["chat", "completions"]).url().as_str(), url);
         assert_eq!(endpoint.host(), "a.example");
     }
@@ -438,23 +444,29 @@ fn the_file_is_read_where_there_is_one() {
 #[test]
 fn who_is_asked_and_for_how_long_is_told_with_its_origin() {
     let minute = Duration::from_secs(60);
-    let config = |name| Asked {
+    let config = |name| EndpointRequest {
         config: Some(name),
         timeout: Some(Duration::from_secs(9)),
-        ..Asked::default()
+        ..EndpointRequest::default()
     };
     let anthropic = ("ANTHROPIC_API_KEY", "k");
     let openai = ("OPENAI_API_KEY", "k");
     for (shell, dotenv, asked, provider, timeout) in [
-        (vec![openai], "", Asked::default(), SHELL, (minute, DEFAULT)),
-        (vec![], "ANTHROPIC_API_KEY=k", Asked::default(), DOTENV, (minute, DEFAULT)),
-        (vec![("OPENAI_BASE_URL", LOCAL)], "", Asked::default(), SHELL, (minute, DEFAULT)),
+        (vec![openai], "", EndpointRequest::default(), SHELL, (minute, DEFAULT)),
+        (vec![], "ANTHROPIC_API_KEY=k", EndpointRequest::default(), DOTENV, (minute, DEFAULT)),
+        (
+            vec![("OPENAI_BASE_URL", LOCAL)],
+            "",
+            EndpointRequest::default(),
+            SHELL,
+            (minute, DEFAULT),
+        ),
         (
             vec![openai, anthropic],
             "",
             config("openai/x"),
-            Origin::Config,
-            (Duration::from_secs(9), Origin::Config),
+            SettingOrigin::Config,
+            (Duration::from_secs(9), SettingOrigin::Config),
         ),
         (
             vec![openai, anthropic, ("OPENAI_TIMEOUT_SECONDS", "7")],

@@ -6,23 +6,23 @@
 
 use std::sync::Arc;
 
-use super::wire::Called;
+use super::wire::ToolCallPart;
 use crate::event::kind::ToolCall;
 use crate::llm::Conversation;
 use crate::llm::client::Client;
-use crate::llm::client::tool_calls::{MOST, Miscalled, NAME_CAP, tell_apart};
+use crate::llm::client::tool_calls::{MAX_CALLS, NAME_CAP, ToolCallFault, make_ids_unique};
 use crate::scenario::tool::ToolOffer;
 
 /// The tool calls of a reply so far.
 #[derive(Debug, Default)]
-pub(super) struct Calls {
-    made: Vec<Call>,
+pub(super) struct PartialCalls {
+    made: Vec<PartialCall>,
     /// The call that the previous piece belongs to.
     last: Option<usize>,
 }
 
 #[derive(Debug, Default)]
-struct Call {
+struct PartialCall {
     index: i64,
     id: String,
     name: String,
@@ -30,9 +30,9 @@ struct Call {
     nesting: Nesting,
 }
 
-impl Calls {
+impl PartialCalls {
     /// Adds a call of an answer that is not streamed: always a new call.
-    pub(super) fn whole(&mut self, called: Called<'_>) -> Result<(), Miscalled> {
+    pub(super) fn whole(&mut self, called: ToolCallPart<'_>) -> Result<(), ToolCallFault> {
         let at = self.begin(None)?;
         self.add(at, called, &[])
     }
@@ -40,10 +40,10 @@ impl Calls {
     /// Adds a piece to its call, or starts a new call; `offered`: the tools that it may name.
     pub(super) fn piece(
         &mut self,
-        piece: Called<'_>,
+        piece: ToolCallPart<'_>,
         offered: &[ToolOffer],
-    ) -> Result<(), Miscalled> {
-        let at = match self.goes_on(&piece, offered) {
+    ) -> Result<(), ToolCallFault> {
+        let at = match self.continued_call(&piece, offered) {
             Some(at) => at,
             None => self.begin(piece.index())?,
         };
@@ -60,14 +60,14 @@ impl Calls {
         mut self,
         by: &Client,
         before: &Conversation,
-    ) -> Result<Arc<[ToolCall]>, Miscalled> {
+    ) -> Result<Arc<[ToolCall]>, ToolCallFault> {
         if self.made.is_empty() {
             // The usual case; avoids the allocation of an empty list.
             return Ok(Arc::default());
         }
         self.made.sort_by_key(|call| call.index);
         if self.made.iter().any(|call| call.name.is_empty()) {
-            return Err(Miscalled::Nameless);
+            return Err(ToolCallFault::Nameless);
         }
         let mut calls: Vec<ToolCall> = self
             .made
@@ -78,12 +78,12 @@ impl Calls {
                 arguments: by.without_the_key(&call.arguments),
             })
             .collect();
-        tell_apart(&mut calls, before);
+        make_ids_unique(&mut calls, before);
         Ok(calls.into())
     }
 
     /// The call that a piece continues; `None` if it starts a new one.
-    fn goes_on(&self, piece: &Called<'_>, offered: &[ToolOffer]) -> Option<usize> {
+    fn continued_call(&self, piece: &ToolCallPart<'_>, offered: &[ToolOffer]) -> Option<usize> {
         let found = match (piece.index(), piece.id()) {
             (Some(index), _) => self.made.iter().rposition(|call| call.index == index),
             (None, Some(id)) => self.made.iter().rposition(|call| call.id == id),
@@ -98,39 +98,39 @@ impl Calls {
             }),
             found => found,
         };
-        found.filter(|at| !self.made[*at].another(piece, offered))
+        found.filter(|at| !self.made[*at].starts_new_call(piece, offered))
     }
 
-    fn begin(&mut self, index: Option<i64>) -> Result<usize, Miscalled> {
-        if self.made.len() == MOST {
-            return Err(Miscalled::TooMany);
+    fn begin(&mut self, index: Option<i64>) -> Result<usize, ToolCallFault> {
+        if self.made.len() == MAX_CALLS {
+            return Err(ToolCallFault::TooMany);
         }
         let next = self.made.iter().map(|call| call.index.saturating_add(1)).max().unwrap_or(0);
-        self.made.push(Call { index: index.unwrap_or(next), ..Call::default() });
+        self.made.push(PartialCall { index: index.unwrap_or(next), ..PartialCall::default() });
         Ok(self.made.len() - 1)
     }
 
     fn add(
         &mut self,
         at: usize,
-        piece: Called<'_>,
+        piece: ToolCallPart<'_>,
         offered: &[ToolOffer],
-    ) -> Result<(), Miscalled> {
+    ) -> Result<(), ToolCallFault> {
         self.last = Some(at);
         let call = &mut self.made[at];
         if call.id.is_empty() {
             call.id.push_str(piece.id().unwrap_or_default());
         }
-        call.hear_name(piece.name(), offered);
-        call.hear_arguments(piece.arguments());
-        if call.name.len() > NAME_CAP { Err(Miscalled::LongName) } else { Ok(()) }
+        call.append_name(piece.name(), offered);
+        call.append_arguments(piece.arguments());
+        if call.name.len() > NAME_CAP { Err(ToolCallFault::LongName) } else { Ok(()) }
     }
 }
 
-impl Call {
+impl PartialCall {
     /// Whether a piece that matches this call still starts another one: servers that do not count
     /// calls send index 0 for each, and some send no ids either.
-    fn another(&self, piece: &Called<'_>, offered: &[ToolOffer]) -> bool {
+    fn starts_new_call(&self, piece: &ToolCallPart<'_>, offered: &[ToolOffer]) -> bool {
         let name = piece.name();
         if name.is_empty() || self.name.is_empty() {
             return false;
@@ -143,8 +143,8 @@ impl Call {
             let complete = offered.iter().any(|tool| *tool.name == *self.name);
             return name != self.name
                 && complete
-                && begins_one(offered, "", name)
-                && !begins_one(offered, &self.name, name);
+                && begins_tool_name(offered, "", name)
+                && !begins_tool_name(offered, &self.name, name);
         }
         let again = name == self.name;
         !again
@@ -158,14 +158,14 @@ impl Call {
     }
 
     /// Servers send the name at once, in pieces, or again with each piece of the arguments.
-    fn hear_name(&mut self, piece: &str, offered: &[ToolOffer]) {
-        if piece.starts_with(&*self.name) && !begins_one(offered, &self.name, piece) {
+    fn append_name(&mut self, piece: &str, offered: &[ToolOffer]) {
+        if piece.starts_with(&*self.name) && !begins_tool_name(offered, &self.name, piece) {
             self.name.clear();
         }
         self.name.push_str(piece);
     }
 
-    fn hear_arguments(&mut self, piece: &str) {
+    fn append_arguments(&mut self, piece: &str) {
         if self.is_whole() {
             // All arguments again, at the end.
             if piece == self.arguments {
@@ -183,7 +183,7 @@ impl Call {
 }
 
 /// Whether the name so far plus this piece is the beginning of a tool's name.
-fn begins_one(offered: &[ToolOffer], so_far: &str, piece: &str) -> bool {
+fn begins_tool_name(offered: &[ToolOffer], so_far: &str, piece: &str) -> bool {
     let goes_on = |tool: &ToolOffer| {
         tool.name.strip_prefix(so_far).is_some_and(|rest| rest.starts_with(piece))
     };
@@ -195,11 +195,11 @@ fn begins_one(offered: &[ToolOffer], so_far: &str, piece: &str) -> bool {
 struct Nesting {
     depth: u32,
     closed: bool,
-    within: Within,
+    within: LexState,
 }
 
 #[derive(Debug, Default)]
-enum Within {
+enum LexState {
     #[default]
     Json,
     Text,
@@ -210,25 +210,25 @@ impl Nesting {
     fn read(&mut self, piece: &str) {
         for byte in piece.bytes() {
             self.within = match (&self.within, byte) {
-                (Within::Json, b'"') | (Within::Escape, _) => Within::Text,
-                (Within::Text, b'\\') => Within::Escape,
-                (Within::Text, b'"') => Within::Json,
-                (Within::Text, _) => Within::Text,
-                (Within::Json, b'{' | b'[') => {
+                (LexState::Json, b'"') | (LexState::Escape, _) => LexState::Text,
+                (LexState::Text, b'\\') => LexState::Escape,
+                (LexState::Text, b'"') => LexState::Json,
+                (LexState::Text, _) => LexState::Text,
+                (LexState::Json, b'{' | b'[') => {
                     self.depth = self.depth.saturating_add(1);
-                    Within::Json
+                    LexState::Json
                 }
-                (Within::Json, b'}' | b']') => {
+                (LexState::Json, b'}' | b']') => {
                     self.depth = self.depth.saturating_sub(1);
                     self.closed |= self.depth == 0;
-                    Within::Json
+                    LexState::Json
                 }
-                (Within::Json, _) => Within::Json,
+                (LexState::Json, _) => LexState::Json,
             };
         }
     }
 
     fn is_closed(&self) -> bool {
-        self.closed && self.depth == 0 && matches!(self.within, Within::Json)
+        self.closed && self.depth == 0 && matches!(self.within, LexState::Json)
     }
 }

@@ -6,9 +6,9 @@
 use serde_json::Value;
 use tokio::time::Instant;
 
-use self::calls::Calls;
+use self::calls::PartialCalls;
 use self::parameters::ChatParameters;
-use self::stream::Gathered;
+use self::stream::PartialCompletion;
 use super::adaptation::ParameterSet;
 use super::client::adapter::{ApiRequest, ModelApi};
 use super::client::reported::bare_error;
@@ -24,7 +24,7 @@ mod stream;
 mod wire;
 
 pub use super::client::adapter::Adapter;
-pub use super::client::probe::Reach;
+pub use super::client::probe::ProbeResult;
 pub use super::client::{ANSWER_CAP, EVENT_CAP, STREAM_CAP, TEXT_CAP};
 
 /// A chat model at an endpoint with the chat completions API.
@@ -37,28 +37,28 @@ pub enum ChatCompletions {}
 impl ModelApi for ChatCompletions {
     const WORDS: ApiWords = ApiWords { reply: "chat completion" };
     const PATH: &'static [&'static str] = &["chat", "completions"];
-    const ASKS_BY_NAME: bool = false;
+    const LOOKS_UP_BY_NAME: bool = false;
 
-    type Gathered<'a> = Gathered<'a>;
+    type PartialReply<'a> = PartialCompletion<'a>;
 
     fn request(
         client: &Client,
         request: &ChatRequest,
         stream: bool,
     ) -> Result<ApiRequest, serde_json::Error> {
-        let refused = client.refused.now();
+        let refused = client.refused.refused_now();
         let parameters = ChatParameters::of(&client.tuning, &request.form, stream, refused);
         let body = wire::body(&client.endpoint.model().value, request, &parameters)?;
         Ok(ApiRequest { body, sent: parameters.sent })
     }
 
-    fn gathered<'a>(
+    fn partial_reply<'a>(
         client: &'a Client,
         request: &'a ChatRequest,
         asked: Instant,
         sent: ParameterSet,
-    ) -> Self::Gathered<'a> {
-        Gathered::of(client, request, asked, sent)
+    ) -> Self::PartialReply<'a> {
+        PartialCompletion::of(client, request, asked, sent)
     }
 
     fn reply(
@@ -74,7 +74,7 @@ impl ModelApi for ChatCompletions {
             Err(error) => return Err(client.unreadable(status, body, &error.to_string())),
         };
         let complained = |error: &Value| {
-            Err(client.complained(error, "instead of a chat completion", sent, None))
+            Err(client.reported_failure(error, "instead of a chat completion", sent, None))
         };
         if let Some(error) = &completion.error {
             return complained(error);
@@ -92,19 +92,19 @@ impl ModelApi for ChatCompletions {
             return Err(client.unreadable(status, body, "its first choice has no `message`"));
         };
         let text = message.content.map(|text| text.0).unwrap_or_default();
-        let mut calls = Calls::default();
+        let mut calls = PartialCalls::default();
         for called in message.tool_calls.into_iter().flatten() {
-            calls.whole(called).map_err(|why| client.miscalled(why, None))?;
+            calls.whole(called).map_err(|why| client.bad_tool_calls(why, None))?;
         }
         if text.len() + calls.bytes() > TEXT_CAP {
-            return Err(client.broke_off(&NetError::TooLarge { cap: TEXT_CAP }, None));
+            return Err(client.incomplete_answer(&NetError::TooLarge { cap: TEXT_CAP }, None));
         }
         let calls = calls.done(client, &request.messages);
         Ok(Reply {
-            tool_calls: calls.map_err(|why| client.miscalled(why, None))?,
+            tool_calls: calls.map_err(|why| client.bad_tool_calls(why, None))?,
             result: None,
             text: client.without_the_key(&text),
-            usage: completion.usage.and_then(wire::Counted::usage),
+            usage: completion.usage.and_then(wire::CompletionUsage::usage),
             estimated: false,
             first_token_ms: None,
             model: completion.model.map(|model| client.model_name(&model.0)),

@@ -6,7 +6,7 @@ use serde::ser::{SerializeMap, Serializer};
 use serde_json::value::RawValue;
 
 use crate::llm::adaptation::{Parameter, ParameterSet};
-use crate::llm::{Contract, Form, JsonRung, Tuning};
+use crate::llm::{JsonMode, ReplyContract, ReplyForm, Tuning};
 
 /// The names of the token limit: servers accept either, some both.
 const LIMITS: [&str; 2] = ["max_tokens", "max_completion_tokens"];
@@ -26,25 +26,28 @@ impl<'a> ChatParameters<'a> {
     /// The parameters for a reply of this form, without those in `refused`.
     pub(super) fn of(
         tuning: &'a Tuning,
-        form: &'a Form,
+        form: &'a ReplyForm,
         stream: bool,
         refused: ParameterSet,
     ) -> Self {
         let format = ResponseFormat::of(form, tuning.json, refused);
         let extra = |key| tuning.has_extra(key);
         let mut sent = ParameterSet::default();
-        sent.add_if(tuning.temperature.is_some() || extra("temperature"), Parameter::Temperature);
+        sent.insert_if(
+            tuning.temperature.is_some() || extra("temperature"),
+            Parameter::Temperature,
+        );
         let limited = tuning.max_tokens.is_some() || LIMITS.into_iter().any(extra);
-        sent.add_if(limited, Parameter::MaxTokens);
+        sent.insert_if(limited, Parameter::MaxTokens);
         let effort = tuning.reasoning_effort.is_some() || extra("reasoning_effort");
-        sent.add_if(effort, Parameter::ReasoningEffort);
-        sent.add_if(stream || extra("stream_options"), Parameter::StreamOptions);
-        sent.add_if(extra("parallel_tool_calls"), Parameter::ParallelToolCalls);
+        sent.insert_if(effort, Parameter::ReasoningEffort);
+        sent.insert_if(stream || extra("stream_options"), Parameter::StreamOptions);
+        sent.insert_if(extra("parallel_tool_calls"), Parameter::ParallelToolCalls);
         // A format that the user has fixed is sent, whatever the endpoint refuses.
         if tuning.json.is_none() && !extra("response_format") {
             let by_schema = matches!(format, Some(ResponseFormat::Schema(_)));
-            sent.add_if(by_schema, Parameter::JsonSchema);
-            sent.add_if(format.is_some() && !by_schema, Parameter::JsonObject);
+            sent.insert_if(by_schema, Parameter::JsonSchema);
+            sent.insert_if(format.is_some() && !by_schema, Parameter::JsonObject);
         }
         Self { tuning, format, stream, refused, sent: sent.without(refused) }
     }
@@ -104,20 +107,20 @@ struct StreamOptions {
 #[derive(Debug)]
 enum ResponseFormat<'a> {
     Object,
-    Schema(&'a Contract),
+    Schema(&'a ReplyContract),
 }
 
 impl<'a> ResponseFormat<'a> {
     /// The strictest format that the form has, the user allows, and the endpoint has not refused.
-    fn of(form: &'a Form, fixed: Option<JsonRung>, refused: ParameterSet) -> Option<Self> {
+    fn of(form: &'a ReplyForm, fixed: Option<JsonMode>, refused: ParameterSet) -> Option<Self> {
         let takes = |parameter| fixed.is_some() || !refused.has(parameter);
-        let highest = fixed.unwrap_or(JsonRung::JsonSchema);
+        let highest = fixed.unwrap_or(JsonMode::JsonSchema);
         match form.contract() {
-            Some(contract) if highest >= JsonRung::JsonSchema && takes(Parameter::JsonSchema) => {
+            Some(contract) if highest >= JsonMode::JsonSchema && takes(Parameter::JsonSchema) => {
                 Some(Self::Schema(contract))
             }
             _ => {
-                (form.is_json() && highest >= JsonRung::JsonObject && takes(Parameter::JsonObject))
+                (form.is_json() && highest >= JsonMode::JsonObject && takes(Parameter::JsonObject))
                     .then_some(Self::Object)
             }
         }

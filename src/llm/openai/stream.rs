@@ -5,31 +5,31 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::TEXT_CAP;
-use super::calls::Calls;
-use super::wire::{Completion, Counted};
+use super::calls::PartialCalls;
+use super::wire::{Completion, CompletionUsage};
 use crate::event::kind::{Reply, Usage};
 use crate::llm::adaptation::ParameterSet;
 use crate::llm::client::Client;
 use crate::llm::client::reported::bare_error;
-use crate::llm::client::stream::{BadEvent, Gathers, StreamStep, event_place};
+use crate::llm::client::stream::{BadEvent, ReplyAssembler, StreamStep, event_place};
 use crate::llm::client::surrogates::Surrogates;
-use crate::llm::client::tool_calls::Miscalled;
+use crate::llm::client::tool_calls::ToolCallFault;
 use crate::llm::{ChatRequest, Failure, Listener};
-use crate::net::redact::Unfinished;
+use crate::net::redact::StreamRedactor;
 use crate::net::sse::SseEvent;
 
 /// What is wrong with an event.
-enum Bad {
+enum BadCompletionEvent {
     /// It reports an error.
     Reported(serde_json::Value),
     /// It is not part of a chat completion.
     Unreadable { why: String, data: String },
     /// Its tool calls are invalid.
-    Miscalled(Miscalled),
+    Miscalled(ToolCallFault),
 }
 
 /// A partial reply.
-pub(in crate::llm) struct Gathered<'a> {
+pub(in crate::llm) struct PartialCompletion<'a> {
     by: &'a Client,
     request: &'a ChatRequest,
     asked: Instant,
@@ -39,9 +39,9 @@ pub(in crate::llm) struct Gathered<'a> {
     /// Whether a choice has arrived, even an empty one.
     chosen: bool,
     text: String,
-    calls: Calls,
+    calls: PartialCalls,
     /// How much of the text the listener has received.
-    said: Unfinished,
+    said: StreamRedactor,
     /// The half of a character at the end of the last event.
     halves: Surrogates,
     first_token_ms: Option<u64>,
@@ -51,7 +51,7 @@ pub(in crate::llm) struct Gathered<'a> {
     refusal: String,
 }
 
-impl<'a> Gathered<'a> {
+impl<'a> PartialCompletion<'a> {
     pub(super) fn of(
         by: &'a Client,
         request: &'a ChatRequest,
@@ -66,8 +66,8 @@ impl<'a> Gathered<'a> {
             events: 0,
             chosen: false,
             text: String::new(),
-            calls: Calls::default(),
-            said: Unfinished::default(),
+            calls: PartialCalls::default(),
+            said: StreamRedactor::default(),
             halves: Surrogates::default(),
             first_token_ms: None,
             usage: None,
@@ -77,30 +77,38 @@ impl<'a> Gathered<'a> {
         }
     }
 
-    fn read(&mut self, event: SseEvent<'_>, listener: &dyn Listener) -> Result<StreamStep, Bad> {
+    fn read(
+        &mut self,
+        event: SseEvent<'_>,
+        listener: &dyn Listener,
+    ) -> Result<StreamStep, BadCompletionEvent> {
         if event.data.trim() == "[DONE]" {
             return Ok(StreamStep::Done);
         }
         let piece: Completion<'_> = match serde_json::from_str(event.data) {
             Ok(piece) => piece,
             Err(_) if event.name == "error" => {
-                return Err(Bad::Reported(serde_json::Value::String(event.data.to_owned())));
+                return Err(BadCompletionEvent::Reported(serde_json::Value::String(
+                    event.data.to_owned(),
+                )));
             }
             Err(error) => return Err(unreadable(event.data, error.to_string())),
         };
         if let Some(error) = piece.error {
-            return Err(Bad::Reported(error));
+            return Err(BadCompletionEvent::Reported(error));
         }
         if event.name == "error" {
-            return Err(Bad::Reported(serde_json::from_str(event.data).unwrap_or_default()));
+            return Err(BadCompletionEvent::Reported(
+                serde_json::from_str(event.data).unwrap_or_default(),
+            ));
         }
         if piece.choices.is_none() && piece.usage.is_none() {
             return Err(match bare_error(event.data.as_bytes()) {
-                Some(error) => Bad::Reported(error),
+                Some(error) => BadCompletionEvent::Reported(error),
                 None => unreadable(event.data, "it has no `choices`".to_owned()),
             });
         }
-        if let Some(usage) = piece.usage.and_then(Counted::usage) {
+        if let Some(usage) = piece.usage.and_then(CompletionUsage::usage) {
             self.usage = Some(usage);
         }
         if let (None, Some(model)) = (&self.model, &piece.model) {
@@ -121,11 +129,13 @@ impl<'a> Gathered<'a> {
             }
             for piece in delta.tool_calls.into_iter().flatten() {
                 self.has_begun();
-                self.calls.piece(piece, &self.request.tools).map_err(Bad::Miscalled)?;
+                self.calls
+                    .piece(piece, &self.request.tools)
+                    .map_err(BadCompletionEvent::Miscalled)?;
             }
         }
         if let Some(error) = choice.error {
-            return Err(Bad::Reported(error));
+            return Err(BadCompletionEvent::Reported(error));
         }
         if let Some(reason) = choice.finish_reason {
             self.finish = Some(reason.0.into_owned());
@@ -148,23 +158,23 @@ impl<'a> Gathered<'a> {
         }
     }
 
-    fn failed(&self, bad: Bad) -> Box<Failure> {
+    fn failed(&self, bad: BadCompletionEvent) -> Box<Failure> {
         match bad {
-            Bad::Reported(error) => {
+            BadCompletionEvent::Reported(error) => {
                 // A reply that has begun means that the request was valid.
                 let begun = self.first_token_ms.is_some();
                 let sent = if begun { ParameterSet::default() } else { self.sent };
-                self.by.complained(&error, &event_place(self.events), sent, self.partial())
+                self.by.reported_failure(&error, &event_place(self.events), sent, self.partial())
             }
-            Bad::Miscalled(why) => self.by.miscalled(why, self.partial()),
-            Bad::Unreadable { why, data } => {
+            BadCompletionEvent::Miscalled(why) => self.by.bad_tool_calls(why, self.partial()),
+            BadCompletionEvent::Unreadable { why, data } => {
                 self.by.unreadable_event(self.events, &data, &why, self.partial())
             }
         }
     }
 }
 
-impl Gathers for Gathered<'_> {
+impl ReplyAssembler for PartialCompletion<'_> {
     fn take(
         &mut self,
         event: SseEvent<'_>,
@@ -174,18 +184,18 @@ impl Gathers for Gathered<'_> {
         let continued = self.halves.continued(event.data);
         let data = continued.as_deref().unwrap_or(event.data);
         let mut read = self.read(SseEvent { data, ..event }, listener);
-        if let (Err(Bad::Unreadable { .. }), None) = (&read, &continued)
+        if let (Err(BadCompletionEvent::Unreadable { .. }), None) = (&read, &continued)
             && let Some(data) = self.halves.repaired(event.data)
         {
             read = self.read(SseEvent { data: &data, ..event }, listener);
         }
         read.map_err(|bad| {
-            let reported = matches!(bad, Bad::Reported(_));
+            let reported = matches!(bad, BadCompletionEvent::Reported(_));
             BadEvent { failure: self.failed(bad), reported }
         })
     }
 
-    fn beyond(&self) -> Option<usize> {
+    fn exceeded_cap(&self) -> Option<usize> {
         (self.text.len() + self.calls.bytes() > TEXT_CAP).then_some(TEXT_CAP)
     }
 
@@ -198,14 +208,14 @@ impl Gathers for Gathered<'_> {
             return Err(self.by.ended_without("a choice"));
         }
         for (field, text) in [("content", &mut self.text), ("refusal", &mut self.refusal)] {
-            if self.halves.left_in(field) {
+            if self.halves.is_pending_in(field) {
                 text.push(char::REPLACEMENT_CHARACTER);
             }
         }
         let partial = self.partial();
         let calls = self.calls.done(self.by, &self.request.messages);
         Ok(Reply {
-            tool_calls: calls.map_err(|why| self.by.miscalled(why, partial))?,
+            tool_calls: calls.map_err(|why| self.by.bad_tool_calls(why, partial))?,
             result: None,
             text: self.by.without_the_key(&self.text),
             usage: self.usage,
@@ -223,6 +233,6 @@ impl Gathers for Gathered<'_> {
     }
 }
 
-fn unreadable(data: &str, why: String) -> Bad {
-    Bad::Unreadable { why, data: data.chars().take(400).collect() }
+fn unreadable(data: &str, why: String) -> BadCompletionEvent {
+    BadCompletionEvent::Unreadable { why, data: data.chars().take(400).collect() }
 }

@@ -47,7 +47,7 @@ pub(super) fn body(
         if nth > 0 {
             body.raw(",");
         }
-        said(&mut body, message);
+        write_message(&mut body, message);
     }
     body.raw("]");
     for (nth, tool) in request.tools.iter().enumerate() {
@@ -59,12 +59,12 @@ pub(super) fn body(
     if !request.tools.is_empty() {
         body.raw("]");
     }
-    body.end_with(parameters)?;
+    body.close_object_with(parameters)?;
     Ok(body.bytes())
 }
 
 /// Writes a message in the API's format, which differs from the log's.
-fn said(body: &mut RequestBody, message: &ChatMessage) {
+fn write_message(body: &mut RequestBody, message: &ChatMessage) {
     body.raw(r#"{"role":""#);
     body.raw(message.role.word());
     // A message with calls but without text has the content `null`.
@@ -98,9 +98,9 @@ fn said(body: &mut RequestBody, message: &ChatMessage) {
 #[derive(Debug, Deserialize)]
 pub(super) struct Completion<'a> {
     #[serde(borrow, default)]
-    pub(super) choices: Option<Vec<Choice<'a>>>,
+    pub(super) choices: Option<Vec<CompletionChoice<'a>>>,
     #[serde(default)]
-    pub(super) usage: Option<Counted>,
+    pub(super) usage: Option<CompletionUsage>,
     #[serde(borrow, default)]
     pub(super) model: Option<JsonText<'a>>,
     #[serde(default)]
@@ -110,7 +110,7 @@ pub(super) struct Completion<'a> {
 /// One of the choices; we request one. An answer has a `message`, a stream event a `delta`, and
 /// some servers send both in their events.
 #[derive(Debug, Deserialize)]
-pub(super) struct Choice<'a> {
+pub(super) struct CompletionChoice<'a> {
     #[serde(borrow, default)]
     pub(super) message: Option<Message<'a>>,
     #[serde(borrow, default)]
@@ -130,29 +130,29 @@ pub(super) struct Message<'a> {
     #[serde(borrow, default)]
     pub(super) refusal: Option<JsonText<'a>>,
     #[serde(borrow, default)]
-    pub(super) tool_calls: Option<Vec<Called<'a>>>,
+    pub(super) tool_calls: Option<Vec<ToolCallPart<'a>>>,
 }
 
 /// A tool call, or a part of it. Servers omit any of these fields.
 #[derive(Debug, Deserialize)]
-pub(super) struct Called<'a> {
+pub(super) struct ToolCallPart<'a> {
     #[serde(default)]
     index: Option<f64>,
     #[serde(borrow, default)]
     id: Option<JsonText<'a>>,
     #[serde(borrow, default)]
-    function: Option<CalledFunction<'a>>,
+    function: Option<FunctionPart<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
-struct CalledFunction<'a> {
+struct FunctionPart<'a> {
     #[serde(borrow, default)]
     name: Option<JsonText<'a>>,
     #[serde(borrow, default)]
-    arguments: Option<Arguments<'a>>,
+    arguments: Option<CallArguments<'a>>,
 }
 
-impl Called<'_> {
+impl ToolCallPart<'_> {
     /// The index of the call in the reply, if given.
     pub(super) fn index(&self) -> Option<i64> {
         self.index.map(|index| index as i64)
@@ -178,17 +178,17 @@ impl Called<'_> {
 
 /// Arguments: JSON in a string or, from some servers, the object itself.
 #[derive(Debug)]
-struct Arguments<'a>(Cow<'a, str>);
+struct CallArguments<'a>(Cow<'a, str>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Arguments<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for CallArguments<'a> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(ArgumentsIn).map(Arguments)
+        from.deserialize_any(CallArgumentsVisitor).map(CallArguments)
     }
 }
 
-struct ArgumentsIn;
+struct CallArgumentsVisitor;
 
-impl<'de> Visitor<'de> for ArgumentsIn {
+impl<'de> Visitor<'de> for CallArgumentsVisitor {
     type Value = Cow<'de, str>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -211,7 +211,7 @@ impl<'de> Visitor<'de> for ArgumentsIn {
 
 /// Token counts; some servers send them as floats.
 #[derive(Clone, Copy, Debug, Deserialize)]
-pub(super) struct Counted {
+pub(super) struct CompletionUsage {
     #[serde(default)]
     prompt_tokens: Option<f64>,
     #[serde(default)]
@@ -234,7 +234,7 @@ struct CompletionDetails {
     reasoning_tokens: Option<f64>,
 }
 
-impl Counted {
+impl CompletionUsage {
     /// The usage for events; `None` without any count.
     pub(super) fn usage(self) -> Option<Usage> {
         // The conversion saturates: a negative count becomes 0.
@@ -255,7 +255,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::event::kind::{Speaker, ToolCall};
+    use crate::event::kind::{MessageRole, ToolCall};
     use crate::llm::client::arbitrary::request;
 
     /// The same body, built as a tree and written by serde_json.
@@ -292,7 +292,9 @@ mod tests {
 
     #[test]
     fn roles_are_called_what_the_log_calls_them() {
-        for role in [Speaker::System, Speaker::User, Speaker::Assistant, Speaker::Tool] {
+        for role in
+            [MessageRole::System, MessageRole::User, MessageRole::Assistant, MessageRole::Tool]
+        {
             assert_eq!(json!(role), json!(role.word()));
         }
     }

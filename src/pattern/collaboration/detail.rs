@@ -5,13 +5,15 @@ use serde_json::Value;
 use super::policy::{KEYS, RoleSet};
 use crate::event::contribution::Stance;
 use crate::event::stop::ContributionFault;
-use crate::pattern::reply::detail::{Detail, either, missing_keys, not, other_name, said};
+use crate::pattern::reply::detail::{
+    Detail, join_with_or, missing_keys, show_value, wrong_name, wrong_value,
+};
 use crate::pattern::reply::repair;
 use crate::scenario::name::RoleName;
 use crate::scenario::repair::Repair;
 
 /// The sentence that describes a fault of this reply to a call of the role `expected`.
-pub fn of(
+pub fn describe_contribution_fault(
     fault: &ContributionFault,
     raw: &Value,
     expected: &RoleName,
@@ -20,44 +22,50 @@ pub fn of(
     let field = |key: &str| raw.get(key).unwrap_or(&Value::Null);
     let agent = || field("agent").as_str().unwrap_or_default();
     match fault {
-        ContributionFault::NotObject => format!("the reply is {}, not an object", said(raw)).into(),
+        ContributionFault::NotObject => {
+            format!("the reply is {}, not an object", show_value(raw)).into()
+        }
         ContributionFault::MissingKeys => missing_keys("", raw, &KEYS).into(),
-        ContributionFault::Agent => not("agent", field("agent"), "the name of a role").into(),
+        ContributionFault::Agent => {
+            wrong_value("agent", field("agent"), "the name of a role").into()
+        }
         ContributionFault::AgentNotAllowed(_) => {
             let known: Vec<&str> = std::iter::once(expected)
                 .chain(allowed.iter().filter(|role| *role != expected))
                 .map(RoleName::as_str)
                 .collect();
-            other_name("agent", agent(), &format!("expected {expected}"), &known)
+            wrong_name("agent", agent(), &format!("expected {expected}"), &known)
         }
         ContributionFault::AgentMismatch(_) => {
-            other_name("agent", agent(), &format!("expected {expected}"), &[])
+            wrong_name("agent", agent(), &format!("expected {expected}"), &[])
         }
         ContributionFault::Stance => {
             let stances = Stance::ALL.map(Stance::word);
             match field("stance").as_str().map(str::trim) {
                 Some(stance) if !stance.is_empty() => {
-                    let wanted = format!("not {}", either(&stances));
-                    other_name("stance", stance, &wanted, &stances)
+                    let wanted = format!("not {}", join_with_or(&stances));
+                    wrong_name("stance", stance, &wanted, &stances)
                 }
-                _ => not("stance", field("stance"), &either(&stances)).into(),
+                _ => wrong_value("stance", field("stance"), &join_with_or(&stances)).into(),
             }
         }
-        ContributionFault::Summary => not("summary", field("summary"), "text").into(),
+        ContributionFault::Summary => wrong_value("summary", field("summary"), "text").into(),
         ContributionFault::ConfidenceType => {
-            let what = not("confidence", field("confidence"), "a number");
+            let what = wrong_value("confidence", field("confidence"), "a number");
             with_numbers(what, field("confidence"))
         }
         ContributionFault::ConfidenceRange => {
-            let what = not("confidence", field("confidence"), "from 0 to 1");
+            let what = wrong_value("confidence", field("confidence"), "from 0 to 1");
             with_numbers(what, field("confidence"))
         }
-        ContributionFault::Actions => not("actions", field("actions"), "a list of steps").into(),
+        ContributionFault::Actions => {
+            wrong_value("actions", field("actions"), "a list of steps").into()
+        }
         ContributionFault::ActionItem => {
             let items = field("actions").as_array().into_iter().flatten();
             let bad = |item: &Value| item.as_str().is_none_or(|text| text.trim().is_empty());
             match items.enumerate().find(|(_, item)| bad(item)) {
-                Some((nth, item)) => not(&format!("actions[{nth}]"), item, "text").into(),
+                Some((nth, item)) => wrong_value(&format!("actions[{nth}]"), item, "text").into(),
                 None => "an action is empty".into(),
             }
         }
@@ -119,7 +127,10 @@ mod tests {
         let allowed: RoleSet = [role.clone(), RoleName::from("critic")].into();
         for (raw, expected) in table {
             let fault = judge(&raw, &role, &allowed).expect_err(expected);
-            assert_eq!(of(&fault, &raw, &role, &allowed).to_string(), expected);
+            assert_eq!(
+                describe_contribution_fault(&fault, &raw, &role, &allowed).to_string(),
+                expected
+            );
         }
     }
 }

@@ -9,10 +9,10 @@ use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::event::contribution::{Conflict, Contribution, Decision, Stance};
-use crate::event::kind::{ChatMessage, Speaker};
-use crate::llm::{Contract, Form};
+use crate::event::kind::{ChatMessage, MessageRole};
+use crate::llm::{ReplyContract, ReplyForm};
 use crate::scenario::Scenario;
-use crate::scenario::model::{CollaborationSpec, Role};
+use crate::scenario::model::{CollaborationSpec, RoleSpec};
 use crate::scenario::name::RoleName;
 
 /// The number of past rounds that a role sees.
@@ -25,7 +25,7 @@ const REPLY_CONTRACT: &str = r#"Answer with a single JSON object and nothing aro
 
 /// The texts that are the same in every run of a scenario, made once and sent with each call.
 #[derive(Debug)]
-pub struct TableTexts {
+pub struct CollaborationTexts {
     /// The facts that every role sees, as JSON.
     pub facts: Box<RawValue>,
     /// The instructions and the reply form of each role.
@@ -40,21 +40,22 @@ pub struct RoleTexts {
     /// The role's prompt, and the format of its reply.
     pub instructions: Arc<str>,
     /// The form of its contribution.
-    pub form: Form,
+    pub form: ReplyForm,
 }
 
 impl RoleTexts {
     /// The texts of a role with this prompt.
-    pub fn of(role: &RoleName, prompt: &str) -> Self {
+    pub fn from_prompt(role: &RoleName, prompt: &str) -> Self {
         Self { instructions: instructions(prompt), form: form(role) }
     }
 }
 
-impl TableTexts {
+impl CollaborationTexts {
     /// The texts of this scenario.
-    pub fn of(scenario: &Scenario, spec: &CollaborationSpec) -> Self {
-        let texts =
-            |(name, role): (&RoleName, &Role)| (name.clone(), RoleTexts::of(name, &role.prompt));
+    pub fn from_scenario(scenario: &Scenario, spec: &CollaborationSpec) -> Self {
+        let texts = |(name, role): (&RoleName, &RoleSpec)| {
+            (name.clone(), RoleTexts::from_prompt(name, &role.prompt))
+        };
         Self {
             // Facts are valid JSON, so this does not fail.
             facts: to_raw_value(&*scenario.facts).unwrap_or_else(|_| RawValue::NULL.to_owned()),
@@ -66,7 +67,7 @@ impl TableTexts {
 
 /// A closed round as later rounds and the final step see it.
 #[derive(Clone, Debug, Serialize)]
-pub struct HistoryRow {
+pub struct ClosedRound {
     /// The round number, from 1.
     pub round: u32,
     /// The contributions, in sequence order.
@@ -95,7 +96,7 @@ struct RecentStance {
 
 /// The last `limit` rounds (`_round_summaries` in the collaboration source document, whose slice
 /// returns all rounds for a limit of 0).
-pub fn recent_rounds(history: &[HistoryRow], limit: usize) -> Vec<RecentRound> {
+pub fn recent_rounds(history: &[ClosedRound], limit: usize) -> Vec<RecentRound> {
     let left_out = if limit == 0 { 0 } else { history.len().saturating_sub(limit) };
     history
         .iter()
@@ -130,7 +131,7 @@ struct RolePayload<'a> {
 struct BriefPayload<'a> {
     goal: &'a str,
     final_decision: Decision,
-    history: &'a [HistoryRow],
+    history: &'a [ClosedRound],
 }
 
 /// The instructions of a role for every round: its prompt, and the format of its reply.
@@ -140,13 +141,13 @@ pub fn instructions(prompt: &str) -> Arc<str> {
 
 /// The form of a role's contribution: the keys that policy requires, the allowed stances, and the
 /// role's name.
-pub fn form(role: &RoleName) -> Form {
+pub fn form(role: &RoleName) -> ReplyForm {
     let role = role.clone();
     let text = || json!({ "type": "string" });
-    Form::of("contribution", true, move || {
-        Contract::object([
-            ("agent", Contract::one_of([role.as_str()])),
-            ("stance", Contract::one_of(Stance::ALL.map(Stance::word))),
+    ReplyForm::with_contract("contribution", true, move || {
+        ReplyContract::object([
+            ("agent", ReplyContract::one_of([role.as_str()])),
+            ("stance", ReplyContract::one_of(Stance::ALL.map(Stance::word))),
             ("summary", text()),
             ("confidence", json!({ "type": "number" })),
             ("actions", json!({ "type": "array", "items": text() })),
@@ -155,7 +156,7 @@ pub fn form(role: &RoleName) -> Form {
 }
 
 /// The messages for a role.
-pub fn for_role(
+pub fn role_messages(
     instructions: Arc<str>,
     goal: &str,
     role: &RoleName,
@@ -171,11 +172,11 @@ pub fn for_role(
 }
 
 /// The messages for the writer of the brief.
-pub fn for_brief(
+pub fn brief_messages(
     instructions: Arc<str>,
     goal: &str,
     final_decision: Decision,
-    history: &[HistoryRow],
+    history: &[ClosedRound],
 ) -> Arc<[ChatMessage]> {
     let seats: usize = history.iter().map(|row| row.contributions.len()).sum();
     let room = 160 + goal.len() + 240 * seats;
@@ -188,5 +189,8 @@ fn conversation(system: Arc<str>, payload: &impl Serialize, room: usize) -> Arc<
     // Our payloads serialize without errors, and JSON is UTF-8.
     let written = serde_json::to_writer(&mut user, payload).is_ok();
     let user = String::from_utf8(user).ok().filter(|_| written).unwrap_or_default();
-    Arc::new([ChatMessage::new(Speaker::System, system), ChatMessage::new(Speaker::User, user)])
+    Arc::new([
+        ChatMessage::new(MessageRole::System, system),
+        ChatMessage::new(MessageRole::User, user),
+    ])
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
-use super::policy::{self, Accepted, RoleSet};
+use super::policy::{self, AcceptedContribution, RoleSet};
 use crate::scenario::name::RoleName;
 
 /// Exactly the keys of the contract, each once.
@@ -29,26 +29,26 @@ struct PlainContribution<'a> {
 struct PlainAction<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// The result that [`policy::judge`] would give for this reply; `None` if it could differ.
-pub fn judge(text: &str, expected: &RoleName, allowed: &RoleSet) -> Option<Accepted> {
+pub fn judge(text: &str, expected: &RoleName, allowed: &RoleSet) -> Option<AcceptedContribution> {
     // serde would also read a list of five values as the object.
     if !text.trim_ascii_start().starts_with('{') {
         return None;
     }
     let plain: PlainContribution<'_> = serde_json::from_str(text).ok()?;
-    let agent = policy::filled_text(&plain.agent)?;
+    let agent = policy::trimmed_text(&plain.agent)?;
     if agent != expected.as_str() || !allowed.contains(expected) {
         return None;
     }
-    let stance = policy::stance_of(&plain.stance)?;
-    let summary = policy::filled_text(&plain.summary)?;
+    let stance = policy::parse_stance(&plain.stance)?;
+    let summary = policy::trimmed_text(&plain.summary)?;
     if !(0.0..=1.0).contains(&plain.confidence) || plain.actions.is_empty() {
         return None;
     }
-    if plain.actions.iter().any(|action| policy::filled_text(&action.0).is_none()) {
+    if plain.actions.iter().any(|action| policy::trimmed_text(&action.0).is_none()) {
         return None;
     }
     let actions = plain.actions.iter().map(|action| action.0.trim());
-    Some(policy::accepted(expected, stance, summary, plain.confidence, actions))
+    Some(policy::accept_parts(expected, stance, summary, plain.confidence, actions))
 }
 
 #[cfg(test)]
@@ -64,13 +64,13 @@ mod tests {
     }
 
     /// The verdict of policy on a text.
-    fn by_policy(text: &str) -> Option<Accepted> {
+    fn by_policy(text: &str) -> Option<AcceptedContribution> {
         let (expected, allowed) = roles();
         let value: Value = serde_json::from_str(text).ok()?;
         policy::judge(&value, &expected, &allowed).ok()
     }
 
-    fn plainly(text: &str) -> Option<Accepted> {
+    fn plainly(text: &str) -> Option<AcceptedContribution> {
         let (expected, allowed) = roles();
         judge(text, &expected, &allowed)
     }

@@ -23,7 +23,7 @@ pub(super) const KEYS: [&str; 5] = ["agent", "stance", "summary", "confidence", 
 
 /// An accepted contribution, and what was dropped from it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Accepted {
+pub struct AcceptedContribution {
     /// The contribution without the dropped parts.
     pub contribution: Contribution,
     /// Number of keys beyond the contract.
@@ -33,17 +33,17 @@ pub struct Accepted {
 }
 
 /// The trimmed text; `None` if it is empty or not text.
-fn filled(value: &Value) -> Option<&str> {
-    value.as_str().and_then(filled_text)
+fn trimmed_json_text(value: &Value) -> Option<&str> {
+    value.as_str().and_then(trimmed_text)
 }
 
 /// The trimmed text; `None` if it is empty.
-pub(super) fn filled_text(text: &str) -> Option<&str> {
+pub(super) fn trimmed_text(text: &str) -> Option<&str> {
     Some(text.trim()).filter(|text| !text.is_empty())
 }
 
 /// The stance with this name; white space around it is ignored.
-pub(super) fn stance_of(text: &str) -> Option<Stance> {
+pub(super) fn parse_stance(text: &str) -> Option<Stance> {
     Stance::ALL.into_iter().find(|stance| stance.word() == text.trim())
 }
 
@@ -51,11 +51,14 @@ pub(super) fn stance_of(text: &str) -> Option<Stance> {
 ///
 /// # Errors
 /// `invalid_contribution:*`, the first check that fails.
-pub fn validate_contribution(raw: &Value, allowed: &RoleSet) -> Result<Accepted, StopReason> {
+pub fn validate_contribution(
+    raw: &Value,
+    allowed: &RoleSet,
+) -> Result<AcceptedContribution, StopReason> {
     validate(raw, allowed).map_err(StopReason::InvalidContribution)
 }
 
-fn validate(raw: &Value, allowed: &RoleSet) -> Result<Accepted, ContributionFault> {
+fn validate(raw: &Value, allowed: &RoleSet) -> Result<AcceptedContribution, ContributionFault> {
     let Some(object) = raw.as_object() else { return Err(ContributionFault::NotObject) };
     let [Some(agent), Some(stance), Some(summary), Some(confidence), Some(actions)] =
         KEYS.map(|key| object.get(key))
@@ -63,12 +66,12 @@ fn validate(raw: &Value, allowed: &RoleSet) -> Result<Accepted, ContributionFaul
         return Err(ContributionFault::MissingKeys);
     };
 
-    let agent = filled(agent).ok_or(ContributionFault::Agent)?;
+    let agent = trimmed_json_text(agent).ok_or(ContributionFault::Agent)?;
     let Some(agent) = allowed.get(agent) else {
         return Err(ContributionFault::agent_not_allowed(agent));
     };
-    let stance = stance.as_str().and_then(stance_of).ok_or(ContributionFault::Stance)?;
-    let summary = filled(summary).ok_or(ContributionFault::Summary)?;
+    let stance = stance.as_str().and_then(parse_stance).ok_or(ContributionFault::Stance)?;
+    let summary = trimmed_json_text(summary).ok_or(ContributionFault::Summary)?;
     let confidence = confidence.as_f64().ok_or(ContributionFault::ConfidenceType)?;
     if !(0.0..=1.0).contains(&confidence) {
         return Err(ContributionFault::ConfidenceRange);
@@ -78,23 +81,26 @@ fn validate(raw: &Value, allowed: &RoleSet) -> Result<Accepted, ContributionFaul
         .filter(|actions| !actions.is_empty())
         .ok_or(ContributionFault::Actions)?
         .iter()
-        .map(|action| filled(action).ok_or(ContributionFault::ActionItem))
+        .map(|action| trimmed_json_text(action).ok_or(ContributionFault::ActionItem))
         .collect::<Result<Vec<&str>, _>>()?;
 
     let extra_keys = count(object.len() - KEYS.len());
-    Ok(Accepted { extra_keys, ..accepted(agent, stance, summary, confidence, actions.into_iter()) })
+    Ok(AcceptedContribution {
+        extra_keys,
+        ..accept_parts(agent, stance, summary, confidence, actions.into_iter())
+    })
 }
 
 /// A contribution of valid parts, without keys beyond the contract.
-pub(super) fn accepted<'a>(
+pub(super) fn accept_parts<'a>(
     agent: &RoleName,
     stance: Stance,
     summary: &str,
     confidence: f64,
     actions: impl ExactSizeIterator<Item = &'a str>,
-) -> Accepted {
+) -> AcceptedContribution {
     let extra_actions = count(actions.len().saturating_sub(MAX_ACTIONS));
-    Accepted {
+    AcceptedContribution {
         contribution: Contribution {
             agent: agent.clone(),
             stance,
@@ -116,7 +122,7 @@ pub fn judge(
     raw: &Value,
     expected: &RoleName,
     allowed: &RoleSet,
-) -> Result<Accepted, ContributionFault> {
+) -> Result<AcceptedContribution, ContributionFault> {
     let accepted = validate(raw, allowed)?;
     if accepted.contribution.agent != *expected {
         return Err(ContributionFault::AgentMismatch(expected.clone()));
@@ -209,7 +215,12 @@ impl ContributionGateway {
     /// # Errors
     /// `agent_denied:<role>`, then `max_messages`. The source document checks this after it has
     /// paid for the call, we check it before.
-    pub fn may_ask(&self, role: &RoleName, allow: &RoleSet, ahead: u32) -> Result<(), StopReason> {
+    pub fn check_call(
+        &self,
+        role: &RoleName,
+        allow: &RoleSet,
+        ahead: u32,
+    ) -> Result<(), StopReason> {
         if !allow.contains(role) {
             return Err(StopReason::AgentDenied(role.clone()));
         }
@@ -229,8 +240,8 @@ impl ContributionGateway {
         raw: &Value,
         expected: &RoleName,
         allow: &RoleSet,
-    ) -> Result<Accepted, StopReason> {
-        self.take(expected, allow)?;
+    ) -> Result<AcceptedContribution, StopReason> {
+        self.use_message(expected, allow)?;
         judge(raw, expected, allow).map_err(StopReason::InvalidContribution)
     }
 
@@ -238,8 +249,8 @@ impl ContributionGateway {
     ///
     /// # Errors
     /// `agent_denied:<role>`, `max_messages`, in this order.
-    pub fn take(&mut self, expected: &RoleName, allow: &RoleSet) -> Result<(), StopReason> {
-        self.may_ask(expected, allow, 0)?;
+    pub fn use_message(&mut self, expected: &RoleName, allow: &RoleSet) -> Result<(), StopReason> {
+        self.check_call(expected, allow, 0)?;
         self.messages += 1;
         Ok(())
     }

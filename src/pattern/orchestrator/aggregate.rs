@@ -6,29 +6,29 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::decide::Decision;
+use crate::decide::ConditionDecision;
 use crate::event::StopReason;
 use crate::event::kind::Task;
-use crate::scenario::condition::{Budget, ConditionError, Shown};
+use crate::scenario::condition::{CelBindings, ConditionError, EvalBudget};
 use crate::scenario::name::{TaskId, ToolName};
-use crate::scenario::orchestrator::{LevelRule, LevelRules, Section};
+use crate::scenario::orchestrator::{AggregateSection, LevelRule, LevelRules};
 
 /// The result of a task, or the reason why it has none.
-pub type Result<'a> = std::result::Result<&'a Arc<Value>, &'a StopReason>;
+pub type TaskResultRef<'a> = std::result::Result<&'a Arc<Value>, &'a StopReason>;
 
 /// The results by section, before the level is known.
-pub struct Gathered {
+pub struct GatheredResults {
     echo: Map<String, Value>,
     sections: Vec<(String, Arc<Value>)>,
     failed: Arc<Value>,
 }
 
 /// Gathers the results in plan order. If a worker has several results, the last one counts.
-pub fn gather<'a>(
+pub fn gather_results<'a>(
     echo: Map<String, Value>,
-    sections: &[Section],
-    results: impl Iterator<Item = (&'a Task, Result<'a>)> + Clone,
-) -> Gathered {
+    sections: &[AggregateSection],
+    results: impl Iterator<Item = (&'a Task, TaskResultRef<'a>)> + Clone,
+) -> GatheredResults {
     let section = |worker: &ToolName| {
         let of_worker = results.clone().filter(|(task, _)| task.worker == *worker);
         match of_worker.filter_map(|(_, result)| result.ok()).last() {
@@ -47,23 +47,23 @@ pub fn gather<'a>(
             "stop_reason": reason,
         }))
     });
-    Gathered { echo, sections, failed: Arc::new(failed.collect()) }
+    GatheredResults { echo, sections, failed: Arc::new(failed.collect()) }
 }
 
-impl Gathered {
+impl GatheredResults {
     /// The rules of the level, with the values that they read.
-    pub fn rules(&self, level: &LevelRules) -> Rules {
-        let mut shown = Shown::default();
-        shown.set("inputs", &Value::Object(self.echo.clone()));
-        shown.share("failed_tasks", Arc::clone(&self.failed));
+    pub fn level_decision(&self, level: &LevelRules) -> LevelDecision {
+        let mut shown = CelBindings::default();
+        shown.bind("inputs", &Value::Object(self.echo.clone()));
+        shown.bind_shared("failed_tasks", Arc::clone(&self.failed));
         for (name, value) in &self.sections {
-            shown.share(name.clone(), Arc::clone(value));
+            shown.bind_shared(name.clone(), Arc::clone(value));
         }
-        Rules { rules: Arc::clone(&level.rules), shown }
+        LevelDecision { rules: Arc::clone(&level.rules), shown }
     }
 
     /// The aggregate, with the level of the matching rule; without a match, the `otherwise` level.
-    pub fn with_level(self, level: &LevelRules, rule: Option<usize>) -> Value {
+    pub fn into_aggregate(self, level: &LevelRules, rule: Option<usize>) -> Value {
         let found = rule.and_then(|rule| level.rules.get(rule)).map(|rule| &rule.level);
         let mut whole = self.echo;
         whole.insert(level.name.clone(), found.unwrap_or(&level.otherwise).as_str().into());
@@ -77,17 +77,17 @@ impl Gathered {
 
 /// Decides which rule of a level matches: the first one, so scenarios list the most severe first.
 #[derive(Clone)]
-pub struct Rules {
+pub struct LevelDecision {
     rules: Arc<[LevelRule]>,
-    shown: Shown,
+    shown: CelBindings,
 }
 
-impl Decision for Rules {
+impl ConditionDecision for LevelDecision {
     /// The index of the matching rule, and the rules that could not be evaluated, which count as
     /// false.
-    type Found = (Option<usize>, Vec<(usize, ConditionError)>);
+    type DecisionResult = (Option<usize>, Vec<(usize, ConditionError)>);
 
-    fn find(&self, budget: &mut Budget) -> Self::Found {
+    fn evaluate(&self, budget: &mut EvalBudget) -> Self::DecisionResult {
         let mut failed = Vec::new();
         let found = self.rules.iter().enumerate().position(|(place, rule)| {
             rule.when.holds_within(&self.shown, budget).unwrap_or_else(|error| {
@@ -100,7 +100,7 @@ impl Decision for Rules {
 }
 
 /// The tasks whose result is replaced by a later result of the same worker.
-pub fn overwritten<'a>(results: impl Iterator<Item = (&'a Task, bool)>) -> Vec<TaskId> {
+pub fn overwritten_tasks<'a>(results: impl Iterator<Item = (&'a Task, bool)>) -> Vec<TaskId> {
     let done: Vec<&Task> = results.filter(|(_, done)| *done).map(|(task, _)| task).collect();
     let last: BTreeMap<&ToolName, usize> =
         done.iter().enumerate().map(|(place, task)| (&task.worker, place)).collect();

@@ -5,14 +5,21 @@ use std::collections::{BTreeSet, HashSet};
 use serde_json::Value;
 
 use crate::event::stop::PlanFault;
-use crate::pattern::reply::detail::{Detail, listed, missing_keys, not, other_name, said};
+use crate::pattern::reply::detail::{
+    Detail, listed, missing_keys, show_value, wrong_name, wrong_value,
+};
 use crate::scenario::name::ToolName;
 
 /// The keys of a task.
 const KEYS: [&str; 4] = ["id", "worker", "args", "critical"];
 
 /// The sentence that describes a fault of this plan.
-pub fn of(fault: &PlanFault, raw: &Value, allowed: &BTreeSet<ToolName>, max_tasks: u32) -> Detail {
+pub fn describe_plan_fault(
+    fault: &PlanFault,
+    raw: &Value,
+    allowed: &BTreeSet<ToolName>,
+    max_tasks: u32,
+) -> Detail {
     let field = |key: &str| raw.get(key).unwrap_or(&Value::Null);
     let tasks = || field("tasks").as_array().map(Vec::as_slice).unwrap_or_default();
     let find = |bad: &mut dyn FnMut(&Value) -> bool| {
@@ -25,24 +32,24 @@ pub fn of(fault: &PlanFault, raw: &Value, allowed: &BTreeSet<ToolName>, max_task
     // The fault in the first task whose `key` is not valid.
     let in_task = |key: &str, wanted: &str, good: fn(&Value) -> bool| {
         let (place, task) = find(&mut |task| task.get(key).is_some_and(|value| !good(value)));
-        not(&format!("{place}.{key}"), task.get(key).unwrap_or(&Value::Null), wanted)
+        wrong_value(&format!("{place}.{key}"), task.get(key).unwrap_or(&Value::Null), wanted)
     };
     match fault {
-        PlanFault::NonJson => format!("the reply is {}, not an object", said(raw)).into(),
+        PlanFault::NonJson => format!("the reply is {}, not an object", show_value(raw)).into(),
         PlanFault::Kind => match raw.get("kind") {
             None => "keys missing: kind".into(),
-            Some(Value::String(kind)) => other_name("kind", kind, "not \"plan\"", &["plan"]),
-            Some(kind) => not("kind", kind, "\"plan\"").into(),
+            Some(Value::String(kind)) => wrong_name("kind", kind, "not \"plan\"", &["plan"]),
+            Some(kind) => wrong_value("kind", kind, "\"plan\"").into(),
         },
         PlanFault::Tasks if raw.get("tasks").is_none() => "keys missing: tasks".into(),
-        PlanFault::Tasks => not("tasks", field("tasks"), "a list").into(),
+        PlanFault::Tasks => wrong_value("tasks", field("tasks"), "a list").into(),
         PlanFault::MaxTasks if tasks().is_empty() => "tasks is an empty list".into(),
         PlanFault::MaxTasks => {
             format!("{} tasks, budget.max_tasks is {max_tasks}", tasks().len()).into()
         }
         PlanFault::TaskShape => {
             let (place, task) = find(&mut |task| !task.is_object());
-            not(&place, task, "an object").into()
+            wrong_value(&place, task, "an object").into()
         }
         PlanFault::MissingKeys => {
             let lacks = |task: &Value| KEYS.iter().any(|key| task.get(key).is_none());
@@ -57,7 +64,7 @@ pub fn of(fault: &PlanFault, raw: &Value, allowed: &BTreeSet<ToolName>, max_task
                 id.is_some_and(|id| !ids.insert(id.to_owned()))
             });
             let id = task.get("id").unwrap_or(&Value::Null);
-            format!("{place}.id repeats {}", said(id)).into()
+            format!("{place}.id repeats {}", show_value(id)).into()
         }
         PlanFault::Worker => in_task("worker", "the name of a worker", is_filled).into(),
         PlanFault::WorkerNotAllowed(_) => {
@@ -68,7 +75,7 @@ pub fn of(fault: &PlanFault, raw: &Value, allowed: &BTreeSet<ToolName>, max_task
             });
             let worker = task.get("worker").and_then(Value::as_str).unwrap_or_default();
             let wanted = format!("workers are {}", listed(known.iter().copied()));
-            other_name(&format!("{place}.worker"), worker, &wanted, &known)
+            wrong_name(&format!("{place}.worker"), worker, &wanted, &known)
         }
         PlanFault::Args => in_task("args", "an object", Value::is_object).into(),
         PlanFault::Critical => in_task("critical", "true or false", Value::is_boolean).into(),
@@ -141,7 +148,7 @@ mod tests {
                 *second = json!("t2");
             }
             let fault = validate_plan(&raw, &allowed, 2).expect_err(expected);
-            let said = of(&fault, &raw, &allowed, 2).to_string();
+            let said = describe_plan_fault(&fault, &raw, &allowed, 2).to_string();
             assert_eq!(said, expected);
         }
     }

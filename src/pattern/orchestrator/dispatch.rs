@@ -11,22 +11,22 @@ use serde_json::Value;
 
 use super::policy;
 use crate::event::kind::{AttemptFailed, FailureClass, Purpose, Task};
-use crate::event::stop::WorkerTrouble;
+use crate::event::stop::WorkerFault;
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
 use crate::run::gate::Branch;
-use crate::run::{Caller, RunContext, ToolAsk};
+use crate::run::{CallerPolicy, RunContext, ToolCallRequest};
 use crate::scenario::name::ToolName;
 use crate::scenario::orchestrator::{OrchestratorSpec, Worker};
 
 /// The result of a task, or why it has none.
-pub(super) type Came = Result<Arc<Value>, Failed>;
+pub(super) type TaskResult = Result<Arc<Value>, FailedTask>;
 
 /// A task without a result.
-pub(super) struct Failed {
+pub(super) struct FailedTask {
     /// The reason.
     pub reason: StopReason,
     /// The run must stop: the tool was unavailable, and its `allow_partial` is false.
-    pub stops: bool,
+    pub stops_run: bool,
 }
 
 /// Dispatches every task and waits for all of them. Returns their results in plan order.
@@ -42,80 +42,80 @@ pub(super) async fn dispatch(
     cx: &RunContext,
     spec: &OrchestratorSpec,
     tasks: &[Task],
-) -> Result<Vec<Came>, StopReason> {
-    let floor = Floor { cx, spec, dispatches: AtomicU32::new(0) };
-    let mut came: Vec<Option<Came>> = tasks.iter().map(|_| None).collect();
+) -> Result<Vec<TaskResult>, StopReason> {
+    let floor = Dispatcher { cx, spec, dispatches: AtomicU32::new(0) };
+    let mut came: Vec<Option<TaskResult>> = tasks.iter().map(|_| None).collect();
     let (mut next, mut stops) = (0, false);
     let mut lanes = FuturesUnordered::new();
     loop {
-        while next < tasks.len() && cx.lanes().open() {
-            lanes.push(floor.lane(cx.gate().branch(), next, &tasks[next]));
+        while next < tasks.len() && cx.concurrency().open() {
+            lanes.push(floor.run_in_lane(cx.control().branch(), next, &tasks[next]));
             next += 1;
         }
         if lanes.is_empty() {
             break;
         }
-        let waits = cx.gate().only_waits();
+        let waits = cx.control().mark_waiting();
         let ended = tokio::select! {
             biased;
             ended = lanes.next() => ended,
-            () = cx.lanes().changed(), if next < tasks.len() => None,
+            () = cx.concurrency().changed(), if next < tasks.len() => None,
         };
         // This branch counts as active from here on, so the gate always sees a lane that moves from
         // one task to the next.
         drop(waits);
         let Some((branch, place, task)) = ended else { continue };
         let task = task?;
-        stops |= task.as_ref().is_err_and(|failed| failed.stops);
+        stops |= task.as_ref().is_err_and(|failed| failed.stops_run);
         came[place] = Some(task);
         if stops {
-            if let Some(reason) = stopping(&came) {
+            if let Some(reason) = first_stop_reason(&came) {
                 return Err(reason);
             }
             // The stop reason is certain; wait only for the tasks before it.
             next = tasks.len();
         }
-        if next < tasks.len() && !cx.lanes().close_surplus() {
-            lanes.push(floor.lane(branch, next, &tasks[next]));
+        if next < tasks.len() && !cx.concurrency().close_surplus() {
+            lanes.push(floor.run_in_lane(branch, next, &tasks[next]));
             next += 1;
         } else if next >= tasks.len() {
-            cx.lanes().close();
+            cx.concurrency().close();
         }
     }
     came.into_iter().map(|came| came.ok_or(StopReason::InternalError)).collect()
 }
 
 /// The reason of the first task that stops the run, once all tasks before it are done.
-fn stopping(came: &[Option<Came>]) -> Option<StopReason> {
+fn first_stop_reason(came: &[Option<TaskResult>]) -> Option<StopReason> {
     let mut done = came.iter().map_while(Option::as_ref);
-    done.find_map(|came| came.as_ref().err().filter(|it| it.stops).map(|it| it.reason.clone()))
+    done.find_map(|came| came.as_ref().err().filter(|it| it.stops_run).map(|it| it.reason.clone()))
 }
 
 /// What all lanes share.
-struct Floor<'a> {
+struct Dispatcher<'a> {
     cx: &'a RunContext,
     spec: &'a OrchestratorSpec,
     dispatches: AtomicU32,
 }
 
-impl Floor<'_> {
+impl Dispatcher<'_> {
     /// Runs one task in a lane. Returns the lane's branch with the result, so that the lane can
     /// take the next task without leaving the gate in between.
-    async fn lane(
+    async fn run_in_lane(
         &self,
         branch: Branch,
         place: usize,
         task: &Task,
-    ) -> (Branch, usize, Result<Came, StopReason>) {
-        let came = self.task(place, task).await;
+    ) -> (Branch, usize, Result<TaskResult, StopReason>) {
+        let came = self.run_task(place, task).await;
         (branch, place, came)
     }
 
-    async fn task(&self, place: usize, task: &Task) -> Result<Came, StopReason> {
+    async fn run_task(&self, place: usize, task: &Task) -> Result<TaskResult, StopReason> {
         // Nothing of a task happens before its boundary is passed: a paused run does not start it.
         self.cx.boundary(Boundary::Dispatch { task: task.id.clone(), attempt: 1 }).await?;
         let index = u32::try_from(place).unwrap_or(u32::MAX);
-        let span = self.cx.open(EventKind::TaskStarted {
+        let span = self.cx.open_span(EventKind::TaskStarted {
             parent: SpanId::RUN,
             task: task.id.clone(),
             index,
@@ -125,14 +125,14 @@ impl Floor<'_> {
         let mut open = OpenTask { cx: self.cx, span, open: true };
         let asked = self
             .cx
-            .ask_tool(ToolAsk {
+            .call_tool(ToolCallRequest {
                 parent: span,
                 tool: &task.worker,
                 purpose: Purpose::Task { task: task.id.clone(), index },
                 path: format!("task:{}", task.id),
                 args: Arc::clone(&task.args),
                 request_id: Some(format!("{}:{}", self.cx.id(), task.id)),
-                caller: &Dispatched { floor: self, task },
+                caller: &TaskCaller { dispatcher: self, task },
                 client_retries: 0,
             })
             .await;
@@ -147,8 +147,8 @@ impl Floor<'_> {
                     return Err(reason);
                 }
                 open.close(EventKind::TaskFailed { attempts, reason: reason.clone() });
-                let stops = failed.unavailable && self.cx.needs(&task.worker);
-                Ok(Err(Failed { reason, stops }))
+                let stops = failed.unavailable && self.cx.requires(&task.worker);
+                Ok(Err(FailedTask { reason, stops_run: stops }))
             }
         }
     }
@@ -182,14 +182,14 @@ impl Drop for OpenTask<'_> {
 
 /// The orchestrator's own policy before each attempt (`_consume_dispatch_budget`, then
 /// `_call_once`, in the orchestrator source document).
-struct Dispatched<'a> {
-    floor: &'a Floor<'a>,
+struct TaskCaller<'a> {
+    dispatcher: &'a Dispatcher<'a>,
     task: &'a Task,
 }
 
-impl Dispatched<'_> {
-    async fn may(&self, attempt: u32) -> Result<(), StopReason> {
-        let Floor { cx, spec, dispatches, .. } = self.floor;
+impl TaskCaller<'_> {
+    async fn check_attempt(&self, attempt: u32) -> Result<(), StopReason> {
+        let Dispatcher { cx, spec, dispatches, .. } = self.dispatcher;
         let task = self.task;
         if attempt > 1 {
             cx.boundary(Boundary::Dispatch { task: task.id.clone(), attempt }).await?;
@@ -198,33 +198,33 @@ impl Dispatched<'_> {
             return Err(StopReason::MaxDispatches);
         }
         let trouble = |trouble| Err(StopReason::Worker(trouble, task.worker.clone()));
-        let Some(worker) = self.floor.worker(&task.worker) else {
-            return trouble(WorkerTrouble::Missing);
+        let Some(worker) = self.dispatcher.worker(&task.worker) else {
+            return trouble(WorkerFault::Missing);
         };
         if worker.flag.as_ref().is_some_and(|flag| !cx.flag(flag)) {
-            return trouble(WorkerTrouble::Denied);
+            return trouble(WorkerFault::Denied);
         }
-        if cx.belt().get(&task.worker).is_none_or(|tool| tool.tool.is_none()) {
-            return trouble(WorkerTrouble::Missing);
+        if cx.tools().get(&task.worker).is_none_or(|tool| tool.tool.is_none()) {
+            return trouble(WorkerFault::Missing);
         }
-        if !policy::takes(&worker.args, &task.args) {
-            return trouble(WorkerTrouble::BadArgs);
+        if !policy::accepts_args(&worker.args, &task.args) {
+            return trouble(WorkerFault::BadArgs);
         }
         Ok(())
     }
 }
 
-impl Caller for Dispatched<'_> {
-    fn admit(&self, attempt: u32) -> Option<BoxFuture<'_, Result<(), StopReason>>> {
-        Some(self.may(attempt).boxed())
+impl CallerPolicy for TaskCaller<'_> {
+    fn before_attempt(&self, attempt: u32) -> Option<BoxFuture<'_, Result<(), StopReason>>> {
+        Some(self.check_attempt(attempt).boxed())
     }
 
-    fn reason(&self, tool: &ToolName, failure: &AttemptFailed) -> StopReason {
+    fn stop_reason(&self, tool: &ToolName, failure: &AttemptFailed) -> StopReason {
         let trouble = match failure.class {
             FailureClass::Timeout => return StopReason::TaskTimeout,
             FailureClass::Cancelled => return StopReason::Cancelled,
-            FailureClass::BadResponse | FailureClass::TooLarge => WorkerTrouble::BadResult,
-            _ => WorkerTrouble::Error,
+            FailureClass::BadResponse | FailureClass::TooLarge => WorkerFault::BadResult,
+            _ => WorkerFault::Error,
         };
         StopReason::Worker(trouble, tool.clone())
     }

@@ -8,4 +8,4 @@ mod payload;
 pub mod play;
 pub mod policy;
 
-pub use aggregate::{gather, overwritten};
+pub use aggregate::{gather_results, overwritten_tasks};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::event::kind::ChatMessage;
-use crate::llm::{Contract, Form};
+use crate::llm::{ReplyContract, ReplyForm};
 use crate::pattern::asked::{self, conversation};
 use crate::scenario::Scenario;
 use crate::scenario::name::ToolName;
@@ -19,7 +19,7 @@ Use only workers from available_workers, each with exactly the args it lists. Ma
 
 /// The inputs that the planner and the aggregate both receive, in the scenario's order.
 pub(super) fn echo(scenario: &Scenario, spec: &OrchestratorSpec) -> Map<String, Value> {
-    asked::echo(scenario, &spec.echo)
+    asked::echoed_inputs(scenario, &spec.echo)
 }
 
 /// The worker catalogue as the planner receives it.
@@ -32,24 +32,24 @@ pub(super) fn catalogue(spec: &OrchestratorSpec) -> Value {
 
 /// The form of a plan: the keys that the policy requires, and the names of the workers. Each worker
 /// has its own arguments, so the schema is not strict.
-pub(super) fn form(spec: &OrchestratorSpec) -> Form {
+pub(super) fn form(spec: &OrchestratorSpec) -> ReplyForm {
     let workers: Vec<ToolName> = spec.workers.iter().map(|worker| worker.name.clone()).collect();
-    Form::of("plan", false, move || {
-        let task = Contract::object([
+    ReplyForm::with_contract("plan", false, move || {
+        let task = ReplyContract::object([
             ("id", json!({ "type": "string" })),
-            ("worker", Contract::one_of(workers.iter().map(ToolName::as_str))),
+            ("worker", ReplyContract::one_of(workers.iter().map(ToolName::as_str))),
             ("args", json!({ "type": "object" })),
             ("critical", json!({ "type": "boolean" })),
         ]);
-        Contract::object([
-            ("kind", Contract::one_of(["plan"])),
+        ReplyContract::object([
+            ("kind", ReplyContract::one_of(["plan"])),
             ("tasks", json!({ "type": "array", "items": task })),
         ])
     })
 }
 
 /// The planner's conversation.
-pub(super) fn for_plan(scenario: &Scenario, spec: &OrchestratorSpec) -> Arc<[ChatMessage]> {
+pub(super) fn plan_messages(scenario: &Scenario, spec: &OrchestratorSpec) -> Arc<[ChatMessage]> {
     let mut payload = Map::new();
     payload.insert("goal".to_owned(), scenario.goal.as_str().into());
     payload.extend(echo(scenario, spec));
@@ -60,6 +60,6 @@ pub(super) fn for_plan(scenario: &Scenario, spec: &OrchestratorSpec) -> Arc<[Cha
 }
 
 /// The conversation for the report.
-pub(super) fn for_report(prompt: &str, goal: &str, aggregate: &Value) -> Arc<[ChatMessage]> {
+pub(super) fn report_messages(prompt: &str, goal: &str, aggregate: &Value) -> Arc<[ChatMessage]> {
     conversation(prompt.trim(), &json!({ "goal": goal, "aggregate": aggregate }))
 }

@@ -6,18 +6,18 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::dispatch::{Came, dispatch};
-use super::{detail, gather, payload, policy};
+use super::dispatch::{TaskResult, dispatch};
+use super::{detail, gather_results, payload, policy};
 use crate::decide::decide;
 use crate::event::kind::{Purpose, Task};
 use crate::event::stop::PlanFault;
 use crate::event::visible::{REASON_CHARS, visible_within};
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
 use crate::pattern::asked;
-use crate::pattern::reply::{Judged, Refusal, ask_json};
-use crate::run::{Ask, RunContext};
+use crate::pattern::reply::{JudgedReply, Refusal, request_json};
+use crate::run::{ModelRequest, RunContext};
 use crate::scenario::Scenario;
-use crate::scenario::condition::Shown;
+use crate::scenario::condition::CelBindings;
 use crate::scenario::name::ToolName;
 use crate::scenario::orchestrator::OrchestratorSpec;
 
@@ -30,24 +30,24 @@ pub async fn play(
     scenario: &Scenario,
     spec: &OrchestratorSpec,
 ) -> Result<(), StopReason> {
-    let base = asked::base_of(cx, scenario);
-    cx.at_phase("plan".to_owned());
+    let base = asked::run_conditions(cx, scenario);
+    cx.set_phase("plan".to_owned());
     cx.boundary(Boundary::Plan).await?;
     let tasks = plan(cx, scenario, spec, base.clone()).await?;
-    cx.at_phase("dispatch".to_owned());
+    cx.set_phase("dispatch".to_owned());
     let came = dispatch(cx, spec, &tasks).await?;
-    let failed = tasks.iter().zip(&came).map(|(task, came)| (task, reason(came)));
-    if policy::failed_critical(failed) {
+    let failed = tasks.iter().zip(&came).map(|(task, came)| (task, failure_reason(came)));
+    if policy::has_failed_critical_task(failed) {
         return Err(StopReason::CriticalTaskFailed);
     }
-    let aggregate = put_together(cx, scenario, spec, &tasks, &came).await;
-    cx.at_phase("finalize".to_owned());
+    let aggregate = build_aggregate(cx, scenario, spec, &tasks, &came).await;
+    cx.set_phase("finalize".to_owned());
     cx.boundary(Boundary::Finalize).await?;
     report(cx, scenario, spec, base, &aggregate).await
 }
 
 /// Why a task has no result; `None` if it has one.
-fn reason(came: &Came) -> Option<&StopReason> {
+fn failure_reason(came: &TaskResult) -> Option<&StopReason> {
     came.as_ref().err().map(|failed| &failed.reason)
 }
 
@@ -56,34 +56,41 @@ async fn plan(
     cx: &RunContext,
     scenario: &Scenario,
     spec: &OrchestratorSpec,
-    base: Option<Shown>,
+    base: Option<CelBindings>,
 ) -> Result<Vec<Task>, StopReason> {
     let shown = base.map(|mut shown| {
-        shown.set("max_tasks", &spec.budget.max_tasks.into());
-        shown.set("available_workers", &payload::catalogue(spec));
-        shown.set("flags", &asked::value(&cx.gate().flags()));
+        shown.bind("max_tasks", &spec.budget.max_tasks.into());
+        shown.bind("available_workers", &payload::catalogue(spec));
+        shown.bind("flags", &asked::to_json(&cx.control().flags()));
         shown
     });
     let path = Boundary::Plan.text();
-    let messages = payload::for_plan(scenario, spec);
-    let ask = Ask::once(SpanId::RUN, Purpose::Plan, path, messages, payload::form(spec), shown);
+    let messages = payload::plan_messages(scenario, spec);
+    let ask = ModelRequest::single(
+        SpanId::RUN,
+        Purpose::Plan,
+        path,
+        messages,
+        payload::form(spec),
+        shown,
+    );
     let allowed: BTreeSet<ToolName> = spec.workers.iter().map(|it| it.name.clone()).collect();
     let max_tasks = spec.budget.max_tasks;
     let wrap = |text: &str| json!({ "kind": "invalid", "raw": text });
-    let asking = ask_json(cx, &scenario.model, ask, wrap, |raw, text| {
-        judge(raw, text, &allowed, max_tasks).map_err(|fault| Refusal {
-            detail: detail::of(&fault, raw, &allowed, max_tasks),
+    let asking = request_json(cx, &scenario.model, ask, wrap, |raw, text| {
+        accept_plan(raw, text, &allowed, max_tasks).map_err(|fault| Refusal {
+            detail: detail::describe_plan_fault(&fault, raw, &allowed, max_tasks),
             reason: StopReason::InvalidPlan(fault),
         })
     });
-    let Judged { call, text, raw, judged } = asking.await.map_err(|failed| failed.reason)?;
+    let JudgedReply { call, text, raw, judged } = asking.await.map_err(|failed| failed.reason)?;
     match judged {
         Ok(tasks) => {
             cx.publish(call, EventKind::PlanAccepted { tasks: tasks.as_slice().into() });
             Ok(tasks)
         }
         Err(reason) => {
-            let raw = raw.of(&text);
+            let raw = raw.into_value(&text);
             let details = changed_number(&raw, &text, &allowed, max_tasks).map(Arc::new);
             let (told, raw) = (reason.clone(), Arc::new(raw));
             cx.publish(call, EventKind::PlanRefused { reason: told, raw, details });
@@ -93,7 +100,7 @@ async fn plan(
 }
 
 /// The tasks of a plan, refused if an argument would not reach its worker as the planner wrote it.
-fn judge(
+fn accept_plan(
     raw: &Value,
     text: &str,
     allowed: &BTreeSet<ToolName>,
@@ -118,31 +125,31 @@ fn changed_number(
     Some(json!({ "task_id": task, "number": visible_within(number, REASON_CHARS) }))
 }
 
-async fn put_together(
+async fn build_aggregate(
     cx: &RunContext,
     scenario: &Scenario,
     spec: &OrchestratorSpec,
     tasks: &[Task],
-    came: &[Came],
+    came: &[TaskResult],
 ) -> Arc<Value> {
     let results = tasks
         .iter()
         .zip(came)
         .map(|(task, came)| (task, came.as_ref().map_err(|failed| &failed.reason)));
     let echo = payload::echo(scenario, spec);
-    let gathered = gather(echo, &spec.sections, results);
-    let (rule, failed) = decide(&gathered.rules(&spec.level)).await;
+    let gathered = gather_results(echo, &spec.sections, results);
+    let (rule, failed) = decide(&gathered.level_decision(&spec.level)).await;
     for (place, error) in failed {
         let (place, text) = (format!("orchestrator.level.rules[{place}].when"), error.to_string());
         cx.publish(SpanId::RUN, EventKind::ConditionFailed { place, text });
     }
-    let whole = Arc::new(gathered.with_level(&spec.level, rule));
+    let whole = Arc::new(gathered.into_aggregate(&spec.level, rule));
     let done = tasks.iter().zip(came).map(|(task, came)| (task, came.is_ok()));
     cx.publish(
         SpanId::RUN,
         EventKind::ResultsAggregated {
             aggregate: Arc::clone(&whole),
-            overwritten: super::overwritten(done),
+            overwritten: super::overwritten_tasks(done),
         },
     );
     whole
@@ -153,14 +160,14 @@ async fn report(
     cx: &RunContext,
     scenario: &Scenario,
     spec: &OrchestratorSpec,
-    base: Option<Shown>,
+    base: Option<CelBindings>,
     aggregate: &Value,
 ) -> Result<(), StopReason> {
     let shown = base.map(|mut shown| {
-        shown.set("aggregate", aggregate);
-        shown.set("flags", &asked::value(&cx.gate().flags()));
+        shown.bind("aggregate", aggregate);
+        shown.bind("flags", &asked::to_json(&cx.control().flags()));
         shown
     });
-    let messages = payload::for_report(&spec.finalize_prompt, &scenario.goal, aggregate);
-    asked::answer(cx, messages, shown).await
+    let messages = payload::report_messages(&spec.finalize_prompt, &scenario.goal, aggregate);
+    asked::request_final_answer(cx, messages, shown).await
 }

@@ -63,7 +63,8 @@ pub fn validate_plan(
 pub fn changed_integer<'r>(reply: &'r str, tasks: &[Task]) -> Option<(TaskId, &'r str)> {
     tasks.iter().find_map(|task| {
         let args = task.args.values();
-        let number = args.filter_map(|value| integer::changed(reply, value)).next()?;
+        let number =
+            args.filter_map(|value| integer::first_changed_integer(reply, value)).next()?;
         Some((task.id.clone(), number))
     })
 }
@@ -71,7 +72,7 @@ pub fn changed_integer<'r>(reply: &'r str, tasks: &[Task]) -> Option<(TaskId, &'
 /// Whether a worker accepts these arguments: exactly those of its catalogue entry, like a call with
 /// keyword arguments in the source document. A `request_id` from the planner is not counted,
 /// because it is overwritten there too.
-pub fn takes(declared: &Map<String, Value>, given: &Map<String, Value>) -> bool {
+pub fn accepts_args(declared: &Map<String, Value>, given: &Map<String, Value>) -> bool {
     let given = || given.keys().filter(|key| *key != REQUEST_ID);
     declared.keys().filter(|key| *key != REQUEST_ID).count() == given().count()
         && given().all(|key| declared.contains_key(key))
@@ -79,13 +80,14 @@ pub fn takes(declared: &Map<String, Value>, given: &Map<String, Value>) -> bool 
 
 /// `args_hash`: the first 12 hex digits of the SHA-256 of the canonical JSON of a task's arguments.
 pub fn args_hash(args: &Map<String, Value>) -> String {
-    let mut hash = digest::of_text(&canonical::text(&Value::Object(args.clone())));
+    let mut hash =
+        digest::sha256_of_text(&canonical::to_canonical_json(&Value::Object(args.clone())));
     hash.truncate(12);
     hash
 }
 
 /// Whether any critical task failed.
-pub fn failed_critical<'a>(
+pub fn has_failed_critical_task<'a>(
     results: impl Iterator<Item = (&'a Task, Option<&'a StopReason>)>,
 ) -> bool {
     results.into_iter().any(|(task, failed)| task.critical && failed.is_some())

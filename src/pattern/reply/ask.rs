@@ -6,12 +6,12 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::detail::{self, Detail};
-use super::repair::{self, Read, Repaired};
+use super::repair::{self, ParsedReply, Repaired};
 use crate::event::kind::{Reply, ReplyRefused};
 use crate::event::visible::visible_within;
 use crate::event::{EventKind, SpanId, StopReason};
-use crate::llm::Form;
-use crate::run::{Ask, RunContext};
+use crate::llm::ReplyForm;
+use crate::run::{ModelRequest, RunContext};
 use crate::scenario::model::ModelSettings;
 use crate::tool::CallFailed;
 
@@ -29,29 +29,29 @@ pub struct Refusal {
 
 /// The last reply, and the verdict of policy.
 #[derive(Debug)]
-pub(in crate::pattern) struct Judged<T> {
+pub(in crate::pattern) struct JudgedReply<T> {
     /// Span of the call.
     pub call: SpanId,
     /// Text of the reply.
     pub text: Arc<str>,
     /// The reply as data.
-    pub raw: Raw,
+    pub raw: RawReply,
     /// The accepted value, or the stop reason.
     pub judged: Result<T, StopReason>,
 }
 
 /// A reply as data.
 #[derive(Debug)]
-pub(in crate::pattern) enum Raw {
+pub(in crate::pattern) enum RawReply {
     /// The data, after repairs.
     Read(Value),
     /// The text was accepted unchanged, and is JSON.
     Text,
 }
 
-impl Raw {
+impl RawReply {
     /// The data; `text` is the text of the reply.
-    pub fn of(self, text: &str) -> Value {
+    pub fn into_value(self, text: &str) -> Value {
         match self {
             Self::Read(value) => value,
             Self::Text => serde_json::from_str(text).unwrap_or_default(),
@@ -70,14 +70,14 @@ impl Raw {
 ///
 /// # Errors
 /// A call that failed.
-pub(in crate::pattern) fn ask_json<'a, T: 'a>(
+pub(in crate::pattern) fn request_json<'a, T: 'a>(
     cx: &'a RunContext,
     settings: &'a ModelSettings,
-    ask: Ask,
+    ask: ModelRequest,
     wrap: fn(&str) -> Value,
     judge: impl FnMut(&Value, &str) -> Result<T, Refusal> + Send + 'a,
-) -> impl Future<Output = Result<Judged<T>, Box<CallFailed>>> + Send + 'a {
-    ask_plain_json(cx, settings, ask, wrap, |_| None, judge)
+) -> impl Future<Output = Result<JudgedReply<T>, Box<CallFailed>>> + Send + 'a {
+    request_json_fast(cx, settings, ask, wrap, |_| None, judge)
 }
 
 /// Like [`ask_json`], with a fast path for valid replies: `plain` returns what `judge` would return
@@ -85,40 +85,45 @@ pub(in crate::pattern) fn ask_json<'a, T: 'a>(
 ///
 /// # Errors
 /// A call that failed.
-pub(in crate::pattern) fn ask_plain_json<'a, T: 'a>(
+pub(in crate::pattern) fn request_json_fast<'a, T: 'a>(
     cx: &'a RunContext,
     settings: &'a ModelSettings,
-    mut ask: Ask,
+    mut ask: ModelRequest,
     wrap: fn(&str) -> Value,
     plain: impl Fn(&str) -> Option<T> + Send + 'a,
     mut judge: impl FnMut(&Value, &str) -> Result<T, Refusal> + Send + 'a,
-) -> impl Future<Output = Result<Judged<T>, Box<CallFailed>>> + Send + 'a {
+) -> impl Future<Output = Result<JudgedReply<T>, Box<CallFailed>>> + Send + 'a {
     // A pause waits for all of these calls: there is no boundary between them.
-    let branch = cx.gate().branch();
+    let branch = cx.control().branch();
     async move {
         let _branch = branch;
         loop {
             let form = ask.form.clone();
             let asked_again = ask.again;
             let next = (asked_again < settings.ask_again).then(|| ask.clone());
-            let (call, reply) = cx.ask(ask).await?;
+            let (call, reply) = cx.call_model(ask).await?;
             // A repair could change what a plain reply says.
             if settings.repair.is_empty()
                 && let Some(taken) = plain(&reply.text)
             {
-                return Ok(Judged { call, text: reply.text, raw: Raw::Text, judged: Ok(taken) });
+                return Ok(JudgedReply {
+                    call,
+                    text: reply.text,
+                    raw: RawReply::Text,
+                    judged: Ok(taken),
+                });
             }
-            let raw = read(cx, settings, &form, call, &reply.text, wrap);
+            let raw = read_reply(cx, settings, &form, call, &reply.text, wrap);
             let refusal = match judge(&raw, &reply.text) {
                 Ok(taken) => {
-                    let raw = Raw::Read(raw);
-                    return Ok(Judged { call, text: reply.text, raw, judged: Ok(taken) });
+                    let raw = RawReply::Read(raw);
+                    return Ok(JudgedReply { call, text: reply.text, raw, judged: Ok(taken) });
                 }
                 Err(refusal) => refusal,
             };
-            let detail = match detail::of_text(&reply) {
+            let detail = match detail::describe_non_json(&reply) {
                 Some(of_text) if !is_repaired(settings, &reply.text) => of_text,
-                _ => detail::of_ending(&reply).map_or(refusal.detail, Detail::from),
+                _ => detail::describe_ending(&reply).map_or(refusal.detail, Detail::from),
             };
             let again = next.as_ref().map(|ask| ask.again + 1);
             let said = match (again, settings.ask_again) {
@@ -128,34 +133,48 @@ pub(in crate::pattern) fn ask_plain_json<'a, T: 'a>(
                 _ => detail.to_string(),
             };
             let reason = refusal.reason.clone();
-            refuse(cx, call, &reply, Refused { reason, detail: &said, asked_again, again });
+            publish_refusal(
+                cx,
+                call,
+                &reply,
+                RefusedReply { reason, detail: &said, asked_again, again },
+            );
             let Some(before) = next else {
-                let (raw, judged) = (Raw::Read(raw), Err(refusal.reason));
-                return Ok(Judged { call, text: reply.text, raw, judged });
+                let (raw, judged) = (RawReply::Read(raw), Err(refusal.reason));
+                return Ok(JudgedReply { call, text: reply.text, raw, judged });
             };
-            ask = before.once_more(call, &reply, told(&detail.what));
+            ask = before.repeat_after_refusal(call, &reply, retry_prompt(&detail.what));
         }
     }
 }
 
 /// Reports an empty text reply and returns the stop reason for it.
-pub(in crate::pattern) fn empty(cx: &RunContext, call: SpanId, reply: &Reply) -> StopReason {
-    let detail = detail::of_ending(reply).unwrap_or_else(|| "the reply is empty".to_owned());
+pub(in crate::pattern) fn report_empty_reply(
+    cx: &RunContext,
+    call: SpanId,
+    reply: &Reply,
+) -> StopReason {
+    let detail = detail::describe_ending(reply).unwrap_or_else(|| "the reply is empty".to_owned());
     let reason = StopReason::LlmEmpty;
-    refuse(cx, call, reply, Refused { reason, detail: &detail, asked_again: 0, again: None });
+    publish_refusal(
+        cx,
+        call,
+        reply,
+        RefusedReply { reason, detail: &detail, asked_again: 0, again: None },
+    );
     StopReason::LlmEmpty
 }
 
 /// What is wrong with a reply, and whether the call is retried.
-struct Refused<'a> {
+struct RefusedReply<'a> {
     reason: StopReason,
     detail: &'a str,
     asked_again: u32,
     again: Option<u32>,
 }
 
-fn refuse(cx: &RunContext, call: SpanId, reply: &Reply, refused: Refused<'_>) {
-    let Refused { reason, detail, asked_again, again } = refused;
+fn publish_refusal(cx: &RunContext, call: SpanId, reply: &Reply, refused: RefusedReply<'_>) {
+    let RefusedReply { reason, detail, asked_again, again } = refused;
     let detail = visible_within(detail, detail::DETAIL_CHARS).into();
     let begins = visible_within(reply.text.trim(), BEGINS_CHARS).into();
     let refused = ReplyRefused { reason, detail, begins, again, asked_again };
@@ -167,7 +186,7 @@ fn count(times: u32) -> String {
 }
 
 /// The message to the model about its refused reply.
-fn told(wrong: &str) -> String {
+fn retry_prompt(wrong: &str) -> String {
     let wrong = visible_within(wrong, detail::DETAIL_CHARS);
     format!(
         "Your reply was refused: {wrong}. Reply once more, in the form that you were given: one JSON \
@@ -176,23 +195,24 @@ fn told(wrong: &str) -> String {
 }
 
 /// The reply as data, with the repairs that the scenario allows.
-fn read(
+fn read_reply(
     cx: &RunContext,
     settings: &ModelSettings,
-    form: &Form,
+    form: &ReplyForm,
     call: SpanId,
     text: &str,
     wrap: fn(&str) -> Value,
 ) -> Value {
     let text = if text.is_empty() { "{}" } else { text };
-    let Some(Read { mut value, mut repaired }) = repair::read(text, &settings.repair) else {
+    let Some(ParsedReply { mut value, mut repaired }) = repair::parse_reply(text, &settings.repair)
+    else {
         return wrap(text);
     };
     if !settings.repair.is_empty()
         && let Some(contract) = form.contract()
         && let Ok(schema) = serde_json::from_str(contract.schema().get())
     {
-        repaired.append(&mut repair::spell(&mut value, &schema, &settings.repair));
+        repaired.append(&mut repair::normalize_values(&mut value, &schema, &settings.repair));
     }
     for Repaired { repair, what } in repaired {
         cx.publish(call, EventKind::ReplyRepaired { repair: repair.to_string(), what });
@@ -202,5 +222,5 @@ fn read(
 
 /// Whether a text became JSON after a repair; if so, the missing JSON is not what is wrong with it.
 fn is_repaired(settings: &ModelSettings, text: &str) -> bool {
-    repair::read(text, &settings.repair).is_some()
+    repair::parse_reply(text, &settings.repair).is_some()
 }

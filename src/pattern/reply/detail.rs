@@ -48,7 +48,7 @@ impl fmt::Display for Detail {
 }
 
 /// Why a reply is incomplete, if the endpoint says so: token limit, content filter, refusal.
-pub fn of_ending(reply: &Reply) -> Option<String> {
+pub fn describe_ending(reply: &Reply) -> Option<String> {
     let finish = reply.finish.as_deref()?;
     if let Some(words) = finish.strip_prefix("refusal:") {
         return Some(format!(
@@ -68,14 +68,16 @@ pub fn of_ending(reply: &Reply) -> Option<String> {
 }
 
 /// Why a text is not JSON; `None` if it is.
-pub fn of_text(reply: &Reply) -> Option<Detail> {
+pub fn describe_non_json(reply: &Reply) -> Option<Detail> {
     let text = reply.text.trim();
     if text.is_empty() {
-        return Some(of_ending(reply).unwrap_or_else(|| "the reply is empty".to_owned()).into());
+        return Some(
+            describe_ending(reply).unwrap_or_else(|| "the reply is empty".to_owned()).into(),
+        );
     }
     // Parsed as data, because numbers beyond 64 bits are valid JSON but not valid for us.
     let error = serde_json::from_str::<Value>(text).err()?;
-    if let Some(ended) = of_ending(reply) {
+    if let Some(ended) = describe_ending(reply) {
         return Some(ended.into());
     }
     let first = text.lines().next().unwrap_or_default();
@@ -84,7 +86,7 @@ pub fn of_text(reply: &Reply) -> Option<Detail> {
     } else {
         quoted(first, BEGINNING_CHARS)
     };
-    Some(match repair::would_read(text) {
+    Some(match repair::repairs_needed(text) {
         Some(repairs) => {
             let them = if repairs.len() == 1 { "would remove it" } else { "would remove them" };
             let setting = format!("{} {them}", repair::as_setting(&repairs));
@@ -100,7 +102,7 @@ pub fn quoted(text: &str, chars: usize) -> String {
 }
 
 /// A value as part of a sentence: numbers and short texts as they are, others by their type.
-pub fn said(value: &Value) -> String {
+pub fn show_value(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
         Value::Bool(truth) => truth.to_string(),
@@ -115,14 +117,14 @@ pub fn said(value: &Value) -> String {
 
 /// The value in a field that should hold something else: `stance is "GO", not go, caution or
 /// block`.
-pub fn not(place: &str, value: &Value, wanted: &str) -> String {
-    format!("{place} is {}, not {wanted}", said(value))
+pub fn wrong_value(place: &str, value: &Value, wanted: &str) -> String {
+    format!("{place} is {}, not {wanted}", show_value(value))
 }
 
 /// The detail for an unexpected or unknown name, with the repair that would accept it, if there is
 /// one.
-pub fn other_name(place: &str, name: &str, wanted: &str, known: &[&str]) -> Detail {
-    let meant = repair::meant(name, known.iter().copied());
+pub fn wrong_name(place: &str, name: &str, wanted: &str, known: &[&str]) -> Detail {
+    let meant = repair::matching_word(name, known.iter().copied());
     Detail {
         what: format!("{place} is {}, {wanted}", quoted(name, WORD_CHARS)),
         setting: meant.map(|_| format!("{} would accept it", repair::as_setting(&[Repair::Case]))),
@@ -137,7 +139,7 @@ pub fn missing_keys(place: &str, value: &Value, keys: &[&str]) -> String {
 }
 
 /// Words as an enumeration: `go, caution or block`.
-pub fn either(words: &[&str]) -> String {
+pub fn join_with_or(words: &[&str]) -> String {
     match words {
         [] => "nothing".to_owned(),
         [one] => (*one).to_owned(),

@@ -5,4 +5,4 @@ mod ask;
 pub mod detail;
 pub mod repair;
 
-pub(super) use ask::{Judged, Refusal, ask_json, ask_plain_json, empty};
+pub(super) use ask::{JudgedReply, Refusal, report_empty_reply, request_json, request_json_fast};

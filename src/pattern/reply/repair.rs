@@ -7,7 +7,7 @@ use crate::event::visible::visible_within;
 use crate::scenario::repair::{Repair, Repairs};
 
 /// The most characters of a change that is reported.
-const TOLD_CHARS: usize = 160;
+const CHANGE_CHARS: usize = 160;
 
 /// A repair that was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,13 +20,13 @@ pub struct Repaired {
 
 impl Repaired {
     fn of(repair: Repair, what: &str) -> Self {
-        Self { repair, what: visible_within(what.trim(), TOLD_CHARS) }
+        Self { repair, what: visible_within(what.trim(), CHANGE_CHARS) }
     }
 }
 
 /// A reply that was read as JSON.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Read {
+pub struct ParsedReply {
     /// The data.
     pub value: Value,
     /// The repairs that were made.
@@ -37,9 +37,9 @@ pub struct Read {
 ///
 /// The object is looked up in this order: after the model's thinking, in a code fence that is the
 /// whole reply, in the text around it. A reply with two objects is ambiguous and refused.
-pub fn read(text: &str, allowed: &Repairs) -> Option<Read> {
+pub fn parse_reply(text: &str, allowed: &Repairs) -> Option<ParsedReply> {
     if let Ok(value) = serde_json::from_str(text) {
-        return Some(Read { value, repaired: Vec::new() });
+        return Some(ParsedReply { value, repaired: Vec::new() });
     }
     let mut repaired = Vec::new();
     let mut rest = text.trim();
@@ -49,7 +49,7 @@ pub fn read(text: &str, allowed: &Repairs) -> Option<Read> {
         repaired.push(Repaired::of(Repair::Think, thought));
         rest = reply.trim();
         if let Ok(value) = serde_json::from_str(rest) {
-            return Some(Read { value, repaired });
+            return Some(ParsedReply { value, repaired });
         }
     }
     if allowed.contains(&Repair::Fences)
@@ -57,7 +57,7 @@ pub fn read(text: &str, allowed: &Repairs) -> Option<Read> {
     {
         let tag = rest.lines().next().unwrap_or_default();
         repaired.push(Repaired::of(Repair::Fences, tag));
-        return Some(Read { value, repaired });
+        return Some(ParsedReply { value, repaired });
     }
     if !allowed.contains(&Repair::Preface) {
         return None;
@@ -72,7 +72,7 @@ pub fn read(text: &str, allowed: &Repairs) -> Option<Read> {
     if fenced {
         repaired.push(Repaired::of(Repair::Fences, "```"));
     }
-    Some(Read { value, repaired })
+    Some(ParsedReply { value, repaired })
 }
 
 /// Splits a reply after the model's thinking. Some chat templates omit the opening tag.
@@ -100,7 +100,7 @@ fn inside_fence(text: &str) -> Option<&str> {
 fn only_object(text: &str) -> Option<(&str, Value, &str)> {
     let mut found: Option<(usize, Value, usize)> = None;
     let mut from = 0;
-    for _ in 0..MOST_BEGINNINGS {
+    for _ in 0..MAX_OBJECT_STARTS {
         let Some(at) = text.get(from..).and_then(|rest| rest.find('{')).map(|at| from + at) else {
             break;
         };
@@ -122,19 +122,19 @@ fn only_object(text: &str) -> Option<(&str, Value, &str)> {
 }
 
 /// The most braces at which the search for an object starts.
-const MOST_BEGINNINGS: usize = 64;
+const MAX_OBJECT_STARTS: usize = 64;
 
 /// Replaces values that the contract's schema does not allow by the schema's spelling of them,
 /// where one matches. A number in a contract is one from 0 to 1.
-pub fn spell(value: &mut Value, schema: &Value, allowed: &Repairs) -> Vec<Repaired> {
+pub fn normalize_values(value: &mut Value, schema: &Value, allowed: &Repairs) -> Vec<Repaired> {
     let mut repaired = Vec::new();
     if allowed.contains(&Repair::Case) || allowed.contains(&Repair::Numbers) {
-        walk(value, schema, allowed, "", &mut repaired);
+        normalize_value(value, schema, allowed, "", &mut repaired);
     }
     repaired
 }
 
-fn walk(
+fn normalize_value(
     value: &mut Value,
     schema: &Value,
     allowed: &Repairs,
@@ -149,19 +149,25 @@ fn walk(
             {
                 if let Some(field) = fields.get_mut(name) {
                     let dot = if place.is_empty() { "" } else { "." };
-                    walk(field, schema, allowed, &format!("{place}{dot}{name}"), repaired);
+                    normalize_value(
+                        field,
+                        schema,
+                        allowed,
+                        &format!("{place}{dot}{name}"),
+                        repaired,
+                    );
                 }
             }
         }
         ("array", Value::Array(items)) => {
             let Some(schema) = schema.get("items") else { return };
             for (nth, item) in items.iter_mut().enumerate() {
-                walk(item, schema, allowed, &format!("{place}[{nth}]"), repaired);
+                normalize_value(item, schema, allowed, &format!("{place}[{nth}]"), repaired);
             }
         }
         ("string", Value::String(text)) if allowed.contains(&Repair::Case) => {
             let words = schema.get("enum").and_then(Value::as_array).into_iter().flatten();
-            if let Some(word) = meant(text, words.filter_map(Value::as_str)) {
+            if let Some(word) = matching_word(text, words.filter_map(Value::as_str)) {
                 let what = format!("{place}: {text:?} to {word}");
                 repaired.push(Repaired::of(Repair::Case, &what));
                 *value = word.into();
@@ -180,14 +186,17 @@ fn walk(
 
 /// The only word that matches a text in another spelling; `None` if the text is one of the words
 /// already.
-pub(super) fn meant<'w>(text: &str, words: impl Iterator<Item = &'w str>) -> Option<&'w str> {
+pub(super) fn matching_word<'w>(
+    text: &str,
+    words: impl Iterator<Item = &'w str>,
+) -> Option<&'w str> {
     let mut found = None;
-    let wanted = plain(text);
+    let wanted = normal_spelling(text);
     for word in words {
         if word == text.trim() {
             return None;
         }
-        if plain(word) == wanted {
+        if normal_spelling(word) == wanted {
             // Two names that differ only in spelling: ambiguous.
             if found.is_some() {
                 return None;
@@ -199,7 +208,7 @@ pub(super) fn meant<'w>(text: &str, words: impl Iterator<Item = &'w str>) -> Opt
 }
 
 /// A name in normal spelling: lower case, with `_` between words.
-fn plain(text: &str) -> String {
+fn normal_spelling(text: &str) -> String {
     let words = text.split(|c: char| c.is_whitespace() || c == '_' || c == '-');
     let words: Vec<String> = words.filter(|word| !word.is_empty()).map(str::to_lowercase).collect();
     words.join("_")
@@ -233,9 +242,9 @@ pub fn fraction(value: &Value) -> Option<Number> {
 }
 
 /// The repairs that would have read a text as JSON.
-pub fn would_read(text: &str) -> Option<Vec<Repair>> {
+pub fn repairs_needed(text: &str) -> Option<Vec<Repair>> {
     let all = Repairs::from(Repair::ALL);
-    Some(read(text, &all)?.repaired.into_iter().map(|it| it.repair).collect())
+    Some(parse_reply(text, &all)?.repaired.into_iter().map(|it| it.repair).collect())
 }
 
 /// A list of repairs in the syntax of a scenario file.
@@ -260,11 +269,11 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_around_an_object_is_taken_off_where_it_is_allowed() {
+    fn text_around_an_object_is_removed_where_allowed() {
         use Repair::{Fences, Preface, Think};
         /// A text, the allowed repairs, and the repairs that were made if it could be read.
-        type Row = (&'static str, &'static [Repair], Option<&'static [Repair]>);
-        let table: &[Row] = &[
+        type RepairCase = (&'static str, &'static [Repair], Option<&'static [Repair]>);
+        let table: &[RepairCase] = &[
             ("{}", &[], Some(&[])),
             ("```json\n{}\n```", &[], None),
             ("```json\n{}\n```", &[Fences], Some(&[Fences])),
@@ -288,7 +297,7 @@ mod tests {
             ("", &Repair::ALL, None),
         ];
         for (text, allowed, expected) in table {
-            let read = read(text, &repairs(allowed));
+            let read = parse_reply(text, &repairs(allowed));
             let made = read.as_ref().map(|read| {
                 assert_eq!(read.value, json!({}), "{text}");
                 read.repaired.iter().map(|it| it.repair).collect::<Vec<_>>()
@@ -335,11 +344,11 @@ mod tests {
         ];
         for (mut value, expected, made) in table {
             let given = value.clone();
-            let repaired = spell(&mut value, &schema, &repairs(&Repair::ALL));
+            let repaired = normalize_values(&mut value, &schema, &repairs(&Repair::ALL));
             assert_eq!(value, expected, "{given}");
             assert_eq!(repaired.len(), made, "{given}: {repaired:?}");
             let mut untouched = given.clone();
-            assert!(spell(&mut untouched, &schema, &Repairs::new()).is_empty());
+            assert!(normalize_values(&mut untouched, &schema, &Repairs::new()).is_empty());
             assert_eq!(untouched, given);
         }
     }

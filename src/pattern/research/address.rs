@@ -8,13 +8,13 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use crate::event::kind::{DropReason, Dropped, Found, SourceNo};
+use crate::event::kind::{DropReason, DroppedSource, FoundSource, SourceNo};
 use crate::scenario::domain::in_ascii;
 
 /// The normal form of an address: scheme and host in lower case, the host in ASCII, no query, no
 /// fragment, no slash at the end. `None` unless it is `http` or `https` with a host.
 pub fn normalize(url: &str) -> Option<String> {
-    let parts = Parts::of(url.trim())?;
+    let parts = UrlParts::split_url(url.trim())?;
     let mut path = parts.path;
     if path.is_empty() {
         path = "/";
@@ -34,19 +34,19 @@ pub fn domain(url: &str) -> String {
 }
 
 /// The address to fetch: as it was found, without its fragment.
-pub fn to_fetch(url: &str) -> &str {
+pub fn without_fragment(url: &str) -> &str {
     let url = url.trim();
     url.split_once('#').map_or(url, |(before, _)| before)
 }
 
-struct Parts<'u> {
+struct UrlParts<'u> {
     scheme: &'static str,
     host: &'u str,
     path: &'u str,
 }
 
-impl<'u> Parts<'u> {
-    fn of(url: &'u str) -> Option<Self> {
+impl<'u> UrlParts<'u> {
+    fn split_url(url: &'u str) -> Option<Self> {
         let (scheme, rest) = url.split_once("://")?;
         let scheme = ["http", "https"].into_iter().find(|it| scheme.eq_ignore_ascii_case(it))?;
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -79,12 +79,15 @@ fn without_parameters(path: &str) -> &str {
 
 /// `dedupe_urls`: the distinct pages in the order in which they were found, at most `max_urls`; and
 /// the sources that were dropped. Linear time.
-pub fn dedupe(found: &[Found], max_urls: u32) -> (Vec<(SourceNo, String)>, Vec<Dropped>) {
+pub fn dedupe(
+    found: &[FoundSource],
+    max_urls: u32,
+) -> (Vec<(SourceNo, String)>, Vec<DroppedSource>) {
     let mut seen: HashMap<String, SourceNo> = HashMap::with_capacity(found.len());
     let (mut kept, mut dropped) = (Vec::new(), Vec::new());
     for (place, it) in found.iter().enumerate() {
-        let source = SourceNo::at(place);
-        let mut drop_it = |reason| dropped.push(Dropped { source, reason });
+        let source = SourceNo::from_index(place);
+        let mut drop_it = |reason| dropped.push(DroppedSource { source, reason });
         let Some(url) = normalize(&it.url) else {
             drop_it(DropReason::InvalidUrl);
             continue;

@@ -12,7 +12,7 @@ use crate::event::stop::AnswerFault;
 
 /// An accepted answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct CitedAnswer {
     /// The text, trimmed.
     pub text: String,
     /// The sentences. Marks such as `[n1]` in the text become citations of their sentence and are
@@ -60,11 +60,11 @@ fn validate_text(text: &str, max_answer_chars: u32) -> Result<(), AnswerFault> {
 ///
 /// # Errors
 /// The first fault, in the order of the source document.
-pub fn judge<'n>(
+pub fn judge_answer<'n>(
     raw: &Value,
     notes: impl IntoIterator<Item = &'n str>,
     max_answer_chars: u32,
-) -> Result<Answer, AnswerFault> {
+) -> Result<CitedAnswer, AnswerFault> {
     let rows = match raw.get("sentences") {
         None | Some(Value::Null) => None,
         Some(Value::Array(rows)) => Some(rows),
@@ -76,9 +76,9 @@ pub fn judge<'n>(
     };
     // A text that is too long is refused before it is split.
     validate_text(&text, max_answer_chars)?;
-    let mut citations = ids(raw.get("citations"))?;
+    let mut citations = note_ids(raw.get("citations"))?;
     let sentences = match rows {
-        Some(rows) => of_rows(rows)?,
+        Some(rows) => row_sentences(rows)?,
         None => split(&text),
     };
     for id in sentences.iter().flat_map(|sentence| &*sentence.citations) {
@@ -88,12 +88,12 @@ pub fn judge<'n>(
     }
     let cited = citations.iter().map(|id| Value::from(id.as_str())).collect();
     validate_synthesis(&text.as_str().into(), &cited, notes, max_answer_chars)?;
-    Ok(Answer { text, sentences, citations })
+    Ok(CitedAnswer { text, sentences, citations })
 }
 
 /// The ids of a list, trimmed and without empty ones. A missing list counts as empty, as in the
 /// source document.
-fn ids(raw: Option<&Value>) -> Result<Vec<NoteId>, AnswerFault> {
+fn note_ids(raw: Option<&Value>) -> Result<Vec<NoteId>, AnswerFault> {
     let rows = match raw {
         None | Some(Value::Null) => return Ok(Vec::new()),
         Some(Value::Array(rows)) => rows,
@@ -119,11 +119,11 @@ fn joined(rows: &[Value]) -> Result<String, AnswerFault> {
 }
 
 /// The sentences with their citations; marks in their text count too.
-fn of_rows(rows: &[Value]) -> Result<Vec<Sentence>, AnswerFault> {
+fn row_sentences(rows: &[Value]) -> Result<Vec<Sentence>, AnswerFault> {
     let each = texts(rows).map(|it| {
         let (text, row) = it?;
         let (bare, marks) = without_marks(text);
-        let own = ids(row.get("citations"))?;
+        let own = note_ids(row.get("citations"))?;
         Ok(sentence(bare, own.into_iter().chain(marks).collect()))
     });
     each.collect()
@@ -132,7 +132,7 @@ fn of_rows(rows: &[Value]) -> Result<Vec<Sentence>, AnswerFault> {
 /// The sentences of a text. A mark belongs to the sentence that it is in or directly after; at the
 /// very beginning, to the first one.
 fn split(text: &str) -> Vec<Sentence> {
-    let (bare, marks) = marked(text);
+    let (bare, marks) = split_marks(text);
     let mut sentences = Vec::new();
     let mut marks = marks.into_iter().peekable();
     let mut bounds = bare.split_sentence_bound_indices().peekable();
@@ -168,17 +168,17 @@ fn sentence(text: String, citations: Vec<NoteId>) -> Sentence {
 
 /// A text without its marks, trimmed, and the ids that they cite.
 fn without_marks(text: &str) -> (String, Vec<NoteId>) {
-    let (bare, marks) = marked(text);
+    let (bare, marks) = split_marks(text);
     (bare.trim().to_owned(), marks.into_iter().flat_map(|(_, ids)| ids).collect())
 }
 
 /// A text without its marks and the spaces before them, and the position and ids of each mark.
-fn marked(text: &str) -> (String, Vec<(usize, Vec<NoteId>)>) {
+fn split_marks(text: &str) -> (String, Vec<(usize, Vec<NoteId>)>) {
     let (mut bare, mut marks, mut rest) = (String::new(), Vec::new(), text);
     while let Some(open) = rest.find('[') {
         let (before, after) = rest.split_at(open);
         bare.push_str(before);
-        match mark(after) {
+        match parse_mark(after) {
             Some((cited, after)) => {
                 bare.truncate(bare.trim_end().len());
                 marks.push((bare.len(), cited));
@@ -199,7 +199,7 @@ const MARK_BYTES: usize = 64;
 
 /// Parses a mark at the start of a text: `[n1]`, `[n1, n2]`, `[^n1]`. Also returns the text after
 /// it.
-fn mark(text: &str) -> Option<(Vec<NoteId>, &str)> {
+fn parse_mark(text: &str) -> Option<(Vec<NoteId>, &str)> {
     let inside = text.strip_prefix('[')?;
     // Marks are short, so the search for the closing bracket stays cheap.
     let end = inside.bytes().take(MARK_BYTES).position(|byte| matches!(byte, b'[' | b']'))?;
@@ -226,12 +226,12 @@ fn mark(text: &str) -> Option<(Vec<NoteId>, &str)> {
 ///
 /// # Errors
 /// As in [`judge`].
-pub fn by_rule(
+pub fn answer_by_rule(
     notes: &[(&NoteId, &str)],
     preface: &str,
     closing: &str,
     max_answer_chars: u32,
-) -> Result<(Answer, usize), AnswerFault> {
+) -> Result<(CitedAnswer, usize), AnswerFault> {
     let most = notes.len().min(3);
     let of = |count: usize| {
         let mut sentences: Vec<Sentence> = Vec::with_capacity(count + 1);
@@ -248,9 +248,9 @@ pub fn by_rule(
         let texts: Vec<&str> = sentences.iter().map(|it| &*it.text).collect();
         let text = texts.join(" ");
         let citations = notes[..count].iter().map(|(id, _)| (*id).clone()).collect();
-        Answer { text, sentences, citations }
+        CitedAnswer { text, sentences, citations }
     };
-    let fits = |answer: &Answer| answer.text.chars().count() <= max_answer_chars as usize;
+    let fits = |answer: &CitedAnswer| answer.text.chars().count() <= max_answer_chars as usize;
     let fitting = (1..=most).rev().find(|count| fits(&of(*count)));
     let count = fitting.unwrap_or(most.min(1));
     let answer = of(count);

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::policy::{Draft, QUOTE_CHARS};
+use super::policy::{Draft, MIN_QUOTE_CHARS};
 use super::sentences::sentences;
 use crate::tool::folder::words::stems;
 
@@ -32,7 +32,7 @@ pub fn notes(question: &str, page: &str, most: u32) -> Vec<Draft> {
     let all: Vec<(String, BTreeSet<String>)> = sentences(page)
         .filter(|sentence| {
             let chars = sentence.chars().count();
-            (QUOTE_CHARS..=SENTENCE_CHARS).contains(&chars) && seen.insert(sentence.clone())
+            (MIN_QUOTE_CHARS..=SENTENCE_CHARS).contains(&chars) && seen.insert(sentence.clone())
         })
         .map(|sentence| {
             let own: BTreeSet<String> = stems(&sentence).into_iter().collect();

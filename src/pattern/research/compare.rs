@@ -5,22 +5,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::address::domain;
-use super::figures::{Figure, figures};
+use super::figures::{QuotedFigure, figures};
 use crate::event::kind::{Note, NoteConflict, NoteId, NotePair, NotesCompared};
 use crate::tool::folder::words::stems;
 
 /// Compares notes with each other. A claim needs `min_independent_sources` domains; below 2, no
 /// claim is unconfirmed.
 pub fn compare(notes: &[&Note], min_independent_sources: u32) -> NotesCompared {
-    let read: Vec<Read<'_>> = notes.iter().map(|note| Read::of(note)).collect();
+    let read: Vec<ComparedNote<'_>> =
+        notes.iter().map(|note| ComparedNote::from_note(note)).collect();
     let (mut agree, mut conflicts) = (Vec::new(), Vec::new());
     for (place, left) in read.iter().enumerate() {
         for right in &read[place + 1..] {
             if left.note.url == right.note.url {
                 continue;
             }
-            let pairs = left.pairs(right);
-            let against = left.against(right, &pairs);
+            let pairs = left.matching_figures(right);
+            let against = left.find_conflicts(right, &pairs);
             if against.is_empty() && left.domain != right.domain && left.confirms(right, &pairs) {
                 agree.push(NotePair { left: left.note.id.clone(), right: right.note.id.clone() });
             }
@@ -31,7 +32,7 @@ pub fn compare(notes: &[&Note], min_independent_sources: u32) -> NotesCompared {
         NotesCompared { agree: agree.into(), conflicts: conflicts.into(), unconfirmed: [].into() };
     if min_independent_sources > 1 {
         let alone = notes.iter().filter(|note| {
-            sources_of(std::slice::from_ref(&note.id), notes, &compared)
+            count_sources(std::slice::from_ref(&note.id), notes, &compared)
                 < min_independent_sources as usize
         });
         compared.unconfirmed = alone.map(|note| note.id.clone()).collect();
@@ -41,7 +42,7 @@ pub fn compare(notes: &[&Note], min_independent_sources: u32) -> NotesCompared {
 
 /// The number of independent sources for these notes: their domains, and those of the notes that
 /// confirm them. 0 if the notes contradict each other.
-pub fn sources_of(cited: &[NoteId], notes: &[&Note], compared: &NotesCompared) -> usize {
+pub fn count_sources(cited: &[NoteId], notes: &[&Note], compared: &NotesCompared) -> usize {
     let at_odds = |it: &NoteConflict| cited.contains(&it.left) && cited.contains(&it.right);
     if compared.conflicts.iter().any(at_odds) {
         return 0;
@@ -58,33 +59,33 @@ pub fn sources_of(cited: &[NoteId], notes: &[&Note], compared: &NotesCompared) -
 }
 
 /// The most figures of a quote that are compared: a quote with more is a table, not a sentence.
-const FIGURES: usize = 12;
+const MAX_FIGURES: usize = 12;
 /// The most conflicts that are reported for two notes.
-const CONFLICTS: usize = 3;
+const MAX_CONFLICTS: usize = 3;
 
 /// A note, prepared for comparison.
-struct Read<'n> {
+struct ComparedNote<'n> {
     note: &'n Note,
     domain: String,
-    figures: Vec<Figure>,
+    figures: Vec<QuotedFigure>,
     words: BTreeSet<String>,
 }
 
-impl<'n> Read<'n> {
-    fn of(note: &'n Note) -> Self {
+impl<'n> ComparedNote<'n> {
+    fn from_note(note: &'n Note) -> Self {
         Self {
             note,
             domain: domain(&note.url),
-            figures: figures(&note.quote).take(FIGURES).collect(),
+            figures: figures(&note.quote).take(MAX_FIGURES).collect(),
             words: stems(&note.quote).into_iter().collect(),
         }
     }
 
     /// The indexes of the figures that are about the same thing in both notes.
-    fn pairs(&self, other: &Read<'_>) -> Vec<(usize, usize)> {
+    fn matching_figures(&self, other: &ComparedNote<'_>) -> Vec<(usize, usize)> {
         let rows = self.figures.iter().enumerate().flat_map(|(left, figure)| {
             let same = other.figures.iter().enumerate();
-            let same = same.filter(|(_, right)| figure.is_of_the_same(right));
+            let same = same.filter(|(_, right)| figure.has_same_subject(right));
             same.map(move |(right, _)| (left, right))
         });
         rows.collect()
@@ -93,9 +94,13 @@ impl<'n> Read<'n> {
     /// The conflicts: both notes give a figure of the same thing, but another number. If a quote
     /// gives several figures of one thing, one match with the other quote is enough to avoid a
     /// conflict.
-    fn against(&self, other: &Read<'_>, pairs: &[(usize, usize)]) -> Vec<NoteConflict> {
+    fn find_conflicts(
+        &self,
+        other: &ComparedNote<'_>,
+        pairs: &[(usize, usize)],
+    ) -> Vec<NoteConflict> {
         let says_the_same =
-            |left: usize, right: usize| self.figures[left].says_the_same(&other.figures[right]);
+            |left: usize, right: usize| self.figures[left].has_same_value(&other.figures[right]);
         let met = pairs.iter().copied().filter(|(left, right)| says_the_same(*left, *right));
         let (met_left, met_right): (BTreeSet<usize>, BTreeSet<usize>) = met.unzip();
         let apart = pairs
@@ -109,7 +114,7 @@ impl<'n> Read<'n> {
         });
         let mut found: Vec<NoteConflict> = Vec::new();
         for conflict in apart {
-            if found.len() < CONFLICTS && !found.contains(&conflict) {
+            if found.len() < MAX_CONFLICTS && !found.contains(&conflict) {
                 found.push(conflict);
             }
         }
@@ -118,7 +123,7 @@ impl<'n> Read<'n> {
 
     /// Whether both notes say the same: they share a figure of the same thing or, without any
     /// figures, most of their words.
-    fn confirms(&self, other: &Read<'_>, pairs: &[(usize, usize)]) -> bool {
+    fn confirms(&self, other: &ComparedNote<'_>, pairs: &[(usize, usize)]) -> bool {
         if self.figures.is_empty() && other.figures.is_empty() {
             let both = self.words.intersection(&other.words).count();
             let either = self.words.union(&other.words).count();
@@ -126,6 +131,6 @@ impl<'n> Read<'n> {
         }
         let figures =
             |(left, right): &(usize, usize)| (&self.figures[*left], &other.figures[*right]);
-        pairs.iter().map(figures).any(|(left, right)| left.says_the_same(right))
+        pairs.iter().map(figures).any(|(left, right)| left.has_same_value(right))
     }
 }

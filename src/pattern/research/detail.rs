@@ -3,21 +3,21 @@
 
 use serde_json::Value;
 
-use super::policy::{QUOTE_CHARS, is_long_enough};
+use super::policy::{MIN_QUOTE_CHARS, is_long_enough};
 use crate::event::ResearchStep;
 use crate::event::StopReason;
 use crate::event::stop::{AnswerFault, NotesFault, PlanFault, StepFault};
-use crate::pattern::reply::detail::{Detail, listed, not, other_name, said};
+use crate::pattern::reply::detail::{Detail, listed, show_value, wrong_name, wrong_value};
 
 /// The sentence that describes why a plan is refused.
-pub fn of_plan(reason: &StopReason, raw: &Value, max_steps: u32) -> Detail {
+pub fn describe_refused_plan(reason: &StopReason, raw: &Value, max_steps: u32) -> Detail {
     let steps = raw.get("steps");
     let list = steps.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     match reason {
         StopReason::InvalidPlan(PlanFault::Steps) => match steps {
             None if raw.is_object() => "keys missing: steps".into(),
-            None => format!("the reply is {}, not an object", said(raw)).into(),
-            Some(steps) => not("steps", steps, "a list of steps").into(),
+            None => format!("the reply is {}, not an object", show_value(raw)).into(),
+            Some(steps) => wrong_value("steps", steps, "a list of steps").into(),
         },
         StopReason::InvalidPlan(PlanFault::TooManySteps) => {
             format!("{} steps, budget.max_steps is {max_steps}", list.len()).into()
@@ -31,7 +31,7 @@ pub fn of_plan(reason: &StopReason, raw: &Value, max_steps: u32) -> Detail {
             match other {
                 Some((nth, (wanted, came))) => {
                     let place = format!("steps[{nth}].action");
-                    other_name(&place, came, &format!("expected {wanted}"), &[wanted])
+                    wrong_name(&place, came, &format!("expected {wanted}"), &[wanted])
                 }
                 None => {
                     format!("{} steps, expected {}: {}", came.len(), wanted.len(), listed(wanted))
@@ -39,17 +39,17 @@ pub fn of_plan(reason: &StopReason, raw: &Value, max_steps: u32) -> Detail {
                 }
             }
         }
-        StopReason::InvalidStep(fault) => of_step(*fault, list).into(),
+        StopReason::InvalidStep(fault) => describe_step_fault(*fault, list).into(),
         _ => reason.to_string().into(),
     }
 }
 
-fn of_step(fault: StepFault, steps: &[Value]) -> String {
+fn describe_step_fault(fault: StepFault, steps: &[Value]) -> String {
     let (key, wanted): (&str, &str) = match fault {
         StepFault::NotObject => {
             let bad = steps.iter().enumerate().find(|(_, step)| !step.is_object());
             let (nth, step) = bad.unwrap_or((0, &Value::Null));
-            return not(&format!("steps[{nth}]"), step, "an object");
+            return wrong_value(&format!("steps[{nth}]"), step, "an object");
         }
         StepFault::Id => ("id", "text"),
         StepFault::Action => ("action", "an action"),
@@ -64,36 +64,36 @@ fn of_step(fault: StepFault, steps: &[Value]) -> String {
     let (nth, step) = bad.unwrap_or((0, &Value::Null));
     match step.get(key) {
         None => format!("steps[{nth}]: keys missing: {key}"),
-        Some(value) => not(&format!("steps[{nth}].{key}"), value, wanted),
+        Some(value) => wrong_value(&format!("steps[{nth}].{key}"), value, wanted),
     }
 }
 
 /// The sentence for a reply without a list of notes.
-pub fn of_no_notes(raw: &Value) -> String {
+pub fn describe_missing_notes(raw: &Value) -> String {
     match raw.get("notes") {
         None if raw.is_object() => "keys missing: notes".to_owned(),
-        None => format!("the reply is {}, not an object", said(raw)),
-        Some(notes) => not("notes", notes, "a list of notes"),
+        None => format!("the reply is {}, not an object", show_value(raw)),
+        Some(notes) => wrong_value("notes", notes, "a list of notes"),
     }
 }
 
 /// The sentence for the note at index `nth`, which breaks the contract.
-pub fn of_note(fault: NotesFault, nth: usize, note: &Value) -> String {
+pub fn describe_note_fault(fault: NotesFault, nth: usize, note: &Value) -> String {
     let place = format!("notes[{nth}]");
     let field = |key: &str| match note.get(key) {
         None => format!("{place}: keys missing: {key}"),
-        Some(value) => not(&format!("{place}.{key}"), value, "text"),
+        Some(value) => wrong_value(&format!("{place}.{key}"), value, "text"),
     };
     match fault {
         NotesFault::Claim => field("claim"),
         NotesFault::Quote => match note.get("quote").and_then(Value::as_str).map(str::trim) {
             Some(quote) if !quote.is_empty() && !is_long_enough(quote) => format!(
-                "{place}.quote has {} characters, at least {QUOTE_CHARS} are needed",
+                "{place}.quote has {} characters, at least {MIN_QUOTE_CHARS} are needed",
                 quote.chars().count()
             ),
             _ => field("quote"),
         },
-        NotesFault::Item => not(&place, note, "an object"),
+        NotesFault::Item => wrong_value(&place, note, "an object"),
         NotesFault::Id => field("id"),
         NotesFault::Url => field("url"),
         NotesFault::Empty => "there are no notes".to_owned(),
@@ -102,20 +102,25 @@ pub fn of_note(fault: NotesFault, nth: usize, note: &Value) -> String {
 }
 
 /// The sentence for an answer with this fault.
-pub fn of_answer(fault: AnswerFault, raw: &Value, notes: &[&str], max_chars: u32) -> String {
+pub fn describe_answer_fault(
+    fault: AnswerFault,
+    raw: &Value,
+    notes: &[&str],
+    max_chars: u32,
+) -> String {
     match fault {
         AnswerFault::Empty => match (raw.get("sentences"), raw.get("answer")) {
             (None | Some(Value::Null), None) if raw.is_object() => {
                 "keys missing: sentences".to_owned()
             }
             (None | Some(Value::Null), None) => {
-                format!("the reply is {}, not an object", said(raw))
+                format!("the reply is {}, not an object", show_value(raw))
             }
             (Some(Value::Array(_)), _) => "the sentences have no text".to_owned(),
             (Some(sentences), _) if !sentences.is_null() => {
-                not("sentences", sentences, "a list of sentences")
+                wrong_value("sentences", sentences, "a list of sentences")
             }
-            (_, answer) => not("answer", answer.unwrap_or(&Value::Null), "text"),
+            (_, answer) => wrong_value("answer", answer.unwrap_or(&Value::Null), "text"),
         },
         AnswerFault::TooLong => {
             let chars = |text: &Value| text.as_str().map_or(0, |text| text.trim().chars().count());
@@ -138,8 +143,8 @@ pub fn of_answer(fault: AnswerFault, raw: &Value, notes: &[&str], max_chars: u32
             };
             let rows = raw.get("sentences").and_then(Value::as_array).into_iter().flatten();
             let unknown = listed_ids(raw).or_else(|| rows.filter_map(listed_ids).next());
-            let unknown =
-                unknown.map_or_else(|| "a mark in the text".to_owned(), |id| said(&id.into()));
+            let unknown = unknown
+                .map_or_else(|| "a mark in the text".to_owned(), |id| show_value(&id.into()));
             format!("{unknown} is not a note: notes are {}", listed(notes.iter().copied()))
         }
     }
@@ -187,7 +192,7 @@ mod tests {
         for (raw, expected) in table {
             let steps = raw.get("steps").unwrap_or(&Value::Null);
             let bad = policy::validate_plan(steps, 8).expect_err(expected);
-            assert_eq!(of_plan(&bad.reason, &raw, 8).to_string(), expected);
+            assert_eq!(describe_refused_plan(&bad.reason, &raw, 8).to_string(), expected);
         }
     }
 
@@ -206,14 +211,14 @@ mod tests {
         ];
         for (note, expected) in table {
             let fault = policy::validate_draft(&note).expect_err(expected);
-            assert_eq!(of_note(fault, 3, &note), expected);
+            assert_eq!(describe_note_fault(fault, 3, &note), expected);
         }
-        assert_eq!(of_no_notes(&json!({ "note": [] })), "keys missing: notes");
+        assert_eq!(describe_missing_notes(&json!({ "note": [] })), "keys missing: notes");
         assert_eq!(
-            of_no_notes(&json!({ "notes": "none" })),
+            describe_missing_notes(&json!({ "notes": "none" })),
             "notes is \"none\", not a list of notes"
         );
-        assert_eq!(of_no_notes(&json!([])), "the reply is an empty list, not an object");
+        assert_eq!(describe_missing_notes(&json!([])), "the reply is an empty list, not an object");
     }
 
     #[test]
@@ -243,8 +248,8 @@ mod tests {
             ),
         ];
         for (raw, expected) in table {
-            let fault = answer::judge(&raw, ["n1", "n2"], 20).expect_err(expected);
-            assert_eq!(of_answer(fault, &raw, &["n1", "n2"], 20), expected);
+            let fault = answer::judge_answer(&raw, ["n1", "n2"], 20).expect_err(expected);
+            assert_eq!(describe_answer_fault(fault, &raw, &["n1", "n2"], 20), expected);
         }
     }
 }

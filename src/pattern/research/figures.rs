@@ -8,7 +8,7 @@ use crate::tool::folder::words::stems;
 
 /// A number in a text.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Figure {
+pub struct QuotedFigure {
     /// The figure as the text spells it, with its unit: `99.95%`, `15 minutes`.
     pub text: String,
     /// The value; a length of time in seconds.
@@ -33,14 +33,14 @@ pub enum Unit {
 }
 
 /// The figures of a text, in order. Dates, times of day and years are not figures.
-pub fn figures(text: &str) -> impl Iterator<Item = Figure> + '_ {
+pub fn figures(text: &str) -> impl Iterator<Item = QuotedFigure> + '_ {
     sentences(text).flat_map(|sentence| {
-        let whole = about(&sentence);
+        let whole = subject_stems(&sentence);
         let of = |clause: &str| {
-            let own = about(clause);
+            let own = subject_stems(clause);
             // A clause of one word says too little, so the words of the whole sentence are used.
             let about = if own.len() < 2 { &whole } else { &own };
-            let figures = in_clause(clause).map(|(text, value, unit)| Figure {
+            let figures = figures_in_clause(clause).map(|(text, value, unit)| QuotedFigure {
                 text,
                 value,
                 unit,
@@ -59,13 +59,14 @@ fn clauses(sentence: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The stems of the words of a clause, without figures and units.
-fn about(clause: &str) -> BTreeSet<String> {
+fn subject_stems(clause: &str) -> BTreeSet<String> {
     let words = clause.split_whitespace().flat_map(|token| token.split('-'));
-    let plain = words.filter(|word| number(trimmed(word)).is_none() && time(word).is_none());
+    let plain =
+        words.filter(|word| number(trimmed(word)).is_none() && seconds_of_unit(word).is_none());
     plain.flat_map(stems).collect()
 }
 
-fn in_clause(clause: &str) -> impl Iterator<Item = (String, f64, Unit)> + '_ {
+fn figures_in_clause(clause: &str) -> impl Iterator<Item = (String, f64, Unit)> + '_ {
     let mut tokens = clause.split_whitespace().peekable();
     std::iter::from_fn(move || {
         loop {
@@ -76,12 +77,12 @@ fn in_clause(clause: &str) -> impl Iterator<Item = (String, f64, Unit)> + '_ {
                 return Some((head.to_owned(), value, unit));
             }
             if !tail.is_empty() {
-                let Some(seconds) = time(tail) else { continue };
+                let Some(seconds) = seconds_of_unit(tail) else { continue };
                 return Some((format!("{head} {tail}"), value * seconds, Unit::Time));
             }
             let next = tokens.peek().map(|next| trimmed(next));
             if let Some(next) = next {
-                if let Some(seconds) = time(next) {
+                if let Some(seconds) = seconds_of_unit(next) {
                     return Some((format!("{head} {next}"), value * seconds, Unit::Time));
                 }
                 if is_percent(next) {
@@ -133,7 +134,7 @@ fn is_percent(word: &str) -> bool {
 }
 
 /// The length of a unit of time in seconds.
-fn time(word: &str) -> Option<f64> {
+fn seconds_of_unit(word: &str) -> Option<f64> {
     Some(match trimmed(word).to_lowercase().as_str() {
         "second" | "seconds" | "sekunden" | "секунд" => 1.0,
         "minute" | "minutes" | "min" | "minuten" | "хвилин" | "хвилини" => 60.0,
@@ -145,10 +146,10 @@ fn time(word: &str) -> Option<f64> {
     })
 }
 
-impl Figure {
+impl QuotedFigure {
     /// Whether both figures are about the same thing: they have the same unit, and their words
     /// match or the words of one contain those of the other.
-    pub fn is_of_the_same(&self, other: &Figure) -> bool {
+    pub fn has_same_subject(&self, other: &QuotedFigure) -> bool {
         let (few, many) = if self.about.len() <= other.about.len() {
             (&self.about, &other.about)
         } else {
@@ -162,7 +163,7 @@ impl Figure {
     }
 
     /// Whether both figures have the same value.
-    pub fn says_the_same(&self, other: &Figure) -> bool {
+    pub fn has_same_value(&self, other: &QuotedFigure) -> bool {
         (self.value - other.value).abs() <= f64::EPSILON * self.value.abs().max(1.0)
     }
 }

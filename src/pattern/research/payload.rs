@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::event::ResearchStep;
 use crate::event::kind::{ChatMessage, Note};
-use crate::llm::{Contract, Form};
+use crate::llm::{ReplyContract, ReplyForm};
 use crate::pattern::asked;
 use crate::scenario::Scenario;
 use crate::scenario::research::ResearchSpec;
@@ -30,30 +30,30 @@ Answer `question` from `notes` alone, in plain sentences. `citations` are ids of
 
 /// The form of a plan: the names of the actions. Each action has its own arguments, so the schema
 /// is not strict.
-pub(super) fn plan_form() -> Form {
-    Form::of("steps", false, || {
-        let step = Contract::object([
+pub(super) fn plan_form() -> ReplyForm {
+    ReplyForm::with_contract("steps", false, || {
+        let step = ReplyContract::object([
             ("id", text()),
-            ("action", Contract::one_of(ResearchStep::ALL.map(ResearchStep::action))),
+            ("action", ReplyContract::one_of(ResearchStep::ALL.map(ResearchStep::action))),
             ("args", json!({ "type": "object" })),
         ]);
-        Contract::object([("steps", list_of(step))])
+        ReplyContract::object([("steps", list_of(step))])
     })
 }
 
 /// The form of notes.
-pub(super) fn notes_form() -> Form {
-    Form::of("notes", true, || {
-        let note = Contract::object([("claim", text()), ("quote", text())]);
-        Contract::object([("notes", list_of(note))])
+pub(super) fn notes_form() -> ReplyForm {
+    ReplyForm::with_contract("notes", true, || {
+        let note = ReplyContract::object([("claim", text()), ("quote", text())]);
+        ReplyContract::object([("notes", list_of(note))])
     })
 }
 
 /// The form of an answer.
-pub(super) fn answer_form() -> Form {
-    Form::of("answer", true, || {
-        let sentence = Contract::object([("text", text()), ("citations", list_of(text()))]);
-        Contract::object([("sentences", list_of(sentence))])
+pub(super) fn answer_form() -> ReplyForm {
+    ReplyForm::with_contract("answer", true, || {
+        let sentence = ReplyContract::object([("text", text()), ("citations", list_of(text()))]);
+        ReplyContract::object([("sentences", list_of(sentence))])
     })
 }
 
@@ -67,13 +67,16 @@ fn list_of(items: Value) -> Value {
 
 /// The request as in the source document: the echoed inputs, and the question.
 fn request(scenario: &Scenario, spec: &ResearchSpec) -> Map<String, Value> {
-    let mut request = asked::echo(scenario, &spec.echo);
+    let mut request = asked::echoed_inputs(scenario, &spec.echo);
     request.insert("question".to_owned(), spec.question.as_str().into());
     request
 }
 
 /// The planner's conversation.
-pub(super) fn for_plan(scenario: &Scenario, spec: &ResearchSpec) -> Arc<[ChatMessage]> {
+pub(super) fn research_plan_messages(
+    scenario: &Scenario,
+    spec: &ResearchSpec,
+) -> Arc<[ChatMessage]> {
     let payload = json!({
         "goal": scenario.goal,
         "request": request(scenario, spec),
@@ -84,7 +87,7 @@ pub(super) fn for_plan(scenario: &Scenario, spec: &ResearchSpec) -> Arc<[ChatMes
 }
 
 /// A page as the note taker sees it.
-pub(super) struct Shown<'p> {
+pub(super) struct PagePayload<'p> {
     /// Its address.
     pub url: &'p str,
     /// Its title.
@@ -96,9 +99,9 @@ pub(super) struct Shown<'p> {
 }
 
 /// The conversation about one page, and whether its text was cut.
-pub(super) fn for_notes(
+pub(super) fn notes_messages(
     spec: &ResearchSpec,
-    page: &Shown<'_>,
+    page: &PagePayload<'_>,
     max_notes: u32,
 ) -> (Arc<[ChatMessage]>, bool) {
     let end = page.body.char_indices().nth(spec.page_chars as usize).map(|(at, _)| at);
@@ -114,12 +117,12 @@ pub(super) fn for_notes(
 }
 
 /// The notes as the writer sees them.
-pub(super) fn told<'n>(notes: impl IntoIterator<Item = &'n Note>) -> Value {
-    notes.into_iter().map(asked::value).collect()
+pub(super) fn notes_json<'n>(notes: impl IntoIterator<Item = &'n Note>) -> Value {
+    notes.into_iter().map(asked::to_json).collect()
 }
 
 /// The writer's conversation.
-pub(super) fn for_answer(
+pub(super) fn answer_messages(
     scenario: &Scenario,
     spec: &ResearchSpec,
     notes: &Value,

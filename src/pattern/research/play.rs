@@ -6,38 +6,38 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::policy::BadPlan;
-use super::quote::Folded;
-use super::reading::{Reading, Taken};
+use super::quote::FoldedText;
+use super::reading::{AcceptedNote, SourceReader};
 use super::{address, answer, by_rule, compare, detail, payload, policy};
 use crate::event::kind::{
-    AnswerCited, AnswerRefused, AttemptFailed, FailureClass, Found, IssueOf, Kept, Note,
-    NotesCompared, NotesVerified, PlannedStep, Purpose, SourcesDeduped, SourcesFound,
+    AnswerCited, AnswerRefused, AttemptFailed, FailureClass, FoundSource, KeptSource, Note,
+    NoteProblem, NotesCompared, NotesVerified, PlannedStep, Purpose, SourcesDeduped, SourcesFound,
 };
 use crate::event::visible::visible_within;
 use crate::event::{Boundary, EventKind, ResearchStep, SpanId, StopReason};
 use crate::pattern::asked;
-use crate::pattern::reply::{Judged, Refusal, ask_json};
-use crate::run::{Ask, Caller, RunContext, ToolAsk};
+use crate::pattern::reply::{JudgedReply, Refusal, request_json};
+use crate::run::{CallerPolicy, ModelRequest, RunContext, ToolCallRequest};
 use crate::scenario::Scenario;
-use crate::scenario::condition::Shown;
+use crate::scenario::condition::CelBindings;
 use crate::scenario::name::ToolName;
-use crate::scenario::research::{DoneBy, ResearchSpec, SEARCH};
+use crate::scenario::research::{ResearchSpec, SEARCH, StepExecutor};
 
 /// One run of research.
-pub(super) struct Research<'a> {
+pub(super) struct ResearchRun<'a> {
     pub cx: &'a RunContext,
     pub scenario: &'a Scenario,
     pub spec: &'a ResearchSpec,
     /// The values that conditions can read during the whole run; `None` without conditions.
-    base: Option<Shown>,
+    base: Option<CelBindings>,
 }
 
 /// The caller of the search and read tools. An invalid result has the stop reason of the source
 /// document.
-pub(super) struct Desk;
+pub(super) struct ResearchCaller;
 
-impl Caller for Desk {
-    fn reason(&self, tool: &ToolName, failure: &AttemptFailed) -> StopReason {
+impl CallerPolicy for ResearchCaller {
+    fn stop_reason(&self, tool: &ToolName, failure: &AttemptFailed) -> StopReason {
         match failure.class {
             FailureClass::BadResponse => StopReason::ToolInvalidOutput(tool.clone()),
             class => StopReason::ToolError(tool.clone(), class),
@@ -54,12 +54,12 @@ pub async fn play(
     scenario: &Scenario,
     spec: &ResearchSpec,
 ) -> Result<(), StopReason> {
-    let base = asked::base_of(cx, scenario).map(|mut shown| {
-        shown.set("question", &spec.question.as_str().into());
+    let base = asked::run_conditions(cx, scenario).map(|mut shown| {
+        shown.bind("question", &spec.question.as_str().into());
         shown
     });
-    let research = Research { cx, scenario, spec, base };
-    cx.at_phase("plan".to_owned());
+    let research = ResearchRun { cx, scenario, spec, base };
+    cx.set_phase("plan".to_owned());
     cx.boundary(Boundary::Plan).await?;
     let query = research.plan().await?;
     research.begin(ResearchStep::Search).await?;
@@ -67,28 +67,28 @@ pub async fn play(
     research.begin(ResearchStep::Dedupe).await?;
     let kept = research.dedupe(&found)?;
     research.begin(ResearchStep::ReadExtract).await?;
-    let taken = Reading::new(&research, &found).all(&kept).await?;
+    let taken = SourceReader::new(&research, &found).read_all_sources(&kept).await?;
     research.begin(ResearchStep::Verify).await?;
     let compared = research.verify(&taken)?;
     research.begin(ResearchStep::Synthesize).await?;
     research.synthesize(&taken, &compared).await
 }
 
-impl Research<'_> {
+impl ResearchRun<'_> {
     async fn begin(&self, step: ResearchStep) -> Result<(), StopReason> {
-        self.cx.at_phase(step.word().to_owned());
+        self.cx.set_phase(step.word().to_owned());
         Ok(self.cx.boundary(Boundary::Step(step)).await?)
     }
 
     /// Who executes a step in this run; it depends on whether the run uses a live model.
-    pub fn by(&self, who: crate::scenario::research::Who) -> DoneBy {
-        who.in_a_run(self.cx.is_live())
+    pub fn executor(&self, who: crate::scenario::research::StepMode) -> StepExecutor {
+        who.executor(self.cx.is_live())
     }
 
     /// The values that the condition of a step can read: the common ones, and its own.
-    pub fn shown(&self, own: impl FnOnce(&mut Shown)) -> Option<Shown> {
+    pub fn condition_values(&self, own: impl FnOnce(&mut CelBindings)) -> Option<CelBindings> {
         self.base.clone().map(|mut shown| {
-            shown.set("flags", &asked::value(&self.cx.gate().flags()));
+            shown.bind("flags", &asked::to_json(&self.cx.control().flags()));
             own(&mut shown);
             shown
         })
@@ -97,14 +97,17 @@ impl Research<'_> {
     /// Makes the plan and validates it. Returns the query of its first step; null if the step has
     /// none.
     async fn plan(&self) -> Result<Value, StopReason> {
-        let (span, raw) = match self.by(self.spec.plan.by) {
-            DoneBy::Rule => (SpanId::RUN, json!({ "steps": by_rule::plan(&self.spec.question) })),
-            DoneBy::Model => {
+        let (span, raw) = match self.executor(self.spec.plan.by) {
+            StepExecutor::Rule => {
+                (SpanId::RUN, json!({ "steps": by_rule::plan(&self.spec.question) }))
+            }
+            StepExecutor::Model => {
                 let max_steps = self.spec.budget.max_steps;
-                let shown = self.shown(|shown| shown.set("max_steps", &max_steps.into()));
-                let messages = payload::for_plan(self.scenario, self.spec);
+                let shown =
+                    self.condition_values(|shown| shown.bind("max_steps", &max_steps.into()));
+                let messages = payload::research_plan_messages(self.scenario, self.spec);
                 let path = Boundary::Plan.id().to_string();
-                let ask = Ask::once(
+                let ask = ModelRequest::single(
                     SpanId::RUN,
                     Purpose::Plan,
                     path,
@@ -112,17 +115,17 @@ impl Research<'_> {
                     payload::plan_form(),
                     shown,
                 );
-                let asked = self.ask(ask, |raw| {
+                let asked = self.request_object(ask, |raw| {
                     self.judge_plan(raw).map_err(|bad| Refusal {
-                        detail: detail::of_plan(&bad.reason, raw, max_steps),
+                        detail: detail::describe_refused_plan(&bad.reason, raw, max_steps),
                         reason: bad.reason,
                     })
                 });
-                let Judged { call, text, raw, .. } = asked.await?;
-                (call, raw.of(&text))
+                let JudgedReply { call, text, raw, .. } = asked.await?;
+                (call, raw.into_value(&text))
             }
         };
-        match policy::validate_plan(steps_of(&raw), self.spec.budget.max_steps) {
+        match policy::validate_plan(plan_steps(&raw), self.spec.budget.max_steps) {
             Ok(steps) => {
                 let told = steps.iter().map(|step| PlannedStep {
                     id: step.id.as_str().into(),
@@ -144,7 +147,7 @@ impl Research<'_> {
     /// Judges a plan as the model wrote it. With retries enabled (`model.ask_again`) a plan without
     /// a query is refused here; otherwise the search fails with `invalid_search_query`.
     fn judge_plan(&self, raw: &Value) -> Result<(), BadPlan> {
-        let steps = policy::validate_plan(steps_of(raw), self.spec.budget.max_steps)?;
+        let steps = policy::validate_plan(plan_steps(raw), self.spec.budget.max_steps)?;
         let query = steps.first().and_then(|step| step.args.get("query"));
         let says = query.and_then(Value::as_str).is_some_and(|query| !query.trim().is_empty());
         if says || self.scenario.model.ask_again == 0 {
@@ -155,17 +158,17 @@ impl Research<'_> {
 
     /// Calls the model until the reply is accepted or the retries are used up. A reply that is not
     /// JSON reaches `judge` as a JSON string.
-    pub async fn ask<T>(
+    pub async fn request_object<T>(
         &self,
-        ask: Ask,
+        ask: ModelRequest,
         mut judge: impl FnMut(&Value) -> Result<T, Refusal> + Send,
-    ) -> Result<Judged<T>, StopReason> {
+    ) -> Result<JudgedReply<T>, StopReason> {
         let wrap = |text: &str| Value::from(text);
-        let asked = ask_json(self.cx, &self.scenario.model, ask, wrap, |raw, _| judge(raw));
+        let asked = request_json(self.cx, &self.scenario.model, ask, wrap, |raw, _| judge(raw));
         asked.await.map_err(|failed| failed.reason)
     }
 
-    async fn search(&self, query: Value) -> Result<Vec<Found>, StopReason> {
+    async fn search(&self, query: Value) -> Result<Vec<FoundSource>, StopReason> {
         let query = query.as_str().map(str::trim).filter(|query| !query.is_empty());
         let query: Arc<str> = query.ok_or(StopReason::InvalidSearchQuery)?.into();
         let k = self.spec.budget.max_urls.saturating_mul(2);
@@ -176,24 +179,24 @@ impl Research<'_> {
         let tool = ToolName::from(SEARCH);
         let asked = self
             .cx
-            .ask_tool(ToolAsk {
+            .call_tool(ToolCallRequest {
                 parent: SpanId::RUN,
                 tool: &tool,
                 purpose: Purpose::Search,
                 path: ResearchStep::Search.word().to_owned(),
                 args: Arc::new(args),
                 request_id: None,
-                caller: &Desk,
+                caller: &ResearchCaller,
                 client_retries: 0,
             })
             .await;
         let answered = asked.map_err(|failed| failed.reason)?;
         let invalid = || StopReason::ToolInvalidOutput(tool.clone());
         let result = answered.reply.result.unwrap_or_default();
-        let data = data_of(&result).ok_or_else(invalid)?;
+        let data = unwrap_tool_data(&result).ok_or_else(invalid)?;
         let sources = match data.get("results") {
             None => Vec::new(),
-            Some(Value::Array(rows)) => rows.iter().filter_map(found).collect(),
+            Some(Value::Array(rows)) => rows.iter().filter_map(parse_source).collect(),
             Some(_) => return Err(invalid()),
         };
         let left_out = data.get("left_out").and_then(Value::as_object).into_iter().flatten();
@@ -210,16 +213,16 @@ impl Research<'_> {
     }
 
     /// Keeps each page once, sorted by score times trust, best first.
-    fn dedupe(&self, found: &[Found]) -> Result<Vec<Kept>, StopReason> {
+    fn dedupe(&self, found: &[FoundSource]) -> Result<Vec<KeptSource>, StopReason> {
         let (kept, dropped) = address::dedupe(found, self.spec.budget.max_urls);
         let kept = kept.into_iter().map(|(source, url)| {
             let domain = address::domain(&url);
             let trust = self.spec.trust(&domain);
-            Kept { source, url: url.into(), domain: domain.into(), trust }
+            KeptSource { source, url: url.into(), domain: domain.into(), trust }
         });
-        let mut kept: Vec<Kept> = kept.collect();
-        let worth = |it: &Kept| {
-            let found = it.source.place().and_then(|place| found.get(place));
+        let mut kept: Vec<KeptSource> = kept.collect();
+        let worth = |it: &KeptSource| {
+            let found = it.source.index().and_then(|place| found.get(place));
             found.and_then(|found| found.score).unwrap_or(NO_SCORE) * it.trust
         };
         // The sort is stable: of two equal sources the one found first stays first.
@@ -235,12 +238,12 @@ impl Research<'_> {
     }
 
     /// Verifies the notes and compares them with each other.
-    fn verify(&self, taken: &[Taken]) -> Result<NotesCompared, StopReason> {
+    fn verify(&self, taken: &[AcceptedNote]) -> Result<NotesCompared, StopReason> {
         let issues = taken.iter().flat_map(|it| {
-            let issues = policy::issues(&it.note.claim, &it.note.quote, Some(&it.page));
-            issues.into_iter().map(|issue| IssueOf { note: it.note.id.clone(), issue })
+            let issues = policy::note_issues(&it.note.claim, &it.note.quote, Some(&it.page));
+            issues.into_iter().map(|issue| NoteProblem { note: it.note.id.clone(), issue })
         });
-        let issues: Arc<[IssueOf]> = issues.collect();
+        let issues: Arc<[NoteProblem]> = issues.collect();
         let first = issues.first().map(|it| it.issue);
         let checked = u32::try_from(taken.len()).unwrap_or(u32::MAX);
         self.cx.publish(
@@ -258,30 +261,30 @@ impl Research<'_> {
 
     async fn synthesize(
         &self,
-        taken: &[Taken],
+        taken: &[AcceptedNote],
         compared: &NotesCompared,
     ) -> Result<(), StopReason> {
         let max = self.spec.budget.max_answer_chars;
         let notes: Vec<&Note> = taken.iter().map(|it| &*it.note).collect();
-        let (span, judged) = match self.by(self.spec.answer.by) {
-            DoneBy::Rule => {
+        let (span, judged) = match self.executor(self.spec.answer.by) {
+            StepExecutor::Rule => {
                 let claims: Vec<_> = notes.iter().map(|note| (&note.id, &*note.claim)).collect();
                 let (preface, closing) = (&self.spec.preface, &self.spec.closing);
-                let judged = answer::by_rule(&claims, preface, closing, max);
+                let judged = answer::answer_by_rule(&claims, preface, closing, max);
                 let judged = judged.map(|(answer, left_out)| {
-                    self.tell_left_out(left_out, &answer);
+                    self.warn_left_out(left_out, &answer);
                     answer
                 });
                 let refused =
                     |fault| (StopReason::InvalidAnswer(fault), json!({ "notes": notes.len() }));
                 (SpanId::RUN, judged.map_err(refused))
             }
-            DoneBy::Model => {
-                let told = payload::told(notes.iter().copied());
-                let shown = self.shown(|shown| shown.set("notes", &told));
-                let messages = payload::for_answer(self.scenario, self.spec, &told);
+            StepExecutor::Model => {
+                let told = payload::notes_json(notes.iter().copied());
+                let shown = self.condition_values(|shown| shown.bind("notes", &told));
+                let messages = payload::answer_messages(self.scenario, self.spec, &told);
                 let path = ResearchStep::Synthesize.word().to_owned();
-                let ask = Ask::once(
+                let ask = ModelRequest::single(
                     SpanId::RUN,
                     Purpose::Synthesize,
                     path,
@@ -290,26 +293,26 @@ impl Research<'_> {
                     shown,
                 );
                 let ids: Vec<&str> = notes.iter().map(|note| note.id.as_str()).collect();
-                let asked = self.ask(ask, |raw| {
-                    answer::judge(raw, ids.iter().copied(), max).map_err(|fault| Refusal {
+                let asked = self.request_object(ask, |raw| {
+                    answer::judge_answer(raw, ids.iter().copied(), max).map_err(|fault| Refusal {
                         reason: StopReason::InvalidAnswer(fault),
-                        detail: detail::of_answer(fault, raw, &ids, max).into(),
+                        detail: detail::describe_answer_fault(fault, raw, &ids, max).into(),
                     })
                 });
-                let Judged { call, text, raw, judged } = asked.await?;
-                (call, judged.map_err(|reason| (reason, raw.of(&text))))
+                let JudgedReply { call, text, raw, judged } = asked.await?;
+                (call, judged.map_err(|reason| (reason, raw.into_value(&text))))
             }
         };
         match judged {
             Ok(answer) => {
-                self.take(span, answer, &notes, compared);
+                self.publish_answer(span, answer, &notes, compared);
                 Ok(())
             }
-            Err((reason, raw)) => Err(self.refuse(span, reason, raw)),
+            Err((reason, raw)) => Err(self.refuse_answer(span, reason, raw)),
         }
     }
 
-    fn tell_left_out(&self, left_out: usize, answer: &answer::Answer) {
+    fn warn_left_out(&self, left_out: usize, answer: &answer::CitedAnswer) {
         if left_out > 0 {
             let cited = answer.citations.len();
             let text = format!(
@@ -321,11 +324,17 @@ impl Research<'_> {
         }
     }
 
-    fn take(&self, span: SpanId, answer: answer::Answer, notes: &[&Note], among: &NotesCompared) {
+    fn publish_answer(
+        &self,
+        span: SpanId,
+        answer: answer::CitedAnswer,
+        notes: &[&Note],
+        among: &NotesCompared,
+    ) {
         let wanted = self.spec.min_independent_sources as usize;
         let sentences = answer.sentences.into_iter().map(|mut sentence| {
             let cites = !sentence.citations.is_empty();
-            let sources = compare::sources_of(&sentence.citations, notes, among);
+            let sources = compare::count_sources(&sentence.citations, notes, among);
             sentence.unconfirmed = cites && sources < wanted;
             sentence
         });
@@ -342,7 +351,7 @@ impl Research<'_> {
         );
     }
 
-    fn refuse(&self, span: SpanId, reason: StopReason, raw: Value) -> StopReason {
+    fn refuse_answer(&self, span: SpanId, reason: StopReason, raw: Value) -> StopReason {
         let refused = AnswerRefused { reason: reason.clone(), raw };
         self.cx.publish(span, EventKind::AnswerRefused(Box::new(refused)));
         reason
@@ -350,7 +359,7 @@ impl Research<'_> {
 }
 
 /// The `steps` field of a plan, of any type.
-fn steps_of(raw: &Value) -> &Value {
+fn plan_steps(raw: &Value) -> &Value {
     raw.get("steps").unwrap_or(&Value::Null)
 }
 
@@ -367,25 +376,25 @@ const SNIPPET_CHARS: usize = 500;
 pub(super) const DAY_CHARS: usize = 40;
 
 /// A text from a tool on one line, shortened and with control characters made visible.
-pub(super) fn shown(text: &str, chars: usize) -> Arc<str> {
-    visible_within(Folded::of(text).as_str(), chars).into()
+pub(super) fn single_line_text(text: &str, chars: usize) -> Arc<str> {
+    visible_within(FoldedText::fold_white_space(text).as_str(), chars).into()
 }
 
 /// The data of a successful tool result, in the envelope of the source document
 /// (`_unwrap_tool_data`).
-pub(super) fn data_of(answer: &Value) -> Option<&Map<String, Value>> {
+pub(super) fn unwrap_tool_data(answer: &Value) -> Option<&Map<String, Value>> {
     let well = answer.get("status").and_then(Value::as_str) == Some("ok");
     answer.get("data").and_then(Value::as_object).filter(|_| well)
 }
 
 /// A source in a search result; `None` if the row is not an object (the source document drops it
 /// too).
-fn found(row: &Value) -> Option<Found> {
+fn parse_source(row: &Value) -> Option<FoundSource> {
     let row = row.as_object()?;
     let text = |key: &str| row.get(key).and_then(Value::as_str).unwrap_or_default().trim();
-    let shown = |key: &str, chars| shown(text(key), chars);
+    let shown = |key: &str, chars| single_line_text(text(key), chars);
     let url = Some(text("url")).filter(|url| url.len() <= URL_BYTES);
-    Some(Found {
+    Some(FoundSource {
         url: url.unwrap_or_default().into(),
         title: shown("title", TITLE_CHARS),
         snippet: shown("snippet", SNIPPET_CHARS),

@@ -3,23 +3,23 @@
 
 use serde_json::{Map, Value, json};
 
-use super::quote::Folded;
+use super::quote::FoldedText;
 use crate::event::ResearchStep;
 use crate::event::StopReason;
 use crate::event::kind::{Denial, NoteIssue};
 use crate::event::stop::{NotesFault, PlanFault, StepFault};
 
 /// The fewest characters of a quote.
-pub const QUOTE_CHARS: usize = 20;
+pub const MIN_QUOTE_CHARS: usize = 20;
 
 /// The most characters of a quote: more is a page, not a quote.
-pub const MOST_QUOTED: usize = 2_000;
+pub const MAX_QUOTE_CHARS: usize = 2_000;
 /// The most characters of a claim.
 pub const CLAIM_CHARS: usize = 1_000;
 
 /// A step of a plan.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Step {
+pub struct ValidStep {
     /// Its id, trimmed.
     pub id: String,
     /// Its action, trimmed.
@@ -47,13 +47,13 @@ impl From<StopReason> for BadPlan {
 ///
 /// # Errors
 /// The first fault, in the order of the source document.
-pub fn validate_plan(raw: &Value, max_steps: u32) -> Result<Vec<Step>, BadPlan> {
+pub fn validate_plan(raw: &Value, max_steps: u32) -> Result<Vec<ValidStep>, BadPlan> {
     let steps = raw.as_array().filter(|steps| !steps.is_empty());
     let steps = steps.ok_or(StopReason::InvalidPlan(PlanFault::Steps))?;
     if steps.len() > max_steps as usize {
         return Err(StopReason::InvalidPlan(PlanFault::TooManySteps).into());
     }
-    let taken = steps.iter().map(step).collect::<Result<Vec<Step>, StepFault>>();
+    let taken = steps.iter().map(step).collect::<Result<Vec<ValidStep>, StepFault>>();
     let taken = taken.map_err(StopReason::InvalidStep)?;
     let expected = ResearchStep::ALL.map(ResearchStep::action);
     if !taken.iter().map(|step| step.action.as_str()).eq(expected) {
@@ -66,13 +66,13 @@ pub fn validate_plan(raw: &Value, max_steps: u32) -> Result<Vec<Step>, BadPlan> 
     Ok(taken)
 }
 
-fn step(raw: &Value) -> Result<Step, StepFault> {
+fn step(raw: &Value) -> Result<ValidStep, StepFault> {
     let step = raw.as_object().ok_or(StepFault::NotObject)?;
     let text = |key: &str| {
         let text = step.get(key).and_then(Value::as_str).map(str::trim);
         text.filter(|text| !text.is_empty()).map(str::to_owned)
     };
-    Ok(Step {
+    Ok(ValidStep {
         id: text("id").ok_or(StepFault::Id)?,
         action: text("action").ok_or(StepFault::Action)?,
         args: step.get("args").and_then(Value::as_object).ok_or(StepFault::Args)?.clone(),
@@ -80,7 +80,7 @@ fn step(raw: &Value) -> Result<Step, StepFault> {
 }
 
 /// `evaluate_source`: the allowlist that denies a domain, if one does. The lists are in lower case.
-pub fn denies<S: AsRef<str>>(domain: &str, policy: &[S], execution: &[S]) -> Option<Denial> {
+pub fn denied_by<S: AsRef<str>>(domain: &str, policy: &[S], execution: &[S]) -> Option<Denial> {
     let lists = |list: &[S]| list.iter().any(|it| it.as_ref() == domain);
     if !lists(policy) {
         Some(Denial::Policy)
@@ -114,11 +114,11 @@ pub fn validate_draft(raw: &Value) -> Result<Draft, NotesFault> {
 
 /// Why a valid note is refused for its length. The source document has no such limit; the run
 /// continues without the note.
-pub fn too_long(draft: &Draft) -> Option<NoteIssue> {
+pub fn length_issue(draft: &Draft) -> Option<NoteIssue> {
     let beyond = |text: &str, most: usize| text.chars().nth(most).is_some();
     if beyond(&draft.claim, CLAIM_CHARS) {
         Some(NoteIssue::ClaimTooLong)
-    } else if beyond(&draft.quote, MOST_QUOTED) {
+    } else if beyond(&draft.quote, MAX_QUOTE_CHARS) {
         Some(NoteIssue::QuoteTooLong)
     } else {
         None
@@ -153,7 +153,7 @@ pub fn validate_notes(raw: &Value, max_notes: u32) -> Result<(), NotesFault> {
 
 /// `verify_notes` for one note: its issues, first those of the source document in its order, then
 /// our own. `page` is the text of the quoted page; without it the quote is not looked up.
-pub fn issues(claim: &str, quote: &str, page: Option<&Folded>) -> Vec<NoteIssue> {
+pub fn note_issues(claim: &str, quote: &str, page: Option<&FoldedText>) -> Vec<NoteIssue> {
     let mut issues = Vec::new();
     if !is_long_enough(quote.trim()) {
         issues.push(NoteIssue::QuoteTooShort);
@@ -161,7 +161,7 @@ pub fn issues(claim: &str, quote: &str, page: Option<&Folded>) -> Vec<NoteIssue>
     if claim.trim().is_empty() {
         issues.push(NoteIssue::ClaimMissing);
     }
-    if page.is_some_and(|page| !page.holds(quote)) {
+    if page.is_some_and(|page| !page.contains_quote(quote)) {
         issues.push(NoteIssue::QuoteNotInSource);
     }
     issues
@@ -169,5 +169,5 @@ pub fn issues(claim: &str, quote: &str, page: Option<&Folded>) -> Vec<NoteIssue>
 
 /// Whether a trimmed quote has at least [`QUOTE_CHARS`] characters.
 pub fn is_long_enough(quote: &str) -> bool {
-    quote.chars().nth(QUOTE_CHARS - 1).is_some()
+    quote.chars().nth(MIN_QUOTE_CHARS - 1).is_some()
 }

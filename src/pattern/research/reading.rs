@@ -7,34 +7,36 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::payload;
-use super::play::{DAY_CHARS, Desk, Research, TITLE_CHARS, data_of, shown};
+use super::play::{
+    DAY_CHARS, ResearchCaller, ResearchRun, TITLE_CHARS, single_line_text, unwrap_tool_data,
+};
 use super::policy::{self, Draft};
-use super::quote::Folded;
+use super::quote::FoldedText;
 use super::{address, by_rule, detail};
 use crate::event::kind::{
-    AttemptFailed, Denial, FailureClass, Found, Kept, Note, NoteId, NoteIssue, NoteRefused,
-    NotesCut, NotesLimit, PageRead, Purpose, ReadingEnd, SourceCame, SourceNo,
+    AttemptFailed, Denial, FailureClass, FoundSource, KeptSource, Note, NoteId, NoteIssue,
+    NoteRefused, NotesCut, NotesLimit, PageRead, Purpose, ReadingEnd, SourceNo, SourceOutcome,
 };
 use crate::event::visible::visible_within;
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
 use crate::pattern::reply::Refusal;
-use crate::run::{Ask, RunContext, ToolAsk};
+use crate::run::{ModelRequest, RunContext, ToolCallRequest};
 use crate::scenario::day::Day;
 use crate::scenario::name::ToolName;
-use crate::scenario::research::{DoneBy, Misquotes, READ};
+use crate::scenario::research::{MisquotePolicy, READ, StepExecutor};
 use crate::tool::CallFailed;
 
 /// An accepted note, with the page that must contain its quote.
-pub(super) struct Taken {
+pub(super) struct AcceptedNote {
     pub note: Arc<Note>,
-    pub page: Arc<Folded>,
+    pub page: Arc<FoldedText>,
 }
 
 /// Reads the sources of one run.
-pub(super) struct Reading<'a> {
-    research: &'a Research<'a>,
-    found: &'a [Found],
-    taken: Vec<Taken>,
+pub(super) struct SourceReader<'a> {
+    research: &'a ResearchRun<'a>,
+    found: &'a [FoundSource],
+    taken: Vec<AcceptedNote>,
     /// The addresses of the pages that were read.
     read: HashSet<String>,
     /// The number of pages that were read, useless ones included.
@@ -43,10 +45,10 @@ pub(super) struct Reading<'a> {
 }
 
 /// The outcome of a source, or why the run stops.
-type Came = Result<SourceCame, StopReason>;
+type SourceResult = Result<SourceOutcome, StopReason>;
 
 /// A page as its tool returned it.
-struct Page {
+struct FetchedPage {
     call: SpanId,
     url: String,
     title: Arc<str>,
@@ -56,20 +58,23 @@ struct Page {
     body: String,
 }
 
-impl<'a> Reading<'a> {
-    pub fn new(research: &'a Research<'a>, found: &'a [Found]) -> Self {
+impl<'a> SourceReader<'a> {
+    pub fn new(research: &'a ResearchRun<'a>, found: &'a [FoundSource]) -> Self {
         let (taken, read) = (Vec::new(), HashSet::new());
         Self { research, found, taken, read, pages: 0, tool: ToolName::from(READ) }
     }
 
     /// Reads the sources in order, within the budget.
-    pub async fn all(mut self, kept: &[Kept]) -> Result<Vec<Taken>, StopReason> {
+    pub async fn read_all_sources(
+        mut self,
+        kept: &[KeptSource],
+    ) -> Result<Vec<AcceptedNote>, StopReason> {
         let (cx, budget) = (self.research.cx, self.research.spec.budget);
         let mut why = ReadingEnd::NoMoreSources;
         for (place, source) in kept.iter().enumerate() {
-            let nth = SourceNo::at(place).0;
+            let nth = SourceNo::from_index(place).0;
             cx.boundary(Boundary::Source(nth)).await?;
-            let denied = self.denies(&source.domain);
+            let denied = self.denial_of(&source.domain);
             // As in the source document, a denied source is reported even when no more pages may be
             // read.
             if denied.is_none() && self.pages >= budget.max_read_pages {
@@ -77,11 +82,11 @@ impl<'a> Reading<'a> {
                 break;
             }
             let parent = SpanId::RUN;
-            let span = cx.open(EventKind::SourceStarted { parent, source: source.source });
+            let span = cx.open_span(EventKind::SourceStarted { parent, source: source.source });
             let mut open = OpenSource { cx, span, open: true };
             let came = match denied {
-                Some(reason) => SourceCame::Denied { reason, location: None },
-                None => self.source(span, nth, source).await?,
+                Some(reason) => SourceOutcome::Denied { reason, location: None },
+                None => self.read_one_source(span, nth, source).await?,
             };
             open.close(came);
             if self.is_full() {
@@ -93,7 +98,7 @@ impl<'a> Reading<'a> {
         if self.taken.is_empty() {
             return Err(StopReason::NoReliableSources);
         }
-        let notes = payload::told(self.taken.iter().map(|it| &*it.note));
+        let notes = payload::notes_json(self.taken.iter().map(|it| &*it.note));
         policy::validate_notes(&notes, budget.max_notes).map_err(StopReason::InvalidNotes)?;
         Ok(self.taken)
     }
@@ -103,14 +108,14 @@ impl<'a> Reading<'a> {
     }
 
     /// The domains that both allowlists allow now.
-    fn allowed(&self) -> Vec<&str> {
+    fn domains_allowed_now(&self) -> Vec<&str> {
         let policy = &self.research.spec.allowed_domains_policy;
-        let on = self.switched_on();
+        let on = self.enabled_domains();
         on.into_iter().filter(|domain| policy.iter().any(|it| it == domain)).collect()
     }
 
     /// The execution allowlist, without domains whose flag is off.
-    fn switched_on(&self) -> Vec<&str> {
+    fn enabled_domains(&self) -> Vec<&str> {
         let spec = self.research.spec;
         let on = |domain: &&String| {
             let flag = spec.rule(domain).and_then(|rule| rule.flag.as_ref());
@@ -119,15 +124,20 @@ impl<'a> Reading<'a> {
         spec.allowed_domains_execution.iter().filter(on).map(String::as_str).collect()
     }
 
-    fn denies(&self, domain: &str) -> Option<Denial> {
+    fn denial_of(&self, domain: &str) -> Option<Denial> {
         let policy: Vec<&str> =
             self.research.spec.allowed_domains_policy.iter().map(String::as_str).collect();
-        policy::denies(domain, &policy, &self.switched_on())
+        policy::denied_by(domain, &policy, &self.enabled_domains())
     }
 
     /// Reads a source that passed the gate, and takes its notes.
-    async fn source(&mut self, span: SpanId, nth: u32, source: &Kept) -> Came {
-        let page = match self.read(span, nth, source).await? {
+    async fn read_one_source(
+        &mut self,
+        span: SpanId,
+        nth: u32,
+        source: &KeptSource,
+    ) -> SourceResult {
+        let page = match self.fetch_page(span, nth, source).await? {
             Ok(page) => page,
             Err(came) => return Ok(came),
         };
@@ -151,10 +161,10 @@ impl<'a> Reading<'a> {
             let text = format!("{} was already read at another address", page.url);
             return Ok(skipped("duplicate", &text));
         }
-        if let Some(why) = spec.max_age_days.and_then(|most| too_old(age_days, most)) {
+        if let Some(why) = spec.max_age_days.and_then(|most| age_outcome(age_days, most)) {
             return Ok(why);
         }
-        self.notes(span, nth, source, page).await
+        self.take_notes(span, nth, source, page).await
     }
 
     /// Days from a date until the date that the run is about (`as_of`, else today).
@@ -164,43 +174,45 @@ impl<'a> Reading<'a> {
             Some(day) => day.parse::<Day>().ok()?,
             None => research.cx.today(),
         };
-        Some(asked.since(published_at.parse::<Day>().ok()?))
+        Some(asked.days_since(published_at.parse::<Day>().ok()?))
     }
 
     /// Reads a page. The inner error is the outcome of a source that gave no page.
-    async fn read(
+    async fn fetch_page(
         &self,
         span: SpanId,
         nth: u32,
-        source: &Kept,
-    ) -> Result<Result<Page, SourceCame>, StopReason> {
+        source: &KeptSource,
+    ) -> Result<Result<FetchedPage, SourceOutcome>, StopReason> {
         let cx = self.research.cx;
-        let Some(found) = source.source.place().and_then(|place| self.found.get(place)) else {
+        let Some(found) = source.source.index().and_then(|place| self.found.get(place)) else {
             return Err(StopReason::InternalError);
         };
-        let allowed: Vec<Value> = self.allowed().into_iter().map(Value::from).collect();
+        let allowed: Vec<Value> = self.domains_allowed_now().into_iter().map(Value::from).collect();
         let args = Map::from_iter([
-            ("url".to_owned(), Value::from(address::to_fetch(&found.url))),
+            ("url".to_owned(), Value::from(address::without_fragment(&found.url))),
             ("allowed_domains".to_owned(), Value::from(allowed)),
         ]);
         let asked = cx
-            .ask_tool(ToolAsk {
+            .call_tool(ToolCallRequest {
                 parent: span,
                 tool: &self.tool,
                 purpose: Purpose::Read { source: source.source },
                 path: format!("read:{nth}"),
                 args: Arc::new(args),
                 request_id: None,
-                caller: &Desk,
+                caller: &ResearchCaller,
                 client_retries: 0,
             })
             .await;
         let answered = match asked {
             Ok(answered) => answered,
-            Err(failed) => return self.unread(*failed).map(Err),
+            Err(failed) => return self.failed_call_outcome(*failed).map(Err),
         };
         let result = answered.reply.result.unwrap_or_default();
-        let Some(data) = data_of(&result) else { return Ok(Err(self.refused(&result))) };
+        let Some(data) = unwrap_tool_data(&result) else {
+            return Ok(Err(self.tool_error_outcome(&result)));
+        };
         let text = |key: &str| data.get(key).and_then(Value::as_str).unwrap_or_default().trim();
         let url = match text("url") {
             "" => source.url.to_string(),
@@ -210,25 +222,25 @@ impl<'a> Reading<'a> {
             },
         };
         // A tool may have followed redirects, so the final address passes the same gate again.
-        if let Some(reason) = self.denies(&address::domain(&url)) {
+        if let Some(reason) = self.denial_of(&address::domain(&url)) {
             let location = Some(visible_within(&url, LOCATION_CHARS).into());
-            return Ok(Err(SourceCame::Denied { reason, location }));
+            return Ok(Err(SourceOutcome::Denied { reason, location }));
         }
         if text("body").is_empty() {
             return Ok(Err(skipped("empty_page", "the page has no text")));
         }
         let title = match text("title") {
             "" => Arc::clone(&found.title),
-            title => shown(title, TITLE_CHARS),
+            title => single_line_text(title, TITLE_CHARS),
         };
-        let published_at = shown(text("published_at"), DAY_CHARS);
+        let published_at = single_line_text(text("published_at"), DAY_CHARS);
         let modified = text("dated_by") == "modified";
         let body = text("body").to_owned();
-        Ok(Ok(Page { call: answered.span, url, title, published_at, modified, body }))
+        Ok(Ok(FetchedPage { call: answered.span, url, title, published_at, modified, body }))
     }
 
     /// The outcome of a page for which the tool reported an error.
-    fn refused(&self, result: &Value) -> SourceCame {
+    fn tool_error_outcome(&self, result: &Value) -> SourceOutcome {
         let text = |key: &str| result.get(key).and_then(Value::as_str).unwrap_or_default().trim();
         let (error, location) = (text("error"), text("location"));
         if text("status") != "error" || error.is_empty() {
@@ -236,20 +248,20 @@ impl<'a> Reading<'a> {
             return skipped(&invalid.to_string(), "the result is neither a page nor an error");
         }
         if error == "redirect_denied"
-            && let Some(reason) = self.denies(&address::domain(location))
+            && let Some(reason) = self.denial_of(&address::domain(location))
         {
             let location = Some(visible_within(location, LOCATION_CHARS).into());
-            return SourceCame::Denied { reason, location };
+            return SourceOutcome::Denied { reason, location };
         }
         let why = text("text");
         skipped(error, if why.is_empty() { "the tool gave no details" } else { why })
     }
 
     /// A call that failed for good: the source is skipped, or the run stops.
-    fn unread(&self, failed: CallFailed) -> Result<SourceCame, StopReason> {
+    fn failed_call_outcome(&self, failed: CallFailed) -> Result<SourceOutcome, StopReason> {
         let CallFailed { reason, last, unavailable, .. } = failed;
         if matches!(reason, StopReason::Cancelled | StopReason::MaxSeconds)
-            || (unavailable && self.research.cx.needs(&self.tool))
+            || (unavailable && self.research.cx.requires(&self.tool))
         {
             return Err(reason);
         }
@@ -268,32 +280,41 @@ impl<'a> Reading<'a> {
     }
 
     /// Takes the notes of a page.
-    async fn notes(&mut self, span: SpanId, nth: u32, source: &Kept, page: Page) -> Came {
+    async fn take_notes(
+        &mut self,
+        span: SpanId,
+        nth: u32,
+        source: &KeptSource,
+        page: FetchedPage,
+    ) -> SourceResult {
         let spec = self.research.spec;
         let room = spec.budget.max_notes as usize - self.taken.len();
         let room = u32::try_from(room).unwrap_or(u32::MAX);
         let most = room.min(spec.notes_per_page);
-        let drafts = match self.research.by(spec.notes.by) {
-            DoneBy::Rule => {
+        let drafts = match self.research.executor(spec.notes.by) {
+            StepExecutor::Rule => {
                 by_rule::notes(&spec.question, &page.body, room.min(spec.notes_by_rule))
             }
-            DoneBy::Model => match self.proposed(span, nth, source.source, &page, most).await? {
-                Some(proposed) => {
-                    self.tell_cut(span, source.source, &proposed, room);
-                    proposed.drafts
+            StepExecutor::Model => {
+                match self.request_notes(span, nth, source.source, &page, most).await? {
+                    Some(proposed) => {
+                        self.report_cut_notes(span, source.source, &proposed, room);
+                        proposed.drafts
+                    }
+                    None => {
+                        let invalid = StopReason::ToolInvalidOutput(ToolName::from(EXTRACT));
+                        let text = "the reply is not a list of notes: inspect the model's reply";
+                        return Ok(skipped(&invalid.to_string(), text));
+                    }
                 }
-                None => {
-                    let invalid = StopReason::ToolInvalidOutput(ToolName::from(EXTRACT));
-                    let text = "the reply is not a list of notes: inspect the model's reply";
-                    return Ok(skipped(&invalid.to_string(), text));
-                }
-            },
+            }
         };
-        let folded = Arc::new(Folded::of(&page.body));
+        let folded = Arc::new(FoldedText::fold_white_space(&page.body));
         let (mut notes, mut refused) = (0, 0);
         for draft in drafts {
-            let misquoted = || spec.misquotes == Misquotes::Refuse && !folded.holds(&draft.quote);
-            let why = policy::too_long(&draft)
+            let misquoted =
+                || spec.misquotes == MisquotePolicy::Refuse && !folded.contains_quote(&draft.quote);
+            let why = policy::length_issue(&draft)
                 .or_else(|| misquoted().then_some(NoteIssue::QuoteNotInSource));
             if let Some(why) = why {
                 refused += 1;
@@ -312,14 +333,20 @@ impl<'a> Reading<'a> {
             });
             let taken = EventKind::NoteTaken { source: source.source, note: Arc::clone(&note) };
             self.research.cx.publish(span, taken);
-            self.taken.push(Taken { note, page: Arc::clone(&folded) });
+            self.taken.push(AcceptedNote { note, page: Arc::clone(&folded) });
         }
-        Ok(SourceCame::Read { notes, refused })
+        Ok(SourceOutcome::Read { notes, refused })
     }
 
     /// Reports that the model proposed more notes of a page than may be taken. `room`: what is left
     /// of the run's `max_notes`.
-    fn tell_cut(&self, span: SpanId, source: SourceNo, proposed: &Proposed, room: u32) {
+    fn report_cut_notes(
+        &self,
+        span: SpanId,
+        source: SourceNo,
+        proposed: &ProposedNotes,
+        room: u32,
+    ) {
         let looked_at = u32::try_from(proposed.drafts.len()).unwrap_or(u32::MAX);
         let cut = proposed.count.saturating_sub(looked_at);
         if cut > 0 {
@@ -334,37 +361,37 @@ impl<'a> Reading<'a> {
         let refused = NoteRefused {
             source,
             reason,
-            claim: beginning(draft.claim, policy::CLAIM_CHARS).into(),
-            quote: beginning(draft.quote, policy::MOST_QUOTED).into(),
+            claim: truncated(draft.claim, policy::CLAIM_CHARS).into(),
+            quote: truncated(draft.quote, policy::MAX_QUOTE_CHARS).into(),
         };
         self.research.cx.publish(span, EventKind::NoteRefused(Box::new(refused)));
     }
 
     /// The notes that the model proposes for a page; `None` if the reply has no list.
-    async fn proposed(
+    async fn request_notes(
         &self,
         span: SpanId,
         nth: u32,
         source: SourceNo,
-        page: &Page,
+        page: &FetchedPage,
         most: u32,
-    ) -> Result<Option<Proposed>, StopReason> {
+    ) -> Result<Option<ProposedNotes>, StopReason> {
         let research = self.research;
-        let shown = research.shown(|shown| {
-            shown.set("url", &page.url.as_str().into());
-            shown.set("domain", &address::domain(&page.url).into());
-            shown.set("title", &Value::from(&*page.title));
-            shown.set("published_at", &Value::from(&*page.published_at));
-            shown.set("body", &page.body.as_str().into());
-            shown.set("notes", &payload::told(self.taken.iter().map(|it| &*it.note)));
+        let shown = research.condition_values(|shown| {
+            shown.bind("url", &page.url.as_str().into());
+            shown.bind("domain", &address::domain(&page.url).into());
+            shown.bind("title", &Value::from(&*page.title));
+            shown.bind("published_at", &Value::from(&*page.published_at));
+            shown.bind("body", &page.body.as_str().into());
+            shown.bind("notes", &payload::notes_json(self.taken.iter().map(|it| &*it.note)));
         });
-        let told = payload::Shown {
+        let told = payload::PagePayload {
             url: &page.url,
             title: &page.title,
             published_at: &page.published_at,
             body: &page.body,
         };
-        let (messages, cut) = payload::for_notes(research.spec, &told, most);
+        let (messages, cut) = payload::notes_messages(research.spec, &told, most);
         if cut {
             let text = format!(
                 "the model sees the first {} characters of {} (research.page_chars)",
@@ -374,7 +401,7 @@ impl<'a> Reading<'a> {
             research.cx.publish(span, EventKind::Warning { text });
         }
         let purpose = Purpose::Notes { source };
-        let ask = Ask::once(
+        let ask = ModelRequest::single(
             span,
             purpose,
             format!("notes:{nth}"),
@@ -382,7 +409,7 @@ impl<'a> Reading<'a> {
             payload::notes_form(),
             shown,
         );
-        match research.ask(ask, |raw| judge(raw, most)).await?.judged {
+        match research.request_object(ask, |raw| judge(raw, most)).await?.judged {
             Ok(proposed) => Ok(Some(proposed)),
             // As in the source document: a reply without a list skips its page, a note that breaks
             // the contract ends the run.
@@ -393,23 +420,23 @@ impl<'a> Reading<'a> {
 }
 
 /// Validates the first `most` notes of a reply.
-fn judge(raw: &Value, most: u32) -> Result<Proposed, Refusal> {
+fn judge(raw: &Value, most: u32) -> Result<ProposedNotes, Refusal> {
     let Some(rows) = raw.get("notes").and_then(Value::as_array) else {
         let reason = StopReason::ToolInvalidOutput(ToolName::from(EXTRACT));
-        return Err(Refusal { reason, detail: detail::of_no_notes(raw).into() });
+        return Err(Refusal { reason, detail: detail::describe_missing_notes(raw).into() });
     };
     let drafts = rows.iter().take(most as usize).enumerate().map(|(nth, note)| {
         policy::validate_draft(note).map_err(|fault| Refusal {
             reason: StopReason::InvalidNotes(fault),
-            detail: detail::of_note(fault, nth, note).into(),
+            detail: detail::describe_note_fault(fault, nth, note).into(),
         })
     });
     let count = u32::try_from(rows.len()).unwrap_or(u32::MAX);
-    Ok(Proposed { drafts: drafts.collect::<Result<_, _>>()?, count })
+    Ok(ProposedNotes { drafts: drafts.collect::<Result<_, _>>()?, count })
 }
 
 /// The notes that a model proposed for a page.
-struct Proposed {
+struct ProposedNotes {
     /// The notes within the limit.
     drafts: Vec<Draft>,
     /// The number of notes that it proposed.
@@ -417,7 +444,7 @@ struct Proposed {
 }
 
 /// A text cut to `most` characters, with an ellipsis if it was longer.
-fn beginning(text: String, most: usize) -> String {
+fn truncated(text: String, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
@@ -437,7 +464,7 @@ const TEXT_CHARS: usize = 400;
 
 /// Why a page of this age is not used, given a limit of `most` days. A page without a date, or with
 /// one in the future, may be too old, so it is skipped too.
-fn too_old(age_days: Option<i64>, most: u32) -> Option<SourceCame> {
+fn age_outcome(age_days: Option<i64>, most: u32) -> Option<SourceOutcome> {
     // Tomorrow may already be today further east.
     let age = age_days.filter(|age| *age >= -1);
     match age {
@@ -454,8 +481,8 @@ fn too_old(age_days: Option<i64>, most: u32) -> Option<SourceCame> {
 }
 
 /// A skipped source. Texts of a tool are data: shortened, and control characters made visible.
-fn skipped(reason: &str, text: &str) -> SourceCame {
-    SourceCame::Skipped {
+fn skipped(reason: &str, text: &str) -> SourceOutcome {
+    SourceOutcome::Skipped {
         reason: visible_within(reason, REASON_CHARS).into(),
         text: visible_within(text, TEXT_CHARS).into(),
     }
@@ -469,7 +496,7 @@ struct OpenSource<'a> {
 }
 
 impl OpenSource<'_> {
-    fn close(&mut self, came: SourceCame) {
+    fn close(&mut self, came: SourceOutcome) {
         self.open = false;
         self.cx.publish(self.span, EventKind::SourceClosed(Box::new(came)));
     }
@@ -478,7 +505,7 @@ impl OpenSource<'_> {
 impl Drop for OpenSource<'_> {
     fn drop(&mut self) {
         if self.open {
-            self.close(SourceCame::Cancelled);
+            self.close(SourceOutcome::Cancelled);
         }
     }
 }

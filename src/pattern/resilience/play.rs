@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 
 use crate::event::kind::Purpose;
 use crate::event::{Boundary, SpanId, StopReason};
-use crate::run::{Caller, RunContext, ToolAsk};
+use crate::run::{CallerPolicy, RunContext, ToolCallRequest};
 use crate::scenario::name::ToolName;
 use crate::scenario::storm::ResilienceSpec;
 
@@ -18,19 +18,19 @@ use crate::scenario::storm::ResilienceSpec;
 /// # Errors
 /// Why the run stopped before that.
 pub async fn play(cx: &RunContext, spec: &ResilienceSpec) -> Result<(), StopReason> {
-    cx.at_phase("agents".to_owned());
-    let storm = Storm { cx, spec, pool: Semaphore::new(spec.pool as usize) };
+    cx.set_phase("agents".to_owned());
+    let storm = ResilienceRun { cx, spec, pool: Semaphore::new(spec.pool as usize) };
     let mut agents: FuturesUnordered<_> = (1..=spec.agents)
         .map(|agent| {
-            let branch = cx.gate().branch();
+            let branch = cx.control().branch();
             let storm = &storm;
             async move {
                 let _branch = branch;
-                storm.agent(agent).await
+                storm.run_agent(agent).await
             }
         })
         .collect();
-    let _waits = cx.gate().only_waits();
+    let _waits = cx.control().mark_waiting();
     while let Some(ended) = agents.next().await {
         ended?;
     }
@@ -38,27 +38,27 @@ pub async fn play(cx: &RunContext, spec: &ResilienceSpec) -> Result<(), StopReas
 }
 
 /// What all agents share.
-struct Storm<'a> {
+struct ResilienceRun<'a> {
     cx: &'a RunContext,
     spec: &'a ResilienceSpec,
     pool: Semaphore,
 }
 
-impl Caller for Storm<'_> {
-    fn pool(&self) -> Option<&Semaphore> {
+impl CallerPolicy for ResilienceRun<'_> {
+    fn call_slots(&self) -> Option<&Semaphore> {
         Some(&self.pool)
     }
 }
 
-impl Storm<'_> {
-    async fn agent(&self, agent: u32) -> Result<(), StopReason> {
+impl ResilienceRun<'_> {
+    async fn run_agent(&self, agent: u32) -> Result<(), StopReason> {
         for turn in 1..=self.spec.turns {
             self.cx.boundary(Boundary::Turn { agent, turn }).await?;
-            if let Some(tool) = self.nothing_left() {
+            if let Some(tool) = self.all_tools_unavailable() {
                 return Err(StopReason::CircuitOpen(tool.clone()));
             }
             for (step, tool) in (0..).zip(&self.spec.steps) {
-                self.step(agent, turn, step, tool).await?;
+                self.run_step(agent, turn, step, tool).await?;
             }
             self.cx.wait(self.spec.pace, &format!("agent:{agent}"), turn).await;
         }
@@ -68,16 +68,16 @@ impl Storm<'_> {
     /// The first tool, if all tools stay unavailable for the rest of the run: the run then stops
     /// early instead of retrying in vain ("stop early with reason" in the cascading failures source
     /// document).
-    fn nothing_left(&self) -> Option<&ToolName> {
-        let remaining = self.cx.gate().remaining();
+    fn all_tools_unavailable(&self) -> Option<&ToolName> {
+        let remaining = self.cx.control().remaining();
         let shut = |tool: &ToolName| {
-            self.cx.belt().get(tool).is_some_and(|tool| tool.guard.is_shut_for(remaining))
+            self.cx.tools().get(tool).is_some_and(|tool| tool.guard.is_blocked_for(remaining))
         };
         self.spec.steps.first().filter(|_| self.spec.steps.iter().all(shut))
     }
 
     /// Runs one step, with the retries of an agent that retries on its own.
-    async fn step(
+    async fn run_step(
         &self,
         agent: u32,
         turn: u32,
@@ -92,7 +92,7 @@ impl Storm<'_> {
         for again in 0..=naive.map_or(0, |naive| naive.agent_retries) {
             let asked = self
                 .cx
-                .ask_tool(ToolAsk {
+                .call_tool(ToolCallRequest {
                     parent: SpanId::RUN,
                     tool,
                     purpose: Purpose::Step { agent, turn, step, again },
@@ -106,7 +106,7 @@ impl Storm<'_> {
             match asked {
                 Ok(_) => break,
                 Err(failed) => {
-                    if failed.unavailable && self.cx.needs(tool) {
+                    if failed.unavailable && self.cx.requires(tool) {
                         return Err(failed.reason);
                     }
                 }

@@ -7,45 +7,45 @@ use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 
 use super::gate::Halt;
-use super::handover::Handed;
-use super::play::Play;
+use super::handover::AcceptedHandoff;
+use super::play::TeamRun;
 use super::policy::{self, TRANSFER};
-use super::talk::{Role, Said, Talk};
-use crate::event::kind::{CallFault, Missing, Purpose, ToolCall};
+use super::talk::{AgentRole, AgentRun, ModelReply};
+use crate::event::kind::{CallFault, MissingResult, Purpose, ToolCall};
 use crate::event::visible::{REASON_CHARS, visible_within};
 use crate::event::{EventKind, told};
-use crate::run::{Caller, Crew, ToolAsk};
+use crate::run::{CallerPolicy, OrderedJoinSet, ToolCallRequest};
 use crate::scenario::agent::{AgentSpec, CoordinatorTeam};
 use crate::scenario::name::{AgentName, ToolName};
 use crate::tool::CallFailed;
 
 /// The results of the calls of one reply.
-pub(super) struct Carried {
+pub(super) struct ToolCallResults {
     /// The results, as the conditions of a script read them.
-    pub told: Vec<Value>,
+    pub condition_results: Vec<Value>,
     /// The handoff, if control changes.
-    pub handed_over: Option<Handed>,
+    pub handed_over: Option<AcceptedHandoff>,
     /// The replies of the consulted members, each with the member's name.
     pub replies: Vec<(AgentName, Arc<str>)>,
     /// The calls that failed or were refused.
-    pub missing: Vec<Missing>,
+    pub missing: Vec<MissingResult>,
 }
 
 /// The result of one call.
-pub(super) struct Told {
+pub(super) struct ToolCallResult {
     pub text: Arc<str>,
     pub ok: bool,
     /// The text is the reply of a member.
     pub member: bool,
 }
 
-impl Told {
+impl ToolCallResult {
     pub fn error(why: impl std::fmt::Display) -> Self {
-        Self::not(told::error(why))
+        Self::without_result(told::error_text(why))
     }
 
     /// A call without a result; `text` says why.
-    fn not(text: Arc<str>) -> Self {
+    fn without_result(text: Arc<str>) -> Self {
         Self { text, ok: false, member: false }
     }
 }
@@ -60,7 +60,7 @@ pub(super) struct Consultation<'w> {
 }
 
 /// A call that can be carried out.
-enum Work<'w> {
+enum CallAction<'w> {
     Consult(Consultation<'w>),
     Tool { tool: ToolName, args: Arc<Map<String, Value>> },
 }
@@ -69,25 +69,25 @@ enum Work<'w> {
 const MISSING_CHARS: usize = 300;
 
 /// A caller with no stop reasons of its own.
-struct Plain;
+struct AgentToolCaller;
 
-impl Caller for Plain {}
+impl CallerPolicy for AgentToolCaller {}
 
-impl Play<'_> {
+impl TeamRun<'_> {
     /// Carries out the calls of one reply.
-    pub(super) async fn carry_out(
+    pub(super) async fn run_tool_calls(
         &self,
-        talk: &Talk<'_>,
-        said: Said,
+        talk: &AgentRun<'_>,
+        said: ModelReply,
         calls: &[ToolCall],
-    ) -> Result<Carried, Box<Halt>> {
-        let mut told: Vec<Option<Told>> = calls.iter().map(|_| None).collect();
-        let mut work: Vec<Option<Work<'_>>> = calls.iter().map(|_| None).collect();
+    ) -> Result<ToolCallResults, Box<Halt>> {
+        let mut told: Vec<Option<ToolCallResult>> = calls.iter().map(|_| None).collect();
+        let mut work: Vec<Option<CallAction<'_>>> = calls.iter().map(|_| None).collect();
         for (index, call) in calls.iter().enumerate() {
             if is_transfer(talk, call) {
                 continue;
             }
-            match self.work(talk, call) {
+            match self.call_action(talk, call) {
                 Ok(found) => work[index] = Some(found),
                 Err((why, text)) => {
                     told[index] = Some(self.refuse(talk, said, index, call, why, &text));
@@ -95,39 +95,47 @@ impl Play<'_> {
             }
         }
         // With sequential calls, the next member also receives what earlier members said.
-        let in_turn = matches!(talk.role, Role::Coordinator(team) if !team.parallel_tools);
-        if matches!(talk.role, Role::Coordinator(team) if team.parallel_tools) {
-            self.at_once(talk, said, work, &mut told).await?;
+        let in_turn = matches!(talk.role, AgentRole::Coordinator(team) if !team.parallel_tools);
+        if matches!(talk.role, AgentRole::Coordinator(team) if team.parallel_tools) {
+            self.run_calls_in_parallel(talk, said, work, &mut told).await?;
         } else {
             for (index, work) in work.into_iter().enumerate() {
                 if let Some(work) = work {
-                    told[index] = Some(self.carry(talk, said, index, work).await?);
+                    told[index] = Some(self.run_call(talk, said, index, work).await?);
                 }
                 if let Some(told) = told[index].as_ref().filter(|_| in_turn) {
-                    talk.floor.result(talk.name, &calls[index], Arc::clone(&told.text));
+                    talk.team_history.record_result(
+                        talk.name,
+                        &calls[index],
+                        Arc::clone(&told.text),
+                    );
                 }
             }
         }
         let handed_over = match talk.role {
-            Role::Member(name, swarm) => {
-                self.hand_over(talk, name, swarm, said, calls, &mut told).await
+            AgentRole::Member(name, swarm) => {
+                self.judge_handoffs(talk, name, swarm, said, calls, &mut told).await
             }
-            Role::Alone | Role::Coordinator(_) => Ok(None),
+            AgentRole::Alone | AgentRole::Coordinator(_) => Ok(None),
         };
         let (told_of, replies, missing) = (Vec::new(), Vec::new(), Vec::new());
-        let mut carried = Carried { told: told_of, handed_over: None, replies, missing };
+        let mut carried =
+            ToolCallResults { condition_results: told_of, handed_over: None, replies, missing };
         for (call, told) in calls.iter().zip(told) {
             let Some(told) = told else { continue };
-            carried.told.push(json!({ "tool": &*call.name, "ok": told.ok, "text": &*told.text }));
+            carried
+                .condition_results
+                .push(json!({ "tool": &*call.name, "ok": told.ok, "text": &*told.text }));
             if told.member && told.ok {
                 carried.replies.push((AgentName::from(&*call.name), Arc::clone(&told.text)));
             }
             if !told.ok {
-                let (of, text) = (told_name(&call.name), visible_within(&told.text, MISSING_CHARS));
-                carried.missing.push(Missing { of, text });
+                let (of, text) =
+                    (visible_name(&call.name), visible_within(&told.text, MISSING_CHARS));
+                carried.missing.push(MissingResult { of, text });
             }
             if !in_turn {
-                talk.floor.result(talk.name, call, told.text);
+                talk.team_history.record_result(talk.name, call, told.text);
             }
         }
         carried.handed_over = handed_over?;
@@ -135,40 +143,41 @@ impl Play<'_> {
     }
 
     /// The work that a call requests, or why it cannot be carried out.
-    fn work<'w>(
+    fn call_action<'w>(
         &'w self,
-        talk: &Talk<'w>,
+        talk: &AgentRun<'w>,
         call: &ToolCall,
-    ) -> Result<Work<'w>, (CallFault, String)> {
+    ) -> Result<CallAction<'w>, (CallFault, String)> {
         let name = &*call.name;
-        if let Role::Coordinator(team) = talk.role
+        if let AgentRole::Coordinator(team) = talk.role
             && let Some(member) = team.members.iter().find(|member| member.as_str() == name)
             && let Some(member) = self.spec.agent(member)
         {
-            let request = policy::request(call).map_err(|wrong| {
-                let there = self.there_are(talk, &team.members);
+            let request = policy::member_request(call).map_err(|wrong| {
+                let there = self.available_calls(talk, &team.members);
                 (CallFault::BadArguments, format!("{wrong}; {there}"))
             })?;
-            let turn = talk.floor.turn_of(&member.name);
-            return Ok(Work::Consult(Consultation { team, member, request, turn }));
+            let turn = talk.team_history.next_turn(&member.name);
+            return Ok(CallAction::Consult(Consultation { team, member, request, turn }));
         }
         if let Some(tool) = talk.model.tools.iter().find(|tool| tool.as_str() == name) {
             let args = policy::arguments(call).map_err(|wrong| {
-                let there = self.there_are(talk, members_of(talk));
+                let there = self.available_calls(talk, consultable_members(talk));
                 (CallFault::BadArguments, format!("{wrong}; {there}"))
             })?;
-            return Ok(Work::Tool { tool: tool.clone(), args: Arc::new(args) });
+            return Ok(CallAction::Tool { tool: tool.clone(), args: Arc::new(args) });
         }
-        let (name, there) = (told_name(name), self.there_are(talk, members_of(talk)));
+        let (name, there) =
+            (visible_name(name), self.available_calls(talk, consultable_members(talk)));
         Err((CallFault::UnknownTool, format!("there is no tool {name:?}; {there}")))
     }
 
     /// The list of what an agent can call, for the reply to an invalid call. `members`: the members
     /// that it may consult.
-    fn there_are(&self, talk: &Talk<'_>, members: &[AgentName]) -> String {
+    fn available_calls(&self, talk: &AgentRun<'_>, members: &[AgentName]) -> String {
         let roster = match talk.role {
-            Role::Member(swarm, _) => self.cx.rosters().members(swarm),
-            Role::Alone | Role::Coordinator(_) => [].into(),
+            AgentRole::Member(swarm, _) => self.cx.rosters().members(swarm),
+            AgentRole::Alone | AgentRole::Coordinator(_) => [].into(),
         };
         let others = roster.iter().filter(|member| *member != talk.name);
         let parts = [
@@ -187,18 +196,18 @@ impl Play<'_> {
     /// Refuses a call: reports it to the log and to the model.
     pub(super) fn refuse(
         &self,
-        talk: &Talk<'_>,
-        said: Said,
+        talk: &AgentRun<'_>,
+        said: ModelReply,
         index: usize,
         call: &ToolCall,
         why: CallFault,
         text: &str,
-    ) -> Told {
-        let told = Told::error(text);
+    ) -> ToolCallResult {
+        let told = ToolCallResult::error(text);
         let fact = EventKind::ToolCallRefused {
             agent: talk.name.clone(),
-            index: place(index),
-            tool: told_name(&call.name),
+            index: call_index(index),
+            tool: visible_name(&call.name),
             why,
             text: told.text.to_string(),
         };
@@ -207,23 +216,23 @@ impl Play<'_> {
     }
 
     /// Carries out all calls at once; their results are collected in the order of the calls.
-    async fn at_once(
+    async fn run_calls_in_parallel(
         &self,
-        talk: &Talk<'_>,
-        said: Said,
-        work: Vec<Option<Work<'_>>>,
-        told: &mut [Option<Told>],
+        talk: &AgentRun<'_>,
+        said: ModelReply,
+        work: Vec<Option<CallAction<'_>>>,
+        told: &mut [Option<ToolCallResult>],
     ) -> Result<(), Box<Halt>> {
         let branches = u32::try_from(work.iter().flatten().count()).unwrap_or(u32::MAX);
-        let fork = self.cx.gate().fork(branches);
+        let fork = self.cx.control().fork(branches);
         // A halt of the run does not wait for the calls that are still in flight.
         let stops = Notify::new();
-        let mut crew = Crew::default();
+        let mut crew = OrderedJoinSet::default();
         for (index, work) in work.into_iter().enumerate() {
             let Some(work) = work else { continue };
             let (fork, stops) = (&fork, &stops);
-            crew.start(index, async move {
-                let came = self.carry(talk, said, index, work).await;
+            crew.spawn(index, async move {
+                let came = self.run_call(talk, said, index, work).await;
                 fork.done();
                 if came.is_err() {
                     stops.notify_one();
@@ -246,80 +255,84 @@ impl Play<'_> {
         }
         // If several calls halt the run, the first in the order of the calls counts.
         for place in next..told.len() {
-            if let Some(Err(halt)) = crew.taken(place) {
+            if let Some(Err(halt)) = crew.try_take(place) {
                 return Err(halt);
             }
         }
         Ok(())
     }
 
-    async fn carry(
+    async fn run_call(
         &self,
-        talk: &Talk<'_>,
-        said: Said,
+        talk: &AgentRun<'_>,
+        said: ModelReply,
         index: usize,
-        work: Work<'_>,
-    ) -> Result<Told, Box<Halt>> {
+        work: CallAction<'_>,
+    ) -> Result<ToolCallResult, Box<Halt>> {
         match work {
-            Work::Consult(asked) => self.consult(talk, said, index, &asked).await,
-            Work::Tool { tool, args } => self.ask_tool(talk, said, index, &tool, args).await,
+            CallAction::Consult(asked) => self.consult(talk, said, index, &asked).await,
+            CallAction::Tool { tool, args } => self.call_tool(talk, said, index, &tool, args).await,
         }
     }
 
-    async fn ask_tool(
+    async fn call_tool(
         &self,
-        talk: &Talk<'_>,
-        said: Said,
+        talk: &AgentRun<'_>,
+        said: ModelReply,
         index: usize,
         tool: &ToolName,
         args: Arc<Map<String, Value>>,
-    ) -> Result<Told, Box<Halt>> {
-        let (agent, index) = (talk.name.clone(), place(index));
+    ) -> Result<ToolCallResult, Box<Halt>> {
+        let (agent, index) = (talk.name.clone(), call_index(index));
         let purpose = Purpose::Tool { agent, tool: tool.clone(), said: said.call, index };
-        let ask = ToolAsk {
+        let ask = ToolCallRequest {
             parent: talk.place.span,
             tool,
             purpose,
-            path: format!("tool:{}:{}:{index}", talk.place.draws, said.round),
+            path: format!("tool:{}:{}:{index}", talk.place.seed_path, said.round),
             args,
             request_id: None,
-            caller: &Plain,
+            caller: &AgentToolCaller,
             client_retries: 0,
         };
-        match self.cx.ask_tool(ask).await {
+        match self.cx.call_tool(ask).await {
             Ok(answered) => {
-                let text = told::reply(&answered.reply);
-                Ok(Told { text, ok: true, member: false })
+                let text = told::reply_text(&answered.reply);
+                Ok(ToolCallResult { text, ok: true, member: false })
             }
-            Err(failed) => self.failed(tool, &failed),
+            Err(failed) => self.failed_call_result(tool, &failed),
         }
     }
 
     /// The result that the calling agent receives for a call that failed for good; an error if the
     /// run requires the tool.
-    pub(super) fn failed(&self, tool: &ToolName, failed: &CallFailed) -> Result<Told, Box<Halt>> {
-        if failed.unavailable && self.cx.needs(tool) {
-            return Err(Halt::of_call(failed).fatal());
+    pub(super) fn failed_call_result(
+        &self,
+        tool: &ToolName,
+        failed: &CallFailed,
+    ) -> Result<ToolCallResult, Box<Halt>> {
+        if failed.unavailable && self.cx.requires(tool) {
+            return Err(Halt::by_failed_call(failed).fatal());
         }
         let last = failed.last.as_ref().map(|last| &*last.text);
-        Ok(Told::not(told::failure(&failed.reason, last)))
+        Ok(ToolCallResult::without_result(told::failure_text(&failed.reason, last)))
     }
 }
 
-pub(super) fn is_transfer(talk: &Talk<'_>, call: &ToolCall) -> bool {
-    matches!(talk.role, Role::Member(..)) && &*call.name == TRANSFER
+pub(super) fn is_transfer(talk: &AgentRun<'_>, call: &ToolCall) -> bool {
+    matches!(talk.role, AgentRole::Member(..)) && &*call.name == TRANSFER
 }
 
 /// A name from a model, shortened and with control characters made visible.
-pub(super) fn told_name(name: &str) -> String {
+pub(super) fn visible_name(name: &str) -> String {
     visible_within(name, REASON_CHARS)
 }
 
 /// The members that a coordinator may consult.
-fn members_of<'t>(talk: &Talk<'t>) -> &'t [AgentName] {
+fn consultable_members<'t>(talk: &AgentRun<'t>) -> &'t [AgentName] {
     match talk.role {
-        Role::Coordinator(team) => &team.members,
-        Role::Alone | Role::Member(..) => &[],
+        AgentRole::Coordinator(team) => &team.members,
+        AgentRole::Alone | AgentRole::Member(..) => &[],
     }
 }
 
@@ -327,6 +340,6 @@ pub(super) fn listed(what: &str, names: &[&str]) -> String {
     format!("{what}: {}", names.join(", "))
 }
 
-pub(super) fn place(index: usize) -> u16 {
+pub(super) fn call_index(index: usize) -> u16 {
     u16::try_from(index).unwrap_or(u16::MAX)
 }

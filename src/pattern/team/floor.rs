@@ -4,25 +4,27 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::policy::{Limiter, TRANSFER};
+use super::policy::{HandoffLimiter, TRANSFER};
 use crate::event::SpanId;
-use crate::event::kind::{ChatMessage, Entry, Prompt, Reply, Speaker, ToolCall, ToolOffer};
+use crate::event::kind::{
+    ChatMessage, HistoryEntry, MessageRole, Prompt, Reply, ToolCall, ToolOffer,
+};
 use crate::llm::{Bookmark, Conversation};
 use crate::scenario::agent::SwarmLimits;
 use crate::scenario::name::AgentName;
 
 /// The history of one run of a team: what was said, and by which agent.
-pub(super) struct Floor {
-    state: Mutex<State>,
+pub(super) struct SharedHistory {
+    state: Mutex<HistoryState>,
     /// The history that the team's caller lets it see.
     inherited: Arc<[ChatMessage]>,
 }
 
-struct State {
-    entries: Vec<Entry>,
-    threads: BTreeMap<AgentName, Thread>,
+struct HistoryState {
+    entries: Vec<HistoryEntry>,
+    threads: BTreeMap<AgentName, AgentThread>,
     turns: BTreeMap<AgentName, u32>,
-    limiter: Limiter,
+    limiter: HandoffLimiter,
     rejections: u32,
     /// The last text that any agent said, and that agent.
     best: Option<(Arc<str>, AgentName)>,
@@ -30,7 +32,7 @@ struct State {
 
 /// The prompt of one agent so far. It only grows, so each call of the model extends the previous
 /// one.
-struct Thread {
+struct AgentThread {
     opening: Arc<[ChatMessage]>,
     conversation: Conversation,
     after: Option<SpanId>,
@@ -40,44 +42,48 @@ struct Thread {
 }
 
 /// A state of the history to return to when an agent's run is retried.
-pub(super) struct Back {
+pub(super) struct HistoryMark {
     entries: usize,
     bookmark: Bookmark,
     after: Option<SpanId>,
     seen: usize,
     offered: Option<Arc<[ToolOffer]>>,
-    limiter: Limiter,
+    limiter: HandoffLimiter,
     rejections: u32,
     best: Option<(Arc<str>, AgentName)>,
 }
 
-impl Floor {
+impl SharedHistory {
     /// An empty history, or the one that the session's last run left.
-    pub fn new(inherited: Arc<[ChatMessage]>, history: &[Entry], limits: SwarmLimits) -> Self {
-        let state = State {
+    pub fn new(
+        inherited: Arc<[ChatMessage]>,
+        history: &[HistoryEntry],
+        limits: SwarmLimits,
+    ) -> Self {
+        let state = HistoryState {
             entries: history.to_vec(),
             threads: BTreeMap::new(),
             turns: BTreeMap::new(),
-            limiter: Limiter::new(limits),
+            limiter: HandoffLimiter::new(limits),
             rejections: 0,
             best: None,
         };
         Self { state: Mutex::new(state), inherited }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, HistoryState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Gives an agent its input; its turn begins.
-    pub fn give(&self, to: &AgentName, from: Option<&AgentName>, text: &Arc<str>) {
+    pub fn record_input(&self, to: &AgentName, from: Option<&AgentName>, text: &Arc<str>) {
         let mut state = self.lock();
         let (to, from, text) = (to.clone(), from.cloned(), Arc::clone(text));
-        state.entries.push(Entry::Input { to, from, text });
+        state.entries.push(HistoryEntry::Input { to, from, text });
     }
 
     /// Increments and returns the turn number of an agent, from 1.
-    pub fn turn_of(&self, agent: &AgentName) -> u32 {
+    pub fn next_turn(&self, agent: &AgentName) -> u32 {
         let mut state = self.lock();
         let turn = state.turns.entry(agent.clone()).or_default();
         *turn += 1;
@@ -86,7 +92,7 @@ impl Floor {
 
     /// The next prompt for an agent's model: the whole conversation, and the part that is new.
     /// `alone`: the agent sees only its own turns.
-    pub fn prompt(
+    pub fn next_prompt(
         &self,
         agent: &AgentName,
         instruction: &Arc<str>,
@@ -95,7 +101,7 @@ impl Floor {
     ) -> (Conversation, Prompt) {
         let mut state = self.lock();
         let state = &mut *state;
-        let thread = state.threads.entry(agent.clone()).or_insert_with(|| Thread {
+        let thread = state.threads.entry(agent.clone()).or_insert_with(|| AgentThread {
             opening: self.opening(instruction, alone),
             conversation: Conversation::default(),
             after: None,
@@ -106,14 +112,14 @@ impl Floor {
         thread.seen = state.entries.len();
         // The log keeps an agent's own reply with the call that produced it.
         let own = match (thread.after, entries.first()) {
-            (Some(_), Some(Entry::Said { by, .. })) if by == agent => 1,
+            (Some(_), Some(HistoryEntry::Said { by, .. })) if by == agent => 1,
             _ => 0,
         };
         let opening = match thread.after {
             None => Arc::clone(&thread.opening),
             Some(_) => [].into(),
         };
-        let shown = |entry: &Entry| shown_to(entry, agent, alone);
+        let shown = |entry: &HistoryEntry| message_for(entry, agent, alone);
         let replied: Arc<[ChatMessage]> = entries[..own].iter().filter_map(shown).collect();
         let new = opening.iter().cloned().chain(entries[own..].iter().filter_map(shown));
         let new: Arc<[ChatMessage]> = new.collect();
@@ -129,13 +135,13 @@ impl Floor {
 
     fn opening(&self, instruction: &Arc<str>, alone: bool) -> Arc<[ChatMessage]> {
         let system = (!instruction.is_empty())
-            .then(|| ChatMessage::new(Speaker::System, Arc::clone(instruction)));
+            .then(|| ChatMessage::new(MessageRole::System, Arc::clone(instruction)));
         let inherited = self.inherited.iter().filter(|_| !alone).cloned();
         system.into_iter().chain(inherited).collect()
     }
 
     /// Records the reply of an agent's model.
-    pub fn said(&self, agent: &AgentName, call: SpanId, reply: &Reply) {
+    pub fn record_reply(&self, agent: &AgentName, call: SpanId, reply: &Reply) {
         let mut state = self.lock();
         if let Some(thread) = state.threads.get_mut(agent) {
             thread.after = Some(call);
@@ -146,29 +152,33 @@ impl Floor {
         let (by, text, calls) =
             (agent.clone(), Arc::clone(&reply.text), Arc::clone(&reply.tool_calls));
         let blocks = reply.blocks.clone();
-        state.entries.push(Entry::Said { by, text, calls, blocks });
+        state.entries.push(HistoryEntry::Said { by, text, calls, blocks });
     }
 
     /// Records a fallback text as the answer of an agent.
-    pub fn stands_in(&self, agent: &AgentName, text: &Arc<str>) {
+    pub fn record_fallback(&self, agent: &AgentName, text: &Arc<str>) {
         let (by, text, calls) = (agent.clone(), Arc::clone(text), [].into());
-        self.lock().entries.push(Entry::Said { by, text, calls, blocks: None });
+        self.lock().entries.push(HistoryEntry::Said { by, text, calls, blocks: None });
     }
 
     /// Records the result of a call.
-    pub fn result(&self, by: &AgentName, call: &ToolCall, text: Arc<str>) {
+    pub fn record_result(&self, by: &AgentName, call: &ToolCall, text: Arc<str>) {
         let (by, call) = (by.clone(), call.clone());
-        self.lock().entries.push(Entry::Result { by, call, text });
+        self.lock().entries.push(HistoryEntry::Result { by, call, text });
     }
 
     /// The history that a consulted member may see: what was inherited, and what was said here.
-    pub fn passed_on(&self) -> Arc<[ChatMessage]> {
+    pub fn inheritable(&self) -> Arc<[ChatMessage]> {
         let state = self.lock();
-        self.inherited.iter().cloned().chain(state.entries.iter().filter_map(told_of)).collect()
+        self.inherited
+            .iter()
+            .cloned()
+            .chain(state.entries.iter().filter_map(message_for_others))
+            .collect()
     }
 
     /// Lets the limits judge a handoff; the closure also gets the count of refusals.
-    pub fn judge<T>(&self, judge: impl FnOnce(&mut Limiter, &mut u32) -> T) -> T {
+    pub fn with_limits<T>(&self, judge: impl FnOnce(&mut HandoffLimiter, &mut u32) -> T) -> T {
         let mut state = self.lock();
         let state = &mut *state;
         judge(&mut state.limiter, &mut state.rejections)
@@ -180,15 +190,15 @@ impl Floor {
     }
 
     /// The last text that was said, and the agent that said it.
-    pub fn best(&self) -> Option<(Arc<str>, AgentName)> {
+    pub fn best_partial(&self) -> Option<(Arc<str>, AgentName)> {
         self.lock().best.clone()
     }
 
     /// The state at the start of an agent's run.
-    pub fn mark(&self, agent: &AgentName) -> Back {
+    pub fn history_mark(&self, agent: &AgentName) -> HistoryMark {
         let state = self.lock();
         let thread = state.threads.get(agent);
-        Back {
+        HistoryMark {
             entries: state.entries.len(),
             bookmark: thread.map(|it| it.conversation.end()).unwrap_or_default(),
             after: thread.and_then(|it| it.after),
@@ -201,7 +211,7 @@ impl Floor {
     }
 
     /// Undoes what an agent's run did, before it is retried.
-    pub fn go_back(&self, agent: &AgentName, to: &Back) {
+    pub fn restore_mark(&self, agent: &AgentName, to: &HistoryMark) {
         let mut state = self.lock();
         state.entries.truncate(to.entries);
         state.limiter = to.limiter.clone();
@@ -217,22 +227,23 @@ impl Floor {
 
     /// The history for the session's next message. A last reply whose calls have no results yet is
     /// left out, because models reject calls without results.
-    pub fn settled(&self) -> Arc<[Entry]> {
+    pub fn complete_entries(&self) -> Arc<[HistoryEntry]> {
         let state = self.lock();
         let entries = &state.entries;
-        let last = entries.iter().rposition(|entry| matches!(entry, Entry::Said { .. }));
+        let last = entries.iter().rposition(|entry| matches!(entry, HistoryEntry::Said { .. }));
         let whole = match last.map(|at| (at, &entries[at])) {
-            Some((at, Entry::Said { calls, .. })) => {
+            Some((at, HistoryEntry::Said { calls, .. })) => {
                 let results = entries[at..].iter();
-                let results = results.filter(|entry| matches!(entry, Entry::Result { .. })).count();
+                let results =
+                    results.filter(|entry| matches!(entry, HistoryEntry::Result { .. })).count();
                 if results < calls.len() { at } else { entries.len() }
             }
             _ => entries.len(),
         };
         // Models reject empty messages too.
-        let said = |entry: &&Entry| match entry {
-            Entry::Said { text, calls, .. } => !text.trim().is_empty() || !calls.is_empty(),
-            Entry::Input { .. } | Entry::Result { .. } => true,
+        let said = |entry: &&HistoryEntry| match entry {
+            HistoryEntry::Said { text, calls, .. } => !text.trim().is_empty() || !calls.is_empty(),
+            HistoryEntry::Input { .. } | HistoryEntry::Result { .. } => true,
         };
         entries[..whole].iter().filter(said).cloned().collect()
     }
@@ -240,38 +251,40 @@ impl Floor {
 
 /// An entry as an agent's model sees it: the agent's own entries under its own role, those of
 /// others as user messages with their names. `alone`: entries of others are hidden.
-fn shown_to(entry: &Entry, agent: &AgentName, alone: bool) -> Option<ChatMessage> {
+fn message_for(entry: &HistoryEntry, agent: &AgentName, alone: bool) -> Option<ChatMessage> {
     match entry {
-        Entry::Input { to, text, .. } if to == agent => {
-            Some(ChatMessage::new(Speaker::User, Arc::clone(text)))
+        HistoryEntry::Input { to, text, .. } if to == agent => {
+            Some(ChatMessage::new(MessageRole::User, Arc::clone(text)))
         }
-        Entry::Said { by, text, calls, blocks } if by == agent => {
-            let said = ChatMessage::said(Arc::clone(text), Arc::clone(calls));
+        HistoryEntry::Said { by, text, calls, blocks } if by == agent => {
+            let said = ChatMessage::assistant(Arc::clone(text), Arc::clone(calls));
             Some(ChatMessage { blocks: blocks.clone(), ..said })
         }
-        Entry::Result { by, call, text } if by == agent => {
-            Some(ChatMessage::result(call, Arc::clone(text)))
+        HistoryEntry::Result { by, call, text } if by == agent => {
+            Some(ChatMessage::tool_result(call, Arc::clone(text)))
         }
         _ if alone => None,
-        entry => told_of(entry),
+        entry => message_for_others(entry),
     }
 }
 
 /// An entry as every agent but its author sees it.
-fn told_of(entry: &Entry) -> Option<ChatMessage> {
+fn message_for_others(entry: &HistoryEntry) -> Option<ChatMessage> {
     let text: Arc<str> = match entry {
-        Entry::Input { from: None, text, .. } => Arc::clone(text),
-        Entry::Input { from: Some(from), to, text } => {
+        HistoryEntry::Input { from: None, text, .. } => Arc::clone(text),
+        HistoryEntry::Input { from: Some(from), to, text } => {
             format!("[{from}] handed over to {to}: {text}").into()
         }
-        Entry::Said { by, text, .. } if !text.trim().is_empty() => format!("[{by}] {text}").into(),
+        HistoryEntry::Said { by, text, .. } if !text.trim().is_empty() => {
+            format!("[{by}] {text}").into()
+        }
         // A handoff is already shown by the input of its target.
-        Entry::Result { call, .. } if &*call.name == TRANSFER => return None,
-        Entry::Result { by, call, text } => {
+        HistoryEntry::Result { call, .. } if &*call.name == TRANSFER => return None,
+        HistoryEntry::Result { by, call, text } => {
             format!("[{by}] called {} with {}\n[{}] {text}", call.name, call.arguments, call.name)
                 .into()
         }
-        Entry::Said { .. } => return None,
+        HistoryEntry::Said { .. } => return None,
     };
-    Some(ChatMessage::new(Speaker::User, text))
+    Some(ChatMessage::new(MessageRole::User, text))
 }

@@ -13,7 +13,9 @@ use crate::event::visible::visible_within;
 use crate::event::{SpanId, StopReason};
 use crate::run::{LLM, RunContext};
 use crate::scenario::name::{AgentName, ToolName};
-use crate::tool::{Answered, Attempt, Call, CallFailed, CallScope, Callee, Guard, InLine, faults};
+use crate::tool::{
+    Attempt, CallFailed, CallScope, CallSuccess, Callee, GatewayCall, Guard, QueueMarker, faults,
+};
 
 /// Why an agent gave no answer.
 #[derive(Clone, Debug)]
@@ -31,7 +33,7 @@ pub(super) struct Halt {
 
 impl Halt {
     /// A halt by the agent's own limits.
-    pub fn of(reason: StopReason) -> Box<Self> {
+    pub fn by_limit(reason: StopReason) -> Box<Self> {
         let class = match reason {
             StopReason::NodeTimeout(_) => FailureClass::Timeout,
             StopReason::LlmEmpty => FailureClass::BadResponse,
@@ -42,7 +44,7 @@ impl Halt {
 
     /// A halt because a required call failed. If the model is unavailable (breaker open or bulkhead
     /// full), the whole run stops.
-    pub fn of_call(failed: &CallFailed) -> Box<Self> {
+    pub fn by_failed_call(failed: &CallFailed) -> Box<Self> {
         let (class, status) = match &failed.last {
             Some(last) => (last.class, last.status),
             None => (FailureClass::Limit, None),
@@ -51,7 +53,7 @@ impl Halt {
             StopReason::CircuitOpen(tool) | StopReason::BulkheadFull(tool) => tool.as_str() == LLM,
             _ => false,
         };
-        Box::new(Self { class, status, fatal, ..*Self::of(failed.reason.clone()) })
+        Box::new(Self { class, status, fatal, ..*Self::by_limit(failed.reason.clone()) })
     }
 
     /// Makes the halt stop the whole run.
@@ -62,7 +64,7 @@ impl Halt {
 
     /// The failure of the agent's attempt. A failure that ends the run, or a node timeout, is not
     /// retried and has no fallback.
-    fn failed(&self) -> Box<AttemptFailed> {
+    fn to_attempt_failure(&self) -> Box<AttemptFailed> {
         let last = self.fatal || matches!(self.reason, StopReason::NodeTimeout(_));
         let class = if last { FailureClass::Limit } else { self.class };
         let text = match &self.partial {
@@ -70,7 +72,7 @@ impl Halt {
             None => self.reason.to_string(),
         };
         let text = visible_within(&text, FAILURE_CHARS);
-        Box::new(AttemptFailed { status: self.status, ..*AttemptFailed::of(class, text) })
+        Box::new(AttemptFailed { status: self.status, ..*AttemptFailed::new(class, text) })
     }
 }
 
@@ -79,16 +81,16 @@ const FAILURE_CHARS: usize = 300;
 
 /// One attempt of a call: one run of the agent.
 #[derive(Clone, Copy)]
-pub(super) struct Try {
+pub(super) struct AttemptId {
     /// The span of the attempt.
     pub span: SpanId,
     /// Number of the attempt, from 1.
     pub number: u32,
 }
 
-impl Try {
+impl AttemptId {
     /// The seed path for the random numbers of this attempt; it differs from the first attempt's.
-    pub fn draws(self, path: &str) -> String {
+    pub fn attempt_seed_path(self, path: &str) -> String {
         match self.number {
             1 => path.to_owned(),
             number => format!("{path}~{number}"),
@@ -97,7 +99,7 @@ impl Try {
 }
 
 /// One call of an agent through the gateway.
-pub(super) struct Behind<'a, F> {
+pub(super) struct AgentCall<'a, F> {
     cx: &'a RunContext,
     agent: &'a AgentName,
     /// Path in the run; part of the seed of its random numbers.
@@ -113,9 +115,9 @@ pub(super) struct Behind<'a, F> {
     halted: Mutex<Option<Box<Halt>>>,
 }
 
-impl<'a, F> Behind<'a, F>
+impl<'a, F> AgentCall<'a, F>
 where
-    F: Fn(Try) -> BoxFuture<'a, Result<Reply, Box<Halt>>> + Send + Sync,
+    F: Fn(AttemptId) -> BoxFuture<'a, Result<Reply, Box<Halt>>> + Send + Sync,
 {
     pub fn new(
         cx: &'a RunContext,
@@ -135,54 +137,54 @@ where
     pub async fn make(
         &self,
         started: CallStarted,
-    ) -> Result<Answered, (Box<CallFailed>, Box<Halt>)> {
+    ) -> Result<CallSuccess, (Box<CallFailed>, Box<Halt>)> {
         let name = ToolName::from(self.agent.as_str());
-        let Some(guarded) = self.cx.belt().get(&name).map(Arc::clone) else {
+        let Some(guarded) = self.cx.tools().get(&name).map(Arc::clone) else {
             // The engine registers every agent, so this cannot happen.
             let (span, reason) = (started.parent, StopReason::InternalError);
-            let halt = Halt::of(reason.clone()).fatal();
+            let halt = Halt::by_limit(reason.clone()).fatal();
             let (attempts, last, unavailable) = (0, None, true);
             return Err((Box::new(CallFailed { span, attempts, reason, last, unavailable }), halt));
         };
         // An agent's answer depends on everything that it sees, so no last good value is cached for
         // it; the only fallback is the scenario's default value.
         let safe = guarded.guard.policy().0.safe_mode.enabled;
-        let call = Call { safe_key: safe.then(String::new), started };
-        let callee = Through { behind: self, guard: &guarded.guard };
+        let call = GatewayCall { safe_key: safe.then(String::new), started };
+        let callee = AgentCallee { agent_call_scope: self, guard: &guarded.guard };
         call.make(self, &guarded.guard, &callee).await.map_err(|failed| {
-            let halted = self.halted().take().filter(|halt| halt.reason == failed.reason);
-            let halt = halted.unwrap_or_else(|| Halt::of_call(&failed));
-            let needed = failed.unavailable && self.cx.needs(&name);
+            let halted = self.last_halt().take().filter(|halt| halt.reason == failed.reason);
+            let halt = halted.unwrap_or_else(|| Halt::by_failed_call(&failed));
+            let needed = failed.unavailable && self.cx.requires(&name);
             (failed, if needed { halt.fatal() } else { halt })
         })
     }
 
-    fn halted(&self) -> MutexGuard<'_, Option<Box<Halt>>> {
+    fn last_halt(&self) -> MutexGuard<'_, Option<Box<Halt>>> {
         self.halted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Remaining time for all attempts.
-    fn left(&self) -> Option<Duration> {
-        let now = self.cx.gate().active();
+    fn time_left(&self) -> Option<Duration> {
+        let now = self.cx.control().active();
         let began = *self.began.get_or_init(|| now);
         Some(self.bound?.saturating_sub(now.saturating_sub(began)))
     }
 }
 
-impl<'a, F> CallScope for Behind<'a, F>
+impl<'a, F> CallScope for AgentCall<'a, F>
 where
-    F: Fn(Try) -> BoxFuture<'a, Result<Reply, Box<Halt>>> + Send + Sync,
+    F: Fn(AttemptId) -> BoxFuture<'a, Result<Reply, Box<Halt>>> + Send + Sync,
 {
     fn bus(&self) -> &Bus {
         self.cx.bus()
     }
 
     fn remaining(&self) -> Duration {
-        self.cx.gate().remaining()
+        self.cx.control().remaining()
     }
 
-    fn draw(&self, attempt: u32, what: &str) -> u64 {
-        self.cx.draw(&self.path, attempt, what)
+    fn random_bits(&self, attempt: u32, what: &str) -> u64 {
+        self.cx.random_bits(&self.path, attempt, what)
     }
 
     fn in_flight(&self, out: bool) {
@@ -190,68 +192,73 @@ where
     }
 
     fn reason(&self, failure: &AttemptFailed) -> StopReason {
-        match &*self.halted() {
+        match &*self.last_halt() {
             Some(halt) => halt.reason.clone(),
             None => StopReason::ToolError(ToolName::from(self.agent.as_str()), failure.class),
         }
     }
 
-    fn time_up(&self, limit: Duration) -> Option<BoxFuture<'_, ()>> {
-        Some(Box::pin(self.cx.gate().has_gone_on(limit)))
+    fn timeout_clock(&self, limit: Duration) -> Option<BoxFuture<'_, ()>> {
+        Some(Box::pin(self.cx.control().sleep_active(limit)))
     }
 
     /// The holder of the permit may be paused at a boundary, so a pause does not wait for a queued
     /// call.
-    fn stands_in_line(&self) -> Option<Box<dyn InLine + '_>> {
-        Some(Box::new(self.cx.gate().only_waits()))
+    fn enter_queue(&self) -> Option<Box<dyn QueueMarker + '_>> {
+        Some(Box::new(self.cx.control().mark_waiting()))
     }
 }
 
-struct Through<'b, 'a, F> {
-    behind: &'b Behind<'a, F>,
+struct AgentCallee<'b, 'a, F> {
+    agent_call_scope: &'b AgentCall<'a, F>,
     guard: &'b Guard,
 }
 
-impl<'a, F> Through<'_, 'a, F>
+impl<'a, F> AgentCallee<'_, 'a, F>
 where
-    F: Fn(Try) -> BoxFuture<'a, Result<Reply, Box<Halt>>> + Send + Sync,
+    F: Fn(AttemptId) -> BoxFuture<'a, Result<Reply, Box<Halt>>> + Send + Sync,
 {
     fn halt(&self, halt: Box<Halt>) -> Box<AttemptFailed> {
-        let failed = halt.failed();
-        *self.behind.halted() = Some(halt);
+        let failed = halt.to_attempt_failure();
+        *self.agent_call_scope.last_halt() = Some(halt);
         failed
     }
 
     async fn run(&self, attempt: &Attempt<'_>) -> Result<Reply, Box<AttemptFailed>> {
         let (span, number) = (attempt.span, attempt.number);
         let run = async {
-            (self.behind.attempt)(Try { span, number }).await.map_err(|halt| self.halt(halt))
+            (self.agent_call_scope.attempt)(AttemptId { span, number })
+                .await
+                .map_err(|halt| self.halt(halt))
         };
         let injected = self.guard.faults();
         if injected.is_empty() {
             return run.await;
         }
-        faults::through(&injected, self.behind.draw(number, "fault"), run).await
+        faults::with_faults(&injected, self.agent_call_scope.random_bits(number, "fault"), run)
+            .await
     }
 }
 
-impl<'a, F> Callee for Through<'_, 'a, F>
+impl<'a, F> Callee for AgentCallee<'_, 'a, F>
 where
-    F: Fn(Try) -> BoxFuture<'a, Result<Reply, Box<Halt>>> + Send + Sync,
+    F: Fn(AttemptId) -> BoxFuture<'a, Result<Reply, Box<Halt>>> + Send + Sync,
 {
     fn attempt<'t>(
         &'t self,
         attempt: Attempt<'t>,
     ) -> BoxFuture<'t, Result<Reply, Box<AttemptFailed>>> {
         Box::pin(async move {
-            *self.behind.halted() = None;
-            let Some(left) = self.behind.left() else { return self.run(&attempt).await };
+            *self.agent_call_scope.last_halt() = None;
+            let Some(left) = self.agent_call_scope.time_left() else {
+                return self.run(&attempt).await;
+            };
             tokio::select! {
                 biased;
                 ended = self.run(&attempt) => ended,
-                () = self.behind.cx.gate().has_gone_on(left) => {
-                    let reason = StopReason::NodeTimeout(self.behind.agent.clone());
-                    Err(self.halt(Halt::of(reason)))
+                () = self.agent_call_scope.cx.control().sleep_active(left) => {
+                    let reason = StopReason::NodeTimeout(self.agent_call_scope.agent.clone());
+                    Err(self.halt(Halt::by_limit(reason)))
                 }
             }
         })

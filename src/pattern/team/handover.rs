@@ -1,66 +1,69 @@
 //! The handoffs of a reply: which one counts, and whether the swarm's limits accept it.
 
-use super::carry::{Told, is_transfer, listed, told_name};
+use super::carry::{ToolCallResult, is_transfer, listed, visible_name};
 use super::gate::Halt;
-use super::play::Play;
+use super::play::TeamRun;
 use super::policy::{self, Transfer};
-use super::talk::{Said, Talk};
+use super::talk::{AgentRun, ModelReply};
 use crate::event::kind::{CallFault, HandoffRefusal, LoopGuard, ToolCall};
 use crate::event::{Boundary, EventKind, StopReason};
 use crate::scenario::agent::Swarm;
 use crate::scenario::name::{AgentName, ToolName};
 
 /// A handoff that the limits accepted.
-pub(super) struct Handed {
+pub(super) struct AcceptedHandoff {
     pub transfer: Transfer,
     pub guard: LoopGuard,
 }
 
-impl Play<'_> {
+impl TeamRun<'_> {
     /// Judges the handoffs of a reply: the first one with a valid target counts. The run can pause
     /// before an accepted handoff is carried out.
-    pub(super) async fn hand_over(
+    pub(super) async fn judge_handoffs(
         &self,
-        talk: &Talk<'_>,
+        talk: &AgentRun<'_>,
         name: &AgentName,
         swarm: &Swarm,
-        said: Said,
+        said: ModelReply,
         calls: &[ToolCall],
-        told: &mut [Option<Told>],
-    ) -> Result<Option<Handed>, Box<Halt>> {
+        told: &mut [Option<ToolCallResult>],
+    ) -> Result<Option<AcceptedHandoff>, Box<Halt>> {
         let mut counted = false;
         let (mut handed, mut halt) = (None, None);
         for (index, call) in calls.iter().enumerate().filter(|(_, call)| is_transfer(talk, call)) {
-            let transfer = match chosen(talk, call, &self.cx.rosters().members(name), counted) {
-                Ok(chosen) => chosen,
-                Err((why, text)) => {
-                    told[index] = Some(self.refuse(talk, said, index, call, why, &text));
-                    continue;
-                }
-            };
+            let transfer =
+                match handoff_target(talk, call, &self.cx.rosters().members(name), counted) {
+                    Ok(chosen) => chosen,
+                    Err((why, text)) => {
+                        told[index] = Some(self.refuse(talk, said, index, call, why, &text));
+                        continue;
+                    }
+                };
             counted = true;
-            let (judged, guard, rejections) = talk.floor.judge(|limiter, rejections| {
-                let judged = limiter.ask(&transfer.to).map_err(|why| {
-                    let members = self.cx.rosters().members(name);
-                    let others = members.iter().filter(|member| *member != talk.name);
-                    let open = others.filter(|other| limiter.clone().ask(other).is_ok());
-                    (why, instead(talk, open))
+            let (judged, guard, rejections) =
+                talk.team_history.with_limits(|limiter, rejections| {
+                    let judged = limiter.check_handoff(&transfer.to).map_err(|why| {
+                        let members = self.cx.rosters().members(name);
+                        let others = members.iter().filter(|member| *member != talk.name);
+                        let open =
+                            others.filter(|other| limiter.clone().check_handoff(other).is_ok());
+                        (why, alternatives(talk, open))
+                    });
+                    *rejections += u32::from(judged.is_err());
+                    (judged, limiter.guard(), *rejections)
                 });
-                *rejections += u32::from(judged.is_err());
-                (judged, limiter.guard(), *rejections)
-            });
             told[index] = Some(match judged {
                 Ok(()) => {
                     let to = transfer.to.clone();
                     let (path, handoff) = (talk.team.path.into(), guard.handoffs);
                     let outer = talk.place.outer;
-                    self.rest(Boundary::Handoff { path, handoff, to, outer }).await;
+                    self.wait_at_boundary(Boundary::Handoff { path, handoff, to, outer }).await;
                     // The target may have left the swarm during the pause.
-                    match chosen(talk, call, &self.cx.rosters().members(name), false) {
+                    match handoff_target(talk, call, &self.cx.rosters().members(name), false) {
                         Ok(transfer) => {
                             let text = format!("handed over to {}", transfer.to).into();
-                            handed = Some(Handed { transfer, guard });
-                            Told { text, ok: true, member: false }
+                            handed = Some(AcceptedHandoff { transfer, guard });
+                            ToolCallResult { text, ok: true, member: false }
                         }
                         Err((why, text)) => self.refuse(talk, said, index, call, why, &text),
                     }
@@ -80,12 +83,12 @@ impl Play<'_> {
                         },
                     );
                     if swarm.max_rejections > 0 && rejections >= swarm.max_rejections {
-                        halt = Some(Halt::of(match why {
+                        halt = Some(Halt::by_limit(match why {
                             HandoffRefusal::MaxHandoffs(_) => StopReason::MaxHandoffs,
                             HandoffRefusal::Repetitive => StopReason::RepetitiveHandoff,
                         }));
                     }
-                    Told::error(format_args!("{why}. {instead}"))
+                    ToolCallResult::error(format_args!("{why}. {instead}"))
                 }
             });
         }
@@ -98,7 +101,7 @@ impl Play<'_> {
 
 /// A sentence for the model: what the agent can do after the limits refused its handoff. `open`:
 /// the members that the limits would accept now.
-fn instead<'m>(talk: &Talk<'_>, open: impl Iterator<Item = &'m AgentName>) -> String {
+fn alternatives<'m>(talk: &AgentRun<'_>, open: impl Iterator<Item = &'m AgentName>) -> String {
     let one_of = |verb: &str, names: &[&str]| match names {
         [] => None,
         [one] => Some(format!("{verb} {one}")),
@@ -112,8 +115,8 @@ fn instead<'m>(talk: &Talk<'_>, open: impl Iterator<Item = &'m AgentName>) -> St
 }
 
 /// The target of a handoff call, or why the call is refused.
-fn chosen(
-    talk: &Talk<'_>,
+fn handoff_target(
+    talk: &AgentRun<'_>,
     call: &ToolCall,
     members: &[AgentName],
     counted: bool,
@@ -132,7 +135,7 @@ fn chosen(
             listed("there are", &names)
         }
     };
-    let transfer = policy::transfer(call)
+    let transfer = policy::parse_transfer(call)
         .map_err(|wrong| (CallFault::BadArguments, format!("{wrong}; {}", others())))?;
     let to = &transfer.to;
     if to == talk.name {
@@ -140,7 +143,7 @@ fn chosen(
         return Err((CallFault::ToItself, text));
     }
     if !members.contains(to) {
-        let text = format!("there is no agent {:?}; {}", told_name(to.as_str()), others());
+        let text = format!("there is no agent {:?}; {}", visible_name(to.as_str()), others());
         return Err((CallFault::UnknownAgent, text));
     }
     Ok(transfer)

@@ -11,7 +11,7 @@ use crate::scenario::agent::{AgentSpec, TeamSpec};
 use crate::scenario::name::{AgentName, ToolName};
 
 /// The offers of an agent's tools; names that the scenario does not define are skipped.
-pub(super) fn tools<'a>(
+pub(super) fn tool_offers<'a>(
     scenario: &'a Scenario,
     names: &'a [ToolName],
 ) -> impl Iterator<Item = ToolOffer> + 'a {
@@ -19,7 +19,7 @@ pub(super) fn tools<'a>(
 }
 
 /// The offer to consult a member, for a coordinator.
-pub(super) fn member(agent: &AgentSpec) -> ToolOffer {
+pub(super) fn member_offer(agent: &AgentSpec) -> ToolOffer {
     ToolOffer {
         name: agent.name.as_str().into(),
         description: Arc::clone(&agent.description),
@@ -32,7 +32,7 @@ pub(super) fn member(agent: &AgentSpec) -> ToolOffer {
 }
 
 /// The offer to hand over to another member; `None` if there are no other members.
-pub(super) fn transfer(
+pub(super) fn transfer_offer(
     spec: &TeamSpec,
     members: &[AgentName],
     agent: &AgentName,

@@ -4,31 +4,31 @@ use std::sync::{Arc, OnceLock};
 
 use futures::future::BoxFuture;
 
-use super::floor::Floor;
+use super::floor::SharedHistory;
 use super::gate::Halt;
-use super::starting;
-use super::swarm::Running;
-use super::talk::{Place, Role, Talk, TeamPlace, Turned};
+use super::starting_agent;
+use super::swarm::RunningSwarm;
+use super::talk::{AgentPosition, AgentReply, AgentRole, AgentRun, TeamPosition};
 use crate::event::kind::ChatMessage;
 use crate::event::{EventKind, SpanId, StopReason};
 use crate::pattern::asked;
-use crate::run::{Memory, RunContext};
+use crate::run::{RunContext, SessionMemory};
 use crate::scenario::Scenario;
 use crate::scenario::agent::{AgentKind, AgentSpec, SwarmLimits, TeamSpec};
-use crate::scenario::condition::Shown;
+use crate::scenario::condition::CelBindings;
 use crate::scenario::name::AgentName;
 
 /// One run of a team.
-pub(super) struct Play<'p> {
+pub(super) struct TeamRun<'p> {
     pub cx: &'p RunContext,
     pub scenario: &'p Scenario,
     pub spec: &'p TeamSpec,
     /// The values that conditions can read during the whole run.
-    pub base: Option<Shown>,
+    pub base: Option<CelBindings>,
 }
 
 /// The answer of an agent.
-pub(super) struct Answer {
+pub(super) struct AgentAnswer {
     pub text: Arc<str>,
     /// The agent that wrote the text.
     pub by: AgentName,
@@ -39,22 +39,22 @@ pub(super) struct Answer {
 /// # Errors
 /// The stop reason, if the run ends without an answer.
 pub async fn play(cx: &RunContext, scenario: &Scenario, spec: &TeamSpec) -> Result<(), StopReason> {
-    let play = Play { cx, scenario, spec, base: asked::base_of(cx, scenario) };
+    let play = TeamRun { cx, scenario, spec, base: asked::run_conditions(cx, scenario) };
     let Some(root) = spec.agent(&spec.root) else { return Err(StopReason::InternalError) };
     let session = cx.session();
     let limits = match &root.kind {
         AgentKind::Swarm(swarm) => swarm.limits,
         AgentKind::Model(_) | AgentKind::Team(_) => SwarmLimits::default(),
     };
-    let start = starting(spec, session);
-    let floor = Floor::new([].into(), &session.before.history, limits);
+    let start = starting_agent(spec, session);
+    let floor = SharedHistory::new([].into(), &session.memory.history, limits);
     // Whatever the end of the run, the session's next message continues from here.
-    let leaves = Leaves { cx, floor: &floor, owner: OnceLock::new() };
-    cx.at_phase(start.to_string());
+    let leaves = SessionMemoryGuard { cx, floor: &floor, owner: OnceLock::new() };
+    cx.set_phase(start.to_string());
     let path = spec.root.as_str();
-    let place = Place { span: SpanId::RUN, path, draws: path, outer: true };
-    let ended = play.on(&floor, root, place, &session.text, None, 1, &start).await;
-    let Answer { text, by } = ended.map_err(|halt| halt.reason)?;
+    let place = AgentPosition { span: SpanId::RUN, path, seed_path: path, outer: true };
+    let ended = play.run_agent_on(&floor, root, place, &session.text, None, 1, &start).await;
+    let AgentAnswer { text, by } = ended.map_err(|halt| halt.reason)?;
     let text = text.trim().into();
     let _ = leaves.owner.set(by.clone());
     cx.publish(SpanId::RUN, EventKind::AnswerComposed { text, by: Some(by) });
@@ -62,74 +62,85 @@ pub async fn play(cx: &RunContext, scenario: &Scenario, spec: &TeamSpec) -> Resu
 }
 
 /// Saves the state for the session's next message when the run ends.
-struct Leaves<'l> {
+struct SessionMemoryGuard<'l> {
     cx: &'l RunContext,
-    floor: &'l Floor,
+    floor: &'l SharedHistory,
     /// The agent that gave the answer, once there is one.
     owner: OnceLock<AgentName>,
 }
 
-impl Drop for Leaves<'_> {
+impl Drop for SessionMemoryGuard<'_> {
     fn drop(&mut self) {
-        let before = &self.cx.session().before;
-        self.cx.session().leave(Memory {
-            history: self.floor.settled(),
+        let before = &self.cx.session().memory;
+        self.cx.session().save(SessionMemory {
+            history: self.floor.complete_entries(),
             owner: self.owner.get().or(before.owner.as_ref()).cloned(),
             rosters: self.cx.rosters().changed(),
         });
     }
 }
 
-impl Play<'_> {
+impl TeamRun<'_> {
     /// Runs a consulted agent to its answer, with a history of its own.
-    pub(super) fn run<'r>(
+    pub(super) fn run_consulted<'r>(
         &'r self,
         agent: &'r AgentSpec,
-        place: Place<'r>,
+        place: AgentPosition<'r>,
         request: &'r Arc<str>,
         from: Option<&'r AgentName>,
         turn: u32,
         inherited: Arc<[ChatMessage]>,
-    ) -> BoxFuture<'r, Result<Answer, Box<Halt>>> {
+    ) -> BoxFuture<'r, Result<AgentAnswer, Box<Halt>>> {
         Box::pin(async move {
             let (limits, start) = match &agent.kind {
                 AgentKind::Swarm(swarm) => (swarm.limits, &swarm.entry),
                 AgentKind::Model(_) | AgentKind::Team(_) => (SwarmLimits::default(), &agent.name),
             };
-            let floor = Floor::new(inherited, &[], limits);
-            self.on(&floor, agent, place, request, from, turn, start).await
+            let floor = SharedHistory::new(inherited, &[], limits);
+            self.run_agent_on(&floor, agent, place, request, from, turn, start).await
         })
     }
 
     /// Runs an agent to its answer on this history.
     #[expect(clippy::too_many_arguments, reason = "an agent with its position and its input")]
-    async fn on(
+    async fn run_agent_on(
         &self,
-        floor: &Floor,
+        floor: &SharedHistory,
         agent: &AgentSpec,
-        place: Place<'_>,
+        place: AgentPosition<'_>,
         input: &Arc<str>,
         from: Option<&AgentName>,
         turn: u32,
         start: &AgentName,
-    ) -> Result<Answer, Box<Halt>> {
+    ) -> Result<AgentAnswer, Box<Halt>> {
         let (model, role) = match &agent.kind {
-            AgentKind::Model(model) => (model, Role::Alone),
-            AgentKind::Team(team) => (&team.coordinator, Role::Coordinator(team)),
+            AgentKind::Model(model) => (model, AgentRole::Alone),
+            AgentKind::Team(team) => (&team.coordinator, AgentRole::Coordinator(team)),
             AgentKind::Swarm(swarm) => {
-                let running = Running { name: &agent.name, swarm, place, floor };
-                return self.swarm(&running, start, input).await;
+                let running = RunningSwarm { name: &agent.name, swarm, place, floor };
+                return self.run_swarm(&running, start, input).await;
             }
         };
-        floor.give(&agent.name, None, input);
-        let team = TeamPlace { span: place.span, path: place.path };
+        floor.record_input(&agent.name, None, input);
+        let team = TeamPosition { span: place.span, path: place.path };
         let (name, begun) = (&agent.name, false);
-        let talk = Talk { name, model, role, place, team, floor, turn, input, from, begun };
-        match self.talk(&talk).await? {
-            Turned::Answered { text, by } => {
-                Ok(Answer { text, by: by.unwrap_or_else(|| agent.name.clone()) })
+        let talk = AgentRun {
+            name,
+            model,
+            role,
+            place,
+            team,
+            team_history: floor,
+            turn,
+            input,
+            from,
+            begun,
+        };
+        match self.run_agent_turn(&talk).await? {
+            AgentReply::Answered { text, by } => {
+                Ok(AgentAnswer { text, by: by.unwrap_or_else(|| agent.name.clone()) })
             }
-            Turned::HandedOver { .. } => Err(Halt::of(StopReason::InternalError)),
+            AgentReply::HandedOver { .. } => Err(Halt::by_limit(StopReason::InternalError)),
         }
     }
 }

@@ -14,17 +14,17 @@ use crate::scenario::name::AgentName;
 use crate::scenario::{canonical, integer};
 
 /// This many calls in a row of the same tool with the same arguments stop an agent.
-const STUCK: u32 = 3;
+const STUCK_AFTER: u32 = 3;
 
 /// The handoff limits of one run of a swarm (`SwarmConfig` in the teams source document).
 #[derive(Clone, Debug)]
-pub struct Limiter {
+pub struct HandoffLimiter {
     limits: SwarmLimits,
     handoffs: u32,
     window: VecDeque<AgentName>,
 }
 
-impl Limiter {
+impl HandoffLimiter {
     /// Limits without any handoff so far.
     pub fn new(limits: SwarmLimits) -> Self {
         Self { limits, handoffs: 0, window: VecDeque::new() }
@@ -36,7 +36,7 @@ impl Limiter {
     ///
     /// # Errors
     /// Why the handoff is refused.
-    pub fn ask(&mut self, to: &AgentName) -> Result<(), HandoffRefusal> {
+    pub fn check_handoff(&mut self, to: &AgentName) -> Result<(), HandoffRefusal> {
         let SwarmLimits {
             max_handoffs,
             repetitive_handoff_window: window,
@@ -81,17 +81,19 @@ impl Limiter {
 
 /// Detects repeated calls in one run of an agent.
 #[derive(Debug, Default)]
-pub struct Repeats {
+pub struct RepeatDetector {
     last: Option<(Arc<str>, String)>,
     times: u32,
 }
 
-impl Repeats {
+impl RepeatDetector {
     /// Records the next call; true if it equals the two calls before it.
     pub fn is_stuck(&mut self, call: &ToolCall) -> bool {
         let said = match serde_json::from_str(&call.arguments) {
-            Ok(arguments) if integer::changed(&call.arguments, &arguments).is_none() => {
-                canonical::text(&arguments)
+            Ok(arguments)
+                if integer::first_changed_integer(&call.arguments, &arguments).is_none() =>
+            {
+                canonical::to_canonical_json(&arguments)
             }
             _ => call.arguments.to_string(),
         };
@@ -102,7 +104,7 @@ impl Repeats {
                 self.times = 1;
             }
         }
-        self.times >= STUCK
+        self.times >= STUCK_AFTER
     }
 }
 
@@ -130,7 +132,8 @@ pub fn arguments(call: &ToolCall) -> Result<Map<String, Value>, String> {
 
 /// The first number in the arguments that would reach the tool changed, as the model wrote it.
 fn changed_integer(call: &ToolCall, fields: &Map<String, Value>) -> Option<String> {
-    let number = fields.values().find_map(|value| integer::changed(&call.arguments, value))?;
+    let number =
+        fields.values().find_map(|value| integer::first_changed_integer(&call.arguments, value))?;
     Some(visible_within(number, REASON_CHARS))
 }
 
@@ -138,7 +141,7 @@ fn changed_integer(call: &ToolCall, fields: &Map<String, Value>) -> Option<Strin
 ///
 /// # Errors
 /// What is wrong with the arguments, for the model.
-pub fn request(call: &ToolCall) -> Result<Arc<str>, String> {
+pub fn member_request(call: &ToolCall) -> Result<Arc<str>, String> {
     match arguments(call)?.get("request") {
         Some(Value::String(request)) => Ok(request.as_str().into()),
         Some(_) => Err(format!("`request` of {} is not a text", call.name)),
@@ -159,7 +162,7 @@ pub struct Transfer {
 ///
 /// # Errors
 /// What is wrong with the arguments, for the model.
-pub fn transfer(call: &ToolCall) -> Result<Transfer, String> {
+pub fn parse_transfer(call: &ToolCall) -> Result<Transfer, String> {
     let fields = arguments(call)?;
     let Some(Value::String(to)) = fields.get("agent_name") else {
         return Err(format!("`agent_name` of {TRANSFER} is not a text"));

@@ -4,11 +4,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::future::BoxFuture;
 
-use super::floor::Floor;
-use super::gate::{Behind, Halt, Try};
-use super::play::{Answer, Play};
+use super::floor::SharedHistory;
+use super::gate::{AgentCall, AttemptId, Halt};
+use super::play::{AgentAnswer, TeamRun};
 use super::policy;
-use super::talk::{Place, Role, Talk, TeamPlace, Turned, model_of};
+use super::talk::{AgentPosition, AgentReply, AgentRole, AgentRun, TeamPosition, agent_model};
 use crate::event::kind::{CallStarted, Prompt, Purpose, Reply};
 use crate::event::world::team::HANDED_OVER;
 use crate::event::{EventKind, SpanId, StopReason, told};
@@ -17,27 +17,27 @@ use crate::scenario::agent::Swarm;
 use crate::scenario::name::{AgentName, ToolName};
 
 /// A running swarm.
-pub(super) struct Running<'s> {
+pub(super) struct RunningSwarm<'s> {
     pub name: &'s AgentName,
     pub swarm: &'s Swarm,
-    pub place: Place<'s>,
-    pub floor: &'s Floor,
+    pub place: AgentPosition<'s>,
+    pub floor: &'s SharedHistory,
 }
 
 /// A swarm without an answer so far. When it is stopped, by its own limits or from outside
 /// (timeout, cancellation), it reports the best partial text.
-struct Open<'s> {
+struct OpenSwarm<'s> {
     cx: &'s RunContext,
-    floor: &'s Floor,
+    floor: &'s SharedHistory,
     span: SpanId,
     open: bool,
 }
 
-impl Open<'_> {
+impl OpenSwarm<'_> {
     /// Reports the best partial text and returns it with its author.
     fn close(&mut self) -> Option<(Arc<str>, AgentName)> {
         self.open = false;
-        let (text, by) = self.floor.best()?;
+        let (text, by) = self.floor.best_partial()?;
         let text: Arc<str> = text.trim().into();
         let partial = EventKind::AnswerPartial { text: Arc::clone(&text), by: by.clone() };
         self.cx.publish(self.span, partial);
@@ -45,7 +45,7 @@ impl Open<'_> {
     }
 }
 
-impl Drop for Open<'_> {
+impl Drop for OpenSwarm<'_> {
     fn drop(&mut self) {
         if self.open {
             self.close();
@@ -54,36 +54,36 @@ impl Drop for Open<'_> {
 }
 
 /// One turn of control: a member and its input.
-struct Hop<'h> {
+struct SwarmHop<'h> {
     number: u32,
     holder: &'h AgentName,
     from: Option<&'h AgentName>,
     input: &'h Arc<str>,
 }
 
-impl Play<'_> {
+impl TeamRun<'_> {
     /// Runs a swarm from the member `start` to its answer.
-    pub(super) async fn swarm(
+    pub(super) async fn run_swarm(
         &self,
-        running: &Running<'_>,
+        running: &RunningSwarm<'_>,
         start: &AgentName,
         root_input: &Arc<str>,
-    ) -> Result<Answer, Box<Halt>> {
-        let Running { name, swarm, place, floor } = running;
+    ) -> Result<AgentAnswer, Box<Halt>> {
+        let RunningSwarm { name, swarm, place, floor } = running;
         let (mut holder, mut from) = (start.clone(), None::<AgentName>);
         let mut input = Arc::clone(root_input);
-        floor.give(&holder, None, &input);
-        let mut open = Open { cx: self.cx, floor, span: place.span, open: true };
+        floor.record_input(&holder, None, &input);
+        let mut open = OpenSwarm { cx: self.cx, floor, span: place.span, open: true };
         let mut number = 0;
         loop {
             number += 1;
-            let hop = Hop { number, holder: &holder, from: from.as_ref(), input: &input };
-            let turned = self.hop(running, &hop).await;
+            let hop = SwarmHop { number, holder: &holder, from: from.as_ref(), input: &input };
+            let turned = self.run_hop(running, &hop).await;
             let (handed, said) = match turned {
-                Ok(Turned::HandedOver { handed, said }) => (handed, said),
-                Ok(Turned::Answered { text, .. }) => {
+                Ok(AgentReply::HandedOver { handed, said }) => (handed, said),
+                Ok(AgentReply::Answered { text, .. }) => {
                     open.open = false;
-                    return Ok(Answer { text, by: holder });
+                    return Ok(AgentAnswer { text, by: holder });
                 }
                 Err(mut halt) => {
                     halt.partial = open.close();
@@ -111,52 +111,61 @@ impl Play<'_> {
                     said,
                 },
             );
-            floor.give(&to, Some(&holder), &input);
+            floor.record_input(&to, Some(&holder), &input);
             from = Some(std::mem::replace(&mut holder, to));
         }
     }
 
     /// Runs one member in control; its run is a call through the gateway.
-    async fn hop(&self, running: &Running<'_>, hop: &Hop<'_>) -> Result<Turned, Box<Halt>> {
-        let Running { name, swarm, place, floor } = running;
-        let Hop { number, holder, from, input } = *hop;
+    async fn run_hop(
+        &self,
+        running: &RunningSwarm<'_>,
+        hop: &SwarmHop<'_>,
+    ) -> Result<AgentReply, Box<Halt>> {
+        let RunningSwarm { name, swarm, place, floor } = running;
+        let SwarmHop { number, holder, from, input } = *hop;
         let Some(agent) = self.spec.agent(holder) else {
-            return Err(Halt::of(StopReason::InternalError));
+            return Err(Halt::by_limit(StopReason::InternalError));
         };
-        let Some(model) = model_of(agent) else {
-            return Err(Halt::of(StopReason::InternalError));
+        let Some(model) = agent_model(agent) else {
+            return Err(Halt::by_limit(StopReason::InternalError));
         };
         if place.outer {
-            self.cx.at_phase(holder.to_string());
+            self.cx.set_phase(holder.to_string());
         }
-        let turn = floor.turn_of(holder);
+        let turn = floor.next_turn(holder);
         let path = format!("{}/{holder}.{turn}", place.path);
-        let back = floor.mark(holder);
+        let back = floor.history_mark(holder);
         let turned = Mutex::new(None);
-        let draws = format!("{}/{holder}.{turn}", place.draws);
-        let attempt = |it: Try| {
+        let draws = format!("{}/{holder}.{turn}", place.seed_path);
+        let attempt = |it: AttemptId| {
             let (path, back, turned) = (&path, &back, &turned);
-            let draws = it.draws(&draws);
+            let draws = it.attempt_seed_path(&draws);
             let run = async move {
-                floor.go_back(holder, back);
-                let talk = Talk {
+                floor.restore_mark(holder, back);
+                let talk = AgentRun {
                     name: holder,
                     model,
-                    role: Role::Member(name, swarm),
-                    place: Place { span: it.span, path, draws: &draws, outer: place.outer },
-                    team: TeamPlace { span: place.span, path: place.path },
-                    floor,
+                    role: AgentRole::Member(name, swarm),
+                    place: AgentPosition {
+                        span: it.span,
+                        path,
+                        seed_path: &draws,
+                        outer: place.outer,
+                    },
+                    team: TeamPosition { span: place.span, path: place.path },
+                    team_history: floor,
                     turn,
                     input,
                     from,
                     begun: from.is_some(),
                 };
-                let ended = self.talk(&talk).await?;
+                let ended = self.run_agent_turn(&talk).await?;
                 let reply = match &ended {
-                    Turned::Answered { text, .. } => Reply::of_agent(Arc::clone(text)),
-                    Turned::HandedOver { .. } => Reply {
+                    AgentReply::Answered { text, .. } => Reply::from_agent_text(Arc::clone(text)),
+                    AgentReply::HandedOver { .. } => Reply {
                         finish: Some(HANDED_OVER.into()),
-                        ..Reply::of_agent(Arc::default())
+                        ..Reply::from_agent_text(Arc::default())
                     },
                 };
                 *turned.lock().unwrap_or_else(PoisonError::into_inner) = Some(ended);
@@ -165,7 +174,7 @@ impl Play<'_> {
             Box::pin(run) as BoxFuture<'_, Result<Reply, Box<Halt>>>
         };
         let bound = swarm.node_timeout.filter(|_| from.is_some());
-        let behind = Behind::new(self.cx, holder, format!("hop:{draws}"), bound, attempt);
+        let behind = AgentCall::new(self.cx, holder, format!("hop:{draws}"), bound, attempt);
         let started = CallStarted {
             parent: place.span,
             tool: ToolName::from(holder.as_str()),
@@ -187,10 +196,10 @@ impl Play<'_> {
                 match ended.filter(|_| answered.stand_in.is_none()) {
                     Some(ended) => Ok(ended),
                     None => {
-                        let text = told::reply(&answered.reply);
-                        floor.go_back(holder, &back);
-                        floor.stands_in(holder, &text);
-                        Ok(Turned::Answered { text, by: None })
+                        let text = told::reply_text(&answered.reply);
+                        floor.restore_mark(holder, &back);
+                        floor.record_fallback(holder, &text);
+                        Ok(AgentReply::Answered { text, by: None })
                     }
                 }
             }

@@ -5,37 +5,37 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::carry::Carried;
-use super::floor::Floor;
+use super::carry::ToolCallResults;
+use super::floor::SharedHistory;
 use super::gate::Halt;
-use super::handover::Handed;
+use super::handover::AcceptedHandoff;
 use super::offers;
-use super::play::Play;
-use super::policy::{self, Repeats, TRANSFER};
+use super::play::TeamRun;
+use super::policy::{self, RepeatDetector, TRANSFER};
 use crate::event::kind::{Purpose, ToolCall, ToolOffer};
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
-use crate::llm::Form;
+use crate::llm::ReplyForm;
 use crate::pattern::{asked, reply};
-use crate::run::Ask;
+use crate::run::ModelRequest;
 use crate::scenario::agent::{AgentSpec, CoordinatorTeam, ModelAgent, Swarm};
-use crate::scenario::condition::Shown;
+use crate::scenario::condition::CelBindings;
 use crate::scenario::name::AgentName;
 
 /// The position of a running agent in the run.
-pub(super) struct Place<'p> {
+pub(super) struct AgentPosition<'p> {
     /// The parent span of its calls.
     pub span: SpanId,
     /// Its path: `pm`, `pm/dev_team.1`.
     pub path: &'p str,
     /// The path with the attempts around it; seeds the random numbers.
-    pub draws: &'p str,
+    pub seed_path: &'p str,
     /// Whether the user talks to this agent directly.
     pub outer: bool,
 }
 
 /// The position of a team in the run.
 #[derive(Clone, Copy)]
-pub(super) struct TeamPlace<'p> {
+pub(super) struct TeamPosition<'p> {
     /// The span of the team's own events.
     pub span: SpanId,
     /// Path of the team.
@@ -43,14 +43,14 @@ pub(super) struct TeamPlace<'p> {
 }
 
 /// One run of an agent.
-pub(super) struct Talk<'t> {
+pub(super) struct AgentRun<'t> {
     pub name: &'t AgentName,
     pub model: &'t ModelAgent,
-    pub role: Role<'t>,
-    pub place: Place<'t>,
+    pub role: AgentRole<'t>,
+    pub place: AgentPosition<'t>,
     /// Position of its team.
-    pub team: TeamPlace<'t>,
-    pub floor: &'t Floor,
+    pub team: TeamPosition<'t>,
+    pub team_history: &'t SharedHistory,
     /// Turn number of the agent in its team, from 1.
     pub turn: u32,
     /// The input of this run.
@@ -63,7 +63,7 @@ pub(super) struct Talk<'t> {
 
 /// What an agent can do besides calling its tools.
 #[derive(Clone, Copy)]
-pub(super) enum Role<'t> {
+pub(super) enum AgentRole<'t> {
     /// Nothing more.
     Alone,
     /// Consult members.
@@ -73,39 +73,39 @@ pub(super) enum Role<'t> {
 }
 
 /// The last offers to an agent, and the members that they name.
-struct Offered {
+struct CurrentOffers {
     members: Arc<[AgentName]>,
     offers: Arc<[ToolOffer]>,
 }
 
 /// How an agent's run ended without an error.
-pub(super) enum Turned {
+pub(super) enum AgentReply {
     /// The agent answered. `by`: the member whose reply became the answer, if it was one.
     Answered { text: Arc<str>, by: Option<AgentName> },
     /// The agent handed over.
-    HandedOver { handed: Handed, said: SpanId },
+    HandedOver { handed: AcceptedHandoff, said: SpanId },
 }
 
 /// A reply of an agent's model.
 #[derive(Clone, Copy)]
-pub(super) struct Said {
+pub(super) struct ModelReply {
     /// Span of the model call.
     pub call: SpanId,
     /// Number of the model call in this run of the agent, from 1.
     pub round: u32,
 }
 
-impl Play<'_> {
+impl TeamRun<'_> {
     /// Runs an agent until it answers or hands over.
-    pub async fn talk(&self, talk: &Talk<'_>) -> Result<Turned, Box<Halt>> {
-        let mut repeats = Repeats::default();
+    pub async fn run_agent_turn(&self, talk: &AgentRun<'_>) -> Result<AgentReply, Box<Halt>> {
+        let mut repeats = RepeatDetector::default();
         let mut results: Vec<Value> = Vec::new();
-        let mut offered: Option<Offered> = None;
+        let mut offered: Option<CurrentOffers> = None;
         let mut round = 0_u32;
         loop {
             round += 1;
             if round > 1 || !talk.begun {
-                self.rest(Boundary::Ask {
+                self.wait_at_boundary(Boundary::Ask {
                     path: talk.place.path.into(),
                     round,
                     outer: talk.place.outer,
@@ -116,33 +116,36 @@ impl Play<'_> {
             let offered = match &mut offered {
                 // An agent that joins or leaves changes the offers at once.
                 Some(offered) if offered.members == members => offered,
-                stale => stale.insert(Offered { offers: self.offers(talk, &members), members }),
+                stale => {
+                    stale.insert(CurrentOffers { offers: self.offers(talk, &members), members })
+                }
             };
             let ask = self.ask(talk, round, offered, &results);
-            let (said, reply) = self.cx.ask(ask).await.map_err(|failed| Halt::of_call(&failed))?;
-            talk.floor.said(talk.name, said, &reply);
+            let (said, reply) =
+                self.cx.call_model(ask).await.map_err(|failed| Halt::by_failed_call(&failed))?;
+            talk.team_history.record_reply(talk.name, said, &reply);
             let calls = &reply.tool_calls;
             if calls.is_empty() {
                 if reply.text.trim().is_empty() {
-                    return Err(Halt::of(reply::empty(self.cx, said, &reply)));
+                    return Err(Halt::by_limit(reply::report_empty_reply(self.cx, said, &reply)));
                 }
-                return Ok(Turned::Answered { text: Arc::clone(&reply.text), by: None });
+                return Ok(AgentReply::Answered { text: Arc::clone(&reply.text), by: None });
             }
             if round > talk.model.max_tool_rounds {
-                return Err(Halt::of(StopReason::MaxToolRounds));
+                return Err(Halt::by_limit(StopReason::MaxToolRounds));
             }
             if calls.iter().any(|call| self.is_stuck(talk, call, &mut repeats)) {
-                return Err(Halt::of(StopReason::Stuck(talk.name.clone())));
+                return Err(Halt::by_limit(StopReason::Stuck(talk.name.clone())));
             }
-            let Carried { told, handed_over, replies, missing } =
-                self.carry_out(talk, Said { call: said, round }, calls).await?;
+            let ToolCallResults { condition_results: told, handed_over, replies, missing } =
+                self.run_tool_calls(talk, ModelReply { call: said, round }, calls).await?;
             if self.cx.reads_conditions() {
                 results.extend(told);
             }
             if let Some(handed) = handed_over {
-                return Ok(Turned::HandedOver { handed, said });
+                return Ok(AgentReply::HandedOver { handed, said });
             }
-            if let Role::Coordinator(team) = talk.role
+            if let AgentRole::Coordinator(team) = talk.role
                 && team.member_tools.skip_summarization
                 && !replies.is_empty()
             {
@@ -156,21 +159,21 @@ impl Play<'_> {
                     [(one, _)] => Some(one.clone()),
                     _ => None,
                 };
-                return Ok(Turned::Answered { text, by });
+                return Ok(AgentReply::Answered { text, by });
             }
         }
     }
 
     /// Whether a call repeats the calls before it. Valid handoffs have limits of their own and
     /// reset the repetition.
-    fn is_stuck(&self, talk: &Talk<'_>, call: &ToolCall, repeats: &mut Repeats) -> bool {
-        if let Role::Member(swarm, _) = talk.role
+    fn is_stuck(&self, talk: &AgentRun<'_>, call: &ToolCall, repeats: &mut RepeatDetector) -> bool {
+        if let AgentRole::Member(swarm, _) = talk.role
             && &*call.name == TRANSFER
-            && policy::transfer(call).is_ok_and(|transfer| {
+            && policy::parse_transfer(call).is_ok_and(|transfer| {
                 transfer.to != *talk.name && self.cx.rosters().members(swarm).contains(&transfer.to)
             })
         {
-            *repeats = Repeats::default();
+            *repeats = RepeatDetector::default();
             return false;
         }
         repeats.is_stuck(call)
@@ -178,83 +181,89 @@ impl Play<'_> {
 
     /// Waits at a boundary. A run that is over is ended from outside, so this never returns then
     /// and no agent reports a failure.
-    pub async fn rest(&self, at: Boundary) {
+    pub async fn wait_at_boundary(&self, at: Boundary) {
         if self.cx.boundary(at).await.is_err() {
             std::future::pending::<()>().await;
         }
     }
 
     /// The members that the agent may consult or hand over to now.
-    fn members(&self, talk: &Talk<'_>) -> Arc<[AgentName]> {
+    fn members(&self, talk: &AgentRun<'_>) -> Arc<[AgentName]> {
         match talk.role {
-            Role::Alone => [].into(),
-            Role::Coordinator(team) => team.members.as_slice().into(),
-            Role::Member(swarm, _) => self.cx.rosters().members(swarm),
+            AgentRole::Alone => [].into(),
+            AgentRole::Coordinator(team) => team.members.as_slice().into(),
+            AgentRole::Member(swarm, _) => self.cx.rosters().members(swarm),
         }
     }
 
-    fn offers(&self, talk: &Talk<'_>, members: &[AgentName]) -> Arc<[ToolOffer]> {
-        let tools = offers::tools(self.scenario, &talk.model.tools);
+    fn offers(&self, talk: &AgentRun<'_>, members: &[AgentName]) -> Arc<[ToolOffer]> {
+        let tools = offers::tool_offers(self.scenario, &talk.model.tools);
         match talk.role {
-            Role::Alone => tools.collect(),
-            Role::Coordinator(_) => {
+            AgentRole::Alone => tools.collect(),
+            AgentRole::Coordinator(_) => {
                 let members = members.iter().filter_map(|name| self.spec.agent(name));
-                members.map(offers::member).chain(tools).collect()
+                members.map(offers::member_offer).chain(tools).collect()
             }
-            Role::Member(..) => {
-                let transfer = offers::transfer(self.spec, members, talk.name);
+            AgentRole::Member(..) => {
+                let transfer = offers::transfer_offer(self.spec, members, talk.name);
                 transfer.into_iter().chain(tools).collect()
             }
         }
     }
 
-    fn ask(&self, talk: &Talk<'_>, round: u32, offered: &Offered, results: &[Value]) -> Ask {
-        let Offered { members, offers } = offered;
+    fn ask(
+        &self,
+        talk: &AgentRun<'_>,
+        round: u32,
+        offered: &CurrentOffers,
+        results: &[Value],
+    ) -> ModelRequest {
+        let CurrentOffers { members, offers } = offered;
         let alone = match talk.role {
-            Role::Member(_, swarm) => swarm.independent_history && *talk.name != swarm.entry,
-            Role::Alone | Role::Coordinator(_) => false,
+            AgentRole::Member(_, swarm) => swarm.independent_history && *talk.name != swarm.entry,
+            AgentRole::Alone | AgentRole::Coordinator(_) => false,
         };
         let (messages, prompt) =
-            talk.floor.prompt(talk.name, &talk.model.instruction, alone, offers);
-        Ask {
+            talk.team_history.next_prompt(talk.name, &talk.model.instruction, alone, offers);
+        ModelRequest {
             parent: talk.place.span,
             purpose: Purpose::Say { agent: talk.name.clone(), turn: talk.turn, round },
-            path: format!("ask:{}:{round}", talk.place.draws),
+            path: format!("ask:{}:{round}", talk.place.seed_path),
             messages,
             prompt,
             tools: Arc::clone(offers),
-            form: Form::Text,
-            shown: self.shown(talk, round, members, results).map(Arc::new),
+            form: ReplyForm::Text,
+            shown: self.turn_conditions(talk, round, members, results).map(Arc::new),
             again: 0,
         }
     }
 
     /// The values that the conditions of the script can read.
-    fn shown(
+    fn turn_conditions(
         &self,
-        talk: &Talk<'_>,
+        talk: &AgentRun<'_>,
         round: u32,
         members: &[AgentName],
         results: &[Value],
-    ) -> Option<Shown> {
+    ) -> Option<CelBindings> {
         let mut shown = self.base.clone()?;
         let others = members.iter().filter(|member| *member != talk.name);
-        shown.set("agent", &talk.name.as_str().into());
-        shown.set("input", &Value::from(&**talk.input));
-        shown.set("message", &self.cx.session().message.into());
-        shown.set("turn", &talk.turn.into());
-        shown.set("round", &round.into());
-        shown.set("results", &Value::from(results));
-        shown.set("handoffs", &talk.floor.handoffs().into());
-        shown.set("from", &talk.from.map_or("", AgentName::as_str).into());
-        shown.set("members", &json!(others.map(AgentName::as_str).collect::<Vec<_>>()));
-        shown.set("flags", &asked::value(&self.cx.gate().flags()));
+        shown.bind("agent", &talk.name.as_str().into());
+        shown.bind("input", &Value::from(&**talk.input));
+        shown.bind("message", &self.cx.session().message.into());
+        shown.bind("turn", &talk.turn.into());
+        shown.bind("round", &round.into());
+        shown.bind("results", &Value::from(results));
+        shown.bind("handoffs", &talk.team_history.handoffs().into());
+        shown.bind("from", &talk.from.map_or("", AgentName::as_str).into());
+        shown.bind("members", &json!(others.map(AgentName::as_str).collect::<Vec<_>>()));
+        shown.bind("flags", &asked::to_json(&self.cx.control().flags()));
         Some(shown)
     }
 }
 
 /// The model part of an agent; for a team, that of its coordinator.
-pub(super) fn model_of(agent: &AgentSpec) -> Option<&ModelAgent> {
+pub(super) fn agent_model(agent: &AgentSpec) -> Option<&ModelAgent> {
     use crate::scenario::agent::AgentKind;
     match &agent.kind {
         AgentKind::Model(model) => Some(model),

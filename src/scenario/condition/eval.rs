@@ -8,36 +8,36 @@
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-use super::Shown;
-use super::budget::{Budget, Spent};
-use super::expr::{Loop, LoopKind, Node, Order, Reckon};
-use super::value::{List, Map, Text, Value, compare, equal};
+use super::CelBindings;
+use super::budget::{BudgetExceeded, EvalBudget};
+use super::expr::{ArithmeticOp, CelLoop, CelNode, ComparisonOp, LoopKind};
+use super::value::{CelList, CelMap, CelText, CelValue, compare, equal};
 
 /// Longest part of a name or a text that an error repeats, in characters.
-const SHORT: usize = 64;
+const MAX_REPEATED_CHARS: usize = 64;
 
 /// Why an evaluation has no value.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(super) enum EvalError {
     /// An error. It does not count where another part decides.
     Failed(String),
     /// The budget is used up; the whole evaluation ends.
-    Spent(Spent),
+    BudgetExceeded(BudgetExceeded),
 }
 
-impl From<Spent> for Fault {
-    fn from(spent: Spent) -> Self {
-        Self::Spent(spent)
+impl From<BudgetExceeded> for EvalError {
+    fn from(spent: BudgetExceeded) -> Self {
+        Self::BudgetExceeded(spent)
     }
 }
 
-pub(super) fn failed(what: String) -> Fault {
-    Fault::Failed(what)
+pub(super) fn eval_error(what: String) -> EvalError {
+    EvalError::Failed(what)
 }
 
 /// The beginning of a text.
-pub(super) fn short(text: &str) -> String {
-    match text.char_indices().nth(SHORT) {
+pub(super) fn shorten(text: &str) -> String {
+    match text.char_indices().nth(MAX_REPEATED_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
@@ -45,204 +45,218 @@ pub(super) fn short(text: &str) -> String {
 
 /// Evaluates a condition.
 pub(super) fn value<'v>(
-    node: &'v Node,
-    shown: &'v Shown,
-    budget: &mut Budget,
-) -> Result<Value<'v>, Fault> {
+    node: &'v CelNode,
+    shown: &'v CelBindings,
+    budget: &mut EvalBudget,
+) -> Result<CelValue<'v>, EvalError> {
     Evaluation { shown, budget, variables: Vec::new() }.value(node)
 }
 
 struct Evaluation<'v, 'b> {
-    shown: &'v Shown,
-    budget: &'b mut Budget,
+    shown: &'v CelBindings,
+    budget: &'b mut EvalBudget,
     /// The current elements of the enclosing loops, the outermost first.
-    variables: Vec<Value<'v>>,
+    variables: Vec<CelValue<'v>>,
 }
 
 /// The size of one value in a list.
-const SLOT: usize = size_of::<Value<'_>>();
+const SLOT: usize = size_of::<CelValue<'_>>();
 
 impl<'v> Evaluation<'v, '_> {
-    fn value(&mut self, node: &'v Node) -> Result<Value<'v>, Fault> {
-        self.budget.step(1)?;
+    fn value(&mut self, node: &'v CelNode) -> Result<CelValue<'v>, EvalError> {
+        self.budget.count_steps(1)?;
         Ok(match node {
-            Node::Null => Value::Null,
-            Node::Bool(truth) => Value::Bool(*truth),
-            Node::Int(whole) => Value::Int(*whole),
-            Node::UInt(whole) => Value::UInt(*whole),
-            Node::Double(float) => Value::Double(*float),
-            Node::Text(text) => Value::Text(Text::Lent(text)),
-            Node::Shown(name, kind) => match (self.shown.get(name), kind) {
-                (Some(json), _) => Value::of(json),
-                (None, Some(kind)) => Value::Type(kind),
+            CelNode::Null => CelValue::Null,
+            CelNode::Bool(truth) => CelValue::Bool(*truth),
+            CelNode::Int(whole) => CelValue::Int(*whole),
+            CelNode::UInt(whole) => CelValue::UInt(*whole),
+            CelNode::Double(float) => CelValue::Double(*float),
+            CelNode::Text(text) => CelValue::Text(CelText::Borrowed(text)),
+            CelNode::Bound(name, kind) => match (self.shown.get(name), kind) {
+                (Some(json), _) => CelValue::from_json(json),
+                (None, Some(kind)) => CelValue::Type(kind),
                 (None, None) => {
-                    let name = short(name);
-                    return Err(failed(format!("`{name}` is not available in this condition")));
+                    let name = shorten(name);
+                    return Err(eval_error(format!("`{name}` is not available in this condition")));
                 }
             },
-            Node::Variable(place) => match self.variables.get(*place) {
+            CelNode::Variable(place) => match self.variables.get(*place) {
                 Some(value) => value.clone(),
-                None => return Err(failed("a loop has no variable".to_owned())),
+                None => return Err(eval_error("a loop has no variable".to_owned())),
             },
-            Node::Field(operand, field) => {
+            CelNode::Field(operand, field) => {
                 let operand = self.value(operand)?;
-                let Value::Map(map) = &operand else {
+                let CelValue::Map(map) = &operand else {
                     let kind = operand.kind();
-                    return Err(failed(format!("`.{}` needs a map, not {kind}", short(field))));
+                    return Err(eval_error(format!(
+                        "`.{}` needs a map, not {kind}",
+                        shorten(field)
+                    )));
                 };
                 let found = map.field(field, self.budget)?;
                 found.ok_or_else(|| no_key(field))?
             }
-            Node::Has(operand, field) => {
+            CelNode::Has(operand, field) => {
                 let operand = self.value(operand)?;
-                let Value::Map(map) = &operand else {
+                let CelValue::Map(map) = &operand else {
                     let kind = operand.kind();
-                    return Err(failed(format!(
+                    return Err(eval_error(format!(
                         "`has` needs a map for `.{}`, not {kind}",
-                        short(field)
+                        shorten(field)
                     )));
                 };
-                Value::Bool(map.field(field, self.budget)?.is_some())
+                CelValue::Bool(map.field(field, self.budget)?.is_some())
             }
-            Node::Index(sides) => {
-                let [operand, index] = self.both(sides)?;
+            CelNode::Index(sides) => {
+                let [operand, index] = self.eval_sides(sides)?;
                 self.index(&operand, &index)?
             }
-            Node::List(items) => {
-                self.budget.make(items.len() * SLOT)?;
+            CelNode::List(items) => {
+                self.budget.count_created(items.len() * SLOT)?;
                 let items = items.iter().map(|item| self.value(item));
-                Value::List(List::Made(Rc::new(items.collect::<Result<_, _>>()?)))
+                CelValue::List(CelList::Owned(Rc::new(items.collect::<Result<_, _>>()?)))
             }
-            Node::Map(entries) => self.map(entries)?,
-            Node::If(parts) => {
+            CelNode::Map(entries) => self.map(entries)?,
+            CelNode::If(parts) => {
                 let [condition, yes, no] = &**parts;
-                let holds = self.truth(condition, "? :")?;
+                let holds = self.eval_boolean(condition, "? :")?;
                 self.value(if holds { yes } else { no })?
             }
-            Node::Not(inner) => Value::Bool(!self.truth(inner, "!")?),
-            Node::Negate(inner) => match self.value(inner)? {
-                Value::Int(whole) => match whole.checked_neg() {
-                    Some(whole) => Value::Int(whole),
+            CelNode::Not(inner) => CelValue::Bool(!self.eval_boolean(inner, "!")?),
+            CelNode::Negate(inner) => match self.value(inner)? {
+                CelValue::Int(whole) => match whole.checked_neg() {
+                    Some(whole) => CelValue::Int(whole),
                     None => return Err(overflow("-")),
                 },
-                Value::Double(float) => Value::Double(-float),
-                other => return Err(failed(format!("`-` does not take {}", other.kind()))),
+                CelValue::Double(float) => CelValue::Double(-float),
+                other => return Err(eval_error(format!("`-` does not take {}", other.kind()))),
             },
-            Node::And(sides) => Value::Bool(!self.either(sides, "&&", false)?),
-            Node::Or(sides) => Value::Bool(self.either(sides, "||", true)?),
-            Node::Equal(wanted, sides) => {
-                let [left, right] = self.both(sides)?;
-                Value::Bool(equal(&left, &right, self.budget)? == *wanted)
+            CelNode::And(sides) => CelValue::Bool(!self.either(sides, "&&", false)?),
+            CelNode::Or(sides) => CelValue::Bool(self.either(sides, "||", true)?),
+            CelNode::Equal(wanted, sides) => {
+                let [left, right] = self.eval_sides(sides)?;
+                CelValue::Bool(equal(&left, &right, self.budget)? == *wanted)
             }
-            Node::Order(order, sides) => {
-                let [left, right] = self.both(sides)?;
+            CelNode::Order(order, sides) => {
+                let [left, right] = self.eval_sides(sides)?;
                 let found = compare(&left, &right, self.budget)?;
-                let found = found.ok_or_else(|| between(order.sign(), &left, &right))?;
-                Value::Bool(order.holds(found))
+                let found = found.ok_or_else(|| operand_type_error(order.sign(), &left, &right))?;
+                CelValue::Bool(order.holds(found))
             }
-            Node::Reckon(reckon, sides) => {
-                let [left, right] = self.both(sides)?;
-                self.reckon(*reckon, &left, &right)?
+            CelNode::Arithmetic(reckon, sides) => {
+                let [left, right] = self.eval_sides(sides)?;
+                self.eval_arithmetic(*reckon, &left, &right)?
             }
-            Node::In(sides) => {
-                let [item, whole] = self.both(sides)?;
-                Value::Bool(self.is_in(&item, &whole)?)
+            CelNode::In(sides) => {
+                let [item, whole] = self.eval_sides(sides)?;
+                CelValue::Bool(self.is_in(&item, &whole)?)
             }
-            Node::Call(function, values) => {
+            CelNode::Call(function, values) => {
                 // No function takes more than two arguments.
-                let mut given = [const { Value::Null }; 2];
+                let mut given = [const { CelValue::Null }; 2];
                 for (place, value) in given.iter_mut().zip(values) {
                     *place = self.value(value)?;
                 }
                 function.call(&given[..values.len().min(2)], self.budget)?
             }
-            Node::Loop(inner) => self.looped(inner)?,
+            CelNode::Loop(inner) => self.eval_loop(inner)?,
         })
     }
 
-    fn both(&mut self, sides: &'v [Node; 2]) -> Result<[Value<'v>; 2], Fault> {
+    fn eval_sides(&mut self, sides: &'v [CelNode; 2]) -> Result<[CelValue<'v>; 2], EvalError> {
         let [left, right] = sides;
         Ok([self.value(left)?, self.value(right)?])
     }
 
     /// Evaluates a part that must be a boolean.
-    fn truth(&mut self, node: &'v Node, asks: &str) -> Result<bool, Fault> {
+    fn eval_boolean(&mut self, node: &'v CelNode, asks: &str) -> Result<bool, EvalError> {
         match self.value(node)? {
-            Value::Bool(truth) => Ok(truth),
-            other => Err(failed(format!("`{asks}` takes true or false, not {}", other.kind()))),
+            CelValue::Bool(truth) => Ok(truth),
+            other => Err(eval_error(format!("`{asks}` takes true or false, not {}", other.kind()))),
         }
     }
 
     /// Whether either side is `deciding`. An error on one side counts only if the other side does
     /// not decide.
-    fn either(&mut self, sides: &'v [Node; 2], asks: &str, deciding: bool) -> Result<bool, Fault> {
+    fn either(
+        &mut self,
+        sides: &'v [CelNode; 2],
+        asks: &str,
+        deciding: bool,
+    ) -> Result<bool, EvalError> {
         let [left, right] = sides;
-        let left = match self.truth(left, asks) {
+        let left = match self.eval_boolean(left, asks) {
             Ok(truth) if truth == deciding => return Ok(true),
-            Err(Fault::Spent(spent)) => return Err(spent.into()),
+            Err(EvalError::BudgetExceeded(spent)) => return Err(spent.into()),
             left => left,
         };
-        let right = self.truth(right, asks)?;
+        let right = self.eval_boolean(right, asks)?;
         if right == deciding { Ok(true) } else { left.map(|_| false) }
     }
 
-    fn index(&mut self, operand: &Value<'v>, index: &Value<'v>) -> Result<Value<'v>, Fault> {
+    fn index(
+        &mut self,
+        operand: &CelValue<'v>,
+        index: &CelValue<'v>,
+    ) -> Result<CelValue<'v>, EvalError> {
         match (operand, index) {
-            (Value::Map(map), Value::Text(key)) => {
+            (CelValue::Map(map), CelValue::Text(key)) => {
                 let found = map.get(index, self.budget)?;
                 found.ok_or_else(|| no_key(key.as_str()))
             }
             (
-                Value::Map(map),
-                Value::Bool(_) | Value::Int(_) | Value::UInt(_) | Value::Double(_),
+                CelValue::Map(map),
+                CelValue::Bool(_) | CelValue::Int(_) | CelValue::UInt(_) | CelValue::Double(_),
             ) => {
                 let found = map.get(index, self.budget)?;
                 found.ok_or_else(|| {
-                    failed(format!("the map has no such key of type {}", index.kind()))
+                    eval_error(format!("the map has no such key of type {}", index.kind()))
                 })
             }
-            (Value::List(list), Value::Int(_) | Value::UInt(_) | Value::Double(_)) => {
+            (CelValue::List(list), CelValue::Int(_) | CelValue::UInt(_) | CelValue::Double(_)) => {
                 let place = match index {
-                    Value::Int(place) => usize::try_from(*place).ok(),
-                    Value::UInt(place) => usize::try_from(*place).ok(),
-                    Value::Double(place) if place.fract() == 0.0 && *place >= 0.0 => {
+                    CelValue::Int(place) => usize::try_from(*place).ok(),
+                    CelValue::UInt(place) => usize::try_from(*place).ok(),
+                    CelValue::Double(place) if place.fract() == 0.0 && *place >= 0.0 => {
                         Some(*place as usize)
                     }
                     _ => None,
                 };
                 let items = list.len();
                 place.and_then(|place| list.get(place)).ok_or_else(|| {
-                    failed(format!("the index is out of range: the list has {items} items"))
+                    eval_error(format!("the index is out of range: the list has {items} items"))
                 })
             }
-            _ => {
-                Err(failed(format!("`[ ]` does not take {} and {}", operand.kind(), index.kind())))
-            }
+            _ => Err(eval_error(format!(
+                "`[ ]` does not take {} and {}",
+                operand.kind(),
+                index.kind()
+            ))),
         }
     }
 
-    fn map(&mut self, entries: &'v [(Node, Node)]) -> Result<Value<'v>, Fault> {
-        self.budget.make(entries.len() * 2 * SLOT)?;
-        let mut made: Vec<(Value<'v>, Value<'v>)> = Vec::with_capacity(entries.len());
+    fn map(&mut self, entries: &'v [(CelNode, CelNode)]) -> Result<CelValue<'v>, EvalError> {
+        self.budget.count_created(entries.len() * 2 * SLOT)?;
+        let mut made: Vec<(CelValue<'v>, CelValue<'v>)> = Vec::with_capacity(entries.len());
         for (key, value) in entries {
             let key = self.value(key)?;
             if !is_key(&key) {
-                return Err(no_kind_of_key(&key));
+                return Err(invalid_key_type(&key));
             }
             for (taken, _) in &made {
                 if equal(taken, &key, self.budget)? {
-                    return Err(failed("a map has a duplicate key".to_owned()));
+                    return Err(eval_error("a map has a duplicate key".to_owned()));
                 }
             }
             let value = self.value(value)?;
             made.push((key, value));
         }
-        Ok(Value::Map(Map::Made(Rc::new(made))))
+        Ok(CelValue::Map(CelMap::Owned(Rc::new(made))))
     }
 
-    fn is_in(&mut self, item: &Value<'v>, whole: &Value<'v>) -> Result<bool, Fault> {
+    fn is_in(&mut self, item: &CelValue<'v>, whole: &CelValue<'v>) -> Result<bool, EvalError> {
         match whole {
-            Value::List(list) => {
+            CelValue::List(list) => {
                 for place in 0..list.len() {
                     let Some(other) = list.get(place) else { break };
                     if equal(item, &other, self.budget)? {
@@ -251,97 +265,99 @@ impl<'v> Evaluation<'v, '_> {
                 }
                 Ok(false)
             }
-            Value::Map(map) if is_key(item) || matches!(item, Value::Double(_)) => {
+            CelValue::Map(map) if is_key(item) || matches!(item, CelValue::Double(_)) => {
                 Ok(map.get(item, self.budget)?.is_some())
             }
-            Value::Map(_) => Err(no_kind_of_key(item)),
-            other => Err(failed(format!("`in` needs a list or a map, not {}", other.kind()))),
+            CelValue::Map(_) => Err(invalid_key_type(item)),
+            other => Err(eval_error(format!("`in` needs a list or a map, not {}", other.kind()))),
         }
     }
 
-    fn reckon(
+    fn eval_arithmetic(
         &mut self,
-        reckon: Reckon,
-        left: &Value<'v>,
-        right: &Value<'v>,
-    ) -> Result<Value<'v>, Fault> {
+        reckon: ArithmeticOp,
+        left: &CelValue<'v>,
+        right: &CelValue<'v>,
+    ) -> Result<CelValue<'v>, EvalError> {
         match (left, right) {
-            (Value::Int(left), Value::Int(right)) => {
+            (CelValue::Int(left), CelValue::Int(right)) => {
                 let found = match reckon {
-                    Reckon::Add => left.checked_add(*right),
-                    Reckon::Subtract => left.checked_sub(*right),
-                    Reckon::Multiply => left.checked_mul(*right),
-                    Reckon::Divide | Reckon::Remainder if *right == 0 => {
-                        return Err(by_zero(reckon));
+                    ArithmeticOp::Add => left.checked_add(*right),
+                    ArithmeticOp::Subtract => left.checked_sub(*right),
+                    ArithmeticOp::Multiply => left.checked_mul(*right),
+                    ArithmeticOp::Divide | ArithmeticOp::Remainder if *right == 0 => {
+                        return Err(division_by_zero(reckon));
                     }
-                    Reckon::Divide => left.checked_div(*right),
-                    Reckon::Remainder => left.checked_rem(*right),
+                    ArithmeticOp::Divide => left.checked_div(*right),
+                    ArithmeticOp::Remainder => left.checked_rem(*right),
                 };
-                found.map(Value::Int).ok_or_else(|| overflow(reckon.sign()))
+                found.map(CelValue::Int).ok_or_else(|| overflow(reckon.sign()))
             }
-            (Value::UInt(left), Value::UInt(right)) => {
+            (CelValue::UInt(left), CelValue::UInt(right)) => {
                 let found = match reckon {
-                    Reckon::Add => left.checked_add(*right),
-                    Reckon::Subtract => left.checked_sub(*right),
-                    Reckon::Multiply => left.checked_mul(*right),
-                    Reckon::Divide | Reckon::Remainder if *right == 0 => {
-                        return Err(by_zero(reckon));
+                    ArithmeticOp::Add => left.checked_add(*right),
+                    ArithmeticOp::Subtract => left.checked_sub(*right),
+                    ArithmeticOp::Multiply => left.checked_mul(*right),
+                    ArithmeticOp::Divide | ArithmeticOp::Remainder if *right == 0 => {
+                        return Err(division_by_zero(reckon));
                     }
-                    Reckon::Divide => left.checked_div(*right),
-                    Reckon::Remainder => left.checked_rem(*right),
+                    ArithmeticOp::Divide => left.checked_div(*right),
+                    ArithmeticOp::Remainder => left.checked_rem(*right),
                 };
-                found.map(Value::UInt).ok_or_else(|| overflow(reckon.sign()))
+                found.map(CelValue::UInt).ok_or_else(|| overflow(reckon.sign()))
             }
-            (Value::Double(first), Value::Double(second)) => match reckon {
-                Reckon::Add => Ok(Value::Double(first + second)),
-                Reckon::Subtract => Ok(Value::Double(first - second)),
-                Reckon::Multiply => Ok(Value::Double(first * second)),
-                Reckon::Divide => Ok(Value::Double(first / second)),
-                Reckon::Remainder => Err(between(reckon.sign(), left, right)),
+            (CelValue::Double(first), CelValue::Double(second)) => match reckon {
+                ArithmeticOp::Add => Ok(CelValue::Double(first + second)),
+                ArithmeticOp::Subtract => Ok(CelValue::Double(first - second)),
+                ArithmeticOp::Multiply => Ok(CelValue::Double(first * second)),
+                ArithmeticOp::Divide => Ok(CelValue::Double(first / second)),
+                ArithmeticOp::Remainder => Err(operand_type_error(reckon.sign(), left, right)),
             },
-            (Value::Text(left), Value::Text(right)) if reckon == Reckon::Add => {
+            (CelValue::Text(left), CelValue::Text(right)) if reckon == ArithmeticOp::Add => {
                 let (left, right) = (left.as_str(), right.as_str());
                 let bytes = left.len().saturating_add(right.len());
-                self.budget.make(bytes)?;
-                self.budget.scan(bytes)?;
-                Ok(Value::text([left, right].concat()))
+                self.budget.count_created(bytes)?;
+                self.budget.count_read(bytes)?;
+                Ok(CelValue::text([left, right].concat()))
             }
-            (Value::List(left), Value::List(right)) if reckon == Reckon::Add => {
+            (CelValue::List(left), CelValue::List(right)) if reckon == ArithmeticOp::Add => {
                 let items = left.len().saturating_add(right.len());
-                self.budget.make(items.saturating_mul(SLOT))?;
-                self.budget.step(items as u64)?;
-                let each = |list: &List<'v>| {
+                self.budget.count_created(items.saturating_mul(SLOT))?;
+                self.budget.count_steps(items as u64)?;
+                let each = |list: &CelList<'v>| {
                     let list = list.clone();
                     (0..list.len()).map_while(move |place| list.get(place))
                 };
-                Ok(Value::List(List::Made(Rc::new(each(left).chain(each(right)).collect()))))
+                Ok(CelValue::List(CelList::Owned(Rc::new(each(left).chain(each(right)).collect()))))
             }
-            _ => Err(between(reckon.sign(), left, right)),
+            _ => Err(operand_type_error(reckon.sign(), left, right)),
         }
     }
 
-    fn looped(&mut self, inner: &'v Loop) -> Result<Value<'v>, Fault> {
-        let items: Items<'v> = match self.value(&inner.range)? {
-            Value::List(list) => Items::List(list, 0),
-            Value::Map(map) => Items::Keys(map.entries()),
+    fn eval_loop(&mut self, inner: &'v CelLoop) -> Result<CelValue<'v>, EvalError> {
+        let items: LoopItems<'v> = match self.value(&inner.range)? {
+            CelValue::List(list) => LoopItems::List(list, 0),
+            CelValue::Map(map) => LoopItems::Keys(map.entries()),
             other => {
                 let kind = other.kind();
-                return Err(failed(format!("a loop needs a list or a map, not {kind}")));
+                return Err(eval_error(format!("a loop needs a list or a map, not {kind}")));
             }
         };
-        self.variables.push(Value::Null);
+        self.variables.push(CelValue::Null);
         let found = match &inner.kind {
-            LoopKind::All => self.decided(items, &inner.body, false).map(|it| Value::Bool(!it)),
-            LoopKind::Exists => self.decided(items, &inner.body, true).map(Value::Bool),
-            LoopKind::ExistsOne => self.just_one(items, &inner.body),
-            LoopKind::Map(keep) => self.mapped(items, keep.as_ref(), &inner.body),
+            LoopKind::All => {
+                self.any_decides(items, &inner.body, false).map(|it| CelValue::Bool(!it))
+            }
+            LoopKind::Exists => self.any_decides(items, &inner.body, true).map(CelValue::Bool),
+            LoopKind::ExistsOne => self.exactly_one(items, &inner.body),
+            LoopKind::Map(keep) => self.map_items(items, keep.as_ref(), &inner.body),
         };
         self.variables.pop();
         found
     }
 
-    fn turn_to(&mut self, item: Value<'v>) -> Result<(), Fault> {
-        self.budget.step(1)?;
+    fn set_loop_variable(&mut self, item: CelValue<'v>) -> Result<(), EvalError> {
+        self.budget.count_steps(1)?;
         if let Some(variable) = self.variables.last_mut() {
             *variable = item;
         }
@@ -349,62 +365,71 @@ impl<'v> Evaluation<'v, '_> {
     }
 
     /// Whether any element is `deciding`. An element's error counts only if no element decides.
-    fn decided(&mut self, items: Items<'v>, body: &'v Node, deciding: bool) -> Result<bool, Fault> {
+    fn any_decides(
+        &mut self,
+        items: LoopItems<'v>,
+        body: &'v CelNode,
+        deciding: bool,
+    ) -> Result<bool, EvalError> {
         let asks = if deciding { "exists" } else { "all" };
         let mut pending = None;
         for item in items {
-            self.turn_to(item)?;
-            match self.truth(body, asks) {
+            self.set_loop_variable(item)?;
+            match self.eval_boolean(body, asks) {
                 Ok(truth) if truth == deciding => return Ok(true),
                 Ok(_) => {}
-                Err(Fault::Spent(spent)) => return Err(spent.into()),
+                Err(EvalError::BudgetExceeded(spent)) => return Err(spent.into()),
                 Err(fault) => pending = Some(fault),
             }
         }
         pending.map_or(Ok(false), Err)
     }
 
-    fn just_one(&mut self, items: Items<'v>, body: &'v Node) -> Result<Value<'v>, Fault> {
+    fn exactly_one(
+        &mut self,
+        items: LoopItems<'v>,
+        body: &'v CelNode,
+    ) -> Result<CelValue<'v>, EvalError> {
         let mut held = 0_u64;
         for item in items {
-            self.turn_to(item)?;
-            held += u64::from(self.truth(body, "exists_one")?);
+            self.set_loop_variable(item)?;
+            held += u64::from(self.eval_boolean(body, "exists_one")?);
         }
-        Ok(Value::Bool(held == 1))
+        Ok(CelValue::Bool(held == 1))
     }
 
-    fn mapped(
+    fn map_items(
         &mut self,
-        items: Items<'v>,
-        keep: Option<&'v Node>,
-        body: &'v Node,
-    ) -> Result<Value<'v>, Fault> {
+        items: LoopItems<'v>,
+        keep: Option<&'v CelNode>,
+        body: &'v CelNode,
+    ) -> Result<CelValue<'v>, EvalError> {
         let mut made = Vec::new();
         for item in items {
-            self.turn_to(item)?;
+            self.set_loop_variable(item)?;
             if let Some(keep) = keep
-                && !self.truth(keep, "filter")?
+                && !self.eval_boolean(keep, "filter")?
             {
                 continue;
             }
             let value = self.value(body)?;
-            self.budget.make(SLOT)?;
+            self.budget.count_created(SLOT)?;
             made.push(value);
         }
-        Ok(Value::List(List::Made(Rc::new(made))))
+        Ok(CelValue::List(CelList::Owned(Rc::new(made))))
     }
 }
 
 /// The elements of a loop.
-enum Items<'v> {
-    List(List<'v>, usize),
-    Keys(super::value::Entries<'v>),
+enum LoopItems<'v> {
+    List(CelList<'v>, usize),
+    Keys(super::value::CelMapEntries<'v>),
 }
 
-impl<'v> Iterator for Items<'v> {
-    type Item = Value<'v>;
+impl<'v> Iterator for LoopItems<'v> {
+    type Item = CelValue<'v>;
 
-    fn next(&mut self) -> Option<Value<'v>> {
+    fn next(&mut self) -> Option<CelValue<'v>> {
         match self {
             Self::List(list, place) => {
                 *place += 1;
@@ -415,7 +440,7 @@ impl<'v> Iterator for Items<'v> {
     }
 }
 
-impl Order {
+impl ComparisonOp {
     fn sign(self) -> &'static str {
         match self {
             Self::Less => "<",
@@ -435,7 +460,7 @@ impl Order {
     }
 }
 
-impl Reckon {
+impl ArithmeticOp {
     fn sign(self) -> &'static str {
         match self {
             Self::Add => "+",
@@ -447,26 +472,26 @@ impl Reckon {
     }
 }
 
-fn is_key(value: &Value<'_>) -> bool {
-    matches!(value, Value::Bool(_) | Value::Int(_) | Value::UInt(_) | Value::Text(_))
+fn is_key(value: &CelValue<'_>) -> bool {
+    matches!(value, CelValue::Bool(_) | CelValue::Int(_) | CelValue::UInt(_) | CelValue::Text(_))
 }
 
-fn no_kind_of_key(value: &Value<'_>) -> Fault {
-    failed(format!("{} cannot be the key of a map", value.kind()))
+fn invalid_key_type(value: &CelValue<'_>) -> EvalError {
+    eval_error(format!("{} cannot be the key of a map", value.kind()))
 }
 
-fn no_key(key: &str) -> Fault {
-    failed(format!("there is no key `{}`", short(key)))
+fn no_key(key: &str) -> EvalError {
+    eval_error(format!("there is no key `{}`", shorten(key)))
 }
 
-fn overflow(sign: &str) -> Fault {
-    failed(format!("`{sign}` overflows 64 bits"))
+fn overflow(sign: &str) -> EvalError {
+    eval_error(format!("`{sign}` overflows 64 bits"))
 }
 
-fn by_zero(reckon: Reckon) -> Fault {
-    failed(format!("`{}` by zero", reckon.sign()))
+fn division_by_zero(reckon: ArithmeticOp) -> EvalError {
+    eval_error(format!("`{}` by zero", reckon.sign()))
 }
 
-fn between(sign: &str, left: &Value<'_>, right: &Value<'_>) -> Fault {
-    failed(format!("`{sign}` does not take {} and {}", left.kind(), right.kind()))
+fn operand_type_error(sign: &str, left: &CelValue<'_>, right: &CelValue<'_>) -> EvalError {
+    eval_error(format!("`{sign}` does not take {} and {}", left.kind(), right.kind()))
 }

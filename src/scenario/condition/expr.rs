@@ -8,7 +8,7 @@ use super::function::Function;
 
 /// A part of a condition.
 #[derive(Debug)]
-pub(super) enum Node {
+pub(super) enum CelNode {
     Null,
     Bool(bool),
     Int(i64),
@@ -16,31 +16,31 @@ pub(super) enum Node {
     Double(f64),
     Text(String),
     /// A bound name, or else the type with that name.
-    Shown(String, Option<&'static str>),
+    Bound(String, Option<&'static str>),
     /// The variable of a loop, numbered from the outermost loop.
     Variable(usize),
-    Field(Box<Node>, String),
-    Has(Box<Node>, String),
-    Index(Box<[Node; 2]>),
-    List(Vec<Node>),
-    Map(Vec<(Node, Node)>),
-    If(Box<[Node; 3]>),
-    Not(Box<Node>),
-    Negate(Box<Node>),
-    And(Box<[Node; 2]>),
-    Or(Box<[Node; 2]>),
+    Field(Box<CelNode>, String),
+    Has(Box<CelNode>, String),
+    Index(Box<[CelNode; 2]>),
+    List(Vec<CelNode>),
+    Map(Vec<(CelNode, CelNode)>),
+    If(Box<[CelNode; 3]>),
+    Not(Box<CelNode>),
+    Negate(Box<CelNode>),
+    And(Box<[CelNode; 2]>),
+    Or(Box<[CelNode; 2]>),
     /// `==`, and `!=` where this is false.
-    Equal(bool, Box<[Node; 2]>),
-    Order(Order, Box<[Node; 2]>),
-    Reckon(Reckon, Box<[Node; 2]>),
-    In(Box<[Node; 2]>),
-    Call(Function, Vec<Node>),
-    Loop(Box<Loop>),
+    Equal(bool, Box<[CelNode; 2]>),
+    Order(ComparisonOp, Box<[CelNode; 2]>),
+    Arithmetic(ArithmeticOp, Box<[CelNode; 2]>),
+    In(Box<[CelNode; 2]>),
+    Call(Function, Vec<CelNode>),
+    Loop(Box<CelLoop>),
 }
 
 /// A comparison operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum ComparisonOp {
     Less,
     LessEqual,
     Greater,
@@ -49,7 +49,7 @@ pub(super) enum Order {
 
 /// An arithmetic operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reckon {
+pub(super) enum ArithmeticOp {
     Add,
     Subtract,
     Multiply,
@@ -59,11 +59,11 @@ pub(super) enum Reckon {
 
 /// A loop over a list or the keys of a map.
 #[derive(Debug)]
-pub(super) struct Loop {
+pub(super) struct CelLoop {
     pub kind: LoopKind,
-    pub range: Node,
+    pub range: CelNode,
     /// The condition or the expression that is evaluated for each element.
-    pub body: Node,
+    pub body: CelNode,
 }
 
 /// The macro that a loop comes from.
@@ -73,14 +73,14 @@ pub(super) enum LoopKind {
     Exists,
     ExistsOne,
     /// Lists the values of the body, only for elements for which this condition holds.
-    Map(Option<Node>),
+    Map(Option<CelNode>),
 }
 
 /// Why an expression is refused: the error, and the id of the part that is wrong.
-pub(super) type Refused = (String, u64);
+pub(super) type CelCompileError = (String, u64);
 
 /// Builds the tree from the parser's. Its recursion is bounded by the limits of the parser.
-pub(super) fn compile(expr: &IdedExpr) -> Result<Node, Refused> {
+pub(super) fn compile(expr: &IdedExpr) -> Result<CelNode, CelCompileError> {
     Scope::default().node(expr)
 }
 
@@ -89,16 +89,16 @@ pub(super) fn compile(expr: &IdedExpr) -> Result<Node, Refused> {
 struct Scope<'e>(Vec<&'e str>);
 
 impl<'e> Scope<'e> {
-    fn node(&mut self, expr: &'e IdedExpr) -> Result<Node, Refused> {
+    fn node(&mut self, expr: &'e IdedExpr) -> Result<CelNode, CelCompileError> {
         let refused = |what: &str| Err((what.to_owned(), expr.id));
         match &expr.expr {
             Expr::Literal(literal) => match literal {
-                LiteralValue::Null => Ok(Node::Null),
-                LiteralValue::Boolean(truth) => Ok(Node::Bool(*truth.inner())),
-                LiteralValue::Int(whole) => Ok(Node::Int(*whole.inner())),
-                LiteralValue::UInt(whole) => Ok(Node::UInt(*whole.inner())),
-                LiteralValue::Double(float) => Ok(Node::Double(*float.inner())),
-                LiteralValue::String(text) => Ok(Node::Text(text.inner().to_owned())),
+                LiteralValue::Null => Ok(CelNode::Null),
+                LiteralValue::Boolean(truth) => Ok(CelNode::Bool(*truth.inner())),
+                LiteralValue::Int(whole) => Ok(CelNode::Int(*whole.inner())),
+                LiteralValue::UInt(whole) => Ok(CelNode::UInt(*whole.inner())),
+                LiteralValue::Double(float) => Ok(CelNode::Double(*float.inner())),
+                LiteralValue::String(text) => Ok(CelNode::Text(text.inner().to_owned())),
                 LiteralValue::Bytes(_) => refused("bytes are not supported; write a string"),
             },
             Expr::Ident(name) => Ok(self.name(name)),
@@ -106,14 +106,14 @@ impl<'e> Scope<'e> {
                 let operand = Box::new(self.node(&select.operand)?);
                 let field = select.field.clone();
                 Ok(if select.test {
-                    Node::Has(operand, field)
+                    CelNode::Has(operand, field)
                 } else {
-                    Node::Field(operand, field)
+                    CelNode::Field(operand, field)
                 })
             }
             Expr::List(list) if list.optional_indices.is_empty() => {
                 let items = list.elements.iter().map(|item| self.node(item));
-                Ok(Node::List(items.collect::<Result<_, _>>()?))
+                Ok(CelNode::List(items.collect::<Result<_, _>>()?))
             }
             Expr::Map(map) => {
                 let mut entries = Vec::with_capacity(map.entries.len());
@@ -127,10 +127,10 @@ impl<'e> Scope<'e> {
                         }
                     }
                 }
-                Ok(Node::Map(entries))
+                Ok(CelNode::Map(entries))
             }
             Expr::Call(call) => self.call(call, expr.id),
-            Expr::Comprehension(inner) => self.looped(inner, expr.id),
+            Expr::Comprehension(inner) => self.compile_loop(inner, expr.id),
             Expr::List(_) => refused("optional elements are not supported"),
             Expr::Struct(_) => refused("messages are not supported; write a map"),
             Expr::Unspecified => refused("it does not parse"),
@@ -138,33 +138,37 @@ impl<'e> Scope<'e> {
     }
 
     /// Resolves a name. A leading dot never names the variable of a loop.
-    fn name(&self, name: &str) -> Node {
+    fn name(&self, name: &str) -> CelNode {
         let bound = self.0.iter().rposition(|variable| *variable == name);
         match bound {
-            Some(place) => Node::Variable(place),
+            Some(place) => CelNode::Variable(place),
             None => {
                 let name = name.trim_start_matches('.');
-                Node::Shown(name.to_owned(), type_named(name))
+                CelNode::Bound(name.to_owned(), type_named(name))
             }
         }
     }
 
-    fn call(&mut self, call: &'e CallExpr, id: u64) -> Result<Node, Refused> {
+    fn call(&mut self, call: &'e CallExpr, id: u64) -> Result<CelNode, CelCompileError> {
         let name = call.func_name.as_str();
         if call.target.is_none() {
             match &call.args[..] {
                 [one] if matches!(name, op::LOGICAL_NOT | op::NEGATE) => {
                     let one = Box::new(self.node(one)?);
-                    return Ok(if name == op::NEGATE { Node::Negate(one) } else { Node::Not(one) });
+                    return Ok(if name == op::NEGATE {
+                        CelNode::Negate(one)
+                    } else {
+                        CelNode::Not(one)
+                    });
                 }
                 [left, right] => {
-                    if let Some(join) = join_of(name) {
+                    if let Some(join) = binary_operator(name) {
                         return Ok(join(Box::new([self.node(left)?, self.node(right)?])));
                     }
                 }
                 [condition, yes, no] if name == op::CONDITIONAL => {
                     let parts = [self.node(condition)?, self.node(yes)?, self.node(no)?];
-                    return Ok(Node::If(Box::new(parts)));
+                    return Ok(CelNode::If(Box::new(parts)));
                 }
                 _ => {}
             }
@@ -174,13 +178,17 @@ impl<'e> Scope<'e> {
         let function = Function::find(name, member, call.args.len() + usize::from(member))
             .map_err(|what| (what, id))?;
         let values = values.map(|value| self.node(value)).collect::<Result<_, _>>()?;
-        Ok(Node::Call(function, values))
+        Ok(CelNode::Call(function, values))
     }
 
     /// The macros expand to loops of these forms only; a file cannot contain `@result`.
-    fn looped(&mut self, inner: &'e ComprehensionExpr, id: u64) -> Result<Node, Refused> {
+    fn compile_loop(
+        &mut self,
+        inner: &'e ComprehensionExpr,
+        id: u64,
+    ) -> Result<CelNode, CelCompileError> {
         let unknown = || ("this loop is not supported".to_owned(), id);
-        let step = call_of(&inner.loop_step).ok_or_else(unknown)?;
+        let step = as_plain_call(&inner.loop_step).ok_or_else(unknown)?;
         let range = self.node(&inner.iter_range)?;
         self.0.push(&inner.iter_var);
         let found = match (step.func_name.as_str(), &step.args[..]) {
@@ -194,7 +202,7 @@ impl<'e> Scope<'e> {
                 _ => Err(unknown()),
             },
             (op::CONDITIONAL, [keep, added, _]) => {
-                let added = call_of(added).and_then(|added| added.args.get(1));
+                let added = as_plain_call(added).and_then(|added| added.args.get(1));
                 match added.map(|added| &added.expr) {
                     Some(Expr::List(list)) => match &list.elements[..] {
                         [body] => self
@@ -212,11 +220,11 @@ impl<'e> Scope<'e> {
         };
         self.0.pop();
         let (kind, body) = found?;
-        Ok(Node::Loop(Box::new(Loop { kind, range, body })))
+        Ok(CelNode::Loop(Box::new(CelLoop { kind, range, body })))
     }
 }
 
-fn call_of(expr: &IdedExpr) -> Option<&CallExpr> {
+fn as_plain_call(expr: &IdedExpr) -> Option<&CallExpr> {
     match &expr.expr {
         Expr::Call(call) if call.target.is_none() => Some(call),
         _ => None,
@@ -224,26 +232,26 @@ fn call_of(expr: &IdedExpr) -> Option<&CallExpr> {
 }
 
 /// Builds a part from its two sides.
-type Join = fn(Box<[Node; 2]>) -> Node;
+type BinaryNode = fn(Box<[CelNode; 2]>) -> CelNode;
 
 /// The part that a binary operator builds.
-fn join_of(name: &str) -> Option<Join> {
+fn binary_operator(name: &str) -> Option<BinaryNode> {
     Some(match name {
-        op::LOGICAL_AND => Node::And,
-        op::LOGICAL_OR => Node::Or,
-        op::EQUALS => |sides| Node::Equal(true, sides),
-        op::NOT_EQUALS => |sides| Node::Equal(false, sides),
-        op::LESS => |sides| Node::Order(Order::Less, sides),
-        op::LESS_EQUALS => |sides| Node::Order(Order::LessEqual, sides),
-        op::GREATER => |sides| Node::Order(Order::Greater, sides),
-        op::GREATER_EQUALS => |sides| Node::Order(Order::GreaterEqual, sides),
-        op::ADD => |sides| Node::Reckon(Reckon::Add, sides),
-        op::SUBSTRACT => |sides| Node::Reckon(Reckon::Subtract, sides),
-        op::MULTIPLY => |sides| Node::Reckon(Reckon::Multiply, sides),
-        op::DIVIDE => |sides| Node::Reckon(Reckon::Divide, sides),
-        op::MODULO => |sides| Node::Reckon(Reckon::Remainder, sides),
-        op::IN => Node::In,
-        op::INDEX => Node::Index,
+        op::LOGICAL_AND => CelNode::And,
+        op::LOGICAL_OR => CelNode::Or,
+        op::EQUALS => |sides| CelNode::Equal(true, sides),
+        op::NOT_EQUALS => |sides| CelNode::Equal(false, sides),
+        op::LESS => |sides| CelNode::Order(ComparisonOp::Less, sides),
+        op::LESS_EQUALS => |sides| CelNode::Order(ComparisonOp::LessEqual, sides),
+        op::GREATER => |sides| CelNode::Order(ComparisonOp::Greater, sides),
+        op::GREATER_EQUALS => |sides| CelNode::Order(ComparisonOp::GreaterEqual, sides),
+        op::ADD => |sides| CelNode::Arithmetic(ArithmeticOp::Add, sides),
+        op::SUBSTRACT => |sides| CelNode::Arithmetic(ArithmeticOp::Subtract, sides),
+        op::MULTIPLY => |sides| CelNode::Arithmetic(ArithmeticOp::Multiply, sides),
+        op::DIVIDE => |sides| CelNode::Arithmetic(ArithmeticOp::Divide, sides),
+        op::MODULO => |sides| CelNode::Arithmetic(ArithmeticOp::Remainder, sides),
+        op::IN => CelNode::In,
+        op::INDEX => CelNode::Index,
         _ => return None,
     })
 }

@@ -2,9 +2,9 @@
 //! `number(x)` make rules as lenient about a tool's result as the Python rules of the source
 //! documents.
 
-use super::budget::Budget;
-use super::eval::{Fault, failed, short};
-use super::value::{Text, Value};
+use super::budget::EvalBudget;
+use super::eval::{EvalError, eval_error, shorten};
+use super::value::{CelText, CelValue};
 
 /// A function that a condition may call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(super) enum Function {
 
 /// How a function is called.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum CallForm {
     /// `size(x)`.
     Plain,
     /// `x.contains(y)`.
@@ -35,20 +35,20 @@ enum Form {
 }
 
 /// Each function with its name, its number of arguments and its form.
-const TABLE: [(Function, &str, usize, Form); 13] = [
-    (Function::Size, "size", 1, Form::Both),
-    (Function::Contains, "contains", 2, Form::Member),
-    (Function::StartsWith, "startsWith", 2, Form::Member),
-    (Function::EndsWith, "endsWith", 2, Form::Member),
-    (Function::String, "string", 1, Form::Plain),
-    (Function::Int, "int", 1, Form::Plain),
-    (Function::UInt, "uint", 1, Form::Plain),
-    (Function::Double, "double", 1, Form::Plain),
-    (Function::Bool, "bool", 1, Form::Plain),
-    (Function::Type, "type", 1, Form::Plain),
-    (Function::Dyn, "dyn", 1, Form::Plain),
-    (Function::Truthy, "truthy", 1, Form::Plain),
-    (Function::Number, "number", 1, Form::Plain),
+const TABLE: [(Function, &str, usize, CallForm); 13] = [
+    (Function::Size, "size", 1, CallForm::Both),
+    (Function::Contains, "contains", 2, CallForm::Member),
+    (Function::StartsWith, "startsWith", 2, CallForm::Member),
+    (Function::EndsWith, "endsWith", 2, CallForm::Member),
+    (Function::String, "string", 1, CallForm::Plain),
+    (Function::Int, "int", 1, CallForm::Plain),
+    (Function::UInt, "uint", 1, CallForm::Plain),
+    (Function::Double, "double", 1, CallForm::Plain),
+    (Function::Bool, "bool", 1, CallForm::Plain),
+    (Function::Type, "type", 1, CallForm::Plain),
+    (Function::Dyn, "dyn", 1, CallForm::Plain),
+    (Function::Truthy, "truthy", 1, CallForm::Plain),
+    (Function::Number, "number", 1, CallForm::Plain),
 ];
 
 impl Function {
@@ -61,17 +61,17 @@ impl Function {
         let named = TABLE.iter().find(|(_, own, ..)| *own == name);
         let Some((function, _, takes, form)) = named else {
             let names: Vec<&str> = TABLE.iter().map(|(_, name, ..)| *name).collect();
-            let name = short(name);
+            let name = shorten(name);
             return Err(format!("there is no function `{name}`; there are {}", names.join(", ")));
         };
         let usage = match form {
-            Form::Member => format!("x.{name}({})", if *takes == 2 { "y" } else { "" }),
-            Form::Plain | Form::Both => format!("{name}(x)"),
+            CallForm::Member => format!("x.{name}({})", if *takes == 2 { "y" } else { "" }),
+            CallForm::Plain | CallForm::Both => format!("{name}(x)"),
         };
         let fits = match form {
-            Form::Plain => !member,
-            Form::Member => member,
-            Form::Both => true,
+            CallForm::Plain => !member,
+            CallForm::Member => member,
+            CallForm::Both => true,
         };
         if fits && *takes == values { Ok(*function) } else { Err(format!("write `{usage}`")) }
     }
@@ -83,140 +83,144 @@ impl Function {
     /// Calls the function. [`find`](Self::find) has checked the number of arguments.
     pub(super) fn call<'v>(
         self,
-        args: &[Value<'v>],
-        budget: &mut Budget,
-    ) -> Result<Value<'v>, Fault> {
+        args: &[CelValue<'v>],
+        budget: &mut EvalBudget,
+    ) -> Result<CelValue<'v>, EvalError> {
         match args {
-            [one] => self.of_one(one, budget),
-            [one, other] => self.of_two(one, other, budget),
-            _ => Err(failed(format!("`{}` has too many arguments", self.name()))),
+            [one] => self.call_unary(one, budget),
+            [one, other] => self.call_binary(one, other, budget),
+            _ => Err(eval_error(format!("`{}` has too many arguments", self.name()))),
         }
     }
 
-    fn of_one<'v>(self, value: &Value<'v>, budget: &mut Budget) -> Result<Value<'v>, Fault> {
-        if let Value::Text(text) = value {
-            budget.scan(text.as_str().len())?;
+    fn call_unary<'v>(
+        self,
+        value: &CelValue<'v>,
+        budget: &mut EvalBudget,
+    ) -> Result<CelValue<'v>, EvalError> {
+        if let CelValue::Text(text) = value {
+            budget.count_read(text.as_str().len())?;
         }
         Ok(match (self, value) {
-            (Self::Size, Value::Text(text)) => whole(text.as_str().chars().count()),
-            (Self::Size, Value::List(list)) => whole(list.len()),
-            (Self::Size, Value::Map(map)) => whole(map.len()),
+            (Self::Size, CelValue::Text(text)) => whole(text.as_str().chars().count()),
+            (Self::Size, CelValue::List(list)) => whole(list.len()),
+            (Self::Size, CelValue::Map(map)) => whole(map.len()),
             (Self::Dyn, value) => value.clone(),
-            (Self::Type, value) => Value::Type(value.kind()),
-            (Self::Truthy, value) => Value::Bool(truth(value)),
+            (Self::Type, value) => CelValue::Type(value.kind()),
+            (Self::Truthy, value) => CelValue::Bool(truth(value)),
             (Self::Number, value) => match value.as_number() {
-                Some(number) => Value::Double(number),
-                None => return Err(self.refuses(value)),
+                Some(number) => CelValue::Double(number),
+                None => return Err(self.argument_type_error(value)),
             },
-            (Self::String, Value::Text(text)) => Value::Text(text.clone()),
-            (Self::String, Value::Bool(truth)) => made(truth.to_string(), budget)?,
-            (Self::String, Value::Int(number)) => made(number.to_string(), budget)?,
-            (Self::String, Value::UInt(number)) => made(number.to_string(), budget)?,
-            (Self::String, Value::Double(number)) => made(number.to_string(), budget)?,
-            (Self::Bool, Value::Bool(truth)) => Value::Bool(*truth),
-            (Self::Bool, Value::Text(text)) => match text.as_str() {
-                "1" | "t" | "true" | "TRUE" | "True" => Value::Bool(true),
-                "0" | "f" | "false" | "FALSE" | "False" => Value::Bool(false),
-                _ => return Err(self.cannot_read(text)),
+            (Self::String, CelValue::Text(text)) => CelValue::Text(text.clone()),
+            (Self::String, CelValue::Bool(truth)) => created_text(truth.to_string(), budget)?,
+            (Self::String, CelValue::Int(number)) => created_text(number.to_string(), budget)?,
+            (Self::String, CelValue::UInt(number)) => created_text(number.to_string(), budget)?,
+            (Self::String, CelValue::Double(number)) => created_text(number.to_string(), budget)?,
+            (Self::Bool, CelValue::Bool(truth)) => CelValue::Bool(*truth),
+            (Self::Bool, CelValue::Text(text)) => match text.as_str() {
+                "1" | "t" | "true" | "TRUE" | "True" => CelValue::Bool(true),
+                "0" | "f" | "false" | "FALSE" | "False" => CelValue::Bool(false),
+                _ => return Err(self.conversion_error(text)),
             },
-            (Self::Double, Value::Text(text)) => match text.as_str().parse() {
-                Ok(number) => Value::Double(number),
-                Err(_) => return Err(self.cannot_read(text)),
+            (Self::Double, CelValue::Text(text)) => match text.as_str().parse() {
+                Ok(number) => CelValue::Double(number),
+                Err(_) => return Err(self.conversion_error(text)),
             },
-            (Self::Double, Value::Int(_) | Value::UInt(_) | Value::Double(_)) => {
-                Value::Double(value.as_number().unwrap_or_default())
+            (Self::Double, CelValue::Int(_) | CelValue::UInt(_) | CelValue::Double(_)) => {
+                CelValue::Double(value.as_number().unwrap_or_default())
             }
-            (Self::Int, Value::Int(number)) => Value::Int(*number),
-            (Self::Int, Value::UInt(number)) => match i64::try_from(*number) {
-                Ok(number) => Value::Int(number),
-                Err(_) => return Err(self.overflows()),
+            (Self::Int, CelValue::Int(number)) => CelValue::Int(*number),
+            (Self::Int, CelValue::UInt(number)) => match i64::try_from(*number) {
+                Ok(number) => CelValue::Int(number),
+                Err(_) => return Err(self.overflow_error()),
             },
             // Both ends are excluded, as in CEL: a double can hold the minimum exactly, but not the
             // maximum.
-            (Self::Int, Value::Double(number)) => {
+            (Self::Int, CelValue::Double(number)) => {
                 if *number > i64::MIN as f64 && *number < i64::MAX as f64 {
-                    Value::Int(*number as i64)
+                    CelValue::Int(*number as i64)
                 } else {
-                    return Err(self.overflows());
+                    return Err(self.overflow_error());
                 }
             }
-            (Self::Int, Value::Text(text)) => match text.as_str().parse() {
-                Ok(number) => Value::Int(number),
-                Err(_) => return Err(self.cannot_read(text)),
+            (Self::Int, CelValue::Text(text)) => match text.as_str().parse() {
+                Ok(number) => CelValue::Int(number),
+                Err(_) => return Err(self.conversion_error(text)),
             },
-            (Self::UInt, Value::UInt(number)) => Value::UInt(*number),
-            (Self::UInt, Value::Int(number)) => match u64::try_from(*number) {
-                Ok(number) => Value::UInt(number),
-                Err(_) => return Err(self.overflows()),
+            (Self::UInt, CelValue::UInt(number)) => CelValue::UInt(*number),
+            (Self::UInt, CelValue::Int(number)) => match u64::try_from(*number) {
+                Ok(number) => CelValue::UInt(number),
+                Err(_) => return Err(self.overflow_error()),
             },
-            (Self::UInt, Value::Double(number)) => {
+            (Self::UInt, CelValue::Double(number)) => {
                 if *number >= 0.0 && *number < u64::MAX as f64 {
-                    Value::UInt(*number as u64)
+                    CelValue::UInt(*number as u64)
                 } else {
-                    return Err(self.overflows());
+                    return Err(self.overflow_error());
                 }
             }
-            (Self::UInt, Value::Text(text)) => match text.as_str().parse() {
-                Ok(number) => Value::UInt(number),
-                Err(_) => return Err(self.cannot_read(text)),
+            (Self::UInt, CelValue::Text(text)) => match text.as_str().parse() {
+                Ok(number) => CelValue::UInt(number),
+                Err(_) => return Err(self.conversion_error(text)),
             },
-            (_, value) => return Err(self.refuses(value)),
+            (_, value) => return Err(self.argument_type_error(value)),
         })
     }
 
-    fn of_two<'v>(
+    fn call_binary<'v>(
         self,
-        value: &Value<'v>,
-        other: &Value<'v>,
-        budget: &mut Budget,
-    ) -> Result<Value<'v>, Fault> {
-        let (Value::Text(text), Value::Text(part)) = (value, other) else {
-            let wrong = if matches!(value, Value::Text(_)) { other } else { value };
-            return Err(self.refuses(wrong));
+        value: &CelValue<'v>,
+        other: &CelValue<'v>,
+        budget: &mut EvalBudget,
+    ) -> Result<CelValue<'v>, EvalError> {
+        let (CelValue::Text(text), CelValue::Text(part)) = (value, other) else {
+            let wrong = if matches!(value, CelValue::Text(_)) { other } else { value };
+            return Err(self.argument_type_error(wrong));
         };
         let (text, part) = (text.as_str(), part.as_str());
         let found = match self {
             Self::StartsWith | Self::EndsWith => {
-                budget.scan(part.len().min(text.len()))?;
+                budget.count_read(part.len().min(text.len()))?;
                 if self == Self::StartsWith { text.starts_with(part) } else { text.ends_with(part) }
             }
             _ => {
-                budget.scan(text.len().saturating_add(part.len()))?;
+                budget.count_read(text.len().saturating_add(part.len()))?;
                 text.contains(part)
             }
         };
-        Ok(Value::Bool(found))
+        Ok(CelValue::Bool(found))
     }
 
-    fn refuses(self, value: &Value<'_>) -> Fault {
-        failed(format!("`{}` does not take {}", self.name(), value.kind()))
+    fn argument_type_error(self, value: &CelValue<'_>) -> EvalError {
+        eval_error(format!("`{}` does not take {}", self.name(), value.kind()))
     }
 
-    fn overflows(self) -> Fault {
-        failed(format!("`{}` overflows 64 bits", self.name()))
+    fn overflow_error(self) -> EvalError {
+        eval_error(format!("`{}` overflows 64 bits", self.name()))
     }
 
-    fn cannot_read(self, text: &Text<'_>) -> Fault {
-        failed(format!("`{}` cannot read \"{}\"", self.name(), short(text.as_str())))
+    fn conversion_error(self, text: &CelText<'_>) -> EvalError {
+        eval_error(format!("`{}` cannot read \"{}\"", self.name(), shorten(text.as_str())))
     }
 }
 
 /// Python's truth value: null, zero and empty values are false.
-fn truth(value: &Value<'_>) -> bool {
+fn truth(value: &CelValue<'_>) -> bool {
     match value {
-        Value::Null => false,
-        Value::Text(text) => !text.as_str().is_empty(),
-        Value::List(list) => list.len() > 0,
-        Value::Map(map) => map.len() > 0,
+        CelValue::Null => false,
+        CelValue::Text(text) => !text.as_str().is_empty(),
+        CelValue::List(list) => list.len() > 0,
+        CelValue::Map(map) => map.len() > 0,
         value => value.as_number().is_none_or(|number| number != 0.0),
     }
 }
 
-fn whole<'v>(count: usize) -> Value<'v> {
-    Value::Int(i64::try_from(count).unwrap_or(i64::MAX))
+fn whole<'v>(count: usize) -> CelValue<'v> {
+    CelValue::Int(i64::try_from(count).unwrap_or(i64::MAX))
 }
 
-fn made<'v>(text: String, budget: &mut Budget) -> Result<Value<'v>, Fault> {
-    budget.make(text.len())?;
-    Ok(Value::text(text))
+fn created_text<'v>(text: String, budget: &mut EvalBudget) -> Result<CelValue<'v>, EvalError> {
+    budget.count_created(text.len())?;
+    Ok(CelValue::text(text))
 }

@@ -19,9 +19,9 @@ use std::sync::Arc;
 use cel::common::ast::{EntryExpr, Expr, IdedExpr};
 use serde_json::Value;
 
-pub use budget::{Budget, Limits, Spent};
-use eval::Fault;
-use expr::Node;
+pub use budget::{BudgetExceeded, EvalBudget, EvalLimits};
+use eval::EvalError;
+use expr::CelNode;
 pub use names::{
     AGENT_NAMES, CONTRIBUTION_NAMES, FINALIZE_NAMES, NOTES_NAMES, PLAN_NAMES, REPORT_NAMES,
     STEPS_NAMES, SYNTHESIZE_NAMES,
@@ -31,18 +31,18 @@ use parse::{byte_of, parse};
 /// The names bound in a condition, with their values. Cheap to clone: values that stay the same for
 /// a whole run (facts, inputs) are copied once, the others are set for each evaluation.
 #[derive(Clone, Default, Debug)]
-pub struct Shown {
+pub struct CelBindings {
     names: Vec<(Cow<'static, str>, Arc<Value>)>,
 }
 
-impl Shown {
+impl CelBindings {
     /// Binds a name to a copy of a value; replaces an earlier value.
-    pub fn set(&mut self, name: &'static str, value: &Value) {
-        self.share(Cow::Borrowed(name), Arc::new(value.clone()));
+    pub fn bind(&mut self, name: &'static str, value: &Value) {
+        self.bind_shared(Cow::Borrowed(name), Arc::new(value.clone()));
     }
 
     /// Binds a name to a shared value; replaces an earlier value.
-    pub fn share(&mut self, name: impl Into<Cow<'static, str>>, value: Arc<Value>) {
+    pub fn bind_shared(&mut self, name: impl Into<Cow<'static, str>>, value: Arc<Value>) {
         let name = name.into();
         match self.names.iter_mut().find(|(taken, _)| *taken == name) {
             Some((_, old)) => *old = value,
@@ -71,10 +71,10 @@ pub enum ConditionError {
     Evaluation(String),
     /// The budget is used up, by this condition or by earlier ones of the same decision.
     #[error("cannot be evaluated: {0}")]
-    Spent(Spent),
+    BudgetExceeded(BudgetExceeded),
     /// Its value is not a boolean.
     #[error("gives {0}, not true or false")]
-    NotATruth(String),
+    NotBoolean(String),
 }
 
 impl ConditionError {
@@ -91,7 +91,7 @@ impl ConditionError {
 pub struct Condition {
     text: String,
     program: cel::Program,
-    node: Node,
+    node: CelNode,
 }
 
 impl Condition {
@@ -119,8 +119,8 @@ impl Condition {
     ///
     /// # Errors
     /// The same as [`holds_within`](Self::holds_within).
-    pub fn holds(&self, shown: &Shown) -> Result<bool, ConditionError> {
-        self.holds_within(shown, &mut Budget::default())
+    pub fn holds(&self, shown: &CelBindings) -> Result<bool, ConditionError> {
+        self.holds_within(shown, &mut EvalBudget::default())
     }
 
     /// Evaluates the condition. The cost is deducted from the budget.
@@ -128,12 +128,16 @@ impl Condition {
     /// # Errors
     /// A missing name or key, a wrong type, a value that is not a boolean, or a budget that is used
     /// up. CEL is strict: guard an optional key with `has(facts.x)`.
-    pub fn holds_within(&self, shown: &Shown, budget: &mut Budget) -> Result<bool, ConditionError> {
+    pub fn holds_within(
+        &self,
+        shown: &CelBindings,
+        budget: &mut EvalBudget,
+    ) -> Result<bool, ConditionError> {
         match eval::value(&self.node, shown, budget) {
-            Ok(value::Value::Bool(truth)) => Ok(truth),
-            Ok(other) => Err(ConditionError::NotATruth(other.kind().to_owned())),
-            Err(Fault::Failed(what)) => Err(ConditionError::Evaluation(what)),
-            Err(Fault::Spent(spent)) => Err(ConditionError::Spent(spent)),
+            Ok(value::CelValue::Bool(truth)) => Ok(truth),
+            Ok(other) => Err(ConditionError::NotBoolean(other.kind().to_owned())),
+            Err(EvalError::Failed(what)) => Err(ConditionError::Evaluation(what)),
+            Err(EvalError::BudgetExceeded(spent)) => Err(ConditionError::BudgetExceeded(spent)),
         }
     }
 

@@ -28,18 +28,18 @@ pub(super) fn parse(text: &str) -> Result<cel::Program, ConditionError> {
         let text = format!("too long: {} bytes, at most {MAX_BYTES}", text.len());
         return Err(ConditionError::Syntax { text, offset: None });
     }
-    let shape = Brackets::of(text);
+    let shape = Brackets::measure(text);
     if let Some(offset) = shape.too_deep {
-        return Err(nested(Some(offset)));
+        return Err(too_deep_error(Some(offset)));
     }
     let program = compile(text, &shape).map_err(|errors| syntax(text, &errors))?;
     if depth(program.expression()) > MAX_DEPTH {
-        return Err(nested(None));
+        return Err(too_deep_error(None));
     }
     Ok(program)
 }
 
-fn nested(offset: Option<usize>) -> ConditionError {
+fn too_deep_error(offset: Option<usize>) -> ConditionError {
     ConditionError::Syntax { text: "it is nested too deeply".to_owned(), offset }
 }
 
@@ -52,7 +52,7 @@ struct Brackets {
 }
 
 impl Brackets {
-    fn of(text: &str) -> Self {
+    fn measure(text: &str) -> Self {
         let mut shape = Self { deepest: 0, too_deep: None };
         let (mut open, mut prefix) = (0_usize, 0_usize);
         for (at, c) in text.char_indices() {
@@ -109,7 +109,7 @@ fn syntax(text: &str, errors: &cel::ParseErrors) -> ConditionError {
     let said = errors.errors.iter().find(|error| error.msg.starts_with("Syntax error: "));
     let said = said.unwrap_or(first);
     if said.msg.contains("Recursion limit") {
-        return nested(None);
+        return too_deep_error(None);
     }
     let message = said.msg.strip_prefix("Syntax error: ").unwrap_or(&said.msg);
     let message = message.split(" expecting ").next().unwrap_or(message);

@@ -3,9 +3,9 @@ use serde_json::json;
 use super::parse::{MAX_BRACKETS, MAX_BYTES};
 use super::*;
 
-fn shown() -> Shown {
-    let mut shown = Shown::default();
-    shown.set(
+fn shown() -> CelBindings {
+    let mut shown = CelBindings::default();
+    shown.bind(
         "facts",
         &json!({
             "rate": 0.028, "alerts": 4, "big": u64::MAX, "none": null,
@@ -13,7 +13,7 @@ fn shown() -> Shown {
             "list": ["a", "b"],
         }),
     );
-    shown.set("round", &json!(2));
+    shown.bind("round", &json!(2));
     shown
 }
 
@@ -89,7 +89,7 @@ fn what_cannot_be_evaluated_is_an_error_and_no_answer() {
     for text in ["facts.other > 1", "facts.list > 1", "nobody == 1", "1 / 0 == 1"] {
         assert!(matches!(holds(text), Err(ConditionError::Evaluation(_))), "{text}");
     }
-    assert_eq!(holds("facts.alerts"), Err(ConditionError::NotATruth("int".to_owned())));
+    assert_eq!(holds("facts.alerts"), Err(ConditionError::NotBoolean("int".to_owned())));
 }
 
 #[test]
@@ -233,9 +233,9 @@ fn a_side_that_decides_nothing_may_fail_but_never_run_out() {
         assert_eq!(holds(text).map_err(|_| ()), expected, "{text}");
     }
     let condition = Condition::compile("facts.list.all(x, x.size() == 1) || true").expect("CEL");
-    let mut budget = Budget::new(Limits { steps: 5, bytes: 100 });
+    let mut budget = EvalBudget::new(EvalLimits { steps: 5, bytes: 100 });
     let ended = condition.holds_within(&shown(), &mut budget);
-    assert_eq!(ended, Err(ConditionError::Spent(Spent::Steps(5))));
+    assert_eq!(ended, Err(ConditionError::BudgetExceeded(BudgetExceeded::Steps(5))));
 }
 
 /// A used-up budget stays used up: no later row of the same decision is evaluated.
@@ -243,11 +243,11 @@ fn a_side_that_decides_nothing_may_fail_but_never_run_out() {
 fn a_budget_is_shared_by_all_that_is_evaluated_within_it() {
     let shown = shown();
     let cheap = Condition::compile("round == 2").expect("CEL");
-    let mut budget = Budget::new(Limits { steps: 14, bytes: 100 });
+    let mut budget = EvalBudget::new(EvalLimits { steps: 14, bytes: 100 });
     for _ in 0..3 {
         assert_eq!(cheap.holds_within(&shown, &mut budget), Ok(true));
     }
-    let spent = Err(ConditionError::Spent(Spent::Steps(14)));
+    let spent = Err(ConditionError::BudgetExceeded(BudgetExceeded::Steps(14)));
     assert_eq!(cheap.holds_within(&shown, &mut budget), spent);
     assert_eq!(cheap.holds_within(&shown, &mut budget), spent);
     assert_eq!(budget.steps(), 14);
@@ -260,13 +260,13 @@ fn a_budget_is_shared_by_all_that_is_evaluated_within_it() {
 #[test]
 fn what_nobody_waits_for_ends_early() {
     let wanted = Arc::new(std::sync::atomic::AtomicBool::new(true));
-    let mut budget = Budget::until(Limits::DECISION, wanted);
+    let mut budget = EvalBudget::with_cancel_flag(EvalLimits::DECISION, wanted);
     let items: Vec<u32> = (0..100_000).collect();
-    let mut shown = Shown::default();
-    shown.set("facts", &json!({ "items": items }));
+    let mut shown = CelBindings::default();
+    shown.bind("facts", &json!({ "items": items }));
     let condition = Condition::compile("facts.items.all(x, x >= 0)").expect("CEL");
     let ended = condition.holds_within(&shown, &mut budget);
-    assert_eq!(ended, Err(ConditionError::Spent(Spent::Abandoned)));
+    assert_eq!(ended, Err(ConditionError::BudgetExceeded(BudgetExceeded::Cancelled)));
     assert!(budget.steps() <= 1_024, "{}", budget.steps());
 }
 
@@ -401,9 +401,9 @@ mod like_the_crate {
                 "rate": 0.028, "alerts": 4, "big": u64::MAX, "none": null,
                 "one": { "a": 2 }, "list": ["a", "b"],
             });
-            let mut shown = Shown::default();
-            shown.set("facts", &facts);
-            shown.set("round", &json!(2));
+            let mut shown = CelBindings::default();
+            shown.bind("facts", &facts);
+            shown.bind("round", &json!(2));
             for text in [text.clone(), format!("({text}) == ({text})"), format!("size({text}) > 0")] {
                 if let (Ok(condition), Some(theirs)) =
                     (Condition::compile(&text), by_the_crate(&text, &facts))

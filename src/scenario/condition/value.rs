@@ -6,90 +6,94 @@ use std::rc::Rc;
 
 use serde_json::Value as Json;
 
-use super::budget::{Budget, Spent};
+use super::budget::{BudgetExceeded, EvalBudget};
 
 /// A value of CEL.
 #[derive(Clone, Debug)]
-pub(super) enum Value<'v> {
+pub(super) enum CelValue<'v> {
     Null,
     Bool(bool),
     Int(i64),
     UInt(u64),
     Double(f64),
-    Text(Text<'v>),
-    List(List<'v>),
-    Map(Map<'v>),
+    Text(CelText<'v>),
+    List(CelList<'v>),
+    Map(CelMap<'v>),
     /// A type, identified by its name.
     Type(&'static str),
 }
 
 /// A string.
 #[derive(Clone, Debug)]
-pub(super) enum Text<'v> {
-    Lent(&'v str),
-    Made(Rc<str>),
+pub(super) enum CelText<'v> {
+    Borrowed(&'v str),
+    Owned(Rc<str>),
 }
 
 /// A list.
 #[derive(Clone, Debug)]
-pub(super) enum List<'v> {
-    Lent(&'v [Json]),
-    Made(Rc<Vec<Value<'v>>>),
+pub(super) enum CelList<'v> {
+    Borrowed(&'v [Json]),
+    Owned(Rc<Vec<CelValue<'v>>>),
 }
 
 /// A map. Its keys are in the order of the source.
 #[derive(Clone, Debug)]
-pub(super) enum Map<'v> {
-    Lent(&'v serde_json::Map<String, Json>),
+pub(super) enum CelMap<'v> {
+    Borrowed(&'v serde_json::Map<String, Json>),
     /// At most as many entries as fit into the text of a condition.
-    Made(Rc<Vec<(Value<'v>, Value<'v>)>>),
+    Owned(Rc<Vec<(CelValue<'v>, CelValue<'v>)>>),
 }
 
-impl Text<'_> {
+impl CelText<'_> {
     pub(super) fn as_str(&self) -> &str {
         match self {
-            Self::Lent(text) => text,
-            Self::Made(text) => text,
+            Self::Borrowed(text) => text,
+            Self::Owned(text) => text,
         }
     }
 }
 
-impl<'v> List<'v> {
+impl<'v> CelList<'v> {
     pub(super) fn len(&self) -> usize {
         match self {
-            Self::Lent(items) => items.len(),
-            Self::Made(items) => items.len(),
+            Self::Borrowed(items) => items.len(),
+            Self::Owned(items) => items.len(),
         }
     }
 
-    pub(super) fn get(&self, place: usize) -> Option<Value<'v>> {
+    pub(super) fn get(&self, place: usize) -> Option<CelValue<'v>> {
         match self {
-            Self::Lent(items) => items.get(place).map(Value::of),
-            Self::Made(items) => items.get(place).cloned(),
+            Self::Borrowed(items) => items.get(place).map(CelValue::from_json),
+            Self::Owned(items) => items.get(place).cloned(),
         }
     }
 }
 
-impl<'v> Map<'v> {
+impl<'v> CelMap<'v> {
     pub(super) fn len(&self) -> usize {
         match self {
-            Self::Lent(fields) => fields.len(),
-            Self::Made(entries) => entries.len(),
+            Self::Borrowed(fields) => fields.len(),
+            Self::Owned(entries) => entries.len(),
         }
     }
 
     /// The value of a string key.
-    pub(super) fn field(&self, key: &str, budget: &mut Budget) -> Result<Option<Value<'v>>, Spent> {
+    pub(super) fn field(
+        &self,
+        key: &str,
+        budget: &mut EvalBudget,
+    ) -> Result<Option<CelValue<'v>>, BudgetExceeded> {
         match self {
-            Self::Lent(fields) => {
-                budget.scan(key.len())?;
-                Ok(fields.get(key).map(Value::of))
+            Self::Borrowed(fields) => {
+                budget.count_read(key.len())?;
+                Ok(fields.get(key).map(CelValue::from_json))
             }
-            Self::Made(entries) => {
-                budget.step(entries.len() as u64)?;
+            Self::Owned(entries) => {
+                budget.count_steps(entries.len() as u64)?;
                 let found = entries
                     .iter()
-                    .find(|(name, _)| matches!(name, Value::Text(text) if text.as_str() == key));
+                    .find(|(name, _)| matches!(name, CelValue::Text(text) if text.as_str() == key));
                 Ok(found.map(|(_, value)| value.clone()))
             }
         }
@@ -98,13 +102,13 @@ impl<'v> Map<'v> {
     /// The value of a key, if the map has it.
     pub(super) fn get(
         &self,
-        key: &Value<'v>,
-        budget: &mut Budget,
-    ) -> Result<Option<Value<'v>>, Spent> {
+        key: &CelValue<'v>,
+        budget: &mut EvalBudget,
+    ) -> Result<Option<CelValue<'v>>, BudgetExceeded> {
         match (self, key) {
-            (_, Value::Text(text)) => self.field(text.as_str(), budget),
-            (Self::Lent(_), _) => Ok(None),
-            (Self::Made(entries), key) => {
+            (_, CelValue::Text(text)) => self.field(text.as_str(), budget),
+            (Self::Borrowed(_), _) => Ok(None),
+            (Self::Owned(entries), key) => {
                 for (name, value) in entries.iter() {
                     if equal(name, key, budget)? {
                         return Ok(Some(value.clone()));
@@ -116,30 +120,30 @@ impl<'v> Map<'v> {
     }
 
     /// Its entries in order.
-    pub(super) fn entries(&self) -> Entries<'v> {
+    pub(super) fn entries(&self) -> CelMapEntries<'v> {
         match self {
-            Self::Lent(fields) => Entries::Lent(fields.iter()),
-            Self::Made(entries) => Entries::Made(Rc::clone(entries), 0),
+            Self::Borrowed(fields) => CelMapEntries::Borrowed(fields.iter()),
+            Self::Owned(entries) => CelMapEntries::Owned(Rc::clone(entries), 0),
         }
     }
 }
 
 /// Iterator over the entries of a map.
-pub(super) enum Entries<'v> {
-    Lent(serde_json::map::Iter<'v>),
-    Made(Rc<Vec<(Value<'v>, Value<'v>)>>, usize),
+pub(super) enum CelMapEntries<'v> {
+    Borrowed(serde_json::map::Iter<'v>),
+    Owned(Rc<Vec<(CelValue<'v>, CelValue<'v>)>>, usize),
 }
 
-impl<'v> Iterator for Entries<'v> {
-    type Item = (Value<'v>, Value<'v>);
+impl<'v> Iterator for CelMapEntries<'v> {
+    type Item = (CelValue<'v>, CelValue<'v>);
 
     fn next(&mut self) -> Option<Self::Item> {
         match self {
-            Self::Lent(fields) => {
+            Self::Borrowed(fields) => {
                 let (key, value) = fields.next()?;
-                Some((Value::Text(Text::Lent(key)), Value::of(value)))
+                Some((CelValue::Text(CelText::Borrowed(key)), CelValue::from_json(value)))
             }
-            Self::Made(entries, place) => {
+            Self::Owned(entries, place) => {
                 let entry = entries.get(*place).cloned();
                 *place += 1;
                 entry
@@ -148,9 +152,9 @@ impl<'v> Iterator for Entries<'v> {
     }
 }
 
-impl<'v> Value<'v> {
+impl<'v> CelValue<'v> {
     /// Borrows a JSON value.
-    pub(super) fn of(json: &'v Json) -> Self {
+    pub(super) fn from_json(json: &'v Json) -> Self {
         match json {
             Json::Null => Self::Null,
             Json::Bool(truth) => Self::Bool(*truth),
@@ -160,15 +164,15 @@ impl<'v> Value<'v> {
                 (None, None, Some(float)) => Self::Double(float),
                 (None, None, None) => Self::Null,
             },
-            Json::String(text) => Self::Text(Text::Lent(text)),
-            Json::Array(items) => Self::List(List::Lent(items)),
-            Json::Object(fields) => Self::Map(Map::Lent(fields)),
+            Json::String(text) => Self::Text(CelText::Borrowed(text)),
+            Json::Array(items) => Self::List(CelList::Borrowed(items)),
+            Json::Object(fields) => Self::Map(CelMap::Borrowed(fields)),
         }
     }
 
     /// A created string; the caller has already counted its bytes.
     pub(super) fn text(text: String) -> Self {
-        Self::Text(Text::Made(text.into()))
+        Self::Text(CelText::Owned(text.into()))
     }
 
     /// The name of its type, as in CEL.
@@ -201,15 +205,15 @@ impl<'v> Value<'v> {
 /// Whether two values are equal. Numbers compare by value; values of other types that differ are
 /// never equal.
 pub(super) fn equal(
-    left: &Value<'_>,
-    right: &Value<'_>,
-    budget: &mut Budget,
-) -> Result<bool, Spent> {
-    budget.step(1)?;
+    left: &CelValue<'_>,
+    right: &CelValue<'_>,
+    budget: &mut EvalBudget,
+) -> Result<bool, BudgetExceeded> {
+    budget.count_steps(1)?;
     match (left, right) {
-        (Value::Null, Value::Null) => Ok(true),
-        (Value::Type(left), Value::Type(right)) => Ok(left == right),
-        (Value::List(left), Value::List(right)) => {
+        (CelValue::Null, CelValue::Null) => Ok(true),
+        (CelValue::Type(left), CelValue::Type(right)) => Ok(left == right),
+        (CelValue::List(left), CelValue::List(right)) => {
             if left.len() != right.len() {
                 return Ok(false);
             }
@@ -223,7 +227,7 @@ pub(super) fn equal(
             }
             Ok(true)
         }
-        (Value::Map(left), Value::Map(right)) => {
+        (CelValue::Map(left), CelValue::Map(right)) => {
             if left.len() != right.len() {
                 return Ok(false);
             }
@@ -241,16 +245,16 @@ pub(super) fn equal(
 
 /// The order of two values; `None` if they cannot be compared.
 pub(super) fn compare(
-    left: &Value<'_>,
-    right: &Value<'_>,
-    budget: &mut Budget,
-) -> Result<Option<Ordering>, Spent> {
-    use Value::{Bool, Double, Int, Text, UInt};
+    left: &CelValue<'_>,
+    right: &CelValue<'_>,
+    budget: &mut EvalBudget,
+) -> Result<Option<Ordering>, BudgetExceeded> {
+    use CelValue::{Bool, Double, Int, Text, UInt};
     Ok(match (left, right) {
         (Bool(left), Bool(right)) => Some(left.cmp(right)),
         (Text(left), Text(right)) => {
             let (left, right) = (left.as_str(), right.as_str());
-            budget.scan(left.len().min(right.len()))?;
+            budget.count_read(left.len().min(right.len()))?;
             Some(left.cmp(right))
         }
         (Int(left), Int(right)) => Some(left.cmp(right)),

@@ -34,12 +34,12 @@ animation = false
 fn a_whole_file_is_read() {
     let checked = check_config("config.toml", WHOLE);
     assert!(checked.problems.is_empty(), "{}", checked.problems);
-    let Config { model, prices, ui } = checked.config;
+    let UserConfig { model, prices, ui } = checked.config;
     assert_eq!(model.name.as_deref(), Some("anthropic/claude-haiku-4-5"));
     assert_eq!(model.timeout, Some(Duration::from_secs(30)));
     assert_eq!((model.tuning.temperature, model.tuning.max_tokens), (Some(0.2), Some(800)));
     assert_eq!(model.tuning.reasoning_effort.as_deref(), Some("low"));
-    assert_eq!(model.tuning.json, Some(JsonRung::JsonObject));
+    assert_eq!(model.tuning.json, Some(JsonMode::JsonObject));
     assert_eq!(model.tuning.extra["seed"], 7);
     let dear = Price { input: 0.5, output: 2.0, cached: Some(0.1), cache_write: Some(0.6) };
     let named = |model: &str, price| ConfiguredPrice { model: model.to_owned(), price };
@@ -56,7 +56,7 @@ fn an_empty_file_says_nothing() {
     for text in ["", "# nothing yet\n", "[model]\n[prices]\n[ui]\n"] {
         let checked = check_config("config.toml", text);
         assert!(checked.problems.is_empty(), "{text}: {}", checked.problems);
-        assert_eq!(checked.config, Config::default(), "{text}");
+        assert_eq!(checked.config, UserConfig::default(), "{text}");
     }
 }
 

@@ -21,13 +21,13 @@ use tokio::sync::mpsc;
 use self::parser::Parser;
 
 /// Capacity of the queue to the loop, in events. If the loop hangs, later events are dropped.
-const WAITING: usize = 1 << 16;
+const QUEUE_EVENTS: usize = 1 << 16;
 
 /// Bytes read at once.
 const CHUNK: usize = 4096;
 
 /// How long to wait for the thread's end.
-const ENDS: Duration = Duration::from_millis(200);
+const JOIN_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// A terminal's events as a stream. Dropping it stops the reading, so that the next program that
 /// uses the terminal gets all bytes.
@@ -51,7 +51,7 @@ impl Keyboard {
         pass: impl FnMut(Event, &dyn Fn(Event)) + Send + 'static,
     ) -> io::Result<Self> {
         let (gone, going) = io::pipe()?;
-        let (give, events) = mpsc::channel(WAITING);
+        let (give, events) = mpsc::channel(QUEUE_EVENTS);
         let (reads, ended) = std_mpsc::channel();
         thread::Builder::new().name("keyboard".to_owned()).spawn(move || {
             read(&tty, &gone, &give, pass);
@@ -74,7 +74,7 @@ impl Drop for Keyboard {
         drop(self.going.take());
         // The thread only waits for the terminal or for this signal. If another program has taken
         // the bytes that `poll` reported, its read blocks, and it is abandoned.
-        let _ = self.ended.recv_timeout(ENDS);
+        let _ = self.ended.recv_timeout(JOIN_TIMEOUT);
     }
 }
 
@@ -103,12 +103,12 @@ fn read(
     };
     let failed = loop {
         match wait(tty, gone, &parser) {
-            Ok(Woken::Gone) => return,
-            Ok(Woken::Silent) => {
-                parser.give_up(&mut give);
+            Ok(KeyboardWakeup::Gone) => return,
+            Ok(KeyboardWakeup::Silent) => {
+                parser.on_timeout(&mut give);
                 continue;
             }
-            Ok(Woken::Bytes) => {}
+            Ok(KeyboardWakeup::Bytes) => {}
             Err(Errno::INTR) => continue,
             Err(error) => break error.into(),
         }
@@ -123,27 +123,27 @@ fn read(
     let _ = events.try_send(Err(failed));
 }
 
-enum Woken {
+enum KeyboardWakeup {
     Bytes,
     Silent,
     Gone,
 }
 
-fn wait(tty: &OwnedFd, gone: &PipeReader, parser: &Parser) -> rustix::io::Result<Woken> {
+fn wait(tty: &OwnedFd, gone: &PipeReader, parser: &Parser) -> rustix::io::Result<KeyboardWakeup> {
     let mut both = [
         PollFd::from_borrowed_fd(tty.as_fd(), PollFlags::IN),
         PollFd::from_borrowed_fd(gone.as_fd(), PollFlags::IN),
     ];
-    let patience = parser.patience().and_then(|patience| Timespec::try_from(patience).ok());
+    let patience = parser.timeout().and_then(|patience| Timespec::try_from(patience).ok());
     let woken = poll(&mut both, patience.as_ref())?;
     if both[0].revents().contains(PollFlags::NVAL) {
         // Some systems cannot poll `/dev/tty`.
         return Err(Errno::NOTSUP);
     }
     Ok(match both.map(|fd| fd.revents().is_empty()) {
-        _ if woken == 0 => Woken::Silent,
-        [_, false] => Woken::Gone,
-        _ => Woken::Bytes,
+        _ if woken == 0 => KeyboardWakeup::Silent,
+        [_, false] => KeyboardWakeup::Gone,
+        _ => KeyboardWakeup::Bytes,
     })
 }
 

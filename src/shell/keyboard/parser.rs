@@ -15,32 +15,32 @@ const ESC: u8 = 0x1b;
 const INTERRUPT: u8 = 0x03;
 
 /// Timeout after which a lone ESC is the Escape key.
-const ESCAPE_ALONE: Duration = Duration::from_millis(25);
+const ESCAPE_TIMEOUT: Duration = Duration::from_millis(25);
 
 /// Timeout for the next byte of a sequence.
-const SEQUENCE: Duration = Duration::from_millis(250);
+const SEQUENCE_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// Timeout for the next byte of a paste. Long, so that a stalled link does not turn text into keys.
-const PASTE: Duration = Duration::from_secs(2);
+const PASTE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Silence after which a Ctrl-C is a key and not part of the paste.
-const PASTE_INTERRUPTED: Duration = Duration::from_millis(100);
+const PASTE_INTERRUPT_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Length limit of a key or mouse sequence, in bytes after its introducer.
-const LONGEST: usize = 128;
+const MAX_SEQUENCE: usize = 128;
 
 /// Length limit of a terminal report, in bytes; reports are skipped.
-const LONGEST_REPORT: usize = 4096;
+const MAX_REPORT: usize = 4096;
 
 /// Length limit of a paste, in bytes; the rest is dropped.
-pub const MOST_PASTED: usize = 1 << 20;
+pub const MAX_PASTE_BYTES: usize = 1 << 20;
 
 const PASTE_STARTS: &[u8] = b"200~";
 const PASTE_ENDS: &[u8] = b"\x1b[201~";
 
 /// The state of the parser.
 #[derive(Debug, Default, PartialEq, Eq)]
-enum State {
+enum ParserState {
     /// Between two events.
     #[default]
     Ground,
@@ -65,7 +65,7 @@ enum State {
 /// The state machine.
 #[derive(Debug, Default)]
 pub struct Parser {
-    state: State,
+    state: ParserState,
     /// Bytes of the current sequence, character or paste.
     held: Vec<u8>,
 }
@@ -80,32 +80,36 @@ impl Parser {
 
     /// How long to wait for more bytes before [`give_up`](Self::give_up). `None`: nothing is
     /// pending.
-    pub fn patience(&self) -> Option<Duration> {
+    pub fn timeout(&self) -> Option<Duration> {
         match self.state {
-            State::Ground => None,
-            State::Escape => Some(ESCAPE_ALONE),
-            State::Paste { .. } if self.held.last() == Some(&INTERRUPT) => Some(PASTE_INTERRUPTED),
-            State::Paste { .. } => Some(PASTE),
-            // It may be a complete key with Alt, so the timeout is short.
-            State::Single | State::Sequence | State::Report { .. } if self.held.is_empty() => {
-                Some(ESCAPE_ALONE)
+            ParserState::Ground => None,
+            ParserState::Escape => Some(ESCAPE_TIMEOUT),
+            ParserState::Paste { .. } if self.held.last() == Some(&INTERRUPT) => {
+                Some(PASTE_INTERRUPT_TIMEOUT)
             }
-            _ => Some(SEQUENCE),
+            ParserState::Paste { .. } => Some(PASTE_TIMEOUT),
+            // It may be a complete key with Alt, so the timeout is short.
+            ParserState::Single | ParserState::Sequence | ParserState::Report { .. }
+                if self.held.is_empty() =>
+            {
+                Some(ESCAPE_TIMEOUT)
+            }
+            _ => Some(SEQUENCE_TIMEOUT),
         }
     }
 
     /// Ends the pending input after the timeout: it is a key by itself, or is dropped.
-    pub fn give_up(&mut self, mut give: impl FnMut(Event)) {
+    pub fn on_timeout(&mut self, mut give: impl FnMut(Event)) {
         let held = std::mem::take(&mut self.held);
         match std::mem::take(&mut self.state) {
-            State::Escape => give(key(KeyCode::Esc, KeyModifiers::NONE)),
-            State::Single => give(character('O', KeyModifiers::ALT)),
-            State::Sequence if held.is_empty() => give(character('[', KeyModifiers::ALT)),
-            State::Report { introducer, .. } if held.is_empty() => {
+            ParserState::Escape => give(key(KeyCode::Esc, KeyModifiers::NONE)),
+            ParserState::Single => give(character('O', KeyModifiers::ALT)),
+            ParserState::Sequence if held.is_empty() => give(character('[', KeyModifiers::ALT)),
+            ParserState::Report { introducer, .. } if held.is_empty() => {
                 give(character(introducer.into(), KeyModifiers::ALT));
             }
             // The paste has no end marker: a Ctrl-C in it was pressed by the operator.
-            State::Paste { .. } => {
+            ParserState::Paste { .. } => {
                 let (interrupts, text): (Vec<u8>, Vec<u8>) =
                     held.into_iter().partition(|byte| *byte == INTERRUPT);
                 if !text.is_empty() {
@@ -120,61 +124,63 @@ impl Parser {
     }
 
     fn byte(&mut self, byte: u8, give: &mut impl FnMut(Event)) {
-        if byte == INTERRUPT && !matches!(self.state, State::Paste { .. }) {
-            if self.state == State::Escape {
+        if byte == INTERRUPT && !matches!(self.state, ParserState::Paste { .. }) {
+            if self.state == ParserState::Escape {
                 give(key(KeyCode::Esc, KeyModifiers::NONE));
             }
-            self.rest();
+            self.reset();
             return give(interrupt());
         }
         match self.state {
-            State::Ground => self.first(byte, false, give),
-            State::Character { alt, need } => self.character(byte, alt, need, give),
-            State::Escape => self.after_escape(byte, give),
-            State::Single => {
-                self.rest();
+            ParserState::Ground => self.first_byte(byte, false, give),
+            ParserState::Character { alt, need } => self.character(byte, alt, need, give),
+            ParserState::Escape => self.after_escape(byte, give),
+            ParserState::Single => {
+                self.reset();
                 match byte {
                     b' '..=b'~' => sequence::single(byte).into_iter().for_each(give),
                     _ => self.byte(byte, give),
                 }
             }
-            State::Sequence => self.sequence(byte, give),
-            State::Console => {
-                self.rest();
+            ParserState::Sequence => self.sequence(byte, give),
+            ParserState::Console => {
+                self.reset();
                 match byte {
                     b'A'..=b'E' => give(key(KeyCode::F(1 + byte - b'A'), KeyModifiers::NONE)),
                     b' '..=b'~' => {}
                     _ => self.byte(byte, give),
                 }
             }
-            State::Mouse if byte < b' ' => {
-                self.rest();
+            ParserState::Mouse if byte < b' ' => {
+                self.reset();
                 self.byte(byte, give);
             }
-            State::Mouse => {
+            ParserState::Mouse => {
                 self.held.push(byte);
                 if let [button, col, row] = self.held[..] {
-                    self.rest();
+                    self.reset();
                     sequence::old_mouse(button, col, row).into_iter().for_each(give);
                 }
             }
-            State::Report { introducer, escaped } => self.report(byte, introducer, escaped, give),
-            State::Paste { ends } => self.paste(byte, ends, give),
+            ParserState::Report { introducer, escaped } => {
+                self.report(byte, introducer, escaped, give)
+            }
+            ParserState::Paste { ends } => self.paste(byte, ends, give),
         }
     }
 
     /// Returns to the ground state.
-    fn rest(&mut self) {
-        self.state = State::Ground;
+    fn reset(&mut self) {
+        self.state = ParserState::Ground;
         self.held.clear();
     }
 
     /// Handles the first byte of an event.
-    fn first(&mut self, byte: u8, alt: bool, give: &mut impl FnMut(Event)) {
-        self.rest();
+    fn first_byte(&mut self, byte: u8, alt: bool, give: &mut impl FnMut(Event)) {
+        self.reset();
         let modifiers = if alt { KeyModifiers::ALT } else { KeyModifiers::NONE };
         let need = match byte {
-            ESC => return self.state = State::Escape,
+            ESC => return self.state = ParserState::Escape,
             b' '..=b'~' => return give(character(byte.into(), modifiers)),
             0xc2..=0xdf => 2,
             0xe0..=0xef => 3,
@@ -182,13 +188,13 @@ impl Parser {
             _ => return control(byte, modifiers).into_iter().for_each(give),
         };
         self.held.push(byte);
-        self.state = State::Character { alt, need };
+        self.state = ParserState::Character { alt, need };
     }
 
     fn character(&mut self, byte: u8, alt: bool, need: usize, give: &mut impl FnMut(Event)) {
         if !matches!(byte, 0x80..=0xbf) {
             // The bytes so far are not a valid character.
-            return self.first(byte, false, give);
+            return self.first_byte(byte, false, give);
         }
         self.held.push(byte);
         if self.held.len() < need {
@@ -196,59 +202,61 @@ impl Parser {
         }
         let modifiers = if alt { KeyModifiers::ALT } else { KeyModifiers::NONE };
         let c = std::str::from_utf8(&self.held).ok().and_then(|text| text.chars().next());
-        self.rest();
+        self.reset();
         c.into_iter().for_each(|c| give(character(c, modifiers)));
     }
 
     fn after_escape(&mut self, byte: u8, give: &mut impl FnMut(Event)) {
         self.state = match byte {
-            b'[' => State::Sequence,
-            b'O' => State::Single,
-            b']' | b'P' | b'_' | b'^' | b'X' => State::Report { introducer: byte, escaped: false },
+            b'[' => ParserState::Sequence,
+            b'O' => ParserState::Single,
+            b']' | b'P' | b'_' | b'^' | b'X' => {
+                ParserState::Report { introducer: byte, escaped: false }
+            }
             ESC => {
                 give(key(KeyCode::Esc, KeyModifiers::NONE));
-                State::Escape
+                ParserState::Escape
             }
-            _ => return self.first(byte, true, give),
+            _ => return self.first_byte(byte, true, give),
         };
     }
 
     fn sequence(&mut self, byte: u8, give: &mut impl FnMut(Event)) {
         match byte {
-            b'[' if self.held.is_empty() => self.state = State::Console,
-            b'M' if self.held.is_empty() => self.state = State::Mouse,
-            b' '..=b'?' if self.held.len() < LONGEST => self.held.push(byte),
-            b' '..=b'?' => self.rest(),
+            b'[' if self.held.is_empty() => self.state = ParserState::Console,
+            b'M' if self.held.is_empty() => self.state = ParserState::Mouse,
+            b' '..=b'?' if self.held.len() < MAX_SEQUENCE => self.held.push(byte),
+            b' '..=b'?' => self.reset(),
             b'~' if self.held == PASTE_STARTS[..3] => {
                 self.held.clear();
-                self.state = State::Paste { ends: 0 };
+                self.state = ParserState::Paste { ends: 0 };
             }
             b'@'..=b'~' => {
                 let event = sequence::event(&self.held, byte);
-                self.rest();
+                self.reset();
                 event.into_iter().for_each(give);
             }
             // A key interrupts the sequence: drop the sequence.
-            _ => self.first(byte, false, give),
+            _ => self.first_byte(byte, false, give),
         }
     }
 
     fn report(&mut self, byte: u8, introducer: u8, escaped: bool, give: &mut impl FnMut(Event)) {
         match byte {
-            b'\\' if escaped => self.rest(),
+            b'\\' if escaped => self.reset(),
             _ if escaped => {
-                self.rest();
-                self.state = State::Escape;
+                self.reset();
+                self.state = ParserState::Escape;
                 self.byte(byte, give);
             }
-            0x07 => self.rest(),
+            0x07 => self.reset(),
             ESC if self.held.is_empty() => {
                 give(character(introducer.into(), KeyModifiers::ALT));
-                self.state = State::Escape;
+                self.state = ParserState::Escape;
             }
-            ESC => self.state = State::Report { introducer, escaped: true },
-            _ if self.held.len() < LONGEST_REPORT => self.held.push(byte),
-            _ => self.rest(),
+            ESC => self.state = ParserState::Report { introducer, escaped: true },
+            _ if self.held.len() < MAX_REPORT => self.held.push(byte),
+            _ => self.reset(),
         }
     }
 
@@ -256,10 +264,10 @@ impl Parser {
         if byte == PASTE_ENDS[ends] {
             if ends + 1 == PASTE_ENDS.len() {
                 let text = std::mem::take(&mut self.held);
-                self.rest();
+                self.reset();
                 return give(pasted(&text));
             }
-            self.state = State::Paste { ends: ends + 1 };
+            self.state = ParserState::Paste { ends: ends + 1 };
             return;
         }
         // The bytes matched so far are text, not the end marker.
@@ -268,12 +276,12 @@ impl Parser {
         if ends == 0 {
             self.keep(&[byte]);
         }
-        self.state = State::Paste { ends };
+        self.state = ParserState::Paste { ends };
     }
 
     fn keep(&mut self, bytes: &[u8]) {
         // A Ctrl-C is kept even if the paste is too long.
-        let most = if bytes == [INTERRUPT] { MOST_PASTED + 2 } else { MOST_PASTED };
+        let most = if bytes == [INTERRUPT] { MAX_PASTE_BYTES + 2 } else { MAX_PASTE_BYTES };
         let room = most.saturating_sub(self.held.len());
         self.held.extend(bytes.iter().take(room));
     }
@@ -328,8 +336,8 @@ mod tests {
         for bytes in reads {
             parser.feed(bytes, |event| events.push(event));
         }
-        while parser.patience().is_some() {
-            parser.give_up(|event| events.push(event));
+        while parser.timeout().is_some() {
+            parser.on_timeout(|event| events.push(event));
         }
         events
     }
@@ -516,23 +524,23 @@ mod tests {
         for _ in 0..300 {
             parser.feed(&[b'x'; 10_000], |event| events.push(event));
         }
-        assert!(parser.held.capacity() <= 2 * MOST_PASTED, "{}", parser.held.capacity());
+        assert!(parser.held.capacity() <= 2 * MAX_PASTE_BYTES, "{}", parser.held.capacity());
         parser.feed(b"\x1b[201~q", |event| events.push(event));
         let [Event::Paste(text), last] = &events[..] else { panic!("{} events", events.len()) };
-        assert_eq!((text.len(), last), (MOST_PASTED, &c('q')));
+        assert_eq!((text.len(), last), (MAX_PASTE_BYTES, &c('q')));
         parser.feed(b"\x1b[200~", |_| {});
-        parser.feed(&vec![b'x'; 2 * MOST_PASTED], |_| {});
+        parser.feed(&vec![b'x'; 2 * MAX_PASTE_BYTES], |_| {});
         parser.feed(b"\x03", |_| {});
         let mut events = Vec::new();
-        parser.give_up(|event| events.push(event));
+        parser.on_timeout(|event| events.push(event));
         assert_eq!(events[1..], [interrupt()], "Ctrl-C is kept in a paste without an end");
 
         for start in [&b"\x1b["[..], b"\x1b[<", b"\x1b]"] {
             let mut parser = Parser::default();
             parser.feed(start, |_| {});
             parser.feed(&[b'1'; 100_000], |_| {});
-            assert!(parser.held.capacity() <= 2 * LONGEST_REPORT);
-            assert_eq!(parser.state, State::Ground, "{start:?} is given up");
+            assert!(parser.held.capacity() <= 2 * MAX_REPORT);
+            assert_eq!(parser.state, ParserState::Ground, "{start:?} is given up");
         }
     }
 
@@ -560,8 +568,8 @@ mod tests {
             // Also after a timeout between the two.
             let (mut parser, mut events) = (Parser::default(), Vec::new());
             parser.feed(&junk, |_| {});
-            while parser.patience().is_some() {
-                parser.give_up(|_| {});
+            while parser.timeout().is_some() {
+                parser.on_timeout(|_| {});
             }
             parser.feed(&[INTERRUPT, b'q'], |event| events.push(event));
             prop_assert_eq!(events, [interrupt(), c('q')]);

@@ -12,12 +12,12 @@ pub(super) fn event(body: &[u8], end: u8) -> Option<Event> {
     if let Some(report) = body.strip_prefix('<') {
         return mouse(report, 0, end == b'm').filter(|_| matches!(end, b'M' | b'm'));
     }
-    let fields = Fields::read(body)?;
+    let fields = SequenceParams::read(body)?;
     match end {
         b'I' if body.is_empty() => Some(Event::FocusGained),
         b'O' if body.is_empty() => Some(Event::FocusLost),
         b'Z' => {
-            let Held { modifiers, kind } = fields.held();
+            let KeyState { modifiers, kind } = fields.held();
             Some(key(KeyCode::BackTab, modifiers | KeyModifiers::SHIFT, kind))
         }
         b'M' => mouse(body, 32, false),
@@ -43,16 +43,16 @@ pub(super) fn old_mouse(button: u8, col: u8, row: u8) -> Option<Event> {
 }
 
 /// The parameters between semicolons, each with its parts between colons; an empty part is `None`.
-struct Fields(Vec<Vec<Option<u32>>>);
+struct SequenceParams(Vec<Vec<Option<u32>>>);
 
 /// The modifiers of a key event, and whether it is a press, repeat or release.
 #[derive(Clone, Copy)]
-struct Held {
+struct KeyState {
     modifiers: KeyModifiers,
     kind: KeyEventKind,
 }
 
-impl Fields {
+impl SequenceParams {
     fn read(body: &str) -> Option<Self> {
         let number = |text: &str| match text {
             "" => Some(None),
@@ -66,12 +66,12 @@ impl Fields {
         *self.0.get(field)?.get(part)?
     }
 
-    fn held(&self) -> Held {
+    fn held(&self) -> KeyState {
         held(self.number(1, 0).unwrap_or(1), self.number(1, 1))
     }
 }
 
-fn held(mask: u32, kind: Option<u32>) -> Held {
+fn held(mask: u32, kind: Option<u32>) -> KeyState {
     let bits = u8::try_from(mask).unwrap_or(1).saturating_sub(1);
     let all = [
         KeyModifiers::SHIFT,
@@ -87,11 +87,11 @@ fn held(mask: u32, kind: Option<u32>) -> Held {
         Some(3) => KeyEventKind::Release,
         _ => KeyEventKind::Press,
     };
-    Held { modifiers: modifiers.map(|(_, one)| one).collect(), kind }
+    KeyState { modifiers: modifiers.map(|(_, one)| one).collect(), kind }
 }
 
 /// Decodes `ESC [ number ~`.
-fn numbered(fields: &Fields) -> Option<Event> {
+fn numbered(fields: &SequenceParams) -> Option<Event> {
     let code = match fields.number(0, 0)? {
         1 | 7 => KeyCode::Home,
         2 => KeyCode::Insert,
@@ -108,13 +108,13 @@ fn numbered(fields: &Fields) -> Option<Event> {
         27 => return coded(fields.number(2, 0)?, None, fields.held()),
         _ => return None,
     };
-    let Held { modifiers, kind } = fields.held();
+    let KeyState { modifiers, kind } = fields.held();
     Some(key(code, modifiers, kind))
 }
 
 /// Decodes `ESC [ 1 ; modifiers letter`, or `ESC [ letter`.
-fn lettered(fields: &Fields, end: u8) -> Option<Event> {
-    let Held { modifiers, kind } = match fields.0.len() {
+fn lettered(fields: &SequenceParams, end: u8) -> Option<Event> {
+    let KeyState { modifiers, kind } = match fields.0.len() {
         // Some terminals send only the modifiers.
         1 => held(fields.number(0, 0).unwrap_or(1), None),
         _ => fields.held(),
@@ -145,8 +145,8 @@ fn letter(end: u8) -> Option<KeyCode> {
 }
 
 /// Decodes a key by its character code; `shifted` is the character with Shift.
-fn coded(code: u32, shifted: Option<u32>, held: Held) -> Option<Event> {
-    let Held { mut modifiers, kind } = held;
+fn coded(code: u32, shifted: Option<u32>, held: KeyState) -> Option<Event> {
+    let KeyState { mut modifiers, kind } = held;
     let mut code = match code {
         9 if modifiers.contains(KeyModifiers::SHIFT) => KeyCode::BackTab,
         9 => KeyCode::Tab,

@@ -18,7 +18,7 @@ use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 use super::Unreadable;
 
 /// Bytes that are searched for a label in the document; the standard says 1024.
-const LOOKED_AT: usize = 4 << 10;
+const LABEL_BYTES: usize = 4 << 10;
 
 /// Decodes bytes; `head` and `within` are the labels of the header and of the document.
 pub(super) fn decode<'b>(
@@ -28,13 +28,13 @@ pub(super) fn decode<'b>(
 ) -> Result<Cow<'b, str>, Unreadable> {
     let (encoding, skip) = match Encoding::for_bom(bytes) {
         Some(marked) => marked,
-        None => (of_unmarked(bytes, head, within), 0),
+        None => (guess_encoding(bytes, head, within), 0),
     };
     let (text, _) = encoding.decode_without_bom_handling(bytes.get(skip..).unwrap_or_default());
     if is_garbage(&text) { Err(Unreadable::Charset) } else { Ok(text) }
 }
 
-fn of_unmarked(
+fn guess_encoding(
     bytes: &[u8],
     head: Option<&str>,
     within: Option<&'static Encoding>,
@@ -73,18 +73,18 @@ fn is_garbage(text: &str) -> bool {
 
 /// The charset that an HTML or XML document declares. UTF-16 cannot be correct, because the label
 /// would not have been found.
-pub(super) fn in_html(bytes: &[u8]) -> Option<&'static Encoding> {
-    let bytes = bytes.get(..LOOKED_AT).unwrap_or(bytes).to_ascii_lowercase();
+pub(super) fn declared_in_html(bytes: &[u8]) -> Option<&'static Encoding> {
+    let bytes = bytes.get(..LABEL_BYTES).unwrap_or(bytes).to_ascii_lowercase();
     let text = String::from_utf8_lossy(&bytes);
     let text = without_comments(&text);
     let declared = text.trim_start().strip_prefix("<?xml").and_then(|rest| {
         let (declaration, _) = rest.split_once("?>")?;
-        value_of(declaration, "encoding")
+        attribute_value(declaration, "encoding")
     });
     let meta = || {
         text.split("<meta").skip(1).find_map(|after| {
             let tag = after.split('>').next()?;
-            value_of(tag, "charset").and_then(|label| Encoding::for_label(label.as_bytes()))
+            attribute_value(tag, "charset").and_then(|label| Encoding::for_label(label.as_bytes()))
         })
     };
     let found = declared.and_then(|label| Encoding::for_label(label.as_bytes())).or_else(meta)?;
@@ -102,7 +102,7 @@ fn without_comments(text: &str) -> String {
 }
 
 /// Finds `charset=utf-8` in `content="text/html; charset=utf-8"`, or `charset="utf-8"`.
-fn value_of<'t>(tag: &'t str, name: &str) -> Option<&'t str> {
+fn attribute_value<'t>(tag: &'t str, name: &str) -> Option<&'t str> {
     let mut rest = tag;
     while let Some((_, after)) = rest.split_once(name) {
         if let Some(value) = after.trim_start().strip_prefix('=') {
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     fn decoded(bytes: &[u8], head: Option<&str>) -> Result<String, Unreadable> {
-        decode(bytes, head, in_html(bytes)).map(Cow::into_owned)
+        decode(bytes, head, declared_in_html(bytes)).map(Cow::into_owned)
     }
 
     #[test]
@@ -182,7 +182,7 @@ mod tests {
             ("<meta charset=none-such>", None),
             ("charset=big5", None),
         ] {
-            assert_eq!(in_html(bytes.as_bytes()).map(Encoding::name), name, "{bytes}");
+            assert_eq!(declared_in_html(bytes.as_bytes()).map(Encoding::name), name, "{bytes}");
         }
     }
 }

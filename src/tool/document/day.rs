@@ -13,7 +13,7 @@ use crate::scenario::day::Day;
 /// assert_eq!(iso("2026-02-30"), None);
 /// assert_eq!(iso("10 February"), None);
 /// ```
-pub fn iso(text: &str) -> Option<String> {
+pub fn from_iso(text: &str) -> Option<String> {
     let text = text.trim();
     let day = text.get(..10)?;
     let after = text.get(10..)?;
@@ -31,14 +31,14 @@ pub fn iso(text: &str) -> Option<String> {
 /// let leap_day = UNIX_EPOCH + Duration::from_secs(1_709_164_800);
 /// assert_eq!(of_time(leap_day).as_deref(), Some("2024-02-29"));
 /// ```
-pub fn of_time(time: SystemTime) -> Option<String> {
+pub fn from_time(time: SystemTime) -> Option<String> {
     let since = time.duration_since(UNIX_EPOCH).ok()?;
-    Some(Day::at(u64::try_from(since.as_millis()).ok()?).to_string())
+    Some(Day::from_unix_ms(u64::try_from(since.as_millis()).ok()?).to_string())
 }
 
 /// The date of an HTTP date such as `Last-Modified`; `None` if it is not valid.
-pub fn of_http(date: &str) -> Option<String> {
-    of_time(httpdate::parse_http_date(date.trim()).ok()?)
+pub fn from_http_date(date: &str) -> Option<String> {
+    from_time(httpdate::parse_http_date(date.trim()).ok()?)
 }
 
 #[cfg(test)]
@@ -66,17 +66,17 @@ mod tests {
             ("yesterday!", false),
             ("２０２６-04", false),
         ] {
-            assert_eq!(iso(text).is_some(), is_day, "{text}");
+            assert_eq!(from_iso(text).is_some(), is_day, "{text}");
         }
     }
 
     #[test]
     fn every_day_of_four_centuries_is_the_next_of_the_one_before() {
-        let mut before = of_time(UNIX_EPOCH).expect("a day");
+        let mut before = from_time(UNIX_EPOCH).expect("a day");
         assert_eq!(before, "1970-01-01");
         for day in 1..146_097_u64 {
-            let now = of_time(UNIX_EPOCH + Duration::from_secs(day * 86_400)).expect("a day");
-            assert!(now > before && iso(&now).is_some(), "{before} {now}");
+            let now = from_time(UNIX_EPOCH + Duration::from_secs(day * 86_400)).expect("a day");
+            assert!(now > before && from_iso(&now).is_some(), "{before} {now}");
             before = now;
         }
         assert_eq!(before, "2369-12-31");
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn dates_of_http() {
-        assert_eq!(of_http("Sun, 06 Nov 1994 08:49:37 GMT").as_deref(), Some("1994-11-06"));
-        assert_eq!(of_http("last week"), None);
+        assert_eq!(from_http_date("Sun, 06 Nov 1994 08:49:37 GMT").as_deref(), Some("1994-11-06"));
+        assert_eq!(from_http_date("last week"), None);
     }
 }

@@ -9,50 +9,50 @@ use lopdf::{Object, ObjectId, Stream};
 use super::Unreadable;
 
 /// Most bytes of one object stream after decompression.
-pub(super) const MOST_OF_A_STREAM: usize = 4 << 20;
+pub(super) const MAX_STREAM_BYTES: usize = 4 << 20;
 
 /// Most bytes of one page after decompression.
-const MOST_OF_A_PAGE: usize = 2 << 20;
+const MAX_PAGE_BYTES: usize = 2 << 20;
 
 /// Most bytes of all pages together after decompression.
-const MOST_OF_ALL: usize = 32 << 20;
+const MAX_PAGES_BYTES: usize = 32 << 20;
 
 /// Most tokens of a page: numbers, names, brackets, strings, operators.
-pub(super) const MOST_SIGNS: usize = 200_000;
+pub(super) const MAX_PAGE_TOKENS: usize = 200_000;
 
 /// Most tokens of all object streams together.
-const MOST_SIGNS_OF_OBJECTS: usize = 1_000_000;
+const MAX_OBJECT_TOKENS: usize = 1_000_000;
 
 /// Most steps for a file: the tokens of its pages, and the objects they are made of.
-const MOST_STEPS: usize = 5_000_000;
+const MAX_PDF_STEPS: usize = 5_000_000;
 
 /// Remaining budget for a file, and whether the result is still wanted.
-pub(super) struct Effort<'w> {
+pub(super) struct PdfBudget<'w> {
     bytes: usize,
     steps: usize,
     wanted: &'w dyn Fn() -> bool,
 }
 
-impl<'w> Effort<'w> {
+impl<'w> PdfBudget<'w> {
     /// Full budget of a file. `wanted` is called throughout and stops the extraction.
     pub(super) fn new(wanted: &'w dyn Fn() -> bool) -> Self {
-        Self { bytes: MOST_OF_ALL, steps: MOST_STEPS, wanted }
+        Self { bytes: MAX_PAGES_BYTES, steps: MAX_PDF_STEPS, wanted }
     }
 
     /// Most bytes that the next page may have.
-    pub(super) fn of_a_page(&self) -> usize {
-        MOST_OF_A_PAGE.min(self.bytes)
+    pub(super) fn page_bytes(&self) -> usize {
+        MAX_PAGE_BYTES.min(self.bytes)
     }
 
     /// Subtracts decompressed bytes.
-    pub(super) fn unpacked(&mut self, bytes: usize) -> Result<(), Unreadable> {
+    pub(super) fn spend_bytes(&mut self, bytes: usize) -> Result<(), Unreadable> {
         let left = self.bytes.checked_sub(bytes).filter(|left| *left > 0);
         self.bytes = left.ok_or_else(|| broken("its pages have more than 32 MiB"))?;
         Ok(())
     }
 
     /// Subtracts steps, and checks whether the result is still wanted.
-    pub(super) fn steps(&mut self, steps: usize) -> Result<(), Unreadable> {
+    pub(super) fn spend_steps(&mut self, steps: usize) -> Result<(), Unreadable> {
         if !(self.wanted)() {
             return Err(broken("the call was cancelled"));
         }
@@ -68,23 +68,23 @@ fn broken(why: &str) -> Unreadable {
 
 /// Number of tokens, an upper bound of the objects that the parser creates. Tokens inside strings
 /// count too, because only the parser knows where a string ends.
-pub(super) fn signs(bytes: &[u8]) -> usize {
+pub(super) fn count_tokens(bytes: &[u8]) -> usize {
     #[derive(PartialEq, Clone, Copy)]
-    enum Kind {
+    enum TokenKind {
         Space,
         Number,
         Word,
         Mark,
     }
-    let (mut count, mut before, mut dots) = (0, Kind::Space, 0);
+    let (mut count, mut before, mut dots) = (0, TokenKind::Space, 0);
     for byte in bytes {
         let kind = match byte {
-            0 | b'\t' | b'\n' | 12 | b'\r' | b' ' => Kind::Space,
-            b'0'..=b'9' | b'.' => Kind::Number,
-            b'a'..=b'z' | b'A'..=b'Z' | b'*' | b'\'' | b'"' | 0x80.. => Kind::Word,
-            _ => Kind::Mark,
+            0 | b'\t' | b'\n' | 12 | b'\r' | b' ' => TokenKind::Space,
+            b'0'..=b'9' | b'.' => TokenKind::Number,
+            b'a'..=b'z' | b'A'..=b'Z' | b'*' | b'\'' | b'"' | 0x80.. => TokenKind::Word,
+            _ => TokenKind::Mark,
         };
-        let begins = kind != Kind::Space && (kind != before || kind == Kind::Mark);
+        let begins = kind != TokenKind::Space && (kind != before || kind == TokenKind::Mark);
         dots = if begins { 0 } else { dots } + usize::from(*byte == b'.');
         // `.1.1` is two numbers.
         count += usize::from(begins || (*byte == b'.' && dots > 1));
@@ -101,18 +101,18 @@ thread_local! {
 }
 
 /// Loads a file with [`bounded`] as filter; `None` if an object stream exceeds its limits.
-pub(super) fn loading<T>(load: impl FnOnce() -> T) -> Option<T> {
-    LEFT.set(Some(MOST_SIGNS_OF_OBJECTS));
+pub(super) fn load_with_limits<T>(load: impl FnOnce() -> T) -> Option<T> {
+    LEFT.set(Some(MAX_OBJECT_TOKENS));
     let loaded = load();
     LEFT.take().map(|_| loaded)
 }
 
 /// Filter for `lopdf`: called before an object stream is expanded.
-pub(super) fn bounded(id: ObjectId, object: &mut Object) -> Option<(ObjectId, Object)> {
+pub(super) fn object_filter(id: ObjectId, object: &mut Object) -> Option<(ObjectId, Object)> {
     match object {
         Object::Stream(stream) => {
             if stream.dict.has_type(b"ObjStm") {
-                let signs = signs_of_objects(stream);
+                let signs = count_object_tokens(stream);
                 LEFT.set(LEFT.get().and_then(|left| left.checked_sub(signs?)));
                 LEFT.get()?;
             }
@@ -125,12 +125,12 @@ pub(super) fn bounded(id: ObjectId, object: &mut Object) -> Option<(ObjectId, Ob
 
 /// Number of tokens of an object stream; `None` if its objects overlap or if it exceeds the limit
 /// of a page.
-fn signs_of_objects(stream: &Stream) -> Option<usize> {
-    let Ok(content) = stream.get_plain_content_with_limit(MOST_OF_A_STREAM) else {
+fn count_object_tokens(stream: &Stream) -> Option<usize> {
+    let Ok(content) = stream.get_plain_content_with_limit(MAX_STREAM_BYTES) else {
         // It fails when it is decompressed.
         return Some(0);
     };
-    let signs = signs(&content);
+    let signs = count_tokens(&content);
     let first = stream.dict.get(b"First").and_then(Object::as_i64).ok();
     let Some((index, body)) =
         first.and_then(|first| content.split_at_checked(usize::try_from(first).ok()?))
@@ -145,12 +145,12 @@ fn signs_of_objects(stream: &Stream) -> Option<usize> {
     let mut places: Vec<usize> =
         numbers.skip(1).step_by(2).filter_map(|it| it.parse().ok()).collect();
     places.sort_unstable();
-    (signs <= MOST_SIGNS && apart(body, &places)).then_some(signs)
+    (signs <= MAX_PAGE_TOKENS && are_disjoint(body, &places)).then_some(signs)
 }
 
 /// Whether the objects at these offsets do not overlap, so that reading all of them reads nothing
 /// twice.
-fn apart(body: &[u8], places: &[usize]) -> bool {
+fn are_disjoint(body: &[u8], places: &[usize]) -> bool {
     let mut places = places.iter().peekable();
     let (mut depth, mut text, mut comment, mut escaped) = (0_usize, 0_usize, false, false);
     for (at, byte) in body.iter().enumerate() {
@@ -192,7 +192,7 @@ mod tests {
             (".1.1.1", 3),
             ("[[]]<<>>", 8),
         ] {
-            assert_eq!(signs(content.as_bytes()), count, "{content}");
+            assert_eq!(count_tokens(content.as_bytes()), count, "{content}");
         }
     }
 
@@ -206,16 +206,16 @@ mod tests {
             ("((((", &[0, 1, 2], false),
             ("1 2", &[0, 0], false),
         ] {
-            assert_eq!(apart(body.as_bytes(), places), are_apart, "{body}");
+            assert_eq!(are_disjoint(body.as_bytes(), places), are_apart, "{body}");
         }
     }
 
     #[test]
     fn work_that_nobody_wants_or_that_is_too_much_ends() {
-        assert!(Effort::new(&|| false).steps(1).is_err());
-        let mut effort = Effort::new(&|| true);
-        assert!(effort.steps(MOST_STEPS).is_ok() && effort.steps(1).is_err());
-        assert!(effort.unpacked(MOST_OF_ALL - 1).is_ok() && effort.unpacked(1).is_err());
-        assert_eq!(effort.of_a_page(), 1);
+        assert!(PdfBudget::new(&|| false).spend_steps(1).is_err());
+        let mut effort = PdfBudget::new(&|| true);
+        assert!(effort.spend_steps(MAX_PDF_STEPS).is_ok() && effort.spend_steps(1).is_err());
+        assert!(effort.spend_bytes(MAX_PAGES_BYTES - 1).is_ok() && effort.spend_bytes(1).is_err());
+        assert_eq!(effort.page_bytes(), 1);
     }
 }

@@ -21,7 +21,7 @@ pub(super) struct Flow {
 
 impl Flow {
     /// Adds text in which any white space is one blank.
-    pub(super) fn folded(&mut self, text: &str) {
+    pub(super) fn push_folded(&mut self, text: &str) {
         for c in text.chars() {
             if c.is_whitespace() {
                 self.gap = self.gap.max(Gap::Space);
@@ -32,7 +32,7 @@ impl Flow {
     }
 
     /// Adds text whose lines and indentation are kept. Several blank lines become one.
-    pub(super) fn in_lines(&mut self, text: &str) {
+    pub(super) fn push_lines(&mut self, text: &str) {
         let mut indent = String::new();
         let mut chars = text.chars().peekable();
         while let Some(c) = chars.next() {
@@ -61,17 +61,17 @@ impl Flow {
     }
 
     /// Ends a line.
-    pub(super) fn line(&mut self) {
+    pub(super) fn end_line(&mut self) {
         self.gap = self.gap.max(Gap::Line);
     }
 
     /// Ends a paragraph.
-    pub(super) fn paragraph(&mut self) {
+    pub(super) fn end_paragraph(&mut self) {
         self.gap = Gap::Paragraph;
     }
 
     /// Ends a word.
-    pub(super) fn space(&mut self) {
+    pub(super) fn end_word(&mut self) {
         self.gap = self.gap.max(Gap::Space);
     }
 
@@ -103,7 +103,7 @@ impl Flow {
 /// A text in one line of at most `most` characters, for titles.
 pub(super) fn one_line(text: &str, most: usize) -> String {
     let mut flow = Flow::default();
-    flow.folded(text);
+    flow.push_folded(text);
     let text = flow.finish();
     match text.char_indices().nth(most) {
         None => text,
@@ -118,19 +118,19 @@ mod tests {
     #[test]
     fn white_space_is_folded_and_what_cannot_be_seen_is_gone() {
         let mut flow = Flow::default();
-        flow.folded(" \n A\u{a0}\u{200b}word,\u{ad}and \u{202e}more\u{e0041}\u{1b} ");
-        flow.paragraph();
-        flow.folded("  B");
-        flow.line();
-        flow.folded(" C ");
-        flow.paragraph();
+        flow.push_folded(" \n A\u{a0}\u{200b}word,\u{ad}and \u{202e}more\u{e0041}\u{1b} ");
+        flow.end_paragraph();
+        flow.push_folded("  B");
+        flow.end_line();
+        flow.push_folded(" C ");
+        flow.end_paragraph();
         assert_eq!(flow.finish(), "A word,and more\n\nB\nC");
     }
 
     #[test]
     fn lines_stay_lines() {
         let mut flow = Flow::default();
-        flow.in_lines("\n\n  a\r\n\tb  c  \n\n \n\nd\re\n");
+        flow.push_lines("\n\n  a\r\n\tb  c  \n\n \n\nd\re\n");
         assert_eq!(flow.finish(), "a\n\tb  c\n\nd\ne");
     }
 

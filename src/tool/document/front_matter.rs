@@ -34,8 +34,8 @@ pub(super) fn split(text: &str) -> (FrontMatter, &str) {
             Some((key, _)) if key.contains(' ') => return none,
             Some((key, value)) => match key.to_ascii_lowercase().as_str() {
                 "title" => front.title = unquoted(value),
-                "published_at" => front.published_at = day_of(value),
-                "date" => date = day_of(value),
+                "published_at" => front.published_at = date_value(value),
+                "date" => date = date_value(value),
                 _ => {}
             },
             None => return none,
@@ -58,10 +58,10 @@ fn unquoted(value: &str) -> String {
     inner.unwrap_or(value).trim().to_owned()
 }
 
-fn day_of(value: &str) -> String {
+fn date_value(value: &str) -> String {
     // A comment may follow.
     let value = value.split(" #").next().unwrap_or_default();
-    day::iso(&unquoted(value)).unwrap_or_default()
+    day::from_iso(&unquoted(value)).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 //! the screen. Not recognised: what only a style sheet or script hides, letters in the colour of
 //! their background, elements covered by others, and computed lengths (`calc()`, `var()`).
 
-use super::style::Style;
+use super::style::StyleAttribute;
 
 /// An element moved this far is off the screen.
 const FAR_PX: f32 = -999.0;
@@ -72,41 +72,49 @@ const NO_LENGTH: [&str; 6] =
 
 /// Whether an element with this `style` is hidden.
 pub(super) fn hides(style: &str) -> bool {
-    let style = Style::of(style);
+    let style = StyleAttribute::parse(style);
     let says = |names: &[&str], hides: &dyn Fn(&str) -> Option<bool>| {
-        style.wins(names, |_, value| hides(value)).unwrap_or_default()
+        style.winning(names, |_, value| hides(value)).unwrap_or_default()
     };
-    let far = |names: &[&str]| says(names, &|value| length(value, |px| px <= FAR_PX));
-    let tiny = |names: &[&str]| says(names, &|value| length(value, |px| px < TINY_PX));
+    let far = |names: &[&str]| says(names, &|value| length_matches(value, |px| px <= FAR_PX));
+    let tiny = |names: &[&str]| says(names, &|value| length_matches(value, |px| px < TINY_PX));
     let cuts = |names: &[&str]| {
-        says(names, &|value| words(value, &["hidden", "clip"], &["visible", "scroll", "auto"]))
+        says(names, &|value| {
+            keyword_hides(value, &["hidden", "clip"], &["visible", "scroll", "auto"])
+        })
     };
     let moved = || {
         let showing = ["static"];
         says(&["position"], &|value| {
-            words(value, &["absolute", "fixed", "relative", "sticky"], &showing)
+            keyword_hides(value, &["absolute", "fixed", "relative", "sticky"], &showing)
         })
     };
-    says(&["display"], &|value| words(value, &["none"], &DISPLAYS))
-        || says(&["visibility"], &|value| words(value, &["hidden", "collapse"], &["visible"]))
-        || says(&["content-visibility"], &|value| words(value, &["hidden"], &["visible", "auto"]))
-        || says(&["opacity"], &faint)
-        || style.wins(&["font-size", "font"], font).unwrap_or_default()
+    says(&["display"], &|value| keyword_hides(value, &["none"], &DISPLAYS))
+        || says(&["visibility"], &|value| {
+            keyword_hides(value, &["hidden", "collapse"], &["visible"])
+        })
+        || says(&["content-visibility"], &|value| {
+            keyword_hides(value, &["hidden"], &["visible", "auto"])
+        })
+        || says(&["opacity"], &opacity_hides)
+        || style.winning(&["font-size", "font"], font_hides).unwrap_or_default()
         || far(&["text-indent"])
         || far(&["margin-left"])
         || far(&["margin-top"])
         || (moved() && (far(&["left"]) || far(&["top"])))
         || ((tiny(&["width"]) || tiny(&["max-width"])) && cuts(&["overflow", "overflow-x"]))
         || ((tiny(&["height"]) || tiny(&["max-height"])) && cuts(&["overflow", "overflow-y"]))
-        || says(&["clip"], &clip)
-        || says(&["clip-path", "-webkit-clip-path"], &clip_path)
-        || says(&["transform", "-webkit-transform"], &transform)
-        || says(&["scale"], &|value| words(value, &[], &["none"]).or_else(|| scaled(value)))
+        || says(&["clip"], &clip_hides)
+        || says(&["clip-path", "-webkit-clip-path"], &clip_path_hides)
+        || says(&["transform", "-webkit-transform"], &transform_hides)
+        || says(&["scale"], &|value| {
+            keyword_hides(value, &[], &["none"]).or_else(|| scales_to_zero(value))
+        })
 }
 
 /// For a list of keywords, whether one of them hides. `None`: an invalid value, which browsers
 /// ignore.
-fn words(value: &str, hiding: &[&str], showing: &[&str]) -> Option<bool> {
+fn keyword_hides(value: &str, hiding: &[&str], showing: &[&str]) -> Option<bool> {
     let mut hidden = None;
     for word in value.split_whitespace() {
         let hides = hiding.contains(&word);
@@ -120,19 +128,20 @@ fn words(value: &str, hiding: &[&str], showing: &[&str]) -> Option<bool> {
 
 /// Whether the predicate holds for a length in pixels; `false` for one that is not fixed. `None`:
 /// not a length.
-fn length(value: &str, is_so: impl Fn(f32) -> bool) -> Option<bool> {
+fn length_matches(value: &str, is_so: impl Fn(f32) -> bool) -> Option<bool> {
     let first = value.split_whitespace().next()?;
-    if let Some(hidden) = words(first, &[], &NO_LENGTH) {
+    if let Some(hidden) = keyword_hides(first, &[], &NO_LENGTH) {
         return Some(hidden);
     }
-    let (number, unit) = number(first)?;
+    let (number, unit) = parse_number(first)?;
     // The size that the percentage refers to is not known here.
-    let px = if unit == "%" && number != 0.0 { None } else { Some(number * px_of(unit)?) };
+    let px =
+        if unit == "%" && number != 0.0 { None } else { Some(number * pixels_per_unit(unit)?) };
     Some(px.is_some_and(is_so))
 }
 
 /// Approximate size of a unit in pixels.
-fn px_of(unit: &str) -> Option<f32> {
+fn pixels_per_unit(unit: &str) -> Option<f32> {
     Some(match unit {
         // Without a unit: pixels, as in quirks mode.
         "px" | "" => 1.0,
@@ -152,7 +161,7 @@ fn px_of(unit: &str) -> Option<f32> {
 }
 
 /// A number and its unit.
-fn number(text: &str) -> Option<(f32, &str)> {
+fn parse_number(text: &str) -> Option<(f32, &str)> {
     let part = |c: char| c.is_ascii_digit() || matches!(c, '.' | '+' | '-' | 'e');
     let longest = text.find(|c| !part(c)).unwrap_or(text.len()).min(40);
     (1..=longest).rev().find_map(|at| {
@@ -162,8 +171,8 @@ fn number(text: &str) -> Option<(f32, &str)> {
     })
 }
 
-fn faint(value: &str) -> Option<bool> {
-    words(value, &[], &[]).or_else(|| match number(value)? {
+fn opacity_hides(value: &str) -> Option<bool> {
+    keyword_hides(value, &[], &[]).or_else(|| match parse_number(value)? {
         (part, "") => Some(part < FAINT),
         (percent, "%") => Some(percent < 100.0 * FAINT),
         _ => None,
@@ -171,19 +180,20 @@ fn faint(value: &str) -> Option<bool> {
 }
 
 /// Whether `font-size`, or the size in `font`, is too small to see.
-fn font(name: &str, value: &str) -> Option<bool> {
+fn font_hides(name: &str, value: &str) -> Option<bool> {
     let small = |size: &str| {
-        let (number, unit) = number(size).filter(|(number, _)| *number >= 0.0)?;
-        Some(number * px_of(unit)? < TINY_PX)
+        let (number, unit) = parse_number(size).filter(|(number, _)| *number >= 0.0)?;
+        Some(number * pixels_per_unit(unit)? < TINY_PX)
     };
-    let is_word = |word: &str| words(word, &[], &SIZES).is_some();
+    let is_word = |word: &str| keyword_hides(word, &[], &SIZES).is_some();
     if name == "font-size" {
         return if is_word(value) { Some(false) } else { small(value) };
     }
     // In `font`, a number without a unit is a weight, unless it is 0.
     value.split_whitespace().find_map(|part| {
         let size = part.split('/').next().unwrap_or_default();
-        let is_size = number(size).is_some_and(|(number, unit)| !unit.is_empty() || number == 0.0);
+        let is_size =
+            parse_number(size).is_some_and(|(number, unit)| !unit.is_empty() || number == 0.0);
         if is_word(size) { Some(false) } else { is_size.then(|| small(size)).flatten() }
     })
 }
@@ -201,20 +211,22 @@ fn arguments<'v>(value: &'v str, name: &str) -> Option<Vec<&'v str>> {
 }
 
 /// Whether `rect(top, right, bottom, left)` leaves no visible area.
-fn clip(value: &str) -> Option<bool> {
-    let Some(sides) = arguments(value, "rect") else { return words(value, &[], &["auto"]) };
-    let side = |at: usize| number(sides.get(at)?).and_then(|(n, unit)| Some(n * px_of(unit)?));
+fn clip_hides(value: &str) -> Option<bool> {
+    let Some(sides) = arguments(value, "rect") else { return keyword_hides(value, &[], &["auto"]) };
+    let side = |at: usize| {
+        parse_number(sides.get(at)?).and_then(|(n, unit)| Some(n * pixels_per_unit(unit)?))
+    };
     let nothing = |low: Option<f32>, high: Option<f32>| Some(high? - low.unwrap_or(0.0) < TINY_PX);
     let (high, wide) = (nothing(side(0), side(2)), nothing(side(3), side(1)));
     Some(high.unwrap_or_default() || wide.unwrap_or_default())
 }
 
 /// Whether `inset(…)` leaves no visible area, or a circle has no radius.
-fn clip_path(value: &str) -> Option<bool> {
+fn clip_path_hides(value: &str) -> Option<bool> {
     if let Some(sides) = arguments(value, "inset") {
         let sides: Vec<f32> = sides
             .iter()
-            .map_while(|side| number(side).map(|(n, unit)| if unit == "%" { n } else { 0.0 }))
+            .map_while(|side| parse_number(side).map(|(n, unit)| if unit == "%" { n } else { 0.0 }))
             .collect();
         let (top, right, bottom, left) = match *sides.as_slice() {
             [all] => (all, all, all, all),
@@ -227,31 +239,35 @@ fn clip_path(value: &str) -> Option<bool> {
     }
     let round = ["circle", "ellipse"].iter().find_map(|name| arguments(value, name));
     match round {
-        Some(sides) => Some(sides.first().and_then(|it| number(it)).is_some_and(|it| it.0 == 0.0)),
+        Some(sides) => {
+            Some(sides.first().and_then(|it| parse_number(it)).is_some_and(|it| it.0 == 0.0))
+        }
         // Other shapes count as visible.
-        None => words(value, &[], &["none"]).or_else(|| value.contains('(').then_some(false)),
+        None => {
+            keyword_hides(value, &[], &["none"]).or_else(|| value.contains('(').then_some(false))
+        }
     }
 }
 
-fn transform(value: &str) -> Option<bool> {
+fn transform_hides(value: &str) -> Option<bool> {
     let to_nothing = ["scale", "scalex", "scaley", "scale3d"]
         .iter()
         .filter_map(|name| arguments(value, name))
-        .any(|by| scaled(&by.join(" ")) == Some(true));
+        .any(|by| scales_to_zero(&by.join(" ")) == Some(true));
     let away = ["translate", "translatex", "translatey", "translate3d"]
         .iter()
         .filter_map(|name| arguments(value, name))
-        .any(|by| by.iter().any(|by| length(by, |px| px <= FAR_PX) == Some(true)));
+        .any(|by| by.iter().any(|by| length_matches(by, |px| px <= FAR_PX) == Some(true)));
     if to_nothing || away {
         return Some(true);
     }
-    words(value, &[], &["none"]).or_else(|| value.contains('(').then_some(false))
+    keyword_hides(value, &[], &["none"]).or_else(|| value.contains('(').then_some(false))
 }
 
 /// Whether one of the first two factors is 0.
-fn scaled(value: &str) -> Option<bool> {
+fn scales_to_zero(value: &str) -> Option<bool> {
     let factors: Option<Vec<f32>> =
-        value.split_whitespace().map(|it| number(it).map(|(by, _)| by)).collect();
+        value.split_whitespace().map(|it| parse_number(it).map(|(by, _)| by)).collect();
     factors.filter(|it| !it.is_empty()).map(|it| it.iter().take(2).any(|by| by.abs() < 0.01))
 }
 

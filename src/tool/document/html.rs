@@ -12,8 +12,8 @@ use serde_json::Value;
 use super::day;
 use super::flow::{Flow, one_line};
 use super::hidden::hides;
-use super::tree::{Id, Kind, Node, Tree};
-use super::{Document, Unreadable};
+use super::tree::{HtmlNode, HtmlTree, NodeId, NodeKind};
+use super::{ExtractedDocument, Unreadable};
 
 /// Most characters of a title.
 const TITLE_CHARS: usize = 300;
@@ -22,10 +22,10 @@ const TITLE_CHARS: usize = 300;
 ///
 /// # Errors
 /// The page exceeds the limits of [`Tree`].
-pub(super) fn read(text: &str) -> Result<Document, Unreadable> {
-    let tree = Tree::of(text)?;
-    let (text, headings) = seen(&tree);
-    Ok(Document {
+pub(super) fn read(text: &str) -> Result<ExtractedDocument, Unreadable> {
+    let tree = HtmlTree::parse(text)?;
+    let (text, headings) = visible_text(&tree);
+    Ok(ExtractedDocument {
         title: title(&tree, headings.title),
         published_at: published_at(&tree, headings.time).unwrap_or_default(),
         text,
@@ -35,36 +35,36 @@ pub(super) fn read(text: &str) -> Result<Document, Unreadable> {
 /// Visible elements that describe the whole page.
 #[derive(Default)]
 struct Headings {
-    title: Option<Id>,
-    time: Option<Id>,
+    title: Option<NodeId>,
+    time: Option<NodeId>,
 }
 
 /// The visible text, and the first heading and time in it.
-fn seen(tree: &Tree) -> (String, Headings) {
+fn visible_text(tree: &HtmlTree) -> (String, Headings) {
     let (mut flow, mut headings) = (Flow::default(), Headings::default());
     // Number of open elements that preserve lines.
     let mut lines = 0_u32;
-    let mut at = Tree::ROOT;
+    let mut at = HtmlTree::ROOT;
     'walk: while let Some(node) = tree.node(at) {
         let mut inside = None;
         match &node.kind {
-            Kind::Text(text) if lines > 0 => flow.in_lines(text),
-            Kind::Text(text) => flow.folded(text),
-            Kind::Other => inside = node.first,
-            Kind::Element { .. } if is_left_out(node) => {}
-            Kind::Element { .. } => {
-                match node.html() {
+            NodeKind::Text(text) if lines > 0 => flow.push_lines(text),
+            NodeKind::Text(text) => flow.push_folded(text),
+            NodeKind::Other => inside = node.first,
+            NodeKind::Element { .. } if is_invisible(node) => {}
+            NodeKind::Element { .. } => {
+                match node.html_name() {
                     Some("h1") => headings.title = headings.title.or(Some(at)),
                     Some("time") if node.attribute("datetime").is_some() => {
                         headings.time = headings.time.or(Some(at));
                     }
                     _ => {}
                 }
-                bound(node, &mut flow);
+                add_separator(node, &mut flow);
                 lines += u32::from(keeps_lines(node));
                 inside = node.first;
                 if inside.is_none() {
-                    leave(node, &mut flow, &mut lines);
+                    close_element(node, &mut flow, &mut lines);
                 }
             }
         }
@@ -82,26 +82,26 @@ fn seen(tree: &Tree) -> (String, Headings) {
                 Some(parent) => done = parent,
                 None => break 'walk,
             }
-            leave(done, &mut flow, &mut lines);
+            close_element(done, &mut flow, &mut lines);
         }
     }
     (flow.finish(), headings)
 }
 
-fn leave(node: &Node, flow: &mut Flow, lines: &mut u32) {
-    bound(node, flow);
+fn close_element(node: &HtmlNode, flow: &mut Flow, lines: &mut u32) {
+    add_separator(node, flow);
     *lines = lines.saturating_sub(u32::from(keeps_lines(node)));
 }
 
-fn keeps_lines(node: &Node) -> bool {
-    matches!(node.html(), Some("pre" | "listing" | "plaintext" | "xmp"))
+fn keeps_lines(node: &HtmlNode) -> bool {
+    matches!(node.html_name(), Some("pre" | "listing" | "plaintext" | "xmp"))
 }
 
 /// Adds the separator before an element, and again after it.
-fn bound(node: &Node, flow: &mut Flow) {
-    match node.html() {
-        Some("br") => flow.line(),
-        Some("td" | "th") => flow.space(),
+fn add_separator(node: &HtmlNode, flow: &mut Flow) {
+    match node.html_name() {
+        Some("br") => flow.end_line(),
+        Some("td" | "th") => flow.end_word(),
         Some(
             "address" | "article" | "aside" | "blockquote" | "body" | "caption" | "center" | "dd"
             | "details" | "dialog" | "dir" | "div" | "dl" | "dt" | "fieldset" | "figcaption"
@@ -109,14 +109,14 @@ fn bound(node: &Node, flow: &mut Flow) {
             | "hgroup" | "hr" | "legend" | "li" | "listing" | "main" | "menu" | "nav" | "ol" | "p"
             | "plaintext" | "pre" | "search" | "section" | "summary" | "table" | "tbody" | "tfoot"
             | "thead" | "tr" | "ul" | "xmp",
-        ) => flow.paragraph(),
+        ) => flow.end_paragraph(),
         _ => {}
     }
 }
 
 /// Whether an element is not visible, or has no text of the page.
-fn is_left_out(node: &Node) -> bool {
-    let never = match (node.html(), &node.kind) {
+fn is_invisible(node: &HtmlNode) -> bool {
+    let never = match (node.html_name(), &node.kind) {
         (Some(name), _) => match name {
             "head" | "title" | "script" | "style" | "template" | "noscript" | "noframes"
             | "noembed" | "iframe" | "object" | "audio" | "video" | "canvas" | "select"
@@ -125,7 +125,7 @@ fn is_left_out(node: &Node) -> bool {
             "dialog" => node.attribute("open").is_none(),
             _ => false,
         },
-        (None, Kind::Element { name, .. }) => &*name.local == "svg" || is_script(&name.local),
+        (None, NodeKind::Element { name, .. }) => &*name.local == "svg" || is_script(&name.local),
         (None, _) => false,
     };
     never
@@ -140,11 +140,11 @@ fn is_script(name: &str) -> bool {
 }
 
 /// `<title>`, else `og:title`, else the first heading.
-fn title(tree: &Tree, heading: Option<Id>) -> String {
-    let line = |id| Some(one_line(&tree.text_below(id), TITLE_CHARS)).filter(|t| !t.is_empty());
+fn title(tree: &HtmlTree, heading: Option<NodeId>) -> String {
+    let line = |id| Some(one_line(&tree.text_of(id), TITLE_CHARS)).filter(|t| !t.is_empty());
     let named = |wanted: &str| {
-        let mut elements = tree.below(Tree::ROOT);
-        elements.find(|&id| tree.node(id).and_then(Node::html) == Some(wanted))
+        let mut elements = tree.descendants(HtmlTree::ROOT);
+        elements.find(|&id| tree.node(id).and_then(HtmlNode::html_name) == Some(wanted))
     };
     named("title")
         .and_then(line)
@@ -157,51 +157,49 @@ fn title(tree: &Tree, heading: Option<Id>) -> String {
 }
 
 /// Contents of the page's `<meta>` elements with these names.
-fn meta<'t>(tree: &'t Tree, names: &'t [&str]) -> impl Iterator<Item = &'t str> {
-    tree.below(Tree::ROOT).filter_map(|id| tree.node(id)).filter_map(|node| {
+fn meta<'t>(tree: &'t HtmlTree, names: &'t [&str]) -> impl Iterator<Item = &'t str> {
+    tree.descendants(HtmlTree::ROOT).filter_map(|id| tree.node(id)).filter_map(|node| {
         let says = ["property", "name", "itemprop"].iter().filter_map(|by| node.attribute(by));
         let is_it = |name: &str| names.iter().any(|one| name.trim().eq_ignore_ascii_case(one));
-        let is_meta = node.html() == Some("meta") && says.into_iter().any(is_it);
+        let is_meta = node.html_name() == Some("meta") && says.into_iter().any(is_it);
         is_meta.then(|| node.attribute("content")).flatten()
     })
 }
 
 /// Publication date of the page: the first valid one.
-fn published_at(tree: &Tree, time: Option<Id>) -> Option<String> {
-    let said = |names| meta(tree, names).find_map(day::iso);
+fn published_at(tree: &HtmlTree, time: Option<NodeId>) -> Option<String> {
+    let said = |names| meta(tree, names).find_map(day::from_iso);
     said(&["article:published_time", "datePublished"])
         .or_else(|| linked_data(tree))
         .or_else(|| said(&["date", "dc.date", "dcterms.date", "dcterms.created"]))
-        .or_else(|| tree.node(time?)?.attribute("datetime").and_then(day::iso))
+        .or_else(|| tree.node(time?)?.attribute("datetime").and_then(day::from_iso))
 }
 
 /// `datePublished` of the page's JSON-LD, the least nested one.
-fn linked_data(tree: &Tree) -> Option<String> {
-    let scripts = tree.below(Tree::ROOT).filter(|&id| {
+fn linked_data(tree: &HtmlTree) -> Option<String> {
+    let scripts = tree.descendants(HtmlTree::ROOT).filter(|&id| {
         let node = tree.node(id);
         let of_type = node.and_then(|node| node.attribute("type")).unwrap_or_default();
-        node.and_then(Node::html) == Some("script")
+        node.and_then(HtmlNode::html_name) == Some("script")
             && of_type.trim().eq_ignore_ascii_case("application/ld+json")
     });
-    scripts.filter_map(|id| serde_json::from_str(&tree.text_below(id)).ok()).find_map(
-        |data: Value| {
-            let mut found = VecDeque::from([&data]);
-            while let Some(value) = found.pop_front() {
-                match value {
-                    Value::Array(items) => found.extend(items),
-                    Value::Object(fields) => {
-                        let date = fields.get("datePublished").and_then(Value::as_str);
-                        if let Some(day) = date.and_then(day::iso) {
-                            return Some(day);
-                        }
-                        found.extend(fields.values());
+    scripts.filter_map(|id| serde_json::from_str(&tree.text_of(id)).ok()).find_map(|data: Value| {
+        let mut found = VecDeque::from([&data]);
+        while let Some(value) = found.pop_front() {
+            match value {
+                Value::Array(items) => found.extend(items),
+                Value::Object(fields) => {
+                    let date = fields.get("datePublished").and_then(Value::as_str);
+                    if let Some(day) = date.and_then(day::from_iso) {
+                        return Some(day);
                     }
-                    _ => {}
+                    found.extend(fields.values());
                 }
+                _ => {}
             }
-            None
-        },
-    )
+        }
+        None
+    })
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
 use super::flow::{Flow, one_line};
-use super::{Document, Unreadable, front_matter, html, marks};
+use super::{ExtractedDocument, Unreadable, front_matter, html, marks};
 
 /// Most characters of a title.
 const TITLE_CHARS: usize = 300;
@@ -17,30 +17,30 @@ const TITLE_CHARS: usize = 300;
 const HIDDEN_EVENTS: usize = 1_000;
 
 /// Elements that hide nothing unless an attribute says so: checked first, because they are common.
-const SEEN: [&str; 10] = ["br", "b", "i", "em", "strong", "kbd", "sub", "sup", "a", "span"];
+const VISIBLE_TAGS: [&str; 10] = ["br", "b", "i", "em", "strong", "kbd", "sub", "sup", "a", "span"];
 
 /// Reads a Markdown text. Its title is that of the front matter, else the first heading. Its date
 /// is that of the front matter.
 ///
 /// # Errors
 /// It exceeds the limits of [`marks`].
-pub(super) fn read(text: &str) -> Result<Document, Unreadable> {
+pub(super) fn read(text: &str) -> Result<ExtractedDocument, Unreadable> {
     let (front, text) = front_matter::split(text);
-    marks::bound(text)?;
+    marks::check_limits(text)?;
     let parser = Parser::new_ext(text, options());
     let mut events = Events { parser, ahead: VecDeque::new() };
-    let mut reading = Reading::default();
-    while let Some(event) = events.take() {
+    let mut reading = MarkdownReader::default();
+    while let Some(event) = events.next_event() {
         if let Event::InlineHtml(tag) = &event
-            && let Some(end) = hidden_until(tag, &mut events)
+            && let Some(end) = hidden_length(tag, &mut events)
         {
             events.ahead.drain(..end);
             continue;
         }
-        reading.take(&event);
+        reading.handle(&event);
     }
     let title = if front.title.is_empty() { reading.heading } else { front.title };
-    Ok(Document {
+    Ok(ExtractedDocument {
         title: one_line(&title, TITLE_CHARS),
         published_at: front.published_at,
         text: reading.flow.finish(),
@@ -55,12 +55,12 @@ struct Events<'t> {
 }
 
 impl<'t> Events<'t> {
-    fn take(&mut self) -> Option<Event<'t>> {
+    fn next_event(&mut self) -> Option<Event<'t>> {
         self.ahead.pop_front().or_else(|| self.parser.next())
     }
 
     /// The event after `others` more events.
-    fn after(&mut self, others: usize) -> Option<&Event<'t>> {
+    fn peek_at(&mut self, others: usize) -> Option<&Event<'t>> {
         while self.ahead.len() <= others {
             self.ahead.push_back(self.parser.next()?);
         }
@@ -80,31 +80,31 @@ fn options() -> Options {
 
 /// The text so far, and the state of the current position.
 #[derive(Default)]
-struct Reading {
+struct MarkdownReader {
     flow: Flow,
     heading: String,
     /// Level of the current heading.
     in_heading: Option<HeadingLevel>,
     in_code: bool,
     /// Number of open elements that are not shown: pictures, raw HTML.
-    unseen: u32,
+    hidden_depth: u32,
 }
 
-impl Reading {
-    fn take(&mut self, event: &Event<'_>) {
+impl MarkdownReader {
+    fn handle(&mut self, event: &Event<'_>) {
         match event {
             Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(*tag),
-            _ if self.unseen > 0 => {}
-            Event::Text(text) if self.in_code => self.flow.in_lines(text),
+            _ if self.hidden_depth > 0 => {}
+            Event::Text(text) if self.in_code => self.flow.push_lines(text),
             Event::Text(text)
             | Event::Code(text)
             | Event::InlineMath(text)
             | Event::DisplayMath(text) => self.inline(text),
             Event::SoftBreak => self.inline(" "),
-            Event::HardBreak => self.flow.line(),
-            Event::InlineHtml(tag) if is_break(tag) => self.flow.line(),
-            Event::Rule => self.flow.paragraph(),
+            Event::HardBreak => self.flow.end_line(),
+            Event::InlineHtml(tag) if is_break(tag) => self.flow.end_line(),
+            Event::Rule => self.flow.end_paragraph(),
             Event::Html(_)
             | Event::InlineHtml(_)
             | Event::FootnoteReference(_)
@@ -113,7 +113,7 @@ impl Reading {
     }
 
     fn inline(&mut self, text: &str) {
-        self.flow.folded(text);
+        self.flow.push_folded(text);
         if self.in_heading.is_some() {
             self.heading.push_str(text);
         }
@@ -122,48 +122,48 @@ impl Reading {
     fn start(&mut self, tag: &Tag<'_>) {
         match tag {
             Tag::Heading { level, .. } => {
-                self.flow.paragraph();
+                self.flow.end_paragraph();
                 if self.heading.is_empty() {
                     self.in_heading = Some(*level);
                 }
             }
             Tag::CodeBlock(CodeBlockKind::Fenced(_) | CodeBlockKind::Indented) => {
-                self.flow.paragraph();
+                self.flow.end_paragraph();
                 self.in_code = true;
             }
-            Tag::HtmlBlock | Tag::Image { .. } | Tag::MetadataBlock(_) => self.unseen += 1,
-            Tag::TableCell => self.flow.space(),
+            Tag::HtmlBlock | Tag::Image { .. } | Tag::MetadataBlock(_) => self.hidden_depth += 1,
+            Tag::TableCell => self.flow.end_word(),
             Tag::Emphasis
             | Tag::Strong
             | Tag::Strikethrough
             | Tag::Superscript
             | Tag::Subscript
             | Tag::Link { .. } => {}
-            _ => self.flow.paragraph(),
+            _ => self.flow.end_paragraph(),
         }
     }
 
     fn end(&mut self, tag: TagEnd) {
         match tag {
             TagEnd::Heading(_) => {
-                self.flow.paragraph();
+                self.flow.end_paragraph();
                 self.in_heading = None;
             }
             TagEnd::CodeBlock => {
-                self.flow.paragraph();
+                self.flow.end_paragraph();
                 self.in_code = false;
             }
             TagEnd::HtmlBlock | TagEnd::Image | TagEnd::MetadataBlock(_) => {
-                self.unseen = self.unseen.saturating_sub(1);
+                self.hidden_depth = self.hidden_depth.saturating_sub(1);
             }
-            end if is_within_a_line(end) => {}
-            TagEnd::TableCell => self.flow.space(),
-            _ => self.flow.paragraph(),
+            end if is_inline(end) => {}
+            TagEnd::TableCell => self.flow.end_word(),
+            _ => self.flow.end_paragraph(),
         }
     }
 }
 
-fn is_within_a_line(end: TagEnd) -> bool {
+fn is_inline(end: TagEnd) -> bool {
     matches!(
         end,
         TagEnd::Emphasis
@@ -177,11 +177,11 @@ fn is_within_a_line(end: TagEnd) -> bool {
 }
 
 fn is_break(tag: &str) -> bool {
-    name_of(tag).is_some_and(|name| name.eq_ignore_ascii_case("br"))
+    tag_name(tag).is_some_and(|name| name.eq_ignore_ascii_case("br"))
 }
 
 /// Name of an opening tag.
-fn name_of(tag: &str) -> Option<&str> {
+fn tag_name(tag: &str) -> Option<&str> {
     let name = tag.strip_prefix('<')?;
     let end = name.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(name.len());
     name.get(..end).filter(|name| !name.is_empty())
@@ -190,10 +190,10 @@ fn name_of(tag: &str) -> Option<&str> {
 /// If a tag hides something: the number of following events up to its end tag, which has to be
 /// close and in the same block of text. A text that mentions `<script>` without code marks hides
 /// nothing.
-fn hidden_until(tag: &str, after: &mut Events<'_>) -> Option<usize> {
-    let name = name_of(tag)?;
+fn hidden_length(tag: &str, after: &mut Events<'_>) -> Option<usize> {
+    let name = tag_name(tag)?;
     let bare = tag.len() <= name.len() + 3;
-    if bare && SEEN.iter().any(|seen| name.eq_ignore_ascii_case(seen)) {
+    if bare && VISIBLE_TAGS.iter().any(|seen| name.eq_ignore_ascii_case(seen)) {
         return None;
     }
     let closes = |event: &Event<'_>| match event {
@@ -202,10 +202,10 @@ fn hidden_until(tag: &str, after: &mut Events<'_>) -> Option<usize> {
             .is_some_and(|closing| closing.trim_end_matches('>').trim().eq_ignore_ascii_case(name)),
         _ => false,
     };
-    let ends = |event: &Event<'_>| matches!(event, Event::End(end) if !is_within_a_line(*end));
+    let ends = |event: &Event<'_>| matches!(event, Event::End(end) if !is_inline(*end));
     let mut end = 0;
     loop {
-        let event = after.after(end).filter(|event| !ends(event))?;
+        let event = after.peek_at(end).filter(|event| !ends(event))?;
         if closes(event) {
             break;
         }

@@ -4,22 +4,22 @@
 use super::Unreadable;
 
 /// Most marks of a text: each line and each markup character creates at most two nodes.
-const MOST_MARKS: usize = 500_000;
+const MAX_MARKS: usize = 500_000;
 
 /// Most steps for lists and quotes: for each line, the parser visits all that are open.
-const MOST_STEPS: usize = 50_000_000;
+const MAX_LIST_STEPS: usize = 50_000_000;
 
 /// Checks that a text is small enough to be parsed.
 ///
 /// # Errors
 /// It has too much markup, or is nested too deeply.
-pub(super) fn bound(text: &str) -> Result<(), Unreadable> {
+pub(super) fn check_limits(text: &str) -> Result<(), Unreadable> {
     let too_large = |what: &str| Err(Unreadable::Broken(format!("the text has {what}")));
-    let Cost { marks, steps } = cost(text);
-    if marks > MOST_MARKS {
+    let MarkdownCost { marks, steps } = cost(text);
+    if marks > MAX_MARKS {
         return too_large("more than 500,000 marks of Markdown");
     }
-    if steps > MOST_STEPS {
+    if steps > MAX_LIST_STEPS {
         return too_large("too many lines in deeply nested lists and quotes");
     }
     Ok(())
@@ -27,20 +27,20 @@ pub(super) fn bound(text: &str) -> Result<(), Unreadable> {
 
 /// Upper bound of the cost of a text.
 #[derive(Debug, PartialEq, Eq)]
-struct Cost {
+struct MarkdownCost {
     /// Lines and markup characters.
     marks: usize,
     /// Open lists and quotes, summed over all lines, plus the lines.
     steps: usize,
 }
 
-fn cost(text: &str) -> Cost {
+fn cost(text: &str) -> MarkdownCost {
     // Blank lines count only if there may be code or raw HTML.
     let blank = usize::from(text.contains(['`', '~', '<', '\t']) || text.contains("    "));
     let (mut marks, mut steps, mut open) = (0_usize, 0_usize, 0_usize);
     for line in text.as_bytes().split(|byte| matches!(byte, b'\n' | b'\r')) {
-        let (signs, begun) = signs(line);
-        let columns = columns_before(line);
+        let (signs, begun) = count_marks(line);
+        let columns = indent_columns(line);
         marks = marks.saturating_add(signs + columns.map_or(blank, |_| 1));
         // A blank line continues all open blocks; another one those that its indentation or marks
         // allow.
@@ -48,11 +48,11 @@ fn cost(text: &str) -> Cost {
         steps = steps.saturating_add(lead + 1);
         open = open.max(lead.saturating_add(begun));
     }
-    Cost { marks, steps }
+    MarkdownCost { marks, steps }
 }
 
 /// Markup characters of a line, and how many of them may start a list or quote.
-fn signs(line: &[u8]) -> (usize, usize) {
+fn count_marks(line: &[u8]) -> (usize, usize) {
     let (mut signs, mut begun) = (0, 0);
     // Braces after a heading contain its attributes, one word each.
     let (mut before, mut braces) = (b' ', false);
@@ -78,7 +78,7 @@ fn signs(line: &[u8]) -> (usize, usize) {
 }
 
 /// Columns before the text of a line, quote marks included; `None` for a blank line.
-fn columns_before(line: &[u8]) -> Option<usize> {
+fn indent_columns(line: &[u8]) -> Option<usize> {
     let mut columns = 0_usize;
     for byte in line {
         columns += match byte {
@@ -112,13 +112,13 @@ mod tests {
             ("-----\n***", 6, 2),
             ("# a b {#id .c .d}\na b", 4, 2),
         ] {
-            assert_eq!(cost(text), Cost { marks, steps }, "{text:?}");
+            assert_eq!(cost(text), MarkdownCost { marks, steps }, "{text:?}");
         }
     }
 
     #[test]
     fn what_is_no_text_that_is_meant_to_be_read_is_refused() {
-        let refused = |text: &str| bound(text).err().map(|why| why.to_string());
+        let refused = |text: &str| check_limits(text).err().map(|why| why.to_string());
         let marks = Some("the text has more than 500,000 marks of Markdown".to_owned());
         assert_eq!(refused(&"- ".repeat(499_999)), None);
         assert_eq!(refused(&"- ".repeat(500_000)), marks);

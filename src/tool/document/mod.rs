@@ -20,7 +20,7 @@ mod tree;
 
 /// The text of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Document {
+pub struct ExtractedDocument {
     /// Title in one line; empty if there is none.
     pub title: String,
     /// Publication date that the document states, as `YYYY-MM-DD`; empty if it states none.
@@ -31,7 +31,7 @@ pub struct Document {
 
 /// Format of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Format {
+pub enum DocumentFormat {
     /// HTML, and XHTML parsed like HTML.
     Html,
     /// Markdown.
@@ -42,7 +42,7 @@ pub enum Format {
     Pdf,
 }
 
-impl Format {
+impl DocumentFormat {
     /// The format of a media type such as `text/html; charset=utf-8`; `None` if it is not
     /// supported. JSON counts as plain text: status pages use it, and quotes can be found in it.
     ///
@@ -51,7 +51,7 @@ impl Format {
     /// assert_eq!(Format::of_media_type("Text/HTML; charset=utf-8"), Some(Format::Html));
     /// assert_eq!(Format::of_media_type("image/png"), None);
     /// ```
-    pub fn of_media_type(media_type: &str) -> Option<Self> {
+    pub fn from_media_type(media_type: &str) -> Option<Self> {
         let bare = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         Some(match bare.as_str() {
             "text/html" | "application/xhtml+xml" => Self::Html,
@@ -63,7 +63,7 @@ impl Format {
     }
 
     /// The format of a file by its extension, without the dot; `None` if it is not supported.
-    pub fn of_extension(extension: &str) -> Option<Self> {
+    pub fn from_extension(extension: &str) -> Option<Self> {
         Some(match extension.to_ascii_lowercase().as_str() {
             "html" | "htm" | "xhtml" => Self::Html,
             "md" | "markdown" => Self::Markdown,
@@ -96,7 +96,11 @@ pub enum Unreadable {
 ///
 /// # Errors
 /// Why there is no text.
-pub fn read(format: Format, bytes: &[u8], charset: Option<&str>) -> Result<Document, Unreadable> {
+pub fn read(
+    format: DocumentFormat,
+    bytes: &[u8],
+    charset: Option<&str>,
+) -> Result<ExtractedDocument, Unreadable> {
     read_while(format, bytes, charset, &|| true)
 }
 
@@ -106,16 +110,18 @@ pub fn read(format: Format, bytes: &[u8], charset: Option<&str>) -> Result<Docum
 /// # Errors
 /// Same as [`read`].
 pub fn read_while(
-    format: Format,
+    format: DocumentFormat,
     bytes: &[u8],
     charset: Option<&str>,
     wanted: &dyn Fn() -> bool,
-) -> Result<Document, Unreadable> {
+) -> Result<ExtractedDocument, Unreadable> {
     let document = match format {
-        Format::Html => html::read(&charset::decode(bytes, charset, charset::in_html(bytes))?)?,
-        Format::Markdown => markdown::read(&charset::decode(bytes, charset, None)?)?,
-        Format::Plain => plain::read(&charset::decode(bytes, charset, None)?),
-        Format::Pdf => pdf::read(bytes, wanted)?,
+        DocumentFormat::Html => {
+            html::read(&charset::decode(bytes, charset, charset::declared_in_html(bytes))?)?
+        }
+        DocumentFormat::Markdown => markdown::read(&charset::decode(bytes, charset, None)?)?,
+        DocumentFormat::Plain => plain::read(&charset::decode(bytes, charset, None)?),
+        DocumentFormat::Pdf => pdf::read(bytes, wanted)?,
     };
     if document.text.is_empty() { Err(Unreadable::Empty) } else { Ok(document) }
 }

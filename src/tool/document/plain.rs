@@ -1,20 +1,20 @@
 //! Plain text: lines are kept.
 
-use super::Document;
+use super::ExtractedDocument;
 use super::flow::Flow;
 
 /// Most characters of a first line that counts as a title.
 const TITLE_CHARS: usize = 120;
 
 /// Reads a plain text. A short first line followed by a blank line is the title; there is no date.
-pub(super) fn read(text: &str) -> Document {
+pub(super) fn read(text: &str) -> ExtractedDocument {
     let mut flow = Flow::default();
-    flow.in_lines(text);
+    flow.push_lines(text);
     let text = flow.finish();
     let first = text.split_once("\n\n").map_or("", |(first, _)| first);
     let alone = !first.contains('\n') && first.chars().count() <= TITLE_CHARS;
     let title = if alone { first.to_owned() } else { String::new() };
-    Document { title, published_at: String::new(), text }
+    ExtractedDocument { title, published_at: String::new(), text }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::iter::Peekable;
 use std::str::Chars;
 
 /// Declarations in their order.
-pub(super) struct Style(Vec<Declaration>);
+pub(super) struct StyleAttribute(Vec<Declaration>);
 
 struct Declaration {
     name: String,
@@ -12,16 +12,16 @@ struct Declaration {
     important: bool,
 }
 
-impl Style {
+impl StyleAttribute {
     /// Parses a style like a browser: comments separate tokens, escapes are resolved, and brackets
     /// and quotes protect their content.
-    pub(super) fn of(text: &str) -> Self {
+    pub(super) fn parse(text: &str) -> Self {
         let (mut declarations, mut bare) = (Vec::new(), String::new());
         let (mut colon, mut depth, mut quote) = (None, 0_u32, None);
         let mut rest = text.chars().peekable();
         while let Some(c) = rest.next() {
             match (quote, c) {
-                (_, '\\') => bare.push(escaped(&mut rest)),
+                (_, '\\') => bare.push(read_escape(&mut rest)),
                 (Some(open), c) if c == open || c == '\n' => quote = None,
                 (Some(_), _) => {}
                 (None, '"' | '\'') => {
@@ -41,7 +41,7 @@ impl Style {
                     bare.push(' ');
                 }
                 (None, ';') if depth == 0 => {
-                    declarations.extend(Declaration::of(&bare, colon));
+                    declarations.extend(Declaration::parse(&bare, colon));
                     bare.clear();
                     colon = None;
                 }
@@ -56,13 +56,13 @@ impl Style {
                 }
             }
         }
-        declarations.extend(Declaration::of(&bare, colon));
+        declarations.extend(Declaration::parse(&bare, colon));
         Self(declarations)
     }
 
     /// Value of the winning declaration of these properties. Declarations for which `read` returns
     /// `None` are ignored.
-    pub(super) fn wins<T>(
+    pub(super) fn winning<T>(
         &self,
         names: &[&str],
         read: impl Fn(&str, &str) -> Option<T>,
@@ -77,7 +77,7 @@ impl Style {
 
 impl Declaration {
     /// Parses a declaration with its colon at this position.
-    fn of(bare: &str, colon: Option<usize>) -> Option<Self> {
+    fn parse(bare: &str, colon: Option<usize>) -> Option<Self> {
         let (name, value) = (bare.get(..colon?)?, bare.get(colon? + 1..)?);
         let (value, important) = match value.rsplit_once('!') {
             Some((value, mark)) => (value, Some(mark.trim())),
@@ -94,7 +94,7 @@ impl Declaration {
 
 /// Character of an escape after its `\`: up to six hex digits and a blank, or any other character,
 /// which stands for itself. Characters with a syntactic meaning are replaced.
-fn escaped(rest: &mut Peekable<Chars<'_>>) -> char {
+fn read_escape(rest: &mut Peekable<Chars<'_>>) -> char {
     let (mut code, mut digits) = (0, 0);
     while digits < 6
         && let Some(digit) = rest.peek().and_then(|c| c.to_digit(16))

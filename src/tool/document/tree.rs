@@ -12,24 +12,24 @@ use html5ever::{Attribute, ExpandedName, LocalName, QualName, local_name, ns};
 use super::Unreadable;
 
 /// Index of a node in the list.
-pub(super) type Id = usize;
+pub(super) type NodeId = usize;
 
 /// Deepest nesting of elements. Browsers stop at 512; the parser's work per element grows with
 /// depth.
-const DEEPEST: u32 = 1_000;
+const MAX_NESTING: u32 = 1_000;
 
 /// Most elements and texts of a page: some markup creates thousands from a few bytes.
-const MOST_NODES: usize = 500_000;
+const MAX_NODES: usize = 500_000;
 
 /// Most attributes of an element: the parser compares each with all others.
-const MOST_ATTRIBUTES: usize = 5_000;
+const MAX_ATTRIBUTES: usize = 5_000;
 
 /// Bytes parsed between two checks of the tree's size.
 const PIECE: usize = 1 << 10;
 
 /// Kind of a node.
 #[derive(Debug)]
-pub(super) enum Kind {
+pub(super) enum NodeKind {
     /// The document, contents of templates, and nodes that are not stored.
     Other,
     /// An element of HTML, SVG or MathML.
@@ -45,45 +45,46 @@ pub(super) enum Kind {
 
 /// A node with its links.
 #[derive(Debug)]
-pub(super) struct Node {
+pub(super) struct HtmlNode {
     /// Kind of the node.
-    pub(super) kind: Kind,
+    pub(super) kind: NodeKind,
     /// Parent node.
-    pub(super) parent: Option<Id>,
+    pub(super) parent: Option<NodeId>,
     /// First child.
-    pub(super) first: Option<Id>,
-    last: Option<Id>,
-    before: Option<Id>,
+    pub(super) first: Option<NodeId>,
+    last: Option<NodeId>,
+    before: Option<NodeId>,
     /// Next sibling.
-    pub(super) next: Option<Id>,
+    pub(super) next: Option<NodeId>,
     depth: u32,
 }
 
 /// The tree; its root is the first node of the list.
 #[derive(Debug)]
-pub(super) struct Tree(Vec<Node>);
+pub(super) struct HtmlTree(Vec<HtmlNode>);
 
-impl Tree {
+impl HtmlTree {
     /// Parses a page.
     ///
     /// # Errors
     /// The page exceeds a limit.
-    pub(super) fn of(text: &str) -> Result<Self, Unreadable> {
+    pub(super) fn parse(text: &str) -> Result<Self, Unreadable> {
         let too_large = |what: &str| Unreadable::Broken(format!("the page has {what}"));
         if has_crowded_tag(text) {
             return Err(too_large("an element with more than 5,000 attributes"));
         }
-        let mut parser = html5ever::parse_document(Growing::new(), html5ever::ParseOpts::default());
+        let mut parser =
+            html5ever::parse_document(HtmlTreeBuilder::new(), html5ever::ParseOpts::default());
         let mut rest = text;
         while !rest.is_empty() {
             let end = (PIECE..rest.len()).find(|&at| rest.is_char_boundary(at));
             let (piece, after) = rest.split_at(end.unwrap_or(rest.len()));
             parser.process(StrTendril::from_slice(piece));
             let grown = parser.tokenizer.sink.sink.inner.borrow();
-            if grown.deepest > DEEPEST {
+            if grown.deepest > MAX_NESTING {
                 return Err(too_large("elements nested more than 1,000 deep"));
             }
-            if grown.nodes.len() > MOST_NODES {
+            if grown.nodes.len() > MAX_NODES {
                 return Err(too_large("more than 500,000 elements"));
             }
             rest = after;
@@ -92,25 +93,25 @@ impl Tree {
     }
 
     /// Index of the root, which is the document.
-    pub(super) const ROOT: Id = 0;
+    pub(super) const ROOT: NodeId = 0;
 
     /// The node with this index.
-    pub(super) fn node(&self, id: Id) -> Option<&Node> {
+    pub(super) fn node(&self, id: NodeId) -> Option<&HtmlNode> {
         self.0.get(id)
     }
 
     /// All descendants of a node, in document order.
-    pub(super) fn below(&self, top: Id) -> impl Iterator<Item = Id> {
+    pub(super) fn descendants(&self, top: NodeId) -> impl Iterator<Item = NodeId> {
         let mut at = self.node(top).and_then(|node| node.first);
         std::iter::from_fn(move || {
             let here = at?;
-            at = self.node(here).and_then(|node| node.first).or_else(|| self.after(here, top));
+            at = self.node(here).and_then(|node| node.first).or_else(|| self.next_after(here, top));
             Some(here)
         })
     }
 
     /// The node after all descendants of this one, within `top`.
-    fn after(&self, id: Id, top: Id) -> Option<Id> {
+    fn next_after(&self, id: NodeId, top: NodeId) -> Option<NodeId> {
         let mut at = id;
         while at != top {
             let node = self.node(at)?;
@@ -123,27 +124,27 @@ impl Tree {
     }
 
     /// All text below a node.
-    pub(super) fn text_below(&self, top: Id) -> String {
-        let texts = self.below(top).filter_map(|id| match &self.node(id)?.kind {
-            Kind::Text(text) => Some(&**text),
+    pub(super) fn text_of(&self, top: NodeId) -> String {
+        let texts = self.descendants(top).filter_map(|id| match &self.node(id)?.kind {
+            NodeKind::Text(text) => Some(&**text),
             _ => None,
         });
         texts.collect()
     }
 }
 
-impl Node {
+impl HtmlNode {
     /// Local name of an HTML element.
-    pub(super) fn html(&self) -> Option<&str> {
+    pub(super) fn html_name(&self) -> Option<&str> {
         match &self.kind {
-            Kind::Element { name, .. } if name.ns == ns!(html) => Some(&name.local),
+            NodeKind::Element { name, .. } if name.ns == ns!(html) => Some(&name.local),
             _ => None,
         }
     }
 
     /// Value of a stored attribute.
     pub(super) fn attribute(&self, wanted: &str) -> Option<&str> {
-        let Kind::Element { attributes, .. } = &self.kind else { return None };
+        let NodeKind::Element { attributes, .. } = &self.kind else { return None };
         attributes.iter().find(|(name, _)| &**name == wanted).map(|(_, value)| &**value)
     }
 }
@@ -172,7 +173,7 @@ fn has_crowded_tag(text: &str) -> bool {
                     (blank, equals) = (false, false);
                 }
             }
-            if words > MOST_ATTRIBUTES {
+            if words > MAX_ATTRIBUTES {
                 return true;
             }
         }
@@ -182,60 +183,60 @@ fn has_crowded_tag(text: &str) -> bool {
 
 /// Handle for the parser: index and name of a node.
 #[derive(Debug, Clone)]
-struct Held {
-    id: Id,
+struct NodeHandle {
+    id: NodeId,
     name: Rc<QualName>,
 }
 
 /// A tree under construction.
-struct Growing {
-    inner: RefCell<Grown>,
+struct HtmlTreeBuilder {
+    inner: RefCell<HtmlNodes>,
     nameless: Rc<QualName>,
 }
 
-struct Grown {
-    nodes: Vec<Node>,
+struct HtmlNodes {
+    nodes: Vec<HtmlNode>,
     deepest: u32,
 }
 
-impl Growing {
+impl HtmlTreeBuilder {
     /// Starts with the document node, and a detached node for what is not stored.
     fn new() -> Self {
         let nameless = Rc::new(QualName::new(None, ns!(), local_name!("")));
         let growing =
-            Self { inner: RefCell::new(Grown { nodes: Vec::new(), deepest: 0 }), nameless };
+            Self { inner: RefCell::new(HtmlNodes { nodes: Vec::new(), deepest: 0 }), nameless };
         growing.other();
         growing.other();
         growing
     }
 
-    fn other(&self) -> Held {
-        let id = self.inner.borrow_mut().add(Kind::Other);
-        Held { id, name: Rc::clone(&self.nameless) }
+    fn other(&self) -> NodeHandle {
+        let id = self.inner.borrow_mut().add(NodeKind::Other);
+        NodeHandle { id, name: Rc::clone(&self.nameless) }
     }
 
-    fn at(&self, id: Id) -> Held {
-        Held { id, name: Rc::clone(&self.nameless) }
+    fn at(&self, id: NodeId) -> NodeHandle {
+        NodeHandle { id, name: Rc::clone(&self.nameless) }
     }
 }
 
 /// Index of the detached node, which receives the contents of templates.
-const NOWHERE: Id = 1;
+const DETACHED: NodeId = 1;
 
-impl Grown {
-    fn add(&mut self, kind: Kind) -> Id {
+impl HtmlNodes {
+    fn add(&mut self, kind: NodeKind) -> NodeId {
         let (parent, first, last, before, next) = (None, None, None, None, None);
-        self.nodes.push(Node { kind, parent, first, last, before, next, depth: 0 });
+        self.nodes.push(HtmlNode { kind, parent, first, last, before, next, depth: 0 });
         self.nodes.len() - 1
     }
 
-    fn set(&mut self, id: Option<Id>, change: impl FnOnce(&mut Node)) {
+    fn set(&mut self, id: Option<NodeId>, change: impl FnOnce(&mut HtmlNode)) {
         if let Some(node) = id.and_then(|id| self.nodes.get_mut(id)) {
             change(node);
         }
     }
 
-    fn take_out(&mut self, id: Id) {
+    fn detach(&mut self, id: NodeId) {
         let Some(node) = self.nodes.get_mut(id) else { return };
         let parent = node.parent.take();
         let (before, next) = (node.before.take(), node.next.take());
@@ -252,8 +253,8 @@ impl Grown {
     }
 
     /// Moves a node into a parent, before the sibling `next` or at the end.
-    fn put(&mut self, id: Id, parent: Id, next: Option<Id>) {
-        self.take_out(id);
+    fn attach(&mut self, id: NodeId, parent: NodeId, next: Option<NodeId>) {
+        self.detach(id);
         let Some(into) = self.nodes.get(parent) else { return };
         let depth = into.depth + 1;
         let before = match next {
@@ -277,27 +278,27 @@ impl Grown {
     }
 
     /// Inserts a node or text; adjacent texts are merged.
-    fn insert(&mut self, what: NodeOrText<Held>, parent: Id, next: Option<Id>) {
+    fn insert(&mut self, what: NodeOrText<NodeHandle>, parent: NodeId, next: Option<NodeId>) {
         let text = match what {
-            NodeOrText::AppendNode(node) => return self.put(node.id, parent, next),
+            NodeOrText::AppendNode(node) => return self.attach(node.id, parent, next),
             NodeOrText::AppendText(text) => text,
         };
         let beside = next.map_or_else(
             || self.nodes.get(parent).and_then(|node| node.last),
             |next| self.nodes.get(next).and_then(|node| node.before),
         );
-        if let Some(Kind::Text(before)) =
+        if let Some(NodeKind::Text(before)) =
             beside.and_then(|id| self.nodes.get_mut(id)).map(|node| &mut node.kind)
         {
             return before.push_tendril(&text);
         }
-        let id = self.add(Kind::Text(text));
-        self.put(id, parent, next);
+        let id = self.add(NodeKind::Text(text));
+        self.attach(id, parent, next);
     }
 }
 
 /// Whether an attribute affects visibility, title or date.
-fn matters(name: &str) -> bool {
+fn is_used_attribute(name: &str) -> bool {
     matches!(
         name,
         "hidden"
@@ -313,50 +314,55 @@ fn matters(name: &str) -> bool {
     )
 }
 
-fn kept(attributes: Vec<Attribute>) -> impl Iterator<Item = (LocalName, StrTendril)> {
-    let kept = attributes.into_iter().filter(|attribute| matters(&attribute.name.local));
+fn used_attributes(attributes: Vec<Attribute>) -> impl Iterator<Item = (LocalName, StrTendril)> {
+    let kept = attributes.into_iter().filter(|attribute| is_used_attribute(&attribute.name.local));
     kept.map(|attribute| (attribute.name.local, attribute.value))
 }
 
-impl TreeSink for Growing {
-    type Handle = Held;
-    type Output = Tree;
+impl TreeSink for HtmlTreeBuilder {
+    type Handle = NodeHandle;
+    type Output = HtmlTree;
     type ElemName<'a> = ExpandedName<'a>;
 
-    fn finish(self) -> Tree {
-        Tree(self.inner.into_inner().nodes)
+    fn finish(self) -> HtmlTree {
+        HtmlTree(self.inner.into_inner().nodes)
     }
 
     fn parse_error(&self, _: Cow<'static, str>) {}
 
-    fn get_document(&self) -> Held {
-        self.at(Tree::ROOT)
+    fn get_document(&self) -> NodeHandle {
+        self.at(HtmlTree::ROOT)
     }
 
-    fn elem_name<'a>(&'a self, target: &'a Held) -> ExpandedName<'a> {
+    fn elem_name<'a>(&'a self, target: &'a NodeHandle) -> ExpandedName<'a> {
         target.name.expanded()
     }
 
-    fn create_element(&self, name: QualName, attrs: Vec<Attribute>, _: ElementFlags) -> Held {
+    fn create_element(&self, name: QualName, attrs: Vec<Attribute>, _: ElementFlags) -> NodeHandle {
         let name = Rc::new(name);
-        let attributes = kept(attrs).collect();
-        let kind = Kind::Element { name: Rc::clone(&name), attributes };
-        Held { id: self.inner.borrow_mut().add(kind), name }
+        let attributes = used_attributes(attrs).collect();
+        let kind = NodeKind::Element { name: Rc::clone(&name), attributes };
+        NodeHandle { id: self.inner.borrow_mut().add(kind), name }
     }
 
-    fn create_comment(&self, _: StrTendril) -> Held {
+    fn create_comment(&self, _: StrTendril) -> NodeHandle {
         self.other()
     }
 
-    fn create_pi(&self, _: StrTendril, _: StrTendril) -> Held {
+    fn create_pi(&self, _: StrTendril, _: StrTendril) -> NodeHandle {
         self.other()
     }
 
-    fn append(&self, parent: &Held, child: NodeOrText<Held>) {
+    fn append(&self, parent: &NodeHandle, child: NodeOrText<NodeHandle>) {
         self.inner.borrow_mut().insert(child, parent.id, None);
     }
 
-    fn append_based_on_parent_node(&self, element: &Held, before: &Held, child: NodeOrText<Held>) {
+    fn append_based_on_parent_node(
+        &self,
+        element: &NodeHandle,
+        before: &NodeHandle,
+        child: NodeOrText<NodeHandle>,
+    ) {
         let stands = self.inner.borrow().nodes.get(element.id).is_some_and(|n| n.parent.is_some());
         if stands {
             self.append_before_sibling(element, child);
@@ -367,27 +373,27 @@ impl TreeSink for Growing {
 
     fn append_doctype_to_document(&self, _: StrTendril, _: StrTendril, _: StrTendril) {}
 
-    fn get_template_contents(&self, _: &Held) -> Held {
-        self.at(NOWHERE)
+    fn get_template_contents(&self, _: &NodeHandle) -> NodeHandle {
+        self.at(DETACHED)
     }
 
-    fn same_node(&self, x: &Held, y: &Held) -> bool {
+    fn same_node(&self, x: &NodeHandle, y: &NodeHandle) -> bool {
         x.id == y.id
     }
 
     fn set_quirks_mode(&self, _: QuirksMode) {}
 
-    fn append_before_sibling(&self, sibling: &Held, new: NodeOrText<Held>) {
+    fn append_before_sibling(&self, sibling: &NodeHandle, new: NodeOrText<NodeHandle>) {
         let mut inner = self.inner.borrow_mut();
         if let Some(parent) = inner.nodes.get(sibling.id).and_then(|node| node.parent) {
             inner.insert(new, parent, Some(sibling.id));
         }
     }
 
-    fn add_attrs_if_missing(&self, target: &Held, attrs: Vec<Attribute>) {
+    fn add_attrs_if_missing(&self, target: &NodeHandle, attrs: Vec<Attribute>) {
         self.inner.borrow_mut().set(Some(target.id), |node| {
-            let Kind::Element { attributes, .. } = &mut node.kind else { return };
-            for (name, value) in kept(attrs) {
+            let NodeKind::Element { attributes, .. } = &mut node.kind else { return };
+            for (name, value) in used_attributes(attrs) {
                 if attributes.iter().all(|(there, _)| *there != name) {
                     attributes.push((name, value));
                 }
@@ -395,14 +401,14 @@ impl TreeSink for Growing {
         });
     }
 
-    fn remove_from_parent(&self, target: &Held) {
-        self.inner.borrow_mut().take_out(target.id);
+    fn remove_from_parent(&self, target: &NodeHandle) {
+        self.inner.borrow_mut().detach(target.id);
     }
 
-    fn reparent_children(&self, node: &Held, new_parent: &Held) {
+    fn reparent_children(&self, node: &NodeHandle, new_parent: &NodeHandle) {
         let mut inner = self.inner.borrow_mut();
         while let Some(child) = inner.nodes.get(node.id).and_then(|node| node.first) {
-            inner.put(child, new_parent.id, None);
+            inner.attach(child, new_parent.id, None);
         }
     }
 }
@@ -417,8 +423,8 @@ mod tests {
             let words: String = (0..count).map(|n| format!(" a{n}=\"1 2 3\"")).collect();
             format!("<p>1 < 2</p><b{words}>x</b>")
         };
-        assert!(!has_crowded_tag(&crowded(MOST_ATTRIBUTES)));
-        assert!(has_crowded_tag(&crowded(MOST_ATTRIBUTES + 1)));
+        assert!(!has_crowded_tag(&crowded(MAX_ATTRIBUTES)));
+        assert!(has_crowded_tag(&crowded(MAX_ATTRIBUTES + 1)));
         let long = format!("<p title=\"{}\">", "word ".repeat(9_000));
         assert!(!has_crowded_tag(&long), "what stands in quotes is one value");
     }
@@ -427,6 +433,6 @@ mod tests {
     fn markup_that_makes_much_of_little_is_refused() {
         let formats: String = (0..600).map(|n| format!("<b id={n}>")).collect();
         let bomb = format!("<p>{formats}</p>{}", "<p>x".repeat(20_000));
-        assert!(matches!(Tree::of(&bomb), Err(Unreadable::Broken(_))));
+        assert!(matches!(HtmlTree::parse(&bomb), Err(Unreadable::Broken(_))));
     }
 }

@@ -14,7 +14,7 @@ use crate::scenario::domain::in_ascii;
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// Extensions that a mirror omits.
-const LEFT_OFF: [&str; 5] = ["md", "html", "htm", "txt", "pdf"];
+const OMITTED_EXTENSIONS: [&str; 5] = ["md", "html", "htm", "txt", "pdf"];
 
 /// How addresses are made.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -46,7 +46,7 @@ impl Layout {
 
     /// The addresses of files by their paths in the folder, which must be sorted. All addresses are
     /// different. `None`: the file has no address.
-    pub fn assign<'a>(&self, paths: impl IntoIterator<Item = &'a Path>) -> Vec<Option<String>> {
+    pub fn addresses<'a>(&self, paths: impl IntoIterator<Item = &'a Path>) -> Vec<Option<String>> {
         let mut taken = HashSet::new();
         let mut claim = |address: String| taken.insert(address.clone()).then_some(address);
         paths
@@ -103,14 +103,14 @@ pub fn canonical(url: &str) -> Option<String> {
 /// encoded.
 fn segments(path: &Path) -> Option<Vec<&[u8]>> {
     let name = |component| match component {
-        Component::Normal(name) => bytes_of(name),
+        Component::Normal(name) => name_bytes(name),
         _ => None,
     };
     path.components().map(name).collect::<Option<Vec<_>>>().filter(|names| !names.is_empty())
 }
 
 #[cfg(unix)]
-fn bytes_of(name: &std::ffi::OsStr) -> Option<&[u8]> {
+fn name_bytes(name: &std::ffi::OsStr) -> Option<&[u8]> {
     Some(std::os::unix::ffi::OsStrExt::as_bytes(name))
 }
 
@@ -142,7 +142,7 @@ fn without_extension(file: &[u8]) -> &[u8] {
         });
         (is_it && !stem.is_empty() && !matches!(stem, b"." | b"..")).then_some(stem)
     };
-    LEFT_OFF.iter().find_map(left_off).unwrap_or(file)
+    OMITTED_EXTENSIONS.iter().find_map(left_off).unwrap_or(file)
 }
 
 #[cfg(test)]
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     fn assigned(layout: &Layout, paths: &[&str]) -> Vec<Option<String>> {
-        layout.assign(paths.iter().map(Path::new))
+        layout.addresses(paths.iter().map(Path::new))
     }
 
     fn under() -> Layout {
@@ -267,7 +267,7 @@ mod tests {
         #[test]
         fn addresses_and_files_go_one_to_one(paths in names(), mirror: bool) {
             let layout = if mirror { Layout::Mirror } else { under() };
-            let addresses = layout.assign(paths.iter().map(PathBuf::as_path));
+            let addresses = layout.addresses(paths.iter().map(PathBuf::as_path));
             prop_assert_eq!(addresses.len(), paths.len());
             let known: Vec<&String> = addresses.iter().flatten().collect();
             let different: BTreeSet<&String> = known.iter().copied().collect();

@@ -17,20 +17,20 @@ use crate::scenario::digest::hex;
 const DIGITS: usize = 32;
 
 /// Unused indices are removed after this time: their folder may be gone, or their version obsolete.
-const UNUSED: Duration = Duration::from_secs(90 * 86_400);
+const UNUSED_AFTER: Duration = Duration::from_secs(90 * 86_400);
 
 /// Most indices that are checked, and removed, at once.
-const LOOKED_AT: usize = 1_000;
-const TAKEN_AWAY: usize = 20;
+const MAX_CHECKED: usize = 1_000;
+const MAX_REMOVED: usize = 20;
 
 /// The user's cache directory of this program; `None` without a home directory.
-pub fn of_user() -> Option<PathBuf> {
+pub fn user_cache_dir() -> Option<PathBuf> {
     let base = etcetera::choose_base_strategy().ok()?;
     Some(etcetera::BaseStrategy::cache_dir(&base).join("roundtable"))
 }
 
 /// Directory of the index of the folder `root` (its canonical path) below `cache`.
-pub fn place(cache: &Path, root: &Path, layout: &Layout) -> PathBuf {
+pub fn index_path(cache: &Path, root: &Path, layout: &Layout) -> PathBuf {
     let mut hash = Sha256::new();
     hash.update(VERSION.to_le_bytes());
     let base = match layout {
@@ -52,20 +52,20 @@ pub fn place(cache: &Path, root: &Path, layout: &Layout) -> PathBuf {
 /// # Errors
 /// [`IndexFailed::Busy`] if it has to be rebuilt while another process writes it;
 /// [`IndexFailed::Broken`] if nothing can be stored there.
-pub fn open(place: &Path) -> Result<TextIndex, IndexFailed> {
+pub fn open_index(place: &Path) -> Result<TextIndex, IndexFailed> {
     private::make_dir(place)?;
-    forget_unused(place, SystemTime::now());
+    remove_unused(place, SystemTime::now());
     let opened = open_or_renew(place);
-    close_to_others(place)?;
+    restrict_access(place)?;
     opened
 }
 
 fn open_or_renew(place: &Path) -> Result<TextIndex, IndexFailed> {
-    match TextIndex::kept_in(place) {
+    match TextIndex::on_disk(place) {
         Err(IndexFailed::Broken(why)) => {
             tracing::warn!(place = %place.display(), why, "rebuilding an index");
             clear(place)?;
-            TextIndex::kept_in(place)
+            TextIndex::on_disk(place)
         }
         opened => opened,
     }
@@ -95,7 +95,7 @@ pub fn clear(place: &Path) -> Result<(), IndexFailed> {
 ///
 /// # Errors
 /// The error of the file system.
-pub fn close_to_others(place: &Path) -> std::io::Result<()> {
+pub fn restrict_access(place: &Path) -> std::io::Result<()> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -120,20 +120,21 @@ pub fn close_to_others(place: &Path) -> std::io::Result<()> {
 
 /// Marks this index as used now, and removes others that were not used for long. Errors are
 /// ignored; the next call tries again.
-fn forget_unused(place: &Path, now: SystemTime) {
+fn remove_unused(place: &Path, now: SystemTime) {
     let _ = fs::File::open(place).and_then(|folder| folder.set_modified(now));
     let Some(all) = place.parent().and_then(|folder| fs::read_dir(folder).ok()) else { return };
-    let unused = all.flatten().take(LOOKED_AT).filter(|entry| {
+    let unused = all.flatten().take(MAX_CHECKED).filter(|entry| {
         let is_index = entry.file_name().to_str().is_some_and(|name| {
             name.len() == DIGITS && name.bytes().all(|byte| byte.is_ascii_hexdigit())
         });
         let is_old = |about: fs::Metadata| {
             let used = about.modified().ok();
-            about.is_dir() && used.and_then(|used| now.duration_since(used).ok()) > Some(UNUSED)
+            about.is_dir()
+                && used.and_then(|used| now.duration_since(used).ok()) > Some(UNUSED_AFTER)
         };
         is_index && entry.path() != place && entry.metadata().is_ok_and(is_old)
     });
-    for entry in unused.take(TAKEN_AWAY) {
+    for entry in unused.take(MAX_REMOVED) {
         let _ = fs::remove_dir_all(entry.path());
     }
 }
@@ -157,7 +158,7 @@ mod tests {
         let own = make(&"0".repeat(DIGITS), 400);
         let (old, new) = (make(&"a".repeat(DIGITS), 91), make(&"b".repeat(DIGITS), 89));
         let foreign = make("something-else", 400);
-        forget_unused(&own, now);
+        remove_unused(&own, now);
         assert_eq!(
             [&own, &old, &new, &foreign].map(|path| path.exists()),
             [true, false, true, true]
@@ -171,15 +172,15 @@ mod tests {
         let cache = Path::new("/cache");
         let under = |base: &str| Layout::Under(base.to_owned());
         let places = [
-            place(cache, Path::new("/a"), &Layout::Mirror),
-            place(cache, Path::new("/b"), &Layout::Mirror),
-            place(cache, Path::new("/a"), &under("http://x/")),
-            place(cache, Path::new("/ahttp://x/"), &Layout::Mirror),
+            index_path(cache, Path::new("/a"), &Layout::Mirror),
+            index_path(cache, Path::new("/b"), &Layout::Mirror),
+            index_path(cache, Path::new("/a"), &under("http://x/")),
+            index_path(cache, Path::new("/ahttp://x/"), &Layout::Mirror),
         ];
         for (at, one) in places.iter().enumerate() {
             assert!(one.starts_with("/cache/folders"));
             assert!(places.iter().skip(at + 1).all(|other| other != one));
         }
-        assert_eq!(places.first(), Some(&place(cache, Path::new("/a"), &Layout::Mirror)));
+        assert_eq!(places.first(), Some(&index_path(cache, Path::new("/a"), &Layout::Mirror)));
     }
 }

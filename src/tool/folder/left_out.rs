@@ -4,11 +4,11 @@ use serde_json::{Map, Value};
 
 /// Why something in a folder is not one of its documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reason {
+pub enum SkipReason {
     /// Name starts with a dot. A hidden folder counts once, whatever it contains.
     Hidden,
     /// A link to a target outside the folder.
-    LeadsOut,
+    OutsideLink,
     /// A link to a folder inside: its files are found under their own names.
     LinkedFolder,
     /// Neither a file nor a folder: a pipe, socket or device. It is not opened.
@@ -33,12 +33,12 @@ pub enum Reason {
     Broken,
 }
 
-impl Reason {
+impl SkipReason {
     /// All reasons. An index stores the position of a reason in this list: append only, or raise
     /// [`VERSION`](super::text_index::VERSION).
     pub const ALL: [Self; 13] = [
         Self::Hidden,
-        Self::LeadsOut,
+        Self::OutsideLink,
         Self::LinkedFolder,
         Self::Special,
         Self::OtherType,
@@ -56,7 +56,7 @@ impl Reason {
     pub fn word(self) -> &'static str {
         match self {
             Self::Hidden => "hidden",
-            Self::LeadsOut => "leads_out",
+            Self::OutsideLink => "leads_out",
             Self::LinkedFolder => "linked_folder",
             Self::Special => "special",
             Self::OtherType => "other_type",
@@ -77,7 +77,7 @@ impl Reason {
     }
 
     /// The reason of a code; `None` for 0, a readable file.
-    pub(super) fn of_code(code: u64) -> Option<Self> {
+    pub(super) fn from_code(code: u64) -> Option<Self> {
         let place = usize::try_from(code.checked_sub(1)?).ok()?;
         Some(Self::ALL.get(place).copied().unwrap_or(Self::Broken))
     }
@@ -85,18 +85,18 @@ impl Reason {
 
 /// Number of skipped files by reason.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LeftOut([u64; Reason::ALL.len()]);
+pub struct SkippedFiles([u64; SkipReason::ALL.len()]);
 
-impl LeftOut {
+impl SkippedFiles {
     /// Counts one more file.
-    pub fn count(&mut self, reason: Reason) {
+    pub fn count(&mut self, reason: SkipReason) {
         if let Some(count) = self.0.get_mut(reason as usize) {
             *count += 1;
         }
     }
 
     /// Sum of both.
-    pub fn and(mut self, other: &Self) -> Self {
+    pub fn plus(mut self, other: &Self) -> Self {
         for (count, more) in self.0.iter_mut().zip(other.0) {
             *count += more;
         }
@@ -104,13 +104,13 @@ impl LeftOut {
     }
 
     /// Count of a reason.
-    pub fn of(&self, reason: Reason) -> u64 {
+    pub fn count_of(&self, reason: SkipReason) -> u64 {
         self.0.get(reason as usize).copied().unwrap_or(0)
     }
 
     /// JSON for the tool's result: the reasons with a count above 0.
-    pub fn told(&self) -> Value {
-        let counts = Reason::ALL.iter().map(|reason| (*reason, self.of(*reason)));
+    pub fn to_json(&self) -> Value {
+        let counts = SkipReason::ALL.iter().map(|reason| (*reason, self.count_of(*reason)));
         let told: Map<String, Value> = counts
             .filter(|(_, count)| *count > 0)
             .map(|(reason, count)| (reason.word().to_owned(), count.into()))
@@ -127,14 +127,14 @@ mod tests {
 
     #[test]
     fn a_reason_is_found_again_by_its_code_and_told_by_its_word() {
-        for reason in Reason::ALL {
-            assert_eq!(Reason::of_code(reason.code()), Some(reason));
+        for reason in SkipReason::ALL {
+            assert_eq!(SkipReason::from_code(reason.code()), Some(reason));
         }
-        assert_eq!(Reason::of_code(0), None);
-        let mut left_out = LeftOut::default();
-        left_out.count(Reason::TooLarge);
-        left_out.count(Reason::Broken);
-        left_out.count(Reason::Broken);
-        assert_eq!(left_out.told(), json!({ "too_large": 1, "broken": 2 }));
+        assert_eq!(SkipReason::from_code(0), None);
+        let mut left_out = SkippedFiles::default();
+        left_out.count(SkipReason::TooLarge);
+        left_out.count(SkipReason::Broken);
+        left_out.count(SkipReason::Broken);
+        assert_eq!(left_out.to_json(), json!({ "too_large": 1, "broken": 2 }));
     }
 }

@@ -51,17 +51,17 @@ impl TextIndex {
     /// # Errors
     /// [`IndexFailed::Broken`]
     pub fn search(&self, query: &str, k: usize) -> Result<Hits, IndexFailed> {
-        let mut asked = words::asked(query);
+        let mut asked = words::query_words(query);
         let words_left_out = asked.len().saturating_sub(MAX_WORDS);
         asked.truncate(MAX_WORDS);
         let searcher = self.searcher();
-        let alive = Alive::of(&searcher)?;
+        let alive = LiveStatistics::new(&searcher)?;
         let nothing = Hits { words_left_out, ..Hits::default() };
         if alive.documents == 0 || asked.is_empty() || k == 0 {
             return Ok(nothing);
         }
         let query = self.query(&asked);
-        let found = searcher.search_with_statistics_provider(&query, &Everything, &alive)?;
+        let found = searcher.search_with_statistics_provider(&query, &AllMatches, &alive)?;
         let best = found.iter().map(|(score, _)| *score).fold(0.0, Score::max);
         if best <= 0.0 {
             return Ok(nothing);
@@ -108,7 +108,7 @@ impl TextIndex {
     fn weights(
         &self,
         asked: &[String],
-        alive: &Alive<'_>,
+        alive: &LiveStatistics<'_>,
     ) -> Result<HashMap<String, f32>, IndexFailed> {
         let mut weights = HashMap::new();
         for word in asked {
@@ -166,13 +166,13 @@ fn thousandths(score: Score, best: Score) -> u32 {
 
 /// BM25 statistics of the current documents. The index itself also counts deleted and replaced
 /// documents until it merges their segment, so the order would depend on the past.
-struct Alive<'s> {
+struct LiveStatistics<'s> {
     searcher: &'s Searcher,
     documents: u64,
 }
 
-impl<'s> Alive<'s> {
-    fn of(searcher: &'s Searcher) -> Result<Self, IndexFailed> {
+impl<'s> LiveStatistics<'s> {
+    fn new(searcher: &'s Searcher) -> Result<Self, IndexFailed> {
         let mut documents = 0;
         for segment in searcher.segment_readers() {
             let left_out = segment.fast_fields().u64(LEFT_OUT)?;
@@ -183,7 +183,7 @@ impl<'s> Alive<'s> {
     }
 }
 
-impl Bm25StatisticsProvider for Alive<'_> {
+impl Bm25StatisticsProvider for LiveStatistics<'_> {
     fn total_num_tokens(&self, field: Field) -> tantivy::Result<u64> {
         let mut tokens = 0;
         for segment in self.searcher.segment_readers() {
@@ -220,23 +220,23 @@ impl Bm25StatisticsProvider for Alive<'_> {
 }
 
 /// Collects every document with one of the words, with its score.
-struct Everything;
+struct AllMatches;
 
-struct OfSegment {
+struct SegmentMatches {
     segment: SegmentOrdinal,
     found: Vec<(Score, DocAddress)>,
 }
 
-impl Collector for Everything {
+impl Collector for AllMatches {
     type Fruit = Vec<(Score, DocAddress)>;
-    type Child = OfSegment;
+    type Child = SegmentMatches;
 
     fn for_segment(
         &self,
         segment: SegmentOrdinal,
         _reader: &SegmentReader,
     ) -> tantivy::Result<Self::Child> {
-        Ok(OfSegment { segment, found: Vec::new() })
+        Ok(SegmentMatches { segment, found: Vec::new() })
     }
 
     fn requires_scoring(&self) -> bool {
@@ -248,7 +248,7 @@ impl Collector for Everything {
     }
 }
 
-impl SegmentCollector for OfSegment {
+impl SegmentCollector for SegmentMatches {
     type Fruit = Vec<(Score, DocAddress)>;
 
     fn collect(&mut self, doc: DocId, score: Score) {

@@ -7,46 +7,46 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
 use super::address::canonical;
-use super::left_out::Reason;
-use super::search::Folder;
-use super::source::{Entry, Page};
+use super::left_out::SkipReason;
+use super::search::FolderHandle;
+use super::source::{CatalogueEntry, FolderPage};
 use crate::event::kind::{AttemptFailed, FailureClass};
 use crate::event::visible::visible_within;
 use crate::scenario::lookup::FolderSpec;
 use crate::tool::answering::{Tool, ToolRequest};
-use crate::tool::document::Format;
+use crate::tool::document::DocumentFormat;
 
 /// Most characters of an address that a result quotes.
 const ADDRESS_CHARS: usize = 120;
 
 /// Reads documents of a folder by their addresses.
 pub struct FolderRead {
-    folder: Folder,
+    folder: FolderHandle,
 }
 
 impl FolderRead {
     /// The tool of this folder; `cache` as in [`FolderSearch`](super::FolderSearch::new).
     pub fn new(spec: FolderSpec, cache: Option<PathBuf>) -> Self {
-        Self { folder: Folder::new(spec, cache) }
+        Self { folder: FolderHandle::new(spec, cache) }
     }
 
     async fn answer(&self, request: ToolRequest<'_>) -> Result<Arc<Value>, Box<AttemptFailed>> {
         let Some(Value::String(url)) = request.args.get("url") else {
             let text = "the argument `url` is missing or not a string";
-            return Err(AttemptFailed::of(FailureClass::Tool, text));
+            return Err(AttemptFailed::new(FailureClass::Tool, text));
         };
         let shown = visible_within(url, ADDRESS_CHARS);
-        let shelf = self.folder.shelf()?;
+        let shelf = self.folder.index()?;
         let Some(address) = canonical(url) else {
             let text = format!("{shown} is not a valid address of a file");
-            return Ok(Arc::new(refused("invalid_url", &text)));
+            return Ok(Arc::new(read_failure("invalid_url", &text)));
         };
         Ok(Arc::new(match shelf.read(address).await? {
-            None => refused("not_found", &format!("the folder has no document at {shown}")),
-            Some((entry, Ok(page))) => told(&entry, &page),
+            None => read_failure("not_found", &format!("the folder has no document at {shown}")),
+            Some((entry, Ok(page))) => read_result(&entry, &page),
             Some((_, Err(reason))) => {
-                let (code, what) = code(reason);
-                refused(code, &format!("the file of {shown} {what}"))
+                let (code, what) = describe_skip(reason);
+                read_failure(code, &format!("the file of {shown} {what}"))
             }
         }))
     }
@@ -61,17 +61,17 @@ impl Tool for FolderRead {
     }
 }
 
-fn told(entry: &Entry, page: &Page) -> Value {
+fn read_result(entry: &CatalogueEntry, page: &FolderPage) -> Value {
     let mut data = json!({
         "url": entry.address,
         "title": page.document.title,
         "published_at": page.document.published_at,
         "body": page.document.text,
         "content_type": match entry.file.format {
-            Format::Html => "text/html",
-            Format::Markdown => "text/markdown",
-            Format::Plain => "text/plain",
-            Format::Pdf => "application/pdf",
+            DocumentFormat::Html => "text/html",
+            DocumentFormat::Markdown => "text/markdown",
+            DocumentFormat::Plain => "text/plain",
+            DocumentFormat::Pdf => "application/pdf",
         },
     });
     if page.dated_by_file
@@ -82,25 +82,25 @@ fn told(entry: &Entry, page: &Page) -> Value {
     json!({ "status": "ok", "data": data })
 }
 
-fn refused(code: &str, text: &str) -> Value {
+fn read_failure(code: &str, text: &str) -> Value {
     json!({ "status": "error", "error": code, "text": text })
 }
 
 /// Identifier and text for a file that cannot be read.
-fn code(reason: Reason) -> (&'static str, &'static str) {
+fn describe_skip(reason: SkipReason) -> (&'static str, &'static str) {
     match reason {
-        Reason::Empty => ("empty_page", "contains no text"),
-        Reason::Charset => ("charset", "has an unknown charset"),
-        Reason::Binary => ("content_type", "is not text"),
-        Reason::Broken => ("unreadable", "is damaged: it cannot be parsed"),
-        Reason::TooLarge => ("unreadable", "is too large now"),
-        Reason::Unopened => ("not_found", "was removed, or access is denied"),
-        Reason::Hidden
-        | Reason::LeadsOut
-        | Reason::LinkedFolder
-        | Reason::Special
-        | Reason::OtherType
-        | Reason::TooMany
-        | Reason::NoAddress => ("not_found", "is no longer a document of the folder"),
+        SkipReason::Empty => ("empty_page", "contains no text"),
+        SkipReason::Charset => ("charset", "has an unknown charset"),
+        SkipReason::Binary => ("content_type", "is not text"),
+        SkipReason::Broken => ("unreadable", "is damaged: it cannot be parsed"),
+        SkipReason::TooLarge => ("unreadable", "is too large now"),
+        SkipReason::Unopened => ("not_found", "was removed, or access is denied"),
+        SkipReason::Hidden
+        | SkipReason::OutsideLink
+        | SkipReason::LinkedFolder
+        | SkipReason::Special
+        | SkipReason::OtherType
+        | SkipReason::TooMany
+        | SkipReason::NoAddress => ("not_found", "is no longer a document of the folder"),
     }
 }

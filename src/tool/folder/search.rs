@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
 use super::ranking::Hit;
-use super::shelf::{Searched, Shelf, Where};
+use super::shelf::{FolderIndex, FolderSearched, IndexLocation};
 use crate::event::kind::{AttemptFailed, FailureClass};
 use crate::scenario::lookup::FolderSpec;
 use crate::tool::answering::{Tool, ToolRequest};
@@ -19,25 +19,25 @@ const MAX_RESULTS: u64 = 100;
 
 /// Searches a folder of documents.
 pub struct FolderSearch {
-    folder: Folder,
+    folder: FolderHandle,
 }
 
 impl FolderSearch {
     /// The tool of this folder. `cache` is the directory for its index; `None` keeps it in memory.
     /// A missing folder is reported on the first call; [`ready`](super::ready) checks before.
     pub fn new(spec: FolderSpec, cache: Option<PathBuf>) -> Self {
-        Self { folder: Folder::new(spec, cache) }
+        Self { folder: FolderHandle::new(spec, cache) }
     }
 
     async fn answer(&self, request: ToolRequest<'_>) -> Result<Arc<Value>, Box<AttemptFailed>> {
         let Some(Value::String(query)) = request.args.get("query") else {
             let text = "the argument `query` is missing or not a string";
-            return Err(AttemptFailed::of(FailureClass::Tool, text));
+            return Err(AttemptFailed::new(FailureClass::Tool, text));
         };
         let k = request.args.get("k").and_then(Value::as_u64).unwrap_or(RESULTS);
         let k = usize::try_from(k.clamp(1, MAX_RESULTS)).unwrap_or(1);
-        let searched = self.folder.shelf()?.search(query.clone(), k).await?;
-        Ok(Arc::new(told(&searched)))
+        let searched = self.folder.index()?.search(query.clone(), k).await?;
+        Ok(Arc::new(search_result(&searched)))
     }
 }
 
@@ -50,16 +50,16 @@ impl Tool for FolderSearch {
     }
 }
 
-fn told(searched: &Searched) -> Value {
+fn search_result(searched: &FolderSearched) -> Value {
     let mut data = json!({
-        "results": searched.found.hits.iter().map(result).collect::<Vec<_>>(),
+        "results": searched.found.hits.iter().map(hit_json).collect::<Vec<_>>(),
         "indexed": searched.refreshed.indexed,
         "refreshed": searched.refreshed.read,
         "removed": searched.refreshed.removed,
-        "left_out": searched.left_out.told(),
+        "left_out": searched.left_out.to_json(),
         "index": match searched.index {
-            Where::Disk => "disk",
-            Where::Memory => "memory",
+            IndexLocation::Disk => "disk",
+            IndexLocation::Memory => "memory",
         },
     });
     if searched.found.words_left_out > 0
@@ -70,7 +70,7 @@ fn told(searched: &Searched) -> Value {
     json!({ "status": "ok", "data": data })
 }
 
-fn result(hit: &Hit) -> Value {
+fn hit_json(hit: &Hit) -> Value {
     let mut result = json!({
         "url": hit.address,
         "title": hit.title,
@@ -89,22 +89,22 @@ fn result(hit: &Hit) -> Value {
 }
 
 /// A tool's handle of a folder, resolved on first use, because the folder may not exist yet.
-pub(super) struct Folder {
+pub(super) struct FolderHandle {
     spec: FolderSpec,
     cache: Option<PathBuf>,
     /// Keeps the shared state of the folder alive as long as the tool.
-    shelf: Mutex<Option<Arc<Shelf>>>,
+    shelf: Mutex<Option<Arc<FolderIndex>>>,
 }
 
-impl Folder {
+impl FolderHandle {
     pub(super) fn new(spec: FolderSpec, cache: Option<PathBuf>) -> Self {
         Self { spec, cache, shelf: Mutex::default() }
     }
 
-    pub(super) fn shelf(&self) -> Result<Arc<Shelf>, Box<AttemptFailed>> {
+    pub(super) fn index(&self) -> Result<Arc<FolderIndex>, Box<AttemptFailed>> {
         // Resolved on each call, because the path may lead elsewhere by now.
-        let shelf = Shelf::of(&self.spec, self.cache.as_deref().map(Path::new))
-            .map_err(|why| AttemptFailed::of(FailureClass::Tool, why))?;
+        let shelf = FolderIndex::shared(&self.spec, self.cache.as_deref().map(Path::new))
+            .map_err(|why| AttemptFailed::new(FailureClass::Tool, why))?;
         let mut held = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
         *held = Some(Arc::clone(&shelf));
         Ok(shelf)

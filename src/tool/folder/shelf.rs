@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use super::address::Layout;
 use super::keeping;
-use super::left_out::{LeftOut, Reason};
+use super::left_out::{SkipReason, SkippedFiles};
 use super::ranking::Hits;
-use super::source::{Catalogue, Entry, Page, Source};
-use super::stop::{Stop, Stopped};
+use super::source::{Catalogue, CatalogueEntry, DocumentSource, FolderPage};
+use super::stop::{CancelFlag, WorkCancelled};
 use super::text_index::{IndexFailed, Refreshed, TextIndex};
 use super::walk::WalkFailed;
 use crate::event::kind::{AttemptFailed, FailureClass};
@@ -23,8 +23,8 @@ use crate::tool::contained;
 use crate::tool::settings::NotReady;
 
 /// How often and at which interval to retry while another process writes the index.
-const WAITS: u32 = 10;
-const WAIT: Duration = Duration::from_millis(30);
+const BUSY_RETRIES: u32 = 10;
+const BUSY_WAIT: Duration = Duration::from_millis(30);
 
 /// Most characters of a path that a message quotes.
 const PATH_CHARS: usize = 80;
@@ -34,12 +34,12 @@ const PATH_CHARS: usize = 80;
 /// # Errors
 /// What is wrong with it, and what to do.
 pub fn ready(spec: &FolderSpec) -> Result<(), NotReady> {
-    find(spec).map(|_| ()).map_err(|why| NotReady::Folder { why })
+    resolve_folder(spec).map(|_| ()).map_err(|why| NotReady::Folder { why })
 }
 
 /// Location of the index that was searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Where {
+pub enum IndexLocation {
     /// On the disk.
     Disk,
     /// In memory: the folder has no disk index, or another process is writing it.
@@ -48,50 +48,52 @@ pub enum Where {
 
 /// Result of a search.
 #[derive(Debug)]
-pub struct Searched {
+pub struct FolderSearched {
     /// The hits.
     pub found: Hits,
     /// What the refresh before the search changed, and the size of the index.
     pub refreshed: Refreshed,
     /// All skipped files of the folder.
-    pub left_out: LeftOut,
+    pub left_out: SkippedFiles,
     /// Location of the index.
-    pub index: Where,
+    pub index: IndexLocation,
 }
 
 /// A folder, shared by the tools of this process.
-pub struct Shelf {
-    source: Source,
+pub struct FolderIndex {
+    source: DocumentSource,
     layout: Layout,
     /// Directory of the disk index; `None`: in memory only.
-    kept: Option<PathBuf>,
-    indices: Arc<tokio::sync::Mutex<Indices>>,
+    index_dir: Option<PathBuf>,
+    indices: Arc<tokio::sync::Mutex<OpenIndices>>,
     /// Catalogue of the last listing.
     catalogue: Mutex<Option<Arc<Catalogue>>>,
 }
 
 /// Open indices of a folder.
 #[derive(Default)]
-struct Indices {
+struct OpenIndices {
     disk: Option<TextIndex>,
     memory: Option<TextIndex>,
 }
 
-type Shelves = HashMap<(Source, Layout, Option<PathBuf>), Weak<Shelf>>;
+type FolderIndices = HashMap<(DocumentSource, Layout, Option<PathBuf>), Weak<FolderIndex>>;
 
-impl Shelf {
+impl FolderIndex {
     /// The shared state of a folder. All callers in this process get the same one for the same
     /// folder. `cache` is the directory of the indices.
     ///
     /// # Errors
     /// What is wrong with the folder, and what to do.
-    pub fn of(spec: &FolderSpec, cache: Option<&Path>) -> Result<Arc<Self>, String> {
-        static SHELVES: LazyLock<Mutex<Shelves>> = LazyLock::new(Mutex::default);
+    pub fn shared(spec: &FolderSpec, cache: Option<&Path>) -> Result<Arc<Self>, String> {
+        static SHELVES: LazyLock<Mutex<FolderIndices>> = LazyLock::new(Mutex::default);
         /// Keeps the shipped corpus, since any run may use it again.
-        static SHIPPED: Mutex<Vec<Arc<Shelf>>> = Mutex::new(Vec::new());
-        let (source, layout) = find(spec)?;
+        static SHIPPED: Mutex<Vec<Arc<FolderIndex>>> = Mutex::new(Vec::new());
+        let (source, layout) = resolve_folder(spec)?;
         let kept = match (&source, cache) {
-            (Source::Folder(root), Some(cache)) => Some(keeping::place(cache, root, &layout)),
+            (DocumentSource::Folder(root), Some(cache)) => {
+                Some(keeping::index_path(cache, root, &layout))
+            }
             _ => None,
         };
         let key = (source, layout, kept);
@@ -104,11 +106,11 @@ impl Shelf {
         let shelf = Arc::new(Self {
             source,
             layout,
-            kept,
+            index_dir: kept,
             indices: Arc::default(),
             catalogue: Mutex::default(),
         });
-        if shelf.source == Source::Corpus {
+        if shelf.source == DocumentSource::Corpus {
             locked(&SHIPPED).push(Arc::clone(&shelf));
         }
         shelves.insert(key, Arc::downgrade(&shelf));
@@ -124,11 +126,11 @@ impl Shelf {
         self: &Arc<Self>,
         query: String,
         k: usize,
-    ) -> Result<Searched, Box<AttemptFailed>> {
+    ) -> Result<FolderSearched, Box<AttemptFailed>> {
         // One search at a time, so that each finds a consistent index.
         let mut indices = Arc::clone(&self.indices).lock_owned().await;
         let shelf = Arc::clone(self);
-        apart(move |stop| shelf.search_now(&mut indices, &query, k, stop)).await?
+        run_blocking(move |stop| shelf.search_now(&mut indices, &query, k, stop)).await?
     }
 
     /// Reads the document with this address, in [`canonical`](super::address::canonical) spelling.
@@ -139,13 +141,13 @@ impl Shelf {
     pub async fn read(
         self: &Arc<Self>,
         address: String,
-    ) -> Result<Option<(Entry, Result<Page, Reason>)>, Box<AttemptFailed>> {
+    ) -> Result<Option<(CatalogueEntry, Result<FolderPage, SkipReason>)>, Box<AttemptFailed>> {
         let shelf = Arc::clone(self);
-        apart(move |stop| {
+        run_blocking(move |stop| {
             let known = locked(&shelf.catalogue).clone();
             let catalogue = match known.filter(|known| known.find(&address).is_some()) {
                 Some(known) => known,
-                None => shelf.look(stop)?,
+                None => shelf.list(stop)?,
             };
             let Some(entry) = catalogue.find(&address) else { return Ok(None) };
             let page = shelf.source.read(entry, stop);
@@ -156,45 +158,45 @@ impl Shelf {
     }
 
     /// Lists the folder.
-    fn look(&self, stop: &Stop) -> Result<Arc<Catalogue>, Box<AttemptFailed>> {
+    fn list(&self, stop: &CancelFlag) -> Result<Arc<Catalogue>, Box<AttemptFailed>> {
         let catalogue =
             self.source.catalogue(&self.layout, stop).map_err(|failed| match failed {
-                WalkFailed::Folder(error) => failure(&self.unread(&error)),
-                WalkFailed::Stopped => dropped(),
+                WalkFailed::Folder(error) => failure(&self.list_error(&error)),
+                WalkFailed::Stopped => cancelled_error(),
             })?;
         let catalogue = Arc::new(catalogue);
         *locked(&self.catalogue) = Some(Arc::clone(&catalogue));
         Ok(catalogue)
     }
 
-    fn unread(&self, error: &io::Error) -> String {
+    fn list_error(&self, error: &io::Error) -> String {
         match &self.source {
-            Source::Corpus => error.to_string(),
-            Source::Folder(root) => cannot(root, error),
+            DocumentSource::Corpus => error.to_string(),
+            DocumentSource::Folder(root) => folder_error(root, error),
         }
     }
 
     fn search_now(
         &self,
-        indices: &mut Indices,
+        indices: &mut OpenIndices,
         query: &str,
         k: usize,
-        stop: &Stop,
-    ) -> Result<Searched, Box<AttemptFailed>> {
-        let catalogue = self.look(stop)?;
-        let asked = Asked { source: &self.source, catalogue: &catalogue, query, k, stop };
+        stop: &CancelFlag,
+    ) -> Result<FolderSearched, Box<AttemptFailed>> {
+        let catalogue = self.list(stop)?;
+        let asked = IndexQuery { source: &self.source, catalogue: &catalogue, query, k, stop };
         let left_out = catalogue.left_out.clone();
         let searched = |(found, refreshed): (Hits, Refreshed), index| {
-            let left_out = left_out.and(&refreshed.left_out);
-            Searched { found, refreshed, left_out, index }
+            let left_out = left_out.plus(&refreshed.left_out);
+            FolderSearched { found, refreshed, left_out, index }
         };
-        if let Some(place) = &self.kept {
-            match on_disk(indices, place, &asked) {
+        if let Some(place) = &self.index_dir {
+            match query_disk(indices, place, &asked) {
                 Ok(done) => {
                     indices.memory = None;
-                    return Ok(searched(done, Where::Disk));
+                    return Ok(searched(done, IndexLocation::Disk));
                 }
-                Err(IndexFailed::Stopped) => return Err(dropped()),
+                Err(IndexFailed::Stopped) => return Err(cancelled_error()),
                 Err(IndexFailed::Busy) => tracing::info!("another process is writing the index"),
                 Err(IndexFailed::Broken(why)) => {
                     indices.disk = None;
@@ -202,10 +204,10 @@ impl Shelf {
                 }
             }
         }
-        let done = in_memory(indices, &asked).map_err(|failed| {
+        let done = query_memory(indices, &asked).map_err(|failed| {
             indices.memory = None;
             match failed {
-                IndexFailed::Stopped => dropped(),
+                IndexFailed::Stopped => cancelled_error(),
                 IndexFailed::Busy => failure("the index is being written: retry"),
                 IndexFailed::Broken(why) => {
                     let why = visible_within(&why, PATH_CHARS);
@@ -213,23 +215,23 @@ impl Shelf {
                 }
             }
         })?;
-        Ok(searched(done, Where::Memory))
+        Ok(searched(done, IndexLocation::Memory))
     }
 }
 
 /// A query for an index.
-struct Asked<'a> {
-    source: &'a Source,
+struct IndexQuery<'a> {
+    source: &'a DocumentSource,
     catalogue: &'a Catalogue,
     query: &'a str,
     k: usize,
-    stop: &'a Stop,
+    stop: &'a CancelFlag,
 }
 
-impl Asked<'_> {
-    fn of(&self, index: &mut TextIndex) -> Result<(Hits, Refreshed), IndexFailed> {
+impl IndexQuery<'_> {
+    fn run(&self, index: &mut TextIndex) -> Result<(Hits, Refreshed), IndexFailed> {
         // An index on disk is data: damage that its checks missed may cause a panic.
-        let asked = contained::call(|| {
+        let asked = contained::catch_panic(|| {
             let refreshed = index.refresh(self.source, self.catalogue, self.stop)?;
             Ok((index.search(self.query, self.k)?, refreshed))
         });
@@ -238,24 +240,24 @@ impl Asked<'_> {
 }
 
 /// Queries the disk index, and rebuilds it once if it is damaged.
-fn on_disk(
-    indices: &mut Indices,
+fn query_disk(
+    indices: &mut OpenIndices,
     place: &Path,
-    asked: &Asked<'_>,
+    asked: &IndexQuery<'_>,
 ) -> Result<(Hits, Refreshed), IndexFailed> {
     let (mut made_anew, mut waits) = (false, 0);
     loop {
         let index = match &mut indices.disk {
             Some(index) => index,
-            none => none.insert(keeping::open(place)?),
+            none => none.insert(keeping::open_index(place)?),
         };
-        let done = asked.of(index);
-        keeping::close_to_others(place)?;
+        let done = asked.run(index);
+        keeping::restrict_access(place)?;
         match done {
-            Err(IndexFailed::Busy) if indices.memory.is_none() && waits < WAITS => {
+            Err(IndexFailed::Busy) if indices.memory.is_none() && waits < BUSY_RETRIES => {
                 asked.stop.check()?;
                 waits += 1;
-                thread::sleep(WAIT);
+                thread::sleep(BUSY_WAIT);
             }
             Err(IndexFailed::Broken(why)) if !made_anew => {
                 tracing::warn!(why, "rebuilding an index");
@@ -268,37 +270,42 @@ fn on_disk(
     }
 }
 
-fn in_memory(indices: &mut Indices, asked: &Asked<'_>) -> Result<(Hits, Refreshed), IndexFailed> {
+fn query_memory(
+    indices: &mut OpenIndices,
+    asked: &IndexQuery<'_>,
+) -> Result<(Hits, Refreshed), IndexFailed> {
     let index = match &mut indices.memory {
         Some(index) => index,
         none => none.insert(TextIndex::in_memory()?),
     };
-    asked.of(index)
+    asked.run(index)
 }
 
 /// Runs blocking work on a blocking thread. Dropping the future stops the work.
-async fn apart<T: Send + 'static>(
-    work: impl FnOnce(&Stop) -> T + Send + 'static,
+async fn run_blocking<T: Send + 'static>(
+    work: impl FnOnce(&CancelFlag) -> T + Send + 'static,
 ) -> Result<T, Box<AttemptFailed>> {
-    let stop = Stop::default();
+    let stop = CancelFlag::default();
     let _stop = stop.on_drop();
-    let done = tokio::task::spawn_blocking(move || contained::call(|| work(&stop))).await;
+    let done = tokio::task::spawn_blocking(move || contained::catch_panic(|| work(&stop))).await;
     done.map_err(|error| error.to_string())
         .and_then(|done| done)
         .map_err(|why| failure(&format!("the folder tool failed: {why}")))
 }
 
 /// Source and address layout of a folder.
-fn find(spec: &FolderSpec) -> Result<(Source, Layout), String> {
+fn resolve_folder(spec: &FolderSpec) -> Result<(DocumentSource, Layout), String> {
     let layout = Layout::new(spec.base_url.as_deref())
         .map_err(|why| format!("{why}: use one such as https://notes.local/"))?;
-    let Some(folder) = &spec.folder else { return Ok((Source::Corpus, layout)) };
+    let Some(folder) = &spec.folder else { return Ok((DocumentSource::Corpus, layout)) };
     let usable = folder.canonicalize().and_then(|root| fs::read_dir(&root).map(|_| root));
-    usable.map(|root| (Source::Folder(root), layout)).map_err(|error| cannot(folder, &error))
+    usable
+        .map(|root| (DocumentSource::Folder(root), layout))
+        .map_err(|error| folder_error(folder, &error))
 }
 
 /// Why a folder cannot be listed, and what to do.
-fn cannot(folder: &Path, error: &io::Error) -> String {
+fn folder_error(folder: &Path, error: &io::Error) -> String {
     let shown = visible_within(&folder.display().to_string(), PATH_CHARS);
     match error.kind() {
         io::ErrorKind::NotFound => {
@@ -315,17 +322,17 @@ fn cannot(folder: &Path, error: &io::Error) -> String {
 }
 
 fn failure(text: &str) -> Box<AttemptFailed> {
-    AttemptFailed::of(FailureClass::Tool, text)
+    AttemptFailed::new(FailureClass::Tool, text)
 }
 
 /// Error of a cancelled call; its caller no longer exists.
-fn dropped() -> Box<AttemptFailed> {
+fn cancelled_error() -> Box<AttemptFailed> {
     failure("the call was cancelled")
 }
 
-impl From<Stopped> for Box<AttemptFailed> {
-    fn from(_: Stopped) -> Self {
-        dropped()
+impl From<WorkCancelled> for Box<AttemptFailed> {
+    fn from(_: WorkCancelled) -> Self {
+        cancelled_error()
     }
 }
 

@@ -12,33 +12,33 @@ use super::words;
 pub(super) const CHARS: usize = 200;
 
 /// Most sentences of a snippet.
-const AT_MOST: usize = 4;
+const MAX_SENTENCES: usize = 4;
 
 /// Bytes of a document that are searched for the best sentences.
-const LOOKED_AT: usize = 512 << 10;
+const SEARCHED_BYTES: usize = 512 << 10;
 
 /// The best run of consecutive sentences within one paragraph, with at most [`CHARS`] characters
 /// and [`AT_MOST`] sentences: the one with the highest weight, then the fewest sentences, then the
 /// first. `weights` has the weight of each stemmed query word. Without a match, the beginning of
 /// the text.
 pub(super) fn snippet(text: &str, weights: &HashMap<String, f32>) -> String {
-    let text = text.get(..floor(text, LOOKED_AT)).unwrap_or(text);
+    let text = text.get(..char_floor(text, SEARCHED_BYTES)).unwrap_or(text);
     let mut analyzer = words::analyzer();
     let mut best: Option<(f32, usize, String)> = None;
     for paragraph in text.split("\n\n") {
         // White space has no meaning here, but a line end would end a sentence.
         let paragraph = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
-        let found = found(&mut analyzer, &paragraph, weights);
+        let found = matched_words(&mut analyzer, &paragraph, weights);
         if found.is_empty() && best.is_some() {
             continue;
         }
-        for Part { place, sentences } in parts(&paragraph) {
-            let weight = weight(&found, &place, weights) * bearing(&paragraph, &place);
+        for SentenceRun { place, sentences } in sentence_runs(&paragraph) {
+            let weight = weight(&found, &place, weights) * ending_weight(&paragraph, &place);
             let better = best.as_ref().is_none_or(|(most, fewest, _)| {
                 weight > *most || (weight >= *most && sentences < *fewest)
             });
             if better {
-                best = Some((weight, sentences, shown(&paragraph, place, &found)));
+                best = Some((weight, sentences, snippet_text(&paragraph, place, &found)));
             }
         }
     }
@@ -46,7 +46,7 @@ pub(super) fn snippet(text: &str, weights: &HashMap<String, f32>) -> String {
 }
 
 /// Query words in a paragraph, with their offsets.
-fn found(
+fn matched_words(
     analyzer: &mut TextAnalyzer,
     paragraph: &str,
     weights: &HashMap<String, f32>,
@@ -63,7 +63,7 @@ fn found(
 }
 
 /// A heading counts less than a sentence with the same words.
-fn bearing(paragraph: &str, place: &Range<usize>) -> f32 {
+fn ending_weight(paragraph: &str, place: &Range<usize>) -> f32 {
     let text = paragraph.get(place.clone()).unwrap_or_default().trim_end();
     if text.ends_with(['.', '!', '?', '…', '。', '！', '？', '"', '”', ')']) {
         1.0
@@ -73,12 +73,12 @@ fn bearing(paragraph: &str, place: &Range<usize>) -> f32 {
 }
 
 /// Consecutive sentences.
-struct Part {
+struct SentenceRun {
     place: Range<usize>,
     sentences: usize,
 }
 
-fn floor(text: &str, at: usize) -> usize {
+fn char_floor(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
@@ -91,24 +91,24 @@ fn weight(found: &[(usize, String)], part: &Range<usize>, weights: &HashMap<Stri
 }
 
 /// Sentences, and runs of them that fit into a snippet.
-fn parts(paragraph: &str) -> Vec<Part> {
+fn sentence_runs(paragraph: &str) -> Vec<SentenceRun> {
     let all: Vec<(usize, &str)> = paragraph.split_sentence_bound_indices().collect();
     let mut parts = Vec::new();
     for (first, (start, _)) in all.iter().enumerate() {
         let mut chars = 0;
-        for (before, (at, sentence)) in all.iter().skip(first).take(AT_MOST).enumerate() {
+        for (before, (at, sentence)) in all.iter().skip(first).take(MAX_SENTENCES).enumerate() {
             chars += sentence.chars().count();
             if before > 0 && chars > CHARS {
                 break;
             }
-            parts.push(Part { place: *start..at + sentence.len(), sentences: before + 1 });
+            parts.push(SentenceRun { place: *start..at + sentence.len(), sentences: before + 1 });
         }
     }
     parts
 }
 
 /// Text of a part. A single sentence that is too long is cut around its first query word.
-fn shown(paragraph: &str, part: Range<usize>, found: &[(usize, String)]) -> String {
+fn snippet_text(paragraph: &str, part: Range<usize>, found: &[(usize, String)]) -> String {
     let whole = paragraph.get(part.clone()).unwrap_or_default().trim_end();
     if whole.chars().count() <= CHARS {
         return whole.to_owned();

@@ -10,19 +10,19 @@ use include_dir::{Dir, include_dir};
 
 use super::MAX_BYTES;
 use super::address::Layout;
-use super::left_out::{LeftOut, Reason};
-use super::stop::Stop;
-use super::walk::{Found, Stamp, WalkFailed, walk};
+use super::left_out::{SkipReason, SkippedFiles};
+use super::stop::CancelFlag;
+use super::walk::{FileStamp, FoundFile, WalkFailed, walk};
 use crate::regular::{self, Links};
 use crate::tool::contained;
-use crate::tool::document::day::of_time;
-use crate::tool::document::{self, Document, Format, Unreadable};
+use crate::tool::document::day::from_time;
+use crate::tool::document::{self, DocumentFormat, ExtractedDocument, Unreadable};
 
 static CORPUS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/assets/corpus");
 
 /// Where documents come from.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Source {
+pub enum DocumentSource {
     /// The shipped corpus.
     Corpus,
     /// A folder on disk, by its canonical path.
@@ -31,57 +31,59 @@ pub enum Source {
 
 /// A document with its address.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct CatalogueEntry {
     /// Address (URL) of the document.
     pub address: String,
     /// File of the document.
-    pub file: Found,
+    pub file: FoundFile,
 }
 
 /// All documents of a folder by address.
 #[derive(Debug, Default)]
 pub struct Catalogue {
     /// Sorted by path.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<CatalogueEntry>,
     /// Files that were skipped without opening them.
-    pub left_out: LeftOut,
+    pub left_out: SkippedFiles,
     by_address: HashMap<String, usize>,
 }
 
 impl Catalogue {
     /// The document of an address in [`canonical`](super::address::canonical) spelling.
-    pub fn find(&self, address: &str) -> Option<&Entry> {
+    pub fn find(&self, address: &str) -> Option<&CatalogueEntry> {
         self.entries.get(*self.by_address.get(address)?)
     }
 }
 
 /// A document that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Page {
+pub struct FolderPage {
     /// Title, text and date; the date may be that of the file.
-    pub document: Document,
+    pub document: ExtractedDocument,
     /// Whether the date is that of the file's last change, because the document states none.
     pub dated_by_file: bool,
 }
 
-impl Source {
+impl DocumentSource {
     /// Lists the documents.
     ///
     /// # Errors
     /// The folder cannot be read, or the call was cancelled.
-    pub fn catalogue(&self, layout: &Layout, stop: &Stop) -> Result<Catalogue, WalkFailed> {
+    pub fn catalogue(&self, layout: &Layout, stop: &CancelFlag) -> Result<Catalogue, WalkFailed> {
         let mut walked = match self {
-            Self::Corpus => super::walk::Walked { files: shipped(), ..Default::default() },
+            Self::Corpus => {
+                super::walk::FolderListing { files: corpus_files(), ..Default::default() }
+            }
             Self::Folder(root) => walk(root, stop)?,
         };
-        let addresses = layout.assign(walked.files.iter().map(|file| file.path.as_path()));
+        let addresses = layout.addresses(walked.files.iter().map(|file| file.path.as_path()));
         let mut catalogue = Catalogue::default();
         for (file, address) in walked.files.into_iter().zip(addresses) {
             match address {
-                None => walked.left_out.count(Reason::NoAddress),
+                None => walked.left_out.count(SkipReason::NoAddress),
                 Some(address) => {
                     catalogue.by_address.insert(address.clone(), catalogue.entries.len());
-                    catalogue.entries.push(Entry { address, file });
+                    catalogue.entries.push(CatalogueEntry { address, file });
                 }
             }
         }
@@ -94,30 +96,34 @@ impl Source {
     ///
     /// # Errors
     /// Why the file is not a document.
-    pub fn read(&self, entry: &Entry, stop: &Stop) -> Result<Page, Reason> {
-        let Found { path, format, .. } = &entry.file;
+    pub fn read(
+        &self,
+        entry: &CatalogueEntry,
+        stop: &CancelFlag,
+    ) -> Result<FolderPage, SkipReason> {
+        let FoundFile { path, format, .. } = &entry.file;
         let (bytes, stamp) = match self {
             Self::Corpus => {
-                (CORPUS.get_file(path).ok_or(Reason::Unopened)?.contents().to_vec(), None)
+                (CORPUS.get_file(path).ok_or(SkipReason::Unopened)?.contents().to_vec(), None)
             }
             Self::Folder(root) => {
-                let (bytes, stamp) = bytes_of(root, path)?;
+                let (bytes, stamp) = read_bytes(root, path)?;
                 (bytes, Some(stamp))
             }
         };
         // PDFs are binary. Other texts have no NUL bytes, except in UTF-16.
         let utf16 = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
-        if *format != Format::Pdf && !utf16 && bytes.contains(&0) {
-            return Err(Reason::Binary);
+        if *format != DocumentFormat::Pdf && !utf16 && bytes.contains(&0) {
+            return Err(SkipReason::Binary);
         }
-        let read = contained::call(|| {
+        let read = contained::catch_panic(|| {
             document::read_while(*format, &bytes, None, &|| stop.check().is_ok())
         });
         let mut document = match read {
             Ok(Ok(document)) => document,
-            Ok(Err(Unreadable::Empty)) => return Err(Reason::Empty),
-            Ok(Err(Unreadable::Charset)) => return Err(Reason::Charset),
-            Ok(Err(Unreadable::Broken(_))) | Err(_) => return Err(Reason::Broken),
+            Ok(Err(Unreadable::Empty)) => return Err(SkipReason::Empty),
+            Ok(Err(Unreadable::Charset)) => return Err(SkipReason::Charset),
+            Ok(Err(Unreadable::Broken(_))) | Err(_) => return Err(SkipReason::Broken),
         };
         if document.title.trim().is_empty() {
             let stem = path.file_stem().unwrap_or_default();
@@ -125,22 +131,22 @@ impl Source {
         }
         let mut dated_by_file = false;
         if let Some(stamp) = stamp.filter(|_| document.published_at.is_empty()) {
-            let day = of_time(UNIX_EPOCH + Duration::from_nanos(stamp.modified));
+            let day = from_time(UNIX_EPOCH + Duration::from_nanos(stamp.modified));
             dated_by_file = stamp.modified > 0 && day.is_some();
             document.published_at = day.filter(|_| dated_by_file).unwrap_or_default();
         }
-        Ok(Page { document, dated_by_file })
+        Ok(FolderPage { document, dated_by_file })
     }
 }
 
 /// Files of the corpus inside the program.
-fn shipped() -> Vec<Found> {
-    fn gather(dir: &Dir<'_>, found: &mut Vec<Found>) {
+fn corpus_files() -> Vec<FoundFile> {
+    fn gather(dir: &Dir<'_>, found: &mut Vec<FoundFile>) {
         for file in dir.files() {
             let extension = file.path().extension().and_then(|extension| extension.to_str());
-            let Some(format) = extension.and_then(Format::of_extension) else { continue };
-            let stamp = Stamp { modified: 0, size: file.contents().len() as u64 };
-            found.push(Found { path: file.path().to_owned(), format, stamp });
+            let Some(format) = extension.and_then(DocumentFormat::from_extension) else { continue };
+            let stamp = FileStamp { modified: 0, size: file.contents().len() as u64 };
+            found.push(FoundFile { path: file.path().to_owned(), format, stamp });
         }
         dir.dirs().for_each(|dir| gather(dir, found));
     }
@@ -152,24 +158,24 @@ fn shipped() -> Vec<Found> {
 
 /// Reads a file of this folder. Its path is checked again first, because it may have become a link
 /// since it was listed.
-fn bytes_of(root: &Path, path: &Path) -> Result<(Vec<u8>, Stamp), Reason> {
-    let whole = root.join(path).canonicalize().map_err(|_| Reason::Unopened)?;
+fn read_bytes(root: &Path, path: &Path) -> Result<(Vec<u8>, FileStamp), SkipReason> {
+    let whole = root.join(path).canonicalize().map_err(|_| SkipReason::Unopened)?;
     if !whole.starts_with(root) {
-        return Err(Reason::LeadsOut);
+        return Err(SkipReason::OutsideLink);
     }
     // Refuses a link that appears after the check.
     let file =
         regular::open(&whole, OpenOptions::new().read(true), Links::Refused).map_err(|error| {
             match error.kind() {
-                ErrorKind::InvalidInput | ErrorKind::IsADirectory => Reason::Special,
-                _ => Reason::Unopened,
+                ErrorKind::InvalidInput | ErrorKind::IsADirectory => SkipReason::Special,
+                _ => SkipReason::Unopened,
             }
         })?;
-    let about = file.metadata().map_err(|_| Reason::Unopened)?;
+    let about = file.metadata().map_err(|_| SkipReason::Unopened)?;
     let mut bytes = Vec::new();
-    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|_| Reason::Unopened)?;
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|_| SkipReason::Unopened)?;
     if bytes.len() as u64 > MAX_BYTES {
-        return Err(Reason::TooLarge);
+        return Err(SkipReason::TooLarge);
     }
-    Ok((bytes, Stamp::of(&about)))
+    Ok((bytes, FileStamp::from_metadata(&about)))
 }

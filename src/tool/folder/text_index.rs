@@ -19,10 +19,10 @@ use tantivy::{
     TantivyError, Term,
 };
 
-use super::left_out::{LeftOut, Reason};
-use super::source::{Catalogue, Entry, Page, Source};
-use super::stop::{Stop, Stopped};
-use super::walk::Stamp;
+use super::left_out::{SkipReason, SkippedFiles};
+use super::source::{Catalogue, CatalogueEntry, DocumentSource, FolderPage};
+use super::stop::{CancelFlag, WorkCancelled};
+use super::walk::FileStamp;
 use super::words;
 
 /// Version of the index; other versions are not opened. Raise it with every change to what is
@@ -36,7 +36,7 @@ const WORDS: &str = "words";
 const WRITER_BYTES: usize = 64 << 20;
 
 /// Share of deleted entries at which a segment is merged.
-const GONE_AT_MOST: f32 = 0.3;
+const MAX_DELETED_SHARE: f32 = 0.3;
 
 /// Why an index operation failed.
 #[derive(Debug)]
@@ -64,15 +64,15 @@ impl From<std::io::Error> for IndexFailed {
     }
 }
 
-impl From<Stopped> for IndexFailed {
-    fn from(_: Stopped) -> Self {
+impl From<WorkCancelled> for IndexFailed {
+    fn from(_: WorkCancelled) -> Self {
         Self::Stopped
     }
 }
 
 /// Fields of an index entry.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Fields {
+pub(super) struct IndexFields {
     pub(super) address: Field,
     pub(super) title: Field,
     pub(super) body: Field,
@@ -89,13 +89,13 @@ pub(super) const LEFT_OUT: &str = "left_out";
 /// Column that is 1 if the date is that of the file.
 pub(super) const DATED_BY_FILE: &str = "dated_by_file";
 
-fn schema() -> (Schema, Fields) {
+fn schema() -> (Schema, IndexFields) {
     let mut schema = Schema::builder();
     let words = TextFieldIndexing::default()
         .set_tokenizer(WORDS)
         .set_index_option(IndexRecordOption::WithFreqs);
     let words = TextOptions::default().set_indexing_options(words);
-    let fields = Fields {
+    let fields = IndexFields {
         address: schema.add_text_field("address", STRING | FAST),
         title: schema.add_text_field("title", words.clone() | STORED),
         body: schema.add_text_field("body", words.clone() | STORED),
@@ -111,9 +111,9 @@ fn schema() -> (Schema, Fields) {
 
 /// Index data of a file.
 #[derive(Debug, Clone, Copy)]
-struct Known {
-    stamp: Stamp,
-    left_out: Option<Reason>,
+struct IndexedFile {
+    stamp: FileStamp,
+    left_out: Option<SkipReason>,
 }
 
 /// Result of a refresh.
@@ -126,16 +126,16 @@ pub struct Refreshed {
     /// Documents in the index now.
     pub indexed: u64,
     /// Files that are not readable documents.
-    pub left_out: LeftOut,
+    pub left_out: SkippedFiles,
 }
 
 /// Index of a folder.
 pub struct TextIndex {
     index: Index,
     reader: IndexReader,
-    pub(super) fields: Fields,
+    pub(super) fields: IndexFields,
     /// Contents by address, as of `generation`.
-    known: Arc<HashMap<String, Known>>,
+    known: Arc<HashMap<String, IndexedFile>>,
     generation: Option<u64>,
 }
 
@@ -152,7 +152,7 @@ impl TextIndex {
     ///
     /// # Errors
     /// [`IndexFailed::Broken`] if the directory has no complete index of this version.
-    pub fn kept_in(folder: &Path) -> Result<Self, IndexFailed> {
+    pub fn on_disk(folder: &Path) -> Result<Self, IndexFailed> {
         let directory = MmapDirectory::open(folder).map_err(TantivyError::from)?;
         let opened = Self::open(directory)?;
         let damaged = opened.index.validate_checksum()?;
@@ -183,16 +183,16 @@ impl TextIndex {
     /// [`IndexFailed::Busy`] if there are changes and another process is writing.
     pub fn refresh(
         &mut self,
-        source: &Source,
+        source: &DocumentSource,
         catalogue: &Catalogue,
-        stop: &Stop,
+        stop: &CancelFlag,
     ) -> Result<Refreshed, IndexFailed> {
         self.reload()?;
         let mut refreshed = Refreshed::default();
         if !self.difference(catalogue).is_none() {
             let mut writer: IndexWriter = self.index.writer_with_num_threads(1, WRITER_BYTES)?;
             let mut policy = LogMergePolicy::default();
-            policy.set_del_docs_ratio_before_merge(GONE_AT_MOST);
+            policy.set_del_docs_ratio_before_merge(MAX_DELETED_SHARE);
             writer.set_merge_policy(Box::new(policy));
             // Another process may have written in the meantime.
             self.reload()?;
@@ -220,7 +220,7 @@ impl TextIndex {
     }
 
     fn difference<'c>(&self, catalogue: &'c Catalogue) -> Difference<'c> {
-        let same = |entry: &&Entry| {
+        let same = |entry: &&CatalogueEntry| {
             self.known.get(&entry.address).is_some_and(|known| known.stamp == entry.file.stamp)
         };
         let there: HashSet<&str> =
@@ -237,9 +237,9 @@ impl TextIndex {
     fn write(
         &self,
         writer: &mut IndexWriter,
-        source: &Source,
+        source: &DocumentSource,
         difference: &Difference<'_>,
-        stop: &Stop,
+        stop: &CancelFlag,
     ) -> Result<u64, IndexFailed> {
         for address in &difference.gone {
             writer.delete_term(Term::from_field_text(self.fields.address, address));
@@ -258,7 +258,11 @@ impl TextIndex {
         Ok(read)
     }
 
-    fn document(&self, entry: &Entry, page: Result<Page, Reason>) -> TantivyDocument {
+    fn document(
+        &self,
+        entry: &CatalogueEntry,
+        page: Result<FolderPage, SkipReason>,
+    ) -> TantivyDocument {
         let fields = &self.fields;
         let mut document = TantivyDocument::default();
         document.add_text(fields.address, &entry.address);
@@ -266,7 +270,7 @@ impl TextIndex {
         document.add_u64(fields.size, entry.file.stamp.size);
         match page {
             Err(reason) => document.add_u64(fields.left_out, reason.code()),
-            Ok(Page { document: page, dated_by_file }) => {
+            Ok(FolderPage { document: page, dated_by_file }) => {
                 document.add_u64(fields.left_out, 0);
                 document.add_u64(fields.dated_by_file, u64::from(dated_by_file));
                 document.add_text(fields.title, &page.title);
@@ -285,7 +289,7 @@ impl TextIndex {
         let searcher = self.reader.searcher();
         let generation = searcher.generation().generation_id();
         if self.generation != Some(generation) {
-            self.known = Arc::new(known(&searcher)?);
+            self.known = Arc::new(load_entries(&searcher)?);
             self.generation = Some(generation);
         }
         Ok(())
@@ -295,7 +299,7 @@ impl TextIndex {
 /// Difference between a folder and its index.
 struct Difference<'c> {
     /// Files to read.
-    changed: Vec<&'c Entry>,
+    changed: Vec<&'c CatalogueEntry>,
     /// Addresses to remove.
     gone: Vec<String>,
 }
@@ -307,7 +311,7 @@ impl Difference<'_> {
 }
 
 /// All entries of an index.
-fn known(searcher: &Searcher) -> Result<HashMap<String, Known>, IndexFailed> {
+fn load_entries(searcher: &Searcher) -> Result<HashMap<String, IndexedFile>, IndexFailed> {
     let mut all = HashMap::new();
     for segment in searcher.segment_readers() {
         let columns = segment.fast_fields();
@@ -323,9 +327,9 @@ fn known(searcher: &Searcher) -> Result<HashMap<String, Known>, IndexFailed> {
             let ordinal = addresses.term_ords(doc).next().and_then(|at| usize::try_from(at).ok());
             let Some(address) = ordinal.and_then(|at| by_ordinal.get(at)) else { continue };
             let first = |column: &tantivy::columnar::Column<u64>| column.first(doc).unwrap_or(0);
-            let stamp = Stamp { modified: first(&modified), size: first(&size) };
-            let left_out = Reason::of_code(first(&left_out));
-            all.insert(address.clone(), Known { stamp, left_out });
+            let stamp = FileStamp { modified: first(&modified), size: first(&size) };
+            let left_out = SkipReason::from_code(first(&left_out));
+            all.insert(address.clone(), IndexedFile { stamp, left_out });
         }
     }
     Ok(all)

@@ -5,33 +5,33 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::left_out::{LeftOut, Reason};
-use super::stop::{Stop, Stopped};
+use super::left_out::{SkipReason, SkippedFiles};
+use super::stop::{CancelFlag, WorkCancelled};
 use super::{MAX_BYTES, MAX_FILES};
-use crate::tool::document::Format;
+use crate::tool::document::DocumentFormat;
 
 /// A file of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundFile {
     /// Path relative to the folder.
     pub path: PathBuf,
     /// Format by its extension.
-    pub format: Format,
+    pub format: DocumentFormat,
     /// Time of the last change and size: a file is read again if they differ.
-    pub stamp: Stamp,
+    pub stamp: FileStamp,
 }
 
 /// Used to detect changes of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Stamp {
+pub struct FileStamp {
     /// Time of the last change, in nanoseconds since 1970; 0 if unknown.
     pub modified: u64,
     /// Size in bytes.
     pub size: u64,
 }
 
-impl Stamp {
-    pub(super) fn of(file: &Metadata) -> Self {
+impl FileStamp {
+    pub(super) fn from_metadata(file: &Metadata) -> Self {
         let since = |at: SystemTime| at.duration_since(UNIX_EPOCH).ok();
         let modified = file.modified().ok().and_then(since);
         let nanos = modified.and_then(|since| u64::try_from(since.as_nanos()).ok());
@@ -41,11 +41,11 @@ impl Stamp {
 
 /// Files of a folder sorted by path, and the skipped ones.
 #[derive(Debug, Default)]
-pub struct Walked {
+pub struct FolderListing {
     /// Files that may be documents.
-    pub files: Vec<Found>,
+    pub files: Vec<FoundFile>,
     /// Files skipped by name, kind or size.
-    pub left_out: LeftOut,
+    pub left_out: SkippedFiles,
 }
 
 /// Why a folder cannot be listed.
@@ -57,8 +57,8 @@ pub enum WalkFailed {
     Stopped,
 }
 
-impl From<Stopped> for WalkFailed {
-    fn from(_: Stopped) -> Self {
+impl From<WorkCancelled> for WalkFailed {
+    fn from(_: WorkCancelled) -> Self {
         Self::Stopped
     }
 }
@@ -68,72 +68,76 @@ impl From<Stopped> for WalkFailed {
 ///
 /// # Errors
 /// The folder cannot be read, or the call was cancelled.
-pub fn walk(root: &Path, stop: &Stop) -> Result<Walked, WalkFailed> {
-    let mut walked = Walked::default();
+pub fn walk(root: &Path, stop: &CancelFlag) -> Result<FolderListing, WalkFailed> {
+    let mut walked = FolderListing::default();
     // Stack of paths to visit, the next one last.
-    let mut rest = names(root, Path::new("")).map_err(WalkFailed::Folder)?;
+    let mut rest = child_paths(root, Path::new("")).map_err(WalkFailed::Folder)?;
     while let Some(path) = rest.pop() {
         stop.check()?;
-        match look(root, &path) {
-            Look::Folder => match names(root, &path) {
+        match classify(root, &path) {
+            PathKind::Folder => match child_paths(root, &path) {
                 Ok(inside) => rest.extend(inside),
-                Err(_) => walked.left_out.count(Reason::Unopened),
+                Err(_) => walked.left_out.count(SkipReason::Unopened),
             },
-            Look::LeftOut(reason) => walked.left_out.count(reason),
-            Look::File(_) if walked.files.len() >= MAX_FILES => {
-                walked.left_out.count(Reason::TooMany);
+            PathKind::LeftOut(reason) => walked.left_out.count(reason),
+            PathKind::File(_) if walked.files.len() >= MAX_FILES => {
+                walked.left_out.count(SkipReason::TooMany);
             }
-            Look::File(found) => walked.files.push(found),
+            PathKind::File(found) => walked.files.push(found),
         }
     }
     // The contents of a folder follow it at once, so the result is sorted by path components.
     Ok(walked)
 }
 
-enum Look {
+enum PathKind {
     Folder,
-    File(Found),
-    LeftOut(Reason),
+    File(FoundFile),
+    LeftOut(SkipReason),
 }
 
-fn look(root: &Path, path: &Path) -> Look {
+fn classify(root: &Path, path: &Path) -> PathKind {
     if path.file_name().is_some_and(is_hidden) {
-        return Look::LeftOut(Reason::Hidden);
+        return PathKind::LeftOut(SkipReason::Hidden);
     }
     let whole = root.join(path);
     let Ok(mut file) = fs::symlink_metadata(&whole) else {
-        return Look::LeftOut(Reason::Unopened);
+        return PathKind::LeftOut(SkipReason::Unopened);
     };
     if file.is_symlink() {
-        match behind(root, &whole) {
+        match link_target(root, &whole) {
             Ok(target) => file = target,
-            Err(reason) => return Look::LeftOut(reason),
+            Err(reason) => return PathKind::LeftOut(reason),
         }
     } else if file.is_dir() {
-        return Look::Folder;
+        return PathKind::Folder;
     }
     if !file.is_file() {
-        return Look::LeftOut(Reason::Special);
+        return PathKind::LeftOut(SkipReason::Special);
     }
     let extension = path.extension().and_then(|extension| extension.to_str());
-    let Some(format) = extension.and_then(Format::of_extension) else {
-        return Look::LeftOut(Reason::OtherType);
+    let Some(format) = extension.and_then(DocumentFormat::from_extension) else {
+        return PathKind::LeftOut(SkipReason::OtherType);
     };
     if file.len() > MAX_BYTES {
-        return Look::LeftOut(Reason::TooLarge);
+        return PathKind::LeftOut(SkipReason::TooLarge);
     }
-    Look::File(Found { path: path.to_owned(), format, stamp: Stamp::of(&file) })
+    PathKind::File(FoundFile {
+        path: path.to_owned(),
+        format,
+        stamp: FileStamp::from_metadata(&file),
+    })
 }
 
 /// Metadata of a link's target, if it is a file of this folder.
-fn behind(root: &Path, link: &Path) -> Result<Metadata, Reason> {
-    let target = link.canonicalize().map_err(|_| Reason::Unopened)?;
-    let inside = target.strip_prefix(root).map_err(|_| Reason::LeadsOut)?;
+fn link_target(root: &Path, link: &Path) -> Result<Metadata, SkipReason> {
+    let target = link.canonicalize().map_err(|_| SkipReason::Unopened)?;
+    let inside = target.strip_prefix(root).map_err(|_| SkipReason::OutsideLink)?;
     if inside.iter().any(is_hidden) {
-        return Err(Reason::Hidden);
+        return Err(SkipReason::Hidden);
     }
-    let target = fs::symlink_metadata(&target).map_err(|_| Reason::Unopened)?;
-    if target.is_dir() { Err(Reason::LinkedFolder) } else { Ok(target) }
+    let target = fs::symlink_metadata(&target).map_err(|_| SkipReason::Unopened)?;
+    if target.is_dir() { Err(SkipReason::LinkedFolder) } else { Ok(target) }
 }
 
 fn is_hidden(name: &std::ffi::OsStr) -> bool {
@@ -141,7 +145,7 @@ fn is_hidden(name: &std::ffi::OsStr) -> bool {
 }
 
 /// Paths of a folder's contents, in reverse order.
-fn names(root: &Path, folder: &Path) -> io::Result<Vec<PathBuf>> {
+fn child_paths(root: &Path, folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(root.join(folder))? {
         names.push(folder.join(entry?.file_name()));

@@ -26,7 +26,7 @@ const STOP_WORDS: &[&str] = &[
 
 /// Tokenizer of the index.
 pub(super) fn analyzer() -> TextAnalyzer {
-    TextAnalyzer::builder(Words)
+    TextAnalyzer::builder(WordTokenizer)
         .filter(RemoveLongFilter::limit(LONGEST))
         .filter(Stemmer::new(Language::English))
         .build()
@@ -36,11 +36,11 @@ pub(super) fn analyzer() -> TextAnalyzer {
 pub fn stems(text: &str) -> Vec<String> {
     let mut analyzer = analyzer();
     let telling = words(text).filter(|(_, word)| STOP_WORDS.binary_search(&&**word).is_err());
-    telling.flat_map(|(_, word)| stemmed(&mut analyzer, &word)).collect()
+    telling.flat_map(|(_, word)| stem_word(&mut analyzer, &word)).collect()
 }
 
 /// Stem of a word; empty if the word is too long.
-fn stemmed(analyzer: &mut TextAnalyzer, word: &str) -> Vec<String> {
+fn stem_word(analyzer: &mut TextAnalyzer, word: &str) -> Vec<String> {
     let mut stems = Vec::with_capacity(1);
     analyzer.token_stream(word).process(&mut |token| stems.push(token.text.clone()));
     stems
@@ -48,7 +48,7 @@ fn stemmed(analyzer: &mut TextAnalyzer, word: &str) -> Vec<String> {
 
 /// The different stemmed words of a query, in order. Stop words are left out, unless there are no
 /// others.
-pub(super) fn asked(query: &str) -> Vec<String> {
+pub(super) fn query_words(query: &str) -> Vec<String> {
     let different = |stems: Vec<String>| {
         let mut seen = std::collections::HashSet::new();
         stems.into_iter().filter(|stem| seen.insert(stem.clone())).collect::<Vec<String>>()
@@ -58,17 +58,17 @@ pub(super) fn asked(query: &str) -> Vec<String> {
         return telling;
     }
     let mut analyzer = analyzer();
-    different(words(query).flat_map(|(_, word)| stemmed(&mut analyzer, &word)).collect())
+    different(words(query).flat_map(|(_, word)| stem_word(&mut analyzer, &word)).collect())
 }
 
 /// All words of a text with their offsets, not stemmed.
 fn words(text: &str) -> impl Iterator<Item = (usize, String)> {
-    text.unicode_word_indices().flat_map(|(at, word)| parts(at, word))
+    text.unicode_word_indices().flat_map(|(at, word)| split_word(at, word))
 }
 
 /// Unicode keeps `example.com` and `l'eau` together; here they are split, so that `example` and
 /// `eau` are found. Numbers stay whole: `99.95`.
-fn parts(at: usize, word: &str) -> impl Iterator<Item = (usize, String)> {
+fn split_word(at: usize, word: &str) -> impl Iterator<Item = (usize, String)> {
     let number = word.starts_with(|c: char| c.is_ascii_digit())
         && word.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | ','));
     let joins = move |c: char| !number && (c.is_ascii_punctuation() || matches!(c, '’' | '·'));
@@ -81,14 +81,14 @@ fn parts(at: usize, word: &str) -> impl Iterator<Item = (usize, String)> {
 
 /// Tokenizer that yields the words of a text.
 #[derive(Clone)]
-struct Words;
+struct WordTokenizer;
 
 struct WordStream<I> {
     words: I,
     token: Token,
 }
 
-impl Tokenizer for Words {
+impl Tokenizer for WordTokenizer {
     type TokenStream<'a> = tantivy::tokenizer::BoxTokenStream<'a>;
 
     fn token_stream<'a>(&'a mut self, text: &'a str) -> Self::TokenStream<'a> {
@@ -143,7 +143,7 @@ mod tests {
             ("?! … 🎉", ""),
             ("", ""),
         ] {
-            assert_eq!(asked(query).join(" "), words, "{query}");
+            assert_eq!(query_words(query).join(" "), words, "{query}");
         }
     }
 

@@ -5,18 +5,18 @@ use std::io::{self, Write};
 
 use flate2::write::MultiGzDecoder;
 
-use crate::net::{Answer, NetError};
+use crate::net::{HttpResponse, NetError};
 
 /// Content encoding of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Coding {
+pub(super) enum ContentCoding {
     Identity,
     Gzip,
 }
 
-impl Coding {
+impl ContentCoding {
     /// Encoding named in the response's header; `None` for one that was not requested.
-    pub(super) fn of(answer: &Answer) -> Option<Self> {
+    pub(super) fn from_response(answer: &HttpResponse) -> Option<Self> {
         match answer.header("content-encoding").map(|it| it.trim().to_ascii_lowercase()).as_deref()
         {
             None | Some("" | "identity") => Some(Self::Identity),
@@ -36,49 +36,53 @@ pub(super) struct Body {
 
 /// Why a body cannot be read.
 #[derive(Debug)]
-pub(super) enum Unread {
+pub(super) enum BodyError {
     Net(NetError),
     /// The encoding does not match the header.
-    Packed(io::Error),
+    Encoding(io::Error),
 }
 
-impl From<NetError> for Unread {
+impl From<NetError> for BodyError {
     fn from(error: NetError) -> Self {
         Self::Net(error)
     }
 }
 
 /// Reads a body, at most `cap` bytes of it.
-pub(super) async fn read(mut answer: Answer, coding: Coding, cap: usize) -> Result<Body, Unread> {
-    let mut unpacking = Unpacking::new(coding, cap);
+pub(super) async fn read(
+    mut answer: HttpResponse,
+    coding: ContentCoding,
+    cap: usize,
+) -> Result<Body, BodyError> {
+    let mut unpacking = Decompressor::new(coding, cap);
     let mut came = false;
     while let Some(chunk) = answer.chunk().await? {
         came |= !chunk.is_empty();
-        if unpacking.take(&chunk)? {
+        if unpacking.push(&chunk)? {
             return Ok(Body { bytes: unpacking.bytes(), cut: true });
         }
     }
     // The body has ended, so its connection can be reused.
-    answer.settle().await;
+    answer.release().await;
     // A header may name an encoding for an empty body, too.
     if came { unpacking.finish() } else { Ok(Body { bytes: Vec::new(), cut: false }) }
 }
 
-enum Unpacking {
-    Identity(Capped),
-    Gzip(Box<MultiGzDecoder<Capped>>),
+enum Decompressor {
+    Identity(CappedBuffer),
+    Gzip(Box<MultiGzDecoder<CappedBuffer>>),
 }
 
-impl Unpacking {
-    fn new(coding: Coding, cap: usize) -> Self {
-        let capped = Capped { bytes: Vec::new(), cap, cut: false };
+impl Decompressor {
+    fn new(coding: ContentCoding, cap: usize) -> Self {
+        let capped = CappedBuffer { bytes: Vec::new(), cap, cut: false };
         match coding {
-            Coding::Identity => Self::Identity(capped),
-            Coding::Gzip => Self::Gzip(Box::new(MultiGzDecoder::new(capped))),
+            ContentCoding::Identity => Self::Identity(capped),
+            ContentCoding::Gzip => Self::Gzip(Box::new(MultiGzDecoder::new(capped))),
         }
     }
 
-    fn capped(&mut self) -> &mut Capped {
+    fn capped(&mut self) -> &mut CappedBuffer {
         match self {
             Self::Identity(capped) => capped,
             Self::Gzip(decoder) => decoder.get_mut(),
@@ -86,29 +90,29 @@ impl Unpacking {
     }
 
     /// Adds a piece; returns whether the cap is reached.
-    fn take(&mut self, piece: &[u8]) -> Result<bool, Unread> {
+    fn push(&mut self, piece: &[u8]) -> Result<bool, BodyError> {
         let taken = match self {
             Self::Identity(capped) => capped.write_all(piece),
             Self::Gzip(decoder) => decoder.write_all(piece),
         };
-        self.past(taken)
+        self.is_cut(taken)
     }
 
     /// Whether the cap is reached; else any other error.
-    fn past(&mut self, taken: io::Result<()>) -> Result<bool, Unread> {
+    fn is_cut(&mut self, taken: io::Result<()>) -> Result<bool, BodyError> {
         match taken {
             _ if self.capped().cut => Ok(true),
             Ok(()) => Ok(false),
-            Err(error) => Err(Unread::Packed(error)),
+            Err(error) => Err(BodyError::Encoding(error)),
         }
     }
 
-    fn finish(mut self) -> Result<Body, Unread> {
+    fn finish(mut self) -> Result<Body, BodyError> {
         let ended = match &mut self {
             Self::Identity(_) => Ok(()),
             Self::Gzip(decoder) => decoder.try_finish(),
         };
-        let cut = self.past(ended)?;
+        let cut = self.is_cut(ended)?;
         Ok(Body { bytes: self.bytes(), cut })
     }
 
@@ -118,13 +122,13 @@ impl Unpacking {
 }
 
 /// Collects what is written up to the cap; writing more is an error.
-struct Capped {
+struct CappedBuffer {
     bytes: Vec<u8>,
     cap: usize,
     cut: bool,
 }
 
-impl Write for Capped {
+impl Write for CappedBuffer {
     fn write(&mut self, more: &[u8]) -> io::Result<usize> {
         let room = self.cap.saturating_sub(self.bytes.len());
         if more.len() > room {
@@ -154,10 +158,10 @@ mod tests {
         encoder.finish().expect("packs")
     }
 
-    fn unpacked(pieces: &[&[u8]], coding: Coding, cap: usize) -> Result<Body, Unread> {
-        let mut unpacking = Unpacking::new(coding, cap);
+    fn unpacked(pieces: &[&[u8]], coding: ContentCoding, cap: usize) -> Result<Body, BodyError> {
+        let mut unpacking = Decompressor::new(coding, cap);
         for piece in pieces {
-            if unpacking.take(piece)? {
+            if unpacking.push(piece)? {
                 return Ok(Body { bytes: unpacking.bytes(), cut: true });
             }
         }
@@ -168,10 +172,10 @@ mod tests {
     fn what_comes_out_counts_against_the_cap() {
         let bomb = packed(&vec![b' '; 64 << 20]);
         assert!(bomb.len() < 100 << 10);
-        let out = unpacked(&[&bomb], Coding::Gzip, 1_000).expect("as far as the cap");
+        let out = unpacked(&[&bomb], ContentCoding::Gzip, 1_000).expect("as far as the cap");
         assert_eq!((out.bytes.len(), out.cut), (1_000, true));
-        let mut unpacking = Unpacking::new(Coding::Gzip, 1_000);
-        assert!(unpacking.take(&bomb).expect("stops"));
+        let mut unpacking = Decompressor::new(ContentCoding::Gzip, 1_000);
+        assert!(unpacking.push(&bomb).expect("stops"));
         assert!(unpacking.capped().bytes.capacity() < 100_000, "nothing past the cap is kept");
     }
 
@@ -181,10 +185,10 @@ mod tests {
         let both = [packed(text.split_at(9).0), packed(text.split_at(9).1)].concat();
         for at in 0..=both.len() {
             let (a, b) = both.split_at(at);
-            let out = unpacked(&[a, b], Coding::Gzip, text.len()).expect("whole");
+            let out = unpacked(&[a, b], ContentCoding::Gzip, text.len()).expect("whole");
             assert_eq!(out, Body { bytes: text.to_vec(), cut: false }, "at {at}");
         }
-        let plain = unpacked(&[text], Coding::Identity, text.len() - 1).expect("cut");
+        let plain = unpacked(&[text], ContentCoding::Identity, text.len() - 1).expect("cut");
         assert!(plain.cut && plain.bytes.len() == text.len() - 1);
     }
 
@@ -192,8 +196,8 @@ mod tests {
     fn what_is_not_packed_as_it_says_is_told() {
         let whole = packed(b"cut off in the middle");
         for bytes in [&whole[..whole.len() / 2], b"<html>no gzip at all</html>"] {
-            let out = unpacked(&[bytes], Coding::Gzip, 1_000);
-            assert!(matches!(out, Err(Unread::Packed(_))), "{out:?}");
+            let out = unpacked(&[bytes], ContentCoding::Gzip, 1_000);
+            assert!(matches!(out, Err(BodyError::Encoding(_))), "{out:?}");
         }
     }
 }

@@ -19,7 +19,7 @@ const MOST_BYTES: u64 = 64 << 20;
 
 /// Format version of a cache entry. Entries of other versions are ignored, because the text
 /// extraction changes with the program.
-const FORM: u32 = 1;
+const FORMAT_VERSION: u32 = 1;
 
 /// A folder of cached pages.
 #[derive(Debug, Clone)]
@@ -30,7 +30,7 @@ pub struct Cache {
 
 /// A cached page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Entry {
+pub(super) struct CachedPage {
     pub(super) form: u32,
     /// Address that was requested.
     pub(super) address: String,
@@ -39,7 +39,7 @@ pub(super) struct Entry {
     /// Addresses that redirects led to, in order.
     pub(super) redirects: Vec<String>,
     /// Domain and host of each address, from the first to the last.
-    pub(super) hops: Vec<Hop>,
+    pub(super) hops: Vec<RedirectHop>,
     /// Whether `robots.txt` was respected for this page.
     pub(super) robots: bool,
     /// Time of the request, in seconds since 1970.
@@ -58,7 +58,7 @@ pub(super) struct Entry {
 
 /// A host of the redirect chain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Hop {
+pub(super) struct RedirectHop {
     /// Domain as it is compared with allowlists.
     pub(super) domain: String,
     /// Host, with the port if it is not the scheme's default.
@@ -67,33 +67,33 @@ pub(super) struct Hop {
     pub(super) private: bool,
 }
 
-impl Entry {
+impl CachedPage {
     /// Version that is written now.
-    pub(super) const FORM: u32 = FORM;
+    pub(super) const FORM: u32 = FORMAT_VERSION;
 
     /// Address of the page for display, with the host as it was checked against the allowlist.
-    pub(super) fn told(&self) -> String {
+    pub(super) fn shown_address(&self) -> String {
         match (Url::parse(&self.url), self.hops.last()) {
-            (Ok(url), Some(hop)) => site::told(&url, &hop.domain),
+            (Ok(url), Some(hop)) => site::shown_url(&url, &hop.domain),
             _ => self.url.clone(),
         }
     }
 
     /// Age in seconds; `None` if the entry is from the future, because a clock was wrong.
     pub(super) fn age_s(&self, now: SystemTime) -> Option<u64> {
-        seconds(now).checked_sub(self.came_s)
+        unix_seconds(now).checked_sub(self.came_s)
     }
 }
 
 /// Seconds since 1970.
-pub(super) fn seconds(time: SystemTime) -> u64 {
+pub(super) fn unix_seconds(time: SystemTime) -> u64 {
     time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 impl Cache {
     /// The user's cache, such as `~/.cache/roundtable/pages`; `None` if there is no home directory.
     /// The folder is created on the first write.
-    pub fn of_user() -> Option<Self> {
+    pub fn for_user() -> Option<Self> {
         let base = etcetera::choose_base_strategy().ok()?;
         Some(Self::at(base.cache_dir().join("roundtable").join("pages")))
     }
@@ -104,30 +104,30 @@ impl Cache {
     }
 
     /// The same cache with another size limit in bytes.
-    pub fn within(self, most_bytes: u64) -> Self {
+    pub fn with_limit(self, most_bytes: u64) -> Self {
         Self { most_bytes, ..self }
     }
 
     /// The entry of this address. Blocking: reads a file.
-    pub(super) fn get(&self, address: &str) -> Option<Entry> {
+    pub(super) fn get(&self, address: &str) -> Option<CachedPage> {
         let mut bytes = Vec::new();
-        let file = fs::File::open(self.file(address)).ok()?;
+        let file = fs::File::open(self.path_of(address)).ok()?;
         file.take(self.most_bytes.saturating_add(1)).read_to_end(&mut bytes).ok()?;
-        let entry: Entry = serde_json::from_slice(&bytes).ok()?;
-        (entry.form == FORM && entry.address == address).then_some(entry)
+        let entry: CachedPage = serde_json::from_slice(&bytes).ok()?;
+        (entry.form == FORMAT_VERSION && entry.address == address).then_some(entry)
     }
 
     /// Stores a page and removes the oldest ones above the limit. Blocking: writes a file.
-    pub(super) fn put(&self, entry: &Entry) -> io::Result<()> {
+    pub(super) fn put(&self, entry: &CachedPage) -> io::Result<()> {
         let bytes = serde_json::to_vec(entry)?;
         if bytes.len() as u64 > self.most_bytes {
             return Ok(());
         }
-        private::replace(&self.file(&entry.address), &bytes)?;
-        self.make_room()
+        private::replace_file(&self.path_of(&entry.address), &bytes)?;
+        self.evict_oldest()
     }
 
-    fn make_room(&self) -> io::Result<()> {
+    fn evict_oldest(&self) -> io::Result<()> {
         let mut files: Vec<(SystemTime, u64, PathBuf)> = fs::read_dir(&self.folder)?
             .flatten()
             .filter_map(|file| {
@@ -148,7 +148,7 @@ impl Cache {
         Ok(())
     }
 
-    fn file(&self, address: &str) -> PathBuf {
+    fn path_of(&self, address: &str) -> PathBuf {
         let hash = Sha256::digest(address.as_bytes());
         let name: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
         self.folder.join(name).with_extension("json")
@@ -166,10 +166,11 @@ mod tests {
 
     use super::*;
 
-    fn entry(address: &str, text: &str) -> Entry {
-        let hop = Hop { domain: "a.example".into(), host: "a.example".into(), private: false };
-        Entry {
-            form: FORM,
+    fn entry(address: &str, text: &str) -> CachedPage {
+        let hop =
+            RedirectHop { domain: "a.example".into(), host: "a.example".into(), private: false };
+        CachedPage {
+            form: FORMAT_VERSION,
             address: address.to_owned(),
             url: address.to_owned(),
             redirects: Vec::new(),
@@ -217,9 +218,9 @@ mod tests {
         let kept = entry("https://a.example/", "text");
         let whole = serde_json::to_vec(&kept).expect("an entry");
         let other = serde_json::to_vec(&entry("https://b.example/", "text")).expect("an entry");
-        let newer = serde_json::to_vec(&Entry { form: 9, ..kept.clone() }).expect("an entry");
+        let newer = serde_json::to_vec(&CachedPage { form: 9, ..kept.clone() }).expect("an entry");
         for bytes in [&whole[..whole.len() / 2], b"", b"{}", b"\xff\xff", &other, &newer] {
-            fs::write(cache.file(&kept.address), bytes).expect("written");
+            fs::write(cache.path_of(&kept.address), bytes).expect("written");
             assert_eq!(cache.get(&kept.address), None);
         }
         cache.put(&kept).expect("kept");
@@ -229,11 +230,11 @@ mod tests {
     #[test]
     fn the_oldest_go_first() {
         let folder = tempfile::tempdir().expect("a folder");
-        let cache = Cache::at(folder.path().to_owned()).within(5_000);
+        let cache = Cache::at(folder.path().to_owned()).with_limit(5_000);
         for n in 0..9_u64 {
             let page = entry(&format!("https://a.example/{n}"), &"x".repeat(1_000));
             cache.put(&page).expect("kept");
-            let file = fs::File::open(cache.file(&page.address)).expect("there");
+            let file = fs::File::open(cache.path_of(&page.address)).expect("there");
             let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000 + n);
             file.set_modified(time).expect("aged");
         }

@@ -11,12 +11,12 @@ use tokio::time::Instant;
 use crate::tool::bulkhead::{Bulkhead, Permit};
 
 /// Number of hosts from which on unused ones are removed.
-const MOST: usize = 1_024;
+const MAX_HOSTS: usize = 1_024;
 
 /// Longest `Retry-After` that a request waits for; beyond it, the host's pages fail.
-const WAITED_FOR: Duration = Duration::from_secs(2);
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
 /// Upper bound of a `Retry-After`: a day.
-const LONGEST_REST: Duration = Duration::from_secs(86_400);
+const MAX_HOST_RETRY_AFTER: Duration = Duration::from_secs(86_400);
 
 /// State of the hosts, by name.
 #[derive(Debug, Default)]
@@ -24,16 +24,16 @@ pub(super) struct Hosts(Mutex<HashMap<String, Arc<Host>>>);
 
 #[derive(Debug)]
 struct Host {
-    room: Bulkhead,
+    bulkhead: Bulkhead,
     /// Start of the last request. The lock is held while a request waits for its turn, so requests
     /// start in order, and a cancelled one does not delay the others.
     last: tokio::sync::Mutex<Option<Instant>>,
-    rest: Mutex<Option<Rest>>,
+    retry_after: Mutex<Option<HostRetryAfter>>,
 }
 
 /// A host's `Retry-After`.
 #[derive(Debug, Clone, Copy)]
-struct Rest {
+struct HostRetryAfter {
     until: Instant,
     /// Status of the response that carried it.
     status: u16,
@@ -41,7 +41,7 @@ struct Rest {
 
 /// A refusal: the host's `Retry-After` is longer than we wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Resting {
+pub(super) struct HostBusy {
     /// Status of the response that carried it.
     pub(super) status: u16,
     /// Time left.
@@ -51,7 +51,7 @@ pub(super) struct Resting {
 /// Permission for one request, until it is dropped.
 #[derive(Debug)]
 #[must_use = "the turn ends as soon as it is dropped"]
-pub(super) struct Turn {
+pub(super) struct RequestSlot {
     _permit: Option<Permit>,
     _host: Arc<Host>,
 }
@@ -63,22 +63,22 @@ impl Hosts {
     ///
     /// # Errors
     /// The host's `Retry-After` is longer than we wait.
-    pub(super) async fn turn(
+    pub(super) async fn acquire(
         &self,
         host: &str,
         at_once: u32,
         pace: Duration,
-    ) -> Result<Turn, Resting> {
+    ) -> Result<RequestSlot, HostBusy> {
         let host = self.host(host);
-        host.wait_for()?;
+        host.required_wait()?;
         let at_once = at_once.max(1);
-        let fill = host.room.fill();
+        let fill = host.bulkhead.fill();
         let idle = fill.in_flight == 0 && fill.queued == 0;
         if fill.permits != at_once && (idle || fill.permits > at_once) {
-            host.room.resize(at_once);
+            host.bulkhead.resize(at_once);
         }
         // Without a time limit, the queue never rejects.
-        let permit = host.room.enter(None).await.ok();
+        let permit = host.bulkhead.enter(None).await.ok();
         {
             let mut last = host.last.lock().await;
             if let Some(last) = *last {
@@ -86,41 +86,42 @@ impl Hosts {
                 tokio::time::sleep_until(last.min(Instant::now()) + pace).await;
             }
             // A `Retry-After` may have arrived while this request was queued.
-            while let Some(wait) = host.wait_for()? {
+            while let Some(wait) = host.required_wait()? {
                 tokio::time::sleep(wait).await;
             }
             *last = Some(Instant::now());
         }
-        Ok(Turn { _permit: permit, _host: host })
+        Ok(RequestSlot { _permit: permit, _host: host })
     }
 
     /// Stores the `Retry-After` of a host, which came with this status. [`Resting`] if it is longer
     /// than we wait.
-    pub(super) fn leave_alone(
+    pub(super) fn record_retry_after(
         &self,
         host: &str,
         status: u16,
         wait: Duration,
-    ) -> Result<(), Resting> {
+    ) -> Result<(), HostBusy> {
         let host = self.host(host);
         {
-            let mut rest = host.rest();
-            let until = Instant::now() + wait.min(LONGEST_REST);
+            let mut rest = host.lock_retry_after();
+            let until = Instant::now() + wait.min(MAX_HOST_RETRY_AFTER);
             if rest.is_none_or(|rest| rest.until < until) {
-                *rest = Some(Rest { until, status });
+                *rest = Some(HostRetryAfter { until, status });
             }
         }
-        host.wait_for().map(|_| ())
+        host.required_wait().map(|_| ())
     }
 
     fn host(&self, name: &str) -> Arc<Host> {
         let mut hosts = self.hosts();
-        if hosts.len() >= MOST && !hosts.contains_key(name) {
-            hosts.retain(|_, host| Arc::strong_count(host) > 1 || host.left().is_some());
+        if hosts.len() >= MAX_HOSTS && !hosts.contains_key(name) {
+            hosts
+                .retain(|_, host| Arc::strong_count(host) > 1 || host.retry_after_left().is_some());
         }
         let new = || {
             let (last, rest) = Default::default();
-            Arc::new(Host { room: Bulkhead::new(1), last, rest })
+            Arc::new(Host { bulkhead: Bulkhead::new(1), last, retry_after: rest })
         };
         Arc::clone(hosts.entry(name.to_owned()).or_insert_with(new))
     }
@@ -131,21 +132,21 @@ impl Hosts {
 }
 
 impl Host {
-    fn rest(&self) -> MutexGuard<'_, Option<Rest>> {
-        self.rest.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_retry_after(&self) -> MutexGuard<'_, Option<HostRetryAfter>> {
+        self.retry_after.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Time left of the host's `Retry-After`, with its status.
-    fn left(&self) -> Option<(u16, Duration)> {
-        let Rest { until, status } = (*self.rest())?;
+    fn retry_after_left(&self) -> Option<(u16, Duration)> {
+        let HostRetryAfter { until, status } = (*self.lock_retry_after())?;
         let left = until.saturating_duration_since(Instant::now());
         (!left.is_zero()).then_some((status, left))
     }
 
     /// Time that a request to this host has to wait, if any.
-    fn wait_for(&self) -> Result<Option<Duration>, Resting> {
-        match self.left() {
-            Some((status, left)) if left > WAITED_FOR => Err(Resting { status, left }),
+    fn required_wait(&self) -> Result<Option<Duration>, HostBusy> {
+        match self.retry_after_left() {
+            Some((status, left)) if left > LONGEST_WAIT => Err(HostBusy { status, left }),
             left => Ok(left.map(|(_, left)| left)),
         }
     }
@@ -159,8 +160,8 @@ mod tests {
 
     const PACE: Duration = Duration::from_millis(500);
 
-    async fn turn(hosts: &Hosts, host: &str, at_once: u32, pace: Duration) -> Turn {
-        hosts.turn(host, at_once, pace).await.expect("it does not rest")
+    async fn turn(hosts: &Hosts, host: &str, at_once: u32, pace: Duration) -> RequestSlot {
+        hosts.acquire(host, at_once, pace).await.expect("it does not rest")
     }
 
     #[tokio::test(start_paused = true)]
@@ -207,25 +208,26 @@ mod tests {
     async fn hosts_that_nobody_asks_are_forgotten() {
         let hosts = Hosts::default();
         let held = turn(&hosts, "held.example", 1, Duration::ZERO).await;
-        for n in 0..3 * MOST {
+        for n in 0..3 * MAX_HOSTS {
             drop(turn(&hosts, &format!("{n}.example"), 1, Duration::ZERO).await);
         }
-        assert!(hosts.hosts().len() <= MOST + 1 && hosts.hosts().contains_key("held.example"));
+        assert!(hosts.hosts().len() <= MAX_HOSTS + 1 && hosts.hosts().contains_key("held.example"));
         drop(held);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_host_is_left_alone_as_long_as_it_asks() {
         let (hosts, start) = (Hosts::default(), Instant::now());
-        let rest = |host: &str, secs| hosts.leave_alone(host, 429, Duration::from_secs(secs));
-        let resting = |secs| Resting { status: 429, left: Duration::from_secs(secs) };
+        let rest =
+            |host: &str, secs| hosts.record_retry_after(host, 429, Duration::from_secs(secs));
+        let resting = |secs| HostBusy { status: 429, left: Duration::from_secs(secs) };
         assert_eq!(rest("a.example", 2), Ok(()), "so long is waited");
         drop(turn(&hosts, "a.example", 1, PACE).await);
         assert_eq!(start.elapsed(), Duration::from_secs(2));
         assert_eq!(rest("a.example", 3_600), Err(resting(3_600)));
         assert_eq!(rest("a.example", 1), Err(resting(3_600)), "the longer of the two");
         tokio::time::advance(Duration::from_secs(600)).await;
-        let asked = hosts.turn("a.example", 1, PACE).now_or_never().expect("at once");
+        let asked = hosts.acquire("a.example", 1, PACE).now_or_never().expect("at once");
         assert_eq!(asked.err(), Some(resting(3_000)));
         drop(turn(&hosts, "b.example", 1, PACE).await);
         assert_eq!(start.elapsed(), Duration::from_secs(602), "no other host waits for it");
@@ -238,9 +240,9 @@ mod tests {
     async fn whoever_stands_in_line_is_told_when_a_host_wants_to_rest() {
         let hosts = Hosts::default();
         let first = turn(&hosts, "a.example", 1, PACE).await;
-        let mut second = Box::pin(hosts.turn("a.example", 1, PACE));
+        let mut second = Box::pin(hosts.acquire("a.example", 1, PACE));
         assert!(second.as_mut().now_or_never().is_none());
-        let told = hosts.leave_alone("a.example", 503, Duration::from_secs(20));
+        let told = hosts.record_retry_after("a.example", 503, Duration::from_secs(20));
         assert_eq!(told.map_err(|it| it.status), Err(503));
         drop(first);
         assert_eq!(second.await.err().map(|it| it.status), Some(503));

@@ -12,7 +12,7 @@ use crate::net::Redactor;
 
 /// Why a page cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Why {
+pub(super) enum FetchErrorKind {
     InvalidUrl,
     NotFound,
     /// Another status for which a retry is useless, or useless now.
@@ -28,7 +28,7 @@ pub(super) enum Why {
     Unreadable,
 }
 
-impl Why {
+impl FetchErrorKind {
     /// Identifier in the result.
     fn word(self) -> Cow<'static, str> {
         Cow::Borrowed(match self {
@@ -50,8 +50,8 @@ impl Why {
 
 /// A page that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Missed {
-    pub(super) why: Why,
+pub(super) struct FetchError {
+    pub(super) kind: FetchErrorKind,
     /// The reason in words.
     pub(super) text: String,
     /// Target of a redirect that is not followed.
@@ -63,19 +63,19 @@ const TEXT_CHARS: usize = 300;
 /// Most characters of an address that a text quotes.
 const ADDRESS_CHARS: usize = 160;
 
-impl Missed {
-    pub(super) fn new(why: Why, text: impl AsRef<str>) -> Self {
-        Self { why, text: visible_within(text.as_ref(), TEXT_CHARS), location: None }
+impl FetchError {
+    pub(super) fn new(kind: FetchErrorKind, text: impl AsRef<str>) -> Self {
+        Self { kind, text: visible_within(text.as_ref(), TEXT_CHARS), location: None }
     }
 
     /// Adds the target of the redirect.
-    pub(super) fn leading(self, location: impl Display) -> Self {
-        Self { location: Some(shown(location)), ..self }
+    pub(super) fn with_location(self, location: impl Display) -> Self {
+        Self { location: Some(redacted_address(location)), ..self }
     }
 
     /// The result of the tool.
-    pub(super) fn answer(&self) -> Value {
-        let mut answer = json!({ "status": "error", "error": self.why.word(), "text": self.text });
+    pub(super) fn to_result(&self) -> Value {
+        let mut answer = json!({ "status": "error", "error": self.kind.word(), "text": self.text });
         if let (Some(location), Some(fields)) = (&self.location, answer.as_object_mut()) {
             fields.insert("location".to_owned(), Value::from(location.as_str()));
         }
@@ -84,25 +84,25 @@ impl Missed {
 }
 
 /// An address for display, its secrets redacted and cut to a maximum length.
-pub(super) fn shown(address: impl Display) -> String {
+pub(super) fn redacted_address(address: impl Display) -> String {
     visible_within(&Redactor::default().redact(&address.to_string()), ADDRESS_CHARS)
 }
 
 /// Why there is no page: the page cannot be read, or the attempt failed.
 #[derive(Debug)]
-pub(super) enum Ended {
-    Missed(Missed),
-    Failed(Box<AttemptFailed>),
+pub(super) enum FetchFailure {
+    Page(FetchError),
+    Attempt(Box<AttemptFailed>),
 }
 
-impl From<Missed> for Ended {
-    fn from(missed: Missed) -> Self {
-        Self::Missed(missed)
+impl From<FetchError> for FetchFailure {
+    fn from(missed: FetchError) -> Self {
+        Self::Page(missed)
     }
 }
 
-impl From<Box<AttemptFailed>> for Ended {
+impl From<Box<AttemptFailed>> for FetchFailure {
     fn from(failed: Box<AttemptFailed>) -> Self {
-        Self::Failed(failed)
+        Self::Attempt(failed)
     }
 }

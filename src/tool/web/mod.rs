@@ -25,54 +25,54 @@ use std::time::{Duration, SystemTime};
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
-use self::cache::{Cache, Entry};
+use self::cache::{Cache, CachedPage};
 use self::hosts::Hosts;
-use self::miss::{Ended, Missed, Why, shown};
-use self::permission::Permissions;
-use self::visit::{Found, Page, Visit, What};
+use self::miss::{FetchError, FetchErrorKind, FetchFailure, redacted_address};
+use self::permission::RobotsCache;
+use self::visit::{FetchedContent, FetchedResponse, PageFetch, RawPage};
 use super::answering::{Tool, ToolRequest};
 use super::contained;
-use super::document::{self, Document, Unreadable, day};
+use super::document::{self, ExtractedDocument, Unreadable, day};
 use crate::event::kind::{AttemptFailed, FailureClass};
 use crate::net::{Http, Reach};
 use crate::scenario::domain::in_ascii;
 use crate::scenario::lookup::WebSpec;
 
 /// Returns the current time. Wall clock, because the disk cache outlives the process.
-pub type Clock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
+pub type WallClock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
 
 /// Shared state of polite crawling: concurrency and pace for each host, and `robots.txt` rules.
 #[derive(Debug, Default)]
-pub struct Manners {
+pub struct CrawlState {
     hosts: Hosts,
-    permissions: Permissions,
+    robots: RobotsCache,
 }
 
-impl Manners {
+impl CrawlState {
     /// The state shared by the whole process.
-    pub fn of_process() -> Arc<Self> {
-        static MANNERS: LazyLock<Arc<Manners>> = LazyLock::new(Arc::default);
+    pub fn of_this_process() -> Arc<Self> {
+        static MANNERS: LazyLock<Arc<CrawlState>> = LazyLock::new(Arc::default);
         Arc::clone(&MANNERS)
     }
 }
 
 /// State shared by all web readers. Clones share it.
 #[derive(Clone)]
-pub struct Web(Arc<Shared>);
+pub struct Web(Arc<WebState>);
 
-struct Shared {
+struct WebState {
     anywhere: Http,
     internet: Http,
-    manners: Arc<Manners>,
+    crawl: Arc<CrawlState>,
     cache: Option<Cache>,
-    clock: Clock,
+    clock: WallClock,
 }
 
 impl Web {
     /// Shared state with this crawl state, cache and clock.
-    pub fn new(manners: Arc<Manners>, cache: Option<Cache>, clock: Clock) -> Self {
+    pub fn new(manners: Arc<CrawlState>, cache: Option<Cache>, clock: WallClock) -> Self {
         let (anywhere, internet) = (Http::direct(Reach::Anywhere), Http::direct(Reach::Internet));
-        Self(Arc::new(Shared { anywhere, internet, manners, cache, clock }))
+        Self(Arc::new(WebState { anywhere, internet, crawl: manners, cache, clock }))
     }
 }
 
@@ -100,40 +100,41 @@ impl WebReader {
         Self { spec, web }
     }
 
-    async fn page(&self, args: &Map<String, Value>) -> Result<Value, Ended> {
+    async fn page(&self, args: &Map<String, Value>) -> Result<Value, FetchFailure> {
         let Some(written) = args.get("url").and_then(Value::as_str) else {
             return Err(denied("the argument `url` is missing", "Add it to the arguments.").into());
         };
-        let url = site::read(written)?;
+        let url = site::parse_url(written)?;
         let domain = site::domain(&url, written);
-        let allowed = allowed(args, &domain)?;
+        let allowed = allowed_domains(args, &domain)?;
         let address = url.to_string();
-        let known = self.kept(&address, &allowed).await;
+        let known = self.cached_entry(&address, &allowed).await;
         let now = (self.web.0.clock)();
         if let Some((entry, age_s)) = known.as_ref().and_then(|it| Some((it, it.age_s(now)?)))
             && self.spec.cache_ttl.is_some_and(|ttl| Duration::from_secs(age_s) < ttl)
         {
-            return Ok(answer(entry, Some(age_s)));
+            return Ok(page_result(entry, Some(age_s)));
         }
-        let visit = Visit { web: &self.web, spec: &self.spec, allowed: &allowed };
-        let Found { url, hops, redirects, what } = visit.page(url, domain, known.as_ref()).await?;
-        let came_s = cache::seconds((self.web.0.clock)());
+        let visit = PageFetch { web: &self.web, spec: &self.spec, allowed: &allowed };
+        let FetchedResponse { url, hops, redirects, content: what } =
+            visit.page(url, domain, known.as_ref()).await?;
+        let came_s = cache::unix_seconds((self.web.0.clock)());
         let (entry, cached_s, keep) = match (what, known) {
-            (What::Same, Some(known)) => {
-                (Entry { came_s, hops, redirects, ..known }, Some(0), true)
+            (FetchedContent::NotModified, Some(known)) => {
+                (CachedPage { came_s, hops, redirects, ..known }, Some(0), true)
             }
-            (What::Same, None) => {
+            (FetchedContent::NotModified, None) => {
                 let what = format!(
                     "{} returned 304 (not modified) to an unconditional request",
-                    shown(url)
+                    redacted_address(url)
                 );
-                let failed = AttemptFailed::of(FailureClass::BadResponse, what);
+                let failed = AttemptFailed::new(FailureClass::BadResponse, what);
                 return Err(failed.into());
             }
-            (What::Page(page), _) => {
+            (FetchedContent::Page(page), _) => {
                 let keep = !page.no_store;
-                let entry = Entry {
-                    form: Entry::FORM,
+                let entry = CachedPage {
+                    form: CachedPage::FORM,
                     address,
                     url: url.to_string(),
                     redirects,
@@ -149,18 +150,18 @@ impl WebReader {
                     dated_by_head: false,
                     text: String::new(),
                 };
-                (with_text(entry, page).await?, None, keep)
+                (extract_text(entry, page).await?, None, keep)
             }
         };
-        let answer = answer(&entry, cached_s);
+        let answer = page_result(&entry, cached_s);
         if keep {
-            self.keep(entry).await;
+            self.store(entry).await;
         }
         Ok(answer)
     }
 
     /// The cached entry of an address, if it still satisfies the current policy.
-    async fn kept(&self, address: &str, allowed: &[String]) -> Option<Entry> {
+    async fn cached_entry(&self, address: &str, allowed: &[String]) -> Option<CachedPage> {
         let cache = self.cache()?.clone();
         let address = address.to_owned();
         let entry = tokio::task::spawn_blocking(move || cache.get(&address)).await.ok()??;
@@ -173,7 +174,7 @@ impl WebReader {
         (hosts && robots && redirects && entry.bytes <= self.spec.max_bytes).then_some(entry)
     }
 
-    async fn keep(&self, entry: Entry) {
+    async fn store(&self, entry: CachedPage) {
         let Some(cache) = self.cache().cloned() else { return };
         // A page that cannot be cached is fetched again next time; that is no reason to fail now.
         let kept = tokio::task::spawn_blocking(move || cache.put(&entry)).await;
@@ -188,7 +189,10 @@ impl WebReader {
 }
 
 /// Domains whose pages may be read.
-fn allowed(args: &Map<String, Value>, own: &str) -> Result<Vec<String>, Box<AttemptFailed>> {
+fn allowed_domains(
+    args: &Map<String, Value>,
+    own: &str,
+) -> Result<Vec<String>, Box<AttemptFailed>> {
     let advice = "Pass a list of hosts.";
     let allowed: Vec<String> = match args.get("allowed_domains") {
         None | Some(Value::Null) => vec![own.to_owned()],
@@ -209,40 +213,40 @@ fn allowed(args: &Map<String, Value>, own: &str) -> Result<Vec<String>, Box<Atte
 }
 
 fn denied(what: &str, advice: &str) -> Box<AttemptFailed> {
-    AttemptFailed::advising(FailureClass::Denied, what, advice)
+    AttemptFailed::with_advice(FailureClass::Denied, what, advice)
 }
 
 /// Extracts the text of a page, on a blocking thread, since a large one takes a while.
-async fn with_text(entry: Entry, page: Page) -> Result<Entry, Missed> {
-    let Page { format, bytes, charset, last_modified, .. } = page;
+async fn extract_text(entry: CachedPage, page: RawPage) -> Result<CachedPage, FetchError> {
+    let RawPage { format, bytes, charset, last_modified, .. } = page;
     let read = move || {
-        contained::call(|| document::read(format, &bytes, charset.as_deref()))
+        contained::catch_panic(|| document::read(format, &bytes, charset.as_deref()))
             .unwrap_or_else(|panic| Err(Unreadable::Broken(panic)))
     };
     let read = tokio::task::spawn_blocking(read).await;
     let read =
         read.unwrap_or_else(|_| Err(Unreadable::Broken("the extraction was cancelled".to_owned())));
-    let Document { title, published_at, text } = read.map_err(|why| {
+    let ExtractedDocument { title, published_at, text } = read.map_err(|why| {
         let word = match why {
-            Unreadable::Empty => Why::EmptyPage,
-            Unreadable::Charset => Why::Charset,
-            Unreadable::Broken(_) => Why::Unreadable,
+            Unreadable::Empty => FetchErrorKind::EmptyPage,
+            Unreadable::Charset => FetchErrorKind::Charset,
+            Unreadable::Broken(_) => FetchErrorKind::Unreadable,
         };
-        Missed::new(word, format!("{} cannot be read: {why}", shown(&entry.url)))
+        FetchError::new(word, format!("{} cannot be read: {why}", redacted_address(&entry.url)))
     })?;
-    let of_head = || last_modified.as_deref().and_then(day::of_http);
+    let of_head = || last_modified.as_deref().and_then(day::from_http_date);
     let (published_at, dated_by_head) = match published_at.is_empty().then(of_head).flatten() {
         Some(day) => (day, true),
         None => (published_at, false),
     };
-    Ok(Entry { title, published_at, dated_by_head, text, ..entry })
+    Ok(CachedPage { title, published_at, dated_by_head, text, ..entry })
 }
 
 /// The result for this page. Queries of redirects may be keys that the site signs for one visit:
 /// they are redacted, and the final address keeps its query only if that is the requested one.
-fn answer(entry: &Entry, cached_s: Option<u64>) -> Value {
+fn page_result(entry: &CachedPage, cached_s: Option<u64>) -> Value {
     let mut data = json!({
-        "url": site::without_another_query(&entry.told(), &entry.address),
+        "url": site::strip_foreign_query(&entry.shown_address(), &entry.address),
         "title": entry.title,
         "published_at": entry.published_at,
         "body": entry.text,
@@ -250,7 +254,7 @@ fn answer(entry: &Entry, cached_s: Option<u64>) -> Value {
     });
     if let Some(fields) = data.as_object_mut() {
         if !entry.redirects.is_empty() {
-            let redirects: Vec<String> = entry.redirects.iter().map(shown).collect();
+            let redirects: Vec<String> = entry.redirects.iter().map(redacted_address).collect();
             fields.insert("redirects".to_owned(), json!(redirects));
         }
         if let Some(age_s) = cached_s {
@@ -271,8 +275,8 @@ impl Tool for WebReader {
         Box::pin(async move {
             match self.page(request.args).await {
                 Ok(answer) => Ok(Arc::new(answer)),
-                Err(Ended::Missed(missed)) => Ok(Arc::new(missed.answer())),
-                Err(Ended::Failed(failed)) => Err(failed),
+                Err(FetchFailure::Page(missed)) => Ok(Arc::new(missed.to_result())),
+                Err(FetchFailure::Attempt(failed)) => Err(failed),
             }
         })
     }

@@ -6,63 +6,63 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::robots::Rules;
+use super::robots::RobotsRules;
 
 /// How long rules are cached; RFC 9309 allows a day.
-const KEPT: Duration = Duration::from_secs(3_600);
+const RULES_TTL: Duration = Duration::from_secs(3_600);
 /// How long an unreachable `robots.txt` is cached.
-const UNREACHABLE_KEPT: Duration = Duration::from_secs(60);
+const UNREACHABLE_TTL: Duration = Duration::from_secs(60);
 /// Number of sites from which on unused ones are removed.
-const MOST: usize = 1_024;
+const MAX_SITES: usize = 1_024;
 
 /// Result of a request for `robots.txt`.
 #[derive(Debug)]
-pub(super) enum Told {
+pub(super) enum RobotsReply {
     /// The rules; empty if the site has no `robots.txt`.
-    Rules(Rules),
+    Rules(RobotsRules),
     /// The site failed with this status: everything is disallowed (RFC 9309, 2.3.1.4).
     Unreachable(u16),
     /// `robots.txt` redirects to this address, which this run must not read.
-    Elsewhere(String),
+    RedirectedAway(String),
 }
 
 /// A result with the time for which it is cached.
-pub(super) struct Verdict {
-    told: Arc<Told>,
-    kept: Duration,
+pub(super) struct CachedRobots {
+    reply: Arc<RobotsReply>,
+    ttl: Duration,
 }
 
-impl Verdict {
+impl CachedRobots {
     /// Cached for the usual time.
-    pub(super) fn keep(told: Told) -> Self {
-        Self { told: Arc::new(told), kept: KEPT }
+    pub(super) fn cached(told: RobotsReply) -> Self {
+        Self { reply: Arc::new(told), ttl: RULES_TTL }
     }
 
     /// Cached for a short time only.
-    pub(super) fn soon(told: Told) -> Self {
-        Self { told: Arc::new(told), kept: UNREACHABLE_KEPT }
+    pub(super) fn briefly_cached(told: RobotsReply) -> Self {
+        Self { reply: Arc::new(told), ttl: UNREACHABLE_TTL }
     }
 
     /// Not cached: valid for this request alone.
-    pub(super) fn once(told: Told) -> Self {
-        Self { told: Arc::new(told), kept: Duration::ZERO }
+    pub(super) fn uncached(told: RobotsReply) -> Self {
+        Self { reply: Arc::new(told), ttl: Duration::ZERO }
     }
 }
 
-type Slot = Arc<tokio::sync::Mutex<Option<(Instant, Arc<Told>)>>>;
+type RobotsSlot = Arc<tokio::sync::Mutex<Option<(Instant, Arc<RobotsReply>)>>>;
 
 /// Cached `robots.txt` results by scheme, host and port.
 #[derive(Debug, Default)]
-pub(super) struct Permissions(Mutex<HashMap<String, Slot>>);
+pub(super) struct RobotsCache(Mutex<HashMap<String, RobotsSlot>>);
 
-impl Permissions {
+impl RobotsCache {
     /// The cached result of a site, else the result of `ask`. Concurrent requests for the same site
     /// wait for the first; if that fails or is cancelled, the next one calls its own `ask`.
-    pub(super) async fn of<E>(
+    pub(super) async fn get_or_fetch<E>(
         &self,
         site: &str,
-        ask: impl AsyncFnOnce() -> Result<Verdict, E>,
-    ) -> Result<Arc<Told>, E> {
+        ask: impl AsyncFnOnce() -> Result<CachedRobots, E>,
+    ) -> Result<Arc<RobotsReply>, E> {
         let slot = self.slot(site);
         let mut slot = slot.lock().await;
         if let Some((until, told)) = &*slot
@@ -71,13 +71,13 @@ impl Permissions {
             return Ok(Arc::clone(told));
         }
         let verdict = ask().await?;
-        *slot = Some((Instant::now() + verdict.kept, Arc::clone(&verdict.told)));
-        Ok(verdict.told)
+        *slot = Some((Instant::now() + verdict.ttl, Arc::clone(&verdict.reply)));
+        Ok(verdict.reply)
     }
 
-    fn slot(&self, site: &str) -> Slot {
+    fn slot(&self, site: &str) -> RobotsSlot {
         let mut sites = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if sites.len() >= MOST && !sites.contains_key(site) {
+        if sites.len() >= MAX_SITES && !sites.contains_key(site) {
             sites.retain(|_, slot| Arc::strong_count(slot) > 1);
         }
         Arc::clone(sites.entry(site.to_owned()).or_default())
@@ -93,13 +93,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_a_site_says_is_kept_for_a_while_and_trouble_for_less() {
-        let (permissions, asked) = (Permissions::default(), AtomicU32::new(0));
-        let ask = async |verdict: Verdict| {
+        let (permissions, asked) = (RobotsCache::default(), AtomicU32::new(0));
+        let ask = async |verdict: CachedRobots| {
             asked.fetch_add(1, Ordering::SeqCst);
             Ok::<_, Infallible>(verdict)
         };
-        let rules = || Verdict::keep(Told::Rules(Rules::default()));
-        let trouble = || Verdict::soon(Told::Unreachable(503));
+        let rules = || CachedRobots::cached(RobotsReply::Rules(RobotsRules::default()));
+        let trouble = || CachedRobots::briefly_cached(RobotsReply::Unreachable(503));
         for (verdict, wait, times) in [
             (trouble(), 0, 1),
             (rules(), 59, 1),
@@ -108,31 +108,37 @@ mod tests {
             (trouble(), 1, 3),
         ] {
             tokio::time::advance(Duration::from_secs(wait)).await;
-            let Ok(_) = permissions.of("https://a.example", || ask(verdict)).await;
+            let Ok(_) = permissions.get_or_fetch("https://a.example", || ask(verdict)).await;
             assert_eq!(asked.load(Ordering::SeqCst), times);
         }
-        let Ok(_) = permissions.of("https://a.example:8443", || ask(rules())).await;
+        let Ok(_) = permissions.get_or_fetch("https://a.example:8443", || ask(rules())).await;
         assert_eq!(asked.load(Ordering::SeqCst), 4, "another port is another site");
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_counts_for_one_run_alone_is_not_kept() {
-        let permissions = Permissions::default();
-        let elsewhere = async || Ok::<_, Infallible>(Verdict::once(Told::Elsewhere(String::new())));
-        let Ok(told) = permissions.of("https://a.example", elsewhere).await;
-        assert!(matches!(&*told, Told::Elsewhere(_)));
-        let rules = async || Ok::<_, Infallible>(Verdict::keep(Told::Rules(Rules::default())));
-        let Ok(told) = permissions.of("https://a.example", rules).await;
-        assert!(matches!(&*told, Told::Rules(_)), "another run may read it");
+        let permissions = RobotsCache::default();
+        let elsewhere = async || {
+            Ok::<_, Infallible>(CachedRobots::uncached(RobotsReply::RedirectedAway(String::new())))
+        };
+        let Ok(told) = permissions.get_or_fetch("https://a.example", elsewhere).await;
+        assert!(matches!(&*told, RobotsReply::RedirectedAway(_)));
+        let rules = async || {
+            Ok::<_, Infallible>(CachedRobots::cached(RobotsReply::Rules(RobotsRules::default())))
+        };
+        let Ok(told) = permissions.get_or_fetch("https://a.example", rules).await;
+        assert!(matches!(&*told, RobotsReply::Rules(_)), "another run may read it");
     }
 
     #[tokio::test]
     async fn a_failure_is_not_kept() {
-        let permissions = Permissions::default();
-        let failed = permissions.of("https://a.example", async || Err("no connection")).await;
+        let permissions = RobotsCache::default();
+        let failed =
+            permissions.get_or_fetch("https://a.example", async || Err("no connection")).await;
         assert_eq!(failed.expect_err("it failed"), "no connection");
-        let verdict = Verdict::keep(Told::Rules(Rules::default()));
-        let told = permissions.of("https://a.example", async || Ok::<_, ()>(verdict)).await;
-        assert!(matches!(&*told.expect("asked again"), Told::Rules(_)));
+        let verdict = CachedRobots::cached(RobotsReply::Rules(RobotsRules::default()));
+        let told =
+            permissions.get_or_fetch("https://a.example", async || Ok::<_, ()>(verdict)).await;
+        assert!(matches!(&*told.expect("asked again"), RobotsReply::Rules(_)));
     }
 }

@@ -10,7 +10,7 @@ const TOKEN: &str = "roundtable";
 
 /// The rules of a site for this program.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Rules {
+pub(super) struct RobotsRules {
     rules: Vec<Rule>,
     /// Requested pause between two requests; not part of the RFC, but common.
     pub(super) crawl_delay: Option<Duration>,
@@ -23,10 +23,10 @@ struct Rule {
     pattern: String,
 }
 
-impl Rules {
+impl RobotsRules {
     /// Parses the rules for this program: those of all groups that name it, else those of all `*`
     /// groups.
-    pub(super) fn read(text: &str) -> Self {
+    pub(super) fn parse(text: &str) -> Self {
         let (mut ours, mut everyones, mut named) = (Self::default(), Self::default(), false);
         // Which user agents the current group applies to, and whether it has rules already: the
         // next `User-agent` line then starts a new group.
@@ -41,7 +41,7 @@ impl Rules {
                     (for_us, for_all) = (false, false);
                 }
                 for_all |= value == "*";
-                if product(value).eq_ignore_ascii_case(TOKEN) {
+                if product_token(value).eq_ignore_ascii_case(TOKEN) {
                     (for_us, named) = (true, true);
                 }
                 continue;
@@ -70,22 +70,22 @@ impl Rules {
 
     /// Whether this page may be read: the longest matching rule decides, `Allow` if two are equally
     /// long.
-    pub(super) fn allow(&self, url: &Url) -> bool {
+    pub(super) fn allows(&self, url: &Url) -> bool {
         let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
         let path = encoded(&format!("{}{query}", url.path()));
-        let fitting = self.rules.iter().filter(|rule| fits(&rule.pattern, &path));
+        let fitting = self.rules.iter().filter(|rule| pattern_matches(&rule.pattern, &path));
         fitting.max_by_key(|rule| (rule.pattern.len(), rule.allow)).is_none_or(|rule| rule.allow)
     }
 }
 
 /// Product token of a user agent: `RoundTable` for `RoundTable/1.0`.
-fn product(agent: &str) -> &str {
+fn product_token(agent: &str) -> &str {
     let counts = |c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '-');
     agent.split(|c| !counts(c)).next().unwrap_or_default()
 }
 
 /// Whether a path starts with the pattern; `*` matches anything, a final `$` the end of the path.
-fn fits(pattern: &str, path: &str) -> bool {
+fn pattern_matches(pattern: &str, path: &str) -> bool {
     let (pattern, to_the_end) = match pattern.strip_suffix('$') {
         Some(pattern) => (pattern, true),
         None => (pattern, false),
@@ -138,7 +138,7 @@ mod tests {
 
     fn allows(robots: &str, path: &str) -> bool {
         let url = Url::parse(&format!("https://a.example{path}")).expect(path);
-        Rules::read(robots).allow(&url)
+        RobotsRules::parse(robots).allows(&url)
     }
 
     #[test]
@@ -205,7 +205,7 @@ mod tests {
             ("NaN", None),
             ("1e300", None),
         ] {
-            let rules = Rules::read(&format!("User-agent: *\nCrawl-delay: {value}"));
+            let rules = RobotsRules::parse(&format!("User-agent: *\nCrawl-delay: {value}"));
             assert_eq!(rules.crawl_delay, delay.map(Duration::from_millis), "{value}");
         }
     }

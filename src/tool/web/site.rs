@@ -5,13 +5,15 @@ use std::borrow::Cow;
 use reqwest::Url;
 use url::Position;
 
-use super::miss::{Missed, Why, shown};
+use super::miss::{FetchError, FetchErrorKind, redacted_address};
 use crate::net::http::host_of;
 use crate::scenario::domain::in_ascii;
 
 /// Parses a URL that can be requested. Its fragment is removed.
-pub(super) fn read(text: &str) -> Result<Url, Missed> {
-    let invalid = |why: &str| Missed::new(Why::InvalidUrl, format!("{} {why}", shown(text)));
+pub(super) fn parse_url(text: &str) -> Result<Url, FetchError> {
+    let invalid = |why: &str| {
+        FetchError::new(FetchErrorKind::InvalidUrl, format!("{} {why}", redacted_address(text)))
+    };
     let mut url = Url::parse(text.trim()).map_err(|_| invalid("is not a valid address"))?;
     check(&url, text)?;
     url.set_fragment(None);
@@ -19,14 +21,14 @@ pub(super) fn read(text: &str) -> Result<Url, Missed> {
 }
 
 /// Target of a redirect from `from`.
-pub(super) fn leads(from: &Url, location: &str) -> Result<Url, Missed> {
+pub(super) fn redirect_url(from: &Url, location: &str) -> Result<Url, FetchError> {
     let nowhere = || {
         let text = format!(
             "{} redirects to {}, which is not a valid address",
-            shown(from),
-            shown(location)
+            redacted_address(from),
+            redacted_address(location)
         );
-        Missed::new(Why::InvalidUrl, text)
+        FetchError::new(FetchErrorKind::InvalidUrl, text)
     };
     let mut url = from.join(location.trim()).map_err(|_| nowhere())?;
     check(&url, url.as_str())?;
@@ -34,8 +36,10 @@ pub(super) fn leads(from: &Url, location: &str) -> Result<Url, Missed> {
     Ok(url)
 }
 
-fn check(url: &Url, text: &str) -> Result<(), Missed> {
-    let invalid = |why: &str| Missed::new(Why::InvalidUrl, format!("{} {why}", shown(text)));
+fn check(url: &Url, text: &str) -> Result<(), FetchError> {
+    let invalid = |why: &str| {
+        FetchError::new(FetchErrorKind::InvalidUrl, format!("{} {why}", redacted_address(text)))
+    };
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
         return Err(invalid("is neither http:// nor https://"));
     }
@@ -62,12 +66,12 @@ pub(super) fn domain(url: &Url, written: &str) -> String {
 
 /// Address for display, with the domain that was checked, so that checking it against the
 /// allowlists again gives the same result.
-pub(super) fn told(url: &Url, domain: &str) -> String {
+pub(super) fn shown_url(url: &Url, domain: &str) -> String {
     format!("{}://{domain}{}", url.scheme(), &url[Position::BeforePath..])
 }
 
 /// An address without its query, unless the query is the one of `asked`.
-pub(super) fn without_another_query(address: &str, asked: &str) -> String {
+pub(super) fn strip_foreign_query(address: &str, asked: &str) -> String {
     let (bare, query) = match address.split_once('?') {
         Some((bare, query)) => (bare, Some(query)),
         None => (address, None),
@@ -98,7 +102,7 @@ mod tests {
         ] {
             let url = Url::parse(written.trim()).expect(written);
             assert_eq!(domain(&url, written), domain_of_it, "{written}");
-            let again = told(&url, domain_of_it);
+            let again = shown_url(&url, domain_of_it);
             assert_eq!(Url::parse(&again).as_ref(), Ok(&url), "{again} is the same page");
             assert_eq!(domain(&url, &again), domain_of_it);
         }
@@ -108,7 +112,7 @@ mod tests {
             ("//b.example", "https://b.example/"),
             ("HTTP://B.example:80/", "http://b.example/"),
         ] {
-            let to_there = leads(&from, location).map(String::from);
+            let to_there = redirect_url(&from, location).map(String::from);
             assert_eq!(to_there.as_deref().ok(), Some(to), "{location}");
         }
     }
@@ -126,12 +130,12 @@ mod tests {
             "https://me:hunter2@a.example/",
             "https://me@a.example/",
         ] {
-            let missed = read(text).expect_err(text);
-            assert_eq!(missed.why, Why::InvalidUrl, "{text}");
+            let missed = parse_url(text).expect_err(text);
+            assert_eq!(missed.kind, FetchErrorKind::InvalidUrl, "{text}");
             assert!(!missed.text.contains("hunter2") && !missed.text.contains("me@"), "{text}");
         }
         let from = Url::parse("https://a.example/").expect("an address");
-        assert!(leads(&from, "file:///etc/passwd").is_err());
-        assert!(leads(&from, "https://u:p@a.example/").is_err());
+        assert!(redirect_url(&from, "file:///etc/passwd").is_err());
+        assert!(redirect_url(&from, "https://u:p@a.example/").is_err());
     }
 }

@@ -5,42 +5,42 @@ use std::collections::HashSet;
 
 use reqwest::Url;
 
-use super::cache::Hop;
-use super::miss::{Missed, Why, shown};
+use super::cache::RedirectHop;
+use super::miss::{FetchError, FetchErrorKind, redacted_address};
 use super::site;
-use crate::net::Answer;
+use crate::net::HttpResponse;
 use crate::net::http::host_of;
 use crate::scenario::lookup::PrivateHosts;
 
 /// Which redirects are followed.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Gate<'a> {
+pub(super) struct RedirectPolicy<'a> {
     /// Domains whose pages may be read.
     pub(super) allowed: &'a [String],
     /// Hosts that may be on a private network.
     pub(super) private: &'a PrivateHosts,
     /// Most redirects that are followed.
-    pub(super) most: u32,
+    pub(super) max_redirects: u32,
 }
 
 /// The redirect chain so far.
 #[derive(Debug)]
-pub(super) struct Way<'a> {
-    gate: Gate<'a>,
+pub(super) struct RedirectChain<'a> {
+    policy: RedirectPolicy<'a>,
     url: Url,
     /// Domain and host of each URL, the current one last.
-    pub(super) hops: Vec<Hop>,
+    pub(super) hops: Vec<RedirectHop>,
     /// URLs that redirects led to, in order.
     pub(super) redirects: Vec<String>,
     seen: HashSet<String>,
 }
 
-impl<'a> Way<'a> {
+impl<'a> RedirectChain<'a> {
     /// A chain that starts at this URL.
-    pub(super) fn new(url: Url, domain: String, gate: Gate<'a>) -> Self {
+    pub(super) fn new(url: Url, domain: String, policy: RedirectPolicy<'a>) -> Self {
         let seen = HashSet::from([url.to_string()]);
-        let hops = vec![hop(&url, domain, gate)];
-        Self { gate, url, hops, redirects: Vec::new(), seen }
+        let hops = vec![make_hop(&url, domain, policy)];
+        Self { policy, url, hops, redirects: Vec::new(), seen }
     }
 
     /// Current URL.
@@ -59,8 +59,9 @@ impl<'a> Way<'a> {
     }
 
     /// Follows a redirect if the policy allows it.
-    pub(super) fn follow(&mut self, location: &str) -> Result<(), Missed> {
-        let to = site::leads(&self.url, location).map_err(|missed| missed.leading(location))?;
+    pub(super) fn follow(&mut self, location: &str) -> Result<(), FetchError> {
+        let to = site::redirect_url(&self.url, location)
+            .map_err(|missed| missed.with_location(location))?;
         // The same server keeps its domain, even if the redirect writes it differently or is
         // relative.
         let same = to.host() == self.url.host()
@@ -69,36 +70,40 @@ impl<'a> Way<'a> {
             Some(here) => here.domain.clone(),
             None => site::domain(&to, location),
         };
-        let told = site::told(&to, &domain);
+        let told = site::shown_url(&to, &domain);
         let missed = |why, what: &str| {
-            let text = format!("{} redirects to {}, {what}", shown(&self.url), shown(&told));
-            Err(Missed::new(why, text).leading(&told))
+            let text = format!(
+                "{} redirects to {}, {what}",
+                redacted_address(&self.url),
+                redacted_address(&told)
+            );
+            Err(FetchError::new(why, text).with_location(&told))
         };
-        if !self.gate.allowed.contains(&domain) {
-            return missed(Why::RedirectDenied, "whose domain is not allowed");
+        if !self.policy.allowed.contains(&domain) {
+            return missed(FetchErrorKind::RedirectDenied, "whose domain is not allowed");
         }
-        if self.redirects.len() >= self.gate.most as usize {
-            let what = format!("but only {} redirects are followed", self.gate.most);
-            return missed(Why::TooManyRedirects, &what);
+        if self.redirects.len() >= self.policy.max_redirects as usize {
+            let what = format!("but only {} redirects are followed", self.policy.max_redirects);
+            return missed(FetchErrorKind::TooManyRedirects, &what);
         }
         if !self.seen.insert(to.to_string()) {
-            return missed(Why::RedirectLoop, "which was already visited (a loop)");
+            return missed(FetchErrorKind::RedirectLoop, "which was already visited (a loop)");
         }
-        self.hops.push(hop(&to, domain, self.gate));
+        self.hops.push(make_hop(&to, domain, self.policy));
         self.redirects.push(told);
         self.url = to;
         Ok(())
     }
 }
 
-fn hop(url: &Url, domain: String, gate: Gate<'_>) -> Hop {
+fn make_hop(url: &Url, domain: String, gate: RedirectPolicy<'_>) -> RedirectHop {
     let host = host_of(url);
     let private = gate.private.allow(&host);
-    Hop { domain, host, private }
+    RedirectHop { domain, host, private }
 }
 
 /// Target of a response that is a redirect.
-pub(super) fn redirect(answer: &Answer) -> Option<&str> {
+pub(super) fn redirect_target(answer: &HttpResponse) -> Option<&str> {
     let redirects = matches!(answer.status(), 301 | 302 | 303 | 307 | 308);
     redirects.then(|| answer.location()).flatten()
 }

@@ -7,31 +7,31 @@ use super::line;
 use crate::event::kind::ResiliencePlan;
 use crate::event::world::Resilience;
 use crate::event::world::resilience::Agent;
-use crate::ui::Cx;
+use crate::ui::DrawContext;
 use crate::ui::glyph::Glyph;
 use crate::ui::text::{Pen, columns};
-use crate::ui::theme::Role;
+use crate::ui::theme::StyleRole;
 
 /// Activity of an agent.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Does {
-    Asks,
-    Waits,
-    Rests,
+enum AgentActivity {
+    Calling,
+    Queued,
+    Idle,
 }
 
-impl Does {
-    const ALL: [(Does, Glyph, Role, &'static str); 3] = [
-        (Self::Asks, Glyph::Running, Role::Running, "calling"),
-        (Self::Waits, Glyph::Waiting, Role::Retry, "queued"),
-        (Self::Rests, Glyph::NotYet, Role::Dim, "idle"),
+impl AgentActivity {
+    const ALL: [(AgentActivity, Glyph, StyleRole, &'static str); 3] = [
+        (Self::Calling, Glyph::Running, StyleRole::Running, "calling"),
+        (Self::Queued, Glyph::Waiting, StyleRole::Retry, "queued"),
+        (Self::Idle, Glyph::NotYet, StyleRole::Dim, "idle"),
     ];
 
-    fn of(agent: &Agent) -> Does {
-        match (&agent.asks, agent.waits) {
-            (Some(_), true) => Self::Waits,
-            (Some(_), false) => Self::Asks,
-            (None, _) => Self::Rests,
+    fn from_agent(agent: &Agent) -> AgentActivity {
+        match (&agent.calling, agent.waits_for_slot) {
+            (Some(_), true) => Self::Queued,
+            (Some(_), false) => Self::Calling,
+            (None, _) => Self::Idle,
         }
     }
 }
@@ -44,19 +44,19 @@ pub(super) fn rows(width: u16, resilience: &Resilience) -> u16 {
 
 /// Draws the counts and the agents; only the counts if the agents do not all fit.
 pub(super) fn render(
-    cx: &Cx,
+    cx: &DrawContext,
     area: Rect,
     resilience: &Resilience,
     plan: &ResiliencePlan,
     buf: &mut Buffer,
 ) {
-    let dim = cx.theme.style(Role::Dim);
+    let dim = cx.theme.style(StyleRole::Dim);
     let agents = &resilience.agents;
     let mut pen = Pen::new(buf, line(area, 0), cx.glyphs);
     pen.space(1).put("agents  ", dim);
-    for (does, glyph, role, word) in Does::ALL {
-        let count = agents.iter().filter(|agent| Does::of(agent) == does).count();
-        let style = cx.theme.style(if count == 0 { Role::Dim } else { role });
+    for (does, glyph, role, word) in AgentActivity::ALL {
+        let count = agents.iter().filter(|agent| AgentActivity::from_agent(agent) == does).count();
+        let style = cx.theme.style(if count == 0 { StyleRole::Dim } else { role });
         pen.glyph(glyph, style).put(&format!(" {count} {word}"), style).space(3);
     }
     let turns = || agents.iter().map(|agent| agent.turn);
@@ -76,8 +76,10 @@ pub(super) fn render(
         let mut pen = Pen::new(buf, at, cx.glyphs);
         pen.space(1);
         for agent in row {
-            let does = Does::of(agent);
-            if let Some((_, glyph, role, _)) = Does::ALL.iter().find(|(of, ..)| *of == does) {
+            let does = AgentActivity::from_agent(agent);
+            if let Some((_, glyph, role, _)) =
+                AgentActivity::ALL.iter().find(|(of, ..)| *of == does)
+            {
                 pen.glyph(*glyph, cx.theme.style(*role));
             }
         }

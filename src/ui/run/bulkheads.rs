@@ -10,21 +10,21 @@ use super::{line, row_style};
 use crate::app::run::RunPage;
 use crate::app::run::table::first_seat;
 use crate::event::world::tools::ToolRow;
-use crate::ui::Cx;
+use crate::ui::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
 use crate::ui::text::Pen;
-use crate::ui::theme::Role;
+use crate::ui::theme::StyleRole;
 
 /// Number of slots drawn one by one, in a wide and in a narrow pane; more slots are drawn to scale.
-const MOST: (u16, u16) = (16, 8);
+const MAX_SLOTS: (u16, u16) = (16, 8);
 /// Width of the figures next to the slots.
 const FIGURES: u16 = 8;
 
 /// Draws the pane.
-pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+pub(super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
-    let dim = cx.theme.style(Role::Dim);
+    let dim = cx.theme.style(StyleRole::Dim);
     let tools = world.tools.rows();
     if tools.is_empty() {
         Pen::new(buf, line(area, 0), cx.glyphs).space(1).put("This run has no tools.", dim);
@@ -32,7 +32,7 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     }
     let longest = tools.iter().map(|tool| tool.name().as_str().len()).max().unwrap_or(4).max(10);
     let name = u16::try_from(longest).unwrap_or(u16::MAX).min((area.width / 4).max(10));
-    let most = if area.width < 64 { MOST.1 } else { MOST.0 };
+    let most = if area.width < 64 { MAX_SLOTS.1 } else { MAX_SLOTS.0 };
     // The figures are in one column, right after the longest row of slots.
     let pool = world.resilience().map(|(_, plan)| plan.pool);
     let limits = tools.iter().filter_map(|tool| tool.head.limits.bulkhead);
@@ -45,8 +45,8 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     if let Some((resilience, plan)) = world.resilience() {
         let here = line(area, nth);
         let mut pen = Pen::new(buf, here, cx.glyphs);
-        pen.space(3).name("call slots", name, cx.theme.style(Role::Text)).space(1);
-        places(cx, &mut pen, resilience.in_use, plan.pool, most);
+        pen.space(3).name("call slots", name, cx.theme.style(StyleRole::Text)).space(1);
+        slots_bar(cx, &mut pen, resilience.in_use, plan.pool, most);
         pen.cell(&resilience.waiting.to_string(), 7, queue_style(cx, resilience.waiting));
         let peak = format!("peak {}, queue {}", resilience.peak, resilience.peak_waiting);
         pen.put(&peak, dim);
@@ -64,34 +64,40 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     }
 }
 
-fn queue_style(cx: &Cx, queued: u32) -> ratatui::style::Style {
-    cx.theme.style(if queued > 0 { Role::Retry } else { Role::Dim })
+fn queue_style(cx: &DrawContext, queued: u32) -> ratatui::style::Style {
+    cx.theme.style(if queued > 0 { StyleRole::Retry } else { StyleRole::Dim })
 }
 
-fn one_tool(cx: &Cx, pen: &mut Pen, tool: &ToolRow, name: u16, most: u16, selected: bool) {
-    let dim = cx.theme.style(Role::Dim);
+fn one_tool(cx: &DrawContext, pen: &mut Pen, tool: &ToolRow, name: u16, most: u16, selected: bool) {
+    let dim = cx.theme.style(StyleRole::Dim);
     let busy = tool.in_flight > 0;
-    let (glyph, role) =
-        if busy { (Glyph::Running, Role::Running) } else { (Glyph::Waiting, Role::Waiting) };
-    pen.put(if selected { cx.glyphs.of(Glyph::Selected) } else { " " }, cx.theme.style(Role::Key));
+    let (glyph, role) = if busy {
+        (Glyph::Running, StyleRole::Running)
+    } else {
+        (Glyph::Waiting, StyleRole::Waiting)
+    };
+    pen.put(
+        if selected { cx.glyphs.symbol(Glyph::Selected) } else { " " },
+        cx.theme.style(StyleRole::Key),
+    );
     pen.glyph(glyph, cx.theme.style(role)).space(1);
-    pen.name(tool.name().as_str(), name, cx.theme.style(Role::Text)).space(1);
+    pen.name(tool.name().as_str(), name, cx.theme.style(StyleRole::Text)).space(1);
     let Some(bulkhead) = tool.head.limits.bulkhead else {
         let text = format!("{} running, peak {}; no bulkhead", tool.in_flight, tool.peak);
         pen.put(&text, dim);
         return;
     };
-    places(cx, pen, tool.in_flight, bulkhead.max_in_flight, most);
+    slots_bar(cx, pen, tool.in_flight, bulkhead.max_in_flight, most);
     pen.cell(&tool.queued.to_string(), 7, queue_style(cx, tool.queued));
     let refused = tool.tally.bulkhead_full;
-    let role = if refused > 0 { Role::Refused } else { Role::Dim };
+    let role = if refused > 0 { StyleRole::Refused } else { StyleRole::Dim };
     pen.cell(&format::count(refused), 9, cx.theme.style(role));
-    let waited = format::took(Duration::from_millis(tool.tally.waited_ms));
-    pen.put(&waited, if tool.tally.waited_ms > 0 { cx.theme.style(Role::Text) } else { dim });
+    let waited = format::duration_text(Duration::from_millis(tool.tally.waited_ms));
+    pen.put(&waited, if tool.tally.waited_ms > 0 { cx.theme.style(StyleRole::Text) } else { dim });
 }
 
 /// Draws used and free slots, with their figures.
-fn places(cx: &Cx, pen: &mut Pen, used: u32, all: u32, most: u16) {
+fn slots_bar(cx: &DrawContext, pen: &mut Pen, used: u32, all: u32, most: u16) {
     let start = pen.x();
     let cells = all.min(u32::from(most));
     // Drawn to scale: the bar is empty only at 0 and full only at all.
@@ -104,7 +110,8 @@ fn places(cx: &Cx, pen: &mut Pen, used: u32, all: u32, most: u16) {
     };
     let style = cx.theme.budget(used.into(), all.into());
     pen.glyphs(Glyph::SlotFull, full as u16, style);
-    pen.glyphs(Glyph::SlotEmpty, (cells - full) as u16, cx.theme.style(Role::BarEmpty));
-    pen.to(start + most + 1);
-    pen.put(&format!("{used}/{all}"), cx.theme.style(Role::Text)).to(start + most + FIGURES);
+    pen.glyphs(Glyph::SlotEmpty, (cells - full) as u16, cx.theme.style(StyleRole::BarEmpty));
+    pen.advance_to(start + most + 1);
+    pen.put(&format!("{used}/{all}"), cx.theme.style(StyleRole::Text))
+        .advance_to(start + most + FIGURES);
 }

@@ -8,47 +8,47 @@ use ratatui::style::Style;
 
 use super::{line, row_style};
 use crate::app::run::RunPage;
-use crate::app::run::list::FilterShown;
-use crate::app::run::told::{Tone, tell};
-use crate::ui::Cx;
+use crate::app::run::list::FilterStatus;
+use crate::app::run::told::{EventTone, event_line};
+use crate::ui::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::{Glyph, Glyphs};
-use crate::ui::text::{Pen, columns, elide, on_line};
-use crate::ui::theme::Role;
+use crate::ui::text::{Pen, columns, elide, on_border};
+use crate::ui::theme::StyleRole;
 
 /// The end of the pane's title: the number of events, and how many match the filter.
 pub(super) fn aside(page: &RunPage, glyphs: Glyphs) -> String {
     let log = page.log();
-    let facts = format::things(log.len() as u64, "event");
+    let facts = format::count_noun(log.len() as u64, "event");
     let list = page.list();
     match list.filter(log) {
         Some(filter) if list.is_filtered() => {
-            let looking = if filter.done < 100 {
-                format!(", scanned {} %", filter.done)
+            let looking = if filter.percent < 100 {
+                format!(", scanned {} %", filter.percent)
             } else {
                 String::new()
             };
-            format!("{facts} {} {} shown{looking}", glyphs.of(Glyph::Dot), list.len(log))
+            format!("{facts} {} {} shown{looking}", glyphs.symbol(Glyph::Dot), list.len(log))
         }
         _ => facts,
     }
 }
 
 /// The pane's title: whether it follows the log, and the filter.
-pub(super) fn title(page: &RunPage, cx: &Cx, pen: &mut Pen, end: u16, plain: Style) {
-    let dim = on_line(cx.theme.style(Role::Dim));
+pub(super) fn title(page: &RunPage, cx: &DrawContext, pen: &mut Pen, end: u16, plain: Style) {
+    let dim = on_border(cx.theme.style(StyleRole::Dim));
     pen.put_within("Events", end.saturating_sub(pen.x()), plain);
     let list = page.list();
-    let dot = cx.glyphs.of(Glyph::Dot);
+    let dot = cx.glyphs.symbol(Glyph::Dot);
     let follow = if page.is_scrubbed() {
-        (format!(" {dot} at {}", page.shown_facts()), Role::Playhead)
+        (format!(" {dot} at {}", page.shown_event_count()), StyleRole::Playhead)
     } else if list.follows() {
-        (format!(" {dot} following {}", cx.glyphs.of(Glyph::Down)), Role::Dim)
+        (format!(" {dot} following {}", cx.glyphs.symbol(Glyph::Down)), StyleRole::Dim)
     } else {
-        (format!(" {dot} G: follow"), Role::Notice)
+        (format!(" {dot} G: follow"), StyleRole::Notice)
     };
     if columns(&follow.0) <= usize::from(end.saturating_sub(pen.x())) {
-        pen.put(&follow.0, on_line(cx.theme.style(follow.1)));
+        pen.put(&follow.0, on_border(cx.theme.style(follow.1)));
     }
     let Some(filter) = list.filter(page.log()) else { return };
     let room = end.saturating_sub(pen.x());
@@ -61,9 +61,9 @@ pub(super) fn title(page: &RunPage, cx: &Cx, pen: &mut Pen, end: u16, plain: Sty
 }
 
 /// The filter's text, with a cursor while it is edited, then its error.
-fn filter_text(cx: &Cx, pen: &mut Pen, filter: FilterShown<'_>, room: u16) {
-    let of = |role| on_line(cx.theme.style(role));
-    let style = of(if filter.typing.is_some() { Role::Field } else { Role::Found });
+fn filter_text(cx: &DrawContext, pen: &mut Pen, filter: FilterStatus<'_>, room: u16) {
+    let of = |role| on_border(cx.theme.style(role));
+    let style = of(if filter.typing.is_some() { StyleRole::Field } else { StyleRole::Found });
     let end = pen.x() + room;
     match filter.typing {
         None => {
@@ -77,34 +77,34 @@ fn filter_text(cx: &Cx, pen: &mut Pen, filter: FilterShown<'_>, room: u16) {
                 let Some(first) = start.chars().next() else { break };
                 start = &start[first.len_utf8()..];
             }
-            pen.put(start, style).glyph(Glyph::Cursor, of(Role::Cursor));
+            pen.put(start, style).glyph(Glyph::Cursor, of(StyleRole::Cursor));
             pen.put_within(after, end.saturating_sub(pen.x()), style);
             if filter.text.is_empty() {
                 let left = end.saturating_sub(pen.x());
                 pen.put_within(
                     " words, or kind == \"call.retried\" && round == 2",
                     left,
-                    of(Role::Dim),
+                    of(StyleRole::Dim),
                 );
             }
         }
     }
     // An empty pane shows the error in its first row.
-    if let Some(trouble) = filter.trouble.filter(|_| filter.typing.is_none()) {
+    if let Some(trouble) = filter.error.filter(|_| filter.typing.is_none()) {
         let left = end.saturating_sub(pen.x());
         if left > 8 {
-            pen.put_within(&format!("  {trouble}"), left, of(Role::Failed));
+            pen.put_within(&format!("  {trouble}"), left, of(StyleRole::Failed));
         }
     }
 }
 
 /// Draws the pane.
-pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+pub(super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let log = page.log();
     let list = page.list();
     let rows_area = page.list_area(area);
     if rows_area != area {
-        gone(page, cx, area, buf);
+        dropped_line(page, cx, area, buf);
     }
     let area = rows_area;
     let rows = list.window(log, usize::from(area.height));
@@ -113,34 +113,34 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
         return;
     }
     let selected = list.cursor();
-    let playhead = page.is_scrubbed().then(|| page.shown_facts().saturating_sub(1));
+    let playhead = page.is_scrubbed().then(|| page.shown_event_count().saturating_sub(1));
     for (nth, row) in rows.enumerate() {
         let Some(place) = list.place(row) else { break };
         let at = line(area, nth as u16);
-        fact(page, cx, at, place, selected == Some(place), playhead, buf);
+        event_row(page, cx, at, place, selected == Some(place), playhead, buf);
     }
 }
 
 /// The line above the first row: the number of dropped events.
-fn gone(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
-    let gone = format::exact(page.log().gone() as u64);
+fn dropped_line(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+    let gone = format::exact(page.log().dropped_count() as u64);
     let mut text = format!("{gone} earlier events dropped to bound memory");
     if page.list().is_filtered() {
         text.push_str(": the filter covers only the rest");
     }
-    let notice = cx.theme.style(Role::Notice);
+    let notice = cx.theme.style(StyleRole::Notice);
     let mut pen = Pen::new(buf, line(area, 0), cx.glyphs);
     pen.space(1).glyph(Glyph::Ellipsis, notice).space(1).put(&text, notice);
 }
 
-fn empty(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
-    let dim = cx.theme.style(Role::Dim);
+fn empty(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+    let dim = cx.theme.style(StyleRole::Dim);
     let filter = page.list().filter(page.log());
-    if page.list().is_broken()
-        && let Some(trouble) = filter.and_then(|filter| filter.trouble)
+    if page.list().is_invalid()
+        && let Some(trouble) = filter.and_then(|filter| filter.error)
     {
-        let failed = cx.theme.style(Role::Failed);
-        let glyph = cx.glyphs.of(Glyph::Failed);
+        let failed = cx.theme.style(StyleRole::Failed);
+        let glyph = cx.glyphs.symbol(Glyph::Failed);
         let text = format!("{glyph} {trouble}");
         Pen::new(buf, line(area, 0), cx.glyphs).space(1).put(&text, failed);
         let keys = "Enter applies a valid filter, Esc clears it; plain words need no quotes.";
@@ -150,26 +150,28 @@ fn empty(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
         return;
     }
     let text = match filter {
-        Some(filter) if filter.done < 100 => format!("Filtering: {} % of the log.", filter.done),
+        Some(filter) if filter.percent < 100 => {
+            format!("Filtering: {} % of the log.", filter.percent)
+        }
         Some(_) => "No event matches the filter. / changes it, Esc clears it.".to_owned(),
-        None if page.is_forgotten() => {
-            let facts = format::exact(page.world().tally.facts);
+        None if page.is_log_dropped() => {
+            let facts = format::exact(page.world().tally.events);
             format!("The {facts} events of this run were dropped to bound memory.")
         }
         None => "No events yet.".to_owned(),
     };
     Pen::new(buf, line(area, 0), cx.glyphs).space(1).put(&text, dim);
-    if let Some(trouble) = page.list().filter(page.log()).and_then(|filter| filter.trouble) {
-        let failed = cx.theme.style(Role::Failed);
+    if let Some(trouble) = page.list().filter(page.log()).and_then(|filter| filter.error) {
+        let failed = cx.theme.style(StyleRole::Failed);
         Pen::new(buf, line(area, 1), cx.glyphs).space(1).put(trouble, failed);
         let names = format!("names: {}", crate::app::run::filter::NAMES);
         Pen::new(buf, line(area, 2), cx.glyphs).space(1).put(&names, dim);
     }
 }
 
-fn fact(
+fn event_row(
     page: &RunPage,
-    cx: &Cx,
+    cx: &DrawContext,
     area: Rect,
     place: usize,
     selected: bool,
@@ -178,28 +180,28 @@ fn fact(
 ) {
     let Some(event) = page.log().get(place) else { return };
     let theme = cx.theme;
-    let told = tell(event, page.world());
+    let told = event_line(event, page.world());
     row_style(cx, area, selected, buf);
     // Events after the playhead are dimmed.
     let later = playhead.is_some_and(|playhead| place > playhead);
-    let dim = theme.style(Role::Dim);
-    let plain = if later { dim } else { theme.style(Role::Text) };
+    let dim = theme.style(StyleRole::Dim);
+    let plain = if later { dim } else { theme.style(StyleRole::Text) };
     let toned = if later { dim } else { tone(cx, told.tone) };
     let mut pen = Pen::new(buf, area, cx.glyphs);
     let mark = if selected { Glyph::Selected } else { Glyph::NotYet };
     match playhead {
         Some(playhead) if playhead == place => {
-            pen.glyph(Glyph::Playhead, theme.style(Role::Playhead));
+            pen.glyph(Glyph::Playhead, theme.style(StyleRole::Playhead));
         }
         _ if selected => {
-            pen.glyph(mark, theme.style(Role::Key));
+            pen.glyph(mark, theme.style(StyleRole::Key));
         }
         _ => {
             pen.space(1);
         }
     }
     let wide = area.width >= 100;
-    pen.cell(&format::moment(event.at), 8, dim).space(1);
+    pen.cell(&format::time_in_run(event.at), 8, dim).space(1);
     // Only collaborations have rounds.
     if page.world().collaboration().is_some() || told.round.is_some() {
         let round = told.round.map_or_else(|| "--".to_owned(), |round| format!("R{round}"));
@@ -209,8 +211,8 @@ fn fact(
     pen.cell(&short_kind(told.kind, usize::from(kind), cx.glyphs), kind, toned).space(1);
     let names = world_names(page).clamp(8, if wide { 24 } else { (area.width / 5).max(8) });
     // The agent's number identifies it, so only the tool's name is shortened.
-    let number = told.who.strip_prefix("agent ").and_then(|rest| rest.find(' '));
-    let (agent, name) = told.who.split_at(number.map_or(0, |at| at + "agent  ".len()));
+    let number = told.subject.strip_prefix("agent ").and_then(|rest| rest.find(' '));
+    let (agent, name) = told.subject.split_at(number.map_or(0, |at| at + "agent  ".len()));
     let taken = u16::try_from(columns(agent)).unwrap_or(u16::MAX).min(names);
     pen.cell(agent, taken, plain).name(name, names - taken, plain).space(1);
     if let Some((stance, confidence)) = told.stance {
@@ -218,7 +220,7 @@ fn fact(
         pen.glyph(sign.glyph, if later { dim } else { sign.style }).space(1);
         pen.cell(sign.word, 8, plain).put(&format::confidence(confidence), plain).space(2);
     }
-    pen.put(&told.what, if told.stance.is_some() { dim } else { plain });
+    pen.put(&told.text, if told.stance.is_some() { dim } else { plain });
 }
 
 fn world_names(page: &RunPage) -> u16 {
@@ -251,15 +253,15 @@ fn short_kind(kind: &str, width: usize, glyphs: Glyphs) -> Cow<'_, str> {
     }
 }
 
-fn tone(cx: &Cx, tone: Tone) -> Style {
+fn tone(cx: &DrawContext, tone: EventTone) -> Style {
     cx.theme.style(match tone {
-        Tone::Plain => Role::Text,
-        Tone::Done => Role::Done,
-        Tone::Retry => Role::Retry,
-        Tone::Failed => Role::Failed,
-        Tone::Refused => Role::Refused,
-        Tone::Paused => Role::Paused,
-        Tone::Flag => Role::Flag,
-        Tone::Alert => Role::Retry,
+        EventTone::Plain => StyleRole::Text,
+        EventTone::Done => StyleRole::Done,
+        EventTone::Retry => StyleRole::Retry,
+        EventTone::Failed => StyleRole::Failed,
+        EventTone::Refused => StyleRole::Refused,
+        EventTone::Paused => StyleRole::Paused,
+        EventTone::Flag => StyleRole::Flag,
+        EventTone::Alert => StyleRole::Retry,
     })
 }

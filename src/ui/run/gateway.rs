@@ -4,20 +4,20 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::{line, names, put_name, row_style, seat_sign};
-use crate::app::run::subject::{is_open, rests_before};
+use crate::app::run::subject::{is_open, is_paused_before};
 use crate::app::run::table::first_seat;
 use crate::app::run::{RunPage, Selection};
 use crate::event::kind::CollaborationPlan;
 use crate::event::world::World;
-use crate::event::world::collaboration::{Collaboration, Seat, SeatState};
-use crate::ui::Cx;
+use crate::event::world::collaboration::{Collaboration, RoundSeat, SeatState};
+use crate::ui::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
 use crate::ui::text::{Pen, columns};
-use crate::ui::theme::{Role, Sign};
+use crate::ui::theme::{StateSign, StyleRole};
 
 /// Draws the pane.
-pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+pub(super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
     let Some((table, plan)) = world.collaboration() else { return };
     let rows = area.height.saturating_sub(1);
@@ -45,15 +45,15 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
         let mut pen = Pen::new(buf, at, cx.glyphs);
         mark(cx, &mut pen, selected);
         let (glyph, word, role) = match (&world.answer, is_open(world, call)) {
-            (Some(_), _) => (Glyph::Done, "composed", Role::Done),
-            (None, true) => (Glyph::Running, "writing", Role::Running),
-            (None, false) => (Glyph::Failed, "not written", Role::Failed),
+            (Some(_), _) => (Glyph::Done, "composed", StyleRole::Done),
+            (None, true) => (Glyph::Running, "writing", StyleRole::Running),
+            (None, false) => (Glyph::Failed, "not written", StyleRole::Failed),
         };
-        state(&mut pen, Sign { glyph, word, style: cx.theme.style(role) });
-        pen.name("launch brief", name, cx.theme.style(Role::Text)).space(1);
+        state(&mut pen, StateSign { glyph, word, style: cx.theme.style(role) });
+        pen.name("launch brief", name, cx.theme.style(StyleRole::Text)).space(1);
         if let Some(answer) = &world.answer {
             let text = format::bytes(answer.len() as u64);
-            pen.put(&text, cx.theme.style(Role::Dim));
+            pen.put(&text, cx.theme.style(StyleRole::Dim));
         }
     }
     if area.height > 0 {
@@ -61,19 +61,19 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     }
 }
 
-fn mark(cx: &Cx, pen: &mut Pen, selected: bool) {
-    let mark = if selected { cx.glyphs.of(Glyph::Selected) } else { " " };
-    pen.put(mark, cx.theme.style(Role::Key));
+fn mark(cx: &DrawContext, pen: &mut Pen, selected: bool) {
+    let mark = if selected { cx.glyphs.symbol(Glyph::Selected) } else { " " };
+    pen.put(mark, cx.theme.style(StyleRole::Key));
 }
 
-fn state(pen: &mut Pen, sign: Sign) {
+fn state(pen: &mut Pen, sign: StateSign) {
     pen.glyph(sign.glyph, sign.style).space(1).cell(sign.word, 9, sign.style).space(1);
 }
 
 #[expect(clippy::too_many_arguments, reason = "one row of one pane, all of it context")]
 fn seat(
     page: &RunPage,
-    cx: &Cx,
+    cx: &DrawContext,
     pen: &mut Pen,
     world: &World,
     table: &Collaboration,
@@ -83,14 +83,16 @@ fn seat(
     name: u16,
 ) {
     let theme = cx.theme;
-    let (plain, dim) = (theme.style(Role::Text), theme.style(Role::Dim));
+    let (plain, dim) = (theme.style(StyleRole::Text), theme.style(StyleRole::Dim));
     let round = table.current();
     let seat = round.and_then(|round| round.seats.get(index));
-    let rests = round.is_some_and(|round| rests_before(world, round, index));
+    let rests = round.is_some_and(|round| is_paused_before(world, round, index));
     let sign = match seat {
-        _ if rests => {
-            Sign { glyph: Glyph::Paused, word: "paused", style: theme.style(Role::Paused) }
-        }
+        _ if rests => StateSign {
+            glyph: Glyph::Paused,
+            word: "paused",
+            style: theme.style(StyleRole::Paused),
+        },
         seat => seat_sign(cx, world, seat),
     };
     state(pen, sign);
@@ -102,21 +104,21 @@ fn seat(
         let stance = theme.stance(said.stance);
         pen.glyph(stance.glyph, stance.style).space(1).cell(stance.word, 8, plain);
         pen.put(&format::confidence(said.confidence), plain).space(2);
-        let mut text = format::things(said.actions.len() as u64, "action");
+        let mut text = format::count_noun(said.actions.len() as u64, "action");
         for (dropped, noun) in [(seat.extra_keys, "key"), (seat.extra_actions, "action")] {
             if dropped > 0 {
-                text.push_str(&format!(", {} dropped", format::things(dropped.into(), noun)));
+                text.push_str(&format!(", {} dropped", format::count_noun(dropped.into(), noun)));
             }
         }
         let start = pen.x();
-        pen.put(&text, dim).to(start + 28);
+        pen.put(&text, dim).advance_to(start + 28);
         if pen.left() >= 24 {
             pen.put(&said.summary, dim);
         }
         return;
     }
     if let Some(reason) = &seat.refused {
-        pen.put(&reason.to_string(), theme.style(Role::Refused));
+        pen.put(&reason.to_string(), theme.style(StyleRole::Refused));
         return;
     }
     let note = match seat.state {
@@ -139,10 +141,11 @@ fn seat(
     pen.put(&note, dim);
 }
 
-fn speaking(page: &RunPage, cx: &Cx, seat: &Seat) -> String {
+fn speaking(page: &RunPage, cx: &DrawContext, seat: &RoundSeat) -> String {
     let time = page.time(cx.now);
-    let took = seat.call.and_then(|call| page.shown().spans.get(call)).map(|span| span.took(time));
-    let mut text = took.map(format::took).unwrap_or_default();
+    let took =
+        seat.call.and_then(|call| page.shown().spans.get(call)).map(|span| span.duration(time));
+    let mut text = took.map(format::duration_text).unwrap_or_default();
     if seat.attempts > 1 {
         text.push_str(&format!(", attempt {}", seat.attempts));
     }
@@ -155,7 +158,7 @@ fn speaking(page: &RunPage, cx: &Cx, seat: &Seat) -> String {
 /// The use of each budget in figures; highlighted above 80 %.
 fn budgets(
     page: &RunPage,
-    cx: &Cx,
+    cx: &DrawContext,
     area: Rect,
     world: &World,
     table: &Collaboration,
@@ -163,7 +166,7 @@ fn budgets(
     buf: &mut Buffer,
 ) {
     let theme = cx.theme;
-    let dim = theme.style(Role::Dim);
+    let dim = theme.style(StyleRole::Dim);
     let mut pen = Pen::new(buf, area, cx.glyphs);
     pen.space(1);
     let rounds = table.current().map_or(0, |round| round.number);
@@ -173,7 +176,7 @@ fn budgets(
         pen.put(name, dim).space(1);
         let style = theme.budget(used, allowed);
         // Using the last round is normal, so it is not highlighted.
-        let style = if last { theme.style(Role::Bar) } else { style };
+        let style = if last { theme.style(StyleRole::Bar) } else { style };
         pen.put(&format!("{used}/{allowed}"), style).space(3);
     };
     budget(&mut pen, "rounds", rounds.into(), plan.max_rounds.into(), true);
@@ -181,12 +184,12 @@ fn budgets(
     budget(&mut pen, "seconds", active.as_secs(), seconds, false);
     if let Some(cost) = world.cost_usd().filter(|cost| *cost > 0.0) {
         let text = format::estimate(cost, cx.glyphs);
-        pen.put("cost", dim).space(1).put(&text, theme.style(Role::Bar)).space(3);
+        pen.put("cost", dim).space(1).put(&text, theme.style(StyleRole::Bar)).space(3);
     }
     let retries = world.tally.retries;
     let count = retries.to_string();
     if pen.fits(columns("retries ") + columns(&count)) {
-        let role = if retries > 0 { Role::Retry } else { Role::Bar };
+        let role = if retries > 0 { StyleRole::Retry } else { StyleRole::Bar };
         pen.put("retries", dim).space(1).put(&count, theme.style(role));
     }
 }

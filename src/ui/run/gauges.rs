@@ -6,31 +6,31 @@ use ratatui::layout::Rect;
 use crate::app::run::RunPage;
 use crate::app::run::tool_words::percent;
 use crate::event::kind::BreakerStage;
-use crate::ui::Cx;
+use crate::ui::DrawContext;
 use crate::ui::format;
 use crate::ui::text::{Pen, columns};
-use crate::ui::theme::Role;
+use crate::ui::theme::StyleRole;
 
 /// Draws the row; a part that does not fit is left out.
-pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+pub(super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
     let theme = cx.theme;
-    let dim = theme.style(Role::Dim);
+    let dim = theme.style(StyleRole::Dim);
     let tools = world.tools.rows();
     if tools.is_empty() {
         return;
     }
-    let mut pieces: Vec<Vec<(String, Role)>> = Vec::new();
-    let mut breakers = vec![("breakers ".to_owned(), Role::Dim)];
+    let mut pieces: Vec<Vec<(String, StyleRole)>> = Vec::new();
+    let mut breakers = vec![("breakers ".to_owned(), StyleRole::Dim)];
     for (stage, role) in [
-        (BreakerStage::Closed, Role::Text),
-        (BreakerStage::Open, Role::Refused),
-        (BreakerStage::Held, Role::Refused),
-        (BreakerStage::HalfOpen, Role::Retry),
-        (BreakerStage::Disabled, Role::Off),
+        (BreakerStage::Closed, StyleRole::Text),
+        (BreakerStage::Open, StyleRole::Refused),
+        (BreakerStage::Held, StyleRole::Refused),
+        (BreakerStage::HalfOpen, StyleRole::Retry),
+        (BreakerStage::Disabled, StyleRole::Off),
     ] {
         let has = |it: &&crate::event::world::tools::ToolRow| {
-            it.head.limits.breaker.is_some() && it.stage == stage
+            it.head.limits.breaker.is_some() && it.breaker == stage
         };
         let count = tools.iter().filter(has).count();
         if count == 0 && stage != BreakerStage::Closed {
@@ -39,12 +39,12 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
         let sign = theme.breaker(stage);
         let mut text = format!("{count} {}  ", sign.word);
         if stage != BreakerStage::Closed {
-            text = format!("{count} {} {}  ", sign.word, cx.glyphs.of(sign.glyph));
+            text = format!("{count} {} {}  ", sign.word, cx.glyphs.symbol(sign.glyph));
         }
         breakers.push((text, role));
     }
     if !tools.iter().any(|it| it.head.limits.breaker.is_some()) {
-        breakers = vec![("no breakers".to_owned(), Role::Off)];
+        breakers = vec![("no breakers".to_owned(), StyleRole::Off)];
     }
     if let Some((text, _)) = breakers.last_mut() {
         text.truncate(text.trim_end().len());
@@ -57,14 +57,14 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
         let queued: u64 = walls().map(|(it, _)| u64::from(it.queued)).sum();
         let refused: u64 = walls().map(|(it, _)| it.tally.bulkhead_full).sum();
         let mut piece = vec![
-            ("bulkheads ".to_owned(), Role::Dim),
-            (format!("{busy}/{permits} busy"), Role::Text),
+            ("bulkheads ".to_owned(), StyleRole::Dim),
+            (format!("{busy}/{permits} busy"), StyleRole::Text),
         ];
         if queued > 0 {
-            piece.push((format!("  {queued} queued"), Role::Retry));
+            piece.push((format!("  {queued} queued"), StyleRole::Retry));
         }
         if refused > 0 {
-            piece.push((format!("  {} refused", format::count(refused)), Role::Refused));
+            piece.push((format!("  {} refused", format::count(refused)), StyleRole::Refused));
         }
         pieces.push(piece);
     }
@@ -72,12 +72,12 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let over = tally.answered + tally.degraded + tally.failed;
     if over > 0 {
         let ok = percent(tally.answered as f64 / over as f64);
-        pieces.push(vec![("ok ".to_owned(), Role::Dim), (ok, Role::Text)]);
+        pieces.push(vec![("ok ".to_owned(), StyleRole::Dim), (ok, StyleRole::Text)]);
     }
     let slow = tools.iter().filter_map(|it| Some((it.latencies.percentile(95)?, it)));
     if let Some((p95, tool)) = slow.max_by_key(|(p95, _)| *p95) {
-        let text = format!("{} {}", format::took(p95), tool.name());
-        pieces.push(vec![("slowest p95 ".to_owned(), Role::Dim), (text, Role::Text)]);
+        let text = format!("{} {}", format::duration_text(p95), tool.name());
+        pieces.push(vec![("slowest p95 ".to_owned(), StyleRole::Dim), (text, StyleRole::Text)]);
     }
     let mut pen = Pen::new(buf, area, cx.glyphs);
     for (nth, piece) in pieces.iter().enumerate() {
@@ -88,7 +88,7 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
         }
         pen.space(gap as u16);
         for (text, role) in piece {
-            pen.put(text, if *role == Role::Dim { dim } else { theme.style(*role) });
+            pen.put(text, if *role == StyleRole::Dim { dim } else { theme.style(*role) });
         }
     }
 }

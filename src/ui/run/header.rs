@@ -7,16 +7,16 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::{bar, gauges, middle, phases, research, rounds, team};
-use crate::app::run::told::{by, model};
-use crate::app::run::{Face, RunPage};
+use crate::app::run::told::{actor, model_text};
+use crate::app::run::{RunPage, View};
 use crate::event::kind::{CollaborationPlan, ModelLabel};
 use crate::event::world::collaboration::Collaboration;
-use crate::event::world::{Stage, World};
-use crate::ui::Cx;
+use crate::event::world::{RunState, World};
+use crate::ui::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::{Glyph, Glyphs};
 use crate::ui::text::{Pen, columns, elide, elide_middle};
-use crate::ui::theme::Role;
+use crate::ui::theme::StyleRole;
 
 /// Minimum width of the model's name.
 const LEAST_MODEL: usize = 24;
@@ -33,33 +33,33 @@ struct Piece {
 }
 
 /// Draws the first row: run, pattern, title, state, round, clock, cost, messages, model.
-pub fn first(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+pub fn first_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
     let theme = cx.theme;
-    let (dim, plain) = (theme.style(Role::Dim), theme.style(Role::Text));
+    let (dim, plain) = (theme.style(StyleRole::Dim), theme.style(StyleRole::Text));
     let piece = |rank, text: String, style, gap| Piece { rank, text, style, gap };
     let head = world.head.as_ref();
     let title = head.map_or("", |head| head.title.as_str());
     let mut pieces = vec![
-        piece(5, "roundtable".to_owned(), theme.style(Role::Strong), 1),
-        piece(5, cx.glyphs.of(Glyph::Vertical).to_owned(), theme.style(Role::Border), 1),
+        piece(5, "roundtable".to_owned(), theme.style(StyleRole::Strong), 1),
+        piece(5, cx.glyphs.symbol(Glyph::Vertical).to_owned(), theme.style(StyleRole::Border), 1),
         piece(3, page.id().to_string(), dim, 2),
     ];
     if let Some(head) = head {
         pieces.push(piece(7, head.plan.name().to_owned(), dim, 2));
     }
-    pieces.push(piece(0, String::new(), theme.style(Role::Strong), 3));
+    pieces.push(piece(0, String::new(), theme.style(StyleRole::Strong), 3));
     let state = if page.is_scrubbed() {
-        format!("{} REPLAY", cx.glyphs.of(Glyph::Playhead))
+        format!("{} REPLAY", cx.glyphs.symbol(Glyph::Playhead))
     } else {
         let sign = theme.run(world);
-        format!("{} {}", cx.glyphs.of(sign.glyph), sign.word)
+        format!("{} {}", cx.glyphs.symbol(sign.glyph), sign.word)
     };
     let style =
-        if page.is_scrubbed() { theme.style(Role::Playhead) } else { theme.run(world).style };
+        if page.is_scrubbed() { theme.style(StyleRole::Playhead) } else { theme.run(world).style };
     pieces.push(piece(1, state, style, 3));
     let progress = page.progress();
-    if let Some(far) = progress.far {
+    if let Some(far) = progress.text {
         pieces.push(piece(2, far, plain, 3));
     }
     let clock = format::clock(world.active(page.time(cx.now)));
@@ -142,15 +142,15 @@ pub fn first(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
 
 /// The model in about `width` columns: the name is shortened first, then the host.
 fn model_within(label: &ModelLabel, width: usize, glyphs: Glyphs) -> String {
-    let whole = model(label);
+    let whole = model_text(label);
     let ModelLabel::Live { name, host } = label else { return whole };
     if columns(&whole) <= width {
         return whole;
     }
     let (models, hosts) = (name.split(", ").count(), host.split(", ").count());
     if models > 1 {
-        let models = format::things(models as u64, "model");
-        let both = format!("live {models} @ {}", format::things(hosts as u64, "host"));
+        let models = format::count_noun(models as u64, "model");
+        let both = format!("live {models} @ {}", format::count_noun(hosts as u64, "host"));
         return if columns(&both) <= width { both } else { format!("live {models}") };
     }
     let room = width.saturating_sub(columns("live  @ ") + columns(host));
@@ -165,22 +165,22 @@ fn model_within(label: &ModelLabel, width: usize, glyphs: Glyphs) -> String {
 }
 
 /// Draws the second row: the run's progress, and a notice at its end.
-pub fn second(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+pub fn second_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
     if world.head.is_none() {
         return;
     }
     let row = Rect { x: area.x + 1.min(area.width), width: area.width.saturating_sub(2), ..area };
     let room = usize::from(row.width);
-    let table = world.collaboration().filter(|_| page.face() == Face::Collaboration);
+    let table = world.collaboration().filter(|_| page.view() == View::Collaboration);
     let said = note(page, cx, world).or_else(|| {
         let (table, plan) = table?;
-        Some(decided(cx, table, plan))
+        Some(decision_note(cx, table, plan))
     });
     let Some((mut note, role, matters)) = said else {
         // Without a notice the progress has the whole row.
-        match (page.face(), world.orchestrator()) {
-            (Face::Orchestrator, Some((orchestrator, _))) => {
+        match (page.view(), world.orchestrator()) {
+            (View::Orchestrator, Some((orchestrator, _))) => {
                 let width = phases::aside_width(orchestrator);
                 let track = row.width.saturating_sub(width + 3);
                 if track >= 40 {
@@ -191,8 +191,8 @@ pub fn second(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
                     phases::render(page, cx, row, orchestrator, buf);
                 }
             }
-            (Face::Team, _) => team::chain::render(page, cx, row, buf),
-            (Face::Research, _) => research::steps::render(page, cx, row, buf),
+            (View::Team, _) => team::chain::render(page, cx, row, buf),
+            (View::Research, _) => research::steps::render(page, cx, row, buf),
             _ => gauges::render(page, cx, row, buf),
         }
         return;
@@ -203,9 +203,9 @@ pub fn second(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
         note = if columns(&whole) <= room {
             whole
         } else {
-            let pane = match page.face() {
-                Face::Team => 4,
-                Face::Research => 3,
+            let pane = match page.view() {
+                View::Team => 4,
+                View::Research => 3,
                 _ => 2,
             };
             format!("{short}: see pane {pane}")
@@ -213,14 +213,14 @@ pub fn second(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     }
     let full = columns(&note);
     // Width of the progress: the minimum, and the width for all of it.
-    let (least, wanted) = match (page.face(), table) {
-        (Face::Collaboration, Some((_, plan))) => {
+    let (least, wanted) = match (page.view(), table) {
+        (View::Collaboration, Some((_, plan))) => {
             let bare = u32::from(rounds::BARE) * plan.max_rounds.clamp(1, 3);
             let least = bare.min(u32::from(rounds::LEAST)) as u16;
             (least, usize::from(rounds::LEAST) * (plan.max_rounds as usize).min(3))
         }
-        (Face::Tools, _) => (60, 60),
-        (Face::Research, _) => (58, 58),
+        (View::Tools, _) => (60, 60),
+        (View::Research, _) => (58, 58),
         _ => (48, 48),
     };
     // An important notice is never shortened; the decision rule is shown only if there is room.
@@ -236,15 +236,15 @@ pub fn second(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let with_track = track >= least;
     if with_track {
         let track = Rect { width: track, ..row };
-        match (page.face(), table, world.orchestrator()) {
-            (Face::Collaboration, Some((table, plan)), _) => {
+        match (page.view(), table, world.orchestrator()) {
+            (View::Collaboration, Some((table, plan)), _) => {
                 rounds::render(page, cx, track, table, plan, buf);
             }
-            (Face::Orchestrator, _, Some((orchestrator, _))) => {
+            (View::Orchestrator, _, Some((orchestrator, _))) => {
                 phases::render(page, cx, track, orchestrator, buf);
             }
-            (Face::Team, ..) => team::chain::render(page, cx, track, buf),
-            (Face::Research, ..) => research::steps::render(page, cx, track, buf),
+            (View::Team, ..) => team::chain::render(page, cx, track, buf),
+            (View::Research, ..) => research::steps::render(page, cx, track, buf),
             _ => gauges::render(page, cx, track, buf),
         }
     }
@@ -254,25 +254,25 @@ pub fn second(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
 
 /// The current notice (after a line end its advice), its role, and whether it is more important
 /// than the progress.
-fn note(page: &RunPage, cx: &Cx, world: &World) -> Option<(String, Role, bool)> {
+fn note(page: &RunPage, cx: &DrawContext, world: &World) -> Option<(String, StyleRole, bool)> {
     if page.is_scrubbed() {
-        let (facts, all) = (page.shown_facts(), page.log().len());
+        let (facts, all) = (page.shown_event_count(), page.log().len());
         // The state of the run itself, which is not what the screen shows.
         let run = match &page.world().stage {
-            Stage::Empty | Stage::Running => ", run continues (Space or G: back to live)",
-            Stage::Pausing { .. } => ", run pausing (Space or G: back to live)",
-            Stage::Paused { .. } => ", run paused (Space or G: back to live)",
-            Stage::Closed => " (Space or G: back to the end)",
+            RunState::Empty | RunState::Running => ", run continues (Space or G: back to live)",
+            RunState::Pausing { .. } => ", run pausing (Space or G: back to live)",
+            RunState::Paused { .. } => ", run paused (Space or G: back to live)",
+            RunState::Closed => " (Space or G: back to the end)",
         };
         let text = format!("event {facts} of {all}{run}");
-        return Some((text, Role::Playhead, true));
+        return Some((text, StyleRole::Playhead, true));
     }
     Some(match (&world.stage, &world.closed) {
-        (Stage::Closed, Some(closed)) if !closed.reason.is_success() => {
+        (RunState::Closed, Some(closed)) if !closed.reason.is_success() => {
             let place = closed.phase.as_deref().map(|phase| format!(" in {phase}"));
             let mut text = format!(
                 "{} {}{}",
-                cx.glyphs.of(cx.theme.ended(closed.reason.class()).glyph),
+                cx.glyphs.symbol(cx.theme.ended(closed.reason.class()).glyph),
                 closed.reason,
                 place.unwrap_or_default()
             );
@@ -282,46 +282,54 @@ fn note(page: &RunPage, cx: &Cx, world: &World) -> Option<(String, Role, bool)> 
                 text.push_str(&format!("\n{advice}"));
             }
             let cancelled = closed.reason.class() == crate::event::StopClass::Cancelled;
-            (text, if cancelled { Role::Off } else { Role::Failed }, true)
+            (text, if cancelled { StyleRole::Off } else { StyleRole::Failed }, true)
         }
-        (Stage::Paused { at, .. }, _) => {
-            let place = at.first().map_or_else(String::new, |at| at.for_people());
+        (RunState::Paused { at, .. }, _) => {
+            let place = at.first().map_or_else(String::new, |at| at.display_name());
             let more = match at.len() {
                 0 | 1 => String::new(),
                 more => format!(" and {} more", more - 1),
             };
-            (format!("paused before {place}{more} (Space resume, s step)"), Role::Paused, true)
+            (format!("paused before {place}{more} (Space resume, s step)"), StyleRole::Paused, true)
         }
-        (Stage::Pausing { by: who }, _) => {
+        (RunState::Pausing { by: who }, _) => {
             let open = world.tally.open();
             let text = match open {
-                0 => format!("pausing, {}: waiting for the next boundary", by(*who)),
+                0 => format!("pausing, {}: waiting for the next boundary", actor(*who)),
                 calls => {
-                    format!("pausing, {}: waiting for {}", by(*who), format::things(calls, "call"))
+                    format!(
+                        "pausing, {}: waiting for {}",
+                        actor(*who),
+                        format::count_noun(calls, "call")
+                    )
                 }
             };
-            (text, Role::Paused, true)
+            (text, StyleRole::Paused, true)
         }
-        (Stage::Running, _) if world.to_round => {
-            ("will pause at the next round".to_owned(), Role::Paused, true)
+        (RunState::Running, _) if world.pauses_at_next_round => {
+            ("will pause at the next round".to_owned(), StyleRole::Paused, true)
         }
         _ => return None,
     })
 }
 
 /// The decision, or the rule for it.
-fn decided(cx: &Cx, table: &Collaboration, plan: &CollaborationPlan) -> (String, Role, bool) {
+fn decision_note(
+    cx: &DrawContext,
+    table: &Collaboration,
+    plan: &CollaborationPlan,
+) -> (String, StyleRole, bool) {
     match table.decision() {
         Some(decision) => {
             let sign = cx.theme.decision(decision);
             let role = match sign.glyph {
-                Glyph::Go => Role::Go,
-                Glyph::Caution => Role::Caution,
-                _ => Role::Block,
+                Glyph::Go => StyleRole::Go,
+                Glyph::Caution => StyleRole::Caution,
+                _ => StyleRole::Block,
             };
-            (format!("decided {} {}", cx.glyphs.of(sign.glyph), sign.word), role, true)
+            (format!("decided {} {}", cx.glyphs.symbol(sign.glyph), sign.word), role, true)
         }
-        None => (middle::rule(plan), Role::Dim, false),
+        None => (middle::rule(plan), StyleRole::Dim, false),
     }
 }
 

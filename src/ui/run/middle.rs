@@ -7,37 +7,37 @@ use super::line;
 use crate::event::contribution::Stance;
 use crate::event::kind::CollaborationPlan;
 use crate::event::world::collaboration::{Collaboration, Round};
-use crate::event::world::{Stage, World};
-use crate::ui::Cx;
+use crate::event::world::{RunState, World};
+use crate::ui::DrawContext;
 use crate::ui::glyph::Glyph;
 use crate::ui::text::{Pen, columns};
-use crate::ui::theme::Role;
+use crate::ui::theme::StyleRole;
 
 /// Draws the middle of the table.
 pub(super) fn render(
-    cx: &Cx,
+    cx: &DrawContext,
     area: Rect,
     world: &World,
     table: &Collaboration,
     plan: &CollaborationPlan,
     buf: &mut Buffer,
 ) {
-    let mut rows: Vec<Vec<(String, Role)>> = Vec::new();
+    let mut rows: Vec<Vec<(String, StyleRole)>> = Vec::new();
     let one = |text: String, role| vec![(text, role)];
     let Some(round) = table.current() else {
-        rows.push(one("no round yet".to_owned(), Role::Dim));
+        rows.push(one("no round yet".to_owned(), StyleRole::Dim));
         centre(cx, area, &rows, buf);
         return;
     };
     let of = format!("round {} of {}", round.number, plan.max_rounds);
-    rows.push(one(of, Role::Strong));
+    rows.push(one(of, StyleRole::Strong));
     rows.push(votes(cx, round, usize::from(area.width)));
     rows.push(one(conflict_line(cx, table, round), conflict_role(round)));
     let state = state_line(cx, world, table, round);
     rows.push(state);
     let rule = rule(plan);
     if table.decision().is_none() && world.is_live() && columns(&rule) + 2 <= area.width.into() {
-        rows.push(one(rule, Role::Dim));
+        rows.push(one(rule, StyleRole::Dim));
     }
     // With few rows the less important ones are left out.
     let keep = usize::from(area.height);
@@ -65,10 +65,10 @@ pub(super) fn rule(plan: &CollaborationPlan) -> String {
     format!("needs {} go, no block", plan.min_go_votes)
 }
 
-pub(super) fn votes(cx: &Cx, round: &Round, width: usize) -> Vec<(String, Role)> {
+pub(super) fn votes(cx: &DrawContext, round: &Round, width: usize) -> Vec<(String, StyleRole)> {
     let words = Stance::ALL.map(|stance| {
         let sign = cx.theme.stance(stance);
-        (cx.glyphs.of(sign.glyph), round.votes(stance), sign.word, stance)
+        (cx.glyphs.symbol(sign.glyph), round.votes(stance), sign.word, stance)
     });
     let long: usize =
         words.iter().map(|(_, votes, word, _)| votes.to_string().len() + word.len() + 3).sum();
@@ -76,24 +76,24 @@ pub(super) fn votes(cx: &Cx, round: &Round, width: usize) -> Vec<(String, Role)>
     let mut row = Vec::new();
     for (nth, (glyph, votes, word, stance)) in words.into_iter().enumerate() {
         if nth > 0 {
-            row.push(("  ".to_owned(), Role::Text));
+            row.push(("  ".to_owned(), StyleRole::Text));
         }
         let role = match (votes, stance) {
-            (0, _) => Role::Dim,
-            (_, Stance::Go) => Role::Go,
-            (_, Stance::Caution) => Role::Caution,
-            (_, Stance::Block) => Role::Block,
+            (0, _) => StyleRole::Dim,
+            (_, Stance::Go) => StyleRole::Go,
+            (_, Stance::Caution) => StyleRole::Caution,
+            (_, Stance::Block) => StyleRole::Block,
         };
         row.push((format!("{glyph} "), role));
         let text = if long { format!("{votes} {word}") } else { votes.to_string() };
-        row.push((text, if votes == 0 { Role::Dim } else { Role::Text }));
+        row.push((text, if votes == 0 { StyleRole::Dim } else { StyleRole::Text }));
     }
     row
 }
 
 /// The conflicts of this round if it is closed, else those of the previous round.
-pub(super) fn conflict_line(cx: &Cx, table: &Collaboration, round: &Round) -> String {
-    let alert = cx.glyphs.of(Glyph::Alert);
+pub(super) fn conflict_line(cx: &DrawContext, table: &Collaboration, round: &Round) -> String {
+    let alert = cx.glyphs.symbol(Glyph::Alert);
     let of = |round: &Round| match round.conflicts.as_slice() {
         [] => "no conflict".to_owned(),
         [one] => format!("{alert} {one}"),
@@ -112,44 +112,44 @@ pub(super) fn conflict_line(cx: &Cx, table: &Collaboration, round: &Round) -> St
     }
 }
 
-pub(super) fn conflict_role(round: &Round) -> Role {
+pub(super) fn conflict_role(round: &Round) -> StyleRole {
     match (round.closed.is_some(), round.conflicts.is_empty()) {
-        (true, false) => Role::Retry,
-        _ => Role::Dim,
+        (true, false) => StyleRole::Retry,
+        _ => StyleRole::Dim,
     }
 }
 
 pub(super) fn state_line(
-    cx: &Cx,
+    cx: &DrawContext,
     world: &World,
     table: &Collaboration,
     round: &Round,
-) -> Vec<(String, Role)> {
+) -> Vec<(String, StyleRole)> {
     if let Some(decision) = table.decision() {
         let sign = cx.theme.decision(decision);
         let role = match sign.glyph {
-            Glyph::Go => Role::Go,
-            Glyph::Caution => Role::Caution,
-            _ => Role::Block,
+            Glyph::Go => StyleRole::Go,
+            Glyph::Caution => StyleRole::Caution,
+            _ => StyleRole::Block,
         };
         return vec![
-            ("decided ".to_owned(), Role::Strong),
-            (format!("{} {}", cx.glyphs.of(sign.glyph), sign.word), role),
+            ("decided ".to_owned(), StyleRole::Strong),
+            (format!("{} {}", cx.glyphs.symbol(sign.glyph), sign.word), role),
         ];
     }
-    let (came, asked) = (round.contributions().count(), round.asked());
+    let (came, asked) = (round.contributions().count(), round.asked_seats());
     match (&world.stage, round.closed) {
-        (Stage::Closed, _) => {
+        (RunState::Closed, _) => {
             let reason = world.closed.as_ref().map(|closed| closed.reason.to_string());
-            vec![(reason.unwrap_or_default(), Role::Failed)]
+            vec![(reason.unwrap_or_default(), StyleRole::Failed)]
         }
-        (_, Some(_)) => vec![("no decision, next round".to_owned(), Role::Dim)],
-        (_, None) => vec![(format!("{came} of {asked} answered"), Role::Running)],
+        (_, Some(_)) => vec![("no decision, next round".to_owned(), StyleRole::Dim)],
+        (_, None) => vec![(format!("{came} of {asked} answered"), StyleRole::Running)],
     }
 }
 
 /// Draws rows centred in an area, in both directions.
-fn centre(cx: &Cx, area: Rect, rows: &[Vec<(String, Role)>], buf: &mut Buffer) {
+fn centre(cx: &DrawContext, area: Rect, rows: &[Vec<(String, StyleRole)>], buf: &mut Buffer) {
     let spare = area.height.saturating_sub(rows.len() as u16);
     for (nth, row) in rows.iter().enumerate() {
         let width: usize = row.iter().map(|(text, _)| columns(text)).sum();

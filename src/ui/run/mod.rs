@@ -30,20 +30,20 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::Cx;
+use super::DrawContext;
 use super::glyph::Glyph;
-use super::text::{Pen, clear, columns, on_line, wrap_within};
-use super::theme::{Role, Sign};
+use super::text::{Pen, clear, columns, on_border, wrap_within};
+use super::theme::{StateSign, StyleRole};
 use crate::app::run::layout::tabs;
-use crate::app::run::scroll::{Lines, Scroll};
+use crate::app::run::scroll::{Scroll, WrappingLines};
 use crate::app::run::subject::Subject;
-use crate::app::run::{Areas, Face, Pane, RunPage, Shape};
+use crate::app::run::{Areas, PageShape, Pane, RunPage, View};
 use crate::event::kind::CollaborationPlan;
-use crate::event::world::collaboration::{Seat, SeatState};
-use crate::event::world::{Stage, World};
+use crate::event::world::collaboration::{RoundSeat, SeatState};
+use crate::event::world::{RunState, World};
 
 /// Draws a run in the area between the header and the key row.
-pub fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+pub fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     clear(buf, area);
     if page.inspector().is_some() {
         super::inspector::render(page, cx, area, buf);
@@ -53,28 +53,28 @@ pub fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     frames(page, cx, area, &areas, buf);
     for pane in Pane::ALL {
         let Some(inside) = areas.pane(pane) else { continue };
-        let draw = match (page.face(), pane) {
+        let draw = match (page.view(), pane) {
             (_, Pane::Events) => events::render,
-            (Face::Collaboration, Pane::First) => table::render,
-            (Face::Collaboration, Pane::Second) => speaker::render,
-            (Face::Collaboration, Pane::Third) => stances::render,
-            (Face::Collaboration, Pane::Fourth) => gateway::render,
-            (Face::Orchestrator, Pane::First) => waterfall::render,
-            (Face::Orchestrator, Pane::Second) => task::render,
-            (Face::Orchestrator, Pane::Third) => results::render,
-            (Face::Orchestrator, Pane::Fourth) => slots::render,
-            (Face::Team, Pane::First) => team::graph::render,
-            (Face::Team, Pane::Second) => team::baton::render,
-            (Face::Team, Pane::Third) => team::calls::render,
-            (Face::Team, Pane::Fourth) => team::transcript::render,
-            (Face::Research, Pane::First) => research::sources::render,
-            (Face::Research, Pane::Second) => research::page::render,
-            (Face::Research, Pane::Third) => research::items::answer,
-            (Face::Research, Pane::Fourth) => research::items::notes,
-            (Face::Tools, Pane::First) => breakers::render,
-            (Face::Tools, Pane::Second) => tool::render,
-            (Face::Tools, Pane::Third) => bulkheads::render,
-            (Face::Tools, Pane::Fourth) => retries::render,
+            (View::Collaboration, Pane::First) => table::render,
+            (View::Collaboration, Pane::Second) => speaker::render,
+            (View::Collaboration, Pane::Third) => stances::render,
+            (View::Collaboration, Pane::Fourth) => gateway::render,
+            (View::Orchestrator, Pane::First) => waterfall::render,
+            (View::Orchestrator, Pane::Second) => task::render,
+            (View::Orchestrator, Pane::Third) => results::render,
+            (View::Orchestrator, Pane::Fourth) => slots::render,
+            (View::Team, Pane::First) => team::graph::render,
+            (View::Team, Pane::Second) => team::baton::render,
+            (View::Team, Pane::Third) => team::calls::render,
+            (View::Team, Pane::Fourth) => team::transcript::render,
+            (View::Research, Pane::First) => research::sources::render,
+            (View::Research, Pane::Second) => research::page::render,
+            (View::Research, Pane::Third) => research::items::answer,
+            (View::Research, Pane::Fourth) => research::items::notes,
+            (View::Tools, Pane::First) => breakers::render,
+            (View::Tools, Pane::Second) => tool::render,
+            (View::Tools, Pane::Third) => bulkheads::render,
+            (View::Tools, Pane::Fourth) => retries::render,
         };
         draw(page, cx, inside, buf);
     }
@@ -82,27 +82,27 @@ pub fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
 }
 
 /// Draws the frames with their titles, and the tabs if one pane is shown at a time.
-fn frames(page: &RunPage, cx: &Cx, area: Rect, areas: &Areas, buf: &mut Buffer) {
+fn frames(page: &RunPage, cx: &DrawContext, area: Rect, areas: &Areas, buf: &mut Buffer) {
     let mut tiles = Tiles::new(area);
     let shown = || Pane::ALL.into_iter().filter(|pane| areas.pane(*pane).is_some());
     for pane in shown().filter(|pane| *pane != page.focus()) {
         if let Some(frame) = areas.frame(pane) {
-            tiles.frame(frame, Role::Border);
+            tiles.frame(frame, StyleRole::Border);
         }
     }
     if let Some(frame) = areas.frame(page.focus()) {
-        tiles.frame(frame, Role::BorderFocus);
+        tiles.frame(frame, StyleRole::BorderFocus);
     }
     tiles.paint(cx, buf);
     for pane in shown() {
         let Some((inside, frame)) = areas.pane(pane).zip(areas.frame(pane)) else { continue };
         title(page, cx, pane, areas.shape, (inside, frame), buf);
     }
-    let face = page.face();
-    if areas.shape == Shape::Single && areas.tabs.height > 0 {
+    let face = page.view();
+    if areas.shape == PageShape::Single && areas.tabs.height > 0 {
         let places = tabs(areas.tabs, Pane::ALL.map(|pane| face.tab(pane)));
         for (pane, place) in Pane::ALL.into_iter().zip(places) {
-            let role = if pane == page.focus() { Role::Button } else { Role::Dim };
+            let role = if pane == page.focus() { StyleRole::Button } else { StyleRole::Dim };
             let text = format!(" {} {} ", pane.number(), face.tab(pane));
             Pen::new(buf, place, cx.glyphs).put(&text, cx.theme.style(role));
         }
@@ -112,9 +112,9 @@ fn frames(page: &RunPage, cx: &Cx, area: Rect, areas: &Areas, buf: &mut Buffer) 
 /// Draws a pane's number, title and right-aligned note on the upper line of its frame.
 fn title(
     page: &RunPage,
-    cx: &Cx,
+    cx: &DrawContext,
     pane: Pane,
-    shape: Shape,
+    shape: PageShape,
     (inside, frame): (Rect, Rect),
     buf: &mut Buffer,
 ) {
@@ -124,16 +124,16 @@ fn title(
         height: frame.height.min(1),
         ..frame
     };
-    let face = page.face();
+    let face = page.view();
     let focused = page.focus() == pane;
-    let style = |role| on_line(cx.theme.style(role));
-    let plain = style(if focused { Role::Title } else { Role::Text });
-    let dim = style(Role::Dim);
-    let number = style(if focused { Role::Key } else { Role::Dim });
+    let style = |role| on_border(cx.theme.style(role));
+    let plain = style(if focused { StyleRole::Title } else { StyleRole::Text });
+    let dim = style(StyleRole::Dim);
+    let number = style(if focused { StyleRole::Key } else { StyleRole::Dim });
     let aside = match pane {
         Pane::Events => events::aside(page, cx.glyphs),
-        _ if face == Face::Team => team::cut(page, pane, inside),
-        _ if face == Face::Research => research::aside(page, pane, inside),
+        _ if face == View::Team => team::rows_in_view(page, pane, inside),
+        _ if face == View::Research => research::aside(page, pane, inside),
         _ => String::new(),
     };
     let width = columns(&aside) as u16;
@@ -146,20 +146,20 @@ fn title(
     match pane {
         Pane::Second => {
             let (who, sign) = match face {
-                Face::Collaboration => speaker_title(page, cx),
-                Face::Orchestrator => task::title(page, cx),
-                Face::Team => {
+                View::Collaboration => speaker_title(page, cx),
+                View::Orchestrator => task::title(page, cx),
+                View::Team => {
                     (format!("{}{}", face.title(pane), team::follows(page, cx, pane)), None)
                 }
-                Face::Research => research::page::title(page, cx),
-                Face::Tools => tool::title(page, cx),
+                View::Research => research::page::title(page, cx),
+                View::Tools => tool::title(page, cx),
             };
             let state = sign.map_or(0, |sign| columns(sign.word) as u16 + 3);
             let room = left(&pen).saturating_sub(state);
             pen.put_within(&who, room, plain);
             if let Some(sign) = sign {
                 pen.space(0).put(" ", plain);
-                put_sign(cx, &mut pen, Sign { style: on_line(sign.style), ..sign });
+                put_sign(cx, &mut pen, StateSign { style: on_border(sign.style), ..sign });
             }
         }
         Pane::Events => events::title(page, cx, &mut pen, end, plain),
@@ -167,12 +167,12 @@ fn title(
             let room = left(&pen);
             pen.put_within(face.title(pane), room, plain);
             let model = match face {
-                Face::Research => research::model(page, cx, pane),
+                View::Research => research::model(page, cx, pane),
                 _ => String::new(),
             };
             let follows = match face {
-                Face::Team => team::follows(page, cx, pane),
-                Face::Research => research::follows(page, cx, pane),
+                View::Team => team::follows(page, cx, pane),
+                View::Research => research::follows(page, cx, pane),
                 _ => String::new(),
             };
             if columns(&model) <= usize::from(left(&pen)) {
@@ -184,7 +184,7 @@ fn title(
         }
     }
     pen.put(" ", dim);
-    if shape == Shape::Stacked {
+    if shape == PageShape::Stacked {
         // The other pane in the same place.
         let other = match pane {
             Pane::First => Some(Pane::Second),
@@ -196,35 +196,35 @@ fn title(
         if let Some(other) = other {
             let text = format!(" {} {} ", other.number(), face.tab(other));
             if pen.fits(columns(&text) + 2) {
-                pen.glyphs(Glyph::Horizontal, 1, cx.theme.style(Role::Border)).put(&text, dim);
+                pen.glyphs(Glyph::Horizontal, 1, cx.theme.style(StyleRole::Border)).put(&text, dim);
             }
         }
     }
     if aside_fits {
-        pen.to(row.right() - width - 2).put(" ", dim).put(&aside, dim).put(" ", dim);
+        pen.advance_to(row.right() - width - 2).put(" ", dim).put(&aside, dim).put(" ", dim);
     }
 }
 
 /// Title and state of the speaker's pane.
-fn speaker_title(page: &RunPage, cx: &Cx) -> (String, Option<Sign>) {
+fn speaker_title(page: &RunPage, cx: &DrawContext) -> (String, Option<StateSign>) {
     let world = page.shown();
     match (page.subject(), world.collaboration()) {
         (Subject::Seat { round, seat }, Some((table, _))) => {
             let seat = table.round(round).and_then(|round| round.seats.get(seat));
             let who = seat.map_or("", |seat| seat.role.as_str());
             (
-                format!("{who} {} round {round}", cx.glyphs.of(Glyph::Dot)),
+                format!("{who} {} round {round}", cx.glyphs.symbol(Glyph::Dot)),
                 seat.map(|seat| seat_sign(cx, world, Some(seat))),
             )
         }
         (Subject::Finalize, _) => {
             let (glyph, word, role) = match (&world.answer, world.is_live()) {
-                (Some(_), _) => (Glyph::Done, "composed", Role::Done),
-                (None, true) => (Glyph::Running, "writing", Role::Running),
-                (None, false) => (Glyph::Failed, "not written", Role::Failed),
+                (Some(_), _) => (Glyph::Done, "composed", StyleRole::Done),
+                (None, true) => (Glyph::Running, "writing", StyleRole::Running),
+                (None, false) => (Glyph::Failed, "not written", StyleRole::Failed),
             };
             let style = cx.theme.style(role);
-            ("launch brief".to_owned(), Some(Sign { glyph, word, style }))
+            ("launch brief".to_owned(), Some(StateSign { glyph, word, style }))
         }
         (Subject::Outcome, _) => ("Outcome".to_owned(), Some(cx.theme.run(world))),
         _ => ("Speaker".to_owned(), None),
@@ -232,13 +232,13 @@ fn speaker_title(page: &RunPage, cx: &Cx) -> (String, Option<Sign>) {
 }
 
 /// The state of a seat. After the run's end no seat is waiting or speaking.
-fn seat_sign(cx: &Cx, world: &World, seat: Option<&Seat>) -> Sign {
+fn seat_sign(cx: &DrawContext, world: &World, seat: Option<&RoundSeat>) -> StateSign {
     let state = seat.map_or(SeatState::Waiting, |seat| seat.state);
     match (&world.stage, state) {
-        (Stage::Closed, SeatState::Waiting) => {
-            Sign { word: "not run", ..cx.theme.seat(SeatState::Off) }
+        (RunState::Closed, SeatState::Waiting) => {
+            StateSign { word: "not run", ..cx.theme.seat(SeatState::Off) }
         }
-        (Stage::Closed, SeatState::Speaking | SeatState::Retrying) => {
+        (RunState::Closed, SeatState::Speaking | SeatState::Retrying) => {
             cx.theme.seat(SeatState::Cancelled)
         }
         _ => cx.theme.seat(state),
@@ -246,28 +246,28 @@ fn seat_sign(cx: &Cx, world: &World, seat: Option<&Seat>) -> Sign {
 }
 
 /// Draws a state: its glyph, then its word.
-fn put_sign(cx: &Cx, pen: &mut Pen, sign: Sign) {
-    let text = format!("{} {}", cx.glyphs.of(sign.glyph), sign.word);
+fn put_sign(cx: &DrawContext, pen: &mut Pen, sign: StateSign) {
+    let text = format!("{} {}", cx.glyphs.symbol(sign.glyph), sign.word);
     pen.put(&text, sign.style);
 }
 
 /// Paints the background of a selected row.
-fn row_style(cx: &Cx, area: Rect, selected: bool, buf: &mut Buffer) {
+fn row_style(cx: &DrawContext, area: Rect, selected: bool, buf: &mut Buffer) {
     if selected {
-        super::text::paint(buf, area, cx.theme.style(Role::Selected));
+        super::text::paint(buf, area, cx.theme.style(StyleRole::Selected));
     }
 }
 
 /// Draws a seat's name in exactly `width` columns, with the flag's glyph right after it.
-fn put_name(cx: &Cx, pen: &mut Pen, name: &str, flagged: bool, width: u16, style: Style) {
+fn put_name(cx: &DrawContext, pen: &mut Pen, name: &str, flagged: bool, width: u16, style: Style) {
     let start = pen.x();
     let flag = if flagged { 2 } else { 0 };
     let text = super::text::elide_middle(name, usize::from(width.saturating_sub(flag)), cx.glyphs);
     pen.put_within(&text, width, style);
     if flagged {
-        pen.space(1).glyph(Glyph::Flag, cx.theme.style(Role::Flag));
+        pen.space(1).glyph(Glyph::Flag, cx.theme.style(StyleRole::Flag));
     }
-    pen.to(start + width);
+    pen.advance_to(start + width);
 }
 
 /// Width of the longest seat name, including the flag's glyph.
@@ -280,22 +280,28 @@ fn names(plan: &CollaborationPlan) -> u16 {
 }
 
 /// Draws the text of a pane without rows.
-fn empty(cx: &Cx, area: Rect, text: &str, buf: &mut Buffer) {
+fn empty(cx: &DrawContext, area: Rect, text: &str, buf: &mut Buffer) {
     let width = usize::from(area.width.saturating_sub(2)).max(1);
     let (rows, _) = wrap_within(text, width, usize::from(area.height));
     for (nth, row) in rows.iter().enumerate() {
         let mut pen = Pen::new(buf, line(area, nth as u16), cx.glyphs);
-        pen.space(1).put(row, cx.theme.style(Role::Dim));
+        pen.space(1).put(row, cx.theme.style(StyleRole::Dim));
     }
 }
 
 /// Draws scroll arrows on the frame next to the text, so that the text keeps its width.
-fn out_of_view(cx: &Cx, area: Rect, top: Scroll, lines: &impl Lines, buf: &mut Buffer) {
+fn out_of_view(
+    cx: &DrawContext,
+    area: Rect,
+    top: Scroll,
+    lines: &impl WrappingLines,
+    buf: &mut Buffer,
+) {
     if area.width < 20 || area.height < 2 {
         return;
     }
     let at = Rect { x: area.right(), width: 1, height: 1, ..area };
-    let key = cx.theme.style(Role::Key);
+    let key = cx.theme.style(StyleRole::Key);
     if top > Scroll::default() {
         Pen::new(buf, at, cx.glyphs).glyph(Glyph::Up, key);
     }
@@ -313,7 +319,7 @@ fn line(area: Rect, nth: u16) -> Rect {
 
 /// Draws a bar of `width` cells for `used` of `allowed`. It is empty only at 0 and full only at
 /// `allowed`.
-fn bar(cx: &Cx, pen: &mut Pen, used: u64, allowed: u64, width: u16) {
+fn bar(cx: &DrawContext, pen: &mut Pen, used: u64, allowed: u64, width: u16) {
     let cells = u64::from(width);
     let full = match (used, allowed) {
         (0, _) | (_, 0) => 0,
@@ -325,5 +331,5 @@ fn bar(cx: &Cx, pen: &mut Pen, used: u64, allowed: u64, width: u16) {
     };
     let full = u16::try_from(full).unwrap_or(width).min(width);
     pen.glyphs(Glyph::BarFull, full, cx.theme.budget(used, allowed));
-    pen.glyphs(Glyph::BarEmpty, width - full, cx.theme.style(Role::BarEmpty));
+    pen.glyphs(Glyph::BarEmpty, width - full, cx.theme.style(StyleRole::BarEmpty));
 }

@@ -5,14 +5,14 @@ use ratatui::layout::Rect;
 
 use super::slots::slots;
 use super::waterfall::sign;
-use crate::app::run::{Row, RunPage};
-use crate::event::world::Stage;
+use crate::app::run::{RunPage, WaterfallRow};
+use crate::event::world::RunState;
 use crate::event::world::orchestrator::{Orchestrator, TaskState};
-use crate::ui::Cx;
+use crate::ui::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
 use crate::ui::text::{Pen, columns};
-use crate::ui::theme::{Role, Sign};
+use crate::ui::theme::{StateSign, StyleRole};
 
 /// Width of the slots and the queue at the right end of the row.
 pub(super) fn aside_width(orchestrator: &Orchestrator) -> u16 {
@@ -24,19 +24,19 @@ pub(super) fn aside_width(orchestrator: &Orchestrator) -> u16 {
 }
 
 /// Draws the slots and the queue.
-pub(super) fn aside(cx: &Cx, area: Rect, orchestrator: &Orchestrator, buf: &mut Buffer) {
-    let dim = cx.theme.style(Role::Dim);
+pub(super) fn aside(cx: &DrawContext, area: Rect, orchestrator: &Orchestrator, buf: &mut Buffer) {
+    let dim = cx.theme.style(StyleRole::Dim);
     let mut pen = Pen::new(buf, area, cx.glyphs);
     pen.put("slots ", dim);
     slots(cx, &mut pen, orchestrator);
     let waiting = orchestrator.count(TaskState::Waiting).to_string();
-    pen.space(3).put("queue ", dim).put(&waiting, cx.theme.style(Role::Text));
+    pen.space(3).put("queue ", dim).put(&waiting, cx.theme.style(StyleRole::Text));
 }
 
 /// Draws the phases.
 pub(super) fn render(
     page: &RunPage,
-    cx: &Cx,
+    cx: &DrawContext,
     area: Rect,
     orchestrator: &Orchestrator,
     buf: &mut Buffer,
@@ -46,16 +46,16 @@ pub(super) fn render(
     let world = page.shown();
     let now = page.drawn_to(cx.now);
     let theme = cx.theme;
-    let dim = theme.style(Role::Dim);
+    let dim = theme.style(StyleRole::Dim);
     let tasks = orchestrator.tasks.len();
-    let over = orchestrator.over();
-    let took = |row| page.row_took(row, now).map(format::took);
+    let over = orchestrator.ended();
+    let took = |row| page.row_took(row, now).map(format::duration_text);
     let rests = |id: &str| world.breakpoints.iter().any(|at| at.as_str() == id);
-    let piece = |row: Row, name: &str, at: &str, timed: bool| {
+    let piece = |row: WaterfallRow, name: &str, at: &str, timed: bool| {
         let sign = sign(cx, world, orchestrator, row);
-        let mut text = format!("{name} {}", cx.glyphs.of(sign.glyph));
+        let mut text = format!("{name} {}", cx.glyphs.symbol(sign.glyph));
         if rests(at) && !matches!(sign.glyph, Glyph::Done) {
-            text.push_str(&format!(" {}", cx.glyphs.of(Glyph::Breakpoint)));
+            text.push_str(&format!(" {}", cx.glyphs.symbol(Glyph::Breakpoint)));
         }
         if let Some(took) = took(row).filter(|_| timed) {
             text.push_str(&format!(" {took}"));
@@ -64,16 +64,16 @@ pub(super) fn render(
     };
     let pieces = |timed: bool| {
         [
-            piece(Row::Plan, "plan", "plan", timed),
-            piece(Row::Join, "join", "", timed),
-            piece(Row::Report, "report", "finalize", timed),
+            piece(WaterfallRow::Plan, "plan", "plan", timed),
+            piece(WaterfallRow::Join, "join", "", timed),
+            piece(WaterfallRow::Report, "report", "finalize", timed),
         ]
     };
     let fan = fan_sign(cx, page, orchestrator);
     let count = if tasks > 0 { format!(" {over}/{tasks}") } else { String::new() };
-    let fan_text = format!("fan-out {}{count}", cx.glyphs.of(fan.glyph));
-    let gap = format!(" {} ", cx.glyphs.of(Glyph::Horizontal).repeat(2));
-    let width = |pieces: &[(String, Sign); 3]| {
+    let fan_text = format!("fan-out {}{count}", cx.glyphs.symbol(fan.glyph));
+    let gap = format!(" {} ", cx.glyphs.symbol(Glyph::Horizontal).repeat(2));
+    let width = |pieces: &[(String, StateSign); 3]| {
         let words: usize = pieces.iter().map(|(text, _)| columns(text)).sum();
         u16::try_from(words + columns(&fan_text) + 3 * columns(&gap)).unwrap_or(u16::MAX)
     };
@@ -92,30 +92,30 @@ pub(super) fn render(
         let tip = u16::from(full < width);
         let done = over == tasks;
         let role = match (done, world.is_live()) {
-            (true, _) => Role::Track,
-            (false, true) => Role::TrackNow,
-            (false, false) => Role::Failed,
+            (true, _) => StyleRole::Track,
+            (false, true) => StyleRole::TrackNow,
+            (false, false) => StyleRole::Failed,
         };
         let style = theme.style(role);
         pen.glyphs(Glyph::TrackFull, full, style).glyphs(Glyph::TrackTip, tip, style);
-        pen.glyphs(Glyph::TrackEmpty, width - full - tip, theme.style(Role::TrackEmpty));
+        pen.glyphs(Glyph::TrackEmpty, width - full - tip, theme.style(StyleRole::TrackEmpty));
     }
     pen.put(&gap, dim).put(&join.0, join.1.style);
     pen.put(&gap, dim).put(&report.0, report.1.style);
 }
 
 /// The state of all tasks together.
-fn fan_sign(cx: &Cx, page: &RunPage, orchestrator: &Orchestrator) -> Sign {
+fn fan_sign(cx: &DrawContext, page: &RunPage, orchestrator: &Orchestrator) -> StateSign {
     let world = page.shown();
-    let of = |glyph, word, role| Sign { glyph, word, style: cx.theme.style(role) };
+    let of = |glyph, word, role| StateSign { glyph, word, style: cx.theme.style(role) };
     let tasks = orchestrator.tasks.len();
-    match (&world.stage, tasks > 0 && orchestrator.over() == tasks) {
-        _ if tasks == 0 && world.is_live() => of(Glyph::Waiting, "waiting", Role::Waiting),
-        _ if tasks == 0 => of(Glyph::Off, "not reached", Role::Off),
-        (_, true) if orchestrator.is_degraded() => of(Glyph::Alert, "degraded", Role::Retry),
-        (_, true) => of(Glyph::Done, "done", Role::Done),
-        (Stage::Closed, false) => of(Glyph::Failed, "stopped", Role::Failed),
-        (Stage::Paused { .. }, false) => of(Glyph::Paused, "paused", Role::Paused),
-        (_, false) => of(Glyph::Running, "running", Role::Running),
+    match (&world.stage, tasks > 0 && orchestrator.ended() == tasks) {
+        _ if tasks == 0 && world.is_live() => of(Glyph::Waiting, "waiting", StyleRole::Waiting),
+        _ if tasks == 0 => of(Glyph::Off, "not reached", StyleRole::Off),
+        (_, true) if orchestrator.is_degraded() => of(Glyph::Alert, "degraded", StyleRole::Retry),
+        (_, true) => of(Glyph::Done, "done", StyleRole::Done),
+        (RunState::Closed, false) => of(Glyph::Failed, "stopped", StyleRole::Failed),
+        (RunState::Paused { .. }, false) => of(Glyph::Paused, "paused", StyleRole::Paused),
+        (_, false) => of(Glyph::Running, "running", StyleRole::Running),
     }
 }

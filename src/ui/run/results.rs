@@ -5,22 +5,22 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::{line, row_style, waterfall};
-use crate::app::run::results::{Line, bare, told};
+use crate::app::run::results::{ResultLine, one_line, task_result};
 use crate::app::run::table::first_seat;
-use crate::app::run::{Row, RunPage};
+use crate::app::run::{RunPage, WaterfallRow};
 use crate::event::world::orchestrator::TaskState;
-use crate::ui::Cx;
+use crate::ui::DrawContext;
 use crate::ui::glyph::Glyph;
 use crate::ui::text::Pen;
-use crate::ui::theme::Role;
+use crate::ui::theme::StyleRole;
 
 /// Width of a name.
 const NAME: u16 = 14;
 
 /// Draws the pane.
-pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+pub(super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
-    let (plain, dim) = (cx.theme.style(Role::Text), cx.theme.style(Role::Dim));
+    let (plain, dim) = (cx.theme.style(StyleRole::Text), cx.theme.style(StyleRole::Dim));
     let count = page.result_count();
     let rows = usize::from(area.height);
     if count == 0 {
@@ -38,32 +38,34 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
         let Some(result) = page.result_line(top + nth) else { break };
         let at = line(area, nth as u16);
         match result {
-            Line::Level(level, value) => {
+            ResultLine::Level(level, value) => {
                 let mut pen = Pen::new(buf, at, cx.glyphs);
                 pen.space(3).name(level, name, dim).space(1);
-                pen.put(&bare(value), cx.theme.style(Role::Strong));
+                pen.put(&one_line(value), cx.theme.style(StyleRole::Strong));
             }
-            Line::Section(section, value) => {
+            ResultLine::Section(section, value) => {
                 let mut pen = Pen::new(buf, at, cx.glyphs);
                 pen.space(3).name(section, name, dim).space(1);
                 match value.as_object().is_some_and(serde_json::Map::is_empty) {
                     true => pen.put("nothing", dim),
-                    false => pen.put(&bare(value), plain),
+                    false => pen.put(&one_line(value), plain),
                 };
             }
-            Line::Task(task, row) => {
-                let selected = page.waterfall_row() == Some(Row::Task(task));
+            ResultLine::Task(task, row) => {
+                let selected = page.waterfall_row() == Some(WaterfallRow::Task(task));
                 row_style(cx, at, selected, buf);
                 let mut pen = Pen::new(buf, at, cx.glyphs);
-                let mark = if selected { cx.glyphs.of(Glyph::Selected) } else { " " };
+                let mark = if selected { cx.glyphs.symbol(Glyph::Selected) } else { " " };
                 let sign = waterfall::task_sign(cx, world, row);
-                pen.put(mark, cx.theme.style(Role::Key)).glyph(sign.glyph, sign.style).space(1);
+                pen.put(mark, cx.theme.style(StyleRole::Key))
+                    .glyph(sign.glyph, sign.style)
+                    .space(1);
                 pen.name(row.task.id.as_str(), name, plain).space(1);
-                let text = told(row);
+                let text = task_result(row);
                 let role = match row.state {
-                    TaskState::Failed => Role::Failed,
-                    TaskState::Degraded => Role::Retry,
-                    _ => Role::Text,
+                    TaskState::Failed => StyleRole::Failed,
+                    TaskState::Degraded => StyleRole::Retry,
+                    _ => StyleRole::Text,
                 };
                 match text.is_empty() {
                     true => pen.put(sign.word, dim),

@@ -12,26 +12,26 @@ use crate::event::kind::BreakerStage;
 use crate::event::stop::StopReason;
 use crate::event::world::{MarkKind, PatternWorld};
 use crate::event::{Elapsed, EventKind};
-use crate::ui::Cx;
+use crate::ui::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
 use crate::ui::text::{Pen, columns};
-use crate::ui::theme::Role;
+use crate::ui::theme::StyleRole;
 
 /// Draws both rows.
-pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+pub(super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     if area.height == 0 || area.width == 0 {
         return;
     }
     let theme = cx.theme;
-    let dim = theme.style(Role::Dim);
+    let dim = theme.style(StyleRole::Dim);
     let end = page.head_time(cx.now);
     let track = scrubber_line(area);
-    let from = page.scrubbed_from();
-    let span = Span { from, end, track };
-    let columns_of_time = match page.log().gone() {
+    let from = page.scrubber_start();
+    let span = TimeTrack { from, end, track };
+    let columns_of_time = match page.log().dropped_count() {
         0 => page.world().activity.columns(end, usize::from(track.width)),
-        _ => span.held(page),
+        _ => span.column_counts(page),
     };
     let most = columns_of_time.iter().copied().max().unwrap_or(0);
     let playhead = page.is_scrubbed().then(|| span.column(page.shown().at));
@@ -40,12 +40,12 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
         let clock = format::clock(from.duration());
         Pen::new(buf, line(area, 0), cx.glyphs).space(1).put(&clock, dim);
     }
-    let spark = theme.style(Role::Spark);
+    let spark = theme.style(StyleRole::Spark);
     let mut pen = Pen::new(buf, track, cx.glyphs);
     for (nth, count) in columns_of_time.iter().enumerate() {
         let x = track.x + nth as u16;
         if playhead == Some(x) {
-            pen.glyph(Glyph::Playhead, theme.style(Role::Playhead));
+            pen.glyph(Glyph::Playhead, theme.style(StyleRole::Playhead));
         } else {
             // The part after the playhead is dimmed.
             let later = playhead.is_some_and(|playhead| x > playhead);
@@ -55,7 +55,7 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let rest = Rect { x: track.right(), width: area.right() - track.right(), ..line(area, 0) };
     let mut pen = Pen::new(buf, rest, cx.glyphs);
     if playhead.is_none() {
-        pen.glyph(Glyph::Playhead, theme.style(Role::Playhead));
+        pen.glyph(Glyph::Playhead, theme.style(StyleRole::Playhead));
     } else {
         pen.space(1);
     }
@@ -67,13 +67,13 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
 
 /// The time range of the track.
 #[derive(Clone, Copy)]
-struct Span {
+struct TimeTrack {
     from: Elapsed,
     end: Elapsed,
     track: Rect,
 }
 
-impl Span {
+impl TimeTrack {
     /// The column of a time.
     fn column(&self, at: Elapsed) -> u16 {
         let Self { from, end, track } = self;
@@ -85,10 +85,10 @@ impl Span {
     }
 
     /// The number of events in each column, counting those that the log still holds.
-    fn held(&self, page: &RunPage) -> Vec<u32> {
+    fn column_counts(&self, page: &RunPage) -> Vec<u32> {
         let columns = u64::from(self.track.width);
         let time = self.end.0.saturating_sub(self.from.0);
-        let mut before = page.log().gone();
+        let mut before = page.log().dropped_count();
         (1..=columns)
             .map(|column| {
                 let until =
@@ -103,38 +103,53 @@ impl Span {
 }
 
 /// Draws the labels of the second row by importance; those that do not fit are left out.
-fn marks(page: &RunPage, cx: &Cx, area: Rect, span: Span, playhead: Option<u16>, buf: &mut Buffer) {
-    let Span { from, end: _, track } = span;
+fn marks(
+    page: &RunPage,
+    cx: &DrawContext,
+    area: Rect,
+    span: TimeTrack,
+    playhead: Option<u16>,
+    buf: &mut Buffer,
+) {
+    let TimeTrack { from, end: _, track } = span;
     let theme = cx.theme;
     let row = line(area, 1);
-    let mut labels = Labels { row, taken: vec![false; usize::from(row.width)], set: Vec::new() };
-    let mut put = |at: Option<Rect>, text: &str, role: Role| {
+    let mut labels = Labels { row, occupied: vec![false; usize::from(row.width)], set: Vec::new() };
+    let mut put = |at: Option<Rect>, text: &str, role: StyleRole| {
         if let Some(at) = at {
             Pen::new(buf, at, cx.glyphs).put(text, theme.style(role));
         }
     };
     if let Some(x) = playhead {
-        let text = format!("{} playhead", format::moment(page.shown().at));
-        put(labels.set(page.shown().at, x, columns(&text), 0), &text, Role::Playhead);
+        let text = format!("{} playhead", format::time_in_run(page.shown().at));
+        put(labels.reserve(page.shown().at, x, columns(&text), 0), &text, StyleRole::Playhead);
     }
     let (now, role) =
-        if page.world().is_live() { ("now", Role::Notice) } else { ("end", Role::Dim) };
-    put(labels.set(Elapsed(u64::MAX), track.right().saturating_sub(1), now.len(), 0), now, role);
-    let gone = page.log().gone() as u64;
+        if page.world().is_live() { ("now", StyleRole::Notice) } else { ("end", StyleRole::Dim) };
+    put(
+        labels.reserve(Elapsed(u64::MAX), track.right().saturating_sub(1), now.len(), 0),
+        now,
+        role,
+    );
+    let gone = page.log().dropped_count() as u64;
     if gone > 0 {
         let text = format!("{} events dropped", format::count(gone));
-        put(labels.set(Elapsed(0), row.x + 1, columns(&text), 0), &text, Role::Notice);
+        put(labels.reserve(Elapsed(0), row.x + 1, columns(&text), 0), &text, StyleRole::Notice);
     }
-    if page.world().marks_left_out > 0 {
-        let more = format!("+{}", format::count(page.world().marks_left_out));
-        put(labels.set(Elapsed(u64::MAX), track.right() + 3, more.len(), 4), &more, Role::Dim);
+    if page.world().marks_not_kept > 0 {
+        let more = format!("+{}", format::count(page.world().marks_not_kept));
+        put(
+            labels.reserve(Elapsed(u64::MAX), track.right() + 3, more.len(), 4),
+            &more,
+            StyleRole::Dim,
+        );
     }
     let finalize = match &page.world().pattern {
         PatternWorld::Orchestrator(_) => "report",
         PatternWorld::Research(_) => "answer",
         _ => "brief",
     };
-    let mut chain = Chain::default();
+    let mut chain = HopLabels::default();
     for rank in 0..3 {
         let shift = if rank < 2 { 9 } else { 1 };
         let mut before = None;
@@ -145,29 +160,29 @@ fn marks(page: &RunPage, cx: &Cx, area: Rect, span: Span, playhead: Option<u16>,
             // Of several marks in one column only the first is drawn; a chain gets an ellipsis.
             if before.replace(x) == Some(x) {
                 if links {
-                    chain.leaves_out(&mut labels, mark.at, x, shift);
+                    chain.omit(&mut labels, mark.at, x, shift);
                 }
                 continue;
             }
             let (text, role) = match &mark.what {
                 MarkKind::Failed if is_cancelled(page, mark.at) => {
-                    (cx.glyphs.of(Glyph::Off).to_owned(), Role::Off)
+                    (cx.glyphs.symbol(Glyph::Off).to_owned(), StyleRole::Off)
                 }
                 what => label(cx, what, finalize),
             };
-            let place = labels.set(mark.at, x, columns(&text), shift);
+            let place = labels.reserve(mark.at, x, columns(&text), shift);
             match (links, place) {
                 (true, Some(place)) => chain.links.push((place, Some(text))),
-                (true, None) => chain.leaves_out(&mut labels, mark.at, x, shift),
+                (true, None) => chain.omit(&mut labels, mark.at, x, shift),
                 (false, place) => put(place, &text, role),
             }
         }
     }
-    let ellipsis = cx.glyphs.of(Glyph::Ellipsis);
+    let ellipsis = cx.glyphs.symbol(Glyph::Ellipsis);
     for (place, text) in &chain.links {
         match text {
-            Some(text) => put(Some(*place), text, Role::Text),
-            None => put(Some(*place), ellipsis, Role::Dim),
+            Some(text) => put(Some(*place), text, StyleRole::Text),
+            None => put(Some(*place), ellipsis, StyleRole::Dim),
         }
     }
 }
@@ -175,19 +190,19 @@ fn marks(page: &RunPage, cx: &Cx, area: Rect, span: Span, playhead: Option<u16>,
 /// The labels of handoffs and consultations. Adjacent labels mean consecutive ones, so an ellipsis
 /// marks omitted labels between them.
 #[derive(Default)]
-struct Chain {
+struct HopLabels {
     /// The place and text of each label; `None`: an ellipsis.
     links: Vec<(Rect, Option<String>)>,
 }
 
-impl Chain {
+impl HopLabels {
     /// Marks an omitted label with an ellipsis. If even that does not fit, the previous label
     /// becomes it.
-    fn leaves_out(&mut self, labels: &mut Labels, when: Elapsed, x: u16, shift: u16) {
+    fn omit(&mut self, labels: &mut Labels, when: Elapsed, x: u16, shift: u16) {
         if self.links.last().is_some_and(|(_, text)| text.is_none()) {
             return;
         }
-        if let Some(place) = labels.set(when, x, 1, shift) {
+        if let Some(place) = labels.reserve(when, x, 1, shift) {
             self.links.push((place, None));
         } else if let [.., (_, None), (place, _)] = self.links[..] {
             labels.free(place);
@@ -203,7 +218,7 @@ impl Chain {
 /// The occupied columns of the second row.
 struct Labels {
     row: Rect,
-    taken: Vec<bool>,
+    occupied: Vec<bool>,
     /// Time and column of each label.
     set: Vec<(Elapsed, u16)>,
 }
@@ -211,7 +226,7 @@ struct Labels {
 impl Labels {
     /// Reserves `width` columns for a label, at `x` or at most `shift` columns away. Labels stay in
     /// time order; `None`: there is no such place.
-    fn set(&mut self, when: Elapsed, x: u16, width: usize, shift: u16) -> Option<Rect> {
+    fn reserve(&mut self, when: Elapsed, x: u16, width: usize, shift: u16) -> Option<Rect> {
         let width = u16::try_from(width).ok()?;
         // A label near the end is moved left, so that it fits.
         let end = self.row.right().checked_sub(width + 1)?;
@@ -222,7 +237,7 @@ impl Labels {
             .chain((first..x).rev())
             .find(|x| self.is_free(*x, width) && self.is_in_order(*x, when))?;
         let at = usize::from(x - self.row.x);
-        self.taken.get_mut(at..at + usize::from(width))?.fill(true);
+        self.occupied.get_mut(at..at + usize::from(width))?.fill(true);
         self.set.push((when, x));
         Some(Rect { x, width, height: self.row.height, ..self.row })
     }
@@ -230,7 +245,7 @@ impl Labels {
     /// Frees reserved columns.
     fn free(&mut self, place: Rect) {
         let at = usize::from(place.x.saturating_sub(self.row.x));
-        if let Some(cells) = self.taken.get_mut(at..at + usize::from(place.width)) {
+        if let Some(cells) = self.occupied.get_mut(at..at + usize::from(place.width)) {
             cells.fill(false);
         }
     }
@@ -247,8 +262,8 @@ impl Labels {
     /// Whether these columns and one on either side are free.
     fn is_free(&self, x: u16, width: u16) -> bool {
         let at = usize::from(x - self.row.x);
-        let end = (at + usize::from(width) + 1).min(self.taken.len());
-        self.taken.get(at.saturating_sub(1)..end).is_some_and(|cells| !cells.contains(&true))
+        let end = (at + usize::from(width) + 1).min(self.occupied.len());
+        self.occupied.get(at.saturating_sub(1)..end).is_some_and(|cells| !cells.contains(&true))
     }
 }
 
@@ -281,28 +296,32 @@ fn is_cancelled(page: &RunPage, at: Elapsed) -> bool {
 }
 
 /// A mark's label and role.
-fn label(cx: &Cx, what: &MarkKind, finalize: &str) -> (String, Role) {
-    let glyph = |glyph: Glyph| cx.glyphs.of(glyph).to_owned();
+fn label(cx: &DrawContext, what: &MarkKind, finalize: &str) -> (String, StyleRole) {
+    let glyph = |glyph: Glyph| cx.glyphs.symbol(glyph).to_owned();
     match what {
-        MarkKind::Round(number) => (format!("R{number}"), Role::Text),
-        MarkKind::Handoff(to) => (format!("{} {to}", glyph(Glyph::Arrow)), Role::Text),
-        MarkKind::Consulted(whom) => (format!("{} {whom}", glyph(Glyph::Consults)), Role::Text),
-        MarkKind::Page(source) => (source.to_string(), Role::Text),
-        MarkKind::Finalize => (finalize.to_owned(), Role::Text),
-        MarkKind::Flag(_, true) => ("flag on".to_owned(), Role::Flag),
-        MarkKind::Flag(_, false) => ("flag off".to_owned(), Role::Flag),
-        MarkKind::Breaker(tool, BreakerStage::Open | BreakerStage::Held) => {
-            (format!("{} {tool}", glyph(Glyph::Refused)), Role::Refused)
+        MarkKind::Round(number) => (format!("R{number}"), StyleRole::Text),
+        MarkKind::Handoff(to) => (format!("{} {to}", glyph(Glyph::Arrow)), StyleRole::Text),
+        MarkKind::Consulted(whom) => {
+            (format!("{} {whom}", glyph(Glyph::Consults)), StyleRole::Text)
         }
-        MarkKind::Breaker(tool, BreakerStage::HalfOpen) => (format!("{tool} half-open"), Role::Dim),
-        MarkKind::Breaker(tool, BreakerStage::Closed) => (format!("{tool} closed"), Role::Dim),
-        MarkKind::Breaker(tool, BreakerStage::Disabled) => (format!("{tool} off"), Role::Dim),
-        MarkKind::Fault(tool, true) => (format!("fault {tool}"), Role::Flag),
-        MarkKind::Fault(tool, false) => (format!("fault off {tool}"), Role::Dim),
-        MarkKind::Refused => (glyph(Glyph::Refused), Role::Refused),
-        MarkKind::Failed => (glyph(Glyph::Failed), Role::Failed),
-        MarkKind::Paused => (glyph(Glyph::Paused), Role::Paused),
-        MarkKind::Retry => (glyph(Glyph::Retry), Role::Retry),
-        MarkKind::Closed => (String::new(), Role::Dim),
+        MarkKind::Page(source) => (source.to_string(), StyleRole::Text),
+        MarkKind::Finalize => (finalize.to_owned(), StyleRole::Text),
+        MarkKind::Flag(_, true) => ("flag on".to_owned(), StyleRole::Flag),
+        MarkKind::Flag(_, false) => ("flag off".to_owned(), StyleRole::Flag),
+        MarkKind::Breaker(tool, BreakerStage::Open | BreakerStage::Held) => {
+            (format!("{} {tool}", glyph(Glyph::Refused)), StyleRole::Refused)
+        }
+        MarkKind::Breaker(tool, BreakerStage::HalfOpen) => {
+            (format!("{tool} half-open"), StyleRole::Dim)
+        }
+        MarkKind::Breaker(tool, BreakerStage::Closed) => (format!("{tool} closed"), StyleRole::Dim),
+        MarkKind::Breaker(tool, BreakerStage::Disabled) => (format!("{tool} off"), StyleRole::Dim),
+        MarkKind::Fault(tool, true) => (format!("fault {tool}"), StyleRole::Flag),
+        MarkKind::Fault(tool, false) => (format!("fault off {tool}"), StyleRole::Dim),
+        MarkKind::Refused => (glyph(Glyph::Refused), StyleRole::Refused),
+        MarkKind::Failed => (glyph(Glyph::Failed), StyleRole::Failed),
+        MarkKind::Paused => (glyph(Glyph::Paused), StyleRole::Paused),
+        MarkKind::Retry => (glyph(Glyph::Retry), StyleRole::Retry),
+        MarkKind::Closed => (String::new(), StyleRole::Dim),
     }
 }

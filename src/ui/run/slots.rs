@@ -5,40 +5,40 @@ use ratatui::layout::Rect;
 
 use super::{bar, line};
 use crate::app::run::RunPage;
-use crate::app::run::told_tool::instead;
+use crate::app::run::told_tool::fallback_text;
 use crate::event::world::orchestrator::{Orchestrator, TaskState};
-use crate::ui::Cx;
+use crate::ui::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
 use crate::ui::text::Pen;
-use crate::ui::theme::Role;
+use crate::ui::theme::StyleRole;
 
 /// Number of slots drawn one by one; more are shown only as figures.
-const MOST: u32 = 12;
+const MAX_DRAWN_SLOTS: u32 = 12;
 /// Width of a name.
 const NAME: u16 = 12;
 /// Width of a bar.
 const BAR: u16 = 12;
 
 /// Draws the used and free slots, with their figures.
-pub(super) fn slots(cx: &Cx, pen: &mut Pen, orchestrator: &Orchestrator) {
+pub(super) fn slots(cx: &DrawContext, pen: &mut Pen, orchestrator: &Orchestrator) {
     let (used, all) = (orchestrator.running, orchestrator.max_parallel);
-    if all <= MOST && used <= MOST {
+    if all <= MAX_DRAWN_SLOTS && used <= MAX_DRAWN_SLOTS {
         let of = |count: u32| u16::try_from(count).unwrap_or(u16::MAX);
-        let full = cx.theme.style(Role::Running);
+        let full = cx.theme.style(StyleRole::Running);
         pen.glyphs(Glyph::Running, of(used), full);
-        let free = cx.theme.style(Role::Waiting);
+        let free = cx.theme.style(StyleRole::Waiting);
         pen.glyphs(Glyph::Waiting, of(all.saturating_sub(used)), free).space(1);
     }
-    pen.put(&format!("{used}/{all}"), cx.theme.style(Role::Text));
+    pen.put(&format!("{used}/{all}"), cx.theme.style(StyleRole::Text));
 }
 
 /// Draws the pane.
-pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+pub(super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
     let Some((orchestrator, plan)) = world.orchestrator() else { return };
     let theme = cx.theme;
-    let dim = theme.style(Role::Dim);
+    let dim = theme.style(StyleRole::Dim);
     let mut nth = 0;
     let mut row = |draw: &mut dyn FnMut(&mut Pen)| {
         if nth < area.height {
@@ -52,9 +52,9 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     row(&mut |pen| {
         pen.cell("slots", NAME, dim);
         slots(cx, pen, orchestrator);
-        pen.space(3).put("queue ", dim).put(&waiting.to_string(), theme.style(Role::Text));
+        pen.space(3).put("queue ", dim).put(&waiting.to_string(), theme.style(StyleRole::Text));
         if world.is_live() {
-            pen.space(3).put("+ -", theme.style(Role::Key)).put(" change", dim);
+            pen.space(3).put("+ -", theme.style(StyleRole::Key)).put(" change", dim);
         }
     });
     let dispatches = (orchestrator.dispatches.into(), plan.max_dispatches.into());
@@ -62,13 +62,16 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
         budget(cx, pen, "dispatches", dispatches.0, dispatches.1);
         let retries = world.tools.rows().iter().filter(|row| row.name().as_str() != "llm");
         let retries: u64 = retries.map(|row| row.tally.retries).sum();
-        let role = if retries > 0 { Role::Retry } else { Role::Bar };
+        let role = if retries > 0 { StyleRole::Retry } else { StyleRole::Bar };
         pen.space(3).put("retries ", dim).put(&retries.to_string(), theme.style(role));
     });
     let tasks = orchestrator.tasks.len() as u64;
     row(&mut |pen| {
         pen.cell("tasks", NAME, dim);
-        pen.put(&format!("{} of {tasks} finished", orchestrator.over()), theme.style(Role::Text));
+        pen.put(
+            &format!("{} of {tasks} finished", orchestrator.ended()),
+            theme.style(StyleRole::Text),
+        );
         pen.put(&format!(" (max {})", plan.max_tasks), dim);
     });
     let active = world.active(page.time(cx.now)).as_secs();
@@ -76,7 +79,7 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
         budget(cx, pen, "seconds", active, plan.max_ms.div_ceil(1000));
         if let Some(cost) = world.cost_usd() {
             let text = format::estimate(cost, cx.glyphs);
-            pen.space(3).put("cost ", dim).put(&text, theme.style(Role::Bar));
+            pen.space(3).put("cost ", dim).put(&text, theme.style(StyleRole::Bar));
         }
     });
     let degraded = || orchestrator.tasks.iter().filter(|row| row.state == TaskState::Degraded);
@@ -84,22 +87,22 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     if failed > 0 {
         row(&mut |pen| {
             pen.cell("failed", NAME, dim);
-            pen.put(&format::things(failed as u64, "task"), theme.style(Role::Failed));
+            pen.put(&format::count_noun(failed as u64, "task"), theme.style(StyleRole::Failed));
         });
     }
     for task in degraded().take(usize::from(area.height)) {
         row(&mut |pen| {
             pen.cell("degraded", NAME, dim);
-            pen.put(task.task.id.as_str(), theme.style(Role::Retry)).space(1);
-            if let Some(stand_in) = task.stand_in {
-                pen.put("fallback: ", dim).put(&instead(stand_in), dim);
+            pen.put(task.task.id.as_str(), theme.style(StyleRole::Retry)).space(1);
+            if let Some(stand_in) = task.fallback {
+                pen.put("fallback: ", dim).put(&fallback_text(stand_in), dim);
             }
         });
     }
 }
 
-fn budget(cx: &Cx, pen: &mut Pen, name: &str, used: u64, allowed: u64) {
-    pen.cell(name, NAME, cx.theme.style(Role::Dim));
+fn budget(cx: &DrawContext, pen: &mut Pen, name: &str, used: u64, allowed: u64) {
+    pen.cell(name, NAME, cx.theme.style(StyleRole::Dim));
     bar(cx, pen, used, allowed, BAR);
     pen.space(1).put(&format!("{used}/{allowed}"), cx.theme.budget(used, allowed));
 }

@@ -6,51 +6,53 @@ use ratatui::layout::Rect;
 
 use super::line;
 use crate::app::run::RunPage;
-use crate::app::run::results::bare;
+use crate::app::run::results::one_line;
 use crate::app::run::scroll::Scroll;
 use crate::app::run::subject::Subject;
 use crate::app::run::times::token_rate;
-use crate::app::run::told::{failure, model, rounds_told, took_ms};
-use crate::app::run::words::{ACTION, How, Shares, TextLines, Words, action_rows, text_area};
+use crate::app::run::told::{failure_name, model_text, rounds_text, took_ms};
+use crate::app::run::words::{
+    ACTION, RowShares, SubjectText, TextLines, TextState, action_rows, text_area,
+};
 use crate::event::kind::{EventKind, FailureClass};
 use crate::event::world::{Span, SpanKind, SpanState};
 use crate::event::{SpanId, World};
-use crate::ui::Cx;
+use crate::ui::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
 use crate::ui::text::{Pen, columns, elide_middle, wrap, wrap_within};
-use crate::ui::theme::Role;
+use crate::ui::theme::StyleRole;
 
 /// Draws the pane.
-pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
-    let words = page.words();
+pub(super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+    let words = page.subject_text();
     let area = text_area(area);
     let subject = page.subject();
-    let shares = Shares::of(area, subject, &words);
+    let shares = RowShares::divide(area, subject, &words);
     if shares.above > 0 {
-        ended(page, cx, Rect { height: shares.above, ..area }, buf);
+        end_rows(page, cx, Rect { height: shares.above, ..area }, buf);
     }
     let text = Rect { y: area.y + shares.above, height: shares.words, ..area };
-    said(page, cx, text, &words, buf);
+    text_rows(page, cx, text, &words, buf);
     let below = Rect { y: text.bottom(), height: shares.below, ..area };
-    rest(page, cx, below, subject, &words, buf);
+    detail_rows(page, cx, below, subject, &words, buf);
 }
 
 /// Draws how the run ended: the reason, the phase, the decision.
-fn ended(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+fn end_rows(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
     let theme = cx.theme;
-    let dim = theme.style(Role::Dim);
+    let dim = theme.style(StyleRole::Dim);
     let Some(closed) = &world.closed else { return };
     let sign = theme.ended(closed.reason.class());
     let table = world.collaboration().map(|(table, _)| table);
     let decision = table.and_then(|table| table.decision());
     let far = match (table, world.orchestrator()) {
-        (Some(table), _) => rounds_told(table),
+        (Some(table), _) => rounds_text(table),
         (None, Some((orchestrator, _))) => {
-            format!("{}/{} tasks", orchestrator.over(), orchestrator.tasks.len())
+            format!("{}/{} tasks", orchestrator.ended(), orchestrator.tasks.len())
         }
-        (None, None) => format::things(world.tally.calls, "call"),
+        (None, None) => format::count_noun(world.tally.calls, "call"),
     };
     let mut after = format!("{far}, {}", took_ms(closed.elapsed_ms));
     if let Some(cost) = world.cost_usd().filter(|cost| *cost > 0.0) {
@@ -64,10 +66,10 @@ fn ended(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
             pen.space(3).glyph(sign.glyph, sign.style).space(1).put(sign.word, sign.style);
         }
         if let Some((level, name)) = level(world) {
-            pen.space(3).put(&format!("{name} "), dim).put(&level, theme.style(Role::Strong));
+            pen.space(3).put(&format!("{name} "), dim).put(&level, theme.style(StyleRole::Strong));
         }
         if world.is_degraded() {
-            pen.space(3).put("degraded", theme.style(Role::Retry));
+            pen.space(3).put("degraded", theme.style(StyleRole::Retry));
         }
         // An orchestrator's header already shows the progress.
         if table.is_some() || pen.fits(columns(&after) + 3) {
@@ -76,7 +78,7 @@ fn ended(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
         return;
     }
     if let Some(phase) = &closed.phase {
-        pen.put("  in ", dim).put(phase, theme.style(Role::Text));
+        pen.put("  in ", dim).put(phase, theme.style(StyleRole::Text));
     }
     let mut pen = Pen::new(buf, line(area, 1), cx.glyphs);
     match decision {
@@ -100,19 +102,25 @@ fn ended(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
 fn level(world: &World) -> Option<(String, &str)> {
     let (orchestrator, plan) = world.orchestrator()?;
     let level = orchestrator.aggregate.as_ref()?.get(&plan.level)?;
-    Some((bare(level), &plan.level))
+    Some((one_line(level), &plan.level))
 }
 
 /// Draws the text: its end while it arrives, else from the scroll position.
-fn said(page: &RunPage, cx: &Cx, area: Rect, words: &Words<'_>, buf: &mut Buffer) {
+fn text_rows(
+    page: &RunPage,
+    cx: &DrawContext,
+    area: Rect,
+    words: &SubjectText<'_>,
+    buf: &mut Buffer,
+) {
     let theme = cx.theme;
-    let style = theme.style(match words.how {
-        How::Coming | How::Said => Role::Text,
-        How::Note => Role::Dim,
-        How::Trouble => Role::Strong,
+    let style = theme.style(match words.state {
+        TextState::Streaming | TextState::Complete => StyleRole::Text,
+        TextState::Note => StyleRole::Dim,
+        TextState::Problem => StyleRole::Strong,
     });
-    let coming = words.how == How::Coming;
-    let told = words.told_in(area.height);
+    let coming = words.state == TextState::Streaming;
+    let told = words.left_out_rows(area.height);
     let mut area = area;
     if told > 0 {
         // Above an arriving text, below a complete one.
@@ -123,7 +131,7 @@ fn said(page: &RunPage, cx: &Cx, area: Rect, words: &Words<'_>, buf: &mut Buffer
             (format!("{size} more: Enter shows all"), area.bottom() - 1)
         };
         let at = Rect { y: at, height: 1, ..area };
-        let dim = theme.style(Role::Dim);
+        let dim = theme.style(StyleRole::Dim);
         Pen::new(buf, at, cx.glyphs).glyph(Glyph::Ellipsis, dim).space(1).put(&text, dim);
         area.height -= told;
         area.y += if coming { told } else { 0 };
@@ -132,7 +140,7 @@ fn said(page: &RunPage, cx: &Cx, area: Rect, words: &Words<'_>, buf: &mut Buffer
     let lines = TextLines::new(&words.text, area.width);
     let end = Scroll::end(&lines, height);
     let start = if coming { end } else { Scroll::default() };
-    let top = page.words_at().map_or(start, |at| at.within(&lines, height));
+    let top = page.text_scroll().map_or(start, |at| at.clamped(&lines, height));
     let mut row = 0;
     let mut last = (area.x, area.y);
     let mut at = top.line;
@@ -154,31 +162,31 @@ fn said(page: &RunPage, cx: &Cx, area: Rect, words: &Words<'_>, buf: &mut Buffer
     }
     if coming && top == end && last.0 < area.right() {
         let place = Rect { x: last.0, y: last.1, width: 1, height: 1 }.intersection(area);
-        Pen::new(buf, place, cx.glyphs).glyph(Glyph::Cursor, theme.style(Role::Cursor));
+        Pen::new(buf, place, cx.glyphs).glyph(Glyph::Cursor, theme.style(StyleRole::Cursor));
     }
     // Scroll arrows in the blank column next to the text.
     let more = Rect { x: area.right(), width: 1, height: area.height.min(1), ..area };
     if top > Scroll::default() {
-        Pen::new(buf, more, cx.glyphs).glyph(Glyph::Up, theme.style(Role::Key));
+        Pen::new(buf, more, cx.glyphs).glyph(Glyph::Up, theme.style(StyleRole::Key));
     }
     if top != end {
         let last = Rect { y: area.bottom().saturating_sub(1), ..more };
-        Pen::new(buf, last, cx.glyphs).glyph(Glyph::Down, theme.style(Role::Key));
+        Pen::new(buf, last, cx.glyphs).glyph(Glyph::Down, theme.style(StyleRole::Key));
     }
 }
 
 /// Draws the actions, the attempts, the tokens and the key for the prompt: from the bottom up, so
 /// that the most important rows stay when there is little room.
-fn rest(
+fn detail_rows(
     page: &RunPage,
-    cx: &Cx,
+    cx: &DrawContext,
     area: Rect,
     subject: Subject,
-    words: &Words<'_>,
+    words: &SubjectText<'_>,
     buf: &mut Buffer,
 ) {
     let theme = cx.theme;
-    let dim = theme.style(Role::Dim);
+    let dim = theme.style(StyleRole::Dim);
     let mut left = area;
     let bottom = |left: &mut Rect, buf: &mut Buffer, draw: &mut dyn FnMut(&mut Pen)| {
         if left.height == 0 {
@@ -199,13 +207,13 @@ fn rest(
                 Subject::Outcome | Subject::Finalize if brief.is_some() => {
                     " view the brief's prompt"
                 }
-                Subject::Outcome => match page.failed_seat() {
+                Subject::Outcome => match page.has_failed_seat() {
                     true => " view the failed call's prompt",
                     false => " view the cancelled call's prompt",
                 },
                 _ => " view prompt",
             };
-            pen.put("p", theme.style(Role::Key)).put(what, dim);
+            pen.put("p", theme.style(StyleRole::Key)).put(what, dim);
         });
     }
     bottom(&mut left, buf, &mut |pen| tokens(page, cx, pen, subject, call));
@@ -225,7 +233,7 @@ fn rest(
                 let name = if nth == 0 { "actions" } else { "" };
                 pen.cell(name, ACTION - 2, dim).cell(&(nth + 1).to_string(), 2, dim);
             }
-            pen.to(at.x + ACTION).put(part, theme.style(Role::Text));
+            pen.advance_to(at.x + ACTION).put(part, theme.style(StyleRole::Text));
             if cut && row + 1 == usize::from(rows) {
                 pen.glyph(Glyph::Ellipsis, dim);
             }
@@ -236,28 +244,28 @@ fn rest(
 }
 
 /// Draws a call's attempts, the last one always in view; `word` precedes each number.
-pub(super) fn attempts(page: &RunPage, cx: &Cx, pen: &mut Pen, call: SpanId, word: &str) {
+pub(super) fn attempts(page: &RunPage, cx: &DrawContext, pen: &mut Pen, call: SpanId, word: &str) {
     let world = page.shown();
-    let mut chain: Vec<Vec<(String, Role)>> = Vec::new();
+    let mut chain: Vec<Vec<(String, StyleRole)>> = Vec::new();
     let mut before: Option<&Span> = None;
     for attempt in world.spans.children(call) {
-        let SpanKind::Attempt(nth) = attempt.what else { continue };
+        let SpanKind::Attempt(nth) = attempt.kind else { continue };
         let mut link = Vec::new();
         if let Some(closed) = before.and_then(|before| before.closed) {
-            let line = cx.glyphs.of(Glyph::Wait);
-            let wait = format::took(attempt.opened.since(closed));
-            link.push((format!(" {line}{wait}{line} "), Role::Dim));
+            let line = cx.glyphs.symbol(Glyph::Wait);
+            let wait = format::duration_text(attempt.opened.since(closed));
+            link.push((format!(" {line}{wait}{line} "), StyleRole::Dim));
         }
-        link.push((format!("{word}{nth} "), Role::Text));
+        link.push((format!("{word}{nth} "), StyleRole::Text));
         link.extend(attempt_state(page, cx, world, attempt));
         chain.push(link);
         before = Some(attempt);
     }
     if chain.is_empty() {
-        pen.put("not called yet", cx.theme.style(Role::Dim));
+        pen.put("not called yet", cx.theme.style(StyleRole::Dim));
         return;
     }
-    let width = |chain: &[Vec<(String, Role)>]| -> usize {
+    let width = |chain: &[Vec<(String, StyleRole)>]| -> usize {
         chain.iter().flatten().map(|(text, _)| columns(text)).sum()
     };
     let mut first = 0;
@@ -265,7 +273,7 @@ pub(super) fn attempts(page: &RunPage, cx: &Cx, pen: &mut Pen, call: SpanId, wor
         first += 1;
     }
     if first > 0 {
-        pen.glyph(Glyph::Ellipsis, cx.theme.style(Role::Dim));
+        pen.glyph(Glyph::Ellipsis, cx.theme.style(StyleRole::Dim));
     }
     for (text, role) in chain.iter().skip(first).flatten() {
         pen.put(text, cx.theme.style(*role));
@@ -273,37 +281,45 @@ pub(super) fn attempts(page: &RunPage, cx: &Cx, pen: &mut Pen, call: SpanId, wor
     if let Some(rate) = before.and_then(|last| rate(page, last))
         && pen.fits(columns(&rate) + 3)
     {
-        pen.space(3).put(&rate, cx.theme.style(Role::Dim));
+        pen.space(3).put(&rate, cx.theme.style(StyleRole::Dim));
     }
 }
 
-fn attempt_state(page: &RunPage, cx: &Cx, world: &World, attempt: &Span) -> Vec<(String, Role)> {
-    let took = format::took(attempt.took(page.time(cx.now)));
-    let glyph = |glyph: Glyph| cx.glyphs.of(glyph);
+fn attempt_state(
+    page: &RunPage,
+    cx: &DrawContext,
+    world: &World,
+    attempt: &Span,
+) -> Vec<(String, StyleRole)> {
+    let took = format::duration_text(attempt.duration(page.time(cx.now)));
+    let glyph = |glyph: Glyph| cx.glyphs.symbol(glyph);
     match attempt.state {
-        SpanState::Open if !world.is_live() => vec![(glyph(Glyph::Off).to_owned(), Role::Off)],
-        SpanState::Open => vec![(format!("{} {took}", glyph(Glyph::Running)), Role::Running)],
+        SpanState::Open if !world.is_live() => vec![(glyph(Glyph::Off).to_owned(), StyleRole::Off)],
+        SpanState::Open => vec![(format!("{} {took}", glyph(Glyph::Running)), StyleRole::Running)],
         SpanState::Done => {
-            vec![(glyph(Glyph::Done).to_owned(), Role::Done), (format!(" {took}"), Role::Text)]
+            vec![
+                (glyph(Glyph::Done).to_owned(), StyleRole::Done),
+                (format!(" {took}"), StyleRole::Text),
+            ]
         }
         SpanState::Failed(Some(FailureClass::Cancelled)) => {
-            vec![(format!("{} cancelled", glyph(Glyph::Off)), Role::Off)]
+            vec![(format!("{} cancelled", glyph(Glyph::Off)), StyleRole::Off)]
         }
         SpanState::Failed(class) => {
-            let status = attempt.closed_by.and_then(|seq| page.fact(seq)).and_then(|event| {
+            let status = attempt.closed_by.and_then(|seq| page.event(seq)).and_then(|event| {
                 match &event.kind {
                     EventKind::AttemptFailed(failed) => failed.status,
                     _ => None,
                 }
             });
-            let why = class.map_or("failed".into(), |class| failure(class, status));
-            vec![(format!("{} {why}", glyph(Glyph::Failed)), Role::Failed)]
+            let why = class.map_or("failed".into(), |class| failure_name(class, status));
+            vec![(format!("{} {why}", glyph(Glyph::Failed)), StyleRole::Failed)]
         }
     }
 }
 
 fn rate(page: &RunPage, attempt: &Span) -> Option<String> {
-    match &page.fact(attempt.closed_by?)?.kind {
+    match &page.event(attempt.closed_by?)?.kind {
         EventKind::AttemptAnswered(reply) => {
             let took = attempt.closed?.since(attempt.opened);
             token_rate(reply.usage?.completion_tokens, reply.first_token_ms, took)
@@ -313,9 +329,9 @@ fn rate(page: &RunPage, attempt: &Span) -> Option<String> {
 }
 
 /// Draws the counted tokens, or the bytes received so far, and the model.
-fn tokens(page: &RunPage, cx: &Cx, pen: &mut Pen, subject: Subject, call: Option<SpanId>) {
+fn tokens(page: &RunPage, cx: &DrawContext, pen: &mut Pen, subject: Subject, call: Option<SpanId>) {
     let world = page.shown();
-    let (dim, plain) = (cx.theme.style(Role::Dim), cx.theme.style(Role::Text));
+    let (dim, plain) = (cx.theme.style(StyleRole::Dim), cx.theme.style(StyleRole::Text));
     let pair = |pen: &mut Pen, name: &str, value: String| {
         if pen.fits(columns(name) + 1 + columns(&value)) {
             pen.put(name, dim).space(1).put(&value, plain).space(3);
@@ -328,7 +344,7 @@ fn tokens(page: &RunPage, cx: &Cx, pen: &mut Pen, subject: Subject, call: Option
         pair(pen, "in", format::count(tally.usage.prompt_tokens));
         pair(pen, "out", format::count(tally.usage.completion_tokens));
     } else if let Some(last) = call.and_then(|call| world.spans.last_child(call)) {
-        match last.closed_by.and_then(|seq| page.fact(seq)).map(|event| &event.kind) {
+        match last.closed_by.and_then(|seq| page.event(seq)).map(|event| &event.kind) {
             Some(EventKind::AttemptAnswered(reply)) => match reply.usage {
                 Some(usage) => {
                     pair(pen, "in", format::count(usage.prompt_tokens));
@@ -347,12 +363,12 @@ fn tokens(page: &RunPage, cx: &Cx, pen: &mut Pen, subject: Subject, call: Option
     }
     // For a call its own model; for the run the label of its header.
     let own = call.filter(|_| subject != Subject::Outcome).and_then(|call| {
-        match world.spans.get(call).map(|span| &span.what) {
-            Some(SpanKind::Call(purpose)) => world.models.of(purpose).map(str::to_owned),
+        match world.spans.get(call).map(|span| &span.kind) {
+            Some(SpanKind::Call(purpose)) => world.models.for_purpose(purpose).map(str::to_owned),
             _ => None,
         }
     });
-    if let Some(who) = own.or_else(|| Some(model(&world.head.as_ref()?.model)))
+    if let Some(who) = own.or_else(|| Some(model_text(&world.head.as_ref()?.model)))
         && pen.fits(columns(&who).min(20))
     {
         pen.put(&elide_middle(&who, usize::from(pen.left()), cx.glyphs), dim);

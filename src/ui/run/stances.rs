@@ -7,19 +7,19 @@ use super::{line, names, put_name, row_style, seat_sign};
 use crate::app::run::layout::STANCE;
 use crate::app::run::table::first_seat;
 use crate::app::run::{RunPage, Selection};
-use crate::event::world::collaboration::{Collaboration, Seat, SeatState};
-use crate::ui::Cx;
+use crate::event::world::collaboration::{Collaboration, RoundSeat, SeatState};
+use crate::ui::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
 use crate::ui::text::Pen;
-use crate::ui::theme::Role;
+use crate::ui::theme::StyleRole;
 
 /// Draws the pane.
-pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+pub(super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
     let Some((table, plan)) = world.collaboration() else { return };
     let theme = cx.theme;
-    let dim = theme.style(Role::Dim);
+    let dim = theme.style(StyleRole::Dim);
     let name = names(plan).clamp(4, (area.width / 2).max(4));
     // Selected, state, blank, name, blank.
     let head = 3 + name + 1;
@@ -32,25 +32,25 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let to = last.min(from.saturating_add(fit - 1));
 
     let mut pen = Pen::new(buf, line(area, 0), cx.glyphs);
-    pen.to(area.x + head);
+    pen.advance_to(area.x + head);
     if from > 1 {
-        pen.glyph(Glyph::Left, theme.style(Role::Key));
+        pen.glyph(Glyph::Left, theme.style(StyleRole::Key));
     } else {
         pen.space(1);
     }
     for number in from..=to {
         let end = pen.x() + STANCE;
         let role = if Some(number) == page.selected_round() {
-            Role::Strong
+            StyleRole::Strong
         } else if number == current {
-            Role::Text
+            StyleRole::Text
         } else {
-            Role::Dim
+            StyleRole::Dim
         };
-        pen.space(2).put(&format!("R{number}"), theme.style(role)).to(end);
+        pen.space(2).put(&format!("R{number}"), theme.style(role)).advance_to(end);
     }
     if to < last {
-        pen.glyph(Glyph::Right, theme.style(Role::Key));
+        pen.glyph(Glyph::Right, theme.style(StyleRole::Key));
     }
 
     let rows = area.height.saturating_sub(1);
@@ -63,19 +63,19 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
         let selected = page.selection() == Selection::Seat(index);
         row_style(cx, at, selected, buf);
         let mut pen = Pen::new(buf, at, cx.glyphs);
-        let mark = if selected { cx.glyphs.of(Glyph::Selected) } else { " " };
+        let mark = if selected { cx.glyphs.symbol(Glyph::Selected) } else { " " };
         let seat = table.current().and_then(|round| round.seats.get(index));
         let sign = seat_sign(cx, world, seat);
-        pen.put(mark, theme.style(Role::Key)).glyph(sign.glyph, sign.style).space(1);
+        pen.put(mark, theme.style(StyleRole::Key)).glyph(sign.glyph, sign.style).space(1);
         let flagged = plan.behind.contains_key(role);
-        put_name(cx, &mut pen, role.as_str(), flagged, name, theme.style(Role::Text));
-        pen.to(area.x + head + 1);
+        put_name(cx, &mut pen, role.as_str(), flagged, name, theme.style(StyleRole::Text));
+        pen.advance_to(area.x + head + 1);
         for number in from..=to {
             let end = pen.x() + STANCE;
             let seat = table.round(number).and_then(|round| round.seats.get(index));
             let here = selected && page.selected_round() == Some(number);
             cell(cx, &mut pen, table, number, index, seat, world.is_live(), here);
-            pen.to(end);
+            pen.advance_to(end);
         }
     }
     if seats > usize::from(rows) && rows > 0 {
@@ -97,17 +97,17 @@ fn window(shown: u32, last: u32, fit: u32) -> u32 {
 #[expect(clippy::too_many_arguments, reason = "one cell of one pane, all of it context")]
 /// Draws a seat's stance in a round, with its confidence and a mark if it changed; else its state.
 fn cell(
-    cx: &Cx,
+    cx: &DrawContext,
     pen: &mut Pen,
     table: &Collaboration,
     round: u32,
     index: usize,
-    seat: Option<&Seat>,
+    seat: Option<&RoundSeat>,
     live: bool,
     selected: bool,
 ) {
     let theme = cx.theme;
-    let dim = theme.style(Role::Dim);
+    let dim = theme.style(StyleRole::Dim);
     let Some(seat) = seat else {
         if live {
             pen.space(2).glyph(Glyph::NotYet, dim);
@@ -120,19 +120,19 @@ fn cell(
             SeatState::Waiting if live => pen.space(2).glyph(Glyph::NotYet, dim),
             // After the run's end no seat is waiting or speaking.
             SeatState::Waiting | SeatState::Speaking | SeatState::Retrying if !live => {
-                pen.space(2).glyph(Glyph::Off, theme.style(Role::Off))
+                pen.space(2).glyph(Glyph::Off, theme.style(StyleRole::Off))
             }
             _ => pen.space(2).glyph(sign.glyph, sign.style),
         };
         return;
     };
-    if table.changed(round, index) {
-        pen.glyph(Glyph::Changed, theme.style(Role::Changed)).space(1);
+    if table.stance_changed(round, index) {
+        pen.glyph(Glyph::Changed, theme.style(StyleRole::Changed)).space(1);
     } else {
         pen.space(2);
     }
     let sign = theme.stance(said.stance);
-    let role = if selected { Role::Strong } else { Role::Text };
+    let role = if selected { StyleRole::Strong } else { StyleRole::Text };
     pen.glyph(sign.glyph, sign.style).space(1);
     pen.put(&format::confidence(said.confidence), theme.style(role));
 }

@@ -5,41 +5,41 @@ use ratatui::layout::Rect;
 
 use super::tiles::Tiles;
 use super::{line, middle, names, put_name, put_sign, row_style, seat_sign};
-use crate::app::run::subject::{joined_in, rests_before};
+use crate::app::run::subject::{is_paused_before, round_joined};
 use crate::app::run::table::{LIST_HEAD, RoundTable, first_seat};
 use crate::app::run::{RunPage, Selection};
 use crate::event::kind::CollaborationPlan;
 use crate::event::world::World;
-use crate::event::world::collaboration::{Collaboration, Seat, SeatState};
-use crate::ui::Cx;
+use crate::event::world::collaboration::{Collaboration, RoundSeat, SeatState};
+use crate::ui::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
-use crate::ui::text::{Pen, columns, on_line};
-use crate::ui::theme::{Role, Sign};
+use crate::ui::text::{Pen, columns, on_border};
+use crate::ui::theme::{StateSign, StyleRole};
 
 /// Draws the pane.
-pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+pub(super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
     let Some((table, plan)) = world.collaboration() else {
-        let dim = cx.theme.style(Role::Dim);
+        let dim = cx.theme.style(StyleRole::Dim);
         Pen::new(buf, area, cx.glyphs).put("The run is starting.", dim);
         return;
     };
-    match RoundTable::of(area, plan.sequence.len()) {
-        Some(round) => seated(page, cx, area, &round, table, plan, buf),
-        None => listed(page, cx, area, table, plan, buf),
+    match RoundTable::for_seats(area, plan.sequence.len()) {
+        Some(round) => render_table(page, cx, area, &round, table, plan, buf),
+        None => render_list(page, cx, area, table, plan, buf),
     }
 }
 
 /// A seat as the pane shows it, in the current round or before the first.
-struct Place<'a> {
+struct SeatView<'a> {
     index: usize,
     name: &'a str,
     flagged: bool,
-    seat: Option<&'a Seat>,
+    seat: Option<&'a RoundSeat>,
     round: u32,
     selected: bool,
-    rests: bool,
+    paused: bool,
 }
 
 fn place<'a>(
@@ -48,23 +48,23 @@ fn place<'a>(
     table: &'a Collaboration,
     plan: &'a CollaborationPlan,
     index: usize,
-) -> Place<'a> {
+) -> SeatView<'a> {
     let round = table.current();
     let role = plan.sequence.get(index);
-    Place {
+    SeatView {
         index,
         name: role.map_or("", |role| role.as_str()),
         flagged: role.is_some_and(|role| plan.behind.contains_key(role)),
         seat: round.and_then(|round| round.seats.get(index)),
         round: round.map_or(0, |round| round.number),
         selected: page.selection() == Selection::Seat(index),
-        rests: round.is_some_and(|round| rests_before(world, round, index)),
+        paused: round.is_some_and(|round| is_paused_before(world, round, index)),
     }
 }
 
-fn seated(
+fn render_table(
     page: &RunPage,
-    cx: &Cx,
+    cx: &DrawContext,
     area: Rect,
     round: &RoundTable,
     table: &Collaboration,
@@ -77,13 +77,13 @@ fn seated(
     let mut tiles = Tiles::new(area);
     for (card, place) in round.cards.iter().zip(&places) {
         if !place.selected {
-            tiles.frame(*card, Role::Border);
+            tiles.frame(*card, StyleRole::Border);
         }
     }
-    tiles.round(round.table, Role::Border);
+    tiles.round(round.table, StyleRole::Border);
     for (card, place) in round.cards.iter().zip(&places) {
         if place.selected {
-            tiles.frame(*card, Role::BorderFocus);
+            tiles.frame(*card, StyleRole::BorderFocus);
         }
     }
     tiles.paint(cx, buf);
@@ -102,36 +102,37 @@ fn seated(
 /// Draws one seat's card: its name on the upper line, its state, and the round in which it joined.
 fn card(
     page: &RunPage,
-    cx: &Cx,
+    cx: &DrawContext,
     card: Rect,
-    place: &Place,
+    place: &SeatView,
     table: &Collaboration,
     buf: &mut Buffer,
 ) {
     let theme = cx.theme;
     let head = Rect { x: card.x + 1, width: card.width - 2, height: 1, ..card };
     let mut pen = Pen::new(buf, head, cx.glyphs);
-    let name_style = on_line(theme.style(if place.selected { Role::Strong } else { Role::Text }));
-    let mark = if place.selected { cx.glyphs.of(Glyph::Selected) } else { " " };
-    pen.put(mark, on_line(theme.style(Role::Key)));
+    let name_style =
+        on_border(theme.style(if place.selected { StyleRole::Strong } else { StyleRole::Text }));
+    let mark = if place.selected { cx.glyphs.symbol(Glyph::Selected) } else { " " };
+    pen.put(mark, on_border(theme.style(StyleRole::Key)));
     let flag = if place.flagged { 2 } else { 0 };
     let width = (columns(place.name) as u16).min(pen.left().saturating_sub(flag + 1));
     pen.name(place.name, width, name_style);
     if place.flagged {
-        pen.put(" ", name_style).glyph(Glyph::Flag, on_line(theme.style(Role::Flag)));
+        pen.put(" ", name_style).glyph(Glyph::Flag, on_border(theme.style(StyleRole::Flag)));
     }
     pen.put(" ", name_style);
 
     let inside = Rect::new(card.x + 2, card.y + 1, card.width - 4, card.height - 2);
     let mut pen = Pen::new(buf, line(inside, 0), cx.glyphs);
-    standing(page, cx, &mut pen, place, table, true);
+    seat_state(page, cx, &mut pen, place, table, true);
     if inside.height > 1 {
         let mut pen = Pen::new(buf, line(inside, 1), cx.glyphs);
         second_line(cx, &mut pen, place, table);
     }
     let foot = Rect { y: card.bottom() - 1, ..head };
-    let dim = on_line(theme.style(Role::Dim));
-    if let Some(since) = joined_in(table, place.round, place.index).filter(|_| place.flagged) {
+    let dim = on_border(theme.style(StyleRole::Dim));
+    if let Some(since) = round_joined(table, place.round, place.index).filter(|_| place.flagged) {
         let text = format!(" joined in R{since} ");
         if columns(&text) < usize::from(foot.width) {
             Pen::new(buf, foot, cx.glyphs).put(&text, dim);
@@ -145,11 +146,11 @@ fn card(
 }
 
 /// Draws a seat's stance, or its state before it has one. `wide`: with a confidence bar.
-fn standing(
+fn seat_state(
     page: &RunPage,
-    cx: &Cx,
+    cx: &DrawContext,
     pen: &mut Pen,
-    place: &Place,
+    place: &SeatView,
     table: &Collaboration,
     wide: bool,
 ) {
@@ -159,29 +160,33 @@ fn standing(
         return;
     };
     let Some(said) = &seat.contribution else {
-        let sign = if place.rests {
-            Sign { glyph: Glyph::Paused, word: "paused here", style: theme.style(Role::Paused) }
+        let sign = if place.paused {
+            StateSign {
+                glyph: Glyph::Paused,
+                word: "paused here",
+                style: theme.style(StyleRole::Paused),
+            }
         } else if seat.asked_again > 0 && seat.state == SeatState::Speaking {
-            Sign { word: "retrying", ..seat_sign(cx, page.shown(), Some(seat)) }
+            StateSign { word: "retrying", ..seat_sign(cx, page.shown(), Some(seat)) }
         } else {
             seat_sign(cx, page.shown(), Some(seat))
         };
         put_sign(cx, pen, sign);
-        if let Some(text) = since(page, cx, seat) {
-            pen.space(1).put(&text, theme.style(Role::Dim));
+        if let Some(text) = speaking_time(page, cx, seat) {
+            pen.space(1).put(&text, theme.style(StyleRole::Dim));
         }
         return;
     };
     let sign = theme.stance(said.stance);
-    let changed = table.changed(place.round, place.index);
-    pen.put(&format!("{} {}", cx.glyphs.of(sign.glyph), sign.word), sign.style);
+    let changed = table.stance_changed(place.round, place.index);
+    pen.put(&format!("{} {}", cx.glyphs.symbol(sign.glyph), sign.word), sign.style);
     let pad = "caution".len().saturating_sub(sign.word.len()) as u16;
     if !wide || pen.left() >= 16 {
         pen.space(pad);
     }
-    pen.space(1).put(&format::confidence(said.confidence), theme.style(Role::Text));
+    pen.space(1).put(&format::confidence(said.confidence), theme.style(StyleRole::Text));
     if changed {
-        pen.space(1).glyph(Glyph::Changed, theme.style(Role::Changed));
+        pen.space(1).glyph(Glyph::Changed, theme.style(StyleRole::Changed));
     }
     let width = pen.left().saturating_sub(2).min(12);
     if wide && width >= 4 {
@@ -192,44 +197,45 @@ fn standing(
 }
 
 /// Draws a confidence's bar. Unlike a budget's bar it has no warning style.
-fn confidence_bar(cx: &Cx, pen: &mut Pen, thousandths: u64, width: u16) {
+fn confidence_bar(cx: &DrawContext, pen: &mut Pen, thousandths: u64, width: u16) {
     let full = (thousandths * u64::from(width) / 1000).min(u64::from(width)) as u16;
-    pen.glyphs(Glyph::BarFull, full, cx.theme.style(Role::Bar));
-    pen.glyphs(Glyph::BarEmpty, width - full, cx.theme.style(Role::BarEmpty));
+    pen.glyphs(Glyph::BarFull, full, cx.theme.style(StyleRole::Bar));
+    pen.glyphs(Glyph::BarEmpty, width - full, cx.theme.style(StyleRole::BarEmpty));
 }
 
 /// How long a seat has been speaking.
-fn since(page: &RunPage, cx: &Cx, seat: &Seat) -> Option<String> {
+fn speaking_time(page: &RunPage, cx: &DrawContext, seat: &RoundSeat) -> Option<String> {
     let speaks = matches!(seat.state, SeatState::Speaking | SeatState::Retrying);
     if !speaks || !page.shown().is_live() {
         return None;
     }
     let span = page.shown().spans.get(seat.call?)?;
-    Some(format::took(span.took(page.time(cx.now))))
+    Some(format::duration_text(span.duration(page.time(cx.now))))
 }
 
 /// Draws a seat's number of actions and its previous stance, or why its reply was refused.
-fn second_line(cx: &Cx, pen: &mut Pen, place: &Place, table: &Collaboration) {
-    let dim = cx.theme.style(Role::Dim);
+fn second_line(cx: &DrawContext, pen: &mut Pen, place: &SeatView, table: &Collaboration) {
+    let dim = cx.theme.style(StyleRole::Dim);
     if let Some(seat) = place.seat.filter(|seat| seat.contribution.is_none())
         && let Some(detail) = &seat.detail
     {
         if seat.asked_again > 0 {
             let text = format!("retry {}: ", seat.asked_again);
-            pen.put(&text, cx.theme.style(Role::Retry));
+            pen.put(&text, cx.theme.style(StyleRole::Retry));
         }
         pen.put(detail, dim);
         return;
     }
     if let Some(said) = place.seat.and_then(|seat| seat.contribution.as_ref()) {
-        let actions = format::things(said.actions.len() as u64, "action");
+        let actions = format::count_noun(said.actions.len() as u64, "action");
         pen.put(&actions, dim);
     }
-    let before = table.before(place.round, place.index).and_then(|seat| seat.contribution.as_ref());
+    let before =
+        table.seat_before(place.round, place.index).and_then(|seat| seat.contribution.as_ref());
     if let Some(before) = before {
         let text = format!(
             "was {} {}",
-            cx.glyphs.of(cx.theme.stance(before.stance).glyph),
+            cx.glyphs.symbol(cx.theme.stance(before.stance).glyph),
             format::confidence(before.confidence)
         );
         let gap = if pen.fits(columns(&text) + 2) { 2 } else { return };
@@ -239,9 +245,9 @@ fn second_line(cx: &Cx, pen: &mut Pen, place: &Place, table: &Collaboration) {
 }
 
 /// Draws a row for each seat, if there are many seats or little room.
-fn listed(
+fn render_list(
     page: &RunPage,
-    cx: &Cx,
+    cx: &DrawContext,
     area: Rect,
     table: &Collaboration,
     plan: &CollaborationPlan,
@@ -253,11 +259,11 @@ fn listed(
     pen.space(1);
     match table.current() {
         None => {
-            pen.put("no round yet", theme.style(Role::Dim));
+            pen.put("no round yet", theme.style(StyleRole::Dim));
         }
         Some(round) => {
             let of = format!("round {} of {}", round.number, plan.max_rounds);
-            pen.put(&of, theme.style(Role::Strong)).space(3);
+            pen.put(&of, theme.style(StyleRole::Strong)).space(3);
             for (text, role) in middle::votes(cx, round, usize::from(pen.left())) {
                 pen.put(&text, theme.style(role));
             }
@@ -288,23 +294,23 @@ fn listed(
         let at = line(area, LIST_HEAD + nth);
         row_style(cx, at, place.selected, buf);
         let mut pen = Pen::new(buf, at, cx.glyphs);
-        let mark = if place.selected { cx.glyphs.of(Glyph::Selected) } else { " " };
-        pen.put(mark, theme.style(Role::Key));
+        let mark = if place.selected { cx.glyphs.symbol(Glyph::Selected) } else { " " };
+        pen.put(mark, theme.style(StyleRole::Key));
         let sign = seat_sign(cx, world, place.seat);
         pen.glyph(sign.glyph, sign.style).space(1);
-        put_name(cx, &mut pen, place.name, place.flagged, name, theme.style(Role::Text));
+        put_name(cx, &mut pen, place.name, place.flagged, name, theme.style(StyleRole::Text));
         pen.space(2);
         let start = pen.x();
-        standing(page, cx, &mut pen, &place, table, false);
-        pen.to(start + 17).space(1);
+        seat_state(page, cx, &mut pen, &place, table, false);
+        pen.advance_to(start + 17).space(1);
         if let Some(said) = place.seat.and_then(|seat| seat.contribution.as_ref()) {
-            pen.put(&said.summary, theme.style(Role::Dim));
+            pen.put(&said.summary, theme.style(StyleRole::Dim));
         }
     }
     if seats > first + usize::from(rows) || first > 0 {
         let more =
             format!("{}-{} of {seats} seats", first + 1, (first + usize::from(rows)).min(seats));
         let at = line(area, 1);
-        Pen::new(buf, at, cx.glyphs).space(1).put(&more, theme.style(Role::Dim));
+        Pen::new(buf, at, cx.glyphs).space(1).put(&more, theme.style(StyleRole::Dim));
     }
 }

@@ -5,17 +5,17 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::{speaker, waterfall};
-use crate::app::run::inspect::Wrapped;
+use crate::app::run::inspect::WrappedDocument;
 use crate::app::run::words::text_area;
-use crate::app::run::{Row, RunPage, Subject};
-use crate::ui::Cx;
+use crate::app::run::{RunPage, Subject, WaterfallRow};
+use crate::ui::DrawContext;
 use crate::ui::glyph::Glyph;
 use crate::ui::inspector::draw_line;
 use crate::ui::text::Pen;
-use crate::ui::theme::{Role, Sign};
+use crate::ui::theme::{StateSign, StyleRole};
 
 /// Draws the pane.
-pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+pub(super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     if !matches!(page.subject(), Subject::Plan | Subject::Task(_) | Subject::Join) {
         return speaker::render(page, cx, area, buf);
     }
@@ -24,9 +24,9 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
         return;
     }
     let document = page.task_document(page.drawn_to(cx.now));
-    let lines = Wrapped { document: &document, width: area.width };
+    let lines = WrappedDocument { document: &document, width: area.width };
     let height = usize::from(area.height);
-    let top = page.words_at().unwrap_or_default().within(&lines, height);
+    let top = page.text_scroll().unwrap_or_default().clamped(&lines, height);
     let mut row = 0;
     for (nth, line) in document.lines.iter().enumerate().skip(top.line) {
         if row >= area.height {
@@ -38,30 +38,30 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     // Scroll arrows in the blank column next to the lines.
     let more = Rect { x: area.right(), width: 1, height: area.height.min(1), ..area };
     if top != Default::default() {
-        Pen::new(buf, more, cx.glyphs).glyph(Glyph::Up, cx.theme.style(Role::Key));
+        Pen::new(buf, more, cx.glyphs).glyph(Glyph::Up, cx.theme.style(StyleRole::Key));
     }
     if top != crate::app::run::scroll::Scroll::end(&lines, height) {
         let last = Rect { y: area.bottom().saturating_sub(1), ..more };
-        Pen::new(buf, last, cx.glyphs).glyph(Glyph::Down, cx.theme.style(Role::Key));
+        Pen::new(buf, last, cx.glyphs).glyph(Glyph::Down, cx.theme.style(StyleRole::Key));
     }
 }
 
 /// Title and state of the pane.
-pub(super) fn title(page: &RunPage, cx: &Cx) -> (String, Option<Sign>) {
+pub(super) fn title(page: &RunPage, cx: &DrawContext) -> (String, Option<StateSign>) {
     let world = page.shown();
     let Some((orchestrator, _)) = world.orchestrator() else { return (String::new(), None) };
     let sign = |row| Some(waterfall::sign(cx, world, orchestrator, row));
     match page.subject() {
-        Subject::Plan => ("plan".to_owned(), sign(Row::Plan)),
+        Subject::Plan => ("plan".to_owned(), sign(WaterfallRow::Plan)),
         Subject::Task(task) => {
             let name = orchestrator.tasks.get(task).map(|row| {
-                format!("{} {} {}", row.task.id, cx.glyphs.of(Glyph::Dot), row.task.worker)
+                format!("{} {} {}", row.task.id, cx.glyphs.symbol(Glyph::Dot), row.task.worker)
             });
-            (name.unwrap_or_default(), sign(Row::Task(task)))
+            (name.unwrap_or_default(), sign(WaterfallRow::Task(task)))
         }
-        Subject::Join => ("join".to_owned(), sign(Row::Join)),
-        Subject::Finalize => ("report".to_owned(), sign(Row::Report)),
+        Subject::Join => ("join".to_owned(), sign(WaterfallRow::Join)),
+        Subject::Finalize => ("report".to_owned(), sign(WaterfallRow::Report)),
         Subject::Outcome => ("Outcome".to_owned(), Some(cx.theme.run(world))),
-        Subject::Seat { .. } | Subject::Nobody => ("Task".to_owned(), None),
+        Subject::Seat { .. } | Subject::None => ("Task".to_owned(), None),
     }
 }

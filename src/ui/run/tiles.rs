@@ -6,9 +6,9 @@ use std::cmp::Ordering;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::super::Cx;
+use super::super::DrawContext;
 use crate::ui::glyph::Glyph;
-use crate::ui::theme::Role;
+use crate::ui::theme::StyleRole;
 
 const UP: u8 = 1;
 const DOWN: u8 = 2;
@@ -19,7 +19,7 @@ const ROUND: u8 = 16;
 /// The lines of an area.
 pub struct Tiles {
     area: Rect,
-    cells: Vec<(u8, Role)>,
+    cells: Vec<(u8, StyleRole)>,
 }
 
 impl Tiles {
@@ -27,21 +27,21 @@ impl Tiles {
     pub fn new(area: Rect) -> Self {
         Self {
             area,
-            cells: vec![(0, Role::Border); usize::from(area.width) * usize::from(area.height)],
+            cells: vec![(0, StyleRole::Border); usize::from(area.width) * usize::from(area.height)],
         }
     }
 
     /// Adds a frame. On a shared side the last added frame determines the style.
-    pub fn frame(&mut self, frame: Rect, role: Role) {
+    pub fn frame(&mut self, frame: Rect, role: StyleRole) {
         self.add(frame, role, 0);
     }
 
     /// Adds a frame with round corners.
-    pub fn round(&mut self, frame: Rect, role: Role) {
+    pub fn round(&mut self, frame: Rect, role: StyleRole) {
         self.add(frame, role, ROUND);
     }
 
-    fn add(&mut self, frame: Rect, role: Role, round: u8) {
+    fn add(&mut self, frame: Rect, role: StyleRole, round: u8) {
         if frame.width < 2 || frame.height < 2 {
             return;
         }
@@ -62,7 +62,7 @@ impl Tiles {
     }
 
     /// Adds a line through these corners. At its end it joins the frame there.
-    pub fn wire(&mut self, corners: &[(u16, u16)], role: Role) {
+    pub fn wire(&mut self, corners: &[(u16, u16)], role: StyleRole) {
         for pair in corners.windows(2) {
             let ((ax, ay), (bx, by)) = (pair[0], pair[1]);
             let (mut x, mut y) = (ax, ay);
@@ -81,19 +81,19 @@ impl Tiles {
     }
 
     /// Adds sides to a cell, but keeps the style of an existing frame.
-    fn join(&mut self, x: u16, y: u16, sides: u8, role: Role) {
+    fn join(&mut self, x: u16, y: u16, sides: u8, role: StyleRole) {
         let there = self.at(x, y).map_or(0, |cell| cell.0);
         let role = if there == 0 { role } else { self.at(x, y).map_or(role, |cell| cell.1) };
         self.mark(x, y, sides, role);
     }
 
-    fn at(&self, x: u16, y: u16) -> Option<(u8, Role)> {
+    fn at(&self, x: u16, y: u16) -> Option<(u8, StyleRole)> {
         let (col, row) = (x.checked_sub(self.area.x)?, y.checked_sub(self.area.y)?);
         let at = usize::from(row) * usize::from(self.area.width) + usize::from(col);
         self.cells.get(at).copied().filter(|_| col < self.area.width)
     }
 
-    fn mark(&mut self, x: u16, y: u16, sides: u8, role: Role) {
+    fn mark(&mut self, x: u16, y: u16, sides: u8, role: StyleRole) {
         let (Some(col), Some(row)) = (x.checked_sub(self.area.x), y.checked_sub(self.area.y))
         else {
             return;
@@ -108,14 +108,14 @@ impl Tiles {
     }
 
     /// Draws the lines.
-    pub fn paint(&self, cx: &Cx, buf: &mut Buffer) {
+    pub fn paint(&self, cx: &DrawContext, buf: &mut Buffer) {
         let width = usize::from(self.area.width).max(1);
         for (at, (sides, role)) in self.cells.iter().enumerate() {
             let Some(glyph) = glyph(*sides) else { continue };
             // Both casts are exact: the cell is inside the area.
             let (col, row) = ((at % width) as u16, (at / width) as u16);
             if let Some(cell) = buf.cell_mut((self.area.x + col, self.area.y + row)) {
-                cell.set_symbol(cx.glyphs.of(glyph)).set_style(cx.theme.style(*role));
+                cell.set_symbol(cx.glyphs.symbol(glyph)).set_style(cx.theme.style(*role));
             }
         }
     }

@@ -8,36 +8,40 @@ use ratatui::layout::Rect;
 
 use super::{line, row_style};
 use crate::app::run::table::first_seat;
-use crate::app::run::task::waits_for;
+use crate::app::run::task::wait_reason;
 use crate::app::run::waterfall::{Axis, Bar, HEAD};
-use crate::app::run::{Row, RunPage};
+use crate::app::run::{RunPage, WaterfallRow};
 use crate::event::Elapsed;
 use crate::event::kind::{FailureClass, OrchestratorPlan};
 use crate::event::world::orchestrator::{AttemptEnd, Orchestrator, TaskRow, TaskState};
-use crate::event::world::{Stage, World};
-use crate::ui::Cx;
+use crate::event::world::{RunState, World};
+use crate::ui::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
 use crate::ui::text::{Pen, columns};
-use crate::ui::theme::{Role, Sign};
+use crate::ui::theme::{StateSign, StyleRole};
 
 /// Width of a row's duration.
 const TOOK: u16 = 7;
 /// Width of the mark of a slow row.
-const LATE: u16 = 5;
+const SLOW_MARK: u16 = 5;
 /// Minimum width of the axis.
 const LEAST: u16 = 12;
 
 /// The layout of a row.
-struct Columns {
+struct WaterfallColumns {
     id: u16,
     worker: u16,
     axis: Rect,
     late: bool,
 }
 
-impl Columns {
-    fn of(area: Rect, orchestrator: &Orchestrator, plan: &OrchestratorPlan) -> Columns {
+impl WaterfallColumns {
+    fn for_area(
+        area: Rect,
+        orchestrator: &Orchestrator,
+        plan: &OrchestratorPlan,
+    ) -> WaterfallColumns {
         let longest = |lens: &mut dyn Iterator<Item = usize>| {
             u16::try_from(lens.max().unwrap_or(0)).unwrap_or(u16::MAX)
         };
@@ -51,29 +55,29 @@ impl Columns {
         let worker = if worker < 5 { 0 } else { worker };
         let late = area.width > fixed + worker + 40;
         let left = 3 + id + 1 + if worker > 0 { worker + 1 } else { 0 };
-        let right = TOOK + 1 + if late { LATE + 1 } else { 0 };
+        let right = TOOK + 1 + if late { SLOW_MARK + 1 } else { 0 };
         let width = area.width.saturating_sub(left + right);
         let axis = Rect { x: area.x + left.min(area.width), width, ..area };
-        Columns { id, worker, axis, late }
+        WaterfallColumns { id, worker, axis, late }
     }
 }
 
 /// Draws the pane.
-pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+pub(super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
     let Some((orchestrator, plan)) = world.orchestrator() else { return };
-    let places = Columns::of(area, orchestrator, plan);
+    let places = WaterfallColumns::for_area(area, orchestrator, plan);
     let now = page.drawn_to(cx.now);
-    let axis = Axis::of(now, places.axis.width);
+    let axis = Axis::covering(now, places.axis.width);
     if places.axis.width >= LEAST {
         head(cx, area, &places, axis, buf);
     }
     let rows = usize::from(area.height.saturating_sub(HEAD));
     let tasks = orchestrator.tasks.len();
-    let count = Row::count(tasks);
-    let top = first_seat(page.shown_row().place(tasks), count, rows);
+    let count = WaterfallRow::count(tasks);
+    let top = first_seat(page.shown_row().index(tasks), count, rows);
     for nth in 0..rows {
-        let Some(row) = Row::at(top + nth, tasks) else { break };
+        let Some(row) = WaterfallRow::from_index(top + nth, tasks) else { break };
         let at = line(area, HEAD + nth as u16);
         row_style(cx, at, page.waterfall_row() == Some(row), buf);
         one_row(page, cx, at, row, &places, axis, now, buf);
@@ -84,20 +88,20 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
         Pen::new(buf, line(area, 0), cx.glyphs).space(1).put_within(
             &text,
             width.saturating_sub(1),
-            cx.theme.style(Role::Dim),
+            cx.theme.style(StyleRole::Dim),
         );
     }
 }
 
 /// Draws the times along the axis.
-fn head(cx: &Cx, area: Rect, places: &Columns, axis: Axis, buf: &mut Buffer) {
-    let dim = cx.theme.style(Role::Dim);
+fn head(cx: &DrawContext, area: Rect, places: &WaterfallColumns, axis: Axis, buf: &mut Buffer) {
+    let dim = cx.theme.style(StyleRole::Dim);
     let fine = axis.step < 1_000_000;
     // In a short run adjacent marks may have the same label.
     let mut before = String::new();
     for at in axis.marks() {
         let x = places.axis.x + axis.column(at, places.axis.width);
-        let text = if fine { format::moment(at) } else { format::clock(at.duration()) };
+        let text = if fine { format::time_in_run(at) } else { format::clock(at.duration()) };
         let here = Rect { x, width: places.axis.right().saturating_sub(x), height: 1, ..area };
         if here.width as usize >= columns(&text) && text != before {
             Pen::new(buf, here, cx.glyphs).put(&text, dim);
@@ -109,30 +113,33 @@ fn head(cx: &Cx, area: Rect, places: &Columns, axis: Axis, buf: &mut Buffer) {
 #[expect(clippy::too_many_arguments, reason = "one row of one pane, all of it context")]
 fn one_row(
     page: &RunPage,
-    cx: &Cx,
+    cx: &DrawContext,
     area: Rect,
-    row: Row,
-    places: &Columns,
+    row: WaterfallRow,
+    places: &WaterfallColumns,
     axis: Axis,
     now: Elapsed,
     buf: &mut Buffer,
 ) {
     let world = page.shown();
     let Some((orchestrator, _)) = world.orchestrator() else { return };
-    let (plain, dim) = (cx.theme.style(Role::Text), cx.theme.style(Role::Dim));
+    let (plain, dim) = (cx.theme.style(StyleRole::Text), cx.theme.style(StyleRole::Dim));
     let sign = sign(cx, world, orchestrator, row);
     let (id, worker) = match row {
-        Row::Plan => ("plan", world.models.plan().unwrap_or_default()),
-        Row::Join => ("join", ""),
-        Row::Report => ("report", world.models.finalize().unwrap_or_default()),
-        Row::Task(task) => orchestrator
+        WaterfallRow::Plan => ("plan", world.models.plan().unwrap_or_default()),
+        WaterfallRow::Join => ("join", ""),
+        WaterfallRow::Report => ("report", world.models.finalize().unwrap_or_default()),
+        WaterfallRow::Task(task) => orchestrator
             .tasks
             .get(task)
             .map_or(("", ""), |row| (row.task.id.as_str(), row.task.worker.as_str())),
     };
     let mut pen = Pen::new(buf, area, cx.glyphs);
     let selected = page.waterfall_row() == Some(row);
-    pen.put(if selected { cx.glyphs.of(Glyph::Selected) } else { " " }, cx.theme.style(Role::Key));
+    pen.put(
+        if selected { cx.glyphs.symbol(Glyph::Selected) } else { " " },
+        cx.theme.style(StyleRole::Key),
+    );
     pen.glyph(sign.glyph, sign.style).space(1);
     pen.name(id, places.id, plain).space(1);
     if places.worker > 0 {
@@ -142,7 +149,7 @@ fn one_row(
     let bars = page.bars(row);
     let live = world.is_live();
     let end = segments(cx, track, &bars, axis, now, live, buf);
-    let note = note(world, orchestrator, row, now);
+    let note = row_note(world, orchestrator, row, now);
     if let Some((text, role)) = note {
         let from = if bars.is_empty() { track.x } else { end + 1 };
         let after = Rect { x: from, width: track.right().saturating_sub(from), ..track };
@@ -157,34 +164,34 @@ fn one_row(
         }
     }
     let mut pen = Pen::new(buf, area, cx.glyphs);
-    pen.to(track.right() + 1);
+    pen.advance_to(track.right() + 1);
     let took = page.row_took(row, now);
     if let Some(took) = took {
-        pen.cell(&format::took(took), TOOK, plain);
+        pen.cell(&format::duration_text(took), TOOK, plain);
     }
     if let Some(p95) =
-        took.filter(|_| places.late).and_then(|took| late(world, orchestrator, row, took))
+        took.filter(|_| places.late).and_then(|took| slow_mark(world, orchestrator, row, took))
     {
-        pen.to(track.right() + 1 + TOOK).put(p95, cx.theme.style(Role::Retry));
+        pen.advance_to(track.right() + 1 + TOOK).put(p95, cx.theme.style(StyleRole::Retry));
     }
 }
 
 /// The mark of a running task that has exceeded its worker's 95th percentile.
-fn late(
+fn slow_mark(
     world: &World,
     orchestrator: &Orchestrator,
-    row: Row,
+    row: WaterfallRow,
     took: Duration,
 ) -> Option<&'static str> {
-    let Row::Task(task) = row else { return None };
-    let row = orchestrator.tasks.get(task).filter(|row| !row.is_over())?;
+    let WaterfallRow::Task(task) = row else { return None };
+    let row = orchestrator.tasks.get(task).filter(|row| !row.has_ended())?;
     let p95 = world.tools.get(row.task.worker.as_str())?.latencies.percentile(95)?;
     (took > p95).then_some(">p95")
 }
 
 /// Draws the attempts of a row on the axis; returns the column after the last one.
 fn segments(
-    cx: &Cx,
+    cx: &DrawContext,
     track: Rect,
     bars: &[Bar],
     axis: Axis,
@@ -206,17 +213,17 @@ fn segments(
         if let Some(before) = before.filter(|before| *before < from) {
             let wait = Rect { x: before, width: from - before, ..track };
             let mut pen = Pen::new(buf, wait, cx.glyphs);
-            pen.glyph(Glyph::Retry, cx.theme.style(Role::Retry));
+            pen.glyph(Glyph::Retry, cx.theme.style(StyleRole::Retry));
             let left = pen.left();
-            pen.glyphs(Glyph::Wait, left, cx.theme.style(Role::Dim));
+            pen.glyphs(Glyph::Wait, left, cx.theme.style(StyleRole::Dim));
         }
         let (role, mark) = match bar.end {
-            AttemptEnd::Out if live => (Role::Running, None),
-            AttemptEnd::Out => (Role::Off, None),
-            AttemptEnd::Answered => (Role::Done, None),
-            AttemptEnd::Refused => (Role::Refused, Some(Glyph::Refused)),
-            AttemptEnd::Failed(FailureClass::Cancelled) => (Role::Off, Some(Glyph::Off)),
-            AttemptEnd::Failed(_) => (Role::Failed, Some(Glyph::Failed)),
+            AttemptEnd::InFlight if live => (StyleRole::Running, None),
+            AttemptEnd::InFlight => (StyleRole::Off, None),
+            AttemptEnd::Answered => (StyleRole::Done, None),
+            AttemptEnd::Refused => (StyleRole::Refused, Some(Glyph::Refused)),
+            AttemptEnd::Failed(FailureClass::Cancelled) => (StyleRole::Off, Some(Glyph::Off)),
+            AttemptEnd::Failed(_) => (StyleRole::Failed, Some(Glyph::Failed)),
         };
         let style = cx.theme.style(role);
         let width = to - from + 1;
@@ -225,7 +232,7 @@ fn segments(
         let mut width = width - u16::from(mark.is_some());
         // If the wait was too short for a column, the attempt's first column shows the retry.
         if before == Some(from) && width > 1 {
-            pen.glyph(Glyph::Retry, cx.theme.style(Role::Retry));
+            pen.glyph(Glyph::Retry, cx.theme.style(StyleRole::Retry));
             width -= 1;
         }
         pen.glyphs(Glyph::Segment, width, style);
@@ -239,34 +246,39 @@ fn segments(
 }
 
 /// The state of a row.
-pub(super) fn sign(cx: &Cx, world: &World, orchestrator: &Orchestrator, row: Row) -> Sign {
+pub(super) fn sign(
+    cx: &DrawContext,
+    world: &World,
+    orchestrator: &Orchestrator,
+    row: WaterfallRow,
+) -> StateSign {
     let live = world.is_live();
-    let of = |glyph, word, role| Sign { glyph, word, style: cx.theme.style(role) };
+    let of = |glyph, word, role| StateSign { glyph, word, style: cx.theme.style(role) };
     let waiting = |live: bool| match live {
-        true => of(Glyph::Waiting, "waiting", Role::Waiting),
-        false => of(Glyph::Off, "not reached", Role::Off),
+        true => of(Glyph::Waiting, "waiting", StyleRole::Waiting),
+        false => of(Glyph::Off, "not reached", StyleRole::Off),
     };
     let going = |live: bool, word| match live {
-        true => of(Glyph::Running, word, Role::Running),
-        false => of(Glyph::Failed, "stopped", Role::Failed),
+        true => of(Glyph::Running, word, StyleRole::Running),
+        false => of(Glyph::Failed, "stopped", StyleRole::Failed),
     };
     match row {
-        Row::Plan => match (&orchestrator.refused, orchestrator.plan_call) {
-            (Some(_), _) => of(Glyph::Refused, "refused", Role::Refused),
-            _ if !orchestrator.tasks.is_empty() => of(Glyph::Done, "accepted", Role::Done),
+        WaterfallRow::Plan => match (&orchestrator.refused, orchestrator.plan_call) {
+            (Some(_), _) => of(Glyph::Refused, "refused", StyleRole::Refused),
+            _ if !orchestrator.tasks.is_empty() => of(Glyph::Done, "accepted", StyleRole::Done),
             (None, Some(_)) => going(live, "planning"),
             (None, None) => waiting(live),
         },
-        Row::Task(task) => match orchestrator.tasks.get(task) {
+        WaterfallRow::Task(task) => match orchestrator.tasks.get(task) {
             Some(row) => task_sign(cx, world, row),
             None => waiting(live),
         },
-        Row::Join => match orchestrator.aggregate {
-            Some(_) => of(Glyph::Done, "joined", Role::Done),
+        WaterfallRow::Join => match orchestrator.aggregate {
+            Some(_) => of(Glyph::Done, "joined", StyleRole::Done),
             None => waiting(live),
         },
-        Row::Report => match (&world.answer, orchestrator.finalize) {
-            (Some(_), _) => of(Glyph::Done, "composed", Role::Done),
+        WaterfallRow::Report => match (&world.answer, orchestrator.finalize) {
+            (Some(_), _) => of(Glyph::Done, "composed", StyleRole::Done),
             (None, Some(_)) => going(live, "writing"),
             (None, None) => waiting(live),
         },
@@ -274,12 +286,12 @@ pub(super) fn sign(cx: &Cx, world: &World, orchestrator: &Orchestrator, row: Row
 }
 
 /// The state of a task. After the run's end no task is waiting or running.
-pub(super) fn task_sign(cx: &Cx, world: &World, row: &TaskRow) -> Sign {
+pub(super) fn task_sign(cx: &DrawContext, world: &World, row: &TaskRow) -> StateSign {
     match (&world.stage, row.state) {
-        (Stage::Closed, TaskState::Waiting) => {
-            Sign { word: "not started", ..cx.theme.task(TaskState::Cancelled) }
+        (RunState::Closed, TaskState::Waiting) => {
+            StateSign { word: "not started", ..cx.theme.task(TaskState::Cancelled) }
         }
-        (Stage::Closed, TaskState::Running | TaskState::Retrying) => {
+        (RunState::Closed, TaskState::Running | TaskState::Retrying) => {
             cx.theme.task(TaskState::Cancelled)
         }
         (_, state) => cx.theme.task(state),
@@ -287,34 +299,36 @@ pub(super) fn task_sign(cx: &Cx, world: &World, row: &TaskRow) -> Sign {
 }
 
 /// The text on a row's axis: what it waits for, or the reason of its state.
-fn note(
+fn row_note(
     world: &World,
     orchestrator: &Orchestrator,
-    row: Row,
+    row: WaterfallRow,
     now: Elapsed,
-) -> Option<(String, Role)> {
+) -> Option<(String, StyleRole)> {
     match row {
-        Row::Task(task) => {
+        WaterfallRow::Task(task) => {
             let row = orchestrator.tasks.get(task)?;
-            if let Some(waits) = waits_for(world, orchestrator, row, now) {
+            if let Some(waits) = wait_reason(world, orchestrator, row, now) {
                 let rests = waits.starts_with("rests");
                 let text = if rests { waits } else { format!("waiting {waits}") };
-                return Some((text, if rests { Role::Paused } else { Role::Dim }));
+                return Some((text, if rests { StyleRole::Paused } else { StyleRole::Dim }));
             }
-            match (row.state, row.stand_in, &row.reason) {
-                (TaskState::Failed, _, Some(reason)) => Some((reason.to_string(), Role::Failed)),
+            match (row.state, row.fallback, &row.reason) {
+                (TaskState::Failed, _, Some(reason)) => {
+                    Some((reason.to_string(), StyleRole::Failed))
+                }
                 (TaskState::Degraded, Some(stand_in), _) => {
-                    Some((stand_in.word().replace('_', " "), Role::Retry))
+                    Some((stand_in.word().replace('_', " "), StyleRole::Retry))
                 }
                 _ => None,
             }
         }
-        Row::Plan => {
+        WaterfallRow::Plan => {
             let refused = orchestrator.refused.as_ref()?;
-            Some((refused.0.to_string(), Role::Refused))
+            Some((refused.0.to_string(), StyleRole::Refused))
         }
-        Row::Join if orchestrator.aggregate.is_none() && world.is_live() => {
-            let open = || orchestrator.tasks.iter().filter(|row| !row.is_over());
+        WaterfallRow::Join if orchestrator.aggregate.is_none() && world.is_live() => {
+            let open = || orchestrator.tasks.iter().filter(|row| !row.has_ended());
             let names: Vec<&str> = open().take(6).map(|row| row.task.id.as_str()).collect();
             let text = match names.as_slice() {
                 [] => "waiting for the plan".to_owned(),
@@ -323,11 +337,11 @@ fn note(
                 }
                 names => format!("waiting for {}", names.join(" ")),
             };
-            Some((text, Role::Dim))
+            Some((text, StyleRole::Dim))
         }
-        Row::Report if orchestrator.finalize.is_none() && world.is_live() => {
-            Some(("waiting for the join".to_owned(), Role::Dim))
+        WaterfallRow::Report if orchestrator.finalize.is_none() && world.is_live() => {
+            Some(("waiting for the join".to_owned(), StyleRole::Dim))
         }
-        Row::Join | Row::Report => None,
+        WaterfallRow::Join | WaterfallRow::Report => None,
     }
 }

@@ -1,59 +1,59 @@
 //! The answer as items: first the current step and its partial reply, then the sentences with their
 //! citations, or why there is no answer.
 
-use super::item::{About, How, Item, Items, Lead, Part};
-use super::step::Stage;
+use super::item::{ItemList, ItemSign, ItemStyle, ItemSubject, ItemText, PaneItem};
+use super::step::WorkflowStep;
 use crate::app::format;
 use crate::app::run::RunPage;
 use crate::event::kind::{ResearchPlan, Sentence};
 use crate::event::world::research::{Research, SourceRow, SourceState};
 use crate::event::world::{SpanState, World};
 use crate::event::{ResearchStep, SpanId, StopReason};
-use crate::scenario::research::DoneBy;
+use crate::scenario::research::StepExecutor;
 
 /// Most rows of a sentence, and of a partial reply.
 const MOST: usize = 40;
 
 /// The items of the answer pane in the world that is shown.
-pub struct Answer<'a> {
+pub struct AnswerItems<'a> {
     research: &'a Research,
     /// Items before the sentences.
-    above: Vec<Item<'a>>,
+    above: Vec<PaneItem<'a>>,
     /// Items after the sentences, or shown if there are none.
-    below: Vec<Item<'a>>,
+    below: Vec<PaneItem<'a>>,
 }
 
-impl Answer<'_> {
+impl AnswerItems<'_> {
     /// A sentence with its citations.
-    fn sentence(at: usize, sentence: &Sentence) -> Item<'_> {
+    fn sentence(at: usize, sentence: &Sentence) -> PaneItem<'_> {
         let text = &*sentence.text;
         let mut tail = Vec::new();
         // Citations in the text itself are not repeated after it.
         let unsaid = sentence.citations.iter().filter(|id| !text.contains(&format!("[{id}]")));
         let marks: Vec<String> = unsaid.map(|id| format!("[{id}]")).collect();
         if !marks.is_empty() {
-            tail.push((marks.join(" "), How::Note));
+            tail.push((marks.join(" "), ItemStyle::Note));
         }
-        let mut lead = Lead::Done;
+        let mut lead = ItemSign::Done;
         if sentence.citations.is_empty() {
-            lead = Lead::Off;
-            tail.push(("uncited".to_owned(), How::Note));
+            lead = ItemSign::Off;
+            tail.push(("uncited".to_owned(), ItemStyle::Note));
         }
         if sentence.unconfirmed {
-            lead = Lead::Alert;
-            tail.push(("unconfirmed".to_owned(), How::Alert));
+            lead = ItemSign::Alert;
+            tail.push(("unconfirmed".to_owned(), ItemStyle::Alert));
         }
-        let parts = vec![Part { tail, ..Part::of(text, How::Said, MOST) }];
-        Item { about: About::Sentence(at), name: "".into(), lead, parts }
+        let parts = vec![ItemText { tail, ..ItemText::of(text, ItemStyle::Said, MOST) }];
+        PaneItem { subject: ItemSubject::Sentence(at), name: "".into(), sign: lead, parts }
     }
 }
 
-impl Items for Answer<'_> {
+impl ItemList for AnswerItems<'_> {
     fn count(&self) -> usize {
         self.above.len() + self.research.sentences.len() + self.below.len()
     }
 
-    fn item(&self, at: usize) -> Option<Item<'_>> {
+    fn item(&self, at: usize) -> Option<PaneItem<'_>> {
         if let Some(item) = self.above.get(at) {
             return Some(item.clone());
         }
@@ -71,25 +71,28 @@ impl Items for Answer<'_> {
 
 impl RunPage {
     /// The items of the answer in the world that is shown.
-    pub fn answer(&self) -> Option<Answer<'_>> {
+    pub fn answer_items(&self) -> Option<AnswerItems<'_>> {
         let world = self.shown();
         let (research, plan) = world.research()?;
-        let mut answer = Answer { research, above: Vec::new(), below: Vec::new() };
-        match (&world.closed, Stage::current(world, research)) {
+        let mut answer = AnswerItems { research, above: Vec::new(), below: Vec::new() };
+        match (&world.closed, WorkflowStep::current(world, research)) {
             (Some(closed), _) if !closed.reason.is_success() => {
-                self.stopped(&mut answer.below, world, research);
+                self.add_stop(&mut answer.below, world, research);
             }
             (None, Some(stage)) => {
-                let call = self.speaking(research);
-                let told = going(stage, world, research, plan);
-                answer.below.push(Item::text(Lead::Running, Part::of(told, How::Running, 4)));
-                self.says(&mut answer.below, call);
+                let call = self.open_model_call(research);
+                let told = step_text(stage, world, research, plan);
+                answer.below.push(PaneItem::text(
+                    ItemSign::Running,
+                    ItemText::of(told, ItemStyle::Running, 4),
+                ));
+                self.add_partial_reply(&mut answer.below, call);
             }
             _ if research.sentences.is_empty() => {
                 // A log of another version may have the text alone.
                 if let Some(text) = &world.answer {
-                    let part = Part::of(&**text, How::Said, MOST);
-                    answer.below.push(Item::text(Lead::None, part));
+                    let part = ItemText::of(&**text, ItemStyle::Said, MOST);
+                    answer.below.push(PaneItem::text(ItemSign::None, part));
                 }
             }
             _ => {}
@@ -98,7 +101,7 @@ impl RunPage {
     }
 
     /// The open model call, if any.
-    pub(super) fn speaking(&self, research: &Research) -> Option<SpanId> {
+    pub(super) fn open_model_call(&self, research: &Research) -> Option<SpanId> {
         let spans = &self.shown().spans;
         let noting = research.kept().filter_map(|row| row.notes_call);
         let calls = research.plan_call.into_iter().chain(noting).chain(research.answer_call);
@@ -107,52 +110,63 @@ impl RunPage {
     }
 
     /// Adds the partial reply of a model call.
-    fn says<'a>(&'a self, items: &mut Vec<Item<'a>>, call: Option<SpanId>) {
+    fn add_partial_reply<'a>(&'a self, items: &mut Vec<PaneItem<'a>>, call: Option<SpanId>) {
         let attempt = call.and_then(|call| self.shown().spans.last_child(call));
         let live = attempt.and_then(|attempt| self.live(attempt.id));
         if let Some(live) = live.filter(|live| !live.text.is_empty()) {
-            items.push(Item::gap());
-            let part = Part { coming: true, ..Part::of(&live.text, How::Note, MOST) };
-            items.push(Item::text(Lead::None, part));
+            items.push(PaneItem::gap());
+            let part =
+                ItemText { shows_end: true, ..ItemText::of(&live.text, ItemStyle::Note, MOST) };
+            items.push(PaneItem::text(ItemSign::None, part));
         }
     }
 
     /// Adds why there is no answer, and what to do.
-    fn stopped<'a>(&self, items: &mut Vec<Item<'a>>, world: &'a World, research: &'a Research) {
+    fn add_stop<'a>(
+        &self,
+        items: &mut Vec<PaneItem<'a>>,
+        world: &'a World,
+        research: &'a Research,
+    ) {
         let Some(closed) = &world.closed else { return };
         let place = closed.phase.as_deref().map(|phase| format!(" in {phase}"));
         let head = format!("{}{}", closed.reason, place.unwrap_or_default());
         let (lead, how) = match closed.reason {
-            StopReason::Cancelled => (Lead::Off, How::Note),
-            _ => (Lead::Failed, How::Failed),
+            StopReason::Cancelled => (ItemSign::Off, ItemStyle::Note),
+            _ => (ItemSign::Failed, ItemStyle::Failed),
         };
-        items.push(Item::text(lead, Part::of(head, how, 4)));
+        items.push(PaneItem::text(lead, ItemText::of(head, how, 4)));
         if let Some(advice) = closed.reason.advice() {
-            items.push(Item::text(Lead::None, Part::of(advice, How::Said, 6)));
+            items.push(PaneItem::text(ItemSign::None, ItemText::of(advice, ItemStyle::Said, 6)));
         }
         match &closed.reason {
             StopReason::VerificationFailed(_) => {
                 let issues = research.verified.iter().flat_map(|verified| &*verified.issues);
-                items.push(Item::gap());
+                items.push(PaneItem::gap());
                 for it in issues {
                     let told = format!("{}: {}", it.note, it.issue);
-                    let parts = vec![Part::of(told, How::Failed, 2)];
-                    let about = About::Note(it.note.clone());
-                    items.push(Item { about, name: "".into(), lead: Lead::Failed, parts });
+                    let parts = vec![ItemText::of(told, ItemStyle::Failed, 2)];
+                    let about = ItemSubject::Note(it.note.clone());
+                    items.push(PaneItem {
+                        subject: about,
+                        name: "".into(),
+                        sign: ItemSign::Failed,
+                        parts,
+                    });
                 }
             }
             StopReason::NoReliableSources | StopReason::NoSourcesAfterDedupe => {
-                items.push(Item::gap());
-                items.extend(fallen(research));
+                items.push(PaneItem::gap());
+                items.extend(rejected_sources(research));
             }
             StopReason::InvalidAnswer(_) => {
                 if let Some((_, raw)) = &research.refused_answer {
-                    given(items, "refused reply", raw);
+                    add_raw_reply(items, "refused reply", raw);
                 }
             }
             StopReason::InvalidPlan(_) | StopReason::InvalidStep(_) => {
                 if let Some(refused) = &research.refused_plan {
-                    given(items, "refused plan", &refused.raw);
+                    add_raw_reply(items, "refused plan", &refused.raw);
                 }
             }
             _ => {}
@@ -160,22 +174,22 @@ impl RunPage {
     }
 }
 
-fn given(items: &mut Vec<Item<'_>>, name: &str, raw: &serde_json::Value) {
-    items.push(Item::gap());
-    items.push(Item::text(Lead::None, Part::of(name.to_owned(), How::Note, 1)));
+fn add_raw_reply(items: &mut Vec<PaneItem<'_>>, name: &str, raw: &serde_json::Value) {
+    items.push(PaneItem::gap());
+    items.push(PaneItem::text(ItemSign::None, ItemText::of(name.to_owned(), ItemStyle::Note, 1)));
     let text = serde_json::to_string(raw).unwrap_or_default();
-    items.push(Item::text(Lead::None, Part::of(text, How::Quoted, 8)));
+    items.push(PaneItem::text(ItemSign::None, ItemText::of(text, ItemStyle::Quoted, 8)));
 }
 
 /// The number of sources that were rejected, by reason.
-fn fallen<'a>(research: &Research) -> Vec<Item<'a>> {
-    let mut reasons: Vec<(&str, u64, Lead)> = Vec::new();
+fn rejected_sources<'a>(research: &Research) -> Vec<PaneItem<'a>> {
+    let mut reasons: Vec<(&str, u64, ItemSign)> = Vec::new();
     for row in &research.sources {
-        let Some(reason) = row.fell_out() else { continue };
+        let Some(reason) = row.drop_word() else { continue };
         let lead = match row.state {
-            SourceState::Denied { .. } => Lead::Refused,
-            SourceState::Skipped { .. } => Lead::Failed,
-            _ => Lead::Off,
+            SourceState::Denied { .. } => ItemSign::Refused,
+            SourceState::Skipped { .. } => ItemSign::Failed,
+            _ => ItemSign::Off,
         };
         match reasons.iter_mut().find(|(known, ..)| *known == reason) {
             Some((_, count, _)) => *count += 1,
@@ -186,27 +200,32 @@ fn fallen<'a>(research: &Research) -> Vec<Item<'a>> {
         |row: &&std::sync::Arc<SourceRow>| matches!(row.state, SourceState::Read { notes: 0, .. });
     let dry = research.sources.iter().filter(without).count();
     if dry > 0 {
-        reasons.push(("read, no note", dry as u64, Lead::Done));
+        reasons.push(("read, no note", dry as u64, ItemSign::Done));
     }
     let told = reasons.into_iter().map(|(reason, count, lead)| {
-        let text = format!("{}: {reason}", format::things(count, "source"));
-        Item::text(lead, Part::of(text, How::Said, 1))
+        let text = format!("{}: {reason}", format::count_noun(count, "source"));
+        PaneItem::text(lead, ItemText::of(text, ItemStyle::Said, 1))
     });
     told.collect()
 }
 
 /// What the current step does, in a sentence.
-fn going(stage: Stage, world: &World, research: &Research, plan: &ResearchPlan) -> String {
+fn step_text(
+    stage: WorkflowStep,
+    world: &World,
+    research: &Research,
+    plan: &ResearchPlan,
+) -> String {
     let models = &world.models;
-    let by = |who: DoneBy, model: Option<&str>| match who {
-        DoneBy::Model => model.unwrap_or("the model").to_owned(),
-        DoneBy::Rule => "a rule".to_owned(),
+    let by = |who: StepExecutor, model: Option<&str>| match who {
+        StepExecutor::Model => model.unwrap_or("the model").to_owned(),
+        StepExecutor::Rule => "a rule".to_owned(),
     };
     match stage {
-        Stage::Plan => format!("Planning with {}.", by(plan.plan_by, models.plan())),
-        Stage::Step(ResearchStep::Search) => "Searching for sources.".to_owned(),
-        Stage::Step(ResearchStep::Dedupe) => "Removing duplicate addresses.".to_owned(),
-        Stage::Step(ResearchStep::ReadExtract) => {
+        WorkflowStep::Plan => format!("Planning with {}.", by(plan.plan_by, models.plan())),
+        WorkflowStep::Step(ResearchStep::Search) => "Searching for sources.".to_owned(),
+        WorkflowStep::Step(ResearchStep::Dedupe) => "Removing duplicate addresses.".to_owned(),
+        WorkflowStep::Step(ResearchStep::ReadExtract) => {
             let on =
                 |row: &&SourceRow| matches!(row.state, SourceState::Reading | SourceState::Noting);
             match research.kept().find(on) {
@@ -224,12 +243,12 @@ fn going(stage: Stage, world: &World, research: &Research, plan: &ResearchPlan) 
                 None => "Picking the next source.".to_owned(),
             }
         }
-        Stage::Step(ResearchStep::Verify) => {
-            let notes = format::things(research.notes.len() as u64, "note");
+        WorkflowStep::Step(ResearchStep::Verify) => {
+            let notes = format::count_noun(research.notes.len() as u64, "note");
             format!("Checking the quotes of {notes} against their pages.")
         }
-        Stage::Step(ResearchStep::Synthesize) => {
-            let notes = format::things(research.notes.len() as u64, "note");
+        WorkflowStep::Step(ResearchStep::Synthesize) => {
+            let notes = format::count_noun(research.notes.len() as u64, "note");
             format!(
                 "Composing the answer from {notes} with {}.",
                 by(plan.answer_by, models.answer())

@@ -5,15 +5,15 @@ use std::borrow::Cow;
 
 use super::reading::solids;
 use crate::app::measure::wrap_within;
-use crate::app::run::scroll::Lines;
+use crate::app::run::scroll::WrappingLines;
 use crate::event::kind::NoteId;
 
 /// Most bytes of one text that are used.
-const LOOKED_AT: usize = 8 * 1024;
+const MAX_BYTES: usize = 8 * 1024;
 
 /// How a text is painted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum How {
+pub enum ItemStyle {
     /// Text of the run.
     Said,
     /// A quote of a page, word for word.
@@ -36,7 +36,7 @@ pub enum How {
 
 /// The sign at the start of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lead {
+pub enum ItemSign {
     /// No sign.
     None,
     /// It succeeded.
@@ -57,7 +57,7 @@ pub enum Lead {
 
 /// The thing that an item is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum About {
+pub enum ItemSubject {
     /// Plain text; it cannot be inspected.
     Text,
     /// A sentence of the answer, by its index.
@@ -70,61 +70,61 @@ pub enum About {
 
 /// A text of an item.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Part<'a> {
+pub struct ItemText<'a> {
     /// The text itself.
     pub text: Cow<'a, str>,
     /// How it is painted.
-    pub how: How,
+    pub style: ItemStyle,
     /// Texts that follow it on the same line, each with its style.
-    pub tail: Vec<(String, How)>,
+    pub tail: Vec<(String, ItemStyle)>,
     /// The text in the other column, if any.
-    pub beside: Option<Cow<'a, str>>,
+    pub other: Option<Cow<'a, str>>,
     /// Most rows that are shown.
-    pub most: usize,
+    pub max_rows: usize,
     /// Whether the end is shown rather than the start, as for a partial reply.
-    pub coming: bool,
+    pub shows_end: bool,
 }
 
-impl<'a> Part<'a> {
+impl<'a> ItemText<'a> {
     /// A text of at most `most` rows.
-    pub fn of(text: impl Into<Cow<'a, str>>, how: How, most: usize) -> Self {
+    pub fn of(text: impl Into<Cow<'a, str>>, style: ItemStyle, max_rows: usize) -> Self {
         let text = text.into();
-        Self { text, how, tail: Vec::new(), beside: None, most, coming: false }
+        Self { text, style, tail: Vec::new(), other: None, max_rows, shows_end: false }
     }
 }
 
 /// A row of a wrapped part.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct ItemRow {
     /// The text of the row.
     pub text: String,
     /// Number of non-blank characters of the part before this row.
     pub solids: usize,
     /// The text in the other column.
-    pub beside: Option<String>,
+    pub other: Option<String>,
     /// Whether the part is cut off after this row.
     pub cut: bool,
 }
 
-impl Part<'_> {
+impl ItemText<'_> {
     /// Whether the two texts are shown in two columns at this width.
-    pub fn is_halved(&self, width: u16) -> bool {
+    pub fn has_two_columns(&self, width: u16) -> bool {
         /// Narrowest column that can be read.
-        const HALF: u16 = 22;
-        self.beside.is_some() && width >= 2 * HALF + GAP
+        const MIN_COLUMN: u16 = 22;
+        self.other.is_some() && width >= 2 * MIN_COLUMN + GAP
     }
 
     /// Width of a column.
-    pub fn half(width: u16) -> u16 {
+    pub fn column_width(width: u16) -> u16 {
         width.saturating_sub(GAP) / 2
     }
 
     /// The text with the texts that follow it.
     fn whole(&self) -> Cow<'_, str> {
         if self.tail.is_empty() {
-            return Cow::Borrowed(looked_at(&self.text));
+            return Cow::Borrowed(used_part(&self.text));
         }
-        let mut text = looked_at(&self.text).to_owned();
+        let mut text = used_part(&self.text).to_owned();
         for (tail, _) in &self.tail {
             if !text.is_empty() {
                 text.push(' ');
@@ -136,9 +136,9 @@ impl Part<'_> {
 
     /// The styles of the text with what follows it: each applies up to this many non-blank
     /// characters.
-    pub fn looks(&self) -> Vec<(usize, How)> {
-        let mut until = solids(looked_at(&self.text));
-        let mut looks = vec![(until, self.how)];
+    pub fn styles(&self) -> Vec<(usize, ItemStyle)> {
+        let mut until = solids(used_part(&self.text));
+        let mut looks = vec![(until, self.style)];
         for (tail, how) in &self.tail {
             until += solids(tail);
             looks.push((until, *how));
@@ -147,30 +147,30 @@ impl Part<'_> {
     }
 
     /// The rows of the part at this width.
-    pub fn rows(&self, width: u16) -> Vec<Row> {
-        if self.coming {
+    pub fn rows(&self, width: u16) -> Vec<ItemRow> {
+        if self.shows_end {
             let (rows, _) =
-                crate::app::measure::wrap_end(&self.text, usize::from(width.max(1)), self.most);
-            let row = |text| Row { text, solids: 0, beside: None, cut: false };
+                crate::app::measure::wrap_end(&self.text, usize::from(width.max(1)), self.max_rows);
+            let row = |text| ItemRow { text, solids: 0, other: None, cut: false };
             return rows.into_iter().map(row).collect();
         }
-        if self.is_halved(width) {
-            let half = usize::from(Self::half(width));
-            let (left, cut_left) = wrap_within(looked_at(&self.text), half, self.most);
-            let other = self.beside.as_deref().unwrap_or_default();
-            let (right, cut_right) = wrap_within(looked_at(other), half, self.most);
+        if self.has_two_columns(width) {
+            let half = usize::from(Self::column_width(width));
+            let (left, cut_left) = wrap_within(used_part(&self.text), half, self.max_rows);
+            let other = self.other.as_deref().unwrap_or_default();
+            let (right, cut_right) = wrap_within(used_part(other), half, self.max_rows);
             let count = left.len().max(right.len());
-            let row = |nth: usize| Row {
+            let row = |nth: usize| ItemRow {
                 text: left.get(nth).cloned().unwrap_or_default(),
                 solids: 0,
-                beside: right.get(nth).cloned(),
+                other: right.get(nth).cloned(),
                 cut: (cut_left || cut_right) && nth + 1 == count,
             };
             return (0..count).map(row).collect();
         }
-        let mut rows = whole_rows(&self.whole(), width, self.most);
-        if let Some(other) = &self.beside {
-            rows.extend(whole_rows(looked_at(other), width, self.most));
+        let mut rows = whole_rows(&self.whole(), width, self.max_rows);
+        if let Some(other) = &self.other {
+            rows.extend(whole_rows(used_part(other), width, self.max_rows));
         }
         rows
     }
@@ -179,60 +179,60 @@ impl Part<'_> {
 /// Blank columns between the two texts.
 const GAP: u16 = 3;
 
-fn whole_rows(text: &str, width: u16, most: usize) -> Vec<Row> {
+fn whole_rows(text: &str, width: u16, most: usize) -> Vec<ItemRow> {
     let (rows, cut) = wrap_within(text, usize::from(width.max(1)), most);
     let count = rows.len();
     let mut before = 0;
     let told = rows.into_iter().enumerate().map(|(nth, text)| {
         let from = before;
         before += solids(&text);
-        Row { text, solids: from, beside: None, cut: cut && nth + 1 == count }
+        ItemRow { text, solids: from, other: None, cut: cut && nth + 1 == count }
     });
     told.collect()
 }
 
 /// The used part of a text, with each run of white space as one blank.
-pub fn flat(text: &str) -> String {
-    looked_at(text).split_whitespace().collect::<Vec<_>>().join(" ")
+pub fn single_spaced(text: &str) -> String {
+    used_part(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The used part of a text: its first [`LOOKED_AT`] bytes.
-fn looked_at(text: &str) -> &str {
-    let end = (0..=LOOKED_AT.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+fn used_part(text: &str) -> &str {
+    let end = (0..=MAX_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
     &text[..end.unwrap_or(0)]
 }
 
 /// An item of a list: a sign, a name and its texts.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Item<'a> {
+pub struct PaneItem<'a> {
     /// The thing that it is about.
-    pub about: About,
+    pub subject: ItemSubject,
     /// The name before its texts; may be empty.
     pub name: Cow<'a, str>,
     /// The sign at its start.
-    pub lead: Lead,
+    pub sign: ItemSign,
     /// Its texts, from top to bottom.
-    pub parts: Vec<Part<'a>>,
+    pub parts: Vec<ItemText<'a>>,
 }
 
-impl<'a> Item<'a> {
+impl<'a> PaneItem<'a> {
     /// An item that is one plain text.
-    pub fn text(lead: Lead, part: Part<'a>) -> Self {
-        Self { about: About::Text, name: "".into(), lead, parts: vec![part] }
+    pub fn text(sign: ItemSign, part: ItemText<'a>) -> Self {
+        Self { subject: ItemSubject::Text, name: "".into(), sign, parts: vec![part] }
     }
 
     /// A blank row.
     pub fn gap() -> Self {
-        Self::text(Lead::None, Part::of("", How::Note, 1))
+        Self::text(ItemSign::None, ItemText::of("", ItemStyle::Note, 1))
     }
 }
 
 /// A list of items, each built on demand.
-pub trait Items {
+pub trait ItemList {
     /// Number of items.
     fn count(&self) -> usize;
     /// The item with this index.
-    fn item(&self, at: usize) -> Option<Item<'_>>;
+    fn item(&self, at: usize) -> Option<PaneItem<'_>>;
     /// Columns for the names before the texts.
     fn names(&self) -> u16;
 }
@@ -241,28 +241,28 @@ pub trait Items {
 pub const SIGN: u16 = 3;
 
 /// A list of items whose lines wrap.
-pub struct Wrapped<'a, I> {
+pub struct WrappedItems<'a, I> {
     /// The list of items.
     pub items: &'a I,
     /// Columns of the pane.
     pub width: u16,
 }
 
-impl<I: Items> Wrapped<'_, I> {
+impl<I: ItemList> WrappedItems<'_, I> {
     /// Columns for the texts.
-    pub fn room(&self) -> u16 {
+    pub fn text_columns(&self) -> u16 {
         self.width.saturating_sub(SIGN + self.items.names() + 1).max(1)
     }
 }
 
-impl<I: Items> Lines for Wrapped<'_, I> {
+impl<I: ItemList> WrappingLines for WrappedItems<'_, I> {
     fn count(&self) -> usize {
         self.items.count()
     }
 
     fn rows(&self, line: usize) -> usize {
         let Some(item) = self.items.item(line) else { return 1 };
-        let rows: usize = item.parts.iter().map(|part| part.rows(self.room()).len()).sum();
+        let rows: usize = item.parts.iter().map(|part| part.rows(self.text_columns()).len()).sum();
         rows.max(1)
     }
 }

@@ -1,13 +1,13 @@
 //! Jumps from a sentence of the answer to the quotes that it cites, from a note to its page, and
 //! back.
 
-use super::item::{About, Items};
-use super::{RunPage, Subject};
+use super::item::{ItemList, ItemSubject};
+use super::{PageSubject, RunPage};
 use crate::app::run::layout::Pane;
 
 /// The origin of a jump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Jump {
+pub(super) enum JumpOrigin {
     /// A sentence of the answer, and which of its citations is shown; both from 0.
     Sentence(usize, usize),
     /// The notes pane.
@@ -16,91 +16,95 @@ pub(super) enum Jump {
 
 /// The result of a jump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Jumped {
+pub enum JumpResult {
     /// The jump was made.
-    There,
+    Moved,
     /// There is nothing to jump to.
-    Nowhere,
+    NoTarget,
     /// The selection has no quote; a jump to its cause may be possible.
-    Elsewhere,
+    NoQuote,
 }
 
 impl RunPage {
     /// Jumps from the selection to the quote behind it, then to the next quote, and back at the
     /// end.
-    pub(in crate::app::run) fn jump(&mut self) -> Jumped {
+    pub(in crate::app::run) fn jump(&mut self) -> JumpResult {
         match (self.focus(), self.research.jump) {
             (Pane::Third, _) => self.jump_from_sentence(),
             (Pane::Fourth, _) => self.jump_from_note(),
-            (Pane::Second, Some(Jump::Sentence(sentence, nth))) => {
+            (Pane::Second, Some(JumpOrigin::Sentence(sentence, nth))) => {
                 let Some(note) = self.citation(sentence, nth + 1) else {
-                    return self.back_to(Pane::Third);
+                    return self.jump_back(Pane::Third);
                 };
-                self.research.look_at(Subject::Note(note));
-                self.research.jump = Some(Jump::Sentence(sentence, nth + 1));
-                Jumped::There
+                self.research.set_subject(PageSubject::Note(note));
+                self.research.jump = Some(JumpOrigin::Sentence(sentence, nth + 1));
+                JumpResult::Moved
             }
-            (Pane::Second, Some(Jump::Notes)) => self.back_to(Pane::Fourth),
-            _ => Jumped::Elsewhere,
+            (Pane::Second, Some(JumpOrigin::Notes)) => self.jump_back(Pane::Fourth),
+            _ => JumpResult::NoQuote,
         }
     }
 
-    fn back_to(&mut self, pane: Pane) -> Jumped {
+    fn jump_back(&mut self, pane: Pane) -> JumpResult {
         self.research.jump = None;
         self.focus_on(pane);
-        Jumped::There
+        JumpResult::Moved
     }
 
-    fn jump_from_sentence(&mut self) -> Jumped {
-        let Some((research, _)) = self.shown().research() else { return Jumped::Nowhere };
+    fn jump_from_sentence(&mut self) -> JumpResult {
+        let Some((research, _)) = self.shown().research() else { return JumpResult::NoTarget };
         let picked = self.research.answer.line;
-        let about = picked.and_then(|line| Some(self.answer()?.item(line)?.about));
+        let about = picked.and_then(|line| Some(self.answer_items()?.item(line)?.subject));
         let sentence = match about {
-            Some(About::Sentence(at)) => Some(at),
-            Some(About::Note(note)) => return self.show(Subject::Note(note), Jump::Notes),
+            Some(ItemSubject::Sentence(at)) => Some(at),
+            Some(ItemSubject::Note(note)) => {
+                return self.show_page(PageSubject::Note(note), JumpOrigin::Notes);
+            }
             Some(_) => None,
             // Without a selection: the first sentence with a citation.
             None => research.sentences.iter().position(|it| !it.citations.is_empty()),
         };
         if research.sentences.is_empty() && sentence.is_none() {
-            return Jumped::Elsewhere;
+            return JumpResult::NoQuote;
         }
         match sentence.and_then(|at| Some((at, self.citation(at, 0)?))) {
             Some((at, note)) => {
-                let line = self.answer().and_then(|items| {
+                let line = self.answer_items().and_then(|items| {
                     let is = |line: &usize| {
-                        items.item(*line).is_some_and(|item| item.about == About::Sentence(at))
+                        items
+                            .item(*line)
+                            .is_some_and(|item| item.subject == ItemSubject::Sentence(at))
                     };
                     (0..items.count()).find(is)
                 });
                 self.research.answer.line = picked.or(line);
-                self.show(Subject::Note(note), Jump::Sentence(at, 0))
+                self.show_page(PageSubject::Note(note), JumpOrigin::Sentence(at, 0))
             }
-            None => Jumped::Nowhere,
+            None => JumpResult::NoTarget,
         }
     }
 
-    fn jump_from_note(&mut self) -> Jumped {
-        let Some((research, _)) = self.shown().research() else { return Jumped::Nowhere };
+    fn jump_from_note(&mut self) -> JumpResult {
+        let Some((research, _)) = self.shown().research() else { return JumpResult::NoTarget };
         let picked = self.picked_note();
-        let about = picked.and_then(|line| Some(self.notes()?.item(line)?.about));
+        let about = picked.and_then(|line| Some(self.notes()?.item(line)?.subject));
         let note = match about {
             Some(about) => self.first_note(&about),
             None => research.notes.first().map(|row| row.note.id.clone()),
         };
         match note {
-            Some(note) => self.show(Subject::Note(note), Jump::Notes),
-            None if research.notes.is_empty() && research.refused.is_empty() => Jumped::Elsewhere,
-            None => Jumped::Nowhere,
+            Some(note) => self.show_page(PageSubject::Note(note), JumpOrigin::Notes),
+            None if research.notes.is_empty() && research.refused.is_empty() => JumpResult::NoQuote,
+            None => JumpResult::NoTarget,
         }
     }
 
-    fn show(&mut self, about: Subject, from: Jump) -> Jumped {
-        self.research.look_at(about);
+    fn show_page(&mut self, about: PageSubject, from: JumpOrigin) -> JumpResult {
+        self.research.set_subject(about);
         self.research.top = None;
         self.research.jump = Some(from);
         self.focus_on(Pane::Second);
-        Jumped::There
+        JumpResult::Moved
     }
 
     /// Whether `c` jumps to a quote from here, or back from one.
@@ -115,7 +119,7 @@ impl RunPage {
     }
 
     /// Why `c` did nothing in the panes of research, for the message line.
-    pub(in crate::app::run) fn why_no_jump(&self) -> Option<String> {
+    pub(in crate::app::run) fn no_jump_reason(&self) -> Option<String> {
         self.shown().research()?;
         Some(match self.focus() {
             Pane::Third => "This sentence cites no note.".to_owned(),

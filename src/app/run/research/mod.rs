@@ -14,13 +14,13 @@ use std::ops::Range;
 
 use ratatui::layout::Rect;
 
-use self::jump::Jump;
-pub use self::jump::Jumped;
-use self::reading::Reading;
+use self::jump::JumpOrigin;
+pub use self::jump::JumpResult;
+use self::reading::PageLayout;
 use super::RunPage;
 use super::layout::Pane;
-use super::picked::Picked;
-use super::scroll::{Lines, Scroll};
+use super::picked::ListCursor;
+use super::scroll::{Scroll, WrappingLines};
 use super::table::first_seat;
 use super::words::text_area;
 use crate::event::kind::{NoteId, SourceNo};
@@ -30,22 +30,22 @@ use crate::event::world::research::{NoteRow, Research, SourceState};
 #[derive(Debug, Default)]
 pub(super) struct ResearchView {
     /// The subject of the page's pane.
-    about: Subject,
+    about: PageSubject,
     /// First row in view of the page; `None`: where its quote is, else at its start.
     top: Option<Scroll>,
-    answer: Picked,
-    notes: Picked,
+    answer: ListCursor,
+    notes: ListCursor,
     /// Items above the first note at the time of the selection.
-    above: usize,
+    items_above: usize,
     /// The origin of the last jump to the page.
-    jump: Option<Jump>,
+    jump: Option<JumpOrigin>,
     /// The layout of the page that is shown.
-    reading: Option<Reading>,
+    layout: Option<PageLayout>,
 }
 
 /// The subject of the page's pane.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-enum Subject {
+enum PageSubject {
     /// The source that is being read.
     #[default]
     Follow,
@@ -57,18 +57,18 @@ enum Subject {
 
 impl ResearchView {
     /// Clears the selections; returns whether there were any.
-    pub(super) fn let_go(&mut self) -> bool {
-        let any = self.about != Subject::Follow
+    pub(super) fn clear_selections(&mut self) -> bool {
+        let any = self.about != PageSubject::Follow
             || self.top.is_some()
             || self.answer.line.is_some()
             || self.notes.line.is_some();
         if any {
-            *self = Self { reading: self.reading.take(), ..Self::default() };
+            *self = Self { layout: self.layout.take(), ..Self::default() };
         }
         any
     }
 
-    fn look_at(&mut self, about: Subject) {
+    fn set_subject(&mut self, about: PageSubject) {
         if self.about != about {
             self.about = about;
             self.top = None;
@@ -140,11 +140,11 @@ impl RunPage {
     pub fn page_source(&self) -> Option<SourceNo> {
         let (research, _) = self.shown().research()?;
         match &self.research.about {
-            Subject::Source(no) => research.source(*no).map(|row| row.no),
-            Subject::Note(id) => research.note(id).map(|row| row.source),
-            Subject::Follow => match first_cited(research) {
+            PageSubject::Source(no) => research.source(*no).map(|row| row.no),
+            PageSubject::Note(id) => research.note(id).map(|row| row.source),
+            PageSubject::Follow => match first_cited(research) {
                 Some(row) => Some(row.source),
-                None => followed(research, self.shown().is_live()),
+                None => current_source(research, self.shown().is_live()),
             },
         }
     }
@@ -153,9 +153,9 @@ impl RunPage {
     pub fn page_note(&self) -> Option<&NoteId> {
         let (research, _) = self.shown().research()?;
         match &self.research.about {
-            Subject::Note(id) => research.note(id).map(|row| &row.note.id),
-            Subject::Source(_) => None,
-            Subject::Follow => {
+            PageSubject::Note(id) => research.note(id).map(|row| &row.note.id),
+            PageSubject::Source(_) => None,
+            PageSubject::Follow => {
                 if let Some(row) = first_cited(research) {
                     return Some(&row.note.id);
                 }
@@ -169,7 +169,7 @@ impl RunPage {
     /// Whether a pane follows the run.
     pub fn follows_research(&self, pane: Pane) -> bool {
         match pane {
-            Pane::First | Pane::Second => self.research.about == Subject::Follow,
+            Pane::First | Pane::Second => self.research.about == PageSubject::Follow,
             Pane::Third => self.research.answer.line.is_none(),
             Pane::Fourth => self.research.notes.line.is_none(),
             Pane::Events => false,
@@ -180,67 +180,67 @@ impl RunPage {
     pub fn source_rows(&self, height: usize) -> (Range<usize>, Option<usize>) {
         let Some((research, _)) = self.shown().research() else { return (0..0, None) };
         let len = research.sources.len();
-        let at = self.page_source().and_then(SourceNo::place);
+        let at = self.page_source().and_then(SourceNo::index);
         let start = first_seat(at.unwrap_or(0), len, height);
-        let by_hand = self.research.about != Subject::Follow;
+        let by_hand = self.research.about != PageSubject::Follow;
         (start..(start + height).min(len), at.filter(|_| by_hand))
     }
 
     /// The layout of the page that is shown, and its text.
-    pub fn reading(&self) -> Option<(&Reading, &str)> {
+    pub fn page_layout(&self) -> Option<(&PageLayout, &str)> {
         let no = self.page_source()?;
         let (research, _) = self.shown().research()?;
-        let made = Reading::wanted(research, no)?;
-        let reading = self.research.reading.as_ref().filter(|reading| reading.is_of(made))?;
+        let made = PageLayout::key_for(research, no)?;
+        let reading = self.research.layout.as_ref().filter(|reading| reading.has_key(made))?;
         Some((reading, research.source(no)?.page.as_ref()?.text()))
     }
 
     /// Updates the layout of the page if another page is shown or its notes changed. Called after
     /// each change, so that drawing a frame never lays out a page.
-    pub(super) fn refresh_reading(&mut self) {
+    pub(super) fn refresh_page_layout(&mut self) {
         let Some(no) = self.page_source() else { return };
         let Some((research, _)) = self.shown().research() else { return };
-        let wanted = Reading::wanted(research, no);
-        let stands = match (&self.research.reading, wanted) {
+        let wanted = PageLayout::key_for(research, no);
+        let stands = match (&self.research.layout, wanted) {
             (_, None) => true,
-            (Some(reading), Some(made)) => reading.is_of(made),
+            (Some(reading), Some(made)) => reading.has_key(made),
             (None, Some(_)) => false,
         };
         if !stands {
-            let reading = Reading::of(research, no);
-            self.research.reading = reading;
+            let reading = PageLayout::lay_out(research, no);
+            self.research.layout = reading;
         }
     }
 
     /// The first row of the page in view, in a window of this width and height.
     pub fn page_top(&self, width: u16, height: usize) -> Scroll {
-        let Some((reading, text)) = self.reading() else { return Scroll::default() };
-        let lines = reading.at(text, width);
-        let shown = || lines.showing(self.page_note()?, height);
+        let Some((reading, text)) = self.page_layout() else { return Scroll::default() };
+        let lines = reading.wrapped_at(text, width);
+        let shown = || lines.scroll_to_quote(self.page_note()?, height);
         match self.research.top {
-            Some(top) => top.within(&lines, height),
+            Some(top) => top.clamped(&lines, height),
             None => shown().unwrap_or_default(),
         }
     }
 
     /// The first row of the answer in view, and the selected sentence.
-    pub fn answer_at(&self, lines: &impl Lines, height: usize) -> (Scroll, Option<usize>) {
-        resting(self.research.answer, self.answer_comes(), lines, height)
+    pub fn answer_at(&self, lines: &impl WrappingLines, height: usize) -> (Scroll, Option<usize>) {
+        list_window(self.research.answer, self.is_answer_growing(), lines, height)
     }
 
     /// The first row of the notes in view, and the selected item.
-    pub fn notes_at(&self, lines: &impl Lines, height: usize) -> (Scroll, Option<usize>) {
+    pub fn notes_at(&self, lines: &impl WrappingLines, height: usize) -> (Scroll, Option<usize>) {
         let picked = self.notes().map(|items| self.notes_picked(&items)).unwrap_or_default();
-        resting(picked, self.shown().is_live(), lines, height)
+        list_window(picked, self.shown().is_live(), lines, height)
     }
 
     /// The selection among the notes, moved down by the items that were added above them since.
-    fn notes_picked(&self, items: &notes::Notes<'_>) -> Picked {
-        let (then, now) = (self.research.above, items.above());
+    fn notes_picked(&self, items: &notes::Notes<'_>) -> ListCursor {
+        let (then, now) = (self.research.items_above, items.above());
         let moved = |line: usize| if line < then { line } else { line - then + now };
         let picked = self.research.notes;
         let top = Scroll { line: moved(picked.top.line), ..picked.top };
-        Picked { line: picked.line.map(moved), top }
+        ListCursor { line: picked.line.map(moved), top }
     }
 
     /// The index of the selected item among the notes.
@@ -249,21 +249,21 @@ impl RunPage {
     }
 
     /// Whether the answer's pane is still growing.
-    fn answer_comes(&self) -> bool {
+    fn is_answer_growing(&self) -> bool {
         self.shown().is_live() && self.shown().answer.is_none()
     }
 }
 
 /// The window of a list: at its end while the list grows, else at its start.
-fn resting(
-    picked: Picked,
+fn list_window(
+    picked: ListCursor,
     comes: bool,
-    lines: &impl Lines,
+    lines: &impl WrappingLines,
     height: usize,
 ) -> (Scroll, Option<usize>) {
     match picked.line {
         None if !comes => (Scroll::default(), None),
-        _ => picked.at(lines, height),
+        _ => picked.position(lines, height),
     }
 }
 
@@ -274,7 +274,7 @@ fn first_cited(research: &Research) -> Option<&NoteRow> {
 
 /// The source that is being read, or was last; once the run has ended, the last one whose page was
 /// read, if there is one.
-fn followed(research: &Research, live: bool) -> Option<SourceNo> {
+fn current_source(research: &Research, live: bool) -> Option<SourceNo> {
     let latest = |so: &dyn Fn(&SourceState) -> bool| {
         let opened = research.kept().filter(|row| row.opened.is_some() && so(&row.state));
         opened.max_by_key(|row| (row.opened, row.span)).map(|row| row.no)

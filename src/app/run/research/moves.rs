@@ -2,12 +2,12 @@
 
 use ratatui::layout::Rect;
 
-use super::item::{About, Items, Wrapped};
-use super::{RunPage, Subject, page_text, source_parts};
+use super::item::{ItemList, ItemSubject, WrappedItems};
+use super::{PageSubject, RunPage, page_text, source_parts};
 use crate::app::action::Action;
 use crate::app::run::layout::{Areas, Pane};
-use crate::app::run::picked::Picked;
-use crate::app::run::scroll::{Lines, Scroll};
+use crate::app::run::picked::ListCursor;
+use crate::app::run::scroll::{Scroll, WrappingLines};
 use crate::event::kind::{NoteId, SourceNo};
 
 impl RunPage {
@@ -18,7 +18,7 @@ impl RunPage {
             Pane::Second => self.move_in_page(action, areas),
             Pane::Third | Pane::Fourth => {
                 let pane = self.focus;
-                self.pick(pane, areas, Turn::Move(action));
+                self.pick(pane, areas, SelectionInput::Move(action));
             }
             Pane::Events => {}
         }
@@ -29,11 +29,11 @@ impl RunPage {
         let Some(last) = research.sources.len().checked_sub(1) else { return };
         let height = areas.pane(Pane::First).map_or(8, |area| source_parts(area).rows.height);
         let far = usize::from(height.saturating_sub(1).max(1));
-        let at = self.page_source().and_then(SourceNo::place).unwrap_or(0);
-        let follows = self.research.about == Subject::Follow;
+        let at = self.page_source().and_then(SourceNo::index).unwrap_or(0);
+        let follows = self.research.about == PageSubject::Follow;
         let to = match action {
             Action::Bottom => {
-                self.research.look_at(Subject::Follow);
+                self.research.set_subject(PageSubject::Follow);
                 return;
             }
             // The first step selects the source that is shown now.
@@ -45,7 +45,7 @@ impl RunPage {
             Action::Top => 0,
             _ => return,
         };
-        self.research.look_at(Subject::Source(SourceNo::at(to.min(last))));
+        self.research.set_subject(PageSubject::Source(SourceNo::from_index(to.min(last))));
     }
 
     fn move_in_page(&mut self, action: Action, areas: &Areas) {
@@ -56,8 +56,8 @@ impl RunPage {
         }
         let height = usize::from(area.height);
         let top = self.page_top(area.width, height);
-        let Some((reading, text)) = self.reading() else { return };
-        let lines = reading.at(text, area.width);
+        let Some((reading, text)) = self.page_layout() else { return };
+        let lines = reading.wrapped_at(text, area.width);
         let page = isize::try_from(height.saturating_sub(1).max(1)).unwrap_or(1);
         let top = match action {
             Action::Up => top.step(-1, &lines, height),
@@ -72,43 +72,43 @@ impl RunPage {
     }
 
     /// Changes the selection among the sentences or the notes; the page follows it.
-    fn pick(&mut self, pane: Pane, areas: &Areas, turn: Turn) {
+    fn pick(&mut self, pane: Pane, areas: &Areas, turn: SelectionInput) {
         let Some(area) = areas.pane(pane) else { return };
         let height = usize::from(area.height).max(1);
         let (picked, about) = if pane == Pane::Third {
-            let Some(items) = self.answer() else { return };
-            let lines = Wrapped { items: &items, width: area.width };
-            let comes = self.answer_comes();
-            let picked = turn.of(self.research.answer, comes, &lines, height);
-            (picked, picked.line.and_then(|line| items.item(line)).map(|item| item.about))
+            let Some(items) = self.answer_items() else { return };
+            let lines = WrappedItems { items: &items, width: area.width };
+            let comes = self.is_answer_growing();
+            let picked = turn.apply(self.research.answer, comes, &lines, height);
+            (picked, picked.line.and_then(|line| items.item(line)).map(|item| item.subject))
         } else {
             let Some(items) = self.notes() else { return };
-            let lines = Wrapped { items: &items, width: area.width };
+            let lines = WrappedItems { items: &items, width: area.width };
             let comes = self.shown().is_live();
-            let picked = turn.of(self.notes_picked(&items), comes, &lines, height);
-            (picked, picked.line.and_then(|line| items.item(line)).map(|item| item.about))
+            let picked = turn.apply(self.notes_picked(&items), comes, &lines, height);
+            (picked, picked.line.and_then(|line| items.item(line)).map(|item| item.subject))
         };
         let note = about.and_then(|about| self.first_note(&about));
         match (picked.line, note) {
-            (None, _) => self.research.look_at(Subject::Follow),
-            (Some(_), Some(note)) => self.research.look_at(Subject::Note(note)),
+            (None, _) => self.research.set_subject(PageSubject::Follow),
+            (Some(_), Some(note)) => self.research.set_subject(PageSubject::Note(note)),
             (Some(_), None) => {}
         }
         match pane {
             Pane::Third => self.research.answer = picked,
             _ => {
-                self.research.above = self.notes().map_or(0, |items| items.above());
+                self.research.items_above = self.notes().map_or(0, |items| items.above());
                 self.research.notes = picked;
             }
         }
     }
 
     /// The first note that an item is about.
-    pub(super) fn first_note(&self, about: &About) -> Option<NoteId> {
+    pub(super) fn first_note(&self, about: &ItemSubject) -> Option<NoteId> {
         match about {
-            About::Text => None,
-            About::Note(id) | About::Pair(id, _) => Some(id.clone()),
-            About::Sentence(at) => self.citation(*at, 0),
+            ItemSubject::Text => None,
+            ItemSubject::Note(id) | ItemSubject::Pair(id, _) => Some(id.clone()),
+            ItemSubject::Sentence(at) => self.citation(*at, 0),
         }
     }
 
@@ -129,7 +129,7 @@ impl RunPage {
                 }
             }
             Pane::Third | Pane::Fourth => {
-                self.pick(pane, areas, Turn::Wheel(by));
+                self.pick(pane, areas, SelectionInput::Wheel(by));
             }
             Pane::Events => {}
         }
@@ -149,13 +149,13 @@ impl RunPage {
                 let (window, _) = self.source_rows(usize::from(rows.height));
                 let Some(line) = row.checked_sub(rows.y).map(usize::from) else { return };
                 if line < window.len() {
-                    let no = SourceNo::at(window.start + line);
-                    self.research.look_at(Subject::Source(no));
+                    let no = SourceNo::from_index(window.start + line);
+                    self.research.set_subject(PageSubject::Source(no));
                 }
             }
             Pane::Third | Pane::Fourth => {
                 let line = usize::from(row - area.y);
-                self.pick(pane, areas, Turn::Hit(line));
+                self.pick(pane, areas, SelectionInput::Hit(line));
             }
             Pane::Second | Pane::Events => {}
         }
@@ -164,30 +164,36 @@ impl RunPage {
 
 /// An input that moves a selection.
 #[derive(Clone, Copy, Debug)]
-enum Turn {
+enum SelectionInput {
     Move(Action),
     Wheel(isize),
     Hit(usize),
 }
 
-impl Turn {
+impl SelectionInput {
     /// The new selection. `comes`: the list grows and is shown at its end; else it is shown at its
     /// start.
-    fn of(self, from: Picked, comes: bool, lines: &impl Lines, height: usize) -> Picked {
+    fn apply(
+        self,
+        from: ListCursor,
+        comes: bool,
+        lines: &impl WrappingLines,
+        height: usize,
+    ) -> ListCursor {
         let Some(last) = lines.count().checked_sub(1) else { return from };
-        let first = Picked { line: Some(0), top: Scroll::default() };
+        let first = ListCursor { line: Some(0), top: Scroll::default() };
         let rests = from.line.is_none() && !comes;
         let from = if rests { first } else { from };
         let to = match self {
             // The first step selects the first line in view.
             Self::Move(Action::Up | Action::Down | Action::Left | Action::Right) if rests => from,
             Self::Move(Action::Bottom) if !comes => from.select(last, lines, height),
-            Self::Move(action) => from.moved(action, lines, height),
-            Self::Wheel(by) => from.wheeled(by, lines, height),
-            Self::Hit(row) => from.hit(row, lines, height),
+            Self::Move(action) => from.after_action(action, lines, height),
+            Self::Wheel(by) => from.after_wheel(by, lines, height),
+            Self::Hit(row) => from.after_click(row, lines, height),
         };
         match to.line {
-            None if !comes => Picked { line: Some(last), ..to },
+            None if !comes => ListCursor { line: Some(last), ..to },
             _ => to,
         }
     }

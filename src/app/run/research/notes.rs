@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::item::{About, How, Item, Items, Lead, Part, flat};
+use super::item::{ItemList, ItemSign, ItemStyle, ItemSubject, ItemText, PaneItem, single_spaced};
 use crate::app::format;
 use crate::app::run::RunPage;
 use crate::event::kind::{NoteConflict, NoteId, NoteRefused, SourceNo};
@@ -44,31 +44,33 @@ impl<'a> Notes<'a> {
         format!("{no} {domain}").trim_end().to_owned()
     }
 
-    fn note(&self, row: &'a NoteRow) -> Item<'a> {
+    fn note(&self, row: &'a NoteRow) -> PaneItem<'a> {
         let note = &row.note;
         let issue = self.research.verified.as_ref().and_then(|verified| {
             verified.issues.iter().find(|it| it.note == note.id).map(|it| it.issue)
         });
         let answered = self.research.answered.is_some();
         let (lead, word, how) = match issue {
-            Some(issue) => (Lead::Failed, issue.word(), How::Failed),
-            None if self.research.is_cited(&note.id) => (Lead::Done, "cited", How::Good),
-            None if answered => (Lead::Off, "not cited", How::Note),
-            None if self.research.verified.is_some() => (Lead::Done, "verified", How::Good),
-            None if self.world.is_live() => (Lead::Waiting, "taken", How::Note),
-            None => (Lead::Off, "taken", How::Note),
+            Some(issue) => (ItemSign::Failed, issue.word(), ItemStyle::Failed),
+            None if self.research.is_cited(&note.id) => (ItemSign::Done, "cited", ItemStyle::Good),
+            None if answered => (ItemSign::Off, "not cited", ItemStyle::Note),
+            None if self.research.verified.is_some() => {
+                (ItemSign::Done, "verified", ItemStyle::Good)
+            }
+            None if self.world.is_live() => (ItemSign::Waiting, "taken", ItemStyle::Note),
+            None => (ItemSign::Off, "taken", ItemStyle::Note),
         };
         let mut parts = Vec::new();
         // A note taken by a rule has its quote as its claim: show it once.
         let same = note.claim.trim() == note.quote.trim();
         if !same {
-            parts.push(Part::of(flat(&note.claim), How::Said, MOST));
+            parts.push(ItemText::of(single_spaced(&note.claim), ItemStyle::Said, MOST));
         }
-        let look = if same { How::Said } else { How::Quoted };
-        parts.push(Part::of(format!("\"{}\"", flat(&note.quote)), look, MOST));
+        let look = if same { ItemStyle::Said } else { ItemStyle::Quoted };
+        parts.push(ItemText::of(format!("\"{}\"", single_spaced(&note.quote)), look, MOST));
         let mut tail = vec![(format!(" {word}"), how)];
         if issue.is_none() && self.research.compared.unconfirmed.contains(&note.id) {
-            tail.push((" ! unconfirmed".to_owned(), How::Alert));
+            tail.push((" ! unconfirmed".to_owned(), ItemStyle::Alert));
         }
         let against = self.conflicts().iter().filter_map(|it| match () {
             () if it.left == note.id => Some(&it.right),
@@ -78,26 +80,30 @@ impl<'a> Notes<'a> {
         let mut against: Vec<&str> = against.map(NoteId::as_str).collect();
         against.dedup();
         if !against.is_empty() {
-            tail.push((format!(" ! conflicts with {}", against.join(" ")), How::Alert));
+            tail.push((format!(" ! conflicts with {}", against.join(" ")), ItemStyle::Alert));
         }
         let source = self.source(row.source);
-        parts.push(Part { tail, ..Part::of(source, How::Note, 2) });
+        parts.push(ItemText { tail, ..ItemText::of(source, ItemStyle::Note, 2) });
         let name = note.id.as_str().into();
-        Item { about: About::Note(note.id.clone()), name, lead, parts }
+        PaneItem { subject: ItemSubject::Note(note.id.clone()), name, sign: lead, parts }
     }
 
-    fn refused(&self, note: &'a NoteRefused) -> Item<'a> {
+    fn refused(&self, note: &'a NoteRefused) -> PaneItem<'a> {
         let mut parts = Vec::new();
         if note.claim.trim() != note.quote.trim() && !note.claim.is_empty() {
-            parts.push(Part::of(flat(&note.claim), How::Note, MOST));
+            parts.push(ItemText::of(single_spaced(&note.claim), ItemStyle::Note, MOST));
         }
-        parts.push(Part::of(format!("\"{}\"", flat(&note.quote)), How::Note, MOST));
-        let tail = vec![(format!(" refused: {}", note.reason), How::Refused)];
-        parts.push(Part { tail, ..Part::of(self.source(note.source), How::Note, 2) });
-        Item { about: About::Text, name: "".into(), lead: Lead::Refused, parts }
+        parts.push(ItemText::of(
+            format!("\"{}\"", single_spaced(&note.quote)),
+            ItemStyle::Note,
+            MOST,
+        ));
+        let tail = vec![(format!(" refused: {}", note.reason), ItemStyle::Refused)];
+        parts.push(ItemText { tail, ..ItemText::of(self.source(note.source), ItemStyle::Note, 2) });
+        PaneItem { subject: ItemSubject::Text, name: "".into(), sign: ItemSign::Refused, parts }
     }
 
-    fn conflict(&self, conflict: &'a NoteConflict) -> Item<'a> {
+    fn conflict(&self, conflict: &'a NoteConflict) -> PaneItem<'a> {
         let side = |id: &NoteId| self.research.note(id);
         let head = format!(
             "conflict: {} says {}, {} says {}",
@@ -105,30 +111,30 @@ impl<'a> Notes<'a> {
         );
         let quote = |id: &NoteId| {
             let row = side(id);
-            let quote = row.map_or_else(String::new, |row| flat(&row.note.quote));
+            let quote = row.map_or_else(String::new, |row| single_spaced(&row.note.quote));
             let source = row.map_or_else(String::new, |row| self.source(row.source));
             format!("{id} \"{quote}\" {source}")
         };
-        let quotes = Part {
-            beside: Some(quote(&conflict.right).into()),
-            ..Part::of(quote(&conflict.left), How::Quoted, MOST + 1)
+        let quotes = ItemText {
+            other: Some(quote(&conflict.right).into()),
+            ..ItemText::of(quote(&conflict.left), ItemStyle::Quoted, MOST + 1)
         };
-        let parts = vec![Part::of(head, How::Alert, 3), quotes];
-        let about = About::Pair(conflict.left.clone(), conflict.right.clone());
-        Item { about, name: "".into(), lead: Lead::Alert, parts }
+        let parts = vec![ItemText::of(head, ItemStyle::Alert, 3), quotes];
+        let about = ItemSubject::Pair(conflict.left.clone(), conflict.right.clone());
+        PaneItem { subject: about, name: "".into(), sign: ItemSign::Alert, parts }
     }
 
-    fn agreement(&self, group: &[NoteId]) -> Item<'a> {
+    fn agreement(&self, group: &[NoteId]) -> PaneItem<'a> {
         let domains = domains(self.research, group);
         let ids: Vec<&str> = group.iter().map(NoteId::as_str).collect();
-        let count = format::things(domains as u64, "domain");
+        let count = format::count_noun(domains as u64, "domain");
         let text = format!("{} agree: confirmed by {count}", ids.join(" "));
         let about = match group {
-            [left, right, ..] => About::Pair(left.clone(), right.clone()),
-            _ => About::Text,
+            [left, right, ..] => ItemSubject::Pair(left.clone(), right.clone()),
+            _ => ItemSubject::Text,
         };
-        let parts = vec![Part::of(text, How::Said, 3)];
-        Item { about, name: "".into(), lead: Lead::Done, parts }
+        let parts = vec![ItemText::of(text, ItemStyle::Said, 3)];
+        PaneItem { subject: about, name: "".into(), sign: ItemSign::Done, parts }
     }
 }
 
@@ -158,12 +164,12 @@ fn confirmed(research: &Research) -> Vec<Vec<NoteId>> {
     groups
 }
 
-impl Items for Notes<'_> {
+impl ItemList for Notes<'_> {
     fn count(&self) -> usize {
         self.above() + self.research.notes.len() + self.research.refused.len()
     }
 
-    fn item(&self, at: usize) -> Option<Item<'_>> {
+    fn item(&self, at: usize) -> Option<PaneItem<'_>> {
         if let Some(conflict) = self.conflicts().get(at) {
             return Some(self.conflict(conflict));
         }

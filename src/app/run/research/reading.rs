@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::app::measure::{row_count, wrap};
-use crate::app::run::scroll::{Lines, Scroll};
+use crate::app::run::scroll::{Scroll, WrappingLines};
 use crate::event::kind::{NoteId, SourceNo};
 use crate::event::world::research::Research;
 
@@ -19,7 +19,7 @@ const BACK: usize = 256;
 
 /// The input of a layout: another page, or more notes, require a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Made {
+pub(super) struct LayoutKey {
     source: SourceNo,
     bytes: usize,
     notes: usize,
@@ -27,9 +27,9 @@ pub(super) struct Made {
 
 /// The layout of a page.
 #[derive(Debug)]
-pub struct Reading {
-    made: Made,
-    lines: Vec<Span>,
+pub struct PageLayout {
+    key: LayoutKey,
+    lines: Vec<PageLine>,
     quotes: Vec<Quote>,
     /// Notes whose quote was not found on the page.
     pub missing: Vec<NoteId>,
@@ -37,7 +37,7 @@ pub struct Reading {
 
 /// A line of the page, as a range of its text.
 #[derive(Debug)]
-struct Span {
+struct PageLine {
     bytes: Range<usize>,
     /// Number of solids before it.
     solids: usize,
@@ -71,25 +71,25 @@ fn folded(text: &str) -> String {
     out
 }
 
-impl Reading {
+impl PageLayout {
     /// The input for the layout of this source's page; `None` if the source has no page.
-    pub(super) fn wanted(research: &Research, source: SourceNo) -> Option<Made> {
+    pub(super) fn key_for(research: &Research, source: SourceNo) -> Option<LayoutKey> {
         let page = research.source(source)?.page.as_ref()?;
         let notes = research.notes.iter().filter(|row| row.source == source).count();
-        Some(Made { source, bytes: page.text().len(), notes })
+        Some(LayoutKey { source, bytes: page.text().len(), notes })
     }
 
     /// Whether this layout was made of that input.
-    pub(super) fn is_of(&self, made: Made) -> bool {
-        self.made == made
+    pub(super) fn has_key(&self, made: LayoutKey) -> bool {
+        self.key == made
     }
 
     /// Lays out the page of a source; `None` if it has none.
-    pub(super) fn of(research: &Research, source: SourceNo) -> Option<Reading> {
-        let made = Self::wanted(research, source)?;
+    pub(super) fn lay_out(research: &Research, source: SourceNo) -> Option<PageLayout> {
+        let made = Self::key_for(research, source)?;
         let text = research.source(source)?.page.as_ref()?.text();
         let lines = lines_of(text);
-        let mut reading = Reading { made, lines, quotes: Vec::new(), missing: Vec::new() };
+        let mut reading = PageLayout { key: made, lines, quotes: Vec::new(), missing: Vec::new() };
         if made.notes > 0 {
             let page = folded(text);
             for row in research.notes.iter().filter(|row| row.source == source) {
@@ -116,27 +116,27 @@ impl Reading {
     }
 
     /// The lines of the page at this width; `text` is the text of the page.
-    pub fn at<'a>(&'a self, text: &'a str, width: u16) -> PageLines<'a> {
+    pub fn wrapped_at<'a>(&'a self, text: &'a str, width: u16) -> PageLines<'a> {
         PageLines { reading: self, text, width: usize::from(width).max(1) }
     }
 }
 
-fn lines_of(text: &str) -> Vec<Span> {
-    let mut lines: Vec<Span> = Vec::new();
+fn lines_of(text: &str) -> Vec<PageLine> {
+    let mut lines: Vec<PageLine> = Vec::new();
     let (mut start, mut before) = (0, 0);
     while start <= text.len() {
         let mut end = line_end(text, start);
         // A paragraph with hard line breaks at some width becomes one line.
-        while goes_on(&text[start..end], &text[(end + 1).min(text.len())..]) {
+        while is_continued(&text[start..end], &text[(end + 1).min(text.len())..]) {
             end = line_end(text, end + 1);
         }
         let next = end + 1;
         let end = start + text[start..end].trim_end_matches('\r').len();
         loop {
-            let stop = cut(&text[start..end]) + start;
+            let stop = cut_position(&text[start..end]) + start;
             let bytes = start..stop;
             let count = solids(&text[bytes.clone()]);
-            lines.push(Span { bytes, solids: before });
+            lines.push(PageLine { bytes, solids: before });
             before += count;
             start = stop;
             if start >= end {
@@ -155,7 +155,7 @@ fn line_end(text: &str, start: usize) -> usize {
 
 /// Whether a line is continued on the next one: it is long, and the next begins like a word and not
 /// like an item of a list, a row of a table or a blank line.
-fn goes_on(so_far: &str, after: &str) -> bool {
+fn is_continued(so_far: &str, after: &str) -> bool {
     /// A line with at least this many bytes was probably broken for width.
     const LONG: usize = 60;
     let last = so_far.rsplit('\n').next().unwrap_or_default().trim_end();
@@ -164,7 +164,7 @@ fn goes_on(so_far: &str, after: &str) -> bool {
 }
 
 /// Where a long line is cut: at a blank if there is one near.
-fn cut(line: &str) -> usize {
+fn cut_position(line: &str) -> usize {
     if line.len() <= LONGEST {
         return line.len();
     }
@@ -175,7 +175,7 @@ fn cut(line: &str) -> usize {
 
 /// The lines of a page, wrapped at a width.
 pub struct PageLines<'a> {
-    reading: &'a Reading,
+    reading: &'a PageLayout,
     text: &'a str,
     width: usize,
 }
@@ -188,7 +188,7 @@ impl PageLines<'_> {
     }
 
     /// The rows of a line, each with the number of solids before it.
-    pub fn wrapped(&self, at: usize) -> Vec<(usize, String)> {
+    pub fn wrapped_rows(&self, at: usize) -> Vec<(usize, String)> {
         let mut before = self.reading.lines.get(at).map_or(0, |line| line.solids);
         let rows = wrap(&self.line(at), self.width);
         let told = rows.into_iter().map(|row| {
@@ -201,16 +201,16 @@ impl PageLines<'_> {
 
     /// The scroll position that shows a note's quote a few rows below the top; `None` if the page
     /// does not contain it.
-    pub fn showing(&self, note: &NoteId, height: usize) -> Option<Scroll> {
+    pub fn scroll_to_quote(&self, note: &NoteId, height: usize) -> Option<Scroll> {
         let quote = self.reading.quotes.iter().find(|quote| quote.note == *note)?;
-        let rows = self.wrapped(quote.line);
+        let rows = self.wrapped_rows(quote.line);
         let row = rows.iter().rposition(|(from, _)| *from <= quote.solids.start).unwrap_or(0);
         let above = isize::try_from(height / 4).unwrap_or(0);
         Some(Scroll { line: quote.line, row }.step(-above, self, height))
     }
 }
 
-impl Lines for PageLines<'_> {
+impl WrappingLines for PageLines<'_> {
     fn count(&self) -> usize {
         self.reading.lines.len()
     }
@@ -226,9 +226,9 @@ mod tests {
 
     use super::*;
 
-    fn reading(text: &str) -> Reading {
-        let made = Made { source: SourceNo(1), bytes: text.len(), notes: 0 };
-        Reading { made, lines: lines_of(text), quotes: Vec::new(), missing: Vec::new() }
+    fn reading(text: &str) -> PageLayout {
+        let made = LayoutKey { source: SourceNo(1), bytes: text.len(), notes: 0 };
+        PageLayout { key: made, lines: lines_of(text), quotes: Vec::new(), missing: Vec::new() }
     }
 
     #[test]
@@ -243,11 +243,11 @@ mod tests {
     }
 
     #[test]
-    fn a_paragraph_that_was_broken_by_hand_is_one_line() {
+    fn a_hard_wrapped_paragraph_is_one_line() {
         let long = "words enough to fill a line of text as people break it by hand";
         let text = format!("{long}\nand more\n- an item\n\n{long}\n- another\nshort\nlines");
         let reading = reading(&text);
-        let lines = reading.at(&text, 200);
+        let lines = reading.wrapped_at(&text, 200);
         let told: Vec<String> = (0..lines.count()).map(|at| lines.line(at).into_owned()).collect();
         let first = format!("{long} and more");
         assert_eq!(told, [&first, "- an item", "", long, "- another", "short", "lines"]);
@@ -257,10 +257,10 @@ mod tests {
         #[test]
         fn every_solid_stands_in_one_row(text in "[ -~\\n\\r\\t宽é\\x1b]*", width in 2u16..30) {
             let reading = reading(&text);
-            let lines = reading.at(&text, width);
+            let lines = reading.wrapped_at(&text, width);
             let mut at = 0;
             for line in 0..lines.count() {
-                for (from, row) in lines.wrapped(line) {
+                for (from, row) in lines.wrapped_rows(line) {
                     prop_assert_eq!(from, at);
                     at += solids(&row);
                 }

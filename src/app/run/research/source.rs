@@ -8,7 +8,7 @@ use crate::event::world::research::{SourceRow, SourceState};
 use crate::scenario::day::Day;
 
 /// The state of a source, or why it was rejected, in a few words.
-pub fn standing(row: &SourceRow) -> Cow<'_, str> {
+pub fn source_state(row: &SourceRow) -> Cow<'_, str> {
     match &row.state {
         SourceState::Found => "found".into(),
         SourceState::Dropped(DropReason::Duplicate { of }) => format!("duplicate of {of}").into(),
@@ -19,7 +19,7 @@ pub fn standing(row: &SourceRow) -> Cow<'_, str> {
         SourceState::Read { notes, refused } => {
             let mut text = match notes {
                 0 => "read, no note".to_owned(),
-                notes => format!("read, {}", format::things(u64::from(*notes), "note")),
+                notes => format!("read, {}", format::count_noun(u64::from(*notes), "note")),
             };
             if *refused > 0 {
                 text.push_str(&format!(", {refused} refused"));
@@ -33,7 +33,7 @@ pub fn standing(row: &SourceRow) -> Cow<'_, str> {
         SourceState::Dropped(_)
         | SourceState::Denied { .. }
         | SourceState::Skipped { .. }
-        | SourceState::NotReached(_) => row.fell_out().unwrap_or_default().into(),
+        | SourceState::NotReached(_) => row.drop_word().unwrap_or_default().into(),
     }
 }
 
@@ -44,12 +44,12 @@ pub fn age_days(row: &SourceRow, plan: &ResearchPlan) -> Option<i64> {
         return page.age_days;
     }
     let published: Day = row.found.published_at.parse().ok()?;
-    Some(plan.as_of.parse::<Day>().ok()?.since(published))
+    Some(plan.as_of.parse::<Day>().ok()?.days_since(published))
 }
 
 /// The age in at most seven columns: `51 d`, `undated`, `in 2 d`; empty before the page is read if
 /// the search gave no date.
-pub fn age(row: &SourceRow, plan: &ResearchPlan) -> String {
+pub fn age_text(row: &SourceRow, plan: &ResearchPlan) -> String {
     match age_days(row, plan) {
         None if row.page.is_none() => String::new(),
         None => "undated".to_owned(),
@@ -65,7 +65,7 @@ pub fn trust(row: &SourceRow, plan: &ResearchPlan) -> Option<f64> {
 }
 
 /// Why a source has no page, and what to do about it.
-pub fn why(row: &SourceRow, plan: &ResearchPlan) -> (String, Option<String>) {
+pub fn missing_page_reason(row: &SourceRow, plan: &ResearchPlan) -> (String, Option<String>) {
     let domain = &*row.domain;
     match &row.state {
         SourceState::Found => ("Found; duplicates are not removed yet.".into(), None),
@@ -77,7 +77,7 @@ pub fn why(row: &SourceRow, plan: &ResearchPlan) -> (String, Option<String>) {
             ("Its address cannot be read: it needs http or https, and a host.".into(), None)
         }
         SourceState::Dropped(DropReason::MaxUrls) => (
-            format!("{} were already kept.", format::things(plan.max_urls.into(), "source")),
+            format!("{} were already kept.", format::count_noun(plan.max_urls.into(), "source")),
             Some("Raise budget.max_urls to keep more.".into()),
         ),
         SourceState::Waiting => {
@@ -92,7 +92,7 @@ pub fn why(row: &SourceRow, plan: &ResearchPlan) -> (String, Option<String>) {
                 Some(location) => format!("It redirects to {location}, which"),
                 None => domain.to_owned(),
             };
-            denied(*reason, &whom, location.is_none().then_some(domain), plan)
+            denial_text(*reason, &whom, location.is_none().then_some(domain), plan)
         }
         SourceState::Skipped { text, reason } => {
             let told = if text.is_empty() { reason } else { text };
@@ -105,7 +105,7 @@ pub fn why(row: &SourceRow, plan: &ResearchPlan) -> (String, Option<String>) {
         SourceState::NotReached(ReadingEnd::MaxNotes) => (
             format!(
                 "{} were taken before its turn.",
-                format::things(plan.max_notes.into(), "note")
+                format::count_noun(plan.max_notes.into(), "note")
             ),
             Some("Raise budget.max_notes to take more.".into()),
         ),
@@ -119,10 +119,10 @@ pub fn why(row: &SourceRow, plan: &ResearchPlan) -> (String, Option<String>) {
 }
 
 fn pages(plan: &ResearchPlan) -> String {
-    format::things(plan.max_read_pages.into(), "page")
+    format::count_noun(plan.max_read_pages.into(), "page")
 }
 
-fn denied(
+fn denial_text(
     reason: Denial,
     whom: &str,
     domain: Option<&str>,

@@ -6,16 +6,16 @@ use crate::event::{Boundary, BoundaryId, ResearchStep, StopClass};
 
 /// A step of the workflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum WorkflowStep {
     /// Making the plan.
     Plan,
     /// One of the steps of the plan.
     Step(ResearchStep),
 }
 
-impl Stage {
+impl WorkflowStep {
     /// Every step, in order.
-    pub const ALL: [Stage; 6] = [
+    pub const ALL: [WorkflowStep; 6] = [
         Self::Plan,
         Self::Step(ResearchStep::Search),
         Self::Step(ResearchStep::Dedupe),
@@ -25,7 +25,7 @@ impl Stage {
     ];
 
     /// The name of the step on screen.
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Plan => "plan",
             Self::Step(ResearchStep::ReadExtract) => "read",
@@ -55,7 +55,7 @@ impl Stage {
     }
 
     /// The current step, or the one in which the run stopped; `None` if all are done.
-    pub fn current(world: &World, research: &Research) -> Option<Stage> {
+    pub fn current(world: &World, research: &Research) -> Option<WorkflowStep> {
         let phase = world.closed.as_ref().and_then(|closed| closed.phase.as_deref());
         let of =
             |phase: &str| Self::ALL.into_iter().find(|stage| stage.boundary().as_str() == phase);
@@ -68,7 +68,7 @@ impl Stage {
 
 /// The state of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StageState {
+pub enum StepState {
     /// It completed.
     Done,
     /// It is running.
@@ -82,28 +82,28 @@ pub enum StageState {
 }
 
 /// The state of every step.
-pub fn stages(world: &World, research: &Research) -> [(Stage, StageState); 6] {
-    let current = Stage::current(world, research);
+pub fn step_states(world: &World, research: &Research) -> [(WorkflowStep, StepState); 6] {
+    let current = WorkflowStep::current(world, research);
     let stopped = world.closed.as_ref().map(|closed| closed.reason.class());
     let mut before = true;
-    Stage::ALL.map(|stage| {
+    WorkflowStep::ALL.map(|stage| {
         if Some(stage) == current {
             before = false;
             let state = match (world.is_live(), stopped) {
-                (true, _) => StageState::Running,
-                (false, Some(StopClass::Cancelled)) => StageState::Off,
-                (false, _) => StageState::Failed,
+                (true, _) => StepState::Running,
+                (false, Some(StopClass::Cancelled)) => StepState::Off,
+                (false, _) => StepState::Failed,
             };
             return (stage, state);
         }
-        let after = if world.is_live() { StageState::Waiting } else { StageState::Off };
-        (stage, if before { StageState::Done } else { after })
+        let after = if world.is_live() { StepState::Waiting } else { StepState::Off };
+        (stage, if before { StepState::Done } else { after })
     })
 }
 
 /// The stages of the funnel, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Sieve {
+pub enum FunnelStage {
     /// Sources found by the search.
     Found,
     /// Sources kept after duplicates were removed.
@@ -118,13 +118,13 @@ pub enum Sieve {
     Cited,
 }
 
-impl Sieve {
+impl FunnelStage {
     /// The current stage, or the one in which the run stopped; `None` if the run completed.
-    pub fn current(world: &World, research: &Research) -> Option<Sieve> {
-        Some(match Stage::current(world, research)? {
-            Stage::Plan | Stage::Step(ResearchStep::Search) => Self::Found,
-            Stage::Step(ResearchStep::Dedupe) => Self::Deduped,
-            Stage::Step(ResearchStep::ReadExtract) => {
+    pub fn current(world: &World, research: &Research) -> Option<FunnelStage> {
+        Some(match WorkflowStep::current(world, research)? {
+            WorkflowStep::Plan | WorkflowStep::Step(ResearchStep::Search) => Self::Found,
+            WorkflowStep::Step(ResearchStep::Dedupe) => Self::Deduped,
+            WorkflowStep::Step(ResearchStep::ReadExtract) => {
                 let noting = |row: &&crate::event::world::research::SourceRow| {
                     row.state == SourceState::Noting
                 };
@@ -135,8 +135,8 @@ impl Sieve {
                     None => Self::Allowed,
                 }
             }
-            Stage::Step(ResearchStep::Verify) => Self::Notes,
-            Stage::Step(ResearchStep::Synthesize) => Self::Cited,
+            WorkflowStep::Step(ResearchStep::Verify) => Self::Notes,
+            WorkflowStep::Step(ResearchStep::Synthesize) => Self::Cited,
         })
     }
 }

@@ -11,11 +11,11 @@ use std::collections::BTreeSet;
 
 use ratatui::layout::Rect;
 
-use self::rows::Rows;
+use self::rows::RowCursor;
 use self::tree::Fold;
 use super::RunPage;
 use super::layout::{Areas, Pane};
-use super::picked::Picked;
+use super::picked::ListCursor;
 use super::scroll::Scroll;
 use crate::app::action::Action;
 use crate::event::SpanId;
@@ -26,25 +26,25 @@ use crate::scenario::name::AgentName;
 /// Rows of the summary below the hops, if there is room for it.
 const FOOT: u16 = 4;
 /// Rows above the hops: the column names.
-pub const BATON_HEAD: u16 = 1;
+pub const HOPS_HEAD: u16 = 1;
 
 /// Selections and scroll positions in the panes of a team.
 #[derive(Debug, Default)]
 pub(super) struct TeamView {
     agent: Option<AgentName>,
-    hops: Rows,
+    hops: RowCursor,
     /// The selected call of the tree.
     call: Option<SpanId>,
     calls_top: usize,
     /// The calls that the operator has folded.
     closed: BTreeSet<SpanId>,
     /// The selected line of the transcript.
-    line: Picked,
+    line: ListCursor,
 }
 
 impl TeamView {
     /// Clears the selections; returns whether there were any. Folded calls stay folded.
-    pub(super) fn let_go(&mut self) -> bool {
+    pub(super) fn clear_selections(&mut self) -> bool {
         let any = self.agent.is_some()
             || self.hops.cursor.is_some()
             || self.call.is_some()
@@ -57,7 +57,7 @@ impl TeamView {
     }
 
     /// Folds or unfolds a call.
-    fn turn(&mut self, call: SpanId) {
+    fn toggle_fold(&mut self, call: SpanId) {
         if !self.closed.remove(&call) {
             self.closed.insert(call);
         }
@@ -66,7 +66,7 @@ impl TeamView {
 
 /// The agents in the picture: all but the swarm that the operator talks to, whose members speak for
 /// it, and agents that no one can ever call. It depends on the plan alone.
-pub fn pictured(plan: &TeamPlan) -> impl Iterator<Item = &AgentName> {
+pub fn agents_in_picture(plan: &TeamPlan) -> impl Iterator<Item = &AgentName> {
     let swarm = plan.swarm(&plan.root).is_some();
     let rosters = plan.agents.iter().any(|agent| agent.swarm.is_some());
     plan.agents.iter().map(|agent| &agent.name).filter(move |name| {
@@ -77,7 +77,7 @@ pub fn pictured(plan: &TeamPlan) -> impl Iterator<Item = &AgentName> {
 
 /// Whether no one can call an agent at present: it is in no team, and in no swarm's current
 /// members.
-pub fn benched(team: &Team, plan: &TeamPlan, name: &AgentName) -> bool {
+pub fn is_on_bench(team: &Team, plan: &TeamPlan, name: &AgentName) -> bool {
     let teams = plan.agents.iter().filter(|agent| agent.swarm.is_none());
     *name != plan.root
         && !teams.flat_map(|agent| &agent.members).any(|member| member == name)
@@ -85,13 +85,13 @@ pub fn benched(team: &Team, plan: &TeamPlan, name: &AgentName) -> bool {
 }
 
 /// The areas of the hops and of the summary below them.
-pub fn baton_parts(area: Rect) -> (Rect, Rect) {
+pub fn hop_areas(area: Rect) -> (Rect, Rect) {
     let foot = match area.height {
         10.. => FOOT,
         7..10 => area.height - 6,
         _ => 0,
     };
-    let head = BATON_HEAD.min(area.height);
+    let head = HOPS_HEAD.min(area.height);
     let rows = Rect { y: area.y + head, height: area.height - head - foot, ..area };
     (rows, Rect { y: rows.bottom(), height: foot, ..area })
 }
@@ -115,32 +115,32 @@ impl RunPage {
     }
 
     /// Whether the transcript follows its end.
-    pub fn follows_talk(&self) -> bool {
+    pub fn follows_transcript(&self) -> bool {
         self.team.line.line.is_none()
     }
 
     /// The calls in view in a window of this height, and the selected one.
     pub fn call_rows(
         &self,
-        tree: &tree::Tree<'_>,
+        tree: &tree::CallTree<'_>,
         height: usize,
     ) -> (std::ops::Range<usize>, Option<usize>) {
         let rows = self.call_cursor(tree);
         (rows.window(tree.len(), height), rows.cursor)
     }
 
-    fn call_cursor(&self, tree: &tree::Tree<'_>) -> Rows {
+    fn call_cursor(&self, tree: &tree::CallTree<'_>) -> RowCursor {
         let cursor = self.team.call.and_then(|call| tree.place(call));
-        Rows { cursor, top: self.team.calls_top }
+        RowCursor { cursor, top: self.team.calls_top }
     }
 
     /// The first line and row of the transcript in view, and the selected line.
-    pub fn talk_at(
+    pub fn transcript_position(
         &self,
         lines: &transcript::Transcript<'_>,
         height: usize,
     ) -> (Scroll, Option<usize>) {
-        self.team.line.at(lines, height)
+        self.team.line.position(lines, height)
     }
 
     /// Moves the selection in the panes of a team.
@@ -151,21 +151,21 @@ impl RunPage {
             Pane::First => self.move_among_agents(action),
             Pane::Second => {
                 let len = self.shown().team().map_or(0, |(team, _)| team.hops.len());
-                let rows = areas.pane(Pane::Second).map_or(1, |it| baton_parts(it).0.height);
-                self.team.hops = self.team.hops.moved(action, len, usize::from(rows).max(1));
+                let rows = areas.pane(Pane::Second).map_or(1, |it| hop_areas(it).0.height);
+                self.team.hops = self.team.hops.after_action(action, len, usize::from(rows).max(1));
             }
             Pane::Third => self.move_in_tree(action, height(Pane::Third)),
-            Pane::Fourth => self.move_in_talk(action, areas),
+            Pane::Fourth => self.move_in_transcript(action, areas),
             Pane::Events => {}
         }
     }
 
     fn move_among_agents(&mut self, action: Action) {
         let Some((team, plan)) = self.shown().team() else { return };
-        let all: Vec<AgentName> = pictured(plan).cloned().collect();
+        let all: Vec<AgentName> = agents_in_picture(plan).cloned().collect();
         let Some(last) = all.len().checked_sub(1) else { return };
         let at = self.team.agent.as_ref().and_then(|name| all.iter().position(|it| it == name));
-        let holder = team.holder.as_ref();
+        let holder = team.in_control.as_ref();
         // The first step selects the agent in control.
         let first = || holder.and_then(|it| all.iter().position(|name| name == it)).unwrap_or(0);
         let to = match action {
@@ -179,7 +179,7 @@ impl RunPage {
     }
 
     fn move_in_tree(&mut self, action: Action, height: usize) {
-        let Some(tree) = self.tree() else { return };
+        let Some(tree) = self.call_tree() else { return };
         let rows = self.call_cursor(&tree);
         let Some(node) = rows.row(tree.len()).and_then(|row| tree.row(row)) else { return };
         match action {
@@ -187,15 +187,15 @@ impl RunPage {
             Action::Left | Action::Right => {
                 let open = action == Action::Right;
                 let turns = if open { node.fold == Fold::Closed } else { node.fold == Fold::Open };
-                let above = tree.above(node.span).unwrap_or(node.span);
+                let above = tree.parent(node.span).unwrap_or(node.span);
                 let select = if turns || open { node.span } else { above };
                 if turns {
-                    self.team.turn(node.span);
+                    self.team.toggle_fold(node.span);
                 }
                 self.select_call(select, height);
             }
             action => {
-                let moved = rows.moved(action, tree.len(), height);
+                let moved = rows.after_action(action, tree.len(), height);
                 let call = moved.cursor.and_then(|row| tree.row(row)).map(|node| node.span);
                 self.team.call = call;
                 self.team.calls_top = moved.top;
@@ -204,18 +204,18 @@ impl RunPage {
     }
 
     fn select_call(&mut self, call: SpanId, height: usize) {
-        let Some(tree) = self.tree() else { return };
+        let Some(tree) = self.call_tree() else { return };
         let Some(row) = tree.place(call) else { return };
         let rows = self.call_cursor(&tree).select(row, tree.len(), height);
         self.team.call = Some(call);
         self.team.calls_top = rows.top;
     }
 
-    fn move_in_talk(&mut self, action: Action, areas: &Areas) {
+    fn move_in_transcript(&mut self, action: Action, areas: &Areas) {
         let Some(area) = areas.pane(Pane::Fourth) else { return };
         let height = usize::from(area.height).max(1);
         let Some(lines) = self.transcript(area.width) else { return };
-        self.team.line = self.team.line.moved(action, &lines, height);
+        self.team.line = self.team.line.after_action(action, &lines, height);
     }
 
     /// Scrolls a pane of a team with the wheel.
@@ -229,19 +229,19 @@ impl RunPage {
             }
             Pane::Second => {
                 let len = self.shown().team().map_or(0, |(team, _)| team.hops.len());
-                let rows = usize::from(baton_parts(area).0.height).max(1);
-                self.team.hops = self.team.hops.scrolled(by, len, rows);
+                let rows = usize::from(hop_areas(area).0.height).max(1);
+                self.team.hops = self.team.hops.after_wheel(by, len, rows);
             }
             Pane::Third => {
-                let Some(tree) = self.tree() else { return };
-                let rows = self.call_cursor(&tree).scrolled(by, tree.len(), height);
+                let Some(tree) = self.call_tree() else { return };
+                let rows = self.call_cursor(&tree).after_wheel(by, tree.len(), height);
                 let call = rows.cursor.and_then(|row| tree.row(row)).map(|node| node.span);
                 self.team.call = call;
                 self.team.calls_top = rows.top;
             }
             Pane::Fourth => {
                 let Some(lines) = self.transcript(area.width) else { return };
-                self.team.line = self.team.line.wheeled(by, &lines, height);
+                self.team.line = self.team.line.after_wheel(by, &lines, height);
             }
             Pane::Events => {}
         }
@@ -258,7 +258,7 @@ impl RunPage {
                 }
             }
             Pane::Second => {
-                let (rows, _) = baton_parts(area);
+                let (rows, _) = hop_areas(area);
                 let height = usize::from(rows.height);
                 let (window, _) = self.hop_rows(height);
                 let Some(line) = row.checked_sub(rows.y).map(usize::from) else { return };
@@ -268,18 +268,18 @@ impl RunPage {
                 }
             }
             Pane::Third => {
-                let Some(tree) = self.tree() else { return };
+                let Some(tree) = self.call_tree() else { return };
                 let (window, _) = self.call_rows(&tree, height);
                 let Some(node) = tree.row(window.start + line) else { return };
                 let selected = self.team.call == Some(node.span);
                 if selected && matches!(node.fold, Fold::Open | Fold::Closed) {
-                    self.team.turn(node.span);
+                    self.team.toggle_fold(node.span);
                 }
                 self.select_call(node.span, height.max(1));
             }
             Pane::Fourth => {
                 let Some(lines) = self.transcript(area.width) else { return };
-                self.team.line = self.team.line.hit(line, &lines, height);
+                self.team.line = self.team.line.after_click(line, &lines, height);
             }
             Pane::Events => {}
         }

@@ -6,14 +6,14 @@ use crate::app::action::Action;
 
 /// The selected row and the first row in view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Rows {
+pub struct RowCursor {
     /// The selected row; `None` follows the newest.
     pub cursor: Option<usize>,
     /// The first row in view, once the operator has scrolled.
     pub top: usize,
 }
 
-impl Rows {
+impl RowCursor {
     /// The rows in a window of this height.
     pub fn window(self, len: usize, height: usize) -> Range<usize> {
         let last = len.saturating_sub(height);
@@ -35,7 +35,7 @@ impl Rows {
 
     /// The selection after a movement.
     #[must_use]
-    pub fn moved(self, action: Action, len: usize, height: usize) -> Self {
+    pub fn after_action(self, action: Action, len: usize, height: usize) -> Self {
         let Some(row) = self.row(len) else { return self };
         let page = height.saturating_sub(1).max(1);
         let row = match action {
@@ -64,7 +64,7 @@ impl Rows {
     /// Scrolls the window as a wheel does; the selection stays within it. Past the end the list
     /// follows the newest again.
     #[must_use]
-    pub fn scrolled(self, by: isize, len: usize, height: usize) -> Self {
+    pub fn after_wheel(self, by: isize, len: usize, height: usize) -> Self {
         let Some(row) = self.row(len) else { return self };
         let window = self.window(len, height);
         if by > 0 && (self.cursor.is_none() || window.end >= len) {
@@ -81,25 +81,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reader_who_has_moved_is_not_moved() {
-        let rows = Rows::default();
+    fn new_rows_do_not_scroll_a_moved_window() {
+        let rows = RowCursor::default();
         assert_eq!(rows.window(100, 10), 90..100);
-        let rows = rows.moved(Action::PageUp, 100, 10);
+        let rows = rows.after_action(Action::PageUp, 100, 10);
         assert_eq!((rows.cursor, rows.window(100, 10)), (Some(90), 90..100));
-        let rows = rows.moved(Action::PageUp, 100, 10);
+        let rows = rows.after_action(Action::PageUp, 100, 10);
         assert_eq!((rows.cursor, rows.window(100, 10)), (Some(81), 81..91));
         assert_eq!(rows.window(500, 10), 81..91, "new rows do not scroll the window");
-        assert_eq!(rows.moved(Action::Bottom, 500, 10).window(500, 10), 490..500);
-        assert_eq!(Rows::default().moved(Action::Up, 0, 10), Rows::default());
+        assert_eq!(rows.after_action(Action::Bottom, 500, 10).window(500, 10), 490..500);
+        assert_eq!(RowCursor::default().after_action(Action::Up, 0, 10), RowCursor::default());
         assert_eq!(rows.window(0, 10), 0..0);
     }
 
     #[test]
     fn the_wheel_moves_the_window_and_follows_past_the_end() {
-        let up = Rows::default().scrolled(-3, 20, 10);
+        let up = RowCursor::default().after_wheel(-3, 20, 10);
         assert_eq!((up.cursor, up.window(20, 10)), (Some(16), 7..17));
-        let down = up.scrolled(3, 20, 10).scrolled(3, 20, 10);
-        assert_eq!(down, Rows::default());
-        assert_eq!(Rows::default().scrolled(-3, 5, 10).window(5, 10), 0..5);
+        let down = up.after_wheel(3, 20, 10).after_wheel(3, 20, 10);
+        assert_eq!(down, RowCursor::default());
+        assert_eq!(RowCursor::default().after_wheel(-3, 5, 10).window(5, 10), 0..5);
     }
 }

@@ -1,9 +1,9 @@
 //! The targets of the panes of a team: what Enter inspects, and what is copied.
 
-use super::super::inspect::Target;
+use super::super::inspect::InspectTarget;
 use super::super::layout::Pane;
-use super::super::scroll::Lines;
-use super::super::{Face, RunPage};
+use super::super::scroll::WrappingLines;
+use super::super::{RunPage, View};
 use crate::event::SpanId;
 use crate::event::kind::Purpose;
 use crate::event::world::SpanKind;
@@ -11,38 +11,41 @@ use crate::scenario::name::AgentName;
 
 impl RunPage {
     /// What Enter inspects in the panes of a team.
-    pub(in crate::app::run) fn team_target(&self) -> Option<Target> {
+    pub(in crate::app::run) fn team_target(&self) -> Option<InspectTarget> {
         let world = self.shown();
         let (team, plan) = world.team()?;
-        let said = |name: &AgentName| team.agent(name).and_then(|row| row.said);
+        let said = |name: &AgentName| team.agent(name).and_then(|row| row.last_call);
         let of_holder = || {
-            let whom = team.answered_by.as_ref().or(team.holder.as_ref()).unwrap_or(&plan.root);
-            said(whom).map(Target::Call)
+            let whom = team.answered_by.as_ref().or(team.in_control.as_ref()).unwrap_or(&plan.root);
+            said(whom).map(InspectTarget::Call)
         };
         match self.focus() {
             Pane::First => match &self.team.agent {
-                Some(agent) => said(agent).map(Target::Call),
+                Some(agent) => said(agent).map(InspectTarget::Call),
                 None => of_holder(),
             },
             Pane::Second => {
                 let row = self.team.hops.row(team.hops.len());
                 let hop = row.and_then(|row| team.hops.get(row));
-                hop.map_or_else(of_holder, |hop| Some(Target::Call(hop.span)))
+                hop.map_or_else(of_holder, |hop| Some(InspectTarget::Call(hop.span)))
             }
             Pane::Third => {
-                let tree = self.tree()?;
+                let tree = self.call_tree()?;
                 let row = self.call_cursor(&tree).row(tree.len());
                 match row.and_then(|row| tree.row(row)) {
-                    Some(node) if node.span == SpanId::RUN => said(&plan.root).map(Target::Call),
-                    Some(node) => Some(Target::Call(node.span)),
+                    Some(node) if node.span == SpanId::RUN => {
+                        said(&plan.root).map(InspectTarget::Call)
+                    }
+                    Some(node) => Some(InspectTarget::Call(node.span)),
                     None => of_holder(),
                 }
             }
             Pane::Fourth => {
                 let lines = self.transcript(80)?;
                 let last = lines.count().checked_sub(1)?;
-                let (seq, call) = lines.fact(self.team.line.line.unwrap_or(last).min(last))?;
-                Some(call.map_or(Target::Fact(seq), Target::Call))
+                let (seq, call) =
+                    lines.event_of_line(self.team.line.line.unwrap_or(last).min(last))?;
+                Some(call.map_or(InspectTarget::Event(seq), InspectTarget::Call))
             }
             Pane::Events => None,
         }
@@ -53,14 +56,14 @@ impl RunPage {
     pub(in crate::app::run) fn prompt_call(&self, call: SpanId) -> SpanId {
         let world = self.shown();
         let of_run = matches!(
-            world.spans.get(call).map(|span| &span.what),
+            world.spans.get(call).map(|span| &span.kind),
             Some(SpanKind::Call(Purpose::Member { .. } | Purpose::Hop { .. }))
         );
         if !of_run {
             return call;
         }
         let is_say = |span: &&crate::event::world::Span| {
-            matches!(span.what, SpanKind::Call(Purpose::Say { .. }))
+            matches!(span.kind, SpanKind::Call(Purpose::Say { .. }))
         };
         let attempt = world.spans.last_child(call).map(|attempt| attempt.id);
         let said = attempt.and_then(|it| world.spans.children(it).filter(is_say).last());
@@ -70,7 +73,7 @@ impl RunPage {
     /// The text that is copied from the focused pane of a team.
     pub(in crate::app::run) fn team_text(&self) -> Option<String> {
         let world = self.shown();
-        let (team, _) = world.team().filter(|_| self.face() == Face::Team)?;
+        let (team, _) = world.team().filter(|_| self.view() == View::Team)?;
         if let (Pane::Fourth, Some(line)) = (self.focus(), self.team.line.line) {
             return self.transcript(80)?.line(line).map(|spoken| spoken.text.into_owned());
         }

@@ -5,15 +5,15 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::super::scroll::Lines;
+use super::super::scroll::WrappingLines;
 use super::super::told::took_ms;
-use super::super::{Next, RunPage};
-use super::tree::speaking;
+use super::super::{NextMessage, RunPage};
+use super::tree::current_attempt;
 use crate::app::measure::{columns, wrap_within};
-use crate::event::kind::{Entry, Inner, ToolCall};
-use crate::event::world::team::{HopKind, Line, LineKind, shown};
+use crate::event::kind::{HistoryEntry, MemberOutput, ToolCall};
+use crate::event::world::team::{HopKind, LineKind, TranscriptLine, shown_output};
 use crate::event::{Elapsed, Seq, SpanId, StopReason};
-use crate::scenario::integer::changed;
+use crate::scenario::integer::first_changed_integer;
 use crate::scenario::name::AgentName;
 
 /// Columns before each line: the mark and the time.
@@ -25,13 +25,13 @@ const MODEL: u16 = 15;
 /// Fewest columns of text for which models are shown.
 const LEAST_TEXT: u16 = 26;
 /// Most bytes of one text that are used for a line.
-const LOOKED_AT: usize = 16 * 1024;
+const MAX_BYTES: usize = 16 * 1024;
 /// Most rows of a text, of a tool's call and of its result; the inspector shows all of it.
 const MOST: [usize; 3] = [400, 3, 4];
 
 /// One line of the transcript, before it is wrapped.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Spoken<'a> {
+pub struct SpokenLine<'a> {
     /// When it was said; `None`: before this run.
     pub at: Option<Elapsed>,
     /// The author; empty for the operator.
@@ -39,82 +39,82 @@ pub struct Spoken<'a> {
     /// Number of teams that the author is nested in, without the outermost.
     pub depth: u16,
     /// What kind of line it is.
-    pub how: How,
+    pub kind: TranscriptKind,
     /// The text.
     pub text: Cow<'a, str>,
 }
 
 /// The kind of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum How {
+pub enum TranscriptKind {
     /// The operator's message.
     Message,
     /// An agent's text.
     Said,
     /// A partial reply.
-    Coming,
+    Streaming,
     /// A call of a tool or an agent.
-    Called,
+    Call,
     /// The result of a call.
-    Good,
+    Result,
     /// A failed call.
-    Bad,
+    Failed,
     /// A call that was cancelled with the run.
     Cancelled,
     /// A handoff.
-    Over,
+    Handoff,
     /// A handoff or a call that was refused.
     Refused,
     /// The operator's next message, queued until the run ends.
     Next,
 }
 
-impl Spoken<'_> {
+impl SpokenLine<'_> {
     /// The model of its author, in a run with more than one model.
     pub fn model<'p>(&self, page: &'p RunPage) -> Option<&'p str> {
         self.at?;
-        page.shown().models.of_agent(self.author)
+        page.shown().models.for_agent(self.author)
     }
 }
 
-impl How {
+impl TranscriptKind {
     /// Columns of the glyph before the text, with its blank.
     pub fn indent(self) -> u16 {
         match self {
-            Self::Message | Self::Said | Self::Coming => 0,
+            Self::Message | Self::Said | Self::Streaming => 0,
             _ => 2,
         }
     }
 
-    fn most(self) -> usize {
+    fn max_rows(self) -> usize {
         match self {
-            Self::Message | Self::Said | Self::Coming | Self::Next => MOST[0],
-            Self::Called | Self::Over | Self::Refused => MOST[1],
-            Self::Good | Self::Bad | Self::Cancelled => MOST[2],
+            Self::Message | Self::Said | Self::Streaming | Self::Next => MOST[0],
+            Self::Call | Self::Handoff | Self::Refused => MOST[1],
+            Self::Result | Self::Failed | Self::Cancelled => MOST[2],
         }
     }
 }
 
 /// A tool call as readable text: its name and its arguments.
-pub fn call_told(call: &ToolCall) -> String {
+pub fn call_text(call: &ToolCall) -> String {
     match serde_json::from_str::<Value>(&call.arguments) {
         // A number that JSON would change is shown as the model wrote it.
-        Ok(args) if changed(&call.arguments, &args).is_some() => {
+        Ok(args) if first_changed_integer(&call.arguments, &args).is_some() => {
             format!("{}({})", call.name, call.arguments)
         }
         Ok(Value::Object(args)) if args.len() == 1 && args.get("request").is_some() => {
-            format!("{}: {}", call.name, bare(&args["request"]))
+            format!("{}: {}", call.name, value_text(&args["request"]))
         }
         Ok(Value::Object(args)) => {
             let args: Vec<String> =
-                args.iter().map(|(name, value)| format!("{name}: {}", bare(value))).collect();
+                args.iter().map(|(name, value)| format!("{name}: {}", value_text(value))).collect();
             format!("{}({})", call.name, args.join(", "))
         }
         _ => format!("{}({})", call.name, call.arguments),
     }
 }
 
-fn bare(value: &Value) -> String {
+fn value_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),
@@ -124,12 +124,12 @@ fn bare(value: &Value) -> String {
 /// The lines of a run's transcript at a width.
 pub struct Transcript<'a> {
     page: &'a RunPage,
-    before: &'a [Entry],
+    history: &'a [HistoryEntry],
     lines: usize,
     /// The open model calls that are shown: agent, attempt, depth.
     coming: Vec<(&'a AgentName, SpanId, u16)>,
     /// Lines about the end of the run, once it has ended.
-    ending: Vec<(How, String)>,
+    ending: Vec<(TranscriptKind, String)>,
     /// Columns for the names of authors.
     pub names: u16,
     /// Columns for the models of authors, with a blank; 0 if there is one model, or no room.
@@ -156,13 +156,13 @@ impl<'a> Transcript<'a> {
         });
         let head = (plan.swarm(&plan.root).is_none()).then_some((&plan.root, SpanId::RUN, 0));
         let coming = head.into_iter().chain(runs).filter_map(|(who, run, depth)| {
-            let attempt = speaking(world, run).filter(|_| world.is_live())?;
-            let seen = shown(attempt.id, &world.spans) == Inner::Text;
+            let attempt = current_attempt(world, run).filter(|_| world.is_live())?;
+            let seen = shown_output(attempt.id, &world.spans) == MemberOutput::Text;
             seen.then_some((who, attempt.id, depth))
         });
         Some(Self {
             page,
-            before: &plan.session.history,
+            history: &plan.session.history,
             lines: team.lines.len(),
             coming: coming.collect(),
             ending: ending(page),
@@ -173,17 +173,17 @@ impl<'a> Transcript<'a> {
     }
 
     /// Columns before the text of a line.
-    pub fn left(&self, spoken: &Spoken<'_>) -> u16 {
-        TIME + self.names + 1 + self.models + STEP * spoken.depth.min(6) + spoken.how.indent()
+    pub fn text_indent(&self, spoken: &SpokenLine<'_>) -> u16 {
+        TIME + self.names + 1 + self.models + STEP * spoken.depth.min(6) + spoken.kind.indent()
     }
 
     /// The rows of a line, and whether text was left out.
-    pub fn wrapped(&self, spoken: &Spoken<'_>) -> (Vec<String>, bool) {
-        let width = self.width.saturating_sub(self.left(spoken)).max(8);
-        let cut = spoken.text.len() > LOOKED_AT;
+    pub fn wrapped(&self, spoken: &SpokenLine<'_>) -> (Vec<String>, bool) {
+        let width = self.width.saturating_sub(self.text_indent(spoken)).max(8);
+        let cut = spoken.text.len() > MAX_BYTES;
         let text = match cut {
             true => {
-                let mut end = LOOKED_AT;
+                let mut end = MAX_BYTES;
                 while !spoken.text.is_char_boundary(end) {
                     end -= 1;
                 }
@@ -191,47 +191,47 @@ impl<'a> Transcript<'a> {
             }
             false => &spoken.text,
         };
-        let (rows, more) = wrap_within(text, usize::from(width), spoken.how.most());
+        let (rows, more) = wrap_within(text, usize::from(width), spoken.kind.max_rows());
         (rows, more || cut)
     }
 
     /// The line with this index.
-    pub fn line(&self, at: usize) -> Option<Spoken<'a>> {
-        if let Some(entry) = self.before.get(at) {
-            return Some(remembered(entry));
+    pub fn line(&self, at: usize) -> Option<SpokenLine<'a>> {
+        if let Some(entry) = self.history.get(at) {
+            return Some(history_line(entry));
         }
-        let at = at - self.before.len();
+        let at = at - self.history.len();
         if at < self.lines {
             let (team, _) = self.page.shown().team()?;
-            return team.lines.get(at).map(told);
+            return team.lines.get(at).map(line_text);
         }
         let at = at - self.lines;
         if let Some((how, text)) =
             at.checked_sub(self.coming.len()).and_then(|it| self.ending.get(it))
         {
             let (at, text) = (Some(self.page.shown().at), text.clone().into());
-            return Some(Spoken { at, author: "", depth: 0, how: *how, text });
+            return Some(SpokenLine { at, author: "", depth: 0, kind: *how, text });
         }
         let (who, attempt, depth) = *self.coming.get(at)?;
         let live = self.page.live(attempt);
         let at = live.and_then(|live| live.first_at);
         let opened = self.page.shown().spans.get(attempt).map(|span| span.opened);
-        Some(Spoken {
+        Some(SpokenLine {
             at: at.or(opened),
             author: who.as_str(),
             depth,
-            how: How::Coming,
+            kind: TranscriptKind::Streaming,
             text: live.map_or("".into(), |live| {
                 // Of a long partial reply, the end is what is new.
-                let from = super::super::words::tail_from(&live.text, LOOKED_AT / 2);
+                let from = super::super::words::tail_start(&live.text, MAX_BYTES / 2);
                 live.text[from..].into()
             }),
         })
     }
 
     /// The event behind a line, and the call that it belongs to.
-    pub(super) fn fact(&self, at: usize) -> Option<(Seq, Option<SpanId>)> {
-        let Some(at) = at.checked_sub(self.before.len()) else { return Some((Seq(0), None)) };
+    pub(super) fn event_of_line(&self, at: usize) -> Option<(Seq, Option<SpanId>)> {
+        let Some(at) = at.checked_sub(self.history.len()) else { return Some((Seq(0), None)) };
         let world = self.page.shown();
         if at < self.lines {
             let line = world.team()?.0.lines.get(at)?;
@@ -245,7 +245,7 @@ impl<'a> Transcript<'a> {
         }
         let at = at - self.lines;
         if at >= self.coming.len() {
-            let last = self.page.shown_facts().checked_sub(1)?;
+            let last = self.page.shown_event_count().checked_sub(1)?;
             return self.page.log().get(last).map(|event| (event.seq, None));
         }
         let (_, attempt, _) = self.coming.get(at)?;
@@ -254,9 +254,9 @@ impl<'a> Transcript<'a> {
     }
 }
 
-impl Lines for Transcript<'_> {
+impl WrappingLines for Transcript<'_> {
     fn count(&self) -> usize {
-        self.before.len() + self.lines + self.coming.len() + self.ending.len()
+        self.history.len() + self.lines + self.coming.len() + self.ending.len()
     }
 
     fn rows(&self, line: usize) -> usize {
@@ -265,10 +265,10 @@ impl Lines for Transcript<'_> {
 }
 
 /// Lines about the end of a run, with the partial answer if it was stopped.
-fn ending(page: &RunPage) -> Vec<(How, String)> {
+fn ending(page: &RunPage) -> Vec<(TranscriptKind, String)> {
     let world = page.shown();
-    if let Next::Waiting(text) = page.next_message() {
-        return vec![(How::Next, text.to_string())];
+    if let NextMessage::Waiting(text) = page.next_message() {
+        return vec![(TranscriptKind::Next, text.to_string())];
     }
     let Some(((team, _), closed)) = world.team().zip(world.closed.as_ref()) else {
         return Vec::new();
@@ -279,63 +279,74 @@ fn ending(page: &RunPage) -> Vec<(How, String)> {
         let mut lines = Vec::new();
         if !team.missing.is_empty() {
             let names: Vec<&str> = team.missing.iter().map(|it| &*it.of).collect();
-            lines.push((How::Bad, format!("the answer lacks {}", names.join(", "))));
+            lines.push((TranscriptKind::Failed, format!("the answer lacks {}", names.join(", "))));
         }
-        lines.push((How::Good, format!("answered{} after {took}", by.unwrap_or_default())));
+        lines.push((
+            TranscriptKind::Result,
+            format!("answered{} after {took}", by.unwrap_or_default()),
+        ));
         return lines;
     }
     let mut lines = Vec::new();
     if let Some((text, by)) = &team.partial {
-        lines.push((How::Called, format!("best partial answer ({by}): {text}")));
+        lines.push((TranscriptKind::Call, format!("best partial answer ({by}): {text}")));
     }
     let advice = closed.reason.advice().map(|advice| format!(". {advice}"));
     let text = format!("{} after {took}{}", closed.reason, advice.unwrap_or_default());
-    lines.push((How::Bad, text));
+    lines.push((TranscriptKind::Failed, text));
     lines
 }
 
-fn told(line: &Line) -> Spoken<'_> {
-    let (how, text): (How, Cow<'_, str>) = match &line.what {
-        LineKind::Message(text) => (How::Message, (&**text).into()),
-        LineKind::Said(text) => (How::Said, (&**text).into()),
-        LineKind::Called(call) => (How::Called, call_told(call).into()),
-        LineKind::Result { of, text, ok: true } => (How::Good, told_of(of, text)),
+fn line_text(line: &TranscriptLine) -> SpokenLine<'_> {
+    let (how, text): (TranscriptKind, Cow<'_, str>) = match &line.what {
+        LineKind::Message(text) => (TranscriptKind::Message, (&**text).into()),
+        LineKind::Said(text) => (TranscriptKind::Said, (&**text).into()),
+        LineKind::Called(call) => (TranscriptKind::Call, call_text(call).into()),
+        LineKind::Result { of, text, ok: true } => (TranscriptKind::Result, result_text(of, text)),
         LineKind::Result { of, text, ok: false }
             if **text == *StopReason::Cancelled.to_string() =>
         {
-            (How::Cancelled, (&**of).into())
+            (TranscriptKind::Cancelled, (&**of).into())
         }
-        LineKind::Result { of, text, ok: false } => (How::Bad, told_of(of, text)),
+        LineKind::Result { of, text, ok: false } => (TranscriptKind::Failed, result_text(of, text)),
         LineKind::HandedOver { to, message } => match message {
-            Some(message) => (How::Over, format!("{to}: {message}").into()),
-            None => (How::Over, to.as_str().into()),
+            Some(message) => (TranscriptKind::Handoff, format!("{to}: {message}").into()),
+            None => (TranscriptKind::Handoff, to.as_str().into()),
         },
-        LineKind::Refused { to, why } => (How::Refused, format!("{to}: {why}").into()),
-        LineKind::NotCalled { tool, text } => (How::Refused, format!("{tool}: {text}").into()),
+        LineKind::Refused { to, why } => (TranscriptKind::Refused, format!("{to}: {why}").into()),
+        LineKind::NotCalled { tool, text } => {
+            (TranscriptKind::Refused, format!("{tool}: {text}").into())
+        }
     };
     let author = line.author.as_ref().map_or("", |author| author.as_str());
-    Spoken { at: Some(line.at), author, depth: line.depth, how, text }
+    SpokenLine { at: Some(line.at), author, depth: line.depth, kind: how, text }
 }
 
 /// The result of a call; the name alone if the result is empty.
-fn told_of<'a>(of: &'a str, text: &str) -> Cow<'a, str> {
+fn result_text<'a>(of: &'a str, text: &str) -> Cow<'a, str> {
     if text.trim().is_empty() { of.into() } else { format!("{of}: {text}").into() }
 }
 
 /// A line of the session before this run.
-fn remembered(entry: &Entry) -> Spoken<'_> {
-    let of = |author, how, text| Spoken { at: None, author, depth: 0, how, text };
+fn history_line(entry: &HistoryEntry) -> SpokenLine<'_> {
+    let of = |author, how, text| SpokenLine { at: None, author, depth: 0, kind: how, text };
     match entry {
-        Entry::Input { from: None, text, .. } => of("", How::Message, (&**text).into()),
-        Entry::Input { from: Some(from), to, text } => {
-            of(from.as_str(), How::Over, format!("{to}: {text}").into())
+        HistoryEntry::Input { from: None, text, .. } => {
+            of("", TranscriptKind::Message, (&**text).into())
         }
-        Entry::Said { by, text, calls, .. } if text.is_empty() => {
-            let told: Vec<String> = calls.iter().map(call_told).collect();
-            of(by.as_str(), How::Called, told.join(", ").into())
+        HistoryEntry::Input { from: Some(from), to, text } => {
+            of(from.as_str(), TranscriptKind::Handoff, format!("{to}: {text}").into())
         }
-        Entry::Said { by, text, .. } => of(by.as_str(), How::Said, (&**text).into()),
-        Entry::Result { by, call, text } => of(by.as_str(), How::Good, told_of(&call.name, text)),
+        HistoryEntry::Said { by, text, calls, .. } if text.is_empty() => {
+            let told: Vec<String> = calls.iter().map(call_text).collect();
+            of(by.as_str(), TranscriptKind::Call, told.join(", ").into())
+        }
+        HistoryEntry::Said { by, text, .. } => {
+            of(by.as_str(), TranscriptKind::Said, (&**text).into())
+        }
+        HistoryEntry::Result { by, call, text } => {
+            of(by.as_str(), TranscriptKind::Result, result_text(&call.name, text))
+        }
     }
 }
 

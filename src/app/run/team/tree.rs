@@ -7,12 +7,12 @@ use std::ops::Range;
 use super::super::RunPage;
 use crate::event::SpanId;
 use crate::event::kind::Purpose;
-use crate::event::world::team::{DEEP, Team, WITHIN, is_in_tree, root_of};
+use crate::event::world::team::{MAX_BELOW_ROOT, MAX_DEPTH, Team, is_in_tree, root_of};
 use crate::event::world::{Span, SpanKind, World};
 
 /// A row of the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Node {
+pub struct CallNode {
     /// The call; the run's own span for the coordinator that the operator talks to.
     pub span: SpanId,
     /// Its depth in the tree, from 0.
@@ -36,7 +36,7 @@ pub enum Fold {
 
 /// The tree with its folded and unfolded rows.
 #[derive(Debug)]
-pub struct Tree<'a> {
+pub struct CallTree<'a> {
     world: &'a World,
     team: &'a Team,
     /// Whether the coordinator is shown as the root of all others.
@@ -44,23 +44,23 @@ pub struct Tree<'a> {
     /// The calls that the operator has folded.
     closed: &'a BTreeSet<SpanId>,
     /// The roots with folded rows, in order.
-    turned: Vec<Turned>,
+    folded: Vec<FoldedRoot>,
 }
 
 /// The hops, consultations and tool calls directly within a call.
-pub fn within(world: &World, call: SpanId) -> impl Iterator<Item = &Span> {
+pub fn calls_within(world: &World, call: SpanId) -> impl Iterator<Item = &Span> {
     let attempts = world.spans.children(call);
     attempts
         .flat_map(|attempt| world.spans.children(attempt.id))
-        .filter(|span| is_in_tree(&span.what))
+        .filter(|span| is_in_tree(&span.kind))
 }
 
 /// The attempt of the model call that an agent is in at present; `run` is the call of the agent, or
 /// the run's own span.
-pub fn speaking(world: &World, run: SpanId) -> Option<&Span> {
+pub fn current_attempt(world: &World, run: SpanId) -> Option<&Span> {
     let place = if run == SpanId::RUN { run } else { world.spans.last_child(run)?.id };
     let ask = world.spans.last_child(place).filter(|ask| ask.closed.is_none())?;
-    match &ask.what {
+    match &ask.kind {
         SpanKind::Call(Purpose::Say { .. }) => world.spans.last_child(ask.id).or(Some(ask)),
         _ => None,
     }
@@ -68,32 +68,37 @@ pub fn speaking(world: &World, run: SpanId) -> Option<&Span> {
 
 /// A root below which the operator has folded rows, so that fewer are shown than were counted.
 #[derive(Debug)]
-struct Turned {
+struct FoldedRoot {
     /// Index of the root.
     place: usize,
     /// The rows shown below it.
-    rows: Vec<Node>,
+    rows: Vec<CallNode>,
     /// Number of counted rows that are hidden in this root and in those above it.
     hidden: usize,
 }
 
-impl<'a> Tree<'a> {
-    fn new(world: &'a World, team: &'a Team, head: bool, closed: &'a BTreeSet<SpanId>) -> Tree<'a> {
-        let mut tree = Tree { world, team, head, closed, turned: Vec::new() };
+impl<'a> CallTree<'a> {
+    fn new(
+        world: &'a World,
+        team: &'a Team,
+        head: bool,
+        closed: &'a BTreeSet<SpanId>,
+    ) -> CallTree<'a> {
+        let mut tree = CallTree { world, team, head, closed, folded: Vec::new() };
         let roots = closed.iter().filter_map(|span| root_of(*span, &world.spans));
         let places: BTreeSet<usize> =
             roots.filter_map(|root| team.root_at(root, &world.spans)).collect();
         let mut hidden = 0;
         for place in places {
             let rows = tree.rows_of(place);
-            hidden += counted(team, place).saturating_sub(rows.len());
-            tree.turned.push(Turned { place, rows, hidden });
+            hidden += counted_rows(team, place).saturating_sub(rows.len());
+            tree.folded.push(FoldedRoot { place, rows, hidden });
         }
         tree
     }
 
     /// The rows shown below a root.
-    fn rows_of(&self, place: usize) -> Vec<Node> {
+    fn rows_of(&self, place: usize) -> Vec<CallNode> {
         let mut rows = Vec::new();
         if let Some(root) = self.team.roots.get(place)
             && !self.closed.contains(&root.span)
@@ -103,20 +108,20 @@ impl<'a> Tree<'a> {
         rows
     }
 
-    fn unfold(&self, call: SpanId, level: u16, rows: &mut Vec<Node>) {
-        if level > DEEP {
+    fn unfold(&self, call: SpanId, level: u16, rows: &mut Vec<CallNode>) {
+        if level > MAX_DEPTH {
             return;
         }
-        for span in within(self.world, call) {
+        for span in calls_within(self.world, call) {
             let depth = level + u16::from(self.head);
-            if rows.len() >= WITHIN as usize {
+            if rows.len() >= MAX_BELOW_ROOT as usize {
                 if rows.last().is_some_and(|last| last.fold != Fold::Cut) {
-                    rows.push(Node { span: span.id, depth, fold: Fold::Cut });
+                    rows.push(CallNode { span: span.id, depth, fold: Fold::Cut });
                 }
                 return;
             }
             let fold = self.fold(span.id);
-            rows.push(Node { span: span.id, depth, fold });
+            rows.push(CallNode { span: span.id, depth, fold });
             if fold == Fold::Open {
                 self.unfold(span.id, level + 1, rows);
             }
@@ -124,7 +129,7 @@ impl<'a> Tree<'a> {
     }
 
     fn fold(&self, call: SpanId) -> Fold {
-        match within(self.world, call).next() {
+        match calls_within(self.world, call).next() {
             None => Fold::Empty,
             Some(_) if self.closed.contains(&call) => Fold::Closed,
             Some(_) => Fold::Open,
@@ -133,8 +138,8 @@ impl<'a> Tree<'a> {
 
     /// Number of hidden rows in the roots above this one.
     fn hidden_above(&self, place: usize) -> usize {
-        let above = self.turned.partition_point(|turned| turned.place < place);
-        above.checked_sub(1).map_or(0, |last| self.turned[last].hidden)
+        let above = self.folded.partition_point(|turned| turned.place < place);
+        above.checked_sub(1).map_or(0, |last| self.folded[last].hidden)
     }
 
     /// The row of a root, without the coordinator's row.
@@ -148,9 +153,9 @@ impl<'a> Tree<'a> {
         let Some(last) = self.team.roots.len().checked_sub(1) else {
             return usize::from(self.head);
         };
-        let within = match self.turned.last().filter(|turned| turned.place == last) {
+        let within = match self.folded.last().filter(|turned| turned.place == last) {
             Some(turned) => turned.rows.len(),
-            None => counted(self.team, last),
+            None => counted_rows(self.team, last),
         };
         usize::from(self.head) + self.row_of(last) + 1 + within
     }
@@ -161,16 +166,16 @@ impl<'a> Tree<'a> {
     }
 
     /// The row with this index.
-    pub fn row(&self, at: usize) -> Option<Node> {
+    pub fn row(&self, at: usize) -> Option<CallNode> {
         self.rows(at..at + 1).pop()
     }
 
     /// The rows in this range. Only the roots in the range are visited.
-    pub fn rows(&self, wanted: Range<usize>) -> Vec<Node> {
+    pub fn rows(&self, wanted: Range<usize>) -> Vec<CallNode> {
         let mut rows = Vec::new();
         let head = usize::from(self.head);
         if self.head && wanted.contains(&0) {
-            rows.push(Node { span: SpanId::RUN, depth: 0, fold: Fold::Empty });
+            rows.push(CallNode { span: SpanId::RUN, depth: 0, fold: Fold::Empty });
         }
         let (from, until) = (wanted.start.saturating_sub(head), wanted.end.saturating_sub(head));
         // Find the last root that begins at or above the first row.
@@ -187,19 +192,19 @@ impl<'a> Tree<'a> {
             let Some(root) = self.team.roots.get(place) else { break };
             if first >= from {
                 let (depth, fold) = (u16::from(self.head), self.fold(root.span));
-                rows.push(Node { span: root.span, depth, fold });
+                rows.push(CallNode { span: root.span, depth, fold });
             }
             let shown = |at: &usize| (from..until).contains(&(first + 1 + at));
-            let turned = self.turned.binary_search_by_key(&place, |turned| turned.place);
+            let turned = self.folded.binary_search_by_key(&place, |turned| turned.place);
             let within =
-                turned.map_or_else(|_| self.rows_of(place), |at| self.turned[at].rows.clone());
+                turned.map_or_else(|_| self.rows_of(place), |at| self.folded[at].rows.clone());
             rows.extend(within.iter().enumerate().filter(|(at, _)| shown(at)).map(|(_, row)| *row));
         }
         rows
     }
 
     /// The call that a call is directly within.
-    pub fn above(&self, call: SpanId) -> Option<SpanId> {
+    pub fn parent(&self, call: SpanId) -> Option<SpanId> {
         let parent = self.world.spans.get(call)?.parent;
         if parent == SpanId::RUN {
             return self.head.then_some(SpanId::RUN);
@@ -225,15 +230,15 @@ impl<'a> Tree<'a> {
 }
 
 /// Number of rows counted below a root, folded or not.
-fn counted(team: &Team, place: usize) -> usize {
+fn counted_rows(team: &Team, place: usize) -> usize {
     team.roots.get(place).map_or(0, |root| root.within as usize)
 }
 
 impl RunPage {
     /// The tree of calls in the world that is shown.
-    pub fn tree(&self) -> Option<Tree<'_>> {
+    pub fn call_tree(&self) -> Option<CallTree<'_>> {
         let world = self.shown();
         let (team, plan) = world.team()?;
-        Some(Tree::new(world, team, plan.swarm(&plan.root).is_none(), &self.team.closed))
+        Some(CallTree::new(world, team, plan.swarm(&plan.root).is_none(), &self.team.closed))
     }
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde::Serializer;
 use serde_json::Value;
 
-use super::Fields;
+use super::OutcomeFields;
 use crate::event::contribution::{Conflict, Contribution, Decision, Stance};
 use crate::event::kind::{CollaborationPlan, RunStarted};
 use crate::event::world::collaboration::Round;
@@ -35,7 +35,7 @@ struct RoundRow<'a> {
 }
 
 #[derive(Serialize)]
-struct HistoryRow<'a> {
+struct RoundHistoryRow<'a> {
     round: u32,
     contributions: Vec<&'a Contribution>,
     conflicts: &'a [Conflict],
@@ -69,7 +69,7 @@ fn map<S: Serializer>(rows: &[(&str, &Value)], to: S) -> Result<S::Ok, S::Error>
 }
 
 impl<'a> Summary<'a> {
-    fn of(head: &'a RunStarted, plan: &'a CollaborationPlan, last: Option<&'a Round>) -> Self {
+    fn new(head: &'a RunStarted, plan: &'a CollaborationPlan, last: Option<&'a Round>) -> Self {
         let names = plan.summary_inputs.iter().map(|name| name.as_str());
         let own = |name: &str| last.is_some() && matches!(name, "stances" | "conflicts");
         let inputs = names
@@ -97,7 +97,7 @@ impl World {
         world: &Collaboration,
         plan: &CollaborationPlan,
         success: bool,
-        fields: &mut Fields,
+        fields: &mut OutcomeFields,
     ) {
         let closed_rounds = || world.rounds.iter().filter(|round| round.closed.is_some());
         if success {
@@ -105,7 +105,7 @@ impl World {
             fields.add("final_decision", &world.decision());
             fields.add("rounds_used", &closed_rounds().count());
             let last = closed_rounds().next_back().map(|round| &**round);
-            fields.add("team_summary", &Summary::of(head, plan, last));
+            fields.add("team_summary", &Summary::new(head, plan, last));
         } else if let Some(refused) =
             world.current().and_then(|round| round.seats.iter().find(|seat| seat.refused.is_some()))
         {
@@ -132,7 +132,7 @@ impl World {
         }
         fields.add("trace", &trace);
         let history: Vec<_> = closed_rounds()
-            .map(|round| HistoryRow {
+            .map(|round| RoundHistoryRow {
                 round: round.number,
                 contributions: round.contributions().map(|from| &**from).collect(),
                 conflicts: &round.conflicts,

@@ -42,7 +42,7 @@ pub struct Outcome {
     pub error: Option<Arc<str>>,
     /// The pattern's own fields; `trace` and `history` come last.
     #[serde(flatten)]
-    pub fields: Fields,
+    pub fields: OutcomeFields,
     /// Id of the run.
     pub run_id: RunId,
     /// Name of the pattern.
@@ -68,9 +68,9 @@ pub struct Outcome {
 
 /// Fields of an outcome in order, each as its JSON text.
 #[derive(Clone, Debug, Default)]
-pub struct Fields(Vec<(&'static str, Box<RawValue>)>);
+pub struct OutcomeFields(Vec<(&'static str, Box<RawValue>)>);
 
-impl Fields {
+impl OutcomeFields {
     /// Adds a field. It is `null` if it cannot be written as JSON, which does not happen for our
     /// values.
     fn add(&mut self, name: &'static str, value: &impl Serialize) {
@@ -84,7 +84,7 @@ impl Fields {
     }
 }
 
-impl Serialize for Fields {
+impl Serialize for OutcomeFields {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_map(self.0.iter().map(|(name, raw)| (name, raw)))
     }
@@ -114,7 +114,7 @@ fn cost_note(cost_usd: Option<f64>) -> Option<&'static str> {
 }
 
 /// A value as JSON; our values can always be written.
-fn value(of: &impl Serialize) -> Value {
+fn to_value(of: &impl Serialize) -> Value {
     serde_json::to_value(of).unwrap_or(Value::Null)
 }
 
@@ -123,7 +123,7 @@ impl World {
     pub fn outcome(&self) -> Option<Outcome> {
         let (head, closed) = (self.head.as_ref()?, self.closed.as_ref()?);
         let success = closed.reason.is_success();
-        let mut fields = Fields::default();
+        let mut fields = OutcomeFields::default();
         if let Some((world, plan)) = self.collaboration() {
             self.collaboration_fields(head, world, plan, success, &mut fields);
         } else if let Some((world, _)) = self.orchestrator() {

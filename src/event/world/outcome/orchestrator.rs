@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Fields, value};
+use super::{OutcomeFields, to_value};
 use crate::event::StopReason;
 use crate::event::kind::RunClosed;
 use crate::event::world::World;
@@ -13,13 +13,13 @@ impl World {
         &self,
         world: &Orchestrator,
         closed: &RunClosed,
-        fields: &mut Fields,
+        fields: &mut OutcomeFields,
     ) {
         let success = closed.reason.is_success();
         let phase = closed.phase.as_deref();
         let mut add = |name: &'static str, value: Value| fields.add(name, &value);
         // Ended tasks are reported, whatever stopped the run.
-        let over = || world.tasks.iter().filter(|row| is_in(row));
+        let over = || world.tasks.iter().filter(|row| has_ended(row));
         if success {
             add("answer", self.answer.as_deref().map_or(Value::Null, Value::from));
         }
@@ -31,11 +31,11 @@ impl World {
         }
         if !world.tasks.is_empty() && (success || phase == Some("dispatch")) {
             let plan: Vec<_> = world.tasks.iter().map(|row| &row.task).collect();
-            add("plan", value(&plan));
+            add("plan", to_value(&plan));
         }
         if closed.reason == StopReason::CriticalTaskFailed {
             let failed = over().filter(|row| row.state == TaskState::Failed && row.task.critical);
-            add("failed_critical", failed.map(|row| item(row)).collect());
+            add("failed_critical", failed.map(|row| history_entry(row)).collect());
         }
         if let Some(aggregate) = &world.aggregate {
             add("aggregate", (**aggregate).clone());
@@ -52,13 +52,13 @@ impl World {
                 "stop_reason": reason,
                 "critical": row.task.critical,
             });
-            added(row, &mut line);
+            add_own_fields(row, &mut line);
             line
         });
         add("trace", trace.collect());
-        add("history", over().map(|row| item(row)).collect());
+        add("history", over().map(|row| history_entry(row)).collect());
         // Added by roundtable: the tasks that the stop left unfinished.
-        let left = world.tasks.iter().filter(|row| !is_in(row)).map(|row| unfinished(row));
+        let left = world.tasks.iter().filter(|row| !has_ended(row)).map(|row| unfinished(row));
         let left: Vec<Value> = left.collect();
         if !left.is_empty() && !success && phase == Some("dispatch") {
             add("unfinished", Value::Array(left));
@@ -76,7 +76,7 @@ fn unfinished(row: &TaskRow) -> Value {
 }
 
 /// Whether a task has a result, a fallback or a failure.
-fn is_in(row: &TaskRow) -> bool {
+fn has_ended(row: &TaskRow) -> bool {
     matches!(row.state, TaskState::Done | TaskState::Degraded | TaskState::Failed)
 }
 
@@ -85,7 +85,7 @@ fn status(row: &TaskRow) -> &'static str {
 }
 
 /// A task as an entry of `history` in the orchestrator source document.
-fn item(row: &TaskRow) -> Value {
+fn history_entry(row: &TaskRow) -> Value {
     let mut item = json!({
         "task_id": row.task.id,
         "worker": row.task.worker,
@@ -96,7 +96,7 @@ fn item(row: &TaskRow) -> Value {
         "args_hash": row.args_hash,
     });
     if row.state == TaskState::Failed {
-        item["stop_reason"] = value(&row.reason);
+        item["stop_reason"] = to_value(&row.reason);
     } else {
         item["observation"] = json!({
             "status": "done",
@@ -104,19 +104,19 @@ fn item(row: &TaskRow) -> Value {
             "result": row.result,
         });
     }
-    added(row, &mut item);
+    add_own_fields(row, &mut item);
     item
 }
 
 /// Fields that roundtable adds: the error of a failed task's last attempt, and the kind of
 /// fallback, if one was used.
-fn added(row: &TaskRow, line: &mut Value) {
+fn add_own_fields(row: &TaskRow, line: &mut Value) {
     if let Some(error) = &row.error
         && row.state == TaskState::Failed
     {
         line["error"] = (**error).into();
     }
-    if let Some(by) = &row.stand_in
+    if let Some(by) = &row.fallback
         && row.state == TaskState::Degraded
     {
         line["stand_in"] = by.word().into();

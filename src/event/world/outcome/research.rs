@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Fields, value};
+use super::{OutcomeFields, to_value};
 use crate::event::kind::{ResearchPlan, RunClosed};
 use crate::event::world::World;
 use crate::event::world::research::{NoteRow, Research, SourceRow, SourceState};
@@ -14,18 +14,18 @@ impl World {
         world: &Research,
         plan: &ResearchPlan,
         closed: &RunClosed,
-        fields: &mut Fields,
+        fields: &mut OutcomeFields,
     ) {
         let success = closed.reason.is_success();
         let mut add = |name: &'static str, value: Value| fields.add(name, &value);
         if success {
             add("outcome", "grounded_research_answer".into());
             add("answer", self.answer.as_deref().map_or(Value::Null, Value::from));
-            add("citations", value(&world.citations));
+            add("citations", to_value(&world.citations));
             let cited = world.notes.iter().filter(|row| world.is_cited(&row.note.id));
             add("citation_details", cited.map(citation).collect());
             // Added by roundtable: the notes that support each sentence.
-            add("sentences", world.sentences.iter().map(value).collect());
+            add("sentences", world.sentences.iter().map(to_value).collect());
             add("aggregate", self.aggregate(world));
         } else {
             stopped(world, closed, &mut add);
@@ -33,7 +33,7 @@ impl World {
         // Added by roundtable: what was dropped, skipped, refused and cut.
         let dropped: Vec<Value> = world.sources.iter().filter_map(|row| dropped(row)).collect();
         let skipped: Vec<Value> = world.kept().filter_map(skipped).collect();
-        let refused: Vec<Value> = world.refused.iter().map(|note| value(&**note)).collect();
+        let refused: Vec<Value> = world.refused.iter().map(|note| to_value(&**note)).collect();
         let cut: Vec<Value> = world.kept().filter_map(cut).collect();
         for (name, rows) in [
             ("dropped_sources", dropped),
@@ -46,16 +46,16 @@ impl World {
             }
         }
         if !world.left_out.is_empty() {
-            add("left_out", value(&world.left_out));
+            add("left_out", to_value(&world.left_out));
         }
         if !world.compared.conflicts.is_empty() {
-            add("conflicts", value(&world.compared.conflicts));
+            add("conflicts", to_value(&world.compared.conflicts));
         }
         if plan.min_independent_sources > 1 {
-            add("unconfirmed", value(&world.compared.unconfirmed));
+            add("unconfirmed", to_value(&world.compared.unconfirmed));
         }
         if !world.notes.is_empty() {
-            add("notes", world.notes.iter().map(|row| value(&*row.note)).collect());
+            add("notes", world.notes.iter().map(|row| to_value(&*row.note)).collect());
         }
         // Notes that the policy refused end the step before it is reported.
         let noted = !world.notes.is_empty()
@@ -81,7 +81,7 @@ impl World {
     fn research_trace(&self, world: &Research, noted: bool) -> Value {
         let mut lines: Vec<Value> = Vec::new();
         let mut step = |phase: &str, at: Elapsed, own: Value| {
-            let took = crate::event::id::millis(self.took(Elapsed(0), at)).max(1);
+            let took = crate::event::id::millis(self.active_between(Elapsed(0), at)).max(1);
             let mut line = json!({ "step": lines.len() + 1, "phase": phase });
             if let (Value::Object(line), Value::Object(own)) = (&mut line, own) {
                 line.extend(own);
@@ -225,7 +225,7 @@ fn denial(row: &SourceRow) -> Option<Value> {
 
 fn dropped(row: &SourceRow) -> Option<Value> {
     let SourceState::Dropped(reason) = &row.state else { return None };
-    let mut line = value(reason);
+    let mut line = to_value(reason);
     line["url"] = row.address().into();
     Some(line)
 }

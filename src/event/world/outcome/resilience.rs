@@ -3,9 +3,9 @@
 use serde::Serialize;
 use serde_json::json;
 
-use super::Fields;
+use super::OutcomeFields;
 use super::tools::thousandths;
-use crate::event::kind::{BreakerStage, BreakerWhy, ResiliencePlan};
+use crate::event::kind::{BreakerCause, BreakerStage, ResiliencePlan};
 use crate::event::world::World;
 use crate::event::world::resilience::Resilience;
 use crate::scenario::name::ToolName;
@@ -16,12 +16,12 @@ struct MoveRow<'a> {
     at_ms: u64,
     tool: &'a ToolName,
     to: BreakerStage,
-    why: BreakerWhy,
+    why: BreakerCause,
 }
 
 /// Results of an agent, and the last turn it reached.
 #[derive(Serialize)]
-struct AgentRow {
+struct AgentResultRow {
     agent: usize,
     turn: u32,
     answered: u32,
@@ -34,7 +34,7 @@ impl World {
         &self,
         world: &Resilience,
         plan: &ResiliencePlan,
-        fields: &mut Fields,
+        fields: &mut OutcomeFields,
     ) {
         let summary = json!({
             "guarded": plan.guarded,
@@ -57,7 +57,7 @@ impl World {
             .collect();
         let history: Vec<_> = (1..)
             .zip(&world.agents)
-            .map(|(agent, row)| AgentRow {
+            .map(|(agent, row)| AgentResultRow {
                 agent,
                 turn: row.turn,
                 answered: row.answered,

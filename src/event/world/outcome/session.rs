@@ -32,7 +32,7 @@ pub struct SessionOutcome {
 
 impl SessionOutcome {
     /// The outcome of a session of this many messages with these runs.
-    pub fn of(session: Vec<Outcome>, messages: usize) -> Self {
+    pub fn new(session: Vec<Outcome>, messages: usize) -> Self {
         let stopped = session.iter().map(|run| &run.stop_reason).find(|why| !why.is_success());
         let answered = session.iter().filter(|run| run.stop_reason.is_success()).count();
         let cost_usd = session.iter().map(|run| run.usage.cost_usd).sum();

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::{Fields, value};
+use super::{OutcomeFields, to_value};
 use crate::event::StopReason;
 use crate::event::id::millis;
 use crate::event::kind::TeamPlan;
 use crate::event::world::World;
-use crate::event::world::team::{HopKind, HopRow, HopState, Line, LineKind, Team};
+use crate::event::world::team::{HopKind, HopRow, HopState, LineKind, Team, TranscriptLine};
 
 impl World {
     pub(super) fn team_fields(
@@ -15,15 +15,15 @@ impl World {
         world: &Team,
         plan: &TeamPlan,
         success: bool,
-        fields: &mut Fields,
+        fields: &mut OutcomeFields,
     ) {
         let mut add = |name: &'static str, value: Value| fields.add(name, &value);
         if success {
             add("answer", self.answer.as_deref().map_or(Value::Null, Value::from));
-            add("final_agent", value(&world.answered_by));
+            add("final_agent", to_value(&world.answered_by));
             // Added by roundtable: failed calls that the answer does not mention.
             if !world.missing.is_empty() {
-                add("missing", value(&world.missing));
+                add("missing", to_value(&world.missing));
             }
         } else if let Some((text, _)) = &world.partial {
             add("partial_answer", (**text).into());
@@ -33,14 +33,14 @@ impl World {
         add("handoffs", made.map(|hop| handoff(hop, plan)).collect());
         // A stopped run leaves the session with its previous owner.
         let owner = if success { &world.answered_by } else { &plan.session.owner };
-        add("owner", value(owner));
+        add("owner", to_value(owner));
         // Added by roundtable: the number of the session's message, and the previous run.
         add("message", plan.session.message.into());
         if let Some(after) = &plan.session.after {
-            add("after", value(after));
+            add("after", to_value(after));
         }
         add("trace", world.hops.iter().map(|hop| self.step(hop)).collect());
-        add("history", world.lines.iter().map(said).collect());
+        add("history", world.lines.iter().map(transcript_row).collect());
     }
 
     /// One turn of an agent; its duration does not count pauses.
@@ -69,8 +69,8 @@ impl World {
             },
             "status": status,
             "at": hop.at.0 / 1_000,
-            "elapsed_ms": hop.until.map(|until| millis(self.took(hop.at, until))),
-            "context_tokens": hop.context,
+            "elapsed_ms": hop.until.map(|until| millis(self.active_between(hop.at, until))),
+            "context_tokens": hop.context_tokens,
         });
         if let Some(reason) = reason {
             row["stop_reason"] = reason.into();
@@ -91,18 +91,18 @@ fn handoff(hop: &HopRow, plan: &TeamPlan) -> Value {
         "at": hop.at.0 / 1_000,
     });
     if hop.team != plan.root {
-        row["swarm"] = value(&hop.team);
+        row["swarm"] = to_value(&hop.team);
     }
     row
 }
 
 /// A line of the transcript.
-fn said(line: &Line) -> Value {
+fn transcript_row(line: &TranscriptLine) -> Value {
     let mut row = json!({ "author": line.author, "at": line.at.0 / 1_000 });
     match &line.what {
         LineKind::Message(text) => row["message"] = (**text).into(),
         LineKind::Said(text) => row["text"] = (**text).into(),
-        LineKind::Called(call) => row["call"] = value(call),
+        LineKind::Called(call) => row["call"] = to_value(call),
         LineKind::Result { of, text, ok } => {
             row["result"] = json!({ "of": **of, "text": **text, "ok": ok });
         }

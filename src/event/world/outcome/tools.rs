@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::event::StopReason;
 use crate::event::id::millis;
-use crate::event::kind::StandIn;
+use crate::event::kind::FallbackKind;
 use crate::event::world::World;
 use crate::event::world::alerts::AlertKind;
 use crate::scenario::name::{TaskId, ToolName};
@@ -20,7 +20,7 @@ pub struct Replaced {
     pub task_id: Option<TaskId>,
     /// The kind of fallback.
     #[serde(flatten)]
-    pub by: StandIn,
+    pub by: FallbackKind,
     /// How often it was used, if not for a task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub times: Option<u64>,
@@ -77,7 +77,7 @@ impl World {
             let rows = world.tasks.iter().filter(|row| row.is_replaced()).map(|row| Replaced {
                 tool: row.task.worker.clone(),
                 task_id: Some(row.task.id.clone()),
-                by: row.stand_in.unwrap_or(StandIn::LeftOut),
+                by: row.fallback.unwrap_or(FallbackKind::LeftOut),
                 times: None,
                 reason: row.reason.clone(),
             });
@@ -85,11 +85,11 @@ impl World {
         }
         let mut all = Vec::new();
         for row in self.tools.rows() {
-            let oldest = StandIn::Cached { age_ms: row.oldest_ms };
+            let oldest = FallbackKind::Cached { age_ms: row.oldest_cached_ms };
             let counts = [
                 (row.tally.cached, oldest),
-                (row.tally.fallback, StandIn::Fallback),
-                (row.tally.left_out, StandIn::LeftOut),
+                (row.tally.fallback, FallbackKind::Fallback),
+                (row.tally.omitted, FallbackKind::LeftOut),
             ];
             all.extend(counts.into_iter().filter(|(times, _)| *times > 0).map(|(times, by)| {
                 Replaced {
@@ -110,7 +110,7 @@ impl World {
         }
         let rows = self.tools.rows().iter().map(|row| ToolOutcome {
             tool: row.name().clone(),
-            calls: row.tally.asked,
+            calls: row.tally.calls,
             requests: row.tally.requests(),
             amplification: row.tally.amplification().map(thousandths),
             answered: row.tally.answered,
@@ -126,7 +126,7 @@ impl World {
     }
 
     pub(super) fn alerts_outcome(&self) -> Vec<AlertOutcome> {
-        let all = self.alerts.raised().iter().map(|alert| AlertOutcome {
+        let all = self.alerts.all().iter().map(|alert| AlertOutcome {
             alert: alert.what.word(),
             tool: alert.tool.clone(),
             value: match alert.what {

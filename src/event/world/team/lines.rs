@@ -2,32 +2,32 @@
 
 use std::sync::Arc;
 
-use super::{HANDED_OVER, HopState, Line, LineKind, Team};
-use crate::event::kind::{Inner, Purpose, Reply};
+use super::{HANDED_OVER, HopState, LineKind, Team, TranscriptLine};
+use crate::event::kind::{MemberOutput, Purpose, Reply};
 use crate::event::world::spans::{SpanKind, Spans};
 use crate::event::{Event, SpanId, StopReason, told};
 use crate::scenario::agent::TRANSFER;
 use crate::scenario::name::AgentName;
 
 /// Result of a call, as its caller gets it.
-pub(super) enum Came<'e> {
+pub(super) enum CallResult<'e> {
     /// The text of the result.
-    Told(Arc<str>),
+    Text(Arc<str>),
     /// The stop reason of a failed call, and the error of its last attempt.
     Failed(&'e StopReason, Option<Arc<str>>),
 }
 
 /// Position of a span within nested teams.
-struct Place {
+struct TeamNesting {
     depth: u16,
-    inner: Inner,
+    inner: MemberOutput,
 }
 
 impl Team {
     pub(super) fn answered(&mut self, event: &Event, reply: &Reply, spans: &Spans) {
         let Some(call) = spans.get(event.span).map(|span| span.parent) else { return };
-        self.attempt(call, None);
-        let Some(SpanKind::Call(purpose)) = spans.get(call).map(|span| &span.what) else { return };
+        self.set_attempt(call, None);
+        let Some(SpanKind::Call(purpose)) = spans.get(call).map(|span| &span.kind) else { return };
         match purpose {
             Purpose::Say { agent, round, .. } => {
                 if *round == 1
@@ -37,20 +37,26 @@ impl Team {
                     let hop = attempt.and_then(|it| spans.get(it)).map(|span| span.parent);
                     let place = hop.and_then(|hop| self.open.get(&hop)).copied();
                     if let Some(row) = place.and_then(|place| self.hops.get_mut(place)) {
-                        row.context = Some(usage.prompt_tokens);
+                        row.context_tokens = Some(usage.prompt_tokens);
                     }
                 }
                 if !reply.text.is_empty() {
                     let what = LineKind::Said(Arc::clone(&reply.text));
-                    self.line(event, call, agent, what, spans);
+                    self.add_line(event, call, agent, what, spans);
                 }
                 // A handoff has its own line, whether made or refused.
                 for made in reply.tool_calls.iter().filter(|made| *made.name != *TRANSFER) {
-                    self.line(event, call, agent, LineKind::Called(made.clone()), spans);
+                    self.add_line(event, call, agent, LineKind::Called(made.clone()), spans);
                 }
             }
             Purpose::Member { .. } | Purpose::Tool { .. } => {
-                self.result(event, call, purpose, Came::Told(told::reply(reply)), spans);
+                self.add_result(
+                    event,
+                    call,
+                    purpose,
+                    CallResult::Text(told::reply_text(reply)),
+                    spans,
+                );
             }
             Purpose::Hop { .. } => {
                 let place = self.open.get(&call).copied();
@@ -66,12 +72,12 @@ impl Team {
 
     /// Adds the result of a call, as a line of the caller. The result of a member is text, which
     /// its team may hide.
-    pub(super) fn result(
+    pub(super) fn add_result(
         &mut self,
         event: &Event,
         call: SpanId,
         purpose: &Purpose,
-        came: Came<'_>,
+        came: CallResult<'_>,
         spans: &Spans,
     ) {
         let (by, of, prose) = match purpose {
@@ -79,23 +85,23 @@ impl Team {
             Purpose::Tool { agent, tool, .. } => (agent, tool.as_str(), false),
             _ => return,
         };
-        let place = place(spans.get(call).map_or(SpanId::RUN, |span| span.parent), spans);
-        let whole = !prose || place.inner == Inner::Text;
+        let place = nesting(spans.get(call).map_or(SpanId::RUN, |span| span.parent), spans);
+        let whole = !prose || place.inner == MemberOutput::Text;
         let (text, ok) = match came {
-            Came::Told(text) => (text, true),
+            CallResult::Text(text) => (text, true),
             // The caller was cancelled as well.
-            Came::Failed(StopReason::Cancelled, _) => {
+            CallResult::Failed(StopReason::Cancelled, _) => {
                 (StopReason::Cancelled.to_string().into(), false)
             }
-            Came::Failed(reason, last) => {
-                (told::failure(reason, last.as_deref().filter(|_| whole)), false)
+            CallResult::Failed(reason, last) => {
+                (told::failure_text(reason, last.as_deref().filter(|_| whole)), false)
             }
         };
         let text = if ok && !whole { Arc::default() } else { text };
-        self.line_at(event, call, &place, by, LineKind::Result { of: of.into(), text, ok });
+        self.add_line_at(event, call, &place, by, LineKind::Result { of: of.into(), text, ok });
     }
 
-    pub(super) fn line(
+    pub(super) fn add_line(
         &mut self,
         event: &Event,
         span: SpanId,
@@ -103,63 +109,63 @@ impl Team {
         what: LineKind,
         spans: &Spans,
     ) {
-        self.line_at(event, span, &place(span, spans), author, what);
+        self.add_line_at(event, span, &nesting(span, spans), author, what);
     }
 
     /// Adds a line if it is shown: a nested team may hide the lines of its members.
-    fn line_at(
+    fn add_line_at(
         &mut self,
         event: &Event,
         span: SpanId,
-        place: &Place,
+        place: &TeamNesting,
         author: &AgentName,
         what: LineKind,
     ) {
         let shown = match place.inner {
-            Inner::Text => true,
-            Inner::Progress => !matches!(what, LineKind::Said(_)),
-            Inner::Hidden => false,
+            MemberOutput::Text => true,
+            MemberOutput::Progress => !matches!(what, LineKind::Said(_)),
+            MemberOutput::Hidden => false,
         };
         if shown {
             let (at, seq, depth) = (event.at, event.seq, place.depth);
             let author = Some(author.clone());
-            self.lines.push(Line { at, seq, span, author, depth, what });
+            self.lines.push(TranscriptLine { at, seq, span, author, depth, what });
         }
     }
 }
 
 /// How deep a span is nested in teams, and how much of it they show: the least of what the
 /// enclosing teams show.
-fn place(span: SpanId, spans: &Spans) -> Place {
-    let mut found = Place { depth: 0, inner: Inner::Text };
+fn nesting(span: SpanId, spans: &Spans) -> TeamNesting {
+    let mut found = TeamNesting { depth: 0, inner: MemberOutput::Text };
     let mut at = spans.get(span);
     // A file may have spans that enclose each other.
     let mut left = 256;
     while let Some(span) = at.filter(|span| span.id != SpanId::RUN && left > 0) {
         left -= 1;
-        if let SpanKind::Call(Purpose::Member { inner, .. }) = &span.what {
+        if let SpanKind::Call(Purpose::Member { inner, .. }) = &span.kind {
             found.depth += 1;
-            found.inner = least(found.inner, *inner);
+            found.inner = less_shown(found.inner, *inner);
         }
         at = spans.get(span.parent);
     }
     found
 }
 
-fn least(one: Inner, other: Inner) -> Inner {
+fn less_shown(one: MemberOutput, other: MemberOutput) -> MemberOutput {
     match (one, other) {
-        (Inner::Hidden, _) | (_, Inner::Hidden) => Inner::Hidden,
-        (Inner::Progress, _) | (_, Inner::Progress) => Inner::Progress,
-        (Inner::Text, Inner::Text) => Inner::Text,
+        (MemberOutput::Hidden, _) | (_, MemberOutput::Hidden) => MemberOutput::Hidden,
+        (MemberOutput::Progress, _) | (_, MemberOutput::Progress) => MemberOutput::Progress,
+        (MemberOutput::Text, MemberOutput::Text) => MemberOutput::Text,
     }
 }
 
 /// How deep a span is nested in teams.
 pub(super) fn depth(span: SpanId, spans: &Spans) -> u16 {
-    place(span, spans).depth
+    nesting(span, spans).depth
 }
 
 /// How much of a span's live text is shown, while an agent's reply is received.
-pub fn shown(span: SpanId, spans: &Spans) -> Inner {
-    place(span, spans).inner
+pub fn shown_output(span: SpanId, spans: &Spans) -> MemberOutput {
+    nesting(span, spans).inner
 }

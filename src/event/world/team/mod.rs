@@ -11,18 +11,18 @@ mod lines;
 mod roots;
 mod rows;
 
-pub use self::lines::shown;
-pub use self::roots::{DEEP, Root, WITHIN, is_in_tree, root_of};
+pub use self::lines::shown_output;
+pub use self::roots::{MAX_BELOW_ROOT, MAX_DEPTH, Root, is_in_tree, root_of};
 pub use self::rows::{
-    AgentRow, AgentState, Edge, HopKind, HopRow, HopState, Line, LineKind, SwarmRow,
+    AgentRow, AgentState, Edge, HopKind, HopRow, HopState, LineKind, SwarmRow, TranscriptLine,
 };
 
-use self::lines::{Came, depth};
+use self::lines::{CallResult, depth};
 use super::chunked::Chunked;
-use super::rests::Rests;
+use super::rests::Pauses;
 use super::spans::{SpanKind, Spans};
 use crate::event::kind::{
-    CallStarted, HandoffRefusal, LoopGuard, Missing, Purpose, StandIn, TeamPlan,
+    CallStarted, FallbackKind, HandoffRefusal, LoopGuard, MissingResult, Purpose, TeamPlan,
 };
 use crate::event::{Elapsed, Event, EventKind, Seq, SpanId, StopClass, StopReason, told};
 use crate::scenario::name::AgentName;
@@ -41,48 +41,48 @@ pub struct Team {
     /// of the call tree.
     pub roots: Chunked<Root>,
     /// The transcript, as far as it is shown.
-    pub lines: Chunked<Line>,
+    pub lines: Chunked<TranscriptLine>,
     /// The swarms, in the order of the plan.
     pub swarms: Vec<SwarmRow>,
     /// The agent in control: the one that the outermost swarm is at, or the coordinator.
-    pub holder: Option<AgentName>,
+    pub in_control: Option<AgentName>,
     /// The agent whose reply is the answer.
     pub answered_by: Option<AgentName>,
     /// The best text when the run was stopped, and the agent that gave it.
     pub partial: Option<(Arc<str>, AgentName)>,
     /// The failed calls whose results are missing in the run's answer.
-    pub missing: Arc<[Missing]>,
+    pub missing: Arc<[MissingResult]>,
     /// Whether the answer of any team, nested ones included, lacks the results of failed calls.
     pub incomplete: bool,
     /// Open model calls, by their span.
-    says: BTreeMap<SpanId, Say>,
+    model_calls: BTreeMap<SpanId, OpenModelCall>,
     /// Last error of each open call, by the call's span.
-    failing: BTreeMap<SpanId, Arc<str>>,
+    last_errors: BTreeMap<SpanId, Arc<str>>,
     /// The loop guard's counts in each run of a swarm, by the swarm's span.
-    limits: BTreeMap<SpanId, Limits>,
+    swarm_counts: BTreeMap<SpanId, SwarmCounts>,
     /// Index of each unfinished hop, by the span of its call.
     open: BTreeMap<SpanId, usize>,
     /// Handoffs whose target has not started yet, by the swarm's span.
-    passing: BTreeMap<SpanId, Passing>,
+    pending_handoffs: BTreeMap<SpanId, PendingHandoff>,
     root: Option<AgentName>,
 }
 
 #[derive(Clone, Debug)]
-struct Passing {
+struct PendingHandoff {
     message: Option<Arc<str>>,
     said: SpanId,
 }
 
 /// An open model call: its agent, and the attempt that receives the reply.
 #[derive(Clone, Debug)]
-struct Say {
+struct OpenModelCall {
     agent: AgentName,
     attempt: Option<SpanId>,
 }
 
 /// The loop guard's counts in one run of a swarm.
 #[derive(Clone, Copy, Debug, Default)]
-struct Limits {
+struct SwarmCounts {
     guard: LoopGuard,
     rejections: u32,
     refused: Option<HandoffRefusal>,
@@ -102,10 +102,10 @@ impl Team {
             state: AgentState::Idle,
             turns: 0,
             calls: 0,
-            dwell: Duration::ZERO,
+            work_time: Duration::ZERO,
             since: None,
             speaking: None,
-            said: None,
+            last_call: None,
             running: 0,
         });
         let swarms = plan.agents.iter().filter(|agent| agent.swarm.is_some());
@@ -124,7 +124,7 @@ impl Team {
             root: Some(plan.root.clone()),
             ..Self::default()
         };
-        team.lines.push(Line {
+        team.lines.push(TranscriptLine {
             at: Elapsed(0),
             seq: Seq(0),
             span: SpanId::RUN,
@@ -134,7 +134,7 @@ impl Team {
         });
         if plan.swarm(&plan.root).is_none() {
             team.begins(&plan.root, Elapsed(0));
-            team.holder = Some(plan.root.clone());
+            team.in_control = Some(plan.root.clone());
         }
         team
     }
@@ -145,7 +145,7 @@ impl Team {
     }
 
     /// The agents that can be put to work. An outermost swarm is not one of them: its members are.
-    pub fn workers(&self, plan: &TeamPlan) -> impl Iterator<Item = &AgentRow> {
+    pub fn assignable_agents(&self, plan: &TeamPlan) -> impl Iterator<Item = &AgentRow> {
         let root = self.swarm(&plan.root).map(|swarm| swarm.name.clone());
         self.agents.iter().filter(move |row| root.as_ref() != Some(&row.name))
     }
@@ -162,42 +162,42 @@ impl Team {
         places.into_iter().filter_map(|place| self.hops.get(place))
     }
 
-    pub(super) fn apply(&mut self, event: &Event, spans: &Spans, rests: &Rests) {
+    pub(super) fn apply(&mut self, event: &Event, spans: &Spans, rests: &Pauses) {
         match &event.kind {
             EventKind::CallStarted(call) => self.call(event, call, spans),
-            EventKind::AttemptStarted { parent, .. } => self.attempt(*parent, Some(event.span)),
+            EventKind::AttemptStarted { parent, .. } => self.set_attempt(*parent, Some(event.span)),
             EventKind::AttemptAnswered(reply) => {
-                self.limits.remove(&event.span);
+                self.swarm_counts.remove(&event.span);
                 self.answered(event, reply, spans);
             }
             EventKind::AttemptFailed(failed) => {
-                self.limits.remove(&event.span);
+                self.swarm_counts.remove(&event.span);
                 let Some(call) = spans.get(event.span).map(|span| span.parent) else { return };
-                self.attempt(call, None);
-                self.failing.insert(call, failed.text.as_str().into());
+                self.set_attempt(call, None);
+                self.last_errors.insert(call, failed.text.as_str().into());
             }
             // It has no error of its own, so the error of the attempt before is no longer the last
             // one.
             EventKind::AttemptRefused { .. } => {
-                self.failing.remove(&event.span);
+                self.last_errors.remove(&event.span);
             }
-            EventKind::CallAnswered { .. } => self.ends(event, &Ended::Answered, spans, rests),
+            EventKind::CallAnswered { .. } => self.ends(event, &CallEnd::Answered, spans, rests),
             EventKind::CallDegraded { reason, by, value: Some(value), .. } => {
-                let ended = Ended::Degraded { by: *by, reason, value };
+                let ended = CallEnd::Degraded { by: *by, reason, value };
                 self.ends(event, &ended, spans, rests);
             }
             EventKind::CallDegraded { reason, .. } | EventKind::CallFailed { reason, .. } => {
-                self.ends(event, &Ended::Failed(reason), spans, rests);
+                self.ends(event, &CallEnd::Failed(reason), spans, rests);
             }
             EventKind::HandoffMade { swarm, from, to, message, guard, said } => {
-                let passing = Passing { message: message.clone(), said: *said };
-                self.passing.insert(event.span, passing);
-                self.moves(swarm, event.span, |limits| limits.guard = *guard);
+                let passing = PendingHandoff { message: message.clone(), said: *said };
+                self.pending_handoffs.insert(event.span, passing);
+                self.update_counts(swarm, event.span, |limits| limits.guard = *guard);
                 let what = LineKind::HandedOver { to: to.clone(), message: message.clone() };
-                self.line(event, *said, from, what, spans);
+                self.add_line(event, *said, from, what, spans);
             }
             EventKind::HandoffRefused { swarm, from, to, why, guard, rejections, said } => {
-                self.moves(swarm, event.span, |limits| {
+                self.update_counts(swarm, event.span, |limits| {
                     (limits.guard, limits.rejections) = (*guard, *rejections);
                     limits.refused = Some(*why);
                 });
@@ -210,14 +210,14 @@ impl Team {
                     to: to.clone(),
                     team: swarm.clone(),
                     message: None,
-                    context: None,
+                    context_tokens: None,
                     state: HopState::Refused(*why),
                     span: *said,
-                    said: Some(*said),
+                    requested_by: Some(*said),
                     depth: depth(*said, spans),
                     seq: event.seq,
                 });
-                self.line(
+                self.add_line(
                     event,
                     *said,
                     from,
@@ -227,7 +227,7 @@ impl Team {
             }
             EventKind::ToolCallRefused { agent, tool, text, .. } => {
                 let what = LineKind::NotCalled { tool: tool.clone(), text: text.clone() };
-                self.line(event, event.span, agent, what, spans);
+                self.add_line(event, event.span, agent, what, spans);
             }
             EventKind::RosterChanged { swarm, members, .. } => {
                 if let Some(row) = self.swarms.iter_mut().find(|row| row.name == *swarm) {
@@ -260,17 +260,17 @@ impl Team {
     }
 
     /// Sets or clears the attempt of a model call.
-    fn attempt(&mut self, call: SpanId, attempt: Option<SpanId>) {
-        if let Some(say) = self.says.get_mut(&call) {
+    fn set_attempt(&mut self, call: SpanId, attempt: Option<SpanId>) {
+        if let Some(say) = self.model_calls.get_mut(&call) {
             say.attempt = attempt;
             let agent = say.agent.clone();
-            self.speaks(&agent);
+            self.update_speaking(&agent);
         }
     }
 
     /// Points an agent's row to its latest open attempt: it may have several runs at once.
-    fn speaks(&mut self, agent: &AgentName) {
-        let its = self.says.values().filter(|say| say.agent == *agent);
+    fn update_speaking(&mut self, agent: &AgentName) {
+        let its = self.model_calls.values().filter(|say| say.agent == *agent);
         let latest = its.filter_map(|say| say.attempt).max();
         if let Some(row) = self.row(agent) {
             row.speaking = latest;
@@ -278,8 +278,13 @@ impl Team {
     }
 
     /// Changes the counts of one run of a swarm. The swarm's row shows the run that changed last.
-    fn moves(&mut self, swarm: &AgentName, span: SpanId, change: impl FnOnce(&mut Limits)) {
-        let limits = self.limits.entry(span).or_default();
+    fn update_counts(
+        &mut self,
+        swarm: &AgentName,
+        span: SpanId,
+        change: impl FnOnce(&mut SwarmCounts),
+    ) {
+        let limits = self.swarm_counts.entry(span).or_default();
         change(limits);
         if let Some(row) = self.swarms.iter_mut().find(|row| row.name == *swarm) {
             row.span = Some(span);
@@ -290,11 +295,11 @@ impl Team {
 
     fn edge(&mut self, from: Option<&AgentName>, to: &AgentName, consults: bool) -> &mut Edge {
         let place = self.edges.iter().position(|edge| {
-            edge.from.as_ref() == from && edge.to == *to && edge.consults == consults
+            edge.from.as_ref() == from && edge.to == *to && edge.is_consultation == consults
         });
         let place = place.unwrap_or_else(|| {
             let (from, to) = (from.cloned(), to.clone());
-            self.edges.push(Edge { from, to, consults, count: 0, refused: 0 });
+            self.edges.push(Edge { from, to, is_consultation: consults, count: 0, refused: 0 });
             self.edges.len() - 1
         });
         &mut self.edges[place]
@@ -315,11 +320,11 @@ impl Team {
         from: Elapsed,
         at: Elapsed,
         failed: Option<&StopReason>,
-        rests: &Rests,
+        rests: &Pauses,
     ) {
         let Some(row) = self.row(name).filter(|row| row.running > 0) else { return };
         row.running -= 1;
-        row.dwell += at.since(from).saturating_sub(rests.between(from, at));
+        row.work_time += at.since(from).saturating_sub(rests.between(from, at));
         if row.running == 0 {
             row.since = None;
             row.state = match failed.map(StopReason::class) {
@@ -331,13 +336,14 @@ impl Team {
     }
 
     fn call(&mut self, event: &Event, call: &CallStarted, spans: &Spans) {
-        self.stands(event.span, call, spans);
+        self.count_in_tree(event.span, call, spans);
         let (team, from, kind) = match &call.purpose {
             Purpose::Say { agent, .. } => {
-                self.says.insert(event.span, Say { agent: agent.clone(), attempt: None });
+                self.model_calls
+                    .insert(event.span, OpenModelCall { agent: agent.clone(), attempt: None });
                 if let Some(row) = self.row(agent) {
                     row.calls += 1;
-                    row.said = Some(event.span);
+                    row.last_call = Some(event.span);
                 }
                 return;
             }
@@ -345,13 +351,14 @@ impl Team {
             Purpose::Hop { swarm, from: Some(from), .. } => (swarm, Some(from), HopKind::Handoff),
             Purpose::Hop { swarm, from: None, .. } => {
                 // A swarm starts with new counts each time it is put to work.
-                self.moves(swarm, call.parent, |limits| *limits = Limits::default());
+                self.update_counts(swarm, call.parent, |limits| *limits = SwarmCounts::default());
                 (swarm, None, HopKind::Start)
             }
             _ => return,
         };
         let Some(to) = call.purpose.agent() else { return };
-        let passing = self.passing.remove(&call.parent).filter(|_| kind == HopKind::Handoff);
+        let passing =
+            self.pending_handoffs.remove(&call.parent).filter(|_| kind == HopKind::Handoff);
         let message = match &call.args {
             Some(args) => args.get("request").and_then(Value::as_str).map(Arc::from),
             None => passing.as_ref().and_then(|it| it.message.clone()),
@@ -366,7 +373,7 @@ impl Team {
         self.edge(passer, to, nested || kind == HopKind::Consult).count += 1;
         self.begins(to, event.at);
         if kind != HopKind::Consult && call.parent == SpanId::RUN {
-            self.holder = Some(to.clone());
+            self.in_control = Some(to.clone());
         }
         let row = HopRow {
             at: event.at,
@@ -376,10 +383,10 @@ impl Team {
             to: to.clone(),
             team: team.clone(),
             message,
-            context: None,
+            context_tokens: None,
             state: HopState::Running,
             span: event.span,
-            said,
+            requested_by: said,
             depth: depth(call.parent, spans),
             seq: event.seq,
         };
@@ -387,13 +394,13 @@ impl Team {
         self.open.insert(event.span, at);
     }
 
-    fn ends(&mut self, event: &Event, ended: &Ended<'_>, spans: &Spans, rests: &Rests) {
-        let last = self.failing.remove(&event.span);
-        if let Some(say) = self.says.remove(&event.span) {
-            self.speaks(&say.agent);
+    fn ends(&mut self, event: &Event, ended: &CallEnd<'_>, spans: &Spans, rests: &Pauses) {
+        let last = self.last_errors.remove(&event.span);
+        if let Some(say) = self.model_calls.remove(&event.span) {
+            self.update_speaking(&say.agent);
             return;
         }
-        let purpose = match spans.get(event.span).map(|span| &span.what) {
+        let purpose = match spans.get(event.span).map(|span| &span.kind) {
             Some(SpanKind::Call(purpose)) => purpose,
             _ => return,
         };
@@ -402,39 +409,39 @@ impl Team {
         {
             row.until = Some(event.at);
             match *ended {
-                Ended::Failed(reason) => row.state = HopState::Failed(reason.clone()),
-                Ended::Degraded { by, reason, .. } => {
+                CallEnd::Failed(reason) => row.state = HopState::Failed(reason.clone()),
+                CallEnd::Degraded { by, reason, .. } => {
                     row.state = HopState::Degraded { by, reason: reason.clone() };
                 }
-                Ended::Answered if row.state == HopState::Running => row.state = HopState::Done,
-                Ended::Answered => {}
+                CallEnd::Answered if row.state == HopState::Running => row.state = HopState::Done,
+                CallEnd::Answered => {}
             }
             let (to, from) = (row.to.clone(), row.at);
             let failed = match ended {
-                Ended::Answered => None,
-                Ended::Degraded { reason, .. } | Ended::Failed(reason) => Some(*reason),
+                CallEnd::Answered => None,
+                CallEnd::Degraded { reason, .. } | CallEnd::Failed(reason) => Some(*reason),
             };
             self.over(&to, from, event.at, failed, rests);
         }
         let came = match ended {
-            Ended::Answered => return,
-            Ended::Degraded { value, .. } => Came::Told(told::value(value)),
-            Ended::Failed(reason) => Came::Failed(reason, last),
+            CallEnd::Answered => return,
+            CallEnd::Degraded { value, .. } => CallResult::Text(told::value_text(value)),
+            CallEnd::Failed(reason) => CallResult::Failed(reason, last),
         };
         match (purpose, came) {
             // The fallback for a member of a swarm is the swarm's answer.
-            (Purpose::Hop { agent, .. }, Came::Told(text)) if !text.is_empty() => {
-                self.line(event, event.span, agent, LineKind::Said(text), spans);
+            (Purpose::Hop { agent, .. }, CallResult::Text(text)) if !text.is_empty() => {
+                self.add_line(event, event.span, agent, LineKind::Said(text), spans);
             }
-            (_, came) => self.result(event, event.span, purpose, came, spans),
+            (_, came) => self.add_result(event, event.span, purpose, came, spans),
         }
     }
 }
 
 /// How a call ended.
-enum Ended<'e> {
+enum CallEnd<'e> {
     Answered,
-    Degraded { by: StandIn, reason: &'e StopReason, value: &'e Value },
+    Degraded { by: FallbackKind, reason: &'e StopReason, value: &'e Value },
     Failed(&'e StopReason),
 }
 

@@ -19,10 +19,10 @@ pub struct Root {
 }
 
 /// Most calls in the tree below one root.
-pub const WITHIN: u32 = 2_000;
+pub const MAX_BELOW_ROOT: u32 = 2_000;
 
 /// Most levels of the call tree. Runs never get so deep, but a file may have anything.
-pub const DEEP: u16 = 64;
+pub const MAX_DEPTH: u16 = 64;
 
 /// Whether a call is part of the call tree: that of a member, a hop or a tool, not of a model.
 pub fn is_in_tree(what: &SpanKind) -> bool {
@@ -35,15 +35,15 @@ pub fn is_in_tree(what: &SpanKind) -> bool {
 /// The root above a call of the tree: each call belongs to an attempt of the call above it.
 pub fn root_of(call: SpanId, spans: &Spans) -> Option<SpanId> {
     let mut at = spans.get(call)?;
-    for _ in 0..=DEEP {
-        if !is_in_tree(&at.what) {
+    for _ in 0..=MAX_DEPTH {
+        if !is_in_tree(&at.kind) {
             return None;
         }
         if at.parent == SpanId::RUN {
             return Some(at.id);
         }
         let attempt = spans.get(at.parent)?;
-        if !matches!(attempt.what, SpanKind::Attempt(_)) {
+        if !matches!(attempt.kind, SpanKind::Attempt(_)) {
             return None;
         }
         at = spans.get(attempt.parent)?;
@@ -53,7 +53,7 @@ pub fn root_of(call: SpanId, spans: &Spans) -> Option<SpanId> {
 
 impl Team {
     /// Adds a call to the counts of the call tree.
-    pub(super) fn stands(&mut self, span: SpanId, call: &CallStarted, spans: &Spans) {
+    pub(super) fn count_in_tree(&mut self, span: SpanId, call: &CallStarted, spans: &Spans) {
         if call.purpose.agent().is_none() || matches!(call.purpose, Purpose::Say { .. }) {
             return;
         }
@@ -66,7 +66,7 @@ impl Team {
             return;
         };
         match self.roots.get_mut(place) {
-            Some(root) if root.within <= WITHIN => root.within += 1,
+            Some(root) if root.within <= MAX_BELOW_ROOT => root.within += 1,
             _ => return,
         }
         // Only roots that started while this one ran come after it.

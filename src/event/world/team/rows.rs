@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::event::kind::{HandoffRefusal, LoopGuard, StandIn, ToolCall};
+use crate::event::kind::{FallbackKind, HandoffRefusal, LoopGuard, ToolCall};
 use crate::event::{Elapsed, Seq, SpanId, StopReason};
 use crate::scenario::name::AgentName;
 
@@ -19,14 +19,14 @@ pub struct AgentRow {
     /// Model calls it has made.
     pub calls: u32,
     /// How long it has worked, without pauses and without unfinished work.
-    pub dwell: Duration,
+    pub work_time: Duration,
     /// When its current work began, if it is working.
     pub since: Option<Elapsed>,
     /// The attempt of its model call in flight, which has its live text; the latest, if it has
     /// several runs at once.
     pub speaking: Option<SpanId>,
     /// Its last model call.
-    pub said: Option<SpanId>,
+    pub last_call: Option<SpanId>,
     /// Number of its unfinished runs.
     pub(super) running: u32,
 }
@@ -65,13 +65,13 @@ pub struct HopRow {
     /// The message of a handoff, or the request of a consultation.
     pub message: Option<Arc<str>>,
     /// Tokens of its first prompt, that is, of the context it got; `None`: not counted.
-    pub context: Option<u64>,
+    pub context_tokens: Option<u64>,
     /// Its state.
     pub state: HopState,
     /// Span of its call; for a refused handoff, that of the model call that requested it.
     pub span: SpanId,
     /// The model call that requested it, if there is one.
-    pub said: Option<SpanId>,
+    pub requested_by: Option<SpanId>,
     /// How deep it is nested in teams; 0 in the outermost.
     pub depth: u16,
     /// The event that it started with.
@@ -101,7 +101,7 @@ pub enum HopState {
     /// It failed, and a fallback is used for its reply.
     Degraded {
         /// The kind of fallback.
-        by: StandIn,
+        by: FallbackKind,
         /// Why it failed.
         reason: StopReason,
     },
@@ -120,7 +120,7 @@ pub struct Edge {
     /// The agent that got the work.
     pub to: AgentName,
     /// Whether control returned: a consultation, not a handoff.
-    pub consults: bool,
+    pub is_consultation: bool,
     /// How often it happened.
     pub count: u32,
     /// How often it was refused.
@@ -153,7 +153,7 @@ impl SwarmRow {
 
 /// A line of the transcript.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Line {
+pub struct TranscriptLine {
     /// Time of the event.
     pub at: Elapsed,
     /// The event.

@@ -7,24 +7,26 @@ use ratatui::style::Style;
 
 use super::{lead, role};
 use crate::app::run::RunPage;
-use crate::app::run::research::item::{How, Item, Items, Part, Row, SIGN, Wrapped};
+use crate::app::run::research::item::{
+    ItemList, ItemRow, ItemStyle, ItemText, PaneItem, SIGN, WrappedItems,
+};
 use crate::app::run::scroll::Scroll;
-use crate::ui::Cx;
+use crate::ui::DrawContext;
 use crate::ui::glyph::Glyph;
 use crate::ui::run::{empty, line, out_of_view, row_style};
 use crate::ui::text::Pen;
-use crate::ui::theme::Role;
+use crate::ui::theme::StyleRole;
 
 /// Draws the answer.
-pub(in super::super) fn answer(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
-    let Some(items) = page.answer() else { return };
-    let lines = Wrapped { items: &items, width: area.width };
+pub(in super::super) fn answer(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+    let Some(items) = page.answer_items() else { return };
+    let lines = WrappedItems { items: &items, width: area.width };
     let (top, selected) = page.answer_at(&lines, usize::from(area.height));
     draw(cx, area, &lines, top, selected, buf);
 }
 
 /// Draws the notes.
-pub(in super::super) fn notes(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+pub(in super::super) fn notes(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let Some(items) = page.notes() else { return };
     if items.count() == 0 {
         let text = match page.shown().is_live() {
@@ -33,15 +35,15 @@ pub(in super::super) fn notes(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buf
         };
         return empty(cx, area, text, buf);
     }
-    let lines = Wrapped { items: &items, width: area.width };
+    let lines = WrappedItems { items: &items, width: area.width };
     let (top, selected) = page.notes_at(&lines, usize::from(area.height));
     draw(cx, area, &lines, top, selected, buf);
 }
 
-fn draw<I: Items>(
-    cx: &Cx,
+fn draw<I: ItemList>(
+    cx: &DrawContext,
     area: Rect,
-    lines: &Wrapped<'_, I>,
+    lines: &WrappedItems<'_, I>,
     top: Scroll,
     selected: Option<usize>,
     buf: &mut Buffer,
@@ -55,8 +57,8 @@ fn draw<I: Items>(
         let skip = if at == top.line { top.row } else { 0 };
         let mut nth = 0;
         for part in &item.parts {
-            let looks = part.looks();
-            let rows = part.rows(lines.room());
+            let looks = part.styles();
+            let rows = part.rows(lines.text_columns());
             let last = rows.len().saturating_sub(1);
             for (of_part, told) in rows.iter().enumerate() {
                 if nth >= skip && row < height {
@@ -66,10 +68,10 @@ fn draw<I: Items>(
                     if nth == 0 {
                         head(cx, &mut pen, &item, selected == Some(at), lines.items.names());
                     }
-                    pen.to(here.x + SIGN + lines.items.names() + 1);
-                    text(cx, &mut pen, part, told, &looks, lines.room());
-                    if part.coming && of_part == last {
-                        pen.glyph(Glyph::Cursor, cx.theme.style(Role::Cursor));
+                    pen.advance_to(here.x + SIGN + lines.items.names() + 1);
+                    text(cx, &mut pen, part, told, &looks, lines.text_columns());
+                    if part.shows_end && of_part == last {
+                        pen.glyph(Glyph::Cursor, cx.theme.style(StyleRole::Cursor));
                     }
                     row += 1;
                 }
@@ -82,33 +84,42 @@ fn draw<I: Items>(
 }
 
 /// Draws the selection mark, the glyph and the name of an item.
-fn head(cx: &Cx, pen: &mut Pen, item: &Item<'_>, selected: bool, names: u16) {
+fn head(cx: &DrawContext, pen: &mut Pen, item: &PaneItem<'_>, selected: bool, names: u16) {
     match selected {
-        true => pen.glyph(Glyph::Selected, cx.theme.style(Role::Key)),
+        true => pen.glyph(Glyph::Selected, cx.theme.style(StyleRole::Key)),
         false => pen.space(1),
     };
-    match lead(item.lead) {
+    match lead(item.sign) {
         Some((glyph, role)) => pen.glyph(glyph, cx.theme.style(role)),
         None => pen.space(1),
     };
-    pen.space(1).name(&item.name, names, cx.theme.style(Role::Strong));
+    pen.space(1).name(&item.name, names, cx.theme.style(StyleRole::Strong));
 }
 
 /// Draws a row of a text, with its suffix in its own style.
-fn text(cx: &Cx, pen: &mut Pen, part: &Part<'_>, row: &Row, looks: &[(usize, How)], room: u16) {
+fn text(
+    cx: &DrawContext,
+    pen: &mut Pen,
+    part: &ItemText<'_>,
+    row: &ItemRow,
+    looks: &[(usize, ItemStyle)],
+    room: u16,
+) {
     let style = |how| cx.theme.style(role(how));
-    if part.is_halved(room) && !part.coming {
-        let half = Part::half(room);
+    if part.has_two_columns(room) && !part.shows_end {
+        let half = ItemText::column_width(room);
         let start = pen.x();
-        pen.put_within(&row.text, half, style(part.how));
-        pen.to(start + half + 1).glyph(Glyph::Vertical, cx.theme.style(Role::Border)).space(1);
-        pen.put_within(row.beside.as_deref().unwrap_or_default(), half, style(part.how));
+        pen.put_within(&row.text, half, style(part.style));
+        pen.advance_to(start + half + 1)
+            .glyph(Glyph::Vertical, cx.theme.style(StyleRole::Border))
+            .space(1);
+        pen.put_within(row.other.as_deref().unwrap_or_default(), half, style(part.style));
         return;
     }
     let stretches = looks.iter().map(|(until, how)| (*until, style(*how)));
     put_solids(pen, &row.text, row.solids, stretches);
     if row.cut {
-        pen.glyph(Glyph::Ellipsis, cx.theme.style(Role::Dim));
+        pen.glyph(Glyph::Ellipsis, cx.theme.style(StyleRole::Dim));
     }
 }
 

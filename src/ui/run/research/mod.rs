@@ -7,20 +7,20 @@ pub(super) mod steps;
 
 use ratatui::layout::Rect;
 
-use crate::app::run::research::item::{How, Lead};
+use crate::app::run::research::item::{ItemSign, ItemStyle};
 use crate::app::run::research::source_parts;
 use crate::app::run::{Pane, RunPage};
-use crate::ui::Cx;
+use crate::ui::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
 use crate::ui::text::elide_middle;
-use crate::ui::theme::Role;
+use crate::ui::theme::StyleRole;
 
 /// Width limit of a model's name after a title.
 const MODEL: usize = 24;
 
 /// The model that wrote the pane's content, after its title; empty if the run uses one model.
-pub(super) fn model(page: &RunPage, cx: &Cx, pane: Pane) -> String {
+pub(super) fn model(page: &RunPage, cx: &DrawContext, pane: Pane) -> String {
     let models = &page.shown().models;
     let model = match pane {
         Pane::Third => models.answer(),
@@ -28,19 +28,19 @@ pub(super) fn model(page: &RunPage, cx: &Cx, pane: Pane) -> String {
         _ => None,
     };
     let Some(model) = model else { return String::new() };
-    format!(" {} {}", cx.glyphs.of(Glyph::Dot), elide_middle(model, MODEL, cx.glyphs))
+    format!(" {} {}", cx.glyphs.symbol(Glyph::Dot), elide_middle(model, MODEL, cx.glyphs))
 }
 
 /// Whether the pane follows the run, after its title.
-pub(super) fn follows(page: &RunPage, cx: &Cx, pane: Pane) -> String {
+pub(super) fn follows(page: &RunPage, cx: &DrawContext, pane: Pane) -> String {
     // Only a live run can be followed.
     let live = page.shown().is_live() && !page.is_scrubbed();
     if !live || pane == Pane::Second {
         return String::new();
     }
-    let dot = cx.glyphs.of(Glyph::Dot);
+    let dot = cx.glyphs.symbol(Glyph::Dot);
     match page.follows_research(pane) {
-        true => format!(" {dot} following {}", cx.glyphs.of(Glyph::Down)),
+        true => format!(" {dot} following {}", cx.glyphs.symbol(Glyph::Down)),
         false => format!(" {dot} G: follow"),
     }
 }
@@ -58,12 +58,12 @@ pub(super) fn aside(page: &RunPage, pane: Pane, area: Rect) -> String {
             }
             format!("{}-{} of {all}", window.start + 1, window.end)
         }
-        Pane::Third => match page.answer() {
+        Pane::Third => match page.answer_items() {
             Some(_) if research.sentences.is_empty() => String::new(),
             Some(_) => {
                 let all = research.sentences.len();
                 let cited = research.sentences.iter().filter(|it| !it.citations.is_empty()).count();
-                format!("{cited} of {} cited", format::things(all as u64, "sentence"))
+                format!("{cited} of {} cited", format::count_noun(all as u64, "sentence"))
             }
             None => String::new(),
         },
@@ -87,29 +87,29 @@ pub(super) fn aside(page: &RunPage, pane: Pane, area: Rect) -> String {
 }
 
 /// The role for the style of a text.
-fn role(how: How) -> Role {
+fn role(how: ItemStyle) -> StyleRole {
     match how {
-        How::Said => Role::Text,
-        How::Quoted | How::Note => Role::Dim,
-        How::Strong => Role::Strong,
-        How::Running => Role::Running,
-        How::Good => Role::Done,
-        How::Alert => Role::Retry,
-        How::Refused => Role::Refused,
-        How::Failed => Role::Failed,
+        ItemStyle::Said => StyleRole::Text,
+        ItemStyle::Quoted | ItemStyle::Note => StyleRole::Dim,
+        ItemStyle::Strong => StyleRole::Strong,
+        ItemStyle::Running => StyleRole::Running,
+        ItemStyle::Good => StyleRole::Done,
+        ItemStyle::Alert => StyleRole::Retry,
+        ItemStyle::Refused => StyleRole::Refused,
+        ItemStyle::Failed => StyleRole::Failed,
     }
 }
 
 /// The glyph at the start of an item, with its role.
-fn lead(lead: Lead) -> Option<(Glyph, Role)> {
+fn lead(lead: ItemSign) -> Option<(Glyph, StyleRole)> {
     Some(match lead {
-        Lead::None => return None,
-        Lead::Done => (Glyph::Done, Role::Done),
-        Lead::Running => (Glyph::Running, Role::Running),
-        Lead::Waiting => (Glyph::Waiting, Role::Waiting),
-        Lead::Alert => (Glyph::Alert, Role::Retry),
-        Lead::Refused => (Glyph::Refused, Role::Refused),
-        Lead::Failed => (Glyph::Failed, Role::Failed),
-        Lead::Off => (Glyph::Off, Role::Off),
+        ItemSign::None => return None,
+        ItemSign::Done => (Glyph::Done, StyleRole::Done),
+        ItemSign::Running => (Glyph::Running, StyleRole::Running),
+        ItemSign::Waiting => (Glyph::Waiting, StyleRole::Waiting),
+        ItemSign::Alert => (Glyph::Alert, StyleRole::Retry),
+        ItemSign::Refused => (Glyph::Refused, StyleRole::Refused),
+        ItemSign::Failed => (Glyph::Failed, StyleRole::Failed),
+        ItemSign::Off => (Glyph::Off, StyleRole::Off),
     })
 }

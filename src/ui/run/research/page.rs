@@ -6,22 +6,22 @@ use ratatui::layout::Rect;
 
 use super::items::put_solids;
 use crate::app::run::RunPage;
-use crate::app::run::research::reading::{PageLines, Quote, Reading, solids};
-use crate::app::run::research::source::{age_days, standing, trust, why};
+use crate::app::run::research::reading::{PageLayout, PageLines, Quote, solids};
+use crate::app::run::research::source::{age_days, missing_page_reason, source_state, trust};
 use crate::app::run::research::{GUTTER, page_text};
-use crate::app::run::scroll::Lines;
+use crate::app::run::scroll::WrappingLines;
 use crate::app::run::words::text_area;
 use crate::event::kind::ResearchPlan;
-use crate::event::world::research::{Page, SourceRow};
-use crate::ui::Cx;
+use crate::event::world::research::{SourcePage, SourceRow};
+use crate::ui::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
 use crate::ui::run::{empty, line, out_of_view};
 use crate::ui::text::{Pen, columns, elide_middle, wrap_within};
-use crate::ui::theme::{Role, Sign};
+use crate::ui::theme::{StateSign, StyleRole};
 
 /// The selected source and its state.
-pub(in super::super) fn title(page: &RunPage, cx: &Cx) -> (String, Option<Sign>) {
+pub(in super::super) fn title(page: &RunPage, cx: &DrawContext) -> (String, Option<StateSign>) {
     let source = || page.shown().research()?.0.source(page.page_source()?);
     let Some(row) = source() else { return ("Page".to_owned(), None) };
     // The note comes first, since the end of a long domain is cut.
@@ -31,7 +31,7 @@ pub(in super::super) fn title(page: &RunPage, cx: &Cx) -> (String, Option<Sign>)
 }
 
 /// Draws the pane.
-pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+pub(in super::super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let Some((research, plan)) = page.shown().research() else { return };
     let Some(row) = page.page_source().and_then(|no| research.source(no)) else {
         let text = match (page.shown().is_live(), research.sources.is_empty()) {
@@ -45,26 +45,35 @@ pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Bu
     let text = page_text(area);
     let top = Rect { height: text.y - area.y, ..text_area(area) };
     head(cx, top, row, plan, page, buf);
-    match (&row.page, page.reading()) {
+    match (&row.page, page.page_layout()) {
         (Some(_), Some((reading, whole))) if !whole.trim().is_empty() => {
-            quoted(page, cx, (text, text.x > top.x), &reading.at(whole, text.width), reading, buf);
-        }
-        (Some(_), _) => {
-            let left = Rect { x: top.x, width: top.width, ..text };
-            told(
+            marked_text(
+                page,
                 cx,
-                left,
-                &[("The page has no text, or the log no longer has it.", Role::Dim)],
+                (text, text.x > top.x),
+                &reading.wrapped_at(whole, text.width),
+                reading,
                 buf,
             );
         }
-        (None, _) => out(cx, Rect { x: top.x, width: top.width, ..text }, row, plan, buf),
+        (Some(_), _) => {
+            let left = Rect { x: top.x, width: top.width, ..text };
+            put_texts(
+                cx,
+                left,
+                &[("The page has no text, or the log no longer has it.", StyleRole::Dim)],
+                buf,
+            );
+        }
+        (None, _) => {
+            dropped_source(cx, Rect { x: top.x, width: top.width, ..text }, row, plan, buf)
+        }
     }
 }
 
 /// Draws title, address, date and trust.
 fn head(
-    cx: &Cx,
+    cx: &DrawContext,
     area: Rect,
     row: &SourceRow,
     plan: &ResearchPlan,
@@ -72,12 +81,12 @@ fn head(
     buf: &mut Buffer,
 ) {
     let theme = cx.theme;
-    let dim = theme.style(Role::Dim);
+    let dim = theme.style(StyleRole::Dim);
     if area.height == 0 {
         return;
     }
     let title = if row.title().is_empty() { "no title" } else { row.title() };
-    Pen::new(buf, line(area, 0), cx.glyphs).put(title, theme.style(Role::Strong));
+    Pen::new(buf, line(area, 0), cx.glyphs).put(title, theme.style(StyleRole::Strong));
     if area.height < 2 {
         return;
     }
@@ -88,35 +97,36 @@ fn head(
         return;
     }
     let mut pen = Pen::new(buf, line(area, 2), cx.glyphs);
-    for (nth, fact) in facts(row, plan).iter().enumerate() {
+    for (nth, fact) in metadata(row, plan).iter().enumerate() {
         let gap = if nth > 0 { 3 } else { 0 };
         if pen.fits(columns(fact) + gap) {
             pen.space(gap as u16).put(fact, dim);
         }
     }
-    if area.height > 3 && row.page.is_some() && row.fell_out().is_some() {
+    if area.height > 3 && row.page.is_some() && row.drop_word().is_some() {
         // It was read, but dropped afterwards.
         let sign = theme.source(&row.state);
-        let text = format!("{}: {}", standing(row), why(row, plan).0);
+        let text = format!("{}: {}", source_state(row), missing_page_reason(row, plan).0);
         let mut pen = Pen::new(buf, line(area, 3), cx.glyphs);
         pen.glyph(sign.glyph, sign.style).space(1).put(&text, sign.style);
         return;
     }
-    let missing = page.reading().map(|(reading, _)| reading.missing.as_slice()).unwrap_or_default();
+    let missing =
+        page.page_layout().map(|(reading, _)| reading.missing.as_slice()).unwrap_or_default();
     if area.height > 3
         && let [first, rest @ ..] = missing
     {
         let more =
             if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
         let text = format!("the quote of {first}{more} was not found on this page");
-        let failed = theme.style(Role::Failed);
+        let failed = theme.style(StyleRole::Failed);
         let mut pen = Pen::new(buf, line(area, 3), cx.glyphs);
         pen.glyph(Glyph::Failed, failed).space(1).put(&text, failed);
     }
 }
 
 /// The metadata of a page.
-fn facts(row: &SourceRow, plan: &ResearchPlan) -> Vec<String> {
+fn metadata(row: &SourceRow, plan: &ResearchPlan) -> Vec<String> {
     let mut facts = Vec::new();
     let days = age_days(row, plan);
     let published = row.page.as_ref().map_or(&*row.found.published_at, |page| &page.published_at);
@@ -133,36 +143,40 @@ fn facts(row: &SourceRow, plan: &ResearchPlan) -> Vec<String> {
         facts.push(format!("trust {}", format::confidence(trust)));
     }
     if let Some(page) = &row.page {
-        facts.push(format::things(page.chars, "character"));
+        facts.push(format::count_noun(page.chars, "character"));
         facts.extend(aside(page));
     }
     facts
 }
 
 /// What the tool reports about the fetch: truncated, cached, or redirected.
-fn aside(page: &Page) -> Option<String> {
-    if page.told("cut").and_then(serde_json::Value::as_bool) == Some(true) {
+fn aside(page: &SourcePage) -> Option<String> {
+    if page.result_field("cut").and_then(serde_json::Value::as_bool) == Some(true) {
         return Some("truncated".to_owned());
     }
-    if let Some(age) = page.told("cached_s").and_then(serde_json::Value::as_u64) {
-        return Some(format!("cached {} ago", format::took(std::time::Duration::from_secs(age))));
+    if let Some(age) = page.result_field("cached_s").and_then(serde_json::Value::as_u64) {
+        return Some(format!(
+            "cached {} ago",
+            format::duration_text(std::time::Duration::from_secs(age))
+        ));
     }
-    let hops = page.told("redirects").and_then(serde_json::Value::as_array).map_or(0, Vec::len);
-    (hops > 0).then(|| format::things(hops as u64, "redirect"))
+    let hops =
+        page.result_field("redirects").and_then(serde_json::Value::as_array).map_or(0, Vec::len);
+    (hops > 0).then(|| format::count_noun(hops as u64, "redirect"))
 }
 
 /// Draws the text with its quotes marked, and the note's name where its quote begins.
-fn quoted(
+fn marked_text(
     page: &RunPage,
-    cx: &Cx,
+    cx: &DrawContext,
     (area, gutter): (Rect, bool),
     lines: &PageLines<'_>,
-    reading: &Reading,
+    reading: &PageLayout,
     buf: &mut Buffer,
 ) {
     let height = usize::from(area.height);
     let theme = cx.theme;
-    let plain = theme.style(Role::Text);
+    let plain = theme.style(StyleRole::Text);
     let top = page.page_top(area.width, height);
     let shown = page.page_note();
     // Of two overlapping quotes the selected one is marked.
@@ -172,7 +186,7 @@ fn quoted(
     let mut at = top.line;
     while row < height && at < lines.count() {
         let skip = if at == top.line { top.row } else { 0 };
-        for (from, text) in lines.wrapped(at).iter().skip(skip) {
+        for (from, text) in lines.wrapped_rows(at).iter().skip(skip) {
             if row == height {
                 break;
             }
@@ -185,7 +199,8 @@ fn quoted(
                 if !within || quote.solids.end <= reached {
                     continue;
                 }
-                let role = if Some(&quote.note) == shown { Role::Found } else { Role::Strong };
+                let role =
+                    if Some(&quote.note) == shown { StyleRole::Found } else { StyleRole::Strong };
                 stretches.push((quote.solids.start.max(reached), plain));
                 stretches.push((quote.solids.end, theme.style(role)));
                 reached = quote.solids.end;
@@ -194,7 +209,7 @@ fn quoted(
             put_solids(&mut Pen::new(buf, here, cx.glyphs), text, *from, stretches);
             let begins = |quote: &&&Quote| (*from..until).contains(&quote.solids.start);
             if let Some(quote) = quotes.iter().find(begins).filter(|_| gutter) {
-                let role = if Some(&quote.note) == shown { Role::Key } else { Role::Dim };
+                let role = if Some(&quote.note) == shown { StyleRole::Key } else { StyleRole::Dim };
                 let at = Rect { x: here.x - GUTTER, width: GUTTER, ..here };
                 Pen::new(buf, at, cx.glyphs).put_within(quote.note.as_str(), 3, theme.style(role));
             }
@@ -206,26 +221,32 @@ fn quoted(
 }
 
 /// Draws why there is no page, and the advice.
-fn out(cx: &Cx, area: Rect, row: &SourceRow, plan: &ResearchPlan, buf: &mut Buffer) {
+fn dropped_source(
+    cx: &DrawContext,
+    area: Rect,
+    row: &SourceRow,
+    plan: &ResearchPlan,
+    buf: &mut Buffer,
+) {
     let sign = cx.theme.source(&row.state);
-    let (text, to_do) = why(row, plan);
-    let word = standing(row);
-    let mut said = vec![(text.as_str(), Role::Text)];
-    said.extend(to_do.as_deref().map(|to_do| (to_do, Role::Dim)));
+    let (text, to_do) = missing_page_reason(row, plan);
+    let word = source_state(row);
+    let mut said = vec![(text.as_str(), StyleRole::Text)];
+    said.extend(to_do.as_deref().map(|to_do| (to_do, StyleRole::Dim)));
     let mut pen = Pen::new(buf, line(area, 0), cx.glyphs);
     pen.glyph(sign.glyph, sign.style).space(1).put(&word, sign.style);
     // The search result's snippet is the only text.
     let snippet = format!("Search result: \"{}\"", row.found.snippet.trim());
     if !row.found.snippet.is_empty() {
-        said.extend([("", Role::Dim), (snippet.as_str(), Role::Dim)]);
+        said.extend([("", StyleRole::Dim), (snippet.as_str(), StyleRole::Dim)]);
     }
     let below =
         Rect { y: area.y + area.height.min(1), height: area.height.saturating_sub(1), ..area };
-    told(cx, below, &said, buf);
+    put_texts(cx, below, &said, buf);
 }
 
 /// Draws wrapped texts below each other.
-fn told(cx: &Cx, area: Rect, texts: &[(&str, Role)], buf: &mut Buffer) {
+fn put_texts(cx: &DrawContext, area: Rect, texts: &[(&str, StyleRole)], buf: &mut Buffer) {
     let mut row = 0;
     for (text, role) in texts {
         let room = usize::from(area.height.saturating_sub(row));

@@ -5,24 +5,24 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::app::run::RunPage;
-use crate::app::run::research::source::{age, standing, trust};
+use crate::app::run::research::source::{age_text, source_state, trust};
 use crate::app::run::research::source_parts;
-use crate::app::run::research::step::Sieve;
+use crate::app::run::research::step::FunnelStage;
 use crate::event::StopClass;
 use crate::event::kind::ResearchPlan;
 use crate::event::world::World;
 use crate::event::world::research::{Research, SourceRow};
-use crate::ui::Cx;
+use crate::ui::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
 use crate::ui::run::{bar, empty, line, row_style};
 use crate::ui::text::{Pen, columns};
-use crate::ui::theme::Role;
+use crate::ui::theme::StyleRole;
 
 /// Width of a source's number.
 const NUMBER: u16 = 4;
 /// Width of a status: room for `read, 2 notes, 1 refused`.
-const STANDING: u16 = 25;
+const STATUS: u16 = 25;
 /// Width of the trust's figure.
 const TRUST: u16 = 5;
 /// Width of the trust's bar, which only wide panes show.
@@ -34,18 +34,18 @@ const SCORE: u16 = 6;
 
 /// The optional columns, and the widths of the variable ones.
 #[derive(Clone, Copy)]
-struct Columns {
+struct SourceColumns {
     figures: bool,
     bar: bool,
     title: u16,
     domain: u16,
 }
 
-impl Columns {
-    fn of(width: u16) -> Self {
+impl SourceColumns {
+    fn for_width(width: u16) -> Self {
         let figures = width >= 66;
         let bar = width >= 104;
-        let mut fixed = 3 + NUMBER + STANDING + AGE;
+        let mut fixed = 3 + NUMBER + STATUS + AGE;
         fixed += if figures { TRUST + SCORE } else { 0 };
         fixed += if bar { TRUST_BAR + 1 } else { 0 };
         let room = width.saturating_sub(fixed);
@@ -56,7 +56,7 @@ impl Columns {
 }
 
 /// Draws the pane.
-pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+pub(in super::super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
     let Some((research, plan)) = world.research() else { return };
     let parts = source_parts(area);
@@ -71,35 +71,35 @@ pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Bu
         };
         return empty(cx, rows, text, buf);
     }
-    let places = Columns::of(area.width);
+    let places = SourceColumns::for_width(area.width);
     head(cx, parts.head, places, buf);
     let (window, selected) = page.source_rows(usize::from(parts.rows.height));
     for (nth, at) in window.enumerate() {
         let Some(row) = research.sources.get(at) else { break };
         let here = line(parts.rows, nth as u16);
         row_style(cx, here, selected == Some(at), buf);
-        one(cx, here, row, plan, selected == Some(at), places, buf);
+        source_row(cx, here, row, plan, selected == Some(at), places, buf);
     }
 }
 
 /// Draws the number of sources at each stage; marks the stage where the run is or was stopped.
-fn funnel(cx: &Cx, area: Rect, world: &World, research: &Research, buf: &mut Buffer) {
+fn funnel(cx: &DrawContext, area: Rect, world: &World, research: &Research, buf: &mut Buffer) {
     let theme = cx.theme;
-    let (dim, plain) = (theme.style(Role::Dim), theme.style(Role::Text));
+    let (dim, plain) = (theme.style(StyleRole::Dim), theme.style(StyleRole::Text));
     let counts = research.funnel();
     let all = [
-        (Sieve::Found, "found", counts.found),
-        (Sieve::Deduped, "deduped", counts.deduped),
-        (Sieve::Allowed, "allowed", counts.allowed),
-        (Sieve::Read, "read", counts.read),
-        (Sieve::Notes, "notes", counts.notes),
-        (Sieve::Cited, "cited", counts.cited),
+        (FunnelStage::Found, "found", counts.found),
+        (FunnelStage::Deduped, "deduped", counts.deduped),
+        (FunnelStage::Allowed, "allowed", counts.allowed),
+        (FunnelStage::Read, "read", counts.read),
+        (FunnelStage::Notes, "notes", counts.notes),
+        (FunnelStage::Cited, "cited", counts.cited),
     ];
-    let current = Sieve::current(world, research);
+    let current = FunnelStage::current(world, research);
     let (glyph, role) = match world.closed.as_ref().map(|closed| closed.reason.class()) {
-        None => (Glyph::Running, Role::Running),
-        Some(StopClass::Cancelled) => (Glyph::Off, Role::Off),
-        Some(_) => (Glyph::Failed, Role::Failed),
+        None => (Glyph::Running, StyleRole::Running),
+        Some(StopClass::Cancelled) => (Glyph::Off, StyleRole::Off),
+        Some(_) => (Glyph::Failed, StyleRole::Failed),
     };
     let wide = |gap: usize| {
         let texts = all.iter().map(|(_, word, count)| columns(word) + 1 + count.to_string().len());
@@ -114,7 +114,7 @@ fn funnel(cx: &Cx, area: Rect, world: &World, research: &Research, buf: &mut Buf
         match (here, nth) {
             (true, _) => pen.glyph(glyph, theme.style(role)),
             (false, 0) => pen.space(1),
-            (false, _) => pen.put_within(cx.glyphs.of(Glyph::Right), 1, dim),
+            (false, _) => pen.put_within(cx.glyphs.symbol(Glyph::Right), 1, dim),
         };
         pen.space(gap);
         let style = match (here, later) {
@@ -129,7 +129,7 @@ fn funnel(cx: &Cx, area: Rect, world: &World, research: &Research, buf: &mut Buf
 /// Draws the use of each budget.
 fn budgets(
     page: &RunPage,
-    cx: &Cx,
+    cx: &DrawContext,
     area: Rect,
     (research, plan): (&Research, &ResearchPlan),
     buf: &mut Buffer,
@@ -152,7 +152,7 @@ fn budgets(
     ];
     let in_row = if area.height > 1 { 3 } else { all.len() };
     let cell = area.width / u16::try_from(in_row).unwrap_or(1);
-    let (dim, plain) = (cx.theme.style(Role::Dim), cx.theme.style(Role::Text));
+    let (dim, plain) = (cx.theme.style(StyleRole::Dim), cx.theme.style(StyleRole::Text));
     for (nth, (name, (used, allowed), unit)) in all.into_iter().enumerate() {
         let (row, column) = (nth / in_row, nth % in_row);
         let here = line(area, row as u16);
@@ -169,14 +169,14 @@ fn budgets(
     }
 }
 
-fn head(cx: &Cx, area: Rect, places: Columns, buf: &mut Buffer) {
-    let dim = cx.theme.style(Role::Dim);
+fn head(cx: &DrawContext, area: Rect, places: SourceColumns, buf: &mut Buffer) {
+    let dim = cx.theme.style(StyleRole::Dim);
     let mut pen = Pen::new(buf, area, cx.glyphs);
-    pen.space(3).cell("#", NUMBER, dim).cell("status", STANDING, dim);
+    pen.space(3).cell("#", NUMBER, dim).cell("status", STATUS, dim);
     if places.figures {
         pen.cell("trust", TRUST + if places.bar { TRUST_BAR + 1 } else { 0 }, dim);
     }
-    pen.right("age ", AGE, dim);
+    pen.right_aligned("age ", AGE, dim);
     if places.figures {
         pen.cell("score", SCORE, dim);
     }
@@ -186,27 +186,27 @@ fn head(cx: &Cx, area: Rect, places: Columns, buf: &mut Buffer) {
     }
 }
 
-fn one(
-    cx: &Cx,
+fn source_row(
+    cx: &DrawContext,
     area: Rect,
     row: &SourceRow,
     plan: &ResearchPlan,
     selected: bool,
-    places: Columns,
+    places: SourceColumns,
     buf: &mut Buffer,
 ) {
     let theme = cx.theme;
-    let (dim, plain) = (theme.style(Role::Dim), theme.style(Role::Text));
+    let (dim, plain) = (theme.style(StyleRole::Dim), theme.style(StyleRole::Text));
     let sign = theme.source(&row.state);
-    let out = row.fell_out().is_some();
+    let out = row.drop_word().is_some();
     let mut pen = Pen::new(buf, area, cx.glyphs);
-    let mark = if selected { cx.glyphs.of(Glyph::Selected) } else { " " };
-    pen.put(mark, theme.style(Role::Key)).glyph(sign.glyph, sign.style).space(1);
+    let mark = if selected { cx.glyphs.symbol(Glyph::Selected) } else { " " };
+    pen.put(mark, theme.style(StyleRole::Key)).glyph(sign.glyph, sign.style).space(1);
     pen.cell(&row.no.to_string(), NUMBER, if out { dim } else { plain });
     let start = pen.x();
-    pen.put_within(&standing(row), STANDING - 1, sign.style).to(start + STANDING);
+    pen.put_within(&source_state(row), STATUS - 1, sign.style).advance_to(start + STATUS);
     let figure = |stated: Option<f64>| {
-        stated.map_or_else(|| cx.glyphs.of(Glyph::NotYet).to_owned(), format::confidence)
+        stated.map_or_else(|| cx.glyphs.symbol(Glyph::NotYet).to_owned(), format::confidence)
     };
     if places.figures {
         let trust = trust(row, plan);
@@ -216,20 +216,20 @@ fn one(
             if let Some(trust) = trust {
                 // Not the style of a budget: high trust is no warning.
                 let full = (trust.clamp(0.0, 1.0) * f64::from(TRUST_BAR)).round() as u16;
-                let (bar, left) = (theme.style(Role::Bar), theme.style(Role::BarEmpty));
+                let (bar, left) = (theme.style(StyleRole::Bar), theme.style(StyleRole::BarEmpty));
                 pen.glyphs(Glyph::BarFull, full, bar).glyphs(
                     Glyph::BarEmpty,
                     TRUST_BAR - full,
                     left,
                 );
             }
-            pen.to(start + TRUST_BAR + 1);
+            pen.advance_to(start + TRUST_BAR + 1);
         }
     }
     let start = pen.x();
-    let told = age(row, plan);
-    let told = if told.is_empty() { cx.glyphs.of(Glyph::NotYet) } else { &told };
-    pen.right(told, AGE - 1, dim).to(start + AGE);
+    let told = age_text(row, plan);
+    let told = if told.is_empty() { cx.glyphs.symbol(Glyph::NotYet) } else { &told };
+    pen.right_aligned(told, AGE - 1, dim).advance_to(start + AGE);
     if places.figures {
         pen.cell(&figure(row.found.score), SCORE, dim);
     }

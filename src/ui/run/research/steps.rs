@@ -4,42 +4,42 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::app::run::RunPage;
-use crate::app::run::research::step::{Stage, StageState, stages};
-use crate::event::world::Stage as RunStage;
+use crate::app::run::research::step::{StepState, WorkflowStep, step_states};
+use crate::event::world::RunState as RunStage;
 use crate::event::{BoundaryId, ResearchStep};
-use crate::ui::Cx;
+use crate::ui::DrawContext;
 use crate::ui::glyph::Glyph;
 use crate::ui::text::{Pen, columns};
-use crate::ui::theme::Role;
+use crate::ui::theme::StyleRole;
 
 /// Draws the row.
-pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+pub(in super::super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
     let Some((research, plan)) = world.research() else { return };
     let paused = matches!(world.stage, RunStage::Paused { .. });
     let rests = |at: &BoundaryId| world.breakpoints.contains(at);
-    let pieces: Vec<(String, Role)> = stages(world, research)
+    let pieces: Vec<(String, StyleRole)> = step_states(world, research)
         .into_iter()
         .map(|(stage, state)| {
             let (glyph, role) = match state {
-                StageState::Done => (Glyph::Done, Role::Done),
-                StageState::Running if paused => (Glyph::Paused, Role::Paused),
-                StageState::Running => (Glyph::Running, Role::Running),
-                StageState::Waiting => (Glyph::Waiting, Role::Waiting),
-                StageState::Failed => (Glyph::Failed, Role::Failed),
-                StageState::Off => (Glyph::Off, Role::Off),
+                StepState::Done => (Glyph::Done, StyleRole::Done),
+                StepState::Running if paused => (Glyph::Paused, StyleRole::Paused),
+                StepState::Running => (Glyph::Running, StyleRole::Running),
+                StepState::Waiting => (Glyph::Waiting, StyleRole::Waiting),
+                StepState::Failed => (Glyph::Failed, StyleRole::Failed),
+                StepState::Off => (Glyph::Off, StyleRole::Off),
             };
-            let mut text = format!("{} {}", stage.word(), cx.glyphs.of(glyph));
-            if state == StageState::Waiting && rests(&stage.boundary()) {
-                text.push_str(&format!(" {}", cx.glyphs.of(Glyph::Breakpoint)));
+            let mut text = format!("{} {}", stage.name(), cx.glyphs.symbol(glyph));
+            if state == StepState::Waiting && rests(&stage.boundary()) {
+                text.push_str(&format!(" {}", cx.glyphs.symbol(Glyph::Breakpoint)));
             }
-            if stage == Stage::Step(ResearchStep::ReadExtract) && research.kept.is_some() {
+            if stage == WorkflowStep::Step(ResearchStep::ReadExtract) && research.kept.is_some() {
                 text.push_str(&format!(" {}/{}", research.pages_read(), plan.max_read_pages));
             }
             (text, role)
         })
         .collect();
-    let line = cx.glyphs.of(Glyph::Horizontal);
+    let line = cx.glyphs.symbol(Glyph::Horizontal);
     let words: usize = pieces.iter().map(|(text, _)| columns(text)).sum();
     // The connecting lines fill the row.
     let gaps = pieces.len().saturating_sub(1).max(1);
@@ -52,7 +52,7 @@ pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Bu
     let mut pen = Pen::new(buf, area, cx.glyphs);
     for (nth, (text, role)) in pieces.iter().enumerate() {
         if nth > 0 {
-            pen.put(&gap, cx.theme.style(Role::Dim));
+            pen.put(&gap, cx.theme.style(StyleRole::Dim));
         }
         pen.put(text, cx.theme.style(*role));
     }

@@ -4,18 +4,18 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::{dwell, names};
+use super::{names, time_held};
 use crate::app::run::RunPage;
-use crate::app::run::team::{baton_parts, benched, pictured};
+use crate::app::run::team::{agents_in_picture, hop_areas, is_on_bench};
 use crate::event::kind::{HandoffRefusal, TeamPlan};
 use crate::event::world::World;
 use crate::event::world::team::{HopKind, HopRow, HopState, Team};
-use crate::ui::Cx;
+use crate::ui::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
 use crate::ui::run::{bar, empty, line, row_style};
 use crate::ui::text::{Pen, columns};
-use crate::ui::theme::Role;
+use crate::ui::theme::StyleRole;
 
 /// Width of a hop's number.
 const NUMBER: u16 = 5;
@@ -30,13 +30,13 @@ const LABEL: u16 = 10;
 
 /// Widths of names and reasons.
 #[derive(Clone, Copy)]
-struct Columns {
+struct HopColumns {
     name: u16,
     why: u16,
 }
 
-impl Columns {
-    fn of(width: u16, plan: &TeamPlan) -> Self {
+impl HopColumns {
+    fn for_width(width: u16, plan: &TeamPlan) -> Self {
         let fixed = 2 + NUMBER + CLOCK + HOW + CONTEXT + 1;
         let room = width.saturating_sub(fixed);
         let name = names(plan).clamp(4, 18).min((room / 3).max(4));
@@ -45,12 +45,12 @@ impl Columns {
 }
 
 /// Draws the pane.
-pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+pub(in super::super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
     let Some((team, plan)) = world.team() else { return };
-    let (rows, foot) = baton_parts(area);
-    let places = Columns::of(area.width, plan);
-    let dim = cx.theme.style(Role::Dim);
+    let (rows, foot) = hop_areas(area);
+    let places = HopColumns::for_width(area.width, plan);
+    let dim = cx.theme.style(StyleRole::Dim);
     if team.hops.is_empty() {
         let text = match (world.is_live(), plan.swarm(&plan.root).is_some()) {
             (true, true) => "No agent is in control yet.",
@@ -60,41 +60,41 @@ pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Bu
         empty(cx, area, text, buf);
     } else {
         let mut pen = Pen::new(buf, line(area, 0), cx.glyphs);
-        pen.space(2).right("#", NUMBER - 1, dim).space(1).cell("when", CLOCK, dim);
+        pen.space(2).right_aligned("#", NUMBER - 1, dim).space(1).cell("when", CLOCK, dim);
         pen.cell("from", places.name + 1 + HOW, dim).cell("to", places.name + 1, dim);
-        pen.cell("why", places.why, dim).right("ctx", CONTEXT, dim);
+        pen.cell("why", places.why, dim).right_aligned("ctx", CONTEXT, dim);
     }
     let (window, selected) = page.hop_rows(usize::from(rows.height));
     for (nth, at) in window.enumerate() {
         let Some(hop) = team.hops.get(at) else { break };
         let here = line(rows, nth as u16);
         row_style(cx, here, selected == Some(at), buf);
-        one(cx, world, here, at, hop, selected == Some(at), places, buf);
+        hop_row(cx, world, here, at, hop, selected == Some(at), places, buf);
     }
-    self::foot(page, cx, foot, world, team, plan, buf);
+    self::totals(page, cx, foot, world, team, plan, buf);
 }
 
 #[allow(clippy::too_many_arguments, reason = "a row is all of these, and each is used once")]
-fn one(
-    cx: &Cx,
+fn hop_row(
+    cx: &DrawContext,
     world: &World,
     area: Rect,
     at: usize,
     hop: &HopRow,
     selected: bool,
-    places: Columns,
+    places: HopColumns,
     buf: &mut Buffer,
 ) {
     let theme = cx.theme;
-    let (dim, plain) = (theme.style(Role::Dim), theme.style(Role::Text));
+    let (dim, plain) = (theme.style(StyleRole::Dim), theme.style(StyleRole::Text));
     let mut sign = theme.hop(&hop.state);
     if hop.state == HopState::Running && !world.is_live() {
-        (sign.glyph, sign.style) = (Glyph::Off, theme.style(Role::Off));
+        (sign.glyph, sign.style) = (Glyph::Off, theme.style(StyleRole::Off));
     }
     let mut pen = Pen::new(buf, area, cx.glyphs);
-    let mark = if selected { cx.glyphs.of(Glyph::Selected) } else { " " };
-    pen.put(mark, theme.style(Role::Key)).glyph(sign.glyph, sign.style);
-    pen.right(&(at + 1).to_string(), NUMBER - 1, dim).space(1);
+    let mark = if selected { cx.glyphs.symbol(Glyph::Selected) } else { " " };
+    pen.put(mark, theme.style(StyleRole::Key)).glyph(sign.glyph, sign.style);
+    pen.right_aligned(&(at + 1).to_string(), NUMBER - 1, dim).space(1);
     pen.cell(&format::clock(hop.at.duration()), CLOCK, dim);
     // Hops within a consulted team are dimmed.
     let name = if hop.depth > 0 { dim } else { plain };
@@ -108,7 +108,7 @@ fn one(
         HopKind::Consult => Glyph::Consults,
         HopKind::Start | HopKind::Handoff => Glyph::Arrow,
     };
-    pen.cell(cx.glyphs.of(how), HOW, dim);
+    pen.cell(cx.glyphs.symbol(how), HOW, dim);
     pen.name(
         hop.to.as_str(),
         places.name,
@@ -117,21 +117,21 @@ fn one(
     pen.space(1);
     let message = hop.message.as_deref().unwrap_or_default();
     let (why, role) = match &hop.state {
-        HopState::Refused(why) => (refusal(*why, places.why), Role::Refused),
+        HopState::Refused(why) => (refusal(*why, places.why), StyleRole::Refused),
         HopState::Failed(reason) => (reason.to_string(), sign_role(reason)),
-        HopState::Degraded { by, reason } => (format!("{reason}; {}", by.word()), Role::Retry),
-        _ if !message.is_empty() => (message.replace(['\n', '\r', '\t'], " "), Role::Text),
-        _ => (hop_without_words(hop).to_owned(), Role::Dim),
+        HopState::Degraded { by, reason } => (format!("{reason}; {}", by.word()), StyleRole::Retry),
+        _ if !message.is_empty() => (message.replace(['\n', '\r', '\t'], " "), StyleRole::Text),
+        _ => (default_hop_text(hop).to_owned(), StyleRole::Dim),
     };
     pen.cell(&why, places.why, theme.style(role));
-    let context = hop.context.map_or_else(String::new, format::count);
-    pen.right(&context, CONTEXT, dim);
+    let context = hop.context_tokens.map_or_else(String::new, format::count);
+    pen.right_aligned(&context, CONTEXT, dim);
 }
 
-fn sign_role(reason: &crate::event::StopReason) -> Role {
+fn sign_role(reason: &crate::event::StopReason) -> StyleRole {
     match reason {
-        crate::event::StopReason::Cancelled => Role::Off,
-        _ => Role::Failed,
+        crate::event::StopReason::Cancelled => StyleRole::Off,
+        _ => StyleRole::Failed,
     }
 }
 
@@ -146,7 +146,7 @@ fn refusal(why: HandoffRefusal, width: u16) -> String {
 }
 
 /// The text of a hop without a message.
-fn hop_without_words(hop: &HopRow) -> &'static str {
+fn default_hop_text(hop: &HopRow) -> &'static str {
     match hop.kind {
         HopKind::Start => "start",
         HopKind::Handoff => "without a message",
@@ -155,9 +155,9 @@ fn hop_without_words(hop: &HopRow) -> &'static str {
 }
 
 /// Draws the totals by importance: limits, time held by each agent, context tokens, unused agents.
-fn foot(
+fn totals(
     page: &RunPage,
-    cx: &Cx,
+    cx: &DrawContext,
     area: Rect,
     world: &World,
     team: &Team,
@@ -170,27 +170,27 @@ fn foot(
         line(area, row - 1)
     };
     if plan.swarm(&plan.root).is_some() && area.height > 0 {
-        guard(cx, next(), team, plan, buf);
+        limits_row(cx, next(), team, plan, buf);
     }
     let now = page.drawn_to(cx.now);
-    let dim = cx.theme.style(Role::Dim);
+    let dim = cx.theme.style(StyleRole::Dim);
     let mut pen = Pen::new(buf, next(), cx.glyphs);
     pen.space(1).cell("held", LABEL, dim);
     for agent in team.agents.iter().filter(|row| row.turns > 0) {
-        let took = format::took(dwell(world, agent, now));
+        let took = format::duration_text(time_held(world, agent, now));
         let name = agent.name.as_str();
         if !pen.fits(columns(name) + columns(&took) + 1) {
             pen.glyph(Glyph::Ellipsis, dim);
             break;
         }
-        pen.put(name, dim).space(1).put(&took, cx.theme.style(Role::Text)).space(2);
+        pen.put(name, dim).space(1).put(&took, cx.theme.style(StyleRole::Text)).space(2);
     }
     let mut pen = Pen::new(buf, next(), cx.glyphs);
     pen.space(1).cell("context", LABEL, dim);
-    carried(cx, &mut pen, team, world.is_live());
-    let unused: Vec<&str> = pictured(plan)
+    context_sparkline(cx, &mut pen, team, world.is_live());
+    let unused: Vec<&str> = agents_in_picture(plan)
         .filter(|name| team.agent(name).is_none_or(|row| row.turns == 0))
-        .filter(|name| !benched(team, plan, name))
+        .filter(|name| !is_on_bench(team, plan, name))
         .map(|name| name.as_str())
         .collect();
     let mut pen = Pen::new(buf, next(), cx.glyphs);
@@ -198,14 +198,14 @@ fn foot(
     let swarm = plan.swarm(&plan.root).is_some();
     let none = if swarm { "none: each had control" } else { "none: each was called" }.to_owned();
     let text = if unused.is_empty() { none } else { unused.join(", ") };
-    pen.put(&text, if unused.is_empty() { dim } else { cx.theme.style(Role::Text) });
+    pen.put(&text, if unused.is_empty() { dim } else { cx.theme.style(StyleRole::Text) });
 }
 
 /// Draws the limits of the outermost swarm and their use.
-fn guard(cx: &Cx, area: Rect, team: &Team, plan: &TeamPlan, buf: &mut Buffer) {
+fn limits_row(cx: &DrawContext, area: Rect, team: &Team, plan: &TeamPlan, buf: &mut Buffer) {
     let Some((swarm, row)) = plan.swarm(&plan.root).zip(team.swarm(&plan.root)) else { return };
     let theme = cx.theme;
-    let (dim, plain) = (theme.style(Role::Dim), theme.style(Role::Text));
+    let (dim, plain) = (theme.style(StyleRole::Dim), theme.style(StyleRole::Text));
     let guard = row.guard;
     let mut pen = Pen::new(buf, area, cx.glyphs);
     pen.space(1).cell("handoffs", LABEL, dim);
@@ -222,12 +222,12 @@ fn guard(cx: &Cx, area: Rect, team: &Team, plan: &TeamPlan, buf: &mut Buffer) {
         // The guard applies only when the window is full.
         let full = guard.window >= window;
         let tight = full && guard.distinct < least;
-        let style = theme.style(if tight { Role::Retry } else { Role::Text });
+        let style = theme.style(if tight { StyleRole::Retry } else { StyleRole::Text });
         pen.space(3).put("loop guard ", dim).put(&format!("{}/{least}", guard.distinct), style);
         pen.put(&format!(" in last {window}"), dim);
     }
     if swarm.max_rejections > 0 || row.rejections > 0 {
-        let role = if row.rejections > 0 { Role::Refused } else { Role::Text };
+        let role = if row.rejections > 0 { StyleRole::Refused } else { StyleRole::Text };
         let of = match swarm.max_rejections {
             0 => String::new(),
             most => format!("/{most}"),
@@ -238,10 +238,10 @@ fn guard(cx: &Cx, area: Rect, team: &Team, plan: &TeamPlan, buf: &mut Buffer) {
 }
 
 /// Draws the context tokens of the last hops as a sparkline, with the newest number.
-fn carried(cx: &Cx, pen: &mut Pen, team: &Team, live: bool) {
-    let dim = cx.theme.style(Role::Dim);
+fn context_sparkline(cx: &DrawContext, pen: &mut Pen, team: &Team, live: bool) {
+    let dim = cx.theme.style(StyleRole::Dim);
     let width = usize::from(pen.left().saturating_sub(14)).min(40);
-    let last = team.hops.iter().rev().take(4 * width.max(1)).filter_map(|hop| hop.context);
+    let last = team.hops.iter().rev().take(4 * width.max(1)).filter_map(|hop| hop.context_tokens);
     let mut counts: Vec<u64> = last.take(width).collect();
     counts.reverse();
     let Some(newest) = counts.last().copied() else {
@@ -251,7 +251,7 @@ fn carried(cx: &Cx, pen: &mut Pen, team: &Team, live: bool) {
     let most = counts.iter().copied().max().unwrap_or(1).max(1);
     for count in &counts {
         let part = u32::try_from(count.saturating_mul(1_000) / most).unwrap_or(1_000);
-        pen.put(cx.glyphs.spark(part, 1_000), cx.theme.style(Role::Spark));
+        pen.put(cx.glyphs.spark(part, 1_000), cx.theme.style(StyleRole::Spark));
     }
-    pen.space(2).put(&format!("{} tok", format::count(newest)), cx.theme.style(Role::Text));
+    pen.space(2).put(&format!("{} tok", format::count(newest)), cx.theme.style(StyleRole::Text));
 }

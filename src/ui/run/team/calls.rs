@@ -4,19 +4,19 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::{MODEL, agent_sign, dwell, put_model};
+use super::{MODEL, agent_sign, put_model, time_held};
 use crate::app::run::RunPage;
-use crate::app::run::team::tree::{Fold, Node, speaking};
-use crate::event::kind::{EventKind, Inner, Purpose};
-use crate::event::world::team::shown;
+use crate::app::run::team::tree::{CallNode, Fold, current_attempt};
+use crate::event::kind::{EventKind, MemberOutput, Purpose};
+use crate::event::world::team::shown_output;
 use crate::event::world::{Span, SpanKind, SpanState, World};
 use crate::event::{Elapsed, SpanId, StopClass, StopReason};
-use crate::ui::Cx;
+use crate::ui::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
 use crate::ui::run::{empty, line, row_style};
 use crate::ui::text::{Pen, columns};
-use crate::ui::theme::{Role, Sign};
+use crate::ui::theme::{StateSign, StyleRole};
 
 /// Width of a call's duration.
 const TOOK: u16 = 7;
@@ -34,16 +34,16 @@ struct CallColumns {
 }
 
 /// Draws the pane.
-pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+pub(in super::super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
-    let Some(tree) = page.tree() else { return };
+    let Some(tree) = page.call_tree() else { return };
     if tree.is_empty() {
         return empty(cx, area, "No calls yet: hops, members and tools will appear here.", buf);
     }
     let now = page.drawn_to(cx.now);
     let (window, selected) = page.call_rows(&tree, usize::from(area.height));
     let rows = tree.rows(window.clone());
-    let wanted = rows.iter().map(|node| wanted(world, *node)).max();
+    let wanted = rows.iter().map(|node| wanted_width(world, *node)).max();
     // The result keeps at least two fifths of the row, or half of it including the model.
     let several = !world.models.is_empty();
     let most = if several { area.width / 2 } else { area.width * 3 / 5 };
@@ -58,16 +58,16 @@ pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Bu
         row_style(cx, here, selected == Some(at), buf);
         let mut pen = Pen::new(buf, here, cx.glyphs);
         match selected == Some(at) {
-            true => pen.glyph(Glyph::Selected, cx.theme.style(Role::Key)),
+            true => pen.glyph(Glyph::Selected, cx.theme.style(StyleRole::Key)),
             false => pen.space(1),
         };
-        one(page, cx, world, &mut pen, node, now, places);
+        call_row(page, cx, world, &mut pen, node, now, places);
     }
 }
 
 /// The width of a row's name and duration.
-fn wanted(world: &World, node: Node) -> u16 {
-    let name = match world.spans.get(node.span).map(|span| &span.what) {
+fn wanted_width(world: &World, node: CallNode) -> u16 {
+    let name = match world.spans.get(node.span).map(|span| &span.kind) {
         Some(SpanKind::Call(Purpose::Tool { tool, .. })) => tool.as_str(),
         Some(SpanKind::Call(purpose)) => purpose.agent().map_or("", |agent| agent.as_str()),
         _ => world.team().map_or("", |(_, plan)| plan.root.as_str()),
@@ -77,24 +77,24 @@ fn wanted(world: &World, node: Node) -> u16 {
 }
 
 /// Draws the model's name, if the layout has that column.
-fn asks(cx: &Cx, pen: &mut Pen, name: Option<&str>, width: u16, style: Style) {
+fn model_column(cx: &DrawContext, pen: &mut Pen, name: Option<&str>, width: u16, style: Style) {
     if width > 0 {
         put_model(cx, pen, name.unwrap_or_default(), width, style);
         pen.space(1);
     }
 }
 
-fn one(
+fn call_row(
     page: &RunPage,
-    cx: &Cx,
+    cx: &DrawContext,
     world: &World,
     pen: &mut Pen,
-    node: Node,
+    node: CallNode,
     now: Elapsed,
     CallColumns { names, model }: CallColumns,
 ) {
     let theme = cx.theme;
-    let (dim, plain) = (theme.style(Role::Dim), theme.style(Role::Text));
+    let (dim, plain) = (theme.style(StyleRole::Dim), theme.style(StyleRole::Text));
     pen.space(2 * node.depth.min(12));
     match node.fold {
         Fold::Open => pen.glyph(Glyph::Unfolded, dim),
@@ -112,14 +112,16 @@ fn one(
         let sign = agent_sign(cx, world, agent);
         pen.glyph(sign.glyph, sign.style).space(1);
         let width = end(pen);
-        pen.name(agent.name.as_str(), width, plain).to(names - TOOK.min(names));
-        pen.right(&format::took(dwell(world, agent, now)), TOOK - 1, dim).to(names).space(1);
-        asks(cx, pen, world.models.of_agent(agent.name.as_str()), model, dim);
-        live(page, cx, world, pen, SpanId::RUN, now);
+        pen.name(agent.name.as_str(), width, plain).advance_to(names - TOOK.min(names));
+        pen.right_aligned(&format::duration_text(time_held(world, agent, now)), TOOK - 1, dim)
+            .advance_to(names)
+            .space(1);
+        model_column(cx, pen, world.models.for_agent(agent.name.as_str()), model, dim);
+        live_text(page, cx, world, pen, SpanId::RUN, now);
         return;
     }
     let Some(span) = world.spans.get(node.span) else { return };
-    let SpanKind::Call(purpose) = &span.what else { return };
+    let SpanKind::Call(purpose) = &span.kind else { return };
     let sign = sign(page, cx, world, span);
     let (glyph, name) = match purpose {
         Purpose::Hop { agent, .. } => (Glyph::Arrow, agent.as_str()),
@@ -129,102 +131,109 @@ fn one(
     };
     pen.glyph(sign.glyph, sign.style).space(1).glyph(glyph, dim).space(1);
     let width = end(pen);
-    pen.name(name, width, plain).to(names.saturating_sub(TOOK));
-    let took = format::took(world.took(span.opened, span.closed.unwrap_or(now)));
-    pen.right(&took, TOOK - 1, dim).to(names).space(1);
-    asks(cx, pen, world.models.of(purpose), model, dim);
+    pen.name(name, width, plain).advance_to(names.saturating_sub(TOOK));
+    let took = format::duration_text(world.active_between(span.opened, span.closed.unwrap_or(now)));
+    pen.right_aligned(&took, TOOK - 1, dim).advance_to(names).space(1);
+    model_column(cx, pen, world.models.for_purpose(purpose), model, dim);
     let is_agent = !matches!(purpose, Purpose::Tool { .. });
-    if span.state == SpanState::Open && world.is_live() && world.tools.in_line(span.id) {
-        pen.put("queued", theme.style(Role::Retry));
+    if span.state == SpanState::Open && world.is_live() && world.tools.is_queued(span.id) {
+        pen.put("queued", theme.style(StyleRole::Retry));
         return;
     }
     if span.state == SpanState::Open && is_agent {
-        live(page, cx, world, pen, span.id, now);
+        live_text(page, cx, world, pen, span.id, now);
         return;
     }
-    let (text, role) = came_to(page, span);
+    let (text, role) = result_text(page, span);
     pen.put(&text.replace(['\n', '\r', '\t'], " "), theme.style(role));
 }
 
 /// Draws an agent's arriving text, if it may be shown; else that it is working.
-fn live(page: &RunPage, cx: &Cx, world: &World, pen: &mut Pen, run: SpanId, now: Elapsed) {
-    let dim = cx.theme.style(Role::Dim);
+fn live_text(
+    page: &RunPage,
+    cx: &DrawContext,
+    world: &World,
+    pen: &mut Pen,
+    run: SpanId,
+    now: Elapsed,
+) {
+    let dim = cx.theme.style(StyleRole::Dim);
     if !world.is_live() {
         return;
     }
-    let Some(attempt) = speaking(world, run) else {
+    let Some(attempt) = current_attempt(world, run) else {
         pen.put("waiting", dim);
         return;
     };
     let ask =
-        if matches!(attempt.what, SpanKind::Attempt(_)) { attempt.parent } else { attempt.id };
-    if world.tools.in_line(ask) {
+        if matches!(attempt.kind, SpanKind::Attempt(_)) { attempt.parent } else { attempt.id };
+    if world.tools.is_queued(ask) {
         let since = world.spans.last_child(ask).and_then(|it| it.closed);
         let since = since.or(world.spans.get(ask).map(|it| it.opened)).unwrap_or(now);
-        let took = format::took(world.took(since, now));
-        pen.put(&format!("queued, {took}"), cx.theme.style(Role::Retry));
+        let took = format::duration_text(world.active_between(since, now));
+        pen.put(&format!("queued, {took}"), cx.theme.style(StyleRole::Retry));
         return;
     }
-    let seen = shown(attempt.id, &world.spans);
+    let seen = shown_output(attempt.id, &world.spans);
     let text = page.live(attempt.id).map(|live| live.text.as_str()).filter(|it| !it.is_empty());
-    match text.filter(|_| seen == Inner::Text) {
+    match text.filter(|_| seen == MemberOutput::Text) {
         Some(text) => {
             let width = usize::from(pen.left().saturating_sub(1));
             let flat = super::tail(text, width);
-            pen.put(&flat, cx.theme.style(Role::Text));
-            pen.glyph(Glyph::Cursor, cx.theme.style(Role::Cursor));
+            pen.put(&flat, cx.theme.style(StyleRole::Text));
+            pen.glyph(Glyph::Cursor, cx.theme.style(StyleRole::Cursor));
         }
         None => {
-            let took = format::took(world.took(attempt.opened, now));
-            let what = if seen == Inner::Text { "thinking" } else { "replying (hidden)" };
+            let took = format::duration_text(world.active_between(attempt.opened, now));
+            let what = if seen == MemberOutput::Text { "thinking" } else { "replying (hidden)" };
             pen.put(&format!("{what}, {took}"), dim);
         }
     }
 }
 
-fn sign(page: &RunPage, cx: &Cx, world: &World, span: &Span) -> Sign {
-    let of = |glyph, word, role| Sign { glyph, word, style: cx.theme.style(role) };
+fn sign(page: &RunPage, cx: &DrawContext, world: &World, span: &Span) -> StateSign {
+    let of = |glyph, word, role| StateSign { glyph, word, style: cx.theme.style(role) };
     match span.state {
-        SpanState::Open if !world.is_live() => of(Glyph::Off, "stopped", Role::Off),
-        SpanState::Open => of(Glyph::Running, "working", Role::Running),
-        SpanState::Done => of(Glyph::Done, "done", Role::Done),
-        SpanState::Failed(_) => match page.closing(span.id).map(|event| &event.kind) {
+        SpanState::Open if !world.is_live() => of(Glyph::Off, "stopped", StyleRole::Off),
+        SpanState::Open => of(Glyph::Running, "working", StyleRole::Running),
+        SpanState::Done => of(Glyph::Done, "done", StyleRole::Done),
+        SpanState::Failed(_) => match page.closing_event(span.id).map(|event| &event.kind) {
             Some(EventKind::CallFailed { reason: StopReason::Cancelled, .. }) => {
-                of(Glyph::Off, "cancelled", Role::Off)
+                of(Glyph::Off, "cancelled", StyleRole::Off)
             }
-            Some(EventKind::CallDegraded { .. }) => of(Glyph::Alert, "degraded", Role::Retry),
-            _ => of(Glyph::Failed, "failed", Role::Failed),
+            Some(EventKind::CallDegraded { .. }) => of(Glyph::Alert, "degraded", StyleRole::Retry),
+            _ => of(Glyph::Failed, "failed", StyleRole::Failed),
         },
     }
 }
 
 /// A call's result, or its arguments while it is open.
-fn came_to(page: &RunPage, span: &Span) -> (String, Role) {
+fn result_text(page: &RunPage, span: &Span) -> (String, StyleRole) {
     if span.state == SpanState::Open {
-        return match page.opening(span.id).map(|event| &event.kind) {
+        return match page.opening_event(span.id).map(|event| &event.kind) {
             Some(EventKind::CallStarted(started)) => {
                 let args = started.args.as_ref().map(|args| args.to_string());
-                (args.unwrap_or_default(), Role::Dim)
+                (args.unwrap_or_default(), StyleRole::Dim)
             }
-            _ => (String::new(), Role::Dim),
+            _ => (String::new(), StyleRole::Dim),
         };
     }
     if let Some(EventKind::CallFailed { reason, .. } | EventKind::CallDegraded { reason, .. }) =
-        page.closing(span.id).map(|event| &event.kind)
+        page.closing_event(span.id).map(|event| &event.kind)
     {
         let cancelled = reason.class() == StopClass::Cancelled;
-        return (reason.to_string(), if cancelled { Role::Off } else { Role::Failed });
+        return (reason.to_string(), if cancelled { StyleRole::Off } else { StyleRole::Failed });
     }
     let last = page.shown().spans.last_child(span.id);
-    match last.and_then(|attempt| page.closing(attempt.id)).map(|event| &event.kind) {
+    match last.and_then(|attempt| page.closing_event(attempt.id)).map(|event| &event.kind) {
         Some(EventKind::AttemptAnswered(reply)) => match &reply.result {
-            Some(result) => (start_of(&result.to_string()), Role::Dim),
+            Some(result) => (start_of(&result.to_string()), StyleRole::Dim),
             None if reply.finish.as_deref() == Some(crate::event::world::team::HANDED_OVER) => {
-                ("handed over".to_owned(), Role::Dim)
+                ("handed over".to_owned(), StyleRole::Dim)
             }
-            None => (start_of(&reply.text), Role::Dim),
+            None => (start_of(&reply.text), StyleRole::Dim),
         },
-        _ => (String::new(), Role::Dim),
+        _ => (String::new(), StyleRole::Dim),
     }
 }
 

@@ -9,16 +9,16 @@ use crate::app::run::RunPage;
 use crate::event::kind::TeamPlan;
 use crate::event::world::World;
 use crate::event::world::team::{HopKind, HopState, Team};
-use crate::ui::Cx;
+use crate::ui::DrawContext;
 use crate::ui::glyph::Glyph;
 use crate::ui::text::{Pen, columns, elide_middle};
-use crate::ui::theme::Role;
+use crate::ui::theme::StyleRole;
 
 /// Number of the newest hops that are read.
-const LOOKED_AT: usize = 64;
+const MAX_HOPS: usize = 64;
 
 /// Draws the row.
-pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+pub(in super::super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
     let Some((team, plan)) = world.team() else { return };
     let aside = aside(cx, world, team, plan);
@@ -37,17 +37,24 @@ pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Bu
 }
 
 /// Draws the chain of handoffs or consultations; its end is always in view.
-fn chain(cx: &Cx, world: &World, team: &Team, plan: &TeamPlan, area: Rect, buf: &mut Buffer) {
-    let line = cx.glyphs.of(Glyph::Horizontal);
-    let passes = format!(" {line}{} ", cx.glyphs.of(Glyph::Arrow));
-    let consults = format!(" {} ", cx.glyphs.of(Glyph::Consults));
-    let hops = team.hops.iter().rev().filter(|hop| hop.depth == 0).take(LOOKED_AT);
-    let mut links: Vec<(String, String, Role)> = Vec::new();
+fn chain(
+    cx: &DrawContext,
+    world: &World,
+    team: &Team,
+    plan: &TeamPlan,
+    area: Rect,
+    buf: &mut Buffer,
+) {
+    let line = cx.glyphs.symbol(Glyph::Horizontal);
+    let passes = format!(" {line}{} ", cx.glyphs.symbol(Glyph::Arrow));
+    let consults = format!(" {} ", cx.glyphs.symbol(Glyph::Consults));
+    let hops = team.hops.iter().rev().filter(|hop| hop.depth == 0).take(MAX_HOPS);
+    let mut links: Vec<(String, String, StyleRole)> = Vec::new();
     for hop in hops.filter(|hop| !matches!(hop.state, HopState::Refused(_))) {
         let role = match hop.state {
-            HopState::Running if world.is_live() => Role::Running,
-            HopState::Failed(_) => Role::Failed,
-            _ => Role::Text,
+            HopState::Running if world.is_live() => StyleRole::Running,
+            HopState::Failed(_) => StyleRole::Failed,
+            _ => StyleRole::Text,
         };
         let how = match hop.kind {
             HopKind::Start => String::new(),
@@ -56,7 +63,7 @@ fn chain(cx: &Cx, world: &World, team: &Team, plan: &TeamPlan, area: Rect, buf: 
         };
         links.push((how, hop.to.to_string(), role));
     }
-    let dim = cx.theme.style(Role::Dim);
+    let dim = cx.theme.style(StyleRole::Dim);
     let mut pen = Pen::new(buf, area, cx.glyphs);
     let coordinator = plan.swarm(&plan.root).is_none();
     if links.is_empty() && !coordinator {
@@ -66,16 +73,16 @@ fn chain(cx: &Cx, world: &World, team: &Team, plan: &TeamPlan, area: Rect, buf: 
     let head = if coordinator { plan.root.as_str() } else { "" };
     let room = usize::from(area.width).saturating_sub(columns(head));
     let mut used = 0;
-    let fits = |link: &&(String, String, Role)| {
+    let fits = |link: &&(String, String, StyleRole)| {
         used += columns(&link.0) + columns(&link.1);
         used + 2 <= room
     };
     let shown = links.iter().take_while(fits).count();
     if coordinator {
-        let role = if world.is_live() { Role::Running } else { Role::Text };
+        let role = if world.is_live() { StyleRole::Running } else { StyleRole::Text };
         pen.put(head, cx.theme.style(role));
     }
-    if shown < links.len() || team.roots.len() > links.len() + LOOKED_AT {
+    if shown < links.len() || team.roots.len() > links.len() + MAX_HOPS {
         pen.put(" ", dim).glyph(Glyph::Ellipsis, dim);
     }
     for (how, name, role) in links.iter().take(shown).rev() {
@@ -84,26 +91,31 @@ fn chain(cx: &Cx, world: &World, team: &Team, plan: &TeamPlan, area: Rect, buf: 
 }
 
 /// The active agent and the use of the limits.
-fn aside(cx: &Cx, world: &World, team: &Team, plan: &TeamPlan) -> Vec<(String, Role)> {
+fn aside(
+    cx: &DrawContext,
+    world: &World,
+    team: &Team,
+    plan: &TeamPlan,
+) -> Vec<(String, StyleRole)> {
     let mut said = Vec::new();
     if world.is_live()
-        && let Some(holder) = &team.holder
+        && let Some(holder) = &team.in_control
     {
-        said.push(("active: ".to_owned(), Role::Dim));
-        said.push((holder.to_string(), Role::Strong));
-        if let Some(model) = world.models.of_agent(holder.as_str()) {
+        said.push(("active: ".to_owned(), StyleRole::Dim));
+        said.push((holder.to_string(), StyleRole::Strong));
+        if let Some(model) = world.models.for_agent(holder.as_str()) {
             let model = elide_middle(model, usize::from(MODEL), cx.glyphs);
-            said.push((format!(" {model}"), Role::Dim));
+            said.push((format!(" {model}"), StyleRole::Dim));
         }
     }
     if let Some((swarm, row)) = plan.swarm(&plan.root).zip(team.swarm(&plan.root)) {
         let gap = if said.is_empty() { "" } else { "   " };
         if swarm.repetitive_handoff_window > 0 {
-            said.push((format!("{gap}loop guard: "), Role::Dim));
+            said.push((format!("{gap}loop guard: "), StyleRole::Dim));
             let (guard, least) = (row.guard, swarm.repetitive_handoff_min_unique);
             let window = swarm.repetitive_handoff_window;
             let distinct = format!("{}/{least} agents in last {window}", guard.distinct);
-            said.push((distinct, Role::Text));
+            said.push((distinct, StyleRole::Text));
         }
         if row.rejections > 0 {
             let of = if swarm.max_rejections > 0 {
@@ -111,8 +123,8 @@ fn aside(cx: &Cx, world: &World, team: &Team, plan: &TeamPlan) -> Vec<(String, R
             } else {
                 String::new()
             };
-            let glyph = cx.glyphs.of(Glyph::Refused);
-            said.push((format!("   {glyph} {}{of}", row.rejections), Role::Refused));
+            let glyph = cx.glyphs.symbol(Glyph::Refused);
+            said.push((format!("   {glyph} {}{of}", row.rejections), StyleRole::Refused));
         }
     }
     said

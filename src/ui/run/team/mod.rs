@@ -11,59 +11,59 @@ use std::time::Duration;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use crate::app::run::team::{baton_parts, pictured};
+use crate::app::run::team::{agents_in_picture, hop_areas};
 use crate::app::run::{Pane, RunPage};
 use crate::event::Elapsed;
 use crate::event::kind::TeamPlan;
 use crate::event::world::team::AgentRow;
 use crate::event::world::{Team, World};
-use crate::ui::Cx;
+use crate::ui::DrawContext;
 use crate::ui::glyph::Glyph;
 use crate::ui::text::{Pen, columns, elide, elide_middle};
-use crate::ui::theme::{Role, Sign};
+use crate::ui::theme::{StateSign, StyleRole};
 
 /// Width limit of a model's name, in a run with several models.
 const MODEL: u16 = 18;
 
 /// Draws a model's name in exactly `width` columns. A narrow column keeps the start of the name; a
 /// wide one also its end, which tells versions apart.
-fn put_model(cx: &Cx, pen: &mut Pen, name: &str, width: u16, style: Style) {
+fn put_model(cx: &DrawContext, pen: &mut Pen, name: &str, width: u16, style: Style) {
     let start = pen.x();
     let columns = usize::from(width);
     let text = match width {
         0..12 => elide(name, columns, cx.glyphs),
         _ => elide_middle(name, columns, cx.glyphs),
     };
-    pen.put_within(&text, width, style).to(start + width);
+    pen.put_within(&text, width, style).advance_to(start + width);
 }
 
 /// Whether the pane follows the run, after its title.
-pub(super) fn follows(page: &RunPage, cx: &Cx, pane: Pane) -> String {
+pub(super) fn follows(page: &RunPage, cx: &DrawContext, pane: Pane) -> String {
     let follows = match pane {
         Pane::Second => page.follows_hops(),
-        Pane::Fourth => page.follows_talk(),
+        Pane::Fourth => page.follows_transcript(),
         _ => return String::new(),
     };
-    let dot = cx.glyphs.of(Glyph::Dot);
+    let dot = cx.glyphs.symbol(Glyph::Dot);
     match follows {
         _ if page.shown().team().is_none() => String::new(),
-        true => format!(" {dot} following {}", cx.glyphs.of(Glyph::Down)),
+        true => format!(" {dot} following {}", cx.glyphs.symbol(Glyph::Down)),
         false => format!(" {dot} G: follow"),
     }
 }
 
 /// The range of rows in view, such as `1-11 of 12`; empty if all fit.
-pub(super) fn cut(page: &RunPage, pane: Pane, area: Rect) -> String {
+pub(super) fn rows_in_view(page: &RunPage, pane: Pane, area: Rect) -> String {
     let Some((team, plan)) = page.shown().team() else { return String::new() };
     let (window, all) = match pane {
         Pane::First if page.graph(area).is_none() => {
-            (page.listed(plan, area), pictured(plan).count())
+            (page.listed(plan, area), agents_in_picture(plan).count())
         }
         Pane::Second => {
-            let (rows, _) = baton_parts(area);
+            let (rows, _) = hop_areas(area);
             (page.hop_rows(usize::from(rows.height)).0, team.hops.len())
         }
-        Pane::Third => match page.tree() {
+        Pane::Third => match page.call_tree() {
             Some(tree) => (page.call_rows(&tree, usize::from(area.height)).0, tree.len()),
             None => return String::new(),
         },
@@ -82,26 +82,26 @@ fn names(plan: &TeamPlan) -> u16 {
 }
 
 /// The state of an agent. After the run's end no agent is running.
-fn agent_sign(cx: &Cx, world: &World, row: &AgentRow) -> Sign {
+fn agent_sign(cx: &DrawContext, world: &World, row: &AgentRow) -> StateSign {
     use crate::event::world::team::AgentState;
     match row.state {
         AgentState::Running if !world.is_live() => {
-            Sign { glyph: Glyph::Off, word: "stopped", style: cx.theme.style(Role::Off) }
+            StateSign { glyph: Glyph::Off, word: "stopped", style: cx.theme.style(StyleRole::Off) }
         }
         state => cx.theme.agent(state),
     }
 }
 
 /// Total time that an agent was active, including the current turn.
-fn dwell(world: &World, row: &AgentRow, now: Elapsed) -> Duration {
-    let going = row.since.map(|since| world.took(since, now)).unwrap_or_default();
-    row.dwell + going
+fn time_held(world: &World, row: &AgentRow, now: Elapsed) -> Duration {
+    let going = row.since.map(|since| world.active_between(since, now)).unwrap_or_default();
+    row.work_time + going
 }
 
 /// Whether this agent is in control, or gave the answer of a run that has ended.
-fn holds(world: &World, team: &Team, row: &AgentRow) -> bool {
-    let whom = if world.is_live() { &team.holder } else { &team.answered_by };
-    whom.as_ref().or(team.holder.as_ref()) == Some(&row.name)
+fn is_active_agent(world: &World, team: &Team, row: &AgentRow) -> bool {
+    let whom = if world.is_live() { &team.in_control } else { &team.answered_by };
+    whom.as_ref().or(team.in_control.as_ref()) == Some(&row.name)
 }
 
 /// The end of an arriving text, in one row.

@@ -6,23 +6,23 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use crate::app::run::RunPage;
-use crate::app::run::scroll::Lines;
-use crate::app::run::team::transcript::{How, STEP, Spoken, TIME};
-use crate::ui::Cx;
+use crate::app::run::scroll::WrappingLines;
+use crate::app::run::team::transcript::{STEP, SpokenLine, TIME, TranscriptKind};
+use crate::ui::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
 use crate::ui::run::{empty, line, out_of_view, row_style};
 use crate::ui::text::Pen;
-use crate::ui::theme::Role;
+use crate::ui::theme::StyleRole;
 
 /// Draws the pane.
-pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+pub(in super::super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let Some(lines) = page.transcript(area.width) else { return };
     let height = usize::from(area.height);
     if lines.count() == 0 {
         return empty(cx, area, "No messages yet.", buf);
     }
-    let (top, selected) = page.talk_at(&lines, height);
+    let (top, selected) = page.transcript_position(&lines, height);
     let mut row = 0;
     let mut at = top.line;
     while row < height
@@ -43,12 +43,12 @@ pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Bu
                 let mark = (mark == Glyph::Selected).then_some(mark);
                 head(cx, &mut pen, &spoken, mark, (lines.names, lines.models), page);
             }
-            pen.to(here.x + lines.left(&spoken)).put(part, style(cx, &spoken));
+            pen.advance_to(here.x + lines.text_indent(&spoken)).put(part, style(cx, &spoken));
             if nth == last && cut {
-                pen.glyph(Glyph::Ellipsis, cx.theme.style(Role::Dim));
+                pen.glyph(Glyph::Ellipsis, cx.theme.style(StyleRole::Dim));
             }
-            if nth == last && spoken.how == How::Coming {
-                pen.glyph(Glyph::Cursor, cx.theme.style(Role::Cursor));
+            if nth == last && spoken.kind == TranscriptKind::Streaming {
+                pen.glyph(Glyph::Cursor, cx.theme.style(StyleRole::Cursor));
             }
             row += 1;
         }
@@ -59,67 +59,75 @@ pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Bu
 
 /// Draws a line's time and author, and a glyph for its kind if it is not a message.
 fn head(
-    cx: &Cx,
+    cx: &DrawContext,
     pen: &mut Pen,
-    spoken: &Spoken<'_>,
+    spoken: &SpokenLine<'_>,
     mark: Option<Glyph>,
     (names, models): (u16, u16),
     page: &RunPage,
 ) {
     let theme = cx.theme;
-    let dim = theme.style(Role::Dim);
+    let dim = theme.style(StyleRole::Dim);
     let start = pen.x();
     match mark {
-        Some(glyph) => pen.glyph(glyph, theme.style(Role::Key)),
+        Some(glyph) => pen.glyph(glyph, theme.style(StyleRole::Key)),
         None => pen.space(1),
     };
-    let at = match (spoken.how, spoken.at) {
-        (How::Next, _) => "next".to_owned(),
+    let at = match (spoken.kind, spoken.at) {
+        (TranscriptKind::Next, _) => "next".to_owned(),
         (_, None) => "before".to_owned(),
-        (_, Some(at)) => format::moment(at),
+        (_, Some(at)) => format::time_in_run(at),
     };
-    pen.put(&at, dim).to(start + TIME);
-    let (author, role) = match (spoken.author, spoken.how, spoken.at) {
-        ("", How::Message, None) => ("you", Role::Dim),
-        ("", How::Message, Some(_)) => ("you", Role::Strong),
-        ("", How::Next, _) => ("you", Role::Notice),
-        ("", ..) => ("run", Role::Dim),
-        (author, _, None) => (author, Role::Dim),
-        (author, How::Coming, _) => (author, Role::Running),
-        (author, ..) => (author, Role::Text),
+    pen.put(&at, dim).advance_to(start + TIME);
+    let (author, role) = match (spoken.author, spoken.kind, spoken.at) {
+        ("", TranscriptKind::Message, None) => ("you", StyleRole::Dim),
+        ("", TranscriptKind::Message, Some(_)) => ("you", StyleRole::Strong),
+        ("", TranscriptKind::Next, _) => ("you", StyleRole::Notice),
+        ("", ..) => ("run", StyleRole::Dim),
+        (author, _, None) => (author, StyleRole::Dim),
+        (author, TranscriptKind::Streaming, _) => (author, StyleRole::Running),
+        (author, ..) => (author, StyleRole::Text),
     };
     pen.name(author, names, theme.style(role)).space(1);
     if models > 0 {
         // Only replies have a model, not messages to an agent.
-        let says = matches!(spoken.how, How::Said | How::Coming | How::Called | How::Over);
+        let says = matches!(
+            spoken.kind,
+            TranscriptKind::Said
+                | TranscriptKind::Streaming
+                | TranscriptKind::Call
+                | TranscriptKind::Handoff
+        );
         let model = spoken.model(page).filter(|_| says).unwrap_or_default();
         super::put_model(cx, pen, model, models - 1, dim);
         pen.space(1);
     }
     pen.space(STEP * spoken.depth.min(6));
-    let (glyph, role) = match spoken.how {
-        How::Message | How::Said | How::Coming => return,
-        How::Called => (Glyph::Within, Role::Dim),
-        How::Good => (Glyph::Done, Role::Done),
-        How::Bad => (Glyph::Failed, Role::Failed),
-        How::Cancelled => (Glyph::Off, Role::Off),
-        How::Over => (Glyph::Arrow, Role::Strong),
-        How::Refused => (Glyph::Refused, Role::Refused),
-        How::Next => (Glyph::Waiting, Role::NeedsYou),
+    let (glyph, role) = match spoken.kind {
+        TranscriptKind::Message | TranscriptKind::Said | TranscriptKind::Streaming => return,
+        TranscriptKind::Call => (Glyph::Within, StyleRole::Dim),
+        TranscriptKind::Result => (Glyph::Done, StyleRole::Done),
+        TranscriptKind::Failed => (Glyph::Failed, StyleRole::Failed),
+        TranscriptKind::Cancelled => (Glyph::Off, StyleRole::Off),
+        TranscriptKind::Handoff => (Glyph::Arrow, StyleRole::Strong),
+        TranscriptKind::Refused => (Glyph::Refused, StyleRole::Refused),
+        TranscriptKind::Next => (Glyph::Waiting, StyleRole::NeedsYou),
     };
-    let role = if spoken.at.is_none() { Role::Dim } else { role };
-    pen.put_within(cx.glyphs.of(glyph), 2, theme.style(role));
+    let role = if spoken.at.is_none() { StyleRole::Dim } else { role };
+    pen.put_within(cx.glyphs.symbol(glyph), 2, theme.style(role));
 }
 
-fn style(cx: &Cx, spoken: &Spoken<'_>) -> Style {
-    cx.theme.style(match (spoken.at, spoken.how) {
-        (None, _) => Role::Dim,
-        (_, How::Message) => Role::Strong,
-        (_, How::Said | How::Coming | How::Over) => Role::Text,
-        (_, How::Called | How::Good) => Role::Dim,
-        (_, How::Bad) => Role::Failed,
-        (_, How::Cancelled) => Role::Off,
-        (_, How::Refused) => Role::Refused,
-        (_, How::Next) => Role::Notice,
+fn style(cx: &DrawContext, spoken: &SpokenLine<'_>) -> Style {
+    cx.theme.style(match (spoken.at, spoken.kind) {
+        (None, _) => StyleRole::Dim,
+        (_, TranscriptKind::Message) => StyleRole::Strong,
+        (_, TranscriptKind::Said | TranscriptKind::Streaming | TranscriptKind::Handoff) => {
+            StyleRole::Text
+        }
+        (_, TranscriptKind::Call | TranscriptKind::Result) => StyleRole::Dim,
+        (_, TranscriptKind::Failed) => StyleRole::Failed,
+        (_, TranscriptKind::Cancelled) => StyleRole::Off,
+        (_, TranscriptKind::Refused) => StyleRole::Refused,
+        (_, TranscriptKind::Next) => StyleRole::Notice,
     })
 }

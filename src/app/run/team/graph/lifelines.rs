@@ -3,26 +3,26 @@
 
 use ratatui::layout::Rect;
 
-use super::{BESIDE, Boxed, Graph, HIGH, Label, NAMES, START, Work};
+use super::{AgentBox, BOX_EXTRA, BOX_ROWS, CALLER_COLUMNS, EdgeWork, Graph, Label, NAMES};
 use crate::app::measure::columns;
 use crate::event::world::team::Team;
 use crate::scenario::name::AgentName;
 
 /// Layouts, tried in order: columns of a box besides its name, and columns between two boxes (-1 if
 /// neighbours share a side).
-const TIGHTER: [(u16, i32); 3] = [(BESIDE, 1), (BESIDE, -1), (BESIDE - 1, -1)];
+const LAYOUTS: [(u16, i32); 3] = [(BOX_EXTRA, 1), (BOX_EXTRA, -1), (BOX_EXTRA - 1, -1)];
 
 /// The picture, or `None` if the members do not fit.
-pub(super) fn drawn(area: Rect, names: &[&AgentName], team: &Team) -> Option<Graph> {
+pub(super) fn lifelines(area: Rect, names: &[&AgentName], team: &Team) -> Option<Graph> {
     // Rows: boxes, the operator's message, one handoff, the work without a line, the legend.
-    if area.height < HIGH + 4 {
+    if area.height < BOX_ROWS + 4 {
         return None;
     }
     let widths = |beside: u16| {
         let name = |name: &&AgentName| u16::try_from(columns(name.as_str())).unwrap_or(u16::MAX);
         names.iter().map(move |it| i32::from(name(it).clamp(NAMES.0, NAMES.1) + beside))
     };
-    let (beside, gap, wide) = TIGHTER.into_iter().find_map(|(beside, gap)| {
+    let (beside, gap, wide) = LAYOUTS.into_iter().find_map(|(beside, gap)| {
         let wide = widths(beside).map(|width| width + gap).sum::<i32>() - gap;
         (wide <= i32::from(area.width)).then_some((beside, gap, wide))
     })?;
@@ -30,14 +30,14 @@ pub(super) fn drawn(area: Rect, names: &[&AgentName], team: &Team) -> Option<Gra
     let mut boxes = Vec::new();
     for (name, width) in names.iter().zip(widths(beside)) {
         // The layout was chosen to fit, so every box is within the area.
-        let frame = Rect::new(x as u16, area.y, width as u16, HIGH);
-        boxes.push(Boxed { agent: (*name).clone(), frame });
+        let frame = Rect::new(x as u16, area.y, width as u16, BOX_ROWS);
+        boxes.push(AgentBox { agent: (*name).clone(), frame });
         x += width + gap;
     }
-    let foot = area.y + HIGH;
+    let foot = area.y + BOX_ROWS;
     let told = Rect { y: area.bottom() - 2, height: 1, ..area };
     let mut graph = Graph {
-        told,
+        unlined_area: told,
         legend: Rect { y: told.bottom(), ..told },
         shared: gap < 0,
         lifelines: true,
@@ -48,18 +48,18 @@ pub(super) fn drawn(area: Rect, names: &[&AgentName], team: &Team) -> Option<Gra
         Some(boxed.frame.x + boxed.frame.width / 2)
     };
     let asked = team.edges.iter().find(|edge| edge.from.is_none());
-    let first = asked.and_then(|edge| line(&edge.to)).filter(|at| *at >= area.x + START);
-    graph.start = first.map(|at| (at - START, foot));
+    let first = asked.and_then(|edge| line(&edge.to)).filter(|at| *at >= area.x + CALLER_COLUMNS);
+    graph.start = first.map(|at| (at - CALLER_COLUMNS, foot));
     let mut y = foot + u16::from(first.is_some());
     for (nth, edge) in team.edges.iter().enumerate() {
         let Some(from) = &edge.from else { continue };
-        let ends = line(from).zip(line(&edge.to)).filter(|_| !edge.consults);
+        let ends = line(from).zip(line(&edge.to)).filter(|_| !edge.is_consultation);
         let Some((from, to)) = ends.filter(|(from, to)| from != to && y < told.y) else {
-            graph.also.push(nth);
+            graph.unlined.push(nth);
             continue;
         };
         graph.wires.push(vec![(from, y), (to, y)]);
-        let work = Work { consults: false, there: edge.count, refused: edge.refused };
+        let work = EdgeWork { consults: false, count: edge.count, refused: edge.refused };
         let (left, right) = (from.min(to), from.max(to));
         // The label is at the end that hands over, so that it is not read as another line's.
         let at = if from < to { left + 3 } else { right.saturating_sub(work.width() + 2) };
@@ -71,7 +71,7 @@ pub(super) fn drawn(area: Rect, names: &[&AgentName], team: &Team) -> Option<Gra
     }
     let mut stems = Vec::new();
     // Each stem reaches down to the last line that ends at it.
-    let asked = graph.start.map(|(x, y)| (x + START, y));
+    let asked = graph.start.map(|(x, y)| (x + CALLER_COLUMNS, y));
     for boxed in &boxes {
         let x = boxed.frame.x + boxed.frame.width / 2;
         let meets = graph.wires.iter().filter(|wire| wire.iter().any(|end| end.0 == x));

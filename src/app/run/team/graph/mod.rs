@@ -11,10 +11,10 @@ mod shape;
 
 use ratatui::layout::Rect;
 
-use self::shape::{Forest, STANDS, Shape, Stand};
+use self::shape::{ARRANGEMENTS, Arrangement, Forest, LayerLayout};
 use super::super::RunPage;
-use super::super::layout::holds;
-use super::{benched, pictured};
+use super::super::layout::contains_cell;
+use super::{agents_in_picture, is_on_bench};
 use crate::app::measure::columns;
 use crate::app::run::table::first_seat;
 use crate::event::kind::TeamPlan;
@@ -26,21 +26,21 @@ pub const LIST_HEAD: u16 = 1;
 /// Most agents in a picture; more of them are shown in a list.
 const MOST: usize = 12;
 /// Rows of a box.
-const HIGH: u16 = 3;
+const BOX_ROWS: u16 = 3;
 /// Columns between two boxes of a row.
 const GAP: u16 = 2;
 /// Fewest and most columns of a name in a box.
 const NAMES: (u16, u16) = (5, 20);
 /// Columns of a box besides its name: frame, state, mark of control.
-const BESIDE: u16 = 6;
+const BOX_EXTRA: u16 = 6;
 /// Columns before the first agent, for the caller.
-pub const START: u16 = 7;
+pub const CALLER_COLUMNS: u16 = 7;
 
 /// The picture of a team.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Graph {
     /// The boxes of the agents, in the order in which the plan names them.
-    pub boxes: Vec<Boxed>,
+    pub boxes: Vec<AgentBox>,
     /// Whether neighbouring boxes share a side.
     pub shared: bool,
     /// Whether the lines are handoffs rather than the members of coordinators.
@@ -52,9 +52,9 @@ pub struct Graph {
     /// Where the operator's message enters.
     pub start: Option<(u16, u16)>,
     /// Work without a line, as indices of the team's edges.
-    pub also: Vec<usize>,
+    pub unlined: Vec<usize>,
     /// The rows that list it in words.
-    pub told: Rect,
+    pub unlined_area: Rect,
     /// Agents without a box: none of them is a member of a swarm at present.
     pub bench: Vec<AgentName>,
     /// The row of the legend.
@@ -63,7 +63,7 @@ pub struct Graph {
 
 /// An agent's box.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Boxed {
+pub struct AgentBox {
     /// The agent in it.
     pub agent: AgentName,
     /// Its frame.
@@ -82,26 +82,26 @@ pub struct Label {
     /// Whether that arrow points left.
     pub left: bool,
     /// The work that it shows.
-    pub work: Work,
+    pub work: EdgeWork,
 }
 
 /// The work that one agent gave to another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Work {
+pub struct EdgeWork {
     /// Whether it was a consultation, so that control returns.
     pub consults: bool,
     /// Number of handoffs or consultations.
-    pub there: u32,
+    pub count: u32,
     /// Number of refused ones.
     pub refused: u32,
 }
 
-impl Work {
+impl EdgeWork {
     /// Columns of the label, if every glyph is one column wide.
     pub fn width(self) -> u16 {
         let digits = |number: u32| columns(&number.to_string()) as u16;
         let refused = if self.refused > 0 { digits(self.refused) + 1 } else { 0 };
-        let there = if self.there > 0 { digits(self.there) } else { 0 };
+        let there = if self.count > 0 { digits(self.count) } else { 0 };
         let apart = u16::from(refused > 0 && there > 0);
         let consults = if self.consults { 3 } else { 0 };
         consults + there + apart + refused
@@ -110,12 +110,12 @@ impl Work {
 
 impl Graph {
     /// The picture in an area; `None` if the agents have to be shown in a list.
-    pub fn of(area: Rect, team: &Team, plan: &TeamPlan) -> Option<Graph> {
-        let all: Vec<&AgentName> = pictured(plan).collect();
+    pub fn for_team(area: Rect, team: &Team, plan: &TeamPlan) -> Option<Graph> {
+        let all: Vec<&AgentName> = agents_in_picture(plan).collect();
         // If there is no room for all, agents that were no member at the start are left out.
         let start = |name: &&&AgentName| {
             let member = plan.agents.iter().any(|agent| agent.members.contains(name));
-            **name == &plan.root || member || !benched(team, plan, name)
+            **name == &plan.root || member || !is_on_bench(team, plan, name)
         };
         let members: Vec<&AgentName> = all.iter().filter(start).copied().collect();
         let drawn = |names: &[&AgentName]| {
@@ -124,8 +124,8 @@ impl Graph {
             }
             let forest = Forest::of(names, plan);
             let swarm = plan.swarm(&plan.root).is_some() && forest.is_flat();
-            let lines = if swarm { lifelines::drawn(area, names, team) } else { None };
-            lines.map_or_else(|| Self::boxed(area, names, &forest, team, plan), Some)
+            let lines = if swarm { lifelines::lifelines(area, names, team) } else { None };
+            lines.map_or_else(|| Self::with_boxes(area, names, &forest, team, plan), Some)
         };
         // For a swarm, lines for its handoffs matter more than a box for every agent.
         let whole = drawn(&all);
@@ -139,7 +139,7 @@ impl Graph {
     }
 
     /// The picture as boxes, each agent with its members below it.
-    fn boxed(
+    fn with_boxes(
         area: Rect,
         names: &[&AgentName],
         forest: &Forest,
@@ -150,18 +150,18 @@ impl Graph {
         let high = area.height.checked_sub(1)?;
         let widths = |most: u16| -> Vec<u16> {
             let name = |it: &&AgentName| u16::try_from(columns(it.as_str())).unwrap_or(u16::MAX);
-            names.iter().map(|it| name(it).clamp(NAMES.0, most) + BESIDE).collect()
+            names.iter().map(|it| name(it).clamp(NAMES.0, most) + BOX_EXTRA).collect()
         };
         let tries = [NAMES.1, 12, 9].map(widths);
         // Handoffs have no lines here; without a row of their own they take the last one.
         let told = if swarms { [1, 0] } else { [0, 0] };
         let mut found = tries.iter().flat_map(|widths| {
-            STANDS.into_iter().flat_map(move |(stand, between)| {
+            ARRANGEMENTS.into_iter().flat_map(move |(stand, between)| {
                 // Boxes that share a side must be equally wide.
                 let widest = vec![widths.iter().copied().max().unwrap_or(0); widths.len()];
-                let widths = if stand == Stand::Tight { widest } else { widths.clone() };
-                let shape = Shape { widths: &widths, between, stand };
-                let block = shape.whole(forest, area.width);
+                let widths = if stand == Arrangement::Tight { widest } else { widths.clone() };
+                let shape = LayerLayout { widths: &widths, between, arrangement: stand };
+                let block = shape.all_parts(forest, area.width);
                 told.map(|told| (widths.clone(), stand, told, block.clone()))
             })
         });
@@ -169,8 +169,8 @@ impl Graph {
             .find(|(_, _, told, block)| block.wide <= area.width && block.high + told <= high)?;
         let spare = area.width - block.wide;
         // The caller is shown before the agent that it called, if there is room.
-        let before = START.saturating_sub(block.root).min(spare);
-        let stacked = matches!(stand, Stand::Stacked | Stand::Tight);
+        let before = CALLER_COLUMNS.saturating_sub(block.root).min(spare);
+        let stacked = matches!(stand, Arrangement::Stacked | Arrangement::Tight);
         let left = area.x + if stacked { before } else { before.max(spare / 2) };
         let move_to = |(x, y): (u16, u16)| (left + x, area.y + y);
         let mut boxes: Vec<(usize, Rect)> = block
@@ -178,7 +178,7 @@ impl Graph {
             .iter()
             .map(|(agent, x, y)| {
                 let (x, y) = move_to((*x, *y));
-                (*agent, Rect::new(x, y, widths[*agent], HIGH))
+                (*agent, Rect::new(x, y, widths[*agent], BOX_ROWS))
             })
             .collect();
         boxes.sort_by_key(|(agent, _)| *agent);
@@ -186,25 +186,25 @@ impl Graph {
         let asked = asked.unwrap_or(&plan.root);
         let frame = boxes.iter().find(|(agent, _)| names[*agent] == asked).map(|it| it.1);
         let start = frame.map(|frame| (frame.x, frame.y + 1));
-        let start = start.filter(|(x, _)| *x >= area.x + START);
+        let start = start.filter(|(x, _)| *x >= area.x + CALLER_COLUMNS);
         let clear = |(x, y): &(u16, u16)| {
-            let words = Rect::new(*x - START, *y, START, 1);
+            let words = Rect::new(*x - CALLER_COLUMNS, *y, CALLER_COLUMNS, 1);
             !boxes.iter().any(|(_, other)| words.intersects(*other))
         };
         let mut lined = vec![false; team.edges.len()];
         let mut labels = Vec::new();
         for spot in &block.spots {
             let (from, to) = (names[spot.from], names[spot.to]);
-            let mut work = Work::default();
+            let mut work = EdgeWork::default();
             for (edge, lined) in team.edges.iter().zip(&mut lined) {
                 if edge.from.as_ref() == Some(from) && edge.to == *to {
                     *lined = true;
-                    work.consults |= edge.consults;
-                    work.there += edge.count;
+                    work.consults |= edge.is_consultation;
+                    work.count += edge.count;
                     work.refused += edge.refused;
                 }
             }
-            if work != Work::default() {
+            if work != EdgeWork::default() {
                 let (x, y) = move_to(spot.at);
                 let x = if spot.before { x.saturating_sub(work.width() + 2) } else { x + 2 };
                 let on_line = spot.on_line;
@@ -218,11 +218,11 @@ impl Graph {
         let room = bottom - below;
         let below = Rect { y: below, height: room.max(u16::from(swarms && told == 0)), ..area };
         Some(Graph {
-            start: start.filter(clear).map(|(x, y)| (x - START, y)),
-            also: also.map(|(nth, _)| nth).collect(),
+            start: start.filter(clear).map(|(x, y)| (x - CALLER_COLUMNS, y)),
+            unlined: also.map(|(nth, _)| nth).collect(),
             boxes: boxes
                 .into_iter()
-                .map(|(agent, frame)| Boxed { agent: names[agent].clone(), frame })
+                .map(|(agent, frame)| AgentBox { agent: names[agent].clone(), frame })
                 .collect(),
             wires: block
                 .wires
@@ -230,16 +230,19 @@ impl Graph {
                 .map(|wire| wire.iter().copied().map(move_to).collect())
                 .collect(),
             labels,
-            told: below,
-            shared: stand == Stand::Tight,
+            unlined_area: below,
+            shared: stand == Arrangement::Tight,
             legend: Rect { y: bottom, height: 1, ..area },
             ..Graph::default()
         })
     }
 
     /// The agent whose box is at this cell.
-    pub fn at(&self, col: u16, row: u16) -> Option<&AgentName> {
-        self.boxes.iter().find(|boxed| holds(boxed.frame, col, row)).map(|boxed| &boxed.agent)
+    pub fn agent_at_cell(&self, col: u16, row: u16) -> Option<&AgentName> {
+        self.boxes
+            .iter()
+            .find(|boxed| contains_cell(boxed.frame, col, row))
+            .map(|boxed| &boxed.agent)
     }
 }
 
@@ -247,16 +250,16 @@ impl RunPage {
     /// The picture of the shown world in an area; `None` if there is a list instead.
     pub fn graph(&self, area: Rect) -> Option<Graph> {
         let (team, plan) = self.shown().team()?;
-        Graph::of(area, team, plan)
+        Graph::for_team(area, team, plan)
     }
 
     /// The agent at this cell, in the picture or in the list.
     pub(super) fn agent_at(&self, area: Rect, col: u16, row: u16) -> Option<AgentName> {
         if let Some(graph) = self.graph(area) {
-            return graph.at(col, row).cloned();
+            return graph.agent_at_cell(col, row).cloned();
         }
         let (_, plan) = self.shown().team()?;
-        let all: Vec<&AgentName> = pictured(plan).collect();
+        let all: Vec<&AgentName> = agents_in_picture(plan).collect();
         let line = row.checked_sub(area.y + LIST_HEAD)?;
         let at = self.listed(plan, area).start + usize::from(line);
         all.get(at).map(|name| (*name).clone())
@@ -264,10 +267,10 @@ impl RunPage {
 
     /// The agents in view in a list, by index.
     pub fn listed(&self, plan: &TeamPlan, area: Rect) -> std::ops::Range<usize> {
-        let count = pictured(plan).count();
+        let count = agents_in_picture(plan).count();
         let rows = usize::from(area.height.saturating_sub(LIST_HEAD));
         let selected = self.selected_agent();
-        let at = selected.and_then(|name| pictured(plan).position(|it| it == name));
+        let at = selected.and_then(|name| agents_in_picture(plan).position(|it| it == name));
         let first = first_seat(at.unwrap_or(0), count, rows);
         first..(first + rows).min(count)
     }
@@ -327,11 +330,17 @@ mod tests {
         let mut team = Team::new(plan);
         let count = plan.agents.len();
         let name = |nth: usize| plan.agents[nth % count].name.clone();
-        team.edges.push(Edge { from: None, to: name(1), consults: false, count: 1, refused: 0 });
+        team.edges.push(Edge {
+            from: None,
+            to: name(1),
+            is_consultation: false,
+            count: 1,
+            refused: 0,
+        });
         for (from, to) in pairs {
             let (from, to) = (Some(name(*from)), name(*to));
             if !team.edges.iter().any(|edge| edge.from == from && edge.to == to) {
-                team.edges.push(Edge { from, to, consults: false, count: 1, refused: 1 });
+                team.edges.push(Edge { from, to, is_consultation: false, count: 1, refused: 1 });
             }
         }
         team
@@ -353,7 +362,7 @@ mod tests {
         ) {
             let area = Rect::new(3, 2, width, height);
             let plan = plan(&above, swarm);
-            let Some(graph) = Graph::of(area, &team(&plan, &pairs), &plan) else { return Ok(()) };
+            let Some(graph) = Graph::for_team(area, &team(&plan, &pairs), &plan) else { return Ok(()) };
             for (nth, one) in graph.boxes.iter().enumerate() {
                 prop_assert_eq!(one.frame.intersection(area), one.frame);
                 for other in &graph.boxes[nth + 1..] {
@@ -372,10 +381,10 @@ mod tests {
                     let ((ax, ay), (bx, by)) = (pair[0], pair[1]);
                     for x in ax.min(bx)..=ax.max(bx) {
                         for y in ay.min(by)..=ay.max(by) {
-                            let within = |boxed: &&Boxed| {
+                            let within = |boxed: &&AgentBox| {
                                 let frame = boxed.frame;
                                 let inside = Rect::new(frame.x + 1, frame.y + 1, frame.width - 2, 1);
-                                holds(inside, x, y)
+                                contains_cell(inside, x, y)
                             };
                             prop_assert!(!graph.boxes.iter().any(|it| within(&it)), "{x},{y}");
                         }
@@ -384,7 +393,7 @@ mod tests {
             }
             for label in &graph.labels {
                 for x in label.at.0..label.at.0 + label.work.width() {
-                    let hit = graph.boxes.iter().any(|it| holds(it.frame, x, label.at.1));
+                    let hit = graph.boxes.iter().any(|it| contains_cell(it.frame, x, label.at.1));
                     prop_assert!(!hit, "{label:?}");
                 }
             }
@@ -400,7 +409,7 @@ mod tests {
         ) {
             let area = Rect::new(0, 0, width, height);
             let plan = plan(&above, swarm);
-            let boxes = |team: &Team| Graph::of(area, team, &plan).map(|graph| graph.boxes);
+            let boxes = |team: &Team| Graph::for_team(area, team, &plan).map(|graph| graph.boxes);
             prop_assert_eq!(boxes(&Team::new(&plan)), boxes(&team(&plan, &pairs)));
         }
     }
@@ -408,7 +417,8 @@ mod tests {
     #[test]
     fn members_stand_side_by_side_below_the_one_that_has_them() {
         let plan = plan(&[0, 0, 1, 1], false);
-        let graph = Graph::of(Rect::new(0, 0, 80, 30), &team(&plan, &[]), &plan).expect("room");
+        let graph =
+            Graph::for_team(Rect::new(0, 0, 80, 30), &team(&plan, &[]), &plan).expect("room");
         let frame = |nth: usize| graph.boxes[nth].frame;
         assert!(frame(1).y > frame(0).y);
         assert_eq!(frame(2).y, frame(1).y);
@@ -421,15 +431,15 @@ mod tests {
         let plan = plan(&[0, 0, 0], true);
         let pairs = [(1, 2), (2, 3), (3, 1), (2, 1)];
         let of = |height| {
-            Graph::of(Rect::new(0, 0, 60, height), &team(&plan, &pairs), &plan).expect("room")
+            Graph::for_team(Rect::new(0, 0, 60, height), &team(&plan, &pairs), &plan).expect("room")
         };
         let graph = of(12);
         assert!(graph.lifelines);
         assert_eq!(graph.boxes.len(), 3, "the swarm itself has no box");
-        assert_eq!((graph.labels.len(), graph.also.len()), (4, 0));
+        assert_eq!((graph.labels.len(), graph.unlined.len()), (4, 0));
         assert!(graph.labels.iter().all(|label| label.end.is_some()));
         let low = of(8);
-        assert_eq!((low.labels.len(), low.also.len()), (2, 2));
+        assert_eq!((low.labels.len(), low.unlined.len()), (2, 2));
         assert_eq!(low.boxes, graph.boxes);
     }
 }

@@ -1,12 +1,12 @@
 //! The parts of a team's picture: each agent with its members below it, each part with its own
 //! origin. Pure geometry.
 
-use super::{GAP, HIGH};
+use super::{BOX_ROWS, GAP};
 use crate::event::kind::TeamPlan;
 use crate::scenario::name::AgentName;
 
 /// Columns reserved for a label beside a line.
-const TOLD: u16 = 5;
+const LABEL_COLUMNS: u16 = 5;
 /// Indent of members that are stacked, in columns.
 const INDENT: u16 = 11;
 
@@ -46,7 +46,7 @@ impl Forest {
 
 /// The place of a label for the work that an agent gives to a member, within its part.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Spot {
+pub(super) struct LabelSpot {
     pub(super) from: usize,
     pub(super) to: usize,
     /// Where its line turns or ends.
@@ -65,12 +65,12 @@ pub(super) struct Block {
     pub(super) root: u16,
     pub(super) boxes: Vec<(usize, u16, u16)>,
     pub(super) wires: Vec<Vec<(u16, u16)>>,
-    pub(super) spots: Vec<Spot>,
+    pub(super) spots: Vec<LabelSpot>,
 }
 
 impl Block {
     fn single(agent: usize, width: u16) -> Self {
-        Self { wide: width, high: HIGH, boxes: vec![(agent, 0, 0)], ..Self::default() }
+        Self { wide: width, high: BOX_ROWS, boxes: vec![(agent, 0, 0)], ..Self::default() }
     }
 
     pub(super) fn shift(&mut self, by: u16, down: u16) {
@@ -83,7 +83,7 @@ impl Block {
         wires.chain(spots).for_each(|(x, y)| (*x, *y) = (*x + by, *y + down));
     }
 
-    pub(super) fn take(&mut self, other: Block) {
+    pub(super) fn merge(&mut self, other: Block) {
         self.wide = self.wide.max(other.wide);
         self.high = self.high.max(other.high);
         self.boxes.extend(other.boxes);
@@ -100,20 +100,20 @@ impl Block {
             }
         };
         for (agent, x, y) in &self.boxes {
-            (0..HIGH).for_each(|down| mark(y + down, *x, x + widths[*agent]));
+            (0..BOX_ROWS).for_each(|down| mark(y + down, *x, x + widths[*agent]));
         }
         for pair in self.wires.iter().flat_map(|wire| wire.windows(2)) {
             let ((ax, ay), (bx, by)) = (pair[0], pair[1]);
             (ay.min(by)..=ay.max(by)).for_each(|y| mark(y, ax.min(bx), ax.max(bx) + 1));
         }
         for spot in self.spots.iter().filter(|spot| !spot.before) {
-            mark(spot.at.1, spot.at.0, spot.at.0 + 2 + TOLD);
+            mark(spot.at.1, spot.at.0, spot.at.0 + 2 + LABEL_COLUMNS);
         }
         rows
     }
 
     /// How far another part has to be shifted to be right of this one, in columns.
-    fn beside(&self, other: &Block, widths: &[u16]) -> u16 {
+    fn shift_right_of(&self, other: &Block, widths: &[u16]) -> u16 {
         let (left, right) = (self.extents(widths), other.extents(widths));
         let rows = left.iter().zip(&right).filter(|(_, right)| right.0 < u16::MAX);
         rows.map(|(left, right)| (left.1 + GAP).saturating_sub(right.0)).max().unwrap_or(0)
@@ -122,7 +122,7 @@ impl Block {
 
 /// How members are arranged below their owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stand {
+pub(super) enum Arrangement {
     /// In a row, centred below the owner.
     Centred,
     /// In a row, the first directly below the owner.
@@ -134,28 +134,28 @@ pub(super) enum Stand {
 }
 
 /// The arrangements, tried in order, with the rows between two layers.
-pub(super) const STANDS: [(Stand, u16); 6] = [
-    (Stand::Centred, 2),
-    (Stand::Centred, 1),
-    (Stand::Leading, 2),
-    (Stand::Leading, 1),
-    (Stand::Stacked, 0),
-    (Stand::Tight, 0),
+pub(super) const ARRANGEMENTS: [(Arrangement, u16); 6] = [
+    (Arrangement::Centred, 2),
+    (Arrangement::Centred, 1),
+    (Arrangement::Leading, 2),
+    (Arrangement::Leading, 1),
+    (Arrangement::Stacked, 0),
+    (Arrangement::Tight, 0),
 ];
 
 /// The layout of the layers.
 #[derive(Clone, Copy)]
-pub(super) struct Shape<'a> {
+pub(super) struct LayerLayout<'a> {
     /// Columns of each box.
     pub(super) widths: &'a [u16],
     /// Rows between a box and the boxes below it.
     pub(super) between: u16,
-    pub(super) stand: Stand,
+    pub(super) arrangement: Arrangement,
 }
 
-impl Shape<'_> {
+impl LayerLayout<'_> {
     /// All parts side by side, wrapped to a new row when there is no more room.
-    pub(super) fn whole(self, forest: &Forest, room: u16) -> Block {
+    pub(super) fn all_parts(self, forest: &Forest, room: u16) -> Block {
         let mut all = Block::default();
         let (mut x, mut y, mut high) = (0, 0, 0);
         for root in &forest.roots {
@@ -169,7 +169,7 @@ impl Shape<'_> {
             if all.boxes.is_empty() {
                 all.root = part.root;
             }
-            all.take(part);
+            all.merge(part);
         }
         all
     }
@@ -179,9 +179,9 @@ impl Shape<'_> {
         if members.is_empty() {
             return Block::single(agent, self.widths[agent]);
         }
-        match self.stand {
-            Stand::Stacked | Stand::Tight => self.stacked(forest, agent, members),
-            Stand::Centred | Stand::Leading => self.in_a_row(forest, agent, members),
+        match self.arrangement {
+            Arrangement::Stacked | Arrangement::Tight => self.stacked(forest, agent, members),
+            Arrangement::Centred | Arrangement::Leading => self.row(forest, agent, members),
         }
     }
 
@@ -190,19 +190,25 @@ impl Shape<'_> {
         let trunk = 2;
         for member in members {
             let mut part = self.block(forest, *member);
-            let shares = self.stand == Stand::Tight && block.high > HIGH;
+            let shares = self.arrangement == Arrangement::Tight && block.high > BOX_ROWS;
             let top = block.high - u16::from(shares);
             let at = top + 1;
             part.shift(INDENT, top);
-            block.wires.push(vec![(trunk, HIGH - 1), (trunk, at), (INDENT, at)]);
+            block.wires.push(vec![(trunk, BOX_ROWS - 1), (trunk, at), (INDENT, at)]);
             let at = (trunk + 1, at);
-            block.spots.push(Spot { from: agent, to: *member, at, before: false, on_line: true });
-            block.take(part);
+            block.spots.push(LabelSpot {
+                from: agent,
+                to: *member,
+                at,
+                before: false,
+                on_line: true,
+            });
+            block.merge(part);
         }
         block
     }
 
-    fn in_a_row(self, forest: &Forest, agent: usize, members: &[usize]) -> Block {
+    fn row(self, forest: &Forest, agent: usize, members: &[usize]) -> Block {
         // With one row between the layers, the labels are on the line that the stems come from.
         let on_line = self.between == 1 && members.len() > 1;
         let mut row = Block::default();
@@ -210,16 +216,17 @@ impl Shape<'_> {
         for member in members {
             let mut part = self.block(forest, *member);
             if !centres.is_empty() {
-                let by = row.beside(&part, self.widths);
+                let by = row.shift_right_of(&part, self.widths);
                 part.shift(by, 0);
             }
             centres.push((*member, part.root + self.widths[*member] / 2));
-            row.take(part);
+            row.merge(part);
         }
         let half = self.widths[agent] / 2;
         let first = centres.first().map_or(half, |(_, x)| *x);
         let last = centres.last().map_or(half, |(_, x)| *x);
-        let centre = if self.stand == Stand::Centred { (first + last) / 2 } else { first };
+        let centre =
+            if self.arrangement == Arrangement::Centred { (first + last) / 2 } else { first };
         // The owner may reach further to the left than its members.
         let over = half.saturating_sub(centre);
         centres.iter_mut().for_each(|(_, x)| *x += over);
@@ -227,21 +234,27 @@ impl Shape<'_> {
         // Avoid a bend of one column if the owner is directly above a member.
         let right_below = centres.iter().map(|(_, x)| *x).find(|x| x.abs_diff(centre) <= 1);
         let centre = right_below.unwrap_or(centre).max(half);
-        row.shift(over, HIGH + self.between);
+        row.shift(over, BOX_ROWS + self.between);
         let mut block = Block::single(agent, self.widths[agent]);
         block.shift(centre - half, 0);
-        let top = HIGH + self.between;
+        let top = BOX_ROWS + self.between;
         for (member, x) in centres {
             let wire = if x == centre {
-                vec![(x, HIGH - 1), (x, top)]
+                vec![(x, BOX_ROWS - 1), (x, top)]
             } else {
-                vec![(centre, HIGH - 1), (centre, HIGH), (x, HIGH), (x, top)]
+                vec![(centre, BOX_ROWS - 1), (centre, BOX_ROWS), (x, BOX_ROWS), (x, top)]
             };
             block.wires.push(wire);
             let before = on_line && x > centre + 1;
-            block.spots.push(Spot { from: agent, to: member, at: (x, top - 1), before, on_line });
+            block.spots.push(LabelSpot {
+                from: agent,
+                to: member,
+                at: (x, top - 1),
+                before,
+                on_line,
+            });
         }
-        block.take(row);
+        block.merge(row);
         block
     }
 }
