@@ -1,4 +1,4 @@
-# What is done often, by name. `just` lists it; each recipe is plain cargo.
+# Shortcuts for frequent tasks. `just` lists them; each recipe is plain cargo.
 
 _list:
     @just --list --unsorted
@@ -7,15 +7,15 @@ _list:
 run *args:
     cargo run --release -- {{ args }}
 
-# Every test
+# Run every test
 test *args:
     cargo test {{ args }}
 
-# The tests again and again, each time with fresh seeds: `just properties 20 --test concurrency`
+# Repeat the tests, each time with fresh seeds: `just properties 20 --test concurrency`
 properties times="10" *args:
     for _ in $(seq {{ times }}); do cargo test {{ args }} || exit 1; done
 
-# All that a merge needs
+# Run everything that a merge needs
 ci:
     .ci/run
 
@@ -23,26 +23,26 @@ ci:
 fmt:
     cargo fmt
 
-# Lints, warnings denied
+# Run the lints; warnings are errors
 lint:
     cargo clippy --all-targets -- -D warnings
 
-# The bounds, measured
+# Measure the bounds
 bench *args:
     cargo bench {{ args }}
 
-# Documentation of the crate
+# Build and open the documentation of the crate
 doc:
     cargo doc --no-deps --open
 
-# Draw the README's picture and key table anew
+# Draw the README's picture and key table again
 readme:
     ROUNDTABLE_BLESS=1 cargo test --test readme
 
-# The JSON schema of the scenario format, for an editor
+# Print the JSON schema of the scenario format, for editors
 schema:
     cargo run --quiet -- schema
 
-# Licences, advisories and sources of the dependencies (needs cargo-deny)
+# Check licences, advisories and sources of the dependencies (needs cargo-deny)
 deny:
     cargo deny check

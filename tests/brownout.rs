@@ -1,5 +1,5 @@
-//! The incident of source `003`, guarded and naive, under paused time: the same agents, the same
-//! flaky vendor, the same call slots.
+//! The incident of the cascading failures source document, guarded and naive, under paused time: the
+//! same agents, the same flaky vendor, the same call slots.
 
 mod plan;
 

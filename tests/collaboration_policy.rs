@@ -1,4 +1,5 @@
-//! The policy of pattern `000` against tables of what the source's own functions answer.
+//! The policy of the pattern collaboration against tables of what the functions in the collaboration
+//! source document return.
 
 mod vectors;
 

@@ -1,5 +1,5 @@
-//! Whole runs of pattern `001` under paused time: what it does with plans, workers, limits and
-//! people. After every run nothing is in flight and every span is closed.
+//! Whole runs of the pattern orchestrator under paused time: what it does with plans, workers, limits
+//! and commands of the operator. After every run nothing is in flight and every span is closed.
 
 mod plan;
 
@@ -87,7 +87,7 @@ async fn a_timed_out_attempt_is_really_cancelled_before_the_next() {
     assert_eq!((&row["attempts_used"], &row["retried"]), (&json!(2), &json!(true)));
 }
 
-/// Source 001: only `task_timeout` is retried.
+/// As in the orchestrator source document: only `task_timeout` is retried.
 #[tokio::test(start_paused = true)]
 async fn other_failures_are_not_repeated_without_a_policy_of_their_own() {
     let scenario = scenario(&three(), &[]);
@@ -510,8 +510,8 @@ async fn more_at_once_start_nothing_while_the_run_is_paused() {
     assert_eq!(most, Some(1_024), "as in a file");
 }
 
-/// Source 001: each worker is given the request's id beside its arguments; one of the planner's is
-/// overwritten, and stays in the hash.
+/// As in the orchestrator source document: each worker receives the id of its request with its
+/// arguments. A `request_id` that the planner wrote is overwritten, and stays in the hash.
 #[tokio::test(start_paused = true)]
 async fn a_worker_is_given_the_id_of_its_request() {
     struct Seen(Arc<std::sync::Mutex<Vec<Value>>>);
@@ -539,7 +539,8 @@ async fn a_worker_is_given_the_id_of_its_request() {
     assert_eq!(*seen.lock().expect("free"), [json!({ "day": "Monday", "request_id": id })]);
 }
 
-/// A worker without a policy of its own knows no gate: source 001 has none.
+/// A worker without a policy of its own is never gated by `Retry-After`: the orchestrator source
+/// document has no such rule.
 #[tokio::test(start_paused = true)]
 async fn a_bare_worker_is_not_gated() {
     let tasks = [("t1", "money", false), ("t2", "money", false)];

@@ -1,4 +1,5 @@
-//! The policy of pattern `001` against tables of what the source's own functions answer.
+//! The policy of the pattern orchestrator against tables of what the functions in the orchestrator
+//! source document return.
 
 mod vectors;
 

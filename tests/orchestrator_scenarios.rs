@@ -1,5 +1,5 @@
-//! The shipped scenarios of pattern `001`: what source `001` shows of itself, and its own function
-//! that aggregates.
+//! The shipped scenarios of the pattern orchestrator: what the orchestrator source document shows, and
+//! its function that aggregates.
 
 mod plan;
 mod vectors;

@@ -1,5 +1,5 @@
-//! The loop of pattern `004` (spec section 6): what is asked, which sources are read, how they fall
-//! out, what stops a run.
+//! The loop of the pattern research (docs/rules/patterns.md, *Research*): what is asked, which sources
+//! are read, why sources are dropped, what stops a run.
 
 mod research;
 

@@ -1,6 +1,6 @@
-//! The policy of pattern `004` against tables of what the source's own functions answer, and what
-//! we add to it: quotes that stand in their pages, citations of sentences, what notes say of one
-//! another.
+//! The policy of the pattern research against tables of what the functions in the research source
+//! document return, and what we add to it: quotes that are found in their pages, citations of
+//! sentences, which notes agree and which conflict.
 
 mod vectors;
 

@@ -1,5 +1,5 @@
-//! The shipped scenarios of pattern `004`, each to its ending: what source `004` shows of itself and
-//! what it proposes to try, and the answers from documents and from the web.
+//! The shipped scenarios of the pattern research, each to its end: what the research source document
+//! shows and what it proposes to try, and the answers from documents and from the web.
 
 mod plan;
 mod wire;

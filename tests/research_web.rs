@@ -1,5 +1,5 @@
-//! Research over the web (`004`), the whole engine: a scenario file, its real tools, sites on this
-//! machine over real sockets, and what a run tells of each source that it could not have.
+//! Research over the web, the whole engine: a scenario file, its real tools, sites on this machine over
+//! real sockets, and what a run reports of each source that it could not read.
 
 mod binary;
 mod research;

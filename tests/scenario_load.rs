@@ -128,7 +128,7 @@ fn what_is_left_out_has_its_default() {
     assert!(scenario.model.repair.is_empty());
     assert_eq!(scenario.model.ask_again, 0);
     assert_eq!((scenario.model.prices, &scenario.model.name), (None, &None));
-    // Source 003: two attempts, 250 and 750 ms, jitter.
+    // As in the cascading failures source document: two attempts, 250 and 750 ms, jitter.
     let waits = [Duration::from_millis(250), Duration::from_millis(750)];
     assert_eq!((scenario.llm.max_attempts, &*scenario.llm.backoff), (2, &waits[..]));
     assert!(scenario.llm.jitter && scenario.llm.idempotent && scenario.llm.timeout.is_none());

@@ -119,7 +119,7 @@ fn every_shipped_scenario_is_good_and_without_a_warning() {
     }
 }
 
-/// The figures, names and order of source `000`.
+/// The figures, names and order of the collaboration source document.
 #[test]
 fn checkout_launch_has_the_facts_and_limits_of_the_source() {
     let scenario = read("checkout-launch", &[]);
@@ -251,7 +251,7 @@ fn latencies_are_made_for_watching() {
     }
 }
 
-/// The figures, names and limits of source `001`.
+/// The figures, names and limits of the orchestrator source document.
 #[test]
 fn morning_report_has_the_data_and_limits_of_the_source() {
     let scenario = read("morning-report", &[]);

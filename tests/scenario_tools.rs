@@ -127,7 +127,7 @@ fn an_orchestrator_is_read_with_its_workers_sections_and_level() {
     let scenario = read(PLAN, &[]);
     let PatternSpec::Orchestrator(spec) = &scenario.pattern else { panic!("an orchestrator") };
     let budget = spec.budget;
-    // What the file leaves out is as in source 001.
+    // What the file leaves out has the values of the orchestrator source document.
     assert_eq!((budget.max_tasks, budget.max_parallel, budget.max_retries_per_task), (4, 2, 1));
     assert_eq!((budget.max_dispatches, budget.task_timeout), (8, ms(2_000)));
     assert_eq!(budget.max_seconds, ms(25_000));

@@ -1,5 +1,5 @@
-//! Coordinator teams (source `002`, spec section 4): each option by what the agents are shown, what
-//! comes back, and how long it takes under paused time.
+//! Coordinator teams (docs/rules/patterns.md, *Coordinator team*): each option by what the agents are
+//! shown, the results, and how long it takes under paused time.
 
 mod team;
 

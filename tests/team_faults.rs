@@ -1,5 +1,5 @@
-//! Agents behind the gateway when things go wrong (spec sections 4 and 5): retries, faults, safe
-//! mode, breakers, permits, and what a person changes in the middle.
+//! Agents behind the gateway when calls fail (docs/rules/patterns.md, *Coordinator team*, *Swarm* and
+//! *Tool gateway*): retries, faults, safe mode, breakers, permits, and changes by the operator meanwhile.
 
 mod team;
 

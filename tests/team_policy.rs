@@ -1,4 +1,4 @@
-//! The rules of source `002` by tables: the limits of a swarm, names, what calls say.
+//! The rules of the teams source document as tables: the limits of a swarm, names, arguments of calls.
 
 mod vectors;
 

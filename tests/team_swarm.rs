@@ -1,4 +1,4 @@
-//! Swarms (source `002`, spec section 4): hand-offs, limits, what each member is shown, time.
+//! Swarms (docs/rules/patterns.md, *Swarm*): handoffs, limits, what each member is shown, time.
 
 mod team;
 
