@@ -23,10 +23,10 @@ use crate::run::{
     ConcurrencyLimit, Rosters, RunContext, RunControl, RunSettings, Session, model_tool,
 };
 use crate::scenario::day::Day;
-use crate::scenario::draw::random_u64;
 use crate::scenario::model::PatternSpec;
 use crate::scenario::name::FlagName;
-use crate::scenario::{Scenario, untimed};
+use crate::scenario::seeded_random::random_u64;
+use crate::scenario::{Scenario, instant_warning};
 use crate::tool::contained::Contained;
 use crate::tool::{GuardSnapshot, GuardedTool, ToolRegistry};
 
@@ -420,7 +420,7 @@ impl Engine {
                     .to_owned();
             bus.publish(SpanId::RUN, EventKind::Warning { text });
         }
-        let lost = instant.then(|| untimed::warning(&scenario, default_timeout)).flatten();
+        let lost = instant.then(|| instant_warning::warning(&scenario, default_timeout)).flatten();
         if let Some(text) = lost {
             bus.publish(SpanId::RUN, EventKind::Warning { text });
         }

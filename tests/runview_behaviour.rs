@@ -181,7 +181,7 @@ mod subject {
 mod truths {
     use super::*;
     use facts::Start;
-    use roundtable::app::run::told::rounds_text;
+    use roundtable::app::run::event_line::rounds_text;
     use roundtable::event::kind::ModelLabel;
 
     fn head(model: ModelLabel, title: &str, cols: u16) -> String {

@@ -2,13 +2,13 @@
 //! bad one.
 use std::time::Duration;
 
+use roundtable::scenario::limits::{
+    BreakerCounts, BreakerLimits, BreakerMode, BulkheadLimits, RetryBudgetLimits,
+};
 use roundtable::scenario::model::{
     CallPolicy, Latency, PatternSpec, RetryOn, SafeMode, ScriptFault, ScriptFaultKind, ScriptStep,
 };
-use roundtable::scenario::resilience::{
-    BreakerCounts, BreakerLimits, BreakerMode, BulkheadLimits, RetryBudgetLimits,
-};
-use roundtable::scenario::storm::Naive;
+use roundtable::scenario::resilience::Naive;
 use roundtable::scenario::tool::{
     FieldKind, FixtureAnswer, HttpMethod, InjectedFault, LoadSpec, Setting, ToolKind, ToolSpec,
 };

@@ -13,7 +13,7 @@ use roundtable::event::world::alerts::AlertKind;
 use roundtable::event::world::tools::CallMark;
 use roundtable::event::{Elapsed, Event, EventKind, RunId, Seq, SpanId, StopReason, World};
 use roundtable::scenario::alert::AlertLimits;
-use roundtable::scenario::resilience::{BreakerCounts, BreakerMode, RetryBudgetLimits};
+use roundtable::scenario::limits::{BreakerCounts, BreakerMode, RetryBudgetLimits};
 use roundtable::scenario::tool::{FaultKind, InjectedFault};
 use serde_json::{Map, Value, json};
 

@@ -3,8 +3,8 @@
 use super::entry::{EntryError, LiveOffer, ScenarioEntry};
 use super::format;
 use super::home::HomePane;
+use super::run::event_line_tool::breaker_state;
 use super::run::results::{one_line, state_word, task_result};
-use super::run::told_tool::breaker_state;
 use super::run::{RunLog, RunPage};
 use super::state::AppState;
 use crate::event::EventKind;
@@ -17,7 +17,7 @@ use crate::scenario::agent::TeamSpec;
 use crate::scenario::model::{CollaborationSpec, Concurrency, InputKind, PatternSpec, WhenOff};
 use crate::scenario::orchestrator::OrchestratorSpec;
 use crate::scenario::research::ResearchSpec;
-use crate::scenario::storm::ResilienceSpec;
+use crate::scenario::resilience::ResilienceSpec;
 use crate::scenario::{ProblemPosition, Scenario, Severity};
 
 /// The most events from the end of a log that are searched, so that a long log costs no more than a

@@ -8,7 +8,7 @@ use crate::scenario::model::PatternSpec;
 use crate::scenario::name::AgentName;
 use crate::scenario::orchestrator::OrchestratorSpec;
 use crate::scenario::research::ResearchSpec;
-use crate::scenario::storm::ResilienceSpec;
+use crate::scenario::resilience::ResilienceSpec;
 
 /// Checks that a run of this scenario can reach a boundary.
 ///

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::args::RunFormat;
-use super::paint::StreamStyle;
 use super::progress;
+use super::stream_style::StreamStyle;
 use crate::app::export::research;
 use crate::event::kind::SCHEMA_VERSION;
 use crate::event::world::{Outcome, SessionOutcome};

@@ -8,8 +8,8 @@ mod tools;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use super::paint::StreamStyle;
-use crate::app::run::told::rounds_text;
+use super::stream_style::StreamStyle;
+use crate::app::run::event_line::rounds_text;
 use crate::event::kind::{
     FailureClass, Initiator, ModelLabel, Purpose, ReplyRefused, RunClosed, RunStarted, Usage,
 };

@@ -8,7 +8,7 @@ use super::boundaries::check_boundary;
 use super::exit::Exit;
 use super::headless::{self, HeadlessOptions};
 use super::output::RunWriter;
-use super::paint::StreamStyle;
+use super::stream_style::StreamStyle;
 use crate::bus::LogLimits;
 use crate::engine::{Engine, EngineSettings, Launch, ModelChoice, Schedule, Toolbox};
 use crate::event::BoundaryId;

@@ -6,8 +6,8 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::exit::Exit;
-use super::paint::StreamStyle;
 use super::stdout;
+use super::stream_style::StreamStyle;
 use crate::event::{safe_json, visible::visible};
 use crate::scenario::{ScenarioListing, ScenarioSource, check, shipped};
 use crate::shell::catalogue;

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use super::args::{FlagArg, ValidateArgs};
 use super::exit::Exit;
-use super::paint::StreamStyle;
 use super::run::{flag_errors, overrides};
 use super::stdout;
+use super::stream_style::StreamStyle;
 use crate::event::visible::visible;
 use crate::scenario::model::PatternSpec;
 use crate::scenario::{Override, STDIN, Scenario, ScenarioSource, check};

@@ -17,7 +17,7 @@ use crate::scenario::day::Day;
 use crate::scenario::model::{CollaborationSpec, Concurrency, PatternSpec, WhenOff};
 use crate::scenario::orchestrator::OrchestratorSpec;
 use crate::scenario::research::ResearchSpec;
-use crate::scenario::storm::ResilienceSpec;
+use crate::scenario::resilience::ResilienceSpec;
 
 /// What the scenario does not know about the start of a run.
 pub(super) struct RunSetup<'a> {

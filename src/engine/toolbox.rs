@@ -15,7 +15,8 @@ use crate::scenario::tool::{FixtureSpec, HttpSpec, ResultContract, ToolKind, Too
 use crate::tool::command::CommandTool;
 use crate::tool::endpoint::EndpointSearch;
 use crate::tool::fixture::FixtureTool;
-use crate::tool::folder::{self, FolderRead, FolderSearch, keeping};
+use crate::tool::folder;
+use crate::tool::folder::{FolderRead, FolderSearch, index_dir};
 use crate::tool::http::HttpTool;
 use crate::tool::settings::{Environment, NotReady};
 use crate::tool::web::cache::Cache;
@@ -59,7 +60,7 @@ impl Toolbox {
         instant: bool,
         env: Environment<'_>,
     ) -> Result<Self, Vec<ToolNotReady>> {
-        let clients = Clients::new(Cache::for_user(), keeping::user_cache_dir());
+        let clients = Clients::new(Cache::for_user(), index_dir::user_cache_dir());
         let (mut made, mut troubles) = (Vec::new(), Vec::new());
         for spec in scenario.tools.values() {
             let there = folder_of(spec).map_or(Ok(()), folder::ready).map_err(|why| vec![why]);

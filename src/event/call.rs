@@ -12,8 +12,8 @@ use super::stop::StopReason;
 use super::team::MemberOutput;
 use super::visible::visible_within;
 use crate::scenario::model::ScriptFaultKind;
+use crate::scenario::model_assignment::ModelCaller;
 use crate::scenario::name::{AgentName, RoleName, TaskId, ToolName};
-use crate::scenario::seated::ModelCaller;
 pub use crate::scenario::tool::{ToolCall, ToolOffer};
 
 /// A call to a tool or model, as it starts.

@@ -15,8 +15,8 @@ use crate::event::id::millis;
 use crate::event::kind::{FailureClass, ModelLabel, Purpose, Reply, Usage};
 use crate::scenario::Scenario;
 use crate::scenario::condition::{CelBindings, EvalBudget};
-use crate::scenario::draw::random_duration;
 use crate::scenario::model::{ScriptFault, ScriptFaultKind, ScriptRow, ScriptStep};
+use crate::scenario::seeded_random::random_duration;
 use crate::scenario::tool::ToolCall;
 
 /// The shortest time between two pieces; the dashboard does not draw faster.

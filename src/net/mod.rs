@@ -4,13 +4,13 @@
 //! are up to the caller. Dropping a future cancels its request.
 
 pub mod body;
+mod encodings;
 pub mod error;
 pub mod http;
 pub mod reach;
 pub mod redact;
 pub mod retry_after;
 pub mod secret;
-mod spelling;
 pub mod sse;
 
 pub use error::NetError;

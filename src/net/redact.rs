@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::encodings::{PrefixTracker, SecretForms};
 use super::secret::Secret;
-use super::spelling::{PrefixTracker, SecretForms};
 
 /// Replacement of a secret.
 const STARS: &str = "***";

@@ -5,9 +5,9 @@
 //! A pattern does not know that a dashboard exists. Everything that is not deterministic goes
 //! through its [`RunContext`](crate::run::RunContext).
 
-mod asked;
 pub mod collaboration;
 pub mod orchestrator;
+mod prompting;
 pub mod reply;
 pub mod research;
 pub mod resilience;

@@ -9,8 +9,8 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use tokio::time::sleep;
 
-use super::gate::{RunControl, RunStopped};
-use super::lanes::ConcurrencyLimit;
+use super::concurrency::ConcurrencyLimit;
+use super::control::{RunControl, RunStopped};
 use super::phase::Phase;
 use super::rosters::Rosters;
 use super::session::Session;
@@ -25,9 +25,9 @@ use crate::event::{Boundary, EventKind, RunId, Seq, SpanId, StopReason};
 use crate::llm::{ChatRequest, Conversation, Listener, Models, ReplyForm};
 use crate::scenario::condition::CelBindings;
 use crate::scenario::day::Day;
-use crate::scenario::draw::{random_duration, random_u64};
 use crate::scenario::model::{CallPolicy, Latency, SpendingLimits};
 use crate::scenario::name::{FlagName, ToolName};
+use crate::scenario::seeded_random::{random_duration, random_u64};
 use crate::scenario::tool::{InjectedFault, ResultContract};
 use crate::tool::{
     Attempt, CallFailed, CallScope, Callee, GatewayCall, GuardedTool, ToolRegistry, ToolSetup,

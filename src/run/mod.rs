@@ -3,20 +3,20 @@
 //!
 //! Pause, step, breakpoints, cancel and the deadline are all in [`gate`] and nowhere else.
 
+mod concurrency;
 mod context;
-mod crew;
-pub mod gate;
-mod lanes;
+pub mod control;
+mod join_set;
 mod phase;
 mod rosters;
 mod session;
 mod spending;
 mod tools;
 
+pub use concurrency::ConcurrencyLimit;
 pub use context::{LLM, ModelRequest, RunContext, RunSettings, model_tool};
-pub use crew::OrderedJoinSet;
-pub use gate::{RunControl, RunStopped};
-pub use lanes::ConcurrencyLimit;
+pub use control::{RunControl, RunStopped};
+pub use join_set::OrderedJoinSet;
 pub use phase::Phase;
 pub use rosters::Rosters;
 pub use session::{Session, SessionMemory};

@@ -117,7 +117,7 @@ impl RunContext {
 
 /// Arguments as one text with sorted keys: the key that fallbacks are looked up by.
 fn canonical_text(args: &Map<String, Value>) -> String {
-    crate::scenario::canonical::to_canonical_json(&Value::Object(args.clone()))
+    crate::scenario::canonical_json::to_canonical_json(&Value::Object(args.clone()))
 }
 
 /// One tool call of a run, as the gateway sees it.
@@ -158,7 +158,7 @@ impl CallScope for ToolCallScope<'_> {
 
 /// Spreads similar random numbers far apart.
 fn spread(draw: u64) -> u64 {
-    crate::scenario::draw::random_u64(draw, "", 0, "fault")
+    crate::scenario::seeded_random::random_u64(draw, "", 0, "fault")
 }
 
 /// The tool behind the gateway, with the request.

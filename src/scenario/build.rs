@@ -11,7 +11,7 @@ use super::build_models::{self, Requests};
 use super::build_orchestrator::orchestrator;
 use super::build_policy;
 use super::build_research::research;
-use super::build_storm::resilience;
+use super::build_resilience::resilience;
 use super::build_team::team;
 use super::build_tools;
 use super::format::{ModelTable, Pattern, ScenarioFile};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::build_answers::url;
+use super::build_implementation::url;
 use super::domain;
 use super::format_lookup::{
     FieldsTable, PrivateHostsField, ReadTable, SearchTable, nonzero_duration,

@@ -2,9 +2,9 @@
 
 use super::amount::Number;
 use super::format::ScenarioFile;
+use super::model_assignment::{ModelAssignment, ModelCaller};
 use super::name::{AgentName, RoleName};
 use super::reader::ReadContext;
-use super::seated::{ModelAssignment, ModelCaller};
 use super::shape::{FreeTable, IntegerField, NonBlankString};
 use super::tuning::{JsonMode, RESERVED, Tuning};
 

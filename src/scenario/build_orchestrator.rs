@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use super::build::report_unknown_name;
 use super::condition::Condition;
+use super::condition_check;
+use super::condition_check::ConditionScope;
 use super::format::ScenarioFile;
 use super::format_patterns::{BudgetTable, LevelTable, OrchestratorTable, WorkerTable};
 use super::format_tools::fill_table;
@@ -16,7 +18,6 @@ use super::reader::ReadContext;
 use super::shape::NonBlankString;
 use super::template::TemplateScope;
 use super::tree::TextSpan;
-use super::when::{self, ConditionScope};
 
 /// Builds the orchestrator of a file. Problems are reported to `cx`.
 pub(super) fn orchestrator(
@@ -205,7 +206,7 @@ fn rule_condition(
     shown: &ConditionScope<'_>,
     cx: &mut ReadContext,
 ) -> Option<Condition> {
-    let condition = when::compile_condition(when, shown, cx)?;
+    let condition = condition_check::compile_condition(when, shown, cx)?;
     let repeated = || table.echo.0.iter().map(|input| input.text.as_str());
     let strange = condition.names().into_iter().find_map(|name| match name.path[..] {
         ["inputs", field, ..] if !repeated().any(|input| input == field) => {

@@ -10,10 +10,10 @@ use super::format_tools::{
     BreakerTable, BulkheadTable, InjectedTable, InjectedWord, LlmTable, RetriesTable,
     RetryBudgetTable, SafeModeTable, ToolTable, fill_table,
 };
-use super::live::UnsetLlmKeys;
+use super::limits::{BreakerLimits, BulkheadLimits, RetryBudgetLimits};
+use super::live_defaults::UnsetLlmKeys;
 use super::model::{CallPolicy, RetryOn, SafeMode};
 use super::reader::ReadContext;
-use super::resilience::{BreakerLimits, BulkheadLimits, RetryBudgetLimits};
 use super::shape::{BoundedList, IntegerField, Positioned, TextOrTable};
 use super::template::TemplateScope;
 use super::tool::InjectedFault;

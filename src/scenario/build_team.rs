@@ -12,7 +12,6 @@ use super::format::{Pattern, ScenarioFile};
 use super::format_team::{
     AgentTable, COORDINATOR_KEYS, EntryMember, MemberToolsTable, Members, SPEAKER_KEYS, SWARM_KEYS,
 };
-use super::idle_setting;
 use super::name::{AgentName, ToolName};
 use super::named::NamedEntry;
 use super::nesting::nesting;
@@ -20,6 +19,7 @@ use super::reader::{ReadContext, suggest_name};
 use super::shape::{NonBlankString, StringField};
 use super::template::{TemplatePart, TemplateScope};
 use super::tree::TextSpan;
+use super::unused_settings;
 
 /// The kind of an agent, as its keys imply it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,7 +113,7 @@ fn agent(
         AgentTableKind::Model => AgentKind::Model(speaker?),
         AgentTableKind::Team => {
             let members = members(entry, kind, table, file, cx);
-            idle_setting::warn_of_team_settings(table, file, cx);
+            unused_settings::warn_of_team_settings(table, file, cx);
             let parallel_tools = cx.at_key("parallel_tools", |cx| {
                 filling.switch_value(&table.parallel_tools.value, cx)
             });
@@ -129,7 +129,7 @@ fn agent(
         }
         AgentTableKind::Swarm => {
             let members = members(entry, kind, table, file, cx);
-            idle_setting::warn_of_swarm_settings(entry, table, file, cx);
+            unused_settings::warn_of_swarm_settings(entry, table, file, cx);
             let handoff_input = match &table.handoff_input {
                 Some(text) => {
                     Some(cx.at_key("handoff_input", |cx| handoff_input(text, filling, cx))?)

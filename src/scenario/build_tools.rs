@@ -7,7 +7,8 @@ use serde_json::{Map, Value, json};
 
 use super::agent::TRANSFER;
 use super::alert::AlertLimits;
-use super::build_answers::{self, AttemptLimit, DeclaredImplementation, KnownArguments};
+use super::build_implementation;
+use super::build_implementation::{AttemptLimit, DeclaredImplementation, KnownArguments};
 use super::build_lookup::SEARCHED;
 use super::build_policy::{faults, own_policy, tool_policy};
 use super::build_research;
@@ -129,8 +130,8 @@ fn worker(
         table.args.table.entries.iter().map(|(key, _)| key.text.as_str()).collect();
     let args = (!table.args.broken).then_some(&declared[..]);
     let args = KnownArguments { names: args, certain: true };
-    let kind =
-        cx.at_key(&place, |cx| build_answers::kind(&answers, &args, &attempts, filling, cx))?;
+    let kind = cx
+        .at_key(&place, |cx| build_implementation::kind(&answers, &args, &attempts, filling, cx))?;
     if kind.is_none() && !cx.at_key(&place, |cx| cx.has_error_here()) {
         cx.at_key(&format!("workers.{}", entry.name), |cx| {
             let what = format!(
@@ -183,7 +184,7 @@ fn tool(
         _ => (!known).then_some(&names[..]),
     };
     let args = KnownArguments { names: args, certain: pattern == Pattern::Research };
-    let kind = build_answers::kind(&answers, &args, &attempts, filling, cx);
+    let kind = build_implementation::kind(&answers, &args, &attempts, filling, cx);
     let faults = faults(&table.faults, cx);
     let kind = kind?;
     Some(ToolSpec {

@@ -1,6 +1,6 @@
 //! Checks that the rows of a fixture keep the contract of their tool.
 
-use super::build_answers::KnownArguments;
+use super::build_implementation::KnownArguments;
 use super::format::ScenarioFile;
 use super::format_tools::FixtureTable;
 use super::reader::ReadContext;

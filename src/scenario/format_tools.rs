@@ -7,11 +7,11 @@ use serde_json::{Map, Value, json};
 use super::amount::{ClockTime, Fraction, Millis, Seconds, Units};
 use super::format::FaultTable;
 use super::format_lookup::{ReadTable, SearchTable};
+use super::limits::{BreakerCounts, BreakerMode};
 use super::model::Latency;
 use super::named::{ActorName, EnvName, HeaderName, MAX_NAMES, NamedEntries, ResultKey};
 use super::reader::{ReadContext, suggest_name};
 use super::record::{ObjectSchema, Requirement, join_doc_lines, record, words};
-use super::resilience::{BreakerCounts, BreakerMode};
 use super::shape::{
     BoundedList, FormatShape, FreeTable, IntegerField, NonBlankString, Positioned, StringField,
     TextOrTable,

@@ -1,8 +1,8 @@
 //! Collects the problems of a file, with their positions, while it is read.
 
-use super::literal;
-use super::misplaced;
+use super::key_suggestion;
 use super::problem::{AffectedRuns, Problems, Severity, UnplacedProblem, position};
+use super::toml_string;
 use super::tree::{TextSpan, TomlNode, TomlTable, TomlValue};
 
 /// Collects problems while a file is read.
@@ -134,8 +134,8 @@ impl ReadContext {
             return at;
         }
         let raw = self.raw(at);
-        let start = at.start + literal::source_offset(raw, from);
-        let end = at.start + literal::source_offset(raw, to);
+        let start = at.start + toml_string::source_offset(raw, from);
+        let end = at.start + toml_string::source_offset(raw, to);
         TextSpan { text: at.text, start, end: end.max(start) }
     }
 
@@ -160,7 +160,7 @@ impl ReadContext {
                 let what = format!("unknown key `{}`", key.text);
                 let help = match self.is_full() {
                     true => String::new(),
-                    false => misplaced::suggest_key(&self.path, &key.text, known),
+                    false => key_suggestion::suggest_key(&self.path, &key.text, known),
                 };
                 self.at_key(&key.text, |cx| cx.error(key.at, what, help));
             }

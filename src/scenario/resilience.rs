@@ -1,102 +1,41 @@
-//! Limits of a tool's breaker, bulkhead and retry budget. Plain data; `tool/` enforces them. The
-//! defaults are those of the cascading failures source document where it has any.
+//! The settings of the pattern `resilience` (cascading failures source document): many agents that
+//! call the same tools concurrently, through a guarded gateway or a naive one.
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use super::model::Latency;
+use super::name::ToolName;
 
-/// Limits of a tool's breaker. A change takes effect during the run; counts are kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BreakerLimits {
-    /// Consecutive failures that open it. 0 counts as 1.
-    pub fail_threshold: u32,
-    /// How long it stays open.
-    pub open_for: Duration,
-    /// Concurrent probes while it is half-open. 0 counts as 1: without probes it could never close
-    /// again.
-    pub probe_permits: u32,
-    /// What happens after the open time, and to late results.
-    pub mode: BreakerMode,
-    /// What counts as a failure.
-    pub counts: BreakerCounts,
+/// `pattern = "resilience"`.
+#[derive(Debug, Clone)]
+pub struct ResilienceSpec {
+    /// Number of concurrent agents.
+    pub agents: u32,
+    /// How often each agent repeats its steps.
+    pub turns: u32,
+    /// The tools that an agent calls in one turn, in order.
+    pub steps: Vec<ToolName>,
+    /// Number of call slots that all agents share, like the worker pool of a service: a call holds
+    /// one from its first attempt to its end, including the waits between attempts.
+    pub pool: u32,
+    /// The pause of an agent between two turns.
+    pub pace: Latency,
+    /// Whether calls use the tools' policies; if not, [`Naive`] ones.
+    pub guarded: bool,
+    /// The retries without the tools' policies.
+    pub naive: Naive,
+    /// Time limit of the whole run; pauses are not counted.
+    pub max_seconds: Duration,
 }
 
-impl Default for BreakerLimits {
-    fn default() -> Self {
-        Self {
-            fail_threshold: 5,
-            open_for: Duration::from_secs(30),
-            probe_permits: 1,
-            mode: BreakerMode::HalfOpen,
-            counts: BreakerCounts::Attempts,
-        }
-    }
-}
-
-/// What a breaker counts as a failure.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BreakerCounts {
-    /// Each attempt that fails through the tool's fault (cascading failures source document).
-    #[default]
-    Attempts,
-    /// Each call once, by its last attempt: attempts that are retried do not count. A probe is
-    /// always judged by itself.
-    Calls,
-}
-
-impl BreakerCounts {
-    /// Whether it counts as the source document does.
-    pub fn is_per_attempt(&self) -> bool {
-        *self == Self::Attempts
-    }
-}
-
-/// What a breaker does after its open time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BreakerMode {
-    /// Probes decide whether it closes; a result from before the last change of state is stale and
-    /// ignored.
-    #[default]
-    HalfOpen,
-    /// The two states of the cascading failures source document: the next attempt closes it and
-    /// resets the failure count, and every result counts, however late.
-    Source,
-}
-
-/// Limits of a tool's bulkhead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BulkheadLimits {
-    /// The concurrency limit: attempts in flight.
-    pub max_in_flight: u32,
-    /// How long an attempt may be queued: zero means not at all, `None` until the caller's own
-    /// deadline.
-    pub max_wait: Option<Duration>,
-}
-
-impl Default for BulkheadLimits {
-    fn default() -> Self {
-        Self { max_in_flight: 10, max_wait: Some(Duration::ZERO) }
-    }
-}
-
-/// Limits of a tool's retry budget, over the last [`RetryBudgetLimits::WINDOW`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RetryBudgetLimits {
-    /// Maximum number of retries as a percentage of the attempts in the window, rounded down.
-    pub ratio_percent: u32,
-    /// Number of retries that are always allowed, even after few attempts.
-    pub min: u32,
-}
-
-impl RetryBudgetLimits {
-    /// The window in which attempts and retries are counted.
-    pub const WINDOW: Duration = Duration::from_secs(60);
-}
-
-impl Default for RetryBudgetLimits {
-    fn default() -> Self {
-        Self { ratio_percent: 10, min: 3 }
-    }
+/// Retries in three layers that do not know of each other, as in the incident of the cascading
+/// failures source document. No breaker, no bulkhead, no waits, no safe mode; timeouts still apply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Naive {
+    /// Retries inside the tool's own client; the gateway does not see them.
+    pub client_retries: u32,
+    /// Retries in the wrapper around the tool.
+    pub tool_retries: u32,
+    /// Retries of one step by the agent's loop.
+    pub agent_retries: u32,
 }

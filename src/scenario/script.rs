@@ -6,6 +6,8 @@ use serde_json::{Map, Value};
 
 use super::build::report_unknown_name;
 use super::condition;
+use super::condition_check;
+use super::condition_check::ConditionScope;
 use super::format::{FaultTable, FaultWord, Pattern, ScenarioFile, ScriptTable};
 use super::model::{Script, ScriptFault, ScriptFaultKind, ScriptRow, ScriptStep};
 use super::name::{AgentName, RoleName};
@@ -17,7 +19,6 @@ use super::script_team;
 use super::shape::Positioned;
 use super::template::TemplateScope;
 use super::tree::TextSpan;
-use super::when::{self, ConditionScope};
 
 /// Builds the script of a file. Problems are reported to `cx`.
 pub(super) fn build(
@@ -112,11 +113,10 @@ fn row(
     // For an unknown step, the names that its condition may use are unknown, too.
     let lost = pattern == Pattern::Research
         && step.is_none_or(|it| !script_steps::model_steps(pattern).contains(&it));
-    let when = table
-        .when
-        .as_ref()
-        .filter(|_| !lost)
-        .map(|when| cx.at_key("when", |cx| when::compile_condition(when, &shown, cx)));
+    let when =
+        table.when.as_ref().filter(|_| !lost).map(|when| {
+            cx.at_key("when", |cx| condition_check::compile_condition(when, &shown, cx))
+        });
     let fault = table.fault.as_ref().map(|table| cx.at_key("fault", |cx| fault(table, cx)));
     let answer = answer(row, pattern, file, filling, cx);
     let calls =

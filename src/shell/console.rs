@@ -10,7 +10,7 @@ use ratatui::layout::Size;
 use super::pager;
 use super::screen::{self, ScreenGuard};
 use super::surface::{Canvas, Surface};
-use super::warden::Watchdog;
+use super::watchdog::Watchdog;
 
 /// Source of keys: on Unix our own thread, elsewhere crossterm's.
 #[cfg(unix)]
@@ -90,7 +90,7 @@ impl Console for Tty {
         use std::os::fd::AsFd;
 
         use super::keyboard::is_interrupt;
-        use super::warden::EndRequest;
+        use super::watchdog::EndRequest;
         let warden = self.warden.clone();
         Keys::read(
             io::stdin().as_fd().try_clone_to_owned()?,

@@ -12,7 +12,7 @@
 
 use tracing::{Level, enabled};
 
-use crate::app::run::told;
+use crate::app::run::event_line;
 use crate::event::visible::visible_within;
 use crate::event::{Event, EventKind, World};
 
@@ -39,7 +39,7 @@ pub fn log_event(event: &Event, world: &World) {
         return;
     }
     let run = world.head.as_ref().map_or("-", |head| head.run.as_str());
-    let told = told::event_line(event, world);
+    let told = event_line::event_line(event, world);
     let parts = [told.kind, &told.subject, &told.text];
     let line: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     let line = visible_within(&line.join(" "), MAX_LINE_CHARS);

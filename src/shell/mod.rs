@@ -29,5 +29,5 @@ pub mod themes;
 pub mod tools;
 pub mod trust;
 pub mod tty;
-pub mod warden;
 pub mod watch;
+pub mod watchdog;

@@ -11,9 +11,9 @@ use serde_json::{Map, Value};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStdin, Command};
 
-use super::answering::{Tool, ToolRequest};
+use super::interface::{Tool, ToolRequest};
 use super::process_group::ProcessGroup;
-use super::reading;
+use super::result_json;
 use super::settings::{Environment, NotReady, ToolSettings};
 use crate::event::kind::{AttemptFailed, FailureClass};
 use crate::event::visible::visible_within;
@@ -66,8 +66,8 @@ impl CommandTool {
             return Err(self.exit_error(status, &complaints));
         }
         let from = format!("the output of {}", self.name());
-        let whole = reading::parse_json(&answer, &from, &self.env.redactor)?;
-        reading::check_integers(&answer, whole, &from, &self.env.redactor)
+        let whole = result_json::parse_json(&answer, &from, &self.env.redactor)?;
+        result_json::check_integers(&answer, whole, &from, &self.env.redactor)
     }
 
     fn start(&self) -> Result<ProcessGroup, Box<AttemptFailed>> {
@@ -116,7 +116,7 @@ impl CommandTool {
         let last = redacted.lines().rev().find(|line| !line.trim().is_empty());
         let said = last.map_or_else(
             || "nothing on standard error".to_owned(),
-            |line| reading::quoted_text(line, &self.env.redactor),
+            |line| result_json::quoted_text(line, &self.env.redactor),
         );
         let text = format!("{} ended with {}: {said}", self.name(), describe_exit(status));
         AttemptFailed::new(FailureClass::Tool, text)

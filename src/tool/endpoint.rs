@@ -7,9 +7,9 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
-use super::answering::{Tool, ToolRequest};
 use super::document::day;
 use super::http::HttpTool;
+use super::interface::{Tool, ToolRequest};
 use super::settings::{Environment, NotReady};
 use crate::event::kind::{AttemptFailed, FailureClass};
 use crate::net::Http;

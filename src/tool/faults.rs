@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use crate::event::kind::{AttemptFailed, FailureClass};
-use crate::scenario::draw::happens_with;
+use crate::scenario::seeded_random::happens_with;
 use crate::scenario::tool::InjectedFault;
 
 /// Makes one attempt with these faults. `draw` is random bits for this attempt.

@@ -14,12 +14,12 @@ use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep};
 
-use super::answering::{Tool, ToolRequest};
-use super::reading;
+use super::interface::{Tool, ToolRequest};
+use super::result_json;
 use crate::event::kind::{AttemptFailed, FailureClass};
 use crate::event::visible::visible_within;
 use crate::net::Redactor;
-use crate::scenario::draw::{happens_with, random_duration, random_u64};
+use crate::scenario::seeded_random::{happens_with, random_duration, random_u64};
 use crate::scenario::tool::{FixtureAnswer, FixtureRow, FixtureSpec, LoadSpec};
 
 /// Most characters of a call's arguments that an error message quotes.
@@ -93,7 +93,7 @@ impl FixtureTool {
         match &row.answer {
             FixtureAnswer::Value(value) => Ok(Arc::clone(value)),
             FixtureAnswer::Raw(text) => {
-                reading::parse_json(text.as_bytes(), "the result", &Redactor::default())
+                result_json::parse_json(text.as_bytes(), "the result", &Redactor::default())
             }
         }
     }

@@ -9,8 +9,8 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 
 use super::address::Address;
-use super::answering::{Tool, ToolRequest};
-use super::reading;
+use super::interface::{Tool, ToolRequest};
+use super::result_json;
 use super::settings::{Environment, NotReady, ToolSettings};
 use crate::event::id::millis;
 use crate::event::kind::{AttemptFailed, FailureClass};
@@ -92,8 +92,8 @@ impl HttpTool {
         let cap = usize::try_from(self.spec.max_bytes).unwrap_or(usize::MAX);
         let body = answer.collect(cap).await.map_err(|error| self.unanswered(&error))?;
         let from = format!("the reply of {}", self.address.host());
-        let whole = reading::parse_json(&body, &from, &self.redactor)?;
-        reading::check_integers(&body, self.pointed_at(whole)?, &from, &self.redactor)
+        let whole = result_json::parse_json(&body, &from, &self.redactor)?;
+        result_json::check_integers(&body, self.pointed_at(whole)?, &from, &self.redactor)
     }
 
     /// The part of the result that the scenario's `pointer` selects.
@@ -129,7 +129,7 @@ impl HttpTool {
     async fn refused(&self, answer: HttpResponse) -> Box<AttemptFailed> {
         let status = answer.status();
         let (wait, should_retry) = (answer.retry_after(), answer.should_retry());
-        let to = answer.header("location").map(|to| reading::quoted_text(to, &self.redactor));
+        let to = answer.header("location").map(|to| result_json::quoted_text(to, &self.redactor));
         let (body, _) = read_prefix(answer, REFUSAL_BYTES).await;
         let text = String::from_utf8_lossy(&body);
         let (said, advice) = match (status, to) {
@@ -154,7 +154,7 @@ impl HttpTool {
         if body.trim_start().starts_with('<') {
             return "an HTML page".to_owned();
         }
-        reading::quoted_text(body, &self.redactor)
+        result_json::quoted_text(body, &self.redactor)
     }
 
     /// Host of the tool, with the port if it is not the scheme's default.

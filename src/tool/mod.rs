@@ -6,8 +6,6 @@
 //! of a run is the trait [`CallScope`].
 
 mod address;
-pub mod answering;
-pub mod belt;
 pub mod breaker;
 pub mod budget;
 pub mod bulkhead;
@@ -24,15 +22,17 @@ pub mod folder;
 pub mod gateway;
 pub mod guard;
 pub mod http;
+pub mod interface;
 mod last_good;
 mod process_group;
-mod reading;
+pub mod registry;
+mod result_json;
 pub mod retry;
 pub mod settings;
 mod time_limit;
 pub mod web;
 
-pub use answering::{Tool, ToolRequest};
-pub use belt::{GuardedTool, ToolRegistry, ToolSetup};
 pub use gateway::{Attempt, CallFailed, CallScope, CallSuccess, Callee, GatewayCall, QueueMarker};
 pub use guard::{Guard, GuardSnapshot};
+pub use interface::{Tool, ToolRequest};
+pub use registry::{GuardedTool, ToolRegistry, ToolSetup};

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use crate::event::kind::{AttemptFailed, FailureClass};
-use crate::scenario::draw::random_share;
 use crate::scenario::model::{CallPolicy, RetryOn};
+use crate::scenario::seeded_random::random_share;
 
 /// What happens after a failed attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

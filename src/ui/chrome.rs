@@ -8,9 +8,9 @@ use super::text::{Pen, columns};
 use super::theme::StyleRole;
 use super::{DrawContext, header};
 use crate::app::AppState;
+use crate::app::key_hints::{KeyHint, visible_hints};
 pub use crate::app::layout::ScreenParts;
 use crate::app::notice::NoticeKind;
-use crate::app::offer::{KeyHint, visible_hints};
 use crate::event::stop::StopClass;
 
 /// Draws header, status and keys.

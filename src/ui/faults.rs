@@ -11,7 +11,7 @@ use super::{DrawContext, format};
 use crate::app::AppState;
 use crate::app::faults::{FaultsDrawer, ToolSetting, default_fault, injected_fault};
 use crate::app::run::RunPage;
-use crate::app::run::told_tool;
+use crate::app::run::event_line_tool;
 use crate::event::world::tools::ToolRow;
 
 /// Draws the drawer of a tool.
@@ -70,12 +70,13 @@ fn knob_row(
                 None => ("[ ] ", StyleRole::Off),
             };
             pen.put(mark, cx.theme.style(role)).cell(kind.word(), 12, plain);
-            let what = told_tool::fault_text(&now.unwrap_or(default_fault(kind))).into_owned();
+            let what =
+                event_line_tool::fault_text(&now.unwrap_or(default_fault(kind))).into_owned();
             pen.put(&what, if now.is_some() { cx.theme.style(StyleRole::Flag) } else { dim });
         }
         knob => {
             let Some(limit) = knob.limit(&tool.head.limits) else { return };
-            pen.put("  = ", dim).put(&told_tool::limit_text(limit), plain);
+            pen.put("  = ", dim).put(&event_line_tool::limit_text(limit), plain);
         }
     }
 }

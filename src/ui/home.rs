@@ -16,7 +16,7 @@ use crate::app::preview::{self, PreviewTone};
 use crate::app::run::RunPage;
 use crate::app::run::progress::Progress;
 use crate::app::run::results::one_line;
-use crate::app::run::tool_words::factor_text;
+use crate::app::run::tool_summary::factor_text;
 use crate::app::state::ScenarioEntry;
 use crate::event::Elapsed;
 use crate::event::contribution::Stance;

@@ -8,7 +8,7 @@ use super::frame::{self, Frame};
 use super::glyph::Glyph;
 use super::text::{Pen, columns, elide, elide_middle, wrap_within};
 use super::theme::StyleRole;
-use super::{DrawContext, typed};
+use super::{DrawContext, text_field};
 use crate::app::effect::RequestedModel;
 use crate::app::form::{
     CANCEL_AT, Field, FieldId, FieldValue, FormParts, FormSlot, LABEL, LaunchForm,
@@ -99,7 +99,7 @@ fn draw(
         FieldValue::Text(text) => {
             let typing = focused && form.is_editing();
             let cut = form.top.saturating_sub(slot.y);
-            typed::render(text, cx, place, slot.rows, cut, typing, buf);
+            text_field::render(text, cx, place, slot.rows, cut, typing, buf);
         }
         FieldValue::Choice { choices, at, .. } => {
             let mut pen = Pen::new(buf, place, cx.glyphs);

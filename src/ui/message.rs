@@ -7,7 +7,7 @@ use super::frame::{self, Frame};
 use super::glyph::Glyph;
 use super::text::{Pen, paint, wrap_within};
 use super::theme::StyleRole;
-use super::{DrawContext, format, typed};
+use super::{DrawContext, format, text_field};
 use crate::app::message::{DraftOrigin, MessageBox};
 use crate::app::run::RunPage;
 use crate::app::state::Size;
@@ -26,7 +26,7 @@ pub fn render(
     let window = message.window(size);
     frame::border(frame, cx, window, buf);
     let (text, below) = message.parts(size);
-    typed::render(&message.text, cx, text, text.height, 0, true, buf);
+    text_field::render(&message.text, cx, text, text.height, 0, true, buf);
     if message.is_suggested() {
         // A suggestion is not the operator's own text yet.
         paint(buf, text, cx.theme.style(StyleRole::Dim));

@@ -19,9 +19,9 @@ pub mod role;
 pub mod run;
 pub mod sign;
 pub mod text;
+mod text_field;
 pub mod theme;
 pub mod too_small;
-mod typed;
 
 use std::time::Duration;
 

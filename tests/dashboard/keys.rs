@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use roundtable::app::help::{Help, HelpLine, keys_markdown};
+use roundtable::app::key_hints::visible_hints;
 use roundtable::app::keymap::{BINDINGS, Context, bindings, lookup};
-use roundtable::app::offer::visible_hints;
 use roundtable::app::{Action, Effect, KeyCode, KeyPress, Msg};
 
 use crate::screen::Dash;

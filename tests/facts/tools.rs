@@ -13,7 +13,7 @@ use roundtable::event::kind::{
 };
 use roundtable::event::{Elapsed, Event, EventKind, RunId, Seq, SpanId, StopReason};
 use roundtable::scenario::alert::AlertLimits;
-use roundtable::scenario::resilience::{BreakerCounts, BreakerMode};
+use roundtable::scenario::limits::{BreakerCounts, BreakerMode};
 use serde_json::{Map, Value, json};
 
 /// A log that is being written.

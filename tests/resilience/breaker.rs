@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use roundtable::scenario::resilience::{BreakerLimits, BreakerMode};
+use roundtable::scenario::limits::{BreakerLimits, BreakerMode};
 use roundtable::tool::breaker::{
     AttemptVerdict, Breaker, BreakerRefusal, BreakerState, BreakerView, Recorded, RefusalReason,
     Ticket,

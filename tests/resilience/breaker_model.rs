@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use roundtable::scenario::resilience::{BreakerLimits, BreakerMode};
+use roundtable::scenario::limits::{BreakerLimits, BreakerMode};
 use roundtable::tool::breaker::{
     AttemptVerdict, Breaker, BreakerRefusal, BreakerView, Recorded, RefusalReason, Ticket,
 };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use roundtable::scenario::resilience::RetryBudgetLimits;
+use roundtable::scenario::limits::RetryBudgetLimits;
 use roundtable::tool::budget::RetryBudget;
 use tokio::time::Instant;
 

@@ -7,14 +7,14 @@ mod layout;
 pub mod models;
 pub mod picker;
 mod scenario_fields;
-mod typed;
+mod text_input;
 
 use std::sync::Arc;
 
 pub use command_line::quoted;
 pub use field::{Field, FieldId, FieldValue, Limit, MAX_TEXT_BYTES, TextField};
 pub use layout::{CANCEL_AT, FormParts, FormSlot, LABEL, height, is_long};
-pub use typed::KeyOutcome;
+pub use text_input::KeyOutcome;
 
 use self::models::FormModels;
 use self::picker::ModelPicker;

@@ -4,11 +4,11 @@
 use std::fmt::Write as _;
 
 use super::document::TextDocument;
+use super::event_line::{conflict_names, event_line, model_text, took_ms};
 use super::inspect::{InspectTarget, Tab};
 use super::layout::Pane;
 use super::markdown::{plan_markdown, team_markdown, tool_text, tools_markdown};
 use super::subject::Subject;
-use super::told::{conflict_names, event_line, model_text, took_ms};
 use super::{InputOutcome, RunPage, View};
 use crate::app::effect::{Contents, Effect, Export};
 use crate::app::export::research;

@@ -3,15 +3,15 @@
 
 use serde_json::Value;
 
+use super::event_line::failure_name;
 use super::inspect::CalleeKind;
-use super::told::failure_name;
 use super::{RunPage, tool_calls};
 use crate::app::format;
 use crate::event::kind::{ChatMessage, MessageRole, ModelLabel, Purpose, Reply, ReplyRefused};
 use crate::event::world::team::HANDED_OVER;
 use crate::event::world::{Span, SpanKind};
 use crate::event::{Event, EventKind, SpanId, safe_json};
-use crate::scenario::integer::first_changed_integer;
+use crate::scenario::big_integer::first_changed_integer;
 
 /// Longest line that is kept as one, in bytes; a longer one is continued on the next.
 const MAX_LINE_BYTES: usize = 4096;
@@ -295,7 +295,7 @@ impl RunPage {
             }
             _ => match self.live(attempt.id) {
                 Some(live) => {
-                    let from = super::words::tail_start(&live.text, MAX_PARTIAL_BYTES);
+                    let from = super::subject_text::tail_start(&live.text, MAX_PARTIAL_BYTES);
                     if from > 0 {
                         let before = format::bytes(from as u64);
                         document.add(
@@ -330,7 +330,7 @@ impl RunPage {
             EventKind::CallDegraded { reason, by, value, .. } => {
                 document.gap();
                 document.add(LineStyle::Head, "fallback");
-                document.field("value", super::told_tool::fallback_text(*by));
+                document.field("value", super::event_line_tool::fallback_text(*by));
                 document.field("reason", reason.to_string());
                 if let Some(value) = value {
                     document.json(value);

@@ -3,8 +3,8 @@
 
 use ratatui::layout::Rect;
 
-use super::face::View;
 use super::inspect::{CalleeKind, Tab};
+use super::view::View;
 use crate::app::state::Size;
 
 /// Rows above the page: the run's title, then its progress.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::RunLog;
 use super::filter::{EVENT_LIMITS, Filter};
-use super::typed::FilterInput;
+use super::filter_input::FilterInput;
 use crate::event::{Event, World};
 use crate::scenario::condition::EvalBudget;
 

@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 
+use super::event_line_tool::breaker_state;
 use super::results::task_result;
-use super::told_tool::breaker_state;
-use super::tool_words::{factor_text, faults_text, percent, policy_fields, refused_and_fallbacks};
+use super::tool_summary::{
+    factor_text, faults_text, percent, policy_fields, refused_and_fallbacks,
+};
 use crate::app::format;
 use crate::event::World;
 use crate::event::world::team::{HopKind, HopState};

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::RunPage;
-use super::told_tool::fallback_text;
+use super::event_line_tool::fallback_text;
 use super::waterfall::WaterfallRow;
 use crate::event::world::orchestrator::{TaskRow, TaskState};
 

@@ -2,8 +2,8 @@
 //! joined results.
 
 use super::document::{LineStyle, TextDocument};
-use super::told::failure_name;
-use super::told_tool::{breaker_state, fallback_text};
+use super::event_line::failure_name;
+use super::event_line_tool::{breaker_state, fallback_text};
 use super::{RunPage, Subject};
 use crate::app::format;
 use crate::event::kind::{BreakerStage, OrchestratorPlan};

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::app::measure::columns;
-use crate::cli::paint::StreamStyle;
+use crate::cli::stream_style::StreamStyle;
 use crate::event::visible::visible;
 use crate::ui::glyph::Glyph;
 use crate::ui::theme::StyleRole;

@@ -4,8 +4,8 @@
 use std::fmt::Write as _;
 
 use super::{WORD, with_model};
-use crate::app::run::told;
-use crate::cli::paint::StreamStyle;
+use crate::app::run::event_line;
+use crate::cli::stream_style::StreamStyle;
 use crate::event::kind::{FallbackKind, Purpose, ReadingEnd, SourceOutcome};
 use crate::event::visible::{REASON_CHARS, visible, visible_within};
 use crate::event::world::SpanKind;
@@ -21,7 +21,7 @@ const SAID_CHARS: usize = 200;
 /// The line of a research event; `None` if it is not shown.
 pub(super) fn line(event: &Event, world: &World, paint: &StreamStyle) -> Option<String> {
     let (research, _) = world.research()?;
-    let told = || told::event_line(event, world).text.into_owned();
+    let told = || event_line::event_line(event, world).text.into_owned();
     let step = |word: &str, what: &str| {
         let word = paint.role(StyleRole::Strong, &format!("{word:<8}"));
         format!("{word}  {}", visible_within(what, SAID_CHARS)).trim_end().to_owned()

@@ -4,8 +4,8 @@
 use std::fmt::Write as _;
 
 use super::{WORD, with_model};
-use crate::app::run::told;
-use crate::cli::paint::StreamStyle;
+use crate::app::run::event_line;
+use crate::cli::stream_style::StreamStyle;
 use crate::event::kind::{Purpose, TeamPlan, ToolCall};
 use crate::event::visible::{visible, visible_within};
 use crate::event::world::SpanKind;
@@ -30,7 +30,7 @@ pub(super) fn lines(event: &Event, world: &World, paint: &StreamStyle) -> Option
         EventKind::AnswerPartial { .. }
         | EventKind::AnswerIncomplete { .. }
         | EventKind::RosterChanged { .. } => {
-            let told = told::event_line(event, world);
+            let told = event_line::event_line(event, world);
             lines.push(signed(paint, TeamLineKind::Note, 0, &told.subject, &shorten(&told.text)));
         }
         // Reported elsewhere: by the member's coordinator, or at the end of the run.

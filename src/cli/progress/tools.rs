@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::with_model;
-use crate::app::run::told;
-use crate::cli::paint::StreamStyle;
+use crate::app::run::event_line;
+use crate::cli::stream_style::StreamStyle;
 use crate::event::kind::{BreakerStage, FallbackKind, Task};
 use crate::event::visible::{REASON_CHARS, visible, visible_within};
 use crate::event::world::alerts::{Alert, AlertKind};
@@ -24,7 +24,7 @@ const ERROR_CHARS: usize = 200;
 
 /// The line of a plan, task or tool event; `None` if it is not shown.
 pub(super) fn line(event: &Event, world: &World, paint: &StreamStyle) -> Option<String> {
-    let told = told::event_line(event, world);
+    let told = event_line::event_line(event, world);
     let signed = |glyph: Glyph, word: &str, role: StyleRole, who: &str| {
         let word = paint.role(role, &format!("{} {word:<11}", paint.glyph(glyph)));
         format!("  {word}  {}  {}", visible(who), visible(&told.text))

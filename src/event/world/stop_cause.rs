@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::World;
-use super::last_words::LastError;
+use super::last_errors::LastError;
 use crate::event::StopReason;
 use crate::event::kind::{BreakerCause, ReplyRefused, RetryLimit, format_millis};
 use crate::event::stop::LlmError;

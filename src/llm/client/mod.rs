@@ -16,6 +16,7 @@ use crate::net::{Http, HttpResponse, Redactor};
 pub(super) mod adapter;
 #[cfg(test)]
 pub(super) mod arbitrary;
+mod failures;
 pub(super) mod json;
 pub(super) mod probe;
 pub(super) mod refusal;
@@ -23,7 +24,6 @@ pub(super) mod reported;
 pub(super) mod stream;
 pub(super) mod surrogates;
 pub(super) mod tool_calls;
-mod trouble;
 
 /// The most bytes of an answer that is not streamed.
 pub const ANSWER_CAP: usize = 8 << 20;

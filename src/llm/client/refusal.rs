@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::Client;
-use super::trouble::SAID_CHARS;
+use super::failures::SAID_CHARS;
 use crate::event::id::millis;
 use crate::event::kind::{FailureClass, format_millis};
 use crate::event::visible::visible_within;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::Client;
+use super::failures::OTHER_MODEL_ADVICE;
 use super::refusal::{Requested, error_text, status_meaning};
-use super::trouble::OTHER_MODEL_ADVICE;
 use crate::event::kind::FailureClass;
 use crate::llm::Failure;
 use crate::llm::adaptation::ParameterSet;

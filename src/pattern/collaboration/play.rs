@@ -19,7 +19,8 @@ use super::policy::{self, AcceptedContribution, ContributionGateway, RoleSet};
 use crate::event::contribution::{Conflict, Contribution, Decision};
 use crate::event::kind::{Purpose, SeatPlan, SeatStatus};
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
-use crate::pattern::asked::{self, to_json};
+use crate::pattern::prompting;
+use crate::pattern::prompting::to_json;
 use crate::pattern::reply::{JudgedReply, Refusal, request_json_fast};
 use crate::run::{ModelRequest, OrderedJoinSet, Phase, RunContext};
 use crate::scenario::Scenario;
@@ -44,7 +45,7 @@ pub async fn play(
         gateway: ContributionGateway::new(spec.budget.max_messages),
         history: Vec::new(),
         open_conflicts: Vec::new(),
-        base: asked::run_conditions(cx, scenario),
+        base: prompting::run_conditions(cx, scenario),
         texts: scenario.prepared.get(|| CollaborationTexts::from_scenario(scenario, spec)),
     };
     for round in 1..=spec.budget.max_rounds {
@@ -310,7 +311,7 @@ impl<'a> CollaborationRun<'a> {
         });
         let (goal, instructions) = (&self.scenario.goal, Arc::clone(&self.texts.finalize));
         let messages = payload::brief_messages(instructions, goal, decision, &self.history);
-        asked::request_final_answer(self.cx, messages, shown).await
+        prompting::request_final_answer(self.cx, messages, shown).await
     }
 }
 

@@ -13,7 +13,7 @@ use super::policy;
 use crate::event::kind::{AttemptFailed, FailureClass, Purpose, Task};
 use crate::event::stop::WorkerFault;
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
-use crate::run::gate::Branch;
+use crate::run::control::Branch;
 use crate::run::{CallerPolicy, RunContext, ToolCallRequest};
 use crate::scenario::name::ToolName;
 use crate::scenario::orchestrator::{OrchestratorSpec, Worker};

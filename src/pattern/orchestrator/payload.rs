@@ -7,7 +7,8 @@ use serde_json::{Map, Value, json};
 
 use crate::event::kind::ChatMessage;
 use crate::llm::{ReplyContract, ReplyForm};
-use crate::pattern::asked::{self, conversation};
+use crate::pattern::prompting;
+use crate::pattern::prompting::conversation;
 use crate::scenario::Scenario;
 use crate::scenario::name::ToolName;
 use crate::scenario::orchestrator::OrchestratorSpec;
@@ -19,7 +20,7 @@ Use only workers from available_workers, each with exactly the args it lists. Ma
 
 /// The inputs that the planner and the aggregate both receive, in the scenario's order.
 pub(super) fn echo(scenario: &Scenario, spec: &OrchestratorSpec) -> Map<String, Value> {
-    asked::echoed_inputs(scenario, &spec.echo)
+    prompting::echoed_inputs(scenario, &spec.echo)
 }
 
 /// The worker catalogue as the planner receives it.

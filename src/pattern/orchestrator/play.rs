@@ -13,7 +13,7 @@ use crate::event::kind::{Purpose, Task};
 use crate::event::stop::PlanFault;
 use crate::event::visible::{REASON_CHARS, visible_within};
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
-use crate::pattern::asked;
+use crate::pattern::prompting;
 use crate::pattern::reply::{JudgedReply, Refusal, request_json};
 use crate::run::{ModelRequest, RunContext};
 use crate::scenario::Scenario;
@@ -30,7 +30,7 @@ pub async fn play(
     scenario: &Scenario,
     spec: &OrchestratorSpec,
 ) -> Result<(), StopReason> {
-    let base = asked::run_conditions(cx, scenario);
+    let base = prompting::run_conditions(cx, scenario);
     cx.set_phase("plan".to_owned());
     cx.boundary(Boundary::Plan).await?;
     let tasks = plan(cx, scenario, spec, base.clone()).await?;
@@ -61,7 +61,7 @@ async fn plan(
     let shown = base.map(|mut shown| {
         shown.bind("max_tasks", &spec.budget.max_tasks.into());
         shown.bind("available_workers", &payload::catalogue(spec));
-        shown.bind("flags", &asked::to_json(&cx.control().flags()));
+        shown.bind("flags", &prompting::to_json(&cx.control().flags()));
         shown
     });
     let path = Boundary::Plan.text();
@@ -165,9 +165,9 @@ async fn report(
 ) -> Result<(), StopReason> {
     let shown = base.map(|mut shown| {
         shown.bind("aggregate", aggregate);
-        shown.bind("flags", &asked::to_json(&cx.control().flags()));
+        shown.bind("flags", &prompting::to_json(&cx.control().flags()));
         shown
     });
     let messages = payload::report_messages(&spec.finalize_prompt, &scenario.goal, aggregate);
-    asked::request_final_answer(cx, messages, shown).await
+    prompting::request_final_answer(cx, messages, shown).await
 }

@@ -12,7 +12,7 @@ use crate::event::kind::Task;
 use crate::event::stop::PlanFault;
 use crate::run::REQUEST_ID;
 use crate::scenario::name::{TaskId, ToolName};
-use crate::scenario::{canonical, digest, integer};
+use crate::scenario::{big_integer, canonical_json, digest};
 
 /// `validate_orchestration_plan`: the tasks of a plan, in order, without other keys. Ids are
 /// trimmed before they are compared; worker names are matched against the allowlist untrimmed.
@@ -64,7 +64,7 @@ pub fn changed_integer<'r>(reply: &'r str, tasks: &[Task]) -> Option<(TaskId, &'
     tasks.iter().find_map(|task| {
         let args = task.args.values();
         let number =
-            args.filter_map(|value| integer::first_changed_integer(reply, value)).next()?;
+            args.filter_map(|value| big_integer::first_changed_integer(reply, value)).next()?;
         Some((task.id.clone(), number))
     })
 }
@@ -81,7 +81,7 @@ pub fn accepts_args(declared: &Map<String, Value>, given: &Map<String, Value>) -
 /// `args_hash`: the first 12 hex digits of the SHA-256 of the canonical JSON of a task's arguments.
 pub fn args_hash(args: &Map<String, Value>) -> String {
     let mut hash =
-        digest::sha256_of_text(&canonical::to_canonical_json(&Value::Object(args.clone())));
+        digest::sha256_of_text(&canonical_json::to_canonical_json(&Value::Object(args.clone())));
     hash.truncate(12);
     hash
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::event::ResearchStep;
 use crate::event::kind::{ChatMessage, Note};
 use crate::llm::{ReplyContract, ReplyForm};
-use crate::pattern::asked;
+use crate::pattern::prompting;
 use crate::scenario::Scenario;
 use crate::scenario::research::ResearchSpec;
 
@@ -67,7 +67,7 @@ fn list_of(items: Value) -> Value {
 
 /// The request as in the source document: the echoed inputs, and the question.
 fn request(scenario: &Scenario, spec: &ResearchSpec) -> Map<String, Value> {
-    let mut request = asked::echoed_inputs(scenario, &spec.echo);
+    let mut request = prompting::echoed_inputs(scenario, &spec.echo);
     request.insert("question".to_owned(), spec.question.as_str().into());
     request
 }
@@ -118,7 +118,7 @@ pub(super) fn notes_messages(
 
 /// The notes as the writer sees them.
 pub(super) fn notes_json<'n>(notes: impl IntoIterator<Item = &'n Note>) -> Value {
-    notes.into_iter().map(asked::to_json).collect()
+    notes.into_iter().map(prompting::to_json).collect()
 }
 
 /// The writer's conversation.
@@ -138,7 +138,7 @@ pub(super) fn answer_messages(
 
 fn conversation(prompt: &str, contract: &str, payload: &Value) -> Arc<[ChatMessage]> {
     match prompt.trim() {
-        "" => asked::conversation(contract, payload),
-        prompt => asked::conversation(&format!("{prompt}\n\n{contract}"), payload),
+        "" => prompting::conversation(contract, payload),
+        prompt => prompting::conversation(&format!("{prompt}\n\n{contract}"), payload),
     }
 }

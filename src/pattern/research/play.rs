@@ -15,7 +15,7 @@ use crate::event::kind::{
 };
 use crate::event::visible::visible_within;
 use crate::event::{Boundary, EventKind, ResearchStep, SpanId, StopReason};
-use crate::pattern::asked;
+use crate::pattern::prompting;
 use crate::pattern::reply::{JudgedReply, Refusal, request_json};
 use crate::run::{CallerPolicy, ModelRequest, RunContext, ToolCallRequest};
 use crate::scenario::Scenario;
@@ -54,7 +54,7 @@ pub async fn play(
     scenario: &Scenario,
     spec: &ResearchSpec,
 ) -> Result<(), StopReason> {
-    let base = asked::run_conditions(cx, scenario).map(|mut shown| {
+    let base = prompting::run_conditions(cx, scenario).map(|mut shown| {
         shown.bind("question", &spec.question.as_str().into());
         shown
     });
@@ -88,7 +88,7 @@ impl ResearchRun<'_> {
     /// The values that the condition of a step can read: the common ones, and its own.
     pub fn condition_values(&self, own: impl FnOnce(&mut CelBindings)) -> Option<CelBindings> {
         self.base.clone().map(|mut shown| {
-            shown.bind("flags", &asked::to_json(&self.cx.control().flags()));
+            shown.bind("flags", &prompting::to_json(&self.cx.control().flags()));
             own(&mut shown);
             shown
         })

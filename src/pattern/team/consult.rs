@@ -6,12 +6,12 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use serde_json::json;
 
-use super::carry::{Consultation, ToolCallResult, call_index};
-use super::gate::{AgentCall, AttemptId, Halt};
+use super::agent_call::{AgentCall, AttemptId, Halt};
+use super::agent_run::{AgentPosition, AgentRun, ModelReply};
 use super::play::{AgentAnswer, TeamRun};
-use super::talk::{AgentPosition, AgentRun, ModelReply};
+use super::tool_calls::{Consultation, ToolCallResult, call_index};
 use crate::event::kind::{CallStarted, MemberOutput, Prompt, Purpose, Reply};
-use crate::event::told;
+use crate::event::result_text;
 use crate::scenario::agent::{HistoryScope, InnerText, MemberTools};
 use crate::scenario::name::ToolName;
 
@@ -65,7 +65,7 @@ impl TeamRun<'_> {
         };
         match behind.make(started).await {
             Ok(answered) => Ok(ToolCallResult {
-                text: told::reply_text(&answered.reply),
+                text: result_text::reply_text(&answered.reply),
                 ok: true,
                 member: true,
             }),

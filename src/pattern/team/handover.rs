@@ -1,10 +1,10 @@
 //! The handoffs of a reply: which one counts, and whether the swarm's limits accept it.
 
-use super::carry::{ToolCallResult, is_transfer, listed, visible_name};
-use super::gate::Halt;
+use super::agent_call::Halt;
+use super::agent_run::{AgentRun, ModelReply};
 use super::play::TeamRun;
 use super::policy::{self, Transfer};
-use super::talk::{AgentRun, ModelReply};
+use super::tool_calls::{ToolCallResult, is_transfer, listed, visible_name};
 use crate::event::kind::{CallFault, HandoffRefusal, LoopGuard, ToolCall};
 use crate::event::{Boundary, EventKind, StopReason};
 use crate::scenario::agent::Swarm;

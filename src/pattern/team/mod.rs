@@ -1,15 +1,15 @@
 //! The coordinator team and swarm patterns (teams source document): agents that work together.
 
-mod carry;
+mod agent_call;
+mod agent_run;
 mod consult;
-mod floor;
-mod gate;
 mod handover;
 mod offers;
 pub mod play;
 pub mod policy;
+mod shared_history;
 mod swarm;
-mod talk;
+mod tool_calls;
 
 use crate::run::Session;
 use crate::scenario::agent::{AgentKind, TeamSpec};

@@ -4,14 +4,14 @@ use std::sync::{Arc, OnceLock};
 
 use futures::future::BoxFuture;
 
-use super::floor::SharedHistory;
-use super::gate::Halt;
+use super::agent_call::Halt;
+use super::agent_run::{AgentPosition, AgentReply, AgentRole, AgentRun, TeamPosition};
+use super::shared_history::SharedHistory;
 use super::starting_agent;
 use super::swarm::RunningSwarm;
-use super::talk::{AgentPosition, AgentReply, AgentRole, AgentRun, TeamPosition};
 use crate::event::kind::ChatMessage;
 use crate::event::{EventKind, SpanId, StopReason};
-use crate::pattern::asked;
+use crate::pattern::prompting;
 use crate::run::{RunContext, SessionMemory};
 use crate::scenario::Scenario;
 use crate::scenario::agent::{AgentKind, AgentSpec, SwarmLimits, TeamSpec};
@@ -39,7 +39,7 @@ pub(super) struct AgentAnswer {
 /// # Errors
 /// The stop reason, if the run ends without an answer.
 pub async fn play(cx: &RunContext, scenario: &Scenario, spec: &TeamSpec) -> Result<(), StopReason> {
-    let play = TeamRun { cx, scenario, spec, base: asked::run_conditions(cx, scenario) };
+    let play = TeamRun { cx, scenario, spec, base: prompting::run_conditions(cx, scenario) };
     let Some(root) = spec.agent(&spec.root) else { return Err(StopReason::InternalError) };
     let session = cx.session();
     let limits = match &root.kind {

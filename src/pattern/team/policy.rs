@@ -11,7 +11,7 @@ use crate::event::visible::{REASON_CHARS, visible_within};
 pub use crate::scenario::agent::TRANSFER;
 use crate::scenario::agent::{HandoffTemplate, SwarmLimits};
 use crate::scenario::name::AgentName;
-use crate::scenario::{canonical, integer};
+use crate::scenario::{big_integer, canonical_json};
 
 /// This many calls in a row of the same tool with the same arguments stop an agent.
 const STUCK_AFTER: u32 = 3;
@@ -91,9 +91,9 @@ impl RepeatDetector {
     pub fn is_stuck(&mut self, call: &ToolCall) -> bool {
         let said = match serde_json::from_str(&call.arguments) {
             Ok(arguments)
-                if integer::first_changed_integer(&call.arguments, &arguments).is_none() =>
+                if big_integer::first_changed_integer(&call.arguments, &arguments).is_none() =>
             {
-                canonical::to_canonical_json(&arguments)
+                canonical_json::to_canonical_json(&arguments)
             }
             _ => call.arguments.to_string(),
         };
@@ -132,8 +132,9 @@ pub fn arguments(call: &ToolCall) -> Result<Map<String, Value>, String> {
 
 /// The first number in the arguments that would reach the tool changed, as the model wrote it.
 fn changed_integer(call: &ToolCall, fields: &Map<String, Value>) -> Option<String> {
-    let number =
-        fields.values().find_map(|value| integer::first_changed_integer(&call.arguments, value))?;
+    let number = fields
+        .values()
+        .find_map(|value| big_integer::first_changed_integer(&call.arguments, value))?;
     Some(visible_within(number, REASON_CHARS))
 }
 

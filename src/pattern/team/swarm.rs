@@ -4,14 +4,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::future::BoxFuture;
 
-use super::floor::SharedHistory;
-use super::gate::{AgentCall, AttemptId, Halt};
+use super::agent_call::{AgentCall, AttemptId, Halt};
+use super::agent_run::{AgentPosition, AgentReply, AgentRole, AgentRun, TeamPosition, agent_model};
 use super::play::{AgentAnswer, TeamRun};
 use super::policy;
-use super::talk::{AgentPosition, AgentReply, AgentRole, AgentRun, TeamPosition, agent_model};
+use super::shared_history::SharedHistory;
 use crate::event::kind::{CallStarted, Prompt, Purpose, Reply};
 use crate::event::world::team::HANDED_OVER;
-use crate::event::{EventKind, SpanId, StopReason, told};
+use crate::event::{EventKind, SpanId, StopReason, result_text};
 use crate::run::RunContext;
 use crate::scenario::agent::Swarm;
 use crate::scenario::name::{AgentName, ToolName};
@@ -196,7 +196,7 @@ impl TeamRun<'_> {
                 match ended.filter(|_| answered.stand_in.is_none()) {
                     Some(ended) => Ok(ended),
                     None => {
-                        let text = told::reply_text(&answered.reply);
+                        let text = result_text::reply_text(&answered.reply);
                         floor.restore_mark(holder, &back);
                         floor.record_fallback(holder, &text);
                         Ok(AgentReply::Answered { text, by: None })

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
 use super::flow::{Flow, one_line};
-use super::{ExtractedDocument, Unreadable, front_matter, html, marks};
+use super::{ExtractedDocument, Unreadable, front_matter, html, markdown_limits};
 
 /// Most characters of a title.
 const TITLE_CHARS: usize = 300;
@@ -26,7 +26,7 @@ const VISIBLE_TAGS: [&str; 10] = ["br", "b", "i", "em", "strong", "kbd", "sub", 
 /// It exceeds the limits of [`marks`].
 pub(super) fn read(text: &str) -> Result<ExtractedDocument, Unreadable> {
     let (front, text) = front_matter::split(text);
-    marks::check_limits(text)?;
+    markdown_limits::check_limits(text)?;
     let parser = Parser::new_ext(text, options());
     let mut events = Events { parser, ahead: VecDeque::new() };
     let mut reading = MarkdownReader::default();

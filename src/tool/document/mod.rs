@@ -6,14 +6,14 @@
 
 mod charset;
 pub mod day;
-mod effort;
 mod flow;
 mod front_matter;
 mod hidden;
 mod html;
 mod markdown;
-mod marks;
+mod markdown_limits;
 mod pdf;
+mod pdf_budget;
 mod plain;
 mod style;
 mod tree;

@@ -8,8 +8,9 @@ use std::collections::HashMap;
 use lopdf::content::{Content, Operation};
 use lopdf::{Dictionary, Encoding, LoadOptions, Object, decode_text_string};
 
-use super::effort::{self, MAX_PAGE_TOKENS, MAX_STREAM_BYTES, PdfBudget, count_tokens};
 use super::flow::{Flow, one_line};
+use super::pdf_budget;
+use super::pdf_budget::{MAX_PAGE_TOKENS, MAX_STREAM_BYTES, PdfBudget, count_tokens};
 use super::{ExtractedDocument, Unreadable, day};
 use crate::tool::contained;
 
@@ -54,10 +55,10 @@ fn broken(why: impl Into<String>) -> Unreadable {
 fn load(bytes: &[u8]) -> Result<lopdf::Document, Unreadable> {
     let options = LoadOptions {
         max_decompressed_size: Some(MAX_STREAM_BYTES),
-        filter: Some(effort::object_filter),
+        filter: Some(pdf_budget::object_filter),
         ..LoadOptions::default()
     };
-    effort::load_with_limits(|| lopdf::Document::load_mem_with_options(bytes, options))
+    pdf_budget::load_with_limits(|| lopdf::Document::load_mem_with_options(bytes, options))
         .ok_or_else(|| broken("its structure is too large, or its objects overlap"))?
         .map_err(|error| broken(format!("it is not a readable PDF: {error}")))
 }

@@ -11,22 +11,22 @@
 //! Skipped files are counted by reason ([`left_out`]) and reported with every result.
 
 pub mod address;
-pub mod keeping;
-pub mod left_out;
+pub mod cancellation;
+pub mod folder_index;
+pub mod index_dir;
 pub mod ranking;
 pub mod read;
 pub mod search;
-pub mod shelf;
+pub mod skipped_files;
 mod snippet;
 pub mod source;
-pub mod stop;
 pub mod text_index;
 pub mod walk;
 pub mod words;
 
+pub use folder_index::ready;
 pub use read::FolderRead;
 pub use search::FolderSearch;
-pub use shelf::ready;
 
 /// Most bytes of a file that is read; larger ones are skipped.
 pub const MAX_BYTES: u64 = 8 << 20;

@@ -7,14 +7,14 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
 use super::address::canonical;
-use super::left_out::SkipReason;
 use super::search::FolderHandle;
+use super::skipped_files::SkipReason;
 use super::source::{CatalogueEntry, FolderPage};
 use crate::event::kind::{AttemptFailed, FailureClass};
 use crate::event::visible::visible_within;
 use crate::scenario::lookup::FolderSpec;
-use crate::tool::answering::{Tool, ToolRequest};
 use crate::tool::document::DocumentFormat;
+use crate::tool::interface::{Tool, ToolRequest};
 
 /// Most characters of an address that a result quotes.
 const ADDRESS_CHARS: usize = 120;

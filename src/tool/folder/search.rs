@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
+use super::folder_index::{FolderIndex, FolderSearched, IndexLocation};
 use super::ranking::Hit;
-use super::shelf::{FolderIndex, FolderSearched, IndexLocation};
 use crate::event::kind::{AttemptFailed, FailureClass};
 use crate::scenario::lookup::FolderSpec;
-use crate::tool::answering::{Tool, ToolRequest};
+use crate::tool::interface::{Tool, ToolRequest};
 
 /// Number of results if the call does not set `k`.
 const RESULTS: u64 = 10;

@@ -10,8 +10,8 @@ use include_dir::{Dir, include_dir};
 
 use super::MAX_BYTES;
 use super::address::Layout;
-use super::left_out::{SkipReason, SkippedFiles};
-use super::stop::CancelFlag;
+use super::cancellation::CancelFlag;
+use super::skipped_files::{SkipReason, SkippedFiles};
 use super::walk::{FileStamp, FoundFile, WalkFailed, walk};
 use crate::regular::{self, Links};
 use crate::tool::contained;

@@ -19,9 +19,9 @@ use tantivy::{
     TantivyError, Term,
 };
 
-use super::left_out::{SkipReason, SkippedFiles};
+use super::cancellation::{CancelFlag, WorkCancelled};
+use super::skipped_files::{SkipReason, SkippedFiles};
 use super::source::{Catalogue, CatalogueEntry, DocumentSource, FolderPage};
-use super::stop::{CancelFlag, WorkCancelled};
 use super::walk::FileStamp;
 use super::words;
 

@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::left_out::{SkipReason, SkippedFiles};
-use super::stop::{CancelFlag, WorkCancelled};
+use super::cancellation::{CancelFlag, WorkCancelled};
+use super::skipped_files::{SkipReason, SkippedFiles};
 use super::{MAX_BYTES, MAX_FILES};
 use crate::tool::document::DocumentFormat;
 

@@ -11,7 +11,7 @@ use reqwest::Url;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::site;
+use super::page_url;
 use crate::private;
 
 /// Upper bound of the cache in bytes; the oldest pages are removed first.
@@ -74,7 +74,7 @@ impl CachedPage {
     /// Address of the page for display, with the host as it was checked against the allowlist.
     pub(super) fn shown_address(&self) -> String {
         match (Url::parse(&self.url), self.hops.last()) {
-            (Ok(url), Some(hop)) => site::shown_url(&url, &hop.domain),
+            (Ok(url), Some(hop)) => page_url::shown_url(&url, &hop.domain),
             _ => self.url.clone(),
         }
     }

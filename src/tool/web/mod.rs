@@ -9,13 +9,13 @@
 
 mod body;
 pub mod cache;
+mod fetch;
+mod fetch_error;
 mod hosts;
-mod miss;
-mod permission;
+mod page_url;
+mod redirects;
 mod robots;
-mod site;
-mod visit;
-mod way;
+mod robots_cache;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -26,13 +26,13 @@ use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
 use self::cache::{Cache, CachedPage};
+use self::fetch::{FetchedContent, FetchedResponse, PageFetch, RawPage};
+use self::fetch_error::{FetchError, FetchErrorKind, FetchFailure, redacted_address};
 use self::hosts::Hosts;
-use self::miss::{FetchError, FetchErrorKind, FetchFailure, redacted_address};
-use self::permission::RobotsCache;
-use self::visit::{FetchedContent, FetchedResponse, PageFetch, RawPage};
-use super::answering::{Tool, ToolRequest};
+use self::robots_cache::RobotsCache;
 use super::contained;
 use super::document::{self, ExtractedDocument, Unreadable, day};
+use super::interface::{Tool, ToolRequest};
 use crate::event::kind::{AttemptFailed, FailureClass};
 use crate::net::{Http, Reach};
 use crate::scenario::domain::in_ascii;
@@ -104,8 +104,8 @@ impl WebReader {
         let Some(written) = args.get("url").and_then(Value::as_str) else {
             return Err(denied("the argument `url` is missing", "Add it to the arguments.").into());
         };
-        let url = site::parse_url(written)?;
-        let domain = site::domain(&url, written);
+        let url = page_url::parse_url(written)?;
+        let domain = page_url::domain(&url, written);
         let allowed = allowed_domains(args, &domain)?;
         let address = url.to_string();
         let known = self.cached_entry(&address, &allowed).await;
@@ -246,7 +246,7 @@ async fn extract_text(entry: CachedPage, page: RawPage) -> Result<CachedPage, Fe
 /// they are redacted, and the final address keeps its query only if that is the requested one.
 fn page_result(entry: &CachedPage, cached_s: Option<u64>) -> Value {
     let mut data = json!({
-        "url": site::strip_foreign_query(&entry.shown_address(), &entry.address),
+        "url": page_url::strip_foreign_query(&entry.shown_address(), &entry.address),
         "title": entry.title,
         "published_at": entry.published_at,
         "body": entry.text,

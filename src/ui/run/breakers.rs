@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use super::{agents, line, row_style};
 use crate::app::run::RunPage;
 use crate::app::run::table::first_seat;
-use crate::app::run::tool_words::{factor_text, percent};
+use crate::app::run::tool_summary::{factor_text, percent};
 use crate::event::kind::BreakerStage;
 use crate::event::world::tools::{CallMark, MARKS, ToolRow};
 use crate::event::{Elapsed, World};

@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::app::run::RunPage;
-use crate::app::run::tool_words::percent;
+use crate::app::run::tool_summary::percent;
 use crate::event::kind::BreakerStage;
 use crate::ui::DrawContext;
 use crate::ui::format;

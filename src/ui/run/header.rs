@@ -6,8 +6,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::{bar, gauges, middle, phases, research, rounds, team};
-use crate::app::run::told::{actor, model_text};
+use super::{bar, gauges, phases, research, rounds, table_middle, team};
+use crate::app::run::event_line::{actor, model_text};
 use crate::app::run::{RunPage, View};
 use crate::event::kind::{CollaborationPlan, ModelLabel};
 use crate::event::world::collaboration::Collaboration;
@@ -329,7 +329,7 @@ fn decision_note(
             };
             (format!("decided {} {}", cx.glyphs.symbol(sign.glyph), sign.word), role, true)
         }
-        None => (middle::rule(plan), StyleRole::Dim, false),
+        None => (table_middle::rule(plan), StyleRole::Dim, false),
     }
 }
 

@@ -7,7 +7,6 @@ mod events;
 mod gateway;
 mod gauges;
 pub mod header;
-mod middle;
 mod phases;
 mod research;
 mod results;
@@ -18,6 +17,7 @@ mod slots;
 mod speaker;
 mod stances;
 mod table;
+mod table_middle;
 mod task;
 mod team;
 mod tiles;
@@ -64,7 +64,7 @@ pub fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
             (View::Orchestrator, Pane::Third) => results::render,
             (View::Orchestrator, Pane::Fourth) => slots::render,
             (View::Team, Pane::First) => team::graph::render,
-            (View::Team, Pane::Second) => team::baton::render,
+            (View::Team, Pane::Second) => team::hops::render,
             (View::Team, Pane::Third) => team::calls::render,
             (View::Team, Pane::Fourth) => team::transcript::render,
             (View::Research, Pane::First) => research::sources::render,

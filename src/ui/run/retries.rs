@@ -5,8 +5,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::{line, speaker};
-use crate::app::run::tool_words::{alert_text, factor_text};
-use crate::app::run::whose::purpose_name;
+use crate::app::run::attribution::purpose_name;
+use crate::app::run::tool_summary::{alert_text, factor_text};
 use crate::app::run::{RunComparison, RunPage};
 use crate::event::EventKind;
 use crate::event::world::SpanKind;

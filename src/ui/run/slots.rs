@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 
 use super::{bar, line};
 use crate::app::run::RunPage;
-use crate::app::run::told_tool::fallback_text;
+use crate::app::run::event_line_tool::fallback_text;
 use crate::event::world::orchestrator::{Orchestrator, TaskState};
 use crate::ui::DrawContext;
 use crate::ui::format;

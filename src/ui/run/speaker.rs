@@ -6,14 +6,14 @@ use ratatui::layout::Rect;
 
 use super::line;
 use crate::app::run::RunPage;
+use crate::app::run::event_line::{failure_name, model_text, rounds_text, took_ms};
 use crate::app::run::results::one_line;
 use crate::app::run::scroll::Scroll;
 use crate::app::run::subject::Subject;
-use crate::app::run::times::token_rate;
-use crate::app::run::told::{failure_name, model_text, rounds_text, took_ms};
-use crate::app::run::words::{
+use crate::app::run::subject_text::{
     ACTION, RowShares, SubjectText, TextLines, TextState, action_rows, text_area,
 };
+use crate::app::run::timing::token_rate;
 use crate::event::kind::{EventKind, FailureClass};
 use crate::event::world::{Span, SpanKind, SpanState};
 use crate::event::{SpanId, World};

@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::tiles::Tiles;
-use super::{line, middle, names, put_name, put_sign, row_style, seat_sign};
+use super::{line, names, put_name, put_sign, row_style, seat_sign, table_middle};
 use crate::app::run::subject::{is_paused_before, round_joined};
 use crate::app::run::table::{LIST_HEAD, RoundTable, first_seat};
 use crate::app::run::{RunPage, Selection};
@@ -96,7 +96,7 @@ fn render_table(
         round.table.width - 2,
         round.table.height - 2,
     );
-    middle::render(cx, inside, world, table, plan, buf);
+    table_middle::render(cx, inside, world, table, plan, buf);
 }
 
 /// Draws one seat's card: its name on the upper line, its state, and the round in which it joined.
@@ -264,10 +264,10 @@ fn render_list(
         Some(round) => {
             let of = format!("round {} of {}", round.number, plan.max_rounds);
             pen.put(&of, theme.style(StyleRole::Strong)).space(3);
-            for (text, role) in middle::votes(cx, round, usize::from(pen.left())) {
+            for (text, role) in table_middle::votes(cx, round, usize::from(pen.left())) {
                 pen.put(&text, theme.style(role));
             }
-            let state = middle::state_line(cx, world, table, round);
+            let state = table_middle::state_line(cx, world, table, round);
             let width: usize = state.iter().map(|(text, _)| columns(text)).sum();
             if pen.fits(width + 3) {
                 pen.space(3);
@@ -275,9 +275,9 @@ fn render_list(
                     pen.put(&text, theme.style(role));
                 }
             }
-            let conflicts = middle::conflict_line(cx, table, round);
+            let conflicts = table_middle::conflict_line(cx, table, round);
             if pen.fits(columns(&conflicts) + 3) {
-                pen.space(3).put(&conflicts, theme.style(middle::conflict_role(round)));
+                pen.space(3).put(&conflicts, theme.style(table_middle::conflict_role(round)));
             }
         }
     }

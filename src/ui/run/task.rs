@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 
 use super::{speaker, waterfall};
 use crate::app::run::inspect::WrappedDocument;
-use crate::app::run::words::text_area;
+use crate::app::run::subject_text::text_area;
 use crate::app::run::{RunPage, Subject, WaterfallRow};
 use crate::ui::DrawContext;
 use crate::ui::glyph::Glyph;

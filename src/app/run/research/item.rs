@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::reading::solids;
+use super::page_layout::solids;
 use crate::app::measure::wrap_within;
 use crate::app::run::scroll::WrappingLines;
 use crate::event::kind::NoteId;

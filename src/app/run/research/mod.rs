@@ -3,9 +3,9 @@
 pub mod answer;
 pub mod item;
 mod jump;
-mod moves;
+mod navigation;
 pub mod notes;
-pub mod reading;
+pub mod page_layout;
 pub mod source;
 pub mod step;
 mod target;
@@ -16,13 +16,13 @@ use ratatui::layout::Rect;
 
 use self::jump::JumpOrigin;
 pub use self::jump::JumpResult;
-use self::reading::PageLayout;
+use self::page_layout::PageLayout;
 use super::RunPage;
 use super::layout::Pane;
-use super::picked::ListCursor;
+use super::list_cursor::ListCursor;
 use super::scroll::{Scroll, WrappingLines};
+use super::subject_text::text_area;
 use super::table::first_seat;
-use super::words::text_area;
 use crate::event::kind::{NoteId, SourceNo};
 use crate::event::world::research::{NoteRow, Research, SourceState};
 

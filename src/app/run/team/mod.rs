@@ -1,21 +1,21 @@
 //! The page of a coordinator team or a swarm: the selections in its panes, and how keys and the
 //! mouse change them.
 
+pub mod call_tree;
 pub mod graph;
-pub mod rows;
+pub mod row_cursor;
 mod target;
 pub mod transcript;
-pub mod tree;
 
 use std::collections::BTreeSet;
 
 use ratatui::layout::Rect;
 
-use self::rows::RowCursor;
-use self::tree::Fold;
+use self::call_tree::Fold;
+use self::row_cursor::RowCursor;
 use super::RunPage;
 use super::layout::{Areas, Pane};
-use super::picked::ListCursor;
+use super::list_cursor::ListCursor;
 use super::scroll::Scroll;
 use crate::app::action::Action;
 use crate::event::SpanId;
@@ -122,14 +122,14 @@ impl RunPage {
     /// The calls in view in a window of this height, and the selected one.
     pub fn call_rows(
         &self,
-        tree: &tree::CallTree<'_>,
+        tree: &call_tree::CallTree<'_>,
         height: usize,
     ) -> (std::ops::Range<usize>, Option<usize>) {
         let rows = self.call_cursor(tree);
         (rows.window(tree.len(), height), rows.cursor)
     }
 
-    fn call_cursor(&self, tree: &tree::CallTree<'_>) -> RowCursor {
+    fn call_cursor(&self, tree: &call_tree::CallTree<'_>) -> RowCursor {
         let cursor = self.team.call.and_then(|call| tree.place(call));
         RowCursor { cursor, top: self.team.calls_top }
     }

@@ -5,15 +5,15 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
+use super::super::event_line::took_ms;
 use super::super::scroll::WrappingLines;
-use super::super::told::took_ms;
 use super::super::{NextMessage, RunPage};
-use super::tree::current_attempt;
+use super::call_tree::current_attempt;
 use crate::app::measure::{columns, wrap_within};
 use crate::event::kind::{HistoryEntry, MemberOutput, ToolCall};
 use crate::event::world::team::{HopKind, LineKind, TranscriptLine, shown_output};
 use crate::event::{Elapsed, Seq, SpanId, StopReason};
-use crate::scenario::integer::first_changed_integer;
+use crate::scenario::big_integer::first_changed_integer;
 use crate::scenario::name::AgentName;
 
 /// Columns before each line: the mark and the time.
@@ -223,7 +223,7 @@ impl<'a> Transcript<'a> {
             kind: TranscriptKind::Streaming,
             text: live.map_or("".into(), |live| {
                 // Of a long partial reply, the end is what is new.
-                let from = super::super::words::tail_start(&live.text, MAX_BYTES / 2);
+                let from = super::super::subject_text::tail_start(&live.text, MAX_BYTES / 2);
                 live.text[from..].into()
             }),
         })

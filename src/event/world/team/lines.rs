@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{HANDED_OVER, HopState, LineKind, Team, TranscriptLine};
 use crate::event::kind::{MemberOutput, Purpose, Reply};
 use crate::event::world::spans::{SpanKind, Spans};
-use crate::event::{Event, SpanId, StopReason, told};
+use crate::event::{Event, SpanId, StopReason, result_text};
 use crate::scenario::agent::TRANSFER;
 use crate::scenario::name::AgentName;
 
@@ -54,7 +54,7 @@ impl Team {
                     event,
                     call,
                     purpose,
-                    CallResult::Text(told::reply_text(reply)),
+                    CallResult::Text(result_text::reply_text(reply)),
                     spans,
                 );
             }
@@ -94,7 +94,7 @@ impl Team {
                 (StopReason::Cancelled.to_string().into(), false)
             }
             CallResult::Failed(reason, last) => {
-                (told::failure_text(reason, last.as_deref().filter(|_| whole)), false)
+                (result_text::failure_text(reason, last.as_deref().filter(|_| whole)), false)
             }
         };
         let text = if ok && !whole { Arc::default() } else { text };

@@ -19,12 +19,12 @@ pub use self::rows::{
 
 use self::lines::{CallResult, depth};
 use super::chunked::Chunked;
-use super::rests::Pauses;
+use super::pauses::Pauses;
 use super::spans::{SpanKind, Spans};
 use crate::event::kind::{
     CallStarted, FallbackKind, HandoffRefusal, LoopGuard, MissingResult, Purpose, TeamPlan,
 };
-use crate::event::{Elapsed, Event, EventKind, Seq, SpanId, StopClass, StopReason, told};
+use crate::event::{Elapsed, Event, EventKind, Seq, SpanId, StopClass, StopReason, result_text};
 use crate::scenario::name::AgentName;
 
 /// State of a run of a team or swarm.
@@ -425,7 +425,7 @@ impl Team {
         }
         let came = match ended {
             CallEnd::Answered => return,
-            CallEnd::Degraded { value, .. } => CallResult::Text(told::value_text(value)),
+            CallEnd::Degraded { value, .. } => CallResult::Text(result_text::value_text(value)),
             CallEnd::Failed(reason) => CallResult::Failed(reason, last),
         };
         match (purpose, came) {

@@ -6,11 +6,11 @@ use ratatui::layout::Rect;
 
 use super::items::put_solids;
 use crate::app::run::RunPage;
-use crate::app::run::research::reading::{PageLayout, PageLines, Quote, solids};
+use crate::app::run::research::page_layout::{PageLayout, PageLines, Quote, solids};
 use crate::app::run::research::source::{age_days, missing_page_reason, source_state, trust};
 use crate::app::run::research::{GUTTER, page_text};
 use crate::app::run::scroll::WrappingLines;
-use crate::app::run::words::text_area;
+use crate::app::run::subject_text::text_area;
 use crate::event::kind::ResearchPlan;
 use crate::event::world::research::{SourcePage, SourceRow};
 use crate::ui::DrawContext;

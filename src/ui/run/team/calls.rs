@@ -6,7 +6,7 @@ use ratatui::style::Style;
 
 use super::{MODEL, agent_sign, put_model, time_held};
 use crate::app::run::RunPage;
-use crate::app::run::team::tree::{CallNode, Fold, current_attempt};
+use crate::app::run::team::call_tree::{CallNode, Fold, current_attempt};
 use crate::event::kind::{EventKind, MemberOutput, Purpose};
 use crate::event::world::team::shown_output;
 use crate::event::world::{Span, SpanKind, SpanState, World};

@@ -1,9 +1,9 @@
 //! The panes of a coordinator team or a swarm: graph, hops, calls, transcript.
 
-pub(super) mod baton;
 pub(super) mod calls;
 pub(super) mod chain;
 pub(super) mod graph;
+pub(super) mod hops;
 pub(super) mod transcript;
 
 use std::time::Duration;

@@ -6,12 +6,12 @@
 //! talks to are side by side. Of several layouts the first that fits is used. Work that follows
 //! none of the lines is listed in words.
 
+mod arrangement;
 mod lifelines;
-mod shape;
 
 use ratatui::layout::Rect;
 
-use self::shape::{ARRANGEMENTS, Arrangement, Forest, LayerLayout};
+use self::arrangement::{ARRANGEMENTS, Arrangement, Forest, LayerLayout};
 use super::super::RunPage;
 use super::super::layout::contains_cell;
 use super::{agents_in_picture, is_on_bench};

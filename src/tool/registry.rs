@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::answering::Tool;
 use super::guard::{Guard, GuardSnapshot};
+use super::interface::Tool;
 use crate::bus::Bus;
 use crate::event::Command;
 use crate::event::kind::ToolHead;

@@ -9,11 +9,11 @@ use std::thread;
 use std::time::Duration;
 
 use super::address::Layout;
-use super::keeping;
-use super::left_out::{SkipReason, SkippedFiles};
+use super::cancellation::{CancelFlag, WorkCancelled};
+use super::index_dir;
 use super::ranking::Hits;
+use super::skipped_files::{SkipReason, SkippedFiles};
 use super::source::{Catalogue, CatalogueEntry, DocumentSource, FolderPage};
-use super::stop::{CancelFlag, WorkCancelled};
 use super::text_index::{IndexFailed, Refreshed, TextIndex};
 use super::walk::WalkFailed;
 use crate::event::kind::{AttemptFailed, FailureClass};
@@ -92,7 +92,7 @@ impl FolderIndex {
         let (source, layout) = resolve_folder(spec)?;
         let kept = match (&source, cache) {
             (DocumentSource::Folder(root), Some(cache)) => {
-                Some(keeping::index_path(cache, root, &layout))
+                Some(index_dir::index_path(cache, root, &layout))
             }
             _ => None,
         };
@@ -249,10 +249,10 @@ fn query_disk(
     loop {
         let index = match &mut indices.disk {
             Some(index) => index,
-            none => none.insert(keeping::open_index(place)?),
+            none => none.insert(index_dir::open_index(place)?),
         };
         let done = asked.run(index);
-        keeping::restrict_access(place)?;
+        index_dir::restrict_access(place)?;
         match done {
             Err(IndexFailed::Busy) if indices.memory.is_none() && waits < BUSY_RETRIES => {
                 asked.stop.check()?;
@@ -263,7 +263,7 @@ fn query_disk(
                 tracing::warn!(why, "rebuilding an index");
                 made_anew = true;
                 indices.disk = None;
-                keeping::clear(place)?;
+                index_dir::clear(place)?;
             }
             done => return done,
         }

@@ -1,6 +1,6 @@
 //! The lines of the events of teams and swarms.
 
-use super::told::{EventLine, EventTone};
+use super::event_line::{EventLine, EventTone};
 use crate::event::EventKind;
 use crate::event::kind::{MissingResult, Purpose, Reply, RosterChange};
 use crate::event::world::team::HANDED_OVER;

@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::carry::ToolCallResults;
-use super::floor::SharedHistory;
-use super::gate::Halt;
+use super::agent_call::Halt;
 use super::handover::AcceptedHandoff;
 use super::offers;
 use super::play::TeamRun;
 use super::policy::{self, RepeatDetector, TRANSFER};
+use super::shared_history::SharedHistory;
+use super::tool_calls::ToolCallResults;
 use crate::event::kind::{Purpose, ToolCall, ToolOffer};
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
 use crate::llm::ReplyForm;
-use crate::pattern::{asked, reply};
+use crate::pattern::{prompting, reply};
 use crate::run::ModelRequest;
 use crate::scenario::agent::{AgentSpec, CoordinatorTeam, ModelAgent, Swarm};
 use crate::scenario::condition::CelBindings;
@@ -257,7 +257,7 @@ impl TeamRun<'_> {
         shown.bind("handoffs", &talk.team_history.handoffs().into());
         shown.bind("from", &talk.from.map_or("", AgentName::as_str).into());
         shown.bind("members", &json!(others.map(AgentName::as_str).collect::<Vec<_>>()));
-        shown.bind("flags", &asked::to_json(&self.cx.control().flags()));
+        shown.bind("flags", &prompting::to_json(&self.cx.control().flags()));
         Some(shown)
     }
 }

@@ -11,11 +11,11 @@ use reqwest::header::{
 use super::Web;
 use super::body::{self, Body, BodyError, ContentCoding};
 use super::cache::{CachedPage, RedirectHop};
+use super::fetch_error::{FetchError, FetchErrorKind, FetchFailure, redacted_address};
 use super::hosts::{HostBusy, RequestSlot};
-use super::miss::{FetchError, FetchErrorKind, FetchFailure, redacted_address};
-use super::permission::{CachedRobots, RobotsReply};
+use super::redirects::{RedirectChain, RedirectPolicy, redirect_target};
 use super::robots::RobotsRules;
-use super::way::{RedirectChain, RedirectPolicy, redirect_target};
+use super::robots_cache::{CachedRobots, RobotsReply};
 use crate::event::id::millis;
 use crate::event::kind::{AttemptFailed, FailureClass};
 use crate::event::visible::visible_within;

@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use super::agent::AgentKind;
+use super::limits::{BreakerCounts, RetryBudgetLimits};
 use super::model::{CallPolicy, PatternSpec, Scenario};
+use super::model_assignment::ModelCaller;
 use super::research::{StepExecutor, StepMode};
-use super::resilience::{BreakerCounts, RetryBudgetLimits};
-use super::seated::ModelCaller;
 
 /// Default of `max_attempts`.
 const MAX_ATTEMPTS: u32 = 4;

@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use reqwest::Url;
 
 use super::cache::RedirectHop;
-use super::miss::{FetchError, FetchErrorKind, redacted_address};
-use super::site;
+use super::fetch_error::{FetchError, FetchErrorKind, redacted_address};
+use super::page_url;
 use crate::net::HttpResponse;
 use crate::net::http::host_of;
 use crate::scenario::lookup::PrivateHosts;
@@ -60,7 +60,7 @@ impl<'a> RedirectChain<'a> {
 
     /// Follows a redirect if the policy allows it.
     pub(super) fn follow(&mut self, location: &str) -> Result<(), FetchError> {
-        let to = site::redirect_url(&self.url, location)
+        let to = page_url::redirect_url(&self.url, location)
             .map_err(|missed| missed.with_location(location))?;
         // The same server keeps its domain, even if the redirect writes it differently or is
         // relative.
@@ -68,9 +68,9 @@ impl<'a> RedirectChain<'a> {
             && to.port_or_known_default() == self.url.port_or_known_default();
         let domain = match self.hops.last().filter(|_| same) {
             Some(here) => here.domain.clone(),
-            None => site::domain(&to, location),
+            None => page_url::domain(&to, location),
         };
-        let told = site::shown_url(&to, &domain);
+        let told = page_url::shown_url(&to, &domain);
         let missed = |why, what: &str| {
             let text = format!(
                 "{} redirects to {}, {what}",

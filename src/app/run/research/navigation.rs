@@ -6,7 +6,7 @@ use super::item::{ItemList, ItemSubject, WrappedItems};
 use super::{PageSubject, RunPage, page_text, source_parts};
 use crate::app::action::Action;
 use crate::app::run::layout::{Areas, Pane};
-use crate::app::run::picked::ListCursor;
+use crate::app::run::list_cursor::ListCursor;
 use crate::app::run::scroll::{Scroll, WrappingLines};
 use crate::event::kind::{NoteId, SourceNo};
 

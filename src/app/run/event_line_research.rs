@@ -1,6 +1,6 @@
 //! The lines of the events of research (research source document).
 
-use super::told::{EventLine, EventTone};
+use super::event_line::{EventLine, EventTone};
 use crate::app::format;
 use crate::event::EventKind;
 use crate::event::kind::{DropReason, ReadingEnd, SourceOutcome};

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use super::told::{EventLine, EventTone, actor, took_ms};
+use super::event_line::{EventLine, EventTone, actor, took_ms};
 use crate::app::format;
 use crate::event::EventKind;
 use crate::event::kind::{BreakerCause, BreakerStage, FallbackKind, LimitChange};
-use crate::scenario::resilience::BreakerMode;
+use crate::scenario::limits::BreakerMode;
 use crate::scenario::tool::InjectedFault;
 
 /// Fills the line of such an event; leaves other events alone.

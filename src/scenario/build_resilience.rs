@@ -4,7 +4,7 @@ use super::build::report_unknown_name;
 use super::format::ScenarioFile;
 use super::name::ToolName;
 use super::reader::ReadContext;
-use super::storm::{Naive, ResilienceSpec};
+use super::resilience::{Naive, ResilienceSpec};
 use super::template::TemplateScope;
 
 /// Builds the resilience pattern of a file. Problems are reported to `cx`.

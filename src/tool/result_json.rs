@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::event::kind::{AttemptFailed, FailureClass};
 use crate::event::visible::visible_within;
 use crate::net::Redactor;
-use crate::scenario::integer;
+use crate::scenario::big_integer;
 
 /// Most characters of a result that an error message quotes.
 const QUOTED_CHARS: usize = 140;
@@ -44,7 +44,7 @@ pub(super) fn check_integers(
     redactor: &Redactor,
 ) -> Result<Arc<Value>, Box<AttemptFailed>> {
     let text = String::from_utf8_lossy(bytes);
-    let Some(number) = integer::first_changed_integer(&text, &value) else { return Ok(value) };
+    let Some(number) = big_integer::first_changed_integer(&text, &value) else { return Ok(value) };
     let number = visible_within(&redactor.redact(number), NUMBER_CHARS);
     let text = format!(
         "{from} holds {number}, a whole number beyond 64 bits, which would lose digits: send it \

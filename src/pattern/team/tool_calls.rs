@@ -6,14 +6,14 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 
-use super::gate::Halt;
+use super::agent_call::Halt;
+use super::agent_run::{AgentRole, AgentRun, ModelReply};
 use super::handover::AcceptedHandoff;
 use super::play::TeamRun;
 use super::policy::{self, TRANSFER};
-use super::talk::{AgentRole, AgentRun, ModelReply};
 use crate::event::kind::{CallFault, MissingResult, Purpose, ToolCall};
 use crate::event::visible::{REASON_CHARS, visible_within};
-use crate::event::{EventKind, told};
+use crate::event::{EventKind, result_text};
 use crate::run::{CallerPolicy, OrderedJoinSet, ToolCallRequest};
 use crate::scenario::agent::{AgentSpec, CoordinatorTeam};
 use crate::scenario::name::{AgentName, ToolName};
@@ -41,7 +41,7 @@ pub(super) struct ToolCallResult {
 
 impl ToolCallResult {
     pub fn error(why: impl std::fmt::Display) -> Self {
-        Self::without_result(told::error_text(why))
+        Self::without_result(result_text::error_text(why))
     }
 
     /// A call without a result; `text` says why.
@@ -297,7 +297,7 @@ impl TeamRun<'_> {
         };
         match self.cx.call_tool(ask).await {
             Ok(answered) => {
-                let text = told::reply_text(&answered.reply);
+                let text = result_text::reply_text(&answered.reply);
                 Ok(ToolCallResult { text, ok: true, member: false })
             }
             Err(failed) => self.failed_call_result(tool, &failed),
@@ -315,7 +315,7 @@ impl TeamRun<'_> {
             return Err(Halt::by_failed_call(failed).fatal());
         }
         let last = failed.last.as_ref().map(|last| &*last.text);
-        Ok(ToolCallResult::without_result(told::failure_text(&failed.reason, last)))
+        Ok(ToolCallResult::without_result(result_text::failure_text(&failed.reason, last)))
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::whose::{round_and_purpose, source_of_span, subject_name, task_of_span};
+use super::attribution::{round_and_purpose, source_of_span, subject_name, task_of_span};
 use crate::app::format;
 use crate::event::contribution::{Conflict, Contribution, Stance};
 use crate::event::kind::{
@@ -225,7 +225,7 @@ pub fn event_line<'a>(event: &'a Event, world: &'a World) -> EventLine<'a> {
                     format!("calls {}{again} with {args}", call.tool).into()
                 }
                 None if matches!(call.purpose, Purpose::Hop { .. }) => {
-                    super::told_team::hop_text(&call.purpose).into()
+                    super::event_line_team::hop_text(&call.purpose).into()
                 }
                 None => format!(
                     "calls {}: {}, {}",
@@ -241,7 +241,9 @@ pub fn event_line<'a>(event: &'a Event, world: &'a World) -> EventLine<'a> {
         | EventKind::HandoffMade { .. }
         | EventKind::HandoffRefused { .. }
         | EventKind::ToolCallRefused { .. }
-        | EventKind::RosterChanged { .. } => super::told_team::fill_line(&mut told, &event.kind),
+        | EventKind::RosterChanged { .. } => {
+            super::event_line_team::fill_line(&mut told, &event.kind)
+        }
         EventKind::CallAnswered { attempts } => {
             told.text = format::count_noun(u64::from(*attempts), "attempt").into();
         }
@@ -268,7 +270,7 @@ pub fn event_line<'a>(event: &'a Event, world: &'a World) -> EventLine<'a> {
         }
         EventKind::AttemptAnswered(reply) => {
             let mut what = format::bytes(reply.text.len() as u64);
-            what.push_str(&super::told_team::calls_text(reply));
+            what.push_str(&super::event_line_team::calls_text(reply));
             if let Some(usage) = reply.usage {
                 what.push_str(&format!(
                     ", {} tokens in, {} out",
@@ -347,7 +349,9 @@ pub fn event_line<'a>(event: &'a Event, world: &'a World) -> EventLine<'a> {
         | EventKind::NotesCompared(_)
         | EventKind::NotesVerified(_)
         | EventKind::AnswerCited(_)
-        | EventKind::AnswerRefused(_) => super::told_research::fill_line(&mut told, &event.kind),
+        | EventKind::AnswerRefused(_) => {
+            super::event_line_research::fill_line(&mut told, &event.kind)
+        }
         EventKind::PlanAccepted { .. }
         | EventKind::PlanRefused { .. }
         | EventKind::TaskStarted { .. }
@@ -365,7 +369,9 @@ pub fn event_line<'a>(event: &'a Event, world: &'a World) -> EventLine<'a> {
         | EventKind::ResultStale { .. }
         | EventKind::LimitsChanged { .. }
         | EventKind::FaultInjected { .. }
-        | EventKind::FaultHealed { .. } => super::told_tool::fill_line(&event.kind, &mut told),
+        | EventKind::FaultHealed { .. } => {
+            super::event_line_tool::fill_line(&event.kind, &mut told)
+        }
         EventKind::Unknown { fields, .. } => {
             told.text = serde_json::to_string(&**fields).unwrap_or_default().into();
             told.tone = EventTone::Alert;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use reqwest::Url;
 use url::Position;
 
-use super::miss::{FetchError, FetchErrorKind, redacted_address};
+use super::fetch_error::{FetchError, FetchErrorKind, redacted_address};
 use crate::net::http::host_of;
 use crate::scenario::domain::in_ascii;
 

@@ -4,13 +4,13 @@
 use std::time::Duration;
 
 use super::RunPage;
-use super::told_tool::fault_text;
+use super::event_line_tool::fault_text;
 use crate::app::format;
 use crate::event::kind::ToolLimits;
 use crate::event::world::alerts::{Alert, AlertKind};
 use crate::event::world::tools::{ToolRow, ToolTally};
 use crate::event::{EventKind, SpanId};
-use crate::scenario::resilience::{BreakerCounts, BreakerMode};
+use crate::scenario::limits::{BreakerCounts, BreakerMode};
 
 /// Most events that are searched for the latest retried calls.
 const MAX_SEARCHED: usize = 4_096;
