@@ -55,7 +55,7 @@ impl ChatModel for Relay {
         request: &'a ChatRequest,
         _: &'a dyn Listener,
     ) -> BoxFuture<'a, Result<Reply, Box<Failure>>> {
-        let Purpose::Say { agent, turn, .. } = &request.purpose else { unreachable!() };
+        let Purpose::ModelCall { agent, turn, .. } = &request.purpose else { unreachable!() };
         let (place, next) = match agent.as_str() {
             "ann" => (0, "ben"),
             "ben" => (1, "cleo"),

@@ -185,8 +185,10 @@ impl EngineShared {
             runs.finished_bytes -= bytes;
             if let Some(handle) = runs.by_id.remove(&oldest) {
                 let facts = handle.bus().len();
-                self.log
-                    .publish(SpanId::RUN, EventKind::SessionRunForgotten { run: oldest, facts });
+                self.log.publish(
+                    SpanId::RUN,
+                    EventKind::SessionRunDropped { run: oldest, events: facts },
+                );
                 // Usually there is one.
                 forgotten.reserve_exact(1);
                 forgotten.push(handle);

@@ -121,9 +121,17 @@ fn settled(text: &str) -> Vec<serde_json::Value> {
     lines
         .map(|mut line: serde_json::Value| {
             let fields = line.as_object_mut().expect("an object");
-            for name in
-                ["run", "run_id", "at", "wall_ms", "elapsed_ms", "tools", "trace", "history"]
-            {
+            for name in [
+                "run",
+                "run_id",
+                "at_us",
+                "at_ms",
+                "wall_ms",
+                "elapsed_ms",
+                "tools",
+                "trace",
+                "history",
+            ] {
                 fields.remove(name);
             }
             line

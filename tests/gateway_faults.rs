@@ -192,7 +192,7 @@ async fn a_retry_that_a_limit_refuses_says_which() {
     let broke = CallPolicy { retry_budget: Some(none), ..policy() };
     let budget = RetryLimit::RetryBudget { used: 0, allowed: 0 };
     assert_eq!(limit_of(60, broke.clone(), || status(503)).await, Some(budget));
-    let late = |asked| RetryLimit::Deadline { wait_ms: 3_600_000, left_ms: 60_000, asked };
+    let late = |requested| RetryLimit::Deadline { wait_ms: 3_600_000, left_ms: 60_000, requested };
     assert_eq!(limit_of(60, policy(), || limited(3_600_000)).await, Some(late(true)));
     let slow = CallPolicy { backoff: [Duration::from_secs(3_600)].into(), ..policy() };
     assert_eq!(limit_of(60, slow, || status(503)).await, Some(late(false)));
@@ -392,14 +392,14 @@ async fn fault_22_a_result_after_the_trip_is_stale() {
         BreakerView::Open { left: Some(Duration::from_secs(26)), held: false },
         "the opening time stays"
     );
-    assert!(scope.kinds().await.contains(&"result.stale".to_owned()));
+    assert!(scope.kinds().await.contains(&"result.ignored".to_owned()));
     at_rest(&guard, &scope);
 }
 
 #[tokio::test(start_paused = true)]
 async fn fault_23_ten_callers_at_the_end_of_the_open_time() {
-    use roundtable::scenario::limits::BreakerMode::{HalfOpen, Source};
-    for (mode, through) in [(HalfOpen, 1), (Source, 10)] {
+    use roundtable::scenario::limits::BreakerMode::{HalfOpen, TwoState};
+    for (mode, through) in [(HalfOpen, 1), (TwoState, 10)] {
         let scope = Scope::new();
         let breaker = Some(BreakerLimits { mode, ..BreakerLimits::default() });
         let guard = guard(CallPolicy { breaker, ..policy() }, &scope);
@@ -456,7 +456,7 @@ async fn fault_25_the_deadline_between_two_attempts_ends_the_call_with_what_stan
     let since = Instant::now();
     let stands_in = call(&scope, &guard, &bad).await.expect("its last good value");
     assert_eq!(since.elapsed(), Duration::ZERO, "250 ms are more than what is left");
-    assert_eq!(stands_in.stand_in, Some(FallbackKind::Cached { age_ms: 100 }));
+    assert_eq!(stands_in.fallback, Some(FallbackKind::Cached { age_ms: 100 }));
     assert_eq!(stands_in.reply.result.as_deref(), Some(&json!({ "good": true })));
     assert_eq!(failures(&guard), 1, "what stands in is no success");
     at_rest(&guard, &scope);
@@ -478,10 +478,10 @@ async fn safe_mode_takes_the_last_good_value_then_the_declared_one_then_nothing(
     guard.override_breaker(BreakerOverride::Hold, Initiator::You);
     let bad = Odd::failing(|_| status(503));
     let young = call(&scope, &guard, &bad).await.expect("cached");
-    assert_eq!(young.stand_in, Some(FallbackKind::Cached { age_ms: 0 }));
+    assert_eq!(young.fallback, Some(FallbackKind::Cached { age_ms: 0 }));
     advance(Duration::from_secs(61)).await;
     let old = call(&scope, &guard, &bad).await.expect("declared");
-    assert_eq!(old.stand_in, Some(FallbackKind::Fallback));
+    assert_eq!(old.fallback, Some(FallbackKind::Default));
     assert_eq!(bad.asked(), 0, "the tool was not asked");
     let bare = gateway_call::guard(with(None), &scope);
     bare.override_breaker(BreakerOverride::Hold, Initiator::You);

@@ -46,11 +46,11 @@ fn jsonl_is_every_event_and_then_the_outcome() {
     let mut lines = ended.lines();
     let outcome = lines.pop().expect("a last line");
     assert_eq!(keys(&outcome)[..4], ["v", "run", "kind", "status"]);
-    assert_eq!((&outcome["v"], &outcome["kind"]), (&1.into(), &"outcome".into()));
+    assert_eq!((&outcome["v"], &outcome["kind"]), (&2.into(), &"outcome".into()));
     assert_eq!(outcome["run"], outcome["run_id"]);
     for (place, event) in lines.iter().enumerate() {
         assert_eq!(event["seq"], place as u64, "no gap, no other order");
-        assert_eq!(event["v"], 1);
+        assert_eq!(event["v"], 2);
         assert_eq!(event["run"], outcome["run_id"], "{event}");
     }
     assert_eq!(lines[0]["kind"], "run.started");
@@ -228,7 +228,7 @@ fn a_flag_takes_effect_at_its_boundary() {
             .map(|event| {
                 let seats = event["seats"].as_array().expect("seats");
                 let legal = seats.iter().find(|seat| seat["role"] == "legal_analyst");
-                let asked = legal.expect("a seat")["asked"] == "yes";
+                let asked = legal.expect("a seat")["status"] == "asked";
                 (event["round"].as_u64().expect("a number"), asked)
             })
             .collect()

@@ -198,7 +198,7 @@ fn jsonl_has_every_log_one_after_the_other_and_the_session_last() {
     let mut lines = ended.lines();
     let session = lines.pop().expect("a session");
     assert_eq!(reasons(&session).len(), 3);
-    assert_eq!((&session["v"], &session["kind"]), (&json!(1), &json!("session")));
+    assert_eq!((&session["v"], &session["kind"]), (&json!(2), &json!("session")));
     let mut logs: Vec<Vec<Value>> = Vec::new();
     for line in lines {
         if line["kind"] == "run.started" {

@@ -198,11 +198,11 @@ async fn the_model_is_told_what_is_wrong_in_the_same_conversation() {
     let of =
         |kind: &str| -> Vec<&Value> { lines.iter().filter(|line| line["kind"] == kind).collect() };
     let refused = of("reply.refused");
-    let again: Vec<_> = refused.iter().map(|line| &line["again"]).collect();
+    let again: Vec<_> = refused.iter().map(|line| &line["repeat"]).collect();
     assert_eq!(again, [&json!(1), &json!(2)]);
     assert_eq!(refused[0]["reason"], "invalid_contribution:missing_keys");
-    assert!(refused[0]["begins"].as_str().is_some_and(|text| text.starts_with("{\"agent\"")));
-    let calls: Vec<_> = of("call.started").iter().map(|line| line["again"].clone()).collect();
+    assert!(refused[0]["preview"].as_str().is_some_and(|text| text.starts_with("{\"agent\"")));
+    let calls: Vec<_> = of("call.started").iter().map(|line| line["repeat"].clone()).collect();
     assert_eq!(calls, [Value::Null, json!(1), json!(2), Value::Null]);
     assert_eq!(of("contribution.accepted")[0]["messages"], 1);
     assert!(of("contribution.refused").is_empty());

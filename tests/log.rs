@@ -175,7 +175,7 @@ async fn each_fact_reads_back_from_its_line_as_it_was() {
     for fact in a_log().await {
         let line = fact.to_line().expect("a line");
         assert!(!line.contains('\n'));
-        assert!(line.starts_with(&format!("{{\"v\":1,\"seq\":{},", fact.seq.0)), "{line}");
+        assert!(line.starts_with(&format!("{{\"v\":2,\"seq\":{},", fact.seq.0)), "{line}");
         assert!(line.contains(&format!("\"kind\":\"{}\"", fact.kind.name())), "{line}");
         assert_eq!(Event::from_line(&line).expect("a fact"), *fact);
     }
@@ -190,7 +190,7 @@ async fn a_line_that_names_its_run_reads_back_the_same() {
         assert_eq!(Event::from_line(&line).expect("a fact"), *fact);
     }
     // A kind of a later version may have a field of that name: it stays the kind's.
-    let line = r#"{"v":9,"seq":4,"at":17,"span":2,"kind":"table.flipped","run":"r-0001"}"#;
+    let line = r#"{"v":9,"seq":4,"at_us":17,"span":2,"kind":"table.flipped","run":"r-0001"}"#;
     let later = Event::from_line(line).expect("a fact");
     let again = later.to_line_with_run(&run).expect("a line");
     assert!(again.contains("r-0001") && !again.contains("r-7f3a"), "{again}");
@@ -215,7 +215,7 @@ fn where_a_run_rests_reads_back_too() {
 
 #[test]
 fn a_fact_of_a_later_version_is_kept_as_it_came() {
-    let line = r#"{"v":9,"seq":4,"at":17,"span":2,"kind":"table.flipped","by":"you","n":[1,2]}"#;
+    let line = r#"{"v":9,"seq":4,"at_us":17,"span":2,"kind":"table.flipped","by":"you","n":[1,2]}"#;
     let fact = Event::from_line(line).expect("a fact");
     assert_eq!(fact.kind.name(), "table.flipped");
     let again = Event::from_line(&fact.to_line().expect("a line")).expect("a fact");
@@ -224,9 +224,9 @@ fn a_fact_of_a_later_version_is_kept_as_it_came() {
     world.apply(&fact);
     assert_eq!(world.tally.unknown, 1);
     // A known kind with fields that this version cannot read is kept the same way.
-    let odd = Event::from_line(r#"{"v":1,"seq":0,"at":0,"span":0,"kind":"paused","at_":1}"#);
+    let odd = Event::from_line(r#"{"v":2,"seq":0,"at_us":0,"span":0,"kind":"paused","at_":1}"#);
     assert!(matches!(odd.expect("a fact").kind, EventKind::Unknown { .. }));
-    for broken in ["", "{}", "[]", "null", r#"{"seq":-1,"at":0,"span":0,"kind":"x"}"#] {
+    for broken in ["", "{}", "[]", "null", r#"{"seq":-1,"at_us":0,"span":0,"kind":"x"}"#] {
         assert!(Event::from_line(broken).is_err(), "{broken}");
     }
 }
@@ -269,7 +269,7 @@ proptest! {
         let kinds = [
             EventKind::RoundStarted { parent: SpanId(parent), round, seats: vec![] },
             EventKind::AttemptStarted { parent: SpanId(parent), attempt: round, timeout_ms: at , waited_ms: 0, probe: false},
-            EventKind::CallRetried { attempt: round, wait_ms: at, after: FailureClass::Timeout, status: None },
+            EventKind::CallRetried { attempt: round, wait_ms: at, cause: FailureClass::Timeout, status: None },
             EventKind::ContributionRefused { round, seat, role: "x".into(), reason: "max_messages".into(), raw: None },
             EventKind::RoundClosed { round, conflicts: vec![], decision: None },
             EventKind::Resumed { by: Initiator::You, paused_ms: at },

@@ -421,7 +421,7 @@ async fn what_stands_in_for_a_worker_is_told_and_the_run_is_degraded() {
     assert_eq!(outcome["aggregate"]["money"], json!({ "incident": "unknown" }));
     assert_eq!(outcome["aggregate"]["health"], "red");
     let replaced = &outcome["replaced"][0];
-    assert_eq!((&replaced["task_id"], &replaced["stand_in"]), (&json!("t1"), &json!("fallback")));
+    assert_eq!((&replaced["task_id"], &replaced["fallback"]), (&json!("t1"), &json!("default")));
     assert_eq!(replaced["reason"], "worker_error:money");
 }
 
@@ -504,7 +504,7 @@ async fn more_at_once_start_nothing_while_the_run_is_paused() {
     let resumed = facts.iter().position(|fact| fact.kind.name() == "resumed").expect("resumed");
     assert!(facts[..resumed].iter().all(|fact| fact.kind.name() != "task.started"));
     let most = facts.iter().find_map(|fact| match fact.kind {
-        EventKind::ParallelChanged { max_parallel, .. } => Some(max_parallel),
+        EventKind::ConcurrencyChanged { max_parallel, .. } => Some(max_parallel),
         _ => None,
     });
     assert_eq!(most, Some(1_024), "as in a file");

@@ -192,8 +192,8 @@ async fn a_partial_report_is_degraded_and_says_what_is_missing() {
     assert_eq!(failed["critical"], false);
     let replaced = &outcome["replaced"][0];
     assert_eq!(
-        (&replaced["tool"], &replaced["stand_in"]),
-        (&json!("payments_worker"), &json!("left_out"))
+        (&replaced["tool"], &replaced["fallback"]),
+        (&json!("payments_worker"), &json!("omitted"))
     );
 }
 

@@ -225,9 +225,9 @@ fn what_falls_out_says_why() {
         dropped.iter().map(|it| (it.source.0, it.reason)).collect();
     let expected = [
         (2, DropReason::InvalidUrl),
-        (3, DropReason::Duplicate { of: SourceNo(1) }),
+        (3, DropReason::Duplicate { duplicate_of: SourceNo(1) }),
         (5, DropReason::MaxUrls),
-        (6, DropReason::Duplicate { of: SourceNo(4) }),
+        (6, DropReason::Duplicate { duplicate_of: SourceNo(4) }),
     ];
     assert_eq!(dropped, expected);
 }
@@ -461,7 +461,7 @@ fn notes_are_held_against_one_another_by_their_figures() {
             (note(1, "https://a.example/x", left), note(2, "https://b.example/y", right));
         let found = compare(&[&left, &right], 2);
         let said = match (&*found.conflicts, &*found.agree) {
-            ([conflict, ..], []) => format!("{} {}", conflict.left_says, conflict.right_says),
+            ([conflict, ..], []) => format!("{} {}", conflict.left_figure, conflict.right_figure),
             ([], [_]) => "confirms".to_owned(),
             ([], []) => String::new(),
             both => format!("{both:?}"),

@@ -459,7 +459,7 @@ async fn a_flag_turned_in_a_round_seats_its_role_in_the_next() {
     let world = world(&run).await;
     let (it, _) = world.collaboration().expect("a collaboration");
     let third: Vec<_> = it.rounds.iter().map(|round| round.seats[2].asked).collect();
-    assert_eq!(third, [SeatStatus::Off, SeatStatus::Yes, SeatStatus::Off]);
+    assert_eq!(third, [SeatStatus::Skipped, SeatStatus::Asked, SeatStatus::Skipped]);
     assert_eq!(it.rounds[1].seats[2].state, SeatState::Accepted);
 }
 
@@ -494,7 +494,7 @@ async fn the_command_line_can_turn_flags_and_rest_at_boundaries() {
     let world = world(&run).await;
     let (it, _) = world.collaboration().expect("a collaboration");
     let third: Vec<_> = it.rounds.iter().map(|round| round.seats[2].asked).collect();
-    assert_eq!(third, [SeatStatus::Yes, SeatStatus::Yes, SeatStatus::Off]);
+    assert_eq!(third, [SeatStatus::Asked, SeatStatus::Asked, SeatStatus::Skipped]);
     assert_eq!(
         world.flags[0].changed.as_ref().map(|(_, at, by)| (at.as_str(), *by)),
         Some(("round:3", Initiator::Schedule))
@@ -608,7 +608,7 @@ async fn finished_logs_are_forgotten_above_the_cap_oldest_first() {
     engine.log().reader(roundtable::event::Seq(0)).take(&mut facts, usize::MAX);
     let forgotten = facts
         .iter()
-        .filter(|fact| matches!(fact.kind, EventKind::SessionRunForgotten { .. }))
+        .filter(|fact| matches!(fact.kind, EventKind::SessionRunDropped { .. }))
         .count();
     assert_eq!(forgotten, kept.iter().filter(|kept| !**kept).count(), "and the log says so");
 }

@@ -459,6 +459,7 @@ mod list {
             ("confidence >= 0.9", 2),
             ("flag == \"legal_analyst\" && on", 1),
             ("at > 5.0", 3),
+            ("event.kind == \"run.started\"", 1),
             ("fact.kind == \"run.started\"", 1),
             ("seq < 3", 3),
             ("role == \"finance_analyst\" && kind.startsWith(\"attempt\")", 4),

@@ -228,7 +228,7 @@ fn an_export_begins_with_the_head_and_says_how_many_events_it_lacks() {
     let lines: Vec<_> = text.lines().map(|line| Event::from_line(line).expect("a fact")).collect();
     assert_eq!(lines.len(), held + 2);
     assert!(matches!(lines[0].kind, EventKind::RunStarted(_)));
-    assert_eq!(lines[1].kind, EventKind::EventsDropped { facts: gone - 1 });
+    assert_eq!(lines[1].kind, EventKind::EventsDropped { events: gone - 1 });
     assert_eq!((lines[1].seq, lines[2].seq), (Seq(1), Seq(gone)));
     let world = World::from_events(&lines);
     assert!(world.resilience().is_some(), "a file that can be read by itself");

@@ -407,7 +407,7 @@ async fn guards_carry_the_agents_through_the_brownout_and_naive_retries_do_not()
         .as_array()
         .expect("what was replaced")
         .iter()
-        .map(|replaced| &replaced["stand_in"])
+        .map(|replaced| &replaced["fallback"])
         .collect();
     assert!(kinds.contains(&&json!("cached")), "the last good value stands in: {kinds:?}");
     let enrich =

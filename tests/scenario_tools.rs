@@ -86,7 +86,7 @@ retries = { max_attempts = 3, backoff_ms = [10], jitter = false }
 idempotent = false
 shared = true
 retry_budget = { percent = 20, min = 1 }
-breaker = { fail_threshold = 2, open_for_s = 4, probe_permits = 2, mode = "source", counts = "calls" }
+breaker = { fail_threshold = 2, open_for_s = 4, probe_permits = 2, mode = "two_state", counts = "calls" }
 bulkhead = { max_in_flight = 5, max_wait_ms = 20 }
 safe_mode = { allow_partial = false, cache_ttl_s = 300, fallback = { name = "{{name}}" } }
 faults = [{ kind = "latency", ms = 20 }, { kind = "errors", percent = 30 }, { kind = "hang" }]
@@ -217,6 +217,12 @@ fn what_answers_for_a_worker_is_read_with_its_templates() {
 }
 
 #[test]
+fn the_old_word_of_a_breaker_mode_is_still_read() {
+    let (new, old) = (read(STORM, &[]), read(&STORM.replace("two_state", "source"), &[]));
+    assert_eq!(tool(&old, "vendor").policy, tool(&new, "vendor").policy);
+}
+
+#[test]
 fn a_storm_is_read_with_its_tools_faults_and_alerts() {
     let scenario = read(STORM, &[]);
     let PatternSpec::Resilience(spec) = &scenario.pattern else { panic!("a storm") };
@@ -239,7 +245,7 @@ fn a_storm_is_read_with_its_tools_faults_and_alerts() {
             fail_threshold: 2,
             open_for: ms(4_000),
             probe_permits: 2,
-            mode: BreakerMode::Source,
+            mode: BreakerMode::TwoState,
             counts: BreakerCounts::Calls,
         }),
         bulkhead: Some(BulkheadLimits { max_in_flight: 5, max_wait: Some(ms(20)) }),
@@ -697,10 +703,10 @@ fn policies_faults_and_storms_are_judged_too() {
                 ],
             ),
             (
-                "mode = \"source\"",
-                "mode = \"sauce\"",
+                "mode = \"two_state\"",
+                "mode = \"two_states\"",
                 &[
-                    "20:75: error: tools.vendor.breaker.mode: `sauce` is not allowed here (did you mean `source`?)",
+                    "20:75: error: tools.vendor.breaker.mode: `two_states` is not allowed here (did you mean `two_state`?)",
                 ],
             ),
             (

@@ -61,7 +61,7 @@ fn asked(agent: &str, turn: u32, round: u32) -> ChatRequest {
         )])),
         tools: [].into(),
         form: ReplyForm::Text,
-        purpose: Purpose::Say { agent: agent.into(), turn, round },
+        purpose: Purpose::ModelCall { agent: agent.into(), turn, round },
         message: 1,
         attempt: 1,
         again: 0,

@@ -532,7 +532,7 @@ async fn a_session_goes_on_at_the_coordinator_with_all_that_it_had_said_and_been
     // The log of the second run is whole: its head has what was remembered.
     let (_, plan) = world.team().expect("a team");
     assert_eq!((plan.session.message, plan.session.history.len()), (2, 4));
-    assert_eq!(plan.session.after.as_ref(), Some(first.id()));
+    assert_eq!(plan.session.previous_run.as_ref(), Some(first.id()));
     assert_eq!(&*plan.session.text, "And now?");
 }
 

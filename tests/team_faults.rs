@@ -122,7 +122,7 @@ async fn a_hop_that_is_tried_again_undoes_what_the_limits_had_counted() {
     let by = Initiator::You;
     run.send(Command::Inject { tool: "a".into(), fault: InjectedFault::Reset, by });
     until(&run, |kind| matches!(kind, EventKind::CallRetried { .. })).await;
-    run.send(Command::Heal { tool: "a".into(), kind: InjectedFault::Reset.kind(), by });
+    run.send(Command::RemoveFault { tool: "a".into(), kind: InjectedFault::Reset.kind(), by });
     assert_eq!(answer(&world(&run).await), "b answers");
     // Nor is a text that was undone the best one, nor a refusal that was.
     let scenario = pair(

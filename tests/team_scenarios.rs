@@ -95,7 +95,7 @@ impl Played {
     fn handoffs(&self) -> (usize, Vec<(HandoffRefusal, LoopGuard, u32)>) {
         let made = self.facts.iter().filter(|fact| fact.kind.name() == "handoff.made").count();
         let refused = self.facts.iter().filter_map(|fact| match &fact.kind {
-            EventKind::HandoffRefused { why, guard, rejections, .. } => {
+            EventKind::HandoffRefused { reason: why, guard, rejections, .. } => {
                 Some((*why, *guard, *rejections))
             }
             _ => None,
@@ -220,7 +220,7 @@ async fn the_eighth_hand_off_of_the_ping_pong_is_refused_and_the_third_agent_nev
     assert_eq!((made, refused.len()), (7, 3));
     let (why, guard, rejections) = refused[0];
     assert_eq!((why.to_string().as_str(), rejections), ("repetitive handoff detected", 1));
-    assert_eq!((guard.handoffs, guard.window, guard.distinct), (8, 8, 2));
+    assert_eq!((guard.handoffs, guard.window, guard.distinct_agents), (8, 8, 2));
     assert!(!played.who().contains(&"duty_manager"));
     // Somebody new among the last eight is no repetition.
     let asked = play("ping-pong", &[("escalation", true)], &[]).await;

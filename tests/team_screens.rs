@@ -336,7 +336,8 @@ fn a_result_without_words_is_its_name_alone() {
     let (said, tool) = (facts.call_of("triage"), "charges");
     let parent = facts.run_of("triage");
     let call = SpanId(900);
-    let purpose = Purpose::Tool { agent: "triage".into(), tool: tool.into(), said, index: 1 };
+    let purpose =
+        Purpose::Tool { agent: "triage".into(), tool: tool.into(), requested_by: said, index: 1 };
     let started = CallStarted {
         parent,
         tool: tool.into(),
@@ -344,7 +345,7 @@ fn a_result_without_words_is_its_name_alone() {
         prompt: Prompt::default(),
         args: None,
         model: None,
-        again: 0,
+        repeat: 0,
     };
     facts.add(call, EventKind::CallStarted(Box::new(started)));
     facts.add(call, EventKind::CallFailed { attempts: 1, reason: StopReason::Cancelled });

@@ -41,7 +41,7 @@ async fn it_starts_at_the_entry_and_the_last_reply_is_the_result() {
     assert_eq!((&told["pattern"], &told["status"]), (&json!("swarm"), &json!("ok")));
     assert_eq!(
         told["handoffs"],
-        json!([{ "from": "a", "to": "b", "message": "your turn", "at": 0 }])
+        json!([{ "from": "a", "to": "b", "message": "your turn", "at_ms": 0 }])
     );
     let (team, _) = world.team().expect("a team");
     let hops: Vec<_> = team.hops.iter().map(|hop| (hop.kind, hop.state.clone())).collect();
@@ -225,7 +225,7 @@ async fn of_several_hand_offs_the_first_counts_and_other_calls_run_first() {
     // The tool was asked before the hand-off, and its result is in the history.
     let looked = "user: [a] called look with {}\n[look] {\"seen\":3}";
     assert!(cast.shown("b", 1).iter().any(|message| message == looked));
-    assert_eq!(outcome(&world)["handoffs"][0]["at"], 1_000);
+    assert_eq!(outcome(&world)["handoffs"][0]["at_ms"], 1_000);
     let kinds: Vec<_> = outcome(&world)["history"]
         .as_array()
         .expect("history")

@@ -145,8 +145,8 @@ async fn what_stands_in_for_a_member_of_a_swarm_is_said_by_it_and_the_run_is_deg
     let told = outcome(&world);
     let trace = &told["trace"][1];
     assert_eq!((&trace["agent"], &trace["status"]), (&json!("b"), &json!("degraded")));
-    assert_eq!(trace["stand_in"], "fallback");
+    assert_eq!(trace["fallback"], "default");
     assert_eq!(trace["stop_reason"], "llm_error:connection");
     assert_eq!(told["degraded"], true);
-    assert_eq!(told["replaced"], json!([{ "tool": "b", "stand_in": "fallback", "times": 1 }]));
+    assert_eq!(told["replaced"], json!([{ "tool": "b", "fallback": "default", "times": 1 }]));
 }

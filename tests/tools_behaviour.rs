@@ -80,11 +80,11 @@ fn slots_are_turned_live_and_shown_once_the_fact_is_there() {
     dash.text("+");
     assert_eq!(command(&mut dash), Command::SetParallel { max_parallel: 3, by: Initiator::You });
     assert!(dash.screen().contains("●● 2/2"), "nothing is shown that has not happened");
-    comes(&mut dash, &facts, EventKind::ParallelChanged { max_parallel: 3, by: Initiator::You });
+    comes(&mut dash, &facts, EventKind::ConcurrencyChanged { max_parallel: 3, by: Initiator::You });
     assert!(dash.screen().contains("●●○ 2/3"));
     dash.text("-");
     assert_eq!(command(&mut dash), Command::SetParallel { max_parallel: 2, by: Initiator::You });
-    comes(&mut dash, &facts, EventKind::ParallelChanged { max_parallel: 1, by: Initiator::You });
+    comes(&mut dash, &facts, EventKind::ConcurrencyChanged { max_parallel: 1, by: Initiator::You });
     dash.text("-");
     assert!(dash.asked().is_empty(), "one is the least");
 }
@@ -117,7 +117,7 @@ fn a_breaker_is_moved_by_hand() {
     let kind = EventKind::BreakerChanged {
         tool: "search".into(),
         to: BreakerStage::Held,
-        why: roundtable::event::kind::BreakerCause::ByHand,
+        cause: roundtable::event::kind::BreakerCause::Manual,
         open_for_ms: None,
         by: Some(Initiator::You),
     };
@@ -183,7 +183,7 @@ fn faults_are_injected_and_taken_back_in_their_drawer() {
     assert_eq!(command(&mut dash), Command::Inject { tool, fault: more, by: Initiator::You });
     dash.text(" ");
     let (tool, kind) = ("vendor".into(), FaultKind::Latency);
-    assert_eq!(command(&mut dash), Command::Heal { tool, kind, by: Initiator::You });
+    assert_eq!(command(&mut dash), Command::RemoveFault { tool, kind, by: Initiator::You });
     // Below the faults stand the limits.
     dash.text("Gk+");
     let (tool, change) = ("vendor".into(), LimitChange::MaxInFlight(9));
@@ -239,17 +239,21 @@ fn quick_steps_go_on_from_what_was_asked() {
         "{asked:?}"
     );
     dash.text(" ");
-    assert!(matches!(command(&mut dash), Command::Heal { .. }), "it is taken back");
+    assert!(matches!(command(&mut dash), Command::RemoveFault { .. }), "it is taken back");
 
     let facts = tools::working();
     let mut dash = self::dash(&facts);
     dash.text("++");
     dash.asked();
-    comes(&mut dash, &facts, EventKind::ParallelChanged { max_parallel: 3, by: Initiator::You });
+    comes(&mut dash, &facts, EventKind::ConcurrencyChanged { max_parallel: 3, by: Initiator::You });
     dash.text("+");
     assert_eq!(command(&mut dash), Command::SetParallel { max_parallel: 5, by: Initiator::You });
     for max_parallel in [4, 5, 1] {
-        comes(&mut dash, &facts, EventKind::ParallelChanged { max_parallel, by: Initiator::You });
+        comes(
+            &mut dash,
+            &facts,
+            EventKind::ConcurrencyChanged { max_parallel, by: Initiator::You },
+        );
     }
     dash.text("+");
     let next = Command::SetParallel { max_parallel: 2, by: Initiator::You };

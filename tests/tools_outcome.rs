@@ -39,14 +39,14 @@ fn a_critical_task_that_was_left_out_is_told_as_replaced() {
     let mut facts = at_the_second();
     let reason = "worker_error:payments_worker";
     facts.fails("t2", FailureClass::Status, Some(503), None);
-    facts.degraded("t2", FallbackKind::LeftOut, reason, None).task_failed(1, reason);
+    facts.degraded("t2", FallbackKind::Omitted, reason, None).task_failed(1, reason);
     facts.ends("critical_task_failed", Some("dispatch"));
     let outcome = outcome(&facts);
     assert_eq!(outcome["degraded"], true);
     assert_eq!(
         outcome["replaced"],
         json!([{
-            "tool": "payments_worker", "task_id": "t2", "stand_in": "left_out", "reason": reason,
+            "tool": "payments_worker", "task_id": "t2", "fallback": "omitted", "reason": reason,
         }])
     );
     assert_eq!(outcome["failed_critical"][0]["task_id"], "t2");
@@ -101,7 +101,7 @@ fn a_task_whose_call_is_over_waits_for_no_attempt() {
             facts.gives_up("t2", "task_timeout");
         },
         |facts| {
-            facts.degraded("t2", FallbackKind::Fallback, "task_timeout", None);
+            facts.degraded("t2", FallbackKind::Default, "task_timeout", None);
         },
         |facts| {
             facts.refused("t2", "circuit_open:payments_worker");
@@ -140,8 +140,8 @@ fn a_resilience_run_tells_the_moves_of_its_breakers_and_what_each_agent_got() {
     let began = facts.log.last().expect("facts").at.0 / 1_000;
     facts.after(100);
     facts.breaker("search", BreakerStage::Open, BreakerCause::Failures, Some(3_000)).after(100);
-    facts.breaker("vendor", BreakerStage::HalfOpen, BreakerCause::Cooled, None).after(100);
-    facts.breaker("search", BreakerStage::Closed, BreakerCause::ByHand, None);
+    facts.breaker("vendor", BreakerStage::HalfOpen, BreakerCause::CooldownOver, None).after(100);
+    facts.breaker("search", BreakerStage::Closed, BreakerCause::Manual, None);
     facts.ends("max_seconds", Some("agents"));
     let outcome = outcome(&facts);
     let fields: Vec<&String> = outcome.as_object().expect("a table").keys().collect();
@@ -155,8 +155,8 @@ fn a_resilience_run_tells_the_moves_of_its_breakers_and_what_each_agent_got() {
         trace[1..],
         [
             json!({ "at_ms": at(100), "tool": "search", "to": "open", "why": "failures" }),
-            json!({ "at_ms": at(200), "tool": "vendor", "to": "half_open", "why": "cooled" }),
-            json!({ "at_ms": at(300), "tool": "search", "to": "closed", "why": "by_hand" }),
+            json!({ "at_ms": at(200), "tool": "vendor", "to": "half_open", "why": "cooldown_over" }),
+            json!({ "at_ms": at(300), "tool": "search", "to": "closed", "why": "manual" }),
         ]
     );
     let history = outcome["history"].as_array().expect("a list");
@@ -210,13 +210,13 @@ fn a_fact_weighs_what_it_holds() {
         |text| EventKind::CallDegraded {
             attempts: 1,
             reason: StopReason::BulkheadFull("w".into()),
-            by: FallbackKind::Fallback,
+            by: FallbackKind::Default,
             value: Some(Arc::new(json!(text))),
         },
         |text| EventKind::CallDegraded {
             attempts: 1,
             reason: StopReason::ToolError(text.into(), FailureClass::Status),
-            by: FallbackKind::LeftOut,
+            by: FallbackKind::Omitted,
             value: None,
         },
         |text| {

@@ -44,12 +44,12 @@ fn each_pane_alone() {
 #[test]
 fn the_history_of_a_breaker() {
     let mut facts = tools::brownout(true);
-    facts.after(1_400).breaker("vendor", BreakerStage::HalfOpen, BreakerCause::Cooled, None);
+    facts.after(1_400).breaker("vendor", BreakerStage::HalfOpen, BreakerCause::CooldownOver, None);
     facts.after(300);
     facts.breaker("vendor", BreakerStage::Open, BreakerCause::ProbeFailed, Some(3_000));
-    facts.after(3_100).breaker("vendor", BreakerStage::HalfOpen, BreakerCause::Cooled, None);
+    facts.after(3_100).breaker("vendor", BreakerStage::HalfOpen, BreakerCause::CooldownOver, None);
     facts.after(200).breaker("vendor", BreakerStage::Closed, BreakerCause::ProbeAnswered, None);
-    facts.after(900).breaker("vendor", BreakerStage::Held, BreakerCause::ByHand, None);
+    facts.after(900).breaker("vendor", BreakerStage::Held, BreakerCause::Manual, None);
     facts.after(600);
     insta::assert_snapshot!("history_120x36", dash(120, 36, &facts).screen());
     insta::assert_snapshot!("history_200x50", dash(200, 50, &facts).dump());

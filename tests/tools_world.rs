@@ -99,11 +99,11 @@ impl Log {
         let started = CallStarted {
             parent: SpanId::RUN,
             tool: "vendor".into(),
-            purpose: Purpose::Step { agent, turn: 1, step: 0, again },
+            purpose: Purpose::AgentStep { agent, turn: 1, step: 0, repeat: again },
             prompt: Prompt::default(),
             args: Some(Arc::new(json!({ "agent": agent }))),
             model: None,
-            again: 0,
+            repeat: 0,
         };
         self.put(span, EventKind::CallStarted(Box::new(started)));
         span
@@ -146,7 +146,7 @@ fn requests_are_counted_against_calls_that_were_asked_for() {
     let first = log.call(1, 0);
     for attempt in 1..=2 {
         let span = log.attempt(first, attempt);
-        log.put(span, EventKind::ClientRetried { request: 2, after: FailureClass::Status });
+        log.put(span, EventKind::ClientRetried { request: 2, cause: FailureClass::Status });
         log.fail(span, AttemptFailed::from_status(503, "down"));
     }
     let reason = StopReason::ToolError("vendor".into(), FailureClass::Status);
@@ -206,7 +206,7 @@ fn an_open_breaker_counts_down_and_never_below_nothing() {
     let changed = |to, open_for_ms| EventKind::BreakerChanged {
         tool: "vendor".into(),
         to,
-        why: BreakerCause::Failures,
+        cause: BreakerCause::Failures,
         open_for_ms,
         by: None,
     };
@@ -263,7 +263,7 @@ fn alerts_are_raised_past_their_thresholds_and_end_below_them() {
             EventKind::BreakerChanged {
                 tool: "vendor".into(),
                 to: BreakerStage::Open,
-                why: BreakerCause::ProbeFailed,
+                cause: BreakerCause::ProbeFailed,
                 open_for_ms: Some(1),
                 by: None,
             },
@@ -274,7 +274,7 @@ fn alerts_are_raised_past_their_thresholds_and_end_below_them() {
 
 fn opens(why: BreakerCause) -> EventKind {
     let (tool, to) = ("vendor".into(), BreakerStage::Open);
-    EventKind::BreakerChanged { tool, to, why, open_for_ms: Some(1), by: None }
+    EventKind::BreakerChanged { tool, to, cause: why, open_for_ms: Some(1), by: None }
 }
 
 /// A fact that changes nothing about breakers and attempts.
@@ -309,7 +309,7 @@ fn an_alert_on_openings_ends_when_they_are_a_minute_old() {
 fn openings_by_hand_and_by_retry_after_alert_nobody() {
     let limits = AlertLimits { breaker_opens_per_minute: Some(0), ..AlertLimits::default() };
     let mut log = Log::new(limits);
-    for why in [BreakerCause::ByHand, BreakerCause::RetryAfter, BreakerCause::ByHand] {
+    for why in [BreakerCause::Manual, BreakerCause::RetryAfter, BreakerCause::Manual] {
         log.put(SpanId::RUN, opens(why));
     }
     assert_eq!(log.vendor().recent_openings(Elapsed(0)), 0);
@@ -356,7 +356,7 @@ fn a_call_in_back_off_is_counted_until_its_next_attempt_or_its_end() {
         let span = log.attempt(call, 1);
         log.fail(span, AttemptFailed::from_status(503, "down"));
         let (after, status) = (FailureClass::Status, Some(503));
-        log.put(call, EventKind::CallRetried { attempt: 2, wait_ms: 250, after, status });
+        log.put(call, EventKind::CallRetried { attempt: 2, wait_ms: 250, cause: after, status });
         call
     };
     let five: Vec<SpanId> = (0..5).map(|_| waits(&mut log)).collect();
@@ -371,13 +371,13 @@ fn a_call_in_back_off_is_counted_until_its_next_attempt_or_its_end() {
     log.put(refused, kind);
     log.put(refused, EventKind::CallFailed { attempts: 2, reason: reason() });
     assert_eq!(log.world.tally.retrying, 2, "once, though it was refused and failed");
-    let by = FallbackKind::LeftOut;
+    let by = FallbackKind::Omitted;
     log.put(degraded, EventKind::CallDegraded { attempts: 1, reason: reason(), by, value: None });
     log.put(failed, EventKind::CallFailed { attempts: 1, reason: reason() });
     assert_eq!(log.world.tally.retrying, 0);
     // A file may say anything: a call that is over waits for nothing.
     let (after, status) = (FailureClass::Status, None);
-    log.put(failed, EventKind::CallRetried { attempt: 2, wait_ms: 1, after, status });
+    log.put(failed, EventKind::CallRetried { attempt: 2, wait_ms: 1, cause: after, status });
     assert_eq!(log.world.tally.retrying, 0);
 }
 
@@ -407,7 +407,7 @@ fn every_fact_of_tools_and_tasks_is_a_line_and_back() {
         },
         EventKind::TaskDone { attempts: 1 },
         EventKind::TaskFailed { attempts: 2, reason: StopReason::TaskTimeout },
-        EventKind::ParallelChanged { max_parallel: 4, by: Initiator::You },
+        EventKind::ConcurrencyChanged { max_parallel: 4, by: Initiator::You },
         EventKind::ResultsAggregated {
             aggregate: Arc::new(json!({ "health": "red" })),
             overwritten: vec!["t1".into()],
@@ -418,7 +418,7 @@ fn every_fact_of_tools_and_tasks_is_a_line_and_back() {
         },
         EventKind::RetryRefused {
             attempt: 3,
-            limit: RetryLimit::Deadline { wait_ms: 3_600_000, left_ms: 38_000, asked: true },
+            limit: RetryLimit::Deadline { wait_ms: 3_600_000, left_ms: 38_000, requested: true },
         },
         EventKind::CallQueued,
         EventKind::CallAdmitted { waited_ms: 7 },
@@ -431,7 +431,7 @@ fn every_fact_of_tools_and_tasks_is_a_line_and_back() {
         EventKind::CallDegraded {
             attempts: 1,
             reason: StopReason::BulkheadFull(tool()),
-            by: FallbackKind::LeftOut,
+            by: FallbackKind::Omitted,
             value: None,
         },
         EventKind::AttemptRefused {
@@ -447,15 +447,15 @@ fn every_fact_of_tools_and_tasks_is_a_line_and_back() {
             waited_ms: 5,
             probe: true,
         },
-        EventKind::ClientRetried { request: 2, after: FailureClass::Reset },
+        EventKind::ClientRetried { request: 2, cause: FailureClass::Reset },
         EventKind::BreakerChanged {
             tool: tool(),
             to: BreakerStage::Held,
-            why: BreakerCause::ByHand,
+            cause: BreakerCause::Manual,
             open_for_ms: None,
             by: Some(Initiator::You),
         },
-        EventKind::ResultStale { tool: tool(), ok: true },
+        EventKind::ResultIgnored { tool: tool(), success: true },
         EventKind::LimitsChanged {
             tool: tool(),
             limits: Box::new(limits()),
@@ -467,7 +467,7 @@ fn every_fact_of_tools_and_tasks_is_a_line_and_back() {
             fault: InjectedFault::Errors { percent: 30, status: 503 },
             by: Initiator::You,
         },
-        EventKind::FaultHealed { tool: tool(), fault: FaultKind::Hang, by: Initiator::You },
+        EventKind::FaultRemoved { tool: tool(), fault: FaultKind::Hang, by: Initiator::You },
     ];
     for (seq, kind) in (0..).zip(kinds) {
         let event = Event { seq: Seq(seq), at: Elapsed(5), span: SpanId(9), kind };

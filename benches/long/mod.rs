@@ -38,7 +38,7 @@ pub fn log(facts: usize) -> Vec<Arc<Event>> {
     let roles: Vec<RoleName> = ROLES.map(RoleName::from).to_vec();
     let plan = CollaborationPlan {
         sequence: roles.clone(),
-        behind: BTreeMap::new(),
+        role_flags: BTreeMap::new(),
         parallel: true,
         max_rounds: u32::MAX,
         max_messages: u32::MAX,
@@ -87,7 +87,7 @@ fn one_round(
     taken: &mut u32,
 ) {
     let span = log.open();
-    let seats = roles.iter().map(|role| SeatPlan { role: role.clone(), asked: SeatStatus::Yes });
+    let seats = roles.iter().map(|role| SeatPlan { role: role.clone(), status: SeatStatus::Asked });
     let seats = seats.collect();
     log.add(span, EventKind::RoundStarted { parent: SpanId::RUN, round, seats });
     let mut calls = Vec::new();
@@ -102,7 +102,7 @@ fn one_round(
             prompt,
             args: None,
             model: None,
-            again: 0,
+            repeat: 0,
         };
         log.add(call, EventKind::CallStarted(Box::new(started)));
         let attempt = log.open();
@@ -131,7 +131,10 @@ fn one_round(
             };
             log.add(attempt, EventKind::AttemptFailed(Box::new(failed)));
             let (after, status) = (FailureClass::Status, Some(503));
-            log.add(call, EventKind::CallRetried { attempt: 2, wait_ms: 250, after, status });
+            log.add(
+                call,
+                EventKind::CallRetried { attempt: 2, wait_ms: 250, cause: after, status },
+            );
             attempt = log.open();
             let kind = EventKind::AttemptStarted {
                 parent: call,

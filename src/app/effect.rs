@@ -84,7 +84,7 @@ impl Contents {
         let Self::Events(facts) = self else { return 0 };
         // The page puts this event right after the head.
         match facts.get(1).map(|fact| &fact.kind) {
-            Some(EventKind::EventsDropped { facts }) => *facts,
+            Some(EventKind::EventsDropped { events: facts }) => *facts,
             _ => 0,
         }
     }

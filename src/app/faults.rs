@@ -274,7 +274,7 @@ impl FaultsDrawer {
             (Action::BreakerDisable, _) => breaker(BreakerOverride::Disable),
             (Action::Toggle, ToolSetting::Fault(kind)) => {
                 Some(match asked.fault(&tool, kind, injected_fault(row, kind)) {
-                    Some(_) => Command::Heal { tool, kind, by: Initiator::You },
+                    Some(_) => Command::RemoveFault { tool, kind, by: Initiator::You },
                     None => {
                         Command::Inject { tool, fault: default_fault(kind), by: Initiator::You }
                     }

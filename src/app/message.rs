@@ -184,7 +184,7 @@ fn latest_run(state: &AppState, run: &RunId) -> RunId {
     for _ in &state.runs {
         let after = |page: &&RunPage| {
             let session = page.world().team().map(|(_, plan)| &plan.session);
-            session.is_some_and(|session| session.after.as_ref() == Some(latest))
+            session.is_some_and(|session| session.previous_run.as_ref() == Some(latest))
         };
         match state.runs.iter().rev().find(after) {
             Some(page) => latest = page.id(),

@@ -332,7 +332,7 @@ fn run_items(page: &RunPage) -> Vec<PreviewItem> {
     if let Some((_, plan)) = world.team().filter(|(_, plan)| plan.session.message > 1) {
         let label = format!("message {}", plan.session.message);
         add_lines(&label, &plan.session.text, PreviewTone::Plain, &mut items);
-        if let Some(after) = &plan.session.after {
+        if let Some(after) = &plan.session.previous_run {
             items.push(item("after", after.as_str(), PreviewTone::Dim));
         }
     }

@@ -232,7 +232,7 @@ fn on_session_events(state: &mut AppState, events: &[Arc<Event>]) -> Update {
     let mut redraw = false;
     for event in events {
         match &event.kind {
-            EventKind::SessionRunForgotten { run, facts } => {
+            EventKind::SessionRunDropped { run, events: facts } => {
                 if let Some(page) = state.run_mut(run) {
                     page.drop_log();
                 }

@@ -26,7 +26,7 @@ pub fn what_if(world: &World, flag: &FlagName, on: bool) -> Vec<String> {
     };
     let mut lines = vec![when_effective(world, table, plan)];
     let roles: Vec<&RoleName> = plan
-        .behind
+        .role_flags
         .iter()
         .filter(|(role, behind)| behind.flag == *flag && plan.sequence.contains(role))
         .map(|(role, _)| role)
@@ -46,7 +46,7 @@ pub fn what_if(world: &World, flag: &FlagName, on: bool) -> Vec<String> {
     let number = next.number;
     let mut denied = false;
     for role in &roles {
-        let deny = plan.behind.get(*role).is_some_and(|behind| behind.deny);
+        let deny = plan.role_flags.get(*role).is_some_and(|behind| behind.deny);
         lines.push(match (on, deny) {
             (true, false) => format!("{role} joins at round {number}{unless}."),
             (true, true) => format!("{role} may speak from round {number} on{unless}."),
@@ -61,7 +61,7 @@ pub fn what_if(world: &World, flag: &FlagName, on: bool) -> Vec<String> {
         let speaking = round
             .seats
             .iter()
-            .any(|seat| roles.contains(&&seat.role) && seat.asked == SeatStatus::Yes);
+            .any(|seat| roles.contains(&&seat.role) && seat.asked == SeatStatus::Asked);
         if !on && speaking {
             lines.push(format!("Its contribution to round {} still counts.", round.number));
         }
@@ -148,7 +148,7 @@ fn when_effective(world: &World, table: &Collaboration, plan: &CollaborationPlan
         };
     }
     let turn = round.seats.iter().find(|seat| {
-        seat.asked == SeatStatus::Yes && seat.state == SeatState::Waiting && seat.call.is_none()
+        seat.asked == SeatStatus::Asked && seat.state == SeatState::Waiting && seat.call.is_none()
     });
     match turn {
         Some(seat) => {
@@ -185,7 +185,7 @@ fn next_round(table: &Collaboration, plan: &CollaborationPlan) -> Option<NextRou
             let to_come = round
                 .seats
                 .iter()
-                .filter(|seat| seat.asked == SeatStatus::Yes && seat.contribution.is_none())
+                .filter(|seat| seat.asked == SeatStatus::Asked && seat.contribution.is_none())
                 .count();
             NextRound {
                 number: round.number.saturating_add(1),
@@ -214,7 +214,7 @@ fn seats_after(
     let seats = plan
         .sequence
         .iter()
-        .filter(|role| plan.behind.get(*role).is_none_or(|behind| is_on(&behind.flag)))
+        .filter(|role| plan.role_flags.get(*role).is_none_or(|behind| is_on(&behind.flag)))
         .count();
     let seats = u32::try_from(seats).unwrap_or(u32::MAX);
     let left = messages_left(plan, next.used);

@@ -198,7 +198,7 @@ fn report_message_start(world: &World, message: usize, of: usize) {
         let text = visible_within(&plan.session.text, REASON_CHARS);
         print_message(&format!(
             "message {message} of {of}, {} starts: {text}",
-            plan.session.starts
+            plan.session.first_agent
         ));
     }
 }

@@ -81,7 +81,7 @@ fn common_line(event: &Event, world: &World, paint: &StreamStyle) -> Option<Stri
         }
         kind if is_only_counted(kind, world) => return None,
         _ if research::is_failed_read(event, world) => return None,
-        EventKind::CallRetried { attempt, wait_ms, after, status } => {
+        EventKind::CallRetried { attempt, wait_ms, cause: after, status } => {
             let word = format!("{} {:<11}", paint.glyph(Glyph::Retry), "retry");
             let wait = format::duration_text(Duration::from_millis(*wait_ms));
             let what = what_failed(*after, *status);
@@ -129,7 +129,7 @@ fn common_line(event: &Event, world: &World, paint: &StreamStyle) -> Option<Stri
             let (model, parameter) = (visible(model), visible(parameter));
             format!("  {model} does not accept {parameter}; retried without it")
         }
-        EventKind::ReplyRepaired { repair, what } => {
+        EventKind::ReplyRepaired { repair, changed: what } => {
             let what = if what.is_empty() { String::new() } else { format!(" ({what})") };
             format!(
                 "  {}  reply repaired: {}{}",
@@ -190,11 +190,11 @@ fn refused_reply(
     let who = caller_name(event, world);
     let mut line = format!("  {}  {who}  ", paint.role(StyleRole::Refused, &word));
     let _ = write!(line, "{}", visible(&refused.detail));
-    if let Some(nth) = refused.again {
+    if let Some(nth) = refused.repeat {
         let _ = write!(line, "; retry {nth}");
     }
-    if !refused.begins.is_empty() {
-        let _ = write!(line, ": {}", paint.role(StyleRole::Dim, &visible(&refused.begins)));
+    if !refused.preview.is_empty() {
+        let _ = write!(line, ": {}", paint.role(StyleRole::Dim, &visible(&refused.preview)));
     }
     line
 }

@@ -70,7 +70,7 @@ pub(super) fn build_head(scenario: &Scenario, begun: RunSetup<'_>) -> RunStarted
 fn collaboration(spec: &CollaborationSpec) -> CollaborationPlan {
     CollaborationPlan {
         sequence: spec.sequence.clone(),
-        behind: spec
+        role_flags: spec
             .roles
             .iter()
             .filter_map(|(name, role)| {
@@ -181,10 +181,10 @@ fn team(spec: &TeamSpec, session: &Session) -> TeamPlan {
         session: SessionHead {
             message: session.message,
             text: Arc::clone(&session.text),
-            after: session.after.clone(),
+            previous_run: session.after.clone(),
             history: Arc::clone(&session.memory.history),
             owner: session.memory.owner.clone(),
-            starts,
+            first_agent: starts,
         },
     }
 }

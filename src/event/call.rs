@@ -36,7 +36,7 @@ pub struct CallStarted {
     pub model: Option<Arc<str>>,
     /// How many earlier replies to this request were refused: the model is asked again.
     #[serde(default, skip_serializing_if = "is_first")]
-    pub again: u32,
+    pub repeat: u32,
 }
 
 fn is_first(again: &u32) -> bool {
@@ -66,7 +66,7 @@ pub enum Purpose {
         index: u32,
     },
     /// An agent of a resilience run calls a tool.
-    Step {
+    AgentStep {
         /// Number of the agent, from 1.
         agent: u32,
         /// Number of its turn, from 1.
@@ -74,10 +74,10 @@ pub enum Purpose {
         /// Index of the step within the turn, from 0.
         step: u16,
         /// How often the agent made the same call before and got no result.
-        again: u32,
+        repeat: u32,
     },
     /// An agent of a team calls its model.
-    Say {
+    ModelCall {
         /// The agent.
         agent: AgentName,
         /// How often the team has started this agent, this time included.
@@ -94,14 +94,14 @@ pub enum Purpose {
         /// The coordinator.
         by: AgentName,
         /// The model call that requested it.
-        said: SpanId,
+        requested_by: SpanId,
         /// Index of the tool call within that reply, from 0.
         index: u16,
         /// How much of the member's own output is shown while it works.
-        inner: MemberOutput,
+        member_output: MemberOutput,
     },
     /// A member of a swarm is in control, until it hands over or answers.
-    Hop {
+    SwarmTurn {
         /// The member.
         agent: AgentName,
         /// How often it has been in control, this time included.
@@ -121,7 +121,7 @@ pub enum Purpose {
         /// Name of the tool.
         tool: ToolName,
         /// The model call that requested it.
-        said: SpanId,
+        requested_by: SpanId,
         /// Index of the tool call within that reply, from 0.
         index: u16,
     },
@@ -147,14 +147,14 @@ impl Purpose {
     /// The agent of the call: the one that speaks, is consulted, is in control or calls a tool.
     pub fn agent(&self) -> Option<&AgentName> {
         match self {
-            Self::Say { agent, .. }
+            Self::ModelCall { agent, .. }
             | Self::Member { agent, .. }
-            | Self::Hop { agent, .. }
+            | Self::SwarmTurn { agent, .. }
             | Self::Tool { agent, .. } => Some(agent),
             Self::Contribution { .. }
             | Self::Plan
             | Self::Task { .. }
-            | Self::Step { .. }
+            | Self::AgentStep { .. }
             | Self::Search
             | Self::Read { .. }
             | Self::Notes { .. }
@@ -168,15 +168,15 @@ impl Purpose {
     pub fn script_step(&self) -> Option<&str> {
         match self {
             Self::Contribution { role, .. } => Some(role.as_str()),
-            Self::Say { agent, .. } => Some(agent.as_str()),
+            Self::ModelCall { agent, .. } => Some(agent.as_str()),
             Self::Plan => Some("plan"),
             Self::Notes { .. } => Some("notes"),
             Self::Synthesize => Some("synthesize"),
             Self::Finalize => Some("finalize"),
             Self::Task { .. }
-            | Self::Step { .. }
+            | Self::AgentStep { .. }
             | Self::Member { .. }
-            | Self::Hop { .. }
+            | Self::SwarmTurn { .. }
             | Self::Tool { .. }
             | Self::Search
             | Self::Read { .. } => None,
@@ -187,15 +187,15 @@ impl Purpose {
     pub fn caller(&self) -> Option<ModelCaller> {
         Some(match self {
             Self::Contribution { role, .. } => ModelCaller::Role(role.clone()),
-            Self::Say { agent, .. } => ModelCaller::Agent(agent.clone()),
+            Self::ModelCall { agent, .. } => ModelCaller::Agent(agent.clone()),
             Self::Plan => ModelCaller::Plan,
             Self::Notes { .. } => ModelCaller::Notes,
             Self::Synthesize => ModelCaller::Answer,
             Self::Finalize => ModelCaller::Finalize,
             Self::Task { .. }
-            | Self::Step { .. }
+            | Self::AgentStep { .. }
             | Self::Member { .. }
-            | Self::Hop { .. }
+            | Self::SwarmTurn { .. }
             | Self::Tool { .. }
             | Self::Search
             | Self::Read { .. } => return None,
@@ -206,7 +206,7 @@ impl Purpose {
     pub fn is_called_by(&self, caller: &ModelCaller) -> bool {
         match (caller, self) {
             (ModelCaller::Role(own), Self::Contribution { role, .. }) => own == role,
-            (ModelCaller::Agent(own), Self::Say { agent, .. }) => own == agent,
+            (ModelCaller::Agent(own), Self::ModelCall { agent, .. }) => own == agent,
             (ModelCaller::Plan, Self::Plan)
             | (ModelCaller::Notes, Self::Notes { .. })
             | (ModelCaller::Answer, Self::Synthesize)
@@ -218,7 +218,7 @@ impl Purpose {
     /// Whether it repeats a call that got no result: such a call counts as an attempt, not as a new
     /// call.
     pub fn is_repeat(&self) -> bool {
-        matches!(self, Self::Step { again: 1.., .. })
+        matches!(self, Self::AgentStep { repeat: 1.., .. })
     }
 }
 
@@ -387,14 +387,14 @@ pub struct ReplyRefused {
     pub detail: Box<str>,
     /// The beginning of the reply; control characters made visible, length limited. Its attempt has
     /// the whole reply.
-    pub begins: Box<str>,
+    pub preview: Box<str>,
     /// The model is asked again with this explanation: number of the repeat, from 1. `None`: it is
     /// not asked again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub again: Option<u32>,
+    pub repeat: Option<u32>,
     /// How many repeats there were before.
     #[serde(default, skip_serializing_if = "is_first")]
-    pub asked_again: u32,
+    pub repeats: u32,
 }
 
 /// A model call that was not made because it would exceed the run's budget.

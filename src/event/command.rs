@@ -78,7 +78,7 @@ pub enum Command {
         by: Initiator,
     },
     /// Remove an injected fault.
-    Heal {
+    RemoveFault {
         /// Name of the tool.
         tool: ToolName,
         /// Kind of the fault.

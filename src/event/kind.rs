@@ -18,8 +18,8 @@ pub use super::plan::{
 };
 pub use super::research::{
     AnswerCited, AnswerRefused, Denial, DropReason, DroppedSource, FoundSource, KeptSource, Note,
-    NoteConflict, NoteId, NoteIssue, NotePair, NoteProblem, NoteRefused, NotesCompared, NotesCut,
-    NotesLimit, NotesVerified, PageRead, PlannedStep, ReadingEnd, Sentence, SourceNo,
+    NoteConflict, NoteId, NoteIssue, NotePair, NoteProblem, NoteRefused, NotesCompared, NotesLimit,
+    NotesTruncated, NotesVerified, PageRead, PlannedStep, ReadingEnd, Sentence, SourceNo,
     SourceOutcome, SourcesDeduped, SourcesFound,
 };
 pub use super::task::Task;
@@ -39,7 +39,7 @@ use crate::scenario::name::{AgentName, FlagName, RoleName, ScenarioName, TaskId,
 use crate::scenario::tool::{FaultKind, InjectedFault};
 
 /// Version of the event schema.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// A kind of event with its fields. In JSON the kind is a dotted name (`round.closed`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -61,8 +61,8 @@ pub enum EventKind {
     /// Every branch waits at a boundary, and the run's clock is stopped.
     #[serde(rename = "paused")]
     Paused {
-        /// The boundaries where branches wait; the first one resumes first. (In JSON `at` is the
-        /// time of the event.)
+        /// The boundaries where branches wait; the first one resumes first. (In JSON `at_us` is
+        /// the time of the event.)
         #[serde(rename = "boundaries")]
         at: Vec<BoundaryId>,
     },
@@ -202,8 +202,8 @@ pub enum EventKind {
         reason: StopReason,
     },
     /// The limit of concurrent tasks was changed.
-    #[serde(rename = "parallel.changed")]
-    ParallelChanged {
+    #[serde(rename = "concurrency.changed")]
+    ConcurrencyChanged {
         /// The new limit.
         max_parallel: u32,
         /// Who changed it.
@@ -253,8 +253,8 @@ pub enum EventKind {
     #[serde(rename = "note.refused")]
     NoteRefused(Box<NoteRefused>),
     /// A model proposed more notes on a page than the limit; belongs to the source's span.
-    #[serde(rename = "notes.cut")]
-    NotesCut(NotesCut),
+    #[serde(rename = "notes.truncated")]
+    NotesTruncated(NotesTruncated),
     /// Closes a source's span.
     #[serde(rename = "source.closed")]
     SourceClosed(Box<SourceOutcome>),
@@ -262,7 +262,7 @@ pub enum EventKind {
     #[serde(rename = "reading.closed")]
     ReadingClosed {
         /// The reason.
-        why: ReadingEnd,
+        reason: ReadingEnd,
     },
     /// The notes were compared with each other.
     #[serde(rename = "notes.compared")]
@@ -315,7 +315,7 @@ pub enum EventKind {
         /// The swarm's counts after this handoff.
         guard: LoopGuard,
         /// The model call that requested it.
-        said: SpanId,
+        requested_by: SpanId,
     },
     /// A handoff was refused by the limits of the swarm; belongs to the swarm's span.
     #[serde(rename = "handoff.refused")]
@@ -327,13 +327,13 @@ pub enum EventKind {
         /// The member that would have taken over.
         to: AgentName,
         /// The reason.
-        why: HandoffRefusal,
+        reason: HandoffRefusal,
         /// The swarm's counts after this request.
         guard: LoopGuard,
         /// Refusals so far, this one included.
         rejections: u32,
         /// The model call that requested it.
-        said: SpanId,
+        requested_by: SpanId,
     },
     /// A tool call of a model was not carried out, and the model gets the reason as its result;
     /// belongs to the span of the model call.
@@ -346,7 +346,7 @@ pub enum EventKind {
         /// Name of the tool, as the model gave it.
         tool: String,
         /// The reason.
-        why: CallFault,
+        reason: CallFault,
         /// The text that the model gets as the result.
         text: String,
     },
@@ -389,7 +389,7 @@ pub enum EventKind {
         /// The wait before it, in milliseconds.
         wait_ms: u64,
         /// Why the previous attempt failed.
-        after: FailureClass,
+        cause: FailureClass,
         /// HTTP status of the previous attempt, if there was one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         status: Option<u16>,
@@ -467,7 +467,7 @@ pub enum EventKind {
         /// Number of the next request, from 2.
         request: u32,
         /// Why the previous request failed.
-        after: FailureClass,
+        cause: FailureClass,
     },
     /// Closes an attempt's span with a complete reply or result.
     #[serde(rename = "attempt.answered")]
@@ -484,7 +484,7 @@ pub enum EventKind {
         /// The new state.
         to: BreakerStage,
         /// The cause of the change.
-        why: BreakerCause,
+        cause: BreakerCause,
         /// Milliseconds until it lets a call through again, if it is open.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         open_for_ms: Option<u64>,
@@ -493,12 +493,12 @@ pub enum EventKind {
         by: Option<Initiator>,
     },
     /// A result arrived after the breaker had changed its state; it is ignored.
-    #[serde(rename = "result.stale")]
-    ResultStale {
+    #[serde(rename = "result.ignored")]
+    ResultIgnored {
         /// Name of the tool.
         tool: ToolName,
         /// Whether the result was a success.
-        ok: bool,
+        success: bool,
     },
     /// A tool's limits were changed, effective from its next attempt on.
     #[serde(rename = "limits.changed")]
@@ -524,8 +524,8 @@ pub enum EventKind {
         by: Initiator,
     },
     /// An injected fault was removed.
-    #[serde(rename = "fault.healed")]
-    FaultHealed {
+    #[serde(rename = "fault.removed")]
+    FaultRemoved {
         /// Name of the tool.
         tool: ToolName,
         /// Kind of the fault.
@@ -551,7 +551,7 @@ pub enum EventKind {
         repair: String,
         /// The text that was removed or changed; control characters made visible, length limited.
         #[serde(default, skip_serializing_if = "String::is_empty")]
-        what: String,
+        changed: String,
     },
     /// A reply did not match its contract.
     #[serde(rename = "reply.refused")]
@@ -591,20 +591,20 @@ pub enum EventKind {
         reason: StopReason,
     },
     /// In the engine's log: the events of a finished run were dropped to save memory.
-    #[serde(rename = "session.run_forgotten")]
-    SessionRunForgotten {
+    #[serde(rename = "session.run_dropped")]
+    SessionRunDropped {
         /// Id of the run.
         run: RunId,
         /// How many events it had.
-        facts: u64,
+        events: u64,
     },
 
     /// In an exported log: events at this place were dropped earlier to save memory. It has the
     /// sequence number of the first of them.
-    #[serde(rename = "facts.dropped")]
+    #[serde(rename = "events.dropped")]
     EventsDropped {
         /// How many events.
-        facts: u64,
+        events: u64,
     },
 
     /// An event of a later version: kept and shown as it is, never an error.
@@ -647,7 +647,7 @@ pub struct SeatPlan {
     /// The role of the seat.
     pub role: RoleName,
     /// Whether it will be asked.
-    pub asked: SeatStatus,
+    pub status: SeatStatus,
 }
 
 /// Whether a seat is asked in a round.
@@ -655,13 +655,13 @@ pub struct SeatPlan {
 #[serde(rename_all = "snake_case")]
 pub enum SeatStatus {
     /// It is asked.
-    Yes,
+    Asked,
     /// Its flag is off, and the seat is skipped.
-    Off,
+    Skipped,
     /// Its flag is off, and the run stops at its turn (`agent_denied`).
     Denied,
     /// The message budget is used up before its turn, and the run stops there (`max_messages`).
-    Unaffordable,
+    OverBudget,
     /// The run will stop before its turn.
     NotReached,
 }

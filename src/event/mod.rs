@@ -24,6 +24,7 @@ mod stop_text;
 pub mod task;
 pub mod team;
 pub mod tool;
+mod v1;
 pub mod visible;
 mod weight;
 mod wire;

@@ -59,7 +59,7 @@ pub struct CollaborationPlan {
     /// The role of each seat, in the order of their turns.
     pub sequence: Vec<RoleName>,
     /// The roles that depend on a flag.
-    pub behind: BTreeMap<RoleName, RoleFlagHead>,
+    pub role_flags: BTreeMap<RoleName, RoleFlagHead>,
     /// Whether all seats of a round are asked at once (`parallel`) or in order (`sequential`).
     pub parallel: bool,
     /// Max rounds.

@@ -82,7 +82,7 @@ pub struct SourcesFound {
     pub sources: Arc<[FoundSource]>,
     /// Number of documents that could not be searched, by reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub left_out: BTreeMap<String, u64>,
+    pub unsearched: BTreeMap<String, u64>,
 }
 
 /// A source in the search results.
@@ -143,7 +143,7 @@ pub enum DropReason {
     /// It has the same page as an earlier source.
     Duplicate {
         /// Number of the earlier source.
-        of: SourceNo,
+        duplicate_of: SourceNo,
     },
     /// The limit of kept sources (`max_urls`) was reached before it.
     MaxUrls,
@@ -183,7 +183,7 @@ impl Denial {
 
 /// The outcome of a source; closes its span.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "came", rename_all = "snake_case")]
+#[serde(tag = "result", rename_all = "snake_case")]
 pub enum SourceOutcome {
     /// An allowlist refused it, or the address it redirects to.
     Denied {
@@ -280,7 +280,7 @@ pub struct NoteRefused {
 
 /// Notes that a model proposed beyond the limit of a page; they were not checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NotesCut {
+pub struct NotesTruncated {
     /// Number of the source.
     pub source: SourceNo,
     /// Number of proposed notes.
@@ -362,9 +362,9 @@ pub struct NoteConflict {
     /// The later note.
     pub right: NoteId,
     /// The figure in the earlier note.
-    pub left_says: Arc<str>,
+    pub left_figure: Arc<str>,
     /// The figure in the later note.
-    pub right_says: Arc<str>,
+    pub right_figure: Arc<str>,
 }
 
 /// Result of the verification.

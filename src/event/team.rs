@@ -31,7 +31,7 @@ pub struct LoopGuard {
     /// Number of targets in the window of the latest handoffs.
     pub window: u32,
     /// Number of different agents among them.
-    pub distinct: u32,
+    pub distinct_agents: u32,
 }
 
 /// Why a swarm's limits refuse a handoff. The member gets this text as the result of its call,
@@ -66,7 +66,7 @@ pub enum CallFault {
     /// There is no such agent to hand over to.
     UnknownAgent,
     /// The agent tried to hand over to itself.
-    ToItself,
+    HandoffToSelf,
     /// An earlier call of the same reply has handed over already.
     SecondHandoff,
 }
@@ -75,7 +75,7 @@ pub enum CallFault {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MissingResult {
     /// The member or tool that was called.
-    pub of: String,
+    pub name: String,
     /// The error that its caller got, such as `error: llm_error:auth: …`; limited in length.
     pub text: String,
 }
@@ -116,7 +116,7 @@ pub enum HistoryEntry {
         text: Arc<str>,
     },
     /// The reply of an agent.
-    Said {
+    Reply {
         /// The agent.
         by: AgentName,
         /// Text of the reply.
@@ -152,7 +152,7 @@ pub struct SessionHead {
     pub text: Arc<str>,
     /// The run that answered the previous message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub after: Option<super::id::RunId>,
+    pub previous_run: Option<super::id::RunId>,
     /// The team's history of the previous messages.
     #[serde(default, skip_serializing_if = "is_empty_history")]
     pub history: Arc<[HistoryEntry]>,
@@ -160,7 +160,7 @@ pub struct SessionHead {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<AgentName>,
     /// The agent that starts.
-    pub starts: AgentName,
+    pub first_agent: AgentName,
 }
 
 fn is_empty_history(history: &Arc<[HistoryEntry]>) -> bool {

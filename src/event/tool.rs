@@ -155,19 +155,19 @@ pub enum BreakerCause {
     /// Too many failures in a row.
     Failures,
     /// The cool-down was over, and a call came.
-    Cooled,
+    CooldownOver,
     /// A probe succeeded.
     ProbeAnswered,
     /// A probe failed.
     ProbeFailed,
-    /// A late success closed it (`mode = "source"`).
-    LateAnswer,
-    /// A late failure restarted the cool-down (`mode = "source"`).
+    /// A late success closed it (`mode = "two_state"`).
+    LateSuccess,
+    /// A late failure restarted the cool-down (`mode = "two_state"`).
     LateFailure,
     /// The tool sent Retry-After, and the call was not retried.
     RetryAfter,
     /// A manual override.
-    ByHand,
+    Manual,
 }
 
 impl BreakerCause {
@@ -196,7 +196,7 @@ pub enum RetryLimit {
         left_ms: u64,
         /// Whether the tool itself requested the wait (`Retry-After`).
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        asked: bool,
+        requested: bool,
     },
 }
 
@@ -215,7 +215,7 @@ impl RetryLimit {
             Self::RetryBudget { used, allowed } => {
                 format!("{used} of {allowed} retries of the last minute are used up")
             }
-            Self::Deadline { wait_ms, left_ms, asked } => {
+            Self::Deadline { wait_ms, left_ms, requested: asked } => {
                 let wait = if asked { "the requested wait is" } else { "the wait is" };
                 let (wait_for, left) = (format_millis(wait_ms), format_millis(left_ms));
                 format!("{wait} {wait_for}, but only {left} of the run were left")
@@ -246,7 +246,7 @@ pub fn format_millis(ms: u64) -> String {
 
 /// The fallback that was used for a tool that was not available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "stand_in", rename_all = "snake_case")]
+#[serde(tag = "fallback", rename_all = "snake_case")]
 pub enum FallbackKind {
     /// Its cached value.
     Cached {
@@ -254,9 +254,9 @@ pub enum FallbackKind {
         age_ms: u64,
     },
     /// The scenario's default value.
-    Fallback,
+    Default,
     /// No value: the result was omitted.
-    LeftOut,
+    Omitted,
 }
 
 impl FallbackKind {
@@ -264,8 +264,8 @@ impl FallbackKind {
     pub fn word(&self) -> &'static str {
         match self {
             Self::Cached { .. } => "cached",
-            Self::Fallback => "fallback",
-            Self::LeftOut => "left_out",
+            Self::Default => "default",
+            Self::Omitted => "omitted",
         }
     }
 }

@@ -95,7 +95,7 @@ fn calls(calls: &[ToolCall]) -> usize {
 fn entry(entry: &HistoryEntry) -> usize {
     let held = match entry {
         HistoryEntry::Input { text, .. } => text.len(),
-        HistoryEntry::Said { text, calls: made, blocks, .. } => {
+        HistoryEntry::Reply { text, calls: made, blocks, .. } => {
             text.len() + calls(made) + blocks.as_deref().map_or(0, json_weight)
         }
         HistoryEntry::Result { call, text, .. } => text.len() + calls(std::slice::from_ref(call)),
@@ -117,7 +117,7 @@ fn plan(plan: &PatternPlan) -> usize {
         PatternPlan::Collaboration(plan) => {
             texts(plan.sequence.iter().map(|role| role.as_str()))
                 + texts(plan.summary_inputs.iter().map(|input| input.as_str()))
-                + plan.behind.iter().fold(0, |sum, (role, behind)| {
+                + plan.role_flags.iter().fold(0, |sum, (role, behind)| {
                     sum + ENTRY + role.as_str().len() + behind.flag.as_str().len()
                 })
         }
@@ -198,7 +198,7 @@ impl EventKind {
                     let texts = [&it.url, &it.title, &it.snippet, &it.published_at];
                     size_of_val(it) + texts.iter().map(|text| text.len()).sum::<usize>()
                 });
-                found.query.len() + each.sum::<usize>() + found.left_out.len() * ENTRY
+                found.query.len() + each.sum::<usize>() + found.unsearched.len() * ENTRY
             }
             Self::SourcesDeduped(it) => {
                 let kept =
@@ -224,7 +224,8 @@ impl EventKind {
                 size_of_val(&**came) + texts
             }
             Self::NotesCompared(it) => {
-                let ends = it.conflicts.iter().map(|it| it.left_says.len() + it.right_says.len());
+                let ends =
+                    it.conflicts.iter().map(|it| it.left_figure.len() + it.right_figure.len());
                 size_of_val(&*it.agree)
                     + size_of_val(&*it.conflicts)
                     + size_of_val(&*it.unconfirmed)
@@ -257,9 +258,9 @@ impl EventKind {
             }
             Self::RunStarted(it) => head(it),
             Self::RequestAdapted { model, parameter } => model.len() + parameter.len(),
-            Self::ReplyRepaired { repair, what } => repair.len() + what.len(),
+            Self::ReplyRepaired { repair, changed: what } => repair.len() + what.len(),
             Self::ReplyRefused(it) => {
-                size_of_val(&**it) + reason(&it.reason) + it.detail.len() + it.begins.len()
+                size_of_val(&**it) + reason(&it.reason) + it.detail.len() + it.preview.len()
             }
             Self::Warning { text } => text.len(),
             Self::ConditionFailed { place, text } => place.len() + text.len(),
@@ -267,7 +268,7 @@ impl EventKind {
             Self::RoundStarted { seats, .. } => seats.len() * 32,
             Self::AnswerComposed { text, .. } | Self::AnswerPartial { text, .. } => text.len(),
             Self::AnswerIncomplete { missing } => {
-                missing.iter().map(|it| size_of_val(it) + it.of.len() + it.text.len()).sum()
+                missing.iter().map(|it| size_of_val(it) + it.name.len() + it.text.len()).sum()
             }
             Self::HandoffMade { message, .. } => message.as_ref().map_or(0, |text| text.len()),
             Self::ToolCallRefused { tool, text, .. } => tool.len() + text.len(),

@@ -1,20 +1,21 @@
 //! An event as one line of JSON, written and read:
-//! `{"v":1,"seq":0,"at":0,"span":0,"kind":"run.started",…}`.
+//! `{"v":2,"seq":0,"at_us":0,"span":0,"kind":"run.started",…}`.
 //!
-//! `at` is the time since the start of the run in **microseconds** ([`Elapsed`]). All other times
-//! in events and outcomes are in milliseconds: fields whose names end in `_ms`, and each `at` of an
-//! outcome.
+//! `at_us` is the time since the start of the run in **microseconds** ([`Elapsed`]). All other
+//! times in events and outcomes are in milliseconds; their names end in `_ms`. Lines of version 1
+//! are read too.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::kind::SCHEMA_VERSION;
+use super::v1;
 use super::{Elapsed, Event, EventKind, RunId, Seq, SpanId};
 
 /// A line that is not an event. An event of an unknown kind is not an error.
 #[derive(Debug, thiserror::Error)]
 pub enum LineError {
-    /// Not JSON, or not an object with `seq`, `at`, `span` and `kind`.
+    /// Not JSON, or not an object with `seq`, `at_us`, `span` and `kind`.
     #[error("not an event of a run: {0}")]
     NotAnEvent(#[from] serde_json::Error),
 }
@@ -25,7 +26,7 @@ struct LineOut<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     run: Option<&'a RunId>,
     seq: Seq,
-    at: Elapsed,
+    at_us: Elapsed,
     span: SpanId,
     #[serde(flatten)]
     kind: KindOut<'a>,
@@ -45,7 +46,7 @@ enum KindOut<'a> {
 #[derive(Deserialize)]
 struct Head {
     seq: Seq,
-    at: Elapsed,
+    at_us: Elapsed,
     span: SpanId,
     kind: String,
 }
@@ -70,7 +71,7 @@ impl Event {
             EventKind::RunStarted(_)
             | EventKind::SessionRunStarted { .. }
             | EventKind::SessionRunClosed { .. }
-            | EventKind::SessionRunForgotten { .. } => true,
+            | EventKind::SessionRunDropped { .. } => true,
             EventKind::Unknown { fields, .. } => fields.contains_key("run"),
             _ => false,
         };
@@ -86,30 +87,34 @@ impl Event {
             v: SCHEMA_VERSION,
             run,
             seq: self.seq,
-            at: self.at,
+            at_us: self.at,
             span: self.span,
             kind,
         })
     }
 
-    /// Reads an event from a line. An unknown kind, or a known kind with unknown fields, becomes
+    /// Reads an event from a line of any version; a line without `v` is read as one of the newest. An
+    /// unknown kind, or a known kind with unknown fields, becomes
     /// [`EventKind::Unknown`].
     ///
     /// # Errors
-    /// [`LineError::NotAFact`] if the line is not JSON, or lacks `seq`, `at`, `span` or `kind`.
+    /// [`LineError::NotAnEvent`] if the line is not JSON, or lacks `seq`, `at_us`, `span` or `kind`.
     pub fn from_line(line: &str) -> Result<Event, LineError> {
-        let value: Value = serde_json::from_str(line)?;
+        let mut value: Value = serde_json::from_str(line)?;
+        if value.get("v").and_then(Value::as_u64) == Some(v1::VERSION) {
+            v1::upgrade(&mut value);
+        }
         let head = Head::deserialize(&value)?;
         let kind = EventKind::deserialize(&value).unwrap_or_else(|_| {
             let mut fields = match value {
                 Value::Object(fields) => fields,
                 _ => Map::new(),
             };
-            for taken in ["v", "seq", "at", "span", "kind"] {
+            for taken in ["v", "seq", "at_us", "span", "kind"] {
                 fields.shift_remove(taken);
             }
             EventKind::Unknown { kind: head.kind.into(), fields: fields.into() }
         });
-        Ok(Event { seq: head.seq, at: head.at, span: head.span, kind })
+        Ok(Event { seq: head.seq, at: head.at_us, span: head.span, kind })
     }
 }

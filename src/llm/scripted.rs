@@ -206,7 +206,7 @@ fn row_matches(row: &ScriptRow, request: &ChatRequest) -> bool {
                 && row.role.as_ref().is_none_or(|named| named == role)
                 && row.round.is_none_or(|named| named == *round)
         }
-        Purpose::Say { agent, turn, round } => {
+        Purpose::ModelCall { agent, turn, round } => {
             row.step.is_none()
                 && row.agent.as_ref().is_none_or(|named| named == agent)
                 && row.turn.is_none_or(|named| named == *turn)
@@ -218,9 +218,9 @@ fn row_matches(row: &ScriptRow, request: &ChatRequest) -> bool {
         Purpose::Finalize => row.step == Some(ScriptStep::Finalize),
         // These are calls of tools, not of a model.
         Purpose::Task { .. }
-        | Purpose::Step { .. }
+        | Purpose::AgentStep { .. }
         | Purpose::Member { .. }
-        | Purpose::Hop { .. }
+        | Purpose::SwarmTurn { .. }
         | Purpose::Tool { .. }
         | Purpose::Search
         | Purpose::Read { .. } => false,
@@ -235,12 +235,12 @@ fn missing_reply_text(request: &ChatRequest) -> String {
         Purpose::Contribution { round, role, .. } => format!("{role} in round {round}"),
         Purpose::Plan => "the plan step".to_owned(),
         Purpose::Task { task, .. } => format!("task {task}"),
-        Purpose::Step { agent, .. } => format!("agent {agent}"),
-        Purpose::Say { agent, turn, round } => {
+        Purpose::AgentStep { agent, .. } => format!("agent {agent}"),
+        Purpose::ModelCall { agent, turn, round } => {
             format!("{agent} (message {}, turn {turn}, round {round})", request.message)
         }
         Purpose::Member { agent, .. }
-        | Purpose::Hop { agent, .. }
+        | Purpose::SwarmTurn { agent, .. }
         | Purpose::Tool { agent, .. } => agent.to_string(),
         Purpose::Notes { source } => format!("the notes step (source {source})"),
         Purpose::Synthesize => "the synthesize step".to_owned(),

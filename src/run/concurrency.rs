@@ -48,7 +48,7 @@ impl ConcurrencyLimit {
         let max_parallel = most.clamp(1, MAX_LIMIT);
         if state.live && max_parallel != state.max {
             state.max = max_parallel;
-            self.bus.publish(SpanId::RUN, EventKind::ParallelChanged { max_parallel, by });
+            self.bus.publish(SpanId::RUN, EventKind::ConcurrencyChanged { max_parallel, by });
             drop(state);
             self.changed.notify_one();
         }

@@ -338,7 +338,7 @@ impl RunContext {
                 prompt: ask.prompt.clone(),
                 args: None,
                 model: self.models.name_for(&ask.purpose),
-                again: ask.again,
+                repeat: ask.again,
             },
             safe_key: None,
         };

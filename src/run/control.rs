@@ -225,7 +225,7 @@ impl RunControl {
             | Command::SetLimit { .. }
             | Command::Breaker { .. }
             | Command::Inject { .. }
-            | Command::Heal { .. } => return,
+            | Command::RemoveFault { .. } => return,
         }
         drop(state);
         self.changed.notify_waiters();

@@ -101,7 +101,7 @@ impl RunContext {
                 prompt: Prompt::default(),
                 args: Some(Arc::new(Value::Object((*ask.args).clone()))),
                 model: None,
-                again: 0,
+                repeat: 0,
             },
             safe_key: safe.then(|| canonical_text(&ask.args)),
         };
@@ -206,7 +206,7 @@ impl ToolCallee<'_> {
             }
             request += 1;
             let after = failed.class;
-            self.scope.cx.publish(attempt.span, EventKind::ClientRetried { request, after });
+            self.scope.cx.publish(attempt.span, EventKind::ClientRetried { request, cause: after });
         }
     }
 }

@@ -168,7 +168,7 @@ record! {
 
 words! { BreakerMode:
     "half_open" => BreakerMode::HalfOpen, "Probes decide whether it closes.";
-    "source" => BreakerMode::Source, "The next attempt closes it and resets the failure count.";
+    "two_state" | "source" => BreakerMode::TwoState, "The next attempt closes it and resets the failure count.";
 }
 
 words! { BreakerCounts:

@@ -62,7 +62,7 @@ pub enum BreakerMode {
     HalfOpen,
     /// The two states of the cascading failures source document: the next attempt closes it and
     /// resets the failure count, and every result counts, however late.
-    Source,
+    TwoState,
 }
 
 /// Limits of a tool's bulkhead.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 /// Maps words of the file to the variants of an enum.
 macro_rules! words {
-    ($name:ty: $($word:literal => $variant:expr, $about:literal;)+) => {
+    ($name:ty: $($word:literal $(| $old:literal)* => $variant:expr, $about:literal;)+) => {
         impl FormatShape for $name {
             fn schema() -> serde_json::Value {
                 serde_json::json!({
@@ -19,7 +19,7 @@ macro_rules! words {
                     return None;
                 };
                 match text.as_str() {
-                    $($word => Some($variant),)+
+                    $($word $(| $old)* => Some($variant),)+
                     _ => {
                         let help = suggest_name(text, known);
                         cx.error(node.at, format!("`{text}` is not allowed here"), help);

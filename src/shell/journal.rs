@@ -61,21 +61,21 @@ fn level(kind: &EventKind) -> Level {
         | EventKind::Stepped { .. }
         | EventKind::BreakpointChanged { .. }
         | EventKind::FlagChanged { .. }
-        | EventKind::ParallelChanged { .. }
+        | EventKind::ConcurrencyChanged { .. }
         | EventKind::RosterChanged { .. }
         | EventKind::BreakerChanged { .. }
         | EventKind::LimitsChanged { .. }
         | EventKind::FaultInjected { .. }
-        | EventKind::FaultHealed { .. }
+        | EventKind::FaultRemoved { .. }
         | EventKind::Warning { .. }
-        | EventKind::SessionRunForgotten { .. } => Level::INFO,
+        | EventKind::SessionRunDropped { .. } => Level::INFO,
         // The run's own log has the first two; queue events are frequent and say little.
         EventKind::SessionRunStarted { .. }
         | EventKind::SessionRunClosed { .. }
         | EventKind::CallQueued
         | EventKind::CallAdmitted { .. }
         | EventKind::AttemptQueued { .. }
-        | EventKind::ResultStale { .. }
+        | EventKind::ResultIgnored { .. }
         | EventKind::Unknown { .. } => Level::TRACE,
         _ => Level::DEBUG,
     }

@@ -148,7 +148,7 @@ impl Breaker {
     }
 
     /// Requests permission for one attempt. The first request after the open time makes the breaker
-    /// half-open (in [`BreakerMode::Source`] it closes it). The source document compares with `>`.
+    /// half-open (in [`BreakerMode::TwoState`] it closes it). The source document compares with `>`.
     /// Here the exact instant is allowed too, so that a caller that waits exactly `retry_in` is not
     /// refused with a wait of zero.
     pub fn allow(&mut self, now: Instant) -> Result<Ticket, BreakerRefusal> {
@@ -173,7 +173,7 @@ impl Breaker {
         if let BreakerState::Open { .. } = self.state {
             self.enter(match self.limits.mode {
                 BreakerMode::HalfOpen => BreakerState::HalfOpen { out: 0 },
-                BreakerMode::Source => BreakerState::Closed { failures: 0 },
+                BreakerMode::TwoState => BreakerState::Closed { failures: 0 },
             });
         }
         if let BreakerState::HalfOpen { out } = &mut self.state {
@@ -183,14 +183,14 @@ impl Breaker {
     }
 
     /// Records the verdict of an attempt. [`Recorded::Stale`] if the state has changed since; in
-    /// [`BreakerMode::Source`] every verdict counts unless the breaker is held or disabled
+    /// [`BreakerMode::TwoState`] every verdict counts unless the breaker is held or disabled
     /// manually.
     pub fn record(&mut self, ticket: Ticket, verdict: AttemptVerdict, now: Instant) -> Recorded {
         let stale = ticket.epoch != self.epoch;
         match self.limits.mode {
             BreakerMode::HalfOpen if stale => Recorded::Stale,
             BreakerMode::HalfOpen => self.apply_verdict(verdict, now),
-            BreakerMode::Source => match self.state {
+            BreakerMode::TwoState => match self.state {
                 BreakerState::Open { until: None, .. } | BreakerState::Disabled if stale => {
                     Recorded::Stale
                 }
@@ -287,7 +287,7 @@ impl Breaker {
                 self.state = self.open_from(since);
             }
             // The source document has no half-open state: its breaker would be closed by now.
-            (BreakerState::HalfOpen { .. }, BreakerMode::Source) => {
+            (BreakerState::HalfOpen { .. }, BreakerMode::TwoState) => {
                 self.enter(BreakerState::Closed { failures: 0 });
             }
             _ => {}

@@ -61,7 +61,7 @@ impl FailedAttempt<'_> {
             RetryDecision::TooLate(wait) => Err(Some(RetryLimit::Deadline {
                 wait_ms: millis(wait),
                 left_ms: millis(left),
-                asked: retry::honoured_retry_after(policy, &failed) == Some(wait),
+                requested: retry::honoured_retry_after(policy, &failed) == Some(wait),
             })),
             RetryDecision::GiveUp => Err(None),
         };
@@ -81,6 +81,6 @@ pub(super) fn publish_if_stale(
     ok: bool,
 ) {
     if recorded == Recorded::Stale {
-        bus.publish(span, EventKind::ResultStale { tool: guard.name().clone(), ok });
+        bus.publish(span, EventKind::ResultIgnored { tool: guard.name().clone(), success: ok });
     }
 }

@@ -109,7 +109,7 @@ pub struct CallSuccess {
     /// Reply of the model or result of the tool.
     pub reply: Reply,
     /// Kind of fallback, if the tool was unavailable.
-    pub stand_in: Option<FallbackKind>,
+    pub fallback: Option<FallbackKind>,
 }
 
 /// A call that failed for good.
@@ -190,7 +190,7 @@ impl GatewayCall {
                         guard.cache_good(key, value);
                     }
                     open.close(EventKind::CallAnswered { attempts: number });
-                    return Ok(CallSuccess { span, attempts: number, reply, stand_in: None });
+                    return Ok(CallSuccess { span, attempts: number, reply, fallback: None });
                 }
                 AttemptOutcome::Refused { reason, tool: false } => {
                     open.close(EventKind::CallFailed { attempts: number, reason: reason.clone() });
@@ -227,7 +227,7 @@ impl GatewayCall {
                         EventKind::CallRetried {
                             attempt: number + 1,
                             wait_ms: millis(wait),
-                            after: failed.class,
+                            cause: failed.class,
                             status: failed.status,
                         },
                     );
@@ -382,13 +382,13 @@ impl OpenCall<'_> {
             self.close(EventKind::CallFailed { attempts, reason: reason.clone() });
             return Err(self.failed(reason, last, unavailable));
         };
-        let stand_in: Option<(FallbackKind, Arc<Value>)> = guard
+        let fallback: Option<(FallbackKind, Arc<Value>)> = guard
             .last_good(key)
             .map(|(value, age)| (FallbackKind::Cached { age_ms: millis(age) }, value))
-            .or_else(|| Some((FallbackKind::Fallback, policy.safe_mode.fallback.clone()?)));
-        let (by, value) = match stand_in {
+            .or_else(|| Some((FallbackKind::Default, policy.safe_mode.fallback.clone()?)));
+        let (by, value) = match fallback {
             Some((by, value)) => (by, Some(value)),
-            None => (FallbackKind::LeftOut, None),
+            None => (FallbackKind::Omitted, None),
         };
         self.close(EventKind::CallDegraded {
             attempts,
@@ -399,7 +399,7 @@ impl OpenCall<'_> {
         match value {
             Some(value) => {
                 let reply = Reply::from_tool_result(value);
-                Ok(CallSuccess { span, attempts, reply, stand_in: Some(by) })
+                Ok(CallSuccess { span, attempts, reply, fallback: Some(by) })
             }
             None => Err(self.failed(reason, last, true)),
         }

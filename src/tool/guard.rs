@@ -158,7 +158,7 @@ impl Guard {
         }
         let permits = policy.bulkhead.map_or(u32::MAX, |bulkhead| bulkhead.max_in_flight);
         let (stage, until) = breaker_stage(&breaker, Instant::now());
-        let told = PublishedState { stage, until, why: BreakerCause::Cooled, by: None };
+        let told = PublishedState { stage, until, why: BreakerCause::CooldownOver, by: None };
         Self {
             name,
             bulkhead: Bulkhead::new(permits),
@@ -236,7 +236,7 @@ impl Guard {
         let now = Instant::now();
         let mut state = self.lock();
         let allowed = state.breaker.allow(now);
-        state.publish_change(&self.name, now, BreakerCause::Cooled, None);
+        state.publish_change(&self.name, now, BreakerCause::CooldownOver, None);
         match allowed {
             Ok(ticket) => {
                 let probe = matches!(state.breaker.state(), BreakerState::HalfOpen { .. });
@@ -295,8 +295,8 @@ impl Guard {
             (AttemptVerdict::Failure, BreakerState::Open { .. }) => BreakerCause::LateFailure,
             (AttemptVerdict::Failure, _) => BreakerCause::Failures,
             (_, BreakerState::HalfOpen { .. }) => BreakerCause::ProbeAnswered,
-            (AttemptVerdict::Success, BreakerState::Open { .. }) => BreakerCause::LateAnswer,
-            _ => BreakerCause::Cooled,
+            (AttemptVerdict::Success, BreakerState::Open { .. }) => BreakerCause::LateSuccess,
+            _ => BreakerCause::CooldownOver,
         };
         state.publish_change(&self.name, now, why, None);
         recorded
@@ -366,7 +366,7 @@ impl Guard {
             BreakerOverride::Disable => state.breaker.disable(),
             BreakerOverride::Reset => state.breaker.reset(),
         }
-        state.publish_change(&self.name, now, BreakerCause::ByHand, Some(by));
+        state.publish_change(&self.name, now, BreakerCause::Manual, Some(by));
     }
 
     /// Changes a limit; takes effect on the next attempt, and counts are kept. Values are clamped
@@ -394,7 +394,7 @@ impl Guard {
             change,
             by,
         });
-        state.publish_change(&self.name, Instant::now(), BreakerCause::ByHand, Some(by));
+        state.publish_change(&self.name, Instant::now(), BreakerCause::Manual, Some(by));
     }
 
     /// The limits as events carry them.
@@ -421,7 +421,7 @@ impl Guard {
         }
         state.faults = state.faults.iter().filter(|had| had.kind() != kind).copied().collect();
         let tool = &self.name;
-        state.publish(|| EventKind::FaultHealed { tool: tool.clone(), fault: kind, by });
+        state.publish(|| EventKind::FaultRemoved { tool: tool.clone(), fault: kind, by });
     }
 }
 
@@ -452,7 +452,7 @@ impl GuardState {
     fn breaker_event(&self, tool: &ToolName, now: Instant) -> EventKind {
         let PublishedState { stage, until, why, by } = self.published;
         let open_for_ms = until.map(|until| millis(until.saturating_duration_since(now)));
-        EventKind::BreakerChanged { tool: tool.clone(), to: stage, why, open_for_ms, by }
+        EventKind::BreakerChanged { tool: tool.clone(), to: stage, cause: why, open_for_ms, by }
     }
 }
 

@@ -138,7 +138,7 @@ impl ToolRegistry {
                     guard.inject(fault, by);
                 }
             }
-            Command::Heal { tool, kind, by } => {
+            Command::RemoveFault { tool, kind, by } => {
                 if let Some(guard) = guard(&tool) {
                     guard.heal(kind, by);
                 }

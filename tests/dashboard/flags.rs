@@ -181,7 +181,7 @@ fn what_was_promised_is_what_happens() {
     let seats = |round| {
         events.iter().find_map(|event| match &event.kind {
             EventKind::RoundStarted { round: it, seats, .. } if *it == round => {
-                Some(seats.iter().filter(|seat| seat.asked == SeatStatus::Yes).count())
+                Some(seats.iter().filter(|seat| seat.status == SeatStatus::Asked).count())
             }
             _ => None,
         })

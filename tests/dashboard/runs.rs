@@ -258,7 +258,7 @@ fn a_run_that_ends_behind_another_screen_is_told() {
 fn what_was_dropped_to_bound_memory_is_in_the_header() {
     let mut dash = Dash::new(120, 36);
     dash.run("r-0001", &ended()).text("q");
-    let kind = EventKind::SessionRunForgotten { run: RunId::new("r-0001"), facts: 61 };
+    let kind = EventKind::SessionRunDropped { run: RunId::new("r-0001"), events: 61 };
     let event = Event { seq: Seq(9), at: Elapsed(1), span: SpanId::RUN, kind };
     dash.send(Msg::Session(vec![Arc::new(event)]));
     let screen = dash.screen();

@@ -61,7 +61,7 @@ impl Facts {
     pub fn start(start: Start) -> Self {
         let plan = CollaborationPlan {
             sequence: start.roles.iter().map(|role| role.as_str().into()).collect(),
-            behind: start
+            role_flags: start
                 .flagged
                 .iter()
                 .map(|(role, _)| {
@@ -141,9 +141,10 @@ impl Facts {
         self.round += 1;
         self.calls.clear();
         self.round_span = self.open();
-        let asked = |seat| if off.contains(&seat) { SeatStatus::Off } else { SeatStatus::Yes };
+        let asked =
+            |seat| if off.contains(&seat) { SeatStatus::Skipped } else { SeatStatus::Asked };
         let seats = self.plan.sequence.iter().enumerate();
-        let seats = seats.map(|(seat, role)| SeatPlan { role: role.clone(), asked: asked(seat) });
+        let seats = seats.map(|(seat, role)| SeatPlan { role: role.clone(), status: asked(seat) });
         let kind = EventKind::RoundStarted {
             parent: SpanId::RUN,
             round: self.round,
@@ -192,7 +193,7 @@ impl Facts {
             prompt,
             args: None,
             model: None,
-            again: 0,
+            repeat: 0,
         };
         self.add(call, EventKind::CallStarted(Box::new(started)));
         self.attempt(key, call, 1)
@@ -221,7 +222,7 @@ impl Facts {
         let kind = EventKind::CallRetried {
             attempt: attempt + 1,
             wait_ms: 300,
-            after: FailureClass::Status,
+            cause: FailureClass::Status,
             status: Some(status),
         };
         self.add(call, kind)
@@ -282,9 +283,9 @@ impl Facts {
         let refused = ReplyRefused {
             reason: StopReason::from(reason),
             detail: detail.into(),
-            begins: "{\"stance\": \"maybe\"}".into(),
-            again,
-            asked_again: 0,
+            preview: "{\"stance\": \"maybe\"}".into(),
+            repeat: again,
+            repeats: 0,
         };
         let (call, ..) = self.calls[&seat];
         self.add(call, EventKind::ReplyRefused(Box::new(refused)));
@@ -392,7 +393,7 @@ impl Facts {
             prompt,
             args: None,
             model: None,
-            again: 0,
+            repeat: 0,
         };
         self.add(call, EventKind::CallStarted(Box::new(started)));
         call

@@ -164,8 +164,15 @@ impl ResearchFacts {
             _ => "llm",
         };
         let args = args.map(Arc::new);
-        let started =
-            CallStarted { parent, tool: tool.into(), purpose, prompt, args, model: None, again: 0 };
+        let started = CallStarted {
+            parent,
+            tool: tool.into(),
+            purpose,
+            prompt,
+            args,
+            model: None,
+            repeat: 0,
+        };
         self.add(call, EventKind::CallStarted(Box::new(started)));
         let attempt = self.open();
         let kind = EventKind::AttemptStarted {
@@ -226,7 +233,7 @@ impl ResearchFacts {
         let found = SourcesFound {
             query: "card payments 5 March".into(),
             sources: sources.into(),
-            left_out: BTreeMap::new(),
+            unsearched: BTreeMap::new(),
         };
         let call = self.calls["search"].0;
         self.add(call, EventKind::SourcesFound(Box::new(found)))
@@ -361,7 +368,7 @@ impl ResearchFacts {
 
     /// No further source is looked at.
     pub fn stops_reading(&mut self, why: ReadingEnd) -> &mut Self {
-        self.add(SpanId::RUN, EventKind::ReadingClosed { why })
+        self.add(SpanId::RUN, EventKind::ReadingClosed { reason: why })
     }
 
     /// What the notes say of one another.
@@ -378,8 +385,8 @@ impl ResearchFacts {
         let conflict = |(left, says, right, other): &(usize, &str, usize, &str)| NoteConflict {
             left: NoteId::nth(*left),
             right: NoteId::nth(*right),
-            left_says: (*says).into(),
-            right_says: (*other).into(),
+            left_figure: (*says).into(),
+            right_figure: (*other).into(),
         };
         let compared = NotesCompared {
             agree: agree.iter().map(pair).collect(),
@@ -512,7 +519,7 @@ pub fn reading() -> ResearchFacts {
     let mut facts = ResearchFacts::start();
     facts.after(20).plans().after(40).finds(six());
     let of = SourceNo(1);
-    facts.after(10).keeps(&[1, 2, 5, 6, 4], &[(3, DropReason::Duplicate { of })]);
+    facts.after(10).keeps(&[1, 2, 5, 6, 4], &[(3, DropReason::Duplicate { duplicate_of: of })]);
     facts.after(30).reads(1, "Degraded card payments, 5 March", "2026-03-05", STATUS);
     facts.asks_notes(1).after(900).says("notes", "{\"notes\": []}");
     facts.note(
@@ -567,7 +574,7 @@ pub fn unreliable() -> ResearchFacts {
     sources[5].published_at = "2024-11-02".into();
     facts.after(20).plans().after(40).finds(sources);
     let of = SourceNo(1);
-    facts.after(10).keeps(&[1, 2, 5, 6, 4], &[(3, DropReason::Duplicate { of })]);
+    facts.after(10).keeps(&[1, 2, 5, 6, 4], &[(3, DropReason::Duplicate { duplicate_of: of })]);
     facts.after(30).skipped(1, "not_found", "The server says that there is no such page (404).");
     facts.after(10).denied(2, Denial::Execution);
     facts.after(10).skipped(
@@ -590,7 +597,9 @@ pub fn misquoted() -> ResearchFacts {
     plan.misquotes = MisquotePolicy::Stop;
     let mut facts = ResearchFacts::of(plan);
     facts.after(20).plans().after(40).finds(six());
-    facts.after(10).keeps(&[1, 2, 5, 6, 4], &[(3, DropReason::Duplicate { of: SourceNo(1) })]);
+    facts
+        .after(10)
+        .keeps(&[1, 2, 5, 6, 4], &[(3, DropReason::Duplicate { duplicate_of: SourceNo(1) })]);
     facts.after(30).reads(1, "Degraded card payments, 5 March", "2026-03-05", STATUS);
     facts.asks_notes(1).after(900).says("notes", "{\"notes\": []}");
     facts.note(

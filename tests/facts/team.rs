@@ -74,10 +74,10 @@ pub fn session(text: &str, starts: &str) -> SessionHead {
     SessionHead {
         message: 1,
         text: text.into(),
-        after: None,
+        previous_run: None,
         history: [].into(),
         owner: None,
-        starts: starts.into(),
+        first_agent: starts.into(),
     }
 }
 
@@ -217,8 +217,15 @@ impl TeamFacts {
     ) -> (SpanId, SpanId) {
         let call = self.open();
         let args = args.map(Arc::new);
-        let started =
-            CallStarted { parent, tool: tool.into(), purpose, prompt, args, model: None, again: 0 };
+        let started = CallStarted {
+            parent,
+            tool: tool.into(),
+            purpose,
+            prompt,
+            args,
+            model: None,
+            repeat: 0,
+        };
         self.add(call, EventKind::CallStarted(Box::new(started)));
         let attempt = self.open();
         let kind = EventKind::AttemptStarted {
@@ -254,7 +261,7 @@ impl TeamFacts {
     fn hop_in(&mut self, parent: SpanId, swarm: &str, name: &str, from: Option<&str>) -> &mut Self {
         self.hops += 1;
         let turn = self.turn(name);
-        let purpose = Purpose::Hop {
+        let purpose = Purpose::SwarmTurn {
             agent: name.into(),
             turn,
             swarm: swarm.into(),
@@ -277,8 +284,14 @@ impl TeamFacts {
         let parent = self.runs[by].1;
         let said = self.said[by];
         let turn = self.turn(name);
-        let purpose =
-            Purpose::Member { agent: name.into(), turn, by: by.into(), said, index: 0, inner };
+        let purpose = Purpose::Member {
+            agent: name.into(),
+            turn,
+            by: by.into(),
+            requested_by: said,
+            index: 0,
+            member_output: inner,
+        };
         let args = json!({ "request": request });
         let run = self.call(parent, name, purpose, Prompt::default(), Some(args));
         self.runs.insert(name.to_owned(), run);
@@ -311,7 +324,7 @@ impl TeamFacts {
             };
             Arc::from([tool])
         });
-        let purpose = Purpose::Say { agent: name.into(), turn, round };
+        let purpose = Purpose::ModelCall { agent: name.into(), turn, round };
         let prompt = Prompt { after, messages, tools };
         let ask = self.call(parent, "llm", purpose, prompt, None);
         self.asks.insert(name.to_owned(), ask);
@@ -347,7 +360,8 @@ impl TeamFacts {
     /// An agent calls a tool, which answers.
     pub fn tool(&mut self, name: &str, tool: &str, args: Value, result: Value) -> &mut Self {
         let (parent, said) = (self.runs[name].1, self.said[name]);
-        let purpose = Purpose::Tool { agent: name.into(), tool: tool.into(), said, index: 0 };
+        let purpose =
+            Purpose::Tool { agent: name.into(), tool: tool.into(), requested_by: said, index: 0 };
         let (call, attempt) = self.call(parent, tool, purpose, Prompt::default(), Some(args));
         let reply = Reply::from_tool_result(Arc::new(result));
         self.after(100).add(attempt, EventKind::AttemptAnswered(Box::new(reply)));
@@ -375,7 +389,7 @@ impl TeamFacts {
         LoopGuard {
             handoffs: self.handoffs,
             window: last.len() as u32,
-            distinct: distinct.len() as u32,
+            distinct_agents: distinct.len() as u32,
         }
     }
 
@@ -389,7 +403,7 @@ impl TeamFacts {
             to: to.into(),
             message: message.map(Into::into),
             guard,
-            said,
+            requested_by: said,
         };
         self.ends_with(from, "", Some(HANDED_OVER));
         self.add(SpanId::RUN, kind).hop(to, Some(from))
@@ -403,10 +417,10 @@ impl TeamFacts {
             swarm: "support".into(),
             from: from.into(),
             to: to.into(),
-            why,
+            reason: why,
             guard,
             rejections: self.rejections,
-            said: self.said[from],
+            requested_by: self.said[from],
         };
         self.add(SpanId::RUN, kind)
     }
@@ -450,7 +464,7 @@ impl TeamFacts {
             to: "back".into(),
             message: None,
             guard: LoopGuard { handoffs, ..LoopGuard::default() },
-            said,
+            requested_by: said,
         };
         self.add(run, kind)
     }
@@ -469,10 +483,10 @@ impl TeamFacts {
             swarm: swarm.into(),
             from: "front".into(),
             to: "back".into(),
-            why,
+            reason: why,
             guard: LoopGuard { handoffs, ..LoopGuard::default() },
             rejections,
-            said,
+            requested_by: said,
         };
         self.add(run, kind)
     }
@@ -544,7 +558,7 @@ pub fn follow_up() -> TeamFacts {
     };
     let history: Vec<HistoryEntry> = vec![
         HistoryEntry::Input { to: "triage".into(), from: None, text: CHARGED.into() },
-        HistoryEntry::Said {
+        HistoryEntry::Reply {
             by: "billing".into(),
             text: "".into(),
             calls: [call("charges")].into(),
@@ -555,7 +569,7 @@ pub fn follow_up() -> TeamFacts {
             call: call("charges"),
             text: "two charges".into(),
         },
-        HistoryEntry::Said {
+        HistoryEntry::Reply {
             by: "refunds".into(),
             text: REFUNDED.into(),
             calls: [].into(),
@@ -565,7 +579,7 @@ pub fn follow_up() -> TeamFacts {
     let text = "And when is the next bill due?";
     let mut facts = TeamFacts::desk(SessionHead {
         message: 2,
-        after: Some(RunId::new("r-90dd")),
+        previous_run: Some(RunId::new("r-90dd")),
         history: history.into(),
         owner: Some("refunds".into()),
         ..session(text, "refunds")

@@ -193,8 +193,15 @@ impl ToolFacts {
         };
         let prompt = Prompt::complete(messages);
         let args = args.map(Arc::new);
-        let started =
-            CallStarted { parent, tool: tool.into(), purpose, prompt, args, model: None, again: 0 };
+        let started = CallStarted {
+            parent,
+            tool: tool.into(),
+            purpose,
+            prompt,
+            args,
+            model: None,
+            repeat: 0,
+        };
         self.add(call, EventKind::CallStarted(Box::new(started)));
         self.calls.insert(key.to_owned(), (call, call, 0));
         self
@@ -230,7 +237,7 @@ impl ToolFacts {
         match wait {
             Some(wait_ms) => {
                 let kind =
-                    EventKind::CallRetried { attempt: number + 1, wait_ms, after: class, status };
+                    EventKind::CallRetried { attempt: number + 1, wait_ms, cause: class, status };
                 self.add(call, kind)
             }
             None => self,
@@ -368,7 +375,8 @@ impl ToolFacts {
     /// A step of an agent is asked and its first attempt goes out.
     pub fn step(&mut self, agent: u32, turn: u32, tool: &str) -> String {
         let key = format!("{agent}.{turn}.{tool}");
-        let purpose = Purpose::Step { agent, turn, step: u16::from(tool != "vendor"), again: 0 };
+        let purpose =
+            Purpose::AgentStep { agent, turn, step: u16::from(tool != "vendor"), repeat: 0 };
         let args = json!({"agent": agent, "turn": turn});
         self.asks(&key, tool, SpanId::RUN, purpose, Some(args));
         key
@@ -382,9 +390,9 @@ impl ToolFacts {
         why: BreakerCause,
         open_for_ms: Option<u64>,
     ) -> &mut Self {
-        let by = (why == BreakerCause::ByHand).then_some(Initiator::You);
+        let by = (why == BreakerCause::Manual).then_some(Initiator::You);
         let tool = tool.into();
-        self.add(SpanId::RUN, EventKind::BreakerChanged { tool, to, why, open_for_ms, by })
+        self.add(SpanId::RUN, EventKind::BreakerChanged { tool, to, cause: why, open_for_ms, by })
     }
 
     /// The span of a call.
@@ -487,7 +495,7 @@ pub fn brownout(guarded: bool) -> ToolFacts {
         let vendor = facts.after(120).step(agent, 1, "vendor");
         if guarded {
             facts.refused(&vendor, "circuit_open:vendor");
-            let instead = FallbackKind::Fallback;
+            let instead = FallbackKind::Default;
             facts.degraded(&vendor, instead, "circuit_open:vendor", Some(json!({"ok": false})));
         } else {
             facts.attempt(&vendor);

@@ -188,11 +188,11 @@ pub async fn call(
     let started = CallStarted {
         parent: SpanId::RUN,
         tool: "vendor".into(),
-        purpose: Purpose::Step { agent: 1, turn: 1, step: 0, again: 0 },
+        purpose: Purpose::AgentStep { agent: 1, turn: 1, step: 0, repeat: 0 },
         prompt: Prompt::default(),
         args: Some(Arc::new(json!({ "q": 1 }))),
         model: None,
-        again: 0,
+        repeat: 0,
     };
     GatewayCall { started, safe_key: Some("{\"q\":1}".to_owned()) }.make(scope, guard, tool).await
 }

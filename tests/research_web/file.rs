@@ -192,7 +192,7 @@ impl Told {
     /// What each repeat of a read came after, by class and status.
     pub fn retried(&self) -> Vec<(FailureClass, Option<u16>)> {
         let retried = self.facts.iter().filter_map(|fact| match &fact.kind {
-            EventKind::CallRetried { after, status, .. } => Some((*after, *status)),
+            EventKind::CallRetried { cause: after, status, .. } => Some((*after, *status)),
             _ => None,
         });
         retried.collect()

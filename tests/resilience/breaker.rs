@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 const SECOND: Duration = Duration::from_secs(1);
 const OPEN_FOR: Duration = Duration::from_secs(30);
-const BOTH: [BreakerMode; 2] = [BreakerMode::HalfOpen, BreakerMode::Source];
+const BOTH: [BreakerMode; 2] = [BreakerMode::HalfOpen, BreakerMode::TwoState];
 
 fn breaker(mode: BreakerMode) -> Breaker {
     Breaker::new(BreakerLimits { mode, ..BreakerLimits::default() })
@@ -192,7 +192,7 @@ fn fault_22_in_the_sources_mode_a_late_result_counts() {
         (AttemptVerdict::Neither, Recorded::Counted, open(20 * SECOND)),
     ];
     for (verdict, recorded, view) in table {
-        let mut breaker = breaker(BreakerMode::Source);
+        let mut breaker = breaker(BreakerMode::TwoState);
         let slow = ticket(&mut breaker, start);
         for _ in 0..5 {
             attempt(&mut breaker, AttemptVerdict::Failure, start);
@@ -201,7 +201,7 @@ fn fault_22_in_the_sources_mode_a_late_result_counts() {
         assert_eq!(breaker.view(late), view, "{verdict:?}");
     }
     // A hand stands above a late result in this mode too.
-    let mut breaker = breaker(BreakerMode::Source);
+    let mut breaker = breaker(BreakerMode::TwoState);
     let slow = ticket(&mut breaker, start);
     breaker.hold_open(start);
     assert_eq!(breaker.record(slow, AttemptVerdict::Success, late), Recorded::Stale);
@@ -214,7 +214,7 @@ fn fault_23_ten_callers_at_the_end_of_the_open_time() {
         (BreakerMode::HalfOpen, 1, 1),
         (BreakerMode::HalfOpen, 3, 3),
         (BreakerMode::HalfOpen, 0, 1),
-        (BreakerMode::Source, 1, 10),
+        (BreakerMode::TwoState, 1, 10),
     ];
     for (mode, probe_permits, expected) in table {
         let start = Instant::now();
@@ -262,7 +262,7 @@ fn limits_change_live_and_counts_are_kept() {
     assert_eq!(breaker.view(now), open(Duration::ZERO));
     let probe = ticket(&mut breaker, now);
     // The source knows no half-open.
-    breaker.set_limits(BreakerLimits { mode: BreakerMode::Source, ..lower });
+    breaker.set_limits(BreakerLimits { mode: BreakerMode::TwoState, ..lower });
     assert_eq!(breaker.state(), BreakerState::Closed { failures: 0 });
     assert_eq!(breaker.record(probe, AttemptVerdict::Failure, now), Recorded::Counted);
     assert_eq!(breaker.state(), BreakerState::Closed { failures: 1 }, "late, and counts there");

@@ -318,7 +318,7 @@ fn live(mode: BreakerMode, ops: Vec<Op>) -> Result<(), TestCaseError> {
     let mut breaker = Breaker::new(limits);
     let mut reference: Box<dyn Reference> = match mode {
         BreakerMode::HalfOpen => Box::new(History::new(limits, now)),
-        BreakerMode::Source => Box::new(Literal::new(limits)),
+        BreakerMode::TwoState => Box::new(Literal::new(limits)),
     };
     let mut gates: Vec<Instant> = Vec::new();
     let mut out: Vec<(Attempt, Ticket)> = Vec::new();
@@ -391,6 +391,6 @@ proptest! {
     /// The same in the source's mode.
     #[test]
     fn the_sources_mode_does_what_the_source_does(ops in prop::collection::vec(op(), STEPS)) {
-        live(BreakerMode::Source, ops)?;
+        live(BreakerMode::TwoState, ops)?;
     }
 }

@@ -250,7 +250,7 @@ impl ChatModel for Cast {
         request: &'a ChatRequest,
         listener: &'a dyn Listener,
     ) -> BoxFuture<'a, Result<Reply, Box<Failure>>> {
-        let Purpose::Say { agent, turn, round } = &request.purpose else {
+        let Purpose::ModelCall { agent, turn, round } = &request.purpose else {
             panic!("nobody asks but agents: {:?}", request.purpose);
         };
         let messages: Vec<String> = request.messages.iter().map(told).collect();

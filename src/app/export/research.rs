@@ -115,7 +115,7 @@ fn unused_section(out: &mut String, research: &Research) {
             text(&note.quote)
         ))
     });
-    let left_out = research.left_out.iter().map(|(reason, count)| {
+    let left_out = research.unsearched.iter().map(|(reason, count)| {
         format!(
             "- {} that could not be searched: {}",
             format::count_noun(*count, "document"),
@@ -142,7 +142,7 @@ fn address(row: &SourceRow) -> &str {
 /// Why a source was not used; `None` if it was read, or may still be.
 fn unused_reason(row: &SourceRow, research: &Research) -> Option<String> {
     Some(match &row.state {
-        SourceState::Dropped(DropReason::Duplicate { of }) => {
+        SourceState::Dropped(DropReason::Duplicate { duplicate_of: of }) => {
             format!("duplicate of {}", duplicate_of(*of, research))
         }
         SourceState::Dropped(reason) => code(reason.word()),
@@ -181,8 +181,8 @@ fn conflicts(out: &mut String, research: &Research) {
             let title = note.map_or_else(|| label(id), |note| text(&note.title));
             format!("{title} says **{}**[^{}]", text(figure), label(id))
         };
-        let left = says(&conflict.left, &conflict.left_says);
-        format!("- {left}, {}", says(&conflict.right, &conflict.right_says))
+        let left = says(&conflict.left, &conflict.left_figure);
+        format!("- {left}, {}", says(&conflict.right, &conflict.right_figure))
     });
     list(out, "Contradictions", rows);
 }

@@ -37,11 +37,11 @@ pub fn purpose_name<'a>(purpose: Option<&'a Purpose>) -> Cow<'a, str> {
         Some(Purpose::Contribution { role, .. }) => Cow::Borrowed(role.as_str()),
         Some(Purpose::Plan) => Cow::Borrowed("plan"),
         Some(Purpose::Task { task, .. }) => Cow::Borrowed(task.as_str()),
-        Some(Purpose::Step { agent, .. }) => Cow::Owned(format!("agent {agent}")),
+        Some(Purpose::AgentStep { agent, .. }) => Cow::Owned(format!("agent {agent}")),
         Some(
-            Purpose::Say { agent, .. }
+            Purpose::ModelCall { agent, .. }
             | Purpose::Member { agent, .. }
-            | Purpose::Hop { agent, .. }
+            | Purpose::SwarmTurn { agent, .. }
             | Purpose::Tool { agent, .. },
         ) => Cow::Borrowed(agent.as_str()),
         Some(Purpose::Search) => Cow::Borrowed("search"),
@@ -59,20 +59,20 @@ pub fn tool_of_purpose<'a>(purpose: &'a Purpose, world: &'a World) -> Option<&'a
     match purpose {
         Purpose::Contribution { .. }
         | Purpose::Plan
-        | Purpose::Say { .. }
+        | Purpose::ModelCall { .. }
         | Purpose::Notes { .. }
         | Purpose::Synthesize
         | Purpose::Finalize => Some("llm"),
         Purpose::Search => Some(SEARCH),
         Purpose::Read { .. } => Some(READ),
-        Purpose::Member { agent, .. } | Purpose::Hop { agent, .. } => Some(agent.as_str()),
+        Purpose::Member { agent, .. } | Purpose::SwarmTurn { agent, .. } => Some(agent.as_str()),
         Purpose::Tool { tool, .. } => Some(tool.as_str()),
         Purpose::Task { index, .. } => {
             let (orchestrator, _) = world.orchestrator()?;
             let row = orchestrator.tasks.get(usize::try_from(*index).ok()?)?;
             Some(row.task.worker.as_str())
         }
-        Purpose::Step { step, .. } => {
+        Purpose::AgentStep { step, .. } => {
             let (_, plan) = world.resilience()?;
             plan.steps.get(usize::from(*step)).map(|tool| tool.as_str())
         }
@@ -82,7 +82,7 @@ pub fn tool_of_purpose<'a>(purpose: &'a Purpose, world: &'a World) -> Option<&'a
 /// The subject of an event of a call; if many agents call many tools, with the tool.
 pub(super) fn subject_name<'a>(purpose: Option<&'a Purpose>, world: &World) -> Cow<'a, str> {
     match purpose {
-        Some(step @ Purpose::Step { .. }) => match tool_of_purpose(step, world) {
+        Some(step @ Purpose::AgentStep { .. }) => match tool_of_purpose(step, world) {
             Some(tool) => Cow::Owned(format!("{} {tool}", purpose_name(purpose))),
             None => purpose_name(purpose),
         },

@@ -43,8 +43,9 @@ pub(super) fn cause_of_event(page: &RunPage, event: &Event) -> Option<Seq> {
     match &event.kind {
         EventKind::ContributionAccepted { round, seat, .. }
         | EventKind::ContributionRefused { round, seat, .. } => opened(seat_call(*round, *seat)?),
-        EventKind::HandoffMade { said, .. } | EventKind::HandoffRefused { said, .. } => {
-            world.spans.get(*said)?.closed_by
+        EventKind::HandoffMade { requested_by, .. }
+        | EventKind::HandoffRefused { requested_by, .. } => {
+            world.spans.get(*requested_by)?.closed_by
         }
         EventKind::ToolCallRefused { .. } => span?.closed_by,
         EventKind::AnswerComposed { by: Some(by), .. } => {
@@ -92,14 +93,14 @@ pub(super) fn cause_of_event(page: &RunPage, event: &Event) -> Option<Seq> {
             }
             Purpose::Finalize => world.spans.get(table?.current()?.span)?.closed_by,
             Purpose::Task { .. } => opened(call.parent),
-            Purpose::Hop { from: Some(from), .. } => last_before(
+            Purpose::SwarmTurn { from: Some(from), .. } => last_before(
                 page,
                 event,
                 |kind| matches!(kind, EventKind::HandoffMade { from: who, .. } if who == from),
             ),
-            Purpose::Say { .. } | Purpose::Hop { .. } => opened(call.parent),
-            Purpose::Member { said, .. } | Purpose::Tool { said, .. } => {
-                world.spans.get(*said)?.closed_by
+            Purpose::ModelCall { .. } | Purpose::SwarmTurn { .. } => opened(call.parent),
+            Purpose::Member { requested_by, .. } | Purpose::Tool { requested_by, .. } => {
+                world.spans.get(*requested_by)?.closed_by
             }
             Purpose::Read { .. } => opened(call.parent),
             Purpose::Notes { source } => last_before(
@@ -113,7 +114,7 @@ pub(super) fn cause_of_event(page: &RunPage, event: &Event) -> Option<Seq> {
             Purpose::Synthesize => {
                 last_before(page, event, |kind| matches!(kind, EventKind::NotesVerified(_)))
             }
-            Purpose::Plan | Purpose::Step { .. } => None,
+            Purpose::Plan | Purpose::AgentStep { .. } => None,
         },
         EventKind::CallRetried { attempt, .. } => {
             let failed = world.spans.children(event.span).find(
@@ -144,7 +145,7 @@ fn is_research_event(kind: &EventKind) -> bool {
             | EventKind::PageRead(_)
             | EventKind::NoteTaken { .. }
             | EventKind::NoteRefused(_)
-            | EventKind::NotesCut(_)
+            | EventKind::NotesTruncated(_)
             | EventKind::SourceClosed(_)
             | EventKind::ReadingClosed { .. }
             | EventKind::NotesCompared(_)
@@ -174,7 +175,7 @@ fn cause_in_research(page: &RunPage, event: &Event) -> Option<Seq> {
         EventKind::PageRead(page) => closed(Some(page.call)),
         EventKind::NoteTaken { source, .. } => noted(source),
         EventKind::NoteRefused(note) => noted(&note.source),
-        EventKind::NotesCut(cut) => noted(&cut.source),
+        EventKind::NotesTruncated(cut) => noted(&cut.source),
         EventKind::SourceClosed(_) => {
             let mut before = page.log().between(0, page.place(event.seq)).rev();
             let last = before.find(|it| it.span == event.span)?;

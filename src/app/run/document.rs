@@ -260,7 +260,7 @@ impl RunPage {
             document.gap();
             document.text(LineStyle::Failed, &format!("refused: {}", refused.reason));
             document.text(LineStyle::Text, &format!("{}.", refused.detail));
-            match (refused.again, refused.reason.advice()) {
+            match (refused.repeat, refused.reason.advice()) {
                 (Some(nth), _) => {
                     document.add(LineStyle::Dim, format!("The model was asked again ({nth})."))
                 }

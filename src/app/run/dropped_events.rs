@@ -71,7 +71,7 @@ impl RunPage {
         }
         let fact = |seq, at, kind| Arc::new(Event { seq: Seq(seq), at, span: SpanId::RUN, kind });
         let head = fact(0, Elapsed(0), EventKind::RunStarted(Arc::clone(head)));
-        let note = fact(1, first.at, EventKind::EventsDropped { facts: missing });
+        let note = fact(1, first.at, EventKind::EventsDropped { events: missing });
         [head, note].into_iter().chain(self.log.iter().cloned()).collect()
     }
 }

@@ -172,14 +172,14 @@ pub fn event_line<'a>(event: &'a Event, world: &'a World) -> EventLine<'a> {
         }
         EventKind::RoundStarted { round, seats, .. } => {
             told.round = Some(*round);
-            let asked = seats.iter().filter(|seat| seat.asked == SeatStatus::Yes).count() as u64;
+            let asked = seats.iter().filter(|seat| seat.status == SeatStatus::Asked).count() as u64;
             let mut what = format!("{} called", format::count_noun(asked, "seat"));
             for seat in seats {
-                let why = match seat.asked {
-                    SeatStatus::Yes => continue,
-                    SeatStatus::Off => "off",
+                let why = match seat.status {
+                    SeatStatus::Asked => continue,
+                    SeatStatus::Skipped => "off",
                     SeatStatus::Denied => "denied",
-                    SeatStatus::Unaffordable => "over the message limit",
+                    SeatStatus::OverBudget => "over the message limit",
                     SeatStatus::NotReached => "not reached",
                 };
                 what.push_str(&format!(", {} {why}", seat.role));
@@ -218,13 +218,13 @@ pub fn event_line<'a>(event: &'a Event, world: &'a World) -> EventLine<'a> {
                 Some(args) => {
                     let args = serde_json::to_string(args).unwrap_or_default();
                     let again = match call.purpose {
-                        Purpose::Step { again: 0, .. } => String::new(),
-                        Purpose::Step { again, .. } => format!(" (repeat {again})"),
+                        Purpose::AgentStep { repeat: 0, .. } => String::new(),
+                        Purpose::AgentStep { repeat: again, .. } => format!(" (repeat {again})"),
                         _ => String::new(),
                     };
                     format!("calls {}{again} with {args}", call.tool).into()
                 }
-                None if matches!(call.purpose, Purpose::Hop { .. }) => {
+                None if matches!(call.purpose, Purpose::SwarmTurn { .. }) => {
                     super::event_line_team::hop_text(&call.purpose).into()
                 }
                 None => format!(
@@ -253,7 +253,7 @@ pub fn event_line<'a>(event: &'a Event, world: &'a World) -> EventLine<'a> {
                     .into();
             told.tone = EventTone::Failed;
         }
-        EventKind::CallRetried { attempt, wait_ms, after, status } => {
+        EventKind::CallRetried { attempt, wait_ms, cause: after, status } => {
             let failed = failure_name(*after, *status);
             told.text = format!("{failed}, attempt {attempt} in {}", took_ms(*wait_ms)).into();
             told.tone = EventTone::Retry;
@@ -291,7 +291,7 @@ pub fn event_line<'a>(event: &'a Event, world: &'a World) -> EventLine<'a> {
                 format!("{model} does not accept {parameter}; sent again without it").into();
             told.tone = EventTone::Alert;
         }
-        EventKind::ReplyRepaired { repair, what } => {
+        EventKind::ReplyRepaired { repair, changed: what } => {
             told.text = match what.as_str() {
                 "" => repair.as_str().into(),
                 what => format!("{repair}: {what}").into(),
@@ -299,11 +299,12 @@ pub fn event_line<'a>(event: &'a Event, world: &'a World) -> EventLine<'a> {
             told.tone = EventTone::Alert;
         }
         EventKind::ReplyRefused(refused) => {
-            told.text = match refused.again {
+            told.text = match refused.repeat {
                 Some(nth) => format!("{}; asked again ({nth})", refused.detail).into(),
                 None => refused.detail.as_ref().into(),
             };
-            told.tone = if refused.again.is_some() { EventTone::Alert } else { EventTone::Refused };
+            told.tone =
+                if refused.repeat.is_some() { EventTone::Alert } else { EventTone::Refused };
         }
         EventKind::BudgetReached(reached) => {
             told.text = reached.sentence().into();
@@ -325,11 +326,11 @@ pub fn event_line<'a>(event: &'a Event, world: &'a World) -> EventLine<'a> {
             told.subject = run.as_str().into();
             told.text = reason.to_string().into();
         }
-        EventKind::SessionRunForgotten { run, facts } => {
+        EventKind::SessionRunDropped { run, events: facts } => {
             told.subject = run.as_str().into();
             told.text = format::count_noun(*facts, "event").into();
         }
-        EventKind::EventsDropped { facts } => {
+        EventKind::EventsDropped { events: facts } => {
             told.text = format!("{} to bound memory", format::count_noun(*facts, "event")).into();
             told.tone = EventTone::Alert;
         }
@@ -343,7 +344,7 @@ pub fn event_line<'a>(event: &'a Event, world: &'a World) -> EventLine<'a> {
         | EventKind::PageRead(_)
         | EventKind::NoteTaken { .. }
         | EventKind::NoteRefused(_)
-        | EventKind::NotesCut(_)
+        | EventKind::NotesTruncated(_)
         | EventKind::SourceClosed(_)
         | EventKind::ReadingClosed { .. }
         | EventKind::NotesCompared(_)
@@ -357,7 +358,7 @@ pub fn event_line<'a>(event: &'a Event, world: &'a World) -> EventLine<'a> {
         | EventKind::TaskStarted { .. }
         | EventKind::TaskDone { .. }
         | EventKind::TaskFailed { .. }
-        | EventKind::ParallelChanged { .. }
+        | EventKind::ConcurrencyChanged { .. }
         | EventKind::ResultsAggregated { .. }
         | EventKind::CallQueued
         | EventKind::CallAdmitted { .. }
@@ -366,10 +367,10 @@ pub fn event_line<'a>(event: &'a Event, world: &'a World) -> EventLine<'a> {
         | EventKind::AttemptQueued { .. }
         | EventKind::ClientRetried { .. }
         | EventKind::BreakerChanged { .. }
-        | EventKind::ResultStale { .. }
+        | EventKind::ResultIgnored { .. }
         | EventKind::LimitsChanged { .. }
         | EventKind::FaultInjected { .. }
-        | EventKind::FaultHealed { .. } => {
+        | EventKind::FaultRemoved { .. } => {
             super::event_line_tool::fill_line(&event.kind, &mut told)
         }
         EventKind::Unknown { fields, .. } => {

@@ -18,7 +18,7 @@ pub(super) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
             told.tone = EventTone::Done;
         }
         EventKind::SourcesFound(found) => {
-            let left: u64 = found.left_out.values().sum();
+            let left: u64 = found.unsearched.values().sum();
             let mut what = format!("{} for {}", things(found.sources.len(), "source"), found.query);
             if left > 0 {
                 what.push_str(&format!(", {} left out", format::count_noun(left, "document")));
@@ -30,7 +30,7 @@ pub(super) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
             let mut what = format!("{} kept", deduped.kept.len());
             for it in deduped.dropped.iter().take(MAX_ITEMS) {
                 let reason = match it.reason {
-                    DropReason::Duplicate { of } => format!("duplicate of {of}"),
+                    DropReason::Duplicate { duplicate_of: of } => format!("duplicate of {of}"),
                     reason => reason.word().to_owned(),
                 };
                 what.push_str(&format!(", {} {reason}", it.source));
@@ -54,7 +54,7 @@ pub(super) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
             told.text = format!("{}: {}", note.reason, note.quote).into();
             told.tone = EventTone::Refused;
         }
-        EventKind::NotesCut(cut) => {
+        EventKind::NotesTruncated(cut) => {
             let (proposed, kept) = (u64::from(cut.proposed), cut.proposed.saturating_sub(cut.cut));
             told.text = format!(
                 "{} proposed, first {kept} checked ({})",
@@ -65,7 +65,7 @@ pub(super) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
             told.tone = EventTone::Alert;
         }
         EventKind::SourceClosed(came) => fill_source_closed(told, came),
-        EventKind::ReadingClosed { why } => {
+        EventKind::ReadingClosed { reason: why } => {
             told.text = match why {
                 ReadingEnd::NoMoreSources => "no more sources",
                 ReadingEnd::MaxReadPages => "max_read_pages reached",
@@ -75,7 +75,7 @@ pub(super) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
         }
         EventKind::NotesCompared(compared) => {
             let pairs = compared.conflicts.iter().map(|it| {
-                format!("{} {} against {} {}", it.left, it.left_says, it.right, it.right_says)
+                format!("{} {} against {} {}", it.left, it.left_figure, it.right, it.right_figure)
             });
             let pairs: Vec<String> = pairs.take(MAX_ITEMS).collect();
             let mut what = match compared.conflicts.len() {

@@ -8,10 +8,10 @@ use crate::event::world::team::HANDED_OVER;
 /// The text for an agent that takes control.
 pub(super) fn hop_text(purpose: &Purpose) -> String {
     match purpose {
-        Purpose::Hop { swarm, hop, from: Some(from), .. } => {
+        Purpose::SwarmTurn { swarm, hop, from: Some(from), .. } => {
             format!("in control of {swarm}, hop {hop}, from {from}")
         }
-        Purpose::Hop { swarm, hop, .. } => format!("in control of {swarm}, hop {hop}"),
+        Purpose::SwarmTurn { swarm, hop, .. } => format!("in control of {swarm}, hop {hop}"),
         _ => String::new(),
     }
 }
@@ -36,7 +36,7 @@ pub(super) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
             let each = |of: fn(&MissingResult) -> &str, between: &str| {
                 missing.iter().map(of).collect::<Vec<_>>().join(between)
             };
-            told.subject = each(|it| &it.of, ", ").into();
+            told.subject = each(|it| &it.name, ", ").into();
             let it = if missing.len() == 1 { "it" } else { "them" };
             told.text = format!("the answer lacks {it}: {}", each(|it| &it.text, "; ")).into();
             told.tone = EventTone::Failed;
@@ -48,7 +48,7 @@ pub(super) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
                 None => format!("hands over to {to}").into(),
             };
         }
-        EventKind::HandoffRefused { from, to, why, .. } => {
+        EventKind::HandoffRefused { from, to, reason: why, .. } => {
             told.subject = from.as_str().into();
             told.text = format!("handoff to {to} refused: {why}").into();
             told.tone = EventTone::Refused;

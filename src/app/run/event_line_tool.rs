@@ -37,7 +37,7 @@ pub(super) fn fill_line<'a>(kind: &'a EventKind, told: &mut EventLine<'a>) {
             told.text = format!("{reason} after {attempts}").into();
             told.tone = EventTone::Failed;
         }
-        EventKind::ParallelChanged { max_parallel, by: who } => {
+        EventKind::ConcurrencyChanged { max_parallel, by: who } => {
             told.text = format!("concurrency limit {max_parallel}, {}", actor(*who)).into();
             told.tone = EventTone::Flag;
         }
@@ -69,12 +69,12 @@ pub(super) fn fill_line<'a>(kind: &'a EventKind, told: &mut EventLine<'a>) {
         EventKind::AttemptQueued { attempt } => {
             told.text = format!("attempt {attempt} queued at the bulkhead").into();
         }
-        EventKind::ClientRetried { request, after } => {
+        EventKind::ClientRetried { request, cause: after } => {
             told.text =
                 format!("{}: the tool's client sends request {request}", after.word()).into();
             told.tone = EventTone::Retry;
         }
-        EventKind::BreakerChanged { tool, to, why, open_for_ms, by: who } => {
+        EventKind::BreakerChanged { tool, to, cause: why, open_for_ms, by: who } => {
             told.subject = tool.as_str().into();
             let mut what = format!("{}: {}", breaker_state(*to), breaker_cause(*why));
             if let Some(ms) = open_for_ms {
@@ -90,7 +90,7 @@ pub(super) fn fill_line<'a>(kind: &'a EventKind, told: &mut EventLine<'a>) {
                 BreakerStage::HalfOpen | BreakerStage::Disabled => EventTone::Alert,
             };
         }
-        EventKind::ResultStale { tool, ok } => {
+        EventKind::ResultIgnored { tool, success: ok } => {
             told.subject = tool.as_str().into();
             let what = if *ok { "a result" } else { "a failure" };
             told.text = format!("{what} arrived too late and was ignored").into();
@@ -105,7 +105,7 @@ pub(super) fn fill_line<'a>(kind: &'a EventKind, told: &mut EventLine<'a>) {
             told.text = format!("{}, {}", fault_text(fault), actor(*who)).into();
             told.tone = EventTone::Alert;
         }
-        EventKind::FaultHealed { tool, fault, by: who } => {
+        EventKind::FaultRemoved { tool, fault, by: who } => {
             told.subject = tool.as_str().into();
             told.text = format!("{} fault removed, {}", fault.word(), actor(*who)).into();
             told.tone = EventTone::Done;
@@ -115,22 +115,22 @@ pub(super) fn fill_line<'a>(kind: &'a EventKind, told: &mut EventLine<'a>) {
 }
 
 /// The reason for a fallback, and which fallback was used.
-fn degraded_text(attempts: u32, reason: &str, stand_in: FallbackKind) -> String {
+fn degraded_text(attempts: u32, reason: &str, fallback: FallbackKind) -> String {
     let attempts = format::count_noun(u64::from(attempts), "attempt");
-    format!("{reason} after {attempts}; fallback: {}", fallback_text(stand_in))
+    format!("{reason} after {attempts}; fallback: {}", fallback_text(fallback))
 }
 
 /// The fallback that replaced a tool's result, for the screen.
-pub fn fallback_text(stand_in: FallbackKind) -> String {
-    match stand_in {
+pub fn fallback_text(fallback: FallbackKind) -> String {
+    match fallback {
         FallbackKind::Cached { age_ms } => {
             format!(
                 "last good value ({} old)",
                 format::duration_text(Duration::from_millis(age_ms))
             )
         }
-        FallbackKind::Fallback => "default value".to_owned(),
-        FallbackKind::LeftOut => "none (left out)".to_owned(),
+        FallbackKind::Default => "default value".to_owned(),
+        FallbackKind::Omitted => "none (omitted)".to_owned(),
     }
 }
 
@@ -149,13 +149,13 @@ pub fn breaker_state(stage: BreakerStage) -> &'static str {
 pub fn breaker_cause(why: BreakerCause) -> &'static str {
     match why {
         BreakerCause::Failures => "too many failures in a row",
-        BreakerCause::Cooled => "cool-down over",
+        BreakerCause::CooldownOver => "cool-down over",
         BreakerCause::ProbeAnswered => "a probe succeeded",
         BreakerCause::ProbeFailed => "a probe failed",
-        BreakerCause::LateAnswer => "a late result arrived",
+        BreakerCause::LateSuccess => "a late result arrived",
         BreakerCause::LateFailure => "a late failure arrived",
         BreakerCause::RetryAfter => "the tool sent Retry-After",
-        BreakerCause::ByHand => "manual",
+        BreakerCause::Manual => "manual",
     }
 }
 
@@ -163,13 +163,13 @@ pub fn breaker_cause(why: BreakerCause) -> &'static str {
 pub fn short_breaker_cause(why: BreakerCause) -> &'static str {
     match why {
         BreakerCause::Failures => "failures",
-        BreakerCause::Cooled => "cooled down",
+        BreakerCause::CooldownOver => "cooled down",
         BreakerCause::ProbeAnswered => "probe ok",
         BreakerCause::ProbeFailed => "probe failed",
-        BreakerCause::LateAnswer => "late result",
+        BreakerCause::LateSuccess => "late result",
         BreakerCause::LateFailure => "late failure",
         BreakerCause::RetryAfter => "Retry-After",
-        BreakerCause::ByHand => "manual",
+        BreakerCause::Manual => "manual",
     }
 }
 
@@ -198,7 +198,7 @@ pub fn limit_text(change: LimitChange) -> String {
         ),
         LimitChange::BreakerMode(mode) => match mode {
             BreakerMode::HalfOpen => "half-open after the cool-down".to_owned(),
-            BreakerMode::Source => "closed after the cool-down, without a probe".to_owned(),
+            BreakerMode::TwoState => "closed after the cool-down, without a probe".to_owned(),
         },
         LimitChange::SafeMode(on) => format!("safe mode {}", on_off(on)),
         LimitChange::AllowPartial(on) => format!("partial results {}", on_off(on)),

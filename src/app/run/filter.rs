@@ -9,9 +9,9 @@ use crate::event::{Event, EventKind, World};
 use crate::scenario::condition::{CelBindings, Condition, ConditionError, EvalBudget, EvalLimits};
 
 /// The names that a condition may use. Every event has all of them; a field that the event lacks is
-/// null. `fact` is the whole event as in the log.
+/// null. `event` is the whole event as in the log; `fact`, its old name, is accepted too.
 pub const NAMES: &str = "kind round role agent tool task who stance confidence attempt status wait_ms flag on \
-                         reason text seq at fact";
+                         reason text seq at event";
 
 /// Most that a filter may cost per event. The screen waits for it, so it is less than a condition
 /// of a run may cost.
@@ -25,7 +25,7 @@ pub(super) enum Filter {
     /// This condition must hold.
     Condition {
         condition: Condition,
-        /// Whether it uses `fact`, which costs more.
+        /// Whether it uses `event`, which costs more.
         whole: bool,
     },
 }
@@ -41,7 +41,7 @@ impl Filter {
             return Ok(Some(Self::Words(text.split_whitespace().map(str::to_lowercase).collect())));
         }
         let condition = Condition::compile(text)?;
-        let whole = text.contains("fact");
+        let whole = text.contains("event") || text.contains("fact");
         Ok(Some(Self::Condition { condition, whole }))
     }
 
@@ -78,8 +78,9 @@ impl Filter {
             Self::Condition { condition, whole } => {
                 let mut shown = CelBindings::default();
                 bind_fields(&mut shown, event, &told, world);
-                let fact = if *whole { event_value(event) } else { Value::Null };
-                shown.bind("fact", &fact);
+                let value = if *whole { event_value(event) } else { Value::Null };
+                shown.bind("event", &value);
+                shown.bind("fact", &value);
                 condition.holds_within(&shown, budget)
             }
         }
@@ -118,7 +119,7 @@ fn bind_fields(shown: &mut CelBindings, event: &Event, told: &EventLine<'_>, wor
             status = failed.status;
             reason = Some(failed.class.word().to_owned());
         }
-        EventKind::CallRetried { attempt: nth, wait_ms: wait, status: had, after } => {
+        EventKind::CallRetried { attempt: nth, wait_ms: wait, status: had, cause: after } => {
             attempt = Some(*nth);
             wait_ms = Some(*wait);
             status = *had;
@@ -147,7 +148,7 @@ fn bind_fields(shown: &mut CelBindings, event: &Event, told: &EventLine<'_>, wor
             reason = Some(why.to_string());
         }
         EventKind::HandoffMade { from, .. } => agent = Some(from.as_str()),
-        EventKind::HandoffRefused { from, why, .. } => {
+        EventKind::HandoffRefused { from, reason: why, .. } => {
             agent = Some(from.as_str());
             reason = Some(why.to_string());
         }
@@ -164,12 +165,12 @@ fn bind_fields(shown: &mut CelBindings, event: &Event, told: &EventLine<'_>, wor
         }
         EventKind::PlanRefused { reason: why, .. } => reason = Some(why.to_string()),
         EventKind::BreakerChanged { tool: of, .. }
-        | EventKind::ResultStale { tool: of, .. }
+        | EventKind::ResultIgnored { tool: of, .. }
         | EventKind::LimitsChanged { tool: of, .. }
         | EventKind::FaultInjected { tool: of, .. }
-        | EventKind::FaultHealed { tool: of, .. } => tool = Some(of.as_str()),
+        | EventKind::FaultRemoved { tool: of, .. } => tool = Some(of.as_str()),
         EventKind::NoteRefused(note) => reason = Some(note.reason.to_string()),
-        EventKind::NotesCut(cut) => reason = Some(cut.limit.word().to_owned()),
+        EventKind::NotesTruncated(cut) => reason = Some(cut.limit.word().to_owned()),
         EventKind::AnswerRefused(refused) => reason = Some(refused.reason.to_string()),
         EventKind::ReplyRefused(refused) => reason = Some(refused.reason.to_string()),
         EventKind::SourceClosed(came) => {

@@ -164,8 +164,9 @@ impl RunPage {
             | EventKind::ContributionRefused { round, seat, .. } => {
                 return table?.round(*round)?.seats.get(usize::from(*seat))?.call;
             }
-            EventKind::HandoffMade { said, .. } | EventKind::HandoffRefused { said, .. } => {
-                return Some(*said);
+            EventKind::HandoffMade { requested_by, .. }
+            | EventKind::HandoffRefused { requested_by, .. } => {
+                return Some(*requested_by);
             }
             EventKind::AnswerComposed { by: Some(by), .. } => {
                 return world.team()?.0.agent(by)?.last_call;

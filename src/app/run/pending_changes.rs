@@ -24,7 +24,7 @@ impl PendingChange {
             Command::Inject { tool, fault, .. } => {
                 Self::Fault(tool.clone(), fault.kind(), Some(*fault))
             }
-            Command::Heal { tool, kind, .. } => Self::Fault(tool.clone(), *kind, None),
+            Command::RemoveFault { tool, kind, .. } => Self::Fault(tool.clone(), *kind, None),
             Command::Roster { swarm, change, .. } => Self::from_roster_change(swarm, change)?,
             _ => return None,
         })
@@ -41,12 +41,12 @@ impl PendingChange {
 
     fn from_event(kind: &EventKind) -> Option<Self> {
         Some(match kind {
-            EventKind::ParallelChanged { max_parallel, .. } => Self::Parallel(*max_parallel),
+            EventKind::ConcurrencyChanged { max_parallel, .. } => Self::Parallel(*max_parallel),
             EventKind::LimitsChanged { tool, change, .. } => Self::Limit(tool.clone(), *change),
             EventKind::FaultInjected { tool, fault, .. } => {
                 Self::Fault(tool.clone(), fault.kind(), Some(*fault))
             }
-            EventKind::FaultHealed { tool, fault, .. } => Self::Fault(tool.clone(), *fault, None),
+            EventKind::FaultRemoved { tool, fault, .. } => Self::Fault(tool.clone(), *fault, None),
             EventKind::RosterChanged { swarm, change, .. } => {
                 Self::from_roster_change(swarm, change)?
             }

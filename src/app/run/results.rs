@@ -65,10 +65,10 @@ impl RunPage {
 pub fn task_result(row: &TaskRow) -> String {
     let result = || row.result.as_deref().map(one_line).unwrap_or_default();
     match (row.state, row.fallback, &row.reason) {
-        (TaskState::Degraded, Some(stand_in), _) => {
+        (TaskState::Degraded, Some(fallback), _) => {
             let value = result();
             let colon = if value.is_empty() { "" } else { ": " };
-            format!("{}{colon}{value}", fallback_text(stand_in))
+            format!("{}{colon}{value}", fallback_text(fallback))
         }
         (TaskState::Failed | TaskState::Cancelled, _, Some(reason)) => reason.to_string(),
         (TaskState::Done, ..) => result(),

@@ -157,5 +157,5 @@ pub fn round_joined(table: &Collaboration, round: u32, seat: usize) -> Option<u3
 }
 
 fn seat_taken(seat: &RoundSeat) -> bool {
-    seat.asked == SeatStatus::Yes
+    seat.asked == SeatStatus::Asked
 }

@@ -198,7 +198,7 @@ impl RunPage {
                 }
                 match (seat.state, seat.call) {
                     (SeatState::Off, _) => SubjectText::note(match world.collaboration() {
-                        Some((_, plan)) if plan.behind.contains_key(&seat.role) => {
+                        Some((_, plan)) if plan.role_flags.contains_key(&seat.role) => {
                             "Its flag is off, so its seat is empty in this round. f opens the flags."
                         }
                         _ => "The run stops before its turn.",

@@ -116,8 +116,8 @@ impl RunPage {
                 document.add(LineStyle::Dim, advice);
             }
         }
-        if let Some(stand_in) = row.fallback {
-            document.field("fallback", fallback_text(stand_in));
+        if let Some(fallback) = row.fallback {
+            document.field("fallback", fallback_text(fallback));
         }
         if let Some(tool) = world.tools.get(task.worker.as_str()) {
             let of = |percent| tool.latencies.percentile(percent).map(format::duration_text);

@@ -133,7 +133,7 @@ impl RunPage {
             Purpose::Contribution { round, seat, role } => {
                 document.field("seat", role.as_str());
                 document.field("round", round.to_string());
-                let flag = world.collaboration().and_then(|(_, plan)| plan.behind.get(role));
+                let flag = world.collaboration().and_then(|(_, plan)| plan.role_flags.get(role));
                 if let Some(flag) = flag {
                     document.field("flag", flag.flag.as_str());
                 }
@@ -165,7 +165,7 @@ impl RunPage {
                     document.field("worker", worker);
                 }
             }
-            Purpose::Step { agent, turn, again, .. } => {
+            Purpose::AgentStep { agent, turn, repeat: again, .. } => {
                 document.field("agent", agent.to_string());
                 if let Some(tool) = super::attribution::tool_of_purpose(purpose, world) {
                     document.field("tool", tool);
@@ -175,7 +175,7 @@ impl RunPage {
                     document.field("repeat", again.to_string());
                 }
             }
-            Purpose::Say { agent, turn, round } => {
+            Purpose::ModelCall { agent, turn, round } => {
                 document.field("agent", agent.as_str());
                 document.field("turn", turn.to_string());
                 document.field("call", round.to_string());
@@ -185,7 +185,7 @@ impl RunPage {
                 document.field("called by", by.as_str());
                 document.field("turn", turn.to_string());
             }
-            Purpose::Hop { agent, swarm, hop, from, .. } => {
+            Purpose::SwarmTurn { agent, swarm, hop, from, .. } => {
                 document.field("agent", agent.as_str());
                 document.field("swarm", swarm.as_str());
                 document.field("hop", hop.to_string());
@@ -239,7 +239,7 @@ impl RunPage {
                 }
                 add_loop_guard(document, guard);
             }
-            EventKind::HandoffRefused { to, why, guard, rejections, .. } => {
+            EventKind::HandoffRefused { to, reason: why, guard, rejections, .. } => {
                 document.field("to", to.as_str());
                 document.field("reason", why.to_string());
                 add_loop_guard(document, guard);
@@ -263,7 +263,7 @@ impl RunPage {
                 document.field("claim", single_line(&note.claim));
                 document.field("quote", single_line(&note.quote));
             }
-            EventKind::NotesCut(cut) => {
+            EventKind::NotesTruncated(cut) => {
                 add_source(document, self.world(), cut.source);
                 document.field("proposed", cut.proposed.to_string());
                 document.field("cut", format!("{} ({})", cut.cut, cut.limit.word()));
@@ -315,7 +315,7 @@ fn add_source(document: &mut TextDocument, world: &World, source: SourceNo) {
 /// Adds the state of a swarm's loop guard.
 fn add_loop_guard(document: &mut TextDocument, guard: &LoopGuard) {
     document.field("handoffs", guard.handoffs.to_string());
-    document.field("distinct", format!("{} of the last {}", guard.distinct, guard.window));
+    document.field("distinct", format!("{} of the last {}", guard.distinct_agents, guard.window));
 }
 
 fn add_span_times(document: &mut TextDocument, span: &Span, world: &World) {

@@ -46,7 +46,7 @@ pub fn policy_fields(limits: &ToolLimits) -> Vec<(&'static str, String)> {
             );
             let then = match breaker.mode {
                 BreakerMode::HalfOpen => format::count_noun(breaker.probe_permits.into(), "probe"),
-                BreakerMode::Source => "then closes without a probe".to_owned(),
+                BreakerMode::TwoState => "then closes without a probe".to_owned(),
             };
             ("breaker", format!("{opens}, {then}"))
         }
@@ -89,7 +89,7 @@ pub fn refused_and_fallbacks(tally: &ToolTally) -> (Option<String>, Option<Strin
         .then(|| format!("{} by breaker, {} by bulkhead", tally.circuit_open, tally.bulkhead_full));
     let stood = (tally.degraded() > 0).then(|| {
         let ways =
-            [(tally.cached, "cached"), (tally.fallback, "default"), (tally.omitted, "left out")];
+            [(tally.cached, "cached"), (tally.fallback, "default"), (tally.omitted, "omitted")];
         let had = ways.iter().filter(|(count, _)| *count > 0);
         had.map(|(count, word)| format!("{count} {word}")).collect::<Vec<_>>().join(", ")
     });

@@ -91,7 +91,7 @@ impl RunPage {
         let plan = self.world.collaboration().map(|(_, plan)| plan);
         let name = |plan: &CollaborationPlan| {
             let widths = plan.sequence.iter().map(|role| {
-                let flag = if plan.behind.contains_key(role) { 2 } else { 0 };
+                let flag = if plan.role_flags.contains_key(role) { 2 } else { 0 };
                 columns(role.as_str()) + flag
             });
             widths.max().unwrap_or(0)

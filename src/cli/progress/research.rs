@@ -38,7 +38,7 @@ pub(super) fn line(event: &Event, world: &World, paint: &StreamStyle) -> Option<
         }
         EventKind::SourcesDeduped(deduped) => {
             let query = research.query.as_ref().map_or("", |(query, _)| query);
-            let left: u64 = research.left_out.values().sum();
+            let left: u64 = research.unsearched.values().sum();
             let (found, kept) = (research.sources.len(), deduped.kept.len());
             let mut what = format!("found {found}, kept {kept}, for: {query}");
             if left > 0 {
@@ -77,8 +77,8 @@ pub(super) fn line(event: &Event, world: &World, paint: &StreamStyle) -> Option<
                 &format!("{}: {quote}", note.reason),
             )
         }
-        EventKind::NotesCut(_) => signed(Glyph::Alert, "cut", StyleRole::Flag, &told()),
-        EventKind::ReadingClosed { why: ReadingEnd::NoMoreSources } => return None,
+        EventKind::NotesTruncated(_) => signed(Glyph::Alert, "cut", StyleRole::Flag, &told()),
+        EventKind::ReadingClosed { reason: ReadingEnd::NoMoreSources } => return None,
         EventKind::ReadingClosed { .. } => step("read", &told()),
         EventKind::NotesVerified(_) => step("verify", &told()),
         EventKind::NotesCompared(compared)
@@ -104,7 +104,7 @@ pub(super) fn line(event: &Event, world: &World, paint: &StreamStyle) -> Option<
 pub(super) fn is_failed_read(event: &Event, world: &World) -> bool {
     let lost = matches!(
         &event.kind,
-        EventKind::CallFailed { .. } | EventKind::CallDegraded { by: FallbackKind::LeftOut, .. }
+        EventKind::CallFailed { .. } | EventKind::CallDegraded { by: FallbackKind::Omitted, .. }
     );
     let what = world.spans.get(event.span).map(|span| &span.kind);
     lost && matches!(what, Some(SpanKind::Call(Purpose::Read { .. })))

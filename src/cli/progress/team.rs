@@ -151,14 +151,14 @@ fn shorten(text: &str) -> String {
 /// Whether the call runs an agent, not a model or a tool.
 fn runs_agent(span: SpanId, world: &World) -> bool {
     let what = world.spans.get(span).map(|span| &span.kind);
-    matches!(what, Some(SpanKind::Call(Purpose::Member { .. } | Purpose::Hop { .. })))
+    matches!(what, Some(SpanKind::Call(Purpose::Member { .. } | Purpose::SwarmTurn { .. })))
 }
 
 /// Whether the call is a model call of an agent that a coordinator consults. If it fails, the
 /// consultation fails with the same reason, and that line names the agent too.
 fn is_member_model_call(span: SpanId, world: &World) -> bool {
     let within = |span: SpanId| world.spans.get(span).and_then(|it| world.spans.get(it.parent));
-    let Some(SpanKind::Call(Purpose::Say { agent, .. })) =
+    let Some(SpanKind::Call(Purpose::ModelCall { agent, .. })) =
         world.spans.get(span).map(|span| &span.kind)
     else {
         return false;

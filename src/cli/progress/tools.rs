@@ -50,8 +50,8 @@ pub(super) fn line(event: &Event, world: &World, paint: &StreamStyle) -> Option<
                 None => line,
             }
         }
-        // A task that is left out also fails; that line reports it.
-        EventKind::CallDegraded { by: FallbackKind::LeftOut, .. }
+        // A task whose result is omitted also fails; that line reports it.
+        EventKind::CallDegraded { by: FallbackKind::Omitted, .. }
             if world.orchestrator().is_some() =>
         {
             return None;
@@ -62,7 +62,7 @@ pub(super) fn line(event: &Event, world: &World, paint: &StreamStyle) -> Option<
                 .map_or_else(|| told.subject.to_string(), |it| it.0);
             signed(Glyph::Alert, "degraded", StyleRole::Flag, &task)
         }
-        EventKind::ParallelChanged { .. } => told.text.to_string(),
+        EventKind::ConcurrencyChanged { .. } => told.text.to_string(),
         EventKind::ResultsAggregated { aggregate, .. } => {
             let level = world.orchestrator().map(|(_, plan)| plan.level.as_str())?;
             let value = aggregate.get(level).and_then(|level| level.as_str()).unwrap_or("none");
@@ -79,7 +79,7 @@ pub(super) fn line(event: &Event, world: &World, paint: &StreamStyle) -> Option<
         EventKind::FaultInjected { .. } => {
             signed(Glyph::Alert, "fault", StyleRole::Flag, &told.subject)
         }
-        EventKind::FaultHealed { .. } => {
+        EventKind::FaultRemoved { .. } => {
             signed(Glyph::Done, "fault", StyleRole::Done, &told.subject)
         }
         EventKind::LimitsChanged { .. } => {
@@ -169,8 +169,8 @@ pub(super) fn closing(outcome: &Outcome, world: &World) -> String {
                 let age = format::duration_text(Duration::from_millis(age_ms));
                 format!("fallback: cached value, at most {age} old")
             }
-            FallbackKind::Fallback => "fallback: default value".to_owned(),
-            FallbackKind::LeftOut => "left out".to_owned(),
+            FallbackKind::Default => "fallback: default value".to_owned(),
+            FallbackKind::Omitted => "omitted".to_owned(),
         };
         let _ = write!(out, "\n{whose}: {by}");
         if let Some(reason) = &it.reason {

@@ -165,7 +165,7 @@ impl Alerts {
             self.end_elapsed(event.at, tools);
         }
         match &event.kind {
-            EventKind::BreakerChanged { tool, to: BreakerStage::Open, why, .. }
+            EventKind::BreakerChanged { tool, to: BreakerStage::Open, cause: why, .. }
                 if why.is_failure() =>
             {
                 let Some(limit) = limits.breaker_opens_per_minute else { return };

@@ -108,7 +108,7 @@ impl Round {
 
     /// Number of seats that are asked in this round.
     pub fn asked_seats(&self) -> usize {
-        self.seats.iter().filter(|seat| seat.asked == SeatStatus::Yes).count()
+        self.seats.iter().filter(|seat| seat.asked == SeatStatus::Asked).count()
     }
 }
 
@@ -166,10 +166,10 @@ impl Collaboration {
                     .iter()
                     .map(|plan| RoundSeat {
                         role: plan.role.clone(),
-                        asked: plan.asked,
-                        state: match plan.asked {
-                            SeatStatus::Off | SeatStatus::NotReached => SeatState::Off,
-                            SeatStatus::Yes | SeatStatus::Denied | SeatStatus::Unaffordable => {
+                        asked: plan.status,
+                        state: match plan.status {
+                            SeatStatus::Skipped | SeatStatus::NotReached => SeatState::Off,
+                            SeatStatus::Asked | SeatStatus::Denied | SeatStatus::OverBudget => {
                                 SeatState::Waiting
                             }
                         },
@@ -222,11 +222,11 @@ impl Collaboration {
             EventKind::CallFailed { .. } => self.set_state(event.span, spans, SeatState::Failed),
             EventKind::ReplyRefused(refused) => {
                 if let Some(seat) = self.seat_of(event.span, spans) {
-                    seat.asked_again = refused.again.unwrap_or(seat.asked_again);
+                    seat.asked_again = refused.repeat.unwrap_or(seat.asked_again);
                     seat.detail = Some(refused.detail.clone());
                     // Shown now: its turn may never come, since another seat may stop the run
                     // first.
-                    if refused.again.is_none() {
+                    if refused.repeat.is_none() {
                         seat.state = SeatState::Refused;
                     }
                 }

@@ -98,7 +98,7 @@ impl LastErrors {
             SpanKind::Call(Purpose::Contribution { .. }) => true,
             SpanKind::Call(
                 Purpose::Plan
-                | Purpose::Say { .. }
+                | Purpose::ModelCall { .. }
                 | Purpose::Notes { .. }
                 | Purpose::Synthesize
                 | Purpose::Finalize,

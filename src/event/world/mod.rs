@@ -405,7 +405,7 @@ impl World {
             EventKind::FaultInjected { tool, .. } => {
                 self.mark(event, MarkKind::Fault(tool.clone(), true));
             }
-            EventKind::FaultHealed { tool, .. } => {
+            EventKind::FaultRemoved { tool, .. } => {
                 self.mark(event, MarkKind::Fault(tool.clone(), false));
             }
             EventKind::CallRetried { .. } => {
@@ -567,9 +567,9 @@ impl World {
             call.map(|span| &span.kind),
             Some(SpanKind::Call(
                 Purpose::Task { .. }
-                    | Purpose::Step { .. }
+                    | Purpose::AgentStep { .. }
                     | Purpose::Member { .. }
-                    | Purpose::Hop { .. }
+                    | Purpose::SwarmTurn { .. }
                     | Purpose::Tool { .. }
                     | Purpose::Search
                     | Purpose::Read { .. }

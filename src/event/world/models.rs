@@ -29,7 +29,7 @@ impl ModelsByCaller {
     /// The model for calls with this purpose; for a member or a hop, that of the agent.
     pub fn for_purpose(&self, purpose: &Purpose) -> Option<&str> {
         match purpose {
-            Purpose::Member { agent, .. } | Purpose::Hop { agent, .. } => {
+            Purpose::Member { agent, .. } | Purpose::SwarmTurn { agent, .. } => {
                 self.for_agent(agent.as_str())
             }
             purpose => self.find(|caller| purpose.is_called_by(caller)),

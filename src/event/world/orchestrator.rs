@@ -220,7 +220,7 @@ impl Orchestrator {
                 self.refused = Some((reason.clone(), (**raw).clone()));
                 self.refused_details = details.as_deref().cloned();
             }
-            EventKind::ParallelChanged { max_parallel, .. } => self.max_parallel = *max_parallel,
+            EventKind::ConcurrencyChanged { max_parallel, .. } => self.max_parallel = *max_parallel,
             EventKind::TaskStarted { index, args_hash, .. } => {
                 let Some(row) = usize::try_from(*index).ok().and_then(|it| self.row(it)) else {
                     return;

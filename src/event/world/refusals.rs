@@ -27,7 +27,7 @@ const MAX_REASONS: usize = 64;
 impl Refusals {
     pub fn apply(&mut self, event: &Event, spans: &Spans) {
         let EventKind::ReplyRefused(refused) = &event.kind else { return };
-        if refused.again.is_some() {
+        if refused.repeat.is_some() {
             return;
         }
         let seat = match spans.get(event.span).map(|span| &span.kind) {

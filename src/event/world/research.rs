@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::spans::{SpanKind, Spans};
 use crate::event::kind::{
     Denial, DropReason, FoundSource, Note, NoteId, NoteProblem, NoteRefused, NotesCompared,
-    NotesCut, PlannedStep, Purpose, ReadingEnd, Sentence, SourceNo, SourceOutcome,
+    NotesTruncated, PlannedStep, Purpose, ReadingEnd, Sentence, SourceNo, SourceOutcome,
 };
 use crate::event::{Elapsed, Event, EventKind, SpanId, StopReason};
 
@@ -27,7 +27,7 @@ pub struct Research {
     /// The query, and when its results arrived.
     pub query: Option<(Arc<str>, Elapsed)>,
     /// Number of documents that could not be searched, by reason.
-    pub left_out: BTreeMap<String, u64>,
+    pub unsearched: BTreeMap<String, u64>,
     /// Every source in the order of the search; copies of the world share unchanged ones.
     pub sources: Vec<Arc<SourceRow>>,
     /// The kept sources in the order of reading, and when that order was set.
@@ -106,7 +106,7 @@ pub struct SourceRow {
     /// Its page, once it is read.
     pub page: Option<SourcePage>,
     /// The notes that were proposed beyond the limit, if any were.
-    pub cut: Option<NotesCut>,
+    pub cut: Option<NotesTruncated>,
 }
 
 /// A page that was read.
@@ -282,7 +282,7 @@ impl Research {
             }
             EventKind::SourcesFound(found) if self.query.is_none() => {
                 self.query = Some((Arc::clone(&found.query), event.at));
-                self.left_out.clone_from(&found.left_out);
+                self.unsearched.clone_from(&found.unsearched);
                 let rows = found.sources.iter().enumerate();
                 self.sources = rows.map(|(place, it)| SourceRow::new(place, it)).collect();
             }
@@ -341,7 +341,7 @@ impl Research {
                 self.notes.push(NoteRow { source, note, at: event.at });
             }
             EventKind::NoteRefused(note) => self.refused.push(Arc::new((**note).clone())),
-            EventKind::NotesCut(cut) => {
+            EventKind::NotesTruncated(cut) => {
                 if let Some(row) = self.row(cut.source) {
                     row.cut = Some(*cut);
                 }
@@ -364,7 +364,7 @@ impl Research {
                     self.answers.remove(&call);
                 }
             }
-            EventKind::ReadingClosed { why } => {
+            EventKind::ReadingClosed { reason: why } => {
                 self.reading_end = Some((*why, event.at));
                 self.end_waiting(&SourceState::NotReached(*why));
             }

@@ -69,7 +69,7 @@ impl Resilience {
     pub(super) fn apply(&mut self, event: &Event) {
         match &event.kind {
             EventKind::CallStarted(call) => {
-                let Purpose::Step { agent, turn, .. } = call.purpose else { return };
+                let Purpose::AgentStep { agent, turn, .. } = call.purpose else { return };
                 self.open.insert(event.span, OpenStepCall { agent, has_slot: true });
                 self.in_use += 1;
                 self.peak = self.peak.max(self.in_use.min(self.pool));

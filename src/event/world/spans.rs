@@ -238,12 +238,12 @@ impl Spans {
         before(span)
             && span.first_child.is_none()
             && match &span.kind {
-                SpanKind::Call(Purpose::Step { .. }) => true,
-                SpanKind::Call(Purpose::Say { .. }) => self.is_superseded(span),
+                SpanKind::Call(Purpose::AgentStep { .. }) => true,
+                SpanKind::Call(Purpose::ModelCall { .. }) => self.is_superseded(span),
                 SpanKind::Attempt(_) => self.get(span.parent).is_some_and(|call| {
                     let asks = matches!(
                         call.kind,
-                        SpanKind::Call(Purpose::Step { .. } | Purpose::Say { .. })
+                        SpanKind::Call(Purpose::AgentStep { .. } | Purpose::ModelCall { .. })
                     );
                     asks && before(call)
                 }),
@@ -254,7 +254,7 @@ impl Spans {
     /// Whether no event refers to this model call any more: its agent has ended, or has called its
     /// model again. Until then its tool calls are carried out, and refused ones belong to it.
     fn is_superseded(&self, say: &Span) -> bool {
-        let is_say = |span: &Span| matches!(span.kind, SpanKind::Call(Purpose::Say { .. }));
+        let is_say = |span: &Span| matches!(span.kind, SpanKind::Call(Purpose::ModelCall { .. }));
         let next = |span: &Span| span.next_sibling.and_then(|next| self.get(next));
         self.get(say.parent).is_none_or(|run| run.closed.is_some())
             || std::iter::successors(next(say), |span| next(span)).any(is_say)

@@ -42,7 +42,7 @@ impl World {
         match (reason, limit) {
             (
                 StopReason::LlmError(LlmError::RateLimited),
-                Some(RetryLimit::Deadline { asked: true, .. }),
+                Some(RetryLimit::Deadline { requested: true, .. }),
             ) => Some("Start the run again after that time, or raise max_seconds."),
             // Retries do not help if the server is not there.
             (
@@ -52,7 +52,7 @@ impl World {
             (_, Some(RetryLimit::RetryBudget { .. })) => {
                 Some("Start the run again later, or raise tools.llm.retry_budget.min.")
             }
-            _ if self.stop_refusal().is_some_and(|refused| refused.asked_again > 0) => {
+            _ if self.stop_refusal().is_some_and(|refused| refused.repeats > 0) => {
                 Some("Asking the model again did not help: fix the prompt, or use another model.")
             }
             _ => reason.advice(),
@@ -64,7 +64,7 @@ impl World {
         let opened =
             row.history.iter().rev().find(|it| it.opened_by.is_some() || it.by.is_some())?;
         let by = match (&opened.opened_by, opened.why) {
-            (_, BreakerCause::ByHand) | (None, _) => "manual override.",
+            (_, BreakerCause::Manual) | (None, _) => "manual override.",
             (Some(text), _) => &**text,
         };
         Some(
@@ -79,7 +79,7 @@ impl LastError {
     fn cause(&self, most: Option<u32>) -> Arc<str> {
         let mut text = self.text.to_string();
         // If the wait itself exceeded a limit, the text of that limit states it.
-        let said = matches!(self.limit, Some(RetryLimit::Deadline { asked: true, .. }));
+        let said = matches!(self.limit, Some(RetryLimit::Deadline { requested: true, .. }));
         if let Some(ms) = self.earlier_wait_ms.filter(|ms| *ms > 0 && !said) {
             text.push_str(&format!(" The endpoint asked to wait {}.", format_millis(ms)));
         }

@@ -311,8 +311,8 @@ impl Tools {
                     row.tally.cached += 1;
                     row.oldest_cached_ms = row.oldest_cached_ms.max(*age_ms);
                 }
-                FallbackKind::Fallback => row.tally.fallback += 1,
-                FallbackKind::LeftOut => row.tally.omitted += 1,
+                FallbackKind::Default => row.tally.fallback += 1,
+                FallbackKind::Omitted => row.tally.omitted += 1,
             }),
             EventKind::AttemptQueued { .. } => {
                 let is_new = self.queued_calls.insert(event.span);
@@ -369,7 +369,7 @@ impl Tools {
                     row.mark(CallMark::NotCounted);
                 }
             }
-            EventKind::BreakerChanged { tool, to, why, open_for_ms, by } => {
+            EventKind::BreakerChanged { tool, to, cause: why, open_for_ms, by } => {
                 let Some(row) = self.named(tool) else { return };
                 row.breaker = *to;
                 row.since = event.at;
@@ -393,7 +393,7 @@ impl Tools {
                     },
                 });
             }
-            EventKind::ResultStale { tool, .. } => {
+            EventKind::ResultIgnored { tool, .. } => {
                 if let Some(row) = self.named(tool) {
                     row.tally.stale += 1;
                 }
@@ -409,7 +409,7 @@ impl Tools {
                     row.faults.push(*fault);
                 }
             }
-            EventKind::FaultHealed { tool, fault, .. } => {
+            EventKind::FaultRemoved { tool, fault, .. } => {
                 if let Some(row) = self.named(tool) {
                     row.faults.retain(|had| had.kind() != *fault);
                 }

@@ -92,7 +92,7 @@ impl<'a> CollaborationRun<'a> {
             round,
             seats: seats
                 .iter()
-                .map(|seat| SeatPlan { role: seat.role.clone(), asked: seat.asked })
+                .map(|seat| SeatPlan { role: seat.role.clone(), status: seat.asked })
                 .collect(),
         });
         let contributions = match self.spec.concurrency {
@@ -143,18 +143,18 @@ impl<'a> CollaborationRun<'a> {
                 !on(role) && role.role_flag.as_ref().is_some_and(|it| it.when_off == WhenOff::Skip)
             });
             let asked = if skips {
-                SeatStatus::Off
+                SeatStatus::Skipped
             } else if over {
                 SeatStatus::NotReached
             } else {
                 match self.gateway.check_call(role, &allow, ahead) {
-                    Ok(()) => SeatStatus::Yes,
+                    Ok(()) => SeatStatus::Asked,
                     Err(StopReason::AgentDenied(_)) => SeatStatus::Denied,
-                    Err(_) => SeatStatus::Unaffordable,
+                    Err(_) => SeatStatus::OverBudget,
                 }
             };
-            ahead += u32::from(asked == SeatStatus::Yes);
-            over |= matches!(asked, SeatStatus::Denied | SeatStatus::Unaffordable);
+            ahead += u32::from(asked == SeatStatus::Asked);
+            over |= matches!(asked, SeatStatus::Denied | SeatStatus::OverBudget);
             seats.push(SeatCall { place, role, nth: *nth, asked });
         }
         (allow, seats)
@@ -169,7 +169,7 @@ impl<'a> CollaborationRun<'a> {
     ) -> Result<Vec<Arc<Contribution>>, StopReason> {
         let recent = payload::recent_rounds(&self.history, RECENT_ROUNDS);
         let mut crew = OrderedJoinSet::default();
-        for seat in seats.iter().filter(|seat| seat.asked == SeatStatus::Yes) {
+        for seat in seats.iter().filter(|seat| seat.asked == SeatStatus::Asked) {
             crew.run_while(self.cx.boundary(message_boundary(round, seat))).await?;
             let ask = self.build_seat_call(round, span, seat, &recent);
             crew.spawn(
@@ -181,7 +181,7 @@ impl<'a> CollaborationRun<'a> {
         for seat in seats {
             self.cx.set_phase(Phase::Seat { round, role: seat.role.clone() });
             let said = match seat.asked {
-                SeatStatus::Yes => crew.take(seat.place.into()).await,
+                SeatStatus::Asked => crew.take(seat.place.into()).await,
                 _ => None,
             };
             taken.extend(self.record_contribution(round, span, allow, seat, said)?);
@@ -201,7 +201,7 @@ impl<'a> CollaborationRun<'a> {
         for seat in seats {
             self.cx.set_phase(Phase::Seat { round, role: seat.role.clone() });
             let said = match seat.asked {
-                SeatStatus::Yes => {
+                SeatStatus::Asked => {
                     self.cx.boundary(message_boundary(round, seat)).await?;
                     let ask = self.build_seat_call(round, span, seat, &recent);
                     Some(request_contribution(self.cx, self.scenario, seat.role, allow, ask).await)
@@ -269,7 +269,7 @@ impl<'a> CollaborationRun<'a> {
             Err(reason)
         };
         let JudgedReply { call, text, raw, judged } = match (seat.asked, said) {
-            (SeatStatus::Off, _) => return Ok(None),
+            (SeatStatus::Skipped, _) => return Ok(None),
             (_, Some(Ok(said))) => said,
             (_, Some(Err(failed))) => return Err(failed.reason),
             (_, None) => {

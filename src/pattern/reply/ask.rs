@@ -177,7 +177,8 @@ fn publish_refusal(cx: &RunContext, call: SpanId, reply: &Reply, refused: Refuse
     let RefusedReply { reason, detail, asked_again, again } = refused;
     let detail = visible_within(detail, detail::DETAIL_CHARS).into();
     let begins = visible_within(reply.text.trim(), BEGINS_CHARS).into();
-    let refused = ReplyRefused { reason, detail, begins, again, asked_again };
+    let refused =
+        ReplyRefused { reason, detail, preview: begins, repeat: again, repeats: asked_again };
     cx.publish(call, EventKind::ReplyRefused(Box::new(refused)));
 }
 
@@ -215,7 +216,7 @@ fn read_reply(
         repaired.append(&mut repair::normalize_values(&mut value, &schema, &settings.repair));
     }
     for Repaired { repair, what } in repaired {
-        cx.publish(call, EventKind::ReplyRepaired { repair: repair.to_string(), what });
+        cx.publish(call, EventKind::ReplyRepaired { repair: repair.to_string(), changed: what });
     }
     value
 }

@@ -93,7 +93,7 @@ pub fn dedupe(
             continue;
         };
         if let Some(of) = seen.get(&url) {
-            drop_it(DropReason::Duplicate { of: *of });
+            drop_it(DropReason::Duplicate { duplicate_of: *of });
         } else if kept.len() >= max_urls as usize {
             drop_it(DropReason::MaxUrls);
         } else {

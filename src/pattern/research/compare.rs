@@ -109,8 +109,8 @@ impl<'n> ComparedNote<'n> {
         let apart = apart.map(|(left, right)| NoteConflict {
             left: self.note.id.clone(),
             right: other.note.id.clone(),
-            left_says: self.figures[*left].text.as_str().into(),
-            right_says: other.figures[*right].text.as_str().into(),
+            left_figure: self.figures[*left].text.as_str().into(),
+            right_figure: other.figures[*right].text.as_str().into(),
         });
         let mut found: Vec<NoteConflict> = Vec::new();
         for conflict in apart {

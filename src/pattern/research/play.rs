@@ -206,7 +206,7 @@ impl ResearchRun<'_> {
             EventKind::SourcesFound(Box::new(SourcesFound {
                 query,
                 sources: sources.as_slice().into(),
-                left_out: left_out.collect(),
+                unsearched: left_out.collect(),
             })),
         );
         Ok(sources)

@@ -15,7 +15,8 @@ use super::quote::FoldedText;
 use super::{address, by_rule, detail};
 use crate::event::kind::{
     AttemptFailed, Denial, FailureClass, FoundSource, KeptSource, Note, NoteId, NoteIssue,
-    NoteRefused, NotesCut, NotesLimit, PageRead, Purpose, ReadingEnd, SourceNo, SourceOutcome,
+    NoteRefused, NotesLimit, NotesTruncated, PageRead, Purpose, ReadingEnd, SourceNo,
+    SourceOutcome,
 };
 use crate::event::visible::visible_within;
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
@@ -94,7 +95,7 @@ impl<'a> SourceReader<'a> {
                 break;
             }
         }
-        cx.publish(SpanId::RUN, EventKind::ReadingClosed { why });
+        cx.publish(SpanId::RUN, EventKind::ReadingClosed { reason: why });
         if self.taken.is_empty() {
             return Err(StopReason::NoReliableSources);
         }
@@ -352,8 +353,8 @@ impl<'a> SourceReader<'a> {
         if cut > 0 {
             let per_page = self.research.spec.notes_per_page < room;
             let limit = if per_page { NotesLimit::NotesPerPage } else { NotesLimit::MaxNotes };
-            let fact = NotesCut { source, proposed: proposed.count, cut, limit };
-            self.research.cx.publish(span, EventKind::NotesCut(fact));
+            let fact = NotesTruncated { source, proposed: proposed.count, cut, limit };
+            self.research.cx.publish(span, EventKind::NotesTruncated(fact));
         }
     }
 

@@ -95,7 +95,7 @@ impl ResilienceRun<'_> {
                 .call_tool(ToolCallRequest {
                     parent: SpanId::RUN,
                     tool,
-                    purpose: Purpose::Step { agent, turn, step, again },
+                    purpose: Purpose::AgentStep { agent, turn, step, repeat: again },
                     path: format!("agent:{agent}:{turn}:{step}:{again}"),
                     args: Arc::clone(&args),
                     request_id: None,

@@ -227,7 +227,7 @@ impl TeamRun<'_> {
             talk.team_history.next_prompt(talk.name, &talk.model.instruction, alone, offers);
         ModelRequest {
             parent: talk.place.span,
-            purpose: Purpose::Say { agent: talk.name.clone(), turn: talk.turn, round },
+            purpose: Purpose::ModelCall { agent: talk.name.clone(), turn: talk.turn, round },
             path: format!("ask:{}:{round}", talk.place.seed_path),
             messages,
             prompt,

@@ -54,14 +54,14 @@ impl TeamRun<'_> {
                 agent: member.name.clone(),
                 turn,
                 by: talk.name.clone(),
-                said: said.call,
+                requested_by: said.call,
                 index: call_index(index),
-                inner: inner_visibility(tools),
+                member_output: inner_visibility(tools),
             },
             prompt: Prompt::default(),
             args: Some(Arc::new(json!({ "request": &**request }))),
             model: None,
-            again: 0,
+            repeat: 0,
         };
         match behind.make(started).await {
             Ok(answered) => Ok(ToolCallResult {

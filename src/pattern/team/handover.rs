@@ -76,10 +76,10 @@ impl TeamRun<'_> {
                             swarm: swarm_name,
                             from,
                             to: transfer.to,
-                            why,
+                            reason: why,
                             guard,
                             rejections,
-                            said: said.call,
+                            requested_by: said.call,
                         },
                     );
                     if swarm.max_rejections > 0 && rejections >= swarm.max_rejections {
@@ -140,7 +140,7 @@ fn handoff_target(
     let to = &transfer.to;
     if to == talk.name {
         let text = format!("{to} cannot hand over to itself; {}", others());
-        return Err((CallFault::ToItself, text));
+        return Err((CallFault::HandoffToSelf, text));
     }
     if !members.contains(to) {
         let text = format!("there is no agent {:?}; {}", visible_name(to.as_str()), others());

@@ -69,7 +69,7 @@ impl HandoffLimiter {
         LoopGuard {
             handoffs: self.handoffs,
             window: count(self.window.len()),
-            distinct: count(self.distinct()),
+            distinct_agents: count(self.distinct()),
         }
     }
 

@@ -112,7 +112,7 @@ impl SharedHistory {
         thread.seen = state.entries.len();
         // The log keeps an agent's own reply with the call that produced it.
         let own = match (thread.after, entries.first()) {
-            (Some(_), Some(HistoryEntry::Said { by, .. })) if by == agent => 1,
+            (Some(_), Some(HistoryEntry::Reply { by, .. })) if by == agent => 1,
             _ => 0,
         };
         let opening = match thread.after {
@@ -152,13 +152,13 @@ impl SharedHistory {
         let (by, text, calls) =
             (agent.clone(), Arc::clone(&reply.text), Arc::clone(&reply.tool_calls));
         let blocks = reply.blocks.clone();
-        state.entries.push(HistoryEntry::Said { by, text, calls, blocks });
+        state.entries.push(HistoryEntry::Reply { by, text, calls, blocks });
     }
 
     /// Records a fallback text as the answer of an agent.
     pub fn record_fallback(&self, agent: &AgentName, text: &Arc<str>) {
         let (by, text, calls) = (agent.clone(), Arc::clone(text), [].into());
-        self.lock().entries.push(HistoryEntry::Said { by, text, calls, blocks: None });
+        self.lock().entries.push(HistoryEntry::Reply { by, text, calls, blocks: None });
     }
 
     /// Records the result of a call.
@@ -230,9 +230,9 @@ impl SharedHistory {
     pub fn complete_entries(&self) -> Arc<[HistoryEntry]> {
         let state = self.lock();
         let entries = &state.entries;
-        let last = entries.iter().rposition(|entry| matches!(entry, HistoryEntry::Said { .. }));
+        let last = entries.iter().rposition(|entry| matches!(entry, HistoryEntry::Reply { .. }));
         let whole = match last.map(|at| (at, &entries[at])) {
-            Some((at, HistoryEntry::Said { calls, .. })) => {
+            Some((at, HistoryEntry::Reply { calls, .. })) => {
                 let results = entries[at..].iter();
                 let results =
                     results.filter(|entry| matches!(entry, HistoryEntry::Result { .. })).count();
@@ -242,7 +242,7 @@ impl SharedHistory {
         };
         // Models reject empty messages too.
         let said = |entry: &&HistoryEntry| match entry {
-            HistoryEntry::Said { text, calls, .. } => !text.trim().is_empty() || !calls.is_empty(),
+            HistoryEntry::Reply { text, calls, .. } => !text.trim().is_empty() || !calls.is_empty(),
             HistoryEntry::Input { .. } | HistoryEntry::Result { .. } => true,
         };
         entries[..whole].iter().filter(said).cloned().collect()
@@ -256,7 +256,7 @@ fn message_for(entry: &HistoryEntry, agent: &AgentName, alone: bool) -> Option<C
         HistoryEntry::Input { to, text, .. } if to == agent => {
             Some(ChatMessage::new(MessageRole::User, Arc::clone(text)))
         }
-        HistoryEntry::Said { by, text, calls, blocks } if by == agent => {
+        HistoryEntry::Reply { by, text, calls, blocks } if by == agent => {
             let said = ChatMessage::assistant(Arc::clone(text), Arc::clone(calls));
             Some(ChatMessage { blocks: blocks.clone(), ..said })
         }
@@ -275,7 +275,7 @@ fn message_for_others(entry: &HistoryEntry) -> Option<ChatMessage> {
         HistoryEntry::Input { from: Some(from), to, text } => {
             format!("[{from}] handed over to {to}: {text}").into()
         }
-        HistoryEntry::Said { by, text, .. } if !text.trim().is_empty() => {
+        HistoryEntry::Reply { by, text, .. } if !text.trim().is_empty() => {
             format!("[{by}] {text}").into()
         }
         // A handoff is already shown by the input of its target.
@@ -284,7 +284,7 @@ fn message_for_others(entry: &HistoryEntry) -> Option<ChatMessage> {
             format!("[{by}] called {} with {}\n[{}] {text}", call.name, call.arguments, call.name)
                 .into()
         }
-        HistoryEntry::Said { .. } => return None,
+        HistoryEntry::Reply { .. } => return None,
     };
     Some(ChatMessage::new(MessageRole::User, text))
 }

@@ -108,7 +108,7 @@ impl TeamRun<'_> {
                     to: to.clone(),
                     message,
                     guard: handed.guard,
-                    said,
+                    requested_by: said,
                 },
             );
             floor.record_input(&to, Some(&holder), &input);
@@ -178,7 +178,7 @@ impl TeamRun<'_> {
         let started = CallStarted {
             parent: place.span,
             tool: ToolName::from(holder.as_str()),
-            purpose: Purpose::Hop {
+            purpose: Purpose::SwarmTurn {
                 agent: holder.clone(),
                 turn,
                 swarm: (*name).clone(),
@@ -188,12 +188,12 @@ impl TeamRun<'_> {
             prompt: Prompt::default(),
             args: None,
             model: None,
-            again: 0,
+            repeat: 0,
         };
         match behind.make(started).await {
             Ok(answered) => {
                 let ended = turned.lock().unwrap_or_else(PoisonError::into_inner).take();
-                match ended.filter(|_| answered.stand_in.is_none()) {
+                match ended.filter(|_| answered.fallback.is_none()) {
                     Some(ended) => Ok(ended),
                     None => {
                         let text = result_text::reply_text(&answered.reply);

@@ -132,7 +132,7 @@ impl TeamRun<'_> {
             if !told.ok {
                 let (of, text) =
                     (visible_name(&call.name), visible_within(&told.text, MISSING_CHARS));
-                carried.missing.push(MissingResult { of, text });
+                carried.missing.push(MissingResult { name: of, text });
             }
             if !in_turn {
                 talk.team_history.record_result(talk.name, call, told.text);
@@ -208,7 +208,7 @@ impl TeamRun<'_> {
             agent: talk.name.clone(),
             index: call_index(index),
             tool: visible_name(&call.name),
-            why,
+            reason: why,
             text: told.text.to_string(),
         };
         self.cx.publish(said.call, fact);
@@ -284,7 +284,7 @@ impl TeamRun<'_> {
         args: Arc<Map<String, Value>>,
     ) -> Result<ToolCallResult, Box<Halt>> {
         let (agent, index) = (talk.name.clone(), call_index(index));
-        let purpose = Purpose::Tool { agent, tool: tool.clone(), said: said.call, index };
+        let purpose = Purpose::Tool { agent, tool: tool.clone(), requested_by: said.call, index };
         let ask = ToolCallRequest {
             parent: talk.place.span,
             tool,

@@ -96,7 +96,7 @@ fn seat(
         seat => seat_sign(cx, world, seat),
     };
     state(pen, sign);
-    let flagged = plan.sequence.get(index).is_some_and(|role| plan.behind.contains_key(role));
+    let flagged = plan.sequence.get(index).is_some_and(|role| plan.role_flags.contains_key(role));
     put_name(cx, pen, role, flagged, name, plain);
     pen.space(1);
     let Some(seat) = seat else { return };
@@ -122,7 +122,8 @@ fn seat(
         return;
     }
     let note = match seat.state {
-        SeatState::Off => match plan.sequence.get(index).and_then(|role| plan.behind.get(role)) {
+        SeatState::Off => match plan.sequence.get(index).and_then(|role| plan.role_flags.get(role))
+        {
             Some(behind) => format!("flag {} is off", behind.flag),
             None => "not reached".to_owned(),
         },

@@ -273,7 +273,7 @@ fn put_name(cx: &DrawContext, pen: &mut Pen, name: &str, flagged: bool, width: u
 /// Width of the longest seat name, including the flag's glyph.
 fn names(plan: &CollaborationPlan) -> u16 {
     let widths = plan.sequence.iter().map(|role| {
-        let flag = if plan.behind.contains_key(role) { 2 } else { 0 };
+        let flag = if plan.role_flags.contains_key(role) { 2 } else { 0 };
         columns(role.as_str()) + flag
     });
     u16::try_from(widths.max().unwrap_or(0)).unwrap_or(u16::MAX)

@@ -94,8 +94,8 @@ pub(super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
         row(&mut |pen| {
             pen.cell("degraded", NAME, dim);
             pen.put(task.task.id.as_str(), theme.style(StyleRole::Retry)).space(1);
-            if let Some(stand_in) = task.fallback {
-                pen.put("fallback: ", dim).put(&fallback_text(stand_in), dim);
+            if let Some(fallback) = task.fallback {
+                pen.put("fallback: ", dim).put(&fallback_text(fallback), dim);
             }
         });
     }

@@ -67,7 +67,7 @@ pub(super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
         let seat = table.current().and_then(|round| round.seats.get(index));
         let sign = seat_sign(cx, world, seat);
         pen.put(mark, theme.style(StyleRole::Key)).glyph(sign.glyph, sign.style).space(1);
-        let flagged = plan.behind.contains_key(role);
+        let flagged = plan.role_flags.contains_key(role);
         put_name(cx, &mut pen, role.as_str(), flagged, name, theme.style(StyleRole::Text));
         pen.advance_to(area.x + head + 1);
         for number in from..=to {

@@ -54,7 +54,7 @@ fn place<'a>(
     SeatView {
         index,
         name: role.map_or("", |role| role.as_str()),
-        flagged: role.is_some_and(|role| plan.behind.contains_key(role)),
+        flagged: role.is_some_and(|role| plan.role_flags.contains_key(role)),
         seat: round.and_then(|round| round.seats.get(index)),
         round: round.map_or(0, |round| round.number),
         selected: page.selection() == Selection::Seat(index),

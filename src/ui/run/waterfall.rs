@@ -317,8 +317,8 @@ fn row_note(
                 (TaskState::Failed, _, Some(reason)) => {
                     Some((reason.to_string(), StyleRole::Failed))
                 }
-                (TaskState::Degraded, Some(stand_in), _) => {
-                    Some((stand_in.word().replace('_', " "), StyleRole::Retry))
+                (TaskState::Degraded, Some(fallback), _) => {
+                    Some((fallback.word().replace('_', " "), StyleRole::Retry))
                 }
                 _ => None,
             }

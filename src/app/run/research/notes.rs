@@ -107,7 +107,7 @@ impl<'a> Notes<'a> {
         let side = |id: &NoteId| self.research.note(id);
         let head = format!(
             "conflict: {} says {}, {} says {}",
-            conflict.left, conflict.left_says, conflict.right, conflict.right_says
+            conflict.left, conflict.left_figure, conflict.right, conflict.right_figure
         );
         let quote = |id: &NoteId| {
             let row = side(id);

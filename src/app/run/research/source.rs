@@ -11,7 +11,9 @@ use crate::scenario::day::Day;
 pub fn source_state(row: &SourceRow) -> Cow<'_, str> {
     match &row.state {
         SourceState::Found => "found".into(),
-        SourceState::Dropped(DropReason::Duplicate { of }) => format!("duplicate of {of}").into(),
+        SourceState::Dropped(DropReason::Duplicate { duplicate_of: of }) => {
+            format!("duplicate of {of}").into()
+        }
         SourceState::Waiting => "waiting".into(),
         SourceState::Reading if row.read_call.is_none() => "checking allowlists".into(),
         SourceState::Reading => "reading".into(),
@@ -69,7 +71,7 @@ pub fn missing_page_reason(row: &SourceRow, plan: &ResearchPlan) -> (String, Opt
     let domain = &*row.domain;
     match &row.state {
         SourceState::Found => ("Found; duplicates are not removed yet.".into(), None),
-        SourceState::Dropped(DropReason::Duplicate { of }) => (
+        SourceState::Dropped(DropReason::Duplicate { duplicate_of: of }) => (
             format!("Same page as {of}; only that one is read."),
             Some(format!("Select {of} for the page.")),
         ),

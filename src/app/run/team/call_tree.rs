@@ -61,7 +61,7 @@ pub fn current_attempt(world: &World, run: SpanId) -> Option<&Span> {
     let place = if run == SpanId::RUN { run } else { world.spans.last_child(run)?.id };
     let ask = world.spans.last_child(place).filter(|ask| ask.closed.is_none())?;
     match &ask.kind {
-        SpanKind::Call(Purpose::Say { .. }) => world.spans.last_child(ask.id).or(Some(ask)),
+        SpanKind::Call(Purpose::ModelCall { .. }) => world.spans.last_child(ask.id).or(Some(ask)),
         _ => None,
     }
 }

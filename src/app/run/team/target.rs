@@ -57,13 +57,13 @@ impl RunPage {
         let world = self.shown();
         let of_run = matches!(
             world.spans.get(call).map(|span| &span.kind),
-            Some(SpanKind::Call(Purpose::Member { .. } | Purpose::Hop { .. }))
+            Some(SpanKind::Call(Purpose::Member { .. } | Purpose::SwarmTurn { .. }))
         );
         if !of_run {
             return call;
         }
         let is_say = |span: &&crate::event::world::Span| {
-            matches!(span.kind, SpanKind::Call(Purpose::Say { .. }))
+            matches!(span.kind, SpanKind::Call(Purpose::ModelCall { .. }))
         };
         let attempt = world.spans.last_child(call).map(|attempt| attempt.id);
         let said = attempt.and_then(|it| world.spans.children(it).filter(is_say).last());

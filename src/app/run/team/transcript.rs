@@ -278,7 +278,7 @@ fn ending(page: &RunPage) -> Vec<(TranscriptKind, String)> {
         let by = team.answered_by.as_ref().map(|by| format!(" by {by}"));
         let mut lines = Vec::new();
         if !team.missing.is_empty() {
-            let names: Vec<&str> = team.missing.iter().map(|it| &*it.of).collect();
+            let names: Vec<&str> = team.missing.iter().map(|it| &*it.name).collect();
             lines.push((TranscriptKind::Failed, format!("the answer lacks {}", names.join(", "))));
         }
         lines.push((
@@ -337,11 +337,11 @@ fn history_line(entry: &HistoryEntry) -> SpokenLine<'_> {
         HistoryEntry::Input { from: Some(from), to, text } => {
             of(from.as_str(), TranscriptKind::Handoff, format!("{to}: {text}").into())
         }
-        HistoryEntry::Said { by, text, calls, .. } if text.is_empty() => {
+        HistoryEntry::Reply { by, text, calls, .. } if text.is_empty() => {
             let told: Vec<String> = calls.iter().map(call_text).collect();
             of(by.as_str(), TranscriptKind::Call, told.join(", ").into())
         }
-        HistoryEntry::Said { by, text, .. } => {
+        HistoryEntry::Reply { by, text, .. } => {
             of(by.as_str(), TranscriptKind::Said, (&**text).into())
         }
         HistoryEntry::Result { by, call, text } => {

@@ -119,6 +119,6 @@ fn add_own_fields(row: &TaskRow, line: &mut Value) {
     if let Some(by) = &row.fallback
         && row.state == TaskState::Degraded
     {
-        line["stand_in"] = by.word().into();
+        line["fallback"] = by.word().into();
     }
 }

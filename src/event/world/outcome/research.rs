@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{OutcomeFields, to_value};
-use crate::event::kind::{ResearchPlan, RunClosed};
+use crate::event::kind::{DropReason, NoteConflict, ResearchPlan, RunClosed};
 use crate::event::world::World;
 use crate::event::world::research::{NoteRow, Research, SourceRow, SourceState};
 use crate::event::{Elapsed, StopReason};
@@ -45,11 +45,11 @@ impl World {
                 add(name, rows.into());
             }
         }
-        if !world.left_out.is_empty() {
-            add("left_out", to_value(&world.left_out));
+        if !world.unsearched.is_empty() {
+            add("unsearched", to_value(&world.unsearched));
         }
         if !world.compared.conflicts.is_empty() {
-            add("conflicts", to_value(&world.compared.conflicts));
+            add("conflicts", world.compared.conflicts.iter().map(conflict).collect());
         }
         if plan.min_independent_sources > 1 {
             add("unconfirmed", to_value(&world.compared.unconfirmed));
@@ -225,9 +225,21 @@ fn denial(row: &SourceRow) -> Option<Value> {
 
 fn dropped(row: &SourceRow) -> Option<Value> {
     let SourceState::Dropped(reason) = &row.state else { return None };
-    let mut line = to_value(reason);
+    let mut line = json!({ "reason": reason.word() });
+    if let DropReason::Duplicate { duplicate_of } = reason {
+        line["of"] = to_value(duplicate_of);
+    }
     line["url"] = row.address().into();
     Some(line)
+}
+
+fn conflict(notes: &NoteConflict) -> Value {
+    json!({
+        "left": notes.left,
+        "right": notes.right,
+        "left_says": *notes.left_figure,
+        "right_says": *notes.right_figure,
+    })
 }
 
 fn cut(row: &SourceRow) -> Option<Value> {

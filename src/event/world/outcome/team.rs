@@ -23,7 +23,11 @@ impl World {
             add("final_agent", to_value(&world.answered_by));
             // Added by roundtable: failed calls that the answer does not mention.
             if !world.missing.is_empty() {
-                add("missing", to_value(&world.missing));
+                let missing = world.missing.iter();
+                add(
+                    "missing",
+                    missing.map(|it| json!({ "of": it.name, "text": it.text })).collect(),
+                );
             }
         } else if let Some((text, _)) = &world.partial {
             add("partial_answer", (**text).into());
@@ -36,7 +40,7 @@ impl World {
         add("owner", to_value(owner));
         // Added by roundtable: the number of the session's message, and the previous run.
         add("message", plan.session.message.into());
-        if let Some(after) = &plan.session.after {
+        if let Some(after) = &plan.session.previous_run {
             add("after", to_value(after));
         }
         add("trace", world.hops.iter().map(|hop| self.step(hop)).collect());
@@ -45,7 +49,7 @@ impl World {
 
     /// One turn of an agent; its duration does not count pauses.
     fn step(&self, hop: &HopRow) -> Value {
-        let mut stand_in = None;
+        let mut fallback = None;
         let (status, reason) = match &hop.state {
             HopState::Running => ("cancelled", None),
             HopState::Done => ("done", None),
@@ -53,7 +57,7 @@ impl World {
             HopState::Failed(StopReason::Cancelled) => ("cancelled", None),
             HopState::Failed(reason) => ("failed", Some(reason.to_string())),
             HopState::Degraded { by, reason } => {
-                stand_in = Some(by.word());
+                fallback = Some(by.word());
                 ("degraded", Some(reason.to_string()))
             }
             HopState::Refused(why) => ("refused", Some(why.to_string())),
@@ -68,15 +72,15 @@ impl World {
                 HopKind::Consult => "consult",
             },
             "status": status,
-            "at": hop.at.0 / 1_000,
+            "at_ms": hop.at.0 / 1_000,
             "elapsed_ms": hop.until.map(|until| millis(self.active_between(hop.at, until))),
             "context_tokens": hop.context_tokens,
         });
         if let Some(reason) = reason {
             row["stop_reason"] = reason.into();
         }
-        if let Some(by) = stand_in {
-            row["stand_in"] = by.into();
+        if let Some(by) = fallback {
+            row["fallback"] = by.into();
         }
         row
     }
@@ -88,7 +92,7 @@ fn handoff(hop: &HopRow, plan: &TeamPlan) -> Value {
         "from": hop.from,
         "to": hop.to,
         "message": hop.message.as_deref(),
-        "at": hop.at.0 / 1_000,
+        "at_ms": hop.at.0 / 1_000,
     });
     if hop.team != plan.root {
         row["swarm"] = to_value(&hop.team);
@@ -98,7 +102,7 @@ fn handoff(hop: &HopRow, plan: &TeamPlan) -> Value {
 
 /// A line of the transcript.
 fn transcript_row(line: &TranscriptLine) -> Value {
-    let mut row = json!({ "author": line.author, "at": line.at.0 / 1_000 });
+    let mut row = json!({ "author": line.author, "at_ms": line.at.0 / 1_000 });
     match &line.what {
         LineKind::Message(text) => row["message"] = (**text).into(),
         LineKind::Said(text) => row["text"] = (**text).into(),

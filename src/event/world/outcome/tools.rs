@@ -77,7 +77,7 @@ impl World {
             let rows = world.tasks.iter().filter(|row| row.is_replaced()).map(|row| Replaced {
                 tool: row.task.worker.clone(),
                 task_id: Some(row.task.id.clone()),
-                by: row.fallback.unwrap_or(FallbackKind::LeftOut),
+                by: row.fallback.unwrap_or(FallbackKind::Omitted),
                 times: None,
                 reason: row.reason.clone(),
             });
@@ -88,8 +88,8 @@ impl World {
             let oldest = FallbackKind::Cached { age_ms: row.oldest_cached_ms };
             let counts = [
                 (row.tally.cached, oldest),
-                (row.tally.fallback, FallbackKind::Fallback),
-                (row.tally.omitted, FallbackKind::LeftOut),
+                (row.tally.fallback, FallbackKind::Default),
+                (row.tally.omitted, FallbackKind::Omitted),
             ];
             all.extend(counts.into_iter().filter(|(times, _)| *times > 0).map(|(times, by)| {
                 Replaced {

@@ -29,7 +29,7 @@ impl Team {
         self.set_attempt(call, None);
         let Some(SpanKind::Call(purpose)) = spans.get(call).map(|span| &span.kind) else { return };
         match purpose {
-            Purpose::Say { agent, round, .. } => {
+            Purpose::ModelCall { agent, round, .. } => {
                 if *round == 1
                     && let Some(usage) = reply.usage
                 {
@@ -58,7 +58,7 @@ impl Team {
                     spans,
                 );
             }
-            Purpose::Hop { .. } => {
+            Purpose::SwarmTurn { .. } => {
                 let place = self.open.get(&call).copied();
                 if let Some(row) = place.and_then(|place| self.hops.get_mut(place))
                     && reply.finish.as_deref() == Some(HANDED_OVER)
@@ -143,7 +143,7 @@ fn nesting(span: SpanId, spans: &Spans) -> TeamNesting {
     let mut left = 256;
     while let Some(span) = at.filter(|span| span.id != SpanId::RUN && left > 0) {
         left -= 1;
-        if let SpanKind::Call(Purpose::Member { inner, .. }) = &span.kind {
+        if let SpanKind::Call(Purpose::Member { member_output: inner, .. }) = &span.kind {
             found.depth += 1;
             found.inner = less_shown(found.inner, *inner);
         }

@@ -189,14 +189,22 @@ impl Team {
             EventKind::CallDegraded { reason, .. } | EventKind::CallFailed { reason, .. } => {
                 self.ends(event, &CallEnd::Failed(reason), spans, rests);
             }
-            EventKind::HandoffMade { swarm, from, to, message, guard, said } => {
+            EventKind::HandoffMade { swarm, from, to, message, guard, requested_by: said } => {
                 let passing = PendingHandoff { message: message.clone(), said: *said };
                 self.pending_handoffs.insert(event.span, passing);
                 self.update_counts(swarm, event.span, |limits| limits.guard = *guard);
                 let what = LineKind::HandedOver { to: to.clone(), message: message.clone() };
                 self.add_line(event, *said, from, what, spans);
             }
-            EventKind::HandoffRefused { swarm, from, to, why, guard, rejections, said } => {
+            EventKind::HandoffRefused {
+                swarm,
+                from,
+                to,
+                reason: why,
+                guard,
+                rejections,
+                requested_by: said,
+            } => {
                 self.update_counts(swarm, event.span, |limits| {
                     (limits.guard, limits.rejections) = (*guard, *rejections);
                     limits.refused = Some(*why);
@@ -338,7 +346,7 @@ impl Team {
     fn call(&mut self, event: &Event, call: &CallStarted, spans: &Spans) {
         self.count_in_tree(event.span, call, spans);
         let (team, from, kind) = match &call.purpose {
-            Purpose::Say { agent, .. } => {
+            Purpose::ModelCall { agent, .. } => {
                 self.model_calls
                     .insert(event.span, OpenModelCall { agent: agent.clone(), attempt: None });
                 if let Some(row) = self.row(agent) {
@@ -348,8 +356,10 @@ impl Team {
                 return;
             }
             Purpose::Member { by, .. } => (by, Some(by), HopKind::Consult),
-            Purpose::Hop { swarm, from: Some(from), .. } => (swarm, Some(from), HopKind::Handoff),
-            Purpose::Hop { swarm, from: None, .. } => {
+            Purpose::SwarmTurn { swarm, from: Some(from), .. } => {
+                (swarm, Some(from), HopKind::Handoff)
+            }
+            Purpose::SwarmTurn { swarm, from: None, .. } => {
                 // A swarm starts with new counts each time it is put to work.
                 self.update_counts(swarm, call.parent, |limits| *limits = SwarmCounts::default());
                 (swarm, None, HopKind::Start)
@@ -364,7 +374,7 @@ impl Team {
             None => passing.as_ref().and_then(|it| it.message.clone()),
         };
         let said = match &call.purpose {
-            Purpose::Member { said, .. } => Some(*said),
+            Purpose::Member { requested_by: said, .. } => Some(*said),
             _ => passing.map(|it| it.said),
         };
         // A swarm inside a team is consulted by its caller, and starts its first member.
@@ -430,7 +440,7 @@ impl Team {
         };
         match (purpose, came) {
             // The fallback for a member of a swarm is the swarm's answer.
-            (Purpose::Hop { agent, .. }, CallResult::Text(text)) if !text.is_empty() => {
+            (Purpose::SwarmTurn { agent, .. }, CallResult::Text(text)) if !text.is_empty() => {
                 self.add_line(event, event.span, agent, LineKind::Said(text), spans);
             }
             (_, came) => self.add_result(event, event.span, purpose, came, spans),

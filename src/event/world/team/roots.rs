@@ -28,7 +28,7 @@ pub const MAX_DEPTH: u16 = 64;
 pub fn is_in_tree(what: &SpanKind) -> bool {
     matches!(
         what,
-        SpanKind::Call(Purpose::Member { .. } | Purpose::Hop { .. } | Purpose::Tool { .. })
+        SpanKind::Call(Purpose::Member { .. } | Purpose::SwarmTurn { .. } | Purpose::Tool { .. })
     )
 }
 
@@ -54,7 +54,7 @@ pub fn root_of(call: SpanId, spans: &Spans) -> Option<SpanId> {
 impl Team {
     /// Adds a call to the counts of the call tree.
     pub(super) fn count_in_tree(&mut self, span: SpanId, call: &CallStarted, spans: &Spans) {
-        if call.purpose.agent().is_none() || matches!(call.purpose, Purpose::Say { .. }) {
+        if call.purpose.agent().is_none() || matches!(call.purpose, Purpose::ModelCall { .. }) {
             return;
         }
         if call.parent == SpanId::RUN {

@@ -124,7 +124,7 @@ fn call_row(
     let SpanKind::Call(purpose) = &span.kind else { return };
     let sign = sign(page, cx, world, span);
     let (glyph, name) = match purpose {
-        Purpose::Hop { agent, .. } => (Glyph::Arrow, agent.as_str()),
+        Purpose::SwarmTurn { agent, .. } => (Glyph::Arrow, agent.as_str()),
         Purpose::Member { agent, .. } => (Glyph::Consults, agent.as_str()),
         Purpose::Tool { tool, .. } => (Glyph::Within, tool.as_str()),
         _ => return,

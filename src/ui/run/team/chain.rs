@@ -114,7 +114,7 @@ fn aside(
             said.push((format!("{gap}loop guard: "), StyleRole::Dim));
             let (guard, least) = (row.guard, swarm.repetitive_handoff_min_unique);
             let window = swarm.repetitive_handoff_window;
-            let distinct = format!("{}/{least} agents in last {window}", guard.distinct);
+            let distinct = format!("{}/{least} agents in last {window}", guard.distinct_agents);
             said.push((distinct, StyleRole::Text));
         }
         if row.rejections > 0 {

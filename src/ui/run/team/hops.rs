@@ -221,9 +221,11 @@ fn limits_row(cx: &DrawContext, area: Rect, team: &Team, plan: &TeamPlan, buf: &
             (swarm.repetitive_handoff_min_unique, swarm.repetitive_handoff_window);
         // The guard applies only when the window is full.
         let full = guard.window >= window;
-        let tight = full && guard.distinct < least;
+        let tight = full && guard.distinct_agents < least;
         let style = theme.style(if tight { StyleRole::Retry } else { StyleRole::Text });
-        pen.space(3).put("loop guard ", dim).put(&format!("{}/{least}", guard.distinct), style);
+        pen.space(3)
+            .put("loop guard ", dim)
+            .put(&format!("{}/{least}", guard.distinct_agents), style);
         pen.put(&format!(" in last {window}"), dim);
     }
     if swarm.max_rejections > 0 || row.rejections > 0 {

@@ -317,10 +317,10 @@ mod tests {
         let session = SessionHead {
             message: 1,
             text: Arc::from("hello"),
-            after: None,
+            previous_run: None,
             history: Arc::from([]),
             owner: None,
-            starts: name(0),
+            first_agent: name(0),
         };
         TeamPlan { root: name(0), agents: agents.collect(), max_ms: 1_000, session }
     }
