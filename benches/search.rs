@@ -9,8 +9,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use paired::{held, median, pairs, report, timed};
+use roundtable::base::seeded_random::random_u64;
 use roundtable::scenario::lookup::FolderSpec;
-use roundtable::scenario::seeded_random::random_u64;
 use roundtable::tool::folder::FolderSearch;
 use roundtable::tool::folder::address::Layout;
 use roundtable::tool::folder::cancellation::CancelFlag;

@@ -378,7 +378,7 @@ async fn an_empty_folder_has_nothing_and_one_that_is_not_there_is_told() {
 }
 
 fn short(path: &std::path::Path) -> String {
-    roundtable::event::visible::visible_within(&path.display().to_string(), 80)
+    roundtable::base::visible::visible_within(&path.display().to_string(), 80)
 }
 
 #[cfg(unix)]

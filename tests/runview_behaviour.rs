@@ -13,8 +13,8 @@ use roundtable::app::run::layout::page;
 use roundtable::app::run::{InspectTarget, Pane, RunPage, Selection, Subject, Tab};
 use roundtable::app::state::Size;
 use roundtable::app::{Action, Context, Effect, KeyCode, Msg};
+use roundtable::base::visible::visible_lines;
 use roundtable::event::kind::Initiator;
-use roundtable::event::visible::visible_lines;
 use roundtable::event::{BoundaryId, Command, Event, EventKind, RunId, Seq, World};
 use screen::Dash;
 

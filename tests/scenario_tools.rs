@@ -2,11 +2,12 @@
 //! bad one.
 use std::time::Duration;
 
+use roundtable::base::seeded_random::Latency;
 use roundtable::scenario::limits::{
     BreakerCounts, BreakerLimits, BreakerMode, BulkheadLimits, RetryBudgetLimits,
 };
 use roundtable::scenario::model::{
-    CallPolicy, Latency, PatternSpec, RetryOn, SafeMode, ScriptFault, ScriptFaultKind, ScriptStep,
+    CallPolicy, PatternSpec, RetryOn, SafeMode, ScriptFault, ScriptFaultKind, ScriptStep,
 };
 use roundtable::scenario::resilience::Naive;
 use roundtable::scenario::tool::{

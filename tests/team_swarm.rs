@@ -473,7 +473,7 @@ async fn members_join_and_leave_a_running_swarm_and_everyones_list_follows_at_on
     let change =
         |change| run.send(Command::Roster { swarm: "s".into(), change, by: Initiator::You });
     let sleep = |ms| tokio::time::sleep(Duration::from_millis(ms));
-    let entry = roundtable::scenario::name::AgentName::from("a");
+    let entry = roundtable::base::name::AgentName::from("a");
     sleep(500).await;
     change(RosterChange::Add { agent: "c".into() });
     change(RosterChange::Remove { agent: entry.clone() });

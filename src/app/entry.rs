@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 pub use super::live::LiveOffer;
-use crate::scenario::name::ScenarioName;
+use crate::base::name::ScenarioName;
 use crate::scenario::{self, Problems, Scenario, ScenarioOrigin};
 
 /// A scenario file on the list.

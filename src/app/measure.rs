@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-use crate::event::visible::{first_hostile, visible, visible_char};
+use crate::base::visible::{first_hostile, visible, visible_char};
 
 /// The most characters in one cell: a letter with a few marks, a family emoji. Longer clusters are
 /// no text but an attempt to garble the cells around them.

@@ -16,9 +16,9 @@ use super::overlay::Overlay;
 use super::run::{NextMessage, RunPage};
 use super::state::{ActiveScreen, AppState, Size};
 use super::update::Update;
+use crate::base::name::FlagName;
 use crate::event::RunId;
 use crate::scenario::model::PatternSpec;
-use crate::scenario::name::FlagName;
 
 /// Widest size of the box, in columns.
 const COLS: u16 = 100;

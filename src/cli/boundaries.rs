@@ -1,11 +1,11 @@
 //! Checks that a run can reach a boundary named on the command line. Each pattern has its own
 //! boundaries.
 
+use crate::base::name::AgentName;
 use crate::event::{BoundaryId, ResearchStep};
 use crate::scenario::Scenario;
 use crate::scenario::agent::{AgentKind, AgentSpec, ModelAgent, TeamSpec};
 use crate::scenario::model::PatternSpec;
-use crate::scenario::name::AgentName;
 use crate::scenario::orchestrator::OrchestratorSpec;
 use crate::scenario::research::ResearchSpec;
 use crate::scenario::resilience::ResilienceSpec;

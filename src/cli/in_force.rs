@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::event::visible::visible_within;
+use crate::base::visible::visible_within;
 use crate::llm::endpoint::{Endpoint, SettingOrigin, WithOrigin};
 use crate::llm::prices::{Price, PriceTable, endpoint_price, is_priced_elsewhere};
 use crate::llm::{JsonMode, Tuning};

@@ -30,7 +30,7 @@ use self::args::{Cli, CliCommand, Global, RunArgs};
 use self::dashboard::DashboardArgs;
 use self::exit::Exit;
 use self::stream_style::StreamStyle;
-use crate::event::visible::visible;
+use crate::base::visible::visible;
 use crate::shell::config::{ConfigFile, set_in_force};
 use crate::shell::dirs::Dirs;
 use crate::shell::log::{self, LogGuard, Sink};

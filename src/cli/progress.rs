@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use super::stream_style::StreamStyle;
 use crate::app::run::event_line::rounds_text;
+use crate::base::visible::{REASON_CHARS, visible, visible_within};
 use crate::event::kind::{
     FailureClass, Initiator, ModelLabel, Purpose, ReplyRefused, RunClosed, RunStarted, Usage,
 };
-use crate::event::visible::{REASON_CHARS, visible, visible_within};
 use crate::event::world::{Outcome, SessionOutcome, SpanKind, Tally};
 use crate::event::{BoundaryId, Event, EventKind, World};
 use crate::ui::format;

@@ -8,7 +8,7 @@ use super::exit::Exit;
 use super::run::{flag_errors, overrides};
 use super::stdout;
 use super::stream_style::StreamStyle;
-use crate::event::visible::visible;
+use crate::base::visible::visible;
 use crate::scenario::model::PatternSpec;
 use crate::scenario::{Override, STDIN, Scenario, ScenarioSource, check};
 use crate::shell::catalogue;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::base::day::Day;
 use crate::event::RunId;
 use crate::event::id::millis;
 use crate::event::kind::{
@@ -13,7 +14,6 @@ use crate::pattern::team::starting_agent;
 use crate::run::Session;
 use crate::scenario::Scenario;
 use crate::scenario::agent::{AgentKind, AgentSpec, TeamSpec};
-use crate::scenario::day::Day;
 use crate::scenario::model::{CollaborationSpec, Concurrency, PatternSpec, WhenOff};
 use crate::scenario::orchestrator::OrchestratorSpec;
 use crate::scenario::research::ResearchSpec;

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use crate::base::name::ToolName;
 use crate::net::{Http, Reach};
 use crate::scenario::Scenario;
 use crate::scenario::lookup::{FolderSpec, ReadSpec, SearchSpec};
 use crate::scenario::model::{CallPolicy, PatternSpec, SafeMode};
-use crate::scenario::name::ToolName;
 use crate::scenario::research::READ;
 use crate::scenario::tool::{FixtureSpec, HttpSpec, ResultContract, ToolKind, ToolSpec};
 use crate::tool::command::CommandTool;

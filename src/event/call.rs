@@ -10,10 +10,10 @@ use super::id::{SpanId, millis};
 use super::research::SourceNo;
 use super::stop::StopReason;
 use super::team::MemberOutput;
-use super::visible::visible_within;
+use crate::base::name::{AgentName, RoleName, TaskId, ToolName};
+use crate::base::visible::visible_within;
 use crate::scenario::model::ScriptFaultKind;
 use crate::scenario::model_assignment::ModelCaller;
-use crate::scenario::name::{AgentName, RoleName, TaskId, ToolName};
 pub use crate::scenario::tool::{ToolCall, ToolOffer};
 
 /// A call to a tool or model, as it starts.

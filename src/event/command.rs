@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::id::BoundaryId;
 use super::kind::{Initiator, RosterChange};
 use super::tool::LimitChange;
-use crate::scenario::name::{AgentName, FlagName, ToolName};
+use crate::base::name::{AgentName, FlagName, ToolName};
 use crate::scenario::tool::{FaultKind, InjectedFault};
 
 /// A command to one run.

@@ -7,9 +7,9 @@ use super::id::{BoundaryId, RunId};
 use super::plan::PatternPlan;
 use super::stop::StopReason;
 use super::tool::ToolHead;
+use crate::base::name::{FlagName, ScenarioName};
 use crate::scenario::alert::AlertLimits;
 use crate::scenario::model::SpendingLimits;
-use crate::scenario::name::{FlagName, ScenarioName};
 use crate::scenario::price::Price;
 
 /// The whole setup of a run: the head of its log.

@@ -35,7 +35,7 @@ pub use super::tool::{
 use super::contribution::{Conflict, Contribution, Decision};
 use super::id::{BoundaryId, RunId, SpanId};
 use super::stop::StopReason;
-use crate::scenario::name::{AgentName, FlagName, RoleName, ScenarioName, TaskId, ToolName};
+use crate::base::name::{AgentName, FlagName, RoleName, ScenarioName, TaskId, ToolName};
 use crate::scenario::tool::{FaultKind, InjectedFault};
 
 /// Version of the event schema.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::team::SessionHead;
+use crate::base::name::{AgentName, FlagName, InputName, RoleName, ToolName};
 use crate::scenario::agent::{HandoffTemplate, MemberTools};
-use crate::scenario::name::{AgentName, FlagName, InputName, RoleName, ToolName};
 use crate::scenario::research::{MisquotePolicy, StepExecutor};
 
 /// The pattern of a run, with its limits at the start.

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::base::name::ToolName;
 use crate::scenario::limits::{BreakerCounts, BreakerMode, RetryBudgetLimits};
-use crate::scenario::name::ToolName;
 use crate::scenario::tool::InjectedFault;
 
 /// A tool behind the gateway, as the run was started with it.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::name::{AgentName, ToolName};
+use crate::base::name::{AgentName, ToolName};
 
 /// `pattern = "team"` or `pattern = "swarm"`: the root agent that the user talks to, and all other
 /// agents.

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::model::Latency;
 use super::reader::ReadContext;
 use super::shape::{FormatShape, IntegerField};
 use super::tree::{TomlNode, TomlValue};
+use crate::base::seeded_random::Latency;
 
 /// An amount of US dollars.
 #[derive(Debug, Clone, Copy)]

@@ -21,7 +21,6 @@ use super::model::{
     CollaborationBudget, CollaborationSpec, Flag, ModelSettings, PatternSpec, Prices, RoleFlag,
     RoleSpec, Scenario, ScenarioInput, ScenarioOrigin, SpendingLimits, WhenOff,
 };
-use super::name::{FlagName, InputName, RoleName, ScenarioName};
 use super::named::NamedEntry;
 use super::prepared::Prepared;
 use super::reader::ReadContext;
@@ -30,6 +29,7 @@ use super::shape::NonBlankString;
 use super::template::TemplateScope;
 use super::tree::TextSpan;
 use super::tuning::REPLY_TOKENS;
+use crate::base::name::{FlagName, InputName, RoleName, ScenarioName};
 
 /// Builds the scenario from a file, as far as possible. Problems are reported to `cx`.
 pub(super) fn scenario(

@@ -3,10 +3,10 @@
 use super::amount::Number;
 use super::format::ScenarioFile;
 use super::model_assignment::{ModelAssignment, ModelCaller};
-use super::name::{AgentName, RoleName};
 use super::reader::ReadContext;
 use super::shape::{FreeTable, IntegerField, NonBlankString};
 use super::tuning::{JsonMode, RESERVED, Tuning};
+use crate::base::name::{AgentName, RoleName};
 
 /// The request settings of a `[model]` table, of a scenario or of the configuration.
 pub(super) struct Requests {

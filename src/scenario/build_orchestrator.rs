@@ -9,7 +9,6 @@ use super::condition_check::ConditionScope;
 use super::format::ScenarioFile;
 use super::format_patterns::{BudgetTable, LevelTable, OrchestratorTable, WorkerTable};
 use super::format_tools::fill_table;
-use super::name::{FlagName, InputName, ToolName};
 use super::named::NamedEntry;
 use super::orchestrator::{
     AggregateSection, LevelRule, LevelRules, OrchestratorBudget, OrchestratorSpec, Worker,
@@ -18,6 +17,7 @@ use super::reader::ReadContext;
 use super::shape::NonBlankString;
 use super::template::TemplateScope;
 use super::tree::TextSpan;
+use crate::base::name::{FlagName, InputName, ToolName};
 
 /// Builds the orchestrator of a file. Problems are reported to `cx`.
 pub(super) fn orchestrator(

@@ -6,13 +6,11 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::build::report_unknown_name;
-use super::day::Day;
 use super::domain::{self, Domain};
 use super::format::ScenarioFile;
 use super::format_patterns::BudgetTable;
 use super::format_research::{AsOf, ResearchTable, SourceTable};
 use super::lookup::ReadSpec;
-use super::name::{FlagName, InputName, ToolName};
 use super::named::NamedEntry;
 use super::reader::ReadContext;
 use super::research::{
@@ -23,6 +21,8 @@ use super::shape::{NonBlankString, Positioned, StringField};
 use super::template::TemplateScope;
 use super::tool::{ToolKind, ToolSpec};
 use super::tree::TextSpan;
+use crate::base::day::Day;
+use crate::base::name::{FlagName, InputName, ToolName};
 
 /// The default system prompts of the steps.
 const PLAN_PROMPT: &str = "You plan research. You are given a question and what is known of its \

@@ -2,10 +2,10 @@
 
 use super::build::report_unknown_name;
 use super::format::ScenarioFile;
-use super::name::ToolName;
 use super::reader::ReadContext;
 use super::resilience::{Naive, ResilienceSpec};
 use super::template::TemplateScope;
+use crate::base::name::ToolName;
 
 /// Builds the resilience pattern of a file. Problems are reported to `cx`.
 pub(super) fn resilience(

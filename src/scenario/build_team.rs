@@ -12,7 +12,6 @@ use super::format::{Pattern, ScenarioFile};
 use super::format_team::{
     AgentTable, COORDINATOR_KEYS, EntryMember, MemberToolsTable, Members, SPEAKER_KEYS, SWARM_KEYS,
 };
-use super::name::{AgentName, ToolName};
 use super::named::NamedEntry;
 use super::nesting::nesting;
 use super::reader::{ReadContext, suggest_name};
@@ -20,6 +19,7 @@ use super::shape::{NonBlankString, StringField};
 use super::template::{TemplatePart, TemplateScope};
 use super::tree::TextSpan;
 use super::unused_settings;
+use crate::base::name::{AgentName, ToolName};
 
 /// The kind of an agent, as its keys imply it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

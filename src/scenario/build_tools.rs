@@ -16,7 +16,6 @@ use super::fixture_contract;
 use super::format::{Pattern, ScenarioFile};
 use super::format_patterns::WorkerTable;
 use super::format_tools::{AlertsTable, LLM, ToolTable, fill_table};
-use super::name::ToolName;
 use super::named::NamedEntry;
 use super::reader::{ReadContext, closest_name, suggest_name};
 use super::research::{READ, SEARCH};
@@ -24,6 +23,7 @@ use super::shape::TextOrTable;
 use super::template::TemplateScope;
 use super::tool::{ResultContract, ToolOffer, ToolSpec};
 use super::tree::TextSpan;
+use crate::base::name::ToolName;
 
 /// The tools of a file, workers first. Problems are reported to `cx`.
 pub(super) fn tools(

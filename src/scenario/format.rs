@@ -11,7 +11,7 @@ use super::format_patterns::{
 use super::format_research::{ResearchTable, SourceTable};
 use super::format_team::{AgentTable, CallTable, RootTable};
 use super::format_tools::{AlertsTable, ToolsTable};
-use super::model::{Latency, ScriptStep};
+use super::model::ScriptStep;
 use super::named::{ActorName, IdentName, NamedEntries};
 use super::pattern;
 use super::reader::{ReadContext, suggest_name};
@@ -22,6 +22,7 @@ use super::shape::{
 };
 use super::tree::{TomlNode, TomlValue};
 use super::tuning::JsonMode;
+use crate::base::seeded_random::Latency;
 
 record! {
     /// A scenario of roundtable: everything that a run needs, in one file.

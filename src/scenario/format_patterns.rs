@@ -5,13 +5,14 @@ use serde_json::{Value, json};
 use super::amount::{Dollars, Seconds, WholeSeconds};
 use super::format_research::Clamped;
 use super::format_tools::{CommandTable, FixtureTable, HttpTable};
-use super::model::{Concurrency, Latency, WhenOff};
+use super::model::{Concurrency, WhenOff};
 use super::named::{IdentName, NamedEntries, ResultKey};
 use super::reader::{ReadContext, suggest_name};
 use super::record::{ObjectSchema, Requirement, join_doc_lines, record, words};
 use super::shape::{BoundedList, FormatShape, FreeTable, IntegerField, NonBlankString, Positioned};
 use super::tool::FieldKind;
 use super::tree::{TomlNode, TomlValue};
+use crate::base::seeded_random::Latency;
 
 record! {
     /// Limits of the run. They depend on the pattern.

@@ -8,7 +8,6 @@ use super::amount::{ClockTime, Fraction, Millis, Seconds, Units};
 use super::format::FaultTable;
 use super::format_lookup::{ReadTable, SearchTable};
 use super::limits::{BreakerCounts, BreakerMode};
-use super::model::Latency;
 use super::named::{ActorName, EnvName, HeaderName, MAX_NAMES, NamedEntries, ResultKey};
 use super::reader::{ReadContext, suggest_name};
 use super::record::{ObjectSchema, Requirement, join_doc_lines, record, words};
@@ -18,6 +17,7 @@ use super::shape::{
 };
 use super::tool::{FieldKind, HttpMethod, Setting};
 use super::tree::{TomlNode, TomlTable, TomlValue};
+use crate::base::seeded_random::Latency;
 
 /// `[tools]`: `llm` is the model, every other name is a tool of the scenario.
 #[derive(Debug, Clone)]

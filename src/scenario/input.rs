@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use super::day::Day;
 use super::format::{InputTable, KindWord};
 use super::model::{InputKind, ScenarioInput};
-use super::name::InputName;
 use super::named::NamedEntry;
 use super::reader::{ReadContext, suggest_name};
 use super::tree::{TomlNode, TomlValue};
+use crate::base::day::Day;
+use crate::base::name::InputName;
 
 /// Turns a name into a label: `report_date` becomes `Report date`.
 pub(super) fn label(name: &str) -> String {

@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::Scenario;
 use super::agent::AgentKind;
 use super::model::PatternSpec;
-use super::name::{AgentName, ToolName};
 use super::tool::ToolKind;
+use crate::base::name::{AgentName, ToolName};
 
 /// Maximum number of effects that are listed.
 const LISTED: usize = 4;

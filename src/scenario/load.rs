@@ -5,10 +5,8 @@ use std::path::Path;
 use toml::de::Error;
 
 use super::build;
-use super::digest;
 use super::format::ScenarioFile;
 use super::model::{Scenario, ScenarioOrigin};
-use super::name::ScenarioName;
 use super::overrides::Override;
 use super::pattern;
 use super::problem::{AffectedRuns, Problems};
@@ -16,6 +14,8 @@ use super::reader::ReadContext;
 use super::shape::FormatShape as _;
 use super::toml_text::{self, MAX_TABLES};
 use super::tree::{TextSpan, TomlNode, TomlTable, TomlValue};
+use crate::base::digest;
+use crate::base::name::ScenarioName;
 
 /// Maximum size of a scenario file, in bytes.
 pub const MAX_BYTES: u64 = 1024 * 1024;

@@ -14,7 +14,6 @@ use super::condition::Condition;
 use super::limits::{BreakerLimits, BulkheadLimits, RetryBudgetLimits};
 use super::live_defaults::UnsetLlmKeys;
 use super::model_assignment::ModelAssignment;
-use super::name::{AgentName, FlagName, InputName, RoleName, ScenarioName, ToolName};
 use super::orchestrator::OrchestratorSpec;
 use super::prepared::Prepared;
 use super::repair::Repairs;
@@ -22,6 +21,8 @@ use super::research::ResearchSpec;
 use super::resilience::ResilienceSpec;
 use super::tool::{InjectedFault, ToolCall, ToolSpec};
 use super::tuning::Tuning;
+use crate::base::name::{AgentName, FlagName, InputName, RoleName, ScenarioName, ToolName};
+use crate::base::seeded_random::Latency;
 
 /// One complete scenario.
 #[derive(Debug)]
@@ -446,15 +447,6 @@ pub enum ScriptStep {
     Synthesize,
     /// The launch brief or report at the end.
     Finalize,
-}
-
-/// Bounds of a random duration from the seed, both included.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Latency {
-    /// Lower bound.
-    pub min: Duration,
-    /// Upper bound.
-    pub max: Duration,
 }
 
 /// A failure of the first `times` attempts of a call.

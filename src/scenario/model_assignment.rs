@@ -1,6 +1,6 @@
 //! Models that a scenario sets for single roles, agents and steps.
 
-use super::name::{AgentName, RoleName};
+use crate::base::name::{AgentName, RoleName};
 
 /// A role, an agent or a step that calls a model.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::condition::Condition;
-use super::name::{FlagName, InputName, ToolName};
+use crate::base::name::{FlagName, InputName, ToolName};
 
 /// `pattern = "orchestrator"`.
 #[derive(Debug)]

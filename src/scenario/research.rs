@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::name::{FlagName, InputName};
+use crate::base::name::{FlagName, InputName};
 
 /// The tool that searches for sources, named as in the research source document.
 pub const SEARCH: &str = "search_sources";

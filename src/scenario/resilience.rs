@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use super::model::Latency;
-use super::name::ToolName;
+use crate::base::name::ToolName;
+use crate::base::seeded_random::Latency;
 
 /// `pattern = "resilience"`.
 #[derive(Debug, Clone)]

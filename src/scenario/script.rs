@@ -10,7 +10,6 @@ use super::condition_check;
 use super::condition_check::ConditionScope;
 use super::format::{FaultTable, FaultWord, Pattern, ScenarioFile, ScriptTable};
 use super::model::{Script, ScriptFault, ScriptFaultKind, ScriptRow, ScriptStep};
-use super::name::{AgentName, RoleName};
 use super::reader::ReadContext;
 use super::research::StepMode;
 use super::script_contract;
@@ -19,6 +18,7 @@ use super::script_team;
 use super::shape::Positioned;
 use super::template::TemplateScope;
 use super::tree::TextSpan;
+use crate::base::name::{AgentName, RoleName};
 
 /// Builds the script of a file. Problems are reported to `cx`.
 pub(super) fn build(

@@ -6,8 +6,8 @@ use include_dir::{Dir, include_dir};
 use toml::de::DeValue;
 
 use super::model::ScenarioOrigin;
-use super::name::ScenarioName;
 use super::toml_text;
+use crate::base::name::ScenarioName;
 
 static DIR: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/scenarios");
 

@@ -7,7 +7,7 @@ use super::load::MAX_BYTES;
 use super::model::ScenarioOrigin;
 use super::reader::closest_name;
 use super::shipped::shipped;
-use crate::regular;
+use crate::base::regular;
 
 /// The name of standard input on the command line. In messages the file is called `stdin`.
 pub const STDIN: &str = "-";

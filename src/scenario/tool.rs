@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::lookup::{ReadSpec, SearchSpec};
-use super::model::{CallPolicy, Latency, ScriptFault};
-use super::name::ToolName;
+use super::model::{CallPolicy, ScriptFault};
+use crate::base::name::ToolName;
+use crate::base::seeded_random::Latency;
 
 /// A tool behind the gateway.
 #[derive(Debug, Clone)]

@@ -7,9 +7,9 @@ use std::sync::OnceLock;
 
 use super::dirs::Dirs;
 use super::themes;
-use crate::event::visible::visible;
+use crate::base::regular;
+use crate::base::visible::visible;
 use crate::llm::endpoint::EndpointRequest;
-use crate::regular;
 use crate::scenario::config::{CheckedConfig, MAX_CONFIG_BYTES, UserConfig, check_config};
 use crate::scenario::{Problem, Severity};
 use crate::ui::theme::Theme;

@@ -8,10 +8,12 @@ use std::path::{Path, PathBuf};
 
 use super::models::{self, Endpoints};
 use crate::app::measure::single_line;
-use crate::regular::{self, Links};
+use crate::base::digest;
+use crate::base::regular;
+use crate::base::regular::Links;
+use crate::scenario::Scenario;
 use crate::scenario::lookup::{FolderSpec, PrivateHosts, ReadSpec, SearchSpec, WebSpec};
 use crate::scenario::tool::{CommandSpec, HttpSpec, Setting, ToolKind};
-use crate::scenario::{Scenario, digest};
 use crate::tool::command;
 use crate::tool::http as http_tool;
 

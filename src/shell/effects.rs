@@ -17,11 +17,11 @@ use super::{catalogue, clipboard, models, pauses, tools};
 use crate::app::Msg;
 use crate::app::effect::{Export, LaunchRequest, RequestId, RequestedModel};
 use crate::app::state::ScenarioEntry;
+use crate::base::private::TempFile;
+use crate::base::visible::visible_lines;
 use crate::bus::LogReader;
 use crate::engine::{Engine, Launch, ModelChoice, RunHandle, Schedule};
 use crate::event::BoundaryId;
-use crate::event::visible::visible_lines;
-use crate::private::TempFile;
 use crate::ui::format;
 
 /// A result that goes back to the loop.

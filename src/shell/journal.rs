@@ -13,7 +13,7 @@
 use tracing::{Level, enabled};
 
 use crate::app::run::event_line;
-use crate::event::visible::visible_within;
+use crate::base::visible::visible_within;
 use crate::event::{Event, EventKind, World};
 
 /// Target of these lines, for filters such as `ROUNDTABLE_LOG=roundtable::run=debug`.

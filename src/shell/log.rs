@@ -10,7 +10,7 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
 
-use crate::private;
+use crate::base::private;
 
 /// The environment variable with the log's filter: `debug`, or `roundtable::net=trace`.
 pub const FILTER: &str = "ROUNDTABLE_LOG";

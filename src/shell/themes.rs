@@ -3,8 +3,8 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use crate::event::visible::visible;
-use crate::regular;
+use crate::base::regular;
+use crate::base::visible::visible;
 use crate::ui::theme::Theme;
 
 /// Size limit of a theme file, in bytes.

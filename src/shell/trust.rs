@@ -12,9 +12,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::consent;
 use super::models::Endpoints;
 use crate::app::consent::Consent;
-use crate::private;
-use crate::regular::{self, Links};
-use crate::scenario::{Scenario, ScenarioOrigin, digest, shipped};
+use crate::base::digest;
+use crate::base::private;
+use crate::base::regular;
+use crate::base::regular::Links;
+use crate::scenario::{Scenario, ScenarioOrigin, shipped};
 
 /// Size limit of the file, in bytes: some ten thousand permissions.
 const MAX_TRUST_BYTES: u64 = 4 << 20;

@@ -15,8 +15,8 @@ use super::interface::{Tool, ToolRequest};
 use super::process_group::ProcessGroup;
 use super::result_json;
 use super::settings::{Environment, NotReady, ToolSettings};
+use crate::base::visible::visible_within;
 use crate::event::kind::{AttemptFailed, FailureClass};
-use crate::event::visible::visible_within;
 use crate::net::error::size;
 use crate::scenario::tool::CommandSpec;
 

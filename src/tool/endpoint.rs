@@ -7,10 +7,10 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
-use super::document::day;
 use super::http::HttpTool;
 use super::interface::{Tool, ToolRequest};
 use super::settings::{Environment, NotReady};
+use crate::document::day;
 use crate::event::kind::{AttemptFailed, FailureClass};
 use crate::net::Http;
 use crate::scenario::lookup::{EndpointSpec, ResultFields};

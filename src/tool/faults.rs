@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
+use crate::base::seeded_random::happens_with;
 use crate::event::kind::{AttemptFailed, FailureClass};
-use crate::scenario::seeded_random::happens_with;
 use crate::scenario::tool::InjectedFault;
 
 /// Makes one attempt with these faults. `draw` is random bits for this attempt.

@@ -16,10 +16,10 @@ use tokio::time::{Instant, sleep};
 
 use super::interface::{Tool, ToolRequest};
 use super::result_json;
+use crate::base::seeded_random::{happens_with, random_duration, random_u64};
+use crate::base::visible::visible_within;
 use crate::event::kind::{AttemptFailed, FailureClass};
-use crate::event::visible::visible_within;
 use crate::net::Redactor;
-use crate::scenario::seeded_random::{happens_with, random_duration, random_u64};
 use crate::scenario::tool::{FixtureAnswer, FixtureRow, FixtureSpec, LoadSpec};
 
 /// Most characters of a call's arguments that an error message quotes.
@@ -207,7 +207,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::scenario::model::{Latency, ScriptFault, ScriptFaultKind};
+    use crate::base::seeded_random::Latency;
+    use crate::scenario::model::{ScriptFault, ScriptFaultKind};
 
     fn args(value: Value) -> Map<String, Value> {
         value.as_object().cloned().expect("a table")

@@ -18,6 +18,7 @@ use super::budget::RetryBudget;
 use super::bulkhead::{Bulkhead, Counts, Fill, Full, Permit};
 use super::change;
 use super::last_good::LastGood;
+use crate::base::name::ToolName;
 use crate::bus::Bus;
 use crate::event::command::BreakerOverride;
 use crate::event::id::millis;
@@ -27,7 +28,6 @@ use crate::event::kind::{
 };
 use crate::event::{EventKind, SpanId};
 use crate::scenario::model::CallPolicy;
-use crate::scenario::name::ToolName;
 use crate::scenario::tool::{FaultKind, InjectedFault};
 
 /// Guards one tool.

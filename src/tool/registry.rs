@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use super::guard::{Guard, GuardSnapshot};
 use super::interface::Tool;
+use crate::base::name::ToolName;
 use crate::bus::Bus;
 use crate::event::Command;
 use crate::event::kind::ToolHead;
 use crate::scenario::model::CallPolicy;
-use crate::scenario::name::ToolName;
 use crate::scenario::tool::{InjectedFault, ResultContract};
 
 /// A tool with its guard.

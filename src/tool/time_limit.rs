@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use tokio::time::timeout;
 
-use super::contained::Contained;
+use crate::base::contained::Contained;
 use crate::event::kind::{AttemptFailed, FailureClass};
 
 /// Runs an attempt with a timeout and contains its panics. Allocates nothing for an attempt that is

@@ -231,7 +231,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::event::visible::is_hostile;
+    use crate::base::visible::is_hostile;
 
     const HOSTILE: &str = "a\u{1b}[2J\u{202e}b\u{7}\u{9b}31m\u{200b}e\u{301}宽👩‍👩‍👧\u{301}\r\n\tz";
 

@@ -365,7 +365,7 @@ fn what_a_file_says_is_shown_as_signs_where_it_would_steer_the_terminal() {
     let text = text.replace("Decide whether", "\\u202eDecide\\u001b[31m\\U000E0041 whether");
     let mut dash = Dash::over(120, 36, vec![own("mine.toml", &text)], DisplaySettings::default());
     dash.text("n");
-    let hostile = |symbol: &str| symbol.chars().any(roundtable::event::visible::is_hostile);
+    let hostile = |symbol: &str| symbol.chars().any(roundtable::base::visible::is_hostile);
     assert!(
         form(&dash).field(&FieldId::Goal).expect("a goal").text().chars().any(|c| c == '\u{202e}')
     );

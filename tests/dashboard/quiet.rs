@@ -137,7 +137,7 @@ fn hostile_text_never_reaches_the_terminal() {
         let buf = dash.draw();
         for cell in buf.content() {
             assert!(
-                !cell.symbol().chars().any(roundtable::event::visible::is_hostile),
+                !cell.symbol().chars().any(roundtable::base::visible::is_hostile),
                 "{:?}",
                 cell.symbol()
             );

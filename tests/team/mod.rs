@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use roundtable::base::name::AgentName;
 use roundtable::engine::{Launch, ModelChoice, RunHandle};
 use roundtable::event::kind::{
     ChatMessage, FailureClass, MessageRole, ModelLabel, Purpose, Reply, ToolCall, Usage,
@@ -24,7 +25,6 @@ use roundtable::scenario::agent::{
     AgentKind, AgentSpec, CoordinatorTeam, MemberTools, ModelAgent, Swarm, SwarmLimits, TeamSpec,
 };
 use roundtable::scenario::model::PatternSpec;
-use roundtable::scenario::name::AgentName;
 use serde_json::Value;
 use tokio::time::Instant;
 

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use crate::event::visible::{is_hostile, visible};
+use crate::base::visible::{is_hostile, visible};
 
 /// A text on one line of Markdown, in the middle of a paragraph. White space becomes single blanks,
 /// and control characters become visible.

@@ -7,11 +7,11 @@ use super::event_line::failure_name;
 use super::inspect::CalleeKind;
 use super::{RunPage, tool_calls};
 use crate::app::format;
+use crate::base::big_integer::first_changed_integer;
 use crate::event::kind::{ChatMessage, MessageRole, ModelLabel, Purpose, Reply, ReplyRefused};
 use crate::event::world::team::HANDED_OVER;
 use crate::event::world::{Span, SpanKind};
 use crate::event::{Event, EventKind, SpanId, safe_json};
-use crate::scenario::big_integer::first_changed_integer;
 
 /// Longest line that is kept as one, in bytes; a longer one is continued on the next.
 const MAX_LINE_BYTES: usize = 4096;

@@ -62,9 +62,9 @@ use super::effect::{Effect, LaunchRequest};
 use super::key::KeyPress;
 use super::keymap::Context;
 use super::msg::PartialText;
+use crate::base::name::ToolName;
 use crate::event::world::RunState;
 use crate::event::{Command, Elapsed, Event, RunId, Seq, SpanId, World};
-use crate::scenario::name::ToolName;
 
 /// Interval at which a running clock is redrawn.
 const TICK: Duration = Duration::from_millis(100);

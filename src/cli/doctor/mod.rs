@@ -17,7 +17,7 @@ use super::stdout;
 use super::stream_style::StreamStyle;
 use crate::app::layout::MIN_SIZE;
 use crate::app::state::{EntryError, ScenarioEntry};
-use crate::private;
+use crate::base::private;
 use crate::scenario::Severity;
 use crate::shell::config::ConfigFile;
 use crate::shell::dirs::Dirs;

@@ -52,7 +52,7 @@ use super::kind::{
     SourceOutcome, StepSize, TeamPlan, Usage,
 };
 use super::{BoundaryId, Elapsed, Event, EventKind, Seq, SpanId, StopReason};
-use crate::scenario::name::{AgentName, FlagName, ToolName};
+use crate::base::name::{AgentName, FlagName, ToolName};
 use crate::scenario::price::Price;
 
 /// Most marks for the scrubber; further ones are counted in [`World::marks_left_out`].

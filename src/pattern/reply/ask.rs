@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::detail::{self, Detail};
 use super::repair::{self, ParsedReply, Repaired};
+use crate::base::visible::visible_within;
 use crate::event::kind::{Reply, ReplyRefused};
-use crate::event::visible::visible_within;
 use crate::event::{EventKind, SpanId, StopReason};
 use crate::llm::ReplyForm;
 use crate::run::{ModelRequest, RunContext};

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Number, Value};
 
-use crate::event::visible::visible_within;
+use crate::base::visible::visible_within;
 use crate::scenario::repair::{Repair, Repairs};
 
 /// The most characters of a change that is reported.

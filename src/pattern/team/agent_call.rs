@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 
+use crate::base::name::{AgentName, ToolName};
+use crate::base::visible::visible_within;
 use crate::bus::Bus;
 use crate::event::kind::{AttemptFailed, CallStarted, FailureClass, Reply};
-use crate::event::visible::visible_within;
 use crate::event::{SpanId, StopReason};
 use crate::run::{LLM, RunContext};
-use crate::scenario::name::{AgentName, ToolName};
 use crate::tool::{
     Attempt, CallFailed, CallScope, CallSuccess, Callee, GatewayCall, Guard, QueueMarker, faults,
 };

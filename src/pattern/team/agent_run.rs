@@ -12,6 +12,7 @@ use super::play::TeamRun;
 use super::policy::{self, RepeatDetector, TRANSFER};
 use super::shared_history::SharedHistory;
 use super::tool_calls::ToolCallResults;
+use crate::base::name::AgentName;
 use crate::event::kind::{Purpose, ToolCall, ToolOffer};
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
 use crate::llm::ReplyForm;
@@ -19,7 +20,6 @@ use crate::pattern::{prompting, reply};
 use crate::run::ModelRequest;
 use crate::scenario::agent::{AgentSpec, CoordinatorTeam, ModelAgent, Swarm};
 use crate::scenario::condition::CelBindings;
-use crate::scenario::name::AgentName;
 
 /// The position of a running agent in the run.
 pub(super) struct AgentPosition<'p> {

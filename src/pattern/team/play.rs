@@ -9,6 +9,7 @@ use super::agent_run::{AgentPosition, AgentReply, AgentRole, AgentRun, TeamPosit
 use super::shared_history::SharedHistory;
 use super::starting_agent;
 use super::swarm::RunningSwarm;
+use crate::base::name::AgentName;
 use crate::event::kind::ChatMessage;
 use crate::event::{EventKind, SpanId, StopReason};
 use crate::pattern::prompting;
@@ -16,7 +17,6 @@ use crate::run::{RunContext, SessionMemory};
 use crate::scenario::Scenario;
 use crate::scenario::agent::{AgentKind, AgentSpec, SwarmLimits, TeamSpec};
 use crate::scenario::condition::CelBindings;
-use crate::scenario::name::AgentName;
 
 /// One run of a team.
 pub(super) struct TeamRun<'p> {

@@ -11,12 +11,12 @@ use super::agent_run::{AgentRole, AgentRun, ModelReply};
 use super::handover::AcceptedHandoff;
 use super::play::TeamRun;
 use super::policy::{self, TRANSFER};
+use crate::base::name::{AgentName, ToolName};
+use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::event::kind::{CallFault, MissingResult, Purpose, ToolCall};
-use crate::event::visible::{REASON_CHARS, visible_within};
 use crate::event::{EventKind, result_text};
 use crate::run::{CallerPolicy, OrderedJoinSet, ToolCallRequest};
 use crate::scenario::agent::{AgentSpec, CoordinatorTeam};
-use crate::scenario::name::{AgentName, ToolName};
 use crate::tool::CallFailed;
 
 /// The results of the calls of one reply.

@@ -1,6 +1,6 @@
 //! Builds a text: folds white space, separates paragraphs, removes invisible characters.
 
-use crate::event::visible::is_hostile;
+use crate::base::visible::is_hostile;
 
 /// Separator before the next word.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::regular::{self, Links};
+use crate::base::regular;
+use crate::base::regular::Links;
 
 /// Creates a folder and its parents, accessible to the owner only.
 ///

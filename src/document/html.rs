@@ -207,7 +207,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::event::visible::is_hostile;
+    use crate::base::visible::is_hostile;
 
     fn text(html: &str) -> String {
         read(html).expect("a page").text

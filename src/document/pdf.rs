@@ -12,7 +12,7 @@ use super::flow::{Flow, one_line};
 use super::pdf_budget;
 use super::pdf_budget::{MAX_PAGE_TOKENS, MAX_STREAM_BYTES, PdfBudget, count_tokens};
 use super::{ExtractedDocument, Unreadable, day};
-use crate::tool::contained;
+use crate::base::contained;
 
 /// Most pages of a file.
 const MAX_PAGES: usize = 5_000;

@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::scenario::day::Day;
+use crate::base::day::Day;
 
 /// The date at the start of an ISO 8601 text: `2026-02-10`, `2026-02-10T08:00:00Z`. `None` if it is
 /// not a calendar date, or is followed by something else.

@@ -6,7 +6,14 @@ use std::time::Duration;
 
 use siphasher::sip::SipHasher13;
 
-use super::model::Latency;
+/// Bounds of a random duration from the seed, both included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Latency {
+    /// Lower bound.
+    pub min: Duration,
+    /// Upper bound.
+    pub max: Duration,
+}
 
 /// The random number for one use. `path` is the place in the run (the same text in every run);
 /// `what` distinguishes two uses at one place.
