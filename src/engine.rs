@@ -19,6 +19,7 @@ use crate::bus::{Bus, LogLimits, LogReader};
 use crate::event::id::millis;
 use crate::event::kind::{FlagAt, ModelLabel, RunClosed};
 use crate::event::{BoundaryId, Command, EventKind, RunId, Seq, SpanId, StopReason};
+use crate::gateway::{GuardSnapshot, GuardedTool, ToolRegistry};
 use crate::llm::prices::Price;
 use crate::llm::scripted::Scripted;
 use crate::llm::{Models, endpoint};
@@ -28,7 +29,6 @@ use crate::run::{
 };
 use crate::scenario::model::PatternSpec;
 use crate::scenario::{Scenario, instant_warning};
-use crate::tool::{GuardSnapshot, GuardedTool, ToolRegistry};
 
 pub use toolbox::{ToolNotReady, Toolbox};
 

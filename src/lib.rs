@@ -18,6 +18,7 @@ pub mod decide;
 pub mod document;
 pub mod engine;
 pub mod event;
+pub mod gateway;
 pub mod llm;
 pub mod net;
 pub mod pattern;

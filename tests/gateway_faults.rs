@@ -13,12 +13,12 @@ use roundtable::event::kind::{
     AttemptFailed, BreakerStage, FailureClass, FallbackKind, Initiator, LimitChange, RetryLimit,
 };
 use roundtable::event::{EventKind, StopReason};
+use roundtable::gateway::Guard;
+use roundtable::gateway::breaker::BreakerView;
 use roundtable::scenario::limits::{
     BreakerCounts, BreakerLimits, BulkheadLimits, RetryBudgetLimits,
 };
 use roundtable::scenario::model::{CallPolicy, SafeMode};
-use roundtable::tool::Guard;
-use roundtable::tool::breaker::BreakerView;
 use serde_json::json;
 use tokio::time::{Instant, advance, sleep};
 

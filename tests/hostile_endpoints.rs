@@ -15,13 +15,13 @@ use gateway_call::{Behind, Scope, call, guard, policy};
 use roundtable::base::seeded_random::random_u64;
 use roundtable::event::EventKind;
 use roundtable::event::kind::{AttemptFailed, FailureClass, Reply};
+use roundtable::gateway::{Attempt, Callee};
 use roundtable::llm::ChatModel;
 use roundtable::llm::openai::OpenAi;
 use roundtable::net::{Http, Reach};
 use roundtable::scenario::model::CallPolicy;
 use roundtable::scenario::tool::{HttpMethod, HttpSpec, Setting};
 use roundtable::tool::http::HttpTool;
-use roundtable::tool::{Attempt, Callee};
 use wire::{
     CHUNKED_HEAD, Connection, ENDING, HELLO, KEY, STREAM_HEAD, Server, answer, json, piece,
 };

@@ -1,9 +1,10 @@
 //! What a good file comes to: every field, its defaults, templates and overrides.
 use std::time::Duration;
 
+use roundtable::base::seeded_random::Latency;
 use roundtable::scenario::model::{
-    CollaborationSpec, Concurrency, InputKind, Latency, PatternSpec, RoleFlag, ScriptFault,
-    ScriptFaultKind, ScriptStep, WhenOff,
+    CollaborationSpec, Concurrency, InputKind, PatternSpec, RoleFlag, ScriptFault, ScriptFaultKind,
+    ScriptStep, WhenOff,
 };
 use roundtable::scenario::repair::{Repair, Repairs};
 use roundtable::scenario::{

@@ -4,13 +4,14 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use roundtable::base::seeded_random::Latency;
 use roundtable::event::kind::{
     AttemptFailed, ChatMessage, FailureClass, MessageRole, Purpose, Reply, Usage,
 };
 use roundtable::llm::scripted::Scripted;
 use roundtable::llm::{ChatModel, ChatRequest, Conversation, Listener, ReplyForm};
 use roundtable::scenario::condition::{CelBindings, Condition};
-use roundtable::scenario::model::{Latency, ScriptFault, ScriptFaultKind, ScriptRow};
+use roundtable::scenario::model::{ScriptFault, ScriptFaultKind, ScriptRow};
 use roundtable::scenario::tool::ToolCall;
 use roundtable::scenario::{Scenario, ScenarioSource, load};
 use tokio::time::Instant;

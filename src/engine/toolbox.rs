@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use crate::base::name::ToolName;
+use crate::gateway::{Tool, ToolSetup};
 use crate::net::{Http, Reach};
 use crate::scenario::Scenario;
 use crate::scenario::lookup::{FolderSpec, ReadSpec, SearchSpec};
@@ -21,7 +22,6 @@ use crate::tool::http::HttpTool;
 use crate::tool::settings::{Environment, NotReady};
 use crate::tool::web::cache::Cache;
 use crate::tool::web::{CrawlState, Web, WebReader};
-use crate::tool::{Tool, ToolSetup};
 
 /// Timeout of an attempt if neither scenario nor pattern sets one (cascading failures source
 /// document).

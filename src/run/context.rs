@@ -26,14 +26,14 @@ use crate::event::kind::{
 };
 use crate::event::stop::LlmError;
 use crate::event::{Boundary, EventKind, RunId, Seq, SpanId, StopReason};
+use crate::gateway::faults;
+use crate::gateway::{
+    Attempt, CallFailed, CallScope, Callee, GatewayCall, GuardedTool, ToolRegistry, ToolSetup,
+};
 use crate::llm::{ChatRequest, Conversation, Listener, Models, ReplyForm};
 use crate::scenario::condition::CelBindings;
 use crate::scenario::model::{CallPolicy, SpendingLimits};
 use crate::scenario::tool::{InjectedFault, ResultContract};
-use crate::tool::{
-    Attempt, CallFailed, CallScope, Callee, GatewayCall, GuardedTool, ToolRegistry, ToolSetup,
-    faults,
-};
 
 /// Everything that a run's context is built from.
 pub struct RunSettings {

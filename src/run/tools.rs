@@ -13,10 +13,10 @@ use crate::base::name::ToolName;
 use crate::bus::Bus;
 use crate::event::kind::{AttemptFailed, CallStarted, FailureClass, Prompt, Purpose, Reply};
 use crate::event::{EventKind, SpanId, StopReason};
-use crate::tool::{
+use crate::gateway::{
     Attempt, CallFailed, CallScope, CallSuccess, Callee, GatewayCall, GuardedTool, ToolRequest,
-    contract, faults,
 };
+use crate::gateway::{contract, faults};
 
 /// The argument that tells a tool the id of the call.
 pub const REQUEST_ID: &str = "request_id";

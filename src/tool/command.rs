@@ -11,12 +11,12 @@ use serde_json::{Map, Value};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStdin, Command};
 
-use super::interface::{Tool, ToolRequest};
 use super::process_group::ProcessGroup;
 use super::result_json;
 use super::settings::{Environment, NotReady, ToolSettings};
 use crate::base::visible::visible_within;
 use crate::event::kind::{AttemptFailed, FailureClass};
+use crate::gateway::interface::{Tool, ToolRequest};
 use crate::net::error::size;
 use crate::scenario::tool::CommandSpec;
 

@@ -8,10 +8,10 @@ use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
 use super::http::HttpTool;
-use super::interface::{Tool, ToolRequest};
 use super::settings::{Environment, NotReady};
 use crate::document::day;
 use crate::event::kind::{AttemptFailed, FailureClass};
+use crate::gateway::interface::{Tool, ToolRequest};
 use crate::net::Http;
 use crate::scenario::lookup::{EndpointSpec, ResultFields};
 

@@ -14,11 +14,11 @@ use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep};
 
-use super::interface::{Tool, ToolRequest};
 use super::result_json;
 use crate::base::seeded_random::{happens_with, random_duration, random_u64};
 use crate::base::visible::visible_within;
 use crate::event::kind::{AttemptFailed, FailureClass};
+use crate::gateway::interface::{Tool, ToolRequest};
 use crate::net::Redactor;
 use crate::scenario::tool::{FixtureAnswer, FixtureRow, FixtureSpec, LoadSpec};
 

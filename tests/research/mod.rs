@@ -16,13 +16,13 @@ use futures::future::BoxFuture;
 use roundtable::engine::{Launch, ModelChoice, RunHandle, Toolbox};
 use roundtable::event::kind::{AttemptFailed, FailureClass, ModelLabel, Purpose, Reply};
 use roundtable::event::{Event, Seq, World};
+use roundtable::gateway::{Tool, ToolRequest};
 use roundtable::llm::{ChatModel, ChatRequest, Failure, Listener};
 use roundtable::scenario::Scenario;
 use roundtable::scenario::model::PatternSpec;
 use roundtable::scenario::research::{
     MisquotePolicy, READ, ResearchBudget, ResearchSpec, SEARCH, StepMode, StepSpec,
 };
-use roundtable::tool::{Tool, ToolRequest};
 use serde_json::{Map, Value, json};
 
 const HEAD: &str = r#"

@@ -10,10 +10,10 @@ use super::repair::{self, ParsedReply, Repaired};
 use crate::base::visible::visible_within;
 use crate::event::kind::{Reply, ReplyRefused};
 use crate::event::{EventKind, SpanId, StopReason};
+use crate::gateway::CallFailed;
 use crate::llm::ReplyForm;
 use crate::run::{ModelRequest, RunContext};
 use crate::scenario::model::ModelSettings;
-use crate::tool::CallFailed;
 
 /// The most characters of a refused reply in its event.
 const BEGINS_CHARS: usize = 200;

@@ -21,10 +21,10 @@ use crate::event::kind::{
     NoteRefused, NotesCut, NotesLimit, PageRead, Purpose, ReadingEnd, SourceNo, SourceOutcome,
 };
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
+use crate::gateway::CallFailed;
 use crate::pattern::reply::Refusal;
 use crate::run::{ModelRequest, RunContext, ToolCallRequest};
 use crate::scenario::research::{MisquotePolicy, READ, StepExecutor};
-use crate::tool::CallFailed;
 
 /// An accepted note, with the page that must contain its quote.
 pub(super) struct AcceptedNote {

@@ -12,10 +12,11 @@ use crate::base::visible::visible_within;
 use crate::bus::Bus;
 use crate::event::kind::{AttemptFailed, CallStarted, FailureClass, Reply};
 use crate::event::{SpanId, StopReason};
-use crate::run::{LLM, RunContext};
-use crate::tool::{
-    Attempt, CallFailed, CallScope, CallSuccess, Callee, GatewayCall, Guard, QueueMarker, faults,
+use crate::gateway::faults;
+use crate::gateway::{
+    Attempt, CallFailed, CallScope, CallSuccess, Callee, GatewayCall, Guard, QueueMarker,
 };
+use crate::run::{LLM, RunContext};
 
 /// Why an agent gave no answer.
 #[derive(Clone, Debug)]

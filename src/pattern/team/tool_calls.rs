@@ -15,9 +15,9 @@ use crate::base::name::{AgentName, ToolName};
 use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::event::kind::{CallFault, MissingResult, Purpose, ToolCall};
 use crate::event::{EventKind, result_text};
+use crate::gateway::CallFailed;
 use crate::run::{CallerPolicy, OrderedJoinSet, ToolCallRequest};
 use crate::scenario::agent::{AgentSpec, CoordinatorTeam};
-use crate::tool::CallFailed;
 
 /// The results of the calls of one reply.
 pub(super) struct ToolCallResults {

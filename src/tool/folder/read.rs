@@ -13,8 +13,8 @@ use super::source::{CatalogueEntry, FolderPage};
 use crate::base::visible::visible_within;
 use crate::document::DocumentFormat;
 use crate::event::kind::{AttemptFailed, FailureClass};
+use crate::gateway::interface::{Tool, ToolRequest};
 use crate::scenario::lookup::FolderSpec;
-use crate::tool::interface::{Tool, ToolRequest};
 
 /// Most characters of an address that a result quotes.
 const ADDRESS_CHARS: usize = 120;
