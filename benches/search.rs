@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use paired::{held, median, pairs, report, timed};
 use roundtable::base::seeded_random::random_u64;
 use roundtable::gateway::{Tool, ToolRequest};
-use roundtable::scenario::lookup::FolderSpec;
+use roundtable::scenario::spec::lookup::FolderSpec;
 use roundtable::tool::folder::FolderSearch;
 use roundtable::tool::folder::address::Layout;
 use roundtable::tool::folder::cancellation::CancelFlag;

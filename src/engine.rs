@@ -27,8 +27,9 @@ use crate::pattern::{collaboration, orchestrator, research, resilience, team};
 use crate::run::{
     ConcurrencyLimit, Rosters, RunContext, RunControl, RunSettings, Session, model_tool,
 };
-use crate::scenario::model::PatternSpec;
-use crate::scenario::{Scenario, instant_warning};
+use crate::scenario::Scenario;
+use crate::scenario::check::instant_warning;
+use crate::scenario::spec::model::PatternSpec;
 
 pub use toolbox::{ToolNotReady, Toolbox};
 

@@ -11,7 +11,7 @@ use roundtable::event::kind::{
 };
 use roundtable::llm::anthropic::{BLOCKS_CAP, ProbeResult, TEXT_CAP};
 use roundtable::llm::{ChatModel, ChatRequest, JsonMode, ReplyForm, Tuning};
-use roundtable::scenario::tool::ToolOffer;
+use roundtable::scenario::spec::tool::ToolOffer;
 use serde_json::{Value, json};
 use wire::*;
 

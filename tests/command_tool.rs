@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use roundtable::event::kind::{AttemptFailed, FailureClass};
 use roundtable::gateway::{Tool, ToolRequest};
-use roundtable::scenario::tool::{CommandSpec, Setting};
+use roundtable::scenario::spec::tool::{CommandSpec, Setting};
 use roundtable::tool::command::CommandTool;
 use rustix::process::{Pid, test_kill_process};
 use serde_json::{Map, Value, json};

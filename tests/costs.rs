@@ -12,7 +12,7 @@ use facts::{Facts, Start};
 use roundtable::event::contribution::Stance;
 use roundtable::event::kind::{ModelLabel, ModelPriceHead, PricesHead};
 use roundtable::event::{Event, EventKind, World};
-use roundtable::scenario::price::Price;
+use roundtable::scenario::spec::price::Price;
 use scene::{Scene, agreeing, ended};
 use screen::Dash;
 

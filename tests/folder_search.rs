@@ -7,8 +7,9 @@ use std::fs;
 
 use folder::{BASE, Shelf, ask, found, spec, urls};
 use roundtable::engine::Toolbox;
-use roundtable::scenario::lookup::FolderSpec;
-use roundtable::scenario::{ScenarioOrigin, load};
+use roundtable::scenario::ScenarioOrigin;
+use roundtable::scenario::load;
+use roundtable::scenario::spec::lookup::FolderSpec;
 use roundtable::tool::folder::address::Layout;
 use roundtable::tool::folder::cancellation::CancelFlag;
 use roundtable::tool::folder::source::DocumentSource;

@@ -6,7 +6,7 @@ use roundtable::event::kind::AttemptFailed;
 use roundtable::gateway::Guard;
 use roundtable::gateway::breaker::AttemptVerdict;
 use roundtable::gateway::call::with_timeout;
-use roundtable::scenario::model::CallPolicy;
+use roundtable::scenario::spec::model::CallPolicy;
 
 const LIMIT: Duration = Duration::from_secs(10);
 

@@ -4,7 +4,8 @@
 mod binary;
 
 use binary::{Ended, Home, end};
-use roundtable::scenario::{Override, Scenario, ScenarioOrigin, load, shipped};
+use roundtable::scenario::load;
+use roundtable::scenario::{Override, Scenario, ScenarioOrigin, shipped};
 use roundtable::shell::trust::Trust;
 
 fn run(home: &Home, args: &[&str]) -> Ended {

@@ -19,8 +19,8 @@ use roundtable::gateway::{Attempt, Callee};
 use roundtable::llm::ChatModel;
 use roundtable::llm::openai::OpenAi;
 use roundtable::net::{Http, Reach};
-use roundtable::scenario::model::CallPolicy;
-use roundtable::scenario::tool::{HttpMethod, HttpSpec, Setting};
+use roundtable::scenario::spec::model::CallPolicy;
+use roundtable::scenario::spec::tool::{HttpMethod, HttpSpec, Setting};
 use roundtable::tool::http::HttpTool;
 use wire::{
     CHUNKED_HEAD, Connection, ENDING, HELLO, KEY, STREAM_HEAD, Server, answer, json, piece,

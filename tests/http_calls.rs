@@ -11,7 +11,7 @@ use roundtable::event::kind::{
 };
 use roundtable::llm::openai::{OpenAi, TEXT_CAP};
 use roundtable::llm::{ChatModel, ChatRequest, Conversation};
-use roundtable::scenario::tool::{ToolCall, ToolOffer};
+use roundtable::scenario::spec::tool::{ToolCall, ToolOffer};
 use serde_json::{Value, json};
 use wire::*;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use roundtable::event::kind::{AttemptFailed, FailureClass};
 use roundtable::gateway::{Tool, ToolRequest};
 use roundtable::net::{Http, Reach};
-use roundtable::scenario::tool::{HttpMethod, HttpSpec, Setting};
+use roundtable::scenario::spec::tool::{HttpMethod, HttpSpec, Setting};
 use roundtable::tool::http::HttpTool;
 use serde_json::{Map, Value, json};
 

@@ -18,7 +18,7 @@ use roundtable::llm::openai::OpenAi;
 use roundtable::llm::{ChatModel, ChatRequest, Listener};
 use roundtable::net::{Http, ProxyMode};
 use roundtable::scenario::Scenario;
-use roundtable::scenario::limits::{BreakerCounts, RetryBudgetLimits};
+use roundtable::scenario::spec::limits::{BreakerCounts, RetryBudgetLimits};
 use table::{engine, facts, read};
 use wire::{Server, answer, endpoint_at};
 

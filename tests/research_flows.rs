@@ -13,7 +13,7 @@ use research::{
 use roundtable::event::kind::{FailureClass, Purpose};
 use roundtable::event::world::research::SourceState;
 use roundtable::event::{Command, EventKind};
-use roundtable::scenario::research::{
+use roundtable::scenario::spec::research::{
     MisquotePolicy, ResearchSpec, SourceRule, StepMode, StepSpec,
 };
 use serde_json::{Value, json};

@@ -2,14 +2,14 @@
 use std::time::Duration;
 
 use roundtable::base::seeded_random::Latency;
-use roundtable::scenario::model::{
+use roundtable::scenario;
+use roundtable::scenario::load;
+use roundtable::scenario::spec::model::{
     CollaborationSpec, Concurrency, InputKind, PatternSpec, RoleFlag, ScriptFault, ScriptFaultKind,
     ScriptStep, WhenOff,
 };
-use roundtable::scenario::repair::{Repair, Repairs};
-use roundtable::scenario::{
-    self, Override, Scenario, ScenarioOrigin, ScenarioSource, SourceError, load,
-};
+use roundtable::scenario::spec::repair::{Repair, Repairs};
+use roundtable::scenario::{Override, Scenario, ScenarioOrigin, ScenarioSource, SourceError};
 use serde_json::{Value, json};
 
 const LEAST: &str = r#"

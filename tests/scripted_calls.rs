@@ -11,9 +11,10 @@ use roundtable::event::kind::{
 use roundtable::llm::scripted::Scripted;
 use roundtable::llm::{ChatModel, ChatRequest, Conversation, Listener, ReplyForm};
 use roundtable::scenario::condition::{CelBindings, Condition};
-use roundtable::scenario::model::{ScriptFault, ScriptFaultKind, ScriptRow};
-use roundtable::scenario::tool::ToolCall;
-use roundtable::scenario::{Scenario, ScenarioSource, load};
+use roundtable::scenario::load;
+use roundtable::scenario::spec::model::{ScriptFault, ScriptFaultKind, ScriptRow};
+use roundtable::scenario::spec::tool::ToolCall;
+use roundtable::scenario::{Scenario, ScenarioSource};
 use tokio::time::Instant;
 
 /// A row for anyone, with this text.

@@ -11,7 +11,7 @@ use roundtable::pattern::team::policy::{
     HandoffLimiter, RepeatDetector, Transfer, arguments, handoff_input, member_request,
     parse_transfer,
 };
-use roundtable::scenario::agent::{HandoffTemplate, SwarmLimits, check_names};
+use roundtable::scenario::spec::agent::{HandoffTemplate, SwarmLimits, check_names};
 use serde_json::Value;
 
 fn ask(limiter: &mut HandoffLimiter, to: &str) -> String {

@@ -9,7 +9,7 @@ use roundtable::event::kind::{FailureClass, Initiator, RosterChange};
 use roundtable::event::world::team::{HopKind, HopState};
 use roundtable::event::{Command, EventKind, SpanId, World};
 use roundtable::scenario::Scenario;
-use roundtable::scenario::agent::{HandoffTemplate, Swarm, SwarmLimits};
+use roundtable::scenario::spec::agent::{HandoffTemplate, Swarm, SwarmLimits};
 use serde_json::{Value, json};
 use team::{
     Cast, Heard, Line, agent, answer, calls, consults, ended, engine, fails, hands, launch,

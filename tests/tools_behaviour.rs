@@ -12,7 +12,7 @@ use roundtable::app::{Effect, KeyCode, Msg};
 use roundtable::event::command::BreakerOverride;
 use roundtable::event::kind::{BreakerStage, Initiator, LimitChange};
 use roundtable::event::{Command, Elapsed, Event, EventKind, RunId, Seq, SpanId};
-use roundtable::scenario::tool::{FaultKind, InjectedFault};
+use roundtable::scenario::spec::tool::{FaultKind, InjectedFault};
 use screen::Dash;
 
 fn dash(facts: &ToolFacts) -> Dash {

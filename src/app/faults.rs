@@ -14,7 +14,7 @@ use crate::event::kind::{Initiator, LimitChange, ToolLimits};
 use crate::event::world::World;
 use crate::event::world::tools::ToolRow;
 use crate::event::{Command, RunId};
-use crate::scenario::tool::{FaultKind, InjectedFault};
+use crate::scenario::spec::tool::{FaultKind, InjectedFault};
 
 /// Widest size of the drawer, in columns.
 const COLS: u16 = 60;

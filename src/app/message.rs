@@ -18,7 +18,7 @@ use super::state::{ActiveScreen, AppState, Size};
 use super::update::Update;
 use crate::base::name::FlagName;
 use crate::event::RunId;
-use crate::scenario::model::PatternSpec;
+use crate::scenario::spec::model::PatternSpec;
 
 /// Widest size of the box, in columns.
 const COLS: u16 = 100;

@@ -13,11 +13,13 @@ use crate::event::kind::ModelLabel;
 use crate::event::world::collaboration::SeatState;
 use crate::event::world::orchestrator::TaskState;
 use crate::event::world::{RunState, World};
-use crate::scenario::agent::TeamSpec;
-use crate::scenario::model::{CollaborationSpec, Concurrency, InputKind, PatternSpec, WhenOff};
-use crate::scenario::orchestrator::OrchestratorSpec;
-use crate::scenario::research::ResearchSpec;
-use crate::scenario::resilience::ResilienceSpec;
+use crate::scenario::spec::agent::TeamSpec;
+use crate::scenario::spec::model::{
+    CollaborationSpec, Concurrency, InputKind, PatternSpec, WhenOff,
+};
+use crate::scenario::spec::orchestrator::OrchestratorSpec;
+use crate::scenario::spec::research::ResearchSpec;
+use crate::scenario::spec::resilience::ResilienceSpec;
 use crate::scenario::{ProblemPosition, Scenario, Severity};
 
 /// The most events from the end of a log that are searched, so that a long log costs no more than a

@@ -216,7 +216,8 @@ pub fn price_text(price: &Price) -> String {
 mod tests {
     use super::*;
     use crate::llm::endpoint::{EndpointRequest, find};
-    use crate::scenario::{ScenarioOrigin as From, load};
+    use crate::scenario::ScenarioOrigin as From;
+    use crate::scenario::load;
 
     #[test]
     fn each_setting_says_where_it_comes_from() {

@@ -14,7 +14,7 @@ use crate::base::visible::visible;
 use crate::bus::LogLimits;
 use crate::engine::{Engine, EngineSettings, Launch, ModelChoice, Schedule, Toolbox};
 use crate::event::BoundaryId;
-use crate::scenario::model::PatternSpec;
+use crate::scenario::spec::model::PatternSpec;
 use crate::scenario::{self, Override, STDIN, Scenario, ScenarioSource};
 use crate::shell::dirs::Dirs;
 use crate::shell::models::{self, Endpoints, LiveModels};

@@ -9,7 +9,7 @@ use super::run::{flag_errors, overrides};
 use super::stdout;
 use super::stream_style::StreamStyle;
 use crate::base::visible::visible;
-use crate::scenario::model::PatternSpec;
+use crate::scenario::spec::model::PatternSpec;
 use crate::scenario::{Override, STDIN, Scenario, ScenarioSource, check};
 use crate::shell::catalogue;
 use crate::ui::format::count_noun;

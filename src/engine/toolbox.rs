@@ -9,10 +9,10 @@ use crate::base::name::ToolName;
 use crate::gateway::{Tool, ToolSetup};
 use crate::net::{Http, Reach};
 use crate::scenario::Scenario;
-use crate::scenario::lookup::{FolderSpec, ReadSpec, SearchSpec};
-use crate::scenario::model::{CallPolicy, PatternSpec, SafeMode};
-use crate::scenario::research::READ;
-use crate::scenario::tool::{FixtureSpec, HttpSpec, ResultContract, ToolKind, ToolSpec};
+use crate::scenario::spec::lookup::{FolderSpec, ReadSpec, SearchSpec};
+use crate::scenario::spec::model::{CallPolicy, PatternSpec, SafeMode};
+use crate::scenario::spec::research::READ;
+use crate::scenario::spec::tool::{FixtureSpec, HttpSpec, ResultContract, ToolKind, ToolSpec};
 use crate::tool::command::CommandTool;
 use crate::tool::endpoint::EndpointSearch;
 use crate::tool::fixture::FixtureTool;
@@ -256,7 +256,8 @@ fn with_agents(scenario: &Scenario, mut made: Vec<ToolSetup>) -> Vec<ToolSetup> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::{ScenarioOrigin, load};
+    use crate::scenario::ScenarioOrigin;
+    use crate::scenario::load;
 
     /// For each research tool with these definitions: its name, whether it has an implementation,
     /// and its timeout.

@@ -1,7 +1,7 @@
 //! The cost of a reply: its tokens by kind, each kind at its price.
 
 use super::kind::Usage;
-use crate::scenario::price::Price;
+use crate::scenario::spec::price::Price;
 
 impl Price {
     /// Cost of these tokens in US dollars. Prompt tokens that were read from or written to the

@@ -36,7 +36,7 @@ use super::contribution::{Conflict, Contribution, Decision};
 use super::id::{BoundaryId, RunId, SpanId};
 use super::stop::StopReason;
 use crate::base::name::{AgentName, FlagName, RoleName, ScenarioName, TaskId, ToolName};
-use crate::scenario::tool::{FaultKind, InjectedFault};
+use crate::scenario::spec::tool::{FaultKind, InjectedFault};
 
 /// Version of the event schema.
 pub const SCHEMA_VERSION: u32 = 1;

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::team::SessionHead;
 use crate::base::name::{AgentName, FlagName, InputName, RoleName, ToolName};
-use crate::scenario::agent::{HandoffTemplate, MemberTools};
-use crate::scenario::research::{MisquotePolicy, StepExecutor};
+use crate::scenario::spec::agent::{HandoffTemplate, MemberTools};
+use crate::scenario::spec::research::{MisquotePolicy, StepExecutor};
 
 /// The pattern of a run, with its limits at the start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::scenario::limits::{BreakerLimits, BreakerMode};
+use crate::scenario::spec::limits::{BreakerLimits, BreakerMode};
 
 /// Upper bound of an open time that the clock cannot represent: about 30 years.
 const MAX_OPEN_TIME: Duration = Duration::from_secs(30 * 365 * 24 * 3600);

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::event::kind::LimitChange;
-use crate::scenario::model::CallPolicy;
-use crate::scenario::tool::InjectedFault;
+use crate::scenario::spec::model::CallPolicy;
+use crate::scenario::spec::tool::InjectedFault;
 
 /// A day in milliseconds: the upper bound of every time in a policy.
 const DAY: u64 = 86_400_000;

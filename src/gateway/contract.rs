@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::scenario::tool::{FieldKind, ResultContract};
+use crate::scenario::spec::tool::{FieldKind, ResultContract};
 
 /// Checks a result. Additional keys are allowed.
 ///

@@ -9,8 +9,8 @@ use crate::bus::Bus;
 use crate::event::id::millis;
 use crate::event::kind::{AttemptFailed, RetryLimit};
 use crate::event::{EventKind, SpanId};
-use crate::scenario::limits::BreakerCounts;
-use crate::scenario::model::CallPolicy;
+use crate::scenario::spec::limits::BreakerCounts;
+use crate::scenario::spec::model::CallPolicy;
 
 /// A failed attempt whose verdict the breaker has not received yet.
 pub(super) struct FailedAttempt<'a> {

@@ -7,7 +7,7 @@ use tokio::time::sleep;
 
 use crate::base::seeded_random::happens_with;
 use crate::event::kind::{AttemptFailed, FailureClass};
-use crate::scenario::tool::InjectedFault;
+use crate::scenario::spec::tool::InjectedFault;
 
 /// Makes one attempt with these faults. `draw` is random bits for this attempt.
 pub async fn with_faults<T>(

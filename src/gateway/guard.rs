@@ -27,8 +27,8 @@ use crate::event::kind::{
     SafeModeHead, ToolLimits,
 };
 use crate::event::{EventKind, SpanId};
-use crate::scenario::model::CallPolicy;
-use crate::scenario::tool::{FaultKind, InjectedFault};
+use crate::scenario::spec::model::CallPolicy;
+use crate::scenario::spec::tool::{FaultKind, InjectedFault};
 
 /// Guards one tool.
 pub struct Guard {

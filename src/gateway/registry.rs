@@ -9,8 +9,8 @@ use crate::base::name::ToolName;
 use crate::bus::Bus;
 use crate::event::Command;
 use crate::event::kind::ToolHead;
-use crate::scenario::model::CallPolicy;
-use crate::scenario::tool::{InjectedFault, ResultContract};
+use crate::scenario::spec::model::CallPolicy;
+use crate::scenario::spec::tool::{InjectedFault, ResultContract};
 
 /// A tool with its guard.
 pub struct GuardedTool {

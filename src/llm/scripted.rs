@@ -16,8 +16,8 @@ use crate::event::id::millis;
 use crate::event::kind::{FailureClass, ModelLabel, Purpose, Reply, Usage};
 use crate::scenario::Scenario;
 use crate::scenario::condition::{CelBindings, EvalBudget};
-use crate::scenario::model::{ScriptFault, ScriptFaultKind, ScriptRow, ScriptStep};
-use crate::scenario::tool::ToolCall;
+use crate::scenario::spec::model::{ScriptFault, ScriptFaultKind, ScriptRow, ScriptStep};
+use crate::scenario::spec::tool::ToolCall;
 
 /// The shortest time between two pieces; the dashboard does not draw faster.
 const PIECE: Duration = Duration::from_millis(33);

@@ -32,8 +32,8 @@ use crate::gateway::{
 };
 use crate::llm::{ChatRequest, Conversation, Listener, Models, ReplyForm};
 use crate::scenario::condition::CelBindings;
-use crate::scenario::model::{CallPolicy, SpendingLimits};
-use crate::scenario::tool::{InjectedFault, ResultContract};
+use crate::scenario::spec::model::{CallPolicy, SpendingLimits};
+use crate::scenario::spec::tool::{InjectedFault, ResultContract};
 
 /// Everything that a run's context is built from.
 pub struct RunSettings {

@@ -7,7 +7,7 @@ use crate::base::name::AgentName;
 use crate::bus::Bus;
 use crate::event::kind::{Initiator, RosterChange};
 use crate::event::{EventKind, SpanId};
-use crate::scenario::agent::{AgentKind, TeamSpec, check_names};
+use crate::scenario::spec::agent::{AgentKind, TeamSpec, check_names};
 
 /// The members of each swarm.
 #[derive(Debug, Default)]

@@ -3,8 +3,8 @@
 use super::models;
 use crate::llm::endpoint::Endpoint;
 use crate::scenario::Scenario;
-use crate::scenario::live_defaults::model_callers;
-use crate::scenario::model_assignment::ModelCaller;
+use crate::scenario::spec::live_defaults::model_callers;
+use crate::scenario::spec::model_assignment::ModelCaller;
 
 /// A role, agent or step, and the model that it would call live.
 #[derive(Debug)]

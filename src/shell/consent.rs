@@ -12,8 +12,8 @@ use crate::base::digest;
 use crate::base::regular;
 use crate::base::regular::Links;
 use crate::scenario::Scenario;
-use crate::scenario::lookup::{FolderSpec, PrivateHosts, ReadSpec, SearchSpec, WebSpec};
-use crate::scenario::tool::{CommandSpec, HttpSpec, Setting, ToolKind};
+use crate::scenario::spec::lookup::{FolderSpec, PrivateHosts, ReadSpec, SearchSpec, WebSpec};
+use crate::scenario::spec::tool::{CommandSpec, HttpSpec, Setting, ToolKind};
 use crate::tool::command;
 use crate::tool::http as http_tool;
 
@@ -217,7 +217,8 @@ fn folder_permission(folder: &FolderSpec) -> Option<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::{ScenarioOrigin, load, shipped};
+    use crate::scenario::load;
+    use crate::scenario::{ScenarioOrigin, shipped};
 
     /// The shipped scenario whose tool runs a program, with another program.
     fn running(command: &str) -> Scenario {

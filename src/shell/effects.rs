@@ -331,7 +331,8 @@ mod tests {
     use crate::app::effect::{Contents, RequestId};
     use crate::engine::EngineSettings;
     use crate::net::ProxyMode;
-    use crate::scenario::{Scenario, ScenarioOrigin, load, shipped};
+    use crate::scenario::load;
+    use crate::scenario::{Scenario, ScenarioOrigin, shipped};
 
     /// A foreign scenario with a program that needs an unset variable.
     fn foreign() -> Scenario {

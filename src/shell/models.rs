@@ -17,8 +17,8 @@ use crate::llm::prices::{endpoint_price, prices_at};
 use crate::llm::{Adaptations, ChatModel, Models, Tuning};
 use crate::net::{Http, ProxyMode};
 use crate::scenario::Scenario;
-use crate::scenario::live_defaults::model_callers;
-use crate::scenario::model_assignment::{ModelAssignment, ModelCaller};
+use crate::scenario::spec::live_defaults::model_callers;
+use crate::scenario::spec::model_assignment::{ModelAssignment, ModelCaller};
 
 /// The live models of the program. All runs share its connections.
 #[derive(Clone)]

@@ -18,7 +18,7 @@ use crate::base::visible::visible_within;
 use crate::event::kind::{AttemptFailed, FailureClass};
 use crate::gateway::interface::{Tool, ToolRequest};
 use crate::net::error::size;
-use crate::scenario::tool::CommandSpec;
+use crate::scenario::spec::tool::CommandSpec;
 
 /// Most bytes of standard error that are kept; the last ones are kept.
 const STDERR_BYTES: usize = 8 << 10;

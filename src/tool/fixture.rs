@@ -20,7 +20,7 @@ use crate::base::visible::visible_within;
 use crate::event::kind::{AttemptFailed, FailureClass};
 use crate::gateway::interface::{Tool, ToolRequest};
 use crate::net::Redactor;
-use crate::scenario::tool::{FixtureAnswer, FixtureRow, FixtureSpec, LoadSpec};
+use crate::scenario::spec::tool::{FixtureAnswer, FixtureRow, FixtureSpec, LoadSpec};
 
 /// Most characters of a call's arguments that an error message quotes.
 const ARGS_CHARS: usize = 120;
@@ -208,7 +208,7 @@ mod tests {
 
     use super::*;
     use crate::base::seeded_random::Latency;
-    use crate::scenario::model::{ScriptFault, ScriptFaultKind};
+    use crate::scenario::spec::model::{ScriptFault, ScriptFaultKind};
 
     fn args(value: Value) -> Map<String, Value> {
         value.as_object().cloned().expect("a table")

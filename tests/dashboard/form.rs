@@ -8,7 +8,7 @@ use roundtable::app::overlay::Overlay;
 use roundtable::app::state::DisplaySettings;
 use roundtable::app::{Effect, KeyCode, KeyPress, Msg};
 use roundtable::scenario;
-use roundtable::scenario::model::PatternSpec;
+use roundtable::scenario::spec::model::PatternSpec;
 
 use crate::command_line::of_command_line;
 use crate::screen::{Dash, own};

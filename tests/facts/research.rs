@@ -15,8 +15,8 @@ use roundtable::event::kind::{
 };
 use roundtable::event::stop::NoteIssue;
 use roundtable::event::{Elapsed, Event, EventKind, ResearchStep, RunId, Seq, SpanId, StopReason};
-use roundtable::scenario::alert::AlertLimits;
-use roundtable::scenario::research::{MisquotePolicy, StepExecutor};
+use roundtable::scenario::spec::alert::AlertLimits;
+use roundtable::scenario::spec::research::{MisquotePolicy, StepExecutor};
 use serde_json::{Map, Value, json};
 
 /// A log that is being written.

@@ -13,7 +13,7 @@ use roundtable::event::kind::{
 };
 use roundtable::event::world::team::HANDED_OVER;
 use roundtable::event::{Elapsed, Event, EventKind, RunId, Seq, SpanId, StopReason};
-use roundtable::scenario::alert::AlertLimits;
+use roundtable::scenario::spec::alert::AlertLimits;
 use serde_json::{Map, Value, json};
 
 /// A log that is being written. Each agent is named once at a time: what is done goes to its last

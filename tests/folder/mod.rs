@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use roundtable::event::kind::AttemptFailed;
 use roundtable::gateway::{Tool, ToolRequest};
-use roundtable::scenario::lookup::FolderSpec;
+use roundtable::scenario::spec::lookup::FolderSpec;
 use roundtable::tool::folder::{FolderRead, FolderSearch};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;

@@ -6,7 +6,7 @@ use roundtable::gateway::breaker::{
     AttemptVerdict, Breaker, BreakerRefusal, BreakerState, BreakerView, Recorded, RefusalReason,
     Ticket,
 };
-use roundtable::scenario::limits::{BreakerLimits, BreakerMode};
+use roundtable::scenario::spec::limits::{BreakerLimits, BreakerMode};
 use tokio::time::Instant;
 
 const SECOND: Duration = Duration::from_secs(1);

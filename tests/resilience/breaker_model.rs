@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use roundtable::gateway::breaker::{
     AttemptVerdict, Breaker, BreakerRefusal, BreakerView, Recorded, RefusalReason, Ticket,
 };
-use roundtable::scenario::limits::{BreakerLimits, BreakerMode};
+use roundtable::scenario::spec::limits::{BreakerLimits, BreakerMode};
 use tokio::time::Instant;
 
 use crate::{STEPS, config};

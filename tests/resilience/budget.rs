@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use roundtable::gateway::budget::RetryBudget;
-use roundtable::scenario::limits::RetryBudgetLimits;
+use roundtable::scenario::spec::limits::RetryBudgetLimits;
 use tokio::time::Instant;
 
 use crate::{STEPS, config};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::poll;
 use roundtable::gateway::bulkhead::{Bulkhead, Counts, Fill, Full, Permit};
-use roundtable::scenario::limits::BulkheadLimits;
+use roundtable::scenario::spec::limits::BulkheadLimits;
 
 fn fill(in_flight: u32, permits: u32, queued: usize) -> Fill {
     Fill { in_flight, permits, queued }

@@ -21,10 +21,10 @@ use roundtable::event::kind::{
 use roundtable::event::{Event, Seq, World};
 use roundtable::llm::{ChatModel, ChatRequest, Failure, Listener, failure};
 use roundtable::scenario::Scenario;
-use roundtable::scenario::agent::{
+use roundtable::scenario::spec::agent::{
     AgentKind, AgentSpec, CoordinatorTeam, MemberTools, ModelAgent, Swarm, SwarmLimits, TeamSpec,
 };
-use roundtable::scenario::model::PatternSpec;
+use roundtable::scenario::spec::model::PatternSpec;
 use serde_json::Value;
 use tokio::time::Instant;
 

@@ -4,7 +4,7 @@
 use crate::base::name::{AgentName, ToolName};
 use crate::event::kind::{LimitChange, RosterChange};
 use crate::event::{Command, EventKind};
-use crate::scenario::tool::{FaultKind, InjectedFault};
+use crate::scenario::spec::tool::{FaultKind, InjectedFault};
 
 /// One pending change.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use crate::event::kind::ToolLimits;
 use crate::event::world::alerts::{Alert, AlertKind};
 use crate::event::world::tools::{ToolRow, ToolTally};
 use crate::event::{EventKind, SpanId};
-use crate::scenario::limits::{BreakerCounts, BreakerMode};
+use crate::scenario::spec::limits::{BreakerCounts, BreakerMode};
 
 /// Most events that are searched for the latest retried calls.
 const MAX_SEARCHED: usize = 4_096;

@@ -7,7 +7,7 @@ use crate::cli::in_force::{self, InForce, OverriddenScenario};
 use crate::cli::run;
 use crate::llm::endpoint::{Endpoint, SettingOrigin};
 use crate::scenario::Override;
-use crate::scenario::model_assignment::ModelCaller;
+use crate::scenario::spec::model_assignment::ModelCaller;
 use crate::shell::callers::{CallerModel, by_caller};
 use crate::shell::config;
 use crate::shell::models::LiveModels;

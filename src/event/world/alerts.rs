@@ -11,7 +11,7 @@ use super::tools::Tools;
 use crate::base::name::ToolName;
 use crate::event::kind::BreakerStage;
 use crate::event::{Elapsed, Event, EventKind, Seq, SpanId};
-use crate::scenario::alert::AlertLimits;
+use crate::scenario::spec::alert::AlertLimits;
 
 use super::spans::Spans;
 

@@ -12,7 +12,7 @@ use crate::event::kind::{
     BreakerCause, BreakerStage, CallStarted, FailureClass, FallbackKind, Initiator, ToolHead,
 };
 use crate::event::{Elapsed, Event, EventKind, Seq, SpanId, StopReason};
-use crate::scenario::tool::InjectedFault;
+use crate::scenario::spec::tool::InjectedFault;
 
 /// Marks to keep per tool: its latest attempts and refusals.
 pub const MARKS: usize = 40;

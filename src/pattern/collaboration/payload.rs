@@ -13,7 +13,7 @@ use crate::event::contribution::{Conflict, Contribution, Decision, Stance};
 use crate::event::kind::{ChatMessage, MessageRole};
 use crate::llm::{ReplyContract, ReplyForm};
 use crate::scenario::Scenario;
-use crate::scenario::model::{CollaborationSpec, RoleSpec};
+use crate::scenario::spec::model::{CollaborationSpec, RoleSpec};
 
 /// The number of past rounds that a role sees.
 pub const RECENT_ROUNDS: usize = 2;

@@ -27,7 +27,7 @@ use crate::pattern::reply::{JudgedReply, Refusal, request_json_fast};
 use crate::run::{ModelRequest, OrderedJoinSet, Phase, RunContext};
 use crate::scenario::Scenario;
 use crate::scenario::condition::CelBindings;
-use crate::scenario::model::{CollaborationSpec, Concurrency, RoleSpec, WhenOff};
+use crate::scenario::spec::model::{CollaborationSpec, Concurrency, RoleSpec, WhenOff};
 
 /// Runs a collaboration to its end. The context's phase says how far it got.
 ///

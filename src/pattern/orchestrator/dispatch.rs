@@ -16,7 +16,7 @@ use crate::event::stop::WorkerFault;
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
 use crate::run::control::Branch;
 use crate::run::{CallerPolicy, RunContext, ToolCallRequest};
-use crate::scenario::orchestrator::{OrchestratorSpec, Worker};
+use crate::scenario::spec::orchestrator::{OrchestratorSpec, Worker};
 
 /// The result of a task, or why it has none.
 pub(super) type TaskResult = Result<Arc<Value>, FailedTask>;

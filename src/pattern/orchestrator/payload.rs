@@ -11,7 +11,7 @@ use crate::llm::{ReplyContract, ReplyForm};
 use crate::pattern::prompting;
 use crate::pattern::prompting::conversation;
 use crate::scenario::Scenario;
-use crate::scenario::orchestrator::OrchestratorSpec;
+use crate::scenario::spec::orchestrator::OrchestratorSpec;
 
 /// The format of the planner's reply, part of its prompt.
 const CONTRACT: &str = r#"Return only one JSON object in this exact shape:

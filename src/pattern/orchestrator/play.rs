@@ -19,7 +19,7 @@ use crate::pattern::reply::{JudgedReply, Refusal, request_json};
 use crate::run::{ModelRequest, RunContext};
 use crate::scenario::Scenario;
 use crate::scenario::condition::CelBindings;
-use crate::scenario::orchestrator::OrchestratorSpec;
+use crate::scenario::spec::orchestrator::OrchestratorSpec;
 
 /// Runs an orchestrator to its end. The context's phase says how far it got.
 ///

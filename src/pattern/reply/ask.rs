@@ -13,7 +13,7 @@ use crate::event::{EventKind, SpanId, StopReason};
 use crate::gateway::CallFailed;
 use crate::llm::ReplyForm;
 use crate::run::{ModelRequest, RunContext};
-use crate::scenario::model::ModelSettings;
+use crate::scenario::spec::model::ModelSettings;
 
 /// The most characters of a refused reply in its event.
 const BEGINS_CHARS: usize = 200;

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::repair;
 use crate::base::visible::visible_within;
 use crate::event::kind::Reply;
-use crate::scenario::repair::Repair;
+use crate::scenario::spec::repair::Repair;
 
 /// The most characters of a model's word in a detail.
 const WORD_CHARS: usize = 60;

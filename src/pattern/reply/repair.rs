@@ -4,7 +4,7 @@
 use serde_json::{Map, Number, Value};
 
 use crate::base::visible::visible_within;
-use crate::scenario::repair::{Repair, Repairs};
+use crate::scenario::spec::repair::{Repair, Repairs};
 
 /// The most characters of a change that is reported.
 const CHANGE_CHARS: usize = 160;

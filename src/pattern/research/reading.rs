@@ -24,7 +24,7 @@ use crate::event::{Boundary, EventKind, SpanId, StopReason};
 use crate::gateway::CallFailed;
 use crate::pattern::reply::Refusal;
 use crate::run::{ModelRequest, RunContext, ToolCallRequest};
-use crate::scenario::research::{MisquotePolicy, READ, StepExecutor};
+use crate::scenario::spec::research::{MisquotePolicy, READ, StepExecutor};
 
 /// An accepted note, with the page that must contain its quote.
 pub(super) struct AcceptedNote {

@@ -13,7 +13,7 @@ use super::tool_calls::{Consultation, ToolCallResult, call_index};
 use crate::base::name::ToolName;
 use crate::event::kind::{CallStarted, MemberOutput, Prompt, Purpose, Reply};
 use crate::event::result_text;
-use crate::scenario::agent::{HistoryScope, InnerText, MemberTools};
+use crate::scenario::spec::agent::{HistoryScope, InnerText, MemberTools};
 
 impl TeamRun<'_> {
     /// Consults a member: each attempt of the call through the gateway is one run of it.

@@ -8,7 +8,7 @@ use super::policy::TRANSFER;
 use crate::base::name::{AgentName, ToolName};
 use crate::event::kind::ToolOffer;
 use crate::scenario::Scenario;
-use crate::scenario::agent::{AgentSpec, TeamSpec};
+use crate::scenario::spec::agent::{AgentSpec, TeamSpec};
 
 /// The offers of an agent's tools; names that the scenario does not define are skipped.
 pub(super) fn tool_offers<'a>(

@@ -15,8 +15,8 @@ use crate::event::{EventKind, SpanId, StopReason};
 use crate::pattern::prompting;
 use crate::run::{RunContext, SessionMemory};
 use crate::scenario::Scenario;
-use crate::scenario::agent::{AgentKind, AgentSpec, SwarmLimits, TeamSpec};
 use crate::scenario::condition::CelBindings;
+use crate::scenario::spec::agent::{AgentKind, AgentSpec, SwarmLimits, TeamSpec};
 
 /// One run of a team.
 pub(super) struct TeamRun<'p> {

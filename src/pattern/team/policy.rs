@@ -10,8 +10,8 @@ use crate::base::name::AgentName;
 use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::base::{big_integer, canonical_json};
 use crate::event::kind::{HandoffRefusal, LoopGuard, ToolCall};
-pub use crate::scenario::agent::TRANSFER;
-use crate::scenario::agent::{HandoffTemplate, SwarmLimits};
+pub use crate::scenario::spec::agent::TRANSFER;
+use crate::scenario::spec::agent::{HandoffTemplate, SwarmLimits};
 
 /// This many calls in a row of the same tool with the same arguments stop an agent.
 const STUCK_AFTER: u32 = 3;

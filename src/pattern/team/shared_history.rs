@@ -11,7 +11,7 @@ use crate::event::kind::{
     ChatMessage, HistoryEntry, MessageRole, Prompt, Reply, ToolCall, ToolOffer,
 };
 use crate::llm::{Bookmark, Conversation};
-use crate::scenario::agent::SwarmLimits;
+use crate::scenario::spec::agent::SwarmLimits;
 
 /// The history of one run of a team: what was said, and by which agent.
 pub(super) struct SharedHistory {

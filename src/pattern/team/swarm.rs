@@ -14,7 +14,7 @@ use crate::event::kind::{CallStarted, Prompt, Purpose, Reply};
 use crate::event::world::team::HANDED_OVER;
 use crate::event::{EventKind, SpanId, StopReason, result_text};
 use crate::run::RunContext;
-use crate::scenario::agent::Swarm;
+use crate::scenario::spec::agent::Swarm;
 
 /// A running swarm.
 pub(super) struct RunningSwarm<'s> {

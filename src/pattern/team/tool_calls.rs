@@ -17,7 +17,7 @@ use crate::event::kind::{CallFault, MissingResult, Purpose, ToolCall};
 use crate::event::{EventKind, result_text};
 use crate::gateway::CallFailed;
 use crate::run::{CallerPolicy, OrderedJoinSet, ToolCallRequest};
-use crate::scenario::agent::{AgentSpec, CoordinatorTeam};
+use crate::scenario::spec::agent::{AgentSpec, CoordinatorTeam};
 
 /// The results of the calls of one reply.
 pub(super) struct ToolCallResults {

@@ -19,7 +19,7 @@ use super::walk::WalkFailed;
 use crate::base::contained;
 use crate::base::visible::visible_within;
 use crate::event::kind::{AttemptFailed, FailureClass};
-use crate::scenario::lookup::FolderSpec;
+use crate::scenario::spec::lookup::FolderSpec;
 use crate::tool::settings::NotReady;
 
 /// How often and at which interval to retry while another process writes the index.

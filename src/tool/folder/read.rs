@@ -14,7 +14,7 @@ use crate::base::visible::visible_within;
 use crate::document::DocumentFormat;
 use crate::event::kind::{AttemptFailed, FailureClass};
 use crate::gateway::interface::{Tool, ToolRequest};
-use crate::scenario::lookup::FolderSpec;
+use crate::scenario::spec::lookup::FolderSpec;
 
 /// Most characters of an address that a result quotes.
 const ADDRESS_CHARS: usize = 120;

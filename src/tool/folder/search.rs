@@ -10,7 +10,7 @@ use super::folder_index::{FolderIndex, FolderSearched, IndexLocation};
 use super::ranking::Hit;
 use crate::event::kind::{AttemptFailed, FailureClass};
 use crate::gateway::interface::{Tool, ToolRequest};
-use crate::scenario::lookup::FolderSpec;
+use crate::scenario::spec::lookup::FolderSpec;
 
 /// Number of results if the call does not set `k`.
 const RESULTS: u64 = 10;

@@ -22,7 +22,7 @@ use crate::event::id::millis;
 use crate::event::kind::{AttemptFailed, FailureClass};
 use crate::net::error::size;
 use crate::net::{HttpResponse, NetError, Redactor, RequestTarget};
-use crate::scenario::lookup::WebSpec;
+use crate::scenario::spec::lookup::WebSpec;
 
 /// Accepted media types, preferred ones first.
 const ACCEPTED: &str = "text/html, application/xhtml+xml, text/markdown, text/plain;q=0.9, \

@@ -36,8 +36,8 @@ use crate::document::{ExtractedDocument, Unreadable, day};
 use crate::event::kind::{AttemptFailed, FailureClass};
 use crate::gateway::interface::{Tool, ToolRequest};
 use crate::net::{Http, Reach};
-use crate::scenario::domain::in_ascii;
-use crate::scenario::lookup::WebSpec;
+use crate::scenario::check::domain::in_ascii;
+use crate::scenario::spec::lookup::WebSpec;
 
 /// Returns the current time. Wall clock, because the disk cache outlives the process.
 pub type WallClock = Arc<dyn Fn() -> SystemTime + Send + Sync>;

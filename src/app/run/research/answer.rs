@@ -9,7 +9,7 @@ use crate::event::kind::{ResearchPlan, Sentence};
 use crate::event::world::research::{Research, SourceRow, SourceState};
 use crate::event::world::{SpanState, World};
 use crate::event::{ResearchStep, SpanId, StopReason};
-use crate::scenario::research::StepExecutor;
+use crate::scenario::spec::research::StepExecutor;
 
 /// Most rows of a sentence, and of a partial reply.
 const MOST: usize = 40;
