@@ -4,9 +4,9 @@
 mod binary;
 
 use binary::{Ended, Home, end};
+use roundtable::host::trust::Trust;
 use roundtable::scenario::load;
 use roundtable::scenario::{Override, Scenario, ScenarioOrigin, shipped};
-use roundtable::shell::trust::Trust;
 
 fn run(home: &Home, args: &[&str]) -> Ended {
     let args: Vec<&str> = ["run"].into_iter().chain(args.iter().copied()).collect();

@@ -536,7 +536,7 @@ async fn the_day_of_a_files_last_change_is_told_as_that() {
     assert_eq!(outcome(&world)["citation_details"][0]["dated_by"], "modified");
     let (research, _) = world.research().expect("research");
     assert_eq!(research.notes[0].note.date_label(), "changed 2026-03-01");
-    let markdown = roundtable::app::export::research::markdown(&world).expect("an answer");
+    let markdown = roundtable::narrate::export::research::markdown(&world).expect("an answer");
     assert!(
         markdown.contains("changed 2026") && !markdown.contains("published 2026"),
         "{markdown}"

@@ -5,12 +5,12 @@ mod screen;
 
 use facts::research::{self, ResearchFacts};
 use roundtable::app::effect::{Effect, Export};
-use roundtable::app::export::research::markdown;
 use roundtable::app::msg::PartialText;
 use roundtable::app::state::DisplaySettings;
 use roundtable::app::{KeyCode, Msg};
 use roundtable::event::kind::{Initiator, StepSize};
 use roundtable::event::{BoundaryId, EventKind, RunId, SpanId};
+use roundtable::narrate::export::research::markdown;
 use screen::{Dash, shipped};
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 36), (200, 50)];

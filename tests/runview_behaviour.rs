@@ -181,8 +181,8 @@ mod subject {
 mod truths {
     use super::*;
     use facts::Start;
-    use roundtable::app::run::event_line::rounds_text;
     use roundtable::event::kind::ModelLabel;
+    use roundtable::narrate::event_line::rounds_text;
 
     fn head(model: ModelLabel, title: &str, cols: u16) -> String {
         let start = Start { model, title: title.to_owned(), ..Start::default() };

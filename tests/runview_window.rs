@@ -169,7 +169,7 @@ fn what_leads_to_an_event_that_is_gone_says_so() {
     dash.text("c");
     assert_eq!(shown(&dash).list().cursor(), cursor, "it leads nowhere else");
     let first = log(&dash).dropped_count() as u64 + 1;
-    let first = roundtable::app::format::exact(first);
+    let first = roundtable::narrate::format::exact(first);
     let wanted = format!("The events before event {first} were dropped to bound memory.");
     assert_eq!(said(&dash), wanted);
     // What is inspected goes while it is looked at; its other tabs say why they are empty.

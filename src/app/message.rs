@@ -10,7 +10,6 @@ use super::form::field::{MAX_TEXT_BYTES, TextField};
 use super::input::start;
 use super::key::{KeyCode, KeyPress};
 use super::layout::inside;
-use super::measure::row_count;
 use super::notice::NoticeKind;
 use super::overlay::Overlay;
 use super::run::{NextMessage, RunPage};
@@ -18,6 +17,7 @@ use super::state::{ActiveScreen, AppState, Size};
 use super::update::Update;
 use crate::base::name::FlagName;
 use crate::event::RunId;
+use crate::narrate::measure::row_count;
 use crate::scenario::spec::model::PatternSpec;
 
 /// Widest size of the box, in columns.

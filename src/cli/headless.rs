@@ -20,8 +20,8 @@ use crate::engine::{Engine, Launch, RunHandle};
 use crate::event::kind::Initiator;
 use crate::event::world::{Outcome, SessionOutcome};
 use crate::event::{BoundaryId, Command, Event, EventKind, Seq, StopReason, World};
+use crate::host::{journal, pauses};
 use crate::run::Session;
-use crate::shell::{journal, pauses};
 
 /// Number of events written before each flush.
 const BATCH: usize = 256;

@@ -14,12 +14,13 @@ use crate::base::visible::visible;
 use crate::bus::LogLimits;
 use crate::engine::{Engine, EngineSettings, Launch, ModelChoice, Schedule, Toolbox};
 use crate::event::BoundaryId;
+use crate::host::dirs::Dirs;
+use crate::host::models;
+use crate::host::models::{Endpoints, LiveModels};
+use crate::host::tools;
+use crate::host::trust::Trust;
 use crate::scenario::spec::model::PatternSpec;
 use crate::scenario::{self, Override, STDIN, Scenario, ScenarioSource};
-use crate::shell::dirs::Dirs;
-use crate::shell::models::{self, Endpoints, LiveModels};
-use crate::shell::tools;
-use crate::shell::trust::Trust;
 use crate::ui::theme::Theme;
 
 /// Bytes of events that a run may be ahead of its reader, such as a pipe.

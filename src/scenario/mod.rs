@@ -2,9 +2,11 @@
 //! the configuration file, which is read in the same way. This module knows nothing of runs, models
 //! or screens.
 
+pub mod catalogue;
 pub mod check;
 pub mod condition;
 pub mod config;
+pub mod consent;
 pub mod file;
 mod pattern;
 mod shipped;

@@ -1,6 +1,6 @@
 //! The model of each caller of a live run, or what is missing; for checks before a run starts.
 
-use super::models;
+use crate::host::models;
 use crate::llm::endpoint::Endpoint;
 use crate::scenario::Scenario;
 use crate::scenario::spec::live_defaults::model_callers;

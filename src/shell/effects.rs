@@ -10,10 +10,8 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
-use super::models::LiveModels;
+use super::clipboard;
 use super::signals::ProcessSignal;
-use super::trust::Trust;
-use super::{catalogue, clipboard, models, pauses, tools};
 use crate::app::Msg;
 use crate::app::effect::{Export, LaunchRequest, RequestId, RequestedModel};
 use crate::app::state::ScenarioEntry;
@@ -22,6 +20,9 @@ use crate::base::visible::visible_lines;
 use crate::bus::LogReader;
 use crate::engine::{Engine, Launch, ModelChoice, RunHandle, Schedule};
 use crate::event::BoundaryId;
+use crate::host::models::LiveModels;
+use crate::host::trust::Trust;
+use crate::host::{catalogue, models, pauses, tools};
 use crate::ui::format;
 
 /// A result that goes back to the loop.

@@ -1,6 +1,5 @@
 //! The launch form.
 
-use roundtable::app::consent::Consent;
 use roundtable::app::effect::RequestedModel;
 use roundtable::app::form::{FieldId, FieldValue, LaunchForm, Limit};
 use roundtable::app::keymap::Context;
@@ -8,6 +7,7 @@ use roundtable::app::overlay::Overlay;
 use roundtable::app::state::DisplaySettings;
 use roundtable::app::{Effect, KeyCode, KeyPress, Msg};
 use roundtable::scenario;
+use roundtable::scenario::consent::Consent;
 use roundtable::scenario::spec::model::PatternSpec;
 
 use crate::command_line::of_command_line;

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use roundtable::app::effect::{LaunchRequest, RequestId, RequestedModel};
 use roundtable::app::form::{FieldId, LaunchForm};
 use roundtable::app::keymap::Context;
-use roundtable::app::live::{LiveOffer, OfferedModels};
+use roundtable::app::live::OfferedModels;
 use roundtable::app::state::DisplaySettings;
 use roundtable::app::{Effect, KeyCode, KeyPress, Msg};
 use roundtable::event::RunId;
 use roundtable::scenario;
+use roundtable::scenario::catalogue::LiveOffer;
 
 use crate::command_line::of_command_line;
 use crate::form::{form, goto};

@@ -2,17 +2,12 @@
 //! selections and scroll positions. `ui/run` draws it.
 
 mod actions;
-pub mod attribution;
 mod cause;
 mod comparison;
 pub mod controls;
 mod copy;
 pub mod document;
 mod dropped_events;
-pub mod event_line;
-mod event_line_research;
-mod event_line_team;
-pub mod event_line_tool;
 pub mod filter;
 mod filter_input;
 pub mod inspect;

@@ -2,14 +2,14 @@
 //! joined results.
 
 use super::document::{LineStyle, TextDocument};
-use super::event_line::failure_name;
-use super::event_line_tool::{breaker_state, fallback_text};
 use super::{RunPage, Subject};
-use crate::app::format;
 use crate::event::kind::{BreakerStage, OrchestratorPlan};
 use crate::event::world::orchestrator::{AttemptEnd, Orchestrator, TaskRow, TaskState};
 use crate::event::world::{RunState, World};
 use crate::event::{Boundary, Elapsed, EventKind};
+use crate::narrate::event_line::failure_name;
+use crate::narrate::event_line_tool::{breaker_state, fallback_text};
+use crate::narrate::format;
 
 impl RunPage {
     /// The details of the row that the page is about; empty for rows that have text of their own.

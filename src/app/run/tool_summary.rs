@@ -4,12 +4,12 @@
 use std::time::Duration;
 
 use super::RunPage;
-use super::event_line_tool::fault_text;
-use crate::app::format;
 use crate::event::kind::ToolLimits;
 use crate::event::world::alerts::{Alert, AlertKind};
 use crate::event::world::tools::{ToolRow, ToolTally};
 use crate::event::{EventKind, SpanId};
+use crate::narrate::event_line_tool::fault_text;
+use crate::narrate::format;
 use crate::scenario::spec::limits::{BreakerCounts, BreakerMode};
 
 /// Most events that are searched for the latest retried calls.

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::with_model;
-use crate::app::run::event_line;
 use crate::base::name::{TaskId, ToolName};
 use crate::base::visible::{REASON_CHARS, visible, visible_within};
 use crate::cli::stream_style::StreamStyle;
@@ -13,6 +12,7 @@ use crate::event::world::alerts::{Alert, AlertKind};
 use crate::event::world::latency::MIN_SAMPLES;
 use crate::event::world::{Outcome, SpanKind};
 use crate::event::{Event, EventKind, SpanId, World};
+use crate::narrate::event_line;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
 use crate::ui::theme::StyleRole;

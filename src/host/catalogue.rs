@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::models;
-use crate::app::state::{LiveOffer, ScenarioEntry};
+use crate::scenario::catalogue::{LiveOffer, ScenarioEntry};
 use crate::scenario::{ScenarioOrigin, ScenarioSource, shipped};
 
 /// The folder of the user's own scenarios.

@@ -80,7 +80,7 @@ pub fn tool_of_purpose<'a>(purpose: &'a Purpose, world: &'a World) -> Option<&'a
 }
 
 /// The subject of an event of a call; if many agents call many tools, with the tool.
-pub(super) fn subject_name<'a>(purpose: Option<&'a Purpose>, world: &World) -> Cow<'a, str> {
+pub(crate) fn subject_name<'a>(purpose: Option<&'a Purpose>, world: &World) -> Cow<'a, str> {
     match purpose {
         Some(step @ Purpose::Step { .. }) => match tool_of_purpose(step, world) {
             Some(tool) => Cow::Owned(format!("{} {tool}", purpose_name(purpose))),
@@ -91,7 +91,7 @@ pub(super) fn subject_name<'a>(purpose: Option<&'a Purpose>, world: &World) -> C
 }
 
 /// The source of this span, if it is the span of a source.
-pub(super) fn source_of_span(span: SpanId, world: &World) -> Option<SourceNo> {
+pub(crate) fn source_of_span(span: SpanId, world: &World) -> Option<SourceNo> {
     match world.spans.get(span)?.kind {
         SpanKind::Source(no) => Some(no),
         _ => None,
@@ -99,7 +99,7 @@ pub(super) fn source_of_span(span: SpanId, world: &World) -> Option<SourceNo> {
 }
 
 /// The task of this span, if it is the span of a task.
-pub(super) fn task_of_span(span: SpanId, world: &World) -> Option<&str> {
+pub(crate) fn task_of_span(span: SpanId, world: &World) -> Option<&str> {
     let SpanKind::Task { index } = world.spans.get(span)?.kind else { return None };
     let (orchestrator, _) = world.orchestrator()?;
     let row = orchestrator.tasks.get(usize::try_from(index).ok()?)?;

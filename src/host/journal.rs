@@ -12,9 +12,9 @@
 
 use tracing::{Level, enabled};
 
-use crate::app::run::event_line;
 use crate::base::visible::visible_within;
 use crate::event::{Event, EventKind, World};
+use crate::narrate::event_line;
 
 /// Target of these lines, for filters such as `ROUNDTABLE_LOG=roundtable::run=debug`.
 const TARGET: &str = "roundtable::run";

@@ -11,11 +11,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::consent;
 use super::models::Endpoints;
-use crate::app::consent::Consent;
 use crate::base::digest;
 use crate::base::private;
 use crate::base::regular;
 use crate::base::regular::Links;
+use crate::scenario::consent::Consent;
 use crate::scenario::{Scenario, ScenarioOrigin, shipped};
 
 /// Size limit of the file, in bytes: some ten thousand permissions.

@@ -4,14 +4,14 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use super::event_line::{EventLine, EventTone, actor, took_ms};
-use crate::app::format;
 use crate::event::EventKind;
 use crate::event::kind::{BreakerCause, BreakerStage, FallbackKind, LimitChange};
+use crate::narrate::format;
 use crate::scenario::spec::limits::BreakerMode;
 use crate::scenario::spec::tool::InjectedFault;
 
 /// Fills the line of such an event; leaves other events alone.
-pub(super) fn fill_line<'a>(kind: &'a EventKind, told: &mut EventLine<'a>) {
+pub(crate) fn fill_line<'a>(kind: &'a EventKind, told: &mut EventLine<'a>) {
     match kind {
         EventKind::PlanAccepted { tasks } => {
             let names: Vec<String> =

@@ -8,7 +8,7 @@ use crate::base::visible::{is_hostile, visible};
 
 /// A text on one line of Markdown, in the middle of a paragraph. White space becomes single blanks,
 /// and control characters become visible.
-pub(super) fn text(text: &str) -> String {
+pub(crate) fn text(text: &str) -> String {
     let folded = line(text);
     let mut out = String::with_capacity(folded.len());
     let mut rest = folded.as_str();
@@ -30,7 +30,7 @@ pub(super) fn text(text: &str) -> String {
 }
 
 /// A text at the beginning of a line, where some characters begin a list or a heading.
-pub(super) fn paragraph(own: &str) -> String {
+pub(crate) fn paragraph(own: &str) -> String {
     let escaped = text(own);
     let digits = escaped.bytes().take_while(u8::is_ascii_digit).count();
     match escaped[digits..].chars().next() {
@@ -43,7 +43,7 @@ pub(super) fn paragraph(own: &str) -> String {
 }
 
 /// A text as code: literal, on one line, and never read as Markdown.
-pub(super) fn code(text: &str) -> String {
+pub(crate) fn code(text: &str) -> String {
     let text = line(text);
     if text.is_empty() {
         return "(empty)".to_owned();
@@ -55,7 +55,7 @@ pub(super) fn code(text: &str) -> String {
 }
 
 /// A link if the address is http or https; otherwise the address is shown as code.
-pub(super) fn link(title: &str, url: &str) -> String {
+pub(crate) fn link(title: &str, url: &str) -> String {
     match target(url) {
         Some(target) => format!("[{}]({target})", text(title)),
         None => format!("{} at {}", text(title), code(url)),

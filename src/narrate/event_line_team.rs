@@ -6,7 +6,7 @@ use crate::event::kind::{MissingResult, Purpose, Reply, RosterChange};
 use crate::event::world::team::HANDED_OVER;
 
 /// The text for an agent that takes control.
-pub(super) fn hop_text(purpose: &Purpose) -> String {
+pub(crate) fn hop_text(purpose: &Purpose) -> String {
     match purpose {
         Purpose::Hop { swarm, hop, from: Some(from), .. } => {
             format!("in control of {swarm}, hop {hop}, from {from}")
@@ -17,7 +17,7 @@ pub(super) fn hop_text(purpose: &Purpose) -> String {
 }
 
 /// The tools that a reply calls, or that it hands over; appended to the size of the reply.
-pub(super) fn calls_text(reply: &Reply) -> String {
+pub(crate) fn calls_text(reply: &Reply) -> String {
     if reply.finish.as_deref() == Some(HANDED_OVER) {
         return ", handed over".to_owned();
     }
@@ -26,7 +26,7 @@ pub(super) fn calls_text(reply: &Reply) -> String {
 }
 
 /// Fills the line of an event of a team; leaves other events alone.
-pub(super) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
+pub(crate) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
     match kind {
         EventKind::AnswerPartial { text, by } => {
             told.subject = by.as_str().into();

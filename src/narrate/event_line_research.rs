@@ -1,15 +1,15 @@
 //! The lines of the events of research (research source document).
 
 use super::event_line::{EventLine, EventTone};
-use crate::app::format;
 use crate::event::EventKind;
 use crate::event::kind::{DropReason, ReadingEnd, SourceOutcome};
+use crate::narrate::format;
 
 /// Most items that one line names.
 const MAX_ITEMS: usize = 4;
 
 /// Fills the line of an event of research.
-pub(super) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
+pub(crate) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
     let things = |count: usize, what| format::count_noun(count as u64, what);
     match kind {
         EventKind::StepsAccepted { steps } => {

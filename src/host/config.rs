@@ -5,14 +5,14 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use super::dirs::Dirs;
-use super::themes;
 use crate::base::regular;
 use crate::base::visible::visible;
+use crate::host::dirs::Dirs;
 use crate::llm::endpoint::EndpointRequest;
-use crate::scenario::config::{CheckedConfig, MAX_CONFIG_BYTES, UserConfig, check_config};
+use crate::scenario::config::{
+    CheckedConfig, ConfiguredTheme, MAX_CONFIG_BYTES, UserConfig, check_config,
+};
 use crate::scenario::{Problem, Severity};
-use crate::ui::theme::Theme;
 
 static IN_FORCE: OnceLock<UserConfig> = OnceLock::new();
 
@@ -50,8 +50,8 @@ pub struct ConfigFile {
     pub warnings: Vec<String>,
     /// Its errors, each a line with its position.
     pub errors: Vec<String>,
-    /// The theme that it selects.
-    pub theme: Option<Theme>,
+    /// The theme that it names, even if the file has errors.
+    pub theme: Option<ConfiguredTheme>,
 }
 
 impl ConfigFile {
@@ -93,16 +93,17 @@ impl ConfigFile {
             let lines = if file.failed() { &mut file.errors } else { &mut file.warnings };
             lines.push(format!("{name}: … and {} more", problems.more()));
         }
-        if let Some(theme) = &config.ui.theme {
-            match themes::configured(&theme.name, path) {
-                Ok(found) => file.theme = Some(found),
-                Err(why) => file.errors.push(format!("{}: error: ui.theme: {why}", theme.place)),
-            }
-        }
+        file.theme = config.ui.theme.clone();
         if !file.failed() {
             file.config = config;
         }
         file
+    }
+
+    /// Adds an error that another module found in it; its settings are not used then.
+    pub fn reject(&mut self, error: String) {
+        self.errors.push(error);
+        self.config = UserConfig::default();
     }
 
     /// Whether it has errors, so that it cannot be used.

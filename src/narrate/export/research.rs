@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::escape::{code, link, paragraph, text};
-use crate::app::format;
 use crate::event::World;
 use crate::event::kind::{
     DropReason, Note, NoteId, ReadingEnd, ResearchPlan, RunStarted, Sentence, SourceNo,
 };
 use crate::event::world::Research;
 use crate::event::world::research::{SourceRow, SourceState};
+use crate::narrate::format;
 
 /// A run of research as Markdown, as far as it has come; `None` for another pattern.
 pub fn markdown(world: &World) -> Option<String> {

@@ -4,7 +4,6 @@
 use std::borrow::Cow;
 
 use super::attribution::{round_and_purpose, source_of_span, subject_name, task_of_span};
-use crate::app::format;
 use crate::event::contribution::{Conflict, Contribution, Stance};
 use crate::event::kind::{
     AttemptFailed, FailureClass, Initiator, ModelLabel, PatternPlan, Purpose, RunClosed,
@@ -13,6 +12,7 @@ use crate::event::kind::{
 use crate::event::world::World;
 use crate::event::world::collaboration::Collaboration;
 use crate::event::{Event, EventKind};
+use crate::narrate::format;
 
 /// The parts of the line of an event.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,10 +7,10 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::models::{self, Endpoints};
-use crate::app::measure::single_line;
 use crate::base::digest;
 use crate::base::regular;
 use crate::base::regular::Links;
+use crate::narrate::measure::single_line;
 use crate::scenario::Scenario;
 use crate::scenario::spec::lookup::{FolderSpec, PrivateHosts, ReadSpec, SearchSpec, WebSpec};
 use crate::scenario::spec::tool::{CommandSpec, HttpSpec, Setting, ToolKind};

@@ -4,10 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::config;
-use crate::app::live::{LiveOffer, ProviderHost};
 use crate::engine::ModelChoice;
 use crate::event::kind::AttemptFailed;
+use crate::host::config;
 use crate::llm::anthropic::Anthropic;
 use crate::llm::endpoint::{
     self, Endpoint, EndpointError, EndpointRequest, Provider, SettingOrigin, Wire, WithOrigin,
@@ -17,6 +16,7 @@ use crate::llm::prices::{endpoint_price, prices_at};
 use crate::llm::{Adaptations, ChatModel, Models, Tuning};
 use crate::net::{Http, ProxyMode};
 use crate::scenario::Scenario;
+use crate::scenario::catalogue::{LiveOffer, ProviderHost};
 use crate::scenario::spec::live_defaults::model_callers;
 use crate::scenario::spec::model_assignment::{ModelAssignment, ModelCaller};
 
@@ -176,7 +176,7 @@ fn missing_price_error(scenario: &Scenario, endpoints: &Endpoints) -> Option<Str
 }
 
 /// The caller's own model, unless `model` overrides it.
-pub(super) fn own_model<'s>(
+pub(crate) fn own_model<'s>(
     scenario: &'s Scenario,
     caller: &ModelCaller,
     model: Option<&str>,
@@ -192,7 +192,7 @@ fn caller_endpoint(scenario: &Scenario, seated: &ModelAssignment) -> Result<Endp
 }
 
 /// Like [`seat`], with the error as its text and advice.
-pub(super) fn caller_endpoint_or_missing(
+pub(crate) fn caller_endpoint_or_missing(
     scenario: &Scenario,
     seated: &ModelAssignment,
 ) -> Result<Endpoint, (String, String)> {
@@ -206,7 +206,7 @@ pub(super) fn caller_endpoint_or_missing(
 }
 
 /// The endpoint of all callers without a model of their own.
-pub(super) fn common_endpoint(
+pub(crate) fn common_endpoint(
     scenario: &Scenario,
     model: Option<&str>,
 ) -> Result<Endpoint, EndpointError> {
@@ -231,7 +231,7 @@ pub(super) fn common_endpoint(
 
 /// The endpoint of a named model. The scenario's base URL applies to models without a provider, or
 /// of OpenAI.
-pub(super) fn endpoint_of_model(
+pub(crate) fn endpoint_of_model(
     scenario: &Scenario,
     model: WithOrigin<&str>,
 ) -> Result<Endpoint, EndpointError> {
@@ -269,7 +269,7 @@ pub fn offer(scenario: &Scenario, model: Option<&str>) -> LiveOffer {
 }
 
 /// An endpoint's provider and host.
-pub(super) fn place(endpoint: &Endpoint) -> ProviderHost {
+pub(crate) fn place(endpoint: &Endpoint) -> ProviderHost {
     ProviderHost {
         provider: endpoint.provider().word().to_owned(),
         name: endpoint.provider().to_string(),
@@ -290,7 +290,7 @@ fn model_from(endpoint: &Endpoint) -> String {
 }
 
 /// Where an endpoint's key comes from, for the launch form; never the key itself.
-pub(super) fn key_text(endpoint: &Endpoint) -> String {
+pub(crate) fn key_text(endpoint: &Endpoint) -> String {
     match endpoint.key() {
         Some(key) => format!("key from {}", key.origin),
         None => "no key needed".to_owned(),
