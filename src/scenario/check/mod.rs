@@ -14,6 +14,7 @@ pub mod build_tools;
 pub mod condition_check;
 pub mod domain;
 pub mod fixture_contract;
+pub mod handoff_input;
 pub mod input;
 pub mod instant_warning;
 pub mod nesting;

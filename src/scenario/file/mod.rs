@@ -16,6 +16,7 @@ pub mod overrides;
 pub mod problem;
 pub mod reader;
 pub mod record;
+pub mod setting;
 pub mod shape;
 pub mod source;
 pub mod template;
