@@ -25,7 +25,6 @@ pub mod task;
 pub mod team;
 pub mod tool;
 mod v1;
-pub mod visible;
 mod weight;
 mod wire;
 pub mod world;

@@ -7,25 +7,24 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::payload;
-use super::play::{
-    DAY_CHARS, ResearchCaller, ResearchRun, TITLE_CHARS, single_line_text, unwrap_tool_data,
-};
+use super::play::{ResearchCaller, ResearchRun};
 use super::policy::{self, Draft};
 use super::quote::FoldedText;
+use super::tool_data::{DAY_CHARS, TITLE_CHARS, single_line_text, unwrap_tool_data};
 use super::{address, by_rule, detail};
+use crate::base::day::Day;
+use crate::base::name::ToolName;
+use crate::base::visible::visible_within;
 use crate::event::kind::{
     AttemptFailed, Denial, FailureClass, FoundSource, KeptSource, Note, NoteId, NoteIssue,
     NoteRefused, NotesLimit, NotesTruncated, PageRead, Purpose, ReadingEnd, SourceNo,
     SourceOutcome,
 };
-use crate::event::visible::visible_within;
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
+use crate::gateway::CallFailed;
 use crate::pattern::reply::Refusal;
 use crate::run::{ModelRequest, RunContext, ToolCallRequest};
-use crate::scenario::day::Day;
-use crate::scenario::name::ToolName;
-use crate::scenario::research::{MisquotePolicy, READ, StepExecutor};
-use crate::tool::CallFailed;
+use crate::scenario::spec::research::{MisquotePolicy, READ, StepExecutor};
 
 /// An accepted note, with the page that must contain its quote.
 pub(super) struct AcceptedNote {
