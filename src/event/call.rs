@@ -163,6 +163,15 @@ impl Purpose {
         }
     }
 
+    /// The agent that is called: a member that is consulted, or that is in control. `None` for calls
+    /// of models and of other tools.
+    pub(crate) fn called_agent(&self) -> Option<&AgentName> {
+        match self {
+            Self::Member { agent, .. } | Self::SwarmTurn { agent, .. } => Some(agent),
+            _ => None,
+        }
+    }
+
     /// The name that rows of a script use for this call: the role or agent, or the step (`plan`,
     /// `notes`, `synthesize`, `finalize`). `None` for calls of tools.
     pub fn script_step(&self) -> Option<&str> {

@@ -217,13 +217,7 @@ fn row_matches(row: &ScriptRow, request: &ChatRequest) -> bool {
         Purpose::Synthesize => row.step == Some(ScriptStep::Synthesize),
         Purpose::Finalize => row.step == Some(ScriptStep::Finalize),
         // These are calls of tools, not of a model.
-        Purpose::Task { .. }
-        | Purpose::AgentStep { .. }
-        | Purpose::Member { .. }
-        | Purpose::SwarmTurn { .. }
-        | Purpose::Tool { .. }
-        | Purpose::Search
-        | Purpose::Read { .. } => false,
+        _ => false,
     };
     fits && row.message.is_none_or(|named| named == request.message)
         && row.attempt.is_none_or(|named| named == request.attempt)
@@ -239,13 +233,10 @@ fn missing_reply_text(request: &ChatRequest) -> String {
         Purpose::ModelCall { agent, turn, round } => {
             format!("{agent} (message {}, turn {turn}, round {round})", request.message)
         }
-        Purpose::Member { agent, .. }
-        | Purpose::SwarmTurn { agent, .. }
-        | Purpose::Tool { agent, .. } => agent.to_string(),
         Purpose::Notes { source } => format!("the notes step (source {source})"),
         Purpose::Synthesize => "the synthesize step".to_owned(),
-        Purpose::Search | Purpose::Read { .. } => "a tool".to_owned(),
         Purpose::Finalize => "the finalize step".to_owned(),
+        other => other.agent().map_or_else(|| "a tool".to_owned(), ToString::to_string),
     };
     format!("the script has no reply for {whom}: add a matching [[script]] row")
 }

@@ -38,18 +38,13 @@ pub fn purpose_name<'a>(purpose: Option<&'a Purpose>) -> Cow<'a, str> {
         Some(Purpose::Plan) => Cow::Borrowed("plan"),
         Some(Purpose::Task { task, .. }) => Cow::Borrowed(task.as_str()),
         Some(Purpose::AgentStep { agent, .. }) => Cow::Owned(format!("agent {agent}")),
-        Some(
-            Purpose::ModelCall { agent, .. }
-            | Purpose::Member { agent, .. }
-            | Purpose::SwarmTurn { agent, .. }
-            | Purpose::Tool { agent, .. },
-        ) => Cow::Borrowed(agent.as_str()),
         Some(Purpose::Search) => Cow::Borrowed("search"),
         Some(Purpose::Read { source } | Purpose::Notes { source }) => {
             Cow::Owned(source.to_string())
         }
         Some(Purpose::Synthesize) => Cow::Borrowed("synthesize"),
         Some(Purpose::Finalize) => Cow::Borrowed("finalize"),
+        Some(other) => Cow::Borrowed(other.agent().map_or("", |agent| agent.as_str())),
         None => Cow::Borrowed(""),
     }
 }
@@ -65,7 +60,6 @@ pub fn tool_of_purpose<'a>(purpose: &'a Purpose, world: &'a World) -> Option<&'a
         | Purpose::Finalize => Some("llm"),
         Purpose::Search => Some(SEARCH),
         Purpose::Read { .. } => Some(READ),
-        Purpose::Member { agent, .. } | Purpose::SwarmTurn { agent, .. } => Some(agent.as_str()),
         Purpose::Tool { tool, .. } => Some(tool.as_str()),
         Purpose::Task { index, .. } => {
             let (orchestrator, _) = world.orchestrator()?;
@@ -76,6 +70,7 @@ pub fn tool_of_purpose<'a>(purpose: &'a Purpose, world: &'a World) -> Option<&'a
             let (_, plan) = world.resilience()?;
             plan.steps.get(usize::from(*step)).map(|tool| tool.as_str())
         }
+        other => other.called_agent().map(|agent| agent.as_str()),
     }
 }
 

@@ -28,11 +28,9 @@ impl ModelsByCaller {
 
     /// The model for calls with this purpose; for a member or a hop, that of the agent.
     pub fn for_purpose(&self, purpose: &Purpose) -> Option<&str> {
-        match purpose {
-            Purpose::Member { agent, .. } | Purpose::SwarmTurn { agent, .. } => {
-                self.for_agent(agent.as_str())
-            }
-            purpose => self.find(|caller| purpose.is_called_by(caller)),
+        match purpose.called_agent() {
+            Some(agent) => self.for_agent(agent.as_str()),
+            None => self.find(|caller| purpose.is_called_by(caller)),
         }
     }
 
