@@ -276,7 +276,7 @@ fn too_small_says_what_it_has_and_what_it_needs() {
     let mut dash = dash(59, 15);
     dash.run("r-0004", &live());
     let screen = dash.screen();
-    for text in ["59x15: too small", "needs 60x16", "run r-0004 goes on"] {
+    for text in ["59x15: too small", "needs 60x16", "run r-0004 continues"] {
         assert!(screen.contains(text), "{screen}");
     }
 }

@@ -607,7 +607,7 @@ async fn an_answer_by_rule_says_what_it_leaves_out() {
     assert_eq!(outcome(&world)["citations"].as_array().map(Vec::len), Some(2));
     let fact = until(&run, |kind| matches!(kind, EventKind::Warning { .. })).await;
     let EventKind::Warning { text } = &fact.kind else { unreachable!() };
-    assert_eq!(text, "the answer stands on 2 of 3 notes: more would pass max_answer_chars (150)");
+    assert_eq!(text, "the answer uses 2 of 3 notes: more would exceed max_answer_chars (150)");
 }
 
 #[tokio::test(start_paused = true)]
@@ -724,7 +724,10 @@ async fn of_a_long_page_the_model_is_shown_the_beginning_and_the_log_says_so() {
     let run = engine().start(launch(long, &library, &writer));
     let fact = until(&run, |kind| matches!(kind, EventKind::Warning { .. })).await;
     let EventKind::Warning { text } = &fact.kind else { unreachable!() };
-    assert!(text.starts_with("the model is shown the first 60 characters"), "{text}");
+    assert!(
+        text.starts_with("the model sees the first 60 characters of https://a.example/"),
+        "{text}"
+    );
     let world = world(&run).await;
     assert_eq!(stop(&world).0, "success", "a quote is looked for in the whole page");
     let asked = writer.payloads(|purpose| matches!(purpose, Purpose::Notes { .. }));

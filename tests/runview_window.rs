@@ -205,7 +205,7 @@ fn a_filter_looks_at_what_is_held_and_forgets_what_is_not() {
     };
     finish(&mut dash);
     assert!(asks(&dash) > 500);
-    assert!(dash.screen().contains("the filter looks at the others"), "{}", dash.screen());
+    assert!(dash.screen().contains("the filter covers only the rest"), "{}", dash.screen());
     feed(&mut dash, &all[12_000..20_000], 4_000);
     finish(&mut dash);
     assert!(asks(&dash) > 500);

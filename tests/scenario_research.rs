@@ -467,7 +467,7 @@ fn mistakes_are_told_where_they_are() {
                 "max_steps = 6",
                 "max_steps = 4",
                 &[
-                    "11:13: warning: budget.max_steps: every plan will be refused: a plan has 5 steps (at least 5)",
+                    "11:13: warning: budget.max_steps: every plan will be refused: a plan has 5 steps (set it to at least 5)",
                 ],
             ),
             (

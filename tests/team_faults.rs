@@ -108,7 +108,7 @@ async fn a_model_that_must_not_be_asked_any_more_ends_the_run_whoever_asked() {
     let world = play(&Arc::new(scenario), &cast).await;
     assert_eq!(reason(&world), "circuit_open:llm");
     let error = outcome(&world)["error"].as_str().expect("what lies behind it").to_owned();
-    assert_eq!(error, "The breaker of llm was open, so it was not asked. Opened by: as told");
+    assert_eq!(error, "The breaker of llm was open, so it was not called. Opened by: as told");
     let advice = world.stop_advice().expect("advice");
     assert!(!advice.contains("wait") && advice.contains("what opened it"), "{advice}");
 }

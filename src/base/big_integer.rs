@@ -11,12 +11,12 @@ use serde_json::Value;
 /// scanned if the value has a float that may be such an integer.
 ///
 /// ```
-/// use roundtable::scenario::integer::changed;
+/// use roundtable::base::big_integer::first_changed_integer;
 /// let text = r#"{"id": 12345678901234567890123, "of": 18446744073709551615, "far": 1e30}"#;
 /// let value: serde_json::Value = serde_json::from_str(text).expect("JSON");
-/// assert_eq!(changed(text, &value), Some("12345678901234567890123"));
-/// assert_eq!(changed(text, &value["of"]), None);
-/// assert_eq!(changed(text, &value["far"]), None);
+/// assert_eq!(first_changed_integer(text, &value), Some("12345678901234567890123"));
+/// assert_eq!(first_changed_integer(text, &value["of"]), None);
+/// assert_eq!(first_changed_integer(text, &value["far"]), None);
 /// ```
 pub fn first_changed_integer<'t>(text: &'t str, read: &Value) -> Option<&'t str> {
     let mut floats = BTreeSet::new();

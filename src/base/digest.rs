@@ -7,8 +7,8 @@ use sha2::{Digest as _, Sha256};
 /// SHA-256 of a text, in hexadecimal digits.
 ///
 /// ```
-/// use roundtable::scenario::digest::of_text;
-/// assert_eq!(of_text("").get(..8), Some("e3b0c442"));
+/// use roundtable::base::digest::sha256_of_text;
+/// assert_eq!(sha256_of_text("").get(..8), Some("e3b0c442"));
 /// ```
 pub fn sha256_of_text(text: &str) -> String {
     hex(&Sha256::digest(text.as_bytes()))

@@ -78,9 +78,9 @@ fn is_pictograph(c: char) -> bool {
 /// Whether a text has a character that must not be shown as it is.
 ///
 /// ```
-/// use roundtable::event::visible::is_unclean;
-/// assert!(is_unclean("ad\u{200d}min") && is_unclean("\u{1b}[2J"));
-/// assert!(!is_unclean("👩\u{200d}🚀 می\u{200c}خواهم"));
+/// use roundtable::base::visible::has_hostile;
+/// assert!(has_hostile("ad\u{200d}min") && has_hostile("\u{1b}[2J"));
+/// assert!(!has_hostile("👩\u{200d}🚀 می\u{200c}خواهم"));
 /// ```
 pub fn has_hostile(text: &str) -> bool {
     match text.is_ascii() {
@@ -130,7 +130,7 @@ pub fn visible_char(c: char) -> char {
 /// of scripts that need them.
 ///
 /// ```
-/// use roundtable::event::visible::visible;
+/// use roundtable::base::visible::visible;
 /// assert_eq!(visible("go\u{1b}[2J"), "go␛[2J");
 /// assert_eq!(visible("plain"), "plain");
 /// ```
@@ -142,7 +142,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 /// clipboard. Line breaks become `\n`.
 ///
 /// ```
-/// use roundtable::event::visible::visible_lines;
+/// use roundtable::base::visible::visible_lines;
 /// assert_eq!(visible_lines("a\tb\r\nc\u{1b}[201~\rd"), "a\tb\nc␛[201~␍d");
 /// ```
 pub fn visible_lines(text: &str) -> Cow<'_, str> {
@@ -167,7 +167,7 @@ pub fn visible_lines(text: &str) -> Cow<'_, str> {
 /// Like [`visible`], cut to `chars` characters; `…` is the last one if something was cut off.
 ///
 /// ```
-/// use roundtable::event::visible::visible_within;
+/// use roundtable::base::visible::visible_within;
 /// assert_eq!(visible_within("abcdef", 4), "abc…");
 /// ```
 pub fn visible_within(text: &str, chars: usize) -> String {

@@ -8,10 +8,10 @@ use crate::base::day::Day;
 /// not a calendar date, or is followed by something else.
 ///
 /// ```
-/// use roundtable::tool::document::day::iso;
-/// assert_eq!(iso(" 2026-02-10T08:00:00+01:00 ").as_deref(), Some("2026-02-10"));
-/// assert_eq!(iso("2026-02-30"), None);
-/// assert_eq!(iso("10 February"), None);
+/// use roundtable::document::day::from_iso;
+/// assert_eq!(from_iso(" 2026-02-10T08:00:00+01:00 ").as_deref(), Some("2026-02-10"));
+/// assert_eq!(from_iso("2026-02-30"), None);
+/// assert_eq!(from_iso("10 February"), None);
 /// ```
 pub fn from_iso(text: &str) -> Option<String> {
     let text = text.trim();
@@ -27,9 +27,9 @@ pub fn from_iso(text: &str) -> Option<String> {
 ///
 /// ```
 /// use std::time::{Duration, UNIX_EPOCH};
-/// use roundtable::tool::document::day::of_time;
+/// use roundtable::document::day::from_time;
 /// let leap_day = UNIX_EPOCH + Duration::from_secs(1_709_164_800);
-/// assert_eq!(of_time(leap_day).as_deref(), Some("2024-02-29"));
+/// assert_eq!(from_time(leap_day).as_deref(), Some("2024-02-29"));
 /// ```
 pub fn from_time(time: SystemTime) -> Option<String> {
     let since = time.duration_since(UNIX_EPOCH).ok()?;

@@ -47,9 +47,10 @@ impl DocumentFormat {
     /// supported. JSON counts as plain text: status pages use it, and quotes can be found in it.
     ///
     /// ```
-    /// use roundtable::tool::document::Format;
-    /// assert_eq!(Format::of_media_type("Text/HTML; charset=utf-8"), Some(Format::Html));
-    /// assert_eq!(Format::of_media_type("image/png"), None);
+    /// use roundtable::document::DocumentFormat;
+    /// let html = DocumentFormat::from_media_type("Text/HTML; charset=utf-8");
+    /// assert_eq!(html, Some(DocumentFormat::Html));
+    /// assert_eq!(DocumentFormat::from_media_type("image/png"), None);
     /// ```
     pub fn from_media_type(media_type: &str) -> Option<Self> {
         let bare = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();

@@ -9,7 +9,7 @@ impl Price {
     ///
     /// ```
     /// use roundtable::event::kind::Usage;
-    /// use roundtable::scenario::price::Price;
+    /// use roundtable::scenario::spec::price::Price;
     /// let price = Price { cached: Some(0.1), ..Price::new(1.0, 4.0) };
     /// let usage = Usage { cached_tokens: 600_000, ..Usage::new(1_000_000, 500_000) };
     /// assert!((price.cost(&usage) - (0.4 + 0.06 + 2.0)).abs() < 1e-9);

@@ -163,7 +163,7 @@ pub fn breaker_cause(why: BreakerCause) -> &'static str {
 pub fn short_breaker_cause(why: BreakerCause) -> &'static str {
     match why {
         BreakerCause::Failures => "failures",
-        BreakerCause::Cooled => "cooled down",
+        BreakerCause::Cooled => "cooled",
         BreakerCause::ProbeAnswered => "probe ok",
         BreakerCause::ProbeFailed => "probe failed",
         BreakerCause::LateAnswer => "late result",

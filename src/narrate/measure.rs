@@ -87,9 +87,9 @@ pub fn columns(text: &str) -> usize {
 /// otherwise.
 ///
 /// ```
-/// use roundtable::app::measure::squeezed;
-/// assert_eq!(squeezed("echo harmless      ; rm x"), "echo harmless ␣ ; rm x");
-/// assert_eq!(squeezed("one\n\n  two"), "one ␊ two");
+/// use roundtable::narrate::measure::single_line;
+/// assert_eq!(single_line("echo harmless      ; rm x"), "echo harmless ␣ ; rm x");
+/// assert_eq!(single_line("one\n\n  two"), "one ␊ two");
 /// ```
 pub fn single_line(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

@@ -101,7 +101,7 @@ fn a_terminal_that_is_too_small_shows_nothing_that_moves() {
     let mut dash = Dash::new(120, 36);
     dash.run("r-0001", &live()).send(Msg::Resize { cols: 40, rows: 10 });
     assert_eq!(dash.state.next_tick(), None);
-    assert!(dash.screen().contains("run r-0001 goes on"));
+    assert!(dash.screen().contains("run r-0001 continues"));
 }
 
 #[test]

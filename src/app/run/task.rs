@@ -174,7 +174,7 @@ impl RunPage {
             let closing =
                 bar.span.and_then(|span| self.closing_event(span)).map(|event| &event.kind);
             let (look, what) = match (bar.end, closing) {
-                (AttemptEnd::InFlight, _) => (LineStyle::Running, format!("waiting for {took}")),
+                (AttemptEnd::InFlight, _) => (LineStyle::Running, format!("running {took}")),
                 (AttemptEnd::Answered, _) => (LineStyle::Done, format!("answered in {took}")),
                 (AttemptEnd::Refused, _) => (LineStyle::Failed, "not made: refused".to_owned()),
                 (AttemptEnd::Failed(_), Some(EventKind::AttemptFailed(failed))) => {
@@ -205,7 +205,7 @@ pub fn wait_reason(
         let attempt = u32::try_from(row.attempts.len()).unwrap_or(u32::MAX).saturating_add(1);
         let here = Boundary::Dispatch { task: row.task.id.clone(), attempt }.id();
         if at.contains(&here) {
-            return Some(format!("rests before attempt {attempt}"));
+            return Some(format!("paused before attempt {attempt}"));
         }
     }
     match row.state {

@@ -123,7 +123,7 @@ fn key_and_price(
 ) -> Vec<Finding> {
     let (provider, name) = (endpoint.provider(), &endpoint.model().value);
     let price = in_force::price(Some(asking), endpoint, config::in_force());
-    let of = if several { format!(", of {}/{name}", provider.word()) } else { String::new() };
+    let of = if several { format!(" ({}/{name})", provider.word()) } else { String::new() };
     let mut findings = vec![key(endpoint)];
     findings.push(Finding::good("price", format!("{}{of}", per_million(&price))));
     for note in endpoint.notes() {

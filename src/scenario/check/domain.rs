@@ -67,7 +67,7 @@ impl DomainError {
 /// browsers. `None` if no request could use it as a host.
 ///
 /// ```
-/// use roundtable::scenario::domain::in_ascii;
+/// use roundtable::scenario::check::domain::in_ascii;
 /// assert_eq!(in_ascii("Bücher.Example:8080").as_deref(), Some("xn--bcher-kva.example:8080"));
 /// assert_eq!(in_ascii("xn--BCHER-kva.example").as_deref(), Some("xn--bcher-kva.example"));
 /// assert_eq!(in_ascii("bü cher.example"), None);

@@ -47,8 +47,7 @@ pub(super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
     match faults_text(tool) {
         Some(faults) => rows.field("injected", &faults, StyleRole::Flag, 2),
         None if live => {
-            let text = format!("none: ! injects a fault into {}", tool.name());
-            rows.field("injected", &text, StyleRole::Dim, 1);
+            rows.field("injected", "none: ! injects a fault", StyleRole::Dim, 1);
         }
         None => rows.field("injected", "none", StyleRole::Dim, 1),
     }
