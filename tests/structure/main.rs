@@ -84,23 +84,23 @@ fn counts_stay_below_their_ceilings() {
 
 // The ceilings. Whoever gets below one lowers it.
 const MATCHES: usize = 66;
-const PUBLIC_ITEMS: usize = 2260;
+const PUBLIC_ITEMS: usize = 2240;
 const DUPLICATE_TYPES: usize = 0;
 const FIELDS: usize = 25;
 const METHODS: usize = 220;
 const CYCLES: usize = 21;
-const LONG_FILES: usize = 36;
+const LONG_FILES: usize = 32;
 const BINARIES: usize = 104;
 const TESTS: usize = 1589;
 
 /// How many files outside a pattern's own folders may name it.
 fn ceiling(pattern: &str) -> usize {
     match pattern {
-        "collaboration" => 56,
-        "orchestrator" => 64,
-        "team" => 61,
-        "resilience" => 37,
-        "research" => 58,
+        "collaboration" => 55,
+        "orchestrator" => 61,
+        "team" => 56,
+        "resilience" => 34,
+        "research" => 52,
         _ => 12,
     }
 }
