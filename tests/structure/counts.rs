@@ -196,6 +196,8 @@ pub fn duplicate_types(tree: &Tree) -> BTreeMap<String, Vec<String>> {
     for file in &tree.files {
         add(&file.items, &file.path, &mut found);
     }
+    // One name in one file twice is one type for two platforms.
+    found.values_mut().for_each(Vec::dedup);
     found.retain(|_, files| files.len() > 1);
     found
 }

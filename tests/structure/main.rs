@@ -2,6 +2,7 @@
 //! `cargo test --test structure -- --nocapture` prints the table and what is behind each figure.
 
 mod counts;
+mod layers;
 mod tree;
 
 use counts::*;
@@ -83,13 +84,13 @@ fn counts_stay_below_their_ceilings() {
 
 // The ceilings. Whoever gets below one lowers it.
 const MATCHES: usize = 66;
-const PUBLIC_ITEMS: usize = 2257;
-const DUPLICATE_TYPES: usize = 1;
+const PUBLIC_ITEMS: usize = 2240;
+const DUPLICATE_TYPES: usize = 0;
 const FIELDS: usize = 25;
 const METHODS: usize = 220;
 const CYCLES: usize = 21;
 const LONG_FILES: usize = 32;
-const BINARIES: usize = 105;
+const BINARIES: usize = 104;
 const TESTS: usize = 1589;
 
 /// How many files outside a pattern's own folders may name it.

@@ -20,8 +20,9 @@ use self::models::FormModels;
 use self::picker::ModelPicker;
 use self::scenario_fields::{fields_of, override_of, path_of};
 use super::action::Action;
-use super::effect::{LaunchRequest, RequestId, RequestedModel};
+use super::effect::{LaunchRequest, RequestId};
 use crate::base::name::FlagName;
+use crate::scenario::catalogue::RequestedModel;
 use crate::scenario::catalogue::{LiveOffer, ScenarioEntry};
 use crate::scenario::{self, Override, ProblemPosition, Scenario, Severity};
 
