@@ -10,7 +10,8 @@ use crate::support::binary::{Home, Running};
 use crate::support::pty::{Start, Terminal};
 use roundtable::engine::{Engine, EngineSettings, Launch};
 use roundtable::event::Command as Told;
-use roundtable::scenario::{ScenarioOrigin, load};
+use roundtable::scenario::ScenarioOrigin;
+use roundtable::scenario::load;
 use serde_json::json;
 
 /// A thousand million turns of a loop.

@@ -2,14 +2,14 @@
 //! joined results.
 
 use super::document::{LineStyle, TextDocument};
-use super::event_line::failure_name;
-use super::event_line_tool::{breaker_state, fallback_text};
 use super::{RunPage, Subject};
-use crate::app::format;
 use crate::event::kind::{BreakerStage, OrchestratorPlan};
 use crate::event::world::orchestrator::{AttemptEnd, Orchestrator, TaskRow, TaskState};
 use crate::event::world::{RunState, World};
 use crate::event::{Boundary, Elapsed, EventKind};
+use crate::narrate::event_line::failure_name;
+use crate::narrate::event_line_tool::{breaker_state, fallback_text};
+use crate::narrate::format;
 
 impl RunPage {
     /// The details of the row that the page is about; empty for rows that have text of their own.
@@ -174,7 +174,7 @@ impl RunPage {
             let closing =
                 bar.span.and_then(|span| self.closing_event(span)).map(|event| &event.kind);
             let (look, what) = match (bar.end, closing) {
-                (AttemptEnd::InFlight, _) => (LineStyle::Running, format!("waiting for {took}")),
+                (AttemptEnd::InFlight, _) => (LineStyle::Running, format!("running {took}")),
                 (AttemptEnd::Answered, _) => (LineStyle::Done, format!("answered in {took}")),
                 (AttemptEnd::Refused, _) => (LineStyle::Failed, "not made: refused".to_owned()),
                 (AttemptEnd::Failed(_), Some(EventKind::AttemptFailed(failed))) => {
@@ -205,7 +205,7 @@ pub fn wait_reason(
         let attempt = u32::try_from(row.attempts.len()).unwrap_or(u32::MAX).saturating_add(1);
         let here = Boundary::Dispatch { task: row.task.id.clone(), attempt }.id();
         if at.contains(&here) {
-            return Some(format!("rests before attempt {attempt}"));
+            return Some(format!("paused before attempt {attempt}"));
         }
     }
     match row.state {

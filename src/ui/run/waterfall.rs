@@ -309,9 +309,9 @@ fn row_note(
         WaterfallRow::Task(task) => {
             let row = orchestrator.tasks.get(task)?;
             if let Some(waits) = wait_reason(world, orchestrator, row, now) {
-                let rests = waits.starts_with("rests");
-                let text = if rests { waits } else { format!("waiting {waits}") };
-                return Some((text, if rests { StyleRole::Paused } else { StyleRole::Dim }));
+                let paused = waits.starts_with("paused");
+                let text = if paused { waits } else { format!("waiting {waits}") };
+                return Some((text, if paused { StyleRole::Paused } else { StyleRole::Dim }));
             }
             match (row.state, row.fallback, &row.reason) {
                 (TaskState::Failed, _, Some(reason)) => {

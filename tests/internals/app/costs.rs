@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::event::contribution::Stance;
 use crate::event::kind::{ModelLabel, ModelPriceHead, PricesHead};
 use crate::event::{Event, EventKind, World};
-use crate::scenario::price::Price;
+use crate::scenario::spec::price::Price;
 use crate::support::facts::{Facts, Start};
 use crate::support::screen::Dash;
 

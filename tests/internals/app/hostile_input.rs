@@ -10,7 +10,7 @@ use crate::app::keymap::BINDINGS;
 use crate::app::msg::{Mouse, MouseKind};
 use crate::app::state::DisplaySettings;
 use crate::app::{Effect, KeyCode, KeyPress, Msg};
-use crate::event::visible::first_hostile;
+use crate::base::visible::first_hostile;
 use crate::event::{Event, RunId};
 use crate::shell::input;
 use crate::shell::keyboard::parser::Parser;

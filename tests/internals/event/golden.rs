@@ -7,10 +7,11 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::base::digest::sha256_of_text;
 use crate::engine::Launch;
 use crate::event::{Event, EventKind, RunId, World};
-use crate::scenario::digest::sha256_of_text;
-use crate::scenario::{load, shipped};
+use crate::scenario::load;
+use crate::scenario::shipped;
 use crate::support::table;
 
 const V1: &str = include_str!("../../golden/v1/facts.jsonl");

@@ -12,9 +12,9 @@ use crate::event::kind::{
 use crate::event::world::alerts::AlertKind;
 use crate::event::world::tools::CallMark;
 use crate::event::{Elapsed, Event, EventKind, RunId, Seq, SpanId, StopReason, World};
-use crate::scenario::alert::AlertLimits;
-use crate::scenario::limits::{BreakerCounts, BreakerMode, RetryBudgetLimits};
-use crate::scenario::tool::{FaultKind, InjectedFault};
+use crate::scenario::spec::alert::AlertLimits;
+use crate::scenario::spec::limits::{BreakerCounts, BreakerMode, RetryBudgetLimits};
+use crate::scenario::spec::tool::{FaultKind, InjectedFault};
 use serde_json::{Map, Value, json};
 
 fn limits() -> ToolLimits {

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use crate::event::kind::AttemptFailed;
-use crate::scenario::model::CallPolicy;
-use crate::tool::Guard;
-use crate::tool::breaker::AttemptVerdict;
-use crate::tool::gateway::with_timeout;
+use crate::gateway::Guard;
+use crate::gateway::breaker::AttemptVerdict;
+use crate::gateway::call::with_timeout;
+use crate::scenario::spec::model::CallPolicy;
 
 const LIMIT: Duration = Duration::from_secs(10);
 

@@ -9,12 +9,14 @@ use crate::event::kind::{
     AttemptFailed, BreakerStage, FailureClass, FallbackKind, Initiator, LimitChange, RetryLimit,
 };
 use crate::event::{EventKind, StopReason};
-use crate::scenario::limits::{BreakerCounts, BreakerLimits, BulkheadLimits, RetryBudgetLimits};
-use crate::scenario::model::{CallPolicy, SafeMode};
+use crate::gateway::Guard;
+use crate::gateway::breaker::BreakerView;
+use crate::scenario::spec::limits::{
+    BreakerCounts, BreakerLimits, BulkheadLimits, RetryBudgetLimits,
+};
+use crate::scenario::spec::model::{CallPolicy, SafeMode};
 use crate::support::gateway_call;
 use crate::support::gateway_call::{Odd, Scope, call, fails, guard, limited, policy, status};
-use crate::tool::Guard;
-use crate::tool::breaker::BreakerView;
 use futures::FutureExt;
 use serde_json::json;
 use tokio::time::{Instant, advance, sleep};
@@ -395,7 +397,7 @@ async fn fault_22_a_result_after_the_trip_is_stale() {
 
 #[tokio::test(start_paused = true)]
 async fn fault_23_ten_callers_at_the_end_of_the_open_time() {
-    use crate::scenario::limits::BreakerMode::{HalfOpen, Source};
+    use crate::scenario::spec::limits::BreakerMode::{HalfOpen, Source};
     for (mode, through) in [(HalfOpen, 1), (Source, 10)] {
         let scope = Scope::new();
         let breaker = Some(BreakerLimits { mode, ..BreakerLimits::default() });

@@ -6,21 +6,21 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::base::seeded_random::random_u64;
 use crate::event::EventKind;
 use crate::event::kind::{AttemptFailed, FailureClass, Reply};
+use crate::gateway::{Attempt, Callee};
 use crate::llm::ChatModel;
 use crate::llm::openai::OpenAi;
 use crate::net::{Http, Reach};
-use crate::scenario::model::CallPolicy;
-use crate::scenario::seeded_random::random_u64;
-use crate::scenario::tool::{HttpMethod, HttpSpec, Setting};
+use crate::scenario::spec::model::CallPolicy;
+use crate::scenario::spec::tool::{HttpMethod, HttpSpec, Setting};
 use crate::support::gateway_call::{Behind, Scope, call, guard, policy};
 use crate::support::wire;
 use crate::support::wire::{
     CHUNKED_HEAD, Connection, ENDING, HELLO, KEY, STREAM_HEAD, Server, answer, json, piece,
 };
 use crate::tool::http::HttpTool;
-use crate::tool::{Attempt, Callee};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 

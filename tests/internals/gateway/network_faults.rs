@@ -8,17 +8,17 @@ use std::time::Duration;
 
 use crate::event::EventKind;
 use crate::event::kind::{AttemptFailed, FailureClass, Reply};
+use crate::gateway::breaker::BreakerView;
+use crate::gateway::{Attempt, Callee};
 use crate::llm::ChatModel;
 use crate::llm::openai::OpenAi;
 use crate::net::{Http, Reach};
-use crate::scenario::model::CallPolicy;
-use crate::scenario::tool::{HttpMethod, HttpSpec};
+use crate::scenario::spec::model::CallPolicy;
+use crate::scenario::spec::tool::{HttpMethod, HttpSpec};
 use crate::support::gateway_call::{Behind, Scope, call, guard, policy};
 use crate::support::wire;
 use crate::support::wire::{Connection, Server, answer};
-use crate::tool::breaker::BreakerView;
 use crate::tool::http::HttpTool;
-use crate::tool::{Attempt, Callee};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 

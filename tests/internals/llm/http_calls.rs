@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::event::kind::{AttemptFailed, ChatMessage, FailureClass, MessageRole, Reply, Usage};
 use crate::llm::openai::{OpenAi, TEXT_CAP};
 use crate::llm::{ChatModel, ChatRequest, Conversation};
-use crate::scenario::tool::{ToolCall, ToolOffer};
+use crate::scenario::spec::tool::{ToolCall, ToolOffer};
 use crate::support::wire::*;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -425,9 +425,9 @@ async fn calls_that_cannot_be_taken() {
     for (calls, words) in [
         (
             r#"[{"id":"x","function":{"arguments":"{}"}}]"#,
-            "sent a tool call that names no tool. Try",
+            "sent a tool call without a tool name. Try",
         ),
-        (r#"[{"id":"x","type":"custom","custom":{"name":"a"}}]"#, "that names no tool. Try"),
+        (r#"[{"id":"x","type":"custom","custom":{"name":"a"}}]"#, "without a tool name. Try"),
         (&many(65), "sent more than 64 tool calls in one reply. Try"),
         (&long, "with a name of more than 256 bytes. Try"),
         (r#"[{"id":"x","function":{"name":["a"]}}]"#, "invalid type: sequence, expected a string"),

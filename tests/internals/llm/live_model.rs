@@ -13,7 +13,7 @@ use crate::llm::openai::OpenAi;
 use crate::llm::{ChatModel, ChatRequest, Listener};
 use crate::net::{Http, ProxyMode};
 use crate::scenario::Scenario;
-use crate::scenario::limits::{BreakerCounts, RetryBudgetLimits};
+use crate::scenario::spec::limits::{BreakerCounts, RetryBudgetLimits};
 use crate::support::table::{engine, facts, read};
 use crate::support::wire::{Server, answer, endpoint_at};
 use futures::FutureExt;
@@ -257,7 +257,7 @@ async fn a_retry_after_beyond_the_run_says_what_was_asked_for_and_what_was_left(
         );
         let error = error(&world);
         assert!(
-            error.contains("asked for a wait of 3600 s, and 60 s of the run were left"),
+            error.contains("the requested wait is 3600 s, but only 60 s of the run were left"),
             "{error}"
         );
         let advice = world.stop_advice().expect("advice");

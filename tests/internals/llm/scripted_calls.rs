@@ -4,15 +4,17 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::base::seeded_random::Latency;
 use crate::event::kind::{
     AttemptFailed, ChatMessage, FailureClass, MessageRole, Purpose, Reply, Usage,
 };
 use crate::llm::scripted::Scripted;
 use crate::llm::{ChatModel, ChatRequest, Conversation, Listener, ReplyForm};
 use crate::scenario::condition::{CelBindings, Condition};
-use crate::scenario::model::{Latency, ScriptFault, ScriptFaultKind, ScriptRow};
-use crate::scenario::tool::ToolCall;
-use crate::scenario::{Scenario, ScenarioSource, load};
+use crate::scenario::load;
+use crate::scenario::spec::model::{ScriptFault, ScriptFaultKind, ScriptRow};
+use crate::scenario::spec::tool::ToolCall;
+use crate::scenario::{Scenario, ScenarioSource};
 use tokio::time::Instant;
 
 /// A row for anyone, with this text.

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
+use crate::base::name::FlagName;
 use crate::engine::{Launch, Toolbox};
-use crate::scenario::name::FlagName;
 use crate::scenario::{self, Override, Scenario, ScenarioOrigin};
 use crate::support::plan::{outcome, played};
 use crate::support::wire::{Server, answer};

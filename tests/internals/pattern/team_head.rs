@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::event::kind::{PatternPlan, RunStarted};
 use crate::event::{Event, EventKind};
-use crate::scenario::agent::{HandoffTemplate, HistoryScope, InnerText, MemberTools};
+use crate::scenario::spec::agent::{HandoffTemplate, HistoryScope, InnerText, MemberTools};
 use crate::support::team::{
     Cast, agent, ended, engine, launch, says, scenario, swarm, team, with_tools,
 };

@@ -9,7 +9,8 @@ use crate::event::world::Team;
 use crate::event::world::team::{HopRow, HopState, LineKind};
 use crate::event::{Command, Event, EventKind, Seq, World};
 use crate::run::Session;
-use crate::scenario::{Override, Scenario, load, shipped};
+use crate::scenario::load;
+use crate::scenario::{Override, Scenario, shipped};
 use serde_json::Value;
 
 fn read(name: &str, set: &[&str]) -> Arc<Scenario> {
@@ -39,7 +40,7 @@ async fn go_on(
     joins: Option<(&str, &str)>,
 ) -> Played {
     let follow_up = match &scenario.pattern {
-        crate::scenario::model::PatternSpec::Team(spec) => spec.follow_ups.first().cloned(),
+        crate::scenario::spec::model::PatternSpec::Team(spec) => spec.follow_ups.first().cloned(),
         _ => None,
     };
     let mut launch = Launch::scripted(scenario, false);

@@ -7,7 +7,7 @@ use crate::event::kind::{FailureClass, Initiator, RosterChange};
 use crate::event::world::team::{HopKind, HopState};
 use crate::event::{Command, EventKind, SpanId, World};
 use crate::scenario::Scenario;
-use crate::scenario::agent::{HandoffTemplate, Swarm, SwarmLimits};
+use crate::scenario::spec::agent::{HandoffTemplate, Swarm, SwarmLimits};
 use crate::support::team;
 use crate::support::team::{
     Cast, Heard, Line, agent, answer, calls, consults, ended, engine, fails, hands, launch,
@@ -472,7 +472,7 @@ async fn members_join_and_leave_a_running_swarm_and_everyones_list_follows_at_on
     let change =
         |change| run.send(Command::Roster { swarm: "s".into(), change, by: Initiator::You });
     let sleep = |ms| tokio::time::sleep(Duration::from_millis(ms));
-    let entry = crate::scenario::name::AgentName::from("a");
+    let entry = crate::base::name::AgentName::from("a");
     sleep(500).await;
     change(RosterChange::Add { agent: "c".into() });
     change(RosterChange::Remove { agent: entry.clone() });

@@ -1,14 +1,15 @@
 //! What a good file comes to: every field, its defaults, templates and overrides.
 use std::time::Duration;
 
-use crate::scenario::model::{
-    CollaborationSpec, Concurrency, InputKind, Latency, PatternSpec, RoleFlag, ScriptFault,
-    ScriptFaultKind, ScriptStep, WhenOff,
+use crate::base::seeded_random::Latency;
+use crate::scenario;
+use crate::scenario::load;
+use crate::scenario::spec::model::{
+    CollaborationSpec, Concurrency, InputKind, PatternSpec, RoleFlag, ScriptFault, ScriptFaultKind,
+    ScriptStep, WhenOff,
 };
-use crate::scenario::repair::{Repair, Repairs};
-use crate::scenario::{
-    self, Override, Scenario, ScenarioOrigin, ScenarioSource, SourceError, load,
-};
+use crate::scenario::spec::repair::{Repair, Repairs};
+use crate::scenario::{Override, Scenario, ScenarioOrigin, ScenarioSource, SourceError};
 use serde_json::{Value, json};
 
 const LEAST: &str = r#"

@@ -1,11 +1,12 @@
 //! What a good file of research comes to, and what is told of a bad one.
 use std::time::Duration;
 
-use crate::scenario::lookup::{PrivateHosts, ReadSpec};
-use crate::scenario::model::{PatternSpec, ScriptStep};
-use crate::scenario::research::{MisquotePolicy, ResearchSpec, SourceRule, StepMode};
-use crate::scenario::tool::ToolKind;
-use crate::scenario::{Override, Scenario, ScenarioOrigin, check, load};
+use crate::scenario::load;
+use crate::scenario::spec::lookup::{PrivateHosts, ReadSpec};
+use crate::scenario::spec::model::{PatternSpec, ScriptStep};
+use crate::scenario::spec::research::{MisquotePolicy, ResearchSpec, SourceRule, StepMode};
+use crate::scenario::spec::tool::ToolKind;
+use crate::scenario::{Override, Scenario, ScenarioOrigin, check};
 
 const WHOLE: &str = r#"title = "A question"
 pattern = "research"
@@ -466,7 +467,7 @@ fn mistakes_are_told_where_they_are() {
                 "max_steps = 6",
                 "max_steps = 4",
                 &[
-                    "11:13: warning: budget.max_steps: every plan will be refused: a plan has 5 steps (at least 5)",
+                    "11:13: warning: budget.max_steps: every plan will be refused: a plan has 5 steps (set it to at least 5)",
                 ],
             ),
             (

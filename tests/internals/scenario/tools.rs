@@ -2,17 +2,19 @@
 //! bad one.
 use std::time::Duration;
 
-use crate::scenario::limits::{
+use crate::base::seeded_random::Latency;
+use crate::scenario::load;
+use crate::scenario::spec::limits::{
     BreakerCounts, BreakerLimits, BreakerMode, BulkheadLimits, RetryBudgetLimits,
 };
-use crate::scenario::model::{
-    CallPolicy, Latency, PatternSpec, RetryOn, SafeMode, ScriptFault, ScriptFaultKind, ScriptStep,
+use crate::scenario::spec::model::{
+    CallPolicy, PatternSpec, RetryOn, SafeMode, ScriptFault, ScriptFaultKind, ScriptStep,
 };
-use crate::scenario::resilience::Naive;
-use crate::scenario::tool::{
+use crate::scenario::spec::resilience::Naive;
+use crate::scenario::spec::tool::{
     FieldKind, FixtureAnswer, HttpMethod, InjectedFault, LoadSpec, Setting, ToolKind, ToolSpec,
 };
-use crate::scenario::{Override, Scenario, ScenarioOrigin, check, load};
+use crate::scenario::{Override, Scenario, ScenarioOrigin, check};
 use serde_json::{Value, json};
 
 const PLAN: &str = r#"title = "A report"

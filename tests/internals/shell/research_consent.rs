@@ -1,7 +1,8 @@
 //! What a scenario of research that somebody else wrote asks before it looks around.
 
-use crate::scenario::{Override, Scenario, ScenarioOrigin, load, shipped};
-use crate::shell::trust::Trust;
+use crate::host::trust::Trust;
+use crate::scenario::load;
+use crate::scenario::{Override, Scenario, ScenarioOrigin, shipped};
 
 fn copy(name: &str, sets: &[&str]) -> Scenario {
     let shipped = shipped().iter().find(|it| it.name == name).expect("shipped");
@@ -31,16 +32,13 @@ fn a_changed_copy_asks_before_it_looks_around() {
     );
     assert_eq!(
         asks("web-status", "tools.read_source.read.allow_private=true"),
-        ["read pages, on this machine's own networks too"]
+        ["read pages, also on local networks"]
     );
     assert_eq!(
         asks("web-status", "tools.read_source.read.allow_private=[\"wiki.corp:8080\"]"),
-        ["read pages of wiki.corp:8080, on this machine's own networks too"]
+        ["read pages of wiki.corp:8080, also on local networks"]
     );
-    assert_eq!(
-        asks("web-status", "tools.read_source.read.robots=false"),
-        ["read pages against robots.txt"]
-    );
+    assert_eq!(asks("web-status", "tools.read_source.read.robots=false"), ["ignore robots.txt"]);
     assert_eq!(
         asks("web-status", "tools.read_source.read.max_bytes=1000000000"),
         ["read pages of up to 1000 MB"]
@@ -52,6 +50,6 @@ fn a_changed_copy_asks_before_it_looks_around() {
         )
         .first()
         .map(String::as_str),
-        Some("send what is searched to collector.example")
+        Some("send search queries to collector.example")
     );
 }

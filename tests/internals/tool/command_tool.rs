@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::event::kind::{AttemptFailed, FailureClass};
-use crate::scenario::tool::{CommandSpec, Setting};
+use crate::gateway::{Tool, ToolRequest};
+use crate::scenario::spec::tool::{CommandSpec, Setting};
 use crate::tool::command::CommandTool;
-use crate::tool::{Tool, ToolRequest};
 use rustix::process::{Pid, test_kill_process};
 use serde_json::{Map, Value, json};
 

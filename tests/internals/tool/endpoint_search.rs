@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::event::kind::{AttemptFailed, FailureClass};
+use crate::gateway::{Tool, ToolRequest};
 use crate::net::{Http, Reach};
-use crate::scenario::lookup::{EndpointSpec, ResultFields};
-use crate::scenario::tool::{HttpMethod, HttpSpec, Setting};
+use crate::scenario::spec::lookup::{EndpointSpec, ResultFields};
+use crate::scenario::spec::tool::{HttpMethod, HttpSpec, Setting};
 use crate::support::wire::{Server, both, json as answer};
 use crate::tool::endpoint::EndpointSearch;
-use crate::tool::{Tool, ToolRequest};
 use serde_json::{Value, json};
 
 /// A secret of the tests; it must turn up in no text and no answer.

@@ -4,8 +4,9 @@
 use std::fs;
 
 use crate::engine::Toolbox;
-use crate::scenario::lookup::FolderSpec;
-use crate::scenario::{ScenarioOrigin, load};
+use crate::scenario::ScenarioOrigin;
+use crate::scenario::load;
+use crate::scenario::spec::lookup::FolderSpec;
 use crate::support::folder;
 use crate::support::folder::{BASE, Shelf, ask, found, spec, urls};
 use crate::tool::folder::address::Layout;
@@ -377,7 +378,7 @@ async fn an_empty_folder_has_nothing_and_one_that_is_not_there_is_told() {
 }
 
 fn short(path: &std::path::Path) -> String {
-    crate::event::visible::visible_within(&path.display().to_string(), 80)
+    crate::base::visible::visible_within(&path.display().to_string(), 80)
 }
 
 #[cfg(unix)]

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::event::kind::{AttemptFailed, FailureClass};
+use crate::gateway::{Tool, ToolRequest};
 use crate::net::{Http, Reach};
-use crate::scenario::tool::{HttpMethod, HttpSpec, Setting};
+use crate::scenario::spec::tool::{HttpMethod, HttpSpec, Setting};
 use crate::tool::http::HttpTool;
-use crate::tool::{Tool, ToolRequest};
 use serde_json::{Map, Value, json};
 
 use crate::support::wire::{Server, answer, both, json as json_answer};

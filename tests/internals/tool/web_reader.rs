@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use crate::event::kind::{AttemptFailed, FailureClass, Reply};
-use crate::scenario::lookup::{PrivateHosts, WebSpec};
-use crate::scenario::model::CallPolicy;
+use crate::gateway::{Attempt, Callee, Tool, ToolRequest};
+use crate::scenario::spec::lookup::{PrivateHosts, WebSpec};
+use crate::scenario::spec::model::CallPolicy;
 use crate::support::gateway_call::{Scope, call, guard, policy};
 use crate::support::site::{Does, HTML, Site, answer, packed, page, redirect};
 use crate::tool::web::cache::Cache;
 use crate::tool::web::{CrawlState, Web, WebReader};
-use crate::tool::{Attempt, Callee, Tool, ToolRequest};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use crate::app::effect::RequestId;
 use crate::app::form::FieldId;
 use crate::app::layout::too_small;
-use crate::app::live::{LiveOffer, OfferedModels};
+use crate::app::live::OfferedModels;
 use crate::app::overlay::Overlay;
 use crate::app::state::{DisplaySettings, ScenarioEntry};
 use crate::app::{Effect, KeyCode, KeyPress, Msg};
 use crate::engine::Schedule;
 use crate::event::{BoundaryId, Elapsed, Event, EventKind, SpanId};
+use crate::scenario::catalogue::LiveOffer;
 use ratatui::layout::Rect;
 
 use crate::support::screen::{
@@ -273,7 +274,7 @@ fn too_small_says_what_it_has_and_what_it_needs() {
     let mut dash = dash(59, 15);
     dash.run("r-0004", &live());
     let screen = dash.screen();
-    for text in ["59x15: too small", "needs 60x16", "run r-0004 goes on"] {
+    for text in ["59x15: too small", "needs 60x16", "run r-0004 continues"] {
         assert!(screen.contains(text), "{screen}");
     }
 }

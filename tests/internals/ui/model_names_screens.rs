@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::event::kind::ModelLabel;
 use crate::event::{Event, EventKind};
-use crate::scenario::model_assignment::ModelCaller;
+use crate::scenario::spec::model_assignment::ModelCaller;
 use crate::support::facts::{research, team, tools};
 use crate::support::screen::Dash;
 

@@ -1,12 +1,12 @@
 //! What a research run looks like: snapshots of text and styles at three sizes.
 
 use crate::app::effect::{Effect, Export};
-use crate::app::export::research::markdown;
 use crate::app::msg::PartialText;
 use crate::app::state::DisplaySettings;
 use crate::app::{KeyCode, Msg};
 use crate::event::kind::{Initiator, StepSize};
 use crate::event::{BoundaryId, EventKind, RunId, SpanId};
+use crate::narrate::export::research::markdown;
 use crate::support::facts::research::{self, ResearchFacts};
 use crate::support::screen;
 use crate::support::screen::{Dash, shipped};
@@ -132,7 +132,11 @@ fn a_note_leads_to_its_page_and_back() {
     assert!(dash.screen().contains(">✓ n2"), "{}", dash.screen());
     // A refused note has no quote that stands in its page.
     dash.text("Gc");
-    assert!(dash.screen().contains("That note was not taken"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("That note was refused: it has no quote to show."),
+        "{}",
+        dash.screen()
+    );
     // The conflict leads to the first of its two.
     dash.text("gc");
     assert!(titled(&dash, "2 n1 in #1"), "{}", dash.screen());
@@ -157,7 +161,7 @@ fn rows_stand_still_and_are_followed_again() {
     let mut dash = dash(120, 36, &facts);
     assert!(titled(&dash, "1 Sources · following"), "{}", dash.screen());
     dash.text("gj");
-    assert!(titled(&dash, "1 Sources · G follows"), "{}", dash.screen());
+    assert!(titled(&dash, "1 Sources · G: follow"), "{}", dash.screen());
     assert!(titled(&dash, "2 #2 vendor.example.com"), "{}", dash.screen());
     assert!(dash.screen().contains("Its flag vendor_runtime is off"), "{}", dash.screen());
     let row = |dash: &Dash| {
@@ -268,7 +272,7 @@ fn enter_shows_the_call_behind_it_and_y_copies_the_quote() {
         ("1g", "payments, 5 March"),
         ("2", "read_source"),
         ("3g", "synthesize"),
-        ("4gjj", "the call"),
+        ("4gjj", "call ────"),
     ] {
         dash.text(keys).press(KeyCode::Enter);
         assert!(dash.screen().contains(shows), "{keys}: {}", dash.screen());
@@ -286,11 +290,11 @@ fn enter_shows_the_call_behind_it_and_y_copies_the_quote() {
 }
 
 #[test]
-fn e_writes_the_report_once_there_is_one() {
+fn e_exports_the_report_once_there_is_one() {
     let files = |facts: &ResearchFacts| {
         let mut dash = dash(120, 36, facts);
         dash.asked();
-        let offered = dash.screen().contains("e write");
+        let offered = dash.screen().contains("e export");
         dash.text("e");
         let mut asked = dash.asked();
         let Some(Effect::Export(files)) = asked.pop() else { panic!("no export: {asked:?}") };
@@ -312,7 +316,7 @@ fn e_writes_the_report_once_there_is_one() {
     assert!(offered, "a run that ended without an answer tells why");
     answered(&written);
     let text = written.into_iter().next().map(|it| it.contents.into_text()).expect("a report");
-    assert!(text.contains("There is none: "), "{text}");
+    assert!(text.contains("No answer: "), "{text}");
 
     let (offered, written, _) = files(&research::reading());
     assert!(!offered, "nothing can be told yet");
@@ -365,7 +369,7 @@ fn the_past_is_shown_as_it_was() {
         dash.text(",");
     }
     let screen = dash.screen();
-    assert!(screen.contains("PLAYHEAD"), "{screen}");
+    assert!(screen.contains("REPLAY"), "{screen}");
     assert!(screen.contains("● #5  taking notes"), "{screen}");
     assert!(!screen.contains("conflict:"), "{screen}");
     dash.text("G");

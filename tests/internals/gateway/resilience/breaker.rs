@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use crate::scenario::limits::{BreakerLimits, BreakerMode};
-use crate::tool::breaker::{
+use crate::gateway::breaker::{
     AttemptVerdict, Breaker, BreakerRefusal, BreakerState, BreakerView, Recorded, RefusalReason,
     Ticket,
 };
+use crate::scenario::spec::limits::{BreakerLimits, BreakerMode};
 use tokio::time::Instant;
 
 const SECOND: Duration = Duration::from_secs(1);

@@ -4,10 +4,10 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use crate::scenario::limits::{BreakerLimits, BreakerMode};
-use crate::tool::breaker::{
+use crate::gateway::breaker::{
     AttemptVerdict, Breaker, BreakerRefusal, BreakerView, Recorded, RefusalReason, Ticket,
 };
+use crate::scenario::spec::limits::{BreakerLimits, BreakerMode};
 use proptest::prelude::*;
 use tokio::time::Instant;
 

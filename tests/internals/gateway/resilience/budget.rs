@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::scenario::limits::RetryBudgetLimits;
-use crate::tool::budget::RetryBudget;
+use crate::gateway::budget::RetryBudget;
+use crate::scenario::spec::limits::RetryBudgetLimits;
 use proptest::prelude::*;
 use tokio::time::Instant;
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::scenario::limits::BulkheadLimits;
-use crate::tool::bulkhead::{Bulkhead, Counts, Fill, Full, Permit};
+use crate::gateway::bulkhead::{Bulkhead, Counts, Fill, Full, Permit};
+use crate::scenario::spec::limits::BulkheadLimits;
 use futures::poll;
 
 fn fill(in_flight: u32, permits: u32, queued: usize) -> Fill {

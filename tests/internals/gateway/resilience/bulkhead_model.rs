@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use crate::tool::bulkhead::{Bulkhead, Counts, Fill, Full, Permit};
+use crate::gateway::bulkhead::{Bulkhead, Counts, Fill, Full, Permit};
 use futures::poll;
 use proptest::prelude::*;
 use proptest::sample::Index;
