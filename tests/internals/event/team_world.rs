@@ -126,7 +126,7 @@ fn a_hand_off_has_one_line() {
 #[test]
 fn a_run_that_is_cut_off_leaves_nobody_at_work() {
     let mut facts = TeamFacts::office();
-    facts.after(100).ends("cancelled");
+    facts.after(100).ends("cancelled", None);
     let world = fold(&facts);
     let root = team(&world).agent(&"project_manager".into()).expect("the root");
     assert_eq!((root.state, root.since), (AgentState::Cancelled, None));
@@ -190,9 +190,9 @@ fn a_run_that_is_stopped_leaves_the_owner_that_the_session_had() {
         fold(facts).outcome().expect("an outcome").fields.get("owner").expect("an owner")
     };
     let mut first = team::working();
-    first.ends("max_seconds");
+    first.ends("max_seconds", None);
     assert_eq!(owner(&first), serde_json::Value::Null);
     let mut second = team::follow_up();
-    second.hands("refunds", "billing", None).ends("max_seconds");
+    second.hands("refunds", "billing", None).ends("max_seconds", None);
     assert_eq!(owner(&second), "refunds");
 }

@@ -109,7 +109,7 @@ fn a_run_that_came_to_nothing_keeps_the_message_for_its_person() {
     let mut dash = desk(&facts);
     dash.text("i").text("Thanks!").key(KeyPress::ctrl('s')).asked();
     let before = facts.log.len();
-    facts.ends("max_seconds");
+    facts.ends("max_seconds", None);
     let events = facts.log.split_off(before);
     dash.send(Msg::Events { run: RunId::new(RUN), events });
     assert!(dash.asked().is_empty(), "nothing is started");

@@ -2,28 +2,30 @@
 //! an engine. Span ids, places and times are the builder's own.
 #![allow(dead_code, reason = "each test file uses the part that it needs")]
 
+mod builder;
 pub mod research;
 pub mod team;
 pub mod tools;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use roundtable::event::contribution::{Conflict, Contribution, Decision, Stance};
 use roundtable::event::kind::{
     AttemptFailed, BudgetReached, CallStarted, ChatMessage, CollaborationPlan, FailureClass,
     FlagAt, Initiator, MessageRole, ModelLabel, PatternPlan, Prompt, Purpose, Reply, ReplyRefused,
-    RoleFlagHead, RunClosed, RunStarted, SeatPlan, SeatStatus, Usage,
+    RoleFlagHead, RunStarted, SeatPlan, SeatStatus, Usage,
 };
-use roundtable::event::{BoundaryId, Elapsed, Event, EventKind, RunId, Seq, SpanId, StopReason};
+use roundtable::event::{BoundaryId, EventKind, RunId, SpanId, StopReason};
 use serde_json::Map;
 
-/// A log that is being written.
-pub struct Facts {
-    pub log: Vec<Arc<Event>>,
-    now: Duration,
-    spans: u32,
+use self::builder::LogBuilder;
+
+/// A log of a round table that is being written.
+pub type Facts = LogBuilder<TableStory>;
+
+/// What the builder knows of a round table.
+pub struct TableStory {
     plan: CollaborationPlan,
     round: u32,
     round_span: SpanId,
@@ -76,16 +78,13 @@ impl Facts {
             min_go_votes: 2,
             summary_inputs: Vec::new(),
         };
-        let mut facts = Self {
-            log: Vec::new(),
-            now: Duration::ZERO,
-            spans: 0,
+        let mut facts = Self::new(TableStory {
             plan: plan.clone(),
             round: 0,
             round_span: SpanId::RUN,
             messages: 0,
             calls: BTreeMap::new(),
-        };
+        });
         let flags = start.flagged.iter().map(|(name, on)| FlagAt {
             name: name.as_str().into(),
             label: format!("{name} at the table"),
@@ -116,24 +115,6 @@ impl Facts {
     pub fn limit_tokens(&mut self, tokens: u64) {
         let EventKind::RunStarted(head) = &mut Arc::make_mut(&mut self.log[0]).kind else { return };
         Arc::make_mut(head).spending.max_total_tokens = Some(tokens);
-    }
-
-    /// Adds any fact.
-    pub fn add(&mut self, span: SpanId, kind: EventKind) -> &mut Self {
-        let seq = Seq(self.log.len() as u64);
-        self.log.push(Arc::new(Event { seq, at: Elapsed::from_duration(self.now), span, kind }));
-        self
-    }
-
-    /// Lets time pass.
-    pub fn after(&mut self, millis: u64) -> &mut Self {
-        self.now += Duration::from_millis(millis);
-        self
-    }
-
-    fn open(&mut self) -> SpanId {
-        self.spans += 1;
-        SpanId(self.spans)
     }
 
     /// Opens the next round; the seats in `off` are empty.
@@ -357,19 +338,6 @@ impl Facts {
         self.replies(99, text);
         let call = self.calls[&99].0;
         self.add(call, EventKind::AnswerComposed { text: text.into(), by: None })
-    }
-
-    /// The run ends.
-    pub fn ends(&mut self, reason: &str, phase: Option<&str>) -> &mut Self {
-        let closed = RunClosed {
-            reason: StopReason::from(reason),
-            phase: phase.map(str::to_owned),
-            boundary: None,
-            elapsed_ms: self.now.as_millis() as u64,
-            paused_ms: 0,
-            in_flight: 0,
-        };
-        self.add(SpanId::RUN, EventKind::RunClosed(Box::new(closed)))
     }
 
     /// The span of a seat's call.

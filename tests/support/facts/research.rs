@@ -3,28 +3,29 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use roundtable::base::day::Day;
 use roundtable::event::kind::{
     AnswerCited, AnswerRefused, CallStarted, ChatMessage, Denial, DropReason, DroppedSource,
     FlagAt, FoundSource, KeptSource, MessageRole, ModelLabel, Note, NoteConflict, NoteId, NotePair,
     NoteProblem, NoteRefused, NotesCompared, NotesVerified, PageRead, PatternPlan, PlannedStep,
-    Prompt, Purpose, ReadingEnd, Reply, ResearchPlan, RunClosed, RunStarted, Sentence, SourceHead,
-    SourceNo, SourceOutcome, SourcesDeduped, SourcesFound, Usage,
+    Prompt, Purpose, ReadingEnd, Reply, ResearchPlan, RunStarted, Sentence, SourceHead, SourceNo,
+    SourceOutcome, SourcesDeduped, SourcesFound, Usage,
 };
 use roundtable::event::stop::NoteIssue;
-use roundtable::event::{Elapsed, Event, EventKind, ResearchStep, RunId, Seq, SpanId, StopReason};
+use roundtable::event::{EventKind, ResearchStep, RunId, SpanId, StopReason};
 use roundtable::scenario::spec::alert::AlertLimits;
 use roundtable::scenario::spec::research::{MisquotePolicy, StepExecutor};
 use serde_json::{Map, Value, json};
 
-/// A log that is being written.
-pub struct ResearchFacts {
-    pub log: Vec<Arc<Event>>,
+use super::builder::LogBuilder;
+
+/// A log of research that is being written.
+pub type ResearchFacts = LogBuilder<ResearchStory>;
+
+/// What the builder knows of research.
+pub struct ResearchStory {
     pub plan: ResearchPlan,
-    now: Duration,
-    spans: u32,
     found: Vec<FoundSource>,
     kept: BTreeMap<u32, (String, f64)>,
     sources: BTreeMap<u32, SpanId>,
@@ -89,18 +90,15 @@ impl ResearchFacts {
 
     /// The same with a plan of the test's own.
     pub fn of(plan: ResearchPlan) -> Self {
-        let mut facts = Self {
-            log: Vec::new(),
+        let mut facts = Self::new(ResearchStory {
             plan: plan.clone(),
-            now: Duration::ZERO,
-            spans: 0,
             found: Vec::new(),
             kept: BTreeMap::new(),
             sources: BTreeMap::new(),
             calls: BTreeMap::new(),
             notes: 0,
             taken: BTreeMap::new(),
-        };
+        });
         let tool = |name| super::tools::tool(name, "search", 8_000, true);
         let head = RunStarted {
             run: RunId::new("r-b7c0"),
@@ -129,24 +127,6 @@ impl ResearchFacts {
         };
         facts.add(SpanId::RUN, EventKind::RunStarted(Arc::new(head)));
         facts
-    }
-
-    /// Adds any fact.
-    pub fn add(&mut self, span: SpanId, kind: EventKind) -> &mut Self {
-        let seq = Seq(self.log.len() as u64);
-        self.log.push(Arc::new(Event { seq, at: Elapsed::from_duration(self.now), span, kind }));
-        self
-    }
-
-    /// Lets time pass.
-    pub fn after(&mut self, millis: u64) -> &mut Self {
-        self.now += Duration::from_millis(millis);
-        self
-    }
-
-    fn open(&mut self) -> SpanId {
-        self.spans += 1;
-        SpanId(self.spans)
     }
 
     fn call(&mut self, name: &str, parent: SpanId, purpose: Purpose, args: Option<Value>) {
@@ -432,19 +412,6 @@ impl ResearchFacts {
         let refused = AnswerRefused { reason: StopReason::from(reason), raw };
         self.add(SpanId::RUN, EventKind::AnswerRefused(Box::new(refused)))
     }
-
-    /// The run ends.
-    pub fn ends(&mut self, reason: &str, phase: Option<&str>) -> &mut Self {
-        let closed = RunClosed {
-            reason: StopReason::from(reason),
-            phase: phase.map(str::to_owned),
-            boundary: None,
-            elapsed_ms: self.now.as_millis() as u64,
-            paused_ms: 0,
-            in_flight: 0,
-        };
-        self.add(SpanId::RUN, EventKind::RunClosed(Box::new(closed)))
-    }
 }
 
 /// What the search of the stories found.
@@ -586,7 +553,7 @@ pub fn unreliable() -> ResearchFacts {
 
 /// A quote that does not stand in its page ends the run.
 pub fn misquoted() -> ResearchFacts {
-    let mut plan = ResearchFacts::start().plan;
+    let mut plan = ResearchFacts::start().plan.clone();
     plan.misquotes = MisquotePolicy::Stop;
     let mut facts = ResearchFacts::of(plan);
     facts.after(20).plans().after(40).finds(six());

@@ -3,25 +3,26 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use roundtable::base::name::AgentName;
 use roundtable::event::kind::{
     AgentHead, CallStarted, ChatMessage, FlagAt, HandoffRefusal, HistoryEntry, LoopGuard,
-    MemberOutput, MessageRole, ModelLabel, PatternPlan, Prompt, Purpose, Reply, RunClosed,
-    RunStarted, SessionHead, SwarmHead, TeamPlan, ToolCall, ToolOffer, Usage,
+    MemberOutput, MessageRole, ModelLabel, PatternPlan, Prompt, Purpose, Reply, RunStarted,
+    SessionHead, SwarmHead, TeamPlan, ToolCall, ToolOffer, Usage,
 };
 use roundtable::event::world::team::HANDED_OVER;
-use roundtable::event::{Elapsed, Event, EventKind, RunId, Seq, SpanId, StopReason};
+use roundtable::event::{EventKind, RunId, SpanId};
 use roundtable::scenario::spec::alert::AlertLimits;
 use serde_json::{Map, Value, json};
 
-/// A log that is being written. Each agent is named once at a time: what is done goes to its last
+use super::builder::LogBuilder;
+
+/// A log of agents that is being written. Each is named once at a time: what is done goes to its last
 /// run that is open.
-pub struct TeamFacts {
-    pub log: Vec<Arc<Event>>,
-    now: Duration,
-    spans: u32,
+pub type TeamFacts = LogBuilder<TeamStory>;
+
+/// What the builder knows of agents.
+pub struct TeamStory {
     /// The runs of agents that are open, by name: call and attempt.
     runs: BTreeMap<String, (SpanId, SpanId)>,
     /// Model and tool calls that are open, by who calls.
@@ -86,10 +87,7 @@ pub const CHARGED: &str = "I was charged twice for order 8841 and want my money 
 
 impl TeamFacts {
     fn begin(title: &str, goal: &str, plan: PatternPlan) -> Self {
-        let mut facts = Self {
-            log: Vec::new(),
-            now: Duration::ZERO,
-            spans: 0,
+        let mut facts = Self::new(TeamStory {
             runs: BTreeMap::new(),
             asks: BTreeMap::new(),
             said: BTreeMap::new(),
@@ -99,7 +97,7 @@ impl TeamFacts {
             handoffs: 0,
             rejections: 0,
             targets: Vec::new(),
-        };
+        });
         if let PatternPlan::Team(plan) = &plan {
             facts.runs.insert(plan.root.to_string(), (SpanId::RUN, SpanId::RUN));
         }
@@ -187,24 +185,6 @@ impl TeamFacts {
         let session = session(goal, "project_manager");
         let plan = TeamPlan { root: "project_manager".into(), agents, max_ms: 60_000, session };
         Self::begin("Release notes", goal, PatternPlan::Team(plan))
-    }
-
-    /// Adds any fact.
-    pub fn add(&mut self, span: SpanId, kind: EventKind) -> &mut Self {
-        let seq = Seq(self.log.len() as u64);
-        self.log.push(Arc::new(Event { seq, at: Elapsed::from_duration(self.now), span, kind }));
-        self
-    }
-
-    /// Lets time pass.
-    pub fn after(&mut self, millis: u64) -> &mut Self {
-        self.now += Duration::from_millis(millis);
-        self
-    }
-
-    fn open(&mut self) -> SpanId {
-        self.spans += 1;
-        SpanId(self.spans)
     }
 
     fn call(
@@ -414,20 +394,7 @@ impl TeamFacts {
     /// The answer is there and the run ends.
     pub fn answered(&mut self, by: &str, text: &str) -> &mut Self {
         let kind = EventKind::AnswerComposed { text: text.into(), by: Some(by.into()) };
-        self.add(SpanId::RUN, kind).ends("success")
-    }
-
-    /// The run ends.
-    pub fn ends(&mut self, reason: &str) -> &mut Self {
-        let closed = RunClosed {
-            reason: StopReason::from(reason),
-            phase: None,
-            boundary: None,
-            elapsed_ms: self.now.as_millis() as u64,
-            paused_ms: 0,
-            in_flight: 0,
-        };
-        self.add(SpanId::RUN, EventKind::RunClosed(Box::new(closed)))
+        self.add(SpanId::RUN, kind).ends("success", None)
     }
 
     /// Any attempt is answered with a text.

@@ -3,24 +3,25 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use roundtable::event::kind::{
     AttemptFailed, BreakerCause, BreakerHead, BreakerStage, BulkheadHead, CallStarted, ChatMessage,
     FailureClass, FallbackKind, FlagAt, Initiator, MessageRole, ModelLabel, OrchestratorPlan,
-    PatternPlan, Prompt, Purpose, Reply, ResiliencePlan, RunClosed, RunStarted, SafeModeHead, Task,
-    ToolHead, ToolLimits, Usage, WorkerHead,
+    PatternPlan, Prompt, Purpose, Reply, ResiliencePlan, RunStarted, SafeModeHead, Task, ToolHead,
+    ToolLimits, Usage, WorkerHead,
 };
-use roundtable::event::{Elapsed, Event, EventKind, RunId, Seq, SpanId, StopReason};
+use roundtable::event::{EventKind, RunId, SpanId, StopReason};
 use roundtable::scenario::spec::alert::AlertLimits;
 use roundtable::scenario::spec::limits::{BreakerCounts, BreakerMode};
 use serde_json::{Map, Value, json};
 
-/// A log that is being written.
-pub struct ToolFacts {
-    pub log: Vec<Arc<Event>>,
-    now: Duration,
-    spans: u32,
+use super::builder::LogBuilder;
+
+/// A log of tools that is being written.
+pub type ToolFacts = LogBuilder<ToolStory>;
+
+/// What the builder knows of tools.
+pub struct ToolStory {
     /// Open calls by a name of the test's own: call, attempt, number of the attempt, task.
     calls: BTreeMap<String, (SpanId, SpanId, u32)>,
     tasks: Vec<(SpanId, Task)>,
@@ -79,13 +80,7 @@ pub fn story() -> Vec<Task> {
 
 impl ToolFacts {
     fn begin(title: &str, goal: &str, tools: Vec<ToolHead>, plan: PatternPlan) -> Self {
-        let mut facts = Self {
-            log: Vec::new(),
-            now: Duration::ZERO,
-            spans: 0,
-            calls: BTreeMap::new(),
-            tasks: Vec::new(),
-        };
+        let mut facts = Self::new(ToolStory { calls: BTreeMap::new(), tasks: Vec::new() });
         let head = RunStarted {
             run: RunId::new("r-81c2"),
             wall_ms: 1_772_442_000_000,
@@ -154,24 +149,6 @@ impl ToolFacts {
         ];
         let goal = "Get through while the vendor browns out.";
         Self::begin("A vendor in trouble", goal, tools, PatternPlan::Resilience(plan))
-    }
-
-    /// Adds any fact.
-    pub fn add(&mut self, span: SpanId, kind: EventKind) -> &mut Self {
-        let seq = Seq(self.log.len() as u64);
-        self.log.push(Arc::new(Event { seq, at: Elapsed::from_duration(self.now), span, kind }));
-        self
-    }
-
-    /// Lets time pass.
-    pub fn after(&mut self, millis: u64) -> &mut Self {
-        self.now += Duration::from_millis(millis);
-        self
-    }
-
-    fn open(&mut self) -> SpanId {
-        self.spans += 1;
-        SpanId(self.spans)
     }
 
     /// Something is asked of a tool or the model.
@@ -350,19 +327,6 @@ impl ToolFacts {
         let call = self.calls["report"].0;
         self.add(call, EventKind::AnswerComposed { text: text.into(), by: None });
         self.ends("success", None)
-    }
-
-    /// The run ends.
-    pub fn ends(&mut self, reason: &str, phase: Option<&str>) -> &mut Self {
-        let closed = RunClosed {
-            reason: StopReason::from(reason),
-            phase: phase.map(str::to_owned),
-            boundary: None,
-            elapsed_ms: self.now.as_millis() as u64,
-            paused_ms: 0,
-            in_flight: 0,
-        };
-        self.add(SpanId::RUN, EventKind::RunClosed(Box::new(closed)))
     }
 
     /// A step of an agent is asked and its first attempt goes out.
