@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
-use crate::app::effect::{Effect, LaunchRequest, RequestId, RequestedModel};
+use crate::app::effect::{Effect, LaunchRequest, RequestId};
 use crate::app::state::ActiveScreen;
 use crate::app::{KeyCode, KeyPress, Msg};
 use crate::event::kind::{Initiator, RosterChange};
 use crate::event::{Command, EventKind, RunId, SpanId};
+use crate::scenario::catalogue::RequestedModel;
 use crate::support::console::{Person, scenario};
 use crate::support::facts::team;
 use crate::support::screen::Dash;

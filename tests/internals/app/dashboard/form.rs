@@ -1,12 +1,12 @@
 //! The launch form.
 
-use crate::app::effect::RequestedModel;
 use crate::app::form::{FieldId, FieldValue, LaunchForm, Limit};
 use crate::app::keymap::Context;
 use crate::app::overlay::Overlay;
 use crate::app::state::DisplaySettings;
 use crate::app::{Effect, KeyCode, KeyPress, Msg};
 use crate::scenario;
+use crate::scenario::catalogue::RequestedModel;
 use crate::scenario::consent::Consent;
 use crate::scenario::spec::model::PatternSpec;
 

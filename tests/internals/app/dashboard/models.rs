@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::app::effect::{LaunchRequest, RequestId, RequestedModel};
+use crate::app::effect::{LaunchRequest, RequestId};
 use crate::app::form::{FieldId, LaunchForm};
 use crate::app::keymap::Context;
 use crate::app::live::OfferedModels;
@@ -11,6 +11,7 @@ use crate::app::{Effect, KeyCode, KeyPress, Msg};
 use crate::event::RunId;
 use crate::scenario;
 use crate::scenario::catalogue::LiveOffer;
+use crate::scenario::catalogue::RequestedModel;
 
 use super::command_line::of_command_line;
 use super::form::{form, goto};

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::app::effect::RequestedModel;
 use crate::app::home::HomePane;
 use crate::app::keymap::Context;
 use crate::app::state::{ActiveScreen, DisplaySettings};
@@ -11,6 +10,7 @@ use crate::app::{Effect, KeyCode, KeyPress, Msg};
 use crate::engine::Schedule;
 use crate::event::kind::Initiator;
 use crate::event::{Command, Elapsed, Event, EventKind, RunId, Seq, SpanId, StopReason};
+use crate::scenario::catalogue::RequestedModel;
 
 use crate::support::screen::{Dash, facts, own, until};
 
