@@ -11,7 +11,7 @@ run *args:
 test *args:
     cargo test {{ args }}
 
-# Repeat the tests, each time with fresh seeds: `just properties 20 --test concurrency`
+# Repeat the tests, each time with fresh seeds: `just properties 20 --lib concurrency`
 properties times="10" *args:
     for _ in $(seq {{ times }}); do cargo test {{ args }} || exit 1; done
 
@@ -37,7 +37,7 @@ doc:
 
 # Draw the README's picture and key table again
 readme:
-    ROUNDTABLE_BLESS=1 cargo test --test readme
+    ROUNDTABLE_BLESS=1 cargo test --lib readme
 
 # Print the JSON schema of the scenario format, for editors
 schema:

@@ -1,7 +1,7 @@
 //! What a frame costs: the run view at 200x50 with a long log beside a short one, live, with a
 //! filter on, and far back in time.
 
-#[path = "../tests/facts/mod.rs"]
+#[path = "../tests/support/facts/mod.rs"]
 mod facts;
 mod long;
 mod paired;

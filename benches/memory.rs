@@ -6,7 +6,7 @@
 //! quick look; a format's name after `--` measures that alone, `dashboard` the dashboard.
 
 mod paired;
-#[path = "../tests/storm/mod.rs"]
+#[path = "../tests/support/storm.rs"]
 mod storm;
 
 use std::fs;

@@ -29,3 +29,12 @@ pub mod scenario;
 pub mod shell;
 pub mod tool;
 pub mod ui;
+
+#[cfg(test)]
+extern crate self as roundtable;
+#[cfg(test)]
+#[path = "../tests/internals/mod.rs"]
+mod internals;
+#[cfg(test)]
+#[path = "../tests/support/mod.rs"]
+mod support;

@@ -8,7 +8,8 @@ mod tree;
 use counts::*;
 use tree::Tree;
 
-/// The test functions of the project, and its test binaries.
+/// The test functions of the project, and its test binaries: a folder of `tests` with a `main.rs`
+/// each, and the library's own, which has the tests in `src` and `tests/internals`.
 fn tests() -> (usize, usize) {
     fn walk(under: &std::path::Path, count: &mut usize) {
         for entry in std::fs::read_dir(under).expect("a folder") {
@@ -36,7 +37,7 @@ fn tests() -> (usize, usize) {
             path.extension().is_some_and(|it| it == "rs") || path.join("main.rs").exists()
         })
         .count();
-    (count, binaries)
+    (count, binaries + 1)
 }
 
 #[test]
@@ -90,7 +91,7 @@ const FIELDS: usize = 25;
 const METHODS: usize = 220;
 const CYCLES: usize = 21;
 const LONG_FILES: usize = 32;
-const BINARIES: usize = 104;
+const BINARIES: usize = 5;
 const TESTS: usize = 1589;
 
 /// How many files outside a pattern's own folders may name it.

@@ -1,0 +1,27 @@
+//! What a program sees that embeds the library: only what is public.
+
+use std::sync::Arc;
+
+use roundtable::engine::{Engine, EngineSettings, Launch};
+use roundtable::event::{Event, EventKind, Seq, World};
+use roundtable::scenario::{ScenarioOrigin, load};
+
+const SCENARIO: &str = include_str!("../../scenarios/checkout-unanimous.toml");
+
+/// Load a scenario, play it, read its events, get its outcome.
+#[tokio::test]
+async fn a_scenario_is_loaded_played_and_read_to_its_outcome() {
+    let origin = ScenarioOrigin::File("checkout-unanimous.toml".into());
+    let scenario = load(SCENARIO, origin, &[]).expect("a good scenario");
+    let engine = Engine::new(EngineSettings::default());
+    let run = engine.start(Launch::scripted(Arc::new(scenario), true));
+
+    let mut reader = run.bus().reader(Seq(0));
+    let mut events: Vec<Arc<Event>> = Vec::new();
+    while reader.next_batch(&mut events, 64).await > 0 {}
+
+    assert!(matches!(events[0].kind, EventKind::RunStarted(_)));
+    let world = World::from_events(events.iter().map(|event| &**event));
+    let outcome = world.outcome().expect("an outcome");
+    assert!(outcome.stop_reason.is_success(), "{:?}", outcome.stop_reason);
+}

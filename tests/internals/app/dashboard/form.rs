@@ -1,0 +1,488 @@
+//! The launch form.
+
+use crate::app::form::{FieldId, FieldValue, LaunchForm, Limit};
+use crate::app::keymap::Context;
+use crate::app::overlay::Overlay;
+use crate::app::state::DisplaySettings;
+use crate::app::{Effect, KeyCode, KeyPress, Msg};
+use crate::scenario;
+use crate::scenario::catalogue::RequestedModel;
+use crate::scenario::consent::Consent;
+use crate::scenario::spec::model::PatternSpec;
+
+use super::command_line::of_command_line;
+use crate::support::screen::{Dash, own};
+
+pub fn form(dash: &Dash) -> &LaunchForm {
+    match dash.state.overlays.last() {
+        Some(Overlay::Form(form)) => form,
+        other => panic!("no form: {other:?}"),
+    }
+}
+
+pub fn goto(dash: &mut Dash, id: &FieldId) {
+    for _ in 0..form(dash).fields.len() {
+        if form(dash).focus == *id {
+            return;
+        }
+        dash.press(KeyCode::Tab);
+    }
+    panic!("no field {id:?}");
+}
+
+/// Empties the focused text and types another.
+pub fn retype(dash: &mut Dash, text: &str) {
+    dash.press(KeyCode::Home).key(KeyPress::ctrl('k')).text(text);
+}
+
+#[test]
+fn everything_is_prefilled_and_enter_enter_starts() {
+    let mut dash = Dash::new(80, 24);
+    dash.text("n");
+    assert_eq!(form(&dash).focus, FieldId::Start);
+    assert_eq!(form(&dash).command_line(), "roundtable run checkout-launch");
+    dash.press(KeyCode::Enter);
+    let request = dash.launch();
+    assert_eq!(request.model, RequestedModel::Scripted { instant: false });
+    assert_eq!(request.scenario.name.as_str(), "checkout-launch");
+    assert!(request.flags.is_empty() && request.seed.is_none());
+    assert!(dash.state.overlays.is_empty(), "the form is gone");
+}
+
+#[test]
+fn forty_pasted_lines_go_in_whole() {
+    let mut dash = Dash::new(80, 24);
+    dash.text("n");
+    goto(&mut dash, &FieldId::Goal);
+    let lines: Vec<String> =
+        (1..=40).map(|line| format!("line {line}: is it 宽 \"safe\"?")).collect();
+    dash.press(KeyCode::Enter);
+    dash.send(Msg::Paste(lines.join("\n")));
+    assert!(dash.effects.is_empty(), "a paste presses nothing");
+    dash.key(KeyPress::ctrl('s'));
+    let request = dash.launch();
+    assert!(request.scenario.goal.ends_with(&lines.join("\n")));
+    assert_eq!(request.scenario.goal.lines().count(), 41);
+}
+
+#[test]
+fn control_characters_of_a_paste_become_signs_and_that_is_said() {
+    let mut dash = Dash::new(80, 24);
+    dash.text("n");
+    goto(&mut dash, &FieldId::Goal);
+    dash.send(Msg::Paste("go\u{1b}[2J\u{202e}now\ttab".to_owned()));
+    let goal = form(&dash).field(&FieldId::Goal).expect("a goal").text();
+    assert!(goal.ends_with("go␛[2J\u{fffd}now    tab"), "{goal}");
+    assert!(dash.state.notices.current().expect("said").text.contains("2 control characters"));
+}
+
+#[test]
+fn joiners_of_a_paste_stay_where_they_join() {
+    let mut dash = Dash::new(80, 24);
+    dash.text("n");
+    goto(&mut dash, &FieldId::Goal);
+    dash.send(Msg::Paste("می\u{200c}خواهم 👩\u{200d}🚀 ad\u{200d}min".to_owned()));
+    let goal = form(&dash).field(&FieldId::Goal).expect("a goal").text();
+    assert!(goal.ends_with("می\u{200c}خواهم 👩\u{200d}🚀 ad\u{fffd}min"), "{goal}");
+    assert!(dash.state.notices.current().expect("said").text.contains("1 control character"));
+}
+
+#[test]
+fn a_paste_past_the_cap_is_refused_whole() {
+    let mut dash = Dash::new(80, 24);
+    dash.text("n");
+    goto(&mut dash, &FieldId::Goal);
+    let before = form(&dash).field(&FieldId::Goal).expect("a goal").text();
+    dash.send(Msg::Paste("x".repeat(300 * 1024)));
+    assert_eq!(form(&dash).field(&FieldId::Goal).expect("a goal").text(), before);
+    assert!(dash.state.notices.current().expect("said").text.contains("nothing was inserted"));
+}
+
+#[test]
+fn enter_is_a_line_end_in_a_text_and_goes_on_from_a_number() {
+    let mut dash = Dash::new(120, 36);
+    dash.text("n");
+    goto(&mut dash, &FieldId::Goal);
+    assert_eq!(dash.state.context(), Context::FormText);
+    dash.press(KeyCode::Enter).text("and q ? n");
+    let goal = form(&dash).field(&FieldId::Goal).expect("a goal").text();
+    assert!(goal.ends_with("\nand q ? n"), "{goal}");
+    goto(&mut dash, &FieldId::Limit(Limit::Rounds));
+    dash.press(KeyCode::Enter);
+    assert_eq!(form(&dash).focus, FieldId::Limit(Limit::Messages));
+}
+
+#[test]
+fn what_is_wrong_is_said_beside_its_field_and_keeps_the_run_from_starting() {
+    let mut dash = Dash::new(120, 36);
+    dash.text("n");
+    let rounds = FieldId::Limit(Limit::Rounds);
+    goto(&mut dash, &rounds);
+    retype(&mut dash, "0");
+    let fault = form(&dash).problem_of(&rounds).expect("a fault").clone();
+    assert!(fault.error, "{fault:?}");
+    assert!(dash.screen().contains(&fault.text[..20]), "{}", dash.screen());
+    goto(&mut dash, &FieldId::Start);
+    dash.press(KeyCode::Enter);
+    assert!(dash.asked().is_empty(), "nothing is started");
+    assert!(dash.screen().contains("Not started"), "{}", dash.screen());
+    assert_eq!(form(&dash).focus, rounds, "the field has the keys");
+    retype(&mut dash, "2");
+    assert!(form(&dash).is_startable(), "{:?}", form(&dash).problems);
+    dash.key(KeyPress::ctrl('s'));
+    let request = dash.launch();
+    let PatternSpec::Collaboration(spec) = &request.scenario.pattern else {
+        panic!("a collaboration");
+    };
+    assert_eq!(spec.budget.max_rounds, 2);
+}
+
+#[test]
+fn every_limit_and_the_seed_say_what_is_wrong_beside_themselves() {
+    let mut dash = Dash::new(120, 36);
+    dash.text("n");
+    let limits = [Limit::Rounds, Limit::Messages, Limit::Seconds, Limit::GoVotes];
+    let limits = limits.into_iter().map(FieldId::Limit);
+    for id in limits.chain([FieldId::Seed]) {
+        for wrong in ["", "-1", "many", "1.5", "99999999999999999999"] {
+            goto(&mut dash, &id);
+            retype(&mut dash, wrong);
+            assert!(
+                form(&dash).problem_of(&id).is_some_and(|fault| fault.error),
+                "{id:?}={wrong:?}"
+            );
+        }
+        retype(&mut dash, "2");
+        assert!(form(&dash).problem_of(&id).is_none_or(|fault| !fault.error), "{id:?}=2");
+    }
+}
+
+#[test]
+fn a_goal_that_nobody_edited_follows_the_inputs() {
+    let mut dash = Dash::new(120, 36);
+    dash.text("n");
+    let region = FieldId::Input("region".into());
+    goto(&mut dash, &region);
+    dash.press(KeyCode::Right);
+    let goal = form(&dash).field(&FieldId::Goal).expect("a goal");
+    assert!(goal.text().contains("in EU"), "{}", goal.text());
+    assert!(!goal.changed());
+    assert_eq!(form(&dash).command_line(), "roundtable run checkout-launch --set inputs.region=EU");
+    dash.press(KeyCode::Right);
+    assert_eq!(form(&dash).command_line(), "roundtable run checkout-launch", "back as it was");
+    // An edited one is the person's own.
+    goto(&mut dash, &FieldId::Goal);
+    dash.text("!");
+    goto(&mut dash, &region);
+    dash.press(KeyCode::Right);
+    assert!(form(&dash).field(&FieldId::Goal).expect("a goal").text().contains("in US"));
+}
+
+#[test]
+fn flags_and_models_are_on_the_command_line() {
+    let mut dash = Dash::new(120, 36);
+    dash.text("n");
+    goto(&mut dash, &FieldId::Flag("legal_analyst".into()));
+    dash.text(" ");
+    goto(&mut dash, &FieldId::Model);
+    dash.press(KeyCode::Right);
+    let line = form(&dash).command_line();
+    assert_eq!(line, "roundtable run checkout-launch --flag legal_analyst=on --instant");
+    let (_, args) = of_command_line(&form(&dash).command_words());
+    assert!(args.instant && args.flags[0].on && args.flags[0].name.as_str() == "legal_analyst");
+    dash.text("y");
+    assert!(matches!(&dash.asked()[..], [Effect::Copy(text)] if *text == line));
+    goto(&mut dash, &FieldId::Start);
+    dash.press(KeyCode::Enter);
+    let request = dash.launch();
+    assert_eq!(request.model, RequestedModel::Scripted { instant: true });
+    assert_eq!(request.flags, [("legal_analyst".into(), true)]);
+}
+
+#[test]
+fn live_without_a_key_says_what_to_set_and_does_not_start() {
+    let mut dash = Dash::new(120, 36);
+    dash.text("n");
+    goto(&mut dash, &FieldId::Model);
+    dash.press(KeyCode::Left);
+    assert!(dash.screen().contains("set OPENAI_API_KEY"));
+    dash.asked();
+    dash.key(KeyPress::ctrl('s'));
+    assert!(dash.asked().is_empty());
+    assert_eq!(form(&dash).focus, FieldId::Model);
+}
+
+#[test]
+fn live_shows_host_model_and_origin_of_the_key_and_a_foreign_file_is_asked_about() {
+    let text = scenario::shipped()[0].text;
+    let mut dash = Dash::over(120, 36, vec![own("mine.toml", text)], DisplaySettings::default());
+    dash.text("n");
+    goto(&mut dash, &FieldId::Model);
+    dash.press(KeyCode::Left);
+    let screen = dash.screen();
+    assert!(screen.contains("at api.example.com, key from the environment"), "{screen}");
+    assert!(screen.contains("small-1  the default of Example"), "{screen}");
+    dash.asked();
+    assert!(form(&dash).command_line().ends_with("mine.toml --live"));
+    dash.key(KeyPress::ctrl('s'));
+    let request = dash.launch();
+    assert_eq!(request.model, RequestedModel::Live(None));
+    let would = vec!["It sends its goal and facts to api.example.com.".to_owned()];
+    let digest = "of the file and its programs".to_owned();
+    let consent = Consent { digest, would: would.clone(), not_kept: None };
+    dash.send(Msg::Untrusted { request: request.clone(), consent: consent.clone() });
+    assert!(dash.screen().contains(&would[0]));
+    dash.text("n");
+    assert!(dash.asked().is_empty() && dash.state.starting.is_empty(), "no is no");
+    dash.send(Msg::Untrusted { request: request.clone(), consent: consent.clone() });
+    dash.text("y");
+    match &dash.asked()[..] {
+        [Effect::Trust { digest, .. }, Effect::Start(again)] => {
+            assert_eq!(*digest, consent.digest, "what was shown is what is allowed");
+            assert_eq!(again.id, request.id);
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A dashboard of this size that asks whether a foreign file may do this.
+fn asking(cols: u16, rows: u16, would: &[&str]) -> Dash {
+    let text = scenario::shipped()[0].text;
+    let mut dash = Dash::over(80, 24, vec![own("mine.toml", text)], DisplaySettings::default());
+    dash.press(KeyCode::Enter).send(Msg::Resize { cols, rows });
+    let request = dash.launch();
+    let would = would.iter().map(|line| (*line).to_owned()).collect();
+    let consent = Consent { digest: request.scenario.hash.clone(), would, not_kept: None };
+    dash.send(Msg::Untrusted { request, consent });
+    dash
+}
+
+#[test]
+fn why_an_answer_is_not_kept_is_said_in_the_question() {
+    let mut dash = asking(80, 24, &["run sh -c true"]);
+    let screen = dash.screen();
+    assert!(screen.contains("Remembered for this version of the file."), "{screen}");
+    dash.text("n").press(KeyCode::Enter);
+    let request = dash.launch();
+    let (digest, would) = ("of more than the file".to_owned(), vec!["run ./x.sh".to_owned()]);
+    let consent = Consent { digest, would, not_kept: None };
+    dash.send(Msg::Untrusted { request: request.clone(), consent: consent.clone() });
+    let screen = dash.screen();
+    assert!(screen.contains("this version of the file and of its programs."), "{screen}");
+    let not_kept = Some("trusted is not used: others can write to it".to_owned());
+    dash.text("n").send(Msg::Untrusted { request, consent: Consent { not_kept, ..consent } });
+    assert!(dash.screen().contains("Remembered until you quit: trusted is not used"));
+}
+
+#[test]
+fn a_foreign_file_is_not_allowed_before_its_end_was_read() {
+    let long = format!("run sh -c echo harmless {}; rm -rf everything", "; true ".repeat(400));
+    for (cols, rows) in [(60, 16), (80, 24), (120, 36)] {
+        let mut dash = asking(cols, rows, &[&long]);
+        let said = |dash: &Dash| dash.state.notices.current().map(|it| it.text.clone());
+        assert!(!dash.screen().contains("everything"), "its end is out of view");
+        assert!(dash.screen().contains("below: j, PgDn, G"), "{}", dash.screen());
+        dash.text("y");
+        assert!(dash.asked().is_empty(), "nothing is allowed unseen");
+        assert!(
+            said(&dash).is_some_and(|it| it.starts_with("Read to the end first: ")),
+            "{:?}",
+            said(&dash)
+        );
+        dash.text("jj").press(KeyCode::PageDown).text("G");
+        assert!(dash.screen().contains("everything"), "{}", dash.screen());
+        assert!(dash.screen().contains("above: k"), "{}", dash.screen());
+        dash.press(KeyCode::Enter);
+        assert!(dash.asked().is_empty(), "Enter is no yes");
+        dash.text("gy");
+        assert!(matches!(&dash.asked()[..], [Effect::Trust { .. }, Effect::Start(_)]));
+    }
+}
+
+#[test]
+fn a_question_that_came_on_a_tiny_screen_is_read_once_it_is_seen() {
+    let mut dash = asking(20, 5, &["run sh -c true"]);
+    dash.text("y");
+    assert!(dash.asked().is_empty(), "a screen that shows nothing answers nothing");
+    dash.send(Msg::Resize { cols: 80, rows: 24 }).text("y");
+    assert!(matches!(&dash.asked()[..], [Effect::Trust { .. }, Effect::Start(_)]));
+}
+
+#[test]
+fn escape_closes_and_asks_when_something_was_changed() {
+    let mut dash = Dash::new(80, 24);
+    dash.text("n").press(KeyCode::Esc);
+    assert_eq!(dash.state.context(), Context::Home);
+    dash.text("n");
+    goto(&mut dash, &FieldId::Goal);
+    dash.text("x").press(KeyCode::Esc);
+    assert_eq!(dash.state.context(), Context::Form, "out of the text first");
+    dash.press(KeyCode::Esc);
+    assert_eq!(dash.state.context(), Context::Confirm);
+    dash.press(KeyCode::Esc);
+    assert_eq!(dash.state.context(), Context::Form, "no: the form is as it was");
+    dash.press(KeyCode::Esc).text("y");
+    assert_eq!(dash.state.context(), Context::Home);
+}
+
+#[test]
+fn the_focused_field_is_always_in_view() {
+    for (cols, rows) in [(60, 16), (80, 24), (120, 36), (200, 50)] {
+        let mut dash = Dash::new(cols, rows);
+        dash.text("n");
+        for _ in 0..form(&dash).fields.len() {
+            dash.press(KeyCode::Tab);
+            let field = form(&dash).field(&form(&dash).focus).expect("a field");
+            let label = match field.value {
+                FieldValue::Button => format!("[ {} ]", field.label),
+                _ => format!(">{}", field.label),
+            };
+            assert!(dash.screen().contains(&label), "{label} at {cols}x{rows}\n{}", dash.screen());
+        }
+    }
+}
+
+#[test]
+fn arrows_leave_a_text_at_its_ends() {
+    let mut dash = Dash::new(120, 36);
+    dash.text("n");
+    goto(&mut dash, &FieldId::Limit(Limit::Rounds));
+    dash.press(KeyCode::Down);
+    assert_eq!(form(&dash).focus, FieldId::Limit(Limit::Messages));
+    dash.press(KeyCode::Up).press(KeyCode::Up);
+    assert_eq!(form(&dash).focus, FieldId::Flag("legal_analyst".into()));
+}
+
+#[test]
+fn a_broken_scenario_has_no_form() {
+    let entry = own("broken.toml", "title = 1\npattern = \"none\"\n");
+    let mut dash = Dash::over(120, 36, vec![entry], DisplaySettings::default());
+    dash.text("n");
+    assert!(dash.state.overlays.is_empty());
+    assert!(dash.state.notices.current().is_some());
+    dash.press(KeyCode::Enter);
+    assert!(dash.asked().is_empty(), "nor does it start");
+}
+
+#[test]
+fn what_a_file_says_is_shown_as_signs_where_it_would_steer_the_terminal() {
+    let text =
+        scenario::shipped().iter().find(|one| one.name == "checkout-launch").expect("it").text;
+    let text = text.replace("Decide whether", "\\u202eDecide\\u001b[31m\\U000E0041 whether");
+    let mut dash = Dash::over(120, 36, vec![own("mine.toml", &text)], DisplaySettings::default());
+    dash.text("n");
+    let hostile = |symbol: &str| symbol.chars().any(crate::base::visible::is_hostile);
+    assert!(
+        form(&dash).field(&FieldId::Goal).expect("a goal").text().chars().any(|c| c == '\u{202e}')
+    );
+    assert!(!dash.draw().content().iter().any(|cell| hostile(cell.symbol())));
+    assert!(!form(&dash).changed(), "what is shown changes nothing");
+    let screen = dash.screen();
+    assert!(screen.contains("Goal: contains 3 invisible characters"), "{screen}");
+}
+
+#[test]
+fn that_it_was_not_started_goes_with_the_form() {
+    let refused = |dash: &mut Dash| {
+        dash.text("n");
+        goto(dash, &FieldId::Limit(Limit::Rounds));
+        retype(dash, "0");
+        dash.key(KeyPress::ctrl('s'));
+        let said = &dash.state.notices.current().expect("said").text;
+        assert!(said.starts_with("Not started: 1 problem"), "{said}");
+    };
+    // Closed.
+    let mut dash = Dash::new(80, 24);
+    refused(&mut dash);
+    dash.press(KeyCode::Esc).press(KeyCode::Esc);
+    assert!(dash.state.notices.current().is_some(), "the form is still there behind the question");
+    dash.text("y");
+    assert!(dash.state.notices.current().is_none());
+    // Edited.
+    refused(&mut dash);
+    dash.text("1");
+    assert!(dash.state.notices.current().is_none());
+    // Started.
+    refused(&mut dash);
+    retype(&mut dash, "2");
+    dash.key(KeyPress::ctrl('s'));
+    dash.launch();
+    assert!(dash.state.notices.current().is_none() && dash.state.overlays.is_empty());
+}
+
+#[test]
+fn moving_past_a_text_types_nothing_into_it() {
+    let mut dash = Dash::new(80, 24);
+    dash.text("n").text("jjjjkkkkkkjG");
+    assert!(!form(&dash).changed(), "{}", form(&dash).command_line());
+    dash.text("g");
+    assert_eq!(form(&dash).focus, FieldId::Goal);
+    assert_eq!(dash.state.context(), Context::Form);
+    let row = dash.screen().lines().last().expect("a key row").to_owned();
+    assert!(row.contains("move") && row.contains("edit"), "{row}");
+    dash.text("Z");
+    assert!(!form(&dash).changed());
+    let said = &dash.state.notices.current().expect("said").text;
+    assert_eq!(said, "Press Enter to edit this field.");
+    dash.press(KeyCode::Enter).text("jk");
+    assert_eq!(dash.state.context(), Context::FormText);
+    assert!(form(&dash).field(&FieldId::Goal).expect("a goal").text().ends_with("jk"));
+    let row = dash.screen().lines().last().expect("a key row").to_owned();
+    assert!(!row.contains("move") && row.contains("Esc leave text"), "{row}");
+    dash.press(KeyCode::Esc).text("jk");
+    assert_eq!(form(&dash).focus, FieldId::Goal, "down and up again");
+    assert!(
+        form(&dash).field(&FieldId::Goal).expect("a goal").text().ends_with("stands behind.jk")
+    );
+    // A paste needs no Enter.
+    dash.send(Msg::Paste("pasted".to_owned()));
+    assert!(form(&dash).field(&FieldId::Goal).expect("a goal").text().ends_with("jkpasted"));
+}
+
+#[test]
+fn a_field_of_one_line_takes_the_first_line_and_says_so() {
+    let lines: Vec<String> = (1..=40).map(|line| format!("{line}")).collect();
+    for id in [FieldId::Input("campaign".into()), FieldId::Limit(Limit::Rounds), FieldId::Seed] {
+        let mut dash = Dash::new(80, 24);
+        dash.text("n");
+        goto(&mut dash, &id);
+        retype(&mut dash, "");
+        dash.send(Msg::Paste(lines.join("\n")));
+        assert_eq!(form(&dash).field(&id).expect("it").text(), "1", "{id:?}");
+        let said = &dash.state.notices.current().expect("said").text;
+        assert_eq!(said, "This field has one line: 39 more pasted lines left out.");
+    }
+    // A line end behind the one line is nothing to speak of.
+    let mut dash = Dash::new(80, 24);
+    dash.text("n");
+    goto(&mut dash, &FieldId::Seed);
+    retype(&mut dash, "");
+    dash.send(Msg::Paste("12\n".to_owned()));
+    assert_eq!(form(&dash).field(&FieldId::Seed).expect("a seed").text(), "12");
+    assert!(dash.state.notices.current().is_none());
+}
+
+#[test]
+fn who_answers_is_in_view_on_a_small_screen_and_what_is_not_is_named() {
+    let entries = scenario::shipped().len();
+    for at in 0..entries {
+        let mut dash = Dash::new(80, 24);
+        dash.text("g").text(&"j".repeat(at)).text("n");
+        let screen = dash.screen();
+        assert!(screen.contains("Replies") && screen.contains("scripted"), "{screen}");
+        let (form, size) = (form(&dash), dash.state.size);
+        let parts = form.parts(size);
+        let [above, below] = form.hidden(&parts, &form.slots(&parts));
+        assert!(above.is_empty());
+        if let Some(first) = below.first() {
+            let said = format!("↓ {} more: {first}", below.len());
+            assert!(screen.contains(&said), "{said}\n{screen}");
+        }
+    }
+    let mut dash = Dash::new(80, 24);
+    dash.text("n");
+    let said = "↓ 3 more: Max messages, Max seconds, Go votes needed";
+    assert!(dash.screen().contains(said), "{}", dash.screen());
+    goto(&mut dash, &FieldId::Limit(Limit::GoVotes));
+    assert!(dash.screen().contains("↑ 1 more: Goal"), "{}", dash.screen());
+}

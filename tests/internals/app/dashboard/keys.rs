@@ -1,0 +1,154 @@
+//! The binding table, and what is made of it.
+
+use std::collections::BTreeSet;
+
+use crate::app::help::{Help, HelpLine, keys_markdown};
+use crate::app::key_hints::visible_hints;
+use crate::app::keymap::{BINDINGS, Context, bindings, lookup};
+use crate::app::{Action, Effect, KeyCode, KeyPress, Msg};
+
+use crate::support::screen::Dash;
+
+#[test]
+fn no_context_has_a_key_twice() {
+    for context in Context::ALL {
+        let mut seen = BTreeSet::new();
+        for row in bindings(context) {
+            for key in row.keys {
+                let reached = !(context.takes_text() && key.typed_char().is_some());
+                assert!(
+                    !reached || seen.insert(key.label(true).into_owned()),
+                    "{} means two things in {}",
+                    key.label(true),
+                    context.word()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn every_action_stands_in_the_table_once_and_in_the_help_once() {
+    let table: Vec<Action> = BINDINGS.iter().map(|row| row.action).collect();
+    let unique: BTreeSet<Action> = table.iter().copied().collect();
+    assert_eq!(table.len(), unique.len(), "an action stands in the table twice");
+    for context in Context::ALL {
+        let mut shown: Vec<Action> = Help::open(context)
+            .lines()
+            .iter()
+            .filter_map(|line| match line {
+                HelpLine::Row(row) => Some(row.action),
+                HelpLine::Heading(_) | HelpLine::Blank => None,
+            })
+            .collect();
+        shown.sort();
+        assert_eq!(shown, unique.iter().copied().collect::<Vec<_>>());
+    }
+    let markdown = keys_markdown();
+    for row in BINDINGS {
+        assert_eq!(markdown.matches(&format!("| {} |", row.help)).count(), 1, "{}", row.help);
+    }
+}
+
+#[test]
+fn keys_that_terminals_or_multiplexers_need_are_left_alone() {
+    for row in BINDINGS {
+        assert!(!row.keys.contains(&KeyPress::ctrl('b')), "tmux and screen take Ctrl-B");
+        assert!(!row.keys.contains(&KeyPress::ctrl('i')), "Ctrl-I is Tab");
+        assert!(!row.help.is_empty() && !row.keys.is_empty());
+        assert_eq!(row.rank == 0, row.word.is_empty() || row.action == Action::Cancel, "{row:?}");
+    }
+}
+
+#[test]
+fn what_ends_a_run_is_uppercase_and_asks() {
+    for row in BINDINGS.iter().filter(|row| row.action == Action::Kill) {
+        assert!(row.keys.iter().all(|key| key.typed_char().is_some_and(char::is_uppercase)));
+    }
+}
+
+#[test]
+fn where_text_is_typed_letters_are_text() {
+    for context in [Context::FormText, Context::Filter, Context::Help] {
+        for c in ' '..='~' {
+            assert_eq!(lookup(context, KeyPress::char(c)), None, "{c} in {}", context.word());
+        }
+    }
+    assert_eq!(lookup(Context::FormText, KeyPress::ctrl('s')), Some(Action::Start));
+    assert_eq!(lookup(Context::Help, KeyPress::new(KeyCode::Down)), Some(Action::Down));
+}
+
+#[test]
+fn a_digit_names_its_pane() {
+    for number in 1..=9u8 {
+        let key = KeyPress::char(char::from(b'0' + number));
+        assert_eq!(lookup(Context::Home, key), Some(Action::Pane(number)));
+    }
+}
+
+#[test]
+fn the_key_row_offers_only_what_would_do_something() {
+    let dash = Dash::new(120, 36);
+    let words = |dash: &Dash| -> Vec<&str> {
+        visible_hints(&dash.state, false).iter().map(|offer| offer.word).collect()
+    };
+    let offered = words(&dash);
+    assert!(offered.contains(&"start") && offered.contains(&"quit"), "{offered:?}");
+    for absent in ["pause", "step", "flags", "kill"] {
+        assert!(!offered.contains(&absent), "{absent} with no run: {offered:?}");
+    }
+}
+
+#[test]
+fn help_is_found_by_typing_and_enter_does_what_the_row_says() {
+    let mut dash = Dash::new(120, 36);
+    dash.text("?").text("launch form: goal");
+    assert_eq!(dash.state.context(), Context::Help);
+    dash.press(KeyCode::Enter);
+    assert_eq!(dash.state.context(), Context::Form, "the form is open and the help is gone");
+
+    dash.press(KeyCode::Esc).text("?").text("zzz").press(KeyCode::Enter);
+    assert_eq!(dash.state.context(), Context::Help, "nothing is found, nothing is done");
+    dash.press(KeyCode::Backspace).press(KeyCode::Backspace).press(KeyCode::Backspace);
+    dash.text("inspect the selection").press(KeyCode::Enter);
+    let said = dash.state.notices.current().expect("a notice").text.clone();
+    assert!(said.starts_with("Not available here: it works in "), "{said}");
+    dash.press(KeyCode::Esc);
+    assert_eq!(dash.state.context(), Context::Home);
+}
+
+#[test]
+fn help_over_the_form_keeps_what_was_typed() {
+    let mut dash = Dash::new(120, 36);
+    dash.text("n").press(KeyCode::Tab).press(KeyCode::Tab).text("x");
+    dash.press(KeyCode::BackTab).press(KeyCode::BackTab).text("?").press(KeyCode::Esc);
+    assert!(dash.screen().contains("goal="), "the change is still in the command line");
+}
+
+#[test]
+fn the_legend_is_whole_on_small_screens() {
+    for (cols, rows) in [(60, 16), (80, 24), (120, 36)] {
+        let mut dash = Dash::new(cols, rows);
+        dash.text("?");
+        let screen = dash.screen();
+        for entry in ["✓ done", "▲ go", "◇ caution", "▼ block", "Δ changed", "⚑ flag"] {
+            assert!(screen.contains(entry), "{entry} at {cols}x{rows}\n{screen}");
+        }
+    }
+}
+
+#[test]
+fn a_screen_that_is_too_small_lets_nothing_happen_unseen() {
+    let mut dash = Dash::new(120, 36);
+    dash.send(Msg::Resize { cols: 20, rows: 5 });
+    for c in ('!'..='~').chain([' ']).filter(|c| *c != 'q') {
+        dash.text(&c.to_string());
+    }
+    dash.press(KeyCode::Enter).press(KeyCode::Tab).press(KeyCode::Esc).key(KeyPress::ctrl('s'));
+    dash.send(Msg::Paste("x".to_owned()));
+    assert!(dash.asked().is_empty() && dash.state.overlays.is_empty());
+    dash.text("q");
+    assert!(matches!(dash.asked()[..], [Effect::Quit { code: 0 }]), "quitting always works");
+    dash.key(KeyPress::ctrl('c')).key(KeyPress::ctrl('c'));
+    assert!(matches!(dash.asked()[..], [Effect::Quit { code: 130 }]));
+}

@@ -1,0 +1,10 @@
+//! What the dashboard does, held to plain state: messages in, effects out, no terminal.
+
+mod command_line;
+mod flags;
+mod form;
+mod keys;
+mod models;
+mod pointer;
+mod quiet;
+mod runs;

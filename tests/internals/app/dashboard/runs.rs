@@ -1,0 +1,326 @@
+//! Runs: starting, watching several, pausing, ending, leaving.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::app::home::HomePane;
+use crate::app::keymap::Context;
+use crate::app::state::{ActiveScreen, DisplaySettings};
+use crate::app::{Effect, KeyCode, KeyPress, Msg};
+use crate::engine::Schedule;
+use crate::event::kind::Initiator;
+use crate::event::{Command, Elapsed, Event, EventKind, RunId, Seq, SpanId, StopReason};
+use crate::scenario::catalogue::RequestedModel;
+
+use crate::support::screen::{Dash, facts, own, until};
+
+fn live() -> Vec<Arc<Event>> {
+    let mut events = facts("checkout-launch", &[], &[], Schedule::default());
+    let end = until(&events, |kind| matches!(kind, EventKind::RoundStarted { round: 2, .. }));
+    events.truncate(end);
+    events
+}
+
+fn ended() -> Vec<Arc<Event>> {
+    facts("checkout-launch", &[], &[], Schedule::default())
+}
+
+fn commands(dash: &mut Dash) -> Vec<(String, Command)> {
+    dash.asked()
+        .into_iter()
+        .map(|effect| match effect {
+            Effect::Command { run, command } => (run.as_str().to_owned(), command),
+            other => panic!("no command: {other:?}"),
+        })
+        .collect()
+}
+
+fn quits(dash: &mut Dash) -> Option<u8> {
+    match &dash.asked()[..] {
+        [Effect::Quit { code }] => Some(*code),
+        _ => None,
+    }
+}
+
+#[test]
+fn the_first_screen_stands_on_checkout_launch_and_enter_starts_it() {
+    let mut dash = Dash::new(80, 24);
+    assert_eq!(dash.state.home.scenario.as_deref(), Some("checkout-launch"));
+    dash.press(KeyCode::Enter);
+    let request = dash.launch();
+    assert_eq!(request.model, RequestedModel::Scripted { instant: false });
+    assert!(dash.screen().contains("starting Checkout v2"));
+    let run = RunId::new("r-0001");
+    dash.send(Msg::Started { request: request.id, run: run.clone(), zero: dash.now, launch: None });
+    assert_eq!(dash.state.screen, ActiveScreen::Run(run));
+    assert!(dash.state.starting.is_empty());
+}
+
+#[test]
+fn whoever_does_something_else_in_the_meantime_is_not_taken_away() {
+    let mut dash = Dash::new(80, 24);
+    dash.press(KeyCode::Enter);
+    let request = dash.launch();
+    dash.text("j");
+    let run = RunId::new("r-0001");
+    dash.send(Msg::Started { request: request.id, run, zero: dash.now, launch: None });
+    assert_eq!(dash.state.screen, ActiveScreen::Home);
+    assert_eq!(dash.state.runs.len(), 1);
+}
+
+#[test]
+fn a_run_that_could_not_start_says_why_and_stays_said() {
+    let mut dash = Dash::new(80, 24);
+    dash.press(KeyCode::Enter);
+    let request = dash.launch().id;
+    dash.send(Msg::StartFailed { request, text: "No key: set OPENAI_API_KEY.".to_owned() });
+    dash.after(Duration::from_secs(60)).send(Msg::Tick);
+    assert!(dash.screen().contains("! No key: set OPENAI_API_KEY."));
+    assert!(dash.state.starting.is_empty());
+    dash.press(KeyCode::Esc);
+    assert!(!dash.screen().contains("No key"), "dismissed");
+}
+
+#[test]
+fn several_runs_stand_side_by_side_and_rows_do_not_jump() {
+    let mut dash = Dash::new(120, 36);
+    dash.run("r-0001", &live()).text("q").run("r-0002", &ended()).text("q").run("r-0003", &live());
+    dash.text("q");
+    assert_eq!(dash.state.home.focus, HomePane::Runs);
+    assert_eq!(dash.state.home.run, Some(RunId::new("r-0003")), "the one that was left");
+    let rows = |dash: &Dash| -> Vec<String> {
+        let row = |line: &&str| line.contains(" r-000") && line.contains("collaboration");
+        dash.screen().lines().filter(row).map(str::to_owned).collect()
+    };
+    let before = rows(&dash);
+    assert_eq!(before.len(), 3);
+    assert!(before[0].contains("● LIVE") && before[0].contains("2/3"), "{before:?}");
+    assert!(before[1].contains("✓ DONE") && before[1].contains("▲ go"), "{before:?}");
+    // The first run ends while one looks: its row stays where it is.
+    dash.send(Msg::Events { run: RunId::new("r-0001"), events: ended().split_off(live().len()) });
+    let after = rows(&dash);
+    assert!(after[0].contains("r-0001") && after[0].contains("✓ DONE"), "{after:?}");
+    assert_eq!(before[1], after[1]);
+}
+
+#[test]
+fn enter_on_a_run_opens_it_and_q_comes_back() {
+    let mut dash = Dash::new(80, 24);
+    dash.run("r-0001", &ended()).text("q").run("r-0002", &ended()).text("q");
+    dash.text("k").press(KeyCode::Enter);
+    assert_eq!(dash.state.screen, ActiveScreen::Run(RunId::new("r-0001")));
+    dash.text("q");
+    assert_eq!(dash.state.screen, ActiveScreen::Home);
+    assert_eq!(dash.state.home.run, Some(RunId::new("r-0001")));
+}
+
+#[test]
+fn space_pauses_and_lets_go_on_from_both_screens() {
+    let mut dash = Dash::new(120, 36);
+    let events = live();
+    dash.run("r-0001", &events).text(" ");
+    assert_eq!(commands(&mut dash), [("r-0001".into(), Command::Pause { by: Initiator::You })]);
+    let pausing = Event {
+        seq: Seq(events.len() as u64),
+        at: Elapsed(3_000_000),
+        span: SpanId::RUN,
+        kind: EventKind::Pausing { by: Initiator::You },
+    };
+    dash.send(Msg::Events { run: RunId::new("r-0001"), events: vec![Arc::new(pausing)] });
+    dash.text("q ");
+    assert_eq!(commands(&mut dash), [("r-0001".into(), Command::Resume { by: Initiator::You })]);
+    dash.text("sS");
+    let steps = commands(&mut dash);
+    assert_eq!(steps[0].1, Command::Step);
+    assert_eq!(steps[1].1, Command::StepRound);
+}
+
+#[test]
+fn a_run_that_has_ended_takes_no_command() {
+    let mut dash = Dash::new(120, 36);
+    dash.run("r-0001", &ended()).text("q sK");
+    assert!(dash.asked().is_empty());
+    assert!(dash.state.notices.current().is_some());
+}
+
+#[test]
+fn the_kill_switch_asks_first() {
+    let mut dash = Dash::new(120, 36);
+    dash.run("r-0001", &live()).text("q").run("r-0002", &live()).text("K");
+    assert_eq!(dash.state.context(), Context::Confirm);
+    dash.text("n");
+    assert!(dash.asked().is_empty());
+    dash.text("Ky");
+    assert_eq!(commands(&mut dash), [("r-0002".into(), Command::Cancel)]);
+    dash.text("qK").press(KeyCode::Enter);
+    let killed: Vec<_> = commands(&mut dash).into_iter().map(|(run, _)| run).collect();
+    assert_eq!(killed, ["r-0001", "r-0002"], "on the first screen: every live run");
+}
+
+#[test]
+fn q_quits_from_the_first_screen_and_asks_when_a_run_is_live() {
+    let mut dash = Dash::new(80, 24);
+    dash.text("q");
+    assert_eq!(quits(&mut dash), Some(0));
+    dash.run("r-0001", &live()).text("qq");
+    assert_eq!(dash.state.context(), Context::Confirm);
+    assert_eq!(quits(&mut dash), None);
+    dash.text("y");
+    assert_eq!(quits(&mut dash), Some(0));
+}
+
+#[test]
+fn escape_never_quits() {
+    let mut dash = Dash::new(80, 24);
+    dash.run("r-0001", &live());
+    for _ in 0..5 {
+        dash.press(KeyCode::Esc);
+    }
+    assert!(dash.asked().is_empty());
+}
+
+#[test]
+fn ctrl_c_asks_to_stop_the_run_and_twice_quits() {
+    let mut dash = Dash::new(80, 24);
+    dash.run("r-0001", &live()).key(KeyPress::ctrl('c'));
+    assert_eq!(dash.state.context(), Context::Confirm);
+    dash.text("y");
+    assert_eq!(commands(&mut dash), [("r-0001".into(), Command::Cancel)]);
+    dash.key(KeyPress::ctrl('c')).key(KeyPress::ctrl('c'));
+    assert_eq!(quits(&mut dash), Some(130));
+}
+
+#[test]
+fn two_ctrl_c_that_are_far_apart_are_not_twice() {
+    let mut dash = Dash::new(80, 24);
+    dash.key(KeyPress::ctrl('c'));
+    assert_eq!(quits(&mut dash), None);
+    assert!(dash.screen().contains("Press Ctrl-C again to quit."));
+    dash.after(Duration::from_secs(5)).send(Msg::Tick).key(KeyPress::ctrl('c'));
+    assert_eq!(quits(&mut dash), None);
+    dash.after(Duration::from_millis(500)).key(KeyPress::ctrl('c'));
+    assert_eq!(quits(&mut dash), Some(130));
+}
+
+#[test]
+fn ctrl_c_works_while_a_text_is_typed() {
+    let mut dash = Dash::new(80, 24);
+    dash.text("n").press(KeyCode::Tab).press(KeyCode::Tab);
+    assert_eq!(dash.state.context(), Context::FormText);
+    dash.key(KeyPress::ctrl('c')).key(KeyPress::ctrl('c'));
+    assert_eq!(quits(&mut dash), Some(130));
+}
+
+#[test]
+fn a_signal_leaves_without_asking() {
+    let mut dash = Dash::new(80, 24);
+    dash.run("r-0001", &live()).send(Msg::Terminate { code: 143 });
+    assert_eq!(quits(&mut dash), Some(143));
+}
+
+#[test]
+fn going_to_the_background_pauses_what_is_going_and_coming_back_lets_only_that_go_on() {
+    let mut dash = Dash::new(80, 24);
+    let mut paused = live();
+    let at = vec![crate::event::BoundaryId::new("round:2")];
+    let (seq, span) = (Seq(paused.len() as u64), SpanId::RUN);
+    let kind = EventKind::Paused { at };
+    paused.push(Arc::new(Event { seq, at: Elapsed(3_000_000), span, kind }));
+    dash.run("r-0001", &live()).run("r-0002", &paused).run("r-0003", &ended());
+    dash.key(KeyPress::ctrl('z'));
+    let mut asked = dash.asked();
+    assert!(matches!(asked.pop(), Some(Effect::Suspend)), "the last");
+    assert_eq!(asked.len(), 1);
+    dash.effects = asked;
+    assert_eq!(commands(&mut dash), [("r-0001".into(), Command::Pause { by: Initiator::Suspend })]);
+    dash.send(Msg::Continued);
+    assert_eq!(
+        commands(&mut dash),
+        [("r-0001".into(), Command::Resume { by: Initiator::Suspend })]
+    );
+    assert!(dash.redraw);
+}
+
+#[test]
+fn a_run_that_ends_behind_another_screen_is_told() {
+    let mut dash = Dash::new(120, 36);
+    dash.run("r-0001", &live()).run("r-0002", &live());
+    let kind = EventKind::SessionRunClosed {
+        run: RunId::new("r-0001"),
+        reason: StopReason::MaxRoundsReached,
+    };
+    let event = Event { seq: Seq(3), at: Elapsed(1), span: SpanId::RUN, kind };
+    dash.send(Msg::Session(vec![Arc::new(event)]));
+    assert!(dash.screen().contains("r-0001 has ended: max_rounds_reached"));
+}
+
+#[test]
+fn what_was_dropped_to_bound_memory_is_in_the_header() {
+    let mut dash = Dash::new(120, 36);
+    dash.run("r-0001", &ended()).text("q");
+    let kind = EventKind::SessionRunDropped { run: RunId::new("r-0001"), events: 61 };
+    let event = Event { seq: Seq(9), at: Elapsed(1), span: SpanId::RUN, kind };
+    dash.send(Msg::Session(vec![Arc::new(event)]));
+    let screen = dash.screen();
+    assert!(screen.contains("61 events of 1 finished run dropped to bound memory"), "{screen}");
+}
+
+#[test]
+fn n_over_a_run_opens_the_form_of_its_scenario() {
+    let mut dash = Dash::new(120, 36);
+    dash.text("j").run("r-0001", &live()).text("n");
+    assert!(dash.screen().contains("New run of checkout-launch"));
+}
+
+#[test]
+fn broken_files_are_listed_with_what_is_wrong_and_where() {
+    let text = "title = \"Mine\"\npattern = \"collaboration\"\ngoal = \"x\"\nbudgt = 3\n";
+    let mut dash = Dash::over(120, 36, vec![own("./mine.toml", text)], DisplaySettings::default());
+    let screen = dash.screen();
+    assert!(screen.contains("✗ mine"), "{screen}");
+    assert!(screen.contains("4:1"), "line and column: {screen}");
+    assert!(screen.contains("budgt"), "{screen}");
+    assert!(screen.contains("1 scenario, 1 broken"), "{screen}");
+    dash.text("r");
+    assert!(matches!(dash.asked()[..], [Effect::Rescan]));
+}
+
+#[test]
+fn scenarios_read_anew_keep_the_selection() {
+    let mut dash = Dash::new(120, 36);
+    dash.press(KeyCode::End);
+    let before = dash.state.home.scenario.clone();
+    let mut entries = dash.state.scenarios.clone();
+    entries.insert(0, own("aaa.toml", "title = 1"));
+    dash.send(Msg::Scenarios(entries));
+    assert_eq!(dash.state.home.scenario, before);
+    dash.send(Msg::Scenarios(Vec::new()));
+    assert!(
+        dash.screen().contains("No scenarios. Put a file into ./scenarios"),
+        "an empty pane says why"
+    );
+}
+
+#[test]
+fn a_small_screen_shows_a_title_whole_before_its_activity() {
+    let events = facts("checkout-launch", &[], &[], Schedule::default());
+    for (cols, activity) in [(80, false), (120, true)] {
+        let mut dash = Dash::new(cols, 24);
+        dash.run("r-0001", &events).text("q");
+        let screen = dash.screen();
+        assert!(
+            screen.contains("r-0001") && screen.contains("Checkout v2: go or no-go "),
+            "{screen}"
+        );
+        assert_eq!(screen.contains("activity"), activity, "{screen}");
+        assert!(!screen.contains(" facts "), "{screen}");
+    }
+}
+
+#[test]
+fn a_new_run_waits_for_the_scenarios_and_says_so() {
+    let mut dash = Dash::over(120, 36, Vec::new(), DisplaySettings::default());
+    dash.text("n");
+    let said = dash.state.notices.current().expect("said").text.clone();
+    assert!(said.contains("Still reading the scenarios"), "{said}");
+}

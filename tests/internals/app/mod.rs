@@ -1,0 +1,8 @@
+//! The behaviour of the dashboard.
+
+mod costs;
+mod dashboard;
+mod hostile_input;
+mod runview_behaviour;
+mod tools_behaviour;
+mod tools_beside;

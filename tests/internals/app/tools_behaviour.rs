@@ -1,0 +1,371 @@
+//! What keys and clicks do in the faces of an orchestrator and of the tools: what they ask of the
+//! run, and that nothing is shown before its fact has come back.
+
+use std::sync::Arc;
+
+use crate::app::run::{Subject, Tab, View, WaterfallRow};
+use crate::app::{Effect, KeyCode, Msg};
+use crate::event::command::BreakerOverride;
+use crate::event::kind::{BreakerStage, Initiator, LimitChange};
+use crate::event::{Command, Elapsed, Event, EventKind, RunId, Seq, SpanId};
+use crate::scenario::spec::tool::{FaultKind, InjectedFault};
+use crate::support::facts;
+use crate::support::facts::tools::{self, ToolFacts};
+use crate::support::screen::Dash;
+
+fn dash(facts: &ToolFacts) -> Dash {
+    let mut dash = Dash::new(120, 36);
+    dash.run("r-81c2", &facts.log);
+    dash
+}
+
+/// The one command that was asked for since the last time.
+fn command(dash: &mut Dash) -> Command {
+    let mut effects = dash.asked();
+    match (effects.pop(), effects.is_empty()) {
+        (Some(Effect::Command { run, command }), true) => {
+            assert_eq!(run.as_str(), "r-81c2");
+            command
+        }
+        (last, _) => panic!("not one command: {effects:?} {last:?}"),
+    }
+}
+
+fn said(dash: &Dash) -> String {
+    dash.state.notices.current().map(|notice| notice.text.clone()).unwrap_or_default()
+}
+
+/// A further fact comes from the run.
+fn comes(dash: &mut Dash, facts: &ToolFacts, kind: EventKind) {
+    let at = facts.log.last().map_or(Elapsed::default(), |event| event.at);
+    let seq = Seq(dash.state.visible_run().map_or(0, |page| page.log().len()) as u64);
+    let event = Arc::new(Event { seq, at, span: SpanId::RUN, kind });
+    dash.send(Msg::Events { run: RunId::new("r-81c2"), events: vec![event] });
+}
+
+#[test]
+fn each_pattern_has_its_own_face_and_the_tools_lie_over_any() {
+    let mut dash = dash(&tools::working());
+    let face = |dash: &Dash| dash.state.visible_run().expect("a run").view();
+    assert_eq!(face(&dash), View::Orchestrator);
+    dash.text("t");
+    assert_eq!(face(&dash), View::Tools);
+    dash.press(KeyCode::Esc);
+    assert_eq!(face(&dash), View::Orchestrator, "Esc closes the tools and leaves the run");
+    dash.text("tt");
+    assert_eq!(face(&dash), View::Orchestrator);
+
+    let mut storm = self::dash(&tools::brownout(true));
+    assert_eq!(face(&storm), View::Tools, "tools are what a resilience run is about");
+    storm.text("t");
+    assert_eq!(face(&storm), View::Tools);
+
+    let mut table = Dash::new(120, 36);
+    table.run("r-7f3a", &facts::streaming().log);
+    assert_eq!(face(&table), View::Collaboration);
+    let before = table.screen();
+    table.text("t");
+    assert_eq!(face(&table), View::Tools);
+    assert!(table.screen().contains("This run has no tools."), "an empty panel says why");
+    table.press(KeyCode::Esc);
+    assert_eq!(table.screen(), before, "the table is as it was");
+}
+
+#[test]
+fn slots_are_turned_live_and_shown_once_the_fact_is_there() {
+    let facts = tools::working();
+    let mut dash = dash(&facts);
+    dash.text("+");
+    assert_eq!(command(&mut dash), Command::SetParallel { max_parallel: 3, by: Initiator::You });
+    assert!(dash.screen().contains("●● 2/2"), "nothing is shown that has not happened");
+    comes(&mut dash, &facts, EventKind::ConcurrencyChanged { max_parallel: 3, by: Initiator::You });
+    assert!(dash.screen().contains("●●○ 2/3"));
+    dash.text("-");
+    assert_eq!(command(&mut dash), Command::SetParallel { max_parallel: 2, by: Initiator::You });
+    comes(&mut dash, &facts, EventKind::ConcurrencyChanged { max_parallel: 1, by: Initiator::You });
+    dash.text("-");
+    assert!(dash.asked().is_empty(), "one is the least");
+}
+
+#[test]
+fn a_breaker_is_moved_by_hand() {
+    for (key, hand) in [
+        ("P", BreakerOverride::Trip),
+        ("O", BreakerOverride::Hold),
+        ("C", BreakerOverride::Reset),
+        ("D", BreakerOverride::Disable),
+    ] {
+        let mut dash = dash(&tools::brownout(true));
+        dash.text(key);
+        let tool = "vendor".into();
+        assert_eq!(
+            command(&mut dash),
+            Command::Breaker { tool, hand, by: Initiator::You },
+            "{key}"
+        );
+    }
+    // The tool that is selected is the one that is meant.
+    let facts = tools::brownout(true);
+    let mut dash = dash(&facts);
+    dash.text("jO");
+    let tool = "search".into();
+    let hold = Command::Breaker { tool, hand: BreakerOverride::Hold, by: Initiator::You };
+    assert_eq!(command(&mut dash), hold);
+    assert!(dash.screen().contains("✓ search closed"), "nothing is shown that has not happened");
+    let kind = EventKind::BreakerChanged {
+        tool: "search".into(),
+        to: BreakerStage::Held,
+        cause: crate::event::kind::BreakerCause::Manual,
+        open_for_ms: None,
+        by: Some(Initiator::You),
+    };
+    comes(&mut dash, &facts, kind);
+    assert!(dash.screen().contains("⊘ search HELD"), "{}", dash.screen());
+}
+
+#[test]
+fn keys_for_tools_say_why_they_do_nothing() {
+    let mut dash = dash(&tools::working());
+    dash.text("O");
+    assert!(dash.asked().is_empty());
+    assert!(said(&dash).contains("This key works on a tool: press t first."), "{}", said(&dash));
+    // The model of this run has no breaker and no bulkhead.
+    dash.text("tgO");
+    assert!(dash.asked().is_empty());
+    assert_eq!(said(&dash), "llm has no breaker.");
+    dash.text("+");
+    assert_eq!(said(&dash), "llm has no bulkhead: no limit to change.");
+
+    let mut over = self::dash(&tools::critical());
+    over.text("t!");
+    assert!(over.state.overlays.is_empty());
+    assert!(said(&over).contains("has ended"), "{}", said(&over));
+}
+
+#[test]
+fn a_key_that_a_resilience_run_has_no_use_for_says_so() {
+    for (key, says) in [("B", "No breakpoint here"), ("t", "this run is about them")] {
+        let mut dash = dash(&tools::brownout(true));
+        dash.text(key);
+        assert!(dash.asked().is_empty());
+        assert!(said(&dash).contains(says), "{key}: {}", said(&dash));
+    }
+}
+
+#[test]
+fn the_key_row_offers_to_move_among_the_tools() {
+    let dash = dash(&tools::brownout(true));
+    assert!(dash.screen().contains("j k move"), "{}", dash.screen());
+}
+
+#[test]
+fn faults_are_injected_and_taken_back_in_their_drawer() {
+    let facts = tools::brownout(true);
+    let mut dash = dash(&facts);
+    dash.text("!");
+    let screen = dash.screen();
+    assert!(screen.contains("Faults and limits of vendor, live"), "{screen}");
+    assert!(screen.contains("[x] errors      30 % 503"), "what is injected is marked: {screen}");
+    dash.text(" ");
+    let (tool, fault) = ("vendor".into(), InjectedFault::Latency { ms: 2_000 });
+    assert_eq!(command(&mut dash), Command::Inject { tool, fault, by: Initiator::You });
+    assert!(dash.screen().contains("[ ] latency"), "not before its fact");
+    comes(
+        &mut dash,
+        &facts,
+        EventKind::FaultInjected { tool: "vendor".into(), fault, by: Initiator::You },
+    );
+    assert!(dash.screen().contains("[x] latency     +2.0s"));
+    dash.text("+");
+    let (tool, more) = ("vendor".into(), InjectedFault::Latency { ms: 2_500 });
+    assert_eq!(command(&mut dash), Command::Inject { tool, fault: more, by: Initiator::You });
+    dash.text(" ");
+    let (tool, kind) = ("vendor".into(), FaultKind::Latency);
+    assert_eq!(command(&mut dash), Command::RemoveFault { tool, kind, by: Initiator::You });
+    // Below the faults stand the limits.
+    dash.text("Gk+");
+    let (tool, change) = ("vendor".into(), LimitChange::MaxInFlight(9));
+    assert_eq!(command(&mut dash), Command::SetLimit { tool, change, by: Initiator::You });
+    dash.text("P");
+    let (tool, hand) = ("vendor".into(), BreakerOverride::Trip);
+    assert_eq!(command(&mut dash), Command::Breaker { tool, hand, by: Initiator::You });
+    dash.text("l");
+    assert!(dash.screen().contains("Faults and limits of search"), "l goes to the tool beside");
+    dash.press(KeyCode::Esc);
+    assert!(dash.state.overlays.is_empty());
+}
+
+#[test]
+fn who_looks_at_the_past_acts_on_the_present_and_is_told() {
+    let mut dash = dash(&tools::brownout(true));
+    dash.text(",,,!");
+    assert!(
+        dash.screen().contains("The run as it is now, not at the playhead."),
+        "{}",
+        dash.screen()
+    );
+    dash.press(KeyCode::Esc).text("P");
+    assert!(matches!(command(&mut dash), Command::Breaker { hand: BreakerOverride::Trip, .. }));
+    assert!(said(&dash).contains("the run as it is now, not at the playhead"), "{}", said(&dash));
+    for keys in ["+", "! ", "!jj "] {
+        dash.press(KeyCode::Esc).text(keys);
+        assert!(matches!(dash.asked()[..], [Effect::Command { .. }]), "{keys}");
+        assert!(
+            said(&dash).contains("the run as it is now, not at the playhead"),
+            "{keys}: {}",
+            said(&dash)
+        );
+    }
+}
+
+#[test]
+fn quick_steps_go_on_from_what_was_asked() {
+    let facts = tools::brownout(true);
+    let mut dash = dash(&facts);
+    let most = |command| match command {
+        Command::SetLimit { change: LimitChange::MaxInFlight(most), .. } => most,
+        other => panic!("{other:?}"),
+    };
+    let press = |dash: &mut Dash, key: &str| {
+        dash.text(key);
+        most(command(dash))
+    };
+    assert_eq!(["+", "+", "-", "+", "+"].map(|key| press(&mut dash, key)), [9, 10, 9, 10, 11]);
+
+    dash.text("! ");
+    assert!(matches!(
+        command(&mut dash),
+        Command::Inject { fault: InjectedFault::Latency { ms: 2_000 }, .. }
+    ));
+    dash.text("++");
+    let asked = dash.asked();
+    let last = InjectedFault::Latency { ms: 3_000 };
+    assert!(
+        matches!(&asked[..], [_, Effect::Command { command: Command::Inject { fault, .. }, .. }] if *fault == last),
+        "{asked:?}"
+    );
+    dash.text(" ");
+    assert!(matches!(command(&mut dash), Command::RemoveFault { .. }), "it is taken back");
+
+    let facts = tools::working();
+    let mut dash = self::dash(&facts);
+    dash.text("++");
+    dash.asked();
+    comes(&mut dash, &facts, EventKind::ConcurrencyChanged { max_parallel: 3, by: Initiator::You });
+    dash.text("+");
+    assert_eq!(command(&mut dash), Command::SetParallel { max_parallel: 5, by: Initiator::You });
+    for max_parallel in [4, 5, 1] {
+        comes(
+            &mut dash,
+            &facts,
+            EventKind::ConcurrencyChanged { max_parallel, by: Initiator::You },
+        );
+    }
+    dash.text("+");
+    let next = Command::SetParallel { max_parallel: 2, by: Initiator::You };
+    assert_eq!(command(&mut dash), next, "what has come is not waited for");
+}
+
+#[test]
+fn rows_of_the_waterfall_are_selected_and_looked_at_whole() {
+    let mut dash = dash(&tools::working());
+    let page = |dash: &Dash| -> (Option<WaterfallRow>, Subject) {
+        let page = dash.state.visible_run().expect("a run");
+        (page.waterfall_row(), page.subject())
+    };
+    assert_eq!(page(&dash), (None, Subject::Task(1)), "who goes on is followed");
+    dash.text("j");
+    assert_eq!(page(&dash).0, Some(WaterfallRow::Task(1)), "the first step takes what is shown");
+    dash.text("gj");
+    assert_eq!(page(&dash), (Some(WaterfallRow::Task(0)), Subject::Task(0)));
+    dash.press(KeyCode::Enter);
+    let screen = dash.screen();
+    assert!(screen.contains("1 Args") && !screen.contains("1 Prompt"), "a tool has no prompt");
+    assert!(screen.contains("\"revenue_usd\": 182400"), "the result is laid out: {screen}");
+    dash.text("1");
+    assert!(dash.screen().contains("\"region\": \"us\""), "{}", dash.screen());
+    dash.press(KeyCode::Esc).text("gp");
+    let open = dash.state.visible_run().and_then(|page| page.inspector()).expect("open");
+    assert_eq!(open.tab, Tab::Prompt);
+    assert!(dash.screen().contains("You plan the work."), "the plan's call has a prompt");
+    dash.press(KeyCode::Esc).press(KeyCode::Esc);
+    assert_eq!(page(&dash).0, None, "Esc follows again");
+    // A click does as much: the axis stands in the first row of the pane.
+    dash.click(10, 5);
+    assert_eq!(page(&dash).0, Some(WaterfallRow::Task(0)));
+}
+
+#[test]
+fn refusals_and_stand_ins_are_inspected() {
+    let mut dash = dash(&tools::reported());
+    dash.text("gjjj").press(KeyCode::Enter);
+    let screen = dash.screen();
+    for part in ["fallback ────", "last good value (41.0s old)", "\"mug\"", "status"] {
+        assert!(screen.contains(part) || part == "status", "{part}: {screen}");
+    }
+    dash.press(KeyCode::Esc).text("j").press(KeyCode::Enter);
+    let screen = dash.screen();
+    assert!(screen.contains("was not made: worker_denied:weather_worker"), "{screen}");
+    assert!(screen.contains("switch it on"), "and what to do about it: {screen}");
+}
+
+#[test]
+fn facts_are_found_by_tool_and_by_task() {
+    let mut dash = dash(&tools::working());
+    let found = |dash: &Dash| {
+        let page = dash.state.visible_run().expect("a run");
+        page.list().len(page.log())
+    };
+    dash.text("/").text("task == \"t2\"").press(KeyCode::Enter);
+    assert_eq!(found(&dash), 6, "{}", dash.screen());
+    dash.press(KeyCode::Esc).text("/");
+    for _ in 0..20 {
+        dash.press(KeyCode::Backspace);
+    }
+    dash.text("tool == \"inventory_worker\" && kind == \"call.started\"").press(KeyCode::Enter);
+    assert_eq!(found(&dash), 1, "{}", dash.screen());
+}
+
+#[test]
+fn ten_thousand_tasks_are_one_window() {
+    let facts = tools::many(10_000);
+    let mut dash = dash(&facts);
+    let screen = dash.screen();
+    assert!(screen.contains("of 10003"), "{screen}");
+    dash.text("G");
+    assert!(dash.screen().contains("report"), "{}", dash.screen());
+}
+
+#[test]
+fn copies_are_of_what_is_selected() {
+    let mut dash = dash(&tools::reported());
+    dash.text("gjjjy");
+    match dash.asked().as_slice() {
+        [Effect::Copy(text)] => {
+            assert!(text.contains("inventory_worker") && text.contains("critical"), "{text}");
+        }
+        other => panic!("{other:?}"),
+    }
+    dash.text("Y");
+    match dash.asked().as_slice() {
+        [Effect::Copy(text)] => {
+            assert!(text.contains("| t3 | inventory_worker | 1 |"), "{text}");
+            assert!(text.contains("## Tools") && text.contains("## Answer"), "{text}");
+        }
+        other => panic!("{other:?}"),
+    }
+    dash.text("ty");
+    match dash.asked().as_slice() {
+        [Effect::Copy(text)] => assert!(text.starts_with("sales_worker (fixture)"), "{text}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn an_agent_keeps_its_number_where_its_tool_has_a_long_name() {
+    let facts = tools::brownout(true);
+    let mut dash = Dash::new(62, 24);
+    dash.run("r-81c2", &facts.log).text("5");
+    let screen = dash.screen();
+    assert!(screen.contains("agent 19 "), "{screen}");
+}

@@ -1,0 +1,4 @@
+//! The ordered log and its readers.
+
+mod log;
+mod log_window;

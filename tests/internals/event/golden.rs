@@ -1,0 +1,178 @@
+//! The log's form, held. `golden/v2/facts.jsonl` has a line for each kind of event and each of its
+//! shapes; `golden/v1/facts.jsonl` has its first lines as version 1 of the schema wrote them.
+//! `golden/logs.txt` has the digests of whole logs and outcomes of the shipped scenarios: a change of
+//! structure leaves them as they are. `ROUNDTABLE_BLESS=1` writes the digests anew.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::base::digest::sha256_of_text;
+use crate::engine::Launch;
+use crate::event::{Event, EventKind, RunId, World};
+use crate::scenario::load;
+use crate::scenario::shipped;
+use crate::support::table;
+
+const V1: &str = include_str!("../../golden/v1/facts.jsonl");
+const V2: &str = include_str!("../../golden/v2/facts.jsonl");
+
+/// The event of a line, and what is wrong with it: nothing if it is of a known kind. Both files end
+/// with a kind that no version has.
+fn read(line: &str) -> (Event, Option<String>) {
+    let event = Event::from_line(line).expect("an event");
+    let is_known = !matches!(event.kind, EventKind::Unknown { .. });
+    let wrong = is_known == (event.kind.name() == "invented.later");
+    (event, wrong.then(|| format!("not read: {line}")))
+}
+
+#[test]
+fn each_line_of_version_2_is_read_and_written_back_as_it_was() {
+    let mut wrong = Vec::new();
+    for line in V2.lines() {
+        let (event, unread) = read(line);
+        wrong.extend(unread);
+        let value: serde_json::Value = serde_json::from_str(line).expect("json");
+        if value["kind"] != event.kind.name() {
+            wrong.push(format!("read as {}: {line}", event.kind.name()));
+        }
+        let written = event.to_line().expect("a line");
+        if written != line {
+            wrong.push(format!("written otherwise:\n  {line}\n  {written}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} lines:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn each_line_of_version_1_is_read_and_written_as_its_line_of_version_2() {
+    let mut wrong = Vec::new();
+    for (line, newest) in V1.lines().zip(V2.lines()) {
+        let (event, unread) = read(line);
+        wrong.extend(unread);
+        let written = event.to_line().expect("a line");
+        if written != newest {
+            wrong.push(format!("written otherwise:\n  {newest}\n  {written}"));
+        }
+        if Event::from_line(&written).expect("an event") != event {
+            wrong.push(format!("another event: {line}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} lines:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(V1.lines().count() <= V2.lines().count(), "newer shapes come last");
+}
+
+/// The lines of both versions differ in names and words alone: the same values in the same order.
+#[test]
+fn the_versions_differ_in_names_and_words_alone() {
+    use serde_json::Value;
+    fn shape(value: &Value, into: &mut Vec<String>) {
+        match value {
+            Value::Object(fields) => fields.values().for_each(|it| shape(it, into)),
+            Value::Array(items) => {
+                into.push(items.len().to_string());
+                items.iter().for_each(|it| shape(it, into));
+            }
+            Value::String(_) => into.push("text".to_owned()),
+            plain => into.push(plain.to_string()),
+        }
+    }
+    let shapes = |line: &str| {
+        let mut value: Value = serde_json::from_str(line).expect("json");
+        value["v"] = Value::Null;
+        let mut all = Vec::new();
+        shape(&value, &mut all);
+        all
+    };
+    for (old, new) in V1.lines().zip(V2.lines()) {
+        assert_eq!(shapes(old), shapes(new), "{old}");
+    }
+}
+
+#[test]
+fn every_kind_stands_in_the_file() {
+    let names = include_str!("../../../src/event/kind_properties.rs");
+    let names = names.lines().filter_map(|line| line.split_once("=> \"")?.1.strip_suffix("\","));
+    let missing: Vec<_> =
+        names.filter(|name| !V2.contains(&format!(r#""kind":"{name}""#))).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+type Flags = Vec<(String, bool)>;
+
+/// Each shipped scenario that needs neither a folder nor a network, with the positions of its flags.
+fn endings() -> Vec<(&'static str, Flags, bool)> {
+    let mut endings = Vec::new();
+    for shipped in shipped() {
+        if ["real-services", "own-notes", "web-status"].contains(&shipped.name) {
+            continue;
+        }
+        let scenario = load(shipped.text, shipped.origin(), &[]).expect("a good scenario");
+        for instant in [true, false] {
+            endings.push((shipped.name, Vec::new(), instant));
+            for flag in &scenario.flags {
+                endings.push((shipped.name, vec![(flag.name.to_string(), !flag.default)], instant));
+            }
+        }
+    }
+    endings
+}
+
+/// The digests of a run's log and of its outcome. The id of the run and the time of day are left out.
+async fn digests(name: &str, flags: &[(String, bool)], instant: bool) -> (String, String) {
+    let found = shipped().iter().find(|shipped| shipped.name == name).expect("a shipped scenario");
+    let scenario = load(found.text, found.origin(), &[]).expect("a good scenario");
+    let mut launch = Launch::scripted(Arc::new(scenario), instant);
+    launch.seed = Some(7);
+    launch.flags = flags.iter().map(|(flag, on)| (flag.as_str().into(), *on)).collect();
+    let run = table::engine().start(launch);
+    let facts = table::facts(&run).await;
+    let mut log = String::new();
+    let mut replaced: Vec<Event> = Vec::new();
+    for fact in &facts {
+        let mut fact = Event::clone(fact);
+        if let EventKind::RunStarted(started) = &mut fact.kind {
+            let started = Arc::make_mut(started);
+            started.run = RunId::new("golden");
+            started.wall_ms = 0;
+        }
+        let _ = writeln!(log, "{}", fact.to_line().expect("a line"));
+        replaced.push(fact);
+    }
+    let world = World::from_events(replaced.iter());
+    let outcome = serde_json::to_string(&world.outcome().expect("an outcome")).expect("json");
+    (sha256_of_text(&log), sha256_of_text(&outcome))
+}
+
+#[test]
+fn whole_logs_and_outcomes_are_what_they_were() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/logs.txt");
+    let mut found = String::new();
+    for (name, flags, instant) in endings() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .expect("a runtime");
+        let (log, outcome) = runtime.block_on(digests(name, &flags, instant));
+        let flags: String = flags
+            .iter()
+            .map(|(flag, on)| format!(" {flag}={}", if *on { "on" } else { "off" }))
+            .collect();
+        let time = if instant { "instant" } else { "in-time" };
+        let _ = writeln!(found, "{name}{flags} {time} log={log} outcome={outcome}");
+    }
+    if std::env::var_os("ROUNDTABLE_BLESS").is_some() {
+        std::fs::write(&path, &found).expect("the digests");
+    }
+    let held = std::fs::read_to_string(&path).unwrap_or_default();
+    let changed: Vec<_> =
+        found.lines().filter(|line| !held.lines().any(|it| it == *line)).collect();
+    assert!(changed.is_empty() && held.lines().count() == found.lines().count(), "{changed:#?}");
+}
+
+/// A log in memory counts its weight by this; a kind that makes all others larger belongs in a box.
+#[test]
+fn an_event_stays_small() {
+    assert!(size_of::<EventKind>() <= 88, "{} bytes", size_of::<EventKind>());
+}

@@ -1,0 +1,6 @@
+//! Events, and the world that is folded from them.
+
+mod golden;
+mod team_world;
+mod tools_outcome;
+mod tools_world;

@@ -1,0 +1,198 @@
+//! What the facts of a team or swarm fold to.
+
+use crate::event::World;
+use crate::event::kind::{HandoffRefusal, MemberOutput};
+use crate::event::world::MarkKind;
+use crate::event::world::team::{AgentState, HopKind, HopState, LineKind, Team, shown_output};
+use crate::support::facts::team::{self, TeamFacts};
+
+fn fold(facts: &TeamFacts) -> World {
+    World::from_events(facts.log.iter().map(|event| &**event))
+}
+
+fn team(world: &World) -> &Team {
+    world.team().expect("a team").0
+}
+
+#[test]
+fn hops_say_who_had_control_and_how_it_went_on() {
+    let world = fold(&team::working());
+    let team = team(&world);
+    let told: Vec<String> = team
+        .hops
+        .iter()
+        .map(|hop| {
+            let from = hop.from.as_ref().map_or("you", |from| from.as_str());
+            let state = match &hop.state {
+                HopState::Running => "runs",
+                HopState::Done => "done",
+                HopState::HandedOver => "over",
+                HopState::Degraded { .. } => "degraded",
+                HopState::Failed(_) => "failed",
+                HopState::Refused(_) => "refused",
+            };
+            format!("{from} {} {state}", hop.to)
+        })
+        .collect();
+    let expected = [
+        "you triage over",
+        "triage billing over",
+        "billing fraud over",
+        "fraud billing over",
+        "billing fraud refused",
+        "billing refunds runs",
+    ];
+    assert_eq!(told, expected);
+    assert_eq!(team.in_control.as_ref().map(|it| it.as_str()), Some("refunds"));
+    assert_eq!(team.hops.get(1).and_then(|hop| hop.context_tokens), Some(900));
+    let message = team.hops.get(1).and_then(|hop| hop.message.clone());
+    assert_eq!(message.as_deref(), Some("charge dispute, order 8841"));
+    let agent = |name: &str| team.agent(&name.into()).expect("an agent");
+    assert_eq!((agent("billing").turns, agent("billing").state), (2, AgentState::Done));
+    assert_eq!((agent("tech").turns, agent("tech").state), (0, AgentState::Idle));
+    assert_eq!(agent("refunds").state, AgentState::Running);
+    assert!(agent("refunds").speaking.is_some());
+    assert_eq!(agent("fraud").work_time.as_millis(), 1_200);
+}
+
+#[test]
+fn edges_are_counted_and_so_are_refusals() {
+    let world = fold(&team::working());
+    let told: Vec<String> = team(&world)
+        .edges
+        .iter()
+        .map(|edge| {
+            let from = edge.from.as_ref().map_or("you", |from| from.as_str());
+            format!("{from} {} {} {}", edge.to, edge.count, edge.refused)
+        })
+        .collect();
+    let expected = [
+        "you triage 1 0",
+        "triage billing 1 0",
+        "billing fraud 1 1",
+        "fraud billing 1 0",
+        "billing refunds 1 0",
+    ];
+    assert_eq!(told, expected);
+    let swarm = team(&world).swarm(&"support".into()).expect("the swarm");
+    assert_eq!((swarm.guard.handoffs, swarm.rejections), (5, 1));
+    assert_eq!(swarm.refused, Some(HandoffRefusal::Repetitive));
+}
+
+#[test]
+fn a_swarm_within_a_team_is_put_to_work_by_who_consults_it() {
+    let world = fold(&team::office());
+    let team = team(&world);
+    let front = team.edges.iter().find(|edge| edge.to == "front".into()).expect("an edge");
+    assert_eq!(front.from, Some("desk".into()));
+    assert!(front.is_consultation);
+    let hop = team.hops.iter().find(|hop| hop.to == "front".into()).expect("a hop");
+    assert_eq!((hop.kind, hop.depth), (HopKind::Start, 1));
+    assert_eq!(team.roots.len(), 3, "what the project manager asked, and nothing of theirs");
+    assert_eq!(team.in_control, Some("project_manager".into()));
+    let consulted = world.marks.iter().filter(|it| matches!(it.what, MarkKind::Consulted(_)));
+    assert_eq!(consulted.count(), 3, "and none of those within");
+}
+
+#[test]
+fn what_a_hidden_member_says_is_in_no_transcript() {
+    let facts = team::office_answered();
+    let world = fold(&facts);
+    let team = team(&world);
+    let by = |name: &str| {
+        let of =
+            |line: &&crate::event::world::team::TranscriptLine| line.author == Some(name.into());
+        team.lines.iter().filter(of).count()
+    };
+    assert_eq!(by("front"), 0);
+    assert_eq!(by("researcher"), 1);
+    assert_eq!(by("coder"), 3, "a call, its result, what it says");
+    assert_eq!(shown_output(facts.attempt_of("front"), &world.spans), MemberOutput::Hidden);
+    assert_eq!(shown_output(facts.attempt_of("coder"), &world.spans), MemberOutput::Text);
+    assert_eq!(team.answered_by, Some("project_manager".into()));
+}
+
+#[test]
+fn a_hand_off_has_one_line() {
+    let world = fold(&team::working());
+    let lines = || team(&world).lines.iter();
+    let over = lines().filter(|line| matches!(line.what, LineKind::HandedOver { .. })).count();
+    let refused = lines().filter(|line| matches!(line.what, LineKind::Refused { .. })).count();
+    let called = lines().filter(|line| matches!(line.what, LineKind::Called(_))).count();
+    assert_eq!((over, refused, called), (4, 1, 1), "the tool of hand-offs is told by them");
+    assert!(matches!(lines().next().map(|line| &line.what), Some(LineKind::Message(_))));
+}
+
+#[test]
+fn a_run_that_is_cut_off_leaves_nobody_at_work() {
+    let mut facts = TeamFacts::office();
+    facts.after(100).ends("cancelled", None);
+    let world = fold(&facts);
+    let root = team(&world).agent(&"project_manager".into()).expect("the root");
+    assert_eq!((root.state, root.since), (AgentState::Cancelled, None));
+}
+
+#[test]
+fn an_agent_that_runs_twice_at_once_speaks_until_both_are_silent() {
+    let speaking = |facts: &TeamFacts| {
+        team(&fold(facts)).agent(&"researcher".into()).expect("an agent").speaking
+    };
+    for first_ends_first in [true, false] {
+        let mut facts = TeamFacts::office();
+        let ask = || serde_json::json!({ "request": "x" });
+        let calls = [("researcher", ask()), ("dev_team", ask())];
+        facts.says("project_manager", 10, "", &calls);
+        facts.consults("project_manager", "researcher", "x", MemberOutput::Text).asks("researcher");
+        let first = facts.attempt_of("researcher");
+        facts.consults("project_manager", "dev_team", "x", MemberOutput::Text);
+        facts.says("dev_team", 10, "", &[("researcher", ask())]);
+        facts.consults("dev_team", "researcher", "x", MemberOutput::Text).asks("researcher");
+        let second = facts.attempt_of("researcher");
+        assert_eq!(speaking(&facts), Some(second));
+        let (ends, left) = if first_ends_first { (first, second) } else { (second, first) };
+        for (attempt, speaks) in [(ends, Some(left)), (left, None)] {
+            facts.replies(attempt, "Said.");
+            assert_eq!(speaking(&facts), speaks);
+        }
+    }
+}
+
+#[test]
+fn a_swarm_that_runs_twice_at_once_shows_the_limits_of_the_run_that_moved_last() {
+    let mut facts = TeamFacts::office();
+    let ask = || serde_json::json!({ "request": "x" });
+    facts.says("project_manager", 10, "", &[("desk", ask()), ("dev_team", ask())]);
+    facts
+        .consults("project_manager", "desk", "x", MemberOutput::Text)
+        .hop_within("desk", "front", None);
+    let (first, said) = (facts.within("desk"), facts.asks("front").call_of("front"));
+    facts.consults("project_manager", "dev_team", "x", MemberOutput::Text).asks("dev_team");
+    facts.consults("dev_team", "desk", "x", MemberOutput::Text).hop_within("desk", "front", None);
+    let second = facts.within("desk");
+    let told = |facts: &TeamFacts| {
+        let world = fold(facts);
+        let row = team(&world).swarm(&"desk".into()).expect("the swarm").clone();
+        (row.span, row.guard.handoffs, row.rejections, row.refused)
+    };
+    let why = HandoffRefusal::Repetitive;
+    assert_eq!(told(&facts), (Some(second), 0, 0, None));
+    facts.refused_within("desk", first, 4, 2, why, said);
+    assert_eq!(told(&facts), (Some(first), 4, 2, Some(why)));
+    facts.made_within("desk", second, 1, said);
+    assert_eq!(told(&facts), (Some(second), 1, 0, None));
+    facts.made_within("desk", first, 5, said);
+    assert_eq!(told(&facts), (Some(first), 5, 2, Some(why)));
+}
+
+#[test]
+fn a_run_that_is_stopped_leaves_the_owner_that_the_session_had() {
+    let owner = |facts: &TeamFacts| {
+        fold(facts).outcome().expect("an outcome").fields.get("owner").expect("an owner")
+    };
+    let mut first = team::working();
+    first.ends("max_seconds", None);
+    assert_eq!(owner(&first), serde_json::Value::Null);
+    let mut second = team::follow_up();
+    second.hands("refunds", "billing", None).ends("max_seconds", None);
+    assert_eq!(owner(&second), "refunds");
+}

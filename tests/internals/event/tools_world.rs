@@ -1,0 +1,499 @@
+//! The projection of the gateway: what a log says of tools, breakers and alerts, folded from facts
+//! written by hand; and every such fact as a line of JSON and back.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::event::kind::{
+    AttemptFailed, BreakerCause, BreakerHead, BreakerStage, BulkheadHead, CallStarted,
+    FailureClass, FallbackKind, Initiator, LimitChange, ModelLabel, PatternPlan, Prompt, Purpose,
+    Reply, ResiliencePlan, RetryLimit, RunStarted, Task, ToolHead, ToolLimits,
+};
+use crate::event::world::alerts::AlertKind;
+use crate::event::world::tools::CallMark;
+use crate::event::{Elapsed, Event, EventKind, RunId, Seq, SpanId, StopReason, World};
+use crate::scenario::spec::alert::AlertLimits;
+use crate::scenario::spec::limits::{BreakerCounts, BreakerMode, RetryBudgetLimits};
+use crate::scenario::spec::tool::{FaultKind, InjectedFault};
+use serde_json::{Map, Value, json};
+
+fn limits() -> ToolLimits {
+    ToolLimits {
+        timeout_ms: 1_000,
+        max_attempts: 2,
+        backoff_ms: vec![250, 750],
+        jitter: true,
+        breaker: Some(BreakerHead {
+            fail_threshold: 5,
+            open_for_ms: 30_000,
+            probe_permits: 1,
+            mode: BreakerMode::HalfOpen,
+            counts: BreakerCounts::Attempts,
+        }),
+        bulkhead: Some(BulkheadHead { max_in_flight: 10, max_wait_ms: Some(0) }),
+        retry_budget: Some(RetryBudgetLimits::default()),
+        safe_mode: None,
+    }
+}
+
+/// A log that is written fact by fact.
+struct Log {
+    world: World,
+    seq: u64,
+    spans: u32,
+    ms: u64,
+}
+
+impl Log {
+    fn new(alerts: AlertLimits) -> Self {
+        let head = |name: &str, kind: &str| ToolHead {
+            name: name.into(),
+            kind: kind.to_owned(),
+            shared: false,
+            limits: limits(),
+            faults: Vec::new(),
+        };
+        let mut log = Self { world: World::new(), seq: 0, spans: 0, ms: 0 };
+        let started = RunStarted {
+            run: RunId::new("r-0001"),
+            wall_ms: 0,
+            scenario: "storm".into(),
+            title: "A storm".to_owned(),
+            goal: "Go.".to_owned(),
+            model: ModelLabel::Scripted,
+            inputs: Map::new(),
+            flags: Vec::new(),
+            seed: 1,
+            prices: None,
+            model_prices: Vec::new(),
+            tools: vec![head("llm", "model"), head("vendor", "fixture")],
+            alerts,
+            spending: Default::default(),
+            plan: PatternPlan::Resilience(ResiliencePlan {
+                agents: 2,
+                turns: 1,
+                steps: vec!["vendor".into()],
+                pool: 1,
+                guarded: true,
+                naive_attempts: 1,
+                max_ms: 60_000,
+            }),
+        };
+        log.put(SpanId::RUN, EventKind::RunStarted(Arc::new(started)));
+        log
+    }
+
+    fn put(&mut self, span: SpanId, kind: EventKind) {
+        let at = Elapsed::from_duration(Duration::from_millis(self.ms));
+        self.world.apply(&Event { seq: Seq(self.seq), at, span, kind });
+        self.seq += 1;
+    }
+
+    fn span(&mut self) -> SpanId {
+        self.spans += 1;
+        SpanId(self.spans)
+    }
+
+    fn call(&mut self, agent: u32, again: u32) -> SpanId {
+        let span = self.span();
+        let started = CallStarted {
+            parent: SpanId::RUN,
+            tool: "vendor".into(),
+            purpose: Purpose::AgentStep { agent, turn: 1, step: 0, repeat: again },
+            prompt: Prompt::default(),
+            args: Some(Arc::new(json!({ "agent": agent }))),
+            model: None,
+            repeat: 0,
+        };
+        self.put(span, EventKind::CallStarted(Box::new(started)));
+        span
+    }
+
+    fn attempt(&mut self, call: SpanId, attempt: u32) -> SpanId {
+        let span = self.span();
+        self.put(
+            span,
+            EventKind::AttemptStarted {
+                parent: call,
+                attempt,
+                timeout_ms: 1_000,
+                waited_ms: 0,
+                probe: false,
+            },
+        );
+        span
+    }
+
+    fn answer(&mut self, attempt: SpanId, call: SpanId) {
+        let reply = Reply::from_tool_result(Arc::new(json!({ "ok": true })));
+        self.put(attempt, EventKind::AttemptAnswered(Box::new(reply)));
+        self.put(call, EventKind::CallAnswered { attempts: 1 });
+    }
+
+    fn fail(&mut self, attempt: SpanId, failed: Box<AttemptFailed>) {
+        self.put(attempt, EventKind::AttemptFailed(failed));
+    }
+
+    fn vendor(&self) -> &crate::event::world::tools::ToolRow {
+        self.world.tools.get("vendor").expect("the vendor")
+    }
+}
+
+#[test]
+fn requests_are_counted_against_calls_that_were_asked_for() {
+    let mut log = Log::new(AlertLimits::default());
+    // An agent asks; the client asks again by itself, the wrapper too, and then the agent.
+    let first = log.call(1, 0);
+    for attempt in 1..=2 {
+        let span = log.attempt(first, attempt);
+        log.put(span, EventKind::ClientRetried { request: 2, cause: FailureClass::Status });
+        log.fail(span, AttemptFailed::from_status(503, "down"));
+    }
+    let reason = StopReason::ToolError("vendor".into(), FailureClass::Status);
+    log.put(first, EventKind::CallFailed { attempts: 2, reason });
+    let second = log.call(1, 1);
+    let span = log.attempt(second, 1);
+    log.answer(span, second);
+    let row = log.vendor();
+    assert_eq!((row.tally.calls, row.tally.repeats, row.tally.requests()), (1, 1, 5));
+    assert_eq!(row.tally.amplification(), Some(5.0));
+    assert_eq!(log.world.tools.amplification(), Some(5.0), "the model is not among the tools");
+    assert_eq!(row.marks, [CallMark::Bad, CallMark::Bad, CallMark::Good]);
+    assert_eq!((row.in_flight, row.peak, row.failures), (0, 1, 0));
+    assert_eq!(row.tally.error_rate(), Some(2.0 / 3.0));
+}
+
+#[test]
+fn marks_tell_slow_from_good_and_the_tools_fault_from_the_callers() {
+    let mut log = Log::new(AlertLimits::default());
+    for (ms, failed, expected) in [
+        (500, None, CallMark::Good),
+        (501, None, CallMark::Slow),
+        (10, Some(AttemptFailed::from_status(500, "")), CallMark::Bad),
+        (10, Some(AttemptFailed::from_status(429, "")), CallMark::NotCounted),
+        (10, Some(AttemptFailed::from_status(404, "")), CallMark::NotCounted),
+        (10, Some(AttemptFailed::new(FailureClass::Cancelled, "")), CallMark::NotCounted),
+    ] {
+        let call = log.call(1, 0);
+        let attempt = log.attempt(call, 1);
+        log.ms += ms;
+        match failed {
+            None => log.answer(attempt, call),
+            Some(failed) => {
+                log.fail(attempt, failed);
+                let reason = StopReason::Cancelled;
+                log.put(call, EventKind::CallFailed { attempts: 1, reason });
+            }
+        }
+        assert_eq!(log.vendor().marks.back(), Some(&expected));
+    }
+    let call = log.call(1, 0);
+    let reason = StopReason::CircuitOpen("vendor".into());
+    log.put(call, EventKind::AttemptRefused { attempt: 1, reason, retry_in_ms: Some(10) });
+    assert_eq!(log.vendor().marks.back(), Some(&CallMark::Refused));
+    for _ in 0..100 {
+        let reason = StopReason::BulkheadFull("vendor".into());
+        log.put(call, EventKind::AttemptRefused { attempt: 1, reason, retry_in_ms: None });
+    }
+    assert_eq!(log.vendor().marks.len(), crate::event::world::tools::MARKS);
+    assert_eq!((log.vendor().tally.circuit_open, log.vendor().tally.bulkhead_full), (1, 100));
+}
+
+#[test]
+fn an_open_breaker_counts_down_and_never_below_nothing() {
+    let mut log = Log::new(AlertLimits::default());
+    log.ms = 1_000;
+    let changed = |to, open_for_ms| EventKind::BreakerChanged {
+        tool: "vendor".into(),
+        to,
+        cause: BreakerCause::Failures,
+        open_for_ms,
+        by: None,
+    };
+    log.put(SpanId::RUN, changed(BreakerStage::Open, Some(30_000)));
+    let left = |ms| log.vendor().retry_in(Elapsed::from_duration(Duration::from_millis(ms)));
+    assert_eq!(left(1_000), Some(Duration::from_secs(30)));
+    assert_eq!(left(30_999), Some(Duration::from_millis(1)));
+    assert_eq!(left(999_000), Some(Duration::ZERO));
+    log.put(SpanId::RUN, changed(BreakerStage::HalfOpen, None));
+    assert_eq!(log.vendor().retry_in(Elapsed(0)), None);
+    assert_eq!(log.vendor().history.len(), 2);
+}
+
+#[test]
+fn alerts_are_raised_past_their_thresholds_and_end_below_them() {
+    let mut log = Log::new(AlertLimits {
+        breaker_opens_per_minute: Some(1),
+        error_rate: Some(0.5),
+        p95_ms: Some(400),
+    });
+    let attempt = |log: &mut Log, good: bool, took: u64| {
+        let call = log.call(1, 0);
+        let span = log.attempt(call, 1);
+        log.ms += took;
+        if good {
+            log.answer(span, call);
+        } else {
+            log.fail(span, AttemptFailed::from_status(500, ""));
+            let reason = StopReason::ToolError("vendor".into(), FailureClass::Status);
+            log.put(call, EventKind::CallFailed { attempts: 1, reason });
+        }
+    };
+    for _ in 0..9 {
+        attempt(&mut log, false, 10);
+    }
+    assert!(log.world.alerts.all().is_empty(), "nine attempts are too few to say");
+    attempt(&mut log, false, 10);
+    let raised = log.world.alerts.all();
+    assert_eq!(raised.len(), 1);
+    assert_eq!(raised[0].what, AlertKind::ErrorRate(1.0));
+    for _ in 0..10 {
+        attempt(&mut log, true, 10);
+    }
+    assert_eq!(log.world.alerts.active().count(), 0, "half of them, and no more than half");
+    for _ in 0..16 {
+        attempt(&mut log, true, 500);
+    }
+    let now: Vec<_> = log.world.alerts.active().map(|alert| alert.what.word()).collect();
+    assert_eq!(now, ["p95_ms"]);
+    for nth in 0..2 {
+        log.ms += 1_000;
+        log.put(
+            SpanId::RUN,
+            EventKind::BreakerChanged {
+                tool: "vendor".into(),
+                to: BreakerStage::Open,
+                cause: BreakerCause::ProbeFailed,
+                open_for_ms: Some(1),
+                by: None,
+            },
+        );
+        assert_eq!(log.world.alerts.active().count(), 1 + nth, "one opening is allowed");
+    }
+}
+
+fn opens(why: BreakerCause) -> EventKind {
+    let (tool, to) = ("vendor".into(), BreakerStage::Open);
+    EventKind::BreakerChanged { tool, to, cause: why, open_for_ms: Some(1), by: None }
+}
+
+/// A fact that changes nothing about breakers and attempts.
+fn beside() -> EventKind {
+    EventKind::Warning { text: "beside".to_owned() }
+}
+
+#[test]
+fn an_alert_on_openings_ends_when_they_are_a_minute_old() {
+    let limits = AlertLimits { breaker_opens_per_minute: Some(1), ..AlertLimits::default() };
+    let mut log = Log::new(limits);
+    for why in [BreakerCause::Failures, BreakerCause::ProbeFailed] {
+        log.ms += 1_000;
+        log.put(SpanId::RUN, opens(why));
+    }
+    assert_eq!(log.world.alerts.active().count(), 1);
+    log.ms = 61_000;
+    log.put(SpanId::RUN, beside());
+    assert_eq!(log.world.alerts.active().count(), 1, "the first is just a minute old");
+    log.ms = 61_001;
+    log.put(SpanId::RUN, beside());
+    assert_eq!(log.world.alerts.active().count(), 0);
+    assert_eq!(
+        log.world.alerts.all()[0].ended,
+        Some(Elapsed::from_duration(Duration::from_millis(61_001)))
+    );
+    log.put(SpanId::RUN, opens(BreakerCause::Failures));
+    assert_eq!(log.world.alerts.all().len(), 2, "two within a minute again");
+}
+
+#[test]
+fn openings_by_hand_and_by_retry_after_alert_nobody() {
+    let limits = AlertLimits { breaker_opens_per_minute: Some(0), ..AlertLimits::default() };
+    let mut log = Log::new(limits);
+    for why in [BreakerCause::Manual, BreakerCause::RetryAfter, BreakerCause::Manual] {
+        log.put(SpanId::RUN, opens(why));
+    }
+    assert_eq!(log.vendor().recent_openings(Elapsed(0)), 0);
+    assert!(log.world.alerts.all().is_empty());
+    log.put(SpanId::RUN, opens(BreakerCause::Failures));
+    assert_eq!(log.world.alerts.all()[0].what, AlertKind::BreakerOpens(1));
+}
+
+#[test]
+fn an_alert_on_errors_ends_when_nothing_was_attempted_for_a_minute() {
+    let mut log = Log::new(AlertLimits { error_rate: Some(0.5), ..AlertLimits::default() });
+    let call = log.call(1, 0);
+    for attempt in 1..=10 {
+        let span = log.attempt(call, attempt);
+        log.fail(span, AttemptFailed::from_status(500, ""));
+    }
+    assert_eq!(log.world.alerts.active().count(), 1);
+    log.ms = 59_000;
+    log.put(SpanId::RUN, beside());
+    assert_eq!(log.world.alerts.active().count(), 1);
+    log.ms = 62_000;
+    log.put(SpanId::RUN, beside());
+    assert_eq!(log.world.alerts.active().count(), 0);
+}
+
+#[test]
+fn an_alert_beyond_those_that_are_kept_is_counted_once() {
+    let limits = AlertLimits { breaker_opens_per_minute: Some(1), ..AlertLimits::default() };
+    let mut log = Log::new(limits);
+    for _ in 0..258 {
+        log.ms += 120_000;
+        for _ in 0..4 {
+            log.put(SpanId::RUN, opens(BreakerCause::ProbeFailed));
+        }
+    }
+    assert_eq!((log.world.alerts.all().len(), log.world.alerts.not_kept()), (256, 2));
+}
+
+#[test]
+fn a_call_in_back_off_is_counted_until_its_next_attempt_or_its_end() {
+    let mut log = Log::new(AlertLimits::default());
+    let waits = |log: &mut Log| {
+        let call = log.call(1, 0);
+        let span = log.attempt(call, 1);
+        log.fail(span, AttemptFailed::from_status(503, "down"));
+        let (after, status) = (FailureClass::Status, Some(503));
+        log.put(call, EventKind::CallRetried { attempt: 2, wait_ms: 250, cause: after, status });
+        call
+    };
+    let five: Vec<SpanId> = (0..5).map(|_| waits(&mut log)).collect();
+    let [cancelled, started, refused, degraded, failed] = five[..] else { panic!("five") };
+    assert_eq!(log.world.tally.retrying, 5);
+    log.put(cancelled, EventKind::CallFailed { attempts: 1, reason: StopReason::Cancelled });
+    assert_eq!(log.world.tally.retrying, 4);
+    log.attempt(started, 2);
+    assert_eq!(log.world.tally.retrying, 3);
+    let reason = || StopReason::CircuitOpen("vendor".into());
+    let kind = EventKind::AttemptRefused { attempt: 2, reason: reason(), retry_in_ms: None };
+    log.put(refused, kind);
+    log.put(refused, EventKind::CallFailed { attempts: 2, reason: reason() });
+    assert_eq!(log.world.tally.retrying, 2, "once, though it was refused and failed");
+    let by = FallbackKind::Omitted;
+    log.put(degraded, EventKind::CallDegraded { attempts: 1, reason: reason(), by, value: None });
+    log.put(failed, EventKind::CallFailed { attempts: 1, reason: reason() });
+    assert_eq!(log.world.tally.retrying, 0);
+    // A file may say anything: a call that is over waits for nothing.
+    let (after, status) = (FailureClass::Status, None);
+    log.put(failed, EventKind::CallRetried { attempt: 2, wait_ms: 1, cause: after, status });
+    assert_eq!(log.world.tally.retrying, 0);
+}
+
+/// What was written is read back as itself, and an agent's slot is counted while it has one.
+#[test]
+fn every_fact_of_tools_and_tasks_is_a_line_and_back() {
+    let task = Task {
+        id: "t1".into(),
+        worker: "vendor".into(),
+        args: Arc::new(Map::from_iter([("day".to_owned(), json!("Monday"))])),
+        critical: true,
+    };
+    let tool = || "vendor".into();
+    let kinds = vec![
+        EventKind::PlanAccepted { tasks: [task].into() },
+        EventKind::PlanRefused {
+            reason: StopReason::from("invalid_plan:kind"),
+            raw: Arc::new(json!({ "kind": null })),
+            details: None,
+        },
+        EventKind::TaskStarted {
+            parent: SpanId::RUN,
+            task: "t1".into(),
+            index: 0,
+            worker: tool(),
+            args_hash: "2c66d7cf0e03".to_owned(),
+        },
+        EventKind::TaskDone { attempts: 1 },
+        EventKind::TaskFailed { attempts: 2, reason: StopReason::TaskTimeout },
+        EventKind::ConcurrencyChanged { max_parallel: 4, by: Initiator::You },
+        EventKind::ResultsAggregated {
+            aggregate: Arc::new(json!({ "health": "red" })),
+            overwritten: vec!["t1".into()],
+        },
+        EventKind::RetryRefused {
+            attempt: 2,
+            limit: RetryLimit::RetryBudget { used: 8, allowed: 8 },
+        },
+        EventKind::RetryRefused {
+            attempt: 3,
+            limit: RetryLimit::Deadline { wait_ms: 3_600_000, left_ms: 38_000, requested: true },
+        },
+        EventKind::CallQueued,
+        EventKind::CallAdmitted { waited_ms: 7 },
+        EventKind::CallDegraded {
+            attempts: 1,
+            reason: StopReason::CircuitOpen(tool()),
+            by: FallbackKind::Cached { age_ms: 4 },
+            value: Some(Arc::new(json!({ "a": 1 }))),
+        },
+        EventKind::CallDegraded {
+            attempts: 1,
+            reason: StopReason::BulkheadFull(tool()),
+            by: FallbackKind::Omitted,
+            value: None,
+        },
+        EventKind::AttemptRefused {
+            attempt: 1,
+            reason: StopReason::CircuitOpen(tool()),
+            retry_in_ms: Some(30_000),
+        },
+        EventKind::AttemptQueued { attempt: 1 },
+        EventKind::AttemptStarted {
+            parent: SpanId(3),
+            attempt: 1,
+            timeout_ms: 10,
+            waited_ms: 5,
+            probe: true,
+        },
+        EventKind::ClientRetried { request: 2, cause: FailureClass::Reset },
+        EventKind::BreakerChanged {
+            tool: tool(),
+            to: BreakerStage::Held,
+            cause: BreakerCause::Manual,
+            open_for_ms: None,
+            by: Some(Initiator::You),
+        },
+        EventKind::ResultIgnored { tool: tool(), success: true },
+        EventKind::LimitsChanged {
+            tool: tool(),
+            limits: Box::new(limits()),
+            change: LimitChange::MaxInFlight(5),
+            by: Initiator::You,
+        },
+        EventKind::FaultInjected {
+            tool: tool(),
+            fault: InjectedFault::Errors { percent: 30, status: 503 },
+            by: Initiator::You,
+        },
+        EventKind::FaultRemoved { tool: tool(), fault: FaultKind::Hang, by: Initiator::You },
+    ];
+    for (seq, kind) in (0..).zip(kinds) {
+        let event = Event { seq: Seq(seq), at: Elapsed(5), span: SpanId(9), kind };
+        let line = event.to_line().expect("a line");
+        let read: Value = serde_json::from_str(&line).expect("JSON");
+        assert_eq!(read["kind"], event.kind.name(), "{line}");
+        assert_eq!(Event::from_line(&line).expect("a fact"), event, "{line}");
+        // Total: a fact that stands alone changes something or nothing, and never fails.
+        World::new().apply(&event);
+    }
+}
+
+#[test]
+fn call_slots_are_counted_while_calls_have_them() {
+    let mut log = Log::new(AlertLimits::default());
+    let (first, second) = (log.call(1, 0), log.call(2, 0));
+    log.put(second, EventKind::CallQueued);
+    let (storm, _) = log.world.resilience().expect("agents");
+    assert_eq!((storm.in_use, storm.waiting, storm.peak), (1, 1, 1));
+    assert!(storm.agents[1].waits_for_slot);
+    let attempt = log.attempt(first, 1);
+    log.answer(attempt, first);
+    log.put(second, EventKind::CallAdmitted { waited_ms: 3 });
+    let (storm, _) = log.world.resilience().expect("agents");
+    assert_eq!((storm.in_use, storm.waiting, storm.peak_waiting), (1, 0, 1));
+    log.put(second, EventKind::CallFailed { attempts: 1, reason: StopReason::Cancelled });
+    let (storm, _) = log.world.resilience().expect("agents");
+    assert_eq!((storm.in_use, storm.answered, storm.failed), (0, 1, 0));
+}

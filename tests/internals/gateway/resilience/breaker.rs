@@ -1,0 +1,269 @@
+//! Faults that the breaker alone answers for, one by one.
+
+use std::time::Duration;
+
+use crate::gateway::breaker::{
+    AttemptVerdict, Breaker, BreakerRefusal, BreakerState, BreakerView, Recorded, RefusalReason,
+    Ticket,
+};
+use crate::scenario::spec::limits::{BreakerLimits, BreakerMode};
+use tokio::time::Instant;
+
+const SECOND: Duration = Duration::from_secs(1);
+const OPEN_FOR: Duration = Duration::from_secs(30);
+const BOTH: [BreakerMode; 2] = [BreakerMode::HalfOpen, BreakerMode::TwoState];
+
+fn breaker(mode: BreakerMode) -> Breaker {
+    Breaker::new(BreakerLimits { mode, ..BreakerLimits::default() })
+}
+
+fn ticket(breaker: &mut Breaker, now: Instant) -> Ticket {
+    breaker.allow(now).expect("let through")
+}
+
+fn attempt(breaker: &mut Breaker, verdict: AttemptVerdict, now: Instant) -> Recorded {
+    let ticket = ticket(breaker, now);
+    breaker.record(ticket, verdict, now)
+}
+
+/// A breaker that five failures opened at `now`.
+fn opened(mode: BreakerMode, now: Instant) -> Breaker {
+    let mut breaker = breaker(mode);
+    for _ in 0..5 {
+        attempt(&mut breaker, AttemptVerdict::Failure, now);
+    }
+    breaker
+}
+
+fn open(left: Duration) -> BreakerView {
+    BreakerView::Open { left: Some(left), held: false }
+}
+
+fn closed(failures: u32) -> BreakerView {
+    BreakerView::Closed { failures, of: 5 }
+}
+
+fn refused(why: RefusalReason, retry_in: Option<Duration>) -> BreakerRefusal {
+    BreakerRefusal { reason: why, retry_in }
+}
+
+#[test]
+fn the_defaults_are_those_of_the_source() {
+    let limits = BreakerLimits::default();
+    assert_eq!((limits.fail_threshold, limits.open_for), (5, OPEN_FOR));
+    assert_eq!((limits.probe_permits, limits.mode), (1, BreakerMode::HalfOpen));
+}
+
+#[test]
+fn fault_2_a_gate_refuses_until_then_and_counts_nothing() {
+    let start = Instant::now();
+    let hour = 3600 * SECOND;
+    let mut breaker = breaker(BreakerMode::HalfOpen);
+    breaker.set_retry_after(start + hour);
+    breaker.set_retry_after(start + SECOND);
+    assert_eq!(breaker.allow(start).unwrap_err(), refused(RefusalReason::RetryAfter, Some(hour)));
+    assert_eq!(breaker.view(start), closed(0), "no failure opened it");
+    let last = start + hour - SECOND;
+    assert_eq!(breaker.allow(last).unwrap_err(), refused(RefusalReason::RetryAfter, Some(SECOND)));
+    assert_eq!(attempt(&mut breaker, AttemptVerdict::Success, start + hour), Recorded::Counted);
+
+    // Of a gate and an open time the one that ends later is told; a hand goes before both.
+    breaker.set_retry_after(start + 2 * hour);
+    breaker.trip(start + hour);
+    assert_eq!(
+        breaker.allow(start + hour).unwrap_err(),
+        refused(RefusalReason::RetryAfter, Some(hour)),
+        "the open time is over long before"
+    );
+    assert_eq!(
+        breaker.allow(start + 2 * hour - SECOND).unwrap_err().reason,
+        RefusalReason::RetryAfter,
+        "no probe starts behind the gate"
+    );
+    breaker.trip(start + 2 * hour - SECOND);
+    let told = breaker.allow(start + 2 * hour - SECOND).unwrap_err();
+    assert_eq!(told, refused(RefusalReason::Open, Some(OPEN_FOR)));
+    breaker.hold_open(start + hour);
+    assert_eq!(breaker.allow(start + hour).unwrap_err(), refused(RefusalReason::Held, None));
+    breaker.disable();
+    assert_eq!(breaker.allow(start + hour).unwrap_err().reason, RefusalReason::RetryAfter);
+    breaker.reset();
+    assert_eq!(attempt(&mut breaker, AttemptVerdict::Success, start + hour), Recorded::Counted);
+}
+
+#[test]
+fn fault_3_the_fifth_failure_in_a_row_opens_it() {
+    for mode in BOTH {
+        let now = Instant::now();
+        let mut breaker = breaker(mode);
+        for failures in 1..=4 {
+            assert_eq!(attempt(&mut breaker, AttemptVerdict::Failure, now), Recorded::Counted);
+            assert_eq!(breaker.view(now), closed(failures));
+        }
+        assert_eq!(
+            attempt(&mut breaker, AttemptVerdict::Failure, now),
+            Recorded::Opened,
+            "{mode:?}"
+        );
+        let later = now + SECOND;
+        let left = OPEN_FOR - SECOND;
+        assert_eq!(breaker.allow(later).unwrap_err(), refused(RefusalReason::Open, Some(left)));
+        assert_eq!(breaker.view(later), open(left));
+    }
+}
+
+#[test]
+fn fault_4_four_failures_and_a_success_never_open_it() {
+    for mode in BOTH {
+        let now = Instant::now();
+        let mut breaker = breaker(mode);
+        for _ in 0..100 {
+            for _ in 0..4 {
+                assert_eq!(attempt(&mut breaker, AttemptVerdict::Failure, now), Recorded::Counted);
+                // What says nothing of the tool does not end the run of failures either.
+                assert_eq!(attempt(&mut breaker, AttemptVerdict::Neither, now), Recorded::Counted);
+            }
+            assert_eq!(breaker.view(now), closed(4));
+            assert_eq!(attempt(&mut breaker, AttemptVerdict::Success, now), Recorded::Counted);
+            assert_eq!(breaker.view(now), closed(0), "{mode:?}");
+        }
+    }
+}
+
+/// Fault 16: after a suspension the clock is far ahead, and a reader may hold an older time.
+#[test]
+fn fault_16_no_countdown_is_negative() {
+    for mode in BOTH {
+        let start = Instant::now() + 3600 * SECOND;
+        let mut breaker = opened(mode, start);
+        let ages = start + 365 * 24 * 3600 * SECOND;
+        assert_eq!(breaker.view(ages), open(Duration::ZERO));
+        assert_eq!(breaker.view(start - 60 * SECOND), open(OPEN_FOR + 60 * SECOND));
+        breaker.set_retry_after(start);
+        assert_eq!(breaker.retry_after_left(ages), None);
+        assert!(breaker.allow(ages).is_ok(), "{mode:?}");
+    }
+}
+
+#[test]
+fn an_open_time_beyond_the_clock_does_not_panic() {
+    let now = Instant::now();
+    let mut breaker = opened(BreakerMode::HalfOpen, now);
+    breaker.set_limits(BreakerLimits { open_for: Duration::MAX, ..breaker.limits() });
+    assert_eq!(breaker.allow(now + 3600 * SECOND).unwrap_err().reason, RefusalReason::Open);
+}
+
+#[test]
+fn fault_17_a_cancelled_probe_gives_its_place_back() {
+    let start = Instant::now();
+    let mut breaker = opened(BreakerMode::HalfOpen, start);
+    let now = start + OPEN_FOR;
+    let probe = ticket(&mut breaker, now);
+    assert_eq!(breaker.view(now), BreakerView::HalfOpen { out: 1, permits: 1 });
+    assert_eq!(breaker.allow(now).unwrap_err(), refused(RefusalReason::Probing, None));
+    assert_eq!(breaker.record(probe, AttemptVerdict::Neither, now), Recorded::Counted);
+    assert_eq!(breaker.view(now), BreakerView::HalfOpen { out: 0, permits: 1 });
+    assert_eq!(attempt(&mut breaker, AttemptVerdict::Success, now), Recorded::Closed);
+}
+
+/// Fault 22: six attempts are out, five failures open the breaker, the sixth result comes late.
+#[test]
+fn fault_22_a_result_after_the_trip_is_stale_and_the_opening_time_stays() {
+    let start = Instant::now();
+    let late = start + 10 * SECOND;
+    for verdict in [AttemptVerdict::Success, AttemptVerdict::Failure, AttemptVerdict::Neither] {
+        let mut breaker = breaker(BreakerMode::HalfOpen);
+        let slow = ticket(&mut breaker, start);
+        for _ in 0..5 {
+            attempt(&mut breaker, AttemptVerdict::Failure, start);
+        }
+        assert_eq!(breaker.record(slow, verdict, late), Recorded::Stale);
+        assert_eq!(breaker.view(late), open(20 * SECOND), "{verdict:?}");
+    }
+}
+
+#[test]
+fn fault_22_in_the_sources_mode_a_late_result_counts() {
+    let start = Instant::now();
+    let late = start + 10 * SECOND;
+    let table = [
+        (AttemptVerdict::Success, Recorded::Closed, closed(0)),
+        (AttemptVerdict::Failure, Recorded::Counted, open(OPEN_FOR)),
+        (AttemptVerdict::Neither, Recorded::Counted, open(20 * SECOND)),
+    ];
+    for (verdict, recorded, view) in table {
+        let mut breaker = breaker(BreakerMode::TwoState);
+        let slow = ticket(&mut breaker, start);
+        for _ in 0..5 {
+            attempt(&mut breaker, AttemptVerdict::Failure, start);
+        }
+        assert_eq!(breaker.record(slow, verdict, late), recorded);
+        assert_eq!(breaker.view(late), view, "{verdict:?}");
+    }
+    // A hand stands above a late result in this mode too.
+    let mut breaker = breaker(BreakerMode::TwoState);
+    let slow = ticket(&mut breaker, start);
+    breaker.hold_open(start);
+    assert_eq!(breaker.record(slow, AttemptVerdict::Success, late), Recorded::Stale);
+    assert_eq!(breaker.view(late), BreakerView::Open { left: None, held: true });
+}
+
+#[test]
+fn fault_23_ten_callers_at_the_end_of_the_open_time() {
+    let table = [
+        (BreakerMode::HalfOpen, 1, 1),
+        (BreakerMode::HalfOpen, 3, 3),
+        (BreakerMode::HalfOpen, 0, 1),
+        (BreakerMode::TwoState, 1, 10),
+    ];
+    for (mode, probe_permits, expected) in table {
+        let start = Instant::now();
+        let mut breaker = opened(mode, start);
+        breaker.set_limits(BreakerLimits { probe_permits, ..breaker.limits() });
+        let early = start + OPEN_FOR - Duration::from_nanos(1);
+        assert!((0..10).all(|_| breaker.allow(early).is_err()));
+        let answers: Vec<_> = (0..10).map(|_| breaker.allow(start + OPEN_FOR)).collect();
+        let through = answers.iter().filter(|answer| answer.is_ok()).count();
+        assert_eq!(through, expected, "{mode:?} with {probe_permits}");
+        for refusal in answers.into_iter().filter_map(Result::err) {
+            assert_eq!(refusal, refused(RefusalReason::Probing, None));
+        }
+    }
+}
+
+#[test]
+fn a_failed_probe_opens_it_again_and_the_other_probes_are_stale() {
+    let start = Instant::now();
+    let mut breaker = opened(BreakerMode::HalfOpen, start);
+    breaker.set_limits(BreakerLimits { probe_permits: 2, ..breaker.limits() });
+    let now = start + OPEN_FOR;
+    let (first, second) = (ticket(&mut breaker, now), ticket(&mut breaker, now));
+    assert_eq!(breaker.record(first, AttemptVerdict::Failure, now), Recorded::Opened);
+    assert_eq!(breaker.record(second, AttemptVerdict::Success, now), Recorded::Stale);
+    assert_eq!(breaker.view(now), open(OPEN_FOR));
+}
+
+#[test]
+fn limits_change_live_and_counts_are_kept() {
+    let start = Instant::now();
+    let mut breaker = breaker(BreakerMode::HalfOpen);
+    for _ in 0..4 {
+        attempt(&mut breaker, AttemptVerdict::Failure, start);
+    }
+    let lower = BreakerLimits { fail_threshold: 2, ..breaker.limits() };
+    breaker.set_limits(lower);
+    assert_eq!(breaker.state(), BreakerState::Closed { failures: 4 }, "not opened by the change");
+    assert_eq!(attempt(&mut breaker, AttemptVerdict::Failure, start), Recorded::Opened);
+    // The running countdown is counted from when it opened.
+    let now = start + 10 * SECOND;
+    breaker.set_limits(BreakerLimits { open_for: 15 * SECOND, ..lower });
+    assert_eq!(breaker.view(now), open(5 * SECOND));
+    breaker.set_limits(BreakerLimits { open_for: 5 * SECOND, ..lower });
+    assert_eq!(breaker.view(now), open(Duration::ZERO));
+    let probe = ticket(&mut breaker, now);
+    // The source knows no half-open.
+    breaker.set_limits(BreakerLimits { mode: BreakerMode::TwoState, ..lower });
+    assert_eq!(breaker.state(), BreakerState::Closed { failures: 0 });
+    assert_eq!(breaker.record(probe, AttemptVerdict::Failure, now), Recorded::Counted);
+    assert_eq!(breaker.state(), BreakerState::Closed { failures: 1 }, "late, and counts there");
+}

@@ -1,0 +1,158 @@
+//! Faults that the bulkhead alone answers for, one by one, and many tasks at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use crate::gateway::bulkhead::{Bulkhead, Counts, Fill, Full, Permit};
+use crate::scenario::spec::limits::BulkheadLimits;
+use futures::poll;
+
+fn fill(in_flight: u32, permits: u32, queued: usize) -> Fill {
+    Fill { in_flight, permits, queued }
+}
+
+fn filled(permits: u32, in_flight: usize) -> (Bulkhead, Vec<Permit>) {
+    let bulkhead = Bulkhead::new(permits);
+    let held = (0..in_flight).map(|_| bulkhead.try_enter().expect("a permit")).collect();
+    (bulkhead, held)
+}
+
+#[tokio::test]
+async fn fault_21_the_eleventh_at_once_is_turned_away_at_once() {
+    let limits = BulkheadLimits::default();
+    assert_eq!((limits.max_in_flight, limits.max_wait), (10, Some(Duration::ZERO)));
+    let (bulkhead, held) = filled(limits.max_in_flight, 10);
+    assert_eq!(bulkhead.try_enter().unwrap_err(), Full(fill(10, 10, 0)));
+    let mut eleventh = Box::pin(bulkhead.enter(limits.max_wait));
+    let answer = poll!(eleventh.as_mut());
+    assert!(matches!(answer, std::task::Poll::Ready(Err(Full(_)))), "{answer:?}");
+    assert_eq!(bulkhead.fill(), fill(10, 10, 0));
+    assert_eq!(bulkhead.counts(), Counts { asked: 12, admitted: 10, rejected: 2, cancelled: 0 });
+    drop(held);
+    assert_eq!(bulkhead.fill(), fill(0, 10, 0));
+}
+
+#[tokio::test]
+async fn fault_17_who_is_cancelled_keeps_no_permit() {
+    let (bulkhead, mut held) = filled(1, 1);
+    let mut first = Box::pin(bulkhead.enter(None));
+    let mut second = Box::pin(bulkhead.enter(None));
+    let mut third = Box::pin(bulkhead.enter(None));
+    for waiting in [&mut first, &mut second, &mut third] {
+        assert!(poll!(waiting.as_mut()).is_pending());
+    }
+    // One in line goes; one goes that was given a permit and has not looked yet.
+    drop(second);
+    held.clear();
+    assert_eq!(bulkhead.fill(), fill(1, 1, 1), "given to the first in line");
+    drop(first);
+    assert_eq!(bulkhead.fill(), fill(1, 1, 0), "handed on to the third");
+    let permit = third.await.expect("a permit");
+    drop(permit);
+    assert_eq!(bulkhead.fill(), fill(0, 1, 0));
+    assert_eq!(bulkhead.counts(), Counts { asked: 4, admitted: 3, rejected: 0, cancelled: 1 });
+}
+
+/// Fault 19, as far as the bulkhead goes: the unwinding gives the permit back.
+#[test]
+fn fault_19_a_panic_gives_the_permit_back() {
+    let bulkhead = Bulkhead::new(1);
+    let inside = bulkhead.clone();
+    let panicked = std::thread::spawn(move || {
+        let _permit = inside.try_enter().expect("a permit");
+        std::panic::resume_unwind(Box::new("in the tool"));
+    });
+    assert!(panicked.join().is_err());
+    assert_eq!(bulkhead.fill(), fill(0, 1, 0));
+    assert!(bulkhead.try_enter().is_ok());
+}
+
+#[test]
+fn fault_24_made_smaller_with_eight_in_flight() {
+    let (bulkhead, mut held) = filled(10, 8);
+    bulkhead.resize(5);
+    assert_eq!(bulkhead.fill(), fill(8, 5, 0), "who is in stays in");
+    for in_flight in (5..=8).rev() {
+        assert_eq!(bulkhead.try_enter().unwrap_err(), Full(fill(in_flight, 5, 0)));
+        held.pop();
+    }
+    assert_eq!(bulkhead.fill(), fill(4, 5, 0));
+    let fifth = bulkhead.try_enter().expect("fewer than five were in flight");
+    drop((held, fifth));
+    assert_eq!(bulkhead.fill(), fill(0, 5, 0));
+}
+
+#[tokio::test]
+async fn made_larger_it_lets_those_in_line_in_at_once_and_in_their_order() {
+    let (bulkhead, _held) = filled(1, 1);
+    let mut line: Vec<_> = (0..3).map(|_| Box::pin(bulkhead.enter(None))).collect();
+    for waiting in &mut line {
+        assert!(poll!(waiting.as_mut()).is_pending());
+    }
+    bulkhead.resize(3);
+    assert_eq!(bulkhead.fill(), fill(3, 3, 1));
+    let mut answers = Vec::new();
+    for waiting in &mut line {
+        answers.push(poll!(waiting.as_mut()));
+    }
+    let admitted: Vec<_> = answers.iter().map(|answer| answer.is_ready()).collect();
+    assert_eq!(admitted, [true, true, false]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_stood_in_line_too_long_is_turned_away() {
+    let (bulkhead, held) = filled(1, 1);
+    let start = tokio::time::Instant::now();
+    let waited = bulkhead.enter(Some(Duration::from_millis(250))).await;
+    assert_eq!(waited.unwrap_err(), Full(fill(1, 1, 0)));
+    assert_eq!(start.elapsed(), Duration::from_millis(250));
+    assert_eq!(bulkhead.counts(), Counts { asked: 2, admitted: 1, rejected: 1, cancelled: 0 });
+    drop(held);
+    let permit = bulkhead.enter(Some(Duration::from_millis(250))).await;
+    assert!(permit.is_ok());
+}
+
+/// Many tasks on several threads enter, leave and give up while the size changes under them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn many_tasks_at_once_leave_nothing_behind() {
+    const MOST: u32 = 4;
+    let bulkhead = Bulkhead::new(MOST);
+    let inside = Arc::new(AtomicU32::new(0));
+    let tasks: Vec<_> = (0..32_u32)
+        .map(|task| {
+            let (bulkhead, inside) = (bulkhead.clone(), Arc::clone(&inside));
+            tokio::spawn(async move {
+                for turn in 0..200_u32 {
+                    if task == 0 {
+                        bulkhead.resize(1 + turn % MOST);
+                    }
+                    let patience = (task * 7 + turn) % 5;
+                    let gives_up = async {
+                        for _ in 0..patience {
+                            tokio::task::yield_now().await;
+                        }
+                    };
+                    tokio::select! {
+                        permit = bulkhead.enter(None) => {
+                            let permit = permit.expect("nobody is turned away");
+                            let seen = inside.fetch_add(1, Ordering::SeqCst) + 1;
+                            assert!(seen <= MOST, "{seen} at once");
+                            tokio::task::yield_now().await;
+                            inside.fetch_sub(1, Ordering::SeqCst);
+                            drop(permit);
+                        }
+                        () = gives_up => {}
+                    }
+                }
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await.expect("no panic");
+    }
+    let counts = bulkhead.counts();
+    assert_eq!((bulkhead.fill().in_flight, bulkhead.fill().queued), (0, 0));
+    assert_eq!(counts.asked, counts.admitted + counts.cancelled, "{counts:?}");
+    assert_eq!(counts.rejected, 0);
+}

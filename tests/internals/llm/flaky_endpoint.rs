@@ -1,0 +1,104 @@
+//! Live runs of the shipped scenarios over an endpoint that is not reliable: a quarter of connections
+//! breaks, a tenth of the replies in JSON breaks its contract.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::event::World;
+use crate::scenario;
+use crate::support::relay;
+use crate::support::relay::{Does, Got, Relay, draw, shipped};
+use futures::StreamExt;
+use futures::stream;
+use serde_json::Value;
+
+const SEEDS: u64 = 100;
+/// Runs at once.
+const AT_ONCE: usize = 100;
+const ASK_AGAIN: &str = "model.ask_again=2";
+/// Waits are short, so that hundreds of runs are soon over; nothing else is set.
+const SHORT: &str = "tools.llm.retries.backoff_ms=[2, 4, 8]";
+
+/// What the endpoint does: broken before the answer or in the middle of it, or another reply.
+fn flaky(got: &Got<'_>) -> Does {
+    if draw(got, "drop") < 250 {
+        let part = draw(got, "part");
+        return Does::Drops(if part < 500 { 0 } else { part });
+    }
+    if got.json && draw(got, "break") < 100 {
+        return Does::Says(broken(&got.good.text, draw(got, "how")));
+    }
+    Does::Reply
+}
+
+/// A reply that breaks its contract.
+fn broken(good: &str, how: u64) -> String {
+    match how % 4 {
+        0 => good.chars().take(good.chars().count() / 2).collect(),
+        1 => "I am not able to say that.".to_owned(),
+        2 => format!("```json\n{good}\n```"),
+        _ => match serde_json::from_str::<Value>(good) {
+            Ok(Value::Object(mut fields)) => {
+                let last = fields.keys().next_back().cloned().unwrap_or_default();
+                fields.remove(&last);
+                Value::Object(fields).to_string()
+            }
+            _ => String::new(),
+        },
+    }
+}
+
+fn reason(world: &World) -> String {
+    world.closed.as_ref().expect("it has ended").reason.to_string()
+}
+
+/// The shipped scenarios that succeed over an endpoint that is reliable, in at most 15 calls of their
+/// model, with that number.
+async fn good_ones() -> Vec<(&'static str, u64)> {
+    let reliable = Relay::start(|_| Does::Reply).await;
+    let mut good = Vec::new();
+    for shipped in scenario::shipped() {
+        let scenario = relay::shipped(shipped.name, &[SHORT]);
+        let (world, facts) = reliable.play(&scenario, 1).await;
+        let asked = facts.iter().filter(|fact| is_of_model(&fact.kind)).count() as u64;
+        if reason(&world) == "success" && (1..=15).contains(&asked) {
+            good.push((shipped.name, asked));
+        }
+    }
+    good
+}
+
+fn is_of_model(fact: &crate::event::EventKind) -> bool {
+    use crate::event::EventKind;
+    matches!(fact, EventKind::CallStarted(call) if call.tool.as_str() == "llm")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn most_runs_succeed_and_each_other_names_the_limit_that_ended_it() {
+    let good = good_ones().await;
+    assert!(good.len() >= 8, "{good:?}");
+    for (name, calls) in good {
+        let relay = Arc::new(Relay::start(flaky).await);
+        let scenario = shipped(name, &[ASK_AGAIN, SHORT]);
+        let runs = stream::iter(1..=SEEDS).map(|seed| {
+            let (relay, scenario) = (Arc::clone(&relay), Arc::clone(&scenario));
+            async move { relay.play(&scenario, seed).await.0 }
+        });
+        let worlds: Vec<World> = runs.buffer_unordered(AT_ONCE).collect().await;
+        let (mut succeeded, mut others) = (0, BTreeMap::<String, u32>::new());
+        for world in &worlds {
+            let reason = reason(world);
+            if reason == "success" {
+                succeeded += 1;
+                continue;
+            }
+            let outcome = world.outcome().expect("an outcome");
+            let said = outcome.error.as_deref().or(outcome.detail.as_deref()).unwrap_or_default();
+            let named = ["max_attempts", "retry_budget", "ask_again", "max_seconds"];
+            assert!(named.iter().any(|it| said.contains(it)), "{name}: {reason}: {said}");
+            *others.entry(reason).or_default() += 1;
+        }
+        println!("{name}: {calls} calls, {succeeded} of {SEEDS}, others {others:?}");
+        assert!(succeeded >= 90, "{name}: {succeeded}, others {others:?}");
+    }
+}

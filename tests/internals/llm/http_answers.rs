@@ -1,0 +1,412 @@
+//! The chat model over real sockets: answers that are not streamed, good and bad.
+
+use crate::event::kind::{AttemptFailed, FailureClass, ModelLabel, Usage};
+use crate::llm::ChatModel;
+use crate::llm::openai::{ANSWER_CAP, ProbeResult};
+use crate::support::wire::*;
+use serde_json::json;
+
+#[tokio::test]
+async fn a_plain_answer() {
+    let server = Server::start().await;
+    let model = server.model();
+    let request = ask(true);
+    let (reply, asking) = both(model.chat(&request, &Deaf), async {
+        let mut connection = server.accept().await;
+        let asking = connection.request().await;
+        connection.send(json("200 OK", HELLO)).await;
+        asking
+    })
+    .await;
+
+    assert!(asking.head.starts_with("POST /v1/chat/completions HTTP/1.1\r\n"), "{}", asking.head);
+    let head = asking.head.to_ascii_lowercase();
+    assert!(head.contains(&format!("authorization: bearer {KEY}\r\n")));
+    assert!(head.contains("content-type: application/json\r\n"));
+    assert!(!head.contains("accept-encoding"), "nothing is decompressed");
+    assert_eq!(
+        asking.body,
+        json!({
+            "model": "gpt-4.1-mini",
+            "messages": [
+                { "role": "system", "content": "You judge." },
+                { "role": "user", "content": "{\"goal\":\"grün \\\"x\\\"\"}" },
+            ],
+            "response_format": { "type": "json_object" },
+        })
+    );
+
+    let reply = reply.expect("a reply");
+    assert_eq!(&*reply.text, "hello");
+    assert_eq!(reply.usage, Some(Usage::new(12, 3)));
+    assert_eq!(reply.model.as_deref(), Some("gpt-4.1-mini-2025"));
+    assert_eq!(reply.finish.as_deref(), Some("stop"));
+    assert_eq!(reply.first_token_ms, None);
+    let label = ModelLabel::Live { name: "gpt-4.1-mini".into(), host: server.host() };
+    assert_eq!(model.label(), label);
+}
+
+#[tokio::test]
+async fn text_that_is_not_asked_for_as_json() {
+    let server = Server::start().await;
+    let model = server.model();
+    let request = ask(false);
+    let (_, asking) = both(model.chat(&request, &Deaf), async {
+        let mut connection = server.accept().await;
+        let asking = connection.request().await;
+        connection.send(json("200 OK", HELLO)).await;
+        asking
+    })
+    .await;
+    assert_eq!(asking.body.get("response_format"), None);
+    assert_eq!(asking.body.get("stream"), None);
+}
+
+#[tokio::test]
+async fn answers_that_say_less() {
+    for (body, text, finish, usage) in [
+        (r#"{"choices":[{"message":{"content":null}}]}"#, "", None, None),
+        (r#"{"choices":[{"message":{}}],"usage":null}"#, "", None, None),
+        (
+            r#"{"choices":[{"message":{"content":null,"refusal":"I will not."},"finish_reason":"stop"}]}"#,
+            "",
+            Some("refusal: I will not."),
+            None,
+        ),
+        (
+            r#"{"error":null,"usage":{"prompt_tokens":3.0},"choices":[{"message":{"content":"\u00e9\ud83d\ude00"},"finish_reason":"length"},{"message":{"content":"b"}}]}"#,
+            "é😀",
+            Some("length"),
+            Some(Usage::new(3, 0)),
+        ),
+    ] {
+        let server = Server::start().await;
+        let reply = server.one(&server.model(), &json("200 OK", body)).await.expect(body);
+        assert_eq!(&*reply.text, text);
+        assert_eq!(reply.finish.as_deref(), finish);
+        assert_eq!(reply.usage, usage);
+    }
+}
+
+/// The failure of a call that is answered with these bytes.
+async fn failure_of(answer: &[u8]) -> AttemptFailed {
+    let server = Server::start().await;
+    let failed = *server.one(&server.model(), answer).await.expect_err("a failure");
+    check_text(&failed);
+    assert_eq!(failed.partial, None);
+    failed
+}
+
+#[tokio::test]
+async fn a_refused_key_is_not_repeated() {
+    let echo = format!(
+        r#"{{"error":{{"message":"Incorrect API key provided: {KEY}. Authorization: Bearer {KEY}","code":"invalid_api_key"}}}}"#
+    );
+    for (status, code) in [("401 Unauthorized", 401), ("403 Forbidden", 403)] {
+        let failed = failure_of(&json(status, &echo)).await;
+        assert_eq!((failed.class, failed.status), (FailureClass::Auth, Some(code)));
+        assert!(failed.text.contains("Incorrect API key provided: ***"), "{}", failed.text);
+        assert!(failed.text.contains("OPENAI_API_KEY (from the shell)"), "{}", failed.text);
+    }
+    // in a page, and in the middle of so much text that it is cut there
+    for filler in (0..64).map(|length| "x ".repeat(length)) {
+        for body in [format!("<title>{filler}{KEY}</title>"), format!("{filler}{KEY}")] {
+            let failed = failure_of(&answer("401 Unauthorized", &[], &body)).await;
+            assert!(!failed.text.contains(&KEY[..6]), "{}", failed.text);
+        }
+    }
+}
+
+#[tokio::test]
+async fn other_statuses() {
+    let said = r#"{"error":{"message":"The model `x` does not exist\u001b[2J"}}"#;
+    for (status, code, words) in [
+        (
+            "400 Bad Request",
+            400,
+            "refused the request (HTTP 400): The model `x` does not exist␛[2J. Check",
+        ),
+        ("404 Not Found", 404, "Check the model gpt-4.1-mini (from the default) and the base URL"),
+        ("500 Internal Server Error", 500, "failed (HTTP 500): The model"),
+        ("503 Service Unavailable", 503, "Try again later."),
+    ] {
+        let failed = failure_of(&json(status, said)).await;
+        assert_eq!((failed.class, failed.status), (FailureClass::Status, Some(code)));
+        assert!(failed.text.contains(words), "{}", failed.text);
+    }
+    for (body, words) in [
+        (r#"{"error":"model not loaded"}"#, "(HTTP 500): model not loaded. Try"),
+        (r#"{"detail":"no such route"}"#, "(HTTP 500): no such route. Try"),
+        (r#"{"message":"busy"}"#, "(HTTP 500): busy. Try"),
+        (r#"{"what":1}"#, "(HTTP 500). Try"),
+        ("upstream gone\r\n", "(HTTP 500): upstream gone. Try"),
+        ("<html><Title>Bad\ngateway</title>", "(HTTP 500): an HTML page (Bad␊gateway). Try"),
+        ("", "(HTTP 500). Try"),
+    ] {
+        let failed = failure_of(&answer("500 Oh", &[], body)).await;
+        assert!(failed.text.contains(words), "{}", failed.text);
+    }
+}
+
+#[tokio::test]
+async fn too_many_calls() {
+    let date = "date: Wed, 21 Oct 2015 12:00:00 GMT";
+    for (headers, wait) in [
+        (vec!["retry-after: 2"], Some(2_000)),
+        (vec!["retry-after: 0"], Some(0)),
+        (vec!["retry-after: Wed, 21 Oct 2015 13:00:00 GMT", date], Some(3_600_000)),
+        (vec!["retry-after: Wed, 21 Oct 2015 11:00:00 GMT", date], None),
+        (vec!["retry-after: Wed, 21 Oct 2015 13:00:00 GMT"], None),
+        (vec!["retry-after: in a while", date], None),
+        (vec![], None),
+    ] {
+        let failed = failure_of(&answer("429 Too Many Requests", &headers, "slow down")).await;
+        assert_eq!((failed.class, failed.status), (FailureClass::RateLimited, Some(429)));
+        assert_eq!(failed.retry_after_ms, wait, "{headers:?}");
+    }
+    let quota = r#"{"error":{"message":"You exceeded it","code":"insufficient_quota"}}"#;
+    let failed = failure_of(&json("429 Too Many Requests", quota)).await;
+    assert!(failed.text.ends_with("Check the plan and its billing."), "{}", failed.text);
+    assert_eq!(failed.should_retry, Some(false), "it is not there again in a second");
+    let failed = failure_of(&answer("503 Busy", &["retry-after: 7"], "")).await;
+    assert_eq!(failed.retry_after_ms, Some(7_000), "not only with 429");
+}
+
+#[tokio::test]
+async fn redirects_are_not_followed() {
+    let server = Server::start().await;
+    let elsewhere = Server::start().await;
+    let to = format!("location: http://me:{KEY}@{}/v1?token=1", elsewhere.host());
+    let failed = server.one(&server.model(), &answer("307 Temporary Redirect", &[&to], "")).await;
+    let failed = failed.expect_err("a failure");
+    check_text(&failed);
+    assert_eq!((failed.class, failed.status), (FailureClass::Status, Some(307)));
+    let shown = format!("redirects (HTTP 307): http://***@{}/v1?***.", elsewhere.host());
+    assert!(failed.text.contains(&shown), "{}", failed.text);
+    // What is asked next comes from here, so nothing had been asked before.
+    let next = elsewhere.model();
+    let (_, ()) = both(call(&next), async {
+        let mut connection = elsewhere.accept().await;
+        connection.request().await;
+        connection.send(json("200 OK", HELLO)).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_is_no_chat_completion() {
+    for (head, body, words) in [
+        (
+            "text/html",
+            "<!doctype html><title>Log in</title>",
+            "an HTML page (Log in) instead of JSON",
+        ),
+        ("application/json", "<p>hi", "an HTML page instead of JSON"),
+        ("application/json", "", "an empty body"),
+        ("application/json", "[1, 2]", "not with a chat completion"),
+        ("application/json", r#"{"result":"ok"}"#, "(it has no `choices`): {\"result\":\"ok\"}"),
+        ("application/json", r#"{"choices":[]}"#, "it has no `choices`"),
+        ("application/json", r#"{"choices":[{"text":"a"}]}"#, "its first choice has no `message`"),
+        (
+            "application/json",
+            r#"{"choices":[{"message":{"content":["a"]}}]}"#,
+            "invalid type: sequence, expected a string at line 1 column 34",
+        ),
+        (
+            "application/json",
+            r#"{"choices":[{"message":"#,
+            "EOF while parsing a value at line 1 column 23",
+        ),
+        (
+            "application/json",
+            r#"{"error":{"message":"no capacity"}}"#,
+            "sent an error instead of a chat completion: no capacity",
+        ),
+    ] {
+        let failed = failure_of(&answer("200 OK", &[&format!("content-type: {head}")], body)).await;
+        assert_eq!((failed.class, failed.status), (FailureClass::BadResponse, None), "{body}");
+        assert!(failed.text.contains(words), "{}", failed.text);
+    }
+    let failed = failure_of(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{\"a\":\"\xff\"}").await;
+    assert_eq!(failed.class, FailureClass::BadResponse, "{}", failed.text);
+    let failed = failure_of(b"SSH-2.0-OpenSSH_9.7\r\n").await;
+    assert_eq!(failed.class, FailureClass::BadResponse, "{}", failed.text);
+    assert!(failed.text.contains("is not HTTP"), "{}", failed.text);
+    let chunks = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nnot a chunk\r\n";
+    let failed = failure_of(chunks).await;
+    assert_eq!(failed.class, FailureClass::BadResponse, "{}", failed.text);
+}
+
+#[tokio::test]
+async fn half_a_character_in_a_whole_answer_is_a_replacement_character() {
+    for (content, text) in [
+        (r"a \ud83d", "a \u{fffd}"),
+        (r"\udc4d \ud83d\udc4d", "\u{fffd} 👍"),
+        (r"a \ud83d\n", "a \u{fffd}\n"),
+    ] {
+        let body = format!(r#"{{"choices":[{{"message":{{"content":"{content}"}}}}]}}"#);
+        let server = Server::start().await;
+        let reply = server.one(&server.model(), &json("200 OK", &body)).await.expect(content);
+        assert_eq!(&*reply.text, text, "{content}");
+    }
+}
+
+/// Each provider's key has a variable of its own, and a refusal names that one.
+#[tokio::test]
+async fn a_refused_key_names_the_variable_of_its_provider() {
+    for (key, address) in [
+        ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
+        ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
+        ("GEMINI_API_KEY", "GEMINI_BASE_URL"),
+        ("OPENROUTER_API_KEY", "OPENROUTER_BASE_URL"),
+        ("OLLAMA_API_KEY", "OLLAMA_HOST"),
+    ] {
+        let server = Server::start().await;
+        let model = server.model_of(key, address);
+        let failed = server.one(&*model, &json("401 Unauthorized", "{}")).await.expect_err(key);
+        check_text(&failed);
+        let advice = format!("Check {key} (from the shell) and its permissions.");
+        assert!(failed.text.ends_with(&advice), "{}", failed.text);
+    }
+}
+
+/// An error in a body of status 200 is of the class of the status that it names.
+#[tokio::test]
+async fn an_error_in_a_body_that_reports_success_is_of_the_class_of_its_status() {
+    for (body, class, status, words) in [
+        (
+            r#"{"error":{"code":503,"message":"no capacity"}}"#,
+            FailureClass::Status,
+            503,
+            "failed (error 503 instead of a chat completion): no capacity. Try again later.",
+        ),
+        (
+            r#"{"choices":[{"error":{"code":"429","message":"slow down"},"finish_reason":"error","message":{"content":""}}]}"#,
+            FailureClass::RateLimited,
+            429,
+            "limits the rate of calls (error 429 instead of a chat completion): slow down",
+        ),
+        (
+            r#"{"object":"error","message":"m","type":"NotFoundError","code":404}"#,
+            FailureClass::Status,
+            404,
+            "has no such address or model (error 404",
+        ),
+        (
+            r#"{"error":{"code":403,"message":"m"}}"#,
+            FailureClass::Auth,
+            403,
+            "Check OPENAI_API_KEY (from the shell)",
+        ),
+    ] {
+        let failed = failure_of(&json("200 OK", body)).await;
+        assert_eq!((failed.class, failed.status), (class, Some(status)), "{body}");
+        assert!(failed.text.contains(words), "{}", failed.text);
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_never_ends_is_stopped_at_its_cap() {
+    for head in ["transfer-encoding: chunked", "connection: close"] {
+        let server = Server::start().await;
+        let model = server.model();
+        let part =
+            if head.ends_with("close") { " ".repeat(1 << 16) } else { chunk(&" ".repeat(1 << 16)) };
+        let (failed, sent) = both(call(&model), async {
+            let mut connection = server.accept().await;
+            connection.request().await;
+            connection.send(format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n")).await;
+            connection.send_without_end(part.as_bytes()).await
+        })
+        .await;
+        let failed = failed.expect_err("a failure");
+        check_text(&failed);
+        assert_eq!(failed.class, FailureClass::TooLarge);
+        assert!(failed.text.contains("its cap of 8 MiB"), "{}", failed.text);
+        assert!(sent >= ANSWER_CAP, "{sent}");
+    }
+    // one that announces too much is not read at all
+    let announced = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", ANSWER_CAP + 1);
+    assert_eq!(failure_of(announced.as_bytes()).await.class, FailureClass::TooLarge);
+    // and a refusal's endless page is still a refusal
+    let server = Server::start().await;
+    let model = server.model();
+    let (failed, _) = both(call(&model), async {
+        let mut connection = server.accept().await;
+        connection.request().await;
+        connection.send("HTTP/1.1 502 Bad Gateway\r\n\r\n").await;
+        connection.send_without_end("oh no ".repeat(1000).as_bytes()).await
+    })
+    .await;
+    assert_eq!(failed.expect_err("a failure").status, Some(502));
+}
+
+#[tokio::test]
+async fn a_probe_tells_what_is_there() {
+    let listed = |names: &str| json("200 OK", &format!(r#"{{"object":"list","data":[{names}]}}"#));
+    let no_list =
+        |status, said: Option<&str>| ProbeResult::NoList { status, said: said.map(str::to_owned) };
+    let lists = |models, has_model, names: &[&str]| ProbeResult::Lists {
+        models,
+        has_model,
+        names: names.iter().map(|&name| name.to_owned()).collect(),
+    };
+    // Foreign text: what cannot be shown as it is, is too long, or has the key in it is no name to choose.
+    let (long, longer) = ("m".repeat(200), "m".repeat(201));
+    let keyed = format!("of-{KEY}");
+    let odd = [&*long, &longer, "a\\u001b[31m", "ad\\u202emin", "", " b ", &keyed, "B", "b"];
+    let odd: Vec<String> = odd.iter().map(|id| format!(r#"{{"id":"{id}"}}"#)).collect();
+    let many: Vec<String> = (0..2_100).map(|nth| format!(r#"{{"id":"m-{nth:04}"}}"#)).collect();
+    let first: Vec<String> = (0..2_000).map(|nth| format!("m-{nth:04}")).collect();
+    let first: Vec<&str> = first.iter().map(String::as_str).collect();
+    for (bytes, reach) in [
+        (
+            listed(r#"{"id":"z"},{"id":"gpt-4.1-mini","object":"model"},{"id":"a"}"#),
+            lists(3, true, &["a", "gpt-4.1-mini", "z"]),
+        ),
+        (listed(r#"{"id":"a"}"#), lists(1, false, &["a"])),
+        (listed(&odd.join(",")), lists(9, false, &["B", "b", &long])),
+        (listed(&many.join(",")), lists(2_100, false, &first)),
+        (json("404 Not Found", "{}"), no_list(404, None)),
+        (json("400 Bad Request", r#"{"error":{"message":"No db."}}"#), no_list(400, Some("No db"))),
+        (json("400 Bad Request", &format!("bad\u{1b} {KEY}")), no_list(400, Some("bad␛ ***"))),
+        (answer("400 Bad Request", &[], ""), no_list(400, None)),
+        (json("200 OK", r#"{"ok":true}"#), no_list(200, None)),
+    ] {
+        let server = Server::start().await;
+        let model = server.model();
+        let (found, asking) = both(model.probe(std::time::Duration::from_secs(30)), async {
+            let mut connection = server.accept().await;
+            let asking = connection.request().await;
+            connection.send(bytes).await;
+            asking
+        })
+        .await;
+        assert!(asking.head.starts_with("GET /v1/models HTTP/1.1\r\n"), "{}", asking.head);
+        assert_eq!(found, Ok(reach));
+    }
+    for (bytes, class) in [
+        (json("401 Unauthorized", KEY), FailureClass::Auth),
+        (answer("200 OK", &[], "<html>"), FailureClass::BadResponse),
+    ] {
+        let server = Server::start().await;
+        let model = server.model();
+        let (found, ()) = both(model.probe(std::time::Duration::from_secs(30)), async {
+            let mut connection = server.accept().await;
+            connection.request().await;
+            connection.send(bytes).await;
+        })
+        .await;
+        let failed = found.expect_err("a failure");
+        check_text(&failed);
+        assert_eq!(failed.class, class);
+    }
+    // accepts and never answers
+    let server = Server::start().await;
+    let model = server.model();
+    let (found, ()) = both(model.probe(std::time::Duration::from_millis(50)), async {
+        server.accept().await.closed().await;
+    })
+    .await;
+    assert_eq!(found.expect_err("a failure").class, FailureClass::Timeout);
+}

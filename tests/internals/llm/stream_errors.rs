@@ -1,0 +1,174 @@
+//! What is wrong within streams: errors that are of the class of the status that they stand for, halves of
+//! characters, events that cannot be read.
+
+use crate::event::kind::{AttemptFailed, FailureClass, Reply, Usage};
+use crate::llm::ChatModel;
+use crate::support::wire::*;
+
+/// A call of the streaming model that is answered with these bytes, after which the server closes.
+async fn streamed(bytes: impl AsRef<[u8]>) -> Result<Reply, AttemptFailed> {
+    let server = Server::start().await;
+    server.one(&server.streaming(), bytes.as_ref()).await.map_err(|failed| {
+        check_text(&failed);
+        *failed
+    })
+}
+
+/// llama.cpp, OpenRouter and others answer 200, begin to stream and then report an error: it is of the
+/// class of the status that it names, and the text that had come stays.
+#[tokio::test]
+async fn an_error_within_a_stream_is_of_the_class_of_the_status_it_stands_for() {
+    let llama =
+        r#"{"error":{"code":500,"message":"Compute error.","type":"server_error"}}"#.to_owned();
+    let router = |code: u16| {
+        format!(
+            r#"{{"id":"gen-1","object":"chat.completion.chunk","created":1,"model":"m","error":{{"code":{code},"message":"Provider returned error"}},"choices":[{{"index":0,"delta":{{"content":""}},"finish_reason":"error"}}]}}"#
+        )
+    };
+    let within = r#"{"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error","error":{"code":502,"message":"m"}}]}"#;
+    for (data, class, status, words) in [
+        (
+            llama,
+            FailureClass::Status,
+            500,
+            "failed (error 500 in event 2 of the stream): Compute error. Try again later.",
+        ),
+        (router(502), FailureClass::Status, 502, "Provider returned error. Try again later."),
+        (router(429), FailureClass::RateLimited, 429, "limits the rate of calls (error 429"),
+        (router(402), FailureClass::Status, 402, "reports a billing problem (error 402"),
+        (within.to_owned(), FailureClass::Status, 502, "(error 502 in event 2 of the stream): m."),
+        (
+            r#"{"error":{"code":"429","message":"m"}}"#.to_owned(),
+            FailureClass::RateLimited,
+            429,
+            "(error 429",
+        ),
+        (
+            r#"{"error":{"message":"m","type":"insufficient_quota","code":"insufficient_quota"}}"#
+                .to_owned(),
+            FailureClass::RateLimited,
+            429,
+            "says that this key's quota is used up",
+        ),
+        (
+            r#"{"error":{"message":"m","type":"server_error","code":null}}"#.to_owned(),
+            FailureClass::Status,
+            500,
+            "(error 500",
+        ),
+        (
+            r#"{"error":{"message":"m","type":"overloaded_error"}}"#.to_owned(),
+            FailureClass::Status,
+            529,
+            "is overloaded",
+        ),
+        (
+            r#"{"error":{"status":401,"message":"m"}}"#.to_owned(),
+            FailureClass::Auth,
+            401,
+            "rejected the key (error 401 in event 2 of the stream): m. Check OPENAI_API_KEY (from the shell)",
+        ),
+        (
+            r#"{"object":"error","message":"m","type":"InternalServerError","code":500}"#
+                .to_owned(),
+            FailureClass::Status,
+            500,
+            "(error 500 in event 2 of the stream): m.",
+        ),
+    ] {
+        let stream = format!("{STREAM_HEAD}{}data: {data}\n\ndata: [DONE]\n\n", piece("grün"));
+        let failed = streamed(stream).await.expect_err(&data);
+        let found = (failed.class, failed.status.unwrap_or_default());
+        assert_eq!(found, (class, status), "{data}: {}", failed.text);
+        assert_eq!(failed.partial.as_deref(), Some("grün"), "{data}");
+        assert!(failed.text.contains(words), "{}", failed.text);
+        // A quota that is used up is not there again in a second.
+        let none = words.contains("quota").then_some(false);
+        assert_eq!(failed.should_retry, none, "{data}");
+    }
+}
+
+/// A refusal of a parameter counts as one only where nothing of the reply had come.
+#[tokio::test]
+async fn a_parameter_that_is_refused_in_the_stream_is_left_out_from_then_on() {
+    let refusal =
+        "data: {\"error\":{\"code\":400,\"message\":\"stream_options is not supported\"}}\n\n";
+    for (before, adapted) in [(String::new(), true), (piece("grün"), false)] {
+        let server = Server::start().await;
+        let model = server.streaming();
+        let stream = format!("{STREAM_HEAD}{before}{refusal}");
+        let failed = server.one(&model, stream.as_bytes()).await.expect_err("a refusal");
+        check_text(&failed);
+        assert_eq!(failed.status, Some(400), "{}", failed.text);
+        let named = adapted.then(|| vec!["stream_options".to_owned()]);
+        assert_eq!(failed.adapted, named, "{}", failed.text);
+        let (_, asking) = both(call(&model), async {
+            let mut connection = server.accept().await;
+            let asking = connection.request().await;
+            connection.send(format!("{STREAM_HEAD}{}{ENDING}", piece("a"))).await;
+            asking
+        })
+        .await;
+        assert_eq!(asking.body.get("stream_options").is_none(), adapted, "{}", asking.body);
+    }
+}
+
+/// Servers that cut text at UTF-16 units send half a character in one event and half in the next.
+#[tokio::test]
+async fn halves_of_a_character_are_joined_across_events() {
+    let delta =
+        |delta: &str| format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{delta}}}]}}\n\n");
+    let content = |text: &str| delta(&format!("{{\"content\":\"{text}\"}}"));
+    for (events, text) in [
+        (vec![content(r"a \ud83d"), content(r"\udc4d b")], "a 👍 b"),
+        // an event without text between the two
+        (vec![content(r"a \ud83d"), delta("{}"), content(""), content(r"\uDC4D")], "a 👍"),
+        (vec![content(r"a \ud83d"), content("b")], "a \u{fffd}b"),
+        (vec![content(r"a \ud83d")], "a \u{fffd}"),
+        (vec![content(r"\udc4d a"), content(r"\ud83dx")], "\u{fffd} a\u{fffd}x"),
+    ] {
+        let stream = format!("{STREAM_HEAD}{}{ENDING}", events.concat());
+        let reply = streamed(&stream).await.expect(&stream);
+        assert_eq!((&*reply.text, reply.finish.as_deref()), (text, Some("stop")), "{stream}");
+        assert_eq!(reply.usage, Some(Usage::new(7, 2)), "{stream}");
+    }
+    // Arguments of a call are cut likewise, and what is heard is what is kept.
+    let call = |arguments: &str| {
+        let function = format!(r#"{{"name":"look","arguments":"{arguments}"}}"#);
+        delta(&format!(r#"{{"tool_calls":[{{"index":0,"id":"c","function":{function}}}]}}"#))
+    };
+    let stream = [call(r#"{\"a\":\"\ud83d"#), call(r#"\udc4d\"}"#)].concat();
+    let reply = streamed(format!("{STREAM_HEAD}{stream}{ENDING}")).await.expect("a call");
+    assert_eq!(&*reply.tool_calls[0].arguments, r#"{"a":"👍"}"#);
+    let server = Server::start().await;
+    let (heard, mut pieces) = Heard::new();
+    let (model, request) = (server.streaming(), ask(true));
+    let (reply, ()) = both(model.chat(&request, &heard), async {
+        let mut connection = server.accept().await;
+        connection.request().await;
+        let stream = [content(r"a \ud83d"), content(r"\udc4d b")].concat();
+        connection.send(format!("{STREAM_HEAD}{stream}{ENDING}")).await;
+    })
+    .await;
+    drop(heard);
+    let mut all = String::new();
+    while let Some(piece) = pieces.recv().await {
+        all.push_str(&piece);
+    }
+    assert_eq!((all.as_str(), &*reply.expect("a reply").text), ("a 👍 b", "a 👍 b"));
+}
+
+/// The address is the right one where good events came from it.
+#[tokio::test]
+async fn an_event_that_cannot_be_read_after_good_ones_is_not_laid_at_the_address() {
+    for event in
+        ["data: {\"choices\":[{\"delta\":\n\n", "data: <html>\n\n", "data: {\"what\":1}\n\n"]
+    {
+        let first = streamed(format!("{STREAM_HEAD}{event}")).await.expect_err(event);
+        assert!(first.text.contains("Check the base URL (from the shell)"), "{}", first.text);
+        let later = streamed(format!("{STREAM_HEAD}{}{event}", piece("grün")));
+        let later = later.await.expect_err(event);
+        assert!(!later.text.contains("base URL"), "{}", later.text);
+        assert!(later.text.ends_with("Try again, or use another model."), "{}", later.text);
+    }
+}

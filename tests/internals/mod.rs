@@ -1,0 +1,14 @@
+//! Tests of what is inside the library. They are compiled into its own test binary, so that what they
+//! test need not be public; the folders are those of the modules.
+
+mod app;
+mod bus;
+mod event;
+mod gateway;
+mod llm;
+mod pattern;
+mod run;
+mod scenario;
+mod shell;
+mod tool;
+mod ui;

@@ -1,0 +1,195 @@
+//! The rules of the teams source document as tables: the limits of a swarm, names, arguments of calls.
+
+use std::sync::Arc;
+
+use crate::base::name::AgentName;
+use crate::event::kind::{HandoffRefusal, ToolCall};
+use crate::pattern::team::policy::{
+    HandoffLimiter, RepeatDetector, Transfer, arguments, handoff_input, member_request,
+    parse_transfer,
+};
+use crate::scenario::spec::agent::{HandoffTemplate, SwarmLimits, check_names};
+use crate::support::vectors;
+use proptest::prelude::*;
+use serde_json::Value;
+
+fn ask(limiter: &mut HandoffLimiter, to: &str) -> String {
+    limiter
+        .check_handoff(&AgentName::from(to))
+        .map_or_else(|why| why.to_string(), |()| "ok".to_owned())
+}
+
+/// A limit of the table; the source takes a negative one for off, which a scenario cannot say.
+fn limit(limits: &Value, name: &str) -> u32 {
+    u32::try_from(limits[name].as_i64().expect("a number")).unwrap_or(0)
+}
+
+#[test]
+fn limits_judge_hand_offs_in_the_sources_order() {
+    let (_, cases) = vectors::table(include_str!("../../vectors/swarm_limits.json"));
+    assert_eq!(cases.len(), 60);
+    for case in cases {
+        let limits = &case["limits"];
+        let mut limiter = HandoffLimiter::new(SwarmLimits {
+            max_handoffs: limit(limits, "max_handoffs"),
+            repetitive_handoff_window: limit(limits, "repetitive_handoff_window"),
+            repetitive_handoff_min_unique: limit(limits, "repetitive_handoff_min_unique"),
+        });
+        let targets = case["targets"].as_array().expect("targets");
+        let results: Vec<Value> = targets
+            .iter()
+            .map(|to| ask(&mut limiter, to.as_str().expect("a name")).into())
+            .collect();
+        assert_eq!(Value::from(results), case["results"], "{}", case["name"]);
+        assert_eq!(limiter.guard().handoffs, case["handoffs_after"], "{}", case["name"]);
+        let window: Vec<&str> = limiter.window().map(AgentName::as_str).collect();
+        assert_eq!(serde_json::json!(window), case["window_after"], "{}", case["name"]);
+    }
+}
+
+#[test]
+fn with_the_defaults_the_eighth_of_a_ping_pong_and_the_twenty_first_of_a_circle_are_refused() {
+    let mut limiter = HandoffLimiter::new(SwarmLimits::default());
+    let targets = ["b", "a"].iter().cycle();
+    let refused = targets.map(|to| ask(&mut limiter, to)).position(|said| said != "ok");
+    assert_eq!(refused, Some(7));
+    let mut limiter = HandoffLimiter::new(SwarmLimits::default());
+    let targets = ["b", "c", "a"].iter().cycle();
+    let said: Vec<String> = targets.take(21).map(|to| ask(&mut limiter, to)).collect();
+    assert!(said[..20].iter().all(|said| said == "ok"));
+    assert_eq!(said[20], "max handoffs exceeded: 20");
+}
+
+proptest! {
+    #[test]
+    fn limits_are_those_of_a_plain_reference(
+        max in 0_u32..12, window in 0_u32..6, unique in 0_u32..5,
+        targets in prop::collection::vec("[a-d]", 0..40),
+    ) {
+        let limits = SwarmLimits {
+            max_handoffs: max,
+            repetitive_handoff_window: window,
+            repetitive_handoff_min_unique: unique,
+        };
+        let mut limiter = HandoffLimiter::new(limits);
+        // All targets that came to the window, the whole of them.
+        let mut seen: Vec<&str> = Vec::new();
+        for (place, to) in targets.iter().enumerate() {
+            let count = place as u32 + 1;
+            let expected = if max > 0 && count > max {
+                Err(HandoffRefusal::MaxHandoffs(max))
+            } else if window > 0 && unique > 0 {
+                seen.push(to);
+                let last = &seen[seen.len().saturating_sub(window as usize)..];
+                let mut names = last.to_vec();
+                names.sort_unstable();
+                names.dedup();
+                if last.len() == window as usize && names.len() < unique as usize {
+                    Err(HandoffRefusal::Repetitive)
+                } else {
+                    Ok(())
+                }
+            } else {
+                Ok(())
+            };
+            prop_assert_eq!(limiter.check_handoff(&AgentName::from(to.as_str())), expected);
+            prop_assert_eq!(limiter.guard().handoffs, count);
+        }
+    }
+}
+
+#[test]
+fn names_are_refused_with_the_text_that_names_the_culprit() {
+    type Case<'c> = (Option<&'c str>, Option<&'c str>, &'c [&'c str], &'c str);
+    let table: [Case<'_>; 9] = [
+        (Some("t"), None, &[], "members is empty"),
+        (None, Some("a"), &[], "members is empty"),
+        (Some("t"), None, &["a", ""], "member name is empty"),
+        (Some("t"), None, &["a", "t"], "member name \"t\" conflicts with coordinator"),
+        (Some("t"), None, &["a", "b", "a"], "duplicate member name \"a\""),
+        (None, Some(""), &["a"], "entry member name is empty"),
+        (None, Some("z"), &["a", "b"], "entry member \"z\" not found"),
+        (Some("t"), None, &["a b"], "member name \"a b\" does not match ^[a-zA-Z0-9_-]+$"),
+        (Some("t"), None, &["größe"], "member name \"größe\" does not match ^[a-zA-Z0-9_-]+$"),
+    ];
+    for (coordinator, entry, members, text) in table {
+        let fault = check_names(coordinator, entry, members).expect_err(text);
+        assert_eq!(fault.to_string(), text);
+    }
+    assert_eq!(check_names(Some("t"), None, &["A-1", "b_2"]), Ok(()));
+    assert_eq!(check_names(None, Some("b"), &["a", "b"]), Ok(()));
+}
+
+fn call(name: &str, said: &str) -> ToolCall {
+    ToolCall { id: "1".into(), name: name.into(), arguments: said.into() }
+}
+
+#[test]
+fn an_agent_is_stuck_at_the_third_same_call_in_a_row() {
+    let calls = |said: &[(&str, &str)]| -> Vec<bool> {
+        let mut repeats = RepeatDetector::default();
+        said.iter().map(|(name, said)| repeats.is_stuck(&call(name, said))).collect()
+    };
+    assert_eq!(calls(&[("x", "{}"), ("x", "{}"), ("x", "{}")]), [false, false, true]);
+    // The same in other words: arguments are compared as values.
+    let same =
+        [("x", r#"{"a":1,"b":2}"#), ("x", r#"{ "b": 2, "a": 1 }"#), ("x", r#"{"a":1,"b":2}"#)];
+    assert_eq!(calls(&same), [false, false, true]);
+    assert_eq!(calls(&[("x", "{}"), ("y", "{}"), ("x", "{}"), ("x", "{}")]), [false; 4]);
+    assert_eq!(calls(&[("x", "{}"), ("x", r#"{"a":1}"#), ("x", "{}")]), [false; 3]);
+    assert_eq!(calls(&[("x", "no"), ("x", "no"), ("x", "no")]), [false, false, true]);
+}
+
+#[test]
+fn arguments_of_a_call_are_an_object_or_told_back() {
+    assert!(arguments(&call("x", " ")).expect("nothing is an empty object").is_empty());
+    assert_eq!(arguments(&call("x", r#"{"a":1}"#)).expect("an object")["a"], 1);
+    assert_eq!(
+        arguments(&call("x", "[1]")),
+        Err("the arguments of x are not a JSON object".into())
+    );
+    let text = arguments(&call("x", "{a")).expect_err("no JSON");
+    assert!(text.starts_with("the arguments of x are not JSON: "), "{text}");
+    assert_eq!(member_request(&call("m", r#"{"request":"go"}"#)).as_deref(), Ok("go"));
+    assert_eq!(member_request(&call("m", "{}")), Err("`request` of m is missing".into()));
+    assert_eq!(
+        member_request(&call("m", r#"{"request":1}"#)),
+        Err("`request` of m is not a text".into())
+    );
+}
+
+#[test]
+fn a_transfer_says_to_whom_and_may_say_what() {
+    let to = |said| parse_transfer(&call("transfer_to_agent", said));
+    let b = |message: Option<&str>| Transfer { to: "b".into(), message: message.map(Arc::from) };
+    assert_eq!(to(r#"{"agent_name":"b"}"#), Ok(b(None)));
+    assert_eq!(to(r#"{"agent_name":"b","message":null}"#), Ok(b(None)));
+    assert_eq!(to(r#"{"agent_name":"b","message":" "}"#), Ok(b(None)));
+    assert_eq!(to(r#"{"agent_name":"b","message":"go"}"#), Ok(b(Some("go"))));
+    assert!(to("{}").is_err() && to(r#"{"agent_name":2}"#).is_err());
+    assert!(to(r#"{"agent_name":"b","message":[]}"#).is_err());
+}
+
+#[test]
+fn the_targets_input_is_the_template_or_the_message_or_the_sources_own() {
+    let (parent, message): (Arc<str>, Arc<str>) = ("parent".into(), "{to} {root_input}".into());
+    let (a, b) = (AgentName::from("a"), AgentName::from("b"));
+    let input = |template: Option<&str>, message| {
+        handoff_input(
+            template.map(HandoffTemplate::parse_template).as_ref(),
+            "root",
+            &parent,
+            &a,
+            &b,
+            message,
+        )
+        .to_string()
+    };
+    assert_eq!(input(None, Some(&message)), "{to} {root_input}");
+    assert_eq!(input(None, None), "parent");
+    let all = "{root_input}|{parent_input}|{from}|{to}|{message}|{other}|{";
+    // What an agent said is put in as it is, never read as a template.
+    let filled = "root|parent|a|b|{to} {root_input}|{other}|{";
+    assert_eq!(input(Some(all), Some(&message)), filled);
+    assert_eq!(input(Some(all), None), "root|parent|a|b||{other}|{");
+}

@@ -1,0 +1,730 @@
+//! Whole runs of collaboration under paused time: what comes out, how long it takes, and what a
+//! person can do to one while it goes on.
+
+use std::time::Duration;
+
+use crate::engine::{Launch, Schedule};
+use crate::event::contribution::Decision;
+use crate::event::kind::{Initiator, SeatStatus};
+use crate::event::world::collaboration::SeatState;
+use crate::event::world::{RunState, SpanState};
+use crate::event::{BoundaryId, Command, EventKind, World};
+use crate::support::table;
+use crate::support::table::{BRIEF, facts, outcome, says, scenario, until, world};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+fn script(rows: &[String]) -> String {
+    rows.concat() + BRIEF
+}
+
+fn agreed() -> String {
+    script(&[says("a", "", "go"), says("b", "", "go"), says("c", "", "go")])
+}
+
+fn never() -> String {
+    script(&[says("a", "", "caution"), says("b", "", "caution"), says("c", "", "caution")])
+}
+
+async fn instantly(script: &str, sets: &[&str]) -> Value {
+    outcome(Launch::scripted(scenario(script, sets), true)).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_round_of_one_mind_gives_the_outcome_of_the_source() {
+    let outcome = instantly(&agreed(), &[]).await;
+    let own = ["status", "stop_reason", "answer", "final_decision", "rounds_used"];
+    let picked: Vec<_> = own.iter().map(|key| outcome[*key].clone()).collect();
+    assert_eq!(picked, [json!("ok"), json!("success"), json!("The brief."), json!("go"), json!(1)]);
+    let stance = |agent| json!({"agent": agent, "stance": "go", "confidence": 0.8});
+    assert_eq!(
+        outcome["team_summary"],
+        json!({"what": "lunch", "stances": [stance("a"), stance("b")], "conflicts": []})
+    );
+    let row = |agent| json!({"round": 1, "agent": agent, "stance": "go", "confidence": 0.8, "accepted": true});
+    assert_eq!(
+        outcome["trace"],
+        json!([row("a"), row("b"), {"round": 1, "conflicts": [], "decision": "go"}])
+    );
+    let said = |agent: &str| json!({"agent": agent, "stance": "go", "summary": format!("{agent} says go"), "confidence": 0.8, "actions": ["act"]});
+    assert_eq!(
+        outcome["history"],
+        json!([{"round": 1, "contributions": [said("a"), said("b")], "conflicts": [], "decision": "go"}])
+    );
+    assert_eq!(outcome["usage"]["calls"], 3);
+    assert_eq!(outcome["usage"]["cost_usd"], Value::Null);
+    assert!(outcome.get("phase").is_none());
+    // The source's keys come first, in its order.
+    let keys: Vec<_> = outcome.as_object().expect("an object").keys().take(8).collect();
+    assert_eq!(
+        keys,
+        [
+            "status",
+            "stop_reason",
+            "answer",
+            "final_decision",
+            "rounds_used",
+            "team_summary",
+            "trace",
+            "history"
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn rounds_go_on_until_policy_decides_and_conflicts_are_handed_on() {
+    let rows = script(&[
+        says("a", "", "go"),
+        says("b", "round = 1", "block"),
+        says(
+            "b",
+            "when = \"open_conflicts == ['blocking_vs_non_block'] && recent_rounds[0].stances[1].stance == 'block'\"",
+            "go",
+        ),
+        says("b", "", "caution"),
+    ]);
+    let outcome = instantly(&rows, &[]).await;
+    assert_eq!(outcome["final_decision"], "go");
+    assert_eq!(outcome["rounds_used"], 2);
+    assert_eq!(outcome["history"][0]["conflicts"], json!(["blocking_vs_non_block"]));
+    assert_eq!(outcome["history"][0]["decision"], Value::Null);
+    assert_eq!(
+        outcome["trace"][2],
+        json!({"round": 1, "conflicts": ["blocking_vs_non_block"], "decision": "next_round"})
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_way_to_stop_has_its_reason_phase_and_work_so_far() {
+    let raw = |role: &str, text: &str| format!("\n[[script]]\nrole = \"{role}\"\nraw = {text:?}\n");
+    let fault = |fault: &str| format!("fault = {fault}");
+    let deny = ["roles.c.when_off=deny"];
+    // script, overrides, reason, phase, rows of trace
+    let table: Vec<(String, &[&str], &str, &str, usize)> = vec![
+        (never(), &[], "max_rounds_reached", "round_3", 9),
+        (never(), &["budget.max_messages=3"], "max_messages", "round_2:b", 4),
+        (agreed(), &deny, "agent_denied:c", "round_1:c", 2),
+        (
+            script(&[says("a", "", "go"), raw("b", "not JSON")]),
+            &[],
+            "invalid_contribution:missing_keys",
+            "round_1:b",
+            1,
+        ),
+        (
+            script(&[says("a", "", "go"), raw("b", "")]),
+            &[],
+            "invalid_contribution:missing_keys",
+            "round_1:b",
+            1,
+        ),
+        (
+            script(&[says("a", "", "go"), raw("b", "[1]")]),
+            &[],
+            "invalid_contribution:not_object",
+            "round_1:b",
+            1,
+        ),
+        (
+            script(&[
+                raw(
+                    "a",
+                    "{\"agent\":\"b\",\"stance\":\"go\",\"summary\":\"s\",\"confidence\":1,\"actions\":[\"x\"]}",
+                ),
+                says("b", "", "go"),
+            ]),
+            &[],
+            "invalid_contribution:agent_mismatch:a",
+            "round_1:a",
+            0,
+        ),
+        (
+            script(&[
+                raw(
+                    "a",
+                    "{\"agent\":\"c\",\"stance\":\"go\",\"summary\":\"s\",\"confidence\":1,\"actions\":[\"x\"]}",
+                ),
+                says("b", "", "go"),
+            ]),
+            &[],
+            "invalid_contribution:agent_not_allowed:c",
+            "round_1:a",
+            0,
+        ),
+        (
+            script(&[says("a", "", "go"), says("b", &fault("{ status = 500, times = 9 }"), "go")]),
+            &[],
+            "llm_error:http_500",
+            "round_1:b",
+            1,
+        ),
+        (
+            script(&[says("a", "", "go"), says("b", &fault("{ status = 401, times = 9 }"), "go")]),
+            &[],
+            "llm_error:auth",
+            "round_1:b",
+            1,
+        ),
+        (
+            script(&[says("a", "", "go"), says("b", &fault("{ status = 429, times = 9 }"), "go")]),
+            &[],
+            "llm_error:rate_limited",
+            "round_1:b",
+            1,
+        ),
+        (
+            script(&[
+                says("a", "", "go"),
+                says("b", &fault("{ kind = \"refused\", times = 9 }"), "go"),
+            ]),
+            &[],
+            "llm_error:connection",
+            "round_1:b",
+            1,
+        ),
+        (
+            script(&[
+                says("a", "", "go"),
+                says("b", &fault("{ kind = \"bad_response\", times = 9 }"), "go"),
+            ]),
+            &[],
+            "llm_error:bad_response",
+            "round_1:b",
+            1,
+        ),
+        (
+            script(&[
+                says("a", "", "go"),
+                says("b", &fault("{ kind = \"hang\", times = 9 }"), "go"),
+            ]),
+            &[],
+            "llm_timeout",
+            "round_1:b",
+            1,
+        ),
+        (
+            script(&[
+                says("a", "", "go"),
+                says("b", &fault("{ kind = \"hang\", times = 9 }"), "go"),
+            ]),
+            &["budget.max_seconds=5"],
+            "max_seconds",
+            "round_1:b",
+            1,
+        ),
+        (
+            says("a", "", "go")
+                + &says("b", "", "go")
+                + "\n[[script]]\nstep = \"finalize\"\ntext = \"  \"\n",
+            &[],
+            "llm_empty",
+            "finalize",
+            3,
+        ),
+    ];
+    for concurrency in ["parallel", "sequential"] {
+        for (script, sets, reason, phase, rows) in &table {
+            let set = format!("collaboration.concurrency={concurrency}");
+            let sets: Vec<&str> = sets.iter().copied().chain([set.as_str()]).collect();
+            let outcome = instantly(script, &sets).await;
+            assert_eq!(outcome["status"], "stopped", "{reason}");
+            assert_eq!(outcome["stop_reason"], *reason, "{concurrency}");
+            assert_eq!(outcome["phase"], *phase, "{concurrency} {reason}");
+            assert_eq!(
+                outcome["trace"].as_array().map(Vec::len),
+                Some(*rows),
+                "{concurrency} {reason}"
+            );
+            assert!(outcome["history"].is_array());
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_model_said_stands_in_the_outcome_that_refuses_it() {
+    let rows = |raw: &str| {
+        says("a", "", "go") + &format!("\n[[script]]\nrole = \"b\"\nraw = '{raw}'\n") + BRIEF
+    };
+    let outcome = instantly(&rows("Sure! Here it is"), &[]).await;
+    assert_eq!(outcome["raw_contribution"], json!({"invalid": true, "raw": "Sure! Here it is"}));
+    let outcome = instantly(&rows("{\"stance\": \"go\"}"), &[]).await;
+    assert_eq!(outcome["raw_contribution"], json!({"stance": "go"}));
+    let outcome = instantly(&agreed(), &["roles.c.when_off=deny"]).await;
+    assert_eq!(outcome["raw_contribution"], Value::Null);
+}
+
+#[tokio::test(start_paused = true)]
+async fn code_fences_are_taken_off_only_where_the_scenario_says_so() {
+    let fenced = r#"```json
+{"agent":"b","stance":"go","summary":"s","confidence":1,"actions":["x"]}
+```"#;
+    let rows = says("a", "", "go")
+        + &format!("\n[[script]]\nrole = \"b\"\nraw = '''{fenced}'''\n")
+        + BRIEF;
+    let refused = instantly(&rows, &[]).await;
+    assert_eq!(refused["stop_reason"], "invalid_contribution:missing_keys");
+    let launch = Launch::scripted(scenario(&rows, &["model.repair=fences"]), true);
+    let run = table::engine().start(launch);
+    let facts = facts(&run).await;
+    assert!(facts.iter().any(|fact| matches!(fact.kind, EventKind::ReplyRepaired { .. })));
+    let world = World::from_events(facts.iter().map(|fact| &**fact));
+    assert_eq!(world.collaboration().and_then(|(it, _)| it.decision()), Some(Decision::Go));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_script_may_say_what_the_model_replies_when_it_is_asked_again() {
+    let broken = "\n[[script]]\nrole = \"b\"\nagain = 0\nraw = '{\"stance\": \"go\"}'\n";
+    let rows = says("a", "", "go") + broken + &says("b", "again = 1", "go") + BRIEF;
+    let refused = instantly(&rows, &[]).await;
+    assert_eq!(refused["stop_reason"], "invalid_contribution:missing_keys");
+    assert_eq!(refused["detail"], "keys missing: agent, summary, confidence, actions");
+    let decided = instantly(&rows, &["model.ask_again=1"]).await;
+    assert_eq!(decided["final_decision"], "go");
+    assert_eq!(decided["usage"]["calls"], 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn seats_that_are_sure_to_stop_the_run_are_not_asked_nor_paid() {
+    let outcome = instantly(&agreed(), &["roles.c.when_off=deny"]).await;
+    assert_eq!(outcome["usage"]["calls"], 2);
+    let outcome = instantly(&never(), &["budget.max_messages=1"]).await;
+    assert_eq!(outcome["usage"]["calls"], 1);
+    assert_eq!(outcome["stop_reason"], "max_messages");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_parallel_round_takes_as_long_as_its_slowest_seat() {
+    let rows =
+        script(&[says("a", "latency = \"700ms\"", "go"), says("b", "latency = \"1900ms\"", "go")]);
+    let outcome_of = async |concurrency: &str| {
+        let set = format!("collaboration.concurrency={concurrency}");
+        outcome(Launch::scripted(scenario(&rows, &[&set]), false)).await
+    };
+    let (parallel, sequential) = (outcome_of("parallel").await, outcome_of("sequential").await);
+    let took = |outcome: &Value| outcome["elapsed_ms"].as_u64().expect("a time");
+    assert!((1900..=1995).contains(&took(&parallel)), "{}", took(&parallel));
+    assert!((2600..=2730).contains(&took(&sequential)), "{}", took(&sequential));
+    for key in ["status", "final_decision", "trace", "history", "team_summary"] {
+        assert_eq!(parallel[key], sequential[key]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_gateway_retries_and_says_so() {
+    let rows =
+        script(&[says("a", "", "go"), says("b", "fault = { status = 503, times = 1 }", "go")]);
+    let run = table::engine().start(Launch::scripted(scenario(&rows, &[]), true));
+    let facts = facts(&run).await;
+    let retried: Vec<_> = facts
+        .iter()
+        .filter_map(|fact| match &fact.kind {
+            EventKind::CallRetried { attempt, wait_ms, status, .. } => {
+                Some((*attempt, *wait_ms, *status))
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!(retried, [(2, 250, Some(503))]);
+    let world = World::from_events(facts.iter().map(|fact| &**fact));
+    assert_eq!(world.tally.retries, 1);
+    assert_eq!(world.tally.retrying, 0);
+    assert_eq!(world.spans.open(), 0);
+    assert_eq!(world.outcome().map(|outcome| outcome.status), Some("ok"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_deadline_cancels_what_is_in_flight_and_keeps_what_was_accepted() {
+    let rows = script(&[says("a", "", "go"), says("b", "latency = \"9s\"", "go")]);
+    let started = Instant::now();
+    let launch = Launch::scripted(scenario(&rows, &["budget.max_seconds=3"]), false);
+    let run = table::engine().start(launch);
+    let facts = facts(&run).await;
+    assert_eq!(started.elapsed(), Duration::from_secs(3));
+    let world = World::from_events(facts.iter().map(|fact| &**fact));
+    assert_eq!(world.spans.open(), 1, "only the round was cut short");
+    let (it, _) = world.collaboration().expect("a collaboration");
+    let states: Vec<_> = it.rounds[0].seats.iter().map(|seat| seat.state).collect();
+    assert_eq!(states, [SeatState::Accepted, SeatState::Cancelled, SeatState::Off]);
+    let outcome = world.outcome().expect("an outcome");
+    assert_eq!(outcome.stop_reason.to_string(), "max_seconds");
+    assert_eq!(outcome.fields.get("history"), Some(json!([])));
+    assert_eq!(
+        outcome.fields.get("trace").map(|trace| trace.as_array().map_or(0, Vec::len)),
+        Some(1)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_the_deadline_leaves_no_room_to_repeat_fails_at_once() {
+    let rows =
+        script(&[says("a", "fault = { status = 429, retry_after_s = 60, times = 9 }", "go")]);
+    let outcome =
+        instantly(&rows, &["collaboration.sequence=['a']", "budget.min_go_votes=1"]).await;
+    assert_eq!(outcome["stop_reason"], "llm_error:rate_limited");
+    assert_eq!(outcome["usage"]["attempts"], 1);
+    assert!(outcome["elapsed_ms"].as_u64() < Some(100));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_paused_run_does_not_spend_its_time() {
+    let rows = script(&[
+        says("a", "latency = \"1s\"", "caution"),
+        says("b", "latency = \"2s\"", "caution"),
+    ]);
+    let launch = Launch::scripted(scenario(&rows, &["budget.max_seconds=7"]), false);
+    let run = table::engine().start(launch);
+    until(&run, |kind| matches!(kind, EventKind::AttemptStarted { .. })).await;
+    run.send(Command::Pause { by: Initiator::You });
+    let pausing = until(&run, |kind| matches!(kind, EventKind::Pausing { .. })).await;
+    let paused = until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
+    assert_eq!(paused.at.since(pausing.at), Duration::from_secs(2), "both seats finish first");
+    assert_eq!(paused.kind, EventKind::Paused { at: vec![BoundaryId::new("round:2")] });
+    tokio::time::advance(Duration::from_secs(3600)).await;
+    run.send(Command::Resume { by: Initiator::You });
+    let world = world(&run).await;
+    let closed = world.closed.expect("closed");
+    assert_eq!(closed.reason.to_string(), "max_rounds_reached");
+    assert_eq!((closed.elapsed_ms, closed.paused_ms), (6000, 3_600_000));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_paused_run_can_be_cancelled() {
+    let launch = Launch {
+        schedule: Schedule { start_paused: true, ..Schedule::default() },
+        ..Launch::scripted(scenario(&agreed(), &[]), true)
+    };
+    let run = table::engine().start(launch);
+    until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
+    run.send(Command::Cancel);
+    let world = world(&run).await;
+    assert_eq!(world.outcome().map(|it| it.stop_reason.to_string()), Some("cancelled".into()));
+    run.send(Command::Resume { by: Initiator::You });
+    assert_eq!(world.tally.calls, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_lets_one_seat_go_and_step_round_the_whole_round() {
+    let launch = Launch {
+        schedule: Schedule { start_paused: true, ..Schedule::default() },
+        ..Launch::scripted(scenario(&never(), &["budget.max_rounds=2"]), true)
+    };
+    let run = table::engine().start(launch);
+    let mut reader = run.bus().reader(crate::event::Seq(0));
+    let mut log = Vec::new();
+    let mut rests = async || loop {
+        let seen = log.len();
+        assert!(reader.next_batch(&mut log, 1).await > 0, "the run ended before it rested");
+        if let EventKind::Paused { at } = &log[seen].kind {
+            break at.iter().map(ToString::to_string).collect::<Vec<_>>();
+        }
+    };
+    assert_eq!(rests().await, ["round:1"]);
+    for expected in ["message:1:a", "message:1:b", "round:2", "message:2:a"] {
+        run.send(Command::Step);
+        assert_eq!(rests().await, [expected]);
+    }
+    let calls = World::from_events(facts_now(&run).iter().map(|fact| &**fact)).tally.calls;
+    assert_eq!(calls, 2, "the second round has asked nobody yet");
+    run.send(Command::StepRound);
+    let world = world(&run).await;
+    assert_eq!(
+        world.outcome().map(|it| it.stop_reason.to_string()),
+        Some("max_rounds_reached".into())
+    );
+}
+
+fn facts_now(run: &crate::engine::RunHandle) -> Vec<std::sync::Arc<crate::event::Event>> {
+    let mut facts = Vec::new();
+    run.bus().reader(crate::event::Seq(0)).take(&mut facts, usize::MAX);
+    facts
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flag_turned_in_a_round_seats_its_role_in_the_next() {
+    let rows = script(&[
+        says("a", "latency = \"1s\"", "caution"),
+        says("b", "latency = \"1s\"", "caution"),
+        says("c", "latency = \"1s\"", "caution"),
+    ]);
+    let run = table::engine().start(Launch::scripted(scenario(&rows, &[]), false));
+    let flag = |on| Command::SetFlag { flag: "third".into(), on, by: Initiator::You };
+    until(&run, |kind| matches!(kind, EventKind::AttemptStarted { .. })).await;
+    run.send(flag(true));
+    let changed = until(&run, |kind| matches!(kind, EventKind::FlagChanged { .. })).await;
+    let EventKind::FlagChanged { boundary, on, by, .. } = &changed.kind else { unreachable!() };
+    assert_eq!((boundary.as_str(), on, by), ("round:2", &true, &Initiator::You));
+    until(&run, |kind| matches!(kind, EventKind::RoundStarted { round: 2, .. })).await;
+    run.send(flag(false));
+    let world = world(&run).await;
+    let (it, _) = world.collaboration().expect("a collaboration");
+    let third: Vec<_> = it.rounds.iter().map(|round| round.seats[2].asked).collect();
+    assert_eq!(third, [SeatStatus::Skipped, SeatStatus::Asked, SeatStatus::Skipped]);
+    assert_eq!(it.rounds[1].seats[2].state, SeatState::Accepted);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flag_turned_back_before_its_boundary_leaves_no_trace() {
+    let rows = script(&[says("a", "latency = \"1s\"", "go"), says("b", "latency = \"1s\"", "go")]);
+    let run = table::engine().start(Launch::scripted(scenario(&rows, &[]), false));
+    until(&run, |kind| matches!(kind, EventKind::AttemptStarted { .. })).await;
+    for on in [true, false] {
+        run.send(Command::SetFlag { flag: "third".into(), on, by: Initiator::You });
+    }
+    run.send(Command::SetFlag { flag: "unheard_of".into(), on: true, by: Initiator::You });
+    let facts = facts(&run).await;
+    assert!(!facts.iter().any(|fact| matches!(fact.kind, EventKind::FlagChanged { .. })));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_command_line_can_turn_flags_and_rest_at_boundaries() {
+    let launch = Launch {
+        flags: vec![("third".into(), true)],
+        schedule: Schedule {
+            flags: vec![(BoundaryId::new("round:3"), "third".into(), false)],
+            breaks: vec![BoundaryId::new("message:2:b")],
+            start_paused: false,
+        },
+        ..Launch::scripted(scenario(&never(), &[]), true)
+    };
+    let run = table::engine().start(launch);
+    let paused = until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
+    assert_eq!(paused.kind, EventKind::Paused { at: vec![BoundaryId::new("message:2:b")] });
+    run.send(Command::Resume { by: Initiator::Schedule });
+    let world = world(&run).await;
+    let (it, _) = world.collaboration().expect("a collaboration");
+    let third: Vec<_> = it.rounds.iter().map(|round| round.seats[2].asked).collect();
+    assert_eq!(third, [SeatStatus::Asked, SeatStatus::Asked, SeatStatus::Skipped]);
+    assert_eq!(
+        world.flags[0].changed.as_ref().map(|(_, at, by)| (at.as_str(), *by)),
+        Some(("round:3", Initiator::Schedule))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn resume_before_the_rest_takes_the_pause_back() {
+    let rows = script(&[says("a", "latency = \"1s\"", "go"), says("b", "latency = \"1s\"", "go")]);
+    let run = table::engine().start(Launch::scripted(scenario(&rows, &[]), false));
+    until(&run, |kind| matches!(kind, EventKind::AttemptStarted { .. })).await;
+    run.send(Command::Pause { by: Initiator::You });
+    run.send(Command::Resume { by: Initiator::You });
+    let world = world(&run).await;
+    assert_eq!(world.outcome().map(|it| (it.status, it.paused_ms)), Some(("ok", 0)));
+    assert_eq!(world.stage, RunState::Closed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_is_cancelled_closes_every_call_and_keeps_the_partial_text() {
+    let rows = script(&[says("a", "latency = \"4s\"", "go"), says("b", "latency = \"4s\"", "go")]);
+    let engine = table::engine();
+    let run = engine.start(Launch::scripted(scenario(&rows, &[]), false));
+    let spoke = until(&run, |kind| matches!(kind, EventKind::AttemptStarted { .. })).await.span;
+    let mut seen = 0;
+    while run.bus().with_live(spoke, |live| live.pieces).unwrap_or_default() < 3 {
+        seen = run.bus().live_changed(seen).await;
+    }
+    assert_eq!(engine.in_flight(), 2);
+    engine.shutdown().await;
+    assert_eq!(engine.in_flight(), 0);
+    let facts = facts(&run).await;
+    let partial = facts.iter().find_map(|fact| match &fact.kind {
+        EventKind::AttemptFailed(failed) if fact.span == spoke => failed.partial.clone(),
+        _ => None,
+    });
+    assert!(
+        partial.is_some_and(|text| !text.is_empty()),
+        "what it had said stays with its attempt"
+    );
+    let world = World::from_events(facts.iter().map(|fact| &**fact));
+    assert_eq!(world.spans.get(spoke).map(|span| span.state == SpanState::Open), Some(false));
+    assert!(run.bus().with_live(spoke, |_| ()).is_none(), "the live slot is gone");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_condition_that_cannot_be_evaluated_is_a_fact_and_counts_as_false() {
+    let rows = script(&[
+        says("a", "when = \"facts.missing > 1\"", "block"),
+        says("a", "", "go"),
+        says("b", "", "go"),
+    ]);
+    let run = table::engine().start(Launch::scripted(scenario(&rows, &[]), true));
+    let facts = facts(&run).await;
+    let places: Vec<_> = facts
+        .iter()
+        .filter_map(|fact| match &fact.kind {
+            EventKind::ConditionFailed { place, .. } => Some(place.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(places, ["script[0].when"]);
+    assert_eq!(
+        World::from_events(facts.iter().map(|fact| &**fact)).outcome().map(|it| it.status),
+        Some("ok")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_seed_gives_the_same_run_and_another_seed_another() {
+    let rows =
+        script(&[says("a", "latency = \"1s..9s\"", "go"), says("b", "latency = \"1s..9s\"", "go")]);
+    let took = async |seed| {
+        let launch = Launch { seed: Some(seed), ..Launch::scripted(scenario(&rows, &[]), false) };
+        outcome(launch).await["elapsed_ms"].as_u64()
+    };
+    assert_eq!(took(1).await, took(1).await);
+    assert_ne!(took(1).await, took(2).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_runs_of_one_session_have_ids_of_their_own_and_are_listed() {
+    let engine = table::engine();
+    let scenario = scenario(&agreed(), &[]);
+    let runs: Vec<_> =
+        (0..50).map(|_| engine.start(Launch::scripted(scenario.clone(), true))).collect();
+    for run in &runs {
+        run.wait_until_finished().await;
+    }
+    let ids: std::collections::BTreeSet<_> = runs.iter().map(|run| run.id().clone()).collect();
+    assert_eq!(ids.len(), 50);
+    assert_eq!(engine.log().len(), 100, "started and closed, once each");
+}
+
+#[tokio::test(start_paused = true)]
+async fn finished_logs_are_forgotten_above_the_cap_oldest_first() {
+    let settings = crate::engine::EngineSettings { finished_bytes: 200_000, ..Default::default() };
+    let engine = crate::engine::Engine::new(settings);
+    let scenario = scenario(&agreed(), &[]);
+    let mut ids = Vec::new();
+    for _ in 0..40 {
+        let run = engine.start(Launch::scripted(scenario.clone(), true));
+        run.wait_until_finished().await;
+        ids.push(run.id().clone());
+    }
+    let kept: Vec<bool> = ids.iter().map(|id| engine.run(id).is_some()).collect();
+    assert!(!kept[0] && kept[39]);
+    assert!(kept.is_sorted(), "the oldest go first");
+    let mut facts = Vec::new();
+    engine.log().reader(crate::event::Seq(0)).take(&mut facts, usize::MAX);
+    let forgotten = facts
+        .iter()
+        .filter(|fact| matches!(fact.kind, EventKind::SessionRunDropped { .. }))
+        .count();
+    assert_eq!(forgotten, kept.iter().filter(|kept| !**kept).count(), "and the log says so");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_suspended_process_spends_no_time_though_a_call_is_out() {
+    let rows = script(&[says("a", "latency = \"2s\"", "go"), says("b", "latency = \"2s\"", "go")]);
+    let launch = Launch::scripted(scenario(&rows, &["budget.max_seconds=5"]), false);
+    let run = table::engine().start(launch);
+    until(&run, |kind| matches!(kind, EventKind::AttemptStarted { .. })).await;
+    run.send(Command::Pause { by: Initiator::Suspend });
+    // A suspended process runs nothing: only its clock goes on. The calls come in afterwards.
+    tokio::time::advance(Duration::from_secs(3600)).await;
+    run.send(Command::Resume { by: Initiator::Suspend });
+    let world = world(&run).await;
+    let closed = world.closed.expect("closed");
+    assert_eq!(closed.reason.to_string(), "success");
+    assert!(closed.paused_ms >= 3_600_000 && closed.elapsed_ms < 5_000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_a_person_paused_stays_paused_over_a_suspension() {
+    let launch = Launch {
+        schedule: Schedule { start_paused: true, ..Schedule::default() },
+        ..Launch::scripted(scenario(&agreed(), &[]), true)
+    };
+    let run = table::engine().start(launch);
+    until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
+    run.send(Command::Pause { by: Initiator::Suspend });
+    run.send(Command::Resume { by: Initiator::Suspend });
+    tokio::time::advance(Duration::from_secs(60)).await;
+    assert!(matches!(
+        World::from_events(facts_now(&run).iter().map(|fact| &**fact)).stage,
+        RunState::Paused { .. }
+    ));
+    run.send(Command::Resume { by: Initiator::You });
+    assert_eq!(world(&run).await.outcome().map(|it| it.status), Some("ok"));
+}
+
+/// Between `paused` and what lets the run go on nothing is asked of anybody: a call that is out
+/// would cost money while the run's time stands.
+fn nothing_moves_while_paused(facts: &[std::sync::Arc<crate::event::Event>]) {
+    let mut paused = false;
+    for fact in facts {
+        match &fact.kind {
+            EventKind::Paused { .. } => paused = true,
+            EventKind::Resumed { .. } | EventKind::Stepped { .. } | EventKind::RunClosed(_) => {
+                paused = false;
+            }
+            kind => {
+                let moves = kind.name().starts_with("call.") || kind.name().starts_with("attempt.");
+                assert!(!(paused && moves), "{} while paused", kind.name());
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pause_between_two_seats_waits_for_the_call_of_the_first() {
+    let rows = script(&[says("a", "latency = \"2s\"", "go"), says("b", "latency = \"1s\"", "go")]);
+    let launch = Launch {
+        schedule: Schedule { breaks: vec![BoundaryId::new("message:1:b")], ..Schedule::default() },
+        ..Launch::scripted(scenario(&rows, &[]), false)
+    };
+    let run = table::engine().start(launch);
+    let paused = until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
+    assert_eq!(paused.at.duration(), Duration::from_secs(2), "the call of a comes back first");
+    run.send(Command::Resume { by: Initiator::You });
+    nothing_moves_while_paused(&facts(&run).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rest_at_the_next_round_can_be_taken_back_and_the_run_paused_again() {
+    let rows = script(&[
+        says("a", "latency = \"1s\"", "caution"),
+        says("b", "latency = \"1s\"", "caution"),
+    ]);
+    let run = table::engine().start(Launch::scripted(scenario(&rows, &[]), false));
+    until(&run, |kind| matches!(kind, EventKind::AttemptStarted { .. })).await;
+    run.send(Command::StepRound);
+    run.send(Command::Resume { by: Initiator::You });
+    let now = World::from_events(facts_now(&run).iter().map(|fact| &**fact));
+    assert_eq!(now.stage, RunState::Running, "the screen does not go on saying pausing");
+    run.send(Command::StepRound);
+    let paused = until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
+    assert_eq!(paused.kind, EventKind::Paused { at: vec![BoundaryId::new("round:2")] });
+    run.send(Command::Cancel);
+    facts(&run).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rest_at_the_next_round_outlasts_a_suspension() {
+    let rows = script(&[
+        says("a", "latency = \"1s\"", "caution"),
+        says("b", "latency = \"1s\"", "caution"),
+    ]);
+    let run = table::engine().start(Launch::scripted(scenario(&rows, &[]), false));
+    until(&run, |kind| matches!(kind, EventKind::AttemptStarted { .. })).await;
+    run.send(Command::StepRound);
+    run.send(Command::Pause { by: Initiator::Suspend });
+    run.send(Command::Resume { by: Initiator::Suspend });
+    let paused = until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
+    assert_eq!(paused.kind, EventKind::Paused { at: vec![BoundaryId::new("round:2")] });
+    run.send(Command::Cancel);
+    facts(&run).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_was_pausing_spends_no_time_in_the_background() {
+    let rows = script(&[says("a", "latency = \"2s\"", "go"), says("b", "latency = \"2s\"", "go")]);
+    let launch = Launch::scripted(scenario(&rows, &["budget.max_seconds=5"]), false);
+    let run = table::engine().start(launch);
+    until(&run, |kind| matches!(kind, EventKind::AttemptStarted { .. })).await;
+    run.send(Command::Pause { by: Initiator::You });
+    run.send(Command::Pause { by: Initiator::Suspend });
+    tokio::time::advance(Duration::from_secs(3600)).await;
+    run.send(Command::Resume { by: Initiator::Suspend });
+    until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
+    run.send(Command::Resume { by: Initiator::You });
+    assert_eq!(world(&run).await.outcome().map(|it| it.status), Some("ok"));
+}

@@ -1,0 +1,7 @@
+//! Runs: how they flow, what they take, what they spend.
+
+mod allocations;
+mod concurrency;
+mod flows;
+mod memory;
+mod spending;

@@ -1,0 +1,14 @@
+//! The scenario format: what is accepted, and what is said of mistakes.
+
+mod condition_bounds;
+mod conditions;
+mod contracts;
+mod hostile;
+mod load;
+mod problems;
+mod properties;
+mod research;
+mod schema;
+mod shipped;
+mod teams;
+mod tools;

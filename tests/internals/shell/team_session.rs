@@ -1,0 +1,280 @@
+//! Sessions and members in the dashboard: the next message is typed, kept, sent and answered by a
+//! run of its own; agents join and leave a swarm.
+
+use std::sync::Arc;
+
+use crate::app::effect::{Effect, LaunchRequest, RequestId};
+use crate::app::state::ActiveScreen;
+use crate::app::{KeyCode, KeyPress, Msg};
+use crate::event::kind::{Initiator, RosterChange};
+use crate::event::{Command, EventKind, RunId, SpanId};
+use crate::scenario::catalogue::RequestedModel;
+use crate::support::console::{Person, scenario};
+use crate::support::facts::team;
+use crate::support::screen::Dash;
+use crossterm::event::KeyCode as Code;
+
+const RUN: &str = "r-90de";
+
+/// A desk on the screen, and what it was started with.
+fn desk(facts: &team::TeamFacts) -> Dash {
+    let mut dash = Dash::new(120, 36);
+    begin(&mut dash, RUN, facts);
+    dash
+}
+
+/// A run of a desk begins, and is on the screen.
+fn begin(dash: &mut Dash, run: &str, facts: &team::TeamFacts) {
+    let launch = LaunchRequest {
+        id: RequestId(1),
+        scenario: scenario("support-swarm", &[]),
+        model: RequestedModel::Scripted { instant: true },
+        flags: Vec::new(),
+        seed: Some(3),
+        follows: None,
+    };
+    let (run, zero, launch) = (RunId::new(run), dash.now, Some(Box::new(launch)));
+    dash.send(Msg::Started { request: RequestId(1), run: run.clone(), zero, launch });
+    dash.send(Msg::Events { run, events: facts.log.clone() });
+}
+
+#[test]
+fn a_message_goes_on_from_the_latest_run_of_its_session() {
+    let mut dash = Dash::new(120, 36);
+    begin(&mut dash, "r-90dd", &team::answered());
+    begin(&mut dash, RUN, &team::follow_up());
+    dash.state.screen = ActiveScreen::Run(RunId::new("r-90dd"));
+    dash.text("i");
+    assert_eq!(dash.state.screen, ActiveScreen::Run(RunId::new(RUN)));
+    let screen = dash.screen();
+    assert!(screen.contains("Message 3 to support"), "{screen}");
+    assert!(screen.contains("r-90dd has a later run: the session continues from r-90de."));
+    dash.text("Thanks!").key(KeyPress::ctrl('s'));
+    assert!(dash.asked().is_empty(), "no second answer to the first run is begun");
+    let next = dash.state.run(&RunId::new(RUN)).expect("the run").next_message().clone();
+    assert_eq!(next, crate::app::run::NextMessage::Waiting("Thanks!".into()));
+}
+
+#[test]
+fn a_message_to_a_run_that_has_ended_starts_the_next_of_its_session() {
+    let mut dash = desk(&team::answered());
+    dash.text("i");
+    let screen = dash.screen();
+    assert!(screen.contains("Message 2 to support"), "{screen}");
+    assert!(screen.contains("sent at once"), "{screen}");
+    // The scenario's own words are a suggestion; these take their place.
+    assert!(screen.contains("typing replaces it"), "{screen}");
+    dash.text("When is").press(KeyCode::Enter).text("the next bill?");
+    dash.asked();
+    dash.key(KeyPress::ctrl('s'));
+    let request = dash.launch();
+    let follows = request.follows.clone().expect("it follows a run");
+    assert_eq!((follows.run.as_str(), &*follows.text), (RUN, "When is\nthe next bill?"));
+    assert_eq!(request.seed, Some(3));
+    assert_eq!(request.flags, [("weekend".into(), false)], "as they stand");
+    let next = RunId::new("r-90df");
+    let (request, zero) = (request.id, dash.now);
+    dash.send(Msg::Started { request, run: next.clone(), zero, launch: None });
+    assert_eq!(dash.state.screen, ActiveScreen::Run(next));
+}
+
+#[test]
+fn a_draft_is_kept_and_nothing_is_sent_by_closing() {
+    let mut dash = desk(&team::answered());
+    dash.text("i");
+    dash.text("Hello").press(KeyCode::Esc);
+    assert!(dash.asked().is_empty());
+    dash.text("i");
+    let screen = dash.screen();
+    assert!(screen.contains("Hello"), "{screen}");
+}
+
+#[test]
+fn a_message_to_a_run_that_goes_on_waits_for_its_end() {
+    let facts = team::working();
+    let mut dash = desk(&facts);
+    dash.text("i").text("Thanks!").key(KeyPress::ctrl('s'));
+    assert!(dash.asked().is_empty(), "nothing is started while it goes on");
+    let screen = dash.screen();
+    assert!(screen.contains("next"), "{screen}");
+    assert!(screen.contains("Queued: sent when this run ends. Press i to edit it."), "{screen}");
+    let rest = team::answered().log.split_off(facts.log.len());
+    dash.send(Msg::Events { run: RunId::new(RUN), events: rest });
+    let request = dash.launch();
+    assert!(request.follows.is_some_and(|it| &*it.text == "Thanks!"));
+}
+
+#[test]
+fn a_run_that_came_to_nothing_keeps_the_message_for_its_person() {
+    let mut facts = team::working();
+    let mut dash = desk(&facts);
+    dash.text("i").text("Thanks!").key(KeyPress::ctrl('s')).asked();
+    let before = facts.log.len();
+    facts.ends("max_seconds", None);
+    let events = facts.log.split_off(before);
+    dash.send(Msg::Events { run: RunId::new(RUN), events });
+    assert!(dash.asked().is_empty(), "nothing is started");
+    let screen = dash.screen();
+    assert!(screen.contains("Not sent, since the run ended with max_seconds"), "{screen}");
+    dash.text("i");
+    assert!(dash.screen().contains("Thanks!"));
+}
+
+#[test]
+fn a_long_paste_is_one_message() {
+    let mut dash = desk(&team::answered());
+    let pasted: Vec<String> = (1..=40).map(|nth| format!("line {nth}")).collect();
+    dash.text("i").send(Msg::Paste(pasted.join("\r\n")));
+    let screen = dash.screen();
+    assert!(screen.contains("line 40"), "{screen}");
+    dash.key(KeyPress::ctrl('s'));
+    let text = dash.launch().follows.expect("it follows").text;
+    assert_eq!(*text, *pasted.join("\n"));
+}
+
+#[test]
+fn a_suggestion_is_sent_as_it_is_replaced_or_made_ones_own() {
+    let mut dash = desk(&team::answered());
+    let suggested = {
+        dash.text("i").key(KeyPress::ctrl('s'));
+        dash.launch().follows.expect("it follows").text
+    };
+    assert!(!suggested.is_empty());
+    dash.text("i").press(KeyCode::Esc);
+    assert!(!dash.screen().contains("draft"), "{}", dash.screen());
+    dash.text("i").press(KeyCode::Backspace).key(KeyPress::ctrl('s'));
+    assert!(dash.asked().is_empty(), "it was emptied");
+    assert!(dash.screen().contains("Nothing to send: type a message, or press Esc."));
+    dash.press(KeyCode::Esc).text("i").press(KeyCode::End).text("!").key(KeyPress::ctrl('s'));
+    let text = dash.launch().follows.expect("it follows").text;
+    assert_eq!(*text, format!("{suggested}!"));
+}
+
+#[test]
+fn a_kept_message_is_edited_and_nothing_runs_into_it() {
+    let mut dash = desk(&team::working());
+    dash.text("i").text("Thanks!").key(KeyPress::ctrl('s'));
+    assert!(dash.screen().contains("i queued message"), "{}", dash.screen());
+    dash.text("i");
+    let screen = dash.screen();
+    assert!(screen.contains("queued until the run ends; edit it here"), "{screen}");
+    dash.text("And when?").key(KeyPress::ctrl('s'));
+    let next = dash.state.run(&RunId::new(RUN)).expect("the run").next_message().clone();
+    assert_eq!(next, crate::app::run::NextMessage::Waiting("Thanks!\nAnd when?".into()));
+    // Left as it is, it waits; cleared and sent, it is withdrawn.
+    dash.text("i").press(KeyCode::Esc).text("i").key(KeyPress::ctrl('u')).key(KeyPress::ctrl('s'));
+    assert!(dash.screen().contains("The queued message was withdrawn."), "{}", dash.screen());
+}
+
+#[test]
+fn a_kept_message_that_is_being_edited_is_not_sent_behind_its_editor() {
+    let facts = team::working();
+    let mut dash = desk(&facts);
+    dash.text("i").text("Thanks!").key(KeyPress::ctrl('s')).text("i").text("And");
+    let rest = team::answered().log.split_off(facts.log.len());
+    dash.send(Msg::Events { run: RunId::new(RUN), events: rest });
+    assert!(dash.asked().is_empty());
+    let screen = dash.screen();
+    assert!(screen.contains("The run has ended: press Ctrl-S to send the message."), "{screen}");
+    dash.key(KeyPress::ctrl('s'));
+    assert_eq!(*dash.launch().follows.expect("it follows").text, *"Thanks!\nAnd");
+}
+
+#[test]
+fn a_draft_is_seen_on_the_page_and_asked_about_before_quitting() {
+    let mut dash = desk(&team::answered());
+    dash.text("i").text("Hello").press(KeyCode::Esc);
+    let screen = dash.screen();
+    assert!(screen.contains("Draft kept, not sent.") && screen.contains("i draft"), "{screen}");
+    dash.text("qq");
+    assert!(dash.asked().is_empty(), "it asks first");
+    let screen = dash.screen();
+    assert!(screen.contains("Quit and lose unsent messages?"), "{screen}");
+    dash.text("y");
+    assert!(matches!(dash.asked().as_slice(), [Effect::Quit { code: 0 }]));
+}
+
+#[test]
+fn the_box_says_what_is_out_of_view_has_help_and_gives_way_to_a_question() {
+    let mut dash = desk(&team::working());
+    let pasted: Vec<String> = (1..=40).map(|nth| format!("line {nth}")).collect();
+    dash.text("i").send(Msg::Paste(pasted.join("\n")));
+    let screen = dash.screen();
+    assert!(screen.contains("Message 2 to support, 28 rows above"), "{screen}");
+    let first = screen.lines().find(|row| row.contains("line 29")).expect("its first row");
+    assert!(first.contains('↑'), "{screen}");
+    dash.press(KeyCode::F(1));
+    let screen = dash.screen();
+    assert!(screen.contains("Help") && !screen.contains("Message 2"), "{screen}");
+    dash.press(KeyCode::Esc).key(KeyPress::ctrl('c'));
+    let screen = dash.screen();
+    assert!(screen.contains("Confirm") && !screen.contains("Message 2"), "{screen}");
+    dash.text("n");
+    assert!(dash.screen().contains("line 40"), "{}", dash.screen());
+}
+
+#[test]
+fn all_that_is_told_below_a_message_is_seen_in_a_small_terminal() {
+    let mut dash = desk(&team::working());
+    dash.send(Msg::Resize { cols: 60, rows: 16 }).text("i");
+    let whole = |dash: &Dash| {
+        let screen = dash.screen();
+        let rows: Vec<&str> = screen.lines().map(|row| row.trim_matches(['║', ' '])).collect();
+        rows.join(" ")
+    };
+    let screen = whole(&dash);
+    assert!(screen.contains("typing replaces it; sent when this run ends"), "{screen}");
+    dash.text("Thanks!").key(KeyPress::ctrl('s')).text("i");
+    let screen = whole(&dash);
+    assert!(screen.contains("or clear it and press Ctrl-S to withdraw it"), "{screen}");
+}
+
+#[test]
+fn agents_join_and_leave_and_what_was_asked_is_shown_until_it_is_so() {
+    let mut facts = team::working();
+    let mut dash = desk(&facts);
+    dash.text("m");
+    let screen = dash.screen();
+    assert!(screen.contains("entry: must stay"), "{screen}");
+    dash.text(" ");
+    assert!(dash.asked().is_empty(), "the entry stays");
+    assert!(dash.screen().contains("support starts with triage: it cannot leave."));
+    // The lawyer sits on the bench.
+    dash.text("G").press(KeyCode::Enter);
+    let change = RosterChange::Add { agent: "lawyer".into() };
+    let (run, swarm) = (RunId::new(RUN), "support".into());
+    let command = Command::Roster { swarm, change: change.clone(), by: Initiator::You };
+    let asked = dash.asked();
+    assert!(
+        matches!(asked.as_slice(), [Effect::Command { run: of, command: it }] if *of == run && *it == command),
+        "{asked:?}"
+    );
+    assert!(dash.screen().contains("pending: join"), "{}", dash.screen());
+    let members = ["triage", "billing", "fraud", "refunds", "tech", "lawyer"];
+    let members: Arc<[_]> = members.map(Into::into).into();
+    let swarm = "support".into();
+    facts.add(SpanId::RUN, EventKind::RosterChanged { swarm, members, change, by: Initiator::You });
+    let last = facts.log.last().cloned().expect("the fact");
+    dash.send(Msg::Events { run, events: vec![last] });
+    let screen = dash.screen();
+    assert!(!screen.contains("pending: join"), "{screen}");
+    let row = screen.lines().find(|line| line.contains("lawyer")).expect("a row");
+    assert!(row.contains("[x]"), "{row}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_goes_on_in_the_real_program() {
+    let mut person = Person::at(120, 36);
+    person.sees("checkout-launch").await;
+    person.starts(scenario("support-swarm", &[]), true);
+    person.sees("DONE").await;
+    person.key(Code::Char('i'));
+    person.sees("Message 2 to").await;
+    person.types(" And thanks.");
+    person.ctrl('s');
+    let seen = person.sees("message 2").await;
+    assert!(seen.text.contains("hop"), "{}", seen.text);
+    person.types("4g");
+    let seen = person.sees("before").await;
+    assert!(seen.text.contains("charged twice"), "{}", seen.text);
+}

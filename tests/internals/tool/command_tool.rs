@@ -1,0 +1,290 @@
+//! Programs as tools: what they are given, how they fail, and that nothing of them outlives its
+//! attempt.
+#![cfg(unix)]
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::event::kind::{AttemptFailed, FailureClass};
+use crate::gateway::{Tool, ToolRequest};
+use crate::scenario::spec::tool::{CommandSpec, Setting};
+use crate::tool::command::CommandTool;
+use rustix::process::{Pid, test_kill_process};
+use serde_json::{Map, Value, json};
+
+/// A secret of the tests; it must turn up in no text and no answer.
+const TOKEN: &str = "hunter2hunter2";
+
+fn environment(name: &str) -> Option<String> {
+    match name {
+        "PATH" => std::env::var(name).ok(),
+        "SHOP_TOKEN" => Some(TOKEN.to_owned()),
+        _ => None,
+    }
+}
+
+fn spec(program: &str, args: &[&str], env: &[(&str, Setting)]) -> CommandSpec {
+    CommandSpec {
+        program: program.to_owned(),
+        args: args.iter().map(|arg| (*arg).to_owned()).collect(),
+        env: env.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),
+        max_bytes: 1 << 20,
+    }
+}
+
+fn tool(spec: CommandSpec) -> CommandTool {
+    CommandTool::new(Arc::new(spec), &environment).expect("every variable is set")
+}
+
+fn script(text: &str) -> CommandTool {
+    tool(spec("sh", &["-c", text], &[("TOKEN", Setting::Env("SHOP_TOKEN".to_owned()))]))
+}
+
+fn request(args: &Map<String, Value>) -> ToolRequest<'_> {
+    ToolRequest { args, attempt: 1, draw: 0, active: Duration::ZERO }
+}
+
+async fn ask(tool: &CommandTool, args: Value) -> Result<Arc<Value>, Box<AttemptFailed>> {
+    let Value::Object(args) = args else { panic!("arguments are a table") };
+    // A test that hangs fails instead.
+    tokio::time::timeout(Duration::from_secs(30), tool.ask(request(&args))).await.expect("it hangs")
+}
+
+async fn fail(tool: &CommandTool) -> (FailureClass, String) {
+    let failed = ask(tool, json!({})).await.expect_err("a failure");
+    assert!(!failed.text.contains("hunter2"), "{}", failed.text);
+    assert!(!failed.text.chars().any(char::is_control), "{:?}", failed.text);
+    (failed.class, failed.text)
+}
+
+#[tokio::test]
+async fn arguments_go_in_as_json_and_the_answer_comes_back_as_json() {
+    let args = json!({ "region": "EU", "note": "grün \"x\"; rm -rf $HOME", "n": [1, 2.5] });
+    let answer = ask(&tool(spec("cat", &[], &[])), args.clone()).await.expect("an answer");
+    assert_eq!(*answer, args);
+}
+
+#[tokio::test]
+async fn its_environment_is_what_the_scenario_names_and_nothing_else() {
+    let plain = Setting::Text("b c".to_owned());
+    let (class, text) = fail(&tool(spec("env", &[], &[("A", plain)]))).await;
+    assert_eq!(class, FailureClass::BadResponse);
+    assert_eq!(text, "the output of env is not JSON: expected value at line 1 column 1: A=b c");
+}
+
+#[tokio::test]
+async fn no_secret_comes_back_in_an_answer() {
+    let echo = script(r#"printf '{"said":["%s"]}' "token $TOKEN""#);
+    assert_eq!(*ask(&echo, json!({})).await.expect("an answer"), json!({ "said": ["token ***"] }));
+}
+
+#[tokio::test]
+async fn a_program_that_ends_badly_says_why_in_its_last_line() {
+    let loud = r#"echo first >&2; printf 'no %s \033[2J today\n\n' "$TOKEN" >&2; exit 3"#;
+    for (program, says) in [
+        (loud, "sh ended with exit code 3: no *** ␛[2J today"),
+        ("echo '{}'; exit 1", "sh ended with exit code 1: nothing on standard error"),
+        ("kill -9 $$", "sh ended with signal 9: nothing on standard error"),
+    ] {
+        assert_eq!(fail(&script(program)).await, (FailureClass::Tool, says.to_owned()));
+    }
+}
+
+#[tokio::test]
+async fn of_many_complaints_the_last_is_kept_and_none_that_was_cut() {
+    let many =
+        r#"i=0; while [ $i -lt 2000 ]; do echo "line $i $TOKEN" >&2; i=$((i+1)); done; exit 1"#;
+    assert_eq!(fail(&script(many)).await.1, "sh ended with exit code 1: line 1999 ***");
+    let long = r#"i=0; while [ $i -lt 2000 ]; do printf "$TOKEN" >&2; i=$((i+1)); done; exit 1"#;
+    assert_eq!(
+        fail(&script(long)).await.1,
+        "sh ended with exit code 1: (one line, too long to show)"
+    );
+}
+
+#[tokio::test]
+async fn a_whole_number_beyond_64_bits_is_refused() {
+    let (class, text) = fail(&script("echo '{\"id\": 12345678901234567890123}'")).await;
+    assert_eq!(class, FailureClass::BadResponse);
+    assert!(
+        text.contains("holds 12345678901234567890123, a whole number beyond 64 bits"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn what_is_no_json_is_said_with_its_place() {
+    for (program, says) in [
+        ("true", "the output of sh is empty, JSON was expected"),
+        (
+            r#"printf '{"a":\n oops}'"#,
+            "the output of sh is not JSON: expected value at line 2 column 2: {\"a\":␊ oops}",
+        ),
+        (
+            "echo '{}'; echo '{}'",
+            "the output of sh is not JSON: trailing characters at line 2 column 1: {}␊{}",
+        ),
+    ] {
+        assert_eq!(fail(&script(program)).await, (FailureClass::BadResponse, says.to_owned()));
+    }
+}
+
+#[tokio::test]
+async fn fault_27_a_program_that_closes_everything_without_a_word_has_broken_the_contract() {
+    let args = json!({ "much": "x".repeat(1 << 20) });
+    let failed = ask(&script("exec 0<&- 1>&-; exit 0"), args).await.expect_err("nothing came");
+    assert_eq!(failed.class, FailureClass::BadResponse);
+}
+
+#[tokio::test]
+async fn a_program_that_is_not_there_is_told_with_what_to_do() {
+    for (program, says) in [
+        (
+            "no-such-program-here",
+            "program no-such-program-here not found: install it, or give its full path",
+        ),
+        ("/no/such", "program /no/such not found: install it, or give its full path"),
+    ] {
+        let failure = fail(&tool(spec(program, &[], &[]))).await;
+        assert_eq!(failure, (FailureClass::Tool, says.to_owned()));
+    }
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    let (class, text) = fail(&tool(spec(&file.path().to_string_lossy(), &[], &[]))).await;
+    assert_eq!(class, FailureClass::Tool);
+    assert!(text.ends_with(": make it executable"), "{text}");
+}
+
+#[test]
+fn a_variable_that_is_not_set_is_told_before_anything_runs() {
+    let needs = spec("true", &[], &[("TOKEN", Setting::Env("NOT_SET".to_owned()))]);
+    let told = CommandTool::new(Arc::new(needs), &environment).expect_err("it is missing");
+    let told: Vec<String> = told.iter().map(ToString::to_string).collect();
+    assert_eq!(told, ["TOKEN comes from $NOT_SET, which is not set: set it and start again"]);
+}
+
+/// A pipe with a name that everything of a script holds open: what is written to it are the numbers
+/// of its processes, and it ends when the last of them is gone.
+struct Witness {
+    folder: tempfile::TempDir,
+}
+
+impl Witness {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let made = Command::new("mkfifo").arg(folder.path().join("pipe")).status();
+        assert!(made.expect("mkfifo runs").success());
+        Self { folder }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("pipe")
+    }
+
+    /// A script that has the pipe as file 3.
+    fn script(&self, text: &str) -> CommandTool {
+        let pipe = Setting::Text(self.path().to_string_lossy().into_owned());
+        tool(spec("sh", &["-c", &format!("exec 3>\"$PIPE\"; {text}")], &[("PIPE", pipe)]))
+    }
+}
+
+/// Reads so many numbers of processes; the pipe is given back to be read to its end.
+async fn processes(path: PathBuf, many: usize) -> (Vec<Pid>, BufReader<File>) {
+    let read = move || {
+        let mut pipe = BufReader::new(File::open(path).expect("the pipe"));
+        let pids = (0..many).map(|_| {
+            let mut line = String::new();
+            pipe.read_line(&mut line).expect("a line");
+            Pid::from_raw(line.trim().parse().expect("a number")).expect("a process")
+        });
+        (pids.collect(), pipe)
+    };
+    tokio::task::spawn_blocking(read).await.expect("numbers")
+}
+
+/// Waits until all of them are gone: dead and reaped.
+async fn gone(pids: Vec<Pid>, mut pipe: BufReader<File>) {
+    let gone = async {
+        let end = move || pipe.read_to_end(&mut Vec::new());
+        tokio::task::spawn_blocking(end).await.expect("a thread").expect("the pipe ends");
+        for pid in pids {
+            while test_kill_process(pid).is_ok() {
+                tokio::task::yield_now().await;
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), gone).await.expect("somebody lives on");
+}
+
+#[tokio::test]
+async fn fault_26_a_time_out_ends_it_and_its_children_whatever_they_do_about_signals() {
+    let witness = Witness::new();
+    let stubborn = witness.script(
+        "trap '' TERM INT HUP; echo $$ >&3
+         sh -c 'trap \"\" TERM; echo $$ >&3; sleep 1000; sleep 1000' &
+         sh -c 'echo $$ >&3; exec sleep 1000' &
+         wait; wait; sleep 1000",
+    );
+    let args = Map::new();
+    let mut asked = stubborn.ask(request(&args));
+    let (pids, pipe) = tokio::select! {
+        ended = &mut asked => panic!("it ended by itself: {ended:?}"),
+        started = processes(witness.path(), 3) => started,
+    };
+    for pid in &pids {
+        test_kill_process(*pid).expect("it runs");
+    }
+    // What the gateway does when the time is up, or the run is cancelled.
+    drop(asked);
+    gone(pids, pipe).await;
+}
+
+#[tokio::test]
+async fn fault_27_a_flood_is_stopped_at_its_cap_and_its_source_ended() {
+    let witness = Witness::new();
+    let flood = witness.script(
+        "trap '' PIPE; sleep 1000 & echo $$ >&3; echo $! >&3
+         head -c 1073741824 /dev/zero; sleep 1000",
+    );
+    let (asked, (pids, pipe)) = tokio::join!(ask(&flood, json!({})), processes(witness.path(), 2));
+    let failed = asked.expect_err("too much");
+    assert_eq!(failed.class, FailureClass::TooLarge);
+    assert_eq!(
+        failed.text,
+        "sh printed more than 1 MiB and was killed: print less, or raise max_bytes"
+    );
+    gone(pids, pipe).await;
+}
+
+#[tokio::test]
+async fn what_a_program_leaves_behind_neither_delays_its_answer_nor_lives_on() {
+    let witness = Witness::new();
+    let litter = witness.script(
+        "sh -c 'echo $$ >&3; exec sleep 1000' & echo '{\"ok\":true}'; read -r go <\"$PIPE.go\"",
+    );
+    let go = witness.path().with_file_name("pipe.go");
+    assert!(Command::new("mkfifo").arg(&go).status().expect("mkfifo runs").success());
+    let (answer, (pids, pipe)) = tokio::join!(ask(&litter, json!({})), async {
+        let started = processes(witness.path(), 1).await;
+        // Only now may the program end, so that there is somebody to leave behind.
+        tokio::task::spawn_blocking(move || std::fs::write(go, "\n"))
+            .await
+            .expect("a thread")
+            .expect("it listens");
+        started
+    });
+    assert_eq!(*answer.expect("an answer"), json!({ "ok": true }));
+    gone(pids, pipe).await;
+}
+
+#[tokio::test]
+async fn many_run_side_by_side() {
+    let cat = tool(spec("cat", &[], &[]));
+    let asked = (0..20).map(|n| ask(&cat, json!({ "n": n })));
+    for (n, answer) in futures::future::join_all(asked).await.into_iter().enumerate() {
+        assert_eq!(*answer.expect("an answer"), json!({ "n": n }));
+    }
+}

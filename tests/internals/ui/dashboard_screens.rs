@@ -1,0 +1,326 @@
+//! What the dashboard looks like: snapshots of text and styles at three sizes, and no panic at
+//! any size.
+
+use std::sync::Arc;
+
+use crate::app::effect::RequestId;
+use crate::app::form::FieldId;
+use crate::app::layout::too_small;
+use crate::app::live::OfferedModels;
+use crate::app::overlay::Overlay;
+use crate::app::state::{DisplaySettings, ScenarioEntry};
+use crate::app::{Effect, KeyCode, KeyPress, Msg};
+use crate::engine::Schedule;
+use crate::event::{BoundaryId, Elapsed, Event, EventKind, SpanId};
+use crate::scenario::catalogue::LiveOffer;
+use ratatui::layout::Rect;
+
+use crate::support::screen::{
+    Dash, answer, facts, listing, lists_wanted, own, place, ready, shipped, until, with_key,
+};
+
+const SIZES: [(u16, u16); 3] = [(80, 24), (120, 36), (200, 50)];
+
+/// The two scenarios that the pictures are of, whatever else is shipped, and two of a person's.
+fn scenarios() -> Vec<ScenarioEntry> {
+    let named = |entry: &ScenarioEntry| {
+        ["checkout-launch", "checkout-unanimous"].contains(&entry.name.as_str())
+    };
+    let mut entries: Vec<ScenarioEntry> = shipped().into_iter().filter(named).collect();
+    let launch = entries[0].text.to_string();
+    entries.push(own(
+        "./scenarios/refund.toml",
+        &launch.replace("Checkout v2: go or no-go", "Refund over the limit?"),
+    ));
+    let broken = "title = \"Half written\"\npattern = \"colaboration\"\ngoal = \"x\"\n[budget]\nmax_rounds = 0\n";
+    entries.push(own("./scenarios/half.toml", broken));
+    entries
+}
+
+fn dash(cols: u16, rows: u16) -> Dash {
+    Dash::over(cols, rows, scenarios(), DisplaySettings::default())
+}
+
+fn upto(so: impl Fn(&EventKind) -> bool) -> Vec<Arc<Event>> {
+    let mut events = facts("checkout-launch", &[], &[], Schedule::default());
+    let end = until(&events, so);
+    events.truncate(end);
+    events
+}
+
+fn live() -> Vec<Arc<Event>> {
+    let mut accepted = 0;
+    let events = facts("checkout-launch", &[], &[], Schedule::default());
+    let end = events
+        .iter()
+        .position(|event| {
+            accepted += usize::from(matches!(event.kind, EventKind::ContributionAccepted { .. }));
+            accepted == 5
+        })
+        .expect("five contributions");
+    events[..=end].to_vec()
+}
+
+fn paused() -> Vec<Arc<Event>> {
+    let mut events = upto(|kind| matches!(kind, EventKind::RoundClosed { round: 1, .. }));
+    let last = events.last().expect("facts").clone();
+    let at = vec![BoundaryId::new("round:2")];
+    let (seq, span) = (crate::event::Seq(last.seq.0 + 1), SpanId::RUN);
+    let kind = EventKind::Paused { at };
+    events.push(Arc::new(Event { seq, at: Elapsed(last.at.0 + 1), span, kind }));
+    events
+}
+
+fn stopped() -> Vec<Arc<Event>> {
+    facts("checkout-launch", &["budget.max_messages=5"], &[], Schedule::default())
+}
+
+fn with_runs(dash: &mut Dash) {
+    dash.run("r-0001", &facts("checkout-launch", &[], &[], Schedule::default()));
+    dash.run("r-0002", &stopped()).run("r-0003", &paused()).run("r-0004", &live()).text("q");
+}
+
+/// Every picture: its name, and what a person does to come to it.
+type Picture = (&'static str, fn(&mut Dash));
+const PICTURES: &[Picture] = &[
+    ("home_first", |_| ()),
+    ("home_broken", |dash| {
+        dash.press(KeyCode::End);
+    }),
+    ("home_runs", with_runs),
+    ("home_preview", |dash| {
+        with_runs(dash);
+        dash.text("3");
+    }),
+    ("form", |dash| {
+        dash.text("n");
+    }),
+    ("form_faulty", |dash| {
+        dash.text("n");
+        focus(dash, &FieldId::Flag("legal_analyst".into()));
+        dash.text(" ").press(KeyCode::Tab).press(KeyCode::Home).key(KeyPress::ctrl('k')).text("0");
+    }),
+    ("form_live", |dash| {
+        dash.text("jjn");
+        focus(dash, &FieldId::Goal);
+        dash.press(KeyCode::Enter).text("Mind the 'quotes'.");
+        focus(dash, &FieldId::Model);
+        dash.press(KeyCode::Left);
+    }),
+    ("form_choose", |dash| {
+        live_form(dash);
+        let providers = vec![with_key("alpha", "a-1"), with_key("beta", "b-1-with-a-long-name")];
+        answer(dash, LiveOffer::Choose { why: "two keys".to_owned() }, providers);
+        focus(dash, &FieldId::ModelName);
+    }),
+    ("form_model", |dash| {
+        live_form(dash);
+        answer(dash, ready("small-1"), Vec::new());
+        focus(dash, &FieldId::ModelName);
+    }),
+    ("form_list", |dash| {
+        with_list(dash);
+        dash.press(KeyCode::Enter);
+    }),
+    ("form_list_found", |dash| {
+        with_list(dash);
+        dash.press(KeyCode::Enter).text("LARGE 2");
+    }),
+    ("form_list_trouble", |dash| {
+        live_form(dash);
+        answer(dash, ready("small-1"), vec![with_key("alpha", "a-1"), with_key("beta", "b-1")]);
+        focus(dash, &FieldId::ModelName);
+        dash.press(KeyCode::Enter);
+        for (provider, list) in [
+            ("alpha", OfferedModels::NotGiven { status: 404 }),
+            (
+                "beta",
+                OfferedModels::Failed {
+                    why: "401 from api.beta.com: it does not take the key. Check BETA_API_KEY, and that \
+                          the address is the one that the key is for."
+                        .to_owned(),
+                },
+            ),
+        ] {
+            let form = dash.asked().iter().find_map(|effect| match effect {
+                Effect::ListModels { query, .. } => Some(query.form),
+                _ => None,
+            });
+            dash.send(Msg::ModelsListed { form: form.unwrap_or(RequestId(1)), place: place(provider), list });
+        }
+    }),
+    ("flags", |dash| {
+        dash.run("r-0004", &live()).text("qf");
+    }),
+    ("flags_asked", |dash| {
+        dash.run("r-0004", &live()).text("qf ");
+    }),
+    ("help", |dash| {
+        dash.text("?");
+    }),
+    ("help_found", |dash| {
+        with_runs(dash);
+        dash.text("?").text("step");
+    }),
+    ("confirm_kill", |dash| {
+        with_runs(dash);
+        dash.text("K");
+    }),
+    ("failure", |dash| {
+        dash.send(Msg::EffectFailed {
+            what: "copy",
+            text: "the terminal took no clipboard".into(),
+        });
+        dash.send(Msg::Notice("Wrote r-0001.jsonl".into()));
+    }),
+];
+
+/// Overlays over a run: the run's own pictures stand with the run view.
+const OVER_A_RUN: &[Picture] = &[
+    ("run_flags", |dash| {
+        dash.run("r-0004", &live()).text("f ");
+    }),
+    ("run_help", |dash| {
+        dash.run("r-0004", &live()).text("?");
+    }),
+    ("run_kill", |dash| {
+        dash.run("r-0004", &paused()).text("K");
+    }),
+    ("run_form", |dash| {
+        dash.run("r-0001", &stopped()).text("n");
+    }),
+    ("run_leave", |dash| {
+        dash.run("r-0004", &live()).key(KeyPress::ctrl('c'));
+    }),
+];
+
+/// The launch form of a person's own file with live chosen.
+fn live_form(dash: &mut Dash) {
+    dash.text("jjn");
+    focus(dash, &FieldId::Model);
+    dash.press(KeyCode::Left);
+}
+
+/// The same on its model field, with a list of 300 names and one of Ollama's.
+fn with_list(dash: &mut Dash) {
+    live_form(dash);
+    answer(dash, ready("small-1"), Vec::new());
+    let [(form, at)] = &lists_wanted(dash)[..] else { panic!("one list") };
+    let name = |nth: usize| match nth {
+        7 => format!("vendor-{nth:03}/a-name-that-goes-on-{}-preview", "and-on-".repeat(12)),
+        nth => format!("vendor-{nth:03}/large-{}", nth % 7),
+    };
+    let names: Vec<String> = (0..300).map(name).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    dash.send(Msg::ModelsListed { form: *form, place: at.clone(), list: listing(&names) });
+    let (ollama, list) = (place("ollama"), listing(&["llama3.2:latest", "qwen3:8b"]));
+    dash.send(Msg::ModelsListed { form: *form, place: ollama, list });
+    focus(dash, &FieldId::ModelName);
+}
+
+fn focus(dash: &mut Dash, id: &FieldId) {
+    loop {
+        match dash.state.overlays.last() {
+            Some(Overlay::Form(form)) if form.focus == *id => return,
+            Some(Overlay::Form(_)) => {
+                dash.press(KeyCode::Tab);
+            }
+            _ => panic!("no form"),
+        }
+    }
+}
+
+#[test]
+fn pictures() {
+    for (cols, rows) in SIZES {
+        for (name, come) in PICTURES {
+            let mut dash = dash(cols, rows);
+            come(&mut dash);
+            insta::assert_snapshot!(format!("{name}_{cols}x{rows}"), dash.dump());
+        }
+    }
+}
+
+#[test]
+fn in_seven_bits() {
+    for (name, come) in PICTURES {
+        let settings = DisplaySettings { ascii: true, ..DisplaySettings::default() };
+        let mut dash = Dash::over(100, 30, scenarios(), settings);
+        come(&mut dash);
+        let screen = dash.screen();
+        assert!(screen.is_ascii(), "{name}:\n{screen}");
+    }
+    let settings = DisplaySettings { ascii: true, ..DisplaySettings::default() };
+    let mut dash = Dash::over(120, 36, scenarios(), settings);
+    with_runs(&mut dash);
+    insta::assert_snapshot!("home_runs_ascii", dash.screen());
+}
+
+#[test]
+fn without_colours_everything_is_told_by_glyph_word_or_reversal() {
+    let mut dash = dash(120, 36);
+    dash.theme = crate::ui::theme::Theme::shipped("mono").expect("shipped");
+    with_runs(&mut dash);
+    let buf = dash.draw();
+    assert!(buf.content().iter().all(|cell| {
+        use ratatui::style::Color::Reset;
+        (cell.fg, cell.bg) == (Reset, Reset)
+    }));
+    insta::assert_snapshot!("home_runs_mono", dash.dump());
+}
+
+#[test]
+fn too_small_says_what_it_has_and_what_it_needs() {
+    let mut dash = dash(59, 15);
+    dash.run("r-0004", &live());
+    let screen = dash.screen();
+    for text in ["59x15: too small", "needs 60x16", "run r-0004 continues"] {
+        assert!(screen.contains(text), "{screen}");
+    }
+}
+
+/// Every picture at every size, come to at a usual size and then resized, and the other way round.
+#[test]
+fn no_size_is_the_wrong_one() {
+    let odd = [(1, 1), (1, 400), (400, 1), (60, 400), (400, 16), (300, 100), (1000, 300)];
+    for (name, come) in PICTURES.iter().chain(OVER_A_RUN) {
+        let mut dash = dash(120, 36);
+        come(&mut dash);
+        let small = (1..=40).flat_map(|rows| (1..=90).map(move |cols| (cols, rows)));
+        for (cols, rows) in small.chain(odd) {
+            // Below the least size all are alike: a few of them do.
+            if (cols < 58 || rows < 15) && (cols * 7 + rows) % 11 != 0 {
+                continue;
+            }
+            dash.send(Msg::Resize { cols, rows });
+            let buf = dash.draw();
+            assert_eq!(buf.area, dash.state.size.area(), "{name} at {cols}x{rows}");
+        }
+    }
+    for (cols, rows) in [(1, 1), (2, 3), (59, 40), (60, 16), (61, 17), (119, 15)] {
+        for (_, come) in PICTURES.iter().chain(OVER_A_RUN) {
+            // Nothing is come to where nothing is shown: that is resized to.
+            let shown = !too_small(Rect::new(0, 0, cols, rows));
+            let mut dash = if shown { dash(cols, rows) } else { dash(120, 36) };
+            come(&mut dash);
+            dash.send(Msg::Resize { cols, rows });
+            dash.draw();
+            dash.press(KeyCode::Down).press(KeyCode::PageDown).wheel(false, 0, 0).click(0, 0);
+            dash.draw();
+        }
+    }
+}
+
+/// A thousand runs: only the rows in view are drawn, and the last is reached.
+#[test]
+fn many_runs_are_a_window() {
+    let events = upto(|kind| matches!(kind, EventKind::RunStarted(_)));
+    let mut dash = dash(120, 36);
+    for number in 0..1000 {
+        dash.run(&format!("r-{number:04}"), &events).text("q");
+    }
+    let screen = dash.screen();
+    assert!(screen.contains("r-0999") && screen.contains("of 1000"), "{screen}");
+    dash.text("g");
+    assert!(dash.screen().contains("r-0000"));
+}

@@ -1,0 +1,11 @@
+//! Screens, as snapshots.
+
+mod dashboard_screens;
+mod model_names_screens;
+mod orchestrator_screens;
+mod research_screens;
+mod runview_screens;
+mod runview_sizes;
+mod runview_window;
+mod team_screens;
+mod tools_screens;

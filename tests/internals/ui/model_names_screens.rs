@@ -1,0 +1,136 @@
+//! Where the models of a run that asks several are named, and that a run of one model names it in its
+//! header and in the inspector alone.
+
+use std::sync::Arc;
+
+use crate::event::kind::ModelLabel;
+use crate::event::{Event, EventKind};
+use crate::scenario::spec::model_assignment::ModelCaller;
+use crate::support::facts::{research, team, tools};
+use crate::support::screen::Dash;
+
+/// The models, by whom they are asked: some short, one longer than any place for it.
+fn model_of(caller: &ModelCaller) -> &'static str {
+    match caller {
+        ModelCaller::Agent(name) => match name.as_str() {
+            "triage" | "project_manager" | "back" => "gpt-4.1-mini",
+            "billing" | "dev_team" | "a1" => "claude-haiku-4-5",
+            "fraud" | "coder" => "a-model-whose-name-is-longer-than-any-place-for-it-2026-11",
+            _ => "gemini-2.5-flash",
+        },
+        ModelCaller::Plan => "gpt-4.1-mini",
+        ModelCaller::Notes => "gemini-2.5-flash",
+        ModelCaller::Answer | ModelCaller::Finalize => "claude-haiku-4-5",
+        ModelCaller::Role(_) => "gpt-4.1-mini",
+    }
+}
+
+/// The log of a live run that asks these models.
+fn live(mut log: Vec<Arc<Event>>, several: bool) -> Vec<Arc<Event>> {
+    let name =
+        if several { "gpt-4.1-mini, claude-haiku-4-5, gemini-2.5-flash" } else { "only-one" };
+    for event in &mut log {
+        match &mut Arc::make_mut(event).kind {
+            EventKind::RunStarted(head) => {
+                let (name, host) = (name.to_owned(), "models.example".to_owned());
+                Arc::make_mut(head).model = ModelLabel::Live { name, host };
+            }
+            EventKind::CallStarted(call) if several => {
+                call.model = call.purpose.caller().map(|caller| model_of(&caller).into());
+            }
+            _ => {}
+        }
+    }
+    log
+}
+
+fn dash(cols: u16, rows: u16, log: &[Arc<Event>]) -> Dash {
+    let mut dash = Dash::new(cols, rows);
+    dash.run("r-90de", log);
+    dash
+}
+
+/// A run with the keys of the panes to be seen alone.
+type Case = (&'static str, Vec<Arc<Event>>, &'static [(&'static str, &'static str)]);
+
+fn cases() -> Vec<Case> {
+    vec![
+        ("swarm", team::working().log, &[("calls", "3"), ("transcript", "4")]),
+        ("office", team::office().log, &[("graph", "1"), ("calls", "3")]),
+        ("ring", team::ring(12, 20).log, &[("list", "1")]),
+        ("tasks", tools::reported().log, &[("waterfall", "1"), ("plan", "1g\r2")]),
+        ("reading", research::reading().log, &[("answer", "3"), ("notes", "4")]),
+        ("answered", research::answered().log, &[("answer", "3")]),
+    ]
+}
+
+#[test]
+fn where_several_are_asked_each_is_named_beside_who_asks_it() {
+    for (name, log, panes) in cases() {
+        let log = live(log, true);
+        for (cols, rows) in [(120, 36), (200, 50)] {
+            let screen = dash(cols, rows, &log).screen();
+            insta::assert_snapshot!(format!("{name}_{cols}x{rows}"), screen);
+        }
+        for (pane, keys) in panes {
+            let mut dash = dash(80, 24, &log);
+            dash.text(keys);
+            insta::assert_snapshot!(format!("{name}_{pane}_80x24"), dash.screen());
+        }
+    }
+}
+
+#[test]
+fn a_run_of_one_model_names_it_in_its_header_and_in_the_inspector_alone() {
+    for (name, log, panes) in cases() {
+        let log = live(log, false);
+        let keys = panes.iter().map(|(_, keys)| *keys).chain([""]);
+        for keys in keys {
+            for (cols, rows) in [(80, 24), (120, 36), (200, 50)] {
+                let mut dash = dash(cols, rows, &log);
+                dash.text(keys);
+                let screen = dash.screen();
+                let body = screen.lines().skip(1).collect::<Vec<_>>().join("\n");
+                // A call that is looked at whole says who answers.
+                let said = body.matches("only-one").count();
+                let of_run = body.matches("live only-one @ models.example").count();
+                assert_eq!(said, of_run, "{name} {keys:?} at {cols}x{rows}\n{screen}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_inspector_of_a_call_says_which_model_is_asked() {
+    for (several, name) in [(true, "gemini-2.5-flash"), (false, "only-one")] {
+        let log = live(team::working().log, several);
+        let mut dash = dash(120, 36, &log);
+        // The last call is that of who speaks now.
+        dash.text("3G").text("p");
+        let screen = dash.screen();
+        let row = screen.lines().find(|line| line.contains(" model "));
+        assert!(row.is_some_and(|row| row.contains(name)), "{screen}");
+    }
+}
+
+/// No line of a screen is wider than it, and frames stand where they stood: names change no layout.
+#[test]
+fn no_name_breaks_a_frame_at_any_size() {
+    for (name, log, _) in cases() {
+        let log = live(log, true);
+        for (cols, rows) in
+            [(60, 16), (61, 20), (80, 24), (99, 30), (100, 34), (119, 35), (140, 40)]
+        {
+            let mut dash = dash(cols, rows, &log);
+            for key in ["1", "2", "3", "4", "5"] {
+                dash.text(key);
+                let screen = dash.screen();
+                let right = screen.lines().skip(3).filter(|line| line.starts_with('│'));
+                for line in right {
+                    let ends = line.ends_with(['│', '┤', '↑', '↓']);
+                    assert!(ends, "{name} {key} at {cols}x{rows}: {line}\n{screen}");
+                }
+            }
+        }
+    }
+}

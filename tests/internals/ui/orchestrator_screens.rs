@@ -1,0 +1,102 @@
+//! What an orchestrator's run looks like: snapshots of text and styles at three sizes.
+
+use crate::app::KeyCode;
+use crate::app::state::DisplaySettings;
+use crate::event::kind::Initiator;
+use crate::event::{BoundaryId, EventKind, SpanId};
+use crate::support::facts::tools::{self, ToolFacts};
+use crate::support::screen::{Dash, shipped};
+
+const SIZES: [(u16, u16); 3] = [(80, 24), (120, 36), (200, 50)];
+
+fn dash(cols: u16, rows: u16, facts: &ToolFacts) -> Dash {
+    let mut dash = Dash::new(cols, rows);
+    dash.run("r-81c2", &facts.log);
+    dash
+}
+
+fn at_every_size(name: &str, facts: &ToolFacts) {
+    for (cols, rows) in SIZES {
+        insta::assert_snapshot!(format!("{name}_{cols}x{rows}"), dash(cols, rows, facts).dump());
+    }
+}
+
+#[test]
+fn workers_side_by_side() {
+    at_every_size("working", &tools::working());
+}
+
+#[test]
+fn reported() {
+    at_every_size("reported", &tools::reported());
+}
+
+#[test]
+fn a_task_that_the_report_needs_failed() {
+    insta::assert_snapshot!("critical_120x36", dash(120, 36, &tools::critical()).screen());
+}
+
+#[test]
+fn each_pane_alone() {
+    for (pane, name) in [(2, "task"), (3, "results"), (4, "slots"), (5, "events")] {
+        let mut dash = dash(80, 24, &tools::working());
+        dash.text(&pane.to_string());
+        insta::assert_snapshot!(format!("pane_{name}_80x24"), dash.screen());
+    }
+}
+
+#[test]
+fn a_selected_task_whole() {
+    let mut dash = dash(120, 36, &tools::reported());
+    dash.text("gjjj");
+    insta::assert_snapshot!("selected_120x36", dash.dump());
+    dash.press(KeyCode::Enter);
+    insta::assert_snapshot!("inspected_120x36", dash.screen());
+    dash.text("4");
+    insta::assert_snapshot!("inspected_timing_120x36", dash.screen());
+}
+
+#[test]
+fn before_the_plan_and_with_more_tasks_than_rows() {
+    let facts = ToolFacts::orchestrator(4);
+    insta::assert_snapshot!("waiting_120x36", dash(120, 36, &facts).screen());
+    insta::assert_snapshot!("many_120x36", dash(120, 36, &tools::many(400)).screen());
+}
+
+#[test]
+fn paused_before_a_dispatch() {
+    let mut facts = ToolFacts::orchestrator(8);
+    facts.plan(tools::story()).place(0).place(1);
+    facts.add(SpanId::RUN, EventKind::Pausing { by: Initiator::You });
+    let at = vec![BoundaryId::new("dispatch:1:t1"), BoundaryId::new("dispatch:1:t2")];
+    facts.add(SpanId::RUN, EventKind::Paused { at });
+    let screen = dash(120, 36, &facts).screen();
+    let notice = "paused before t1, attempt 1 and 1 more (Space resume, s step)";
+    assert!(screen.contains(notice), "{screen}");
+    assert!(screen.contains("paused before attempt 1"), "{screen}");
+    // A paused run stands still, whatever the clock says.
+    let mut later = dash(120, 36, &facts);
+    later.after(std::time::Duration::from_secs(30));
+    let pane =
+        |screen: &str| screen.lines().skip(2).take(10).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(pane(&later.screen()), pane(&screen));
+}
+
+#[test]
+fn in_seven_bits_there_is_nothing_else() {
+    let settings = DisplaySettings { ascii: true, ..DisplaySettings::default() };
+    let mut dash = Dash::over(120, 36, shipped(), settings);
+    dash.run("r-81c2", &tools::working().log);
+    let screen = dash.screen();
+    assert!(screen.is_ascii(), "{screen}");
+    insta::assert_snapshot!("ascii_120x36", screen);
+}
+
+#[test]
+fn what_a_switch_would_do_is_said_of_workers() {
+    let mut dash = dash(120, 36, &tools::working());
+    dash.text("f");
+    let screen = dash.screen();
+    assert!(screen.contains("worker_denied:weather_worker"), "{screen}");
+    assert!(!screen.contains("critical_task_failed"), "the weather is not critical: {screen}");
+}

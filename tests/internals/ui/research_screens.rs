@@ -1,0 +1,409 @@
+//! What a research run looks like: snapshots of text and styles at three sizes.
+
+use crate::app::effect::{Effect, Export};
+use crate::app::msg::PartialText;
+use crate::app::state::DisplaySettings;
+use crate::app::{KeyCode, Msg};
+use crate::event::kind::{Initiator, StepSize};
+use crate::event::{BoundaryId, EventKind, RunId, SpanId};
+use crate::narrate::export::research::markdown;
+use crate::support::facts::research::{self, ResearchFacts};
+use crate::support::screen;
+use crate::support::screen::{Dash, shipped};
+
+const SIZES: [(u16, u16); 3] = [(80, 24), (120, 36), (200, 50)];
+
+fn dash(cols: u16, rows: u16, facts: &ResearchFacts) -> Dash {
+    let mut dash = Dash::new(cols, rows);
+    dash.run("r-b7c0", &facts.log);
+    dash
+}
+
+/// A model says this just now.
+fn says(dash: &mut Dash, facts: &ResearchFacts, span: SpanId, text: &str) {
+    let at = facts.log.last().map(|event| event.at);
+    let live = PartialText { text: text.to_owned(), pieces: 3, first_at: at, last_at: at };
+    dash.send(Msg::Live { run: RunId::new("r-b7c0"), span, text: Some(live) });
+}
+
+fn at_every_size(name: &str, facts: &ResearchFacts) {
+    for (cols, rows) in SIZES {
+        insta::assert_snapshot!(format!("{name}_{cols}x{rows}"), dash(cols, rows, facts).dump());
+    }
+}
+
+const SPEAKS: &str =
+    "{\"notes\": [{\"claim\": \"At the peak 12 % failed.\", \"quote\": \"at the pe";
+
+#[test]
+fn in_the_middle_of_reading() {
+    let facts = research::reading();
+    for (cols, rows) in SIZES {
+        let mut dash = dash(cols, rows, &facts);
+        says(&mut dash, &facts, facts.attempt("notes"), SPEAKS);
+        insta::assert_snapshot!(format!("reading_{cols}x{rows}"), dash.dump());
+    }
+}
+
+#[test]
+fn an_answer_with_conflicts() {
+    at_every_size("answered", &research::answered());
+}
+
+#[test]
+fn no_reliable_sources() {
+    at_every_size("unreliable", &research::unreliable());
+}
+
+#[test]
+fn a_quote_that_is_made_up() {
+    at_every_size("misquoted", &research::misquoted());
+}
+
+#[test]
+fn each_pane_alone() {
+    for (name, facts) in
+        [("answered", research::answered()), ("unreliable", research::unreliable())]
+    {
+        for (pane, of) in [(2, "page"), (3, "answer"), (4, "notes"), (5, "events")] {
+            let mut dash = dash(80, 24, &facts);
+            dash.text(&pane.to_string());
+            insta::assert_snapshot!(format!("pane_{name}_{of}_80x24"), dash.screen());
+        }
+    }
+}
+
+/// The title of a pane, as far as it stands in the upper line of its frame.
+fn titled(dash: &Dash, text: &str) -> bool {
+    dash.screen().lines().any(|line| line.starts_with(['┌', '├']) && line.contains(text))
+}
+
+/// The text of the cells that wear the look of what a search found: the quote that is shown.
+fn marked(dash: &Dash) -> String {
+    let found = dash.theme.style(crate::ui::theme::StyleRole::Found);
+    let is_found = |cell: &ratatui::buffer::Cell| {
+        Some(cell.fg) == found.fg && cell.modifier == found.add_modifier
+    };
+    let buf = dash.draw();
+    let mut out = String::new();
+    for y in buf.area.top()..buf.area.bottom() {
+        let cells = (buf.area.left()..buf.area.right()).map(|x| &buf[(x, y)]);
+        let row: String = cells.filter(|cell| is_found(cell)).map(|cell| cell.symbol()).collect();
+        out.push_str(&row);
+    }
+    out.retain(|c| !c.is_whitespace());
+    out
+}
+
+fn solid(text: &str) -> String {
+    text.chars().filter(|c| !c.is_whitespace()).collect()
+}
+
+#[test]
+fn a_sentence_leads_to_each_of_its_quotes_and_back() {
+    for (cols, rows) in SIZES {
+        let mut dash = dash(cols, rows, &research::answered());
+        dash.text("3c");
+        assert!(titled(&dash, "2 n1 in #1"), "{}", dash.screen());
+        assert_eq!(
+            marked(&dash),
+            solid("rose from its usual 0.4 % to 3.4 % at the peak at 10:15 UTC")
+        );
+        dash.text("c");
+        assert!(titled(&dash, "2 n3 in #5"), "{}", dash.screen());
+        assert_eq!(marked(&dash), solid("at the peak 12 % of payments failed"));
+        dash.text("c");
+        assert!(dash.screen().contains(">✓  Card payments"), "{}", dash.screen());
+        dash.text("jc");
+        assert!(titled(&dash, "2 n2 in #1"), "{}", dash.screen());
+        assert_eq!(marked(&dash), solid("payments were back to normal at 11:25 UTC"));
+        // A sentence that stands on nothing says so.
+        dash.text("3jjc");
+        assert!(dash.screen().contains("This sentence cites no note."), "{}", dash.screen());
+    }
+}
+
+#[test]
+fn a_note_leads_to_its_page_and_back() {
+    let mut dash = dash(80, 24, &research::answered());
+    dash.text("4jjjjc");
+    assert!(titled(&dash, "2 n2 in #1"), "{}", dash.screen());
+    dash.text("c");
+    assert!(dash.screen().contains(">✓ n2"), "{}", dash.screen());
+    // A refused note has no quote that stands in its page.
+    dash.text("Gc");
+    assert!(
+        dash.screen().contains("That note was refused: it has no quote to show."),
+        "{}",
+        dash.screen()
+    );
+    // The conflict leads to the first of its two.
+    dash.text("gc");
+    assert!(titled(&dash, "2 n1 in #1"), "{}", dash.screen());
+}
+
+#[test]
+fn what_is_not_jumped_to_has_a_cause() {
+    let mut dash = dash(120, 36, &research::answered());
+    dash.text("/source.closed").press(KeyCode::Enter).text("gc");
+    let screen = dash.screen();
+    let selected = screen.lines().find(|line| line.starts_with("│>")).expect("a selected fact");
+    assert!(selected.contains("note.taken") && selected.contains("#1"), "{selected}");
+    dash.text("1gc");
+    let screen = dash.screen();
+    let selected = screen.lines().find(|line| line.starts_with("│>0")).expect("a selected fact");
+    assert!(selected.contains("call.started"), "{selected}");
+}
+
+#[test]
+fn rows_stand_still_and_are_followed_again() {
+    let mut facts = research::reading();
+    let mut dash = dash(120, 36, &facts);
+    assert!(titled(&dash, "1 Sources · following"), "{}", dash.screen());
+    dash.text("gj");
+    assert!(titled(&dash, "1 Sources · G: follow"), "{}", dash.screen());
+    assert!(titled(&dash, "2 #2 vendor.example.com"), "{}", dash.screen());
+    assert!(dash.screen().contains("Its flag vendor_runtime is off"), "{}", dash.screen());
+    let row = |dash: &Dash| {
+        let screen = dash.screen();
+        let at = screen.lines().position(|line| line.contains("│>⊘ #2"));
+        at.expect("the selected row")
+    };
+    let before = row(&dash);
+    let from = facts.log.len();
+    facts = research::answered();
+    let events = facts.log[from..].to_vec();
+    dash.send(Msg::Events { run: RunId::new("r-b7c0"), events });
+    assert_eq!(row(&dash), before);
+    dash.text("G");
+    assert!(titled(&dash, "2 n1 in #1"), "{}", dash.screen());
+}
+
+#[test]
+fn a_note_that_is_picked_stays_when_what_the_notes_say_of_one_another_comes_above() {
+    let facts = research::answered();
+    let compared = screen::until(&facts.log, |kind| matches!(kind, EventKind::NotesCompared(_)));
+    let mut dash = Dash::new(120, 36);
+    dash.run("r-b7c0", &facts.log[..compared - 1]);
+    dash.text("4gj");
+    assert!(dash.screen().contains(">○ n2"), "{}", dash.screen());
+    let events = facts.log[compared - 1..].to_vec();
+    dash.send(Msg::Events { run: RunId::new("r-b7c0"), events });
+    assert!(dash.screen().contains(">✓ n2"), "{}", dash.screen());
+}
+
+#[test]
+fn before_anything_happened() {
+    insta::assert_snapshot!("begun_120x36", dash(120, 36, &ResearchFacts::start()).screen());
+}
+
+#[test]
+fn in_seven_bits_there_is_nothing_else() {
+    let settings = DisplaySettings { ascii: true, ..DisplaySettings::default() };
+    for (name, facts) in [("reading", research::reading()), ("answered", research::answered())] {
+        let mut dash = Dash::over(120, 36, shipped(), settings.clone());
+        dash.run("r-b7c0", &facts.log);
+        let screen = dash.screen();
+        assert!(screen.is_ascii(), "{screen}");
+        insta::assert_snapshot!(format!("ascii_{name}_120x36"), screen);
+    }
+}
+
+#[test]
+fn hostile_pages_are_shown_and_never_sent() {
+    let facts = research::hostile("\u{1b}[2J\u{202e}gone\u{7} ");
+    let mut dash = dash(120, 36, &facts);
+    insta::assert_snapshot!("hostile_120x36", dash.screen());
+    dash.text("3c");
+    assert!(titled(&dash, "n1 in #1"), "{}", dash.screen());
+    assert!(!dash.screen().contains(['\u{1b}', '\u{7}', '\u{202e}']));
+}
+
+/// A page as large as may be read, one line of a megabyte in it: its end is reached, and the quote
+/// in its middle is found.
+#[test]
+fn a_huge_page_is_read_from_end_to_end() {
+    let quote = "the needle that stands in the very middle of it";
+    let line = "word ".repeat(200_000);
+    let body = format!("{line}\n\n{quote}\n\n{}last words", "A paragraph.\n\n".repeat(10_000));
+    let mut facts = ResearchFacts::start();
+    facts.plans().finds(research::six()).keeps(&[1], &[]);
+    facts.reads(1, "Long", "", &body).asks_notes(1).says("notes", "{}");
+    facts.note(1, "It stands there.", &quote.replace("stands in", "stands \n  in")).noted(1);
+    let mut dash = dash(120, 36, &facts);
+    assert_eq!(marked(&dash), solid(quote), "{}", dash.screen());
+    dash.text("2G");
+    assert!(dash.screen().contains("last words"), "{}", dash.screen());
+    dash.text("k").press(KeyCode::PageUp).text("g");
+    assert!(dash.screen().contains("word word"), "{}", dash.screen());
+}
+
+#[test]
+fn a_click_and_the_wheel_select_and_scroll() {
+    let mut dash = dash(120, 36, &research::answered());
+    let find = |dash: &Dash, text: &str| {
+        let screen = dash.screen();
+        let row = screen.lines().position(|line| line.contains(text)).expect("on the screen");
+        let line = screen.lines().nth(row).expect("its row");
+        (line.split(text).next().expect("before it").chars().count() as u16, row as u16)
+    };
+    let (col, row) = find(&dash, "source_denied_execution");
+    dash.click(col, row);
+    assert!(dash.screen().contains("│>⊘ #2"), "{}", dash.screen());
+    let (col, row) = find(&dash, "Payments were back to normal");
+    dash.click(col, row);
+    assert!(dash.screen().contains(">✓  Payments were back"), "{}", dash.screen());
+    assert!(titled(&dash, "2 n2 in #1"), "{}", dash.screen());
+    let (col, row) = find(&dash, "n1 At the peak");
+    for _ in 0..20 {
+        dash.wheel(false, col, row);
+    }
+    assert!(dash.screen().contains("refused: quote_not_in_source"), "{}", dash.screen());
+    for _ in 0..20 {
+        dash.wheel(true, col, row);
+    }
+    assert!(dash.screen().contains("conflict: n1 says"), "{}", dash.screen());
+}
+
+#[test]
+fn enter_shows_the_call_behind_it_and_y_copies_the_quote() {
+    let mut dash = dash(120, 36, &research::answered());
+    for (keys, shows) in [
+        ("1g", "payments, 5 March"),
+        ("2", "read_source"),
+        ("3g", "synthesize"),
+        ("4gjj", "call ────"),
+    ] {
+        dash.text(keys).press(KeyCode::Enter);
+        assert!(dash.screen().contains(shows), "{keys}: {}", dash.screen());
+        dash.press(KeyCode::Esc).press(KeyCode::Esc);
+    }
+    dash.text("1gj").press(KeyCode::Enter);
+    assert!(dash.screen().contains("source_denied_execution"), "{}", dash.screen());
+    dash.press(KeyCode::Esc);
+    dash.text("3gc").asked();
+    dash.text("y");
+    let copied = dash.asked();
+    let [Effect::Copy(text)] = copied.as_slice() else { panic!("{copied:?}") };
+    assert!(text.starts_with("\"rose from its usual"), "{text}");
+    assert!(text.ends_with("/incidents/2026-03-05"), "{text}");
+}
+
+#[test]
+fn e_exports_the_report_once_there_is_one() {
+    let files = |facts: &ResearchFacts| {
+        let mut dash = dash(120, 36, facts);
+        dash.asked();
+        let offered = dash.screen().contains("e export");
+        dash.text("e");
+        let mut asked = dash.asked();
+        let Some(Effect::Export(files)) = asked.pop() else { panic!("no export: {asked:?}") };
+        assert!(asked.is_empty(), "{asked:?}");
+        let page = dash.state.visible_run().expect("a run on the screen");
+        (offered, files, markdown(page.world()).expect("it is research"))
+    };
+    let named = |files: &[Export]| files.iter().map(|it| it.file.clone()).collect::<Vec<_>>();
+    let answered = |files: &[Export]| assert_eq!(named(files)[..2], ["r-b7c0.md", "r-b7c0.jsonl"]);
+
+    let (offered, written, whole) = files(&research::answered());
+    assert!(offered);
+    answered(&written);
+    let text = written.into_iter().next().map(|it| it.contents.into_text()).expect("a report");
+    assert!(text.contains("[^n1]") && text.contains("(uncited)"), "{text}");
+    assert_eq!(text, whole);
+
+    let (offered, written, _) = files(&research::unreliable());
+    assert!(offered, "a run that ended without an answer tells why");
+    answered(&written);
+    let text = written.into_iter().next().map(|it| it.contents.into_text()).expect("a report");
+    assert!(text.contains("No answer: "), "{text}");
+
+    let (offered, written, _) = files(&research::reading());
+    assert!(!offered, "nothing can be told yet");
+    assert_eq!(named(&written), ["r-b7c0.jsonl"], "the facts so far can be had at any time");
+}
+
+#[test]
+fn trust_that_nobody_stated_is_not_shown() {
+    // Of the rumours the scenario says nothing.
+    let mut dash = dash(200, 50, &research::answered());
+    let row = |dash: &Dash, no: &str| {
+        let screen = dash.screen();
+        let row = screen.lines().find(|line| line.contains(no)).expect("a row").to_owned();
+        row.chars().skip(1).take(120).collect::<String>()
+    };
+    assert!(row(&dash, "#4  max_read_pages").contains("max_read_pages           ·   "));
+    assert!(!row(&dash, "#4  max_read_pages").contains(['▰', '▱']));
+    assert!(row(&dash, "#6  read, 1 note").contains(".50  ▰▰▰▱▱"));
+    dash.text("1gjjj");
+    assert!(titled(&dash, "#4 "), "{}", dash.screen());
+    assert!(!dash.screen().contains("trust ."), "{}", dash.screen());
+    dash.text("jj");
+    assert!(titled(&dash, "#6 "), "{}", dash.screen());
+    assert!(dash.screen().contains("trust .50"), "{}", dash.screen());
+}
+
+#[test]
+fn a_breakpoint_stands_before_the_next_step() {
+    let mut facts = research::reading();
+    let mut dash = dash(120, 36, &facts);
+    dash.asked();
+    dash.text("B");
+    let asked = format!("{:?}", dash.asked());
+    assert!(asked.contains("verify"), "{asked}");
+    let at = BoundaryId::new("verify");
+    facts.add(SpanId::RUN, EventKind::BreakpointChanged { at, set: true });
+    let step = StepSize::Round;
+    let boundary = BoundaryId::new("read_extract");
+    facts.add(SpanId::RUN, EventKind::Stepped { step, boundary, paused_ms: 0 });
+    facts.add(SpanId::RUN, EventKind::Resumed { by: Initiator::You, paused_ms: 0 });
+    let screen = self::dash(120, 36, &facts).screen();
+    assert!(screen.contains("verify ○ ◉"), "{screen}");
+}
+
+#[test]
+fn the_past_is_shown_as_it_was() {
+    let facts = research::answered();
+    let mut dash = dash(120, 36, &facts);
+    for _ in 0..28 {
+        dash.text(",");
+    }
+    let screen = dash.screen();
+    assert!(screen.contains("REPLAY"), "{screen}");
+    assert!(screen.contains("● #5  taking notes"), "{screen}");
+    assert!(!screen.contains("conflict:"), "{screen}");
+    dash.text("G");
+    assert!(dash.screen().contains("conflict: n1 says"), "{}", dash.screen());
+}
+
+#[test]
+fn facts_of_research_are_filtered_by_their_reason() {
+    let mut dash = dash(120, 36, &research::unreliable());
+    dash.text("/reason == \"stale\"").press(KeyCode::Enter);
+    assert!(dash.screen().contains(" · 1 shown"), "{}", dash.screen());
+    dash.text("g").press(KeyCode::Enter);
+    insta::assert_snapshot!("inspector_skipped_120x36", dash.screen());
+}
+
+/// A page that was read and is of no use all the same shows its text, and why.
+#[test]
+fn a_stale_page_says_so_above_its_text() {
+    for (cols, rows) in SIZES {
+        let mut dash = dash(cols, rows, &research::unreliable());
+        dash.text("1jGgjjjjj2");
+        let screen = dash.screen();
+        assert!(screen.contains("✗ stale: it is 490 days old"), "{screen}");
+        assert!(screen.contains("Shops asked for cash"), "{screen}");
+    }
+}
+
+#[test]
+fn the_preview_of_a_run_says_how_many_sources_came_how_far() {
+    let mut dash = Dash::new(120, 36);
+    dash.run("r-b7c0", &research::answered().log);
+    dash.state.home.preview_source = crate::app::home::HomePane::Runs;
+    let items = crate::app::preview::items(&dash.state);
+    let of = |label: &str| items.iter().find(|item| item.label == label).map(|it| &*it.text);
+    assert_eq!(of("sources"), Some("6 found, 5 kept, 3 allowed, 3 read"));
+    assert_eq!(of("notes"), Some("5 taken, 5 cited, 1 refused, 1 in conflict, 1 unconfirmed"));
+}

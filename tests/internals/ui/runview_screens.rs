@@ -1,0 +1,232 @@
+//! What a run looks like: snapshots of text and styles at three sizes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::app::msg::PartialText;
+use crate::app::{KeyCode, Msg};
+use crate::event::kind::Purpose;
+use crate::event::{Event, EventKind, RunId, SpanId};
+use crate::support::facts;
+use crate::support::facts::{COMING, Facts};
+use crate::support::screen::Dash;
+use crate::ui::theme::Theme;
+
+const SIZES: [(u16, u16); 3] = [(80, 24), (120, 36), (200, 50)];
+
+fn dash(cols: u16, rows: u16, log: &[Arc<Event>]) -> Dash {
+    let mut dash = Dash::new(cols, rows);
+    dash.run("r-7f3a", log);
+    dash
+}
+
+/// The story in its second round, with what the risk analyst has said so far.
+fn streaming(cols: u16, rows: u16) -> Dash {
+    let facts = facts::streaming();
+    let mut dash = dash(cols, rows, &facts.log);
+    let live = PartialText { text: COMING.to_owned(), pieces: 31, first_at: None, last_at: None };
+    let span = facts.attempt_of(2);
+    dash.send(Msg::Live { run: RunId::new("r-7f3a"), span, text: Some(live) });
+    dash.after(Duration::from_millis(1_900));
+    dash
+}
+
+fn at_every_size(name: &str, dash_of: impl Fn(u16, u16) -> Dash) {
+    for (cols, rows) in SIZES {
+        let dash = dash_of(cols, rows);
+        insta::assert_snapshot!(format!("{name}_{cols}x{rows}"), dash.dump());
+    }
+}
+
+fn of(facts: fn() -> Facts) -> impl Fn(u16, u16) -> Dash {
+    move |cols, rows| dash(cols, rows, &facts().log)
+}
+
+#[test]
+fn before_the_first_round() {
+    at_every_size("waiting", of(facts::waiting));
+}
+
+#[test]
+fn a_seat_speaks_again_after_a_retry() {
+    at_every_size("streaming", streaming);
+}
+
+#[test]
+fn each_pane_alone() {
+    for (pane, name) in
+        [(1, "table"), (2, "speaker"), (3, "stances"), (4, "gateway"), (5, "events")]
+    {
+        let mut dash = streaming(80, 24);
+        dash.text(&pane.to_string());
+        insta::assert_snapshot!(format!("pane_{name}_80x24"), dash.screen());
+    }
+    let mut dash = streaming(120, 36);
+    dash.text("3z");
+    insta::assert_snapshot!("zoomed_120x36", dash.screen());
+}
+
+#[test]
+fn two_panes_share_a_place_where_it_is_narrow() {
+    let mut dash = streaming(100, 34);
+    insta::assert_snapshot!("stacked_100x34", dash.screen());
+    dash.text("24");
+    insta::assert_snapshot!("stacked_other_100x34", dash.screen());
+}
+
+#[test]
+fn at_rest() {
+    at_every_size("paused", of(facts::paused));
+}
+
+#[test]
+fn breakpoints_are_seen() {
+    let mut facts = facts::streaming();
+    for at in ["round:3", "finalize"] {
+        let at = crate::event::BoundaryId::new(at);
+        let kind = EventKind::BreakpointChanged { at, set: true };
+        facts.add(SpanId::RUN, kind);
+    }
+    let dash = dash(120, 36, &facts.log);
+    let screen = dash.screen();
+    let track = screen.lines().nth(1).expect("a track");
+    assert!(track.contains("R3 ○ ◉") && track.contains("◉ brief"), "{track}");
+}
+
+#[test]
+fn asked_to_rest() {
+    insta::assert_snapshot!("pausing_120x36", of(facts::pausing)(120, 36).screen());
+}
+
+#[test]
+fn decided() {
+    at_every_size("decided", of(facts::decided));
+}
+
+#[test]
+fn stopped() {
+    at_every_size("stopped", of(facts::stopped));
+    insta::assert_snapshot!("broken_120x36", of(facts::broken)(120, 36).screen());
+    let mut dash = of(facts::stopped)(80, 24);
+    dash.text("2");
+    insta::assert_snapshot!("stopped_outcome_80x24", dash.screen());
+}
+
+#[test]
+fn nine_seats_and_more_stand_in_a_list() {
+    at_every_size("nine_seats", |cols, rows| dash(cols, rows, &facts::seats(9).log));
+}
+
+#[test]
+fn two_to_eight_seats_stand_around_the_table() {
+    for seats in 2..=8 {
+        let mut dash = dash(120, 36, &facts::seats(seats).log);
+        dash.text("1z");
+        insta::assert_snapshot!(format!("seats_{seats}"), dash.screen());
+    }
+}
+
+#[test]
+fn many_rounds_are_seen_through_a_window() {
+    let mut dash = dash(120, 36, &facts::rounds(12).log);
+    insta::assert_snapshot!("many_rounds", dash.screen());
+    dash.text("3jhhhhhh");
+    insta::assert_snapshot!("many_rounds_back", dash.screen());
+}
+
+#[test]
+fn a_seat_is_selected() {
+    let mut dash = streaming(120, 36);
+    dash.text("1jjj");
+    insta::assert_snapshot!("selected_120x36", dash.dump());
+}
+
+#[test]
+fn seats_of_different_models_name_them() {
+    let names = ["gpt-4.1-mini", "claude-haiku-4-5", "a-model-whose-name-is-longer-than-its-seat"];
+    let mut log = facts::streaming().log;
+    for event in &mut log {
+        let EventKind::CallStarted(call) = &mut Arc::make_mut(event).kind else { continue };
+        if let Purpose::Contribution { seat, .. } = call.purpose {
+            call.model = names.get(usize::from(seat)).map(|name| Arc::from(*name));
+        }
+    }
+    for (cols, rows) in SIZES {
+        let screen = dash(cols, rows, &log).screen();
+        insta::assert_snapshot!(format!("models_{cols}x{rows}"), screen);
+    }
+}
+
+#[test]
+fn a_seat_is_asked_again_and_the_budget_is_seen() {
+    at_every_size("asked_again", of(facts::asked_again));
+}
+
+#[test]
+fn a_budget_of_tokens_stopped_the_run() {
+    at_every_size("over_budget", of(facts::over_budget));
+}
+
+#[test]
+fn in_ascii() {
+    let mut dash = streaming(120, 36);
+    dash.state.settings.ascii = true;
+    let screen = dash.screen();
+    assert!(screen.is_ascii(), "{:?}", screen.chars().find(|c| !c.is_ascii()));
+    insta::assert_snapshot!("ascii_120x36", screen);
+    dash.text("1p");
+    assert!(dash.screen().is_ascii());
+}
+
+#[test]
+fn in_every_theme() {
+    for name in Theme::names() {
+        let mut dash = streaming(120, 36);
+        dash.theme = Theme::shipped(name).expect("shipped");
+        if name == "mono" {
+            insta::assert_snapshot!("mono_120x36", dash.dump());
+        }
+        assert_eq!(dash.screen(), streaming(120, 36).screen(), "a theme moves nothing");
+    }
+}
+
+#[test]
+fn a_filter_is_on() {
+    at_every_size("filtered", |cols, rows| {
+        let mut dash = streaming(cols, rows);
+        dash.text("/kind == \"call.retried\" || status == 503").press(KeyCode::Enter);
+        dash
+    });
+    let mut dash = streaming(120, 36);
+    dash.text("/kind == \"ca");
+    insta::assert_snapshot!("filter_half_typed_120x36", dash.screen());
+    let mut dash = streaming(120, 36);
+    dash.text("/knd == \"x\"").press(KeyCode::Enter);
+    insta::assert_snapshot!("filter_unknown_name_120x36", dash.screen());
+}
+
+#[test]
+fn scrubbed_back() {
+    at_every_size("scrubbed", |cols, rows| {
+        let mut dash = streaming(cols, rows);
+        dash.text(",,,,,,,,,,,,");
+        dash
+    });
+}
+
+#[test]
+fn the_inspector() {
+    for (tab, name) in [("1", "prompt"), ("2", "reply"), ("3", "raw"), ("4", "timing")] {
+        at_every_size(&format!("inspector_{name}"), |cols, rows| {
+            let mut dash = streaming(cols, rows);
+            dash.text("1").press(KeyCode::Enter).text(tab);
+            dash
+        });
+    }
+    let mut dash = streaming(120, 36);
+    dash.text("5kk").press(KeyCode::Enter);
+    insta::assert_snapshot!("inspector_event_120x36", dash.screen());
+    let mut dash = of(facts::decided)(120, 36);
+    dash.text("5kkkkkkk").press(KeyCode::Enter);
+    insta::assert_snapshot!("inspector_round_120x36", dash.screen());
+}

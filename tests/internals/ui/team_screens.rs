@@ -1,0 +1,368 @@
+//! What a team's or a swarm's run looks like: snapshots of text and styles at three sizes.
+
+use crate::app::home::HomePane;
+use crate::app::msg::PartialText;
+use crate::app::preview;
+use crate::app::state::DisplaySettings;
+use crate::app::{KeyCode, KeyPress, Msg};
+use crate::event::kind::{CallStarted, Initiator, Prompt, Purpose, StepSize};
+use crate::event::{BoundaryId, EventKind, RunId, SpanId, StopReason};
+use crate::support::facts::team::{self, TeamFacts};
+use crate::support::screen;
+use crate::support::screen::{Dash, shipped};
+use serde_json::json;
+
+const SIZES: [(u16, u16); 3] = [(80, 24), (120, 36), (200, 50)];
+
+fn dash(cols: u16, rows: u16, facts: &TeamFacts) -> Dash {
+    let mut dash = Dash::new(cols, rows);
+    dash.run("r-90de", &facts.log);
+    dash
+}
+
+/// An agent says this just now.
+fn says(dash: &mut Dash, facts: &TeamFacts, name: &str, text: &str) {
+    let at = facts.log.last().map(|event| event.at);
+    let live = PartialText { text: text.to_owned(), pieces: 3, first_at: at, last_at: at };
+    let (run, span) = (RunId::new("r-90de"), facts.attempt_of(name));
+    dash.send(Msg::Live { run, span, text: Some(live) });
+}
+
+fn at_every_size(name: &str, facts: &TeamFacts, speaks: Option<(&str, &str)>) {
+    for (cols, rows) in SIZES {
+        let mut dash = dash(cols, rows, facts);
+        if let Some((agent, text)) = speaks {
+            says(&mut dash, facts, agent, text);
+        }
+        insta::assert_snapshot!(format!("{name}_{cols}x{rows}"), dash.dump());
+    }
+}
+
+const SPEAKS: &str = "You were charged twice by mistake: 09:14:02 and 09:14:05, same card, same";
+
+#[test]
+fn a_swarm_at_work() {
+    at_every_size("swarm", &team::working(), Some(("refunds", SPEAKS)));
+}
+
+#[test]
+fn a_swarm_that_has_answered() {
+    at_every_size("swarm_answered", &team::answered(), None);
+}
+
+#[test]
+fn a_coordinator_and_its_teams() {
+    at_every_size("office", &team::office(), Some(("coder", "The folds take")));
+}
+
+#[test]
+fn a_coordinator_that_has_answered() {
+    insta::assert_snapshot!(
+        "office_answered_120x36",
+        dash(120, 36, &team::office_answered()).screen()
+    );
+}
+
+#[test]
+fn pictures_of_two_to_thirty_agents() {
+    for (agents, hops) in [(2, 5), (4, 9), (7, 6), (12, 20), (30, 40)] {
+        let facts = team::ring(agents, hops);
+        let name = format!("ring_{agents}");
+        insta::assert_snapshot!(format!("{name}_120x36"), dash(120, 36, &facts).screen());
+        insta::assert_snapshot!(format!("{name}_200x50"), dash(200, 50, &facts).screen());
+    }
+}
+
+/// Agents stand behind the gateway as tools do, but are none to whoever looks at a run.
+#[test]
+fn the_preview_of_a_run_lists_agents_as_agents() {
+    let facts = screen::facts("support-swarm", &[], &[], Default::default());
+    let mut dash = Dash::new(120, 36);
+    dash.run("r-90de", &facts);
+    dash.state.home.preview_source = HomePane::Runs;
+    let items = preview::items(&dash.state);
+    let under = |label: &str| -> Vec<&str> {
+        let from = items.iter().skip_while(|item| item.label != label);
+        let goes_on =
+            |(at, item): &(usize, &preview::PreviewItem)| *at == 0 || item.label.is_empty();
+        from.enumerate().take_while(goes_on).map(|(_, item)| &*item.text).collect()
+    };
+    let agents = under("agents");
+    assert!(!agents.iter().any(|line| line.starts_with("support ")), "the root: {agents:?}");
+    for line in ["triage 1 turn", "billing 1 turn", "fraud 1 turn", "refunds 1 turn"] {
+        assert!(agents.contains(&line), "{line}: {agents:?}");
+    }
+    let tools: Vec<&str> =
+        under("tools").iter().filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(tools, ["block_token", "find_charges", "get_policy", "start_refund"]);
+}
+
+#[test]
+fn before_anything_happened() {
+    let facts = TeamFacts::desk(team::session(team::CHARGED, "triage"));
+    insta::assert_snapshot!("begun_120x36", dash(120, 36, &facts).screen());
+}
+
+#[test]
+fn in_seven_bits_there_is_nothing_else() {
+    let settings = DisplaySettings { ascii: true, ..DisplaySettings::default() };
+    for (name, facts) in [("swarm", team::working()), ("office", team::office())] {
+        let mut dash = Dash::over(120, 36, shipped(), settings.clone());
+        dash.run("r-90de", &facts.log);
+        let screen = dash.screen();
+        assert!(screen.is_ascii(), "{screen}");
+        insta::assert_snapshot!(format!("ascii_{name}_120x36"), screen);
+        for key in ["m", "i"] {
+            dash.text(key);
+            let screen = dash.screen();
+            assert!(screen.is_ascii(), "{screen}");
+            dash.press(KeyCode::Esc);
+        }
+    }
+}
+
+#[test]
+fn what_came_before_stands_above() {
+    insta::assert_snapshot!("follow_up_120x36", dash(120, 36, &team::follow_up()).dump());
+}
+
+#[test]
+fn each_pane_alone() {
+    for (pane, name) in [(2, "baton"), (3, "calls"), (4, "transcript"), (5, "events")] {
+        let mut dash = dash(80, 24, &team::working());
+        dash.text(&pane.to_string());
+        insta::assert_snapshot!(format!("pane_{name}_80x24"), dash.screen());
+    }
+    let mut small = dash(60, 16, &team::working());
+    insta::assert_snapshot!("pane_graph_60x16", small.screen());
+    small.text("4");
+    insta::assert_snapshot!("pane_transcript_60x16", small.screen());
+}
+
+#[test]
+fn members_of_a_swarm() {
+    let mut dash = dash(120, 36, &team::working());
+    dash.text("mG ");
+    insta::assert_snapshot!("members_120x36", dash.dump());
+}
+
+#[test]
+fn a_model_call_whole() {
+    let mut dash = dash(120, 36, &team::working());
+    dash.text("2gj").text("p");
+    insta::assert_snapshot!("prompt_120x36", dash.screen());
+    dash.text("2");
+    insta::assert_snapshot!("reply_120x36", dash.screen());
+}
+
+#[test]
+fn the_tree_of_calls_folds_and_unfolds() {
+    let mut dash = dash(120, 36, &team::working());
+    let tool = |dash: &Dash| {
+        let screen = dash.screen();
+        screen.lines().find(|line| line.contains("✓ ↳ charges   ")).map(str::to_owned)
+    };
+    // What has ended keeps its rows until a person folds them away.
+    let row = tool(&dash).expect("its tool");
+    assert!(row.contains("0.10s"), "{row}");
+    dash.text("3gjh");
+    assert_eq!(tool(&dash), None);
+    dash.text("l");
+    assert!(tool(&dash).is_some(), "{}", dash.screen());
+}
+
+#[test]
+fn the_transcript_is_read_line_by_line_and_followed_again() {
+    let mut dash = dash(120, 36, &team::answered());
+    assert!(dash.screen().contains("Transcript · following"), "{}", dash.screen());
+    dash.text("4g");
+    let screen = dash.screen();
+    assert!(screen.contains("Transcript · G: follow"), "{screen}");
+    assert!(screen.contains(">00:00.0 you"), "{screen}");
+    let mut seen = 0;
+    for _ in 0..40 {
+        dash.text("j");
+        seen += usize::from(dash.screen().contains(">00:06.2 refunds"));
+    }
+    assert!(seen > 0, "every line is reached");
+    dash.text("k").text("G");
+    assert!(dash.screen().contains("Transcript · following"), "{}", dash.screen());
+}
+
+#[test]
+fn the_marks_of_a_transcript_stand_beside_its_text() {
+    let mut dash = dash(60, 16, &team::working());
+    dash.text("4gG");
+    let screen = dash.screen();
+    let marked = screen.lines().find(|line| line.contains('↑')).expect("there is more above");
+    assert_eq!(marked.chars().position(|c| c == '↑'), Some(59), "{screen}");
+    dash.text("g");
+    let screen = dash.screen();
+    let marked: Vec<_> = screen.lines().filter(|line| line.ends_with('↓')).collect();
+    assert_eq!(marked.len(), 1, "{screen}");
+    assert_eq!(marked[0].chars().count(), 60, "{screen}");
+}
+
+#[test]
+fn a_click_selects_an_agent_a_hop_a_call_and_a_line() {
+    let mut dash = dash(120, 36, &team::working());
+    let find = |dash: &Dash, text: &str| {
+        let screen = dash.screen();
+        let row = screen.lines().position(|line| line.contains(text)).expect("on the screen");
+        let line = screen.lines().nth(row).expect("its row");
+        let col = line.split(text).next().expect("before it").chars().count();
+        (col as u16, row as u16)
+    };
+    let (col, row) = find(&dash, "fraud ✓");
+    dash.click(col, row);
+    assert!(dash.screen().contains("│>fraud ✓"), "{}", dash.screen());
+    let (col, row) = find(&dash, "rule out testing  ");
+    dash.click(col, row);
+    assert!(dash.screen().contains("│>✓   3 00:02"), "{}", dash.screen());
+    let (col, row) = find(&dash, "1.2s  handed over");
+    dash.click(col, row);
+    assert!(dash.screen().contains("│> ✓ → fraud"), "{}", dash.screen());
+    let (col, row) = find(&dash, "The risk is low");
+    dash.click(col, row);
+    assert!(dash.screen().contains("│>00:03.7 fraud"), "{}", dash.screen());
+}
+
+#[test]
+fn facts_of_a_team_are_filtered_by_agent_and_led_back_to_their_cause() {
+    let mut dash = dash(120, 36, &team::working());
+    dash.text("/agent == \"fraud\"").press(KeyCode::Enter);
+    let screen = dash.screen();
+    assert!(screen.contains("54 events · 9 shown"), "{screen}");
+    dash.press(KeyCode::Esc).text("/").key(KeyPress::ctrl('u'));
+    dash.text("handoff.refused").press(KeyCode::Enter).text("gc");
+    let screen = dash.screen();
+    let selected = screen.lines().find(|line| line.starts_with("│>")).expect("a selected fact");
+    assert!(selected.contains("call.answered") && selected.contains("billing"), "{selected}");
+}
+
+#[test]
+fn keys_that_mean_nothing_to_a_team_say_so() {
+    let mut dash = dash(120, 36, &team::office());
+    dash.text("B");
+    assert!(dash.screen().contains("No breakpoint here"), "{}", dash.screen());
+    dash.text("i");
+    assert!(
+        dash.screen().contains("This run's settings are not known: n starts a new run."),
+        "{}",
+        dash.screen()
+    );
+}
+
+#[test]
+fn members_that_do_not_fit_are_marked_and_reached() {
+    let mut dash = dash(60, 16, &team::working());
+    dash.text("m");
+    let screen = dash.screen();
+    let marked = screen.lines().find(|line| line.ends_with('↓')).expect("there are more below");
+    assert_eq!(marked.chars().count(), 60, "{screen}");
+    assert!(!screen.contains("lawyer"), "{screen}");
+    dash.text("G");
+    let screen = dash.screen();
+    assert!(screen.contains("lawyer"), "{screen}");
+    assert!(screen.lines().any(|line| line.ends_with('↑')), "{screen}");
+    assert!(!screen.lines().any(|line| line.ends_with('↓')), "{screen}");
+}
+
+#[test]
+fn a_team_at_work_offers_its_own_keys_before_another_run() {
+    let mut dash = dash(80, 24, &team::working());
+    let keys = |dash: &Dash| dash.screen().lines().last().expect("the key row").to_owned();
+    for offer in ["Tab pane", "m members", "i message"] {
+        assert!(keys(&dash).contains(offer), "{}", keys(&dash));
+    }
+    assert!(!keys(&dash).contains("n new run"), "{}", keys(&dash));
+    dash.run("r-90df", &team::answered().log);
+    assert!(keys(&dash).contains("n new run"), "{}", keys(&dash));
+}
+
+#[test]
+fn a_header_counts_consultations_and_says_that_the_run_will_pause_at_the_next_round() {
+    let mut facts = team::office();
+    let consulted = |dash: &Dash| dash.screen().lines().next().expect("a header").to_owned();
+    let dash_before = dash(120, 36, &facts);
+    assert!(consulted(&dash_before).contains("consultations"), "{}", consulted(&dash_before));
+    let step = StepSize::Round;
+    let boundary = BoundaryId::new("ask:1:pm");
+    facts.add(SpanId::RUN, EventKind::Stepped { step, boundary, paused_ms: 0 });
+    let screen = dash(120, 36, &facts).screen();
+    assert!(screen.contains("will pause at the next round"), "{screen}");
+    facts.add(SpanId::RUN, EventKind::Resumed { by: Initiator::You, paused_ms: 0 });
+    assert!(!dash(120, 36, &facts).screen().contains("will pause at the next round"));
+}
+
+#[test]
+fn what_was_said_of_the_past_goes_with_it() {
+    let mut dash = dash(120, 36, &team::working());
+    dash.text(",").text("mG ");
+    assert!(
+        dash.screen().contains("This acts on the run as it is now, not at the playhead."),
+        "{}",
+        dash.screen()
+    );
+    dash.press(KeyCode::Esc).text("G");
+    assert!(
+        !dash.screen().contains("This acts on the run as it is now, not at the playhead."),
+        "{}",
+        dash.screen()
+    );
+}
+
+#[test]
+fn labels_of_hops_that_do_not_fit_leave_a_mark() {
+    for (agents, hops) in [(4, 9), (7, 6), (12, 20), (30, 40)] {
+        let dash = dash(60, 16, &team::ring(agents, hops));
+        let screen = dash.screen();
+        let labels = screen.lines().rev().nth(2).expect("the labels");
+        // Two names beside each other follow each other, or a mark stands between them.
+        let names = labels.replace('→', " ");
+        let mut last: Option<usize> = None;
+        for word in names.split_whitespace() {
+            match word.strip_prefix('a').and_then(|number| number.parse::<usize>().ok()) {
+                Some(number) => {
+                    if let Some(last) = last {
+                        assert_eq!(number, last % agents + 1, "{labels}");
+                    }
+                    last = Some(number);
+                }
+                None => last = None,
+            }
+        }
+        assert!(labels.contains('…'), "{labels}");
+    }
+}
+
+#[test]
+fn a_result_without_words_is_its_name_alone() {
+    let mut facts = TeamFacts::desk(team::session(team::CHARGED, "triage"));
+    let asked = |order: u64| json!({ "order": order });
+    facts.after(30).hop("triage", None);
+    facts.says("triage", 100, "Let me look.", &[("charges", asked(1)), ("charges", asked(2))]);
+    facts.tool("triage", "charges", asked(1), json!(""));
+    let (said, tool) = (facts.call_of("triage"), "charges");
+    let parent = facts.run_of("triage");
+    let call = SpanId(900);
+    let purpose =
+        Purpose::Tool { agent: "triage".into(), tool: tool.into(), requested_by: said, index: 1 };
+    let started = CallStarted {
+        parent,
+        tool: tool.into(),
+        purpose,
+        prompt: Prompt::default(),
+        args: None,
+        model: None,
+        repeat: 0,
+    };
+    facts.add(call, EventKind::CallStarted(Box::new(started)));
+    facts.add(call, EventKind::CallFailed { attempts: 1, reason: StopReason::Cancelled });
+    let mut dash = dash(80, 24, &facts);
+    dash.text("4");
+    let screen = dash.screen();
+    let rows: Vec<&str> = screen.lines().map(|row| row.trim_matches(['│', ' '])).collect();
+    assert!(rows.iter().any(|row| row.ends_with("✓ charges")), "{screen}");
+    assert!(rows.iter().any(|row| row.ends_with("– charges")), "{screen}");
+}

@@ -1,0 +1,96 @@
+//! What the tools look like: snapshots of text and styles at three sizes.
+
+use crate::app::state::DisplaySettings;
+use crate::event::kind::{BreakerCause, BreakerStage};
+use crate::support::facts::tools::{self, ToolFacts};
+use crate::support::screen::{Dash, shipped};
+
+const SIZES: [(u16, u16); 3] = [(80, 24), (120, 36), (200, 50)];
+
+fn dash(cols: u16, rows: u16, facts: &ToolFacts) -> Dash {
+    let mut dash = Dash::new(cols, rows);
+    dash.run("r-81c2", &facts.log);
+    dash
+}
+
+fn at_every_size(name: &str, facts: &ToolFacts) {
+    for (cols, rows) in SIZES {
+        insta::assert_snapshot!(format!("{name}_{cols}x{rows}"), dash(cols, rows, facts).dump());
+    }
+}
+
+#[test]
+fn a_vendor_in_trouble() {
+    at_every_size("brownout", &tools::brownout(true));
+}
+
+#[test]
+fn the_same_without_guards() {
+    insta::assert_snapshot!("naive_120x36", dash(120, 36, &tools::brownout(false)).screen());
+}
+
+#[test]
+fn each_pane_alone() {
+    for (pane, name) in [(2, "tool"), (3, "bulkheads"), (4, "retries")] {
+        let mut dash = dash(80, 24, &tools::brownout(true));
+        dash.text(&pane.to_string());
+        insta::assert_snapshot!(format!("pane_{name}_80x24"), dash.screen());
+    }
+}
+
+#[test]
+fn the_history_of_a_breaker() {
+    let mut facts = tools::brownout(true);
+    facts.after(1_400).breaker("vendor", BreakerStage::HalfOpen, BreakerCause::CooldownOver, None);
+    facts.after(300);
+    facts.breaker("vendor", BreakerStage::Open, BreakerCause::ProbeFailed, Some(3_000));
+    facts.after(3_100).breaker("vendor", BreakerStage::HalfOpen, BreakerCause::CooldownOver, None);
+    facts.after(200).breaker("vendor", BreakerStage::Closed, BreakerCause::ProbeAnswered, None);
+    facts.after(900).breaker("vendor", BreakerStage::Held, BreakerCause::Manual, None);
+    facts.after(600);
+    insta::assert_snapshot!("history_120x36", dash(120, 36, &facts).screen());
+    insta::assert_snapshot!("history_200x50", dash(200, 50, &facts).dump());
+}
+
+#[test]
+fn faults_and_limits_in_their_drawer() {
+    for (cols, rows) in SIZES {
+        let mut dash = dash(cols, rows, &tools::brownout(true));
+        dash.text("!");
+        insta::assert_snapshot!(format!("drawer_{cols}x{rows}"), dash.dump());
+    }
+}
+
+#[test]
+fn the_tools_over_an_orchestrator() {
+    let mut dash = dash(120, 36, &tools::reported());
+    dash.text("t");
+    insta::assert_snapshot!("over_120x36", dash.screen());
+}
+
+#[test]
+fn in_seven_bits_there_is_nothing_else() {
+    let settings = DisplaySettings { ascii: true, ..DisplaySettings::default() };
+    let mut dash = Dash::over(120, 36, shipped(), settings);
+    dash.run("r-81c2", &tools::brownout(true).log);
+    let screen = dash.screen();
+    assert!(screen.is_ascii(), "{screen}");
+    dash.text("!");
+    assert!(dash.screen().is_ascii(), "{}", dash.screen());
+}
+
+#[test]
+fn no_colour_and_light_tell_states_apart() {
+    for theme in ["mono", "light"] {
+        let settings = DisplaySettings { theme: theme.to_owned(), ..DisplaySettings::default() };
+        let mut dash = Dash::over(120, 36, shipped(), settings);
+        dash.run("r-81c2", &tools::brownout(true).log);
+        let screen = dash.screen();
+        for part in ["⊘ vendor OPEN", "✓ search closed", "1 OPEN ⊘", "✗✗✗"] {
+            assert!(screen.contains(part), "{theme}: {part}");
+        }
+        if theme == "mono" {
+            assert!(!dash.dump().contains('#'), "no colour where there is none");
+        }
+    }
+}

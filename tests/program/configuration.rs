@@ -1,0 +1,314 @@
+//! The configuration file of a person, with the real binary: what it changes, what goes before it, and
+//! what is said of one that is wrong.
+
+use crate::support::binary;
+use crate::support::binary::Home;
+use crate::support::scene::{Scene, agreeing, ended};
+use crate::support::server::KEY;
+
+const FILE: &str = "config/roundtable/config.toml";
+const LIVE: [&str; 5] = ["run", "checkout-unanimous", "--headless", "--live", "--instant"];
+
+/// A live run of a table that agrees.
+fn live(more: &[&str]) -> Vec<String> {
+    let args = LIVE[..4].iter().chain(more);
+    args.map(|arg| (*arg).to_owned()).collect()
+}
+
+async fn run(scene: &Scene, args: Vec<String>) -> binary::Ended {
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    scene.run(&args).await
+}
+
+#[tokio::test]
+async fn a_live_run_is_asked_as_the_configuration_says_where_nothing_else_does() {
+    let scene = Scene::with(agreeing).await;
+    scene.home.write(
+        FILE,
+        "[model]\nname = \"small\"\ntemperature = 0.3\nmax_tokens = 77\nextra = { seed = 5, top_p = 0.5 }\n",
+    );
+    let ended = run(&scene, live(&[])).await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let asked = scene.asked();
+    assert!(!asked.is_empty());
+    for asking in &asked {
+        let body = &asking.body;
+        assert_eq!(body["model"], "small", "{body}");
+        assert_eq!((&body["temperature"], &body["seed"]), (&0.3.into(), &5.into()), "{body}");
+        assert_eq!(body["top_p"], 0.5, "{body}");
+    }
+    let first = &asked[0].body;
+    assert!(first["max_completion_tokens"] == 77 || first["max_tokens"] == 77, "{first}");
+
+    // The scenario goes before it, the command line before both, key by key.
+    let ended = run(
+        &scene,
+        live(&[
+            "--model",
+            "large",
+            "--set",
+            "model.temperature=1.5",
+            "--set",
+            "model.extra={ seed = 6 }",
+        ]),
+    )
+    .await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let body = scene.asked()[0].body.clone();
+    assert_eq!((&body["model"], &body["temperature"]), (&"large".into(), &1.5.into()), "{body}");
+    assert_eq!((&body["seed"], &body["top_p"]), (&6.into(), &0.5.into()), "{body}");
+}
+
+#[tokio::test]
+async fn the_bound_of_an_attempt_is_the_configurations_unless_another_is_set() {
+    let scene = Scene::with(agreeing).await;
+    scene.home.write(FILE, "[model]\ntimeout_s = 31\n");
+    let bound = |lines: Vec<serde_json::Value>| {
+        let mut attempts = lines.into_iter().filter(|line| line["kind"] == "attempt.started");
+        attempts.next().expect("an attempt")["timeout_ms"].clone()
+    };
+    for (variable, set, expected) in [
+        (None, "budget.max_seconds=40", 31_000),
+        (Some("32"), "budget.max_seconds=40", 32_000),
+        (Some("32"), "tools.llm.timeout_s=33", 33_000),
+    ] {
+        let args = [&LIVE[..4], &["--format", "jsonl", "--set", set]].concat();
+        let mut command = scene.command(&args);
+        if let Some(seconds) = variable {
+            command.env("OPENAI_TIMEOUT_SECONDS", seconds);
+        }
+        let ended = ended(command).await;
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        assert_eq!(bound(ended.lines()), expected, "{variable:?} {set}");
+    }
+}
+
+#[tokio::test]
+async fn the_environment_and_env_files_go_before_the_configuration() {
+    let scene = Scene::with(agreeing).await;
+    scene.home.write(FILE, "[model]\nname = \"anthropic/of-the-file\"\n");
+    scene.home.write(".env", "OPENAI_MODEL=of-dotenv\n");
+    for (variable, expected) in [(None, "of-dotenv"), (Some("of-the-shell"), "of-the-shell")] {
+        let mut command = scene.command(&LIVE[..4]);
+        if let Some(model) = variable {
+            command.env("OPENAI_MODEL", model);
+        }
+        let ended = ended(command).await;
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        assert_eq!(scene.asked()[0].body["model"], expected);
+    }
+}
+
+#[tokio::test]
+async fn the_configuration_chooses_between_two_keys() {
+    let scene = Scene::with(agreeing).await;
+    scene.home.write(FILE, "[model]\nname = \"gemini/chosen\"\n");
+    let mut command = scene.home.command(&LIVE[..4]);
+    command.env("OPENAI_API_KEY", KEY).env("GEMINI_API_KEY", KEY);
+    command.env("GEMINI_BASE_URL", format!("http://{}/v1", scene.host));
+    let ended = ended(command).await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(scene.asked()[0].body["model"], "chosen");
+    assert!(ended.err.contains("calling chosen at"), "{}", ended.err);
+}
+
+/// The facts and the outcome without what differs between two runs of the same.
+fn settled(text: &str) -> Vec<serde_json::Value> {
+    let lines = text.lines().map(|line| serde_json::from_str(line).expect("JSON"));
+    lines
+        .map(|mut line: serde_json::Value| {
+            let fields = line.as_object_mut().expect("an object");
+            for name in [
+                "run",
+                "run_id",
+                "at_us",
+                "at_ms",
+                "wall_ms",
+                "elapsed_ms",
+                "tools",
+                "trace",
+                "history",
+            ] {
+                fields.remove(name);
+            }
+            line
+        })
+        .collect()
+}
+
+#[test]
+fn a_scripted_run_is_what_it_was() {
+    let home = Home::new();
+    let args = ["run", "checkout-unanimous", "--instant", "--format", "jsonl"];
+    let without = home.run(&args);
+    home.write(
+        FILE,
+        "[model]\nname = \"x/y\"\ntemperature = 1\nmax_tokens = 1\njson = \"text\"\nextra = { seed = 1 }\n\
+         timeout_s = 0.001\n[prices.\"gpt-4.1-mini\"]\ninput = 1\noutput = 1\n",
+    );
+    let with = home.run(&args);
+    assert_eq!((without.code, with.code), (Some(0), Some(0)), "{with:?}");
+    assert_eq!(with.err, "");
+    let (before, after) = (settled(&without.out), settled(&with.out));
+    assert_eq!(before.len(), after.len());
+    assert_eq!(before, after);
+}
+
+#[test]
+fn a_file_that_is_wrong_is_refused_with_everything_that_is_wrong() {
+    let home = Home::new();
+    home.write(FILE, "[model]\ntemperature = \"hot\"\nmax_tokens = 0\n[ui]\ntheme = \"pink\"\n");
+    for args in [&["run", "checkout-unanimous", "--instant"][..], &["scenarios"], &["config"]] {
+        let ended = home.run(args);
+        assert_eq!(ended.code, Some(2), "{args:?}: {ended:?}");
+        assert_eq!(ended.out, "", "{args:?}");
+        for said in [
+            "config.toml:2:15: error: model.temperature: expected a number from 0 to 2, found the string \"hot\"",
+            "config.toml:3:14: error: model.max_tokens: 0 is out of range (1 to 10000000)",
+            "config.toml:5:9: error: ui.theme: pink: no such theme (use dark, light, colour-blind, mono)",
+        ] {
+            assert!(ended.err.contains(said), "{args:?}: no {said} in\n{}", ended.err);
+        }
+    }
+    // It is found, and what needs none of it works.
+    for args in [&["config", "--path"][..], &["schema"]] {
+        assert_eq!(home.run(args).code, Some(0), "{args:?}");
+    }
+    let doctor = home.run(&["doctor"]);
+    assert_eq!(doctor.code, Some(1), "{doctor:?}");
+    assert!(doctor.out.contains("✗ config") && doctor.out.contains(":3:14: "), "{}", doctor.out);
+}
+
+#[test]
+fn what_is_no_file_or_no_text_is_refused_too() {
+    let path = |home: &Home| home.path().join(FILE);
+    let home = Home::new();
+    std::fs::create_dir_all(path(&home)).expect("a folder of that name");
+    let ended = home.run(&["scenarios"]);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert!(
+        ended.err.contains("cannot read it: it is a folder, not a regular file"),
+        "{}",
+        ended.err
+    );
+
+    let home = Home::new();
+    home.write(FILE, "");
+    std::fs::write(path(&home), b"[ui]\ntheme = \"\xff\"").expect("written");
+    let ended = home.run(&["scenarios"]);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert!(ended.err.contains("byte 14 is not UTF-8"), "{}", ended.err);
+
+    std::fs::write(path(&home), " ".repeat(300_000)).expect("written");
+    let ended = home.run(&["scenarios"]);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert!(ended.err.contains("more than 262144 bytes"), "{}", ended.err);
+}
+
+#[test]
+fn a_key_in_the_file_is_warned_of_and_never_shown() {
+    let home = Home::new();
+    home.write(FILE, "[model]\napi_key = \"sk-in-the-wrong-place\"\nbase_url = \"https://x.example/v1\"\ntemprature = 1\n");
+    let run = home.run(&["run", "checkout-unanimous", "--instant"]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    for said in [
+        "config.toml:2:1: warning: model.api_key: `api_key`: API keys do not belong in this file (set OPENAI_API_KEY",
+        "config.toml:3:1: warning: model.base_url: `base_url`: URLs do not belong in this file",
+        "config.toml:4:1: warning: model.temprature: unknown key `temprature` (did you mean `temperature`?)",
+    ] {
+        assert!(run.err.contains(said), "no {said} in\n{}", run.err);
+    }
+    for args in [&["config"][..], &["config", "--json"], &["doctor"]] {
+        let ended = home.run(args);
+        let all = format!("{}{}", ended.out, ended.err);
+        assert!(all.contains("API keys do not belong in this file"), "{args:?}: {all}");
+        assert!(!all.contains("sk-in-the"), "{args:?}: {all}");
+    }
+}
+
+#[test]
+fn the_looks_of_the_configuration_are_defaults_of_the_options() {
+    let home = Home::new();
+    let shown = |args: &[&str]| home.run(&[&["validate", "checkout-unanimous"], args].concat()).out;
+    assert!(shown(&[]).starts_with('✓'));
+    home.write(FILE, "[ui]\nascii = true\n");
+    assert!(shown(&[]).starts_with('+'));
+    assert!(shown(&["--ascii=false"]).starts_with('✓'), "the command line goes before");
+    home.write(FILE, "[ui]\nascii = false\n");
+    assert!(shown(&["--ascii"]).starts_with('+'));
+
+    // A theme of one's own stands beside the configuration.
+    home.write(FILE, "[ui]\ntheme = \"own.toml\"\n");
+    let ended = home.run(&["scenarios"]);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert!(ended.err.contains("ui.theme: own.toml: no such theme"), "{}", ended.err);
+    home.write("config/roundtable/own.toml", "name = \"own\"\n");
+    assert_eq!(home.run(&["scenarios"]).code, Some(0));
+    assert_eq!(home.run(&["scenarios", "--theme", "light"]).code, Some(0));
+}
+
+#[test]
+fn config_says_what_is_in_force_and_where_from_in_eighty_columns() {
+    let home = Home::new();
+    let path = home.path().join(FILE);
+    let ended = home.run(&["config", "--path"]);
+    assert_eq!((ended.code, ended.out), (Some(0), format!("{}\n", path.display())));
+    let ended = home.run(&["config"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    for said in
+        ["the file does not exist yet", "OPENAI_API_KEY is not set", "export OPENAI_API_KEY"]
+    {
+        assert!(ended.out.contains(said), "no {said} in\n{}", ended.out);
+    }
+    home.write(
+        FILE,
+        "[model]\nname = \"claude-x\"\ntemperature = 0.25\nextra = { seed = 7, api_key = \"hidden-1\" }\n\
+         timeout_s = 30\n[prices.\"claude-x\"]\ninput = 1\noutput = 2.5\n[ui]\ntheme = \"light\"\nanimation = false\n",
+    );
+    home.write(".env", &format!("ANTHROPIC_API_KEY={KEY}\n"));
+    let ended = home.run(&["config", "--ascii"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let shown: Vec<&str> = ended.out.lines().skip(1).collect();
+    let wide = shown.iter().filter(|line| line.chars().count() > 80);
+    assert_eq!(wide.count(), 0, "{}", ended.out);
+    let expected = "
+model
+  provider          anthropic                             .env
+  name              claude-x                              the configuration
+  host              api.anthropic.com                     the default
+  key               ANTHROPIC_API_KEY is set              .env
+  timeout_s         30.0s per attempt                     the configuration
+  price             $1.00 in, $2.50 out                   the configuration
+  temperature       0.25                                  the configuration
+  max_tokens        not sent                              the default
+  reasoning_effort  not sent                              the default
+  json              the strictest mode accepted           the default
+  extra.seed        7                                     the configuration
+  extra.api_key     \"***\"                                 the configuration
+
+ui
+  theme             light                                 the configuration
+  ascii             yes                                   the command line
+  animation         no                                    the configuration
+
+prices, in US dollars per million tokens
+  claude-x          $1.00 in, $2.50 out                   the configuration
+";
+    assert!(shown.join("\n").contains(expected), "{}", ended.out);
+
+    let json = home.run(&["config", "--json"]).json();
+    assert_eq!(home.run(&["config", "--format", "json"]).json(), json);
+    let expected = serde_json::json!({ "value": "claude-x", "from": "configuration" });
+    assert_eq!(json["model"]["name"], expected);
+    let key = serde_json::json!({ "variable": "ANTHROPIC_API_KEY", "set": true });
+    assert_eq!(
+        (&json["model"]["key"]["value"], &json["model"]["key"]["from"]),
+        (&key, &".env".into())
+    );
+    assert_eq!(json["model"]["max_tokens"]["value"], serde_json::Value::Null);
+    assert_eq!(json["prices"]["claude-x"]["value"]["output"], 2.5);
+    assert_eq!(json["ui"]["animation"]["value"], false);
+    assert_eq!(json["exists"], true);
+    let all = format!("{}{json}", ended.out);
+    assert!(!all.contains(KEY) && !all.contains("hidden-1"), "{all}");
+}

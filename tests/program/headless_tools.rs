@@ -1,0 +1,207 @@
+//! `roundtable run` with tools that are real: what is asked before a foreign file may use them, what
+//! is missing, and that they are used. The real binary.
+#![cfg(unix)]
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use crate::support::binary::{Ended, Home, end};
+
+/// A secret of the tests; it must be shown nowhere.
+const TOKEN: &str = "hunter2hunter2";
+
+/// The shipped report, its sales from this in place of a table.
+fn with_sales_from(answers: &str) -> String {
+    let text = include_str!("../../scenarios/morning-report.toml");
+    let first = text.find("[[workers.sales_worker.fixture.rows]]").expect("a table");
+    let last = text.find("# The first attempt takes longer").expect("what comes after it");
+    format!("{}{answers}\n{}", &text[..first], &text[last..])
+}
+
+fn program() -> String {
+    with_sales_from(
+        r#"
+[workers.sales_worker.command]
+program = "sh"
+args    = ["-c", 'read -r args; printf "{\"asked\":%s,\"token\":\"%s\"}" "$args" "$TOKEN"']
+env     = { TOKEN = { env = "SHOP_TOKEN" } }
+"#,
+    )
+}
+
+fn run(home: &Home, args: &[&str], env: &[(&str, &str)]) -> Ended {
+    let mut all = vec!["run", "mine.toml", "--instant", "--format", "json"];
+    all.extend(args);
+    let mut command: Command = home.command(&all);
+    let ended = end(command.envs(env.iter().copied()));
+    assert!(!ended.out.contains(TOKEN) && !ended.err.contains(TOKEN), "{ended:?}");
+    ended
+}
+
+#[test]
+fn a_foreign_file_runs_no_program_before_it_is_allowed() {
+    let home = Home::new();
+    home.write("mine.toml", &program());
+    let set = [("SHOP_TOKEN", TOKEN)];
+    let refused = run(&home, &[], &set);
+    assert_eq!((refused.code, refused.out.as_str()), (Some(2), ""), "{refused:?}");
+    for said in
+        ["it would\n", "  run sh -c read -r args", "  pass $SHOP_TOKEN to it as TOKEN", "--trust"]
+    {
+        assert!(refused.err.contains(said), "no {said:?} in\n{}", refused.err);
+    }
+
+    let allowed = run(&home, &["--trust"], &set);
+    assert_eq!(allowed.code, Some(0), "{allowed:?}");
+    let sales = &allowed.json()["aggregate"]["sales"];
+    assert_eq!(sales["asked"]["region"], "US", "{sales}");
+    assert_eq!(sales["token"], "***");
+    assert_eq!(run(&home, &[], &set).code, Some(0), "the answer is kept");
+
+    home.write("mine.toml", &format!("{}\n# changed\n", program()));
+    assert_eq!(run(&home, &[], &set).code, Some(2), "another version asks again");
+}
+
+#[test]
+fn a_variable_that_is_missing_is_told_before_the_run() {
+    let home = Home::new();
+    home.write("mine.toml", &program());
+    let ended = run(&home, &["--trust"], &[]);
+    assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""), "{ended:?}");
+    assert_eq!(
+        ended.err,
+        "roundtable: the tool sales_worker: TOKEN comes from $SHOP_TOKEN, which is not set: set it \
+         and start again\n"
+    );
+}
+
+#[test]
+fn what_is_sent_and_where_it_goes_is_named() {
+    let home = Home::new();
+    let http = |more: &str| {
+        with_sales_from(&format!(
+            "[workers.sales_worker.http]\nurl = \"https://shop.example:8443/v1/{{region}}\"\n{more}"
+        ))
+    };
+    home.write("mine.toml", &http("headers = { authorization = { env = \"SHOP_TOKEN\" } }"));
+    let refused = run(&home, &[], &[("SHOP_TOKEN", TOKEN)]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.err.contains("  send $SHOP_TOKEN to shop.example:8443\n"), "{}", refused.err);
+
+    home.write("mine.toml", &http("allow_private = true"));
+    let refused = run(&home, &[], &[]);
+    assert_eq!(refused.code, Some(2));
+    let said = "  call shop.example:8443, also on local networks\n";
+    assert!(refused.err.contains(said), "{}", refused.err);
+}
+
+/// The demo shop, ended with the test.
+struct Shop(Child);
+
+impl Drop for Shop {
+    fn drop(&mut self) {
+        self.0.kill().expect("ended");
+        self.0.wait().expect("reaped");
+    }
+}
+
+#[test]
+fn the_shipped_scenario_asks_the_demo_shop_and_measures_the_disk() {
+    let home = Home::new();
+    let mut command = home.command(&["demo-service", "--port", "0"]);
+    let mut shop = Shop(command.stdout(Stdio::piped()).spawn().expect("a shop"));
+    let mut line = String::new();
+    let mut says = BufReader::new(shop.0.stdout.take().expect("its words"));
+    says.read_line(&mut line).expect("a line");
+    let (_, rest) = line.split_once("http://").expect("an address");
+    let host = rest.split(';').next().expect("an address");
+
+    let url = |worker: &str, path: &str| format!("workers.{worker}.http.url=http://{host}{path}");
+    let (orders, payments, stock) = (
+        url("orders_worker", "/v1/orders"),
+        url("payments_worker", "/v1/payments"),
+        url("stock_worker", "/v1/stock/{sku}"),
+    );
+    let args = ["run", "real-services", "--instant", "--format", "json"];
+    let set = ["--set", &orders, "--set", &payments, "--set", &stock];
+    let args: Vec<&str> = args.into_iter().chain(set).collect();
+    let ended = end(&mut home.command(&args));
+    assert_eq!(ended.code, Some(0), "a shipped scenario is trusted: {ended:?}");
+    let outcome = ended.json();
+    let aggregate = &outcome["aggregate"];
+    assert_eq!(aggregate["orders"]["orders"], 4820, "{aggregate}");
+    assert_eq!(aggregate["payments"]["gateway_incident"], "none");
+    assert_eq!(aggregate["stock"]["sku"], "SKU-4411");
+    assert!(aggregate["disk"]["used_percent"].is_u64(), "{aggregate}");
+}
+
+/// The plan of the shipped report, of these tasks alone.
+fn planning(text: &str, tasks: &str) -> String {
+    let first = text.find("tasks = [").expect("a plan");
+    let last = first + text[first..].find("\n]").expect("its end");
+    format!("{}tasks = [\n{tasks}{}", &text[..first], &text[last..])
+}
+
+#[test]
+fn a_task_that_failed_says_what_its_last_attempt_said() {
+    let home = Home::new();
+    let failing = "[workers.sales_worker.command]\nprogram = \"sh\"\nargs = [\"-c\", \"exit 3\"]";
+    home.write("mine.toml", &with_sales_from(failing));
+    let ended = run(&home, &["--trust"], &[]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let outcome = ended.json();
+    for rows in ["trace", "history"] {
+        let row = &outcome[rows][0];
+        assert_eq!(row["stop_reason"], "worker_error:sales_worker");
+        assert!(row["error"].as_str().expect("a text").contains("code 3"), "{row}");
+        assert!(outcome[rows][1].get("error").is_none(), "only of what failed: {outcome}");
+    }
+    let text = end(&mut home.command(&["run", "mine.toml", "--instant", "--format", "text"])).out;
+    let line = text.lines().find(|line| line.contains("failed")).expect("a line");
+    assert!(line.contains("t1 sales_worker") && line.contains("code 3"), "{line}");
+    assert!(text.contains("\np50, p95: - means fewer than 5 answered calls\n"), "{text}");
+}
+
+#[test]
+fn the_shop_that_is_needed_is_named_where_it_is_missing() {
+    let home = Home::new();
+    // A port of this machine where nothing listens any more.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
+    let set = format!("workers.orders_worker.http.url=http://{}/v1/orders", port.expect("a port"));
+    let args = ["run", "real-services", "--instant", "--format", "text", "--set", &set];
+    let ended = end(&mut home.command(&args));
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.out.contains("roundtable demo-service"), "{}", ended.out);
+    let line = ended.out.lines().find(|line| line.contains("failed  orders")).or_else(|| {
+        ended.out.lines().find(|line| line.contains("failed") && line.contains("orders_worker"))
+    });
+    let line = line.expect("the task's line");
+    assert!(
+        line.contains("worker_error:orders_worker after") && line.contains("connect"),
+        "{line}"
+    );
+}
+
+#[test]
+fn a_plan_of_many_long_ids_is_told_in_short() {
+    let home = Home::new();
+    let args = "args = { report_date = \"2026-02-26\", region = \"US\" }, critical = true";
+    let long = "x".repeat(500);
+    let tasks: String = (0..12)
+        .map(|nth| format!("{{ id = \"{nth}\\u001b{long}\", worker = \"sales_worker\", {args} }},"))
+        .collect();
+    let text = planning(include_str!("../../scenarios/morning-report.toml"), &tasks);
+    let text = text.replace("max_tasks            = 4", "max_tasks            = 16");
+    let text = text.replace("max_dispatches       = 8", "max_dispatches       = 16");
+    home.write("mine.toml", &text);
+    let args = ["run", "mine.toml", "--instant", "--format", "text"];
+    let ended =
+        end(home.command(&args).args(["--pause-at", &format!("dispatch:1:0\u{1b}{long}=1ms")]));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let plan = ended.out.lines().find(|line| line.contains("plan  12 tasks: 0␛x"));
+    let plan = plan.expect("the plan's line");
+    assert!(plan.ends_with(" and 4 more") && plan.matches("sales_worker").count() == 8, "{plan}");
+    assert!(ended.out.contains("paused before 0␛x"), "{}", ended.out);
+    assert!(!ended.out.contains(&"x".repeat(64)), "ids are cut:\n{}", ended.out);
+    assert!(!ended.out.contains('\u{1b}'));
+}

@@ -1,0 +1,20 @@
+//! The real binary, headless and over sockets of this machine.
+
+mod configuration;
+mod costs;
+mod doctor;
+mod headless_files;
+mod headless_live;
+mod headless_research;
+mod headless_run;
+mod headless_scenarios;
+mod headless_sessions;
+mod headless_tools;
+mod live_adaptation;
+mod live_replies;
+mod live_seats;
+mod research_web;
+mod spending;
+mod stream_errors;
+#[path = "../support/program.rs"]
+mod support;

@@ -1,0 +1,178 @@
+//! However the dashboard ends, and whenever it is sent away: the terminal is as it was.
+#![cfg(unix)]
+
+use crate::support::pty::{Start, Terminal};
+
+fn live() -> Terminal {
+    let args = &["run", "checkout-launch"];
+    let terminal = Terminal::start(Start { args, ..Start::default() });
+    terminal.sees("speaking");
+    terminal
+}
+
+#[test]
+fn signals_end_it_with_their_own_code() {
+    for (signal, code) in [("TERM", 143), ("HUP", 129), ("INT", 130), ("QUIT", 131)] {
+        let terminal = live();
+        terminal.signal(signal);
+        assert_eq!(terminal.ends(), code, "{signal}");
+        // What it leaves behind may still be on its way when it has ended.
+        let left = terminal.sees("CANCELLED");
+        assert!(left.contains("checkout-launch"), "{left}");
+    }
+}
+
+#[cfg(debug_assertions)]
+#[test]
+fn a_panic_gives_the_terminal_back_and_says_what_happened() {
+    for (place, says) in [("loop", "in the loop"), ("task", "in a task")] {
+        let args = &["panic-test", place];
+        let terminal = Terminal::start(Start { args, ..Start::default() });
+        assert_eq!(terminal.ends(), 101, "{place}");
+        let text = terminal.sees(says);
+        assert!(text.contains("bug"), "{text}");
+    }
+}
+
+/// A dashboard of which something is broken, with its first frame drawn.
+#[cfg(debug_assertions)]
+fn broken(place: &str) -> Terminal {
+    let args = &["panic-test", place];
+    let terminal = Terminal::start(Start { args, ..Start::default() });
+    terminal.sees("1 Scenarios");
+    terminal
+}
+
+#[cfg(debug_assertions)]
+#[test]
+fn an_abort_gives_the_terminal_back() {
+    let args = &["panic-test", "abort"];
+    let terminal = Terminal::start(Start { args, ..Start::default() });
+    assert_ne!(terminal.ends(), 0);
+    let bytes = terminal.bytes();
+    assert!(String::from_utf8_lossy(&bytes).contains("\u{1b}[?1049h"), "it was taken before");
+}
+
+#[cfg(debug_assertions)]
+#[test]
+fn a_loop_that_is_stuck_is_left_with_the_terminal_as_it_was() {
+    let terminal = broken("stuck");
+    terminal.signal("TERM");
+    assert_eq!(terminal.ends(), 143);
+    terminal.sees("ended immediately, without waiting for its runs");
+
+    let mut terminal = broken("stuck");
+    // One more than is needed: the first may come before the loop is stuck.
+    terminal.press("\u{3}\u{3}\u{3}");
+    assert_eq!(terminal.ends(), 130);
+}
+
+#[cfg(debug_assertions)]
+#[test]
+fn no_thread_of_the_runtime_is_needed_to_answer_keys_and_signals() {
+    let mut terminal = broken("workers");
+    terminal.sees("checkout-launch");
+    terminal.press("\u{3}");
+    terminal.sees("Press Ctrl-C again to quit.");
+    terminal.press("\u{3}");
+    assert_eq!(terminal.ends(), 130);
+    let terminal = broken("workers");
+    terminal.sees("checkout-launch");
+    terminal.resize(100, 30);
+    terminal.sees_that("the new size", |screen| {
+        screen.contents().lines().all(|line| line.chars().count() <= 100)
+            && screen.contents().contains("checkout-launch")
+    });
+    terminal.signal("TERM");
+    assert_eq!(terminal.ends(), 143);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_threads_of_runs_give_way_to_the_one_that_draws() {
+    let terminal = live();
+    let own = std::fs::read_to_string("/proc/self/stat").expect("this process");
+    let nice = |stat: &str| {
+        // The name, in brackets, may hold anything.
+        let after = stat.rsplit_once(')').expect("a name").1;
+        after.split_whitespace().nth(16).expect("a niceness").parse::<i32>().expect("a number")
+    };
+    let tasks = format!("/proc/{}/task", terminal.pid());
+    let mut threads = Vec::new();
+    for task in std::fs::read_dir(tasks).expect("its threads").flatten() {
+        let stat = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+        let name = std::fs::read_to_string(task.path().join("comm")).unwrap_or_default();
+        if !stat.is_empty() {
+            threads.push((name.starts_with("tokio-rt"), nice(&stat) - nice(&own)));
+        }
+    }
+    let of = |runs: bool| threads.iter().filter(move |(is, _)| *is == runs).map(|(_, nice)| *nice);
+    assert!(of(true).count() > 0 && of(true).all(|nice| nice > 0), "{threads:?}");
+    assert!(of(false).count() > 0 && of(false).all(|nice| nice == 0), "{threads:?}");
+    terminal.signal("TERM");
+    assert_eq!(terminal.ends(), 143);
+}
+
+#[test]
+fn sequences_that_never_end_keep_no_ctrl_c_away() {
+    let unfinished = [
+        "\u{1b}",
+        "\u{1b}[",
+        "\u{1b}[<",
+        "\u{1b}[<0;1",
+        "\u{1b}[?",
+        "\u{1b}[200~",
+        "\u{1b}[M",
+        "\u{1b}O",
+        "\u{1b}]11;",
+        "\u{1b}P",
+    ];
+    for junk in unfinished {
+        let mut terminal = live();
+        terminal.press(junk);
+        terminal.press("\u{3}");
+        terminal.sees("End run");
+        terminal.press(junk);
+        // An escape takes back what was asked, so that it is asked again.
+        terminal.press("\u{3}\u{3}");
+        assert_eq!(terminal.ends(), 130, "{junk:?}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn ctrl_z_gives_the_terminal_to_the_shell_and_fg_takes_it_again() {
+    let mut terminal = live();
+    terminal.press("\u{1a}");
+    terminal.waits_for_state('T');
+    terminal.is_as_it_was();
+    terminal.signal("CONT");
+    terminal.sees_that("the dashboard again", |screen| {
+        screen.alternate_screen() && screen.contents().contains("Round table")
+    });
+    terminal.sees("DONE");
+    terminal.signal("TERM");
+    assert_eq!(terminal.ends(), 143);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn stopped_from_outside_it_comes_back_as_well() {
+    let terminal = live();
+    terminal.signal("STOP");
+    terminal.waits_for_state('T');
+    terminal.signal("CONT");
+    terminal.sees("DONE");
+    terminal.signal("TERM");
+    assert_eq!(terminal.ends(), 143);
+}
+
+#[test]
+fn an_argument_that_is_wrong_touches_no_screen() {
+    let args = &["run", "checkout-lunch"];
+    let terminal = Terminal::start(Start { args, ..Start::default() });
+    terminal.sees("checkout-launch");
+    assert!(!terminal.text().is_empty());
+    let bytes = terminal.bytes();
+    assert!(!String::from_utf8_lossy(&bytes).contains("\u{1b}[?1049h"));
+}

@@ -1,0 +1,10 @@
+//! The real binary in a terminal.
+#![cfg(unix)]
+
+mod dashboard;
+mod effects;
+mod endings;
+mod heavy_conditions;
+mod models;
+#[path = "../support/program.rs"]
+mod support;

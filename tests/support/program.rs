@@ -1,0 +1,9 @@
+//! What the tests of the real binary share.
+#![allow(dead_code, reason = "each test binary uses a part")]
+
+pub mod binary;
+pub mod pty;
+pub mod scene;
+pub mod server;
+pub mod site;
+pub mod web_research;

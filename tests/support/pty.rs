@@ -1,0 +1,265 @@
+//! The real binary in a terminal of its own: bytes go in as a keyboard sends them, what comes out is
+//! shown by a terminal emulator. Nothing waits for a fixed time; what never comes fails the test.
+
+use std::io::{Read, Write};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use portable_pty::{CommandBuilder, ExitStatus, MasterPty, PtySize, native_pty_system};
+use vt100::{MouseProtocolMode, Parser};
+
+use super::binary::Home;
+
+/// How long anything may take on a machine that is busy with other tests.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What has come from the program.
+struct Output {
+    parser: Parser,
+    bytes: Vec<u8>,
+    last: Instant,
+    /// Nothing more comes: the program has ended, and all that it wrote has been read.
+    ended: bool,
+}
+
+impl Output {
+    /// Whether what is shown is a whole frame: terminals show a synchronised update at once.
+    fn is_whole(&self) -> bool {
+        let last = |mark: &[u8]| self.bytes.windows(mark.len()).rposition(|bytes| bytes == mark);
+        last(b"\x1b[?2026h") <= last(b"\x1b[?2026l")
+    }
+}
+
+/// A terminal with the program in it.
+pub struct Terminal {
+    master: Box<dyn MasterPty + Send>,
+    keys: Box<dyn Write + Send>,
+    output: Arc<(Mutex<Output>, Condvar)>,
+    ended: mpsc::Receiver<ExitStatus>,
+    before: String,
+    pid: u32,
+    pub home: Home,
+}
+
+/// How to start the program.
+pub struct Start<'a> {
+    pub args: &'a [&'a str],
+    pub cols: u16,
+    pub rows: u16,
+    pub env: &'a [(&'a str, &'a str)],
+    /// A program that starts it, with its first arguments.
+    pub under: &'a [&'a str],
+}
+
+impl Default for Start<'_> {
+    fn default() -> Self {
+        Self { args: &[], cols: 120, rows: 36, env: &[], under: &[] }
+    }
+}
+
+impl Terminal {
+    /// The dashboard, at 120x36.
+    pub fn open() -> Self {
+        Self::start(Start::default())
+    }
+
+    pub fn start(start: Start<'_>) -> Self {
+        let Start { args, cols, rows, env, under } = start;
+        let size = PtySize { rows, cols, pixel_width: 0, pixel_height: 0 };
+        let pair = native_pty_system().openpty(size).expect("a pty");
+        let home = Home::new();
+        let program = [env!("CARGO_BIN_EXE_roundtable")];
+        let mut words = under.iter().chain(&program).chain(args);
+        let mut command = CommandBuilder::new(words.next().expect("a program"));
+        command.args(words);
+        command.cwd(home.path());
+        command.env_clear();
+        for (name, value) in home.env() {
+            command.env(name, value);
+        }
+        for (name, value) in [("TERM", "xterm-256color"), ("COLORTERM", "truecolor")] {
+            command.env(name, value);
+        }
+        for (name, value) in env {
+            command.env(name, value);
+        }
+        let before = modes(&*pair.master);
+        let mut reader = pair.master.try_clone_reader().expect("a reader");
+        let keys = pair.master.take_writer().expect("a writer");
+        let mut child = pair.slave.spawn_command(command).expect("the program starts");
+        drop(pair.slave);
+        let pid = child.process_id().expect("a process");
+
+        let output = Output {
+            parser: Parser::new(rows, cols, 0),
+            bytes: Vec::new(),
+            last: Instant::now(),
+            ended: false,
+        };
+        let output = Arc::new((Mutex::new(output), Condvar::new()));
+        let shared = Arc::clone(&output);
+        thread::spawn(move || {
+            let mut chunk = [0; 65536];
+            // The end of the pty is an error on Linux and no bytes elsewhere.
+            while let Ok(read @ 1..) = reader.read(&mut chunk) {
+                let mut output = shared.0.lock().expect("a lock");
+                output.parser.process(&chunk[..read]);
+                output.bytes.extend_from_slice(&chunk[..read]);
+                output.last = Instant::now();
+                shared.1.notify_all();
+            }
+            shared.0.lock().expect("a lock").ended = true;
+            shared.1.notify_all();
+        });
+        let (end, ended) = mpsc::channel();
+        thread::spawn(move || {
+            let _ = end.send(child.wait().expect("it ends"));
+        });
+        Self { master: pair.master, keys, output, ended, before, pid, home }
+    }
+
+    fn output(&self) -> MutexGuard<'_, Output> {
+        self.output.0.lock().expect("a lock")
+    }
+
+    /// Waits until the screen is as it should be.
+    pub fn sees_that(&self, what: &str, is: impl Fn(&vt100::Screen) -> bool) -> String {
+        let waiting = self.output();
+        let (output, late) = self
+            .output
+            .1
+            .wait_timeout_while(waiting, PATIENCE, |output| {
+                !(output.is_whole() && is(output.parser.screen()))
+            })
+            .expect("a lock");
+        let text = output.parser.screen().contents();
+        assert!(!late.timed_out(), "never on the screen: {what}\n{text}");
+        text
+    }
+
+    /// Waits until the screen shows a text.
+    pub fn sees(&self, text: &str) -> String {
+        self.sees_that(text, |screen| screen.contents().contains(text))
+    }
+
+    /// Waits until the screen shows a text no more.
+    pub fn loses(&self, text: &str) -> String {
+        let what = format!("anything without {text}");
+        self.sees_that(&what, |screen| !screen.contents().contains(text))
+    }
+
+    /// What is on the screen now.
+    pub fn text(&self) -> String {
+        self.output().parser.screen().contents()
+    }
+
+    /// Everything that was written so far.
+    pub fn bytes(&self) -> Vec<u8> {
+        self.output().bytes.clone()
+    }
+
+    /// Sends bytes as a keyboard does.
+    pub fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).expect("it listens");
+        self.keys.flush().expect("it listens");
+    }
+
+    /// A click of the left button, from zero.
+    pub fn click(&mut self, col: u16, row: u16) {
+        let (col, row) = (col + 1, row + 1);
+        self.press(&format!("\u{1b}[<0;{col};{row}M\u{1b}[<0;{col};{row}m"));
+    }
+
+    /// Pulls the window to another size.
+    pub fn resize(&self, cols: u16, rows: u16) {
+        self.output().parser.screen_mut().set_size(rows, cols);
+        let size = PtySize { rows, cols, pixel_width: 0, pixel_height: 0 };
+        self.master.resize(size).expect("resized");
+    }
+
+    /// Waits until nothing has been written for this long; how many bytes there were.
+    pub fn quiet_for(&self, time: Duration) -> usize {
+        let limit = Instant::now() + PATIENCE;
+        let mut output = self.output();
+        loop {
+            let silent = output.last.elapsed();
+            if silent >= time {
+                return output.bytes.len();
+            }
+            assert!(Instant::now() < limit, "never quiet");
+            output = self.output.1.wait_timeout(output, time - silent).expect("a lock").0;
+        }
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Sends a signal by its name.
+    pub fn signal(&self, name: &str) {
+        let sent = std::process::Command::new("kill")
+            .args(["-s", name, &self.pid.to_string()])
+            .status()
+            .expect("kill");
+        assert!(sent.success());
+    }
+
+    /// The state letter of the process (Linux): `T` is stopped.
+    #[cfg(target_os = "linux")]
+    pub fn waits_for_state(&self, letter: char) {
+        let limit = Instant::now() + PATIENCE;
+        loop {
+            let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid)).expect("alive");
+            let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim().chars().next());
+            if state == Some(letter) {
+                return;
+            }
+            assert!(Instant::now() < limit, "in state {state:?}, not {letter}");
+            thread::yield_now();
+        }
+    }
+
+    /// Waits for the end of the program and gives its exit code; the terminal must be as it was.
+    pub fn ends(&self) -> u32 {
+        let status = self.ended.recv_timeout(PATIENCE);
+        let status = status.unwrap_or_else(|_| panic!("it does not end\n{}", self.text()));
+        // What it wrote last may still be on its way when it has ended.
+        let waiting = self.output();
+        let late = self.output.1.wait_timeout_while(waiting, PATIENCE, |output| !output.ended);
+        assert!(!late.expect("a lock").1.timed_out(), "somebody else still has the terminal");
+        self.sees_that("the normal screen", |screen| !screen.alternate_screen());
+        self.is_as_it_was();
+        status.exit_code()
+    }
+
+    /// Whether nothing of the dashboard is left: screen, cursor, mouse, paste, modes.
+    pub fn is_as_it_was(&self) {
+        self.sees_that("a cursor", |screen| !screen.hide_cursor());
+        let output = self.output();
+        let screen = output.parser.screen();
+        assert!(!screen.alternate_screen(), "the alternate screen is left");
+        assert!(!screen.bracketed_paste(), "no bracketed paste");
+        assert_eq!(screen.mouse_protocol_mode(), MouseProtocolMode::None, "no mouse");
+        let text = String::from_utf8_lossy(&output.bytes);
+        let focus = text.rfind("\u{1b}[?1004h") < text.rfind("\u{1b}[?1004l");
+        assert!(focus, "no focus events");
+        drop(output);
+        assert_eq!(modes(&*self.master), self.before, "the modes of the line");
+    }
+}
+
+impl Drop for Terminal {
+    /// A test that fails leaves nothing running.
+    fn drop(&mut self) {
+        if self.ended.try_recv().is_err() {
+            let pid = self.pid.to_string();
+            let _ = std::process::Command::new("kill").args(["-s", "KILL", &pid]).output();
+        }
+    }
+}
+
+fn modes(master: &dyn MasterPty) -> String {
+    format!("{:?}", master.get_termios().expect("a terminal"))
+}
