@@ -399,9 +399,10 @@ impl Engine {
         };
         let tools = context.tools().iter().map(|tool| tool.head()).collect();
         let label = models.label();
+        let live = matches!(label, ModelLabel::Live { .. });
         let begun = head::RunSetup {
             run: &handle.id,
-            model: label.clone(),
+            model: label,
             model_prices: models.prices().to_vec(),
             flags: positions,
             tools,
@@ -412,7 +413,6 @@ impl Engine {
         let head = head::build_head(&scenario, begun);
         bus.publish(SpanId::RUN, EventKind::RunStarted(Arc::new(head)));
         context.tools().watch(&bus);
-        let live = matches!(label, ModelLabel::Live { .. });
         for warning in scenario.run_warnings(live) {
             bus.publish(SpanId::RUN, EventKind::Warning { text: warning.clone() });
         }

@@ -34,13 +34,21 @@ pub(super) struct RunSetup<'a> {
 
 pub(super) fn build_head(scenario: &Scenario, begun: RunSetup<'_>) -> RunStarted {
     let RunSetup { run, model, model_prices, flags, tools, seed, session, wall_ms } = begun;
+    let plan = match &scenario.pattern {
+        PatternSpec::Collaboration(spec) => PatternPlan::Collaboration(collaboration(spec)),
+        PatternSpec::Orchestrator(spec) => PatternPlan::Orchestrator(orchestrator(spec)),
+        PatternSpec::Team(spec) if spec.is_swarm() => PatternPlan::Swarm(team(spec, session)),
+        PatternSpec::Team(spec) => PatternPlan::Team(team(spec, session)),
+        PatternSpec::Resilience(spec) => PatternPlan::Resilience(resilience(spec)),
+        PatternSpec::Research(spec) => PatternPlan::Research(research(spec, &model, wall_ms)),
+    };
     RunStarted {
         run: run.clone(),
         wall_ms,
+        model,
         scenario: scenario.name.clone(),
         title: scenario.title.clone(),
         goal: scenario.goal.clone(),
-        model: model.clone(),
         inputs: scenario
             .inputs
             .iter()
@@ -56,14 +64,7 @@ pub(super) fn build_head(scenario: &Scenario, begun: RunSetup<'_>) -> RunStarted
         tools,
         alerts: scenario.alerts,
         spending: scenario.spending,
-        plan: match &scenario.pattern {
-            PatternSpec::Collaboration(spec) => PatternPlan::Collaboration(collaboration(spec)),
-            PatternSpec::Orchestrator(spec) => PatternPlan::Orchestrator(orchestrator(spec)),
-            PatternSpec::Team(spec) if spec.is_swarm() => PatternPlan::Swarm(team(spec, session)),
-            PatternSpec::Team(spec) => PatternPlan::Team(team(spec, session)),
-            PatternSpec::Resilience(spec) => PatternPlan::Resilience(resilience(spec)),
-            PatternSpec::Research(spec) => PatternPlan::Research(research(spec, &model, wall_ms)),
-        },
+        plan,
     }
 }
 

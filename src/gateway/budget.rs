@@ -11,15 +11,15 @@ const SLOTS: usize = RetryBudgetLimits::WINDOW.as_secs() as usize;
 
 /// Counts attempts and retries of one tool in the last 60 seconds, by whole seconds since the first
 /// attempt.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct RetryBudget {
     /// Start of second 0; `None` before the first attempt.
     origin: Option<Instant>,
     /// Latest second with an entry; earlier times count as this one.
     latest: u64,
     /// Each slot stores its second. Slots that have left the window are ignored, so idle time costs
-    /// nothing.
-    slots: [SecondCounts; SLOTS],
+    /// nothing. The list grows up to the slot in use, because most runs need only a few.
+    slots: Vec<SecondCounts>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,12 +27,6 @@ struct SecondCounts {
     second: u64,
     attempts: u32,
     retries: u32,
-}
-
-impl Default for RetryBudget {
-    fn default() -> Self {
-        Self { origin: None, latest: 0, slots: [SecondCounts::default(); SLOTS] }
-    }
 }
 
 impl RetryBudget {
@@ -86,7 +80,11 @@ impl RetryBudget {
         self.origin.get_or_insert(now);
         let second = self.second(now);
         self.latest = second;
-        let slot = &mut self.slots[(second % SLOTS as u64) as usize];
+        let index = (second % SLOTS as u64) as usize;
+        if self.slots.len() <= index {
+            self.slots.resize(index + 1, SecondCounts::default());
+        }
+        let slot = &mut self.slots[index];
         if slot.second != second {
             *slot = SecondCounts { second, ..SecondCounts::default() };
         }

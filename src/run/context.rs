@@ -323,11 +323,19 @@ impl RunContext {
         let branch = self.gate.branch();
         async move {
             let _branch = branch;
-            self.call(ask).await
+            self.call_model_on_branch(ask).await
         }
     }
 
-    async fn call(&self, ask: ModelRequest) -> Result<(SpanId, Reply), Box<CallFailed>> {
+    /// Like [`RunContext::call_model`], for a caller that holds an active branch until the call has
+    /// ended.
+    ///
+    /// # Errors
+    /// As [`RunContext::call_model`].
+    pub(crate) async fn call_model_on_branch(
+        &self,
+        ask: ModelRequest,
+    ) -> Result<(SpanId, Reply), Box<CallFailed>> {
         let lost = Mutex::default();
         let scope =
             ModelCallScope { cx: self, path: &ask.random_path(), ask: &ask, failed_usage: lost };

@@ -424,6 +424,8 @@ impl RunControl {
                 }
             };
             tokio::select! {
+                // Either one only leads to another check, so a random choice is not needed.
+                biased;
                 () = changed => {}
                 () = reached => {}
             }

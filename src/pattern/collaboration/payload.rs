@@ -38,28 +38,49 @@ pub struct CollaborationTexts {
 #[derive(Clone, Debug)]
 pub struct RoleTexts {
     /// The role's prompt, and the format of its reply.
-    pub instructions: Arc<str>,
+    instructions: Arc<str>,
+    /// The messages before any round is closed: the same in every run.
+    opening: Arc<[ChatMessage]>,
     /// The form of its contribution.
     pub form: ReplyForm,
 }
 
 impl RoleTexts {
     /// The texts of a role with this prompt.
-    pub fn from_prompt(role: &RoleName, prompt: &str) -> Self {
-        Self { instructions: instructions(prompt), form: form(role) }
+    pub fn from_prompt(role: &RoleName, prompt: &str, goal: &str, facts: &RawValue) -> Self {
+        let instructions = instructions(prompt);
+        let opening = role_messages(Arc::clone(&instructions), goal, role, facts, &[], &[]);
+        Self { instructions, opening, form: form(role) }
+    }
+
+    /// The messages for the role after these rounds. Goal, role and facts are those that the texts
+    /// were made with.
+    pub fn messages(
+        &self,
+        goal: &str,
+        role: &RoleName,
+        facts: &RawValue,
+        recent: &[RecentRound],
+        open_conflicts: &[Conflict],
+    ) -> Arc<[ChatMessage]> {
+        if recent.is_empty() && open_conflicts.is_empty() {
+            return Arc::clone(&self.opening);
+        }
+        role_messages(Arc::clone(&self.instructions), goal, role, facts, recent, open_conflicts)
     }
 }
 
 impl CollaborationTexts {
     /// The texts of this scenario.
     pub fn from_scenario(scenario: &Scenario, spec: &CollaborationSpec) -> Self {
+        // Facts are valid JSON, so this does not fail.
+        let facts = to_raw_value(&*scenario.facts).unwrap_or_else(|_| RawValue::NULL.to_owned());
         let texts = |(name, role): (&RoleName, &RoleSpec)| {
-            (name.clone(), RoleTexts::from_prompt(name, &role.prompt))
+            (name.clone(), RoleTexts::from_prompt(name, &role.prompt, &scenario.goal, &facts))
         };
         Self {
-            // Facts are valid JSON, so this does not fail.
-            facts: to_raw_value(&*scenario.facts).unwrap_or_else(|_| RawValue::NULL.to_owned()),
             roles: spec.roles.iter().map(texts).collect(),
+            facts,
             finalize: spec.finalize_prompt.trim().into(),
         }
     }
@@ -156,7 +177,7 @@ pub fn form(role: &RoleName) -> ReplyForm {
 }
 
 /// The messages for a role.
-pub fn role_messages(
+fn role_messages(
     instructions: Arc<str>,
     goal: &str,
     role: &RoleName,
@@ -193,4 +214,38 @@ fn conversation(system: Arc<str>, payload: &impl Serialize, room: usize) -> Arc<
         ChatMessage::new(MessageRole::System, system),
         ChatMessage::new(MessageRole::User, user),
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cached_messages_equal_newly_written_ones() {
+        let (role, goal) = (RoleName::from("risk"), "Say \"go\",\nor not: \u{1f600}.");
+        let facts = to_raw_value(&json!({ "orders": 15200, "note": "a \"b\"" })).expect("JSON");
+        let texts = RoleTexts::from_prompt(&role, " You judge. ", goal, &facts);
+        let round = |number| ClosedRound {
+            round: number,
+            contributions: Vec::new(),
+            conflicts: vec![Conflict::GoVsCaution],
+            decision: None,
+        };
+        let history = [round(1), round(2), round(3)];
+        for closed in 0..=history.len() {
+            let recent = recent_rounds(&history[..closed], RECENT_ROUNDS);
+            for conflicts in [&[][..], &[Conflict::GoVsCaution]] {
+                let messages = texts.messages(goal, &role, &facts, &recent, conflicts);
+                let instructions = Arc::clone(&texts.instructions);
+                let written = role_messages(instructions, goal, &role, &facts, &recent, conflicts);
+                assert_eq!(messages, written);
+                let payload: serde_json::Value =
+                    serde_json::from_str(&messages[1].content).expect("JSON");
+                assert_eq!(payload["goal"], goal);
+                assert_eq!(payload["shared_context"]["orders"], 15200);
+                assert_eq!(payload["recent_rounds"].as_array().map(Vec::len), Some(recent.len()));
+                assert_eq!(payload["open_conflicts"], json!(conflicts));
+            }
+        }
+    }
 }

@@ -5,6 +5,7 @@
 //! processed in sequence order, whatever order they arrive in, so acceptance, budget and trace are
 //! the same as with sequential calls.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -220,10 +221,11 @@ impl<'a> CollaborationRun<'a> {
         seat: &SeatCall<'a>,
         recent: &[RecentRound],
     ) -> ModelRequest {
-        let texts = self.texts.roles.get(seat.role);
-        let RoleTexts { instructions, form } =
-            texts.cloned().unwrap_or_else(|| RoleTexts::from_prompt(seat.role, ""));
         let (goal, facts) = (&self.scenario.goal, &self.texts.facts);
+        let texts = self.texts.roles.get(seat.role).map_or_else(
+            || Cow::Owned(RoleTexts::from_prompt(seat.role, "", goal, facts)),
+            Cow::Borrowed,
+        );
         let shown = self.base.clone().map(|mut shown| {
             shown.bind("role", &Value::from(seat.role.as_str()));
             shown.bind("round", &Value::from(round));
@@ -234,15 +236,8 @@ impl<'a> CollaborationRun<'a> {
         });
         let purpose = Purpose::Contribution { round, seat: seat.place, role: seat.role.clone() };
         let path = message_boundary(round, seat).text();
-        let messages = payload::role_messages(
-            instructions,
-            goal,
-            seat.role,
-            facts,
-            recent,
-            &self.open_conflicts,
-        );
-        ModelRequest::single(span, purpose, path, messages, form, shown)
+        let messages = texts.messages(goal, seat.role, facts, recent, &self.open_conflicts);
+        ModelRequest::single(span, purpose, path, messages, texts.form.clone(), shown)
     }
 
     /// The gateway's verdict on a seat: nothing for a seat that is off, a contribution, or the

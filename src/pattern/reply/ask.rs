@@ -101,7 +101,7 @@ pub(in crate::pattern) fn request_json_fast<'a, T: 'a>(
             let form = ask.form.clone();
             let asked_again = ask.again;
             let next = (asked_again < settings.ask_again).then(|| ask.clone());
-            let (call, reply) = cx.call_model(ask).await?;
+            let (call, reply) = cx.call_model_on_branch(ask).await?;
             // A repair could change what a plain reply says.
             if settings.repair.is_empty()
                 && let Some(taken) = plain(&reply.text)
