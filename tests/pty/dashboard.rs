@@ -134,7 +134,8 @@ fn the_window_may_be_pulled_to_a_sliver_and_back() {
 fn once_quiet_an_idle_dashboard_writes_nothing() {
     let mut terminal = resting();
     terminal.press("q");
-    terminal.sees("1 Scenarios");
+    // The scenarios are read in the background: the list may come after the page is drawn.
+    terminal.sees("checkout-launch");
     let before = terminal.quiet_for(Duration::from_secs(1));
     let after = terminal.quiet_for(Duration::from_secs(3));
     assert_eq!(after, before, "{:?}", String::from_utf8_lossy(&terminal.bytes()[before..]));
