@@ -20,7 +20,7 @@ pub enum LiveOffer {
         model_from: String,
         /// Where the keys come from, such as `key from the shell`.
         key: String,
-        /// Providers that can be asked for a list of models.
+        /// Providers that may have a list of models.
         places: Vec<ProviderHost>,
     },
     /// Several providers have a key, and nothing says which one to call.
@@ -97,7 +97,7 @@ pub enum OfferedModels {
         /// Number of models that the provider lists, those left out of `names` included.
         all: usize,
     },
-    /// The provider gives no list. That is no failure: a name can be typed.
+    /// The provider gives no list. This is not an error: a name can be typed.
     NotGiven {
         /// HTTP status of its answer.
         status: u16,

@@ -17,7 +17,7 @@ use crate::scenario::price::Price;
 use crate::scenario::tool::ToolOffer;
 use crate::scenario::tuning::REPLY_TOKENS;
 
-/// Estimated bytes of one token, if nobody counted.
+/// Estimated bytes of one token, if the endpoint does not count tokens.
 const BYTES_PER_TOKEN: u64 = 4;
 
 /// The spending of one run.

@@ -2,6 +2,8 @@
 //! `cargo test --test structure -- --nocapture` prints the table and what is behind each figure.
 
 mod counts;
+mod phrases;
+mod texts;
 mod tree;
 
 use counts::*;
@@ -81,7 +83,7 @@ fn counts_stay_below_their_ceilings() {
     assert!(tests >= TESTS, "tests were lost: {tests} of {TESTS}");
 }
 
-// The ceilings. Whoever gets below one lowers it.
+// The ceilings. Lower a ceiling when you get below it.
 const MATCHES: usize = 66;
 const PUBLIC_ITEMS: usize = 2270;
 const DUPLICATE_TYPES: usize = 109;

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use super::document::TextDocument;
-use super::event_line::{conflict_names, event_line, model_text, took_ms};
+use super::event_line::{conflict_names, decision_or_next, event_line, model_text, took_ms};
 use super::inspect::{InspectTarget, Tab};
 use super::layout::Pane;
 use super::markdown::{plan_markdown, team_markdown, tool_text, tools_markdown};
@@ -15,6 +15,7 @@ use crate::app::export::research;
 use crate::app::format;
 use crate::event::contribution::Contribution;
 use crate::event::safe_json;
+use crate::event::world::World;
 use crate::event::world::collaboration::Round;
 
 impl RunPage {
@@ -101,18 +102,18 @@ impl RunPage {
             let place = closed.phase.as_deref().map(|phase| format!(" in {phase}"));
             let _ = writeln!(
                 out,
-                "Ended with `{}`{} after {}.",
-                closed.reason,
+                "Ended: {}{} after {}.",
+                research::reason_markdown(&closed.reason),
                 place.unwrap_or_default(),
                 took_ms(closed.elapsed_ms)
             );
         }
         if let Some((table, _)) = world.collaboration() {
             if let Some(decision) = table.decision() {
-                let _ = writeln!(out, "Decision: **{decision}**.");
+                let _ = writeln!(out, "Decision: **{}**.", decision.phrase());
             }
             for round in &table.rounds {
-                round_markdown(&mut out, round);
+                round_markdown(&mut out, world, round);
             }
         }
         plan_markdown(&mut out, world);
@@ -203,7 +204,7 @@ fn seat_markdown(round: u32, said: &Contribution) -> String {
     out
 }
 
-fn round_markdown(out: &mut String, round: &Round) {
+fn round_markdown(out: &mut String, world: &World, round: &Round) {
     let _ = writeln!(out, "\n## Round {}\n", round.number);
     let _ = writeln!(out, "| seat | stance | confidence | summary |\n| --- | --- | --- | --- |");
     for said in round.contributions() {
@@ -212,7 +213,7 @@ fn round_markdown(out: &mut String, round: &Round) {
             writeln!(out, "| {} | {} | {} | {summary} |", said.agent, said.stance, said.confidence);
     }
     if round.closed.is_some() {
-        let next = round.decision.map_or("next round", |decision| decision.word());
+        let next = decision_or_next(world, round.number, round.decision);
         let _ = writeln!(out, "\n{}: {next}.", conflict_names(&round.conflicts));
     }
 }

@@ -5,7 +5,7 @@ use super::{BOX_ROWS, GAP};
 use crate::event::kind::TeamPlan;
 use crate::scenario::name::AgentName;
 
-/// Columns reserved for a label beside a line.
+/// Columns reserved for a label next to a line.
 const LABEL_COLUMNS: u16 = 5;
 /// Indent of members that are stacked, in columns.
 const INDENT: u16 = 11;
