@@ -22,14 +22,14 @@ use roundtable::app::state::{self, DisplaySettings};
 use roundtable::bus::Bus;
 use roundtable::engine::{Engine, EngineSettings, Launch, Schedule};
 use roundtable::event::{EventKind, SpanId};
+use roundtable::host::models::LiveModels;
+use roundtable::host::trust::Trust;
 use roundtable::net::ProxyMode;
 use roundtable::scenario::{self, ScenarioOrigin};
 use roundtable::shell::console::{Console, Pager};
 use roundtable::shell::effects::{EffectResult, Services};
-use roundtable::shell::models::LiveModels;
 use roundtable::shell::run::DashboardConfig;
 use roundtable::shell::surface::Canvas;
-use roundtable::shell::trust::Trust;
 use roundtable::ui::theme::Theme;
 use tokio::sync::mpsc;
 

@@ -11,10 +11,15 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::watch;
 
+use crate::base::contained::Contained;
+use crate::base::day::Day;
+use crate::base::name::FlagName;
+use crate::base::seeded_random::random_u64;
 use crate::bus::{Bus, LogLimits, LogReader};
 use crate::event::id::millis;
 use crate::event::kind::{FlagAt, ModelLabel, RunClosed};
 use crate::event::{BoundaryId, Command, EventKind, RunId, Seq, SpanId, StopReason};
+use crate::gateway::{GuardSnapshot, GuardedTool, ToolRegistry};
 use crate::llm::prices::Price;
 use crate::llm::scripted::Scripted;
 use crate::llm::{Models, endpoint};
@@ -22,13 +27,9 @@ use crate::pattern::{collaboration, orchestrator, research, resilience, team};
 use crate::run::{
     ConcurrencyLimit, Rosters, RunContext, RunControl, RunSettings, Session, model_tool,
 };
-use crate::scenario::day::Day;
-use crate::scenario::model::PatternSpec;
-use crate::scenario::name::FlagName;
-use crate::scenario::seeded_random::random_u64;
-use crate::scenario::{Scenario, instant_warning};
-use crate::tool::contained::Contained;
-use crate::tool::{GuardSnapshot, GuardedTool, ToolRegistry};
+use crate::scenario::Scenario;
+use crate::scenario::check::instant_warning;
+use crate::scenario::spec::model::PatternSpec;
 
 pub use toolbox::{ToolNotReady, Toolbox};
 

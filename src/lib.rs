@@ -11,16 +11,19 @@
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod app;
+pub mod base;
 pub mod bus;
 pub mod cli;
 pub mod decide;
+pub mod document;
 pub mod engine;
 pub mod event;
+pub mod gateway;
+pub mod host;
 pub mod llm;
+pub mod narrate;
 pub mod net;
 pub mod pattern;
-pub mod private;
-pub mod regular;
 pub mod run;
 pub mod scenario;
 pub mod shell;

@@ -154,7 +154,7 @@ async fn each_parameter_is_left_out_once_it_is_refused() {
             ),
             "temperature",
             "temperature",
-            "temperature is left out",
+            "temperature is omitted",
         ),
         // gpt-5; github.com/griptape-ai/ComfyUI-Griptape/issues/312, 2025-08-22
         (
@@ -165,7 +165,7 @@ async fn each_parameter_is_left_out_once_it_is_refused() {
             ),
             "max_tokens",
             "max_tokens",
-            "the token limit goes by its other name",
+            "the token limit uses its other name",
         ),
         // Groq; github.com/Aider-AI/aider/issues/3572, 2025-03-18
         (
@@ -175,14 +175,14 @@ async fn each_parameter_is_left_out_once_it_is_refused() {
             } }),
             "reasoning_effort",
             "reasoning_effort",
-            "reasoning_effort is left out",
+            "reasoning_effort is omitted",
         ),
         // Ollama; the words at github.com/taketwo/llm-ollama/pull/54, 2025-07-27
         (
             json!({ "error": "registry.ollama.ai/library/gemma3n:e4b does not support thinking" }),
             "reasoning_effort",
             "reasoning_effort",
-            "reasoning_effort is left out",
+            "reasoning_effort is omitted",
         ),
         // o4-mini; github.com/evalstate/fast-agent/issues/279, 2025-07-14
         (
@@ -193,7 +193,7 @@ async fn each_parameter_is_left_out_once_it_is_refused() {
             ),
             "parallel_tool_calls",
             "parallel_tool_calls",
-            "parallel_tool_calls is left out",
+            "parallel_tool_calls is omitted",
         ),
         // Mistral, with 422; github.com/openai/openai-agents-python/issues/442, 2025-04-05
         (
@@ -207,7 +207,7 @@ async fn each_parameter_is_left_out_once_it_is_refused() {
             }),
             "stream_options",
             "stream_options",
-            "stream_options is left out",
+            "stream_options is omitted",
         ),
         // Fireworks; github.com/FlowiseAI/Flowise/issues/2866, 2024-07-24
         (
@@ -217,7 +217,7 @@ async fn each_parameter_is_left_out_once_it_is_refused() {
             } }),
             "stream_options",
             "stream_options",
-            "stream_options is left out",
+            "stream_options is omitted",
         ),
         // vLLM; github.com/modelscope/ms-agent/issues/489, 2024-06-13
         (
@@ -228,7 +228,7 @@ async fn each_parameter_is_left_out_once_it_is_refused() {
             }),
             "stream_options",
             "stream_options",
-            "stream_options is left out",
+            "stream_options is omitted",
         ),
         // a plain FastAPI server: its own form of a validation error, within a list as Gemini's
         // compatible address sends its errors
@@ -236,7 +236,7 @@ async fn each_parameter_is_left_out_once_it_is_refused() {
             json!([{ "detail": [{ "loc": ["body", "temperature"], "msg": "not here" }] }]),
             "temperature",
             "temperature",
-            "temperature is left out",
+            "temperature is omitted",
         ),
     ] {
         for status in ["400 Bad Request", "422 Unprocessable Entity"] {

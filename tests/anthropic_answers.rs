@@ -11,7 +11,7 @@ use roundtable::event::kind::{
 };
 use roundtable::llm::anthropic::{BLOCKS_CAP, ProbeResult, TEXT_CAP};
 use roundtable::llm::{ChatModel, ChatRequest, JsonMode, ReplyForm, Tuning};
-use roundtable::scenario::tool::ToolOffer;
+use roundtable::scenario::spec::tool::ToolOffer;
 use serde_json::{Value, json};
 use wire::*;
 
@@ -286,16 +286,16 @@ async fn refusals_have_the_class_of_their_status() {
             402,
             "billing_error",
             status,
-            "has a problem with the billing (HTTP 402)",
+            "reports a billing problem (HTTP 402)",
         ),
-        ("403 Forbidden", 403, "permission_error", FailureClass::Auth, "does not let this key in"),
+        ("403 Forbidden", 403, "permission_error", FailureClass::Auth, "denied access to this key"),
         ("404 Not Found", 404, "not_found_error", status, "Check the model claude-haiku-4-5"),
         (
             "413 Too Large",
             413,
             "request_too_large",
             status,
-            "found the request too large (HTTP 413)",
+            "rejected the request as too large (HTTP 413)",
         ),
         ("500 Oh", 500, "api_error", status, "failed (HTTP 500): so it is. Try again later."),
         ("504 Late", 504, "timeout_error", status, "Try again later."),
@@ -354,15 +354,19 @@ async fn what_is_no_message() {
     let thinking = "x".repeat(BLOCKS_CAP);
     let nameless = r#"{"content":[{"type":"tool_use","id":"t","input":{}}]}"#;
     for (body, class, words) in [
-        (HELLO, FailureClass::BadResponse, "answered 200, but no message (it has no `content`)"),
+        (
+            HELLO,
+            FailureClass::BadResponse,
+            "answered 200, but not with a message (it has no `content`)",
+        ),
         (
             "<title>Log in</title>",
             FailureClass::BadResponse,
             "an HTML page (Log in) instead of JSON",
         ),
         ("", FailureClass::BadResponse, "with an empty body instead of a message"),
-        (r#"{"content":["a"]}"#, FailureClass::BadResponse, "but no message (invalid type"),
-        (nameless, FailureClass::BadResponse, "a tool call that names no tool"),
+        (r#"{"content":["a"]}"#, FailureClass::BadResponse, "but not with a message (invalid type"),
+        (nameless, FailureClass::BadResponse, "a tool call without a tool name"),
         (
             &format!(r#"{{"content":[{{"type":"text","text":"{long}"}}]}}"#),
             FailureClass::TooLarge,

@@ -215,7 +215,7 @@ async fn errors_in_a_stream_have_the_class_of_their_type() {
         ),
         (
             "data: {\"choices\":[]}\n\n",
-            "sent no message in event 5 of the stream (it has no `type`)",
+            "sent an invalid message in event 5 of the stream (it has no `type`)",
         ),
         ("data: <html>\n\n", "(expected value at line 1 column 1): <html>"),
         ("data: {\"type\":\"content_block_delta\",\"index\":0}\n\n", "missing field `delta`"),
@@ -316,8 +316,8 @@ async fn calls_that_cannot_be_taken() {
     let many = (1..66).map(|at| call(at, "a")).collect::<String>();
     let unannounced = block_delta(3, &json!({ "type": "input_json_delta", "partial_json": "{}" }));
     for (calls, words) in [
-        (call(1, ""), "sent a tool call that names no tool. Try"),
-        (unannounced, "that names no tool. Try"),
+        (call(1, ""), "sent a tool call without a tool name. Try"),
+        (unannounced, "without a tool name. Try"),
         (call(1, &"n".repeat(257)), "with a name of more than 256 bytes. Try"),
         (many, "sent more than 64 tool calls in one reply. Try"),
     ] {

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roundtable::event::kind::{AttemptFailed, FailureClass};
-use roundtable::scenario::tool::{CommandSpec, Setting};
+use roundtable::gateway::{Tool, ToolRequest};
+use roundtable::scenario::spec::tool::{CommandSpec, Setting};
 use roundtable::tool::command::CommandTool;
-use roundtable::tool::{Tool, ToolRequest};
 use rustix::process::{Pid, test_kill_process};
 use serde_json::{Map, Value, json};
 

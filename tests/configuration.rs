@@ -112,7 +112,7 @@ async fn the_configuration_chooses_between_two_keys() {
     let ended = ended(command).await;
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert_eq!(scene.asked()[0].body["model"], "chosen");
-    assert!(ended.err.contains("asking chosen at"), "{}", ended.err);
+    assert!(ended.err.contains("calling chosen at"), "{}", ended.err);
 }
 
 /// The facts and the outcome without what differs between two runs of the same.
@@ -160,7 +160,7 @@ fn a_file_that_is_wrong_is_refused_with_everything_that_is_wrong() {
         for said in [
             "config.toml:2:15: error: model.temperature: expected a number from 0 to 2, found the string \"hot\"",
             "config.toml:3:14: error: model.max_tokens: 0 is out of range (1 to 10000000)",
-            "config.toml:5:9: error: ui.theme: pink: no such theme (dark, light, colour-blind, mono)",
+            "config.toml:5:9: error: ui.theme: pink: no such theme (use dark, light, colour-blind, mono)",
         ] {
             assert!(ended.err.contains(said), "{args:?}: no {said} in\n{}", ended.err);
         }
@@ -181,7 +181,11 @@ fn what_is_no_file_or_no_text_is_refused_too() {
     std::fs::create_dir_all(path(&home)).expect("a folder of that name");
     let ended = home.run(&["scenarios"]);
     assert_eq!(ended.code, Some(2), "{ended:?}");
-    assert!(ended.err.contains("cannot be read: it is a folder"), "{}", ended.err);
+    assert!(
+        ended.err.contains("cannot read it: it is a folder, not a regular file"),
+        "{}",
+        ended.err
+    );
 
     let home = Home::new();
     home.write(FILE, "");
@@ -212,7 +216,7 @@ fn a_key_in_the_file_is_warned_of_and_never_shown() {
     for args in [&["config"][..], &["config", "--json"], &["doctor"]] {
         let ended = home.run(args);
         let all = format!("{}{}", ended.out, ended.err);
-        assert!(all.contains("no key belongs in this file"), "{args:?}: {all}");
+        assert!(all.contains("API keys do not belong in this file"), "{args:?}: {all}");
         assert!(!all.contains("sk-in-the"), "{args:?}: {all}");
     }
 }
@@ -246,7 +250,8 @@ fn config_says_what_is_in_force_and_where_from_in_eighty_columns() {
     assert_eq!((ended.code, ended.out), (Some(0), format!("{}\n", path.display())));
     let ended = home.run(&["config"]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    for said in ["there is no such file yet", "OPENAI_API_KEY is not set", "export OPENAI_API_KEY"]
+    for said in
+        ["the file does not exist yet", "OPENAI_API_KEY is not set", "export OPENAI_API_KEY"]
     {
         assert!(ended.out.contains(said), "no {said} in\n{}", ended.out);
     }
@@ -267,12 +272,12 @@ model
   name              claude-x                              the configuration
   host              api.anthropic.com                     the default
   key               ANTHROPIC_API_KEY is set              .env
-  timeout_s         30.0s an attempt                      the configuration
+  timeout_s         30.0s per attempt                     the configuration
   price             $1.00 in, $2.50 out                   the configuration
   temperature       0.25                                  the configuration
   max_tokens        not sent                              the default
   reasoning_effort  not sent                              the default
-  json              by the strictest way that is taken    the default
+  json              the strictest mode accepted           the default
   extra.seed        7                                     the configuration
   extra.api_key     \"***\"                                 the configuration
 
@@ -281,7 +286,7 @@ ui
   ascii             yes                                   the command line
   animation         no                                    the configuration
 
-prices, in US dollars for a million tokens
+prices, in US dollars per million tokens
   claude-x          $1.00 in, $2.50 out                   the configuration
 ";
     assert!(shown.join("\n").contains(expected), "{}", ended.out);

@@ -12,7 +12,7 @@ use facts::{Facts, Start};
 use roundtable::event::contribution::Stance;
 use roundtable::event::kind::{ModelLabel, ModelPriceHead, PricesHead};
 use roundtable::event::{Event, EventKind, World};
-use roundtable::scenario::price::Price;
+use roundtable::scenario::spec::price::Price;
 use scene::{Scene, agreeing, ended};
 use screen::Dash;
 
@@ -212,7 +212,7 @@ async fn a_server_of_ones_own_has_no_list_price() {
     let limited = [&args[..], &["--set", "budget.max_cost_usd=1"]].concat();
     let refused = scene.run(&limited).await;
     assert_eq!(refused.code, Some(2), "{refused:?}");
-    let said = format!("the price of openai/gpt-4.1-mini at {} is not known", scene.host);
+    let said = format!("the price of openai/gpt-4.1-mini at {} is unknown", scene.host);
     assert!(refused.err.contains(&said), "{}", refused.err);
     assert_eq!((before, scene.asked().len()), (4, 0));
 }

@@ -9,12 +9,13 @@ use ratatui::layout::Rect;
 use roundtable::app::effect::RequestId;
 use roundtable::app::form::FieldId;
 use roundtable::app::layout::too_small;
-use roundtable::app::live::{LiveOffer, OfferedModels};
+use roundtable::app::live::OfferedModels;
 use roundtable::app::overlay::Overlay;
 use roundtable::app::state::{DisplaySettings, ScenarioEntry};
 use roundtable::app::{Effect, KeyCode, KeyPress, Msg};
 use roundtable::engine::Schedule;
 use roundtable::event::{BoundaryId, Elapsed, Event, EventKind, SpanId};
+use roundtable::scenario::catalogue::LiveOffer;
 
 use screen::{
     Dash, answer, facts, listing, lists_wanted, own, place, ready, shipped, until, with_key,
@@ -275,7 +276,7 @@ fn too_small_says_what_it_has_and_what_it_needs() {
     let mut dash = dash(59, 15);
     dash.run("r-0004", &live());
     let screen = dash.screen();
-    for text in ["59x15: too small", "needs 60x16", "run r-0004 goes on"] {
+    for text in ["59x15: too small", "needs 60x16", "run r-0004 continues"] {
         assert!(screen.contains(text), "{screen}");
     }
 }

@@ -54,14 +54,14 @@ async fn the_doctor_says_what_applies_to_a_scenario() {
         &[
             "✓ scenario      table: A mixed table (collaboration)".to_owned(),
             format!("✓ role first    openai/gpt-4.1-mini at {host}, from the default"),
-            "! role second   roles.second.model asks for gemini/other".to_owned(),
+            "! role second   roles.second.model names gemini/other".to_owned(),
             "→ export GEMINI_API_KEY=…".to_owned(),
             format!("✓ step finalize openai/gpt-4.1-mini at {host}, from the default"),
-            "✓ timeout       12.0s an attempt, from the scenario".to_owned(),
+            "✓ timeout       12.0s per attempt, from the scenario".to_owned(),
             "✓ temperature   0.5, from the scenario".to_owned(),
             "✓ max_tokens    500, from the configuration".to_owned(),
-            "not known: list prices hold at the provider's own address".to_owned(),
-            "not asked".to_owned(),
+            "unknown: list prices apply only at the provider's own address".to_owned(),
+            "not checked".to_owned(),
         ],
     );
     assert!(scene.asked().is_empty(), "nobody is asked");
@@ -84,8 +84,8 @@ async fn the_doctor_says_what_applies_to_a_scenario() {
         &[
             format!("openai/set at {host}, from the command line (--set roles.first.model)"),
             format!("role second   openai/asked at {host}, from the command line (--model)"),
-            "✓ timeout       3.0s an attempt, from the command line".to_owned(),
-            "not known: tokens are counted, costs are not, of openai/asked".to_owned(),
+            "✓ timeout       3.0s per attempt, from the command line".to_owned(),
+            "unknown: only tokens are counted (openai/asked)".to_owned(),
         ],
     );
 
@@ -97,7 +97,7 @@ async fn the_doctor_says_what_applies_to_a_scenario() {
         &[
             "gemini/other at generativelanguage.googleapis.com, from the scenario (roles.second.model)"
                 .to_owned(),
-            "$0.10 in, $0.20 out for a million tokens, from the configuration, of gemini/other"
+            "$0.10 in, $0.20 out per million tokens, from the configuration (gemini/other)"
                 .to_owned(),
         ],
     );
@@ -105,14 +105,14 @@ async fn the_doctor_says_what_applies_to_a_scenario() {
 
     let wrong = scene.run(&["doctor", "no-such-table"]).await;
     assert_eq!(wrong.code, Some(2), "{wrong:?}");
-    assert!(wrong.err.contains("no scenario of that name"), "{}", wrong.err);
+    assert!(wrong.err.contains("no shipped scenario of that name"), "{}", wrong.err);
 }
 
 /// Keys alone ask the providers' own addresses; nobody is asked without `--live`.
 #[test]
 fn list_prices_are_told_where_they_hold() {
     let listed = "$0.40 in, $1.60 out, $0.10 cached";
-    let unknown = "not known: list prices hold at the provider's own address";
+    let unknown = "unknown: list prices apply only at the provider's own address";
     for (url, told, other) in
         [(None, listed, unknown), (Some("http://127.0.0.1:8089/v1"), unknown, listed)]
     {
@@ -132,7 +132,7 @@ fn list_prices_are_told_where_they_hold() {
 #[test]
 fn a_provider_that_is_not_known_is_noted_where_its_model_would_go_to_openai() {
     let home = Home::new();
-    let note = "mistral/large is sent to OpenAI as it stands: `mistral` is no known provider";
+    let note = "mistral/large is sent to OpenAI unchanged: `mistral` is not a known provider";
     for (url, noted) in [(None, true), (Some("http://127.0.0.1:8089/v1"), false)] {
         let args = ["doctor", "checkout-unanimous", "--model", "mistral/large"];
         let mut command = home.command(&args);
@@ -158,13 +158,13 @@ async fn the_doctor_asks_each_endpoint_of_a_scenario_when_told() {
     command.env("GEMINI_BASE_URL", format!("http://{}/v1", other.host));
     let ended = ended(command).await;
     assert_eq!(ended.code, Some(1), "the default is not listed: {ended:?}");
-    let lost = "lists 1 model; gpt-4.1-mini, our default, is not among them";
+    let lost = "lists 1 model; gpt-4.1-mini, the default, is not listed";
     assert!(ended.flat().contains(lost), "{}", ended.out);
-    assert!(ended.flat().contains("lists 1 model, other among them"), "{}", ended.out);
+    assert!(ended.flat().contains("lists 1 model, including other"), "{}", ended.out);
     assert_eq!((scene.asked().len(), other.asked().len()), (1, 1));
     // What is missing is wrong where a live run is meant.
     let ended = scene.run(&["doctor", "table.toml", "--live"]).await;
-    assert!(ended.flat().contains("✗ role second roles.second.model asks for"), "{}", ended.out);
+    assert!(ended.flat().contains("✗ role second roles.second.model names"), "{}", ended.out);
 }
 
 #[tokio::test]
@@ -184,7 +184,7 @@ async fn the_doctor_finds_ollama_and_other_providers_that_have_a_key() {
     let ended = ended(command(&["doctor"])).await;
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let found = format!("answers at {} and lists 1 model", scene.host);
-    for said in [&found, "--model ollama/NAME", "ANTHROPIC_API_KEY from the shell as well"] {
+    for said in [&found, "--model ollama/NAME", "also ANTHROPIC_API_KEY from the shell"] {
         assert!(ended.flat().contains(said), "no {said} in\n{}", ended.out);
     }
     assert!(ended.flat().contains("--model anthropic/claude-haiku-4-5"), "{}", ended.out);
@@ -205,8 +205,8 @@ async fn an_endpoint_of_any_provider_may_have_no_list_of_models() {
         command.env("ANTHROPIC_BASE_URL", format!("http://{}", other.host));
         let ended = ended(command).await;
         assert_eq!(ended.code, Some(0), "{status}: {ended:?}");
-        assert!(ended.flat().contains("gpt-4.1-mini among them"), "{}", ended.out);
-        let said = format!("{} answered, without a list of models", other.host);
+        assert!(ended.flat().contains("including gpt-4.1-mini"), "{}", ended.out);
+        let said = format!("{} answered without a list of models", other.host);
         assert!(ended.flat().contains(&said), "{}", ended.out);
         assert!(other.asked()[0].head.starts_with("GET /v1/models"), "asked once it was said");
     }

@@ -1,7 +1,7 @@
 //! What reading a Markdown text makes of it, in bytes: within bounds, whatever the text is.
 
 use allocation_counter::{AllocationInfo, measure};
-use roundtable::tool::document::{DocumentFormat, Unreadable, read};
+use roundtable::document::{DocumentFormat, Unreadable, read};
 
 /// What reading a text allocates, and what came of it.
 fn reading(text: &str) -> (AllocationInfo, Result<usize, Unreadable>) {

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roundtable::event::kind::{AttemptFailed, FailureClass};
+use roundtable::gateway::{Tool, ToolRequest};
 use roundtable::net::{Http, Reach};
-use roundtable::scenario::lookup::{EndpointSpec, ResultFields};
-use roundtable::scenario::tool::{HttpMethod, HttpSpec, Setting};
+use roundtable::scenario::spec::lookup::{EndpointSpec, ResultFields};
+use roundtable::scenario::spec::tool::{HttpMethod, HttpSpec, Setting};
 use roundtable::tool::endpoint::EndpointSearch;
-use roundtable::tool::{Tool, ToolRequest};
 use serde_json::{Value, json};
 use wire::{Server, both, json as answer};
 

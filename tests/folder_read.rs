@@ -5,7 +5,7 @@ mod folder;
 use std::fs;
 
 use folder::{BASE, Shelf, ask, page};
-use roundtable::scenario::lookup::FolderSpec;
+use roundtable::scenario::spec::lookup::FolderSpec;
 use roundtable::tool::folder::FolderRead;
 use serde_json::{Value, json};
 

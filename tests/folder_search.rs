@@ -7,8 +7,9 @@ use std::fs;
 
 use folder::{BASE, Shelf, ask, found, spec, urls};
 use roundtable::engine::Toolbox;
-use roundtable::scenario::lookup::FolderSpec;
-use roundtable::scenario::{ScenarioOrigin, load};
+use roundtable::scenario::ScenarioOrigin;
+use roundtable::scenario::load;
+use roundtable::scenario::spec::lookup::FolderSpec;
 use roundtable::tool::folder::address::Layout;
 use roundtable::tool::folder::cancellation::CancelFlag;
 use roundtable::tool::folder::source::DocumentSource;
@@ -378,7 +379,7 @@ async fn an_empty_folder_has_nothing_and_one_that_is_not_there_is_told() {
 }
 
 fn short(path: &std::path::Path) -> String {
-    roundtable::event::visible::visible_within(&path.display().to_string(), 80)
+    roundtable::base::visible::visible_within(&path.display().to_string(), 80)
 }
 
 #[cfg(unix)]

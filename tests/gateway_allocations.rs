@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use roundtable::event::kind::AttemptFailed;
-use roundtable::scenario::model::CallPolicy;
-use roundtable::tool::Guard;
-use roundtable::tool::breaker::AttemptVerdict;
-use roundtable::tool::gateway::with_timeout;
+use roundtable::gateway::Guard;
+use roundtable::gateway::breaker::AttemptVerdict;
+use roundtable::gateway::call::with_timeout;
+use roundtable::scenario::spec::model::CallPolicy;
 
 const LIMIT: Duration = Duration::from_secs(10);
 

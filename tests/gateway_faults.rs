@@ -13,12 +13,12 @@ use roundtable::event::kind::{
     AttemptFailed, BreakerStage, FailureClass, FallbackKind, Initiator, LimitChange, RetryLimit,
 };
 use roundtable::event::{EventKind, StopReason};
-use roundtable::scenario::limits::{
+use roundtable::gateway::Guard;
+use roundtable::gateway::breaker::BreakerView;
+use roundtable::scenario::spec::limits::{
     BreakerCounts, BreakerLimits, BulkheadLimits, RetryBudgetLimits,
 };
-use roundtable::scenario::model::{CallPolicy, SafeMode};
-use roundtable::tool::Guard;
-use roundtable::tool::breaker::BreakerView;
+use roundtable::scenario::spec::model::{CallPolicy, SafeMode};
 use serde_json::json;
 use tokio::time::{Instant, advance, sleep};
 
@@ -398,7 +398,7 @@ async fn fault_22_a_result_after_the_trip_is_stale() {
 
 #[tokio::test(start_paused = true)]
 async fn fault_23_ten_callers_at_the_end_of_the_open_time() {
-    use roundtable::scenario::limits::BreakerMode::{HalfOpen, Source};
+    use roundtable::scenario::spec::limits::BreakerMode::{HalfOpen, Source};
     for (mode, through) in [(HalfOpen, 1), (Source, 10)] {
         let scope = Scope::new();
         let breaker = Some(BreakerLimits { mode, ..BreakerLimits::default() });

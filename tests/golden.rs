@@ -9,10 +9,11 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
+use roundtable::base::digest::sha256_of_text;
 use roundtable::engine::Launch;
 use roundtable::event::{Event, EventKind, RunId, World};
-use roundtable::scenario::digest::sha256_of_text;
-use roundtable::scenario::{load, shipped};
+use roundtable::scenario::load;
+use roundtable::scenario::shipped;
 
 const V1: &str = include_str!("golden/v1/facts.jsonl");
 

@@ -28,7 +28,7 @@ fn a_log_that_cannot_be_opened_is_said_before_anything_starts() {
     home.write("file", "a file where a folder should be");
     pipe(&home, "pipe");
     for (log, why) in [
-        ("file/x.log", "file is there and no folder"),
+        ("file/x.log", "file exists and is not a folder"),
         (".", "it is a folder"),
         ("pipe", "it is a pipe"),
     ] {
@@ -36,9 +36,9 @@ fn a_log_that_cannot_be_opened_is_said_before_anything_starts() {
             let args: Vec<&str> = args.iter().copied().chain(["--log-file", log]).collect();
             let ended = home.run(&args);
             assert_eq!((ended.code, &*ended.out), (Some(2), ""), "{args:?}: {ended:?}");
-            let says = format!("--log-file {log} cannot be opened: {why}");
+            let says = format!("--log-file: cannot open {log}: {why}");
             assert!(ended.err.contains(&says), "{args:?}: {}", ended.err);
-            assert!(ended.err.contains("name a file that you may write to"), "{}", ended.err);
+            assert!(ended.err.contains("use a writable file"), "{}", ended.err);
         }
     }
 }
@@ -122,7 +122,7 @@ fn a_scenario_may_come_through_a_pipe_and_a_silent_one_is_given_up() {
 
     let silent = home.run(&["validate", "pipe"]);
     assert_eq!(silent.code, Some(2), "{silent:?}");
-    assert!(silent.err.contains("nothing came through this pipe"), "{}", silent.err);
+    assert!(silent.err.contains("no data from this pipe for 10 s"), "{}", silent.err);
     let device = home.run(&["validate", "/dev/zero"]);
     assert_eq!(device.code, Some(2), "{device:?}");
     assert!(device.err.contains("it is a device"), "{}", device.err);
@@ -165,7 +165,7 @@ fn what_a_person_allows_holds_until_the_program_is_exchanged() {
         &format!("./disk.sh is {} (SHA-256 ", program_at.display()),
         "with BASH_ENV=./x\n",
         "with PATH=/bin\n",
-        "and of the programs beside it",
+        "and of its programs",
     ] {
         assert!(asked.contains(said), "no {said} in\n{asked}");
     }

@@ -93,7 +93,9 @@ async fn a_wait_that_the_run_has_no_time_for_is_named_with_what_was_left() {
     for format in ["text", "json", "jsonl"] {
         let ended = scene.run(&at_once(format, &[])).await;
         assert_eq!(ended.code, Some(6), "{ended:?}");
-        for said in ["asked for a wait of 3600 s, and ", " of the run were left", &scene.host] {
+        for said in
+            ["the requested wait is 3600 s, but only ", " s of the run were left", &scene.host]
+        {
             assert!(ended.out.contains(said), "no {said} in {}", ended.out);
         }
         assert!(!ended.out.contains("raise tools.llm.retries"), "{}", ended.out);
@@ -210,12 +212,12 @@ async fn the_doctor_asks_the_endpoint_only_when_told() {
     let quiet = scene.run(&["doctor"]).await;
     assert_eq!(quiet.code, Some(0), "{quiet:?}");
     assert!(scene.asked().is_empty(), "nothing was sent");
-    for said in ["from the shell", "gpt-4.1-mini from the default", "not asked", &scene.host] {
+    for said in ["from the shell", "gpt-4.1-mini from the default", "not checked", &scene.host] {
         assert!(quiet.flat().contains(said), "no {said} in\n{}", quiet.out);
     }
     let live = scene.run(&["doctor", "--live"]).await;
     assert_eq!(live.code, Some(0), "{live:?}");
-    assert!(live.flat().contains("lists 2 models, gpt-4.1-mini among them"), "{}", live.out);
+    assert!(live.flat().contains("lists 2 models, including gpt-4.1-mini"), "{}", live.out);
     assert!(scene.asked()[0].head.starts_with("GET /v1/models "));
 
     let without = Scene::with(list(&["other"])).await;
@@ -286,7 +288,7 @@ async fn the_doctor_says_which_timeout_applies() {
     command.env("OPENAI_API_KEY", KEY).env("OPENAI_TIMEOUT_SECONDS", "7");
     let ended = ended(command).await;
     assert!(
-        ended.flat().contains("7.0s an attempt, from the shell; scenarios with"),
+        ended.flat().contains("7.0s per attempt, from the shell; scenarios with"),
         "{}",
         ended.out
     );

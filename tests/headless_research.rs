@@ -4,8 +4,9 @@
 mod binary;
 
 use binary::{Ended, Home, end};
-use roundtable::scenario::{Override, Scenario, ScenarioOrigin, load, shipped};
-use roundtable::shell::trust::Trust;
+use roundtable::host::trust::Trust;
+use roundtable::scenario::load;
+use roundtable::scenario::{Override, Scenario, ScenarioOrigin, shipped};
 
 fn run(home: &Home, args: &[&str]) -> Ended {
     let args: Vec<&str> = ["run"].into_iter().chain(args.iter().copied()).collect();
@@ -48,7 +49,7 @@ fn what_is_skipped_and_what_contradicts_is_told_calmly() {
     let home = Home::new();
     let ended = run(&home, &["rumour-mill", "--instant", "--format", "text", "--ascii"]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
-    let stale = "! skipped      https://docs.example.org/handbook/enterprise-terms  stale: it is 38 days old; research.max_age_days is 30";
+    let stale = "! skipped      https://docs.example.org/handbook/enterprise-terms  stale: 38 days old; research.max_age_days is 30";
     assert!(ended.out.contains(stale), "{}", ended.out);
     assert!(ended.out.contains("no_reliable_sources in read_extract"), "{}", ended.out);
     assert!(!ended.out.contains("x failed"), "nothing has failed: {}", ended.out);
@@ -74,9 +75,9 @@ fn a_flag_turns_at_the_turn_of_a_source_and_a_pause_rests_there() {
     let ended = run(&home, &args);
     assert!(ended.out.contains("paused before verify"), "{}", ended.out);
     for (at, why) in [
-        ("source:7", "never comes: budget.max_urls is 6"),
-        ("source:0", "is no boundary"),
-        ("round:1", "never comes here; there are: plan, search"),
+        ("source:7", "never reached: budget.max_urls is 6"),
+        ("source:0", "is not a boundary"),
+        ("round:1", "never reached here; use plan, search"),
     ] {
         let ended = run(&home, &["payments-incident", "--headless", "--pause-at", at]);
         assert_eq!(ended.code, Some(2), "{at}");
@@ -102,11 +103,11 @@ Research brief: US payments incident is P1 with failed payment rate 3.4%, 5 char
 [^n1]: [Payments Incident Update](https://official-status.example.com/incidents/payments-2026-03-07), published 2026-03-07: "US payment gateway is in P1 degraded mode. Failed payment rate is 3.4%. Chargeback alerts observed: 5. Estimated time to recovery: 45 minutes, subject to change."
 [^n2]: [Enterprise SLA](https://vendor.example.com/policies/enterprise-sla), published 2026-01-15: "Enterprise monthly uptime SLA is 99.95%. For P1 incidents, first response target is 15 minutes, available 24/7."
 
-## Fell out
+## Not used
 
 - `https://regulator.example.org/guidance/customer-communications`: `source_denied_execution`
-- `https://official-status.example.com/incidents/payments-2026-03-07#latest`: duplicate, the same page as `https://official-status.example.com/incidents/payments-2026-03-07`
-- `https://vendor.example.com/policies/enterprise-sla?ref=search`: duplicate, the same page as `https://vendor.example.com/policies/enterprise-sla`
+- `https://official-status.example.com/incidents/payments-2026-03-07#latest`: duplicate of `https://official-status.example.com/incidents/payments-2026-03-07`
+- `https://vendor.example.com/policies/enterprise-sla?ref=search`: duplicate of `https://vendor.example.com/policies/enterprise-sla`
 - `https://community-rumors.example.net/thread/payment-outage`: `source_denied_policy`
 "#;
     assert_eq!(ended.out, expected);
@@ -128,7 +129,7 @@ fn markdown_says_what_contradicts_what_nobody_confirms_and_why_there_is_no_answe
 
     let ended = markdown(&["fabricated-quote"]);
     assert_eq!(ended.code, Some(1), "the ending is that of the run");
-    let said = "## Answer\n\nThere is none: `verification_failed:quote_not_in_source`.\n";
+    let said = "## Answer\n\nNo answer: `verification_failed:quote_not_in_source`.\n";
     assert!(ended.out.contains(said), "{}", ended.out);
     let said = "- note n3 of `https://docs.example.org/handbook/enterprise-terms`: `quote_not_in_source`, \"A first response after more than 15 minutes is compensated with 25% of the monthly fee.\"\n";
     assert!(ended.out.contains(said), "{}", ended.out);
@@ -140,7 +141,7 @@ fn markdown_says_what_contradicts_what_nobody_confirms_and_why_there_is_no_answe
 
     let ended = markdown(&["checkout-launch"]);
     assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""));
-    let why = "--format markdown: a run of the pattern collaboration cites nothing; use text";
+    let why = "--format markdown: only research has it, not the pattern collaboration; use text";
     assert!(ended.err.contains(why), "{}", ended.err);
 }
 
@@ -182,7 +183,7 @@ fn what_pages_and_models_say_is_text_in_markdown_and_on_the_terminal() {
 
 [^n1]: [T\](https\://evil.example) \[\^n9\]: ␛\[2J&lt;img src=x&gt; # H](https://a.example/x), published \*soon\*: "The rate is 3.4% \[\^n9\] \](javascript:alert(1)) &lt;script&gt;x&lt;/script&gt; \| \`so\`."
 
-## Fell out
+## Not used
 
 - `javascript:alert(1)`: `invalid_url`
 - `` https://b.example/`␛[2J` ``: `invalid_url`
@@ -221,16 +222,13 @@ fn a_changed_copy_asks_before_it_looks_around() {
     );
     assert_eq!(
         asks("web-status", "tools.read_source.read.allow_private=true"),
-        ["read pages, on this machine's own networks too"]
+        ["read pages, also on local networks"]
     );
     assert_eq!(
         asks("web-status", "tools.read_source.read.allow_private=[\"wiki.corp:8080\"]"),
-        ["read pages of wiki.corp:8080, on this machine's own networks too"]
+        ["read pages of wiki.corp:8080, also on local networks"]
     );
-    assert_eq!(
-        asks("web-status", "tools.read_source.read.robots=false"),
-        ["read pages against robots.txt"]
-    );
+    assert_eq!(asks("web-status", "tools.read_source.read.robots=false"), ["ignore robots.txt"]);
     assert_eq!(
         asks("web-status", "tools.read_source.read.max_bytes=1000000000"),
         ["read pages of up to 1000 MB"]
@@ -242,6 +240,6 @@ fn a_changed_copy_asks_before_it_looks_around() {
         )
         .first()
         .map(String::as_str),
-        Some("send what is searched to collector.example")
+        Some("send search queries to collector.example")
     );
 }

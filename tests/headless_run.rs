@@ -81,7 +81,7 @@ fn text_of_a_model_steers_no_terminal() {
     for format in ["json", "jsonl", "text"] {
         let ended = home.run(&["run", "mine.toml", "--instant", "--format", format]);
         assert_eq!(ended.code, Some(0), "{ended:?}");
-        let steers = |c: char| roundtable::event::visible::is_hostile(c) && c != '\n';
+        let steers = |c: char| roundtable::base::visible::is_hostile(c) && c != '\n';
         assert_eq!(ended.out.chars().find(|&c| steers(c)), None, "{format}: {}", ended.out);
     }
     let outcome = home.run(&["run", "mine.toml", "--instant"]).json();
@@ -155,10 +155,10 @@ fn what_is_wrong_is_said_before_anything_starts() {
     let home = Home::new();
     home.write("broken.toml", "title = 3\npattern = \"collaboration\"\n");
     for (args, says) in [
-        (&["run", "no-such-thing"][..], "no scenario of that name"),
+        (&["run", "no-such-thing"][..], "no shipped scenario of that name"),
         (&["run", "checkout-lunch"], "checkout-launch"),
         (&["run", "broken.toml"], "broken.toml:1:9"),
-        (&["run", "checkout-launch", "--set", "budget.max_rounds"], "no `=`"),
+        (&["run", "checkout-launch", "--set", "budget.max_rounds"], "`=` is missing"),
         (&["run", "checkout-launch", "--set", "budget.max_round=1"], "max_rounds"),
         (&["run", "checkout-launch", "--set", "budget.max_rounds=0"], "0 is out of range"),
         // A shipped scenario is called by its name: no file of that path need be there.
@@ -167,15 +167,24 @@ fn what_is_wrong_is_said_before_anything_starts() {
         (&["run", "checkout-launch", "--flag", "legal_analyst"], "NAME=on"),
         (&["run", "checkout-launch", "--flag", "legal_analyst=on@round:9"], "max_rounds is 3"),
         (&["run", "checkout-launch", "--pause-at", "message:1:nobody"], "no such role"),
-        (&["run", "checkout-launch", "--pause-at", "later"], "no boundary"),
-        (&["run", "checkout-launch", "--pause-at", "plan"], "there are: round:2"),
-        (&["run", "checkout-launch", "--pause-at", "turn:1:1"], "there are: round:2"),
-        (&["run", "morning-report", "--pause-at", "round:2"], "there are: plan, dispatch"),
+        (&["run", "checkout-launch", "--pause-at", "later"], "is not a boundary"),
+        (&["run", "checkout-launch", "--pause-at", "plan"], "never reached here; use round:2"),
+        (&["run", "checkout-launch", "--pause-at", "turn:1:1"], "never reached here; use round:2"),
+        (
+            &["run", "morning-report", "--pause-at", "round:2"],
+            "never reached here; use plan, dispatch",
+        ),
         (&["run", "morning-report", "--pause-at", "dispatch:9:t1"], "max_dispatches is 8"),
-        (&["run", "vendor-brownout", "--pause-at", "plan"], "there are: turn"),
+        (&["run", "vendor-brownout", "--pause-at", "plan"], "never reached here; use turn"),
         (&["run", "checkout-launch", "--fail-on", "maybe"], "go_with_caution"),
-        (&["run", "morning-report", "--fail-on", "no_go"], "orchestrator decides nothing"),
-        (&["run", "vendor-brownout", "--fail-on", "go"], "resilience decides nothing"),
+        (
+            &["run", "morning-report", "--fail-on", "no_go"],
+            "the pattern orchestrator makes no decision",
+        ),
+        (
+            &["run", "vendor-brownout", "--fail-on", "go"],
+            "the pattern resilience makes no decision",
+        ),
         (&["run", "checkout-launch", "--format", "xml"], "jsonl"),
         (&["run", "checkout-launch", "--theme", "pink"], "no such theme"),
         (&["run", "checkout-launch", "--live", "--proxy", "::"], "--proxy"),
@@ -198,7 +207,7 @@ fn an_instant_run_says_what_it_does_not_show() {
         ("vendor-brownout", "`enrich` under load"),
     ] {
         let ended = run(&[name, "--format", "jsonl"]);
-        let said = |line: &str| line.contains("latencies are left out") && line.contains(says);
+        let said = |line: &str| line.contains("latencies are skipped") && line.contains(says);
         assert!(ended.err.lines().any(said), "{}", ended.err);
         let lines = ended.lines();
         let warned = lines.iter().filter(|event| event["kind"] == "warning");
@@ -334,7 +343,7 @@ fn what_a_command_prints_and_cannot_be_written_is_no_success() {
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("/dev/full");
         let ended = end(home.command(args).stdout(full));
         assert_eq!(ended.code, Some(1), "{args:?}: {ended:?}");
-        let says = "standard output cannot be written";
+        let says = "cannot write to standard output";
         assert!(ended.err.contains(says), "{args:?}: {}", ended.err);
 
         // A reader that closes the pipe wants no more: no failure and nothing to say.

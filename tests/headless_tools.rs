@@ -46,7 +46,9 @@ fn a_foreign_file_runs_no_program_before_it_is_allowed() {
     let set = [("SHOP_TOKEN", TOKEN)];
     let refused = run(&home, &[], &set);
     assert_eq!((refused.code, refused.out.as_str()), (Some(2), ""), "{refused:?}");
-    for said in ["it would\n", "  run sh -c read -r args", "  and give it $SHOP_TOKEN", "--trust"] {
+    for said in
+        ["it would\n", "  run sh -c read -r args", "  pass $SHOP_TOKEN to it as TOKEN", "--trust"]
+    {
         assert!(refused.err.contains(said), "no {said:?} in\n{}", refused.err);
     }
 
@@ -90,7 +92,7 @@ fn what_is_sent_and_where_it_goes_is_named() {
     home.write("mine.toml", &http("allow_private = true"));
     let refused = run(&home, &[], &[]);
     assert_eq!(refused.code, Some(2));
-    let said = "  ask shop.example:8443, on this machine's own networks too\n";
+    let said = "  call shop.example:8443, also on local networks\n";
     assert!(refused.err.contains(said), "{}", refused.err);
 }
 
@@ -158,7 +160,7 @@ fn a_task_that_failed_says_what_its_last_attempt_said() {
     let text = end(&mut home.command(&["run", "mine.toml", "--instant", "--format", "text"])).out;
     let line = text.lines().find(|line| line.contains("failed")).expect("a line");
     assert!(line.contains("t1 sales_worker") && line.contains("code 3"), "{line}");
-    assert!(text.contains("\n- fewer than 5 answered calls\n"), "{text}");
+    assert!(text.contains("\np50, p95: - means fewer than 5 answered calls\n"), "{text}");
 }
 
 #[test]

@@ -13,7 +13,8 @@ use binary::{Home, Running};
 use pty::{Start, Terminal};
 use roundtable::engine::{Engine, EngineSettings, Launch};
 use roundtable::event::Command as Told;
-use roundtable::scenario::{ScenarioOrigin, load};
+use roundtable::scenario::ScenarioOrigin;
+use roundtable::scenario::load;
 use serde_json::json;
 
 /// A thousand million turns of a loop.

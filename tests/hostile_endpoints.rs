@@ -12,16 +12,16 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use gateway_call::{Behind, Scope, call, guard, policy};
+use roundtable::base::seeded_random::random_u64;
 use roundtable::event::EventKind;
 use roundtable::event::kind::{AttemptFailed, FailureClass, Reply};
+use roundtable::gateway::{Attempt, Callee};
 use roundtable::llm::ChatModel;
 use roundtable::llm::openai::OpenAi;
 use roundtable::net::{Http, Reach};
-use roundtable::scenario::model::CallPolicy;
-use roundtable::scenario::seeded_random::random_u64;
-use roundtable::scenario::tool::{HttpMethod, HttpSpec, Setting};
+use roundtable::scenario::spec::model::CallPolicy;
+use roundtable::scenario::spec::tool::{HttpMethod, HttpSpec, Setting};
 use roundtable::tool::http::HttpTool;
-use roundtable::tool::{Attempt, Callee};
 use wire::{
     CHUNKED_HEAD, Connection, ENDING, HELLO, KEY, STREAM_HEAD, Server, answer, json, piece,
 };

@@ -13,7 +13,7 @@ use roundtable::app::keymap::BINDINGS;
 use roundtable::app::msg::{Mouse, MouseKind};
 use roundtable::app::state::DisplaySettings;
 use roundtable::app::{Effect, KeyCode, KeyPress, Msg};
-use roundtable::event::visible::first_hostile;
+use roundtable::base::visible::first_hostile;
 use roundtable::event::{Event, RunId};
 use roundtable::shell::input;
 use roundtable::shell::keyboard::parser::Parser;

@@ -168,7 +168,7 @@ async fn too_many_calls() {
     }
     let quota = r#"{"error":{"message":"You exceeded it","code":"insufficient_quota"}}"#;
     let failed = failure_of(&json("429 Too Many Requests", quota)).await;
-    assert!(failed.text.ends_with("Look at the plan and its billing."), "{}", failed.text);
+    assert!(failed.text.ends_with("Check the plan and its billing."), "{}", failed.text);
     assert_eq!(failed.should_retry, Some(false), "it is not there again in a second");
     let failed = failure_of(&answer("503 Busy", &["retry-after: 7"], "")).await;
     assert_eq!(failed.retry_after_ms, Some(7_000), "not only with 429");
@@ -183,7 +183,7 @@ async fn redirects_are_not_followed() {
     let failed = failed.expect_err("a failure");
     check_text(&failed);
     assert_eq!((failed.class, failed.status), (FailureClass::Status, Some(307)));
-    let shown = format!("points elsewhere (HTTP 307): http://***@{}/v1?***.", elsewhere.host());
+    let shown = format!("redirects (HTTP 307): http://***@{}/v1?***.", elsewhere.host());
     assert!(failed.text.contains(&shown), "{}", failed.text);
     // What is asked next comes from here, so nothing had been asked before.
     let next = elsewhere.model();
@@ -205,7 +205,7 @@ async fn what_is_no_chat_completion() {
         ),
         ("application/json", "<p>hi", "an HTML page instead of JSON"),
         ("application/json", "", "an empty body"),
-        ("application/json", "[1, 2]", "no chat completion"),
+        ("application/json", "[1, 2]", "not with a chat completion"),
         ("application/json", r#"{"result":"ok"}"#, "(it has no `choices`): {\"result\":\"ok\"}"),
         ("application/json", r#"{"choices":[]}"#, "it has no `choices`"),
         ("application/json", r#"{"choices":[{"text":"a"}]}"#, "its first choice has no `message`"),
@@ -267,7 +267,7 @@ async fn a_refused_key_names_the_variable_of_its_provider() {
         let model = server.model_of(key, address);
         let failed = server.one(&*model, &json("401 Unauthorized", "{}")).await.expect_err(key);
         check_text(&failed);
-        let advice = format!("Check {key} (from the shell) and what it may use.");
+        let advice = format!("Check {key} (from the shell) and its permissions.");
         assert!(failed.text.ends_with(&advice), "{}", failed.text);
     }
 }
@@ -292,7 +292,7 @@ async fn an_error_in_a_body_that_reports_success_is_of_the_class_of_its_status()
             r#"{"object":"error","message":"m","type":"NotFoundError","code":404}"#,
             FailureClass::Status,
             404,
-            "found no such address or model (error 404",
+            "has no such address or model (error 404",
         ),
         (
             r#"{"error":{"code":403,"message":"m"}}"#,

@@ -11,7 +11,7 @@ use roundtable::event::kind::{
 };
 use roundtable::llm::openai::{OpenAi, TEXT_CAP};
 use roundtable::llm::{ChatModel, ChatRequest, Conversation};
-use roundtable::scenario::tool::{ToolCall, ToolOffer};
+use roundtable::scenario::spec::tool::{ToolCall, ToolOffer};
 use serde_json::{Value, json};
 use wire::*;
 
@@ -429,9 +429,9 @@ async fn calls_that_cannot_be_taken() {
     for (calls, words) in [
         (
             r#"[{"id":"x","function":{"arguments":"{}"}}]"#,
-            "sent a tool call that names no tool. Try",
+            "sent a tool call without a tool name. Try",
         ),
-        (r#"[{"id":"x","type":"custom","custom":{"name":"a"}}]"#, "that names no tool. Try"),
+        (r#"[{"id":"x","type":"custom","custom":{"name":"a"}}]"#, "without a tool name. Try"),
         (&many(65), "sent more than 64 tool calls in one reply. Try"),
         (&long, "with a name of more than 256 bytes. Try"),
         (r#"[{"id":"x","function":{"name":["a"]}}]"#, "invalid type: sequence, expected a string"),

@@ -174,7 +174,7 @@ async fn a_reply_without_a_single_choice_is_a_bad_response_streamed_as_well_as_w
     ] {
         let failed = streamed(format!("{STREAM_HEAD}{stream}")).await.expect_err(&stream);
         assert_eq!((failed.class, failed.partial), (FailureClass::BadResponse, None), "{stream}");
-        assert!(failed.text.contains("without a single choice"), "{}", failed.text);
+        assert!(failed.text.contains("ended the stream without a choice"), "{}", failed.text);
     }
     let server = Server::start().await;
     let whole = json("200 OK", "{\"choices\":[]}");

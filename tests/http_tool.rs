@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roundtable::event::kind::{AttemptFailed, FailureClass};
+use roundtable::gateway::{Tool, ToolRequest};
 use roundtable::net::{Http, Reach};
-use roundtable::scenario::tool::{HttpMethod, HttpSpec, Setting};
+use roundtable::scenario::spec::tool::{HttpMethod, HttpSpec, Setting};
 use roundtable::tool::http::HttpTool;
-use roundtable::tool::{Tool, ToolRequest};
 use serde_json::{Map, Value, json};
 
 mod wire;

@@ -163,5 +163,9 @@ async fn a_local_endpoint_without_a_key() {
     assert!(!asking.head.to_ascii_lowercase().contains("authorization"), "{}", asking.head);
     assert_eq!(asking.body["model"], "llama");
     let failed = failed.expect_err("a failure");
-    assert!(failed.text.ends_with("Set OPENAI_API_KEY beside the base URL."), "{}", failed.text);
+    assert!(
+        failed.text.ends_with("Set OPENAI_API_KEY together with the base URL."),
+        "{}",
+        failed.text
+    );
 }

@@ -18,7 +18,7 @@ use roundtable::llm::openai::OpenAi;
 use roundtable::llm::{ChatModel, ChatRequest, Listener};
 use roundtable::net::{Http, ProxyMode};
 use roundtable::scenario::Scenario;
-use roundtable::scenario::limits::{BreakerCounts, RetryBudgetLimits};
+use roundtable::scenario::spec::limits::{BreakerCounts, RetryBudgetLimits};
 use table::{engine, facts, read};
 use wire::{Server, answer, endpoint_at};
 
@@ -260,7 +260,7 @@ async fn a_retry_after_beyond_the_run_says_what_was_asked_for_and_what_was_left(
         );
         let error = error(&world);
         assert!(
-            error.contains("asked for a wait of 3600 s, and 60 s of the run were left"),
+            error.contains("the requested wait is 3600 s, but only 60 s of the run were left"),
             "{error}"
         );
         let advice = world.stop_advice().expect("advice");

@@ -215,7 +215,7 @@ async fn the_text_of_a_run_shows_how_a_refused_reply_begins() {
     let ended = scene.run(&args).await;
     assert_eq!(ended.code, Some(1), "{ended:?}");
     let line = ended.out.lines().find(|line| line.contains("not JSON")).expect("a line");
-    assert!(line.contains("begins with ```json; repair = [\"fences\"] takes it off"), "{line}");
+    assert!(line.contains("begins with ```json; repair = [\"fences\"] would remove it"), "{line}");
     assert!(line.contains("\"stance\":\"go\""), "{line}");
 }
 

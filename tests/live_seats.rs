@@ -89,7 +89,7 @@ async fn a_seat_whose_key_is_missing_is_refused_by_name() {
     let ended = scene.run(&["run", "table.toml", "--headless", "--live", "--trust"]).await;
     assert_eq!(ended.code, Some(2), "{ended:?}");
     for part in [
-        "roles.second.model asks for gemini/other",
+        "roles.second.model names gemini/other",
         "GEMINI_API_KEY is not set",
         "--set roles.second.model=PROVIDER/MODEL",
     ] {
@@ -143,7 +143,7 @@ async fn the_shipped_mixed_table_needs_three_keys_or_one_model_for_all() {
     let ended = scene.run(&["run", "mixed-table", "--headless", "--live"]).await;
     assert_eq!(ended.code, Some(2), "{ended:?}");
     for part in [
-        "roles.reliability_engineer.model asks for anthropic/claude-haiku-4-5",
+        "roles.reliability_engineer.model names anthropic/claude-haiku-4-5",
         "ANTHROPIC_API_KEY is not set",
         "--set roles.reliability_engineer.model=PROVIDER/MODEL",
     ] {

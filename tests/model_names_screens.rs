@@ -9,7 +9,7 @@ use std::sync::Arc;
 use facts::{research, team, tools};
 use roundtable::event::kind::ModelLabel;
 use roundtable::event::{Event, EventKind};
-use roundtable::scenario::model_assignment::ModelCaller;
+use roundtable::scenario::spec::model_assignment::ModelCaller;
 use screen::Dash;
 
 /// The models, by whom they are asked: some short, one longer than any place for it.

@@ -14,14 +14,14 @@ use futures::future::BoxFuture;
 use gateway_call::{Behind, Scope, call, guard, policy};
 use roundtable::event::EventKind;
 use roundtable::event::kind::{AttemptFailed, FailureClass, Reply};
+use roundtable::gateway::breaker::BreakerView;
+use roundtable::gateway::{Attempt, Callee};
 use roundtable::llm::ChatModel;
 use roundtable::llm::openai::OpenAi;
 use roundtable::net::{Http, Reach};
-use roundtable::scenario::model::CallPolicy;
-use roundtable::scenario::tool::{HttpMethod, HttpSpec};
-use roundtable::tool::breaker::BreakerView;
+use roundtable::scenario::spec::model::CallPolicy;
+use roundtable::scenario::spec::tool::{HttpMethod, HttpSpec};
 use roundtable::tool::http::HttpTool;
-use roundtable::tool::{Attempt, Callee};
 use wire::{Connection, Server, answer};
 
 fn tool(url: &str) -> HttpTool {

@@ -515,10 +515,10 @@ async fn more_at_once_start_nothing_while_the_run_is_paused() {
 #[tokio::test(start_paused = true)]
 async fn a_worker_is_given_the_id_of_its_request() {
     struct Seen(Arc<std::sync::Mutex<Vec<Value>>>);
-    impl roundtable::tool::Tool for Seen {
+    impl roundtable::gateway::Tool for Seen {
         fn ask<'a>(
             &'a self,
-            request: roundtable::tool::ToolRequest<'a>,
+            request: roundtable::gateway::ToolRequest<'a>,
         ) -> futures::future::BoxFuture<'a, Result<Arc<Value>, Box<AttemptFailed>>> {
             self.0.lock().expect("free").push(Value::Object(request.args.clone()));
             async { Ok(Arc::new(json!({}))) }.boxed()

@@ -5,9 +5,9 @@ mod vectors;
 
 use std::collections::BTreeSet;
 
+use roundtable::base::name::ToolName;
 use roundtable::event::StopReason;
 use roundtable::pattern::orchestrator::policy::{accepts_args, args_hash, validate_plan};
-use roundtable::scenario::name::ToolName;
 use serde_json::{Value, json};
 use vectors::{same, table};
 

@@ -15,7 +15,7 @@ use roundtable::event::world::SpanKind;
 use roundtable::event::{EventKind, StopReason};
 use roundtable::pattern::orchestrator::gather_results;
 use roundtable::scenario::condition::EvalBudget;
-use roundtable::scenario::model::PatternSpec;
+use roundtable::scenario::spec::model::PatternSpec;
 use roundtable::scenario::{self, Override, Scenario, ScenarioOrigin};
 use serde_json::{Map, Value, json};
 use vectors::{same, table};

@@ -67,16 +67,17 @@ fn before_the_plan_and_with_more_tasks_than_rows() {
 }
 
 #[test]
-fn at_rest_before_a_dispatch() {
+fn paused_before_a_dispatch() {
     let mut facts = ToolFacts::orchestrator(8);
     facts.plan(tools::story()).place(0).place(1);
     facts.add(SpanId::RUN, EventKind::Pausing { by: Initiator::You });
     let at = vec![BoundaryId::new("dispatch:1:t1"), BoundaryId::new("dispatch:1:t2")];
     facts.add(SpanId::RUN, EventKind::Paused { at });
     let screen = dash(120, 36, &facts).screen();
-    assert!(screen.contains("rests before t1, attempt 1 and 1 more: Space goes on"), "{screen}");
-    assert!(screen.contains("rests before attempt 1"), "{screen}");
-    // A run at rest stands still, whatever the clock says.
+    let notice = "paused before t1, attempt 1 and 1 more (Space resume, s step)";
+    assert!(screen.contains(notice), "{screen}");
+    assert!(screen.contains("paused before attempt 1"), "{screen}");
+    // A paused run stands still, whatever the clock says.
     let mut later = dash(120, 36, &facts);
     later.after(std::time::Duration::from_secs(30));
     let pane =

@@ -44,7 +44,7 @@ fn enter_starts_the_scenario_and_q_leaves_a_summary() {
 #[test]
 fn a_person_pauses_steps_and_seats_the_lawyer() {
     let mut terminal = resting();
-    terminal.sees("rests before round 1");
+    terminal.sees("paused before round 1");
     // Past one boundary: the round opens, and its seats stand at theirs.
     terminal.press("s");
     terminal.sees_that("the seats at their boundaries", |screen| {
@@ -53,14 +53,14 @@ fn a_person_pauses_steps_and_seats_the_lawyer() {
     });
     // To the next round.
     terminal.press("S");
-    terminal.sees("rests before round 2");
+    terminal.sees("paused before round 2");
     terminal.press("f");
     terminal.sees("joins at round 2");
     terminal.press(" ");
     terminal.press("\u{1b}");
     terminal.loses("If you switch");
     terminal.press("S");
-    terminal.sees("rests before round 3");
+    terminal.sees("paused before round 3");
     let text = terminal.sees("joined in R2");
     let lawyer = text.lines().find(|line| line.contains("✓ legal_analyst")).unwrap_or_default();
     assert!(lawyer.contains("◇ .55"), "it spoke in round 2 and not before:\n{text}");
@@ -87,9 +87,9 @@ fn a_run_that_is_going_is_paused_goes_on_and_seats_the_lawyer() {
     terminal.press("f");
     terminal.sees("If you switch");
     terminal.press(" ");
-    terminal.sees("asked");
+    terminal.sees("pending: on");
     terminal.press("\x1b");
-    terminal.sees("of 4 seats");
+    terminal.sees("of 4 answered");
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn pasted_lines_stay_lines_and_start_nothing() {
     terminal.press("\u{1b}");
     terminal.sees("y copies the command line");
     terminal.press("\u{1b}");
-    terminal.sees("Drop what you changed?");
+    terminal.sees("Discard your changes?");
     terminal.press("y");
     terminal.loses("roundtable run");
 }

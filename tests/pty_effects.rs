@@ -89,7 +89,7 @@ fn a_file_that_may_not_grow_is_said_and_leaves_nothing_behind() {
 fn an_export_is_a_file_for_its_owner_alone() {
     let mut terminal = done(&[]);
     terminal.press("e");
-    terminal.sees("written to ");
+    terminal.sees("exported ");
     let files = exported(&terminal);
     assert!(!files.is_empty(), "nothing was written");
     for file in files {
@@ -195,7 +195,7 @@ fn a_foreign_scenario_asks_before_it_reaches_an_endpoint() {
     let path = file.path().display().to_string();
     let args = &["run", path.as_str(), "--live"];
     let mut terminal = Terminal::start(Start { args, env, ..Start::default() });
-    terminal.sees("Sure?");
+    terminal.sees("Confirm");
     terminal.sees(&host);
     assert!(!terminal.text().contains("sk-test"), "the key is shown");
     assert!(asked.try_recv().is_err(), "asked before the answer");
@@ -210,7 +210,7 @@ fn a_foreign_scenario_asks_before_it_reaches_an_endpoint() {
     let kept = terminal.home.path().join("config/roundtable/trusted");
     assert!(std::fs::read_to_string(kept).expect("kept").lines().count() == 1);
     let log = log(&terminal);
-    for said in ["roundtable::trust: a person allows it", "run.started", "run.closed"] {
+    for said in ["roundtable::trust: allowed by the operator", "run.started", "run.closed"] {
         assert!(log.contains(said), "no {said} in\n{log}");
     }
     assert!(!log.contains("sk-test"), "the key is in the log");

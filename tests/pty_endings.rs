@@ -62,7 +62,7 @@ fn a_loop_that_is_stuck_is_left_with_the_terminal_as_it_was() {
     let terminal = broken("stuck");
     terminal.signal("TERM");
     assert_eq!(terminal.ends(), 143);
-    terminal.sees("ended at once");
+    terminal.sees("ended immediately, without waiting for its runs");
 
     let mut terminal = broken("stuck");
     // One more than is needed: the first may come before the loop is stuck.
@@ -76,7 +76,7 @@ fn no_thread_of_the_runtime_is_needed_to_answer_keys_and_signals() {
     let mut terminal = broken("workers");
     terminal.sees("checkout-launch");
     terminal.press("\u{3}");
-    terminal.sees("Ctrl-C again quits");
+    terminal.sees("Press Ctrl-C again to quit.");
     terminal.press("\u{3}");
     assert_eq!(terminal.ends(), 130);
     let terminal = broken("workers");

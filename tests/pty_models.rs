@@ -43,7 +43,7 @@ fn on_answers(terminal: &mut Terminal) {
     terminal.press("n");
     terminal.sees("[ Start ]");
     terminal.press(TO_ANSWERS);
-    terminal.sees(">Answers");
+    terminal.sees(">Replies");
 }
 
 /// The form of the run that has ended, on the choice of who answers. Not before the scenarios are
@@ -57,7 +57,7 @@ fn again(terminal: &mut Terminal) {
     terminal.press("n");
     terminal.sees("[ Start ]");
     terminal.press(TO_ANSWERS);
-    terminal.sees(">Answers");
+    terminal.sees(">Replies");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -76,7 +76,7 @@ async fn with_two_keys_the_form_asks_which_and_the_run_is_launched_with_what_is_
     terminal.press(LEFT);
     terminal.sees("several providers have a key");
     terminal.press("j\r");
-    terminal.sees("Providers that have a key");
+    terminal.sees("Providers with a key");
     terminal.sees("anthropic/claude-haiku-4-5");
     // Ollama is on this machine: it is found without being chosen.
     terminal.sees("qwen3:8b");
@@ -129,7 +129,7 @@ async fn a_list_that_is_refused_says_why_and_a_name_can_be_typed() {
     terminal.press(LEFT);
     terminal.sees("named-1");
     terminal.press("j\r");
-    terminal.sees("the list could not be had");
+    terminal.sees("the list could not be loaded");
     terminal.sees("bad key");
     terminal.press("typed/one\r");
     terminal.sees("chosen here");

@@ -11,7 +11,8 @@ use roundtable::app::help::keys_markdown;
 use roundtable::cli::args::Cli;
 use roundtable::event::BoundaryId;
 use roundtable::scenario::config::check_config;
-use roundtable::scenario::{ScenarioOrigin, load, shipped};
+use roundtable::scenario::load;
+use roundtable::scenario::{ScenarioOrigin, shipped};
 use roundtable::shell::effects::LaunchExtras;
 use roundtable::shell::signals::ProcessSignal;
 

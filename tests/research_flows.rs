@@ -13,7 +13,7 @@ use research::{
 use roundtable::event::kind::{FailureClass, Purpose};
 use roundtable::event::world::research::SourceState;
 use roundtable::event::{Command, EventKind};
-use roundtable::scenario::research::{
+use roundtable::scenario::spec::research::{
     MisquotePolicy, ResearchSpec, SourceRule, StepMode, StepSpec,
 };
 use serde_json::{Value, json};
@@ -536,7 +536,7 @@ async fn the_day_of_a_files_last_change_is_told_as_that() {
     assert_eq!(outcome(&world)["citation_details"][0]["dated_by"], "modified");
     let (research, _) = world.research().expect("research");
     assert_eq!(research.notes[0].note.date_label(), "changed 2026-03-01");
-    let markdown = roundtable::app::export::research::markdown(&world).expect("an answer");
+    let markdown = roundtable::narrate::export::research::markdown(&world).expect("an answer");
     assert!(
         markdown.contains("changed 2026") && !markdown.contains("published 2026"),
         "{markdown}"
@@ -607,7 +607,7 @@ async fn an_answer_by_rule_says_what_it_leaves_out() {
     assert_eq!(outcome(&world)["citations"].as_array().map(Vec::len), Some(2));
     let fact = until(&run, |kind| matches!(kind, EventKind::Warning { .. })).await;
     let EventKind::Warning { text } = &fact.kind else { unreachable!() };
-    assert_eq!(text, "the answer stands on 2 of 3 notes: more would pass max_answer_chars (150)");
+    assert_eq!(text, "the answer uses 2 of 3 notes: more would exceed max_answer_chars (150)");
 }
 
 #[tokio::test(start_paused = true)]
@@ -724,7 +724,10 @@ async fn of_a_long_page_the_model_is_shown_the_beginning_and_the_log_says_so() {
     let run = engine().start(launch(long, &library, &writer));
     let fact = until(&run, |kind| matches!(kind, EventKind::Warning { .. })).await;
     let EventKind::Warning { text } = &fact.kind else { unreachable!() };
-    assert!(text.starts_with("the model is shown the first 60 characters"), "{text}");
+    assert!(
+        text.starts_with("the model sees the first 60 characters of https://a.example/"),
+        "{text}"
+    );
     let world = world(&run).await;
     assert_eq!(stop(&world).0, "success", "a quote is looked for in the whole page");
     let asked = writer.payloads(|purpose| matches!(purpose, Purpose::Notes { .. }));

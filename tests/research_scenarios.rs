@@ -7,8 +7,8 @@ mod wire;
 use std::sync::Arc;
 
 use plan::{outcome, played};
+use roundtable::base::name::FlagName;
 use roundtable::engine::{Launch, Toolbox};
-use roundtable::scenario::name::FlagName;
 use roundtable::scenario::{self, Override, Scenario, ScenarioOrigin};
 use serde_json::{Value, json};
 use wire::{Server, answer};

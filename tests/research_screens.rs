@@ -5,12 +5,12 @@ mod screen;
 
 use facts::research::{self, ResearchFacts};
 use roundtable::app::effect::{Effect, Export};
-use roundtable::app::export::research::markdown;
 use roundtable::app::msg::PartialText;
 use roundtable::app::state::DisplaySettings;
 use roundtable::app::{KeyCode, Msg};
 use roundtable::event::kind::{Initiator, StepSize};
 use roundtable::event::{BoundaryId, EventKind, RunId, SpanId};
+use roundtable::narrate::export::research::markdown;
 use screen::{Dash, shipped};
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 36), (200, 50)];
@@ -134,7 +134,11 @@ fn a_note_leads_to_its_page_and_back() {
     assert!(dash.screen().contains(">✓ n2"), "{}", dash.screen());
     // A refused note has no quote that stands in its page.
     dash.text("Gc");
-    assert!(dash.screen().contains("That note was not taken"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("That note was refused: it has no quote to show."),
+        "{}",
+        dash.screen()
+    );
     // The conflict leads to the first of its two.
     dash.text("gc");
     assert!(titled(&dash, "2 n1 in #1"), "{}", dash.screen());
@@ -159,7 +163,7 @@ fn rows_stand_still_and_are_followed_again() {
     let mut dash = dash(120, 36, &facts);
     assert!(titled(&dash, "1 Sources · following"), "{}", dash.screen());
     dash.text("gj");
-    assert!(titled(&dash, "1 Sources · G follows"), "{}", dash.screen());
+    assert!(titled(&dash, "1 Sources · G: follow"), "{}", dash.screen());
     assert!(titled(&dash, "2 #2 vendor.example.com"), "{}", dash.screen());
     assert!(dash.screen().contains("Its flag vendor_runtime is off"), "{}", dash.screen());
     let row = |dash: &Dash| {
@@ -270,7 +274,7 @@ fn enter_shows_the_call_behind_it_and_y_copies_the_quote() {
         ("1g", "payments, 5 March"),
         ("2", "read_source"),
         ("3g", "synthesize"),
-        ("4gjj", "the call"),
+        ("4gjj", "call ────"),
     ] {
         dash.text(keys).press(KeyCode::Enter);
         assert!(dash.screen().contains(shows), "{keys}: {}", dash.screen());
@@ -288,11 +292,11 @@ fn enter_shows_the_call_behind_it_and_y_copies_the_quote() {
 }
 
 #[test]
-fn e_writes_the_report_once_there_is_one() {
+fn e_exports_the_report_once_there_is_one() {
     let files = |facts: &ResearchFacts| {
         let mut dash = dash(120, 36, facts);
         dash.asked();
-        let offered = dash.screen().contains("e write");
+        let offered = dash.screen().contains("e export");
         dash.text("e");
         let mut asked = dash.asked();
         let Some(Effect::Export(files)) = asked.pop() else { panic!("no export: {asked:?}") };
@@ -314,7 +318,7 @@ fn e_writes_the_report_once_there_is_one() {
     assert!(offered, "a run that ended without an answer tells why");
     answered(&written);
     let text = written.into_iter().next().map(|it| it.contents.into_text()).expect("a report");
-    assert!(text.contains("There is none: "), "{text}");
+    assert!(text.contains("No answer: "), "{text}");
 
     let (offered, written, _) = files(&research::reading());
     assert!(!offered, "nothing can be told yet");
@@ -367,7 +371,7 @@ fn the_past_is_shown_as_it_was() {
         dash.text(",");
     }
     let screen = dash.screen();
-    assert!(screen.contains("PLAYHEAD"), "{screen}");
+    assert!(screen.contains("REPLAY"), "{screen}");
     assert!(screen.contains("● #5  taking notes"), "{screen}");
     assert!(!screen.contains("conflict:"), "{screen}");
     dash.text("G");

@@ -13,8 +13,8 @@ use roundtable::app::run::layout::page;
 use roundtable::app::run::{InspectTarget, Pane, RunPage, Selection, Subject, Tab};
 use roundtable::app::state::Size;
 use roundtable::app::{Action, Context, Effect, KeyCode, Msg};
+use roundtable::base::visible::visible_lines;
 use roundtable::event::kind::Initiator;
-use roundtable::event::visible::visible_lines;
 use roundtable::event::{BoundaryId, Command, Event, EventKind, RunId, Seq, World};
 use screen::Dash;
 
@@ -181,8 +181,8 @@ mod subject {
 mod truths {
     use super::*;
     use facts::Start;
-    use roundtable::app::run::event_line::rounds_text;
     use roundtable::event::kind::ModelLabel;
+    use roundtable::narrate::event_line::rounds_text;
 
     fn head(model: ModelLabel, title: &str, cols: u16) -> String {
         let start = Start { model, title: title.to_owned(), ..Start::default() };
@@ -224,10 +224,10 @@ mod truths {
             dash.text("4");
             let screen = dash.screen();
             assert!(!screen.contains("waiting"), "{screen}");
-            assert!(screen.contains("not asked"), "{screen}");
+            assert!(screen.contains("not reached: the run ended"), "{screen}");
             assert!(screen.contains("cancelled"), "{screen}");
             dash.text("2");
-            assert!(dash.screen().contains("the prompt of the call that failed"));
+            assert!(dash.screen().contains("view the failed call's prompt"));
         }
     }
 
@@ -241,8 +241,8 @@ mod truths {
         let mut dash = dash(&facts);
         dash.text("2");
         let screen = dash.screen();
-        assert!(!screen.contains("call that failed"), "{screen}");
-        assert!(screen.contains("the prompt of the call that was cancelled"), "{screen}");
+        assert!(!screen.contains("failed call"), "{screen}");
+        assert!(screen.contains("view the cancelled call's prompt"), "{screen}");
         assert!(screen.contains("stopped in round 1, none closed"), "{screen}");
     }
 
@@ -266,10 +266,10 @@ mod truths {
         let mut dash = dash(&facts::paused());
         dash.text(",,,");
         let screen = dash.screen();
-        assert!(screen.contains("the run is PAUSED") && !screen.contains("goes on"), "{screen}");
+        assert!(screen.contains(", run paused (Sp") && !screen.contains("continues"), "{screen}");
         let mut ended = super::dash(&facts::decided());
         ended.text(",,,");
-        assert!(!ended.screen().contains("the run "), "it has ended");
+        assert!(!ended.screen().contains(", run "), "it has ended");
     }
 
     #[test]
@@ -336,7 +336,7 @@ mod truths {
             assert_eq!(shown(&dash).list().len(shown(&dash).log()), 0);
             let screen = dash.screen();
             assert!(screen.contains("✗ not a condition: "), "{screen}");
-            assert!(screen.contains("Enter keeps it once it can be used"), "{screen}");
+            assert!(screen.contains("Enter applies a valid filter"), "{screen}");
             dash.press(KeyCode::Esc);
             assert!(shown(&dash).list().len(shown(&dash).log()) > 0);
         }
@@ -371,7 +371,7 @@ mod floods {
             let open = shown(&dash).inspector().expect("open");
             let size: usize = open.document.lines.iter().map(|line| line.text.len()).sum();
             assert!(size < 80 * 1024, "{size}");
-            assert!(dash.screen().contains("before this, whole once it stands"));
+            assert!(dash.screen().contains("above, shown when the reply is complete"));
         }
     }
 
@@ -383,10 +383,7 @@ mod floods {
         more(&mut dash, &facts, from);
         dash.text("1j2");
         let screen = dash.screen();
-        assert!(
-            screen.contains("the start") && screen.contains("Enter shows all of it"),
-            "{screen}"
-        );
+        assert!(screen.contains("the start") && screen.contains("Enter shows all"), "{screen}");
         dash.press(KeyCode::Enter);
         let open = shown(&dash).inspector().expect("open");
         let size: usize = open.document.lines.iter().map(|line| line.text.len()).sum();
@@ -532,7 +529,7 @@ mod past {
         let all = facts.log.len();
         dash.text(",");
         assert_eq!(shown(&dash).shown_event_count(), all - 1);
-        assert!(dash.screen().contains("PLAYHEAD"));
+        assert!(dash.screen().contains("REPLAY"));
         dash.text(",,,");
         let expected = World::from_events(facts.log[..all - 4].iter().map(|fact| &**fact));
         assert_eq!(format!("{:?}", shown(&dash).shown()), format!("{expected:?}"));
@@ -563,7 +560,7 @@ mod past {
         more(&mut dash, &facts, from);
         assert_eq!(shown(&dash).shown_event_count(), before);
         let all = facts.log.len();
-        assert!(dash.screen().contains(&format!("after event {before} of {all}")));
+        assert!(dash.screen().contains(&format!("event {before} of {all}, run continues")));
         assert_eq!(dash.state.next_tick(), None, "nothing moves by itself");
     }
 

@@ -169,7 +169,7 @@ fn what_leads_to_an_event_that_is_gone_says_so() {
     dash.text("c");
     assert_eq!(shown(&dash).list().cursor(), cursor, "it leads nowhere else");
     let first = log(&dash).dropped_count() as u64 + 1;
-    let first = roundtable::app::format::exact(first);
+    let first = roundtable::narrate::format::exact(first);
     let wanted = format!("The events before event {first} were dropped to bound memory.");
     assert_eq!(said(&dash), wanted);
     // What is inspected goes while it is looked at; its other tabs say why they are empty.
@@ -205,7 +205,7 @@ fn a_filter_looks_at_what_is_held_and_forgets_what_is_not() {
     };
     finish(&mut dash);
     assert!(asks(&dash) > 500);
-    assert!(dash.screen().contains("the filter looks at the others"), "{}", dash.screen());
+    assert!(dash.screen().contains("the filter covers only the rest"), "{}", dash.screen());
     feed(&mut dash, &all[12_000..20_000], 4_000);
     finish(&mut dash);
     assert!(asks(&dash) > 500);

@@ -3,8 +3,9 @@ use std::sync::Arc;
 
 use roundtable::engine::{Engine, EngineSettings, Launch};
 use roundtable::event::{EventKind, Seq, World};
+use roundtable::scenario::ScenarioOrigin;
 use roundtable::scenario::condition::{CONTRIBUTION_NAMES, FINALIZE_NAMES};
-use roundtable::scenario::{ScenarioOrigin, load};
+use roundtable::scenario::load;
 
 const HEAD: &str = r#"
 title = "Names"

@@ -3,7 +3,8 @@
 
 use roundtable::event::ResearchStep;
 use roundtable::event::contribution::Stance;
-use roundtable::scenario::{ScenarioOrigin, check, load, shipped};
+use roundtable::scenario::load;
+use roundtable::scenario::{ScenarioOrigin, check, shipped};
 
 /// What is told of a text, without the places.
 fn told(text: &str) -> Vec<String> {
@@ -123,7 +124,7 @@ fn the_words_of_the_contract_are_those_of_the_patterns() {
     let words = Stance::ALL.map(Stance::word).join(", ");
     assert!(told(&odd)[0].ends_with(&format!("(one of {words})")), "{:?}", told(&odd));
     let actions = ResearchStep::ALL.map(ResearchStep::action);
-    assert_eq!(actions, roundtable::scenario::research::ACTIONS);
+    assert_eq!(actions, roundtable::scenario::spec::research::ACTIONS);
     for shipped in shipped() {
         let scenario = load(shipped.text, shipped.origin(), &[]).expect("good");
         assert_eq!(

@@ -1,14 +1,15 @@
 //! What a good file comes to: every field, its defaults, templates and overrides.
 use std::time::Duration;
 
-use roundtable::scenario::model::{
-    CollaborationSpec, Concurrency, InputKind, Latency, PatternSpec, RoleFlag, ScriptFault,
-    ScriptFaultKind, ScriptStep, WhenOff,
+use roundtable::base::seeded_random::Latency;
+use roundtable::scenario;
+use roundtable::scenario::load;
+use roundtable::scenario::spec::model::{
+    CollaborationSpec, Concurrency, InputKind, PatternSpec, RoleFlag, ScriptFault, ScriptFaultKind,
+    ScriptStep, WhenOff,
 };
-use roundtable::scenario::repair::{Repair, Repairs};
-use roundtable::scenario::{
-    self, Override, Scenario, ScenarioOrigin, ScenarioSource, SourceError, load,
-};
+use roundtable::scenario::spec::repair::{Repair, Repairs};
+use roundtable::scenario::{Override, Scenario, ScenarioOrigin, ScenarioSource, SourceError};
 use serde_json::{Value, json};
 
 const LEAST: &str = r#"

@@ -1,11 +1,12 @@
 //! What a good file of research comes to, and what is told of a bad one.
 use std::time::Duration;
 
-use roundtable::scenario::lookup::{PrivateHosts, ReadSpec};
-use roundtable::scenario::model::{PatternSpec, ScriptStep};
-use roundtable::scenario::research::{MisquotePolicy, ResearchSpec, SourceRule, StepMode};
-use roundtable::scenario::tool::ToolKind;
-use roundtable::scenario::{Override, Scenario, ScenarioOrigin, check, load};
+use roundtable::scenario::load;
+use roundtable::scenario::spec::lookup::{PrivateHosts, ReadSpec};
+use roundtable::scenario::spec::model::{PatternSpec, ScriptStep};
+use roundtable::scenario::spec::research::{MisquotePolicy, ResearchSpec, SourceRule, StepMode};
+use roundtable::scenario::spec::tool::ToolKind;
+use roundtable::scenario::{Override, Scenario, ScenarioOrigin, check};
 
 const WHOLE: &str = r#"title = "A question"
 pattern = "research"
@@ -466,7 +467,7 @@ fn mistakes_are_told_where_they_are() {
                 "max_steps = 6",
                 "max_steps = 4",
                 &[
-                    "11:13: warning: budget.max_steps: every plan will be refused: a plan has 5 steps (at least 5)",
+                    "11:13: warning: budget.max_steps: every plan will be refused: a plan has 5 steps (set it to at least 5)",
                 ],
             ),
             (

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use roundtable::engine::{Engine, EngineSettings, Launch};
 use roundtable::event::{Event, Seq, World};
-use roundtable::scenario::model::PatternSpec;
-use roundtable::scenario::{
-    Override, Scenario, ScenarioListing, ShippedScenario, check, load, shipped,
-};
+use roundtable::scenario::load;
+use roundtable::scenario::spec::model::PatternSpec;
+use roundtable::scenario::{Override, Scenario, ScenarioListing, ShippedScenario, check, shipped};
 use serde_json::{Value, json};
 
 fn find(name: &str) -> &'static ShippedScenario {

@@ -1,12 +1,13 @@
 //! What a good file of a team or swarm comes to, and what is told of a bad one.
 use std::time::Duration;
 
-use roundtable::scenario::agent::{
+use roundtable::scenario::load;
+use roundtable::scenario::spec::agent::{
     AgentKind, CoordinatorTeam, HandoffPiece, HandoffTemplate, HistoryScope, InnerText,
     MemberTools, Swarm, SwarmLimits, TeamSpec,
 };
-use roundtable::scenario::model::PatternSpec;
-use roundtable::scenario::{Override, Scenario, ScenarioOrigin, check, load};
+use roundtable::scenario::spec::model::PatternSpec;
+use roundtable::scenario::{Override, Scenario, ScenarioOrigin, check};
 use serde_json::json;
 
 const TEAM: &str = r#"title = "A team"

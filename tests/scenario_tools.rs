@@ -2,17 +2,19 @@
 //! bad one.
 use std::time::Duration;
 
-use roundtable::scenario::limits::{
+use roundtable::base::seeded_random::Latency;
+use roundtable::scenario::load;
+use roundtable::scenario::spec::limits::{
     BreakerCounts, BreakerLimits, BreakerMode, BulkheadLimits, RetryBudgetLimits,
 };
-use roundtable::scenario::model::{
-    CallPolicy, Latency, PatternSpec, RetryOn, SafeMode, ScriptFault, ScriptFaultKind, ScriptStep,
+use roundtable::scenario::spec::model::{
+    CallPolicy, PatternSpec, RetryOn, SafeMode, ScriptFault, ScriptFaultKind, ScriptStep,
 };
-use roundtable::scenario::resilience::Naive;
-use roundtable::scenario::tool::{
+use roundtable::scenario::spec::resilience::Naive;
+use roundtable::scenario::spec::tool::{
     FieldKind, FixtureAnswer, HttpMethod, InjectedFault, LoadSpec, Setting, ToolKind, ToolSpec,
 };
-use roundtable::scenario::{Override, Scenario, ScenarioOrigin, check, load};
+use roundtable::scenario::{Override, Scenario, ScenarioOrigin, check};
 use serde_json::{Value, json};
 
 const PLAN: &str = r#"title = "A report"

@@ -4,15 +4,17 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use roundtable::base::seeded_random::Latency;
 use roundtable::event::kind::{
     AttemptFailed, ChatMessage, FailureClass, MessageRole, Purpose, Reply, Usage,
 };
 use roundtable::llm::scripted::Scripted;
 use roundtable::llm::{ChatModel, ChatRequest, Conversation, Listener, ReplyForm};
 use roundtable::scenario::condition::{CelBindings, Condition};
-use roundtable::scenario::model::{Latency, ScriptFault, ScriptFaultKind, ScriptRow};
-use roundtable::scenario::tool::ToolCall;
-use roundtable::scenario::{Scenario, ScenarioSource, load};
+use roundtable::scenario::load;
+use roundtable::scenario::spec::model::{ScriptFault, ScriptFaultKind, ScriptRow};
+use roundtable::scenario::spec::tool::ToolCall;
+use roundtable::scenario::{Scenario, ScenarioSource};
 use tokio::time::Instant;
 
 /// A row for anyone, with this text.

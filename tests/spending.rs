@@ -153,7 +153,7 @@ fn a_limit_of_cost_on_a_model_without_a_price_is_refused_before_anything_is_aske
     let refused = run("openai/nobody-knows-it", &[]);
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert!(
-        refused.err.contains("the price of openai/nobody-knows-it at 127.0.0.1:1 is not known"),
+        refused.err.contains("the price of openai/nobody-knows-it at 127.0.0.1:1 is unknown"),
         "{refused:?}"
     );
     assert!(refused.err.contains("[prices."), "{refused:?}");

@@ -108,7 +108,7 @@ async fn an_error_within_a_stream_is_of_the_class_of_the_status_it_stands_for() 
         ),
         (router(502), FailureClass::Status, 502, "Provider returned error. Try again later."),
         (router(429), FailureClass::RateLimited, 429, "limits the rate of calls (error 429"),
-        (router(402), FailureClass::Status, 402, "problem with the billing (error 402"),
+        (router(402), FailureClass::Status, 402, "reports a billing problem (error 402"),
         (within.to_owned(), FailureClass::Status, 502, "(error 502 in event 2 of the stream): m."),
         (
             r#"{"error":{"code":"429","message":"m"}}"#.to_owned(),
@@ -121,7 +121,7 @@ async fn an_error_within_a_stream_is_of_the_class_of_the_status_it_stands_for() 
                 .to_owned(),
             FailureClass::RateLimited,
             429,
-            "has used up this key's quota",
+            "says that this key's quota is used up",
         ),
         (
             r#"{"error":{"message":"m","type":"server_error","code":null}}"#.to_owned(),
@@ -139,7 +139,7 @@ async fn an_error_within_a_stream_is_of_the_class_of_the_status_it_stands_for() 
             r#"{"error":{"status":401,"message":"m"}}"#.to_owned(),
             FailureClass::Auth,
             401,
-            "did not take the key (error 401 in event 2 of the stream): m. Check OPENAI_API_KEY (from the shell)",
+            "rejected the key (error 401 in event 2 of the stream): m. Check OPENAI_API_KEY (from the shell)",
         ),
         (
             r#"{"object":"error","message":"m","type":"InternalServerError","code":500}"#
@@ -242,6 +242,6 @@ async fn an_event_that_cannot_be_read_after_good_ones_is_not_laid_at_the_address
         let later = streamed(format!("{STREAM_HEAD}{}{event}", piece("grün")));
         let later = later.await.expect_err(event);
         assert!(!later.text.contains("base URL"), "{}", later.text);
-        assert!(later.text.ends_with("Try again, or ask another model."), "{}", later.text);
+        assert!(later.text.ends_with("Try again, or use another model."), "{}", later.text);
     }
 }

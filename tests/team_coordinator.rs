@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use roundtable::event::kind::FailureClass;
 use roundtable::event::world::team::{HopKind, HopState, LineKind};
-use roundtable::scenario::agent::{HistoryScope, InnerText};
+use roundtable::scenario::spec::agent::{HistoryScope, InnerText};
 use serde_json::json;
 use team::{
     Cast, Heard, agent, answer, calls, consults, fails, outcome, play, reason, says, scenario,
@@ -321,7 +321,7 @@ async fn inner_output_is_shown_as_the_team_says_and_the_result_is_not_affected()
 
 #[tokio::test(start_paused = true)]
 async fn teams_nest_and_each_fact_stands_in_the_span_of_its_agent() {
-    let stream = |team: &mut roundtable::scenario::agent::CoordinatorTeam| {
+    let stream = |team: &mut roundtable::scenario::spec::agent::CoordinatorTeam| {
         team.member_tools.stream_inner = true;
     };
     let scenario = scenario(

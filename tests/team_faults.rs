@@ -11,8 +11,8 @@ use roundtable::event::command::BreakerOverride;
 use roundtable::event::kind::{FailureClass, Initiator, RosterChange};
 use roundtable::event::{BoundaryId, Command, EventKind};
 use roundtable::scenario::Scenario;
-use roundtable::scenario::agent::AgentSpec;
-use roundtable::scenario::tool::InjectedFault;
+use roundtable::scenario::spec::agent::AgentSpec;
+use roundtable::scenario::spec::tool::InjectedFault;
 use serde_json::json;
 use team::{
     Cast, agent, answer, calls, consults, ended, engine, fails, hands, launch, outcome, play,
@@ -28,7 +28,10 @@ fn table(agent: &str, rest: &str) -> String {
     format!("[tools.{agent}]\n{rest}")
 }
 
-fn pair(change: impl FnOnce(&mut roundtable::scenario::agent::Swarm), more: &str) -> Arc<Scenario> {
+fn pair(
+    change: impl FnOnce(&mut roundtable::scenario::spec::agent::Swarm),
+    more: &str,
+) -> Arc<Scenario> {
     scenario(vec![swarm("s", &["a", "b"], change), agent("a"), agent("b")], more)
 }
 
@@ -105,7 +108,7 @@ async fn a_model_that_must_not_be_asked_any_more_ends_the_run_whoever_asked() {
     let world = play(&Arc::new(scenario), &cast).await;
     assert_eq!(reason(&world), "circuit_open:llm");
     let error = outcome(&world)["error"].as_str().expect("what lies behind it").to_owned();
-    assert_eq!(error, "The breaker of llm was open, so it was not asked. Opened by: as told");
+    assert_eq!(error, "The breaker of llm was open, so it was not called. Opened by: as told");
     let advice = world.stop_advice().expect("advice");
     assert!(!advice.contains("wait") && advice.contains("what opened it"), "{advice}");
 }
@@ -152,7 +155,7 @@ async fn a_hop_that_is_tried_again_undoes_what_the_limits_had_counted() {
 
 #[tokio::test(start_paused = true)]
 async fn node_timeout_bounds_the_member_whatever_its_table_or_a_fault_does() {
-    let bound = |swarm: &mut roundtable::scenario::agent::Swarm| {
+    let bound = |swarm: &mut roundtable::scenario::spec::agent::Swarm| {
         swarm.node_timeout = Some(Duration::from_secs(5));
     };
     let late = || {
@@ -387,7 +390,7 @@ async fn who_is_stuck_is_told_by_calls_in_a_row_wherever_they_stand() {
 #[tokio::test(start_paused = true)]
 async fn a_hand_off_past_the_tool_rounds_is_not_carried_out() {
     let mut looks = with_tools("a", &["look"]);
-    if let roundtable::scenario::agent::AgentKind::Model(model) = &mut looks.kind {
+    if let roundtable::scenario::spec::agent::AgentKind::Model(model) = &mut looks.kind {
         model.max_tool_rounds = 1;
     }
     let cast = Cast::new(|heard| match heard.round {

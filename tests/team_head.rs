@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use roundtable::event::kind::{PatternPlan, RunStarted};
 use roundtable::event::{Event, EventKind};
-use roundtable::scenario::agent::{HandoffTemplate, HistoryScope, InnerText, MemberTools};
+use roundtable::scenario::spec::agent::{HandoffTemplate, HistoryScope, InnerText, MemberTools};
 use serde_json::{Value, json};
 use team::{Cast, agent, ended, engine, launch, says, scenario, swarm, team, with_tools};
 

@@ -5,13 +5,13 @@ mod vectors;
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use roundtable::base::name::AgentName;
 use roundtable::event::kind::{HandoffRefusal, ToolCall};
 use roundtable::pattern::team::policy::{
     HandoffLimiter, RepeatDetector, Transfer, arguments, handoff_input, member_request,
     parse_transfer,
 };
-use roundtable::scenario::agent::{HandoffTemplate, SwarmLimits, check_names};
-use roundtable::scenario::name::AgentName;
+use roundtable::scenario::spec::agent::{HandoffTemplate, SwarmLimits, check_names};
 use serde_json::Value;
 
 fn ask(limiter: &mut HandoffLimiter, to: &str) -> String {

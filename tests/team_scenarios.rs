@@ -9,7 +9,8 @@ use roundtable::event::world::Team;
 use roundtable::event::world::team::{HopRow, HopState, LineKind};
 use roundtable::event::{Command, Event, EventKind, Seq, World};
 use roundtable::run::Session;
-use roundtable::scenario::{Override, Scenario, load, shipped};
+use roundtable::scenario::load;
+use roundtable::scenario::{Override, Scenario, shipped};
 use serde_json::Value;
 
 fn read(name: &str, set: &[&str]) -> Arc<Scenario> {
@@ -39,7 +40,9 @@ async fn go_on(
     joins: Option<(&str, &str)>,
 ) -> Played {
     let follow_up = match &scenario.pattern {
-        roundtable::scenario::model::PatternSpec::Team(spec) => spec.follow_ups.first().cloned(),
+        roundtable::scenario::spec::model::PatternSpec::Team(spec) => {
+            spec.follow_ups.first().cloned()
+        }
         _ => None,
     };
     let mut launch = Launch::scripted(scenario, false);

@@ -179,7 +179,7 @@ fn the_transcript_is_read_line_by_line_and_followed_again() {
     assert!(dash.screen().contains("Transcript · following"), "{}", dash.screen());
     dash.text("4g");
     let screen = dash.screen();
-    assert!(screen.contains("Transcript · G follows"), "{screen}");
+    assert!(screen.contains("Transcript · G: follow"), "{screen}");
     assert!(screen.contains(">00:00.0 you"), "{screen}");
     let mut seen = 0;
     for _ in 0..40 {
@@ -248,7 +248,11 @@ fn keys_that_mean_nothing_to_a_team_say_so() {
     dash.text("B");
     assert!(dash.screen().contains("No breakpoint here"), "{}", dash.screen());
     dash.text("i");
-    assert!(dash.screen().contains("was started with is not known"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("This run's settings are not known: n starts a new run."),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -279,7 +283,7 @@ fn a_team_at_work_offers_its_own_keys_before_another_run() {
 }
 
 #[test]
-fn a_header_counts_consultations_and_says_that_the_run_rests_at_the_next_round() {
+fn a_header_counts_consultations_and_says_that_the_run_will_pause_at_the_next_round() {
     let mut facts = team::office();
     let consulted = |dash: &Dash| dash.screen().lines().next().expect("a header").to_owned();
     let dash_before = dash(120, 36, &facts);
@@ -288,18 +292,26 @@ fn a_header_counts_consultations_and_says_that_the_run_rests_at_the_next_round()
     let boundary = BoundaryId::new("ask:1:pm");
     facts.add(SpanId::RUN, EventKind::Stepped { step, boundary, paused_ms: 0 });
     let screen = dash(120, 36, &facts).screen();
-    assert!(screen.contains("rests at the next round"), "{screen}");
+    assert!(screen.contains("will pause at the next round"), "{screen}");
     facts.add(SpanId::RUN, EventKind::Resumed { by: Initiator::You, paused_ms: 0 });
-    assert!(!dash(120, 36, &facts).screen().contains("rests at the next round"));
+    assert!(!dash(120, 36, &facts).screen().contains("will pause at the next round"));
 }
 
 #[test]
 fn what_was_said_of_the_past_goes_with_it() {
     let mut dash = dash(120, 36, &team::working());
     dash.text(",").text("mG ");
-    assert!(dash.screen().contains("That acts on the present"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("This acts on the run as it is now, not at the playhead."),
+        "{}",
+        dash.screen()
+    );
     dash.press(KeyCode::Esc).text("G");
-    assert!(!dash.screen().contains("That acts on the present"), "{}", dash.screen());
+    assert!(
+        !dash.screen().contains("This acts on the run as it is now, not at the playhead."),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn a_message_goes_on_from_the_latest_run_of_its_session() {
     assert_eq!(dash.state.screen, ActiveScreen::Run(RunId::new(RUN)));
     let screen = dash.screen();
     assert!(screen.contains("Message 3 to support"), "{screen}");
-    assert!(screen.contains("r-90dd was answered further: the session goes on from r-90de"));
+    assert!(screen.contains("r-90dd has a later run: the session continues from r-90de."));
     dash.text("Thanks!").key(KeyPress::ctrl('s'));
     assert!(dash.asked().is_empty(), "no second answer to the first run is begun");
     let next = dash.state.run(&RunId::new(RUN)).expect("the run").next_message().clone();
@@ -100,7 +100,7 @@ fn a_message_to_a_run_that_goes_on_waits_for_its_end() {
     assert!(dash.asked().is_empty(), "nothing is started while it goes on");
     let screen = dash.screen();
     assert!(screen.contains("next"), "{screen}");
-    assert!(screen.contains("it is sent once this run has ended"), "{screen}");
+    assert!(screen.contains("Queued: sent when this run ends. Press i to edit it."), "{screen}");
     let rest = team::answered().log.split_off(facts.log.len());
     dash.send(Msg::Events { run: RunId::new(RUN), events: rest });
     let request = dash.launch();
@@ -147,7 +147,7 @@ fn a_suggestion_is_sent_as_it_is_replaced_or_made_ones_own() {
     assert!(!dash.screen().contains("draft"), "{}", dash.screen());
     dash.text("i").press(KeyCode::Backspace).key(KeyPress::ctrl('s'));
     assert!(dash.asked().is_empty(), "it was emptied");
-    assert!(dash.screen().contains("There is nothing to send yet"));
+    assert!(dash.screen().contains("Nothing to send: type a message, or press Esc."));
     dash.press(KeyCode::Esc).text("i").press(KeyCode::End).text("!").key(KeyPress::ctrl('s'));
     let text = dash.launch().follows.expect("it follows").text;
     assert_eq!(*text, format!("{suggested}!"));
@@ -157,16 +157,16 @@ fn a_suggestion_is_sent_as_it_is_replaced_or_made_ones_own() {
 fn a_kept_message_is_edited_and_nothing_runs_into_it() {
     let mut dash = desk(&team::working());
     dash.text("i").text("Thanks!").key(KeyPress::ctrl('s'));
-    assert!(dash.screen().contains("i kept message"), "{}", dash.screen());
+    assert!(dash.screen().contains("i queued message"), "{}", dash.screen());
     dash.text("i");
     let screen = dash.screen();
-    assert!(screen.contains("kept, sent once the run has ended; edit it here"), "{screen}");
+    assert!(screen.contains("queued until the run ends; edit it here"), "{screen}");
     dash.text("And when?").key(KeyPress::ctrl('s'));
     let next = dash.state.run(&RunId::new(RUN)).expect("the run").next_message().clone();
     assert_eq!(next, roundtable::app::run::NextMessage::Waiting("Thanks!\nAnd when?".into()));
-    // Left as it is, it waits; emptied and sent, it is taken back.
+    // Left as it is, it waits; cleared and sent, it is withdrawn.
     dash.text("i").press(KeyCode::Esc).text("i").key(KeyPress::ctrl('u')).key(KeyPress::ctrl('s'));
-    assert!(dash.screen().contains("was taken back"), "{}", dash.screen());
+    assert!(dash.screen().contains("The queued message was withdrawn."), "{}", dash.screen());
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn a_kept_message_that_is_being_edited_is_not_sent_behind_its_editor() {
     dash.send(Msg::Events { run: RunId::new(RUN), events: rest });
     assert!(dash.asked().is_empty());
     let screen = dash.screen();
-    assert!(screen.contains("Ctrl-S sends the message now"), "{screen}");
+    assert!(screen.contains("The run has ended: press Ctrl-S to send the message."), "{screen}");
     dash.key(KeyPress::ctrl('s'));
     assert_eq!(*dash.launch().follows.expect("it follows").text, *"Thanks!\nAnd");
 }
@@ -188,11 +188,11 @@ fn a_draft_is_seen_on_the_page_and_asked_about_before_quitting() {
     let mut dash = desk(&team::answered());
     dash.text("i").text("Hello").press(KeyCode::Esc);
     let screen = dash.screen();
-    assert!(screen.contains("The draft is kept") && screen.contains("i draft"), "{screen}");
+    assert!(screen.contains("Draft kept, not sent.") && screen.contains("i draft"), "{screen}");
     dash.text("qq");
     assert!(dash.asked().is_empty(), "it asks first");
     let screen = dash.screen();
-    assert!(screen.contains("Quit, and drop what was typed?"), "{screen}");
+    assert!(screen.contains("Quit and lose unsent messages?"), "{screen}");
     dash.text("y");
     assert!(matches!(dash.asked().as_slice(), [Effect::Quit { code: 0 }]));
 }
@@ -211,7 +211,7 @@ fn the_box_says_what_is_out_of_view_has_help_and_gives_way_to_a_question() {
     assert!(screen.contains("Help") && !screen.contains("Message 2"), "{screen}");
     dash.press(KeyCode::Esc).key(KeyPress::ctrl('c'));
     let screen = dash.screen();
-    assert!(screen.contains("Sure?") && !screen.contains("Message 2"), "{screen}");
+    assert!(screen.contains("Confirm") && !screen.contains("Message 2"), "{screen}");
     dash.text("n");
     assert!(dash.screen().contains("line 40"), "{}", dash.screen());
 }
@@ -226,10 +226,10 @@ fn all_that_is_told_below_a_message_is_seen_in_a_small_terminal() {
         rows.join(" ")
     };
     let screen = whole(&dash);
-    assert!(screen.contains("typing replaces it; sent once this run has ended"), "{screen}");
+    assert!(screen.contains("typing replaces it; sent when this run ends"), "{screen}");
     dash.text("Thanks!").key(KeyPress::ctrl('s')).text("i");
     let screen = whole(&dash);
-    assert!(screen.contains("or empty it and Ctrl-S takes it back"), "{screen}");
+    assert!(screen.contains("or clear it and press Ctrl-S to withdraw it"), "{screen}");
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn agents_join_and_leave_and_what_was_asked_is_shown_until_it_is_so() {
     let mut dash = desk(&facts);
     dash.text("m");
     let screen = dash.screen();
-    assert!(screen.contains("starts it, stays"), "{screen}");
+    assert!(screen.contains("entry: must stay"), "{screen}");
     dash.text(" ");
     assert!(dash.asked().is_empty(), "the entry stays");
     assert!(dash.screen().contains("support starts with triage: it cannot leave."));
@@ -252,7 +252,7 @@ fn agents_join_and_leave_and_what_was_asked_is_shown_until_it_is_so() {
         matches!(asked.as_slice(), [Effect::Command { run: of, command: it }] if *of == run && *it == command),
         "{asked:?}"
     );
-    assert!(dash.screen().contains("asked: to join"), "{}", dash.screen());
+    assert!(dash.screen().contains("pending: join"), "{}", dash.screen());
     let members = ["triage", "billing", "fraud", "refunds", "tech", "lawyer"];
     let members: Arc<[_]> = members.map(Into::into).into();
     let swarm = "support".into();
@@ -260,7 +260,7 @@ fn agents_join_and_leave_and_what_was_asked_is_shown_until_it_is_so() {
     let last = facts.log.last().cloned().expect("the fact");
     dash.send(Msg::Events { run, events: vec![last] });
     let screen = dash.screen();
-    assert!(!screen.contains("asked: to join"), "{screen}");
+    assert!(!screen.contains("pending: join"), "{screen}");
     let row = screen.lines().find(|line| line.contains("lawyer")).expect("a row");
     assert!(row.contains("[x]"), "{row}");
 }

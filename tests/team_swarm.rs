@@ -9,7 +9,7 @@ use roundtable::event::kind::{FailureClass, Initiator, RosterChange};
 use roundtable::event::world::team::{HopKind, HopState};
 use roundtable::event::{Command, EventKind, SpanId, World};
 use roundtable::scenario::Scenario;
-use roundtable::scenario::agent::{HandoffTemplate, Swarm, SwarmLimits};
+use roundtable::scenario::spec::agent::{HandoffTemplate, Swarm, SwarmLimits};
 use serde_json::{Value, json};
 use team::{
     Cast, Heard, Line, agent, answer, calls, consults, ended, engine, fails, hands, launch,
@@ -473,7 +473,7 @@ async fn members_join_and_leave_a_running_swarm_and_everyones_list_follows_at_on
     let change =
         |change| run.send(Command::Roster { swarm: "s".into(), change, by: Initiator::You });
     let sleep = |ms| tokio::time::sleep(Duration::from_millis(ms));
-    let entry = roundtable::scenario::name::AgentName::from("a");
+    let entry = roundtable::base::name::AgentName::from("a");
     sleep(500).await;
     change(RosterChange::Add { agent: "c".into() });
     change(RosterChange::Remove { agent: entry.clone() });

@@ -5,7 +5,7 @@ mod team;
 use roundtable::event::World;
 use roundtable::event::kind::FailureClass;
 use roundtable::event::world::team::{HopState, LineKind};
-use roundtable::scenario::agent::InnerText;
+use roundtable::scenario::spec::agent::InnerText;
 use serde_json::json;
 use team::{
     Cast, agent, answer, calls, consults, fails, hands, outcome, play, says, scenario, swarm, team,
@@ -89,7 +89,7 @@ async fn every_result_stands_as_the_coordinator_was_told_it() {
 
 #[tokio::test(start_paused = true)]
 async fn a_team_without_inner_prose_shows_of_its_members_that_they_answered() {
-    let quiet = |team: &mut roundtable::scenario::agent::CoordinatorTeam| {
+    let quiet = |team: &mut roundtable::scenario::spec::agent::CoordinatorTeam| {
         team.member_tools.stream_inner = true;
         team.member_tools.inner_text = InnerText::Exclude;
     };

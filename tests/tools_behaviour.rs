@@ -12,7 +12,7 @@ use roundtable::app::{Effect, KeyCode, Msg};
 use roundtable::event::command::BreakerOverride;
 use roundtable::event::kind::{BreakerStage, Initiator, LimitChange};
 use roundtable::event::{Command, Elapsed, Event, EventKind, RunId, Seq, SpanId};
-use roundtable::scenario::tool::{FaultKind, InjectedFault};
+use roundtable::scenario::spec::tool::{FaultKind, InjectedFault};
 use screen::Dash;
 
 fn dash(facts: &ToolFacts) -> Dash {
@@ -68,7 +68,7 @@ fn each_pattern_has_its_own_face_and_the_tools_lie_over_any() {
     let before = table.screen();
     table.text("t");
     assert_eq!(face(&table), View::Tools);
-    assert!(table.screen().contains("names no tools"), "an empty panel says why");
+    assert!(table.screen().contains("This run has no tools."), "an empty panel says why");
     table.press(KeyCode::Esc);
     assert_eq!(table.screen(), before, "the table is as it was");
 }
@@ -130,13 +130,13 @@ fn keys_for_tools_say_why_they_do_nothing() {
     let mut dash = dash(&tools::working());
     dash.text("O");
     assert!(dash.asked().is_empty());
-    assert!(said(&dash).contains("t shows the tools"), "{}", said(&dash));
+    assert!(said(&dash).contains("This key works on a tool: press t first."), "{}", said(&dash));
     // The model of this run has no breaker and no bulkhead.
     dash.text("tgO");
     assert!(dash.asked().is_empty());
     assert_eq!(said(&dash), "llm has no breaker.");
     dash.text("+");
-    assert_eq!(said(&dash), "llm has no bulkhead: nothing to turn.");
+    assert_eq!(said(&dash), "llm has no bulkhead: no limit to change.");
 
     let mut over = self::dash(&tools::critical());
     over.text("t!");
@@ -146,7 +146,7 @@ fn keys_for_tools_say_why_they_do_nothing() {
 
 #[test]
 fn a_key_that_a_resilience_run_has_no_use_for_says_so() {
-    for (key, says) in [("B", "No breakpoint here"), ("t", "about its tools")] {
+    for (key, says) in [("B", "No breakpoint here"), ("t", "this run is about them")] {
         let mut dash = dash(&tools::brownout(true));
         dash.text(key);
         assert!(dash.asked().is_empty());
@@ -201,14 +201,22 @@ fn faults_are_injected_and_taken_back_in_their_drawer() {
 fn who_looks_at_the_past_acts_on_the_present_and_is_told() {
     let mut dash = dash(&tools::brownout(true));
     dash.text(",,,!");
-    assert!(dash.screen().contains("not where the playhead stands"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("The run as it is now, not at the playhead."),
+        "{}",
+        dash.screen()
+    );
     dash.press(KeyCode::Esc).text("P");
     assert!(matches!(command(&mut dash), Command::Breaker { hand: BreakerOverride::Trip, .. }));
-    assert!(said(&dash).contains("present"), "{}", said(&dash));
+    assert!(said(&dash).contains("the run as it is now, not at the playhead"), "{}", said(&dash));
     for keys in ["+", "! ", "!jj "] {
         dash.press(KeyCode::Esc).text(keys);
         assert!(matches!(dash.asked()[..], [Effect::Command { .. }]), "{keys}");
-        assert!(said(&dash).contains("present"), "{keys}: {}", said(&dash));
+        assert!(
+            said(&dash).contains("the run as it is now, not at the playhead"),
+            "{keys}: {}",
+            said(&dash)
+        );
     }
 }
 
@@ -290,13 +298,13 @@ fn refusals_and_stand_ins_are_inspected() {
     let mut dash = dash(&tools::reported());
     dash.text("gjjj").press(KeyCode::Enter);
     let screen = dash.screen();
-    for part in ["what stood in", "its last good value, 41.0s old", "\"mug\"", "status"] {
+    for part in ["fallback ────", "last good value (41.0s old)", "\"mug\"", "status"] {
         assert!(screen.contains(part) || part == "status", "{part}: {screen}");
     }
     dash.press(KeyCode::Esc).text("j").press(KeyCode::Enter);
     let screen = dash.screen();
     assert!(screen.contains("was not made: worker_denied:weather_worker"), "{screen}");
-    assert!(screen.contains("turn it on"), "and what to do about it: {screen}");
+    assert!(screen.contains("switch it on"), "and what to do about it: {screen}");
 }
 
 #[test]

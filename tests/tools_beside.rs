@@ -11,11 +11,11 @@ use screen::Dash;
 fn a_guarded_run_and_a_naive_one_are_seen_next_to_each_other() {
     let mut dash = Dash::new(120, 36);
     dash.run("r-aaaa", &tools::brownout(true).log);
-    assert!(!dash.screen().contains("beside"), "there is nothing to compare it with yet");
+    assert!(!dash.screen().contains("vs."), "there is nothing to compare it with yet");
     dash.run("r-bbbb", &tools::brownout(false).log);
     let naive = dash.screen();
-    assert!(naive.contains("beside guarded r-aaaa"), "{naive}");
+    assert!(naive.contains("vs. guarded r-aaaa"), "{naive}");
     dash.run("r-cccc", &tools::brownout(true).log);
     let guarded = dash.screen();
-    assert!(guarded.contains("beside naive r-bbbb"), "{guarded}");
+    assert!(guarded.contains("vs. naive r-bbbb"), "{guarded}");
 }

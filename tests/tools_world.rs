@@ -12,9 +12,9 @@ use roundtable::event::kind::{
 use roundtable::event::world::alerts::AlertKind;
 use roundtable::event::world::tools::CallMark;
 use roundtable::event::{Elapsed, Event, EventKind, RunId, Seq, SpanId, StopReason, World};
-use roundtable::scenario::alert::AlertLimits;
-use roundtable::scenario::limits::{BreakerCounts, BreakerMode, RetryBudgetLimits};
-use roundtable::scenario::tool::{FaultKind, InjectedFault};
+use roundtable::scenario::spec::alert::AlertLimits;
+use roundtable::scenario::spec::limits::{BreakerCounts, BreakerMode, RetryBudgetLimits};
+use roundtable::scenario::spec::tool::{FaultKind, InjectedFault};
 use serde_json::{Map, Value, json};
 
 fn limits() -> ToolLimits {

@@ -13,11 +13,11 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use gateway_call::{Scope, call, guard, policy};
 use roundtable::event::kind::{AttemptFailed, FailureClass, Reply};
-use roundtable::scenario::lookup::{PrivateHosts, WebSpec};
-use roundtable::scenario::model::CallPolicy;
+use roundtable::gateway::{Attempt, Callee, Tool, ToolRequest};
+use roundtable::scenario::spec::lookup::{PrivateHosts, WebSpec};
+use roundtable::scenario::spec::model::CallPolicy;
 use roundtable::tool::web::cache::Cache;
 use roundtable::tool::web::{CrawlState, Web, WebReader};
-use roundtable::tool::{Attempt, Callee, Tool, ToolRequest};
 use serde_json::{Map, Value, json};
 use site::{Does, HTML, Site, answer, packed, page, redirect};
 

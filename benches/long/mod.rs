@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use roundtable::base::name::RoleName;
 use roundtable::event::contribution::{Conflict, Contribution, Stance};
 use roundtable::event::kind::{
     AttemptFailed, CallStarted, ChatMessage, CollaborationPlan, FailureClass, MessageRole,
     ModelLabel, PatternPlan, Prompt, Purpose, Reply, RunStarted, SeatPlan, SeatStatus, Usage,
 };
 use roundtable::event::{Elapsed, Event, EventKind, RunId, Seq, SpanId};
-use roundtable::scenario::name::RoleName;
 
 const ROLES: [&str; 4] = ["demand_analyst", "finance_analyst", "risk_analyst", "legal_analyst"];
 

@@ -3,13 +3,13 @@
 use ratatui::layout::Rect;
 
 use super::action::Action;
-use super::consent::Consent;
 use super::effect::LaunchRequest;
 use super::home::moved_index;
 use super::layout::{centred, inside, too_small};
-use super::measure::{single_line, wrap};
 use super::state::Size;
 use crate::event::RunId;
+use crate::narrate::measure::{single_line, wrap};
+use crate::scenario::consent::Consent;
 
 /// Widest size of the window, in columns.
 const COLS: u16 = 68;

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use super::live::{LiveQuery, ProviderHost};
+use super::live::LiveQuery;
+use crate::base::name::FlagName;
 use crate::event::{Command, Event, EventKind, RunId, safe_json};
 use crate::scenario::Scenario;
-use crate::scenario::name::FlagName;
+use crate::scenario::catalogue::ProviderHost;
 
 /// A job for the shell; it answers with a [`Msg`](super::Msg) where there is news.
 #[derive(Debug)]

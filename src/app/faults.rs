@@ -8,13 +8,13 @@ use super::home::moved_index;
 use super::layout::{drawer, inside, keep_in_view};
 use super::run::RunPage;
 use super::state::Size;
+use crate::base::name::ToolName;
 use crate::event::command::BreakerOverride;
 use crate::event::kind::{Initiator, LimitChange, ToolLimits};
 use crate::event::world::World;
 use crate::event::world::tools::ToolRow;
 use crate::event::{Command, RunId};
-use crate::scenario::name::ToolName;
-use crate::scenario::tool::{FaultKind, InjectedFault};
+use crate::scenario::spec::tool::{FaultKind, InjectedFault};
 
 /// Widest size of the drawer, in columns.
 const COLS: u16 = 60;

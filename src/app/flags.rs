@@ -7,10 +7,10 @@ use super::action::Action;
 use super::home::moved_index;
 use super::layout::{drawer, inside, keep_in_view};
 use super::state::Size;
+use crate::base::name::FlagName;
 use crate::event::kind::Initiator;
 use crate::event::world::World;
 use crate::event::{Command, Event, EventKind, RunId};
-use crate::scenario::name::FlagName;
 
 /// Widest size of the drawer, in columns.
 const COLS: u16 = 60;

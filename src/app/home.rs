@@ -3,11 +3,11 @@
 use ratatui::layout::Rect;
 
 use super::action::Action;
-use super::entry::ScenarioEntry;
 use super::layout::{inside, keep_in_view};
 use super::run::RunPage;
 use super::state::Size;
 use crate::event::RunId;
+use crate::scenario::catalogue::ScenarioEntry;
 
 /// Columns from which all panes are shown at once; below, one at a time.
 const ALL_PANES_COLS: u16 = 120;

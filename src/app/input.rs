@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::action::Action;
 use super::effect::{Effect, LaunchRequest, RequestedModel};
-use super::entry::ScenarioEntry;
 use super::faults::FaultsDrawer;
 use super::flags::FlagsDrawer;
 use super::form::{KeyOutcome, LaunchForm};
@@ -25,6 +24,7 @@ use super::{members, message};
 use crate::event::Command;
 use crate::event::kind::Initiator;
 use crate::event::world::RunState;
+use crate::scenario::catalogue::ScenarioEntry;
 
 /// The window of the help at this size.
 pub fn help_window(size: Size) -> ratatui::layout::Rect {

@@ -13,10 +13,10 @@ use super::overlay_actions::ACTS_ON_LIVE_RUN;
 use super::run::RunPage;
 use super::state::{AppState, Size};
 use super::update::Update;
+use crate::base::name::AgentName;
 use crate::event::kind::{Initiator, RosterChange};
 use crate::event::world::World;
 use crate::event::{Command, RunId};
-use crate::scenario::name::AgentName;
 
 /// Widest size of the drawer, in columns.
 const COLS: u16 = 60;

@@ -10,15 +10,15 @@ use super::form::field::{MAX_TEXT_BYTES, TextField};
 use super::input::start;
 use super::key::{KeyCode, KeyPress};
 use super::layout::inside;
-use super::measure::row_count;
 use super::notice::NoticeKind;
 use super::overlay::Overlay;
 use super::run::{NextMessage, RunPage};
 use super::state::{ActiveScreen, AppState, Size};
 use super::update::Update;
+use crate::base::name::FlagName;
 use crate::event::RunId;
-use crate::scenario::model::PatternSpec;
-use crate::scenario::name::FlagName;
+use crate::narrate::measure::row_count;
+use crate::scenario::spec::model::PatternSpec;
 
 /// Widest size of the box, in columns.
 const COLS: u16 = 100;

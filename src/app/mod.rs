@@ -4,14 +4,10 @@
 
 pub mod action;
 pub mod confirm;
-pub mod consent;
 pub mod effect;
-pub mod entry;
-pub mod export;
 pub mod faults;
 pub mod flags;
 pub mod form;
-pub mod format;
 pub mod help;
 pub mod home;
 pub mod input;
@@ -21,7 +17,6 @@ pub mod keymap;
 pub mod layout;
 mod leave;
 pub mod live;
-pub mod measure;
 pub mod members;
 pub mod message;
 pub mod msg;

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::consent::Consent;
 use super::effect::{LaunchRequest, RequestId};
-use super::entry::ScenarioEntry;
 use super::key::KeyPress;
-use super::live::{LiveQueryResult, OfferedModels, ProviderHost};
+use super::live::{LiveQueryResult, OfferedModels};
 use crate::event::{Elapsed, Event, RunId, Seq, SpanId};
+use crate::scenario::catalogue::ProviderHost;
+use crate::scenario::catalogue::ScenarioEntry;
+use crate::scenario::consent::Consent;
 
 /// A message to the dashboard.
 #[derive(Debug)]

@@ -1,9 +1,6 @@
 //! The preview of the selected row: items with a label each, not yet wrapped.
 
-use super::entry::{EntryError, LiveOffer, ScenarioEntry};
-use super::format;
 use super::home::HomePane;
-use super::run::event_line_tool::breaker_state;
 use super::run::results::{one_line, state_word, task_result};
 use super::run::{RunLog, RunPage};
 use super::state::AppState;
@@ -13,11 +10,16 @@ use crate::event::kind::ModelLabel;
 use crate::event::world::collaboration::SeatState;
 use crate::event::world::orchestrator::TaskState;
 use crate::event::world::{RunState, World};
-use crate::scenario::agent::TeamSpec;
-use crate::scenario::model::{CollaborationSpec, Concurrency, InputKind, PatternSpec, WhenOff};
-use crate::scenario::orchestrator::OrchestratorSpec;
-use crate::scenario::research::ResearchSpec;
-use crate::scenario::resilience::ResilienceSpec;
+use crate::narrate::event_line_tool::breaker_state;
+use crate::narrate::format;
+use crate::scenario::catalogue::{EntryError, LiveOffer, ScenarioEntry};
+use crate::scenario::spec::agent::TeamSpec;
+use crate::scenario::spec::model::{
+    CollaborationSpec, Concurrency, InputKind, PatternSpec, WhenOff,
+};
+use crate::scenario::spec::orchestrator::OrchestratorSpec;
+use crate::scenario::spec::research::ResearchSpec;
+use crate::scenario::spec::resilience::ResilienceSpec;
 use crate::scenario::{ProblemPosition, Scenario, Severity};
 
 /// The most events from the end of a log that are searched, so that a long log costs no more than a

@@ -6,7 +6,6 @@ use std::time::Duration;
 use ratatui::layout::Rect;
 
 use super::effect::RequestId;
-pub use super::entry::{EntryError, LiveOffer, ScenarioEntry};
 use super::flags::PendingFlags;
 use super::home::Home;
 use super::keymap::Context;
@@ -16,6 +15,7 @@ use super::overlay::Overlay;
 use super::run::RunPage;
 use crate::event::world::RunState;
 use crate::event::{Elapsed, RunId};
+pub use crate::scenario::catalogue::{EntryError, LiveOffer, ScenarioEntry};
 
 const SECOND: Duration = Duration::from_secs(1);
 /// Time that a second Ctrl-C has to follow the first within, to quit.

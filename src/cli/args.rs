@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::base::name::FlagName;
 use crate::event::contribution::Decision;
 use crate::event::{BoundaryId, ResearchStep};
-use crate::scenario::name::FlagName;
 
 pub use display::Global;
 pub use report::{ConfigArgs, ConfigFormat, DoctorArgs};
@@ -296,8 +296,8 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
+    use crate::base::name::AgentName;
     use crate::event::Boundary;
-    use crate::scenario::name::AgentName;
 
     fn run(args: &[&str]) -> Result<RunArgs, clap::Error> {
         let words = ["roundtable", "run", "checkout-launch"].iter().chain(args);

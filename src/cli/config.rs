@@ -9,13 +9,14 @@ use super::in_force::{self, InForce};
 use super::run::print_message;
 use super::stdout;
 use super::stream_style::StreamStyle;
-use crate::app::measure::{columns, wrap};
+use crate::base::visible::visible;
 use crate::event::safe_json;
-use crate::event::visible::visible;
+use crate::host::config;
+use crate::host::config::ConfigFile;
+use crate::host::models;
 use crate::llm::endpoint::{self, EndpointError, SettingOrigin, WithOrigin};
 use crate::llm::prices::PriceTable;
-use crate::shell::config::ConfigFile;
-use crate::shell::{config, models};
+use crate::narrate::measure::{columns, wrap};
 use crate::ui::format::count_noun;
 use crate::ui::theme::{StyleRole, Theme};
 

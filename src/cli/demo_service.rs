@@ -15,7 +15,7 @@ use tokio::time::sleep;
 
 use super::exit::Exit;
 use super::run::print_message;
-use crate::event::visible::visible_within;
+use crate::base::visible::visible_within;
 
 /// Size limit of a request, in bytes.
 const REQUEST_BYTES: usize = 64 << 10;

@@ -15,13 +15,13 @@ use super::exit::Exit;
 use super::output::RunWriter;
 use super::run::print_message;
 use super::stop_signals::on_stop;
+use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::engine::{Engine, Launch, RunHandle};
 use crate::event::kind::Initiator;
-use crate::event::visible::{REASON_CHARS, visible_within};
 use crate::event::world::{Outcome, SessionOutcome};
 use crate::event::{BoundaryId, Command, Event, EventKind, Seq, StopReason, World};
+use crate::host::{journal, pauses};
 use crate::run::Session;
-use crate::shell::{journal, pauses};
 
 /// Number of events written before each flush.
 const BATCH: usize = 256;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::event::visible::visible_within;
+use crate::base::visible::visible_within;
 use crate::llm::endpoint::{Endpoint, SettingOrigin, WithOrigin};
 use crate::llm::prices::{Price, PriceTable, endpoint_price, is_priced_elsewhere};
 use crate::llm::{JsonMode, Tuning};
@@ -216,7 +216,8 @@ pub fn price_text(price: &Price) -> String {
 mod tests {
     use super::*;
     use crate::llm::endpoint::{EndpointRequest, find};
-    use crate::scenario::{ScenarioOrigin as From, load};
+    use crate::scenario::ScenarioOrigin as From;
+    use crate::scenario::load;
 
     #[test]
     fn each_setting_says_where_it_comes_from() {

@@ -30,11 +30,13 @@ use self::args::{Cli, CliCommand, Global, RunArgs};
 use self::dashboard::DashboardArgs;
 use self::exit::Exit;
 use self::stream_style::StreamStyle;
-use crate::event::visible::visible;
-use crate::shell::config::{ConfigFile, set_in_force};
-use crate::shell::dirs::Dirs;
-use crate::shell::log::{self, LogGuard, Sink};
-use crate::shell::models::{self, LiveModels};
+use crate::base::visible::visible;
+use crate::host::config::{ConfigFile, set_in_force};
+use crate::host::dirs::Dirs;
+use crate::host::log;
+use crate::host::log::{LogGuard, Sink};
+use crate::host::models;
+use crate::host::models::LiveModels;
 use crate::shell::{screen, signals, themes};
 use crate::ui::theme::Theme;
 
@@ -49,8 +51,9 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return print_clap_error(&error).into(),
     };
-    let file = ConfigFile::find();
-    match resolve_theme(&cli, &file) {
+    let mut file = ConfigFile::find();
+    let configured = themes::from_config(&mut file);
+    match resolve_theme(&cli, &file, configured) {
         Ok(theme) => {
             set_in_force(file.config.clone());
             let global = Global { configured: file.config.ui.clone(), ..cli.global };
@@ -62,7 +65,7 @@ pub fn main() -> ExitCode {
 
 /// The theme of this command. On an error, of the theme or of the configuration, the message has
 /// already been printed.
-fn resolve_theme(cli: &Cli, file: &ConfigFile) -> Result<Theme, Exit> {
+fn resolve_theme(cli: &Cli, file: &ConfigFile, configured: Option<Theme>) -> Result<Theme, Exit> {
     // `config` and `doctor` report errors of the file themselves; the others do not use it.
     let uses_it = !matches!(
         cli.command,
@@ -86,7 +89,7 @@ fn resolve_theme(cli: &Cli, file: &ConfigFile) -> Result<Theme, Exit> {
             run::print_message(&text);
             Exit::Usage
         }),
-        None => Ok(file.theme.clone().unwrap_or_default()),
+        None => Ok(configured.unwrap_or_default()),
     }
 }
 

@@ -7,10 +7,10 @@ use serde::Serialize;
 use super::args::RunFormat;
 use super::progress;
 use super::stream_style::StreamStyle;
-use crate::app::export::research;
 use crate::event::kind::SCHEMA_VERSION;
 use crate::event::world::{Outcome, SessionOutcome};
 use crate::event::{Event, RunId, World, safe_json};
+use crate::narrate::export::research;
 
 /// The last line of `jsonl`: the outcome. Its `kind` tells it from the events before it.
 #[derive(Serialize)]

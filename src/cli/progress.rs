@@ -9,14 +9,14 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::stream_style::StreamStyle;
-use crate::app::run::event_line::rounds_text;
+use crate::base::visible::{REASON_CHARS, visible, visible_within};
 use crate::event::kind::{
     FailureClass, Initiator, ModelLabel, Purpose, ReplyRefused, RunClosed, RunStarted, Usage,
 };
-use crate::event::visible::{REASON_CHARS, visible, visible_within};
 use crate::event::world::{Outcome, SessionOutcome, SpanKind, Tally};
 use crate::event::{BoundaryId, Event, EventKind, World};
-use crate::scenario::repair::Repair;
+use crate::narrate::event_line::rounds_text;
+use crate::scenario::spec::repair::Repair;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
 use crate::ui::theme::StyleRole;

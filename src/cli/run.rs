@@ -9,17 +9,18 @@ use super::exit::Exit;
 use super::headless::{self, HeadlessOptions};
 use super::output::RunWriter;
 use super::stream_style::StreamStyle;
+use crate::base::name::FlagName;
+use crate::base::visible::visible;
 use crate::bus::LogLimits;
 use crate::engine::{Engine, EngineSettings, Launch, ModelChoice, Schedule, Toolbox};
 use crate::event::BoundaryId;
-use crate::event::visible::visible;
-use crate::scenario::model::PatternSpec;
-use crate::scenario::name::FlagName;
+use crate::host::dirs::Dirs;
+use crate::host::models;
+use crate::host::models::{Endpoints, LiveModels};
+use crate::host::tools;
+use crate::host::trust::Trust;
+use crate::scenario::spec::model::PatternSpec;
 use crate::scenario::{self, Override, STDIN, Scenario, ScenarioSource};
-use crate::shell::dirs::Dirs;
-use crate::shell::models::{self, Endpoints, LiveModels};
-use crate::shell::tools;
-use crate::shell::trust::Trust;
 use crate::ui::theme::Theme;
 
 /// Bytes of events that a run may be ahead of its reader, such as a pipe.

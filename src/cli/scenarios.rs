@@ -8,9 +8,10 @@ use serde::Serialize;
 use super::exit::Exit;
 use super::stdout;
 use super::stream_style::StreamStyle;
-use crate::event::{safe_json, visible::visible};
+use crate::base::visible::visible;
+use crate::event::safe_json;
+use crate::host::catalogue;
 use crate::scenario::{ScenarioListing, ScenarioSource, check, shipped};
-use crate::shell::catalogue;
 use crate::ui::theme::{StyleRole, Theme};
 
 /// Lists the shipped scenarios and the files of `./scenarios`, by name.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::base::day::Day;
 use crate::event::RunId;
 use crate::event::id::millis;
 use crate::event::kind::{
@@ -12,12 +13,11 @@ use crate::event::kind::{
 use crate::pattern::team::starting_agent;
 use crate::run::Session;
 use crate::scenario::Scenario;
-use crate::scenario::agent::{AgentKind, AgentSpec, TeamSpec};
-use crate::scenario::day::Day;
-use crate::scenario::model::{CollaborationSpec, Concurrency, PatternSpec, WhenOff};
-use crate::scenario::orchestrator::OrchestratorSpec;
-use crate::scenario::research::ResearchSpec;
-use crate::scenario::resilience::ResilienceSpec;
+use crate::scenario::spec::agent::{AgentKind, AgentSpec, TeamSpec};
+use crate::scenario::spec::model::{CollaborationSpec, Concurrency, PatternSpec, WhenOff};
+use crate::scenario::spec::orchestrator::OrchestratorSpec;
+use crate::scenario::spec::research::ResearchSpec;
+use crate::scenario::spec::resilience::ResilienceSpec;
 
 /// What the scenario does not know about the start of a run.
 pub(super) struct RunSetup<'a> {

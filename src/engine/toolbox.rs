@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use crate::base::name::ToolName;
+use crate::gateway::{Tool, ToolSetup};
 use crate::net::{Http, Reach};
 use crate::scenario::Scenario;
-use crate::scenario::lookup::{FolderSpec, ReadSpec, SearchSpec};
-use crate::scenario::model::{CallPolicy, PatternSpec, SafeMode};
-use crate::scenario::name::ToolName;
-use crate::scenario::research::READ;
-use crate::scenario::tool::{FixtureSpec, HttpSpec, ResultContract, ToolKind, ToolSpec};
+use crate::scenario::spec::lookup::{FolderSpec, ReadSpec, SearchSpec};
+use crate::scenario::spec::model::{CallPolicy, PatternSpec, SafeMode};
+use crate::scenario::spec::research::READ;
+use crate::scenario::spec::tool::{FixtureSpec, HttpSpec, ResultContract, ToolKind, ToolSpec};
 use crate::tool::command::CommandTool;
 use crate::tool::endpoint::EndpointSearch;
 use crate::tool::fixture::FixtureTool;
@@ -21,7 +22,6 @@ use crate::tool::http::HttpTool;
 use crate::tool::settings::{Environment, NotReady};
 use crate::tool::web::cache::Cache;
 use crate::tool::web::{CrawlState, Web, WebReader};
-use crate::tool::{Tool, ToolSetup};
 
 /// Timeout of an attempt if neither scenario nor pattern sets one (cascading failures source
 /// document).
@@ -256,7 +256,8 @@ fn with_agents(scenario: &Scenario, mut made: Vec<ToolSetup>) -> Vec<ToolSetup> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::{ScenarioOrigin, load};
+    use crate::scenario::ScenarioOrigin;
+    use crate::scenario::load;
 
     /// For each research tool with these definitions: its name, whether it has an implementation,
     /// and its timeout.

@@ -10,11 +10,11 @@ use super::id::{SpanId, millis};
 use super::research::SourceNo;
 use super::stop::StopReason;
 use super::team::MemberOutput;
-use super::visible::visible_within;
-use crate::scenario::model::ScriptFaultKind;
-use crate::scenario::model_assignment::ModelCaller;
-use crate::scenario::name::{AgentName, RoleName, TaskId, ToolName};
-pub use crate::scenario::tool::{ToolCall, ToolOffer};
+use crate::base::name::{AgentName, RoleName, TaskId, ToolName};
+use crate::base::visible::visible_within;
+use crate::scenario::spec::model::ScriptFaultKind;
+use crate::scenario::spec::model_assignment::ModelCaller;
+pub use crate::scenario::spec::tool::{ToolCall, ToolOffer};
 
 /// A call to a tool or model, as it starts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::id::BoundaryId;
 use super::kind::{Initiator, RosterChange};
 use super::tool::LimitChange;
-use crate::scenario::name::{AgentName, FlagName, ToolName};
-use crate::scenario::tool::{FaultKind, InjectedFault};
+use crate::base::name::{AgentName, FlagName, ToolName};
+use crate::scenario::spec::tool::{FaultKind, InjectedFault};
 
 /// A command to one run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

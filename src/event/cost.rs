@@ -1,7 +1,7 @@
 //! The cost of a reply: its tokens by kind, each kind at its price.
 
 use super::kind::Usage;
-use crate::scenario::price::Price;
+use crate::scenario::spec::price::Price;
 
 impl Price {
     /// Cost of these tokens in US dollars. Prompt tokens that were read from or written to the
@@ -9,7 +9,7 @@ impl Price {
     ///
     /// ```
     /// use roundtable::event::kind::Usage;
-    /// use roundtable::scenario::price::Price;
+    /// use roundtable::scenario::spec::price::Price;
     /// let price = Price { cached: Some(0.1), ..Price::new(1.0, 4.0) };
     /// let usage = Usage { cached_tokens: 600_000, ..Usage::new(1_000_000, 500_000) };
     /// assert!((price.cost(&usage) - (0.4 + 0.06 + 2.0)).abs() < 1e-9);

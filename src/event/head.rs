@@ -7,10 +7,10 @@ use super::id::{BoundaryId, RunId};
 use super::plan::PatternPlan;
 use super::stop::StopReason;
 use super::tool::ToolHead;
-use crate::scenario::alert::AlertLimits;
-use crate::scenario::model::SpendingLimits;
-use crate::scenario::name::{FlagName, ScenarioName};
-use crate::scenario::price::Price;
+use crate::base::name::{FlagName, ScenarioName};
+use crate::scenario::spec::alert::AlertLimits;
+use crate::scenario::spec::model::SpendingLimits;
+use crate::scenario::spec::price::Price;
 
 /// The whole setup of a run: the head of its log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

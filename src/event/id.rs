@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::scenario::name::{AgentName, RoleName, TaskId};
+use crate::base::name::{AgentName, RoleName, TaskId};
 
 /// Sequence number of an event in its log: 0, 1, 2, … without gaps. It has no meaning across logs.
 #[derive(

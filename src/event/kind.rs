@@ -35,8 +35,8 @@ pub use super::tool::{
 use super::contribution::{Conflict, Contribution, Decision};
 use super::id::{BoundaryId, RunId, SpanId};
 use super::stop::StopReason;
-use crate::scenario::name::{AgentName, FlagName, RoleName, ScenarioName, TaskId, ToolName};
-use crate::scenario::tool::{FaultKind, InjectedFault};
+use crate::base::name::{AgentName, FlagName, RoleName, ScenarioName, TaskId, ToolName};
+use crate::scenario::spec::tool::{FaultKind, InjectedFault};
 
 /// Version of the event schema.
 pub const SCHEMA_VERSION: u32 = 1;

@@ -25,7 +25,6 @@ mod stop_text;
 pub mod task;
 pub mod team;
 pub mod tool;
-pub mod visible;
 mod weight;
 mod wire;
 pub mod world;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::team::SessionHead;
-use crate::scenario::agent::{HandoffTemplate, MemberTools};
-use crate::scenario::name::{AgentName, FlagName, InputName, RoleName, ToolName};
-use crate::scenario::research::{MisquotePolicy, StepExecutor};
+use crate::base::name::{AgentName, FlagName, InputName, RoleName, ToolName};
+use crate::scenario::spec::agent::{HandoffTemplate, MemberTools};
+use crate::scenario::spec::research::{MisquotePolicy, StepExecutor};
 
 /// The pattern of a run, with its limits at the start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

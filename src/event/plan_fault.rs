@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use super::visible::{REASON_CHARS, visible_within};
+use crate::base::visible::{REASON_CHARS, visible_within};
 
 /// What is wrong with a plan (`validate_orchestration_plan` in the orchestrator source document).
 #[derive(Clone, Debug, PartialEq, Eq)]

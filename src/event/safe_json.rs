@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::visible::chars_with_hostility;
+use crate::base::visible::chars_with_hostility;
 
 /// A value as JSON on several lines, indented by two spaces as in the source documents.
 ///

@@ -7,8 +7,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::call::FailureClass;
 pub use super::plan_fault::{PlanFault, WorkerFault};
 pub use super::research_fault::{AnswerFault, NoteIssue, NotesFault, StepFault};
-use super::visible::{REASON_CHARS, visible_within};
-use crate::scenario::name::{AgentName, RoleName, ToolName};
+use crate::base::name::{AgentName, RoleName, ToolName};
+use crate::base::visible::{REASON_CHARS, visible_within};
 
 /// Why a run ended. A stop reason is data, not an error.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::scenario::name::{TaskId, ToolName};
+use crate::base::name::{TaskId, ToolName};
 
 /// A task of an accepted plan. Other fields of the model's reply are dropped
 /// (`validate_orchestration_plan` in the orchestrator source document).

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::call::ToolCall;
-use crate::scenario::name::AgentName;
+use crate::base::name::AgentName;
 
 /// How much of a member's own output is shown while it works (`stream_inner`, `inner_text`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

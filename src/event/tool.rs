@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::scenario::limits::{BreakerCounts, BreakerMode, RetryBudgetLimits};
-use crate::scenario::name::ToolName;
-use crate::scenario::tool::InjectedFault;
+use crate::base::name::ToolName;
+use crate::scenario::spec::limits::{BreakerCounts, BreakerMode, RetryBudgetLimits};
+use crate::scenario::spec::tool::InjectedFault;
 
 /// A tool behind the gateway, as the run was started with it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

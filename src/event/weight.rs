@@ -12,7 +12,7 @@ use super::kind::{
 };
 use super::plan_fault::PlanFault;
 use super::stop::{ContributionFault, StopReason};
-use crate::scenario::agent::HandoffPiece;
+use crate::scenario::spec::agent::HandoffPiece;
 
 /// Overhead of a map entry in bytes, without its key and value.
 const ENTRY: usize = 64;

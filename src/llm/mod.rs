@@ -18,7 +18,7 @@ use std::sync::{Arc, OnceLock};
 
 use futures::future::BoxFuture;
 
-pub use crate::scenario::tuning::{JsonMode, Tuning};
+pub use crate::scenario::spec::tuning::{JsonMode, Tuning};
 pub use adaptation::Adaptations;
 pub use form::{ReplyContract, ReplyForm};
 pub use models::Models;

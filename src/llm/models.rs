@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::ChatModel;
 use super::prices::Price;
 use crate::event::kind::{ModelLabel, ModelPriceHead, Purpose};
-use crate::scenario::model_assignment::ModelCaller;
+use crate::scenario::spec::model_assignment::ModelCaller;
 
 /// The models of a run: some callers have their own, all others use the default one. Cheap to
 /// clone.

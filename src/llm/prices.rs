@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::endpoint::{Endpoint, Provider, SettingOrigin, WithOrigin, split_model_name};
 use crate::event::kind::ModelPriceHead;
 use crate::scenario::config::ConfiguredPrice;
-pub use crate::scenario::price::Price;
+pub use crate::scenario::spec::price::Price;
 
 /// The prices that ship with the program.
 #[derive(Clone, Debug, Default, Deserialize)]

@@ -10,14 +10,14 @@ use tokio::time::{Instant, sleep_until};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::{ChatModel, ChatRequest, Failure, Listener, count_reply_words, failure};
+use crate::base::seeded_random::random_duration;
 use crate::decide::{ConditionDecision, decide};
 use crate::event::id::millis;
 use crate::event::kind::{FailureClass, ModelLabel, Purpose, Reply, Usage};
 use crate::scenario::Scenario;
 use crate::scenario::condition::{CelBindings, EvalBudget};
-use crate::scenario::model::{ScriptFault, ScriptFaultKind, ScriptRow, ScriptStep};
-use crate::scenario::seeded_random::random_duration;
-use crate::scenario::tool::ToolCall;
+use crate::scenario::spec::model::{ScriptFault, ScriptFaultKind, ScriptRow, ScriptStep};
+use crate::scenario::spec::tool::ToolCall;
 
 /// The shortest time between two pieces; the dashboard does not draw faster.
 const PIECE: Duration = Duration::from_millis(33);

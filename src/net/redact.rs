@@ -64,7 +64,7 @@ impl Redactor {
     ///
     /// ```
     /// use roundtable::net::{Redactor, Secret};
-    /// let redactor = Redactor::knowing([Secret::new("hunter2hunter2")]);
+    /// let redactor = Redactor::with_secrets([Secret::new("hunter2hunter2")]);
     /// assert_eq!(redactor.redact("no hunter2hunter2, no sk-abc"), "no ***, no ***");
     /// assert_eq!(
     ///     redactor.redact("GET https://me:pw@a.example/v1?key=1"),

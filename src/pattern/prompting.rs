@@ -6,13 +6,13 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::base::name::InputName;
 use crate::event::kind::{ChatMessage, MessageRole, Purpose};
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
 use crate::llm::ReplyForm;
 use crate::run::{ModelRequest, RunContext};
 use crate::scenario::Scenario;
 use crate::scenario::condition::CelBindings;
-use crate::scenario::name::InputName;
 
 /// One of our own values as JSON. The conversion cannot fail for these types; `null` if it did.
 pub(super) fn to_json(of: &impl Serialize) -> Value {

@@ -15,6 +15,10 @@ use super::phase::Phase;
 use super::rosters::Rosters;
 use super::session::Session;
 use super::spending::{self, Reserved, Spending};
+use crate::base::day::Day;
+use crate::base::name::{FlagName, ToolName};
+use crate::base::seeded_random::Latency;
+use crate::base::seeded_random::{random_duration, random_u64};
 use crate::bus::{Bus, LiveSlot};
 use crate::event::kind::{
     AttemptFailed, CallStarted, ChatMessage, FailureClass, MessageRole, ModelLabel, Prompt,
@@ -22,17 +26,14 @@ use crate::event::kind::{
 };
 use crate::event::stop::LlmError;
 use crate::event::{Boundary, EventKind, RunId, Seq, SpanId, StopReason};
+use crate::gateway::faults;
+use crate::gateway::{
+    Attempt, CallFailed, CallScope, Callee, GatewayCall, GuardedTool, ToolRegistry, ToolSetup,
+};
 use crate::llm::{ChatRequest, Conversation, Listener, Models, ReplyForm};
 use crate::scenario::condition::CelBindings;
-use crate::scenario::day::Day;
-use crate::scenario::model::{CallPolicy, Latency, SpendingLimits};
-use crate::scenario::name::{FlagName, ToolName};
-use crate::scenario::seeded_random::{random_duration, random_u64};
-use crate::scenario::tool::{InjectedFault, ResultContract};
-use crate::tool::{
-    Attempt, CallFailed, CallScope, Callee, GatewayCall, GuardedTool, ToolRegistry, ToolSetup,
-    faults,
-};
+use crate::scenario::spec::model::{CallPolicy, SpendingLimits};
+use crate::scenario::spec::tool::{InjectedFault, ResultContract};
 
 /// Everything that a run's context is built from.
 pub struct RunSettings {

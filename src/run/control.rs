@@ -14,11 +14,11 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
+use crate::base::name::FlagName;
 use crate::bus::Bus;
 use crate::event::id::millis;
 use crate::event::kind::{Initiator, StepSize};
 use crate::event::{Boundary, BoundaryId, Command, EventKind, SpanId, StopReason};
-use crate::scenario::name::FlagName;
 
 /// Why a branch must not continue.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::scenario::name::RoleName;
+use crate::base::name::RoleName;
 
 /// The phase of a run. The text is made only when it is needed: most runs are never stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]

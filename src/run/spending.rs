@@ -12,10 +12,10 @@ use tokio::sync::Notify;
 use crate::event::StopReason;
 use crate::event::kind::{BudgetReached, Reply, Usage};
 use crate::llm::Conversation;
-use crate::scenario::model::SpendingLimits;
-use crate::scenario::price::Price;
-use crate::scenario::tool::ToolOffer;
-use crate::scenario::tuning::REPLY_TOKENS;
+use crate::scenario::spec::model::SpendingLimits;
+use crate::scenario::spec::price::Price;
+use crate::scenario::spec::tool::ToolOffer;
+use crate::scenario::spec::tuning::REPLY_TOKENS;
 
 /// Estimated bytes of one token, if the endpoint does not count tokens.
 const BYTES_PER_TOKEN: u64 = 4;

@@ -9,14 +9,14 @@ use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 
 use super::context::RunContext;
+use crate::base::name::ToolName;
 use crate::bus::Bus;
 use crate::event::kind::{AttemptFailed, CallStarted, FailureClass, Prompt, Purpose, Reply};
 use crate::event::{EventKind, SpanId, StopReason};
-use crate::scenario::name::ToolName;
-use crate::tool::{
+use crate::gateway::{
     Attempt, CallFailed, CallScope, CallSuccess, Callee, GatewayCall, GuardedTool, ToolRequest,
-    contract, faults,
 };
+use crate::gateway::{contract, faults};
 
 /// The argument that tells a tool the id of the call.
 pub const REQUEST_ID: &str = "request_id";
@@ -117,7 +117,7 @@ impl RunContext {
 
 /// Arguments as one text with sorted keys: the key that fallbacks are looked up by.
 fn canonical_text(args: &Map<String, Value>) -> String {
-    crate::scenario::canonical_json::to_canonical_json(&Value::Object(args.clone()))
+    crate::base::canonical_json::to_canonical_json(&Value::Object(args.clone()))
 }
 
 /// One tool call of a run, as the gateway sees it.
@@ -158,7 +158,7 @@ impl CallScope for ToolCallScope<'_> {
 
 /// Spreads similar random numbers far apart.
 fn spread(draw: u64) -> u64 {
-    crate::scenario::seeded_random::random_u64(draw, "", 0, "fault")
+    crate::base::seeded_random::random_u64(draw, "", 0, "fault")
 }
 
 /// The tool behind the gateway, with the request.

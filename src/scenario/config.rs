@@ -4,18 +4,19 @@
 
 use std::time::Duration;
 
-use super::amount::{Dollars, Number, Seconds};
-use super::build_models::{Requests, tuning};
-use super::load::report_syntax_errors;
-use super::named::{NameRule, NamedEntries};
-use super::price::Price;
-use super::problem::Problems;
-use super::reader::{ReadContext, UnknownKey, closest_name, suggest_name};
-use super::record::{ObjectSchema, Requirement, join_doc_lines, record};
-use super::shape::{FormatShape, FreeTable, IntegerField, NonBlankString, Positioned};
-use super::toml_text::{self, MAX_TABLES};
-use super::tree::{TextSpan, TomlNode, TomlTable, TomlValue};
-use super::tuning::{JsonMode, Tuning};
+use super::check::build_models::{Requests, tuning};
+use super::file::amount::{Dollars, Number, Seconds};
+use super::file::load::report_syntax_errors;
+use super::file::named::{NameRule, NamedEntries};
+use super::file::problem::Problems;
+use super::file::reader::{ReadContext, UnknownKey, closest_name, suggest_name};
+use super::file::record::{ObjectSchema, Requirement, join_doc_lines, record};
+use super::file::shape::{FormatShape, FreeTable, IntegerField, NonBlankString, Positioned};
+use super::file::toml_text;
+use super::file::toml_text::MAX_TABLES;
+use super::file::tree::{TextSpan, TomlNode, TomlTable, TomlValue};
+use super::spec::price::Price;
+use super::spec::tuning::{JsonMode, Tuning};
 
 /// Maximum size of a configuration file, in bytes.
 pub const MAX_CONFIG_BYTES: u64 = 256 * 1024;

@@ -3,10 +3,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::format::Pattern;
-use super::format_team::key_owner;
-use super::reader::ReadContext;
-use super::tree::{TextSpan, TomlKey, TomlNode, TomlTable, TomlValue};
+use super::file::format::Pattern;
+use super::file::format_team::key_owner;
+use super::file::reader::ReadContext;
+use super::file::tree::{TextSpan, TomlKey, TomlNode, TomlTable, TomlValue};
 
 /// The keys of one pattern.
 struct PatternKeys {

@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 use include_dir::{Dir, include_dir};
 use toml::de::DeValue;
 
-use super::model::ScenarioOrigin;
-use super::name::ScenarioName;
-use super::toml_text;
+use super::file::toml_text;
+use super::spec::model::ScenarioOrigin;
+use crate::base::name::ScenarioName;
 
 static DIR: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/scenarios");
 

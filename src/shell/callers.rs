@@ -1,10 +1,10 @@
 //! The model of each caller of a live run, or what is missing; for checks before a run starts.
 
-use super::models;
+use crate::host::models;
 use crate::llm::endpoint::Endpoint;
 use crate::scenario::Scenario;
-use crate::scenario::live_defaults::model_callers;
-use crate::scenario::model_assignment::ModelCaller;
+use crate::scenario::spec::live_defaults::model_callers;
+use crate::scenario::spec::model_assignment::ModelCaller;
 
 /// A role, agent or step, and the model that it would call live.
 #[derive(Debug)]

@@ -10,18 +10,19 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
-use super::models::LiveModels;
+use super::clipboard;
 use super::signals::ProcessSignal;
-use super::trust::Trust;
-use super::{catalogue, clipboard, models, pauses, tools};
 use crate::app::Msg;
 use crate::app::effect::{Export, LaunchRequest, RequestId, RequestedModel};
 use crate::app::state::ScenarioEntry;
+use crate::base::private::TempFile;
+use crate::base::visible::visible_lines;
 use crate::bus::LogReader;
 use crate::engine::{Engine, Launch, ModelChoice, RunHandle, Schedule};
 use crate::event::BoundaryId;
-use crate::event::visible::visible_lines;
-use crate::private::TempFile;
+use crate::host::models::LiveModels;
+use crate::host::trust::Trust;
+use crate::host::{catalogue, models, pauses, tools};
 use crate::ui::format;
 
 /// A result that goes back to the loop.
@@ -331,7 +332,8 @@ mod tests {
     use crate::app::effect::{Contents, RequestId};
     use crate::engine::EngineSettings;
     use crate::net::ProxyMode;
-    use crate::scenario::{Scenario, ScenarioOrigin, load, shipped};
+    use crate::scenario::load;
+    use crate::scenario::{Scenario, ScenarioOrigin, shipped};
 
     /// A foreign scenario with a program that needs an unset variable.
     fn foreign() -> Scenario {

@@ -9,13 +9,15 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::effects::Services;
-use super::models::{self, LiveModels};
 use crate::app::Msg;
 use crate::app::effect::RequestId;
-use crate::app::live::{LiveQuery, LiveQueryResult, OfferedModels, ProviderHost, ProviderOffer};
+use crate::app::live::{LiveQuery, LiveQueryResult, OfferedModels};
+use crate::host::models;
+use crate::host::models::LiveModels;
 use crate::llm::endpoint::{self, Endpoint, SettingOrigin, WithOrigin};
 use crate::llm::openai::ProbeResult;
 use crate::scenario::Scenario;
+use crate::scenario::catalogue::{ProviderHost, ProviderOffer};
 
 /// Timeout for a list of models.
 const LIST_TIMEOUT: Duration = Duration::from_secs(10);

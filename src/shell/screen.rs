@@ -14,7 +14,7 @@ use crossterm::{Command, cursor, queue, terminal};
 
 use super::pager;
 
-use crate::tool::contained;
+use crate::base::contained;
 
 /// Whether the program has the terminal.
 static TAKEN: AtomicBool = AtomicBool::new(false);

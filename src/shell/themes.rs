@@ -3,8 +3,9 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use crate::event::visible::visible;
-use crate::regular;
+use crate::base::regular;
+use crate::base::visible::visible;
+use crate::host::config::ConfigFile;
 use crate::ui::theme::Theme;
 
 /// Size limit of a theme file, in bytes.
@@ -20,13 +21,19 @@ pub fn find(wanted: Option<&str>) -> Result<Theme, String> {
         .map_err(|why| format!("--theme {}{why}", visible(wanted)))
 }
 
-/// The theme that this configuration file names. A theme file is relative to its folder.
-///
-/// # Errors
-/// As [`find`].
-pub fn configured(wanted: &str, configuration: &Path) -> Result<Theme, String> {
-    let beside = configuration.parent().unwrap_or(Path::new(""));
-    shipped_or_file(wanted, &beside.join(wanted)).map_err(|why| format!("{}{why}", visible(wanted)))
+/// The theme that the configuration file names; a theme file is relative to its folder. One that
+/// cannot be used is an error of the configuration file.
+pub fn from_config(file: &mut ConfigFile) -> Option<Theme> {
+    let wanted = file.theme.clone()?;
+    let folder = file.path.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
+    match shipped_or_file(&wanted.name, &folder.join(&wanted.name)) {
+        Ok(theme) => Some(theme),
+        Err(why) => {
+            let name = visible(&wanted.name);
+            file.reject(format!("{}: error: ui.theme: {name}{why}", wanted.place));
+            None
+        }
+    }
 }
 
 /// A shipped theme by name, else the theme file at `path`. The error continues a sentence that

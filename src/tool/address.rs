@@ -5,7 +5,7 @@ use reqwest::Url;
 use serde_json::{Map, Value};
 
 use super::settings::NotReady;
-use crate::event::visible::visible_within;
+use crate::base::visible::visible_within;
 use crate::net::http::host_of;
 
 /// Most characters of an argument's name that a message quotes.

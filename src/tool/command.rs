@@ -11,14 +11,14 @@ use serde_json::{Map, Value};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStdin, Command};
 
-use super::interface::{Tool, ToolRequest};
 use super::process_group::ProcessGroup;
 use super::result_json;
 use super::settings::{Environment, NotReady, ToolSettings};
+use crate::base::visible::visible_within;
 use crate::event::kind::{AttemptFailed, FailureClass};
-use crate::event::visible::visible_within;
+use crate::gateway::interface::{Tool, ToolRequest};
 use crate::net::error::size;
-use crate::scenario::tool::CommandSpec;
+use crate::scenario::spec::tool::CommandSpec;
 
 /// Most bytes of standard error that are kept; the last ones are kept.
 const STDERR_BYTES: usize = 8 << 10;

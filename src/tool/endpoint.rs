@@ -7,13 +7,13 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
-use super::document::day;
 use super::http::HttpTool;
-use super::interface::{Tool, ToolRequest};
 use super::settings::{Environment, NotReady};
+use crate::document::day;
 use crate::event::kind::{AttemptFailed, FailureClass};
+use crate::gateway::interface::{Tool, ToolRequest};
 use crate::net::Http;
-use crate::scenario::lookup::{EndpointSpec, ResultFields};
+use crate::scenario::spec::lookup::{EndpointSpec, ResultFields};
 
 /// Number of results if the request does not set `k`.
 const RESULTS: u64 = 10;

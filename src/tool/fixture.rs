@@ -14,13 +14,13 @@ use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep};
 
-use super::interface::{Tool, ToolRequest};
 use super::result_json;
+use crate::base::seeded_random::{happens_with, random_duration, random_u64};
+use crate::base::visible::visible_within;
 use crate::event::kind::{AttemptFailed, FailureClass};
-use crate::event::visible::visible_within;
+use crate::gateway::interface::{Tool, ToolRequest};
 use crate::net::Redactor;
-use crate::scenario::seeded_random::{happens_with, random_duration, random_u64};
-use crate::scenario::tool::{FixtureAnswer, FixtureRow, FixtureSpec, LoadSpec};
+use crate::scenario::spec::tool::{FixtureAnswer, FixtureRow, FixtureSpec, LoadSpec};
 
 /// Most characters of a call's arguments that an error message quotes.
 const ARGS_CHARS: usize = 120;
@@ -207,7 +207,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::scenario::model::{Latency, ScriptFault, ScriptFaultKind};
+    use crate::base::seeded_random::Latency;
+    use crate::scenario::spec::model::{ScriptFault, ScriptFaultKind};
 
     fn args(value: Value) -> Map<String, Value> {
         value.as_object().cloned().expect("a table")

@@ -9,14 +9,14 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 
 use super::address::Address;
-use super::interface::{Tool, ToolRequest};
 use super::result_json;
 use super::settings::{Environment, NotReady, ToolSettings};
 use crate::event::id::millis;
 use crate::event::kind::{AttemptFailed, FailureClass};
+use crate::gateway::interface::{Tool, ToolRequest};
 use crate::net::body::read_prefix;
 use crate::net::{Http, HttpResponse, NetError, Redactor, RequestTarget};
-use crate::scenario::tool::{HttpMethod, HttpSpec};
+use crate::scenario::spec::tool::{HttpMethod, HttpSpec};
 
 /// Most bytes that are read of the body of an error response.
 const REFUSAL_BYTES: usize = 16 << 10;

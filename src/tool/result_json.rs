@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::base::big_integer;
+use crate::base::visible::visible_within;
 use crate::event::kind::{AttemptFailed, FailureClass};
-use crate::event::visible::visible_within;
 use crate::net::Redactor;
-use crate::scenario::big_integer;
 
 /// Most characters of a result that an error message quotes.
 const QUOTED_CHARS: usize = 140;

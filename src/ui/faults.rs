@@ -11,8 +11,8 @@ use super::{DrawContext, format};
 use crate::app::AppState;
 use crate::app::faults::{FaultsDrawer, ToolSetting, default_fault, injected_fault};
 use crate::app::run::RunPage;
-use crate::app::run::event_line_tool;
 use crate::event::world::tools::ToolRow;
+use crate::narrate::event_line_tool;
 
 /// Draws the drawer of a tool.
 pub fn render(

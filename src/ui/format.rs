@@ -1,8 +1,7 @@
 //! The one format of durations, clocks, counts, confidences and amounts: see
-//! [`app::format`](crate::app::format), which is in `app` because the dashboard's behaviour needs
-//! it too.
+//! [`narrate::format`](crate::narrate::format).
 
-pub use crate::app::format::*;
+pub use crate::narrate::format::*;
 
 use super::glyph::{Glyph, Glyphs};
 

@@ -9,13 +9,13 @@ use super::glyph::Glyph;
 use super::run::Tiles;
 use super::text::{Pen, columns, on_border, wrap};
 use super::theme::StyleRole;
-use crate::app::run::attribution::{purpose_name, tool_of_purpose};
 use crate::app::run::document::{DocumentLine, LineStyle};
 use crate::app::run::inspect::FIELD_COLUMNS;
 use crate::app::run::layout::{inspector as areas, padded, tabs};
 use crate::app::run::{InspectTarget, Inspector, RunPage, Tab};
 use crate::event::kind::Purpose;
 use crate::event::world::SpanKind;
+use crate::narrate::attribution::{purpose_name, tool_of_purpose};
 
 /// Draws the inspector into a run's page.
 pub fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {

@@ -13,8 +13,8 @@ use crate::app::effect::RequestedModel;
 use crate::app::form::{
     CANCEL_AT, Field, FieldId, FieldValue, FormParts, FormSlot, LABEL, LaunchForm,
 };
-use crate::app::live::LiveOffer;
 use crate::app::state::Size;
+use crate::scenario::catalogue::LiveOffer;
 
 /// Draws the form.
 pub fn render(form: &LaunchForm, cx: &DrawContext, size: Size, buf: &mut Buffer) {

@@ -10,8 +10,9 @@ use super::theme::StyleRole;
 use super::{DrawContext, format};
 use crate::app::form::LaunchForm;
 use crate::app::form::picker::{ModelPicker, PickRow, PickerParts};
-use crate::app::live::{LiveOffer, OfferedModels};
+use crate::app::live::OfferedModels;
 use crate::app::state::Size;
+use crate::scenario::catalogue::LiveOffer;
 
 /// The most columns of a model's name if a note follows it.
 const NAME: u16 = 44;

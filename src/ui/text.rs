@@ -10,9 +10,9 @@ use ratatui::style::Style;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::glyph::{Glyph, Glyphs};
-use crate::app::measure::{cluster, clusters};
+use crate::narrate::measure::{cluster, clusters};
 
-pub use crate::app::measure::{columns, wrap, wrap_end, wrap_within};
+pub use crate::narrate::measure::{columns, wrap, wrap_end, wrap_within};
 
 /// Draws a text in row `y` from column `x`, at most `width` columns and never outside the buffer;
 /// the rest is cut off. Returns the column after the last one drawn.
@@ -231,7 +231,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::event::visible::is_hostile;
+    use crate::base::visible::is_hostile;
 
     const HOSTILE: &str = "a\u{1b}[2J\u{202e}b\u{7}\u{9b}31m\u{200b}e\u{301}宽👩‍👩‍👧\u{301}\r\n\tz";
 

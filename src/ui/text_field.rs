@@ -9,7 +9,7 @@ use super::DrawContext;
 use super::text::paint;
 use super::theme::StyleRole;
 use crate::app::form::field::TextField;
-use crate::event::visible::{first_hostile, visible_char};
+use crate::base::visible::{first_hostile, visible_char};
 
 /// Draws a text field of `rows` rows, of which the first `cut` are above `place`; `typing` shows
 /// the cursor.

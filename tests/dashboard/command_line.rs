@@ -8,7 +8,7 @@ use roundtable::app::form::{FieldId, Limit, quoted};
 use roundtable::app::state::DisplaySettings;
 use roundtable::app::{KeyCode, KeyPress, Msg};
 use roundtable::cli::args::{Cli, CliCommand, RunArgs};
-use roundtable::scenario::model::PatternSpec;
+use roundtable::scenario::spec::model::PatternSpec;
 use roundtable::scenario::{self, Override, Scenario};
 
 use crate::form::{form, goto, retype};

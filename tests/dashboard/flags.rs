@@ -55,8 +55,8 @@ fn before_the_first_round() {
     let events = upto(&[], &[], |kind| matches!(kind, EventKind::RunStarted(_)));
     assert_eq!(
         said(&world(&events), true),
-        "It lands at round 1.\nlegal_analyst joins at round 1.\nThen 4 seats, messages left 12 of \
-         12 before they speak."
+        "Takes effect at round 1.\nlegal_analyst joins at round 1.\nThen 4 seats, messages left 12 \
+         of 12 before they speak."
     );
 }
 
@@ -74,8 +74,8 @@ fn in_an_open_round_it_waits_for_the_next_one() {
         .expect("six calls");
     assert_eq!(
         said(&world(&events[..=end]), true),
-        "It lands at round 3, or at finalize.\nlegal_analyst joins at round 3 if round 2 decides \
-         nothing.\nThen 4 seats, messages left 6 of 12 before they speak."
+        "Takes effect at round 3, or at finalize.\nlegal_analyst joins at round 3 unless round 2 \
+         decides.\nThen 4 seats, messages left 6 of 12 before they speak."
     );
 }
 
@@ -83,8 +83,7 @@ fn in_an_open_round_it_waits_for_the_next_one() {
 fn before_a_seat_has_been_asked_its_boundary_is_the_next() {
     let events = upto(&[], &[], started(2));
     assert!(
-        said(&world(&events), true)
-            .starts_with("It lands before demand_analyst speaks in round 2.")
+        said(&world(&events), true).starts_with("Takes effect before demand_analyst in round 2.")
     );
 }
 
@@ -93,7 +92,7 @@ fn between_two_rounds() {
     let events = upto(&[], &[], closed(1));
     assert_eq!(
         said(&world(&events), true),
-        "It lands at round 2.\nlegal_analyst joins at round 2.\nThen 4 seats, messages left 9 of \
+        "Takes effect at round 2.\nlegal_analyst joins at round 2.\nThen 4 seats, messages left 9 of \
          12 before they speak."
     );
 }
@@ -105,7 +104,7 @@ fn standing_before_a_round_its_roster_is_not_taken_yet() {
     let world = then(&events, EventKind::Paused { at });
     assert_eq!(
         said(&world, true),
-        "It lands when the run goes on, at round 2.\nlegal_analyst joins at round 2.\nThen 4 \
+        "Takes effect when the run resumes, at round 2.\nlegal_analyst joins at round 2.\nThen 4 \
          seats, messages left 9 of 12 before they speak."
     );
 }
@@ -116,18 +115,18 @@ fn standing_in_a_round_it_joins_the_next() {
     let at = vec![BoundaryId::new("message:2:demand_analyst")];
     let text = said(&then(&events, EventKind::Paused { at }), true);
     assert!(
-        text.starts_with("It lands when the run goes on, at demand_analyst in round 2."),
+        text.starts_with("Takes effect when the run resumes, at demand_analyst in round 2."),
         "{text}"
     );
-    assert!(text.contains("joins at round 3 if round 2 decides nothing"), "{text}");
+    assert!(text.contains("joins at round 3 unless round 2 decides."), "{text}");
 }
 
 #[test]
 fn leaving_keeps_what_is_being_said() {
     let events = upto(&[], &[(FLAG, true)], started(2));
     let text = said(&world(&events), false);
-    assert!(text.contains("legal_analyst leaves at round 3 if round 2 decides nothing."), "{text}");
-    assert!(text.contains("What it says in round 2 still counts."), "{text}");
+    assert!(text.contains("legal_analyst leaves at round 3 unless round 2 decides."), "{text}");
+    assert!(text.contains("Its contribution to round 2 still counts."), "{text}");
     assert!(text.contains("Then 3 seats, messages left 4 of 12"), "{text}");
 }
 
@@ -137,7 +136,7 @@ fn a_role_that_may_not_be_missed_stops_the_run() {
     let events = upto(&sets, &[(FLAG, true)], started(1));
     let text = said(&world(&events), false);
     assert!(
-        text.contains("The run would stop with agent_denied:legal_analyst at round 2"),
+        text.contains("The run would stop at round 2 with agent_denied:legal_analyst unless"),
         "{text}"
     );
     assert!(!text.contains("Then "), "no seats are counted of a round that stops: {text}");
@@ -158,16 +157,17 @@ fn messages_that_do_not_last_are_said() {
 #[test]
 fn in_the_last_round_nobody_joins_any_more() {
     let events = upto(&[], &[], started(3));
-    assert!(said(&world(&events), true).contains("No further round can come: no seat changes."));
+    let text = said(&world(&events), true);
+    assert!(text.contains("No further round is possible: no seat changes."), "{text}");
     let decided = upto(&[], &[], closed(3));
     let text = said(&world(&decided), true);
-    assert!(text.starts_with("It lands at finalize, the last boundary."), "{text}");
+    assert!(text.starts_with("Takes effect at finalize, the last boundary."), "{text}");
 }
 
 #[test]
 fn after_the_end_nothing_changes() {
     let events = facts("checkout-launch", &[], &[], Schedule::default());
-    assert_eq!(said(&world(&events), true), "The run has ended: its flags stay as they are.");
+    assert_eq!(said(&world(&events), true), "The run has ended: its flags can no longer change.");
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn a_switch_is_shown_as_asked_until_its_fact_comes() {
     let mut dash = Dash::new(120, 36);
     dash.run("r-0001", &events).text("f");
     assert_eq!(dash.state.context(), Context::Flags);
-    assert!(dash.screen().contains("as the scenario has it"));
+    assert!(dash.screen().contains("the scenario's default"));
     dash.text(" ");
     let flag = FLAG.into();
     match &dash.asked()[..] {
@@ -206,10 +206,10 @@ fn a_switch_is_shown_as_asked_until_its_fact_comes() {
         other => panic!("{other:?}"),
     }
     let screen = dash.screen();
-    assert!(screen.contains("asked: on") && screen.contains("[ ] legal_analyst"), "{screen}");
+    assert!(screen.contains("pending: on") && screen.contains("[ ] legal_analyst"), "{screen}");
     assert!(screen.contains("If you switch legal_analyst off now"), "{screen}");
-    assert!(screen.contains("It takes back what you asked for"), "{screen}");
-    assert!(screen.contains("     It lands before demand_analyst speaks in round 2."), "{screen}");
+    assert!(screen.contains("Cancels the pending switch."), "{screen}");
+    assert!(screen.contains("     Takes effect before demand_analyst in round 2."), "{screen}");
 
     let landed = Event {
         seq: Seq(events.len() as u64),
@@ -224,8 +224,8 @@ fn a_switch_is_shown_as_asked_until_its_fact_comes() {
     };
     dash.send(Msg::Events { run: RunId::new("r-0001"), events: vec![Arc::new(landed)] });
     let screen = dash.screen();
-    assert!(!screen.contains("asked:") && screen.contains("[x] legal_analyst"), "{screen}");
-    assert!(screen.contains("by you at 00:04.0, from round 3 on"), "{screen}");
+    assert!(!screen.contains("pending:") && screen.contains("[x] legal_analyst"), "{screen}");
+    assert!(screen.contains("by you at 00:04.0, since round 3"), "{screen}");
 }
 
 #[test]
@@ -244,10 +244,11 @@ fn a_switch_can_be_taken_back() {
         Some(Effect::Command { command: Command::SetFlag { on: false, .. }, .. }) => {}
         other => panic!("{other:?}"),
     }
-    assert!(!dash.screen().contains("asked:"), "it is as it was: nothing is waited for");
+    assert!(!dash.screen().contains("pending:"), "it is as it was: nothing is pending");
     dash.text("u");
     assert!(dash.asked().is_empty());
-    assert!(dash.state.notices.current().expect("said").text.contains("take back"));
+    let said = &dash.state.notices.current().expect("said").text;
+    assert_eq!(said, "You have no flag change to undo.");
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! The launch form.
 
-use roundtable::app::consent::Consent;
 use roundtable::app::effect::RequestedModel;
 use roundtable::app::form::{FieldId, FieldValue, LaunchForm, Limit};
 use roundtable::app::keymap::Context;
@@ -8,7 +7,8 @@ use roundtable::app::overlay::Overlay;
 use roundtable::app::state::DisplaySettings;
 use roundtable::app::{Effect, KeyCode, KeyPress, Msg};
 use roundtable::scenario;
-use roundtable::scenario::model::PatternSpec;
+use roundtable::scenario::consent::Consent;
+use roundtable::scenario::spec::model::PatternSpec;
 
 use crate::command_line::of_command_line;
 use crate::screen::{Dash, own};
@@ -260,16 +260,18 @@ fn asking(cols: u16, rows: u16, would: &[&str]) -> Dash {
 #[test]
 fn why_an_answer_is_not_kept_is_said_in_the_question() {
     let mut dash = asking(80, 24, &["run sh -c true"]);
-    assert!(dash.screen().contains("The answer is kept for this exact file."), "{}", dash.screen());
+    let screen = dash.screen();
+    assert!(screen.contains("Remembered for this version of the file."), "{screen}");
     dash.text("n").press(KeyCode::Enter);
     let request = dash.launch();
     let (digest, would) = ("of more than the file".to_owned(), vec!["run ./x.sh".to_owned()]);
     let consent = Consent { digest, would, not_kept: None };
     dash.send(Msg::Untrusted { request: request.clone(), consent: consent.clone() });
-    assert!(dash.screen().contains("and these exact programs."), "{}", dash.screen());
+    let screen = dash.screen();
+    assert!(screen.contains("this version of the file and of its programs."), "{screen}");
     let not_kept = Some("trusted is not used: others can write to it".to_owned());
     dash.text("n").send(Msg::Untrusted { request, consent: Consent { not_kept, ..consent } });
-    assert!(dash.screen().contains("for this session alone: trusted is not used"));
+    assert!(dash.screen().contains("Remembered until you quit: trusted is not used"));
 }
 
 #[test]
@@ -282,7 +284,11 @@ fn a_foreign_file_is_not_allowed_before_its_end_was_read() {
         assert!(dash.screen().contains("below: j, PgDn, G"), "{}", dash.screen());
         dash.text("y");
         assert!(dash.asked().is_empty(), "nothing is allowed unseen");
-        assert!(said(&dash).is_some_and(|it| it.contains("more to read")), "{:?}", said(&dash));
+        assert!(
+            said(&dash).is_some_and(|it| it.starts_with("Read to the end first: ")),
+            "{:?}",
+            said(&dash)
+        );
         dash.text("jj").press(KeyCode::PageDown).text("G");
         assert!(dash.screen().contains("everything"), "{}", dash.screen());
         assert!(dash.screen().contains("above: k"), "{}", dash.screen());
@@ -365,14 +371,14 @@ fn what_a_file_says_is_shown_as_signs_where_it_would_steer_the_terminal() {
     let text = text.replace("Decide whether", "\\u202eDecide\\u001b[31m\\U000E0041 whether");
     let mut dash = Dash::over(120, 36, vec![own("mine.toml", &text)], DisplaySettings::default());
     dash.text("n");
-    let hostile = |symbol: &str| symbol.chars().any(roundtable::event::visible::is_hostile);
+    let hostile = |symbol: &str| symbol.chars().any(roundtable::base::visible::is_hostile);
     assert!(
         form(&dash).field(&FieldId::Goal).expect("a goal").text().chars().any(|c| c == '\u{202e}')
     );
     assert!(!dash.draw().content().iter().any(|cell| hostile(cell.symbol())));
     assert!(!form(&dash).changed(), "what is shown changes nothing");
     let screen = dash.screen();
-    assert!(screen.contains("Goal: 3 characters in it that no screen shows"), "{screen}");
+    assert!(screen.contains("Goal: contains 3 invisible characters"), "{screen}");
 }
 
 #[test]
@@ -416,7 +422,8 @@ fn moving_past_a_text_types_nothing_into_it() {
     assert!(row.contains("move") && row.contains("edit"), "{row}");
     dash.text("Z");
     assert!(!form(&dash).changed());
-    assert!(dash.state.notices.current().expect("said").text.starts_with("Enter first"));
+    let said = &dash.state.notices.current().expect("said").text;
+    assert_eq!(said, "Press Enter to edit this field.");
     dash.press(KeyCode::Enter).text("jk");
     assert_eq!(dash.state.context(), Context::FormText);
     assert!(form(&dash).field(&FieldId::Goal).expect("a goal").text().ends_with("jk"));
@@ -462,7 +469,7 @@ fn who_answers_is_in_view_on_a_small_screen_and_what_is_not_is_named() {
         let mut dash = Dash::new(80, 24);
         dash.text("g").text(&"j".repeat(at)).text("n");
         let screen = dash.screen();
-        assert!(screen.contains("Answers") && screen.contains("scripted"), "{screen}");
+        assert!(screen.contains("Replies") && screen.contains("scripted"), "{screen}");
         let (form, size) = (form(&dash), dash.state.size);
         let parts = form.parts(size);
         let [above, below] = form.hidden(&parts, &form.slots(&parts));
@@ -474,7 +481,7 @@ fn who_answers_is_in_view_on_a_small_screen_and_what_is_not_is_named() {
     }
     let mut dash = Dash::new(80, 24);
     dash.text("n");
-    let said = "↓ 3 more: Messages at most, Seconds at most, Go votes needed";
+    let said = "↓ 3 more: Max messages, Max seconds, Go votes needed";
     assert!(dash.screen().contains(said), "{}", dash.screen());
     goto(&mut dash, &FieldId::Limit(Limit::GoVotes));
     assert!(dash.screen().contains("↑ 1 more: Goal"), "{}", dash.screen());

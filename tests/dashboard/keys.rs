@@ -110,9 +110,9 @@ fn help_is_found_by_typing_and_enter_does_what_the_row_says() {
     dash.press(KeyCode::Esc).text("?").text("zzz").press(KeyCode::Enter);
     assert_eq!(dash.state.context(), Context::Help, "nothing is found, nothing is done");
     dash.press(KeyCode::Backspace).press(KeyCode::Backspace).press(KeyCode::Backspace);
-    dash.text("inspect whole").press(KeyCode::Enter);
+    dash.text("inspect the selection").press(KeyCode::Enter);
     let said = dash.state.notices.current().expect("a notice").text.clone();
-    assert!(said.starts_with("Not here"), "{said}");
+    assert!(said.starts_with("Not available here: it works in "), "{said}");
     dash.press(KeyCode::Esc);
     assert_eq!(dash.state.context(), Context::Home);
 }

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use roundtable::app::effect::{LaunchRequest, RequestId, RequestedModel};
 use roundtable::app::form::{FieldId, LaunchForm};
 use roundtable::app::keymap::Context;
-use roundtable::app::live::{LiveOffer, OfferedModels};
+use roundtable::app::live::OfferedModels;
 use roundtable::app::state::DisplaySettings;
 use roundtable::app::{Effect, KeyCode, KeyPress, Msg};
 use roundtable::event::RunId;
 use roundtable::scenario;
+use roundtable::scenario::catalogue::LiveOffer;
 
 use crate::command_line::of_command_line;
 use crate::form::{form, goto};
@@ -134,7 +135,7 @@ fn what_is_typed_is_taken_where_no_name_fits_and_a_whole_name_goes_before_longer
 fn a_list_that_comes_late_leaves_the_selected_row_selected() {
     let mut dash = live();
     choose(&mut dash).text("small");
-    assert!(dash.screen().contains("its list is loading"), "{}", dash.screen());
+    assert!(dash.screen().contains("loading the list"), "{}", dash.screen());
     let [(form_id, place)] = &lists_wanted(&mut dash)[..] else { panic!("one list") };
     let list = listing(&["a-small", "small-1"]);
     dash.send(Msg::ModelsListed { form: *form_id, place: place.clone(), list });
@@ -169,7 +170,7 @@ fn a_place_without_a_list_is_no_failure_and_one_that_failed_says_why_and_is_aske
         OfferedModels::Failed { why: "401: the key is not taken. Check it.".to_owned() },
     );
     let screen = dash.screen();
-    assert!(screen.contains("the list could not be had"), "{screen}");
+    assert!(screen.contains("the list could not be loaded"), "{screen}");
     assert!(screen.contains("401: the key is not taken. Check it."), "{screen}");
     assert!(form(&dash).is_startable(), "a run can be started all the same");
 }

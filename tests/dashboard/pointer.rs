@@ -64,7 +64,7 @@ fn a_double_click_opens() {
 #[test]
 fn a_click_on_a_pane_or_a_tab_focuses_it() {
     let mut dash = Dash::new(120, 36);
-    click(&mut dash, "No run yet");
+    click(&mut dash, "No runs yet");
     assert_eq!(dash.state.home.focus, HomePane::Runs);
     dash.send(Msg::Resize { cols: 80, rows: 24 });
     click(&mut dash, "3 Preview");
@@ -150,8 +150,8 @@ fn flags_and_help_are_worked_by_mouse() {
     dash.click(2, 20);
     assert_eq!(dash.state.context(), Context::Run, "a click beside the drawer closes it");
     dash.text("?");
-    click(&mut dash, "past one boundary");
+    click(&mut dash, "step to the next boundary");
     assert!(dash.asked().is_empty(), "a click selects");
-    click(&mut dash, "past one boundary");
+    click(&mut dash, "step to the next boundary");
     assert!(matches!(dash.asked()[..], [Effect::Command { .. }]));
 }

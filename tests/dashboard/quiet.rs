@@ -101,7 +101,7 @@ fn a_terminal_that_is_too_small_shows_nothing_that_moves() {
     let mut dash = Dash::new(120, 36);
     dash.run("r-0001", &live()).send(Msg::Resize { cols: 40, rows: 10 });
     assert_eq!(dash.state.next_tick(), None);
-    assert!(dash.screen().contains("run r-0001 goes on"));
+    assert!(dash.screen().contains("run r-0001 continues"));
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn hostile_text_never_reaches_the_terminal() {
         let buf = dash.draw();
         for cell in buf.content() {
             assert!(
-                !cell.symbol().chars().any(roundtable::event::visible::is_hostile),
+                !cell.symbol().chars().any(roundtable::base::visible::is_hostile),
                 "{:?}",
                 cell.symbol()
             );

@@ -195,7 +195,7 @@ fn two_ctrl_c_that_are_far_apart_are_not_twice() {
     let mut dash = Dash::new(80, 24);
     dash.key(KeyPress::ctrl('c'));
     assert_eq!(quits(&mut dash), None);
-    assert!(dash.screen().contains("Ctrl-C again quits."));
+    assert!(dash.screen().contains("Press Ctrl-C again to quit."));
     dash.after(Duration::from_secs(5)).send(Msg::Tick).key(KeyPress::ctrl('c'));
     assert_eq!(quits(&mut dash), None);
     dash.after(Duration::from_millis(500)).key(KeyPress::ctrl('c'));
@@ -262,7 +262,7 @@ fn what_was_dropped_to_bound_memory_is_in_the_header() {
     let event = Event { seq: Seq(9), at: Elapsed(1), span: SpanId::RUN, kind };
     dash.send(Msg::Session(vec![Arc::new(event)]));
     let screen = dash.screen();
-    assert!(screen.contains("61 facts of 1 finished run dropped to bound memory"), "{screen}");
+    assert!(screen.contains("61 events of 1 finished run dropped to bound memory"), "{screen}");
 }
 
 #[test]
@@ -295,7 +295,10 @@ fn scenarios_read_anew_keep_the_selection() {
     dash.send(Msg::Scenarios(entries));
     assert_eq!(dash.state.home.scenario, before);
     dash.send(Msg::Scenarios(Vec::new()));
-    assert!(dash.screen().contains("No scenario."), "an empty pane says why");
+    assert!(
+        dash.screen().contains("No scenarios. Put a file into ./scenarios"),
+        "an empty pane says why"
+    );
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use roundtable::base::day::Day;
 use roundtable::event::kind::{
     AnswerCited, AnswerRefused, CallStarted, ChatMessage, Denial, DropReason, DroppedSource,
     FlagAt, FoundSource, KeptSource, MessageRole, ModelLabel, Note, NoteConflict, NoteId, NotePair,
@@ -14,9 +15,8 @@ use roundtable::event::kind::{
 };
 use roundtable::event::stop::NoteIssue;
 use roundtable::event::{Elapsed, Event, EventKind, ResearchStep, RunId, Seq, SpanId, StopReason};
-use roundtable::scenario::alert::AlertLimits;
-use roundtable::scenario::day::Day;
-use roundtable::scenario::research::{MisquotePolicy, StepExecutor};
+use roundtable::scenario::spec::alert::AlertLimits;
+use roundtable::scenario::spec::research::{MisquotePolicy, StepExecutor};
 use serde_json::{Map, Value, json};
 
 /// A log that is being written.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use roundtable::base::name::AgentName;
 use roundtable::event::kind::{
     AgentHead, CallStarted, ChatMessage, FlagAt, HandoffRefusal, HistoryEntry, LoopGuard,
     MemberOutput, MessageRole, ModelLabel, PatternPlan, Prompt, Purpose, Reply, RunClosed,
@@ -12,8 +13,7 @@ use roundtable::event::kind::{
 };
 use roundtable::event::world::team::HANDED_OVER;
 use roundtable::event::{Elapsed, Event, EventKind, RunId, Seq, SpanId, StopReason};
-use roundtable::scenario::alert::AlertLimits;
-use roundtable::scenario::name::AgentName;
+use roundtable::scenario::spec::alert::AlertLimits;
 use serde_json::{Map, Value, json};
 
 /// A log that is being written. Each agent is named once at a time: what is done goes to its last

@@ -12,8 +12,8 @@ use roundtable::event::kind::{
     ToolHead, ToolLimits, Usage, WorkerHead,
 };
 use roundtable::event::{Elapsed, Event, EventKind, RunId, Seq, SpanId, StopReason};
-use roundtable::scenario::alert::AlertLimits;
-use roundtable::scenario::limits::{BreakerCounts, BreakerMode};
+use roundtable::scenario::spec::alert::AlertLimits;
+use roundtable::scenario::spec::limits::{BreakerCounts, BreakerMode};
 use serde_json::{Map, Value, json};
 
 /// A log that is being written.
@@ -465,7 +465,8 @@ pub fn brownout(guarded: bool) -> ToolFacts {
         let search = facts.step(agent, 1, "search");
         facts.attempt(&search).after(60).answers(&search, json!({"hits": agent}));
     }
-    let fault = roundtable::scenario::tool::InjectedFault::Errors { percent: 30, status: 503 };
+    let fault =
+        roundtable::scenario::spec::tool::InjectedFault::Errors { percent: 30, status: 503 };
     facts.add(
         SpanId::RUN,
         EventKind::FaultInjected { tool: "vendor".into(), fault, by: Initiator::You },

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use roundtable::event::kind::AttemptFailed;
-use roundtable::scenario::lookup::FolderSpec;
+use roundtable::gateway::{Tool, ToolRequest};
+use roundtable::scenario::spec::lookup::FolderSpec;
 use roundtable::tool::folder::{FolderRead, FolderSearch};
-use roundtable::tool::{Tool, ToolRequest};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 

@@ -11,10 +11,10 @@ use futures::future::BoxFuture;
 use roundtable::bus::Bus;
 use roundtable::event::kind::{AttemptFailed, CallStarted, FailureClass, Prompt, Purpose, Reply};
 use roundtable::event::{Event, EventKind, Seq, SpanId, StopReason};
-use roundtable::scenario::model::{CallPolicy, SafeMode};
-use roundtable::tool::{
+use roundtable::gateway::{
     Attempt, CallFailed, CallScope, CallSuccess, Callee, GatewayCall, Guard, Tool, ToolRequest,
 };
+use roundtable::scenario::spec::model::{CallPolicy, SafeMode};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 

@@ -12,7 +12,7 @@ use roundtable::event::kind::{AttemptFailed, ChatMessage, Reply};
 use roundtable::llm::anthropic::Anthropic;
 use roundtable::llm::{ChatModel, ChatRequest, Conversation, Tuning};
 use roundtable::net::{Http, ProxyMode};
-use roundtable::scenario::tool::ToolCall;
+use roundtable::scenario::spec::tool::ToolCall;
 use serde_json::{Value, json};
 
 use crate::wire::*;

@@ -16,8 +16,8 @@ use futures::future::BoxFuture;
 use roundtable::engine::{Launch, RunHandle, Toolbox};
 use roundtable::event::kind::AttemptFailed;
 use roundtable::event::{Event, Seq, World};
+use roundtable::gateway::{Tool, ToolRequest};
 use roundtable::scenario::Scenario;
-use roundtable::tool::{Tool, ToolRequest};
 use serde_json::{Value, json};
 
 /// Three workers, of which `stock` stands behind the flag `stock_on`. Each takes one second.

@@ -243,7 +243,7 @@ fn by_purpose(request: &ChatRequest) -> Option<Arc<str>> {
 /// made: not on words, so that it stays when they change.
 pub fn draw(got: &Got<'_>, what: &str) -> u64 {
     let nth = u32::try_from(got.nth).expect("few attempts");
-    scenario::seeded_random::random_u64(got.seed, got.place, nth, what) % 1_000
+    roundtable::base::seeded_random::random_u64(got.seed, got.place, nth, what) % 1_000
 }
 
 fn seed_of(body: &Value) -> u64 {

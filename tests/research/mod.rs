@@ -16,13 +16,13 @@ use futures::future::BoxFuture;
 use roundtable::engine::{Launch, ModelChoice, RunHandle, Toolbox};
 use roundtable::event::kind::{AttemptFailed, FailureClass, ModelLabel, Purpose, Reply};
 use roundtable::event::{Event, Seq, World};
+use roundtable::gateway::{Tool, ToolRequest};
 use roundtable::llm::{ChatModel, ChatRequest, Failure, Listener};
 use roundtable::scenario::Scenario;
-use roundtable::scenario::model::PatternSpec;
-use roundtable::scenario::research::{
+use roundtable::scenario::spec::model::PatternSpec;
+use roundtable::scenario::spec::research::{
     MisquotePolicy, READ, ResearchBudget, ResearchSpec, SEARCH, StepMode, StepSpec,
 };
-use roundtable::tool::{Tool, ToolRequest};
 use serde_json::{Map, Value, json};
 
 const HEAD: &str = r#"
@@ -75,7 +75,7 @@ pub fn spec() -> ResearchSpec {
         echo: vec!["report_date".into(), "region".into()],
         allowed_domains_policy: list(&["a.example", "b.example", "c.example"]),
         allowed_domains_execution: list(&["a.example", "b.example"]),
-        sources: vec![roundtable::scenario::research::SourceRule {
+        sources: vec![roundtable::scenario::spec::research::SourceRule {
             domain: "b.example".to_owned(),
             trust: 1.0,
             flag: Some("b_runtime".into()),

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use roundtable::base::visible::is_hostile;
 use roundtable::engine::{Launch, ModelChoice};
 use roundtable::event::kind::Purpose;
-use roundtable::event::visible::is_hostile;
 use serde_json::{Value, json};
 
 use crate::binary::{Home, end};

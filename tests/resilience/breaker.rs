@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use roundtable::scenario::limits::{BreakerLimits, BreakerMode};
-use roundtable::tool::breaker::{
+use roundtable::gateway::breaker::{
     AttemptVerdict, Breaker, BreakerRefusal, BreakerState, BreakerView, Recorded, RefusalReason,
     Ticket,
 };
+use roundtable::scenario::spec::limits::{BreakerLimits, BreakerMode};
 use tokio::time::Instant;
 
 const SECOND: Duration = Duration::from_secs(1);

@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use roundtable::scenario::limits::{BreakerLimits, BreakerMode};
-use roundtable::tool::breaker::{
+use roundtable::gateway::breaker::{
     AttemptVerdict, Breaker, BreakerRefusal, BreakerView, Recorded, RefusalReason, Ticket,
 };
+use roundtable::scenario::spec::limits::{BreakerLimits, BreakerMode};
 use tokio::time::Instant;
 
 use crate::{STEPS, config};

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use roundtable::scenario::limits::RetryBudgetLimits;
-use roundtable::tool::budget::RetryBudget;
+use roundtable::gateway::budget::RetryBudget;
+use roundtable::scenario::spec::limits::RetryBudgetLimits;
 use tokio::time::Instant;
 
 use crate::{STEPS, config};

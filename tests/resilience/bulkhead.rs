@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use futures::poll;
-use roundtable::scenario::limits::BulkheadLimits;
-use roundtable::tool::bulkhead::{Bulkhead, Counts, Fill, Full, Permit};
+use roundtable::gateway::bulkhead::{Bulkhead, Counts, Fill, Full, Permit};
+use roundtable::scenario::spec::limits::BulkheadLimits;
 
 fn fill(in_flight: u32, permits: u32, queued: usize) -> Fill {
     Fill { in_flight, permits, queued }

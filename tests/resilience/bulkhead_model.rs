@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures::poll;
 use proptest::prelude::*;
 use proptest::sample::Index;
-use roundtable::tool::bulkhead::{Bulkhead, Counts, Fill, Full, Permit};
+use roundtable::gateway::bulkhead::{Bulkhead, Counts, Fill, Full, Permit};
 use tokio::time::{Instant, advance};
 
 use crate::{STEPS, config};

@@ -12,13 +12,14 @@ use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 
 use roundtable::app::effect::{LaunchRequest, RequestId};
-use roundtable::app::live::{LiveQueryResult, OfferedModels, ProviderHost, ProviderOffer};
+use roundtable::app::live::{LiveQueryResult, OfferedModels};
 use roundtable::app::msg::{Mouse, MouseKind};
 use roundtable::app::state::{DisplaySettings, LiveOffer, ScenarioEntry, Size};
 use roundtable::app::{AppState, Effect, KeyCode, KeyPress, Msg, update};
 use roundtable::engine::{Engine, EngineSettings, Launch, Schedule};
 use roundtable::event::kind::RunStarted;
 use roundtable::event::{Event, EventKind, RunId, Seq};
+use roundtable::scenario::catalogue::{ProviderHost, ProviderOffer};
 use roundtable::scenario::{self, Override, ScenarioOrigin};
 use roundtable::ui::glyph::Glyphs;
 use roundtable::ui::theme::Theme;

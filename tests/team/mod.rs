@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use roundtable::base::name::AgentName;
 use roundtable::engine::{Launch, ModelChoice, RunHandle};
 use roundtable::event::kind::{
     ChatMessage, FailureClass, MessageRole, ModelLabel, Purpose, Reply, ToolCall, Usage,
@@ -20,11 +21,10 @@ use roundtable::event::kind::{
 use roundtable::event::{Event, Seq, World};
 use roundtable::llm::{ChatModel, ChatRequest, Failure, Listener, failure};
 use roundtable::scenario::Scenario;
-use roundtable::scenario::agent::{
+use roundtable::scenario::spec::agent::{
     AgentKind, AgentSpec, CoordinatorTeam, MemberTools, ModelAgent, Swarm, SwarmLimits, TeamSpec,
 };
-use roundtable::scenario::model::PatternSpec;
-use roundtable::scenario::name::AgentName;
+use roundtable::scenario::spec::model::PatternSpec;
 use serde_json::Value;
 use tokio::time::Instant;
 

@@ -1,11 +1,11 @@
 //! One field of the launch form.
 
-use crate::scenario::model::PatternSpec;
+use crate::scenario::spec::model::PatternSpec;
 use tui_textarea::{CursorMove, Input, TextArea, WrapMode};
 
 use crate::app::key::{KeyCode, KeyPress};
-use crate::event::visible::{chars_with_hostility, is_hostile, visible_char};
-use crate::scenario::name::{FlagName, InputName};
+use crate::base::name::{FlagName, InputName};
+use crate::base::visible::{chars_with_hostility, is_hostile, visible_char};
 
 /// The largest text that the form accepts, in bytes.
 pub const MAX_TEXT_BYTES: usize = 256 * 1024;

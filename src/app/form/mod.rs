@@ -21,8 +21,8 @@ use self::picker::ModelPicker;
 use self::scenario_fields::{fields_of, override_of, path_of};
 use super::action::Action;
 use super::effect::{LaunchRequest, RequestId, RequestedModel};
-use super::entry::{LiveOffer, ScenarioEntry};
-use crate::scenario::name::FlagName;
+use crate::base::name::FlagName;
+use crate::scenario::catalogue::{LiveOffer, ScenarioEntry};
 use crate::scenario::{self, Override, ProblemPosition, Scenario, Severity};
 
 /// A section of the form.

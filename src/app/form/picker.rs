@@ -8,9 +8,10 @@ use crate::app::action::Action;
 use crate::app::home::moved_index;
 use crate::app::key::{KeyCode, KeyPress};
 use crate::app::layout::{centred, inside, keep_in_view};
-use crate::app::live::{LiveOffer, OfferedModels};
+use crate::app::live::OfferedModels;
 use crate::app::state::Size;
-use crate::event::visible::{is_hostile, visible_within};
+use crate::base::visible::{is_hostile, visible_within};
+use crate::scenario::catalogue::LiveOffer;
 
 /// Widest size of the window, in columns.
 const COLS: u16 = 108;

@@ -5,7 +5,7 @@ use super::MODEL_CHOICES;
 use super::command_line::text_value;
 use super::field::{Field, FieldId, FieldValue, Limit, TextField};
 use crate::app::preview::shown_value;
-use crate::scenario::model::{InputKind, ScenarioInput};
+use crate::scenario::spec::model::{InputKind, ScenarioInput};
 use crate::scenario::{Override, Scenario};
 
 /// Every field with the scenario's value; `model` is the live model that replaces the scenario's.

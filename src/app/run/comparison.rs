@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use super::RunPage;
+use crate::base::name::ToolName;
 use crate::event::RunId;
-use crate::scenario::name::ToolName;
 
 /// The figures of a run that another run is compared with.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,19 +4,21 @@
 use std::fmt::Write as _;
 
 use super::document::TextDocument;
-use super::event_line::{conflict_names, decision_or_next, event_line, model_text, took_ms};
 use super::inspect::{InspectTarget, Tab};
 use super::layout::Pane;
 use super::markdown::{plan_markdown, team_markdown, tool_text, tools_markdown};
 use super::subject::Subject;
 use super::{InputOutcome, RunPage, View};
 use crate::app::effect::{Contents, Effect, Export};
-use crate::app::export::research;
-use crate::app::format;
 use crate::event::contribution::Contribution;
 use crate::event::safe_json;
 use crate::event::world::World;
 use crate::event::world::collaboration::Round;
+use crate::narrate::event_line::{
+    conflict_names, decision_or_next, event_line, model_text, took_ms,
+};
+use crate::narrate::export::research;
+use crate::narrate::format;
 
 impl RunPage {
     pub(super) fn copy(&self) -> InputOutcome {

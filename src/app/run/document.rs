@@ -3,15 +3,15 @@
 
 use serde_json::Value;
 
-use super::event_line::failure_name;
 use super::inspect::CalleeKind;
 use super::{RunPage, tool_calls};
-use crate::app::format;
+use crate::base::big_integer::first_changed_integer;
 use crate::event::kind::{ChatMessage, MessageRole, ModelLabel, Purpose, Reply, ReplyRefused};
 use crate::event::world::team::HANDED_OVER;
 use crate::event::world::{Span, SpanKind};
 use crate::event::{Event, EventKind, SpanId, safe_json};
-use crate::scenario::big_integer::first_changed_integer;
+use crate::narrate::event_line::failure_name;
+use crate::narrate::format;
 
 /// Longest line that is kept as one, in bytes; a longer one is continued on the next.
 const MAX_LINE_BYTES: usize = 4096;
@@ -330,7 +330,7 @@ impl RunPage {
             EventKind::CallDegraded { reason, by, value, .. } => {
                 document.gap();
                 document.add(LineStyle::Head, "fallback");
-                document.field("value", super::event_line_tool::fallback_text(*by));
+                document.field("value", crate::narrate::event_line_tool::fallback_text(*by));
                 document.field("reason", reason.phrase());
                 if let Some(value) = value {
                     document.json(value);

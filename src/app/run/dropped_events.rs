@@ -6,8 +6,8 @@ use ratatui::layout::Rect;
 
 use super::RunPage;
 use super::inspect::InspectTarget;
-use crate::app::format;
 use crate::event::{Elapsed, Event, EventKind, Seq, SpanId};
+use crate::narrate::format;
 
 impl RunPage {
     /// Drops the events before this one, as the run's own log did; the world stays. A playhead

@@ -3,9 +3,9 @@
 
 use serde_json::Value;
 
-use super::event_line::{EventLine, event_line};
 use crate::event::kind::{Purpose, RosterChange, SourceOutcome};
 use crate::event::{Event, EventKind, World};
+use crate::narrate::event_line::{EventLine, event_line};
 use crate::scenario::condition::{CelBindings, Condition, ConditionError, EvalBudget, EvalLimits};
 
 /// The names that a condition may use. Every event has all of them; a field that the event lacks is
@@ -91,16 +91,17 @@ fn event_value(event: &Event) -> Value {
 }
 
 fn bind_fields(shown: &mut CelBindings, event: &Event, told: &EventLine<'_>, world: &World) {
-    let (_, purpose) = super::attribution::round_and_purpose(event.span, world);
+    let (_, purpose) = crate::narrate::attribution::round_and_purpose(event.span, world);
     let mut role = match purpose {
         Some(Purpose::Contribution { role, .. }) => Some(role.as_str()),
         Some(purpose) => purpose.agent().map(|agent| agent.as_str()),
         None => None,
     };
-    let mut tool = purpose.and_then(|purpose| super::attribution::tool_of_purpose(purpose, world));
+    let mut tool =
+        purpose.and_then(|purpose| crate::narrate::attribution::tool_of_purpose(purpose, world));
     let task = match purpose {
         Some(Purpose::Task { task, .. }) => Some(task.as_str()),
-        _ => super::attribution::task_of_span(event.span, world),
+        _ => crate::narrate::attribution::task_of_span(event.span, world),
     };
     let mut agent = purpose.and_then(|purpose| purpose.agent()).map(|agent| agent.as_str());
     let (mut attempt, mut status, mut wait_ms) = (None, None, None);

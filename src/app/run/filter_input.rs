@@ -3,7 +3,7 @@
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::app::key::{KeyCode, KeyPress};
-use crate::event::visible::is_hostile;
+use crate::base::visible::is_hostile;
 
 /// Most characters of a filter.
 const MAX_CHARS: usize = 500;

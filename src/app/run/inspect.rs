@@ -4,10 +4,10 @@ use super::RunPage;
 use super::cause::cause_of_event;
 use super::document::{LineStyle, TextDocument};
 use super::scroll::{Scroll, WrappingLines};
-use crate::app::measure::row_count;
 use crate::event::kind::Purpose;
 use crate::event::world::SpanKind;
 use crate::event::{Event, EventKind, Seq, SpanId};
+use crate::narrate::measure::row_count;
 
 /// A tab of the inspector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,15 +2,15 @@
 
 use std::fmt::Write as _;
 
-use super::event_line_tool::breaker_state;
 use super::results::task_result;
 use super::tool_summary::{
     factor_text, faults_text, percent, policy_fields, refused_and_fallbacks,
 };
-use crate::app::format;
 use crate::event::World;
 use crate::event::world::team::{HopKind, HopState};
 use crate::event::world::tools::ToolRow;
+use crate::narrate::event_line_tool::breaker_state;
+use crate::narrate::format;
 
 /// A text made safe for a cell of a Markdown table.
 fn cell(text: &str) -> String {

@@ -2,17 +2,12 @@
 //! selections and scroll positions. `ui/run` draws it.
 
 mod actions;
-pub mod attribution;
 mod cause;
 mod comparison;
 pub mod controls;
 mod copy;
 pub mod document;
 mod dropped_events;
-pub mod event_line;
-mod event_line_research;
-mod event_line_team;
-pub mod event_line_tool;
 pub mod filter;
 mod filter_input;
 pub mod inspect;
@@ -62,9 +57,9 @@ use super::effect::{Effect, LaunchRequest};
 use super::key::KeyPress;
 use super::keymap::Context;
 use super::msg::PartialText;
+use crate::base::name::ToolName;
 use crate::event::world::RunState;
 use crate::event::{Command, Elapsed, Event, RunId, Seq, SpanId, World};
-use crate::scenario::name::ToolName;
 
 /// Interval at which a running clock is redrawn.
 const TICK: Duration = Duration::from_millis(100);

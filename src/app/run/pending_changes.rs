@@ -1,10 +1,10 @@
 //! Pending changes: manual changes of limits, faults and members that no event has confirmed yet.
 //! The screen shows confirmed values; another press of a key counts from the pending value.
 
+use crate::base::name::{AgentName, ToolName};
 use crate::event::kind::{LimitChange, RosterChange};
 use crate::event::{Command, EventKind};
-use crate::scenario::name::{AgentName, ToolName};
-use crate::scenario::tool::{FaultKind, InjectedFault};
+use crate::scenario::spec::tool::{FaultKind, InjectedFault};
 
 /// One pending change.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! The progress of a run in the figures of its pattern: for the header and the list of runs.
 
 use super::RunPage;
-use crate::app::format;
 use crate::event::World;
 use crate::event::world::SpendingUsed;
 use crate::event::world::team::HopKind;
+use crate::narrate::format;
 
 /// The progress of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::RunPage;
-use super::event_line_tool::fallback_text;
 use super::waterfall::WaterfallRow;
 use crate::event::world::orchestrator::{TaskRow, TaskState};
+use crate::narrate::event_line_tool::fallback_text;
 
 /// A line of the results.
 #[derive(Clone, Debug, PartialEq)]

@@ -10,10 +10,10 @@ use super::scroll::{Scroll, WrappingLines};
 use super::speech;
 use super::subject::Subject;
 use super::{Pane, RunPage};
-use crate::app::measure::{row_count, wrap_within};
 use crate::event::world::Orchestrator;
 use crate::event::world::collaboration::SeatState;
 use crate::event::{EventKind, SpanId};
+use crate::narrate::measure::{row_count, wrap_within};
 
 /// The text of the subject, and how it is painted.
 #[derive(Clone, Debug, PartialEq)]

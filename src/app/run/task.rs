@@ -5,14 +5,14 @@ use std::fmt;
 use std::time::Duration;
 
 use super::document::{LineStyle, TextDocument};
-use super::event_line::failure_name;
-use super::event_line_tool::{breaker_state, fallback_text};
 use super::{RunPage, Subject};
-use crate::app::format;
 use crate::event::kind::{BreakerStage, OrchestratorPlan};
 use crate::event::world::orchestrator::{AttemptEnd, Orchestrator, TaskRow, TaskState};
 use crate::event::world::{RunState, World};
 use crate::event::{Boundary, Elapsed, EventKind};
+use crate::narrate::event_line::failure_name;
+use crate::narrate::event_line_tool::{breaker_state, fallback_text};
+use crate::narrate::format;
 
 impl RunPage {
     /// The details of the row that the page is about; empty for rows that have text of their own.
@@ -177,7 +177,7 @@ impl RunPage {
             let closing =
                 bar.span.and_then(|span| self.closing_event(span)).map(|event| &event.kind);
             let (look, what) = match (bar.end, closing) {
-                (AttemptEnd::InFlight, _) => (LineStyle::Running, format!("waiting for {took}")),
+                (AttemptEnd::InFlight, _) => (LineStyle::Running, format!("running {took}")),
                 (AttemptEnd::Answered, _) => (LineStyle::Done, format!("answered in {took}")),
                 (AttemptEnd::Refused, _) => (LineStyle::Failed, "not made: refused".to_owned()),
                 (AttemptEnd::Failed(_), Some(EventKind::AttemptFailed(failed))) => {

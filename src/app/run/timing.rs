@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use super::RunPage;
 use super::document::{LineStyle, TextDocument};
-use super::event_line::{conflict_names, decision_or_next, failure_name, took_ms};
-use crate::app::format;
-use crate::app::measure::single_line;
 use crate::event::kind::{LoopGuard, Purpose, SourceNo};
 use crate::event::world::{Span, SpanKind, SpanState};
 use crate::event::{Event, EventKind, SpanId, World};
+use crate::narrate::event_line::{conflict_names, decision_or_next, failure_name, took_ms};
+use crate::narrate::format;
+use crate::narrate::measure::single_line;
 
 impl RunPage {
     pub(super) fn timing_document(
@@ -114,7 +114,7 @@ impl RunPage {
         let mut document = TextDocument::default();
         let world = self.world();
         if let Some(event) = fact {
-            let told = super::event_line::event_line(event, world);
+            let told = crate::narrate::event_line::event_line(event, world);
             document.field("kind", told.kind);
             document.field("at", format::time_in_run(event.at));
             if let Some(round) = told.round.filter(|_| call.is_none()) {
@@ -161,13 +161,13 @@ impl RunPage {
             }
             Purpose::Task { task, .. } => {
                 document.field("task", task.as_str());
-                if let Some(worker) = super::attribution::tool_of_purpose(purpose, world) {
+                if let Some(worker) = crate::narrate::attribution::tool_of_purpose(purpose, world) {
                     document.field("worker", worker);
                 }
             }
             Purpose::Step { agent, turn, again, .. } => {
                 document.field("agent", agent.to_string());
-                if let Some(tool) = super::attribution::tool_of_purpose(purpose, world) {
+                if let Some(tool) = crate::narrate::attribution::tool_of_purpose(purpose, world) {
                     document.field("tool", tool);
                 }
                 document.field("turn", turn.to_string());
@@ -269,7 +269,9 @@ impl RunPage {
                 document.field("cut", format!("{} ({})", cut.cut, cut.limit.phrase()));
             }
             EventKind::SourceClosed(_) => {
-                if let Some(source) = super::attribution::source_of_span(event.span, self.world()) {
+                if let Some(source) =
+                    crate::narrate::attribution::source_of_span(event.span, self.world())
+                {
                     add_source(document, self.world(), source);
                 }
             }

@@ -5,10 +5,10 @@ use serde_json::Value;
 
 use super::RunPage;
 use super::document::{LineStyle, TextDocument};
-use crate::app::format;
+use crate::base::big_integer::first_changed_integer;
 use crate::event::kind::{ChatMessage, EventKind, ToolCall, ToolOffer};
 use crate::event::{Event, SpanId};
-use crate::scenario::big_integer::first_changed_integer;
+use crate::narrate::format;
 
 /// Most calls that one prompt is put together from.
 const MAX_PROMPT_CALLS: usize = 1000;

@@ -4,13 +4,13 @@
 use std::time::Duration;
 
 use super::RunPage;
-use super::event_line_tool::fault_text;
-use crate::app::format;
 use crate::event::kind::ToolLimits;
 use crate::event::world::alerts::{Alert, AlertKind};
 use crate::event::world::tools::{ToolRow, ToolTally};
 use crate::event::{EventKind, SpanId};
-use crate::scenario::limits::{BreakerCounts, BreakerMode};
+use crate::narrate::event_line_tool::fault_text;
+use crate::narrate::format;
+use crate::scenario::spec::limits::{BreakerCounts, BreakerMode};
 
 /// Most events that are searched for the latest retried calls.
 const MAX_SEARCHED: usize = 4_096;
@@ -40,7 +40,7 @@ pub fn policy_fields(limits: &ToolLimits) -> Vec<(&'static str, String)> {
                 BreakerCounts::Calls => "failed call",
             };
             let opens = format!(
-                "opens after {}, {}",
+                "{}, {} open",
                 format::count_noun(breaker.fail_threshold.into(), counted),
                 ms(breaker.open_for_ms)
             );
@@ -64,7 +64,7 @@ pub fn policy_fields(limits: &ToolLimits) -> Vec<(&'static str, String)> {
         None => ("bulkhead", "none".to_owned()),
     });
     if let Some(budget) = limits.retry_budget {
-        let text = format!("max {} % of attempts, at least {}", budget.ratio_percent, budget.min);
+        let text = format!("{} % of attempts, at least {}", budget.ratio_percent, budget.min);
         lines.push(("retries", text));
     }
     if let Some(safe) = limits.safe_mode {
@@ -73,9 +73,9 @@ pub fn policy_fields(limits: &ToolLimits) -> Vec<(&'static str, String)> {
             ways.push(format!("cache {}", ms(ttl)));
         }
         if safe.fallback {
-            ways.push("default value".to_owned());
+            ways.push("default".to_owned());
         }
-        let end = if safe.allow_partial { "then leave out" } else { "then stop the run" };
+        let end = if safe.allow_partial { "leave out" } else { "stop the run" };
         ways.push(end.to_owned());
         lines.push(("safe mode", ways.join(", ")));
     }

@@ -5,10 +5,10 @@ use ratatui::layout::Rect;
 
 use super::RunPage;
 use super::layout::{self, Areas, LayoutInput, Pane};
-use crate::app::measure::columns;
 use crate::app::state::Size;
 use crate::event::kind::CollaborationPlan;
 use crate::event::world::{PatternWorld, World};
+use crate::narrate::measure::columns;
 
 /// The view that fills the five panes of a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use crate::app::measure::columns;
+use crate::base::visible::visible;
 use crate::cli::stream_style::StreamStyle;
-use crate::event::visible::visible;
+use crate::narrate::measure::columns;
 use crate::ui::glyph::Glyph;
 use crate::ui::theme::StyleRole;
 

@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 use super::finding::Finding;
 use crate::app::state::ScenarioEntry;
 use crate::cli::in_force;
+use crate::host::config;
+use crate::host::models::LiveModels;
 use crate::llm::endpoint::{
     self, DEFAULT_MODELS_DATE, Endpoint, EndpointError, EndpointRequest, Provider, SettingOrigin,
     WithOrigin,
 };
 use crate::llm::openai::ProbeResult;
 use crate::net::ProxyMode;
-use crate::shell::config;
-use crate::shell::models::LiveModels;
 use crate::ui::format;
 
 /// Timeout for an endpoint's list of models.

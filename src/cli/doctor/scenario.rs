@@ -5,13 +5,13 @@ use super::models::{key, not_asked, per_million, probe_finding};
 use crate::cli::args::{DoctorArgs, RunArgs};
 use crate::cli::in_force::{self, InForce, OverriddenScenario};
 use crate::cli::run;
+use crate::host::config;
+use crate::host::models::LiveModels;
+use crate::host::tools;
 use crate::llm::endpoint::{Endpoint, SettingOrigin};
 use crate::scenario::Override;
-use crate::scenario::model_assignment::ModelCaller;
+use crate::scenario::spec::model_assignment::ModelCaller;
 use crate::shell::callers::{CallerModel, by_caller};
-use crate::shell::config;
-use crate::shell::models::LiveModels;
-use crate::shell::tools;
 
 /// Checks the named scenario. `None`: it cannot be run, and the error has already been printed.
 pub async fn findings(named: &str, args: &DoctorArgs, models: &LiveModels) -> Option<Vec<Finding>> {
@@ -123,7 +123,7 @@ fn key_and_price(
 ) -> Vec<Finding> {
     let (provider, name) = (endpoint.provider(), &endpoint.model().value);
     let price = in_force::price(Some(asking), endpoint, config::in_force());
-    let of = if several { format!(", of {}/{name}", provider.word()) } else { String::new() };
+    let of = if several { format!(" ({}/{name})", provider.word()) } else { String::new() };
     let mut findings = vec![key(endpoint)];
     findings.push(Finding::good("price", format!("{}{of}", per_million(&price))));
     for note in endpoint.notes() {

@@ -4,13 +4,13 @@
 use std::fmt::Write as _;
 
 use super::{WORD, with_model};
-use crate::app::run::event_line;
+use crate::base::visible::{REASON_CHARS, visible, visible_within};
 use crate::cli::stream_style::StreamStyle;
 use crate::event::kind::{FallbackKind, Purpose, ReadingEnd, SourceOutcome};
-use crate::event::visible::{REASON_CHARS, visible, visible_within};
 use crate::event::world::SpanKind;
 use crate::event::world::research::{Research, SourceRow};
 use crate::event::{Event, EventKind, SpanId, World};
+use crate::narrate::event_line;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
 use crate::ui::theme::StyleRole;

@@ -4,15 +4,15 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::with_model;
-use crate::app::run::event_line;
+use crate::base::name::{TaskId, ToolName};
+use crate::base::visible::{REASON_CHARS, visible, visible_within};
 use crate::cli::stream_style::StreamStyle;
 use crate::event::kind::{BreakerStage, FallbackKind, Task};
-use crate::event::visible::{REASON_CHARS, visible, visible_within};
 use crate::event::world::alerts::{Alert, AlertKind};
 use crate::event::world::latency::MIN_SAMPLES;
 use crate::event::world::{Outcome, SpanKind};
 use crate::event::{Event, EventKind, SpanId, World};
-use crate::scenario::name::{TaskId, ToolName};
+use crate::narrate::event_line;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
 use crate::ui::theme::StyleRole;

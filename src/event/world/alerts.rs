@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use super::spending::SpendingUsed;
 use super::tools::Tools;
+use crate::base::name::ToolName;
 use crate::event::kind::BreakerStage;
 use crate::event::{Elapsed, Event, EventKind, Seq, SpanId};
-use crate::scenario::alert::AlertLimits;
-use crate::scenario::name::ToolName;
+use crate::scenario::spec::alert::AlertLimits;
 
 use super::spans::Spans;
 

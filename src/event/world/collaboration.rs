@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::base::name::RoleName;
 use crate::event::contribution::{Conflict, Contribution, Decision, Stance};
 use crate::event::kind::{CollaborationPlan, Purpose, SeatStatus};
 use crate::event::{Elapsed, Event, EventKind, SpanId, StopReason};
-use crate::scenario::name::RoleName;
 
 use super::spans::{SpanKind, Spans};
 

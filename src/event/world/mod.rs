@@ -52,8 +52,8 @@ use super::kind::{
     SourceOutcome, StepSize, TeamPlan, Usage,
 };
 use super::{BoundaryId, Elapsed, Event, EventKind, Seq, SpanId, StopReason};
-use crate::scenario::name::{AgentName, FlagName, ToolName};
-use crate::scenario::price::Price;
+use crate::base::name::{AgentName, FlagName, ToolName};
+use crate::scenario::spec::price::Price;
 
 /// Most marks for the scrubber; further ones are counted in [`World::marks_left_out`].
 const MARKS: usize = 2048;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::event::kind::{CallStarted, Purpose};
-use crate::scenario::model_assignment::ModelCaller;
+use crate::scenario::spec::model_assignment::ModelCaller;
 
 /// The model of each caller. Empty in a run that uses one model: its head names it.
 #[derive(Clone, Debug, Default)]

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::spans::{SpanKind, Spans};
+use crate::base::name::TaskId;
 use crate::event::kind::{FailureClass, FallbackKind, OrchestratorPlan, Purpose, Task};
 use crate::event::{Elapsed, Event, EventKind, SpanId, StopReason};
-use crate::scenario::name::TaskId;
 
 /// State of an orchestrator run.
 #[derive(Clone, Debug, Default)]

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::base::name::ToolName;
 use crate::event::kind::{Purpose, ResiliencePlan};
 use crate::event::{Event, EventKind, SpanId, StopReason};
-use crate::scenario::name::ToolName;
 
 /// State of a resilience run.
 #[derive(Clone, Debug, Default)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::event::SpanId;
 use crate::event::kind::{ModelPriceHead, Usage};
-use crate::scenario::price::Price;
+use crate::scenario::spec::price::Price;
 
 /// How much of a spending limit a run has used.
 #[derive(Clone, Copy, Debug, PartialEq)]

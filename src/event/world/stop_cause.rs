@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use super::World;
 use super::last_errors::LastError;
+use crate::base::name::ToolName;
 use crate::event::StopReason;
 use crate::event::kind::{BreakerCause, ReplyRefused, RetryLimit, format_millis};
 use crate::event::stop::LlmError;
-use crate::scenario::name::ToolName;
 
 /// Name of the model at the gateway.
 const LLM: &str = "llm";

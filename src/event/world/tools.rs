@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use super::spans::Spans;
 use super::{Activity, Pauses, latency::Latencies};
+use crate::base::name::ToolName;
 use crate::event::kind::{
     BreakerCause, BreakerStage, CallStarted, FailureClass, FallbackKind, Initiator, ToolHead,
 };
 use crate::event::{Elapsed, Event, EventKind, Seq, SpanId, StopReason};
-use crate::scenario::name::ToolName;
-use crate::scenario::tool::InjectedFault;
+use crate::scenario::spec::tool::InjectedFault;
 
 /// Marks to keep per tool: its latest attempts and refusals.
 pub const MARKS: usize = 40;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::event::kind::{ChatMessage, MessageRole};
 use crate::llm::Conversation;
 use crate::llm::client::json::RequestBody;
-use crate::scenario::tool::ToolCall;
+use crate::scenario::spec::tool::ToolCall;
 
 /// The first turn of a conversation that would not begin with a user's turn, as the API requires.
 const OPENING: &str = "Begin.";

@@ -9,7 +9,7 @@ use crate::llm::adaptation::{Parameter, ParameterSet};
 use crate::llm::{JsonMode, ReplyForm, Tuning};
 
 /// The default token limit of a reply: the API requires one.
-pub const DEFAULT_MAX_TOKENS: u32 = crate::scenario::tuning::REPLY_TOKENS;
+pub const DEFAULT_MAX_TOKENS: u32 = crate::scenario::spec::tuning::REPLY_TOKENS;
 
 /// The parameters of one request.
 #[derive(Debug)]

@@ -9,8 +9,8 @@ use serde_json::Value;
 use super::adaptation::{Adaptations, RefusedParameters};
 use super::endpoint::Endpoint;
 use super::{Failure, Tuning};
+use crate::base::visible::visible_within;
 use crate::event::kind::ModelLabel;
-use crate::event::visible::visible_within;
 use crate::net::{Http, HttpResponse, Redactor};
 
 pub(super) mod adapter;

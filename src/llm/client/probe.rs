@@ -9,8 +9,8 @@ use serde::Deserialize;
 
 use super::Client;
 use super::refusal::Requested;
+use crate::base::visible::visible_within;
 use crate::event::kind::FailureClass;
-use crate::event::visible::visible_within;
 use crate::llm::endpoint::{Provider, Wire};
 use crate::llm::{Failure, failure};
 

@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use super::Client;
 use super::failures::SAID_CHARS;
+use crate::base::visible::visible_within;
 use crate::event::id::millis;
 use crate::event::kind::{FailureClass, format_millis};
-use crate::event::visible::visible_within;
 use crate::llm::Failure;
 use crate::llm::adaptation::ParameterSet;
 use crate::net::HttpResponse;

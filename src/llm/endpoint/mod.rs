@@ -16,9 +16,9 @@ use std::time::Duration;
 use reqwest::Url;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
 
+use crate::base::regular;
 use crate::net::http::host_of;
 use crate::net::{Redactor, RequestTarget, Secret};
-use crate::regular;
 
 mod address;
 mod dotenv;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use reqwest::Url;
 
-use crate::event::visible::visible_within;
+use crate::base::visible::visible_within;
 use crate::net::http::host_of;
 
 /// The date on which the default models were chosen ([`Provider::model`]). Prices are in

@@ -11,7 +11,7 @@ use crate::event::kind::ToolCall;
 use crate::llm::Conversation;
 use crate::llm::client::Client;
 use crate::llm::client::tool_calls::{MAX_CALLS, NAME_CAP, ToolCallFault, make_ids_unique};
-use crate::scenario::tool::ToolOffer;
+use crate::scenario::spec::tool::ToolOffer;
 
 /// The tool calls of a reply so far.
 #[derive(Debug, Default)]

@@ -3,14 +3,14 @@
 use serde_json::Value;
 
 use super::policy::{KEYS, RoleSet};
+use crate::base::name::RoleName;
 use crate::event::contribution::Stance;
 use crate::event::stop::ContributionFault;
 use crate::pattern::reply::detail::{
     Detail, join_with_or, missing_keys, show_value, wrong_name, wrong_value,
 };
 use crate::pattern::reply::repair;
-use crate::scenario::name::RoleName;
-use crate::scenario::repair::Repair;
+use crate::scenario::spec::repair::Repair;
 
 /// The sentence that describes a fault of this reply to a call of the role `expected`.
 pub fn describe_contribution_fault(

@@ -8,12 +8,12 @@ use serde::Serialize;
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 
+use crate::base::name::RoleName;
 use crate::event::contribution::{Conflict, Contribution, Decision, Stance};
 use crate::event::kind::{ChatMessage, MessageRole};
 use crate::llm::{ReplyContract, ReplyForm};
 use crate::scenario::Scenario;
-use crate::scenario::model::{CollaborationSpec, RoleSpec};
-use crate::scenario::name::RoleName;
+use crate::scenario::spec::model::{CollaborationSpec, RoleSpec};
 
 /// The number of past rounds that a role sees.
 pub const RECENT_ROUNDS: usize = 2;

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 
 use super::policy::{self, AcceptedContribution, RoleSet};
-use crate::scenario::name::RoleName;
+use crate::base::name::RoleName;
 
 /// Exactly the keys of the contract, each once.
 #[derive(Deserialize)]

@@ -16,18 +16,18 @@ use super::payload::{
 };
 use super::plain;
 use super::policy::{self, AcceptedContribution, ContributionGateway, RoleSet};
+use crate::base::name::RoleName;
 use crate::event::contribution::{Conflict, Contribution, Decision};
 use crate::event::kind::{Purpose, SeatPlan, SeatStatus};
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
+use crate::gateway::CallFailed;
 use crate::pattern::prompting;
 use crate::pattern::prompting::to_json;
 use crate::pattern::reply::{JudgedReply, Refusal, request_json_fast};
 use crate::run::{ModelRequest, OrderedJoinSet, Phase, RunContext};
 use crate::scenario::Scenario;
 use crate::scenario::condition::CelBindings;
-use crate::scenario::model::{CollaborationSpec, Concurrency, RoleSpec, WhenOff};
-use crate::scenario::name::RoleName;
-use crate::tool::CallFailed;
+use crate::scenario::spec::model::{CollaborationSpec, Concurrency, RoleSpec, WhenOff};
 
 /// Runs a collaboration to its end. The context's phase says how far it got.
 ///

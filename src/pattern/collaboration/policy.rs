@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::base::name::RoleName;
 use crate::event::StopReason;
 use crate::event::contribution::{Conflict, Contribution, Decision, Stance};
 use crate::event::stop::ContributionFault;
-use crate::scenario::name::RoleName;
 
 /// The roles that may act (the execution allowlist).
 pub type RoleSet = BTreeSet<RoleName>;

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use crate::base::name::{TaskId, ToolName};
 use crate::decide::ConditionDecision;
 use crate::event::StopReason;
 use crate::event::kind::Task;
 use crate::scenario::condition::{CelBindings, ConditionError, EvalBudget};
-use crate::scenario::name::{TaskId, ToolName};
-use crate::scenario::orchestrator::{AggregateSection, LevelRule, LevelRules};
+use crate::scenario::spec::orchestrator::{AggregateSection, LevelRule, LevelRules};
 
 /// The result of a task, or the reason why it has none.
 pub type TaskResultRef<'a> = std::result::Result<&'a Arc<Value>, &'a StopReason>;

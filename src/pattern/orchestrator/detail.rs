@@ -4,11 +4,11 @@ use std::collections::{BTreeSet, HashSet};
 
 use serde_json::Value;
 
+use crate::base::name::ToolName;
 use crate::event::stop::PlanFault;
 use crate::pattern::reply::detail::{
     Detail, listed, missing_keys, show_value, wrong_name, wrong_value,
 };
-use crate::scenario::name::ToolName;
 
 /// The keys of a task.
 const KEYS: [&str; 4] = ["id", "worker", "args", "critical"];

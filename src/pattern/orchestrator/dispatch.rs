@@ -10,13 +10,13 @@ use futures::stream::{FuturesUnordered, StreamExt};
 use serde_json::Value;
 
 use super::policy;
+use crate::base::name::ToolName;
 use crate::event::kind::{AttemptFailed, FailureClass, Purpose, Task};
 use crate::event::stop::WorkerFault;
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
 use crate::run::control::Branch;
 use crate::run::{CallerPolicy, RunContext, ToolCallRequest};
-use crate::scenario::name::ToolName;
-use crate::scenario::orchestrator::{OrchestratorSpec, Worker};
+use crate::scenario::spec::orchestrator::{OrchestratorSpec, Worker};
 
 /// The result of a task, or why it has none.
 pub(super) type TaskResult = Result<Arc<Value>, FailedTask>;

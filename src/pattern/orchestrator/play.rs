@@ -8,18 +8,18 @@ use serde_json::{Value, json};
 
 use super::dispatch::{TaskResult, dispatch};
 use super::{detail, gather_results, payload, policy};
+use crate::base::name::ToolName;
+use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::decide::decide;
 use crate::event::kind::{Purpose, Task};
 use crate::event::stop::PlanFault;
-use crate::event::visible::{REASON_CHARS, visible_within};
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
 use crate::pattern::prompting;
 use crate::pattern::reply::{JudgedReply, Refusal, request_json};
 use crate::run::{ModelRequest, RunContext};
 use crate::scenario::Scenario;
 use crate::scenario::condition::CelBindings;
-use crate::scenario::name::ToolName;
-use crate::scenario::orchestrator::OrchestratorSpec;
+use crate::scenario::spec::orchestrator::OrchestratorSpec;
 
 /// Runs an orchestrator to its end. The context's phase says how far it got.
 ///

@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use crate::base::name::{TaskId, ToolName};
+use crate::base::{big_integer, canonical_json, digest};
 use crate::event::StopReason;
 use crate::event::kind::Task;
 use crate::event::stop::PlanFault;
 use crate::run::REQUEST_ID;
-use crate::scenario::name::{TaskId, ToolName};
-use crate::scenario::{big_integer, canonical_json, digest};
 
 /// `validate_orchestration_plan`: the tasks of a plan, in order, without other keys. Ids are
 /// trimmed before they are compared; worker names are matched against the allowlist untrimmed.

@@ -7,13 +7,13 @@ use serde_json::Value;
 
 use super::detail::{self, Detail};
 use super::repair::{self, ParsedReply, Repaired};
+use crate::base::visible::visible_within;
 use crate::event::kind::{Reply, ReplyRefused};
-use crate::event::visible::visible_within;
 use crate::event::{EventKind, SpanId, StopReason};
+use crate::gateway::CallFailed;
 use crate::llm::ReplyForm;
 use crate::run::{ModelRequest, RunContext};
-use crate::scenario::model::ModelSettings;
-use crate::tool::CallFailed;
+use crate::scenario::spec::model::ModelSettings;
 
 /// The most characters of a refused reply in its event.
 const BEGINS_CHARS: usize = 200;

@@ -7,9 +7,9 @@ use std::fmt;
 use serde_json::Value;
 
 use super::repair;
+use crate::base::visible::visible_within;
 use crate::event::kind::Reply;
-use crate::event::visible::visible_within;
-use crate::scenario::repair::Repair;
+use crate::scenario::spec::repair::Repair;
 
 /// The most characters of a model's word in a detail.
 const WORD_CHARS: usize = 60;

@@ -3,8 +3,8 @@
 
 use serde_json::{Map, Number, Value};
 
-use crate::event::visible::visible_within;
-use crate::scenario::repair::{Repair, Repairs};
+use crate::base::visible::visible_within;
+use crate::scenario::spec::repair::{Repair, Repairs};
 
 /// The most characters of a change that is reported.
 const CHANGE_CHARS: usize = 160;

@@ -11,7 +11,7 @@ use crate::event::kind::{ChatMessage, Note};
 use crate::llm::{ReplyContract, ReplyForm};
 use crate::pattern::prompting;
 use crate::scenario::Scenario;
-use crate::scenario::research::ResearchSpec;
+use crate::scenario::spec::research::ResearchSpec;
 
 /// The format of the planner's reply, part of its prompt.
 const PLAN_CONTRACT: &str = r#"Return only one JSON object in this exact shape:

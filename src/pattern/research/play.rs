@@ -9,19 +9,19 @@ use super::policy::BadPlan;
 use super::quote::FoldedText;
 use super::reading::{AcceptedNote, SourceReader};
 use super::{address, answer, by_rule, compare, detail, payload, policy};
+use crate::base::name::ToolName;
+use crate::base::visible::visible_within;
 use crate::event::kind::{
     AnswerCited, AnswerRefused, AttemptFailed, FailureClass, FoundSource, KeptSource, Note,
     NoteProblem, NotesCompared, NotesVerified, PlannedStep, Purpose, SourcesDeduped, SourcesFound,
 };
-use crate::event::visible::visible_within;
 use crate::event::{Boundary, EventKind, ResearchStep, SpanId, StopReason};
 use crate::pattern::prompting;
 use crate::pattern::reply::{JudgedReply, Refusal, request_json};
 use crate::run::{CallerPolicy, ModelRequest, RunContext, ToolCallRequest};
 use crate::scenario::Scenario;
 use crate::scenario::condition::CelBindings;
-use crate::scenario::name::ToolName;
-use crate::scenario::research::{ResearchSpec, SEARCH, StepExecutor};
+use crate::scenario::spec::research::{ResearchSpec, SEARCH, StepExecutor};
 
 /// One run of research.
 pub(super) struct ResearchRun<'a> {
@@ -81,7 +81,7 @@ impl ResearchRun<'_> {
     }
 
     /// Who executes a step in this run; it depends on whether the run uses a live model.
-    pub fn executor(&self, who: crate::scenario::research::StepMode) -> StepExecutor {
+    pub fn executor(&self, who: crate::scenario::spec::research::StepMode) -> StepExecutor {
         who.executor(self.cx.is_live())
     }
 

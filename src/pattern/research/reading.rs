@@ -13,18 +13,18 @@ use super::play::{
 use super::policy::{self, Draft};
 use super::quote::FoldedText;
 use super::{address, by_rule, detail};
+use crate::base::day::Day;
+use crate::base::name::ToolName;
+use crate::base::visible::visible_within;
 use crate::event::kind::{
     AttemptFailed, Denial, FailureClass, FoundSource, KeptSource, Note, NoteId, NoteIssue,
     NoteRefused, NotesCut, NotesLimit, PageRead, Purpose, ReadingEnd, SourceNo, SourceOutcome,
 };
-use crate::event::visible::visible_within;
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
+use crate::gateway::CallFailed;
 use crate::pattern::reply::Refusal;
 use crate::run::{ModelRequest, RunContext, ToolCallRequest};
-use crate::scenario::day::Day;
-use crate::scenario::name::ToolName;
-use crate::scenario::research::{MisquotePolicy, READ, StepExecutor};
-use crate::tool::CallFailed;
+use crate::scenario::spec::research::{MisquotePolicy, READ, StepExecutor};
 
 /// An accepted note, with the page that must contain its quote.
 pub(super) struct AcceptedNote {

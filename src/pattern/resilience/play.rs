@@ -7,11 +7,11 @@ use futures::stream::{FuturesUnordered, StreamExt};
 use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 
+use crate::base::name::ToolName;
 use crate::event::kind::Purpose;
 use crate::event::{Boundary, SpanId, StopReason};
 use crate::run::{CallerPolicy, RunContext, ToolCallRequest};
-use crate::scenario::name::ToolName;
-use crate::scenario::resilience::ResilienceSpec;
+use crate::scenario::spec::resilience::ResilienceSpec;
 
 /// Runs every agent to its end. An agent continues without the result when a step fails.
 ///

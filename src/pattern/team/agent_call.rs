@@ -7,15 +7,16 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 
+use crate::base::name::{AgentName, ToolName};
+use crate::base::visible::visible_within;
 use crate::bus::Bus;
 use crate::event::kind::{AttemptFailed, CallStarted, FailureClass, Reply};
-use crate::event::visible::visible_within;
 use crate::event::{SpanId, StopReason};
-use crate::run::{LLM, RunContext};
-use crate::scenario::name::{AgentName, ToolName};
-use crate::tool::{
-    Attempt, CallFailed, CallScope, CallSuccess, Callee, GatewayCall, Guard, QueueMarker, faults,
+use crate::gateway::faults;
+use crate::gateway::{
+    Attempt, CallFailed, CallScope, CallSuccess, Callee, GatewayCall, Guard, QueueMarker,
 };
+use crate::run::{LLM, RunContext};
 
 /// Why an agent gave no answer.
 #[derive(Clone, Debug)]

@@ -12,14 +12,14 @@ use super::play::TeamRun;
 use super::policy::{self, RepeatDetector, TRANSFER};
 use super::shared_history::SharedHistory;
 use super::tool_calls::ToolCallResults;
+use crate::base::name::AgentName;
 use crate::event::kind::{Purpose, ToolCall, ToolOffer};
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
 use crate::llm::ReplyForm;
 use crate::pattern::{prompting, reply};
 use crate::run::ModelRequest;
-use crate::scenario::agent::{AgentSpec, CoordinatorTeam, ModelAgent, Swarm};
 use crate::scenario::condition::CelBindings;
-use crate::scenario::name::AgentName;
+use crate::scenario::spec::agent::{AgentSpec, CoordinatorTeam, ModelAgent, Swarm};
 
 /// The position of a running agent in the run.
 pub(super) struct AgentPosition<'p> {
@@ -264,7 +264,7 @@ impl TeamRun<'_> {
 
 /// The model part of an agent; for a team, that of its coordinator.
 pub(super) fn agent_model(agent: &AgentSpec) -> Option<&ModelAgent> {
-    use crate::scenario::agent::AgentKind;
+    use crate::scenario::spec::agent::AgentKind;
     match &agent.kind {
         AgentKind::Model(model) => Some(model),
         AgentKind::Team(team) => Some(&team.coordinator),

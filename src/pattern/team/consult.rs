@@ -10,10 +10,10 @@ use super::agent_call::{AgentCall, AttemptId, Halt};
 use super::agent_run::{AgentPosition, AgentRun, ModelReply};
 use super::play::{AgentAnswer, TeamRun};
 use super::tool_calls::{Consultation, ToolCallResult, call_index};
+use crate::base::name::ToolName;
 use crate::event::kind::{CallStarted, MemberOutput, Prompt, Purpose, Reply};
 use crate::event::result_text;
-use crate::scenario::agent::{HistoryScope, InnerText, MemberTools};
-use crate::scenario::name::ToolName;
+use crate::scenario::spec::agent::{HistoryScope, InnerText, MemberTools};
 
 impl TeamRun<'_> {
     /// Consults a member: each attempt of the call through the gateway is one run of it.

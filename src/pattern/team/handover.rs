@@ -5,10 +5,10 @@ use super::agent_run::{AgentRun, ModelReply};
 use super::play::TeamRun;
 use super::policy::{self, Transfer};
 use super::tool_calls::{ToolCallResult, is_transfer, listed, visible_name};
+use crate::base::name::{AgentName, ToolName};
 use crate::event::kind::{CallFault, HandoffRefusal, LoopGuard, ToolCall};
 use crate::event::{Boundary, EventKind, StopReason};
-use crate::scenario::agent::Swarm;
-use crate::scenario::name::{AgentName, ToolName};
+use crate::scenario::spec::agent::Swarm;
 
 /// A handoff that the limits accepted.
 pub(super) struct AcceptedHandoff {

@@ -11,9 +11,9 @@ mod shared_history;
 mod swarm;
 mod tool_calls;
 
+use crate::base::name::AgentName;
 use crate::run::Session;
-use crate::scenario::agent::{AgentKind, TeamSpec};
-use crate::scenario::name::AgentName;
+use crate::scenario::spec::agent::{AgentKind, TeamSpec};
 
 /// The agent that starts: the root, or the entry of a swarm. With `cross_request_transfer` the
 /// session's next message starts at the agent that gave the last answer, unless it has left the

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::policy::TRANSFER;
+use crate::base::name::{AgentName, ToolName};
 use crate::event::kind::ToolOffer;
 use crate::scenario::Scenario;
-use crate::scenario::agent::{AgentSpec, TeamSpec};
-use crate::scenario::name::{AgentName, ToolName};
+use crate::scenario::spec::agent::{AgentSpec, TeamSpec};
 
 /// The offers of an agent's tools; names that the scenario does not define are skipped.
 pub(super) fn tool_offers<'a>(

@@ -9,14 +9,14 @@ use super::agent_run::{AgentPosition, AgentReply, AgentRole, AgentRun, TeamPosit
 use super::shared_history::SharedHistory;
 use super::starting_agent;
 use super::swarm::RunningSwarm;
+use crate::base::name::AgentName;
 use crate::event::kind::ChatMessage;
 use crate::event::{EventKind, SpanId, StopReason};
 use crate::pattern::prompting;
 use crate::run::{RunContext, SessionMemory};
 use crate::scenario::Scenario;
-use crate::scenario::agent::{AgentKind, AgentSpec, SwarmLimits, TeamSpec};
 use crate::scenario::condition::CelBindings;
-use crate::scenario::name::AgentName;
+use crate::scenario::spec::agent::{AgentKind, AgentSpec, SwarmLimits, TeamSpec};
 
 /// One run of a team.
 pub(super) struct TeamRun<'p> {

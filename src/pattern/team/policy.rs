@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use crate::base::name::AgentName;
+use crate::base::visible::{REASON_CHARS, visible_within};
+use crate::base::{big_integer, canonical_json};
 use crate::event::kind::{HandoffRefusal, LoopGuard, ToolCall};
-use crate::event::visible::{REASON_CHARS, visible_within};
-pub use crate::scenario::agent::TRANSFER;
-use crate::scenario::agent::{HandoffTemplate, SwarmLimits};
-use crate::scenario::name::AgentName;
-use crate::scenario::{big_integer, canonical_json};
+pub use crate::scenario::spec::agent::TRANSFER;
+use crate::scenario::spec::agent::{HandoffTemplate, SwarmLimits};
 
 /// This many calls in a row of the same tool with the same arguments stop an agent.
 const STUCK_AFTER: u32 = 3;

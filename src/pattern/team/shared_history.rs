@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::policy::{HandoffLimiter, TRANSFER};
+use crate::base::name::AgentName;
 use crate::event::SpanId;
 use crate::event::kind::{
     ChatMessage, HistoryEntry, MessageRole, Prompt, Reply, ToolCall, ToolOffer,
 };
 use crate::llm::{Bookmark, Conversation};
-use crate::scenario::agent::SwarmLimits;
-use crate::scenario::name::AgentName;
+use crate::scenario::spec::agent::SwarmLimits;
 
 /// The history of one run of a team: what was said, and by which agent.
 pub(super) struct SharedHistory {

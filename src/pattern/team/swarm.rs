@@ -9,12 +9,12 @@ use super::agent_run::{AgentPosition, AgentReply, AgentRole, AgentRun, TeamPosit
 use super::play::{AgentAnswer, TeamRun};
 use super::policy;
 use super::shared_history::SharedHistory;
+use crate::base::name::{AgentName, ToolName};
 use crate::event::kind::{CallStarted, Prompt, Purpose, Reply};
 use crate::event::world::team::HANDED_OVER;
 use crate::event::{EventKind, SpanId, StopReason, result_text};
 use crate::run::RunContext;
-use crate::scenario::agent::Swarm;
-use crate::scenario::name::{AgentName, ToolName};
+use crate::scenario::spec::agent::Swarm;
 
 /// A running swarm.
 pub(super) struct RunningSwarm<'s> {

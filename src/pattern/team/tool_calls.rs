@@ -11,13 +11,13 @@ use super::agent_run::{AgentRole, AgentRun, ModelReply};
 use super::handover::AcceptedHandoff;
 use super::play::TeamRun;
 use super::policy::{self, TRANSFER};
+use crate::base::name::{AgentName, ToolName};
+use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::event::kind::{CallFault, MissingResult, Purpose, ToolCall};
-use crate::event::visible::{REASON_CHARS, visible_within};
 use crate::event::{EventKind, result_text};
+use crate::gateway::CallFailed;
 use crate::run::{CallerPolicy, OrderedJoinSet, ToolCallRequest};
-use crate::scenario::agent::{AgentSpec, CoordinatorTeam};
-use crate::scenario::name::{AgentName, ToolName};
-use crate::tool::CallFailed;
+use crate::scenario::spec::agent::{AgentSpec, CoordinatorTeam};
 
 /// The results of the calls of one reply.
 pub(super) struct ToolCallResults {

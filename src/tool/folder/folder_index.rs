@@ -16,10 +16,10 @@ use super::skipped_files::{SkipReason, SkippedFiles};
 use super::source::{Catalogue, CatalogueEntry, DocumentSource, FolderPage};
 use super::text_index::{IndexFailed, Refreshed, TextIndex};
 use super::walk::WalkFailed;
+use crate::base::contained;
+use crate::base::visible::visible_within;
 use crate::event::kind::{AttemptFailed, FailureClass};
-use crate::event::visible::visible_within;
-use crate::scenario::lookup::FolderSpec;
-use crate::tool::contained;
+use crate::scenario::spec::lookup::FolderSpec;
 use crate::tool::settings::NotReady;
 
 /// How often and at which interval to retry while another process writes the index.

@@ -10,8 +10,8 @@ use tantivy::directory::{Directory, INDEX_WRITER_LOCK, META_LOCK, MmapDirectory}
 
 use super::address::Layout;
 use super::text_index::{IndexFailed, TextIndex, VERSION};
-use crate::private;
-use crate::scenario::digest::hex;
+use crate::base::digest::hex;
+use crate::base::private;
 
 /// Hexadecimal digits of a directory name.
 const DIGITS: usize = 32;

@@ -10,11 +10,11 @@ use super::address::canonical;
 use super::search::FolderHandle;
 use super::skipped_files::SkipReason;
 use super::source::{CatalogueEntry, FolderPage};
+use crate::base::visible::visible_within;
+use crate::document::DocumentFormat;
 use crate::event::kind::{AttemptFailed, FailureClass};
-use crate::event::visible::visible_within;
-use crate::scenario::lookup::FolderSpec;
-use crate::tool::document::DocumentFormat;
-use crate::tool::interface::{Tool, ToolRequest};
+use crate::gateway::interface::{Tool, ToolRequest};
+use crate::scenario::spec::lookup::FolderSpec;
 
 /// Most characters of an address that a result quotes.
 const ADDRESS_CHARS: usize = 120;

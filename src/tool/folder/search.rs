@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::folder_index::{FolderIndex, FolderSearched, IndexLocation};
 use super::ranking::Hit;
 use crate::event::kind::{AttemptFailed, FailureClass};
-use crate::scenario::lookup::FolderSpec;
-use crate::tool::interface::{Tool, ToolRequest};
+use crate::gateway::interface::{Tool, ToolRequest};
+use crate::scenario::spec::lookup::FolderSpec;
 
 /// Number of results if the call does not set `k`.
 const RESULTS: u64 = 10;

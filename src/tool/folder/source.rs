@@ -13,10 +13,12 @@ use super::address::Layout;
 use super::cancellation::CancelFlag;
 use super::skipped_files::{SkipReason, SkippedFiles};
 use super::walk::{FileStamp, FoundFile, WalkFailed, walk};
-use crate::regular::{self, Links};
-use crate::tool::contained;
-use crate::tool::document::day::from_time;
-use crate::tool::document::{self, DocumentFormat, ExtractedDocument, Unreadable};
+use crate::base::contained;
+use crate::base::regular;
+use crate::base::regular::Links;
+use crate::document;
+use crate::document::day::from_time;
+use crate::document::{DocumentFormat, ExtractedDocument, Unreadable};
 
 static CORPUS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/assets/corpus");
 

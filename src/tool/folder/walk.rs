@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::cancellation::{CancelFlag, WorkCancelled};
 use super::skipped_files::{SkipReason, SkippedFiles};
 use super::{MAX_BYTES, MAX_FILES};
-use crate::tool::document::DocumentFormat;
+use crate::document::DocumentFormat;
 
 /// A file of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::page_url;
-use crate::private;
+use crate::base::private;
 
 /// Upper bound of the cache in bytes; the oldest pages are removed first.
 const MOST_BYTES: u64 = 64 << 20;

@@ -16,13 +16,13 @@ use super::hosts::{HostBusy, RequestSlot};
 use super::redirects::{RedirectChain, RedirectPolicy, redirect_target};
 use super::robots::RobotsRules;
 use super::robots_cache::{CachedRobots, RobotsReply};
+use crate::base::visible::visible_within;
+use crate::document::DocumentFormat;
 use crate::event::id::millis;
 use crate::event::kind::{AttemptFailed, FailureClass};
-use crate::event::visible::visible_within;
 use crate::net::error::size;
 use crate::net::{HttpResponse, NetError, Redactor, RequestTarget};
-use crate::scenario::lookup::WebSpec;
-use crate::tool::document::DocumentFormat;
+use crate::scenario::spec::lookup::WebSpec;
 
 /// Accepted media types, preferred ones first.
 const ACCEPTED: &str = "text/html, application/xhtml+xml, text/markdown, text/plain;q=0.9, \

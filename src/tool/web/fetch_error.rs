@@ -6,8 +6,8 @@ use std::fmt::Display;
 
 use serde_json::{Value, json};
 
+use crate::base::visible::visible_within;
 use crate::event::kind::AttemptFailed;
-use crate::event::visible::visible_within;
 use crate::net::Redactor;
 
 /// Why a page cannot be read.

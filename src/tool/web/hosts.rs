@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::tool::bulkhead::{Bulkhead, Permit};
+use crate::gateway::bulkhead::{Bulkhead, Permit};
 
 /// Number of hosts from which on unused ones are removed.
 const MAX_HOSTS: usize = 1_024;

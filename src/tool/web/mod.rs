@@ -30,13 +30,14 @@ use self::fetch::{FetchedContent, FetchedResponse, PageFetch, RawPage};
 use self::fetch_error::{FetchError, FetchErrorKind, FetchFailure, redacted_address};
 use self::hosts::Hosts;
 use self::robots_cache::RobotsCache;
-use super::contained;
-use super::document::{self, ExtractedDocument, Unreadable, day};
-use super::interface::{Tool, ToolRequest};
+use crate::base::contained;
+use crate::document;
+use crate::document::{ExtractedDocument, Unreadable, day};
 use crate::event::kind::{AttemptFailed, FailureClass};
+use crate::gateway::interface::{Tool, ToolRequest};
 use crate::net::{Http, Reach};
-use crate::scenario::domain::in_ascii;
-use crate::scenario::lookup::WebSpec;
+use crate::scenario::check::domain::in_ascii;
+use crate::scenario::spec::lookup::WebSpec;
 
 /// Returns the current time. Wall clock, because the disk cache outlives the process.
 pub type WallClock = Arc<dyn Fn() -> SystemTime + Send + Sync>;

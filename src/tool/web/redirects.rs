@@ -10,7 +10,7 @@ use super::fetch_error::{FetchError, FetchErrorKind, redacted_address};
 use super::page_url;
 use crate::net::HttpResponse;
 use crate::net::http::host_of;
-use crate::scenario::lookup::PrivateHosts;
+use crate::scenario::spec::lookup::PrivateHosts;
 
 /// Which redirects are followed.
 #[derive(Debug, Clone, Copy)]

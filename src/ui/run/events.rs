@@ -8,8 +8,8 @@ use ratatui::style::Style;
 
 use super::{line, row_style};
 use crate::app::run::RunPage;
-use crate::app::run::event_line::{EventTone, event_line};
 use crate::app::run::list::FilterStatus;
+use crate::narrate::event_line::{EventTone, event_line};
 use crate::ui::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::{Glyph, Glyphs};

@@ -7,11 +7,11 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::{bar, gauges, phases, research, rounds, table_middle, team};
-use crate::app::run::event_line::{actor, model_text};
 use crate::app::run::{RunPage, View};
 use crate::event::kind::{CollaborationPlan, ModelLabel};
 use crate::event::world::collaboration::Collaboration;
 use crate::event::world::{RunState, World};
+use crate::narrate::event_line::{actor, model_text};
 use crate::ui::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::{Glyph, Glyphs};

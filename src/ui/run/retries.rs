@@ -5,11 +5,11 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::{line, speaker};
-use crate::app::run::attribution::purpose_name;
 use crate::app::run::tool_summary::{alert_text, factor_text};
 use crate::app::run::{RunComparison, RunPage};
 use crate::event::EventKind;
 use crate::event::world::SpanKind;
+use crate::narrate::attribution::purpose_name;
 use crate::ui::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;

@@ -6,7 +6,6 @@ use ratatui::layout::Rect;
 
 use super::line;
 use crate::app::run::RunPage;
-use crate::app::run::event_line::{failure_name, model_text, rounds_text, took_ms};
 use crate::app::run::results::one_line;
 use crate::app::run::scroll::Scroll;
 use crate::app::run::subject::Subject;
@@ -17,6 +16,7 @@ use crate::app::run::timing::token_rate;
 use crate::event::kind::{EventKind, FailureClass};
 use crate::event::world::{Span, SpanKind, SpanState};
 use crate::event::{SpanId, World};
+use crate::narrate::event_line::{failure_name, model_text, rounds_text, took_ms};
 use crate::ui::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;

@@ -4,11 +4,11 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::line;
-use crate::app::run::event_line::decision_or_next;
 use crate::event::contribution::Stance;
 use crate::event::kind::CollaborationPlan;
 use crate::event::world::collaboration::{Collaboration, Round};
 use crate::event::world::{RunState, World};
+use crate::narrate::event_line::decision_or_next;
 use crate::ui::DrawContext;
 use crate::ui::glyph::Glyph;
 use crate::ui::text::{Pen, columns};

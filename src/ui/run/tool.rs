@@ -7,12 +7,12 @@ use ratatui::layout::Rect;
 use super::breakers::sign;
 use super::line;
 use crate::app::run::RunPage;
-use crate::app::run::event_line::actor;
-use crate::app::run::event_line_tool::{breaker_cause, short_breaker_cause};
 use crate::app::run::subject_text::text_area;
 use crate::app::run::tool_summary::{faults_text, policy_fields, refused_and_fallbacks};
 use crate::event::Elapsed;
 use crate::event::world::tools::ToolRow;
+use crate::narrate::event_line::actor;
+use crate::narrate::event_line_tool::{breaker_cause, short_breaker_cause};
 use crate::ui::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
@@ -47,8 +47,7 @@ pub(super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
     match faults_text(tool) {
         Some(faults) => rows.field("injected", &faults, StyleRole::Flag, 2),
         None if live => {
-            let text = format!("none: ! injects a fault into {}", tool.name());
-            rows.field("injected", &text, StyleRole::Dim, 1);
+            rows.field("injected", "none: ! injects a fault", StyleRole::Dim, 1);
         }
         None => rows.field("injected", "none", StyleRole::Dim, 1),
     }

@@ -5,13 +5,13 @@ use std::borrow::Cow;
 
 use super::item::{ItemList, ItemSign, ItemStyle, ItemSubject, ItemText, PaneItem};
 use super::step::WorkflowStep;
-use crate::app::format;
 use crate::app::run::RunPage;
 use crate::event::kind::{ResearchPlan, Sentence};
 use crate::event::world::research::{Research, SourceRow, SourceState};
 use crate::event::world::{SpanState, World};
 use crate::event::{ResearchStep, SpanId, StopReason};
-use crate::scenario::research::StepExecutor;
+use crate::narrate::format;
+use crate::scenario::spec::research::StepExecutor;
 
 /// Most rows of a sentence, and of a partial reply.
 const MOST: usize = 40;

@@ -4,9 +4,9 @@
 use std::borrow::Cow;
 
 use super::page_layout::solids;
-use crate::app::measure::wrap_within;
 use crate::app::run::scroll::WrappingLines;
 use crate::event::kind::NoteId;
+use crate::narrate::measure::wrap_within;
 
 /// Most bytes of one text that are used.
 const MAX_BYTES: usize = 8 * 1024;
@@ -149,8 +149,11 @@ impl ItemText<'_> {
     /// The rows of the part at this width.
     pub fn rows(&self, width: u16) -> Vec<ItemRow> {
         if self.shows_end {
-            let (rows, _) =
-                crate::app::measure::wrap_end(&self.text, usize::from(width.max(1)), self.max_rows);
+            let (rows, _) = crate::narrate::measure::wrap_end(
+                &self.text,
+                usize::from(width.max(1)),
+                self.max_rows,
+            );
             let row = |text| ItemRow { text, solids: 0, other: None, cut: false };
             return rows.into_iter().map(row).collect();
         }

@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 
 use super::item::{ItemList, ItemSign, ItemStyle, ItemSubject, ItemText, PaneItem, single_spaced};
-use crate::app::format;
 use crate::app::run::RunPage;
 use crate::event::kind::{NoteConflict, NoteId, NoteRefused, SourceNo};
 use crate::event::world::World;
 use crate::event::world::research::{NoteRow, Research};
+use crate::narrate::format;
 
 /// Most rows of a claim or a quote; the inspector shows all of it.
 const MOST: usize = 4;

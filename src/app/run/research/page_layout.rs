@@ -7,10 +7,10 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::app::measure::{row_count, wrap};
 use crate::app::run::scroll::{Scroll, WrappingLines};
 use crate::event::kind::{NoteId, SourceNo};
 use crate::event::world::research::Research;
+use crate::narrate::measure::{row_count, wrap};
 
 /// Longest line that is kept as one, in bytes; a longer one is continued on the next.
 const LONGEST: usize = 4096;

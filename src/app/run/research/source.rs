@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use crate::app::format;
+use crate::base::day::Day;
 use crate::event::kind::{Denial, DropReason, ReadingEnd, ResearchPlan};
 use crate::event::phrase::skip_phrase;
 use crate::event::world::research::{SourceRow, SourceState};
-use crate::scenario::day::Day;
+use crate::narrate::format;
 
 /// The state of a source, or why it was rejected, in a few words.
 pub fn source_state(row: &SourceRow) -> Cow<'_, str> {

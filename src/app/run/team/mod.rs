@@ -18,10 +18,10 @@ use super::layout::{Areas, Pane};
 use super::list_cursor::ListCursor;
 use super::scroll::Scroll;
 use crate::app::action::Action;
+use crate::base::name::AgentName;
 use crate::event::SpanId;
 use crate::event::kind::TeamPlan;
 use crate::event::world::team::Team;
-use crate::scenario::name::AgentName;
 
 /// Rows of the summary below the hops, if there is room for it.
 const FOOT: u16 = 4;

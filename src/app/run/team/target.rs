@@ -4,10 +4,10 @@ use super::super::inspect::InspectTarget;
 use super::super::layout::Pane;
 use super::super::scroll::WrappingLines;
 use super::super::{RunPage, View};
+use crate::base::name::AgentName;
 use crate::event::SpanId;
 use crate::event::kind::Purpose;
 use crate::event::world::SpanKind;
-use crate::scenario::name::AgentName;
 
 impl RunPage {
     /// What Enter inspects in the panes of a team.

@@ -5,16 +5,16 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::super::event_line::took_ms;
 use super::super::scroll::WrappingLines;
 use super::super::{NextMessage, RunPage};
 use super::call_tree::current_attempt;
-use crate::app::measure::{columns, wrap_within};
+use crate::base::big_integer::first_changed_integer;
+use crate::base::name::AgentName;
 use crate::event::kind::{HistoryEntry, MemberOutput, ToolCall};
 use crate::event::world::team::{HopKind, LineKind, TranscriptLine, shown_output};
 use crate::event::{Elapsed, Seq, SpanId, StopReason};
-use crate::scenario::big_integer::first_changed_integer;
-use crate::scenario::name::AgentName;
+use crate::narrate::event_line::took_ms;
+use crate::narrate::measure::{columns, wrap_within};
 
 /// Columns before each line: the mark and the time.
 pub const TIME: u16 = 9;

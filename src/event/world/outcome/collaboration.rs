@@ -5,11 +5,11 @@ use serde::Serializer;
 use serde_json::Value;
 
 use super::OutcomeFields;
+use crate::base::name::RoleName;
 use crate::event::contribution::{Conflict, Contribution, Decision, Stance};
 use crate::event::kind::{CollaborationPlan, RunStarted};
 use crate::event::world::collaboration::Round;
 use crate::event::world::{Collaboration, World};
-use crate::scenario::name::RoleName;
 
 #[derive(Serialize)]
 #[serde(untagged)]

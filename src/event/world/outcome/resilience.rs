@@ -5,10 +5,10 @@ use serde_json::json;
 
 use super::OutcomeFields;
 use super::tools::thousandths;
+use crate::base::name::ToolName;
 use crate::event::kind::{BreakerCause, BreakerStage, ResiliencePlan};
 use crate::event::world::World;
 use crate::event::world::resilience::Resilience;
-use crate::scenario::name::ToolName;
 
 /// A change of state of a tool's breaker.
 #[derive(Serialize)]

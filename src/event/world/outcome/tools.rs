@@ -3,12 +3,12 @@
 
 use serde::Serialize;
 
+use crate::base::name::{TaskId, ToolName};
 use crate::event::StopReason;
 use crate::event::id::millis;
 use crate::event::kind::FallbackKind;
 use crate::event::world::World;
 use crate::event::world::alerts::AlertKind;
-use crate::scenario::name::{TaskId, ToolName};
 
 /// A result that was replaced by a fallback or omitted.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::{HANDED_OVER, HopState, LineKind, Team, TranscriptLine};
+use crate::base::name::AgentName;
 use crate::event::kind::{MemberOutput, Purpose, Reply};
 use crate::event::world::spans::{SpanKind, Spans};
 use crate::event::{Event, SpanId, StopReason, result_text};
-use crate::scenario::agent::TRANSFER;
-use crate::scenario::name::AgentName;
+use crate::scenario::spec::agent::TRANSFER;
 
 /// Result of a call, as its caller gets it.
 pub(super) enum CallResult<'e> {

@@ -21,11 +21,11 @@ use self::lines::{CallResult, depth};
 use super::chunked::Chunked;
 use super::pauses::Pauses;
 use super::spans::{SpanKind, Spans};
+use crate::base::name::AgentName;
 use crate::event::kind::{
     CallStarted, FallbackKind, HandoffRefusal, LoopGuard, MissingResult, Purpose, TeamPlan,
 };
 use crate::event::{Elapsed, Event, EventKind, Seq, SpanId, StopClass, StopReason, result_text};
-use crate::scenario::name::AgentName;
 
 /// State of a run of a team or swarm.
 #[derive(Clone, Debug, Default)]

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::base::name::AgentName;
 use crate::event::kind::{FallbackKind, HandoffRefusal, LoopGuard, ToolCall};
 use crate::event::{Elapsed, Seq, SpanId, StopReason};
-use crate::scenario::name::AgentName;
 
 /// An agent.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,8 +2,8 @@
 //! origin. Pure geometry.
 
 use super::{BOX_ROWS, GAP};
+use crate::base::name::AgentName;
 use crate::event::kind::TeamPlan;
-use crate::scenario::name::AgentName;
 
 /// Columns reserved for a label next to a line.
 const LABEL_COLUMNS: u16 = 5;

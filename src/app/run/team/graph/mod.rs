@@ -15,11 +15,11 @@ use self::arrangement::{ARRANGEMENTS, Arrangement, Forest, LayerLayout};
 use super::super::RunPage;
 use super::super::layout::contains_cell;
 use super::{agents_in_picture, is_on_bench};
-use crate::app::measure::columns;
 use crate::app::run::table::first_seat;
+use crate::base::name::AgentName;
 use crate::event::kind::TeamPlan;
 use crate::event::world::team::Team;
-use crate::scenario::name::AgentName;
+use crate::narrate::measure::columns;
 
 /// Header rows above the list of agents.
 pub const LIST_HEAD: u16 = 1;

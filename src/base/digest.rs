@@ -1,0 +1,36 @@
+//! SHA-256 digests of files and of arguments.
+
+use std::io::{self, Read};
+
+use sha2::{Digest as _, Sha256};
+
+/// SHA-256 of a text, in hexadecimal digits.
+///
+/// ```
+/// use roundtable::base::digest::sha256_of_text;
+/// assert_eq!(sha256_of_text("").get(..8), Some("e3b0c442"));
+/// ```
+pub fn sha256_of_text(text: &str) -> String {
+    hex(&Sha256::digest(text.as_bytes()))
+}
+
+/// SHA-256 of everything that the reader returns, in hexadecimal digits.
+///
+/// # Errors
+/// The errors of the reader.
+pub fn sha256_of_reader(mut from: impl Read) -> io::Result<String> {
+    let mut digest = Sha256::new();
+    let mut piece = vec![0; 64 << 10];
+    loop {
+        let read = from.read(&mut piece)?;
+        if read == 0 {
+            return Ok(hex(&digest.finalize()));
+        }
+        digest.update(piece.get(..read).unwrap_or_default());
+    }
+}
+
+/// Bytes as hexadecimal digits, two per byte.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,14 @@
+//! What every other module may use and what uses none of them: seeded random numbers, digests,
+//! canonical JSON, days, names, whole numbers of any size, private and regular files, text made
+//! visible, and calls that contain a panic. Nothing here knows of runs or scenarios.
+
+pub mod big_integer;
+pub mod canonical_json;
+pub mod contained;
+pub mod day;
+pub mod digest;
+pub mod name;
+pub mod private;
+pub mod regular;
+pub mod seeded_random;
+pub mod visible;

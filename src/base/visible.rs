@@ -1,0 +1,253 @@
+//! Text from models, tools and files is untrusted. This module makes characters visible that could
+//! control a terminal or hide in a text.
+
+use std::borrow::Cow;
+use std::iter;
+
+/// Most characters of untrusted text in a stop reason (docs/rules/decisions.md: "at most 64").
+pub const REASON_CHARS: usize = 64;
+
+/// Replaces a character that has no symbol of its own.
+const REPLACEMENT: char = '\u{fffd}';
+
+/// Whether this character must never reach a terminal: C0 and C1 controls, DEL, bidi controls, line
+/// and paragraph separators, and invisible characters without a function in text (Unicode's
+/// `Default_Ignorable_Code_Point` except those of `is_joining`).
+pub fn is_hostile(c: char) -> bool {
+    if c < '\u{34f}' {
+        return matches!(c, '\u{0}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{ad}');
+    }
+    matches!(c,
+        '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}'
+        | '\u{200b}' | '\u{200e}' | '\u{200f}'
+        | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e00ff}' | '\u{e01f0}'..='\u{e0fff}')
+}
+
+/// Whether this character is invisible and changes its neighbours: joiners and variation selectors.
+/// Emoji and several scripts need them; elsewhere they only hide something.
+fn is_joining(c: char) -> bool {
+    c >= '\u{180b}'
+        && matches!(c,
+            '\u{180b}'..='\u{180d}' | '\u{180f}' | '\u{200c}' | '\u{200d}'
+            | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
+}
+
+/// Whether a joiner or variation selector has a function between these two characters.
+fn joins(before: Option<char>, c: char, after: Option<char>) -> bool {
+    let Some(before) = before else { return false };
+    match c {
+        '\u{200d}' if joins_letters(before) => true,
+        '\u{200d}' => {
+            let ends_emoji =
+                matches!(before, '\u{fe0f}' | '\u{1f3fb}'..='\u{1f3ff}') || is_pictograph(before);
+            ends_emoji && after.is_some_and(is_pictograph)
+        }
+        '\u{200c}' => joins_letters(before),
+        // The base of a keycap is a digit; every other base is a symbol or a letter outside ASCII.
+        '\u{fe00}'..='\u{fe0f}' => {
+            matches!(before, '0'..='9' | '#' | '*')
+                || !(before.is_ascii() || before == REPLACEMENT || is_joining(before))
+        }
+        '\u{180b}'..='\u{180f}' => matches!(before, '\u{1820}'..='\u{18aa}'),
+        '\u{e0100}'..='\u{e01ef}' => {
+            matches!(before, '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}'
+                | '\u{20000}'..='\u{3ffff}')
+        }
+        _ => false,
+    }
+}
+
+/// Letters of scripts whose words contain joiners: Arabic, the Indic scripts, Mongolian.
+fn joins_letters(c: char) -> bool {
+    matches!(c, '\u{620}'..='\u{6ff}' | '\u{750}'..='\u{77f}' | '\u{8a0}'..='\u{8ff}'
+        | '\u{900}'..='\u{dff}' | '\u{1820}'..='\u{18aa}')
+}
+
+/// Symbols that emoji sequences consist of.
+fn is_pictograph(c: char) -> bool {
+    matches!(c, '\u{a9}' | '\u{ae}' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}'
+        | '\u{2190}'..='\u{21ff}' | '\u{2300}'..='\u{23ff}' | '\u{25a0}'..='\u{27bf}'
+        | '\u{2900}'..='\u{297f}' | '\u{2b00}'..='\u{2bff}' | '\u{3030}' | '\u{303d}'
+        | '\u{3297}' | '\u{3299}' | '\u{1f000}'..='\u{1f1e5}' | '\u{1f200}'..='\u{1f3fa}'
+        | '\u{1f400}'..='\u{1faff}')
+}
+
+/// Whether a text has a character that must not be shown as it is.
+///
+/// ```
+/// use roundtable::base::visible::has_hostile;
+/// assert!(has_hostile("ad\u{200d}min") && has_hostile("\u{1b}[2J"));
+/// assert!(!has_hostile("👩\u{200d}🚀 می\u{200c}خواهم"));
+/// ```
+pub fn has_hostile(text: &str) -> bool {
+    match text.is_ascii() {
+        true => text.bytes().any(|byte| byte.is_ascii_control()),
+        false => first_hostile(text).is_some(),
+    }
+}
+
+/// Each character, and whether it must not be shown as it is.
+pub fn chars_with_hostility(text: &str) -> impl Iterator<Item = (char, bool)> {
+    let mut before = None;
+    let mut rest = text.chars();
+    iter::from_fn(move || {
+        let c = rest.next()?;
+        let hides = is_hostile(c) || (is_joining(c) && !joins(before, c, rest.clone().next()));
+        before = Some(if hides { REPLACEMENT } else { c });
+        Some((c, hides))
+    })
+}
+
+/// The first character that must not be shown as it is. This runs for every cell of every frame, so
+/// a text without such characters takes one simple pass.
+pub fn first_hostile(text: &str) -> Option<char> {
+    if !text.chars().any(|c| is_hostile(c) || is_joining(c)) {
+        return None;
+    }
+    chars_with_hostility(text).find_map(|(c, hides)| hides.then_some(c))
+}
+
+/// Each character as it is shown.
+fn visible_chars(text: &str) -> impl Iterator<Item = char> {
+    chars_with_hostility(text).map(|(c, hides)| if hides { visible_char(c) } else { c })
+}
+
+/// The visible replacement of a hostile character: Unicode's control picture if there is one (`␛`
+/// for escape), else `�`.
+pub fn visible_char(c: char) -> char {
+    match c {
+        '\u{0}'..='\u{1f}' => char::from_u32(0x2400 + c as u32).unwrap_or('\u{fffd}'),
+        '\u{7f}' => '\u{2421}',
+        _ => REPLACEMENT,
+    }
+}
+
+/// The text with every hostile character replaced by a visible one, including line breaks and tabs.
+/// Joiners and variation selectors stay where they have a function: inside an emoji, and in words
+/// of scripts that need them.
+///
+/// ```
+/// use roundtable::base::visible::visible;
+/// assert_eq!(visible("go\u{1b}[2J"), "go␛[2J");
+/// assert_eq!(visible("plain"), "plain");
+/// ```
+pub fn visible(text: &str) -> Cow<'_, str> {
+    if has_hostile(text) { Cow::Owned(visible_chars(text).collect()) } else { Cow::Borrowed(text) }
+}
+
+/// Like [`visible`], but keeps line breaks and tabs, for longer texts such as those for the
+/// clipboard. Line breaks become `\n`.
+///
+/// ```
+/// use roundtable::base::visible::visible_lines;
+/// assert_eq!(visible_lines("a\tb\r\nc\u{1b}[201~\rd"), "a\tb\nc␛[201~␍d");
+/// ```
+pub fn visible_lines(text: &str) -> Cow<'_, str> {
+    let text = match text.contains("\r\n") {
+        true => Cow::Owned(text.replace("\r\n", "\n")),
+        false => Cow::Borrowed(text),
+    };
+    let stays = |line: &str| line.split('\t').all(|cell| !has_hostile(cell));
+    if text.split('\n').all(stays) {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len());
+    for piece in text.split_inclusive(['\n', '\t']) {
+        let end = piece.ends_with(['\n', '\t']);
+        let (piece, end) = piece.split_at(piece.len() - usize::from(end));
+        out.push_str(&visible(piece));
+        out.push_str(end);
+    }
+    Cow::Owned(out)
+}
+
+/// Like [`visible`], cut to `chars` characters; `…` is the last one if something was cut off.
+///
+/// ```
+/// use roundtable::base::visible::visible_within;
+/// assert_eq!(visible_within("abcdef", 4), "abc…");
+/// ```
+pub fn visible_within(text: &str, chars: usize) -> String {
+    // Most words are short and plain, and stay as they are.
+    if text.len() <= chars && text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return text.to_owned();
+    }
+    let fits = text.chars().nth(chars).is_none();
+    let keep = if fits { chars } else { chars.saturating_sub(1) };
+    let mut out: String = visible_chars(text).take(keep).collect();
+    if !fits {
+        out.push('…');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_shows_nothing_is_made_visible_where_it_does_no_work() {
+        for (text, shown) in [
+            // Emoji sequences with joiners, variation selectors and keycaps stay whole.
+            ("👩\u{200d}👩\u{200d}👧", "👩\u{200d}👩\u{200d}👧"),
+            (
+                "👩🏽\u{200d}🚀 ❤\u{fe0f}\u{200d}🔥 1\u{fe0f}\u{20e3}",
+                "👩🏽\u{200d}🚀 ❤\u{fe0f}\u{200d}🔥 1\u{fe0f}\u{20e3}",
+            ),
+            // Words of Persian and Hindi, a name in Japanese, Mongolian.
+            ("می\u{200c}خواهم", "می\u{200c}خواهم"),
+            ("क्\u{200d}ष", "क्\u{200d}ष"),
+            ("葛\u{e0100}", "葛\u{e0100}"),
+            ("\u{182d}\u{180b}", "\u{182d}\u{180b}"),
+            // The same characters where they only hide something.
+            ("ad\u{200d}min", "ad\u{fffd}min"),
+            ("ad\u{200c}min \u{200d}", "ad\u{fffd}min \u{fffd}"),
+            ("👩\u{200d}", "👩\u{fffd}"),
+            ("👩\u{200d}\u{200d}👩", "👩\u{fffd}\u{fffd}👩"),
+            ("a\u{fe0f}b", "a\u{fffd}b"),
+            ("😀\u{fe0f}\u{fe01}\u{e0101}\u{e0177}", "😀\u{fe0f}\u{fffd}\u{fffd}\u{fffd}"),
+            (
+                "a\u{34f}b\u{115f}\u{1160}\u{3164}\u{ffa0}",
+                "a\u{fffd}b\u{fffd}\u{fffd}\u{fffd}\u{fffd}",
+            ),
+            (
+                "\u{17b4}\u{180e}\u{2065}\u{1d173}\u{e0001}\u{e0fff}",
+                "\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}",
+            ),
+        ] {
+            assert_eq!(visible(text), shown, "{}", text.escape_unicode());
+            assert_eq!(visible_within(text, 100), shown);
+        }
+    }
+
+    #[test]
+    fn lines_stay_lines_and_nothing_in_them_steers() {
+        for (text, shown) in [
+            ("a\n\tb\n", "a\n\tb\n"),
+            ("a\r\nb", "a\nb"),
+            ("\u{1b}[201~rm -rf ~\n\u{9b}0m\u{7f}", "␛[201~rm -rf ~\n\u{fffd}0m␡"),
+            ("", ""),
+        ] {
+            assert_eq!(visible_lines(text), shown, "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_visible_is_clean_and_stays_as_it_is(text in "[\\x00-\\x{2FFF}\\x{FE00}-\\x{FE0F}\\x{E0000}-\\x{E01FF}\\x{1F000}-\\x{1FAFF}]*") {
+            let once = visible(&text).into_owned();
+            prop_assert!(!has_hostile(&once), "{:?}", once);
+            prop_assert!(!once.chars().any(is_hostile));
+            prop_assert_eq!(&visible(&once), &once);
+            prop_assert_eq!(once.chars().count(), text.chars().count());
+            let lines = visible_lines(&text).into_owned();
+            prop_assert!(!lines.chars().any(|c| is_hostile(c) && !matches!(c, '\n' | '\t')));
+            prop_assert_eq!(&visible_lines(&lines), &lines);
+        }
+    }
+}

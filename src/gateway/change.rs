@@ -1,0 +1,152 @@
+//! Changes a tool's policy while a run plays. Values are clamped to what a scenario file allows.
+
+use std::time::Duration;
+
+use crate::event::kind::LimitChange;
+use crate::scenario::spec::model::CallPolicy;
+use crate::scenario::spec::tool::InjectedFault;
+
+/// A day in milliseconds: the upper bound of every time in a policy.
+const DAY: u64 = 86_400_000;
+/// An hour in milliseconds: the upper bound of an injected latency.
+const HOUR: u64 = 3_600_000;
+
+/// Applies a change and returns it with the value that was set, or `None` if the policy has no such
+/// limit.
+pub fn apply(change: LimitChange, policy: &mut CallPolicy) -> Option<LimitChange> {
+    let ms = Duration::from_millis;
+    Some(match change {
+        LimitChange::TimeoutMs(limit) => {
+            let limit = limit.clamp(1, DAY);
+            policy.timeout = Some(ms(limit));
+            LimitChange::TimeoutMs(limit)
+        }
+        LimitChange::MaxAttempts(most) => {
+            policy.max_attempts = most.clamp(1, 20);
+            LimitChange::MaxAttempts(policy.max_attempts)
+        }
+        LimitChange::WaitMs(wait) => {
+            let wait = wait.min(600_000);
+            policy.backoff = [ms(wait)].into();
+            LimitChange::WaitMs(wait)
+        }
+        LimitChange::Jitter(on) => {
+            policy.jitter = on;
+            change
+        }
+        LimitChange::Idempotent(on) => {
+            policy.idempotent = on;
+            change
+        }
+        LimitChange::RetryPercent(percent) => {
+            let budget = policy.retry_budget.as_mut()?;
+            budget.ratio_percent = percent.min(100);
+            LimitChange::RetryPercent(budget.ratio_percent)
+        }
+        LimitChange::RetryMin(min) => {
+            let budget = policy.retry_budget.as_mut()?;
+            budget.min = min.min(100_000);
+            LimitChange::RetryMin(budget.min)
+        }
+        LimitChange::FailThreshold(most) => {
+            let breaker = policy.breaker.as_mut()?;
+            breaker.fail_threshold = most.clamp(1, 1_000);
+            LimitChange::FailThreshold(breaker.fail_threshold)
+        }
+        LimitChange::OpenForMs(open) => {
+            let open = open.clamp(1, DAY);
+            policy.breaker.as_mut()?.open_for = ms(open);
+            LimitChange::OpenForMs(open)
+        }
+        LimitChange::ProbePermits(most) => {
+            let breaker = policy.breaker.as_mut()?;
+            breaker.probe_permits = most.clamp(1, 1_000);
+            LimitChange::ProbePermits(breaker.probe_permits)
+        }
+        LimitChange::BreakerMode(mode) => {
+            policy.breaker.as_mut()?.mode = mode;
+            change
+        }
+        LimitChange::MaxInFlight(most) => {
+            // A tool without a bulkhead gets one; attempts in flight continue.
+            let bulkhead = policy.bulkhead.get_or_insert_default();
+            bulkhead.max_in_flight = most.clamp(1, 100_000);
+            LimitChange::MaxInFlight(bulkhead.max_in_flight)
+        }
+        LimitChange::MaxWaitMs(wait) => {
+            let wait = wait.min(DAY);
+            policy.bulkhead.as_mut()?.max_wait = Some(ms(wait));
+            LimitChange::MaxWaitMs(wait)
+        }
+        LimitChange::SafeMode(on) => {
+            policy.safe_mode.enabled = on;
+            change
+        }
+        LimitChange::AllowPartial(on) => {
+            policy.safe_mode.allow_partial = on;
+            change
+        }
+        LimitChange::CacheTtlMs(ttl) => {
+            let ttl = ttl.min(DAY);
+            policy.safe_mode.cache_ttl = (ttl > 0).then(|| ms(ttl));
+            LimitChange::CacheTtlMs(ttl)
+        }
+    })
+}
+
+/// The fault with its values clamped; `None` if its status is not an error status.
+pub fn clamp_fault(fault: InjectedFault) -> Option<InjectedFault> {
+    match fault {
+        InjectedFault::Errors { status, .. } if !(400..=599).contains(&status) => None,
+        InjectedFault::Errors { percent, status } => {
+            Some(InjectedFault::Errors { percent: percent.clamp(1, 100), status })
+        }
+        InjectedFault::Latency { ms } => Some(InjectedFault::Latency { ms: ms.clamp(1, HOUR) }),
+        InjectedFault::Hang | InjectedFault::Malformed | InjectedFault::Reset => Some(fault),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_stay_within_what_a_file_may_say() {
+        use LimitChange::*;
+        let table = [
+            (TimeoutMs(0), Some(TimeoutMs(1))),
+            (TimeoutMs(u64::MAX), Some(TimeoutMs(DAY))),
+            (MaxAttempts(u32::MAX), Some(MaxAttempts(20))),
+            (FailThreshold(0), Some(FailThreshold(1))),
+            (OpenForMs(0), Some(OpenForMs(1))),
+            (MaxInFlight(u32::MAX), Some(MaxInFlight(100_000))),
+            (RetryPercent(400), Some(RetryPercent(100))),
+            (CacheTtlMs(0), Some(CacheTtlMs(0))),
+        ];
+        for (asked, made) in table {
+            assert_eq!(apply(asked, &mut CallPolicy::default()), made, "{asked:?}");
+        }
+        let mut bare = CallPolicy {
+            breaker: None,
+            bulkhead: None,
+            retry_budget: None,
+            ..CallPolicy::default()
+        };
+        for nothing in [FailThreshold(3), ProbePermits(2), OpenForMs(9), MaxWaitMs(5), RetryMin(1)]
+        {
+            assert_eq!(apply(nothing, &mut bare), None, "{nothing:?}");
+        }
+        assert_eq!(apply(MaxInFlight(4), &mut bare), Some(MaxInFlight(4)));
+    }
+
+    #[test]
+    fn a_fault_is_one() {
+        let errors = |percent, status| InjectedFault::Errors { percent, status };
+        assert_eq!(clamp_fault(errors(255, 200)), None);
+        assert_eq!(clamp_fault(errors(255, 503)), Some(errors(100, 503)));
+        assert_eq!(
+            clamp_fault(InjectedFault::Latency { ms: u64::MAX }),
+            Some(InjectedFault::Latency { ms: HOUR })
+        );
+    }
+}

@@ -1,0 +1,504 @@
+//! The guard of one tool: its breaker, bulkhead, retry budget, cache of good values and injected
+//! faults, with their limits. It belongs to one run, or is shared by all runs of a session.
+//!
+//! Every state change of the breaker is published to the watching runs under the lock that made it,
+//! so their logs have the changes in the order in which they happened.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::breaker::{
+    AttemptVerdict, Breaker, BreakerRefusal, BreakerState, BreakerView, Recorded, Ticket,
+};
+use super::budget::RetryBudget;
+use super::bulkhead::{Bulkhead, Counts, Fill, Full, Permit};
+use super::change;
+use super::last_good::LastGood;
+use crate::base::name::ToolName;
+use crate::bus::Bus;
+use crate::event::command::BreakerOverride;
+use crate::event::id::millis;
+use crate::event::kind::{
+    BreakerCause, BreakerHead, BreakerStage, BulkheadHead, Initiator, LimitChange, RetryLimit,
+    SafeModeHead, ToolLimits,
+};
+use crate::event::{EventKind, SpanId};
+use crate::scenario::spec::model::CallPolicy;
+use crate::scenario::spec::tool::{FaultKind, InjectedFault};
+
+/// Guards one tool.
+pub struct Guard {
+    name: ToolName,
+    bulkhead: Bulkhead,
+    state: Mutex<GuardState>,
+}
+
+struct GuardState {
+    policy: Arc<CallPolicy>,
+    timeout: Duration,
+    breaker: Breaker,
+    budget: RetryBudget,
+    last_good: LastGood,
+    faults: Arc<[InjectedFault]>,
+    /// Last published state of the breaker.
+    published: PublishedState,
+    watchers: Vec<(u64, Bus)>,
+    last_watcher: u64,
+}
+
+/// State of the breaker as last published to the logs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct PublishedState {
+    stage: BreakerStage,
+    /// Time when the breaker allows a call again, if time decides that.
+    until: Option<Instant>,
+    why: BreakerCause,
+    by: Option<Initiator>,
+}
+
+/// State of a guard at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GuardSnapshot {
+    /// Name of the tool.
+    pub tool: ToolName,
+    /// State of the breaker.
+    pub breaker: BreakerView,
+    /// Load of the bulkhead.
+    pub fill: Fill,
+    /// Counters of the bulkhead.
+    pub counts: Counts,
+    /// Retries in the window and the allowed number; `None` without a budget.
+    pub retries: Option<(u64, u64)>,
+    /// Faults injected at the moment.
+    pub faults: Arc<[InjectedFault]>,
+}
+
+/// Why an attempt was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GuardRefusal {
+    /// The breaker is open.
+    CircuitOpen {
+        /// Time until a new attempt makes sense, if time decides that.
+        retry_in: Option<Duration>,
+    },
+    /// The bulkhead is full.
+    BulkheadFull,
+}
+
+/// Permission for one attempt: the breaker's ticket and the bulkhead's permit. Dropping it returns
+/// both without a verdict.
+pub struct CallPermit<'a> {
+    breaker: BreakerPermit<'a>,
+    _permit: Permit,
+    /// Time spent in the bulkhead's queue.
+    pub waited: Duration,
+}
+
+/// The breaker's ticket of an attempt. Dropping it returns the ticket without a verdict.
+pub struct BreakerPermit<'a> {
+    guard: &'a Guard,
+    ticket: Option<Ticket>,
+    /// Whether this attempt is a probe of a half-open breaker.
+    probe: bool,
+}
+
+impl Drop for BreakerPermit<'_> {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket.take() {
+            self.guard.record(ticket, AttemptVerdict::Neither);
+        }
+    }
+}
+
+impl<'a> CallPermit<'a> {
+    /// Returns the permit when the attempt has ended. The verdict is still to be recorded.
+    pub fn end(self) -> BreakerPermit<'a> {
+        self.breaker
+    }
+
+    /// Records the verdict and returns the permit.
+    pub fn settle(self, verdict: AttemptVerdict) -> Recorded {
+        self.end().settle(verdict)
+    }
+
+    /// Whether this attempt is a probe of a half-open breaker.
+    pub fn is_probe(&self) -> bool {
+        self.breaker.probe
+    }
+}
+
+impl BreakerPermit<'_> {
+    /// Records the verdict.
+    pub fn settle(mut self, verdict: AttemptVerdict) -> Recorded {
+        let ticket = self.ticket.take();
+        ticket.map_or(Recorded::Counted, |ticket| self.guard.record(ticket, verdict))
+    }
+
+    /// Whether this attempt is a probe of a half-open breaker.
+    pub fn is_probe(&self) -> bool {
+        self.probe
+    }
+}
+
+impl Guard {
+    /// A guard in its initial state. `timeout` applies to an attempt if the policy sets none.
+    pub fn new(
+        name: ToolName,
+        policy: CallPolicy,
+        timeout: Duration,
+        faults: &[InjectedFault],
+    ) -> Self {
+        let mut breaker = Breaker::new(policy.breaker.unwrap_or_default());
+        if policy.breaker.is_none() {
+            breaker.disable();
+        }
+        let permits = policy.bulkhead.map_or(u32::MAX, |bulkhead| bulkhead.max_in_flight);
+        let (stage, until) = breaker_stage(&breaker, Instant::now());
+        let told = PublishedState { stage, until, why: BreakerCause::Cooled, by: None };
+        Self {
+            name,
+            bulkhead: Bulkhead::new(permits),
+            state: Mutex::new(GuardState {
+                timeout: policy.timeout.unwrap_or(timeout),
+                policy: Arc::new(policy),
+                breaker,
+                budget: RetryBudget::default(),
+                last_good: LastGood::default(),
+                faults: faults.into(),
+                published: told,
+                watchers: Vec::new(),
+                last_watcher: 0,
+            }),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, GuardState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Name of the tool.
+    pub fn name(&self) -> &ToolName {
+        &self.name
+    }
+
+    /// Current policy, and the timeout of one attempt.
+    pub fn policy(&self) -> (Arc<CallPolicy>, Duration) {
+        let state = self.lock();
+        (Arc::clone(&state.policy), state.timeout)
+    }
+
+    /// Faults injected at the moment.
+    pub fn faults(&self) -> Arc<[InjectedFault]> {
+        Arc::clone(&self.lock().faults)
+    }
+
+    /// Publishes every change to this log from now on, until [`Guard::unwatch`] with the returned
+    /// number. If the breaker is not in its initial state, its state is published at once.
+    pub fn watch(&self, bus: &Bus) -> u64 {
+        let now = Instant::now();
+        let mut state = self.lock();
+        if state.published.stage != initial_stage(&state.policy) {
+            bus.publish(SpanId::RUN, state.breaker_event(&self.name, now));
+        }
+        state.last_watcher += 1;
+        let number = state.last_watcher;
+        // Most tools have one run only.
+        state.watchers.reserve_exact(1);
+        state.watchers.push((number, bus.clone()));
+        number
+    }
+
+    /// Stops publishing to the log with this number.
+    pub fn unwatch(&self, number: u64) {
+        self.lock().watchers.retain(|(watcher, _)| *watcher != number);
+    }
+
+    /// State at this moment.
+    pub fn snapshot(&self) -> GuardSnapshot {
+        let now = Instant::now();
+        let state = self.lock();
+        GuardSnapshot {
+            tool: self.name.clone(),
+            breaker: state.breaker.view(now),
+            fill: self.bulkhead.fill(),
+            counts: self.bulkhead.counts(),
+            retries: state.policy.retry_budget.map(|limits| state.budget.usage(now, limits)),
+            faults: Arc::clone(&state.faults),
+        }
+    }
+
+    /// Asks the breaker for permission.
+    fn ask_breaker(&self) -> Result<BreakerPermit<'_>, GuardRefusal> {
+        let now = Instant::now();
+        let mut state = self.lock();
+        let allowed = state.breaker.allow(now);
+        state.publish_change(&self.name, now, BreakerCause::Cooled, None);
+        match allowed {
+            Ok(ticket) => {
+                let probe = matches!(state.breaker.state(), BreakerState::HalfOpen { .. });
+                Ok(BreakerPermit { guard: self, ticket: Some(ticket), probe })
+            }
+            Err(BreakerRefusal { retry_in, .. }) => Err(GuardRefusal::CircuitOpen { retry_in }),
+        }
+    }
+
+    /// Asks the breaker, then the bulkhead, for one attempt. If all permits are in use, the attempt
+    /// is queued as long as the policy and `remaining` allow; `queued` is called with that time
+    /// first and may return a clock of its own.
+    ///
+    /// # Errors
+    /// [`NotNow`] if the breaker or the bulkhead refuses.
+    pub async fn enter<'t>(
+        &self,
+        remaining: Duration,
+        queued: impl FnOnce(Duration) -> Option<BoxFuture<'t, ()>>,
+    ) -> Result<CallPermit<'_>, GuardRefusal> {
+        let leave = self.ask_breaker()?;
+        let max_wait = self.lock().policy.bulkhead.map_or(Some(Duration::ZERO), |it| it.max_wait);
+        let max_wait = max_wait.unwrap_or(remaining).min(remaining);
+        let mut since = None;
+        let stands = || {
+            since = Some(Instant::now());
+            queued(max_wait)
+        };
+        let permit = match self.bulkhead.enter_with(Some(max_wait), stands).await {
+            Ok(permit) => permit,
+            Err(Full(_)) => return Err(GuardRefusal::BulkheadFull),
+        };
+        let Some(since) = since else { return Ok(self.permit(leave, permit, Duration::ZERO)) };
+        // The breaker may have changed while this attempt was queued: ask it again.
+        drop(leave);
+        Ok(self.permit(self.ask_breaker()?, permit, since.elapsed()))
+    }
+
+    fn permit<'a>(
+        &self,
+        leave: BreakerPermit<'a>,
+        permit: Permit,
+        waited: Duration,
+    ) -> CallPermit<'a> {
+        self.lock().budget.count_attempt(Instant::now());
+        CallPermit { breaker: leave, _permit: permit, waited }
+    }
+
+    fn record(&self, ticket: Ticket, verdict: AttemptVerdict) -> Recorded {
+        let now = Instant::now();
+        let mut state = self.lock();
+        let was = state.breaker.state();
+        let recorded = state.breaker.record(ticket, verdict, now);
+        let why = match (verdict, was) {
+            (AttemptVerdict::Failure, BreakerState::HalfOpen { .. }) => BreakerCause::ProbeFailed,
+            (AttemptVerdict::Failure, BreakerState::Open { .. }) => BreakerCause::LateFailure,
+            (AttemptVerdict::Failure, _) => BreakerCause::Failures,
+            (_, BreakerState::HalfOpen { .. }) => BreakerCause::ProbeAnswered,
+            (AttemptVerdict::Success, BreakerState::Open { .. }) => BreakerCause::LateAnswer,
+            _ => BreakerCause::Cooled,
+        };
+        state.publish_change(&self.name, now, why, None);
+        recorded
+    }
+
+    /// Counts one more retry if the budget allows it.
+    ///
+    /// # Errors
+    /// [`RetryLimit::RetryBudget`] if it does not.
+    pub fn take_retry(&self) -> Result<(), RetryLimit> {
+        let mut state = self.lock();
+        let Some(limits) = state.policy.retry_budget else { return Ok(()) };
+        let now = Instant::now();
+        if state.budget.take_retry(now, limits) {
+            return Ok(());
+        }
+        let (used, allowed) = state.budget.usage(now, limits);
+        Err(RetryLimit::RetryBudget { used, allowed })
+    }
+
+    /// Refuses all attempts for this time, as the tool requested (`Retry-After`).
+    pub fn block_for(&self, wait: Duration) {
+        let now = Instant::now();
+        let mut state = self.lock();
+        if let Some(until) = now.checked_add(wait) {
+            state.breaker.set_retry_after(until);
+        }
+        state.publish_change(&self.name, now, BreakerCause::RetryAfter, None);
+    }
+
+    /// Caches a good value for safe mode, if the policy has a cache.
+    pub fn cache_good(&self, key: &str, value: &Arc<Value>) {
+        let mut state = self.lock();
+        if state.policy.safe_mode.cache_ttl.is_some() {
+            state.last_good.insert(key, Arc::clone(value), Instant::now());
+        }
+    }
+
+    /// The cached value for these arguments and its age, if it is within the time to live.
+    pub fn last_good(&self, key: &str) -> Option<(Arc<Value>, Duration)> {
+        let state = self.lock();
+        let ttl = state.policy.safe_mode.cache_ttl?;
+        state.last_good.get(key, Instant::now()).filter(|(_, age)| *age <= ttl)
+    }
+
+    /// Whether the breaker refuses everything for this time: held manually, or open for longer.
+    pub fn is_blocked_for(&self, time: Duration) -> bool {
+        let state = self.lock();
+        let until = Instant::now().checked_add(time);
+        match state.published.stage {
+            BreakerStage::Held => true,
+            BreakerStage::Open => state.published.until.is_some_and(|opens| Some(opens) > until),
+            _ => false,
+        }
+    }
+
+    /// Overrides the breaker manually, if the policy has one.
+    pub fn override_breaker(&self, hand: BreakerOverride, by: Initiator) {
+        let now = Instant::now();
+        let mut state = self.lock();
+        if state.policy.breaker.is_none() {
+            return;
+        }
+        match hand {
+            BreakerOverride::Trip => state.breaker.trip(now),
+            BreakerOverride::Hold => state.breaker.hold_open(now),
+            BreakerOverride::Disable => state.breaker.disable(),
+            BreakerOverride::Reset => state.breaker.reset(),
+        }
+        state.publish_change(&self.name, now, BreakerCause::ByHand, Some(by));
+    }
+
+    /// Changes a limit; takes effect on the next attempt, and counts are kept. Values are clamped
+    /// to what a scenario file allows. A limit of a breaker, retry budget or queue that the policy
+    /// does not have is ignored.
+    pub fn change(&self, change: LimitChange, by: Initiator) {
+        let mut state = self.lock();
+        let mut policy = (*state.policy).clone();
+        let Some(change) = change::apply(change, &mut policy) else { return };
+        if let LimitChange::TimeoutMs(limit) = change {
+            state.timeout = Duration::from_millis(limit);
+        }
+        if let Some(limits) = policy.breaker {
+            state.breaker.set_limits(limits);
+        }
+        if let Some(limits) = policy.bulkhead {
+            self.bulkhead.resize(limits.max_in_flight);
+        }
+        state.policy = Arc::new(policy);
+        let limits = limits_of(&state.policy, state.timeout);
+        let tool = &self.name;
+        state.publish(|| EventKind::LimitsChanged {
+            tool: tool.clone(),
+            limits: Box::new(limits.clone()),
+            change,
+            by,
+        });
+        state.publish_change(&self.name, Instant::now(), BreakerCause::ByHand, Some(by));
+    }
+
+    /// The limits as events carry them.
+    pub fn limits(&self) -> ToolLimits {
+        let state = self.lock();
+        limits_of(&state.policy, state.timeout)
+    }
+
+    /// Injects a fault; replaces one of the same kind.
+    pub fn inject(&self, fault: InjectedFault, by: Initiator) {
+        let Some(fault) = change::clamp_fault(fault) else { return };
+        let mut state = self.lock();
+        let others = state.faults.iter().filter(|had| had.kind() != fault.kind());
+        state.faults = others.copied().chain([fault]).collect();
+        let tool = &self.name;
+        state.publish(|| EventKind::FaultInjected { tool: tool.clone(), fault, by });
+    }
+
+    /// Removes an injected fault.
+    pub fn heal(&self, kind: FaultKind, by: Initiator) {
+        let mut state = self.lock();
+        if state.faults.iter().all(|had| had.kind() != kind) {
+            return;
+        }
+        state.faults = state.faults.iter().filter(|had| had.kind() != kind).copied().collect();
+        let tool = &self.name;
+        state.publish(|| EventKind::FaultHealed { tool: tool.clone(), fault: kind, by });
+    }
+}
+
+impl GuardState {
+    fn publish(&self, fact: impl Fn() -> EventKind) {
+        for (_, bus) in &self.watchers {
+            bus.publish(SpanId::RUN, fact());
+        }
+    }
+
+    /// Publishes the breaker's state if it differs from the published one.
+    fn publish_change(
+        &mut self,
+        tool: &ToolName,
+        now: Instant,
+        why: BreakerCause,
+        by: Option<Initiator>,
+    ) {
+        let (stage, until) = breaker_stage(&self.breaker, now);
+        if (stage, until) == (self.published.stage, self.published.until) {
+            return;
+        }
+        self.published = PublishedState { stage, until, why, by };
+        self.publish(|| self.breaker_event(tool, now));
+    }
+
+    /// The published state as an event.
+    fn breaker_event(&self, tool: &ToolName, now: Instant) -> EventKind {
+        let PublishedState { stage, until, why, by } = self.published;
+        let open_for_ms = until.map(|until| millis(until.saturating_duration_since(now)));
+        EventKind::BreakerChanged { tool: tool.clone(), to: stage, why, open_for_ms, by }
+    }
+}
+
+/// State of a breaker, and when it ends if time decides that: the end of `Retry-After` or of the
+/// open time, whichever is later.
+fn breaker_stage(breaker: &Breaker, now: Instant) -> (BreakerStage, Option<Instant>) {
+    let gate = breaker.retry_after_end(now);
+    match breaker.state() {
+        BreakerState::Open { until: None, .. } => (BreakerStage::Held, None),
+        BreakerState::Open { until, .. } => (BreakerStage::Open, until.max(gate)),
+        _ if gate.is_some() => (BreakerStage::Open, gate),
+        BreakerState::Closed { .. } => (BreakerStage::Closed, None),
+        BreakerState::HalfOpen { .. } => (BreakerStage::HalfOpen, None),
+        BreakerState::Disabled => (BreakerStage::Disabled, None),
+    }
+}
+
+/// Initial state of a tool's breaker.
+fn initial_stage(policy: &CallPolicy) -> BreakerStage {
+    if policy.breaker.is_some() { BreakerStage::Closed } else { BreakerStage::Disabled }
+}
+
+/// A policy as events carry it.
+pub fn limits_of(policy: &CallPolicy, timeout: Duration) -> ToolLimits {
+    let safe = &policy.safe_mode;
+    ToolLimits {
+        timeout_ms: millis(timeout),
+        max_attempts: policy.max_attempts,
+        backoff_ms: policy.backoff.iter().copied().map(millis).collect(),
+        jitter: policy.jitter,
+        breaker: policy.breaker.map(|it| BreakerHead {
+            fail_threshold: it.fail_threshold,
+            open_for_ms: millis(it.open_for),
+            probe_permits: it.probe_permits,
+            mode: it.mode,
+            counts: it.counts,
+        }),
+        bulkhead: policy.bulkhead.map(|it| BulkheadHead {
+            max_in_flight: it.max_in_flight,
+            max_wait_ms: it.max_wait.map(millis),
+        }),
+        retry_budget: policy.retry_budget,
+        safe_mode: safe.enabled.then(|| SafeModeHead {
+            allow_partial: safe.allow_partial,
+            cache_ttl_ms: safe.cache_ttl.map(millis),
+            fallback: safe.fallback.is_some(),
+        }),
+    }
+}

@@ -1,0 +1,27 @@
+//! The gateway: every call of a tool or model goes through it. It applies the policies that keep a
+//! failure from spreading (cascading failures source document): timeouts, retries, breaker, bulkhead,
+//! retry budget, safe mode and injected faults.
+//!
+//! [`breaker`], [`bulkhead`] and [`budget`] are pure state machines with the clock passed in; a
+//! [`Guard`] holds those of one tool. This module knows nothing of patterns, runs or tools: what it
+//! needs of a run is the trait [`CallScope`], and of a tool the trait [`Tool`].
+
+pub mod breaker;
+pub mod budget;
+pub mod bulkhead;
+pub mod call;
+pub mod change;
+pub mod contract;
+pub mod failed_attempt;
+pub mod faults;
+pub mod guard;
+pub mod interface;
+pub mod last_good;
+pub mod registry;
+pub mod retry;
+pub mod time_limit;
+
+pub use call::{Attempt, CallFailed, CallScope, CallSuccess, Callee, GatewayCall, QueueMarker};
+pub use guard::{Guard, GuardSnapshot};
+pub use interface::{Tool, ToolRequest};
+pub use registry::{GuardedTool, ToolRegistry, ToolSetup};

@@ -1,0 +1,62 @@
+//! Timeout of one attempt, and containment of its panics.
+
+use std::future::Future;
+use std::pin::pin;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use tokio::time::timeout;
+
+use crate::base::contained::Contained;
+use crate::event::kind::{AttemptFailed, FailureClass};
+
+/// Runs an attempt with a timeout and contains its panics. Allocates nothing for an attempt that is
+/// ready at once.
+///
+/// # Errors
+/// The attempt's own failure, a timeout, or a panic.
+pub async fn with_timeout<T>(
+    limit: Duration,
+    attempt: impl Future<Output = Result<T, Box<AttemptFailed>>>,
+) -> Result<T, Box<AttemptFailed>> {
+    run_within(limit, attempt).await.unwrap_or_else(|| Err(timeout_error(limit, None)))
+}
+
+/// Like [`bounded`]; `None` is a timeout.
+pub(super) async fn run_within<T>(
+    limit: Duration,
+    attempt: impl Future<Output = Result<T, Box<AttemptFailed>>>,
+) -> Option<Result<T, Box<AttemptFailed>>> {
+    let attempt = pin!(attempt);
+    timeout(limit, Contained::new(attempt)).await.ok().map(flatten_panic)
+}
+
+/// Like [`within`], with the caller's own clock.
+pub(super) async fn run_within_clock<T>(
+    time_up: BoxFuture<'_, ()>,
+    attempt: impl Future<Output = Result<T, Box<AttemptFailed>>>,
+) -> Option<Result<T, Box<AttemptFailed>>> {
+    let attempt = pin!(attempt);
+    tokio::select! {
+        biased;
+        ended = Contained::new(attempt) => Some(flatten_panic(ended)),
+        () = time_up => None,
+    }
+}
+
+fn flatten_panic<T>(
+    ended: Result<Result<T, Box<AttemptFailed>>, String>,
+) -> Result<T, Box<AttemptFailed>> {
+    ended.unwrap_or_else(|panic| {
+        tracing::error!(%panic, "a tool panicked; its attempt failed, the run continues");
+        Err(AttemptFailed::new(FailureClass::Panic, format!("panicked: {panic}")))
+    })
+}
+
+pub(super) fn timeout_error(limit: Duration, from: Option<String>) -> Box<AttemptFailed> {
+    let limit = limit.as_secs_f64();
+    let from = from.map_or_else(String::new, |host| format!(" from {host}"));
+    let text =
+        format!("no reply{from} within {limit:.1} s, the timeout of one attempt (timeout_s).");
+    AttemptFailed::new(FailureClass::Timeout, text)
+}

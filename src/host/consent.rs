@@ -1,0 +1,300 @@
+//! The permissions that a run needs from the operator. A permission covers one version of the
+//! scenario's file and of the local programs that it runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::OpenOptions;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::models::{self, Endpoints};
+use crate::base::digest;
+use crate::base::regular;
+use crate::base::regular::Links;
+use crate::narrate::measure::single_line;
+use crate::scenario::Scenario;
+use crate::scenario::spec::lookup::{FolderSpec, PrivateHosts, ReadSpec, SearchSpec, WebSpec};
+use crate::scenario::spec::tool::{CommandSpec, HttpSpec, Setting, ToolKind};
+use crate::tool::command;
+use crate::tool::http as http_tool;
+
+/// A limit on page size above this many bytes needs permission.
+const LARGE_PAGE: u64 = 50_000_000;
+
+/// Bytes of a program that its digest covers: 256 MiB.
+const MAX_DIGEST_BYTES: u64 = 256 << 20;
+
+/// Hex digits of a digest that are shown.
+const DIGEST_DIGITS: usize = 16;
+
+/// The actions of this scenario's run that need permission, and the [`digest()`] that a permission
+/// is saved under. One line per action, never cut, with white space squeezed; an indented line
+/// belongs to the line above. `endpoints` are the models of a live run.
+pub fn needed_permissions(
+    scenario: &Scenario,
+    endpoints: Option<&Endpoints>,
+) -> (Vec<String>, String) {
+    let own = LocalFiles::of_scenario(scenario);
+    let mut parts: Vec<Vec<String>> = Vec::new();
+    if let Some(it) = endpoints {
+        parts.extend(
+            models::live_permissions(scenario, it).iter().map(|line| vec![single_line(line)]),
+        );
+    }
+    for spec in scenario.tools.values() {
+        match &spec.kind {
+            Some(ToolKind::Command(command)) => parts.push(command_permission(command, &own)),
+            Some(ToolKind::Http(http)) => parts.extend(request_permissions(http)),
+            Some(ToolKind::Search(search)) => match &**search {
+                SearchSpec::Folder(folder) => parts.extend(folder_permission(folder)),
+                SearchSpec::Endpoint(endpoint) => {
+                    parts.push(vec![format!("send search queries to {}", host_of(&endpoint.http))]);
+                    parts.extend(request_permissions(&endpoint.http));
+                }
+            },
+            Some(ToolKind::Read(read)) => match &**read {
+                ReadSpec::Folder(folder) => parts.extend(folder_permission(folder)),
+                ReadSpec::Web(web) => {
+                    parts.extend(page_permissions(web).into_iter().map(|line| vec![line]))
+                }
+            },
+            Some(ToolKind::Fixture(_)) | None => {}
+        }
+    }
+    // Searching a folder and reading from it need only one permission.
+    let mut told = BTreeSet::new();
+    parts.retain(|part| told.insert(part.clone()));
+    (parts.concat(), own.digest(&scenario.hash))
+}
+
+/// The digest that a permission is saved under: the scenario's own, or one of the scenario and its
+/// local programs, so that a replaced program needs a new permission.
+pub fn digest(scenario: &Scenario) -> String {
+    LocalFiles::of_scenario(scenario).digest(&scenario.hash)
+}
+
+fn commands(scenario: &Scenario) -> impl Iterator<Item = &CommandSpec> {
+    scenario.tools.values().filter_map(|spec| match &spec.kind {
+        Some(ToolKind::Command(command)) => Some(&**command),
+        _ => None,
+    })
+}
+
+/// File extensions of scripts: arguments that a program executes.
+const SCRIPT_EXTENSIONS: [&str; 16] = [
+    "awk", "bash", "cjs", "jq", "js", "lua", "mjs", "php", "pl", "ps1", "py", "rb", "sed", "sh",
+    "ts", "zsh",
+];
+
+/// The local files that a scenario executes, by the name that it uses: programs and scripts with a
+/// path relative to the working directory. Programs of the system (found in `PATH`, or by an
+/// absolute path) are not included, since each update changes them; nor are data files.
+struct LocalFiles(BTreeMap<String, LocalFile>);
+
+struct LocalFile {
+    path: PathBuf,
+    /// SHA-256 of its bytes, or why it cannot be read.
+    digest: Result<String, String>,
+}
+
+impl LocalFiles {
+    fn of_scenario(scenario: &Scenario) -> Self {
+        let own = commands(scenario).flat_map(local_names);
+        Self(own.map(|name| (name.to_owned(), LocalFile::read(Path::new(name)))).collect())
+    }
+
+    fn digest(&self, scenario: &str) -> String {
+        if self.0.is_empty() {
+            return scenario.to_owned();
+        }
+        let mut text = format!("{scenario}\n");
+        for (name, file) in &self.0 {
+            let found = file.digest.as_deref().unwrap_or("none");
+            // Quoted, so that one name cannot look like two.
+            text.push_str(&format!("{found} {name:?}\n"));
+        }
+        digest::sha256_of_text(&text)
+    }
+}
+
+/// The local programs and scripts that a command names.
+fn local_names(command: &CommandSpec) -> impl Iterator<Item = &str> {
+    let program = Some(&*command.program).filter(|program| command::is_relative(program));
+    let is_script = |argument: &&str| {
+        let path = Path::new(argument);
+        let end = path.extension().and_then(|end| end.to_str());
+        !path.is_absolute() && end.is_some_and(|end| SCRIPT_EXTENSIONS.contains(&end))
+    };
+    program.into_iter().chain(command.args.iter().map(String::as_str).filter(is_script))
+}
+
+impl LocalFile {
+    /// Reads the file at this path, relative to the working directory, in which commands run too.
+    fn read(path: &Path) -> Self {
+        let opened = regular::open(path, OpenOptions::new().read(true), Links::Followed);
+        let digest = opened.and_then(|file| {
+            // For a larger file the number of bytes beyond the limit is added.
+            let rest = file.metadata()?.len().saturating_sub(MAX_DIGEST_BYTES);
+            let digest = digest::sha256_of_reader(file.take(MAX_DIGEST_BYTES))?;
+            Ok(if rest == 0 { digest } else { format!("{digest}+{rest}") })
+        });
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        Self { path, digest: digest.map_err(|error| error.to_string()) }
+    }
+}
+
+/// The lines of a command: its arguments, its local files, its environment.
+fn command_permission(command: &CommandSpec, own: &LocalFiles) -> Vec<String> {
+    let words = std::iter::once(&command.program).chain(&command.args);
+    let line: Vec<&str> = words.map(String::as_str).collect();
+    let mut lines = vec![format!("run {}", single_line(&line.join(" ")))];
+    for name in local_names(command) {
+        let Some(file) = own.0.get(name) else { continue };
+        let (name, path) = (single_line(name), single_line(&file.path.display().to_string()));
+        lines.push(match &file.digest {
+            Ok(digest) => {
+                let digest = digest.get(..DIGEST_DIGITS).unwrap_or(digest);
+                format!("  {name} is {path} (SHA-256 {digest}…)")
+            }
+            Err(why) => format!("  {name} is {path} ({})", single_line(why)),
+        });
+    }
+    for (name, setting) in &command.env {
+        let name = single_line(name);
+        lines.push(match setting {
+            Setting::Text(value) => format!("  with {name}={}", single_line(value)),
+            Setting::Env(variable) if *variable == name => format!("  pass ${name} to it"),
+            Setting::Env(variable) => format!("  pass ${} to it as {name}", single_line(variable)),
+        });
+    }
+    lines
+}
+
+/// The settings for reading pages that need permission.
+fn page_permissions(web: &WebSpec) -> Vec<String> {
+    let mut lines = Vec::new();
+    match &web.allow_private {
+        PrivateHosts::None => {}
+        PrivateHosts::Any => {
+            lines.push("read pages, also on local networks".to_owned());
+        }
+        PrivateHosts::These(hosts) if hosts.is_empty() => {}
+        PrivateHosts::These(hosts) => lines.push(format!(
+            "read pages of {}, also on local networks",
+            single_line(&hosts.join(", "))
+        )),
+    }
+    if !web.robots {
+        lines.push("ignore robots.txt".to_owned());
+    }
+    if web.max_bytes > LARGE_PAGE {
+        lines.push(format!("read pages of up to {} MB", web.max_bytes.div_ceil(1_000_000)));
+    }
+    lines
+}
+
+fn host_of(http: &HttpSpec) -> String {
+    single_line(&http_tool::host(&http.url).unwrap_or_else(|| http.url.clone()))
+}
+
+/// The variables that a tool's requests send, and whether they may reach local networks.
+fn request_permissions(http: &HttpSpec) -> impl Iterator<Item = Vec<String>> {
+    let host = host_of(http);
+    let sent = http.headers.values().filter_map(|setting| match setting {
+        Setting::Env(name) => Some(format!("send ${} to {host}", single_line(name))),
+        Setting::Text(_) => None,
+    });
+    let near = http.allow_private.then(|| format!("call {host}, also on local networks"));
+    let lines: Vec<String> = sent.chain(near).collect();
+    lines.into_iter().map(|line| vec![line])
+}
+
+/// The folder whose documents a tool reads.
+fn folder_permission(folder: &FolderSpec) -> Option<Vec<String>> {
+    let path = folder.folder.as_ref()?.display().to_string();
+    Some(vec![format!("read the documents in {}", single_line(&path))])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::load;
+    use crate::scenario::{ScenarioOrigin, shipped};
+
+    /// The shipped scenario whose tool runs a program, with another program.
+    fn running(command: &str) -> Scenario {
+        let one = shipped().iter().find(|one| one.name == "real-services").expect("shipped");
+        let start = one.text.find("program = \"sh\"").expect("a command");
+        let args = start + one.text[start..].find("[\"-c\"").expect("its arguments");
+        let end = args + one.text[args..].find(']').expect("their end") + 1;
+        let text = format!("{}{command}{}", &one.text[..start], &one.text[end..]);
+        load(&text, ScenarioOrigin::File("x.toml".into()), &[])
+            .unwrap_or_else(|why| panic!("{why:?}"))
+    }
+
+    #[test]
+    fn a_command_is_told_whole_however_far_its_end_is_pushed_away() {
+        let far = " ".repeat(400);
+        let command = format!(
+            "program = \"sh\"\nargs = [\"-c\", \"echo harmless{far};\\n\\t rm -rf ~/everything\"]"
+        );
+        let would = needed_permissions(&running(&command), None).0;
+        let line = "run sh -c echo harmless ␣ ; ␊ rm -rf ~/everything";
+        assert!(would.iter().any(|said| said == line), "{would:?}");
+    }
+
+    #[test]
+    fn what_the_environment_of_a_command_holds_is_told_below_it() {
+        let command = "program = \"sh\"\nargs = [\"-c\", \"true\"]\n\
+            env = { BASH_ENV = \"/tmp/x.sh\", LD_PRELOAD = { env = \"LIB\" }, HOME = { env = \"HOME\" } }";
+        let would = needed_permissions(&running(command), None).0;
+        let at = would.iter().position(|line| line == "run sh -c true").expect("the command");
+        let below =
+            ["  with BASH_ENV=/tmp/x.sh", "  pass $HOME to it", "  pass $LIB to it as LD_PRELOAD"];
+        assert_eq!(would[at + 1..at + 4], below, "{would:?}");
+    }
+
+    #[test]
+    fn a_script_that_a_program_is_given_is_a_part_of_it_too() {
+        let own = |command: &str| {
+            let scenario = running(command);
+            let names: Vec<String> = LocalFiles::of_scenario(&scenario).0.into_keys().collect();
+            assert_eq!(names.is_empty(), super::digest(&scenario) == scenario.hash);
+            names
+        };
+        assert_eq!(
+            own("program = \"python3\"\nargs = [\"-u\", \"tool.py\", \"notes.db\"]"),
+            ["tool.py"]
+        );
+        assert_eq!(own("program = \"./a\"\nargs = [\"./b.sh\"]"), ["./a", "./b.sh"]);
+        assert_eq!(
+            own("program = \"/usr/bin/jq\"\nargs = [\"-f\", \"/usr/x.jq\", \".\"]"),
+            [""; 0]
+        );
+    }
+
+    #[test]
+    fn a_program_beside_the_scenario_is_a_part_of_what_is_agreed_to() {
+        let system = running("program = \"sh\"\nargs = [\"-c\", \"true\"]");
+        assert_eq!(super::digest(&system), system.hash, "the file alone");
+        // Paths are relative to the working directory, in tests that of the crate.
+        let folder = tempfile::tempdir_in(".").expect("a folder");
+        let at = folder.path().join("x.sh");
+        let name = at.strip_prefix(std::env::current_dir().expect("one")).unwrap_or(&at);
+        let own = running(&format!("program = \"{}\"\nargs = []", name.display()));
+        let line = |own: &Scenario| {
+            let would = needed_permissions(own, None).0;
+            let at = would.iter().position(|line| line.starts_with("run ")).expect("a command");
+            would[at + 1].clone()
+        };
+        let missing = super::digest(&own);
+        assert!(line(&own).contains("No such file"), "{}", line(&own));
+        std::fs::write(&at, "true").expect("written");
+        let first = super::digest(&own);
+        assert!(line(&own).contains("(SHA-256 b5bea41b6c623f7c…)"), "{}", line(&own));
+        std::fs::write(&at, "rm -rf").expect("written");
+        let second = super::digest(&own);
+        assert_eq!(BTreeSet::from([&missing, &first, &second, &own.hash]).len(), 4);
+        std::fs::write(&at, "true").expect("written");
+        assert_eq!(super::digest(&own), first, "it depends on the content, not on the time");
+    }
+}

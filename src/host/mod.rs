@@ -1,0 +1,13 @@
+//! What both ways to run a scenario need of this machine, with a terminal or without: folders, the
+//! configuration file, scenario files, models and keys, tools, trust and permission, the log file.
+
+pub mod catalogue;
+pub mod config;
+pub mod consent;
+pub mod dirs;
+pub mod journal;
+pub mod log;
+pub mod models;
+pub mod pauses;
+pub mod tools;
+pub mod trust;

@@ -1,0 +1,345 @@
+//! Chooses a run's models: the scenario's script, or live endpoints, which are resolved before the
+//! run starts.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::engine::ModelChoice;
+use crate::event::kind::AttemptFailed;
+use crate::host::config;
+use crate::llm::anthropic::Anthropic;
+use crate::llm::endpoint::{
+    self, Endpoint, EndpointError, EndpointRequest, Provider, SettingOrigin, Wire, WithOrigin,
+};
+use crate::llm::openai::{OpenAi, ProbeResult};
+use crate::llm::prices::{endpoint_price, prices_at};
+use crate::llm::{Adaptations, ChatModel, Models, Tuning};
+use crate::net::{Http, ProxyMode};
+use crate::scenario::Scenario;
+use crate::scenario::catalogue::{LiveOffer, ProviderHost};
+use crate::scenario::spec::live_defaults::model_callers;
+use crate::scenario::spec::model_assignment::{ModelAssignment, ModelCaller};
+
+/// The live models of the program. All runs share its connections.
+#[derive(Clone)]
+pub struct LiveModels {
+    http: Http,
+    adaptations: Adaptations,
+}
+
+impl LiveModels {
+    /// Models that are reached directly or through a proxy. Connects at the first call.
+    pub fn new(via: ProxyMode) -> Self {
+        Self { http: Http::new(via), adaptations: Adaptations::default() }
+    }
+
+    /// The models at resolved endpoints.
+    pub fn model_choice(&self, scenario: &Scenario, endpoints: &Endpoints) -> ModelChoice {
+        let timeout = endpoints.common.timeout().value;
+        let open = |endpoint: &Endpoint| self.open(scenario, endpoint);
+        let own =
+            endpoints.by_caller.iter().map(|(caller, at)| (caller.clone(), open(at))).collect();
+        let prices = prices_at(endpoints.distinct(), &config::in_force().prices);
+        let models = Models::new(open(&endpoints.common), own).with_prices(prices);
+        ModelChoice::Live(models, timeout)
+    }
+
+    fn open(&self, scenario: &Scenario, endpoint: &Endpoint) -> Arc<dyn ChatModel> {
+        let settings = &scenario.model;
+        let (http, endpoint) = (self.http.clone(), endpoint.clone());
+        let (tuning, stream, refused) =
+            (config::in_force().model.fill(&settings.tuning), settings.stream, &self.adaptations);
+        match endpoint.provider().wire() {
+            Wire::Chat => {
+                Arc::new(OpenAi::new(http, endpoint, tuning, stream).sharing_adaptations(refused))
+            }
+            Wire::Messages => Arc::new(
+                Anthropic::new(http, endpoint, tuning, stream).sharing_adaptations(refused),
+            ),
+        }
+    }
+
+    /// Requests an endpoint's list of models, which is free.
+    ///
+    /// # Errors
+    /// Those of a call.
+    pub async fn probe(
+        &self,
+        endpoint: Endpoint,
+        within: Duration,
+    ) -> Result<ProbeResult, Box<AttemptFailed>> {
+        let (http, tuning) = (self.http.clone(), Tuning::default());
+        match endpoint.provider().wire() {
+            Wire::Chat => OpenAi::new(http, endpoint, tuning, false).probe(within).await,
+            Wire::Messages => Anthropic::new(http, endpoint, tuning, false).probe(within).await,
+        }
+    }
+}
+
+/// The endpoints of a live run.
+#[derive(Clone, Debug)]
+pub struct Endpoints {
+    /// The endpoint of all callers without a model of their own; if every caller has one, the
+    /// first's.
+    common: Endpoint,
+    /// The callers with a model of their own.
+    by_caller: Vec<(ModelCaller, Endpoint)>,
+}
+
+impl Endpoints {
+    /// The endpoints without duplicates, the common one first.
+    pub fn distinct(&self) -> Vec<&Endpoint> {
+        let mut each: Vec<&Endpoint> = Vec::new();
+        for endpoint in std::iter::once(&self.common).chain(self.by_caller.iter().map(|(_, at)| at))
+        {
+            let same = |other: &&Endpoint| {
+                (other.host(), &other.model().value) == (endpoint.host(), &endpoint.model().value)
+            };
+            if !each.iter().any(same) {
+                each.push(endpoint);
+            }
+        }
+        each
+    }
+
+    /// Notes to show to the operator before the first call.
+    pub fn notes(&self) -> Vec<&str> {
+        let mut notes: Vec<&str> = Vec::new();
+        for note in self.distinct().into_iter().flat_map(Endpoint::notes) {
+            if !notes.contains(&note.as_str()) {
+                notes.push(note);
+            }
+        }
+        notes
+    }
+}
+
+/// Why a scenario cannot run live, with advice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum NotLive {
+    /// Several providers have a key, and no setting chooses one.
+    WhichProvider(String),
+    /// Any other reason.
+    Other(String),
+}
+
+/// The endpoints of a scenario's live runs; `model` is the value of `--model`. Precedence: `--set`,
+/// `--model`, the scenario's file, the environment, the configuration.
+///
+/// # Errors
+/// What is missing, and what to set.
+pub fn endpoints_of(scenario: &Scenario, model: Option<&str>) -> Result<Endpoints, String> {
+    resolve(scenario, model).map_err(|why| match why {
+        NotLive::WhichProvider(text) | NotLive::Other(text) => text,
+    })
+}
+
+fn resolve(scenario: &Scenario, model: Option<&str>) -> Result<Endpoints, NotLive> {
+    let mut found: Vec<(ModelCaller, Endpoint)> = Vec::new();
+    let mut usual_asked = false;
+    for caller in model_callers(&scenario.pattern) {
+        match own_model(scenario, &caller, model) {
+            None => usual_asked = true,
+            Some(seated) if found.iter().all(|(other, _)| *other != caller) => {
+                found.push((caller, caller_endpoint(scenario, seated).map_err(NotLive::Other)?));
+            }
+            Some(_) => {}
+        }
+    }
+    let usual = match found.first() {
+        Some((_, first)) if !usual_asked => first.clone(),
+        _ => common_endpoint(scenario, model).map_err(|error| match error {
+            EndpointError::WhichProvider { .. } => NotLive::WhichProvider(explain(&error)),
+            error => NotLive::Other(explain(&error)),
+        })?,
+    };
+    let endpoints = Endpoints { common: usual, by_caller: found };
+    match missing_price_error(scenario, &endpoints) {
+        None => Ok(endpoints),
+        Some(why) => Err(NotLive::Other(why)),
+    }
+}
+
+/// The error of a scenario that limits the cost and uses a model with unknown price.
+fn missing_price_error(scenario: &Scenario, endpoints: &Endpoints) -> Option<String> {
+    scenario.spending.max_cost_usd.filter(|_| scenario.model.prices.is_none())?;
+    let prices = &config::in_force().prices;
+    let endpoint =
+        endpoints.distinct().into_iter().find(|at| endpoint_price(at, prices).is_none())?;
+    let host = endpoint.host();
+    let model = format!("{}/{}", endpoint.provider().word(), endpoint.model().value);
+    Some(format!(
+        "budget.max_cost_usd is set, but the price of {model} at {host} is unknown. Set it in the \
+         configuration ([prices.\"{model}\"]) or in the scenario ([model.prices]), or limit \
+         budget.max_total_tokens instead."
+    ))
+}
+
+/// The caller's own model, unless `model` overrides it.
+pub(crate) fn own_model<'s>(
+    scenario: &'s Scenario,
+    caller: &ModelCaller,
+    model: Option<&str>,
+) -> Option<&'s ModelAssignment> {
+    let seated = scenario.model_assignments.iter().find(|seated| seated.caller == *caller);
+    seated.filter(|seated| model.is_none() || seated.by_override)
+}
+
+/// The endpoint of a caller's own model.
+fn caller_endpoint(scenario: &Scenario, seated: &ModelAssignment) -> Result<Endpoint, String> {
+    caller_endpoint_or_missing(scenario, seated)
+        .map_err(|(what, advice)| format!("{what}. {advice}"))
+}
+
+/// Like [`seat`], with the error as its text and advice.
+pub(crate) fn caller_endpoint_or_missing(
+    scenario: &Scenario,
+    seated: &ModelAssignment,
+) -> Result<Endpoint, (String, String)> {
+    let origin =
+        if seated.by_override { SettingOrigin::CommandLine } else { SettingOrigin::Scenario };
+    endpoint_of_model(scenario, WithOrigin { value: &seated.model, origin }).map_err(|error| {
+        let (place, advice) = (&seated.place, error.advice());
+        let what = format!("{place} names {}: {error}", seated.model);
+        (what, format!("{advice} Or use another model: --set {place}=PROVIDER/MODEL."))
+    })
+}
+
+/// The endpoint of all callers without a model of their own.
+pub(crate) fn common_endpoint(
+    scenario: &Scenario,
+    model: Option<&str>,
+) -> Result<Endpoint, EndpointError> {
+    let settings = &scenario.model;
+    let of_file = settings.name.as_deref();
+    let asked = match (of_file, model) {
+        (Some(value), _) if settings.name_by_override => {
+            Some(WithOrigin { value, origin: SettingOrigin::CommandLine })
+        }
+        (_, Some(value)) => Some(WithOrigin { value, origin: SettingOrigin::CommandLine }),
+        (Some(value), None) => Some(WithOrigin { value, origin: SettingOrigin::Scenario }),
+        (None, None) => None,
+    };
+    match asked {
+        Some(asked) => endpoint_of_model(scenario, asked),
+        None => endpoint::find_here(EndpointRequest {
+            base_url: settings.base_url.as_deref(),
+            ..config::endpoint_defaults()
+        }),
+    }
+}
+
+/// The endpoint of a named model. The scenario's base URL applies to models without a provider, or
+/// of OpenAI.
+pub(crate) fn endpoint_of_model(
+    scenario: &Scenario,
+    model: WithOrigin<&str>,
+) -> Result<Endpoint, EndpointError> {
+    let elsewhere =
+        endpoint::split_model_name(model.value).0.is_some_and(|it| it != Provider::OpenAi);
+    let base_url = scenario.model.base_url.as_deref().filter(|_| !elsewhere);
+    endpoint::find_here(EndpointRequest {
+        model: Some(model),
+        base_url,
+        ..config::endpoint_defaults()
+    })
+}
+
+/// The launch form's live option for a scenario.
+pub fn offer(scenario: &Scenario, model: Option<&str>) -> LiveOffer {
+    match resolve(scenario, model) {
+        Ok(endpoints) => {
+            let mut places: Vec<ProviderHost> = Vec::new();
+            for place in endpoints.distinct().into_iter().map(place) {
+                if !places.contains(&place) {
+                    places.push(place);
+                }
+            }
+            LiveOffer::Ready {
+                host: join_distinct(&endpoints, |endpoint| endpoint.host().to_owned()),
+                model: join_distinct(&endpoints, |endpoint| endpoint.model().value.clone()),
+                model_from: join_distinct(&endpoints, model_from),
+                key: join_distinct(&endpoints, key_text),
+                places,
+            }
+        }
+        Err(NotLive::WhichProvider(why)) => LiveOffer::Choose { why },
+        Err(NotLive::Other(why)) => LiveOffer::Missing { why },
+    }
+}
+
+/// An endpoint's provider and host.
+pub(crate) fn place(endpoint: &Endpoint) -> ProviderHost {
+    ProviderHost {
+        provider: endpoint.provider().word().to_owned(),
+        name: endpoint.provider().to_string(),
+        host: endpoint.host().to_owned(),
+    }
+}
+
+/// Where an endpoint's model was chosen, as it is shown.
+fn model_from(endpoint: &Endpoint) -> String {
+    match endpoint.model().origin {
+        SettingOrigin::Default => format!("the default of {}", endpoint.provider()),
+        // `OPENAI_MODEL` is the only variable for it.
+        origin @ (SettingOrigin::Shell | SettingOrigin::Dotenv) => {
+            format!("from OPENAI_MODEL in {origin}")
+        }
+        origin => format!("from {origin}"),
+    }
+}
+
+/// Where an endpoint's key comes from, for the launch form; never the key itself.
+pub(crate) fn key_text(endpoint: &Endpoint) -> String {
+    match endpoint.key() {
+        Some(key) => format!("key from {}", key.origin),
+        None => "no key needed".to_owned(),
+    }
+}
+
+/// A text of each endpoint, joined without duplicates.
+fn join_distinct(endpoints: &Endpoints, of: impl Fn(&Endpoint) -> String) -> String {
+    let mut words: Vec<String> = Vec::new();
+    for word in endpoints.distinct().into_iter().map(of) {
+        if !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    words.join(", ")
+}
+
+/// The actions of a live run that need permission.
+pub fn live_permissions(scenario: &Scenario, endpoints: &Endpoints) -> Vec<String> {
+    let mut lines = Vec::new();
+    for endpoint in endpoints.distinct() {
+        lines.push(format!("call {} at {}", endpoint.model().value, endpoint.host()));
+        lines.push(format!("API key: {}", key_origin(endpoint)));
+    }
+    if scenario.model.base_url.is_some() {
+        lines.push("use an address that the scenario sets".to_owned());
+    }
+    lines
+}
+
+/// Where an endpoint's key comes from; never the key itself.
+pub fn key_origin(endpoint: &Endpoint) -> String {
+    endpoint.key().map_or_else(|| "none needed".to_owned(), |key| format!("from {}", key.origin))
+}
+
+/// An error with its advice.
+pub fn explain(error: &EndpointError) -> String {
+    format!("{error}. {}", error.advice())
+}
+
+/// Parses `--proxy`: an address, or `env` for the environment's proxies.
+///
+/// # Errors
+/// What is wrong with the address.
+pub fn parse_proxy(proxy: Option<&str>) -> Result<ProxyMode, String> {
+    match proxy {
+        None => Ok(ProxyMode::Direct),
+        Some(text) => text
+            .parse()
+            .map_err(|_| "not a proxy address: use http://proxy.example:3128, or env".to_owned()),
+    }
+}

@@ -1,0 +1,235 @@
+//! The operator's permissions for scenarios. A scenario from elsewhere must not call an endpoint
+//! with the operator's key, run a program, send an environment variable or reach local networks
+//! before the operator has allowed it. A permission is saved under a digest of the file and of its
+//! local programs, so a changed file needs a new one.
+
+use std::collections::BTreeSet;
+use std::fs::{Metadata, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::consent;
+use super::models::Endpoints;
+use crate::base::digest;
+use crate::base::private;
+use crate::base::regular;
+use crate::base::regular::Links;
+use crate::scenario::consent::Consent;
+use crate::scenario::{Scenario, ScenarioOrigin, shipped};
+
+/// Size limit of the file, in bytes: some ten thousand permissions.
+const MAX_TRUST_BYTES: u64 = 4 << 20;
+
+/// The permissions: a file with a digest and a title on each line.
+#[derive(Debug, Clone)]
+pub struct Trust {
+    file: Option<PathBuf>,
+    /// Permissions given in this process, whether they could be saved or not.
+    this_process: Arc<Mutex<BTreeSet<String>>>,
+}
+
+impl Trust {
+    /// Permissions saved in this file; without a file they last as long as the process.
+    pub fn saved_in(file: Option<PathBuf>) -> Self {
+        Self { file, this_process: Arc::default() }
+    }
+
+    /// The question to the operator before a run of this scenario; `endpoints` are those of a live
+    /// run. `None`: the run needs no permission, the scenario is shipped (in the program, or as an
+    /// unchanged file of the repository), or the permission exists.
+    pub fn needed_consent(
+        &self,
+        scenario: &Scenario,
+        endpoints: Option<&Endpoints>,
+    ) -> Option<Consent> {
+        let (would, digest) = consent::needed_permissions(scenario, endpoints);
+        if would.is_empty() || is_shipped(scenario) || self.is_allowed(&digest) {
+            return None;
+        }
+        let scenario = scenario.name.as_str();
+        tracing::info!(target: "roundtable::trust", scenario, digest, "permission needed");
+        Some(Consent { digest, would, not_kept: self.file_error() })
+    }
+
+    /// Saves the operator's permission under the digest from [`asks`](Self::asks).
+    ///
+    /// # Errors
+    /// The file system's error, or why the file is not used; the permission lasts as long as the
+    /// process then.
+    pub fn allow(&self, digest: &str, title: &str) -> io::Result<()> {
+        if self.is_allowed(digest) {
+            return Ok(());
+        }
+        tracing::info!(target: "roundtable::trust", digest, "allowed by the operator");
+        self.this_process.lock().unwrap_or_else(PoisonError::into_inner).insert(digest.to_owned());
+        let Some(file) = &self.file else { return Ok(()) };
+        let kept = self.read_file().map_err(io::Error::other)?;
+        // An incomplete last line must not swallow this one.
+        let cut = kept.last().is_some_and(|last| *last != b'\n');
+        let title: String = title.chars().filter(|c| !c.is_control()).collect();
+        let line = format!("{}{digest} {title}\n", if cut { "\n" } else { "" });
+        private::append(file)?.write_all(line.as_bytes())
+    }
+
+    /// Why the file is not used, and what to do. `None`: it is used, or does not exist yet.
+    pub fn file_error(&self) -> Option<String> {
+        self.read_file().err()
+    }
+
+    fn is_allowed(&self, digest: &str) -> bool {
+        if self.this_process.lock().unwrap_or_else(PoisonError::into_inner).contains(digest) {
+            return true;
+        }
+        // Compares bytes, so that an invalid line does not affect the others.
+        self.read_file().is_ok_and(|kept| {
+            let mut lines = kept.split(|byte| *byte == b'\n');
+            lines.any(|line| line.split(|byte| *byte == b' ').next() == Some(digest.as_bytes()))
+        })
+    }
+
+    /// Reads the file. It is refused if another user may have written it.
+    fn read_file(&self) -> Result<Vec<u8>, String> {
+        let Some(path) = &self.file else { return Ok(Vec::new()) };
+        let refused =
+            |why: &dyn std::fmt::Display| format!("{} is not used: {why}", path.display());
+        let file = match regular::open(path, OpenOptions::new().read(true), Links::Refused) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == ErrorKind::InvalidInput => {
+                return Err(refused(&format!("{error}; replace it with a file, or remove it")));
+            }
+            Err(error) => return Err(refused(&error)),
+        };
+        let about = file.metadata().map_err(|error| refused(&error))?;
+        if let Some(why) = foreign_writer(&about) {
+            return Err(refused(&why));
+        }
+        regular::read_whole(file, MAX_TRUST_BYTES).map_err(|error| refused(&error))
+    }
+}
+
+fn is_shipped(scenario: &Scenario) -> bool {
+    matches!(scenario.origin, ScenarioOrigin::Shipped(_))
+        || shipped().iter().any(|one| digest::sha256_of_text(one.text) == scenario.hash)
+}
+
+/// Why another user may have written this file; `None`: only the operator can write it.
+#[cfg(unix)]
+fn foreign_writer(about: &Metadata) -> Option<String> {
+    use std::os::unix::fs::MetadataExt;
+    let mode = about.mode() & 0o777;
+    if mode & 0o022 != 0 {
+        return Some(format!(
+            "others can write to it (mode {mode:04o}); delete lines that are not yours, then chmod 600"
+        ));
+    }
+    // The administrator can write any file anyway.
+    let mine = [0, rustix::process::geteuid().as_raw()].contains(&about.uid());
+    (!mine).then(|| "it belongs to another user; remove it".to_owned())
+}
+
+#[cfg(not(unix))]
+fn foreign(_: &Metadata) -> Option<String> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::scenario::load;
+
+    /// A foreign scenario that runs a program.
+    fn foreign_file(change: &str) -> Scenario {
+        let one = shipped().iter().find(|one| one.name == "real-services").expect("shipped");
+        let text = format!("{}\n# {change}\n", one.text);
+        load(&text, ScenarioOrigin::File("copy.toml".into()), &[]).expect("a good scenario")
+    }
+
+    fn trust(file: &Path) -> Trust {
+        Trust::saved_in(Some(file.to_path_buf()))
+    }
+
+    #[test]
+    fn what_was_shipped_is_trusted_and_what_was_changed_asks_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("config/trusted");
+        let one = shipped().iter().find(|one| one.name == "real-services").expect("shipped");
+        for origin in [one.origin(), ScenarioOrigin::File("copy.toml".into())] {
+            let same = load(one.text, origin, &[]).expect("a good scenario");
+            assert_eq!(
+                trust(&file).needed_consent(&same, None),
+                None,
+                "unchanged, wherever it stands"
+            );
+        }
+
+        let foreign = foreign_file("changed");
+        let asked = trust(&file).needed_consent(&foreign, None).expect("it asks");
+        assert_eq!((&asked.digest, &asked.not_kept), (&foreign.hash, &None));
+        let first = trust(&file);
+        first.allow(&asked.digest, "a\ntitle").expect("kept");
+        first.allow(&asked.digest, "a title").expect("kept");
+        assert_eq!(first.needed_consent(&foreign, None), None);
+        let kept = std::fs::read_to_string(&file).expect("reads");
+        assert_eq!(kept, format!("{} atitle\n", foreign.hash), "once, on one line");
+        assert!(first.needed_consent(&foreign_file("other"), None).is_some(), "another file");
+        assert_eq!(trust(&file).needed_consent(&foreign, None), None, "the answer is kept");
+
+        let nowhere = trust(&file.join("below-a-file"));
+        assert!(nowhere.allow(&foreign.hash, "a title").is_err());
+        assert_eq!(nowhere.needed_consent(&foreign, None), None, "for now");
+    }
+
+    #[test]
+    fn a_line_that_is_no_text_or_was_cut_off_takes_no_other_with_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("trusted");
+        let foreign = foreign_file("changed");
+        let kept = format!("{} mine\n", foreign.hash);
+        std::fs::write(&file, [b"\xff\xfe\0\n", kept.as_bytes(), b"cut of"].concat())
+            .expect("written");
+        assert_eq!(trust(&file).needed_consent(&foreign, None), None, "it is still known");
+        trust(&file).allow("abc", "another").expect("kept");
+        let kept = std::fs::read(&file).expect("reads");
+        assert!(kept.ends_with(b"cut of\nabc another\n"), "{}", kept.escape_ascii());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_others_can_write_or_that_is_elsewhere_is_not_believed() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let folder = tempfile::tempdir().expect("a folder");
+        let foreign = foreign_file("changed");
+        let file = folder.path().join("trusted");
+        trust(&file).allow(&foreign.hash, "mine").expect("kept");
+        let link = folder.path().join("link");
+        symlink(&file, &link).expect("a link");
+        let pipe = folder.path().join("pipe");
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, mode).expect("a pipe");
+
+        let refused = |file: &Path, why: &str| {
+            let trust = trust(file);
+            let asked = trust.needed_consent(&foreign, None).expect("it asks again");
+            let said = asked.not_kept.expect("why the answer is not kept");
+            assert!(said.contains(&file.display().to_string()) && said.contains(why), "{said}");
+            assert_eq!(trust.file_error().as_deref(), Some(&*said));
+            let error = trust.allow(&foreign.hash, "mine").expect_err("it is not kept");
+            assert_eq!(error.to_string(), said);
+            assert_eq!(trust.needed_consent(&foreign, None), None, "but it holds for now");
+        };
+        refused(&link, "a symbolic link");
+        refused(&pipe, "a pipe");
+        for mode in [0o620, 0o602, 0o666] {
+            std::fs::set_permissions(&file, PermissionsExt::from_mode(mode)).expect("changed");
+            refused(&file, "others can write to it");
+        }
+        let kept = std::fs::read_to_string(&file).expect("reads");
+        assert_eq!(kept.lines().count(), 1, "nothing was added");
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o644)).expect("changed");
+        assert_eq!(trust(&file).needed_consent(&foreign, None), None, "others may read it");
+    }
+}

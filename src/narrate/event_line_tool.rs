@@ -1,0 +1,219 @@
+//! The lines of the events of policies, of tasks and of tools.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use super::event_line::{EventLine, EventTone, actor, took_ms};
+use crate::event::EventKind;
+use crate::event::kind::{BreakerCause, BreakerStage, FallbackKind, LimitChange};
+use crate::narrate::format;
+use crate::scenario::spec::limits::BreakerMode;
+use crate::scenario::spec::tool::InjectedFault;
+
+/// Fills the line of such an event; leaves other events alone.
+pub(crate) fn fill_line<'a>(kind: &'a EventKind, told: &mut EventLine<'a>) {
+    match kind {
+        EventKind::PlanAccepted { tasks } => {
+            let names: Vec<String> =
+                tasks.iter().map(|task| format!("{} {}", task.id, task.worker)).collect();
+            let count = format::count_noun(tasks.len() as u64, "task");
+            told.text = format!("{count}: {}", names.join(", ")).into();
+            told.tone = EventTone::Done;
+        }
+        EventKind::PlanRefused { reason, .. } => {
+            told.text = reason.phrase();
+            told.tone = EventTone::Refused;
+        }
+        EventKind::TaskStarted { task, worker, args_hash, .. } => {
+            told.subject = task.as_str().into();
+            told.text = format!("{worker}, args {args_hash}").into();
+        }
+        EventKind::TaskDone { attempts } => {
+            told.text = format::count_noun(u64::from(*attempts), "attempt").into();
+            told.tone = EventTone::Done;
+        }
+        EventKind::TaskFailed { attempts, reason } => {
+            let attempts = format::count_noun(u64::from(*attempts), "attempt");
+            told.text = format!("{} after {attempts}", reason.phrase()).into();
+            told.tone = EventTone::Failed;
+        }
+        EventKind::ParallelChanged { max_parallel, by: who } => {
+            told.text = format!("concurrency limit {max_parallel}, {}", actor(*who)).into();
+            told.tone = EventTone::Flag;
+        }
+        EventKind::ResultsAggregated { aggregate, overwritten } => {
+            told.text = serde_json::to_string(aggregate).unwrap_or_default().into();
+            if !overwritten.is_empty() {
+                let tasks: Vec<&str> = overwritten.iter().map(|task| task.as_str()).collect();
+                let what = format!("{} replaced by a later task; {}", tasks.join(", "), told.text);
+                told.text = what.into();
+            }
+            told.tone = EventTone::Done;
+        }
+        EventKind::CallQueued => told.text = "queued for a call slot".into(),
+        EventKind::CallAdmitted { waited_ms } => {
+            told.text = format!("got a call slot after {}", took_ms(*waited_ms)).into();
+        }
+        EventKind::CallDegraded { attempts, reason, by, .. } => {
+            told.text = degraded_text(*attempts, &reason.phrase(), *by).into();
+            told.tone = EventTone::Alert;
+        }
+        EventKind::AttemptRefused { attempt, reason, retry_in_ms } => {
+            let again = match retry_in_ms {
+                Some(ms) => format!(", retry possible in {}", took_ms(*ms)),
+                None => String::new(),
+            };
+            told.text = format!("attempt {attempt} not made: {}{again}", reason.phrase()).into();
+            told.tone = EventTone::Refused;
+        }
+        EventKind::AttemptQueued { attempt } => {
+            told.text = format!("attempt {attempt} queued at the bulkhead").into();
+        }
+        EventKind::ClientRetried { request, after } => {
+            told.text =
+                format!("{}: the tool's client sends request {request}", after.phrase()).into();
+            told.tone = EventTone::Retry;
+        }
+        EventKind::BreakerChanged { tool, to, why, open_for_ms, by: who } => {
+            told.subject = tool.as_str().into();
+            let mut what = format!("{}: {}", breaker_state(*to), breaker_cause(*why));
+            if let Some(ms) = open_for_ms {
+                what.push_str(&format!(", for {}", took_ms(*ms)));
+            }
+            if let Some(who) = who {
+                what.push_str(&format!(", {}", actor(*who)));
+            }
+            told.text = what.into();
+            told.tone = match to {
+                BreakerStage::Open | BreakerStage::Held => EventTone::Refused,
+                BreakerStage::Closed => EventTone::Done,
+                BreakerStage::HalfOpen | BreakerStage::Disabled => EventTone::Alert,
+            };
+        }
+        EventKind::ResultStale { tool, ok } => {
+            told.subject = tool.as_str().into();
+            let what = if *ok { "a result" } else { "a failure" };
+            told.text = format!("{what} arrived too late and was ignored").into();
+        }
+        EventKind::LimitsChanged { tool, change, by: who, .. } => {
+            told.subject = tool.as_str().into();
+            told.text = format!("{}, {}", limit_text(*change), actor(*who)).into();
+            told.tone = EventTone::Flag;
+        }
+        EventKind::FaultInjected { tool, fault, by: who } => {
+            told.subject = tool.as_str().into();
+            told.text = format!("{}, {}", fault_text(fault), actor(*who)).into();
+            told.tone = EventTone::Alert;
+        }
+        EventKind::FaultHealed { tool, fault, by: who } => {
+            told.subject = tool.as_str().into();
+            told.text = format!("{} fault removed, {}", fault.word(), actor(*who)).into();
+            told.tone = EventTone::Done;
+        }
+        _ => {}
+    }
+}
+
+/// The reason for a fallback, and which fallback was used.
+fn degraded_text(attempts: u32, reason: &str, stand_in: FallbackKind) -> String {
+    let attempts = format::count_noun(u64::from(attempts), "attempt");
+    format!("{reason} after {attempts}; fallback: {}", fallback_text(stand_in))
+}
+
+/// The fallback that replaced a tool's result, for the screen.
+pub fn fallback_text(stand_in: FallbackKind) -> String {
+    match stand_in {
+        FallbackKind::Cached { age_ms } => {
+            format!(
+                "last good value ({} old)",
+                format::duration_text(Duration::from_millis(age_ms))
+            )
+        }
+        FallbackKind::Fallback => "default value".to_owned(),
+        FallbackKind::LeftOut => "none (left out)".to_owned(),
+    }
+}
+
+/// The state of a breaker, for the screen.
+pub fn breaker_state(stage: BreakerStage) -> &'static str {
+    match stage {
+        BreakerStage::Closed => "closed",
+        BreakerStage::Open => "OPEN",
+        BreakerStage::HalfOpen => "half-open",
+        BreakerStage::Held => "held OPEN",
+        BreakerStage::Disabled => "disabled",
+    }
+}
+
+/// Why a breaker changed, for the screen.
+pub fn breaker_cause(why: BreakerCause) -> &'static str {
+    match why {
+        BreakerCause::Failures => "too many failures in a row",
+        BreakerCause::Cooled => "cool-down over",
+        BreakerCause::ProbeAnswered => "a probe succeeded",
+        BreakerCause::ProbeFailed => "a probe failed",
+        BreakerCause::LateAnswer => "a late result arrived",
+        BreakerCause::LateFailure => "a late failure arrived",
+        BreakerCause::RetryAfter => "the tool sent Retry-After",
+        BreakerCause::ByHand => "manual",
+    }
+}
+
+/// Why a breaker changed, in at most 12 columns.
+pub fn short_breaker_cause(why: BreakerCause) -> &'static str {
+    match why {
+        BreakerCause::Failures => "failures",
+        BreakerCause::Cooled => "cooled",
+        BreakerCause::ProbeAnswered => "probe ok",
+        BreakerCause::ProbeFailed => "probe failed",
+        BreakerCause::LateAnswer => "late result",
+        BreakerCause::LateFailure => "late failure",
+        BreakerCause::RetryAfter => "Retry-After",
+        BreakerCause::ByHand => "manual",
+    }
+}
+
+fn on_off(on: bool) -> &'static str {
+    if on { "on" } else { "off" }
+}
+
+/// A changed limit, for the screen.
+pub fn limit_text(change: LimitChange) -> String {
+    let things = |count: u32, noun| format::count_noun(count.into(), noun);
+    match change {
+        LimitChange::TimeoutMs(ms) => format!("timeout {}", took_ms(ms)),
+        LimitChange::MaxAttempts(most) => format!("max {}", things(most, "attempt")),
+        LimitChange::FailThreshold(most) => format!("opens after {}", things(most, "failure")),
+        LimitChange::OpenForMs(ms) => format!("open for {}", took_ms(ms)),
+        LimitChange::ProbePermits(most) => things(most, "probe"),
+        LimitChange::MaxInFlight(most) => format!("concurrency limit {most}"),
+        LimitChange::MaxWaitMs(ms) => format!("max {} in the queue", took_ms(ms)),
+        LimitChange::WaitMs(ms) => format!("backoff {}", took_ms(ms)),
+        LimitChange::Jitter(on) => format!("jitter {}", on_off(on)),
+        LimitChange::Idempotent(on) => format!("idempotent {}", on_off(on)),
+        LimitChange::RetryPercent(percent) => format!("retry budget {percent} % of attempts"),
+        LimitChange::RetryMin(min) => format!(
+            "retry budget of at least {}",
+            if min == 1 { "1 retry".to_owned() } else { format!("{min} retries") }
+        ),
+        LimitChange::BreakerMode(mode) => match mode {
+            BreakerMode::HalfOpen => "half-open after the cool-down".to_owned(),
+            BreakerMode::Source => "closed after the cool-down, without a probe".to_owned(),
+        },
+        LimitChange::SafeMode(on) => format!("safe mode {}", on_off(on)),
+        LimitChange::AllowPartial(on) => format!("partial results {}", on_off(on)),
+        LimitChange::CacheTtlMs(0) => "cache off".to_owned(),
+        LimitChange::CacheTtlMs(ms) => format!("cache {}", took_ms(ms)),
+    }
+}
+
+/// An injected fault, for the screen.
+pub fn fault_text(fault: &InjectedFault) -> Cow<'static, str> {
+    match fault {
+        InjectedFault::Latency { ms } => format!("+{} latency", took_ms(*ms)).into(),
+        InjectedFault::Errors { percent, status } => format!("{percent} % {status}").into(),
+        InjectedFault::Hang => "hangs".into(),
+        InjectedFault::Malformed => "malformed results".into(),
+        InjectedFault::Reset => "reset mid-body".into(),
+    }
+}

@@ -1,0 +1,321 @@
+//! The width of a text in columns, and how it wraps. Any text is safe: control characters, escape
+//! sequences and bidi controls count as the visible symbols that are drawn for them; wide and
+//! combining characters take the columns that the terminal gives them.
+
+use std::borrow::Cow;
+
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+use crate::base::visible::{first_hostile, visible, visible_char};
+
+/// The most characters in one cell: a letter with a few marks, a family emoji. A longer cluster is
+/// not text: it is there to garble the cells around it.
+const CELL_CHARS: usize = 16;
+
+/// Symbol for a cluster that does not fit into a cell.
+const REPLACEMENT: &str = "\u{fffd}";
+
+/// The text of one cell and its width in columns: 1 or 2.
+pub type Cluster<'a> = (Cow<'a, str>, u16);
+
+/// The clusters of a text, each safe to draw.
+pub fn clusters(text: &str) -> impl Iterator<Item = Cluster<'_>> {
+    text.graphemes(true).map(cluster)
+}
+
+/// A grapheme as it is drawn, with its width in columns.
+pub fn cluster(grapheme: &str) -> Cluster<'_> {
+    if let [byte @ b' '..=b'~'] = grapheme.as_bytes() {
+        debug_assert!(byte.is_ascii());
+        return (Cow::Borrowed(grapheme), 1);
+    }
+    if let Some(c) = first_hostile(grapheme) {
+        let shown = visible_char(c);
+        return (Cow::Owned(shown.to_string()), 1);
+    }
+    if grapheme.chars().nth(CELL_CHARS).is_some() {
+        return (Cow::Borrowed(REPLACEMENT), 1);
+    }
+    // Terminals disagree on the width of joined emoji, flags and variation selectors: a joined
+    // cluster is shown by its first character, one without a sure width by the replacement
+    // character.
+    if grapheme.chars().any(has_ambiguous_width) {
+        let first = grapheme.chars().next().filter(|c| !has_ambiguous_width(*c));
+        let shown = first.map(String::from).filter(|shown| matches!(shown.width(), 1 | 2));
+        return match shown {
+            Some(shown) => {
+                let width = if shown.width() == 2 { 2 } else { 1 };
+                (Cow::Owned(shown), width)
+            }
+            None => (Cow::Borrowed(REPLACEMENT), 1),
+        };
+    }
+    // Terminals give these two marks a column of their own.
+    let marks = grapheme.chars().filter(|c| matches!(c, '\u{ff9e}' | '\u{ff9f}')).count();
+    match grapheme.width() + marks {
+        1 => (Cow::Borrowed(grapheme), 1),
+        2 => (Cow::Borrowed(grapheme), 2),
+        _ => (Cow::Borrowed(REPLACEMENT), 1),
+    }
+}
+
+/// Whether terminals disagree on the width of a cluster with this character: joiners, variation
+/// selectors, regional indicators, skin tones, tags and keycaps.
+fn has_ambiguous_width(c: char) -> bool {
+    matches!(
+        c,
+        '\u{200d}'
+            | '\u{20e3}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{1f1e6}'..='\u{1f1ff}'
+            | '\u{1f3fb}'..='\u{1f3ff}'
+            | '\u{e0020}'..='\u{e01ef}'
+    )
+}
+
+/// Width of a text in columns.
+pub fn columns(text: &str) -> usize {
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return text.len();
+    }
+    clusters(text).map(|(_, width)| usize::from(width)).sum()
+}
+
+/// The whole text on one line, with nothing hidden: control characters become visible, and any
+/// white space but a single blank becomes one mark, `␊` where it contains a line end and `␣`
+/// otherwise.
+///
+/// ```
+/// use roundtable::narrate::measure::single_line;
+/// assert_eq!(single_line("echo harmless      ; rm x"), "echo harmless ␣ ; rm x");
+/// assert_eq!(single_line("one\n\n  two"), "one ␊ two");
+/// ```
+pub fn single_line(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let blank = first.is_whitespace();
+        let end = rest.find(|c: char| c.is_whitespace() != blank).unwrap_or(rest.len());
+        let (piece, after) = rest.split_at(end);
+        out.push_str(&match piece {
+            _ if !blank => visible(piece),
+            " " => Cow::Borrowed(" "),
+            run if run.contains(['\n', '\r']) => Cow::Borrowed(" ␊ "),
+            _ => Cow::Borrowed(" ␣ "),
+        });
+        rest = after;
+    }
+    out
+}
+
+/// Distance of the tab stops in columns.
+const TAB: usize = 4;
+
+/// The text in rows of at most `width` columns. A line end ends a row; words stay whole where they
+/// fit into one; a tab extends to the next fourth column. No row contains a line end or a tab.
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut rows = Vec::new();
+    for_each_row(text, width, |row| {
+        rows.push(row);
+        true
+    });
+    rows
+}
+
+/// The first `most` rows of [`wrap`], and whether there are more.
+pub fn wrap_within(text: &str, width: usize, most: usize) -> (Vec<String>, bool) {
+    let mut rows = Vec::new();
+    let mut more = false;
+    for_each_row(text, width, |row| {
+        more = rows.len() == most;
+        if !more {
+            rows.push(row);
+        }
+        !more
+    });
+    (rows, more)
+}
+
+/// The number of rows that [`wrap`] returns.
+pub fn row_count(text: &str, width: usize) -> usize {
+    if text.len() <= width && text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return 1;
+    }
+    let mut rows = 0;
+    for_each_row(text, width, |_| {
+        rows += 1;
+        true
+    });
+    rows
+}
+
+/// Step of the start position in [`wrap_end`], in bytes.
+const STRIDE: usize = 4096;
+
+/// The last `most` rows of [`wrap`], and whether there are more before them. It reads only as much
+/// of the text's end as can fill them, so a long text costs no more than a short one. The start
+/// position moves in large steps, so that rows keep their places while the text grows.
+pub fn wrap_end(text: &str, width: usize, most: usize) -> (Vec<String>, bool) {
+    let look = width.saturating_mul(most + 1).saturating_mul(4);
+    let mut from = text.len().saturating_sub(look) / STRIDE * STRIDE;
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    if from > 0 {
+        from += text[from..].find([' ', '\n']).map_or(0, |at| at + 1);
+    }
+    let mut rows = wrap(&text[from..], width);
+    let before = rows.len().saturating_sub(most);
+    rows.drain(..before);
+    (rows, before > 0 || from > 0)
+}
+
+/// Wraps `text` and passes each row to `take` until that returns false.
+fn for_each_row(text: &str, width: usize, mut take: impl FnMut(String) -> bool) {
+    let width = width.max(1);
+    for line in text.split('\n') {
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        let mut row = WrappedRow { text: String::new(), width: 0 };
+        for word in words(line) {
+            let blank = word.starts_with([' ', '\t']);
+            let wide = if word == "\t" { TAB - row.width % TAB } else { columns(word) };
+            if row.width + wide <= width {
+                row.push(word, wide);
+                continue;
+            }
+            if blank {
+                // Blanks at the end of a row are dropped.
+                if !take(row.finish()) {
+                    return;
+                }
+                continue;
+            }
+            if row.width > 0 && wide <= width {
+                if !take(row.finish()) {
+                    return;
+                }
+                row.push(word, wide);
+                continue;
+            }
+            for grapheme in word.graphemes(true) {
+                let one = usize::from(cluster(grapheme).1);
+                if row.width + one > width && row.width > 0 && !take(row.finish()) {
+                    return;
+                }
+                row.push(grapheme, one);
+            }
+        }
+        if !take(row.finish()) {
+            return;
+        }
+    }
+}
+
+/// The blanks, tabs and words of a line, in order and complete.
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    let mut rest = line;
+    std::iter::from_fn(move || {
+        let first = rest.chars().next()?;
+        let end = match first {
+            '\t' => 1,
+            ' ' => rest.find(|c| c != ' ').unwrap_or(rest.len()),
+            _ => rest.find([' ', '\t']).unwrap_or(rest.len()),
+        };
+        let (word, after) = rest.split_at(end);
+        rest = after;
+        Some(word)
+    })
+}
+
+struct WrappedRow {
+    text: String,
+    width: usize,
+}
+
+impl WrappedRow {
+    fn push(&mut self, piece: &str, width: usize) {
+        if piece == "\t" {
+            self.text.extend(std::iter::repeat_n(' ', width));
+        } else {
+            self.text.push_str(piece);
+        }
+        self.width += width;
+    }
+
+    fn finish(&mut self) -> String {
+        self.width = 0;
+        let mut text = std::mem::take(&mut self.text);
+        text.truncate(text.trim_end_matches(' ').len());
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_cluster_of_no_sure_width_is_shown_by_what_all_agree_on() {
+        for (text, shown, width) in [
+            ("👩\u{200d}👩\u{200d}👧", "👩", 2),
+            ("👍🏽", "👍", 2),
+            ("🇬🇧", REPLACEMENT, 1),
+            ("❤\u{fe0f}", "❤", 1),
+            ("1\u{fe0f}\u{20e3}", "1", 1),
+            ("🚀", "🚀", 2),
+        ] {
+            let all: Vec<_> = clusters(text).collect();
+            assert_eq!(all, [(Cow::Borrowed(shown), width)], "{text:?}");
+            assert_eq!(columns(text), usize::from(width));
+        }
+    }
+
+    #[test]
+    fn words_stay_whole_where_they_fit() {
+        let rows =
+            wrap("Failed payments stay under\n\nthe line: http://verylongword.example/x", 12);
+        assert_eq!(
+            rows,
+            [
+                "Failed",
+                "payments",
+                "stay under",
+                "",
+                "the line: ht",
+                "tp://verylon",
+                "gword.exampl",
+                "e/x"
+            ]
+        );
+        assert_eq!(wrap("a\tb", 10), ["a   b"]);
+        assert_eq!(wrap("", 10), [""]);
+        assert_eq!(wrap_within("a b c d", 1, 2), (vec!["a".to_owned(), "b".to_owned()], true));
+    }
+
+    #[test]
+    fn the_end_of_a_long_text_is_found_without_its_start() {
+        let long = "word ".repeat(50_000) + "\nlast line";
+        let (rows, more) = wrap_end(&long, 20, 3);
+        assert!(more);
+        assert_eq!(rows.last().map(String::as_str), Some("last line"));
+        assert_eq!(rows.len(), 3);
+        let (grown, _) = wrap_end(&format!("{long} goes on"), 20, 3);
+        assert_eq!(rows[..2], grown[..2], "rows stand still");
+        assert_eq!(wrap_end("one\ntwo", 20, 3), (vec!["one".to_owned(), "two".to_owned()], false));
+    }
+
+    proptest! {
+        #[test]
+        fn rows_fit_and_keep_every_visible_character(text in "[ -~\\n宽é\\x1b]*", width in 2usize..30) {
+            let rows = wrap(&text, width);
+            prop_assert_eq!(rows.len(), row_count(&text, width));
+            prop_assert!(rows.iter().all(|row| columns(row) <= width));
+            let kept: String = rows.concat().split_whitespace().collect();
+            let whole: String = text.split_whitespace().collect();
+            prop_assert_eq!(kept, whole);
+        }
+    }
+}

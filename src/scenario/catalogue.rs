@@ -1,0 +1,145 @@
+//! A scenario file, as the first screen lists it and the launch form starts from it.
+
+use std::sync::Arc;
+
+use crate::base::name::ScenarioName;
+use crate::scenario::{self, Problems, Scenario, ScenarioOrigin};
+
+/// A scenario file on the list.
+#[derive(Clone, Debug)]
+pub struct ScenarioEntry {
+    /// The stem of the file's name.
+    pub name: ScenarioName,
+    /// What a command line calls it; unique among the entries.
+    pub path: String,
+    /// Where the file was found.
+    pub origin: ScenarioOrigin,
+    /// The text of the file; empty where it could not be read.
+    pub text: Arc<str>,
+    /// The scenario, or its errors.
+    pub loaded: Result<Arc<Scenario>, EntryError>,
+    /// Whether it can be run live.
+    pub live: LiveOffer,
+}
+
+/// Why a scenario file cannot be run.
+#[derive(Clone, Debug)]
+pub enum EntryError {
+    /// The file has errors.
+    Problems(Problems),
+    /// The file could not be read; the reason.
+    Unreadable(String),
+}
+
+impl ScenarioEntry {
+    /// An entry for a file with this text, which is loaded and checked. Only the shell can know
+    /// `live`.
+    pub fn from_text(
+        path: String,
+        origin: ScenarioOrigin,
+        text: Arc<str>,
+        live: LiveOffer,
+    ) -> Self {
+        let loaded = scenario::load(&text, origin.clone(), &[]);
+        Self {
+            name: stem(&origin),
+            path,
+            origin,
+            text,
+            loaded: loaded.map(Arc::new).map_err(EntryError::Problems),
+            live,
+        }
+    }
+
+    /// An entry of a file that could not be read.
+    pub fn unreadable(path: String, origin: ScenarioOrigin, why: String) -> Self {
+        Self {
+            name: stem(&origin),
+            path,
+            origin,
+            text: "".into(),
+            loaded: Err(EntryError::Unreadable(why)),
+            live: LiveOffer::Missing { why: "The file could not be read.".to_owned() },
+        }
+    }
+
+    /// The scenario, if it is valid.
+    pub fn scenario(&self) -> Option<&Arc<Scenario>> {
+        self.loaded.as_ref().ok()
+    }
+
+    /// The number of its errors in words for the screen; `None` if it is valid.
+    pub fn error_summary(&self) -> Option<String> {
+        match &self.loaded {
+            Ok(_) => None,
+            Err(EntryError::Problems(problems)) => Some(problems.count()),
+            Err(EntryError::Unreadable(_)) => Some("cannot be read".to_owned()),
+        }
+    }
+}
+
+fn stem(origin: &ScenarioOrigin) -> ScenarioName {
+    let path = match origin {
+        ScenarioOrigin::Shipped(path) => std::path::Path::new(path),
+        ScenarioOrigin::File(path) => path,
+    };
+    ScenarioName::new(path.file_stem().unwrap_or_default().to_string_lossy().as_ref())
+}
+
+/// Whether a scenario can be run against live models, as the shell found it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LiveOffer {
+    /// It can be run live.
+    Ready {
+        /// The hosts that it calls.
+        host: String,
+        /// The names of the models.
+        model: String,
+        /// Where the names come from, such as `from the scenario` or `the default of OpenAI`.
+        model_from: String,
+        /// Where the keys come from, such as `key from the shell`.
+        key: String,
+        /// Providers that may have a list of models.
+        places: Vec<ProviderHost>,
+    },
+    /// Several providers have a key, and nothing says which one to call.
+    Choose {
+        /// The keys that were found, and the ways to choose one.
+        why: String,
+    },
+    /// It cannot be run live.
+    Missing {
+        /// What is missing and what to set.
+        why: String,
+    },
+}
+
+/// A provider at a host, which answers model calls and lists its models.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProviderHost {
+    /// The provider's prefix in a model's name, before the `/`, such as `openai`.
+    pub provider: String,
+    /// The provider's display name, such as `OpenAI`.
+    pub name: String,
+    /// The host, with the port where it is not the default one.
+    pub host: String,
+}
+
+impl ProviderHost {
+    /// A model of this provider as `--model` takes it. The prefix is needed: a bare name such as
+    /// `openai/gpt-oss-20b` would mean another provider.
+    pub fn model(&self, name: &str) -> String {
+        format!("{}/{name}", self.provider)
+    }
+}
+
+/// A provider that has a key, with its default model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProviderOffer {
+    /// The provider and host.
+    pub place: ProviderHost,
+    /// Its default model.
+    pub model: String,
+    /// Where the key comes from, such as `key from .env`.
+    pub key: String,
+}

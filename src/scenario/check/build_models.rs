@@ -1,0 +1,84 @@
+//! Finds which model each caller uses, and the settings of its requests.
+
+use crate::base::name::{AgentName, RoleName};
+use crate::scenario::file::amount::Number;
+use crate::scenario::file::format::ScenarioFile;
+use crate::scenario::file::reader::ReadContext;
+use crate::scenario::file::shape::{FreeTable, IntegerField, NonBlankString};
+use crate::scenario::spec::model_assignment::{ModelAssignment, ModelCaller};
+use crate::scenario::spec::tuning::{JsonMode, RESERVED, Tuning};
+
+/// The request settings of a `[model]` table, of a scenario or of the configuration.
+pub(in crate::scenario) struct Requests {
+    pub temperature: Option<Number<0, 2>>,
+    pub max_tokens: Option<IntegerField<1, 10_000_000>>,
+    pub reasoning_effort: Option<NonBlankString>,
+    pub json: Option<JsonMode>,
+    pub extra: FreeTable,
+}
+
+/// Builds the request settings; reports reserved keys in `extra`.
+pub(in crate::scenario) fn tuning(requests: Requests, cx: &mut ReadContext) -> Tuning {
+    let extra = cx.at_key("extra", |cx| {
+        for (key, node) in &requests.extra.table.entries {
+            if RESERVED.contains(&key.text.as_str()) {
+                let help = "other keys of the scenario set it";
+                cx.error(node.at, format!("`{}` cannot be set here", key.text), help);
+            }
+        }
+        requests.extra.table.json(&mut |text, _| text.into()).unwrap_or_default()
+    });
+    Tuning {
+        temperature: requests.temperature.map(|number| number.0),
+        max_tokens: requests.max_tokens.map(|tokens| tokens.0),
+        reasoning_effort: requests.reasoning_effort.map(|word| word.text.trim().to_owned()),
+        json: requests.json,
+        extra,
+    }
+}
+
+/// The callers with a model of their own, in the file's order.
+pub(in crate::scenario) fn seated(file: &ScenarioFile) -> Vec<ModelAssignment> {
+    let mut seated = Vec::new();
+    let mut seat = |caller: ModelCaller, place: String, model: &Option<NonBlankString>| {
+        if let Some(model) = model {
+            let by_override = model.at.text > 0;
+            seated.push(ModelAssignment {
+                caller,
+                model: model.text.trim().to_owned(),
+                place,
+                by_override,
+            });
+        }
+    };
+    for role in &file.roles.entries {
+        if let Some(table) = &role.value {
+            let caller = ModelCaller::Role(RoleName::from(role.name.as_str()));
+            seat(caller, format!("roles.{}.model", role.name), &table.model);
+        }
+    }
+    for agent in &file.agents.entries {
+        if let Some(table) = &agent.value {
+            let caller = ModelCaller::Agent(AgentName::from(agent.name.as_str()));
+            seat(caller, format!("agents.{}.model", agent.name), &table.model);
+        }
+    }
+    if let Some(table) = &file.collaboration {
+        let place = "collaboration.finalize_model".to_owned();
+        seat(ModelCaller::Finalize, place, &table.finalize_model);
+    }
+    if let Some(table) = &file.orchestrator {
+        seat(ModelCaller::Plan, "orchestrator.plan_model".to_owned(), &table.plan_model);
+        seat(
+            ModelCaller::Finalize,
+            "orchestrator.finalize_model".to_owned(),
+            &table.finalize_model,
+        );
+    }
+    if let Some(table) = &file.research {
+        seat(ModelCaller::Plan, "research.plan_model".to_owned(), &table.plan_model);
+        seat(ModelCaller::Notes, "research.notes_model".to_owned(), &table.notes_model);
+        seat(ModelCaller::Answer, "research.answer_model".to_owned(), &table.answer_model);
+    }
+    seated
+}

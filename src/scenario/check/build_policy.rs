@@ -1,0 +1,244 @@
+//! The gateway's policies for calls of the model, of tools and of workers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::scenario::file::format::ScenarioFile;
+use crate::scenario::file::format_tools::{
+    BreakerTable, BulkheadTable, InjectedTable, InjectedWord, LlmTable, RetriesTable,
+    RetryBudgetTable, SafeModeTable, ToolTable, fill_table,
+};
+use crate::scenario::file::reader::ReadContext;
+use crate::scenario::file::shape::{BoundedList, IntegerField, Positioned, TextOrTable};
+use crate::scenario::file::template::TemplateScope;
+use crate::scenario::file::tree::TextSpan;
+use crate::scenario::spec::limits::{BreakerLimits, BulkheadLimits, RetryBudgetLimits};
+use crate::scenario::spec::live_defaults::UnsetLlmKeys;
+use crate::scenario::spec::model::{CallPolicy, RetryOn, SafeMode};
+use crate::scenario::spec::tool::InjectedFault;
+
+/// The orchestrator's own policy for its workers (orchestrator source document): it retries a
+/// timeout without a wait, and nothing else.
+pub(in crate::scenario) fn own_policy(file: &ScenarioFile) -> CallPolicy {
+    let retries = file.budget.as_ref().map_or(1, |budget| budget.max_retries_per_task.value.0);
+    CallPolicy {
+        timeout: None,
+        max_attempts: retries + 1,
+        backoff: [].into(),
+        jitter: false,
+        idempotent: true,
+        retry_on: RetryOn::Timeout,
+        retry_budget: None,
+        breaker: None,
+        bulkhead: None,
+        safe_mode: SafeMode::OFF,
+    }
+}
+
+pub(in crate::scenario) fn tool_policy(
+    table: &ToolTable,
+    file: &ScenarioFile,
+    filling: &TemplateScope<'_>,
+    cx: &mut ReadContext,
+) -> Option<CallPolicy> {
+    let spoken = !file.agents.entries.is_empty();
+    let safe_mode = safe_mode(table.safe_mode.as_ref()?, spoken, filling, cx);
+    let limits = PolicyTables {
+        retries: table.retries.as_ref()?,
+        budget: table.retry_budget.as_ref()?,
+        breaker: match &table.breaker {
+            Some(breaker) => limits(breaker),
+            // One breaker would cover many hosts: a few that are down say nothing about the others.
+            None if table.read.as_ref().is_some_and(|read| read.value.web.value) => None,
+            None => Some(BreakerLimits::default()),
+        },
+        bulkhead: table.bulkhead.as_ref()?,
+        wait: Some(Duration::ZERO),
+    };
+    Some(CallPolicy {
+        timeout: table.timeout_s.map(|seconds| seconds.0),
+        idempotent: table.idempotent,
+        safe_mode,
+        ..limits.policy()
+    })
+}
+
+/// Builds the gateway's policy for model calls, which of its settings the file leaves open, and the
+/// injected faults.
+pub(in crate::scenario) fn llm(
+    table: &LlmTable,
+    cx: &mut ReadContext,
+) -> Option<(CallPolicy, UnsetLlmKeys, Vec<InjectedFault>)> {
+    let faults = cx.at_key("tools.llm", |cx| faults(&table.faults, cx));
+    let limits = PolicyTables {
+        retries: table.retries.as_ref()?,
+        budget: table.retry_budget.as_ref()?,
+        breaker: limits(table.breaker.as_ref()?),
+        bulkhead: table.bulkhead.as_ref()?,
+        wait: None,
+    };
+    let policy = CallPolicy {
+        timeout: table.timeout_s.map(|seconds| seconds.0),
+        idempotent: table.idempotent,
+        ..limits.policy()
+    };
+    let unset = UnsetLlmKeys {
+        max_attempts: limits.retries.max_attempts.is_not_in_file(),
+        backoff: limits.retries.backoff_ms.is_not_in_file(),
+        retry_min: limits.budget.min.is_not_in_file(),
+        breaker_counts: table.breaker.as_ref()?.counts.is_none(),
+    };
+    Some((policy, unset, faults?))
+}
+
+/// The settings that the policies of the model and of tools have in common.
+struct PolicyTables<'f> {
+    retries: &'f RetriesTable,
+    budget: &'f RetryBudgetTable,
+    breaker: Option<BreakerLimits>,
+    bulkhead: &'f BulkheadTable,
+    /// Default of `max_wait_ms`; `None` means no limit.
+    wait: Option<Duration>,
+}
+
+impl PolicyTables<'_> {
+    fn policy(&self) -> CallPolicy {
+        let millis = |ms: u32| Duration::from_millis(u64::from(ms));
+        let Self { retries, budget, breaker, bulkhead, wait } = self;
+        CallPolicy {
+            max_attempts: retries.max_attempts.value.0,
+            backoff: retries.backoff_ms.value.0.iter().map(|wait| millis(wait.0)).collect(),
+            jitter: retries.jitter,
+            retry_budget: Some(RetryBudgetLimits {
+                ratio_percent: budget.percent.0,
+                min: budget.min.value.0,
+            }),
+            breaker: *breaker,
+            bulkhead: bulkhead.enabled.then(|| BulkheadLimits {
+                max_in_flight: bulkhead.max_in_flight.0,
+                max_wait: bulkhead.max_wait_ms.map_or(*wait, |ms| Some(millis(ms.0))),
+            }),
+            ..CallPolicy::default()
+        }
+    }
+}
+
+fn limits(breaker: &BreakerTable) -> Option<BreakerLimits> {
+    breaker.enabled.then_some(BreakerLimits {
+        fail_threshold: breaker.fail_threshold.0,
+        open_for: breaker.open_for_s.0,
+        probe_permits: breaker.probe_permits.0,
+        mode: breaker.mode,
+        counts: breaker.counts.unwrap_or_default(),
+    })
+}
+
+/// Builds the fallback settings. `spoken`: models read the tool's results, so a fallback may be a
+/// string.
+fn safe_mode(
+    table: &SafeModeTable,
+    spoken: bool,
+    filling: &TemplateScope<'_>,
+    cx: &mut ReadContext,
+) -> SafeMode {
+    let fallback = table.fallback.as_ref().map(|fallback| {
+        cx.at_key("safe_mode.fallback", |cx| match fallback {
+            TextOrTable::Text(text) => {
+                if !spoken {
+                    let what = "only an agent, or a tool for agents, can have a string as fallback";
+                    cx.error(text.at, what, "write a table, such as { status = \"unknown\" }");
+                }
+                Value::String(filling.text(&text.text, text.at, cx))
+            }
+            TextOrTable::Table(table) => {
+                fill_table(table, &mut |text, at| filling.value_of(text, at, cx)).into()
+            }
+        })
+    });
+    SafeMode {
+        enabled: table.enabled,
+        allow_partial: table.allow_partial,
+        cache_ttl: table.cache_ttl_s.as_ref().map(|seconds| seconds.value.0),
+        fallback: fallback.map(Arc::new),
+    }
+}
+
+pub(in crate::scenario) fn faults(
+    tables: &BoundedList<Positioned<InjectedTable>, 0, 5>,
+    cx: &mut ReadContext,
+) -> Option<Vec<InjectedFault>> {
+    let mut faults: Vec<InjectedFault> = Vec::new();
+    let mut good = true;
+    for (index, table) in tables.0.iter().enumerate() {
+        cx.at_key("faults", |cx| {
+            cx.at_index(index, |cx| match injected(&table.value, table.at, cx) {
+                Some(fault) if faults.iter().any(|had| had.kind() == fault.kind()) => {
+                    let what = format!("there is already a fault `{}`", fault.kind().word());
+                    cx.error(table.at, what, "use each kind once");
+                    good = false;
+                }
+                Some(fault) => faults.push(fault),
+                None => good = false,
+            });
+        });
+    }
+    good.then_some(faults)
+}
+
+fn injected(table: &InjectedTable, at: TextSpan, cx: &mut ReadContext) -> Option<InjectedFault> {
+    let kind = table.kind?;
+    let of = match kind {
+        InjectedWord::Latency => &["ms"][..],
+        InjectedWord::Errors => &["percent", "status"],
+        InjectedWord::Hang | InjectedWord::Malformed | InjectedWord::Reset => &[],
+    };
+    let given = [
+        ("ms", table.ms.as_ref().map(|ms| ms.at)),
+        ("percent", table.percent.as_ref().map(|percent| percent.at)),
+        ("status", table.status.as_ref().map(|status| status.at)),
+    ];
+    for (key, at) in given {
+        if let Some(at) = at.filter(|_| !of.contains(&key)) {
+            let help = match of {
+                [] => "it has no settings".to_owned(),
+                keys => format!("it takes {}", keys.join(" and ")),
+            };
+            cx.at_key(key, |cx| {
+                cx.error(at, format!("this kind of fault has no `{key}`"), help);
+            });
+        }
+    }
+    let needs = |key: &str, help: &str, cx: &mut ReadContext| {
+        if !cx.at_key(key, |cx| cx.has_error_here()) {
+            cx.at_key(key, |cx| cx.error(at, format!("`{key}` is missing"), help));
+        }
+    };
+    let fault = match kind {
+        InjectedWord::Latency => match &table.ms {
+            Some(ms) => InjectedFault::Latency { ms: u64::from(ms.value.0) },
+            None => {
+                needs("ms", "ms = 2000", cx);
+                return None;
+            }
+        },
+        InjectedWord::Errors => match &table.percent {
+            Some(Positioned { value: IntegerField(percent), .. }) => InjectedFault::Errors {
+                percent: u8::try_from(*percent).ok()?,
+                status: match &table.status {
+                    Some(status) => u16::try_from(status.value.0).ok()?,
+                    None => 503,
+                },
+            },
+            None => {
+                needs("percent", "percent = 30", cx);
+                return None;
+            }
+        },
+        InjectedWord::Hang => InjectedFault::Hang,
+        InjectedWord::Malformed => InjectedFault::Malformed,
+        InjectedWord::Reset => InjectedFault::Reset,
+    };
+    Some(fault)
+}

@@ -1,0 +1,364 @@
+//! The format of a scenario file, field by field. The reader and the JSON schema are both built
+//! from these tables; checks across fields are in `build`.
+
+use serde_json::{Value, json};
+
+use super::amount::{Dollars, DurationOrZero, Number};
+use super::format_patterns::{
+    BudgetTable, CollaborationTable, OrchestratorTable, ResilienceTable, RoleTable, WorkerTable,
+};
+use super::format_research::{ResearchTable, SourceTable};
+use super::format_team::{AgentTable, CallTable, RootTable};
+use super::format_tools::{AlertsTable, ToolsTable};
+use super::named::{ActorName, IdentName, NamedEntries};
+use super::reader::{ReadContext, suggest_name};
+use super::record::{ObjectSchema, Requirement, join_doc_lines, record, words};
+use super::shape::{
+    BoundedList, FormatShape, FreeTable, IntegerField, NonBlankString, Positioned, StringField,
+};
+use super::tree::{TomlNode, TomlValue};
+use crate::base::seeded_random::Latency;
+use crate::scenario::check::domain::DomainName;
+use crate::scenario::pattern;
+use crate::scenario::spec::model::ScriptStep;
+use crate::scenario::spec::repair::{Repair, Repairs};
+use crate::scenario::spec::tuning::JsonMode;
+
+record! {
+    /// A scenario of roundtable: everything that a run needs, in one file.
+    struct ScenarioFile rule pattern::rules() => {
+        /// Title in one line, for lists and headers.
+        title: NonBlankString = needed,
+        /// The pattern of the runs.
+        pattern: Pattern = needed,
+        /// What the scenario shows, in one sentence.
+        about: StringField = optional,
+        /// The task of the run. `{{input}}` is replaced by the value of an input.
+        goal: NonBlankString = needed,
+        /// Seed of all random numbers of a run: the same seed gives the same numbers.
+        seed: IntegerField<0, { u32::MAX }> = default(IntegerField(42)),
+        /// Inputs by name, shown in the launch form. `--set inputs.NAME=VALUE` sets one.
+        inputs: NamedEntries<InputTable, IdentName> = default(NamedEntries::default()),
+        /// Flags by name. `--flag NAME=on` switches one on at the start; a running run can switch
+        /// them, too.
+        flags: NamedEntries<FlagTable, IdentName> = default(NamedEntries::default()),
+        /// Limits of the run.
+        budget: BudgetTable = table,
+        /// Facts that every role sees, unchanged. `{{input}}` is replaced by the value of an input;
+        /// a string that is only `{{input}}` takes the value with its type.
+        facts: FreeTable = default(FreeTable::default()),
+        /// Settings of the pattern `collaboration`.
+        collaboration: CollaborationTable = optional,
+        /// The roles at the table, by name.
+        roles: NamedEntries<RoleTable, ActorName> = default(NamedEntries::default()),
+        /// Settings of the pattern `orchestrator`.
+        orchestrator: OrchestratorTable = optional,
+        /// The workers that the planner may give tasks to, by name.
+        workers: NamedEntries<WorkerTable, ActorName> = default(NamedEntries::default()),
+        /// Settings of the pattern `team`.
+        team: RootTable = optional,
+        /// Settings of the pattern `swarm`.
+        swarm: RootTable = optional,
+        /// The agents of a team or swarm, by name.
+        agents: NamedEntries<AgentTable, ActorName> = default(NamedEntries::default()),
+        /// Settings of the pattern `resilience`.
+        resilience: ResilienceTable = optional,
+        /// Settings of the pattern `research`.
+        research: ResearchTable = optional,
+        /// Trust and flags of domains, by host.
+        sources: NamedEntries<SourceTable, DomainName> = default(NamedEntries::default()),
+        /// Settings of the model and its requests.
+        model: ModelTable = table,
+        /// The gateway's policies and the tools, by name; `llm` is the model.
+        tools: ToolsTable = table,
+        /// When the operator is alerted during the run.
+        alerts: AlertsTable = table,
+        /// The model's replies in an offline run. The first row whose conditions hold is used.
+        script: BoundedList<Positioned<ScriptTable>, 0, 2_000> = default(BoundedList(Vec::new())),
+    }
+}
+
+/// All patterns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::scenario) enum Pattern {
+    Collaboration,
+    Orchestrator,
+    Team,
+    Swarm,
+    Resilience,
+    Research,
+}
+
+words! { Pattern:
+    "collaboration" => Pattern::Collaboration, "Roles give their stance in rounds until they agree.";
+    "orchestrator" => Pattern::Orchestrator, "Workers do the tasks of a plan in parallel.";
+    "team" => Pattern::Team, "A coordinator consults its members.";
+    "swarm" => Pattern::Swarm, "Agents hand over to each other.";
+    "resilience" => Pattern::Resilience, "Many agents call tools that fail.";
+    "research" => Pattern::Research, "An answer from sources, with citations.";
+}
+
+record! {
+    /// An input: set in the launch form, used as `{{name}}` and `inputs.name`.
+    struct InputTable => {
+        /// Its default value.
+        value: Scalar = needed,
+        /// Its label in the launch form.
+        label: NonBlankString = optional,
+        /// Which values are allowed. Default: one of `choices` if there are any, else the type of
+        /// `value`.
+        kind: Positioned<KindWord> = optional,
+        /// The values to choose from.
+        choices: Positioned<BoundedList<NonBlankString, 1, 100>> = optional,
+    }
+}
+
+/// The kinds of input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::scenario) enum KindWord {
+    Text,
+    Date,
+    Integer,
+    Number,
+    Bool,
+    Choice,
+}
+
+words! { KindWord:
+    "text" => KindWord::Text, "Any text.";
+    "date" => KindWord::Date, "A date as YYYY-MM-DD.";
+    "integer" => KindWord::Integer, "A whole number.";
+    "number" => KindWord::Number, "A number.";
+    "bool" => KindWord::Bool, "true or false.";
+    "choice" => KindWord::Choice, "One of the choices.";
+}
+
+/// A value that is not a list or a table.
+#[derive(Debug, Clone)]
+pub(in crate::scenario) struct Scalar(pub TomlNode);
+
+impl FormatShape for Scalar {
+    fn schema() -> Value {
+        json!({ "type": ["string", "number", "boolean"] })
+    }
+    fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
+        if matches!(node.value, TomlValue::List(_) | TomlValue::Table(_)) {
+            cx.wrong_type(node, "a string, a number, a date, true or false");
+            return None;
+        }
+        Some(Self(node.clone()))
+    }
+}
+
+record! {
+    /// A flag of the scenario.
+    struct FlagTable => {
+        /// Whether it is on at the start.
+        default: bool = default(false),
+        /// What it does, shown to the operator.
+        label: NonBlankString = optional,
+    }
+}
+
+record! {
+    /// Settings of the model. What is not set here a live run takes from the configuration
+    /// (`roundtable config`), then from the provider.
+    struct ModelTable => {
+        /// Whether replies are streamed.
+        stream: bool = default(true),
+        /// Name of the model, with or without its provider: openai/gpt-4.1-mini, or gpt-4.1-mini.
+        /// Default: OPENAI_MODEL, else the one in the configuration, else the provider's default.
+        name: NonBlankString = optional,
+        /// Base URL of the API. Default: OPENAI_BASE_URL, else OpenAI's.
+        base_url: NonBlankString = optional,
+        /// Which faults in a reply are repaired before it is checked: a list of fences, preface,
+        /// think, case and numbers. Each repair is logged as an event.
+        repair: RepairList = default(RepairList::default()),
+        /// How often the model gets another attempt after a JSON reply that does not match the
+        /// required format; the request says what is wrong. Each attempt is one more call.
+        ask_again: Positioned<IntegerField<0, 10>> = default(Positioned::not_in_file(IntegerField(0))),
+        /// The sampling temperature. Without it none is sent and the provider's default applies.
+        temperature: Number<0, 2> = optional,
+        /// Maximum number of tokens of a reply. Without it the provider's limit applies; Anthropic
+        /// requires one and gets 4096.
+        max_tokens: IntegerField<1, 10_000_000> = optional,
+        /// How much the model reasons before it answers, in the provider's own words, such as low
+        /// or high.
+        reasoning_effort: NonBlankString = optional,
+        /// How a JSON reply is requested. Default: the strictest way that the endpoint supports.
+        json: JsonMode = optional,
+        /// More fields of the request, sent unchanged.
+        extra: FreeTable = default(FreeTable::default()),
+        /// One price for every model of a run. Without it a live run uses the prices of the
+        /// configuration and of the shipped table, where they list its models; a scripted run has
+        /// no cost.
+        prices: PricesTable = optional,
+    }
+}
+
+words! { JsonMode:
+    "json_schema" => JsonMode::JsonSchema, "With a JSON schema of the required reply.";
+    "json_object" => JsonMode::JsonObject, "As any JSON object.";
+    "text" => JsonMode::Text, "Only in the prompt.";
+}
+
+words! { Repair:
+    "fences" => Repair::Fences, "A Markdown code fence around the object is removed.";
+    "preface" => Repair::Preface, "Text before and after the single object of a reply is removed.";
+    "think" => Repair::Think, "<think>…</think> before a reply is removed.";
+    "case" => Repair::Case, "Other spellings of names and stances are accepted: \"GO\", \"Demand Analyst\".";
+    "numbers" => Repair::Numbers, "Numbers in quotes are accepted, and 11 to 100 count as per cent.";
+}
+
+/// Which faults are repaired: a list of words, or one word; `none` is the empty list.
+#[derive(Debug, Clone, Default)]
+pub(in crate::scenario) struct RepairList(pub Repairs);
+
+impl FormatShape for RepairList {
+    fn schema() -> Value {
+        json!({
+            "oneOf": [
+                Repair::schema(),
+                { "const": "none", "description": "Nothing is repaired." },
+                { "type": "array", "items": Repair::schema(), "uniqueItems": true },
+            ]
+        })
+    }
+    fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
+        match &node.value {
+            TomlValue::Text(word) if word == "none" => Some(Self::default()),
+            TomlValue::List(_) => {
+                let list = BoundedList::<Repair, 0, 5>::read(node, cx)?;
+                Some(Self(list.0.into_iter().collect()))
+            }
+            _ => Some(Self(Repairs::from([Repair::read(node, cx)?]))),
+        }
+    }
+    fn default_json(&self) -> Value {
+        self.0.iter().map(|repair| Value::from(repair.word())).collect()
+    }
+}
+
+record! {
+    /// US dollars per million tokens.
+    struct PricesTable => {
+        /// Tokens of the prompt.
+        prompt_usd_per_million: Dollars = needed,
+        /// Tokens of the reply.
+        completion_usd_per_million: Dollars = needed,
+    }
+}
+
+record! {
+    /// One scripted reply of the model, and when it is used. Exactly one of reply, raw and text;
+    /// with calls none is required.
+    struct ScriptTable rule json!({
+        "oneOf": [
+            { "required": ["reply"] },
+            { "required": ["raw"] },
+            { "required": ["text"] },
+            {
+                "required": ["calls"],
+                "not": { "anyOf": [
+                    { "required": ["reply"] }, { "required": ["raw"] }, { "required": ["text"] },
+                ] },
+            },
+        ]
+    }) => {
+        /// Only for this role.
+        role: NonBlankString = optional,
+        /// Only for this agent of a team or swarm.
+        agent: NonBlankString = optional,
+        /// Only for this message of a session, from 1; the goal is the first.
+        message: Positioned<IntegerField<1, 1_000>> = optional,
+        /// Only for the nth turn of an agent, from 1: each request or handoff to it is one.
+        turn: Positioned<IntegerField<1, 100_000>> = optional,
+        /// Only for this step of the pattern. Without it: the contribution of a role. Required in a
+        /// row of an orchestrator or of research.
+        step: Positioned<ScriptStep> = optional,
+        /// Only in this round, from 1. An agent starts a round with each call of its model: in the
+        /// second it sees the results of the tools that it called in the first.
+        round: Positioned<IntegerField<1, 1_000>> = optional,
+        /// Only for this attempt of a call, from 1.
+        attempt: Positioned<IntegerField<1, 20>> = optional,
+        /// Only for the nth repeat after a reply that did not match the required format, from 1; 0
+        /// is the first attempt. See model.ask_again.
+        again: Positioned<IntegerField<0, 10>> = optional,
+        /// Only if this CEL condition holds. For a role it may use facts, inputs, goal, role,
+        /// round, attempt, flags, recent_rounds, open_conflicts. For a step: facts, inputs, goal,
+        /// attempt, flags, and max_tasks, available_workers for a plan; final_decision, history for
+        /// a launch brief; aggregate for an orchestrator's report; question, max_steps for a
+        /// research plan; question, url, domain, title, body, published_at, notes (those taken
+        /// before) for the notes of a page; question, notes for the answer. For an agent: facts,
+        /// inputs, goal, attempt, flags, agent, input (of this turn), message, turn, round, results
+        /// (its tool calls so far: tool, ok, text), handoffs (how many its swarm has requested),
+        /// from (the agent that consults it or handed over), members (the agents that it may
+        /// consult or hand over to).
+        when: NonBlankString = optional,
+        /// How long the reply takes: `900ms`, or `900ms..1.8s` for a random time from the seed.
+        latency: Latency = default(Latency::default()),
+        /// A failure before the reply.
+        fault: Positioned<FaultTable> = optional,
+        /// The reply as a table, sent as JSON. If it has no `agent`, the role's name is added.
+        reply: Positioned<FreeTable> = optional,
+        /// The reply as text, sent unchanged.
+        raw: StringField = optional,
+        /// The reply as text, sent unchanged.
+        text: StringField = optional,
+        /// The tools that an agent calls in this reply.
+        calls: Positioned<BoundedList<Positioned<CallTable>, 1, 64>> = optional,
+    }
+}
+
+words! { ScriptStep:
+    "plan" => ScriptStep::Plan, "The plan: tasks of an orchestrator, or steps of research.";
+    "notes" => ScriptStep::Notes, "The notes on one page of research.";
+    "synthesize" => ScriptStep::Synthesize, "The answer of research, written from the notes.";
+    "finalize" => ScriptStep::Finalize, "The launch brief or report at the end.";
+}
+
+record! {
+    /// A failure of the first attempts of a call. Exactly one of status and kind.
+    struct FaultTable rule json!({
+        "oneOf": [{ "required": ["status"] }, { "required": ["kind"] }]
+    }) => {
+        /// The HTTP status that the endpoint returns.
+        status: IntegerField<400, 599> = optional,
+        /// The value of its Retry-After header, in seconds.
+        retry_after_s: Positioned<DurationOrZero> = optional,
+        /// A failure other than an HTTP status.
+        kind: FaultWord = optional,
+        /// How many attempts of a call fail, from the first on.
+        times: IntegerField<1, 20> = default(IntegerField(1)),
+    }
+}
+
+/// Failures of a scripted attempt other than an HTTP status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::scenario) enum FaultWord {
+    Hang,
+    Refused,
+    Reset,
+    BadResponse,
+}
+
+words! { FaultWord:
+    "hang" => FaultWord::Hang, "No response until the timeout.";
+    "refused" => FaultWord::Refused, "The connection is refused.";
+    "reset" => FaultWord::Reset, "The connection breaks in the middle of the reply.";
+    "bad_response" => FaultWord::BadResponse, "A response body that is not a chat completion.";
+}
+
+/// The JSON schema of a scenario file, for editors: descriptions, allowed words, ranges and
+/// required keys.
+pub fn schema() -> Value {
+    let mut schema = ScenarioFile::schema();
+    if let Value::Object(fields) = &mut schema {
+        let mut whole = serde_json::Map::new();
+        whole.insert("$schema".into(), "http://json-schema.org/draft-07/schema#".into());
+        whole.insert("title".into(), "roundtable scenario".into());
+        whole.append(fields);
+        *fields = whole;
+    }
+    schema
+}

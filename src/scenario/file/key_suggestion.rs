@@ -1,0 +1,136 @@
+//! Suggestions for a key in the wrong place: a synonym of an existing key, or a key of another
+//! table.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde_json::Value;
+
+use super::format::schema;
+use super::format_team::key_owner;
+use super::reader::{closest_name, suggest_name};
+
+/// Synonyms, also from other programs: table (`*` stands for any name), the synonym, the key that
+/// it means.
+const KEY_SYNONYMS: [(&str, &str, &str); 11] = [
+    ("flags.*", "value", "default"),
+    ("inputs.*", "default", "value"),
+    ("agents.*", "prompt", "instruction"),
+    ("agents.*", "system_prompt", "instruction"),
+    ("roles.*", "instruction", "prompt"),
+    ("roles.*", "system_prompt", "prompt"),
+    ("team", "coordinator", "root"),
+    ("script.calls", "name", "tool"),
+    ("script.calls", "arguments", "args"),
+    ("model", "model", "name"),
+    ("model", "url", "base_url"),
+];
+
+/// Maximum number of tables that are named for one key.
+const MOST_PLACES: usize = 3;
+
+/// The suggestion for an unknown key of the table at `path`, whose keys are `known`.
+pub(in crate::scenario) fn suggest_key(path: &str, key: &str, known: &[&str]) -> String {
+    let place = steps(path);
+    let word = KEY_SYNONYMS.iter().find(|(of, word, _)| *word == key && is_place(of, &place));
+    if let Some((_, _, right)) = word {
+        return format!("did you mean `{right}`?");
+    }
+    if closest_name(key, known.iter().copied()).is_some() {
+        return suggest_name(key, known.iter().copied());
+    }
+    if matches!(place[..], ["team" | "swarm"]) && key_owner(key).is_some() {
+        return "move it to the agent that `root` names: [agents.NAME]".to_owned();
+    }
+    let elsewhere = places(key).or_else(|| {
+        // Short keys resemble many others.
+        let near = closest_name(key, PLACES.keys().map(String::as_str)).filter(|_| key.len() > 3);
+        near.and_then(places)
+    });
+    let elsewhere = elsewhere.unwrap_or_default();
+    // Do not suggest a key for the model that only tools have.
+    let for_it = |place: &&String| !(path == "tools.llm" && place.starts_with("tools.NAME."));
+    match elsewhere.iter().filter(for_it).collect::<Vec<_>>()[..] {
+        [place] => format!("did you mean `{place}`?"),
+        [ref first @ .., last] if first.len() < MOST_PLACES => {
+            let first: Vec<String> = first.iter().map(|place| format!("`{place}`")).collect();
+            format!("did you mean {} or `{last}`?", first.join(", "))
+        }
+        _ => suggest_name(key, known.iter().copied()),
+    }
+}
+
+/// The names on the path of a table, without indices of lists.
+fn steps(path: &str) -> Vec<&str> {
+    let name = |step: &'_ str| step.find('[').unwrap_or(step.len());
+    path.split('.').map(|step| &step[..name(step)]).collect()
+}
+
+fn is_place(pattern: &str, place: &[&str]) -> bool {
+    let wanted: Vec<&str> = pattern.split('.').collect();
+    let mut pairs = wanted.iter().zip(place);
+    wanted.len() == place.len() && pairs.all(|(wanted, step)| *wanted == "*" || wanted == step)
+}
+
+fn places(key: &str) -> Option<&'static [String]> {
+    PLACES.get(key).map(Vec::as_slice)
+}
+
+/// The paths of each key of the format, from the JSON schema.
+static PLACES: LazyLock<BTreeMap<String, Vec<String>>> = LazyLock::new(|| {
+    let mut places = BTreeMap::new();
+    collect(&schema(), "", &mut places);
+    places
+});
+
+fn collect(schema: &Value, path: &str, places: &mut BTreeMap<String, Vec<String>>) {
+    let within = |step: &str| match path {
+        "" => step.to_owned(),
+        _ => format!("{path}.{step}"),
+    };
+    for (key, inner) in schema["properties"].as_object().into_iter().flatten() {
+        let place = within(key);
+        collect(inner, &place, places);
+        places.entry(key.clone()).or_default().push(place);
+    }
+    collect_items(schema, path, &within("NAME"), places);
+}
+
+fn collect_items(
+    schema: &Value,
+    path: &str,
+    named: &str,
+    places: &mut BTreeMap<String, Vec<String>>,
+) {
+    if schema["additionalProperties"].is_object() {
+        collect(&schema["additionalProperties"], named, places);
+    }
+    if schema["items"].is_object() {
+        collect(&schema["items"], path, places);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::suggest_key;
+
+    #[test]
+    fn the_place_of_a_key_is_named() {
+        let root = ["title", "pattern", "budget", "agents", "swarm"];
+        for (path, key, expected) in [
+            ("", "max_rounds", "did you mean `budget.max_rounds`?"),
+            ("", "max_round", "did you mean `budget.max_rounds`?"),
+            ("", "members", "did you mean `agents.NAME.members`?"),
+            ("", "titel", "did you mean `title`?"),
+            ("", "timeout_s", "did you mean `tools.llm.timeout_s` or `tools.NAME.timeout_s`?"),
+            ("swarm", "members", "move it to the agent that `root` names: [agents.NAME]"),
+            ("team", "coordinator", "did you mean `root`?"),
+            ("flags.x", "value", "did you mean `default`?"),
+            ("inputs.x", "default", "did you mean `value`?"),
+            ("script[3].calls[0]", "arguments", "did you mean `args`?"),
+            ("", "a", "one of title, pattern, budget, agents, swarm"),
+        ] {
+            assert_eq!(suggest_key(path, key, &root), expected, "{path} {key}");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Reads a scenario from the text of a file, and reports all of its problems.
+
+use std::path::Path;
+
+use toml::de::Error;
+
+use super::format::ScenarioFile;
+use super::overrides::Override;
+use super::problem::{AffectedRuns, Problems};
+use super::reader::ReadContext;
+use super::shape::FormatShape as _;
+use super::toml_text::{self, MAX_TABLES};
+use super::tree::{TextSpan, TomlNode, TomlTable, TomlValue};
+use crate::base::digest;
+use crate::base::name::ScenarioName;
+use crate::scenario::check::build;
+use crate::scenario::pattern;
+use crate::scenario::spec::model::{Scenario, ScenarioOrigin};
+
+/// Maximum size of a scenario file, in bytes.
+pub const MAX_BYTES: u64 = 1024 * 1024;
+
+/// Maximum number of syntax errors that are reported: one of them often causes the next.
+const SYNTAX_ERRORS: usize = 20;
+
+/// The result of reading a scenario.
+#[derive(Debug)]
+pub struct CheckedScenario {
+    /// The scenario; `None` if there is an error.
+    pub scenario: Option<Scenario>,
+    /// Errors and warnings.
+    pub problems: Problems,
+}
+
+/// Reads a scenario: applies the overrides to the file, then checks everything.
+///
+/// # Errors
+/// All problems, errors and warnings. If there are only warnings, the scenario is returned and has
+/// them in [`Scenario::warnings`].
+pub fn load(
+    text: &str,
+    origin: ScenarioOrigin,
+    overrides: &[Override],
+) -> Result<Scenario, Problems> {
+    let checked = check(text, origin, overrides);
+    checked.scenario.ok_or(checked.problems)
+}
+
+/// The same as [`load`], but returns the problems of a valid scenario, too.
+pub fn check(text: &str, origin: ScenarioOrigin, overrides: &[Override]) -> CheckedScenario {
+    let set = overrides.iter().map(|set| set.text().to_owned()).collect();
+    let called = match &origin {
+        // The path in the repository is not a path on this machine.
+        ScenarioOrigin::Shipped(_) => name(&origin).to_string(),
+        ScenarioOrigin::File(_) => origin.to_string(),
+    };
+    let mut cx = ReadContext::new(called, text, set);
+    if text.len() as u64 > MAX_BYTES {
+        cx.error(
+            TextSpan::new(0, 0..0),
+            "the file is too large",
+            format!("at most {MAX_BYTES} bytes"),
+        );
+        return CheckedScenario { scenario: None, problems: cx.finish() };
+    }
+    let document = match toml_text::parse(text) {
+        Ok((document, errors)) if errors.is_empty() => document,
+        Ok((_, errors)) => {
+            report_syntax_errors(&errors, &mut cx);
+            return CheckedScenario { scenario: None, problems: cx.finish() };
+        }
+        Err(at) => {
+            let help = format!("at most {MAX_TABLES}");
+            cx.error(TextSpan::new(0, at..at + 1), "the file has too many tables", help);
+            return CheckedScenario { scenario: None, problems: cx.finish() };
+        }
+    };
+    let mut table = TomlTable::from_toml(document.get_ref(), 0);
+    for (index, set) in overrides.iter().enumerate() {
+        set.apply(index + 1, &mut table, &mut cx);
+    }
+    let at = TextSpan::new(0, 0..0);
+    let pattern = pattern::settle_pattern(&mut table, at, &mut cx);
+    let root = TomlNode { at, value: TomlValue::Table(table) };
+    let built = ScenarioFile::read(&root, &mut cx).and_then(|file| {
+        build::scenario(file, pattern, name(&origin), origin, digest::sha256_of_text(text), &mut cx)
+    });
+    let failed = cx.failed();
+    let problems = cx.finish();
+    let scenario = built.filter(|_| !failed).map(|scenario| {
+        let lines = |of_every_run: bool| -> Vec<String> {
+            let of = problems
+                .iter()
+                .filter(|it| (it.affected_runs == AffectedRuns::AllRuns) == of_every_run);
+            of.map(|problem| problems.line(problem)).collect()
+        };
+        let mut warnings = lines(true);
+        if problems.more() > 0 {
+            warnings.push(format!("… and {} more", problems.more()));
+        }
+        Scenario { warnings, offline_warnings: lines(false), ..scenario }
+    });
+    CheckedScenario { scenario, problems }
+}
+
+/// Reports syntax errors alone: all other problems would follow from them.
+pub(in crate::scenario) fn report_syntax_errors(errors: &[Error], cx: &mut ReadContext) {
+    let mut places: Vec<(TextSpan, &Error)> = errors
+        .iter()
+        .map(|error| (TextSpan::new(0, error.span().unwrap_or_default()), error))
+        .collect();
+    places.sort_by_key(|(at, _)| at.start);
+    // The first error at a position names the cause.
+    places.dedup_by_key(|(at, _)| at.start);
+    for (at, error) in places.iter().take(SYNTAX_ERRORS) {
+        let what = match cx.raw(*at) {
+            "" if error.message().starts_with("string values must be quoted") => {
+                "a value is missing"
+            }
+            _ => error.message(),
+        };
+        cx.error(*at, format!("not TOML: {what}"), "");
+    }
+    cx.count_errors(places.len().saturating_sub(SYNTAX_ERRORS));
+}
+
+/// The name of a scenario: its file name without the extension.
+fn name(origin: &ScenarioOrigin) -> ScenarioName {
+    let path = match origin {
+        ScenarioOrigin::Shipped(path) => Path::new(path),
+        ScenarioOrigin::File(path) => path,
+    };
+    ScenarioName::new(path.file_stem().unwrap_or_default().to_string_lossy().as_ref())
+}

@@ -1,0 +1,178 @@
+//! Macros that describe tables and words of the file; they generate both the reader and the JSON
+//! schema.
+
+use serde_json::{Map, Value};
+
+/// Maps words of the file to the variants of an enum.
+macro_rules! words {
+    ($name:ty: $($word:literal => $variant:expr, $about:literal;)+) => {
+        impl FormatShape for $name {
+            fn schema() -> serde_json::Value {
+                serde_json::json!({
+                    "oneOf": [$({ "const": $word, "description": $about }),+]
+                })
+            }
+            fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
+                let known = [$($word),+];
+                let TomlValue::Text(text) = &node.value else {
+                    cx.wrong_type(node, &format!("one of {}", known.join(", ")));
+                    return None;
+                };
+                match text.as_str() {
+                    $($word => Some($variant),)+
+                    _ => {
+                        let help = suggest_name(text, known);
+                        cx.error(node.at, format!("`{text}` is not allowed here"), help);
+                        None
+                    }
+                }
+            }
+            fn default_json(&self) -> serde_json::Value {
+                // Compared with `==`: all variants are plain.
+                $(if *self == $variant { return $word.into(); })+
+                serde_json::Value::Null
+            }
+        }
+    };
+}
+
+/// A table and the keys that it may have. A `needed` or `optional` field is `None` if it is missing
+/// or invalid; a field with a `default` then has its default; a missing `table` is read as an empty
+/// one. `rule` adds rules to the JSON schema that no single field can state.
+macro_rules! record {
+    (
+        $(#[doc = $about:literal])+
+        struct $name:ident $(rule $rule:expr)? => {
+            $($(#[doc = $doc:literal])+ $field:ident: $ty:ty = $how:ident $(($default:expr))?,)+
+        }
+    ) => {
+        $(#[doc = $about])+
+        #[derive(Debug, Clone)]
+        pub(in crate::scenario) struct $name {
+            $($(#[doc = $doc])+ pub $field: record!(@type $how $ty),)+
+        }
+
+        impl FormatShape for $name {
+            fn schema() -> serde_json::Value {
+                #[allow(unused_mut)]
+                let mut object = ObjectSchema::new(&[$($about),+]);
+                $(object.field(
+                    stringify!($field),
+                    &[$($doc),+],
+                    <$ty as FormatShape>::schema(),
+                    record!(@need $how $ty $(, $default)?),
+                );)+
+                $(object.rule($rule);)?
+                object.finish()
+            }
+            fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
+                let table = cx.table(node, &[$(stringify!($field)),+])?;
+                Some(Self {
+                    $($field: cx.at_key(stringify!($field), |cx| {
+                        record!(@read $how $ty, table.get(stringify!($field)), node, cx, join_doc_lines(&[$($doc),+]) $(, $default)?)
+                    }),)+
+                })
+            }
+        }
+    };
+    (@type needed $ty:ty) => { Option<$ty> };
+    (@type optional $ty:ty) => { Option<$ty> };
+    (@type default $ty:ty) => { $ty };
+    (@type table $ty:ty) => { Option<$ty> };
+    (@need needed $ty:ty) => { Requirement::Always };
+    (@need optional $ty:ty) => { Requirement::Never };
+    (@need table $ty:ty) => { Requirement::IfItNeeds };
+    (@need default $ty:ty, $default:expr) => { Requirement::Default(<$ty as FormatShape>::default_json(&$default)) };
+    (@read needed $ty:ty, $found:expr, $node:expr, $cx:expr, $about:expr) => {
+        match $found {
+            Some(found) => <$ty as FormatShape>::read(found, $cx),
+            None => {
+                $cx.report_missing_key($node, $about);
+                None
+            }
+        }
+    };
+    (@read optional $ty:ty, $found:expr, $node:expr, $cx:expr, $about:expr) => {
+        $found.and_then(|found| <$ty as FormatShape>::read(found, $cx))
+    };
+    (@read default $ty:ty, $found:expr, $node:expr, $cx:expr, $about:expr, $default:expr) => {
+        $found.and_then(|found| <$ty as FormatShape>::read(found, $cx)).unwrap_or_else(|| $default)
+    };
+    (@read table $ty:ty, $found:expr, $node:expr, $cx:expr, $about:expr) => {
+        match $found {
+            Some(found) => <$ty as FormatShape>::read(found, $cx),
+            None => <$ty as FormatShape>::read(&TomlNode::empty_table($node.at), $cx),
+        }
+    };
+}
+
+pub(in crate::scenario) use {record, words};
+
+/// Whether a key is required.
+pub(in crate::scenario) enum Requirement {
+    Always,
+    Never,
+    /// Required if the table under it has required keys.
+    IfItNeeds,
+    Default(Value),
+}
+
+/// Builds the JSON schema of a table.
+pub(in crate::scenario) struct ObjectSchema {
+    about: String,
+    properties: Map<String, Value>,
+    required: Vec<Value>,
+    rules: Map<String, Value>,
+}
+
+impl ObjectSchema {
+    pub fn new(about: &[&str]) -> Self {
+        Self {
+            about: join_doc_lines(about),
+            properties: Map::new(),
+            required: Vec::new(),
+            rules: Map::new(),
+        }
+    }
+
+    pub fn field(&mut self, name: &str, about: &[&str], mut schema: Value, need: Requirement) {
+        let needs = schema.get("required").is_some();
+        if let Value::Object(fields) = &mut schema {
+            fields.insert("description".to_owned(), join_doc_lines(about).into());
+            if let Requirement::Default(default) = &need
+                && !default.is_null()
+            {
+                fields.insert("default".to_owned(), default.clone());
+            }
+        }
+        if matches!(need, Requirement::Always) || (matches!(need, Requirement::IfItNeeds) && needs)
+        {
+            self.required.push(name.into());
+        }
+        self.properties.insert(name.to_owned(), schema);
+    }
+
+    pub fn rule(&mut self, rule: Value) {
+        if let Value::Object(rule) = rule {
+            self.rules.extend(rule);
+        }
+    }
+
+    pub fn finish(self) -> Value {
+        let mut schema = Map::new();
+        schema.insert("type".to_owned(), "object".into());
+        schema.insert("description".to_owned(), self.about.into());
+        schema.insert("properties".to_owned(), Value::Object(self.properties));
+        schema.insert("additionalProperties".to_owned(), false.into());
+        if !self.required.is_empty() {
+            schema.insert("required".to_owned(), Value::Array(self.required));
+        }
+        schema.extend(self.rules);
+        Value::Object(schema)
+    }
+}
+
+/// Joins the lines of a doc comment.
+pub(in crate::scenario) fn join_doc_lines(lines: &[&str]) -> String {
+    lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,123 @@
+//! Finds the text of a scenario: in a file, on standard input, or among the shipped ones.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::load::MAX_BYTES;
+use super::reader::closest_name;
+use crate::base::regular;
+use crate::scenario::shipped::shipped;
+use crate::scenario::spec::model::ScenarioOrigin;
+
+/// The name of standard input on the command line. In messages the file is called `stdin`.
+pub const STDIN: &str = "-";
+
+/// The text of a scenario and its origin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScenarioSource {
+    /// The text of the file.
+    pub text: String,
+    /// The file or the shipped scenario that it was read from.
+    pub origin: ScenarioOrigin,
+}
+
+/// Why no text could be read.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    /// There is no such file, and no shipped scenario with that name.
+    #[error("there is no file {what} and no shipped scenario of that name{}", hint(.help))]
+    NotFound {
+        /// The requested name or path.
+        what: String,
+        /// A similar name.
+        help: Option<String>,
+    },
+    /// The system could not read the file.
+    #[error("cannot read {}: {source}", path.display())]
+    Unreadable {
+        /// Path of the file.
+        path: PathBuf,
+        /// The error of the system.
+        source: std::io::Error,
+    },
+    /// The file is larger than a scenario may be.
+    #[error("{} is too large for a scenario: more than {MAX_BYTES} bytes", path.display())]
+    TooLong {
+        /// Path of the file.
+        path: PathBuf,
+    },
+    /// The file is not UTF-8.
+    #[error("{} is not a text file: byte {at} is not UTF-8", path.display())]
+    NotText {
+        /// Path of the file.
+        path: PathBuf,
+        /// The first invalid byte, from 0.
+        at: usize,
+    },
+}
+
+fn hint(help: &Option<String>) -> String {
+    match help {
+        Some(name) => format!(" (did you mean `{name}`?)"),
+        None => " (`roundtable scenarios` lists them)".to_owned(),
+    }
+}
+
+impl ScenarioSource {
+    /// Finds a scenario by the path of a file, as `-` on standard input, by the name of a file in
+    /// `./scenarios`, or by the name (or repository path) of a shipped scenario. A file takes
+    /// precedence. A pipe is read to its end (`<(generate)`, `/dev/stdin`), unless it sends nothing
+    /// for [`regular::SILENCE`].
+    ///
+    /// # Errors
+    /// There is no such scenario, or it cannot be read.
+    pub fn find(what: &str) -> Result<Self, SourceError> {
+        if what == STDIN {
+            let read = regular::read_whole(io::stdin().lock(), MAX_BYTES);
+            return Self::from(Path::new("stdin"), read);
+        }
+        let path = Path::new(what);
+        if path.is_file() {
+            return Self::read(path);
+        }
+        // A file in the folder that the dashboard lists, by its name.
+        let listed = Path::new("scenarios").join(format!("{what}.toml"));
+        if !what.contains(['/', '\\', '.']) && listed.is_file() {
+            return Self::read(&listed);
+        }
+        let all = shipped();
+        if let Some(shipped) = all.iter().find(|one| one.name == what || one.path == what) {
+            return Ok(Self { text: shipped.text.to_owned(), origin: shipped.origin() });
+        }
+        // The output of a program through a pipe is read like a file, as long as it keeps coming.
+        if regular::is_pipe(path) {
+            return Self::from(path, regular::read_pipe(path, MAX_BYTES, regular::SILENCE));
+        }
+        if path.exists() {
+            return Self::read(path);
+        }
+        let help = closest_name(what, all.iter().map(|shipped| shipped.name)).map(str::to_owned);
+        Err(SourceError::NotFound { what: what.to_owned(), help })
+    }
+
+    /// Reads a regular file.
+    ///
+    /// # Errors
+    /// The file cannot be read, is too large, or is not UTF-8.
+    pub fn read(path: &Path) -> Result<Self, SourceError> {
+        Self::from(path, regular::read(path, MAX_BYTES))
+    }
+
+    /// Builds the source from the bytes that were read.
+    fn from(path: &Path, read: io::Result<Vec<u8>>) -> Result<Self, SourceError> {
+        let bytes = read.map_err(|source| match source.kind() {
+            io::ErrorKind::FileTooLarge => SourceError::TooLong { path: path.to_owned() },
+            _ => SourceError::Unreadable { path: path.to_owned(), source },
+        })?;
+        let text = String::from_utf8(bytes).map_err(|error| SourceError::NotText {
+            path: path.to_owned(),
+            at: error.utf8_error().valid_up_to(),
+        })?;
+        Ok(Self { text, origin: ScenarioOrigin::File(path.to_owned()) })
+    }
+}

@@ -1,0 +1,145 @@
+//! Fills in `{{input}}` in the texts of a scenario, and `{{facts.a.b}}` in those of its script.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+use super::format_patterns::BoolOrInput;
+use super::reader::{ReadContext, suggest_declared_name};
+use super::tree::TextSpan;
+use crate::scenario::spec::agent::HandoffPiece;
+
+/// The names that a text may contain, with their values.
+pub(in crate::scenario) struct TemplateScope<'i> {
+    pub inputs: Vec<(&'i str, Value)>,
+    /// `None`: facts are not allowed here.
+    pub facts: Option<&'i Map<String, Value>>,
+}
+
+/// A part of a text.
+pub(in crate::scenario) enum TemplatePart<'t> {
+    /// Text of the file, and its byte offset.
+    FileText(usize, &'t str),
+    /// The value of an input, or two literal braces.
+    Filled(String),
+}
+
+impl TemplatePart<'_> {
+    fn as_str(&self) -> &str {
+        match self {
+            Self::FileText(_, text) => text,
+            Self::Filled(text) => text,
+        }
+    }
+}
+
+impl TemplateScope<'_> {
+    /// The text with its inputs filled in. `\{{` gives two braces. Unknown inputs are reported.
+    pub fn text(&self, text: &str, at: TextSpan, cx: &mut ReadContext) -> String {
+        let parts = self.parts(text, at, cx);
+        parts.iter().map(TemplatePart::as_str).collect()
+    }
+
+    /// The same, as parts.
+    pub fn parts<'t>(
+        &self,
+        text: &'t str,
+        at: TextSpan,
+        cx: &mut ReadContext,
+    ) -> Vec<TemplatePart<'t>> {
+        let mut parts = Vec::new();
+        let mut rest = 0;
+        while let Some(found) = text[rest..].find("{{") {
+            let open = rest + found;
+            if let Some(before) = text[rest..open].strip_suffix('\\') {
+                parts.push(TemplatePart::FileText(rest, before));
+                parts.push(TemplatePart::Filled("{{".to_owned()));
+                rest = open + 2;
+                continue;
+            }
+            parts.push(TemplatePart::FileText(rest, &text[rest..open]));
+            let Some(length) = text[open..].find("}}") else {
+                let at = cx.inner_span(at, open, open + 2);
+                cx.error(
+                    at,
+                    "`{{` is not closed",
+                    "close it with `}}`, or write `\\{{` for two braces",
+                );
+                return parts;
+            };
+            let close = open + length;
+            let name = text[open + 2..close].trim();
+            match self.value(name) {
+                Some(value) => parts.push(TemplatePart::Filled(plain(value).into_owned())),
+                None => self.unknown(name, cx.inner_span(at, open, close + 2), cx),
+            }
+            rest = close + 2;
+        }
+        parts.push(TemplatePart::FileText(rest, &text[rest..]));
+        parts
+    }
+
+    /// The same, but a text that is only one input takes its value with its type, so that
+    /// conditions can use it as a number or a boolean.
+    pub fn value_of(&self, text: &str, at: TextSpan, cx: &mut ReadContext) -> Value {
+        let only = text.strip_prefix("{{").and_then(|text| text.strip_suffix("}}"));
+        match only.and_then(|name| self.value(name.trim())) {
+            Some(value) => value.clone(),
+            None => Value::String(self.text(text, at, cx)),
+        }
+    }
+
+    /// The value of a switch.
+    pub fn switch_value(&self, switch: &BoolOrInput, cx: &mut ReadContext) -> Option<bool> {
+        let text = match switch {
+            BoolOrInput::Set(truth) => return Some(*truth),
+            BoolOrInput::Named(text) => text,
+        };
+        match self.value_of(&text.text, text.at, cx) {
+            Value::Bool(truth) => Some(truth),
+            // An invalid input has already been reported.
+            _ if cx.has_error_here() => None,
+            Value::Null => None,
+            _ => {
+                let what = "this is not a boolean";
+                cx.error(text.at, what, "write true, false, or \"{{input}}\" with a boolean input");
+                None
+            }
+        }
+    }
+
+    fn value(&self, name: &str) -> Option<&Value> {
+        if let Some((_, value)) = self.inputs.iter().find(|(known, _)| *known == name) {
+            return Some(value);
+        }
+        let mut steps = name.strip_prefix("facts.")?.split('.');
+        let first = self.facts?.get(steps.next()?)?;
+        steps.try_fold(first, |value, step| value.get(step))
+    }
+
+    fn unknown(&self, name: &str, at: TextSpan, cx: &mut ReadContext) {
+        let inputs = self.inputs.iter().map(|(name, _)| *name);
+        let help = match name.starts_with("facts.") && self.facts.is_some() {
+            true => "there is no such fact".to_owned(),
+            false if cx.is_full() => String::new(),
+            // Names in single braces are filled in at each handoff.
+            false if cx.is_at("handoff_input") && HandoffPiece::NAMES.contains(&name) => {
+                format!("write `{{{name}}}`")
+            }
+            false => suggest_declared_name("inputs", name, inputs),
+        };
+        cx.error(at, format!("`{{{{{name}}}}}` is not an input"), help);
+    }
+}
+
+/// A value as plain text; an integral float has no `.0`.
+fn plain(value: &Value) -> Cow<'_, str> {
+    match value {
+        Value::String(text) => Cow::Borrowed(text),
+        Value::Number(number) => {
+            let text = number.to_string();
+            Cow::Owned(text.strip_suffix(".0").map(str::to_owned).unwrap_or(text))
+        }
+        value => Cow::Owned(value.to_string()),
+    }
+}

@@ -1,0 +1,104 @@
+//! The settings of the pattern `orchestrator` (orchestrator source document).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use crate::base::name::{FlagName, InputName, ToolName};
+use crate::scenario::condition::Condition;
+
+/// `pattern = "orchestrator"`.
+#[derive(Debug)]
+pub struct OrchestratorSpec {
+    /// Limits as in the orchestrator source document.
+    pub budget: OrchestratorBudget,
+    /// The catalogue that the planner sees, in the file's order: the policy allowlist.
+    pub workers: Vec<Worker>,
+    /// System prompt of the planner, without the required reply format.
+    pub plan_prompt: Arc<str>,
+    /// System prompt of the report at the end.
+    pub finalize_prompt: Arc<str>,
+    /// Inputs that the planner sees and that are copied to the aggregate, such as `report_date`.
+    pub echo: Vec<InputName>,
+    /// The sections of the aggregate, in the file's order, each with its worker.
+    pub sections: Vec<AggregateSection>,
+    /// The level of the aggregate (`health` in the orchestrator source document).
+    pub level: LevelRules,
+}
+
+/// Limits of an orchestrator run, named as in the orchestrator source document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OrchestratorBudget {
+    /// Maximum number of tasks in a plan.
+    pub max_tasks: u32,
+    /// Maximum number of concurrent tasks, at least 1.
+    pub max_parallel: u32,
+    /// Retries of a task after a timeout of its worker.
+    pub max_retries_per_task: u32,
+    /// Maximum number of attempts, all tasks together.
+    pub max_dispatches: u32,
+    /// Timeout of one attempt.
+    pub task_timeout: Duration,
+    /// Time limit of the whole run; pauses are not counted.
+    pub max_seconds: Duration,
+}
+
+/// A worker of the catalogue. The tool with the same name implements it.
+#[derive(Debug, Clone)]
+pub struct Worker {
+    /// Its name, as the planner uses it.
+    pub name: ToolName,
+    /// What it does, shown to the planner.
+    pub description: String,
+    /// Its arguments, each with a description for the planner.
+    pub args: Map<String, Value>,
+    /// A flag that takes it off the execution list while it is off.
+    pub flag: Option<FlagName>,
+}
+
+/// A named part of the aggregate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AggregateSection {
+    /// Its name, such as `payments`.
+    pub name: String,
+    /// The worker whose result it holds.
+    pub worker: ToolName,
+}
+
+/// The rules for the level of the aggregate. The first rule that holds wins, so the most severe
+/// comes first.
+#[derive(Debug)]
+pub struct LevelRules {
+    /// Its name in the aggregate, such as `health`.
+    pub name: String,
+    /// The rules in order.
+    pub rules: Arc<[LevelRule]>,
+    /// The level if no rule holds.
+    pub otherwise: String,
+}
+
+/// One rule of the level.
+#[derive(Debug)]
+pub struct LevelRule {
+    /// The level of the aggregate if the rule holds.
+    pub level: String,
+    /// The condition: CEL over the sections, `inputs` and `failed_tasks`.
+    pub when: Condition,
+}
+
+impl OrchestratorSpec {
+    /// The worker with this name.
+    pub fn worker(&self, name: &str) -> Option<&Worker> {
+        self.workers.iter().find(|worker| worker.name.as_str() == name)
+    }
+
+    /// The workers that have a flag, with their flags.
+    pub fn worker_flags(&self) -> BTreeMap<&ToolName, &FlagName> {
+        self.workers
+            .iter()
+            .filter_map(|worker| Some((&worker.name, worker.flag.as_ref()?)))
+            .collect()
+    }
+}
