@@ -5,11 +5,11 @@ use std::borrow::Cow;
 
 use super::call::FailureClass;
 use super::contribution::{Conflict, Decision};
-use super::plan_fault::{PlanFault, WorkerFault};
-use super::research::{Denial, DropReason, NotesLimit, ReadingEnd};
-use super::research_fault::{AnswerFault, NoteIssue, NotesFault, StepFault};
-use super::stop::{ContributionFault, LlmError, StopReason};
-use super::tool::FallbackKind;
+use super::kind::{Denial, DropReason, FallbackKind, NotesLimit, ReadingEnd};
+use super::stop::{
+    AnswerFault, ContributionFault, LlmError, NoteIssue, NotesFault, PlanFault, StepFault,
+    StopReason, WorkerFault,
+};
 
 impl Decision {
     /// The decision in words.
@@ -81,8 +81,8 @@ impl FallbackKind {
     /// The fallback in words.
     pub(crate) fn phrase(self) -> &'static str {
         match self {
-            Self::Cached { .. } => "cached value",
-            Self::Fallback => "default value",
+            Self::Cached { .. } => "cached",
+            Self::Fallback => "default",
             Self::LeftOut => "left out",
         }
     }
@@ -102,46 +102,47 @@ impl FailureClass {
 }
 
 impl StopReason {
-    /// The reason in words; without advice, which is [`advice`](Self::advice).
+    /// The reason in words, hardly longer than its identifier, since it takes its place in narrow
+    /// columns. What to do about it is [`advice`](Self::advice).
     pub(crate) fn phrase(&self) -> Cow<'_, str> {
         Cow::Borrowed(match self {
             Self::Success => "success",
-            Self::MaxMessages => "message limit reached",
-            Self::MaxRoundsReached => "round limit reached",
-            Self::MaxSeconds => "time limit reached",
-            Self::MaxTokensBudget => "token budget reached",
-            Self::MaxCostBudget => "cost budget reached",
-            Self::LlmTimeout => "the model timed out",
-            Self::LlmEmpty => "empty reply of the model",
-            Self::CriticalTaskFailed => "a required task failed",
-            Self::TaskTimeout => "the worker timed out",
-            Self::MaxDispatches => "dispatch limit reached",
-            Self::MaxToolRounds => "limit of tool rounds reached",
-            Self::MaxHandoffs => "handoff limit reached",
-            Self::RepetitiveHandoff => "repetitive handoffs",
-            Self::InvalidSearchQuery => "the search has no query",
-            Self::NoSourcesAfterDedupe => "the search found nothing",
-            Self::NoReliableSources => "no source yielded a note",
+            Self::MaxMessages => "message limit",
+            Self::MaxRoundsReached => "round limit",
+            Self::MaxSeconds => "time limit",
+            Self::MaxTokensBudget => "token budget",
+            Self::MaxCostBudget => "cost budget",
+            Self::LlmTimeout => "model timed out",
+            Self::LlmEmpty => "empty model reply",
+            Self::CriticalTaskFailed => "required task failed",
+            Self::TaskTimeout => "worker timed out",
+            Self::MaxDispatches => "dispatch limit",
+            Self::MaxToolRounds => "tool round limit",
+            Self::MaxHandoffs => "handoff limit",
+            Self::RepetitiveHandoff => "repeated handoffs",
+            Self::InvalidSearchQuery => "no search query",
+            Self::NoSourcesAfterDedupe => "search found nothing",
+            Self::NoReliableSources => "no usable sources",
             Self::Cancelled => "cancelled",
             Self::InternalError => "internal error",
             Self::Other(text) => text,
             Self::InvalidContribution(fault) => {
                 return format!("invalid contribution: {}", fault.phrase()).into();
             }
-            Self::AgentDenied(role) => return format!("{role} is denied by its flag").into(),
+            Self::AgentDenied(role) => return format!("{role} denied").into(),
             Self::LlmError(error) => return format!("model: {}", error.phrase()).into(),
             Self::InvalidPlan(fault) => return format!("invalid plan: {}", fault.phrase()).into(),
             Self::Worker(fault, worker) => {
                 return match fault {
-                    WorkerFault::Denied => format!("{worker} is switched off"),
-                    WorkerFault::Missing => format!("{worker} has no implementation"),
-                    WorkerFault::BadArgs => format!("bad arguments for {worker}"),
+                    WorkerFault::Denied => format!("{worker} switched off"),
+                    WorkerFault::Missing => format!("{worker} not implemented"),
+                    WorkerFault::BadArgs => format!("bad args for {worker}"),
                     WorkerFault::BadResult => format!("bad result of {worker}"),
                     WorkerFault::Error => format!("{worker} failed"),
                 }
                 .into();
             }
-            Self::Stuck(agent) => return format!("{agent} kept repeating a call").into(),
+            Self::Stuck(agent) => return format!("{agent} is stuck").into(),
             Self::NodeTimeout(agent) => return format!("{agent} timed out").into(),
             Self::InvalidStep(fault) => return format!("invalid step: {}", fault.phrase()).into(),
             Self::ToolInvalidOutput(tool) => return format!("bad result of {tool}").into(),
@@ -155,9 +156,9 @@ impl StopReason {
                 return format!("invalid answer: {}", fault.phrase()).into();
             }
             Self::ToolError(tool, class) => return format!("{tool}: {}", class.phrase()).into(),
-            Self::CircuitOpen(tool) => return format!("breaker of {tool} open").into(),
-            Self::BulkheadFull(tool) => return format!("bulkhead of {tool} full").into(),
-            Self::ScriptMissing(step) => return format!("no scripted reply for {step}").into(),
+            Self::CircuitOpen(tool) => return format!("{tool}: breaker open").into(),
+            Self::BulkheadFull(tool) => return format!("{tool}: bulkhead full").into(),
+            Self::ScriptMissing(step) => return format!("not scripted: {step}").into(),
         })
     }
 
@@ -252,7 +253,7 @@ impl NoteIssue {
         match self {
             Self::QuoteTooShort => "quote too short",
             Self::ClaimMissing => "claim missing",
-            Self::QuoteNotInSource => "quote not on its page",
+            Self::QuoteNotInSource => "quote not on page",
             Self::ClaimTooLong => "claim too long",
             Self::QuoteTooLong => "quote too long",
         }
@@ -296,8 +297,8 @@ mod tests {
     #[test]
     fn a_name_in_a_phrase_keeps_its_spelling() {
         for (id, phrase) in [
-            ("max_rounds_reached", "round limit reached"),
-            ("agent_denied:legal_analyst", "legal_analyst is denied by its flag"),
+            ("max_rounds_reached", "round limit"),
+            ("agent_denied:legal_analyst", "legal_analyst denied"),
             ("llm_error:http_503", "model: HTTP 503"),
             ("tool_error:vendor_api:rate_limited", "vendor_api: rate limited"),
             (
@@ -309,6 +310,6 @@ mod tests {
             assert_eq!(StopReason::from(id).phrase(), phrase);
         }
         assert_eq!(StopReason::Cancelled.phrase_and_id(), "cancelled");
-        assert_eq!(StopReason::LlmTimeout.phrase_and_id(), "the model timed out (llm_timeout)");
+        assert_eq!(StopReason::LlmTimeout.phrase_and_id(), "model timed out (llm_timeout)");
     }
 }

@@ -145,11 +145,7 @@ const RULES: &[Rule] = &[
         r"\bwithout waiting\b|\bwith its waits\b",
         "no delays; with delays",
     ),
-    rule(
-        "open time is|asked for is up",
-        r"\bopen time is\b|\basked for is up\b",
-        "the cool-down is over",
-    ),
+    rule("open time is", r"\bopen time is (up|over)\b", "the cool-down is over"),
     rule("in vain", r"\bin vain\b", "without success"),
     rule("no news", r"\bno news\b", "nothing new"),
     rule("what would steer", r"\bwhat would steer\b", "what controls"),
