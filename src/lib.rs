@@ -4,7 +4,7 @@
 //! engine only appends; the dashboard, the headless outcome and every export read the same log, so
 //! they cannot disagree.
 //!
-//! `ARCHITECTURE.md` says what each module contains, and `tests/layering.rs` fails when a module
+//! `ARCHITECTURE.md` says what each module contains, and `tests/structure` fails when a module
 //! imports one that it may not.
 
 // Only in the library: tests and benches may panic.

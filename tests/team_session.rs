@@ -10,11 +10,12 @@ use std::sync::Arc;
 use console::{Person, scenario};
 use crossterm::event::KeyCode as Code;
 use facts::team;
-use roundtable::app::effect::{Effect, LaunchRequest, RequestId, RequestedModel};
+use roundtable::app::effect::{Effect, LaunchRequest, RequestId};
 use roundtable::app::state::ActiveScreen;
 use roundtable::app::{KeyCode, KeyPress, Msg};
 use roundtable::event::kind::{Initiator, RosterChange};
 use roundtable::event::{Command, EventKind, RunId, SpanId};
+use roundtable::scenario::catalogue::RequestedModel;
 use screen::Dash;
 
 const RUN: &str = "r-90de";

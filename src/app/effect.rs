@@ -7,6 +7,7 @@ use crate::base::name::FlagName;
 use crate::event::{Command, Event, EventKind, RunId, safe_json};
 use crate::scenario::Scenario;
 use crate::scenario::catalogue::ProviderHost;
+use crate::scenario::catalogue::RequestedModel;
 
 /// A job for the shell; it answers with a [`Msg`](super::Msg) where there is news.
 #[derive(Debug)]
@@ -141,17 +142,4 @@ pub struct FollowUp {
     pub run: RunId,
     /// The message.
     pub text: Arc<str>,
-}
-
-/// What answers the model calls of a requested run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RequestedModel {
-    /// The scenario's script.
-    Scripted {
-        /// Leave out the script's latency.
-        instant: bool,
-    },
-    /// Live models, as the shell finds them (see [`LiveOffer`](super::live::LiveOffer)). A name
-    /// here replaces those that the scenario gives.
-    Live(Option<Arc<str>>),
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::action::Action;
-use super::effect::{Effect, LaunchRequest, RequestedModel};
+use super::effect::{Effect, LaunchRequest};
 use super::faults::FaultsDrawer;
 use super::flags::FlagsDrawer;
 use super::form::{KeyOutcome, LaunchForm};
@@ -24,6 +24,7 @@ use super::{members, message};
 use crate::event::Command;
 use crate::event::kind::Initiator;
 use crate::event::world::RunState;
+use crate::scenario::catalogue::RequestedModel;
 use crate::scenario::catalogue::ScenarioEntry;
 
 /// The window of the help at this size.

@@ -1,5 +1,5 @@
 //! What every other module may use and what uses none of them: seeded random numbers, digests,
-//! canonical JSON, days, names, whole numbers of any size, private and regular files, text made
+//! canonical JSON, days, names, whole numbers of any size, words and their stems, private and regular files, text made
 //! visible, and calls that contain a panic. Nothing here knows of runs or scenarios.
 
 pub mod big_integer;
@@ -11,4 +11,5 @@ pub mod name;
 pub mod private;
 pub mod regular;
 pub mod seeded_random;
+pub mod stems;
 pub mod visible;

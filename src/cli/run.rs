@@ -17,8 +17,10 @@ use crate::event::BoundaryId;
 use crate::host::dirs::Dirs;
 use crate::host::models;
 use crate::host::models::{Endpoints, LiveModels};
-use crate::host::tools;
+use crate::host::prepare::{PrepareError, prepare};
 use crate::host::trust::Trust;
+use crate::scenario::catalogue::RequestedModel;
+use crate::scenario::consent::Consent;
 use crate::scenario::spec::model::PatternSpec;
 use crate::scenario::{self, Override, STDIN, Scenario, ScenarioSource};
 use crate::ui::theme::Theme;
@@ -167,7 +169,7 @@ fn messages(scenario: &Scenario, args: &RunArgs) -> Vec<Arc<str>> {
 pub async fn headless(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
     let Some(scenario) = read(args) else { return Exit::Usage };
     let messages = messages(&scenario, args);
-    let Some((model, tools)) = choose_model_and_tools(&scenario, args, messages.len()) else {
+    let Some((model, tools)) = prepare_runs(&scenario, args, messages.len()) else {
         return Exit::Usage;
     };
     let stdout = io::stdout();
@@ -195,7 +197,7 @@ pub async fn headless(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
 }
 
 /// The model and one toolbox for each run. `None`: the errors have already been printed.
-fn choose_model_and_tools(
+fn prepare_runs(
     scenario: &Scenario,
     args: &RunArgs,
     runs: usize,
@@ -203,62 +205,64 @@ fn choose_model_and_tools(
     let via = models::parse_proxy(args.proxy.as_deref())
         .map_err(|why| print_message(&format!("--proxy: {why}")))
         .ok()?;
-    let endpoints = match args.live {
-        false => None,
-        true => Some(
-            models::endpoints_of(scenario, args.model.as_deref())
-                .map_err(|why| print_message(&visible(&why)))
-                .ok()?,
-        ),
+    let wanted = match args.live {
+        false => RequestedModel::Scripted { instant: args.instant },
+        true => RequestedModel::Live(args.model.as_deref().map(Arc::from)),
     };
-    if !check_permission(scenario, endpoints.as_ref(), args.trust) {
-        return None;
+    let trust = Trust::saved_in(Dirs::find().map(|dirs| dirs.trusted()));
+    let allow = |consent: &Consent| args.trust && save_permission(&trust, consent, scenario);
+    match prepare(&LiveModels::new(via), &trust, scenario, &wanted, runs, allow) {
+        Ok(prepared) => {
+            for note in prepared.notes() {
+                print_message(&visible(&note));
+            }
+            for endpoint in prepared.endpoints.iter().flat_map(Endpoints::distinct) {
+                let (model, host) = (&endpoint.model().value, endpoint.host());
+                let key = models::key_origin(endpoint);
+                print_message(&visible(&format!("calling {model} at {host} (API key: {key})")));
+            }
+            Some((prepared.model, prepared.toolboxes))
+        }
+        Err(error) => {
+            match error {
+                PrepareError::Endpoint(why) => print_message(&visible(&why)),
+                PrepareError::Permission(consent) => {
+                    print_needed_permission(scenario, &consent, args.live);
+                }
+                PrepareError::Tools(missing) => {
+                    missing.iter().for_each(|line| print_message(&visible(line)));
+                }
+            }
+            None
+        }
     }
-    let toolboxes: Vec<Toolbox> = (0..runs)
-        .map(|_| tools::toolbox(scenario, args.instant))
-        .collect::<Result<_, _>>()
-        .map_err(|missing| missing.iter().for_each(|line| print_message(&visible(line))))
-        .ok()?;
-    let Some(endpoints) = endpoints else {
-        return Some((ModelChoice::Scripted { instant: args.instant }, toolboxes));
-    };
-    for note in endpoints.notes() {
-        print_message(&visible(note));
-    }
-    for endpoint in endpoints.distinct() {
-        let (model, host) = (&endpoint.model().value, endpoint.host());
-        let key = models::key_origin(endpoint);
-        print_message(&visible(&format!("calling {model} at {host} (API key: {key})")));
-    }
-    Some((LiveModels::new(via).model_choice(scenario, &endpoints), toolboxes))
 }
 
-/// Whether the operator has allowed what this run would do; `yes` (`--trust`) allows and saves it.
-fn check_permission(scenario: &Scenario, endpoints: Option<&Endpoints>, yes: bool) -> bool {
-    let trust = Trust::saved_in(Dirs::find().map(|dirs| dirs.trusted()));
-    let Some(asked) = trust.needed_consent(scenario, endpoints) else { return true };
-    if yes {
-        if let Err(error) = trust.allow(&asked.digest, &scenario.title) {
-            let why = error.to_string();
-            print_message(&visible(&format!(
-                "--trust applies to this run only; it cannot be saved: {why}"
-            )));
-        }
-        return true;
+/// Gives the permission and saves it; says so if it holds for this run only.
+fn save_permission(trust: &Trust, consent: &Consent, scenario: &Scenario) -> bool {
+    if let Err(error) = trust.allow(&consent.digest, &scenario.title) {
+        let why = error.to_string();
+        print_message(&visible(&format!(
+            "--trust applies to this run only; it cannot be saved: {why}"
+        )));
     }
-    let live = if endpoints.is_some() { "live, " } else { "" };
+    true
+}
+
+/// Prints what the scenario would do, and how to allow it.
+fn print_needed_permission(scenario: &Scenario, consent: &Consent, live: bool) {
+    let live = if live { "live, " } else { "" };
     print_message(&format!("this scenario was not shipped with roundtable; {live}it would"));
-    for line in &asked.would {
+    for line in &consent.would {
         print_message(&format!("  {}", visible(line)));
     }
-    if let Some(why) = &asked.not_kept {
+    if let Some(why) = &consent.not_kept {
         print_message(&visible(why));
     }
-    let of = if asked.digest == scenario.hash { "" } else { " and of its programs" };
+    let of = if consent.digest == scenario.hash { "" } else { " and of its programs" };
     print_message(&format!(
         "review it, then allow it with --trust (once for each version of the file{of})"
     ));
-    false
 }
 
 /// Prints a line to standard error, prefixed with the program's name.

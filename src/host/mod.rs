@@ -9,5 +9,6 @@ pub mod journal;
 pub mod log;
 pub mod models;
 pub mod pauses;
+pub mod prepare;
 pub mod tools;
 pub mod trust;

@@ -143,3 +143,16 @@ pub struct ProviderOffer {
     /// Where the key comes from, such as `key from .env`.
     pub key: String,
 }
+
+/// What answers the model calls of a requested run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RequestedModel {
+    /// The scenario's script.
+    Scripted {
+        /// Leave out the script's latency.
+        instant: bool,
+    },
+    /// Live models, as they are found on this machine (see [`LiveOffer`]). A name
+    /// here replaces those that the scenario gives.
+    Live(Option<Arc<str>>),
+}

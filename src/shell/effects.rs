@@ -13,16 +13,17 @@ use tokio::sync::mpsc;
 use super::clipboard;
 use super::signals::ProcessSignal;
 use crate::app::Msg;
-use crate::app::effect::{Export, LaunchRequest, RequestId, RequestedModel};
+use crate::app::effect::{Export, LaunchRequest, RequestId};
 use crate::app::state::ScenarioEntry;
 use crate::base::private::TempFile;
 use crate::base::visible::visible_lines;
 use crate::bus::LogReader;
-use crate::engine::{Engine, Launch, ModelChoice, RunHandle, Schedule};
+use crate::engine::{Engine, Launch, RunHandle, Schedule};
 use crate::event::BoundaryId;
 use crate::host::models::LiveModels;
+use crate::host::prepare::{PrepareError, prepare};
 use crate::host::trust::Trust;
-use crate::host::{catalogue, models, pauses, tools};
+use crate::host::{catalogue, pauses};
 use crate::ui::format;
 
 /// A result that goes back to the loop.
@@ -144,39 +145,26 @@ impl Services {
                 }
             },
         };
-        let endpoints = match model {
-            RequestedModel::Scripted { .. } => None,
-            RequestedModel::Live(name) => match models::endpoints_of(scenario, name.as_deref()) {
-                Ok(endpoints) => Some(endpoints),
-                Err(why) => return stop(why),
-            },
-        };
-        if let Some(consent) = self.trust.needed_consent(scenario, endpoints.as_ref()) {
-            self.send_msg(Msg::Untrusted { request: Box::new(request), consent });
-            return;
-        }
-        let instant = matches!(model, RequestedModel::Scripted { instant: true });
-        let toolbox = match tools::toolbox(scenario, instant) {
-            Ok(toolbox) => toolbox,
-            Err(missing) => return stop(missing.join("; ")),
-        };
-        let model = match endpoints {
-            None => ModelChoice::Scripted { instant },
-            Some(endpoints) => {
-                for note in endpoints.notes() {
-                    self.send_msg(Msg::Notice(note.to_owned()));
-                }
-                self.models.model_choice(scenario, &endpoints)
+        let prepared = match prepare(&self.models, &self.trust, scenario, model, 1, |_| false) {
+            Ok(prepared) => prepared,
+            Err(PrepareError::Endpoint(why)) => return stop(why),
+            Err(PrepareError::Tools(missing)) => return stop(missing.join("; ")),
+            Err(PrepareError::Permission(consent)) => {
+                self.send_msg(Msg::Untrusted { request: Box::new(request), consent });
+                return;
             }
         };
+        for note in prepared.notes() {
+            self.send_msg(Msg::Notice(note));
+        }
         let extra = {
             let mut extras = self.extras.lock().unwrap_or_else(PoisonError::into_inner);
             extras.remove(id).unwrap_or_default()
         };
         let run = self.engine.start(Launch {
-            tools: Some(toolbox),
+            tools: prepared.toolboxes.into_iter().next(),
             scenario: Arc::clone(scenario),
-            model,
+            model: prepared.model,
             flags: request.flags.clone(),
             schedule: extra.schedule,
             seed: request.seed,
@@ -332,6 +320,7 @@ mod tests {
     use crate::app::effect::{Contents, RequestId};
     use crate::engine::EngineSettings;
     use crate::net::ProxyMode;
+    use crate::scenario::catalogue::RequestedModel;
     use crate::scenario::load;
     use crate::scenario::{Scenario, ScenarioOrigin, shipped};
 

@@ -9,12 +9,12 @@ use super::glyph::Glyph;
 use super::text::{Pen, columns, elide, elide_middle, wrap_within};
 use super::theme::StyleRole;
 use super::{DrawContext, text_field};
-use crate::app::effect::RequestedModel;
 use crate::app::form::{
     CANCEL_AT, Field, FieldId, FieldValue, FormParts, FormSlot, LABEL, LaunchForm,
 };
 use crate::app::state::Size;
 use crate::scenario::catalogue::LiveOffer;
+use crate::scenario::catalogue::RequestedModel;
 
 /// Draws the form.
 pub fn render(form: &LaunchForm, cx: &DrawContext, size: Size, buf: &mut Buffer) {

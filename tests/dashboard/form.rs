@@ -1,12 +1,12 @@
 //! The launch form.
 
-use roundtable::app::effect::RequestedModel;
 use roundtable::app::form::{FieldId, FieldValue, LaunchForm, Limit};
 use roundtable::app::keymap::Context;
 use roundtable::app::overlay::Overlay;
 use roundtable::app::state::DisplaySettings;
 use roundtable::app::{Effect, KeyCode, KeyPress, Msg};
 use roundtable::scenario;
+use roundtable::scenario::catalogue::RequestedModel;
 use roundtable::scenario::consent::Consent;
 use roundtable::scenario::spec::model::PatternSpec;
 

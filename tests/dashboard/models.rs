@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use roundtable::app::effect::{LaunchRequest, RequestId, RequestedModel};
+use roundtable::app::effect::{LaunchRequest, RequestId};
 use roundtable::app::form::{FieldId, LaunchForm};
 use roundtable::app::keymap::Context;
 use roundtable::app::live::OfferedModels;
@@ -11,6 +11,7 @@ use roundtable::app::{Effect, KeyCode, KeyPress, Msg};
 use roundtable::event::RunId;
 use roundtable::scenario;
 use roundtable::scenario::catalogue::LiveOffer;
+use roundtable::scenario::catalogue::RequestedModel;
 
 use crate::command_line::of_command_line;
 use crate::form::{form, goto};

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use roundtable::app::effect::RequestedModel;
 use roundtable::app::home::HomePane;
 use roundtable::app::keymap::Context;
 use roundtable::app::state::{ActiveScreen, DisplaySettings};
@@ -11,6 +10,7 @@ use roundtable::app::{Effect, KeyCode, KeyPress, Msg};
 use roundtable::engine::Schedule;
 use roundtable::event::kind::Initiator;
 use roundtable::event::{Command, Elapsed, Event, EventKind, RunId, Seq, SpanId, StopReason};
+use roundtable::scenario::catalogue::RequestedModel;
 
 use crate::screen::{Dash, facts, own, until};
 

@@ -50,8 +50,11 @@ fn words(identifier: &str) -> Vec<String> {
 }
 
 fn identifiers(tokens: &TokenStream, found: &mut BTreeSet<String>) {
-    for token in tokens.clone() {
+    let tokens: Vec<TokenTree> = tokens.clone().into_iter().collect();
+    for (at, token) in tokens.iter().enumerate() {
         match token {
+            // `mod build_team;` says where a file is, and nothing about the pattern.
+            TokenTree::Ident(_) if declares_file(&tokens, at) => {}
             TokenTree::Ident(word) => {
                 found.insert(word.to_string());
             }
@@ -61,7 +64,16 @@ fn identifiers(tokens: &TokenStream, found: &mut BTreeSet<String>) {
     }
 }
 
-/// For each pattern the files that name it and are not in a folder of its own.
+/// Whether the identifier at this place is the name in a `mod name;`.
+fn declares_file(tokens: &[TokenTree], at: usize) -> bool {
+    let before = at.checked_sub(1).and_then(|before| tokens.get(before));
+    let follows = matches!(before, Some(TokenTree::Ident(word)) if *word == "mod");
+    let ends = matches!(tokens.get(at + 1), Some(TokenTree::Punct(mark)) if mark.as_char() == ';');
+    follows && ends
+}
+
+/// For each pattern the files that name it and are not in a folder of its own. Declarations of modules
+/// do not count.
 pub fn shared_files(tree: &Tree) -> BTreeMap<&'static str, Vec<String>> {
     let mut shared: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
     for file in &tree.files {
@@ -184,6 +196,8 @@ pub fn duplicate_types(tree: &Tree) -> BTreeMap<String, Vec<String>> {
     for file in &tree.files {
         add(&file.items, &file.path, &mut found);
     }
+    // One name in one file twice is one type for two platforms.
+    found.values_mut().for_each(Vec::dedup);
     found.retain(|_, files| files.len() > 1);
     found
 }

@@ -2,6 +2,7 @@
 //! `cargo test --test structure -- --nocapture` prints the table and what is behind each figure.
 
 mod counts;
+mod layers;
 mod phrases;
 mod texts;
 mod tree;
@@ -85,23 +86,23 @@ fn counts_stay_below_their_ceilings() {
 
 // The ceilings. Lower a ceiling when you get below it.
 const MATCHES: usize = 66;
-const PUBLIC_ITEMS: usize = 2270;
-const DUPLICATE_TYPES: usize = 109;
+const PUBLIC_ITEMS: usize = 2240;
+const DUPLICATE_TYPES: usize = 0;
 const FIELDS: usize = 25;
 const METHODS: usize = 220;
 const CYCLES: usize = 21;
 const LONG_FILES: usize = 32;
-const BINARIES: usize = 105;
+const BINARIES: usize = 104;
 const TESTS: usize = 1589;
 
 /// How many files outside a pattern's own folders may name it.
 fn ceiling(pattern: &str) -> usize {
     match pattern {
-        "collaboration" => 56,
-        "orchestrator" => 63,
-        "team" => 59,
-        "resilience" => 46,
-        "research" => 55,
+        "collaboration" => 55,
+        "orchestrator" => 61,
+        "team" => 56,
+        "resilience" => 34,
+        "research" => 52,
         _ => 12,
     }
 }

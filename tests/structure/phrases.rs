@@ -171,7 +171,7 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("event/result_text.rs", "go on", "a message to a model"),
     ("pattern/team/handover.rs", "nobody", "a message to a model"),
     ("pattern/team/offers.rs", "goes on", "a description for a model"),
-    ("tool/folder/words.rs", "shall", "a stop word of English texts"),
+    ("base/stems.rs", "shall", "a stop word of English texts"),
 ];
 
 /// The part of a text around a match that `unless` is tried on: with the word after it.

@@ -3,6 +3,41 @@
 
 use std::fmt::Write as _;
 
+use super::{LaunchForm, RequestedModel};
+
+impl LaunchForm {
+    /// The words of the command line that starts the same run, not quoted.
+    pub fn command_words(&self) -> Vec<String> {
+        let mut words = vec!["roundtable".to_owned(), "run".to_owned(), self.entry.path.clone()];
+        for (_, _, text) in self.overrides() {
+            words.extend(["--set".to_owned(), text]);
+        }
+        for (name, on) in self.flags() {
+            words
+                .extend(["--flag".to_owned(), format!("{name}={}", if on { "on" } else { "off" })]);
+        }
+        match self.model() {
+            RequestedModel::Scripted { instant: false } => {}
+            RequestedModel::Scripted { instant: true } => words.push("--instant".to_owned()),
+            RequestedModel::Live(model) => {
+                words.push("--live".to_owned());
+                match model {
+                    Some(model) if model.starts_with('-') => words.push(format!("--model={model}")),
+                    Some(model) => words.extend(["--model".to_owned(), model.to_string()]),
+                    None => {}
+                }
+            }
+        }
+        words
+    }
+
+    /// The same command as one line for a shell.
+    pub fn command_line(&self) -> String {
+        let words: Vec<_> = self.command_words().iter().map(|word| quoted(word)).collect();
+        words.join(" ")
+    }
+}
+
 /// A word quoted for a shell. Line ends and control characters are written as `$'…'`, which bash,
 /// zsh and ksh read, so that the command stays on one line.
 ///

@@ -20,8 +20,9 @@ use self::models::FormModels;
 use self::picker::ModelPicker;
 use self::scenario_fields::{fields_of, override_of, path_of};
 use super::action::Action;
-use super::effect::{LaunchRequest, RequestId, RequestedModel};
+use super::effect::{LaunchRequest, RequestId};
 use crate::base::name::FlagName;
+use crate::scenario::catalogue::RequestedModel;
 use crate::scenario::catalogue::{LiveOffer, ScenarioEntry};
 use crate::scenario::{self, Override, ProblemPosition, Scenario, Severity};
 
@@ -203,37 +204,6 @@ impl LaunchForm {
     /// The overrides of the file, each with its field and the text that `--set` takes.
     fn overrides(&self) -> Vec<(FieldId, Override, String)> {
         self.fields.iter().filter(|field| field.changed()).filter_map(override_of).collect()
-    }
-
-    /// The words of the command line that starts the same run, not quoted.
-    pub fn command_words(&self) -> Vec<String> {
-        let mut words = vec!["roundtable".to_owned(), "run".to_owned(), self.entry.path.clone()];
-        for (_, _, text) in self.overrides() {
-            words.extend(["--set".to_owned(), text]);
-        }
-        for (name, on) in self.flags() {
-            words
-                .extend(["--flag".to_owned(), format!("{name}={}", if on { "on" } else { "off" })]);
-        }
-        match self.model() {
-            RequestedModel::Scripted { instant: false } => {}
-            RequestedModel::Scripted { instant: true } => words.push("--instant".to_owned()),
-            RequestedModel::Live(model) => {
-                words.push("--live".to_owned());
-                match model {
-                    Some(model) if model.starts_with('-') => words.push(format!("--model={model}")),
-                    Some(model) => words.extend(["--model".to_owned(), model.to_string()]),
-                    None => {}
-                }
-            }
-        }
-        words
-    }
-
-    /// The same command as one line for a shell.
-    pub fn command_line(&self) -> String {
-        let words: Vec<_> = self.command_words().iter().map(|word| quoted(word)).collect();
-        words.join(" ")
     }
 
     /// The request for the run that the form describes; `None` while it has an error.

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use super::picker::{ModelPicker, PickerParts};
 use super::{FieldId, FieldValue, LaunchForm};
 use crate::app::action::Action;
-use crate::app::effect::{Effect, RequestId, RequestedModel};
+use crate::app::effect::{Effect, RequestId};
 use crate::app::live::{LiveQuery, LiveQueryResult, OfferedModels};
 use crate::app::state::Size;
+use crate::scenario::catalogue::RequestedModel;
 use crate::scenario::catalogue::{LiveOffer, ProviderHost, ProviderOffer};
 
 /// What is known of live models while the form is open.

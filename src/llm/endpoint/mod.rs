@@ -218,7 +218,7 @@ pub fn ollama(
     let name = Provider::Ollama.address_name();
     let file = dotenv::read(dotenv.unwrap_or_default())?;
     let set = VariableSources { shell: &shell, file: &file }
-        .from_shell_or_dotenv(name)
+        .shell_or_dotenv_value(name)
         .map(|found| found.origin);
     if set.is_none() {
         shell.insert(name.to_owned(), usual.to_owned());
@@ -297,7 +297,7 @@ pub fn find(
     if model.value.chars().count() > 200 || model.value.chars().any(char::is_control) {
         return Err(EndpointError::Model { origin: model.origin });
     }
-    let timeout = match places.from_shell_or_dotenv(TIMEOUT) {
+    let timeout = match places.shell_or_dotenv_value(TIMEOUT) {
         None => match asked.timeout {
             Some(value) => WithOrigin { value, origin: SettingOrigin::Config },
             None => WithOrigin { value: DEFAULT_TIMEOUT, origin: SettingOrigin::Default },
@@ -333,7 +333,7 @@ fn choose_provider_and_model<'a>(
     {
         return Ok((WithOrigin { value: provider, origin }, WithOrigin { value: name, origin }));
     }
-    let set = |name| places.from_shell_or_dotenv(name).map(|found| found.origin);
+    let set = |name| places.shell_or_dotenv_value(name).map(|found| found.origin);
     let said = [MODEL, Provider::OpenAi.address_name()].into_iter().find_map(set);
     let said = asked.base_url.and_then(pair::non_blank).map(|_| SettingOrigin::Scenario).or(said);
     let by = |value, origin| WithOrigin { value, origin };
@@ -350,7 +350,7 @@ fn choose_provider_and_model<'a>(
         }
     };
     let of_variable =
-        || places.from_shell_or_dotenv(MODEL).filter(|_| provider.value == Provider::OpenAi);
+        || places.shell_or_dotenv_value(MODEL).filter(|_| provider.value == Provider::OpenAi);
     let of_config = || {
         let (of, value) = split_model_name(config?);
         of.is_none_or(|of| of == provider.value)

@@ -31,7 +31,7 @@ impl<'a> VariableSources<'a> {
         }
     }
 
-    pub(super) fn from_shell_or_dotenv(&self, name: &str) -> Option<WithOrigin<&'a str>> {
+    pub(super) fn shell_or_dotenv_value(&self, name: &str) -> Option<WithOrigin<&'a str>> {
         [SettingOrigin::Shell, SettingOrigin::Dotenv]
             .into_iter()
             .find_map(|origin| self.get(name, origin).map(|value| WithOrigin { value, origin }))
@@ -40,7 +40,7 @@ impl<'a> VariableSources<'a> {
     /// The providers that have a key in either place.
     pub(super) fn providers(&self) -> Vec<Provider> {
         let has_key =
-            |provider: &Provider| self.from_shell_or_dotenv(provider.key_name()).is_some();
+            |provider: &Provider| self.shell_or_dotenv_value(provider.key_name()).is_some();
         Provider::ALL.into_iter().filter(has_key).collect()
     }
 
@@ -73,7 +73,7 @@ impl<'a> VariableSources<'a> {
             // The environment does not matter then, valid or not.
             _ if local => {
                 notes.clear();
-                if self.from_shell_or_dotenv(provider.key_name()).is_some() {
+                if self.shell_or_dotenv_value(provider.key_name()).is_some() {
                     notes.push("no key is sent: the scenario sets the address".to_owned());
                 }
                 Ok((theirs, None))

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::policy::{Draft, MIN_QUOTE_CHARS};
 use super::sentences::sentences;
-use crate::tool::folder::words::stems;
+use crate::base::stems::stems;
 
 /// The most characters of a sentence that becomes a note: longer ones are rarely real sentences.
 const SENTENCE_CHARS: usize = 400;

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::address::domain;
 use super::figures::{QuotedFigure, figures};
+use crate::base::stems::stems;
 use crate::event::kind::{Note, NoteConflict, NoteId, NotePair, NotesCompared};
-use crate::tool::folder::words::stems;
 
 /// Compares notes with each other. A claim needs `min_independent_sources` domains; below 2, no
 /// claim is unconfirmed.

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::sentences::sentences;
-use crate::tool::folder::words::stems;
+use crate::base::stems::stems;
 
 /// A number in a text.
 #[derive(Clone, Debug, PartialEq)]

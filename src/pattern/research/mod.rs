@@ -18,3 +18,4 @@ pub mod policy;
 pub mod quote;
 mod reading;
 pub mod sentences;
+mod tool_data;

@@ -7,11 +7,10 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::payload;
-use super::play::{
-    DAY_CHARS, ResearchCaller, ResearchRun, TITLE_CHARS, single_line_text, unwrap_tool_data,
-};
+use super::play::{ResearchCaller, ResearchRun};
 use super::policy::{self, Draft};
 use super::quote::FoldedText;
+use super::tool_data::{DAY_CHARS, TITLE_CHARS, single_line_text, unwrap_tool_data};
 use super::{address, by_rule, detail};
 use crate::base::day::Day;
 use crate::base::name::ToolName;

@@ -10,10 +10,11 @@ use crate::scenario::file::format_lookup::{ReadTable, SearchTable};
 use crate::scenario::file::format_patterns::{BudgetTable, ResilienceTable, WorkerTable};
 use crate::scenario::file::format_tools::{
     CommandTable, FixtureRowTable, FixtureTable, HttpTable, LoadTable, RetriesTable, ToolTable,
-    fill_table, settings,
+    fill_table,
 };
 use crate::scenario::file::named::{NamedEntries, ResultKey};
 use crate::scenario::file::reader::{ReadContext, suggest_name};
+use crate::scenario::file::setting::settings;
 use crate::scenario::file::shape::{NonBlankString, Positioned};
 use crate::scenario::file::template::TemplateScope;
 use crate::scenario::file::tree::TextSpan;

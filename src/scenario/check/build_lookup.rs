@@ -8,8 +8,8 @@ use super::domain;
 use crate::scenario::file::format_lookup::{
     FieldsTable, PrivateHostsField, ReadTable, SearchTable, nonzero_duration,
 };
-use crate::scenario::file::format_tools::settings;
 use crate::scenario::file::reader::ReadContext;
+use crate::scenario::file::setting::settings;
 use crate::scenario::file::shape::{NonBlankString, Positioned, StringField};
 use crate::scenario::file::template::TemplateScope;
 use crate::scenario::spec::lookup::{

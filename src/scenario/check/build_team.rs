@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::build::report_unknown_name;
+use super::handoff_input::handoff_input;
 use super::nesting::nesting;
 use super::unused_settings;
 use crate::base::name::{AgentName, ToolName};
@@ -14,11 +15,11 @@ use crate::scenario::file::format_team::{
 use crate::scenario::file::named::NamedEntry;
 use crate::scenario::file::reader::{ReadContext, suggest_name};
 use crate::scenario::file::shape::{NonBlankString, StringField};
-use crate::scenario::file::template::{TemplatePart, TemplateScope};
+use crate::scenario::file::template::TemplateScope;
 use crate::scenario::file::tree::TextSpan;
 use crate::scenario::spec::agent::{
-    AgentKind, AgentSpec, CoordinatorTeam, HandoffPiece, HandoffTemplate, MemberTools, ModelAgent,
-    RosterError, Swarm, SwarmLimits, TeamSpec, check_entry, check_member,
+    AgentKind, AgentSpec, CoordinatorTeam, HandoffTemplate, MemberTools, ModelAgent, RosterError,
+    Swarm, SwarmLimits, TeamSpec, check_entry, check_member,
 };
 
 /// The kind of an agent, as its keys imply it.
@@ -331,46 +332,6 @@ fn swarm(
         independent_history: table.independent_history.value,
         handoff_input,
     })
-}
-
-/// Builds the template of a handoff's input: `{{input}}` is filled in now, `{message}` and the
-/// other placeholders at the handoff.
-fn handoff_input(
-    text: &NonBlankString,
-    filling: &TemplateScope<'_>,
-    cx: &mut ReadContext,
-) -> Option<HandoffTemplate> {
-    let mut template = HandoffTemplate::default();
-    for part in filling.parts(&text.text, text.at, cx) {
-        match part {
-            TemplatePart::FileText(from, own) => {
-                check_placeholders(own, from, text.at, cx);
-                template.push_template(own);
-            }
-            TemplatePart::Filled(value) => template.push_literal(&value),
-        }
-    }
-    (!cx.has_error_here()).then_some(template)
-}
-
-/// Reports braces that look like a placeholder but are not, in a part of a template that begins
-/// `from` bytes into it.
-fn check_placeholders(own: &str, from: usize, at: TextSpan, cx: &mut ReadContext) {
-    for (open, _) in own.match_indices('{') {
-        let inner = &own[open + 1..];
-        // Nested braces contain no placeholder; the inner pair may be one.
-        let Some(name) = inner.find(['{', '}']).map(|end| &inner[..end]) else { return };
-        if !inner[name.len()..].starts_with('}') {
-            continue;
-        }
-        let like_a_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ' ');
-        if name.chars().all(like_a_name) && !HandoffPiece::NAMES.contains(&name) {
-            let at = cx.inner_span(at, from + open, from + open + name.len() + 2);
-            let what = format!("`{{{name}}}` is not a placeholder of a handoff");
-            let help = cx.suggest(name, HandoffPiece::NAMES);
-            cx.error(at, what, help);
-        }
-    }
 }
 
 /// Checks the agent that the user talks to.

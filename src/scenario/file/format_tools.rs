@@ -1,7 +1,5 @@
 //! The file format of tools, their implementations and the gateway's policies.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Map, Value, json};
 
 use super::amount::{ClockTime, Fraction, Millis, Seconds, Units};
@@ -341,30 +339,6 @@ record! {
     }
 }
 
-record! {
-    /// A string that is read from an environment variable.
-    struct EnvTable => {
-        /// The name of the variable.
-        env: NonBlankString = needed,
-    }
-}
-
-impl FormatShape for Setting {
-    fn schema() -> Value {
-        json!({ "oneOf": [StringField::schema(), EnvTable::schema()] })
-    }
-    fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
-        match &node.value {
-            TomlValue::Text(text) => Some(Self::Text(text.clone())),
-            TomlValue::Table(_) => EnvTable::read(node, cx)?.env.map(|env| Self::Env(env.text)),
-            _ => {
-                cx.wrong_type(node, "a string, or { env = \"NAME\" }");
-                None
-            }
-        }
-    }
-}
-
 words! { FieldKind:
     "text" => FieldKind::Text, "A string.";
     "number" => FieldKind::Number, "A number.";
@@ -384,16 +358,6 @@ record! {
         /// 95th percentile of the duration of a tool's latest calls, in milliseconds.
         p95_ms: Millis<1, 3_600_000> = optional,
     }
-}
-
-/// The valid settings by name.
-pub(in crate::scenario) fn settings<R>(
-    named: &NamedEntries<Positioned<Setting>, R>,
-) -> BTreeMap<String, Setting> {
-    let good = named.entries.iter().filter_map(|entry| {
-        entry.value.as_ref().map(|value| (entry.name.clone(), value.value.clone()))
-    });
-    good.collect()
 }
 
 /// A free table as JSON; `fill` fills in its strings.

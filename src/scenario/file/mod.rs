@@ -2,23 +2,24 @@
 //! tables of the format (which are also its JSON schema), overrides, templates and the problems
 //! themselves. It knows the words of the format and not what they mean together.
 
-pub mod amount;
-pub mod format;
-pub mod format_lookup;
-pub mod format_patterns;
-pub mod format_research;
-pub mod format_team;
-pub mod format_tools;
-pub mod key_suggestion;
-pub mod load;
-pub mod named;
-pub mod overrides;
-pub mod problem;
-pub mod reader;
-pub mod record;
-pub mod shape;
-pub mod source;
-pub mod template;
-pub mod toml_string;
-pub mod toml_text;
-pub mod tree;
+pub(crate) mod amount;
+pub(crate) mod format;
+pub(crate) mod format_lookup;
+pub(crate) mod format_patterns;
+pub(crate) mod format_research;
+pub(crate) mod format_team;
+pub(crate) mod format_tools;
+pub(crate) mod key_suggestion;
+pub(crate) mod load;
+pub(crate) mod named;
+pub(crate) mod overrides;
+pub(crate) mod problem;
+pub(crate) mod reader;
+pub(crate) mod record;
+pub(crate) mod setting;
+pub(crate) mod shape;
+pub(crate) mod source;
+pub(crate) mod template;
+pub(crate) mod toml_string;
+pub(crate) mod toml_text;
+pub(crate) mod tree;

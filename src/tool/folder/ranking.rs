@@ -13,7 +13,7 @@ use tantivy::{
 
 use super::snippet::snippet;
 use super::text_index::{DATED_BY_FILE, IndexFailed, LEFT_OUT, TextIndex};
-use super::words;
+use crate::base::stems::query_words;
 
 /// Most different words of a query that are searched.
 const MAX_WORDS: usize = 512;
@@ -51,7 +51,7 @@ impl TextIndex {
     /// # Errors
     /// [`IndexFailed::Broken`]
     pub fn search(&self, query: &str, k: usize) -> Result<Hits, IndexFailed> {
-        let mut asked = words::query_words(query);
+        let mut asked = query_words(query);
         let words_left_out = asked.len().saturating_sub(MAX_WORDS);
         asked.truncate(MAX_WORDS);
         let searcher = self.searcher();
