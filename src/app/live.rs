@@ -41,7 +41,7 @@ pub enum OfferedModels {
         /// Number of models that the provider lists, those left out of `names` included.
         all: usize,
     },
-    /// The provider gives no list. That is no failure: a name can be typed.
+    /// The provider gives no list. This is not an error: a name can be typed.
     NotGiven {
         /// HTTP status of its answer.
         status: u16,

@@ -20,8 +20,8 @@ use crate::event::{Command, RunId};
 
 /// Widest size of the drawer, in columns.
 const COLS: u16 = 60;
-/// Rows below the list: a description of the selected agent, and the effect of a change. Where the
-/// list is too long it takes the last of them, which is seldom needed.
+/// Rows below the list: a description of the selected agent, and the effect of a change. A
+/// longer list covers the last of them, which are rarely needed.
 const FOOT: u16 = 6;
 
 /// A line of the drawer.

@@ -321,7 +321,8 @@ pub(super) fn on_run_end(state: &mut AppState, run: &RunId) -> Option<Update> {
     let reason = page.world().closed.as_ref().map(|closed| closed.reason.clone())?;
     if !reason.is_success() {
         page.replace_message(NextMessage::Draft(text.to_string()));
-        let said = format!("Not sent, since the run ended with {reason}. Press i for the draft.");
+        let said =
+            format!("Not sent, since the run ended: {}. Press i for the draft.", reason.phrase());
         state.notify(NoticeKind::Info, said);
         return Some(Update::redraw());
     }

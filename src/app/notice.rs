@@ -1,5 +1,5 @@
-//! Notices for the status row. None is lost silently: a notice that a newer one covers comes back
-//! when that one goes, and errors stay until the operator dismisses them.
+//! Notices for the status row. None is lost silently: a notice that a newer one covers is
+//! shown again when that one goes, and errors stay until the operator dismisses them.
 
 use std::collections::VecDeque;
 use std::time::Duration;

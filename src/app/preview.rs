@@ -296,9 +296,9 @@ fn run_items(page: &RunPage) -> Vec<PreviewItem> {
         if let Some(closed) = &world.closed {
             match table.decision() {
                 Some(decision) if closed.reason.is_success() => {
-                    items.push(item("decision", decision.word(), PreviewTone::Plain));
+                    items.push(item("decision", decision.phrase(), PreviewTone::Plain));
                 }
-                _ => items.push(item("stopped", closed.reason.to_string(), PreviewTone::Error)),
+                _ => items.push(item("stopped", closed.reason.phrase(), PreviewTone::Error)),
             }
             if let Some(advice) = closed.reason.advice() {
                 items.push(item("", advice, PreviewTone::Dim));
@@ -318,7 +318,7 @@ fn run_items(page: &RunPage) -> Vec<PreviewItem> {
                 });
             }
             if !round.conflicts.is_empty() {
-                let words: Vec<_> = round.conflicts.iter().map(|it| it.word()).collect();
+                let words: Vec<_> = round.conflicts.iter().map(|it| it.phrase()).collect();
                 items.push(item("conflicts", words.join(", "), PreviewTone::Plain));
             }
         }
@@ -326,7 +326,7 @@ fn run_items(page: &RunPage) -> Vec<PreviewItem> {
         items.push(item("messages", messages, PreviewTone::Plain));
     } else if let Some(closed) = &world.closed {
         let tone = if closed.reason.is_success() { PreviewTone::Plain } else { PreviewTone::Error };
-        items.push(item("ended", closed.reason.to_string(), tone));
+        items.push(item("ended", closed.reason.phrase(), tone));
         if let Some(advice) = closed.reason.advice() {
             items.push(item("", advice, PreviewTone::Dim));
         }

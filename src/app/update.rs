@@ -246,7 +246,7 @@ fn on_session_events(state: &mut AppState, events: &[Arc<Event>]) -> Update {
                     ActiveScreen::Run(id) => id != run,
                 };
                 if elsewhere {
-                    state.notify(NoticeKind::Info, format!("{run} has ended: {reason}"));
+                    state.notify(NoticeKind::Info, format!("{run} has ended: {}", reason.phrase()));
                     redraw = true;
                 }
             }

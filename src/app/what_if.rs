@@ -53,7 +53,7 @@ pub fn what_if(world: &World, flag: &FlagName, on: bool) -> Vec<String> {
             (false, false) => format!("{role} leaves at round {number}{unless}."),
             (false, true) => {
                 denied = true;
-                format!("The run would stop at round {number} with agent_denied:{role}{unless}.")
+                format!("With {role} denied, the run would stop at round {number}{unless}.")
             }
         });
     }
@@ -114,11 +114,11 @@ fn worker_effects(
             (false, false) => {
                 let ids: Vec<&str> = open.iter().map(|row| row.task.id.as_str()).collect();
                 let ids = ids.join(", ");
-                format!("The next attempt of {ids} would be refused: worker_denied:{worker}.")
+                format!("The next attempt of {ids} would be refused: {worker} switched off.")
             }
         });
         if !on && open.iter().any(|row| row.task.critical) {
-            lines.push("The run would stop with critical_task_failed.".to_owned());
+            lines.push("The run would stop, since a required task would fail.".to_owned());
         }
         if !on && open.iter().any(|row| row.state == TaskState::Running) {
             lines.push("A running attempt continues, and counts.".to_owned());
@@ -222,8 +222,8 @@ fn seats_after(
     let of = plan.max_messages;
     if seats > left {
         format!(
-            "Then {seats} seat{plural} and {left} of {of} messages left: the run would stop with \
-             max_messages in round {}.",
+            "Then {seats} seat{plural} and {left} of {of} messages left: the run would stop at the \
+             message limit in round {}.",
             next.number
         )
     } else {

@@ -80,7 +80,7 @@ impl LogReader {
         }
     }
 
-    /// Appends the events that are there, at most `max`, to `out`, without waiting. Returns how
+    /// Appends at most `max` of the events that are there to `out`, and never waits. Returns how
     /// many.
     pub fn take(&mut self, out: &mut Vec<Arc<Event>>, max: usize) -> usize {
         let mut came = 0;

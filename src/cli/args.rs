@@ -154,7 +154,7 @@ pub struct RunArgs {
     /// sends an environment variable or reaches local networks
     #[arg(long)]
     pub trust: bool,
-    /// Call the endpoint through this proxy; env: the proxy that HTTPS_PROXY and the like name
+    /// Call the endpoint through this proxy; env: the proxy of HTTPS_PROXY and similar variables
     #[arg(long, value_name = "URL|env")]
     pub proxy: Option<String>,
 }

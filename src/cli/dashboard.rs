@@ -243,7 +243,7 @@ fn summary_line(world: &World, paint: &StreamStyle) -> String {
     // For a completed or cancelled run the sign's word is enough.
     let said = |class| matches!(class, StopClass::Ok | StopClass::Cancelled);
     if let Some(closed) = world.closed.as_ref().filter(|closed| !said(closed.reason.class())) {
-        line = format!("{line}  {}", closed.reason);
+        line = format!("{line}  {}", closed.reason.phrase());
     }
     if let Some((table, _)) = world.collaboration() {
         let rounds = match world.is_live() {

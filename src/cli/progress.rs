@@ -16,6 +16,7 @@ use crate::event::kind::{
 use crate::event::world::{Outcome, SessionOutcome, SpanKind, Tally};
 use crate::event::{BoundaryId, Event, EventKind, World};
 use crate::narrate::event_line::rounds_text;
+use crate::scenario::spec::repair::Repair;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
 use crate::ui::theme::StyleRole;
@@ -44,7 +45,7 @@ fn common_line(event: &Event, world: &World, paint: &StreamStyle) -> Option<Stri
             paint.role(StyleRole::Strong, &format!("round {round} of {most}"))
         }
         EventKind::RoundClosed { round, conflicts, decision } => {
-            let words: Vec<&str> = conflicts.iter().map(|conflict| conflict.word()).collect();
+            let words: Vec<&str> = conflicts.iter().map(|conflict| conflict.phrase()).collect();
             let found = if words.is_empty() { String::new() } else { words.join(", ") + ": " };
             let outcome = match decision {
                 Some(decision) => paint.sign(paint.theme().decision(*decision)),
@@ -77,7 +78,7 @@ fn common_line(event: &Event, world: &World, paint: &StreamStyle) -> Option<Stri
             // If the seat's model was not called, the event belongs to no call.
             let who = with_model(role.to_string(), model_of(event, world));
             let word = format!("{} {:<11}", paint.glyph(Glyph::Refused), "refused");
-            format!("  {}  {who}  {reason}", paint.role(StyleRole::Refused, &word))
+            format!("  {}  {who}  {}", paint.role(StyleRole::Refused, &word), reason.phrase())
         }
         kind if is_only_counted(kind, world) => return None,
         _ if research::is_failed_read(event, world) => return None,
@@ -105,11 +106,8 @@ fn common_line(event: &Event, world: &World, paint: &StreamStyle) -> Option<Stri
         EventKind::CallFailed { .. } if is_task(event, world) => return None,
         EventKind::CallFailed { reason, .. } => {
             let word = format!("{} {:<11}", paint.glyph(Glyph::Failed), "failed");
-            format!(
-                "  {}  {}  {reason}",
-                paint.role(StyleRole::Failed, &word),
-                caller_name(event, world)
-            )
+            let who = caller_name(event, world);
+            format!("  {}  {who}  {}", paint.role(StyleRole::Failed, &word), reason.phrase())
         }
         EventKind::FlagChanged { flag, on, by, boundary } => {
             let position = if *on { "on" } else { "off" };
@@ -134,7 +132,7 @@ fn common_line(event: &Event, world: &World, paint: &StreamStyle) -> Option<Stri
             format!(
                 "  {}  reply repaired: {}{}",
                 caller_name(event, world),
-                visible(repair),
+                visible(Repair::phrase(repair)),
                 visible(&what)
             )
         }
@@ -253,7 +251,7 @@ fn start_line(head: &RunStarted, paint: &StreamStyle) -> String {
 
 fn end_line(closed: &RunClosed, world: &World, paint: &StreamStyle) -> String {
     let mut line = paint.sign(paint.theme().ended(closed.reason.class()));
-    let _ = write!(line, "  {}", closed.reason);
+    let _ = write!(line, "  {}", closed.reason.phrase_and_id());
     if let Some(phase) = &closed.phase {
         let _ = write!(line, " in {phase}");
     }
@@ -350,7 +348,7 @@ fn call_name(what: Option<&SpanKind>, world: &World) -> String {
 }
 
 fn what_failed(class: FailureClass, status: Option<u16>) -> String {
-    status.map_or_else(|| class.word().to_owned(), |status| status.to_string())
+    status.map_or_else(|| class.phrase().to_owned(), |status| status.to_string())
 }
 
 fn cause_suffix(by: Initiator) -> &'static str {

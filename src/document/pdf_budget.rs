@@ -95,8 +95,8 @@ pub(super) fn count_tokens(bytes: &[u8]) -> usize {
 
 thread_local! {
     /// Remaining tokens for the object streams of the file being loaded; `None`: limit exceeded.
-    /// `lopdf` takes a plain function as its filter and calls it on this thread, hence the
-    /// thread-local.
+    /// Thread-local, since `lopdf` takes a plain function as its filter and calls it on this
+    /// thread.
     static LEFT: Cell<Option<usize>> = const { Cell::new(None) };
 }
 

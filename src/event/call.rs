@@ -314,7 +314,7 @@ fn no_calls(calls: &Arc<[ToolCall]>) -> bool {
 pub enum MessageRole {
     /// The instructions.
     System,
-    /// The user, or whoever calls the model.
+    /// The user, or the caller of the model.
     User,
     /// The model.
     Assistant,

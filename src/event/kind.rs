@@ -123,7 +123,7 @@ pub enum EventKind {
         round: u32,
         /// Result of `detect_conflicts`.
         conflicts: Vec<Conflict>,
-        /// Result of `decide_round_outcome`; `None`: another round follows.
+        /// Result of `decide_round_outcome`; `None`: no decision.
         decision: Option<Decision>,
     },
     /// A contribution was accepted.

@@ -12,6 +12,7 @@ pub mod head;
 pub mod id;
 pub mod kind;
 mod kind_properties;
+pub(crate) mod phrase;
 pub mod plan;
 mod plan_fault;
 pub mod research;

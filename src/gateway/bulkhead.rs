@@ -148,7 +148,7 @@ impl Bulkhead {
                         hold.counts.rejected += 1;
                         return Err(Full(hold.fill()));
                     }
-                    // The permit was granted in the same moment and is on its way.
+                    // The permit was granted in the same moment and will arrive.
                 }
             }
         }

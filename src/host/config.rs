@@ -122,7 +122,7 @@ impl fmt::Display for ReadTextError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unreadable(error) => write!(f, "error: cannot read it: {error}"),
-            Self::NotUtf8(at) => write!(f, "error: not a text: byte {at} is not UTF-8"),
+            Self::NotUtf8(at) => write!(f, "error: not a text file: byte {at} is not UTF-8"),
         }
     }
 }

@@ -4,15 +4,16 @@
 use std::borrow::Cow;
 
 use super::attribution::{round_and_purpose, source_of_span, subject_name, task_of_span};
-use crate::event::contribution::{Conflict, Contribution, Stance};
+use crate::event::contribution::{Conflict, Contribution, Decision, Stance};
 use crate::event::kind::{
     AttemptFailed, FailureClass, Initiator, ModelLabel, PatternPlan, Purpose, RunClosed,
     RunStarted, SeatStatus, StepSize,
 };
 use crate::event::world::World;
 use crate::event::world::collaboration::Collaboration;
-use crate::event::{Event, EventKind};
+use crate::event::{Event, EventKind, StopReason};
 use crate::narrate::format;
+use crate::scenario::spec::repair::Repair;
 
 /// The parts of the line of an event.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,7 +91,7 @@ pub fn actor(by: Initiator) -> &'static str {
 pub fn failure_name(class: FailureClass, status: Option<u16>) -> Cow<'static, str> {
     match status {
         Some(status) => Cow::Owned(status.to_string()),
-        None => Cow::Borrowed(class.word()),
+        None => Cow::Borrowed(class.phrase()),
     }
 }
 
@@ -99,7 +100,23 @@ pub fn conflict_names(found: &[Conflict]) -> String {
     if found.is_empty() {
         return "no conflict".to_owned();
     }
-    found.iter().map(|conflict| conflict.word()).collect::<Vec<_>>().join(", ")
+    found.iter().map(|conflict| conflict.phrase()).collect::<Vec<_>>().join(", ")
+}
+
+/// The decision of a closed round, or what follows without one.
+pub(crate) fn decision_or_next(world: &World, round: u32, decision: Option<Decision>) -> String {
+    let most = world.collaboration().map_or(0, |(_, plan)| plan.max_rounds);
+    match decision {
+        Some(decision) => decision.phrase().to_owned(),
+        None if round < most => format!("no decision, next: round {}", round + 1),
+        None => "no decision".to_owned(),
+    }
+}
+
+/// The reason of a failure, and after how many attempts.
+fn failed_text(reason: &StopReason, attempts: u32) -> String {
+    let attempts = format::count_noun(u64::from(attempts), "attempt");
+    format!("{} after {attempts}", reason.phrase())
 }
 
 /// Where a run's model replies come from, for the screen.
@@ -188,7 +205,7 @@ pub fn event_line<'a>(event: &'a Event, world: &'a World) -> EventLine<'a> {
         }
         EventKind::RoundClosed { round, conflicts: found, decision } => {
             told.round = Some(*round);
-            let next = decision.map_or("next round", |decision| decision.word());
+            let next = decision_or_next(world, *round, *decision);
             told.text = format!("{}: {next}", conflict_names(found)).into();
             told.tone = EventTone::Done;
         }
@@ -199,7 +216,7 @@ pub fn event_line<'a>(event: &'a Event, world: &'a World) -> EventLine<'a> {
         EventKind::ContributionRefused { round, role, reason, .. } => {
             told.round = Some(*round);
             told.subject = role.as_str().into();
-            told.text = reason.to_string().into();
+            told.text = reason.phrase();
             told.tone = EventTone::Refused;
         }
         EventKind::AnswerComposed { text, by } => {
@@ -248,9 +265,7 @@ pub fn event_line<'a>(event: &'a Event, world: &'a World) -> EventLine<'a> {
             told.text = format::count_noun(u64::from(*attempts), "attempt").into();
         }
         EventKind::CallFailed { attempts, reason } => {
-            told.text =
-                format!("{reason} after {}", format::count_noun(u64::from(*attempts), "attempt"))
-                    .into();
+            told.text = failed_text(reason, *attempts).into();
             told.tone = EventTone::Failed;
         }
         EventKind::CallRetried { attempt, wait_ms, cause: after, status } => {
@@ -291,10 +306,10 @@ pub fn event_line<'a>(event: &'a Event, world: &'a World) -> EventLine<'a> {
                 format!("{model} does not accept {parameter}; sent again without it").into();
             told.tone = EventTone::Alert;
         }
-        EventKind::ReplyRepaired { repair, changed: what } => {
-            told.text = match what.as_str() {
-                "" => repair.as_str().into(),
-                what => format!("{repair}: {what}").into(),
+        EventKind::ReplyRepaired { repair, changed } => {
+            told.text = match (Repair::phrase(repair), changed.as_str()) {
+                (repair, "") => repair.into(),
+                (repair, what) => format!("{repair}: {what}").into(),
             };
             told.tone = EventTone::Alert;
         }
@@ -324,7 +339,7 @@ pub fn event_line<'a>(event: &'a Event, world: &'a World) -> EventLine<'a> {
         }
         EventKind::SessionRunClosed { run, reason } => {
             told.subject = run.as_str().into();
-            told.text = reason.to_string().into();
+            told.text = reason.phrase();
         }
         EventKind::SessionRunDropped { run, events: facts } => {
             told.subject = run.as_str().into();
@@ -421,7 +436,7 @@ fn run_started_text(head: &RunStarted) -> String {
 }
 
 fn run_closed_text(closed: &RunClosed) -> String {
-    let mut what = closed.reason.to_string();
+    let mut what = closed.reason.phrase().into_owned();
     if let Some(phase) = &closed.phase {
         what.push_str(&format!(" in {phase}"));
     }

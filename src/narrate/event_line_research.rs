@@ -2,7 +2,8 @@
 
 use super::event_line::{EventLine, EventTone};
 use crate::event::EventKind;
-use crate::event::kind::{DropReason, ReadingEnd, SourceOutcome};
+use crate::event::kind::{DropReason, SourceOutcome};
+use crate::event::phrase::skip_phrase;
 use crate::narrate::format;
 
 /// Most items that one line names.
@@ -30,8 +31,10 @@ pub(crate) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
             let mut what = format!("{} kept", deduped.kept.len());
             for it in deduped.dropped.iter().take(MAX_ITEMS) {
                 let reason = match it.reason {
-                    DropReason::Duplicate { duplicate_of: of } => format!("duplicate of {of}"),
-                    reason => reason.word().to_owned(),
+                    DropReason::Duplicate { duplicate_of } => {
+                        format!("duplicate of {duplicate_of}")
+                    }
+                    reason => reason.phrase().to_owned(),
                 };
                 what.push_str(&format!(", {} {reason}", it.source));
             }
@@ -51,7 +54,7 @@ pub(crate) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
             told.tone = EventTone::Done;
         }
         EventKind::NoteRefused(note) => {
-            told.text = format!("{}: {}", note.reason, note.quote).into();
+            told.text = format!("{}: {}", note.reason.phrase(), note.quote).into();
             told.tone = EventTone::Refused;
         }
         EventKind::NotesTruncated(cut) => {
@@ -59,19 +62,14 @@ pub(crate) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
             told.text = format!(
                 "{} proposed, first {kept} checked ({})",
                 format::count_noun(proposed, "note"),
-                cut.limit.word()
+                cut.limit.phrase()
             )
             .into();
             told.tone = EventTone::Alert;
         }
         EventKind::SourceClosed(came) => fill_source_closed(told, came),
-        EventKind::ReadingClosed { reason: why } => {
-            told.text = match why {
-                ReadingEnd::NoMoreSources => "no more sources",
-                ReadingEnd::MaxReadPages => "max_read_pages reached",
-                ReadingEnd::MaxNotes => "max_notes reached",
-            }
-            .into();
+        EventKind::ReadingClosed { reason } => {
+            told.text = reason.phrase().into();
         }
         EventKind::NotesCompared(compared) => {
             let pairs = compared.conflicts.iter().map(|it| {
@@ -93,7 +91,8 @@ pub(crate) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
                 if compared.conflicts.is_empty() { EventTone::Plain } else { EventTone::Alert };
         }
         EventKind::NotesVerified(verified) => {
-            let issues = verified.issues.iter().map(|it| format!("{} {}", it.note, it.issue));
+            let issues =
+                verified.issues.iter().map(|it| format!("{} {}", it.note, it.issue.phrase()));
             let issues: Vec<String> = issues.collect();
             let checked = format::count_noun(u64::from(verified.checked), "note");
             (told.text, told.tone) = if issues.is_empty() {
@@ -114,7 +113,7 @@ pub(crate) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
             told.tone = EventTone::Done;
         }
         EventKind::AnswerRefused(refused) => {
-            told.text = refused.reason.to_string().into();
+            told.text = refused.reason.phrase();
             told.tone = EventTone::Refused;
         }
         _ => {}
@@ -125,13 +124,13 @@ fn fill_source_closed<'a>(told: &mut EventLine<'a>, came: &'a SourceOutcome) {
     match came {
         SourceOutcome::Denied { reason, location } => {
             told.text = match location {
-                Some(location) => format!("{} at {location}", reason.word()).into(),
-                None => reason.word().into(),
+                Some(location) => format!("{} at {location}", reason.phrase()).into(),
+                None => reason.phrase().into(),
             };
             told.tone = EventTone::Refused;
         }
         SourceOutcome::Skipped { reason, text } => {
-            told.text = format!("{reason}: {text}").into();
+            told.text = format!("{}: {text}", skip_phrase(reason)).into();
             told.tone = EventTone::Failed;
         }
         SourceOutcome::Read { notes, refused } => {

@@ -21,7 +21,7 @@ pub(crate) fn fill_line<'a>(kind: &'a EventKind, told: &mut EventLine<'a>) {
             told.tone = EventTone::Done;
         }
         EventKind::PlanRefused { reason, .. } => {
-            told.text = reason.to_string().into();
+            told.text = reason.phrase();
             told.tone = EventTone::Refused;
         }
         EventKind::TaskStarted { task, worker, args_hash, .. } => {
@@ -34,7 +34,7 @@ pub(crate) fn fill_line<'a>(kind: &'a EventKind, told: &mut EventLine<'a>) {
         }
         EventKind::TaskFailed { attempts, reason } => {
             let attempts = format::count_noun(u64::from(*attempts), "attempt");
-            told.text = format!("{reason} after {attempts}").into();
+            told.text = format!("{} after {attempts}", reason.phrase()).into();
             told.tone = EventTone::Failed;
         }
         EventKind::ConcurrencyChanged { max_parallel, by: who } => {
@@ -55,7 +55,7 @@ pub(crate) fn fill_line<'a>(kind: &'a EventKind, told: &mut EventLine<'a>) {
             told.text = format!("got a call slot after {}", took_ms(*waited_ms)).into();
         }
         EventKind::CallDegraded { attempts, reason, by, .. } => {
-            told.text = degraded_text(*attempts, &reason.to_string(), *by).into();
+            told.text = degraded_text(*attempts, &reason.phrase(), *by).into();
             told.tone = EventTone::Alert;
         }
         EventKind::AttemptRefused { attempt, reason, retry_in_ms } => {
@@ -63,7 +63,7 @@ pub(crate) fn fill_line<'a>(kind: &'a EventKind, told: &mut EventLine<'a>) {
                 Some(ms) => format!(", retry possible in {}", took_ms(*ms)),
                 None => String::new(),
             };
-            told.text = format!("attempt {attempt} not made: {reason}{again}").into();
+            told.text = format!("attempt {attempt} not made: {}{again}", reason.phrase()).into();
             told.tone = EventTone::Refused;
         }
         EventKind::AttemptQueued { attempt } => {
@@ -71,7 +71,7 @@ pub(crate) fn fill_line<'a>(kind: &'a EventKind, told: &mut EventLine<'a>) {
         }
         EventKind::ClientRetried { request, cause: after } => {
             told.text =
-                format!("{}: the tool's client sends request {request}", after.word()).into();
+                format!("{}: the tool's client sends request {request}", after.phrase()).into();
             told.tone = EventTone::Retry;
         }
         EventKind::BreakerChanged { tool, to, cause: why, open_for_ms, by: who } => {

@@ -9,8 +9,8 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::base::visible::{first_hostile, visible, visible_char};
 
-/// The most characters in one cell: a letter with a few marks, a family emoji. Longer clusters are
-/// no text but an attempt to garble the cells around them.
+/// The most characters in one cell: a letter with a few marks, a family emoji. A longer cluster is
+/// not text: it is there to garble the cells around it.
 const CELL_CHARS: usize = 16;
 
 /// Symbol for a cluster that does not fit into a cell.

@@ -17,7 +17,7 @@ use crate::scenario::spec::price::Price;
 use crate::scenario::spec::tool::ToolOffer;
 use crate::scenario::spec::tuning::REPLY_TOKENS;
 
-/// Estimated bytes of one token, if nobody counted.
+/// Estimated bytes of one token, if the endpoint does not count tokens.
 const BYTES_PER_TOKEN: u64 = 4;
 
 /// The spending of one run.

@@ -99,7 +99,7 @@ pub enum LiveOffer {
         model_from: String,
         /// Where the keys come from, such as `key from the shell`.
         key: String,
-        /// Providers that can be asked for a list of models.
+        /// Providers that may have a list of models.
         places: Vec<ProviderHost>,
     },
     /// Several providers have a key, and nothing says which one to call.

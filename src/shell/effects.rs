@@ -1,5 +1,5 @@
 //! The effects of the dashboard, which the shell executes in the background: starting runs, writing
-//! files, reading scenarios. The loop awaits none of them; results come back through a channel.
+//! files, reading scenarios. The loop awaits none of them; results arrive through a channel.
 
 use std::collections::BTreeMap;
 use std::io;

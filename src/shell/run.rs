@@ -339,7 +339,7 @@ impl<C: Console> DashboardLoop<C> {
                 self.release_terminal();
                 self.acquire_terminal()?;
             }
-            // The other program gets the signal too; the size is read when the terminal comes back.
+            // The other program gets the signal too; the size is read when that program ends.
             ProcessSignal::Resized if self.input.is_none() => {}
             ProcessSignal::Resized => {
                 let Size { width, height } = self.console.size();

@@ -234,7 +234,7 @@ pub fn end_now(code: u8) -> ! {
         restore_after_pager();
     }
     restore();
-    let line = "roundtable: ended immediately, without waiting for its runs\n";
+    let line = "roundtable: ended immediately; its runs were not finished\n";
     let _ = write_last(line.as_bytes());
     exit_now(code)
 }

@@ -53,7 +53,7 @@ impl Watchdog {
 
     /// Registers a request to end; `tell` forwards it to the loop.
     pub fn request_end(&self, ask: EndRequest, tell: impl FnOnce()) {
-        // Read before the loop is told: it may react immediately.
+        // Read first: the loop may react to `tell` immediately.
         let turn = self.turns.load(Ordering::SeqCst);
         tell();
         // Fails only when the thread is already ending the program.

@@ -59,7 +59,7 @@ impl FixtureTool {
         let Some(row) = self.spec.rows.iter().find(|row| row_matches(row, request)) else {
             return Err(no_row_error(request));
         };
-        // Draws of one attempt's requests are close to each other, so each is hashed once more.
+        // Draws of one attempt's requests are close to each other, so each is hashed again.
         let draw = |what| random_u64(request.draw, "fixture", request.attempt, what);
         let takes = if self.instant {
             Duration::ZERO

@@ -323,7 +323,7 @@ fn result(page: &RunPage, cx: &DrawContext, pen: &mut Pen) {
             }
             None => {
                 let style = cx.theme.ended(closed.reason.class()).style;
-                pen.put(&closed.reason.to_string(), style);
+                pen.put(&closed.reason.phrase(), style);
                 if let Some(level) = level(world) {
                     pen.put(&format!(", {level}"), cx.theme.style(StyleRole::Text));
                 }

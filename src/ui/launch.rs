@@ -256,7 +256,7 @@ fn fault(form: &LaunchForm, parts: &FormParts, cx: &DrawContext, buf: &mut Buffe
 
 /// Draws the command line that starts the same run.
 fn command(form: &LaunchForm, parts: &FormParts, cx: &DrawContext, buf: &mut Buffer) {
-    // A command line that cannot run helps nobody.
+    // A command line that cannot run is of no use.
     if !form.is_startable() {
         return;
     }

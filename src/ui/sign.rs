@@ -43,11 +43,11 @@ impl Theme {
     /// The sign of a decision, which looks like the matching stance.
     pub fn decision(&self, decision: Decision) -> StateSign {
         match decision {
-            Decision::Go => self.sign(Glyph::Go, decision.word(), StyleRole::Go),
+            Decision::Go => self.sign(Glyph::Go, decision.phrase(), StyleRole::Go),
             Decision::GoWithCaution => {
-                self.sign(Glyph::Caution, decision.word(), StyleRole::Caution)
+                self.sign(Glyph::Caution, decision.phrase(), StyleRole::Caution)
             }
-            Decision::NoGo => self.sign(Glyph::Block, decision.word(), StyleRole::Block),
+            Decision::NoGo => self.sign(Glyph::Block, decision.phrase(), StyleRole::Block),
         }
     }
 

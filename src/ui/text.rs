@@ -1,4 +1,4 @@
-//! Drawing of any text, whoever wrote it. Control characters, escape sequences and bidi controls
+//! Drawing of any text, trusted or not. Control characters, escape sequences and bidi controls
 //! become visible symbols, wide and combining characters take the columns that the terminal gives
 //! them, and nothing is drawn outside its bounds.
 

@@ -28,8 +28,8 @@ fn each_step_has_a_line_and_each_source_its_outcome() {
         assert!(lines.contains(&said), "{said:?} is not in\n{}", ended.out);
     }
     for (word, url, reason) in [
-        ("denied", "https://regulator.example.org/guidance/", "source_denied_execution"),
-        ("denied", "https://community-rumors.example.net/", "source_denied_policy"),
+        ("denied", "https://regulator.example.org/guidance/", "switched off"),
+        ("denied", "https://community-rumors.example.net/", "not on the allowlist"),
     ] {
         let mut said = lines.iter().filter(|line| line.contains(url) && line.contains(word));
         assert!(said.next().is_some_and(|line| line.ends_with(reason)), "{}", ended.out);
@@ -46,7 +46,11 @@ fn what_is_skipped_and_what_contradicts_is_told_calmly() {
     assert_eq!(ended.code, Some(1), "{ended:?}");
     let stale = "! skipped      https://docs.example.org/handbook/enterprise-terms  stale: 38 days old; research.max_age_days is 30";
     assert!(ended.out.contains(stale), "{}", ended.out);
-    assert!(ended.out.contains("no_reliable_sources in read_extract"), "{}", ended.out);
+    assert!(
+        ended.out.contains("no usable sources (no_reliable_sources) in read_extract"),
+        "{}",
+        ended.out
+    );
     assert!(!ended.out.contains("x failed"), "nothing has failed: {}", ended.out);
 
     let ended = run(&home, &["own-notes", "--instant", "--format", "text", "--ascii"]);
@@ -100,10 +104,10 @@ Research brief: US payments incident is P1 with failed payment rate 3.4%, 5 char
 
 ## Not used
 
-- `https://regulator.example.org/guidance/customer-communications`: `source_denied_execution`
+- `https://regulator.example.org/guidance/customer-communications`: switched off
 - `https://official-status.example.com/incidents/payments-2026-03-07#latest`: duplicate of `https://official-status.example.com/incidents/payments-2026-03-07`
 - `https://vendor.example.com/policies/enterprise-sla?ref=search`: duplicate of `https://vendor.example.com/policies/enterprise-sla`
-- `https://community-rumors.example.net/thread/payment-outage`: `source_denied_policy`
+- `https://community-rumors.example.net/thread/payment-outage`: not on the allowlist
 "#;
     assert_eq!(ended.out, expected);
 }
@@ -124,14 +128,14 @@ fn markdown_says_what_contradicts_what_nobody_confirms_and_why_there_is_no_answe
 
     let ended = markdown(&["fabricated-quote"]);
     assert_eq!(ended.code, Some(1), "the ending is that of the run");
-    let said = "## Answer\n\nNo answer: `verification_failed:quote_not_in_source`.\n";
+    let said = "## Answer\n\nNo answer: verification failed: quote not on page (`verification_failed:quote_not_in_source`).\n";
     assert!(ended.out.contains(said), "{}", ended.out);
-    let said = "- note n3 of `https://docs.example.org/handbook/enterprise-terms`: `quote_not_in_source`, \"A first response after more than 15 minutes is compensated with 25% of the monthly fee.\"\n";
+    let said = "- note n3 of `https://docs.example.org/handbook/enterprise-terms`: quote not on page, \"A first response after more than 15 minutes is compensated with 25% of the monthly fee.\"\n";
     assert!(ended.out.contains(said), "{}", ended.out);
 
     let ended = markdown(&["fabricated-quote", "--set", "research.misquotes=refuse"]);
     let said =
-        "- a note of `https://docs.example.org/handbook/enterprise-terms`: `quote_not_in_source`";
+        "- a note of `https://docs.example.org/handbook/enterprise-terms`: quote not on page";
     assert!(ended.out.contains(said), "{}", ended.out);
 
     let ended = markdown(&["checkout-launch"]);
@@ -180,8 +184,8 @@ fn what_pages_and_models_say_is_text_in_markdown_and_on_the_terminal() {
 
 ## Not used
 
-- `javascript:alert(1)`: `invalid_url`
-- `` https://b.example/`␛[2J` ``: `invalid_url`
+- `javascript:alert(1)`: invalid address
+- `` https://b.example/`␛[2J` ``: invalid address
 "#;
     let (_, said) = ended.out.split_once("As of 2026-03-07.\n\n").expect("a head");
     assert_eq!(said, expected);

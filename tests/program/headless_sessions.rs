@@ -259,7 +259,7 @@ fn a_member_that_fails_is_told_of_once() {
         failed,
         [
             "  ✗ failed       one  error: script_missing:one",
-            "  ✗ failed       front  script_missing:front",
+            "  ✗ failed       front  not scripted: front",
             "  ✗ failed       desk  error: script_missing:front",
         ],
         "{}",

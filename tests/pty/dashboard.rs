@@ -67,7 +67,7 @@ fn a_person_pauses_steps_and_seats_the_lawyer() {
     terminal.sees("1 Scenarios");
     terminal.press("q");
     assert_eq!(terminal.ends(), 0);
-    let left = terminal.sees("go_with_caution");
+    let left = terminal.sees("go with caution");
     assert!(left.contains("3 rounds"), "{left}");
 }
 

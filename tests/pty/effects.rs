@@ -199,7 +199,7 @@ fn a_foreign_scenario_asks_before_it_reaches_an_endpoint() {
     terminal.press("y");
     asked.recv_timeout(Duration::from_secs(60)).expect("asked after the yes");
     terminal.sees("STOPPED");
-    terminal.sees("llm_error:http_500");
+    terminal.sees("model: HTTP 500");
     terminal.press("q");
     terminal.sees("1 Scenarios");
     terminal.press("q");

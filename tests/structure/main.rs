@@ -3,6 +3,8 @@
 
 mod counts;
 mod layers;
+mod phrases;
+mod texts;
 mod tree;
 
 use counts::*;
@@ -83,7 +85,7 @@ fn counts_stay_below_their_ceilings() {
     assert!(tests >= TESTS, "tests were lost: {tests} of {TESTS}");
 }
 
-// The ceilings. Whoever gets below one lowers it.
+// The ceilings. Lower a ceiling when you get below it.
 const MATCHES: usize = 66;
 const PUBLIC_ITEMS: usize = 2240;
 const DUPLICATE_TYPES: usize = 0;

@@ -209,8 +209,8 @@ impl LaunchForm {
         self.revalidate();
     }
 
-    /// Handles a click in the list; returns whether the row was selected before, `None` if it is no
-    /// choice.
+    /// Handles a click in the list; returns whether the row was selected before, `None` if the
+    /// line is not a choice.
     pub(in crate::app) fn click_picker(&mut self, line: usize) -> Option<bool> {
         self.picker.as_mut()?.select_line(line)
     }

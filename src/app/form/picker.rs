@@ -252,7 +252,7 @@ impl ModelPicker {
     }
 
     /// Selects the row on this line of the window; returns whether it was selected before, `None`
-    /// if it is no choice.
+    /// if the line is not a choice.
     pub(super) fn select_line(&mut self, line: usize) -> Option<bool> {
         let at = self.top + line;
         self.rows.get(at).filter(|row| row.is_choice())?;

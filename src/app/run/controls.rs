@@ -118,7 +118,7 @@ impl RunPage {
             match action {
                 Action::Breakpoint => {
                     let why = "No breakpoint here: agents act in no fixed order. \
-                               s steps past one boundary.";
+                               s steps to the next boundary.";
                     return Some(why.to_owned());
                 }
                 Action::Tools => {
@@ -128,8 +128,7 @@ impl RunPage {
             }
         }
         if action == Action::Breakpoint && self.world.team().is_some() {
-            let why =
-                "No breakpoint here: the next speaker is not known yet. s steps past one boundary.";
+            let why = "No breakpoint here: the next speaker is not known yet. s steps to the next boundary.";
             return Some(why.to_owned());
         }
         if action == Action::Cause {

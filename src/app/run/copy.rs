@@ -12,8 +12,11 @@ use super::{InputOutcome, RunPage, View};
 use crate::app::effect::{Contents, Effect, Export};
 use crate::event::contribution::Contribution;
 use crate::event::safe_json;
+use crate::event::world::World;
 use crate::event::world::collaboration::Round;
-use crate::narrate::event_line::{conflict_names, event_line, model_text, took_ms};
+use crate::narrate::event_line::{
+    conflict_names, decision_or_next, event_line, model_text, took_ms,
+};
 use crate::narrate::export::research;
 use crate::narrate::format;
 
@@ -101,18 +104,18 @@ impl RunPage {
             let place = closed.phase.as_deref().map(|phase| format!(" in {phase}"));
             let _ = writeln!(
                 out,
-                "Ended with `{}`{} after {}.",
-                closed.reason,
+                "Ended: {}{} after {}.",
+                research::reason_markdown(&closed.reason),
                 place.unwrap_or_default(),
                 took_ms(closed.elapsed_ms)
             );
         }
         if let Some((table, _)) = world.collaboration() {
             if let Some(decision) = table.decision() {
-                let _ = writeln!(out, "Decision: **{decision}**.");
+                let _ = writeln!(out, "Decision: **{}**.", decision.phrase());
             }
             for round in &table.rounds {
-                round_markdown(&mut out, round);
+                round_markdown(&mut out, world, round);
             }
         }
         plan_markdown(&mut out, world);
@@ -203,7 +206,7 @@ fn seat_markdown(round: u32, said: &Contribution) -> String {
     out
 }
 
-fn round_markdown(out: &mut String, round: &Round) {
+fn round_markdown(out: &mut String, world: &World, round: &Round) {
     let _ = writeln!(out, "\n## Round {}\n", round.number);
     let _ = writeln!(out, "| seat | stance | confidence | summary |\n| --- | --- | --- | --- |");
     for said in round.contributions() {
@@ -212,7 +215,7 @@ fn round_markdown(out: &mut String, round: &Round) {
             writeln!(out, "| {} | {} | {} | {summary} |", said.agent, said.stance, said.confidence);
     }
     if round.closed.is_some() {
-        let next = round.decision.map_or("next round", |decision| decision.word());
+        let next = decision_or_next(world, round.number, round.decision);
         let _ = writeln!(out, "\n{}: {next}.", conflict_names(&round.conflicts));
     }
 }

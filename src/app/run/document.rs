@@ -15,7 +15,7 @@ use crate::narrate::format;
 
 /// Longest line that is kept as one, in bytes; a longer one is continued on the next.
 const MAX_LINE_BYTES: usize = 4096;
-/// Most of a partial reply that is laid out each time that more of it arrives, in bytes.
+/// How much of a partial reply is wrapped into lines each time that more of it arrives, in bytes.
 const MAX_PARTIAL_BYTES: usize = 64 * 1024;
 /// Most calls that one prompt is put together from.
 const MAX_PROMPT_CALLS: usize = 1000;
@@ -258,7 +258,7 @@ impl RunPage {
         self.add_verdict(&mut document, call);
         if let Some(refused) = self.refused_reply(call) {
             document.gap();
-            document.text(LineStyle::Failed, &format!("refused: {}", refused.reason));
+            document.text(LineStyle::Failed, &format!("refused: {}", refused.reason.phrase()));
             document.text(LineStyle::Text, &format!("{}.", refused.detail));
             match (refused.repeat, refused.reason.advice()) {
                 (Some(nth), _) => {
@@ -315,7 +315,7 @@ impl RunPage {
         for event in self.call_events(call).0 {
             let EventKind::AttemptRefused { attempt, reason, .. } = &event.kind else { continue };
             document.gap();
-            let text = format!("attempt {attempt} was not made: {reason}");
+            let text = format!("attempt {attempt} was not made: {}", reason.phrase());
             document.text(LineStyle::Failed, &text);
             if let Some(advice) = reason.advice() {
                 document.add(LineStyle::Dim, advice);
@@ -331,7 +331,7 @@ impl RunPage {
                 document.gap();
                 document.add(LineStyle::Head, "fallback");
                 document.field("value", crate::narrate::event_line_tool::fallback_text(*by));
-                document.field("reason", reason.to_string());
+                document.field("reason", reason.phrase());
                 if let Some(value) = value {
                     document.json(value);
                 }
@@ -340,8 +340,8 @@ impl RunPage {
                 if self.callee_kind(Some(call)) == CalleeKind::Tool =>
             {
                 document.gap();
-                document
-                    .text(LineStyle::Failed, &format!("failed after the last attempt: {reason}"));
+                let text = format!("failed after the last attempt: {}", reason.phrase());
+                document.text(LineStyle::Failed, &text);
                 if let Some(advice) = reason.advice() {
                     document.add(LineStyle::Dim, advice);
                 }
@@ -380,7 +380,7 @@ impl RunPage {
         }
         if let Some(reason) = seat.refused.as_ref().filter(|_| self.refused_reply(call).is_none()) {
             document.gap();
-            document.text(LineStyle::Failed, &format!("refused: {reason}"));
+            document.text(LineStyle::Failed, &format!("refused: {}", reason.phrase()));
             if let Some(advice) = reason.advice() {
                 document.add(LineStyle::Dim, advice);
             }

@@ -75,7 +75,7 @@ impl EventList {
     pub fn len(&self, log: &RunLog) -> usize {
         match &self.filter {
             Some(active) => active.found.len(),
-            // A text that is no valid filter passes nothing.
+            // An invalid filter matches nothing.
             None if self.is_invalid() => 0,
             None => log.len() - log.dropped_count(),
         }

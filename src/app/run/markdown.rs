@@ -48,8 +48,10 @@ pub(super) fn team_markdown(out: &mut String, world: &World) {
         };
         let why = match &hop.state {
             HopState::Refused(why) => why.to_string(),
-            HopState::Failed(reason) => reason.to_string(),
-            HopState::Degraded { by, reason } => format!("{reason}; {}", by.word()),
+            HopState::Failed(reason) => reason.phrase().into_owned(),
+            HopState::Degraded { by, reason } => {
+                format!("{}; {}", reason.phrase(), by.phrase())
+            }
             _ => cell(hop.message.as_deref().unwrap_or_default()),
         };
         let _ = writeln!(out, "| {} | {from} | {} | {how} | {why} |", nth + 1, hop.to);

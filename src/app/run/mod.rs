@@ -104,7 +104,7 @@ pub struct RunPage {
     /// First row in view of the subject's text; `None` follows its newest words.
     text_scroll: Option<Scroll>,
     inspector: Option<Inspector>,
-    /// Whether a drag that began on the scrubber is still going on.
+    /// Whether the operator is dragging, from the scrubber.
     dragging: bool,
 }
 
@@ -232,7 +232,7 @@ impl RunPage {
 
     /// The run's own time at the head of its log, wherever the playhead is.
     pub fn head_time(&self, now: Duration) -> Elapsed {
-        // The clock of a paused run stands still.
+        // The clock of a paused run is stopped.
         let rests = matches!(self.world.stage, RunState::Paused { .. });
         if rests || self.is_scrubbed() { self.world.at } else { self.time(now) }
     }

@@ -73,7 +73,7 @@ impl Progress {
             return Progress { text: Some(pages), budget, spending: None };
         }
         if let Some((_, plan)) = world.resilience() {
-            // A repeated call is no further step, so calls are counted and not attempts.
+            // A retry is not a further step, so calls are counted and not attempts.
             let asked: u64 = world.tools.rows().iter().map(|row| row.tally.calls).sum();
             let steps = u64::from(plan.agents)
                 .saturating_mul(plan.turns.into())

@@ -70,7 +70,7 @@ pub fn task_result(row: &TaskRow) -> String {
             let colon = if value.is_empty() { "" } else { ": " };
             format!("{}{colon}{value}", fallback_text(fallback))
         }
-        (TaskState::Failed | TaskState::Cancelled, _, Some(reason)) => reason.to_string(),
+        (TaskState::Failed | TaskState::Cancelled, _, Some(reason)) => reason.phrase().into_owned(),
         (TaskState::Done, ..) => result(),
         _ => String::new(),
     }

@@ -190,7 +190,7 @@ impl RunPage {
                     );
                 }
                 if let Some(reason) = &seat.refused {
-                    let mut text = format!("Refused by the gateway: {reason}.");
+                    let mut text = format!("Refused by the gateway: {}.", reason.phrase());
                     if let Some(advice) = reason.advice() {
                         text.push_str(&format!("\n{advice}"));
                     }

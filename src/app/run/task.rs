@@ -1,6 +1,9 @@
 //! The details of a row of the waterfall as lines of text: the plan, a task with its attempts, the
 //! joined results.
 
+use std::fmt;
+use std::time::Duration;
+
 use super::document::{LineStyle, TextDocument};
 use super::{RunPage, Subject};
 use crate::event::kind::{BreakerStage, OrchestratorPlan};
@@ -41,7 +44,7 @@ impl RunPage {
             document.field("model", model);
         }
         if let Some((reason, raw)) = &orchestrator.refused {
-            document.text(LineStyle::Failed, &format!("refused: {reason}"));
+            document.text(LineStyle::Failed, &format!("refused: {}", reason.phrase()));
             if let Some(advice) = reason.advice() {
                 document.add(LineStyle::Dim, advice);
             }
@@ -111,7 +114,7 @@ impl RunPage {
                 TaskState::Failed => LineStyle::Failed,
                 _ => LineStyle::Text,
             };
-            document.text(look, &format!("reason: {reason}"));
+            document.text(look, &format!("reason: {}", reason.phrase()));
             if let Some(advice) = reason.advice() {
                 document.add(LineStyle::Dim, advice);
             }
@@ -144,8 +147,8 @@ impl RunPage {
         row: &TaskRow,
         now: Elapsed,
     ) {
-        if let Some(waits) = wait_reason(world, orchestrator, row, now) {
-            document.field("waits", waits);
+        if let Some(wait) = task_wait(world, orchestrator, row, now) {
+            document.field("waits", wait.to_string());
         }
         if let Some(opened) = row.opened {
             let took =
@@ -182,7 +185,7 @@ impl RunPage {
                     (LineStyle::Failed, format!("{short} after {took}"))
                 }
                 (AttemptEnd::Failed(class), _) => {
-                    (LineStyle::Failed, format!("{} after {took}", class.word()))
+                    (LineStyle::Failed, format!("{} after {took}", class.phrase()))
                 }
             };
             document.add(look, format!("attempt {}  {what}{waited}", bar.number));
@@ -191,13 +194,45 @@ impl RunPage {
     }
 }
 
+/// What a task waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TaskWait {
+    /// The run is paused before this attempt.
+    Paused {
+        /// Number of the attempt, from 1.
+        attempt: u32,
+    },
+    /// For one of these slots.
+    Slot {
+        /// The concurrency limit.
+        max: u32,
+    },
+    /// For its next attempt.
+    Retry {
+        /// Time until then.
+        left: Duration,
+    },
+}
+
+impl fmt::Display for TaskWait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Paused { attempt } => write!(f, "paused before attempt {attempt}"),
+            Self::Slot { max } => write!(f, "for a slot (max {max})"),
+            Self::Retry { left } => {
+                write!(f, "for the next attempt in {}", format::duration_text(left))
+            }
+        }
+    }
+}
+
 /// What a task waits for; `None` if it does not wait.
-pub fn wait_reason(
+pub(crate) fn task_wait(
     world: &World,
     orchestrator: &Orchestrator,
     row: &TaskRow,
     now: Elapsed,
-) -> Option<String> {
+) -> Option<TaskWait> {
     if !world.is_live() || row.has_ended() {
         return None;
     }
@@ -205,14 +240,13 @@ pub fn wait_reason(
         let attempt = u32::try_from(row.attempts.len()).unwrap_or(u32::MAX).saturating_add(1);
         let here = Boundary::Dispatch { task: row.task.id.clone(), attempt }.id();
         if at.contains(&here) {
-            return Some(format!("paused before attempt {attempt}"));
+            return Some(TaskWait::Paused { attempt });
         }
     }
     match row.state {
-        TaskState::Waiting => Some(format!("for a slot (max {})", orchestrator.max_parallel)),
+        TaskState::Waiting => Some(TaskWait::Slot { max: orchestrator.max_parallel }),
         TaskState::Retrying => {
-            let left = row.retry_at.map(|at| at.since(now)).unwrap_or_default();
-            Some(format!("for the next attempt in {}", format::duration_text(left)))
+            Some(TaskWait::Retry { left: row.retry_at.map(|at| at.since(now)).unwrap_or_default() })
         }
         _ => None,
     }

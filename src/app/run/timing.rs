@@ -8,7 +8,7 @@ use super::document::{LineStyle, TextDocument};
 use crate::event::kind::{LoopGuard, Purpose, SourceNo};
 use crate::event::world::{Span, SpanKind, SpanState};
 use crate::event::{Event, EventKind, SpanId, World};
-use crate::narrate::event_line::{conflict_names, failure_name, took_ms};
+use crate::narrate::event_line::{conflict_names, decision_or_next, failure_name, took_ms};
 use crate::narrate::format;
 use crate::narrate::measure::single_line;
 
@@ -227,9 +227,9 @@ impl RunPage {
                 document.field("stance", format!("{} {confidence}", contribution.stance));
                 document.field("messages", format!("{messages} used"));
             }
-            EventKind::RoundClosed { conflicts: found, decision, .. } => {
+            EventKind::RoundClosed { round, conflicts: found, decision } => {
                 document.field("conflicts", conflict_names(found));
-                let next = decision.map_or("next round", |decision| decision.word());
+                let next = decision_or_next(self.world(), *round, *decision);
                 document.field("decision", next);
             }
             EventKind::HandoffMade { to, message, guard, .. } => {
@@ -259,14 +259,14 @@ impl RunPage {
             }
             EventKind::NoteRefused(note) => {
                 add_source(document, self.world(), note.source);
-                document.field("refused", note.reason.word());
+                document.field("refused", note.reason.phrase());
                 document.field("claim", single_line(&note.claim));
                 document.field("quote", single_line(&note.quote));
             }
             EventKind::NotesTruncated(cut) => {
                 add_source(document, self.world(), cut.source);
                 document.field("proposed", cut.proposed.to_string());
-                document.field("cut", format!("{} ({})", cut.cut, cut.limit.word()));
+                document.field("cut", format!("{} ({})", cut.cut, cut.limit.phrase()));
             }
             EventKind::SourceClosed(_) => {
                 if let Some(source) =
@@ -280,7 +280,7 @@ impl RunPage {
                 document.field("from", boundary.display_name());
             }
             EventKind::RunClosed(closed) => {
-                document.field("reason", closed.reason.to_string());
+                document.field("reason", closed.reason.phrase());
                 if let Some(phase) = &closed.phase {
                     document.field("phase", phase);
                 }

@@ -41,7 +41,7 @@ pub struct DoctorArgs {
     /// Override a field of the scenario, as `run --set` does
     #[arg(long = "set", value_name = "PATH=VALUE", requires = "scenario")]
     pub set: Vec<String>,
-    /// Use this proxy; env: the proxy that HTTPS_PROXY and the like name
+    /// Use this proxy; env: the proxy of HTTPS_PROXY and similar variables
     #[arg(long, value_name = "URL|env")]
     pub proxy: Option<String>,
 }

@@ -74,7 +74,7 @@ pub(super) fn line(event: &Event, world: &World, paint: &StreamStyle) -> Option<
                 Glyph::Refused,
                 "refused",
                 StyleRole::Refused,
-                &format!("{}: {quote}", note.reason),
+                &format!("{}: {quote}", note.reason.phrase()),
             )
         }
         EventKind::NotesTruncated(_) => signed(Glyph::Alert, "cut", StyleRole::Flag, &told()),

@@ -174,7 +174,7 @@ pub(super) fn closing(outcome: &Outcome, world: &World) -> String {
         };
         let _ = write!(out, "\n{whose}: {by}");
         if let Some(reason) = &it.reason {
-            let _ = write!(out, " ({reason})");
+            let _ = write!(out, " ({})", reason.phrase());
         }
     }
     if !out.is_empty() {

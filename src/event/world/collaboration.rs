@@ -37,7 +37,7 @@ pub struct Round {
     pub seats: Vec<RoundSeat>,
     /// Result of `detect_conflicts`, once the round is closed.
     pub conflicts: Vec<Conflict>,
-    /// The decision; `None` while the round is open, or if another round follows.
+    /// The decision; `None` while the round is open, or if it made none.
     pub decision: Option<Decision>,
 }
 

@@ -29,10 +29,10 @@ pub(super) struct LastError {
     pub refused: Option<(u32, StopReason)>,
     /// Attempts of the call, refused ones included.
     pub attempts: u32,
-    /// Attempts that only repeated a request without a parameter; they are no retries.
+    /// Attempts that only repeated a request without a parameter; they do not count as retries.
     pub adapted: u32,
-    /// Longest wait in milliseconds that an earlier attempt was asked for (`Retry-After`). The text
-    /// already has that of the last attempt.
+    /// Longest wait in milliseconds that an earlier attempt was answered with (`Retry-After`). The
+    /// text already has that of the last attempt.
     pub earlier_wait_ms: Option<u64>,
     own_wait_ms: Option<u64>,
 }

@@ -203,7 +203,7 @@ pub struct FlagNow {
     pub on: bool,
     /// The position at the start.
     pub at_start: bool,
-    /// The last change: when, at which boundary, and by whom.
+    /// The last change: its time, its boundary, and who made it.
     pub changed: Option<(Elapsed, BoundaryId, Initiator)>,
 }
 

@@ -1,6 +1,7 @@
 //! Projection of a research run: the sources and their outcomes, the notes with their quotes, the
 //! verification, the sentences of the answer.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use crate::event::kind::{
     Denial, DropReason, FoundSource, Note, NoteId, NoteProblem, NoteRefused, NotesCompared,
     NotesTruncated, PlannedStep, Purpose, ReadingEnd, Sentence, SourceNo, SourceOutcome,
 };
+use crate::event::phrase::skip_phrase;
 use crate::event::{Elapsed, Event, EventKind, SpanId, StopReason};
 
 /// State of a research run.
@@ -447,15 +449,15 @@ impl SourceRow {
         own.unwrap_or(&self.found.title)
     }
 
-    /// The word for why it was dropped, denied, skipped or not reached; `None` otherwise.
-    pub fn drop_word(&self) -> Option<&str> {
+    /// Why it was dropped, denied, skipped or not reached, in words; `None` otherwise.
+    pub fn drop_phrase(&self) -> Option<Cow<'_, str>> {
         Some(match &self.state {
-            SourceState::Dropped(reason) => reason.word(),
-            SourceState::Denied { reason, .. } => reason.word(),
-            SourceState::Skipped { reason, .. } => reason,
-            SourceState::NotReached(why) => why.word(),
-            SourceState::Cancelled if self.span.is_some() => "cancelled",
-            SourceState::Cancelled => "not_reached",
+            SourceState::Dropped(reason) => reason.phrase().into(),
+            SourceState::Denied { reason, .. } => reason.phrase().into(),
+            SourceState::Skipped { reason, .. } => skip_phrase(reason),
+            SourceState::NotReached(why) => why.phrase().into(),
+            SourceState::Cancelled if self.span.is_some() => "cancelled".into(),
+            SourceState::Cancelled => "not reached".into(),
             SourceState::Found
             | SourceState::Waiting
             | SourceState::Reading

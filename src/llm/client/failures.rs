@@ -20,7 +20,7 @@ pub(super) const OTHER_MODEL_ADVICE: &str = "Try again, or use another model.";
 
 impl Client {
     /// A failure: what happened, then what to do. Foreign text in `what` has been through
-    /// [`Client::said`]; the whole text is redacted once more anyway.
+    /// [`Client::said`]; the whole text is redacted again anyway.
     pub(super) fn advised_failure(
         &self,
         class: FailureClass,

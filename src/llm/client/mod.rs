@@ -102,8 +102,8 @@ impl Client {
         }
     }
 
-    /// Whether the body is an event stream. The content type decides; if it is no help and a stream
-    /// was requested, the first character does.
+    /// Whether the body is an event stream. The content type decides; if it does not say
+    /// and a stream was requested, the first character does.
     pub(super) async fn is_event_stream(
         &self,
         answer: &mut HttpResponse,

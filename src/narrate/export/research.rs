@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::escape::{code, link, paragraph, text};
-use crate::event::World;
 use crate::event::kind::{
     DropReason, Note, NoteId, ReadingEnd, ResearchPlan, RunStarted, Sentence, SourceNo,
 };
+use crate::event::phrase::skip_phrase;
 use crate::event::world::Research;
 use crate::event::world::research::{SourceRow, SourceState};
+use crate::event::{StopReason, World};
 use crate::narrate::format;
 
 /// A run of research as Markdown, as far as it has come; `None` for another pattern.
@@ -43,10 +44,16 @@ fn answer(out: &mut String, world: &World, research: &Research) {
         .collect();
     let why = match (&world.closed, sentences.is_empty()) {
         (_, false) => sentences.join(" "),
-        (Some(closed), true) => format!("No answer: {}.", code(&closed.reason.to_string())),
+        (Some(closed), true) => format!("No answer: {}.", reason_markdown(&closed.reason)),
         (None, true) => "No answer yet.".to_owned(),
     };
     let _ = writeln!(out, "{why}");
+}
+
+/// A stop reason in words, followed by its identifier.
+pub(crate) fn reason_markdown(reason: &StopReason) -> String {
+    let (phrase, id) = (reason.phrase(), reason.to_string());
+    if *phrase == id { code(&id) } else { format!("{} ({})", text(&phrase), code(&id)) }
 }
 
 /// A sentence with its citations.
@@ -98,17 +105,17 @@ fn unused_section(out: &mut String, research: &Research) {
     });
     let notes = research.refused.iter().map(|note| {
         let of = research.source(note.source).map_or("", address);
-        format!("- a note of {}: {}, \"{}\"", code(of), code(note.reason.word()), text(&note.quote))
+        format!("- a note of {}: {}, \"{}\"", code(of), note.reason.phrase(), text(&note.quote))
     });
     let cut = research.sources.iter().filter_map(|row| {
         let cut = row.cut?;
         let notes = format::count_noun(u64::from(cut.cut), "note");
-        Some(format!("- {notes} of {}: beyond {}", code(address(row)), code(cut.limit.word())))
+        Some(format!("- {notes} of {}: over the {}", code(address(row)), cut.limit.phrase()))
     });
     let verified = research.verified.iter().flat_map(|it| &*it.issues);
     let issues = verified.filter_map(|it| {
         let note = &research.note(&it.note)?.note;
-        let (of, issue) = (code(&note.url), code(&it.issue.to_string()));
+        let (of, issue) = (code(&note.url), it.issue.phrase());
         Some(format!(
             "- note {} of {of}: {issue}, \"{}\"",
             text(it.note.as_str()),
@@ -145,19 +152,19 @@ fn unused_reason(row: &SourceRow, research: &Research) -> Option<String> {
         SourceState::Dropped(DropReason::Duplicate { duplicate_of: of }) => {
             format!("duplicate of {}", duplicate_of(*of, research))
         }
-        SourceState::Dropped(reason) => code(reason.word()),
-        SourceState::Denied { reason, location: None } => code(reason.word()),
+        SourceState::Dropped(reason) => reason.phrase().to_owned(),
+        SourceState::Denied { reason, location: None } => reason.phrase().to_owned(),
         SourceState::Denied { reason, location: Some(location) } => {
-            format!("{}, redirects to {}", code(reason.word()), code(location))
+            format!("{}, redirects to {}", reason.phrase(), code(location))
         }
         SourceState::Skipped { reason, text: told } => {
-            format!("{}, {}", code(reason), text(told))
+            format!("{}, {}", text(&skip_phrase(reason)), text(told))
         }
         SourceState::NotReached(ReadingEnd::MaxReadPages) => {
-            "not reached: `max_read_pages` is used up".to_owned()
+            "not reached: page limit reached (`max_read_pages`)".to_owned()
         }
         SourceState::NotReached(ReadingEnd::MaxNotes) => {
-            "not reached: `max_notes` is used up".to_owned()
+            "not reached: note limit reached (`max_notes`)".to_owned()
         }
         SourceState::NotReached(ReadingEnd::NoMoreSources) => "not reached".to_owned(),
         SourceState::Cancelled => "the run ended before it was read".to_owned(),

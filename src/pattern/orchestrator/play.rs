@@ -113,7 +113,7 @@ fn accept_plan(
     }
 }
 
-/// The task and the whole number that would be changed on its way to the worker.
+/// The task and its whole number that would not reach the worker unchanged.
 fn changed_number(
     raw: &Value,
     text: &str,

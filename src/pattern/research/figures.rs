@@ -28,7 +28,7 @@ pub enum Unit {
     Time,
     /// Money, with its currency sign.
     Money(char),
-    /// A plain number; the words around it say of what.
+    /// A plain number; the words around it say what it counts.
     Count,
 }
 

@@ -66,7 +66,7 @@ impl ResilienceRun<'_> {
     }
 
     /// The first tool, if all tools stay unavailable for the rest of the run: the run then stops
-    /// early instead of retrying in vain ("stop early with reason" in the cascading failures source
+    /// early, since no retry can succeed ("stop early with reason" in the cascading failures source
     /// document).
     fn all_tools_unavailable(&self) -> Option<&ToolName> {
         let remaining = self.cx.control().remaining();

@@ -261,7 +261,7 @@ fn offer(
         ];
         for (key, at) in given.into_iter().filter_map(|(key, at)| Some((key, at?))) {
             let what = format!("this `{key}` is not used");
-            cx.at_key(key, |cx| cx.warn(at, what, "only agents are told about tools"));
+            cx.at_key(key, |cx| cx.warn(at, what, "only agents read descriptions of tools"));
         }
         return Some(ToolOffer::bare(&entry.name));
     }

@@ -26,7 +26,7 @@ pub(super) fn handoff_input(
     (!cx.has_error_here()).then_some(template)
 }
 
-/// Reports braces that look like a placeholder and are none, in a part of a template that begins
+/// Reports braces that look like a placeholder but are not, in a part of a template that begins
 /// `from` bytes into it.
 fn check_placeholders(own: &str, from: usize, at: TextSpan, cx: &mut ReadContext) {
     for (open, _) in own.match_indices('{') {

@@ -175,7 +175,7 @@ record! {
         /// think, case and numbers. Each repair is logged as an event.
         repair: RepairList = default(RepairList::default()),
         /// How often the model gets another attempt after a JSON reply that does not match the
-        /// required format; it is told what is wrong. Each attempt is one more call.
+        /// required format; the request says what is wrong. Each attempt is one more call.
         ask_again: Positioned<IntegerField<0, 10>> = default(Positioned::not_in_file(IntegerField(0))),
         /// The sampling temperature. Without it none is sent and the provider's default applies.
         temperature: Number<0, 2> = optional,

@@ -48,7 +48,7 @@ pub(in crate::scenario) fn suggest_key(path: &str, key: &str, known: &[&str]) ->
         near.and_then(places)
     });
     let elsewhere = elsewhere.unwrap_or_default();
-    // Keys that only tools have are no suggestion for the model.
+    // Do not suggest a key for the model that only tools have.
     let for_it = |place: &&String| !(path == "tools.llm" && place.starts_with("tools.NAME."));
     match elsewhere.iter().filter(for_it).collect::<Vec<_>>()[..] {
         [place] => format!("did you mean `{place}`?"),

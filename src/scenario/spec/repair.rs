@@ -35,6 +35,18 @@ impl Repair {
             Self::Numbers => "numbers",
         }
     }
+
+    /// The repair in words, from its word in an event; an unknown word as it is.
+    pub(crate) fn phrase(word: &str) -> &str {
+        match Self::ALL.into_iter().find(|repair| repair.word() == word) {
+            Some(Self::Fences) => "code fence removed",
+            Some(Self::Preface) => "text around the JSON removed",
+            Some(Self::Think) => "thinking removed",
+            Some(Self::Case) => "spelling changed",
+            Some(Self::Numbers) => "number changed",
+            None => word,
+        }
+    }
 }
 
 impl fmt::Display for Repair {

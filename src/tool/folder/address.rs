@@ -26,8 +26,8 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// The layout of a folder whose files stand under this address, if any.
-    /// The layout for a base URL; a mirror without one.
+    /// The layout of a folder whose files have addresses below this URL; without a URL that of a
+    /// mirror.
     /// # Errors
     /// What is wrong with the URL.
     pub fn new(base_url: Option<&str>) -> Result<Self, String> {

@@ -191,7 +191,7 @@ impl Bm25StatisticsProvider for LiveStatistics<'_> {
             tokens +=
                 segment.doc_ids_alive().map(|doc| u64::from(lengths.fieldnorm(doc))).sum::<u64>();
         }
-        // At least 1, because it is a divisor, and there may be no document with a date.
+        // At least 1, because it is a divisor, and perhaps no document has a date.
         Ok(tokens.max(1))
     }
 

@@ -332,7 +332,7 @@ fn attempt_error(class: FailureClass, what: &str, advice: &str) -> Box<AttemptFa
     AttemptFailed::with_advice(class, &Redactor::default().redact(what), advice)
 }
 
-/// A host that asked for a longer pause than we wait.
+/// A host that requested a longer pause than we wait.
 fn retry_after_error(way: &RedirectChain<'_>, HostBusy { status, left }: HostBusy) -> FetchError {
     let seconds = millis(left).div_ceil(1_000);
     let text = format!("{} asks to wait {seconds} s (HTTP {status}, Retry-After)", way.host());

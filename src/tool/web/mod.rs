@@ -177,7 +177,7 @@ impl WebReader {
 
     async fn store(&self, entry: CachedPage) {
         let Some(cache) = self.cache().cloned() else { return };
-        // A page that cannot be cached is fetched again next time; that is no reason to fail now.
+        // A page that cannot be cached is fetched again next time, so the read does not fail.
         let kept = tokio::task::spawn_blocking(move || cache.put(&entry)).await;
         if let Ok(Err(error)) = kept {
             tracing::debug!(%error, "a page was not cached");

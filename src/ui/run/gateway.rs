@@ -118,7 +118,7 @@ fn seat(
         return;
     }
     if let Some(reason) = &seat.refused {
-        pen.put(&reason.to_string(), theme.style(StyleRole::Refused));
+        pen.put(&reason.phrase(), theme.style(StyleRole::Refused));
         return;
     }
     let note = match seat.state {

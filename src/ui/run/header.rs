@@ -273,7 +273,7 @@ fn note(page: &RunPage, cx: &DrawContext, world: &World) -> Option<(String, Styl
             let mut text = format!(
                 "{} {}{}",
                 cx.glyphs.symbol(cx.theme.ended(closed.reason.class()).glyph),
-                closed.reason,
+                closed.reason.phrase(),
                 place.unwrap_or_default()
             );
             if let Some(refused) = world.stop_refusal() {

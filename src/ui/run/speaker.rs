@@ -59,7 +59,7 @@ fn end_rows(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
         after.push_str(&format!(", {}", format::estimate(cost, cx.glyphs)));
     }
     let mut pen = Pen::new(buf, line(area, 0), cx.glyphs);
-    pen.glyph(sign.glyph, sign.style).space(1).put(&closed.reason.to_string(), sign.style);
+    pen.glyph(sign.glyph, sign.style).space(1).put(&closed.reason.phrase(), sign.style);
     if closed.reason.is_success() {
         if let Some(decision) = decision {
             let sign = theme.decision(decision);

@@ -8,6 +8,7 @@ use crate::event::contribution::Stance;
 use crate::event::kind::CollaborationPlan;
 use crate::event::world::collaboration::{Collaboration, Round};
 use crate::event::world::{RunState, World};
+use crate::narrate::event_line::decision_or_next;
 use crate::ui::DrawContext;
 use crate::ui::glyph::Glyph;
 use crate::ui::text::{Pen, columns};
@@ -96,8 +97,8 @@ pub(super) fn conflict_line(cx: &DrawContext, table: &Collaboration, round: &Rou
     let alert = cx.glyphs.symbol(Glyph::Alert);
     let of = |round: &Round| match round.conflicts.as_slice() {
         [] => "no conflict".to_owned(),
-        [one] => format!("{alert} {one}"),
-        [one, more @ ..] => format!("{alert} {one} +{}", more.len()),
+        [one] => format!("{alert} {}", one.phrase()),
+        [one, more @ ..] => format!("{alert} {} +{}", one.phrase(), more.len()),
     };
     if round.closed.is_some() {
         return of(round);
@@ -140,10 +141,10 @@ pub(super) fn state_line(
     let (came, asked) = (round.contributions().count(), round.asked_seats());
     match (&world.stage, round.closed) {
         (RunState::Closed, _) => {
-            let reason = world.closed.as_ref().map(|closed| closed.reason.to_string());
+            let reason = world.closed.as_ref().map(|closed| closed.reason.phrase().into_owned());
             vec![(reason.unwrap_or_default(), StyleRole::Failed)]
         }
-        (_, Some(_)) => vec![("no decision, next round".to_owned(), StyleRole::Dim)],
+        (_, Some(_)) => vec![(decision_or_next(world, round.number, None), StyleRole::Dim)],
         (_, None) => vec![(format!("{came} of {asked} answered"), StyleRole::Running)],
     }
 }

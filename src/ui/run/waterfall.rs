@@ -8,7 +8,7 @@ use ratatui::layout::Rect;
 
 use super::{line, row_style};
 use crate::app::run::table::first_seat;
-use crate::app::run::task::wait_reason;
+use crate::app::run::task::{TaskWait, task_wait};
 use crate::app::run::waterfall::{Axis, Bar, HEAD};
 use crate::app::run::{RunPage, WaterfallRow};
 use crate::event::Elapsed;
@@ -308,24 +308,27 @@ fn row_note(
     match row {
         WaterfallRow::Task(task) => {
             let row = orchestrator.tasks.get(task)?;
-            if let Some(waits) = wait_reason(world, orchestrator, row, now) {
-                let paused = waits.starts_with("paused");
-                let text = if paused { waits } else { format!("waiting {waits}") };
-                return Some((text, if paused { StyleRole::Paused } else { StyleRole::Dim }));
+            if let Some(wait) = task_wait(world, orchestrator, row, now) {
+                return Some(match wait {
+                    TaskWait::Paused { .. } => (wait.to_string(), StyleRole::Paused),
+                    TaskWait::Slot { .. } | TaskWait::Retry { .. } => {
+                        (format!("waiting {wait}"), StyleRole::Dim)
+                    }
+                });
             }
             match (row.state, row.fallback, &row.reason) {
                 (TaskState::Failed, _, Some(reason)) => {
-                    Some((reason.to_string(), StyleRole::Failed))
+                    Some((reason.phrase().into_owned(), StyleRole::Failed))
                 }
                 (TaskState::Degraded, Some(fallback), _) => {
-                    Some((fallback.word().replace('_', " "), StyleRole::Retry))
+                    Some((fallback.phrase().to_owned(), StyleRole::Retry))
                 }
                 _ => None,
             }
         }
         WaterfallRow::Plan => {
             let refused = orchestrator.refused.as_ref()?;
-            Some((refused.0.to_string(), StyleRole::Refused))
+            Some((refused.0.phrase().into_owned(), StyleRole::Refused))
         }
         WaterfallRow::Join if orchestrator.aggregate.is_none() && world.is_live() => {
             let open = || orchestrator.tasks.iter().filter(|row| !row.has_ended());

@@ -759,7 +759,7 @@ mod out {
         let run = copied(&mut dash);
         assert!(run.starts_with("# Checkout v2: go or no-go\n"));
         assert!(run.contains("| finance_analyst | go | 0.84 |"));
-        assert!(run.contains("Decision: **go_with_caution**."));
+        assert!(run.contains("Decision: **go with caution**."));
         dash.text("1jY");
         assert!(copied(&mut dash).starts_with("**demand_analyst**, round 2: **go** .90\n\n> "));
         dash.press(KeyCode::Enter).text("3Y");

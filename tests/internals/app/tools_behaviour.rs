@@ -305,7 +305,7 @@ fn refusals_and_stand_ins_are_inspected() {
     }
     dash.press(KeyCode::Esc).text("j").press(KeyCode::Enter);
     let screen = dash.screen();
-    assert!(screen.contains("was not made: worker_denied:weather_worker"), "{screen}");
+    assert!(screen.contains("was not made: weather_worker switched off"), "{screen}");
     assert!(screen.contains("switch it on"), "and what to do about it: {screen}");
 }
 

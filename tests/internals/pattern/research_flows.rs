@@ -123,7 +123,7 @@ async fn sources_are_read_in_order_of_score_times_trust() {
     let expected = ["https://b.example/2", "https://b.example/1", "https://a.example/1"];
     assert_eq!(library.read_urls(), expected, "no score counts a half; of equals the first found");
     let (research, _) = world.research().expect("research");
-    assert_eq!(research.sources[2].drop_word(), Some("max_read_pages"));
+    assert_eq!(research.sources[2].drop_phrase().as_deref(), Some("page limit reached"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -554,7 +554,7 @@ async fn pages_of_no_use_count_as_read() {
     let (world, library) = play(old, library, &Writer::new(quoting)).await;
     assert_eq!(library.read_urls().len(), 2);
     let (research, _) = world.research().expect("research");
-    assert_eq!(research.sources[2].drop_word(), Some("max_read_pages"));
+    assert_eq!(research.sources[2].drop_phrase().as_deref(), Some("page limit reached"));
     assert_eq!(research.funnel().read, 2);
 }
 
@@ -664,7 +664,7 @@ async fn notes_are_taken_as_far_as_the_budget_goes() {
     assert_eq!(told["aggregate"]["notes_count"], 4, "three of the first page, one of the second");
     assert_eq!(library.read_urls().len(), 2);
     let (research, _) = world.research().expect("research");
-    assert_eq!(research.sources[2].drop_word(), Some("max_notes"));
+    assert_eq!(research.sources[2].drop_phrase().as_deref(), Some("note limit reached"));
     let asked = writer.payloads(|purpose| matches!(purpose, Purpose::Notes { .. }));
     let rooms: Vec<&Value> = asked.iter().map(|payload| &payload["max_notes"]).collect();
     assert_eq!(rooms, [&json!(3), &json!(1)]);

@@ -115,7 +115,7 @@ fn a_run_that_came_to_nothing_keeps_the_message_for_its_person() {
     dash.send(Msg::Events { run: RunId::new(RUN), events });
     assert!(dash.asked().is_empty(), "nothing is started");
     let screen = dash.screen();
-    assert!(screen.contains("Not sent, since the run ended with max_seconds"), "{screen}");
+    assert!(screen.contains("Not sent, since the run ended: time limit"), "{screen}");
     dash.text("i");
     assert!(dash.screen().contains("Thanks!"));
 }

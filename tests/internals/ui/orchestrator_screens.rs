@@ -97,6 +97,6 @@ fn what_a_switch_would_do_is_said_of_workers() {
     let mut dash = dash(120, 36, &tools::working());
     dash.text("f");
     let screen = dash.screen();
-    assert!(screen.contains("worker_denied:weather_worker"), "{screen}");
-    assert!(!screen.contains("critical_task_failed"), "the weather is not critical: {screen}");
+    assert!(screen.contains("weather_worker switched off"), "{screen}");
+    assert!(!screen.contains("required task failed"), "the weather is not critical: {screen}");
 }

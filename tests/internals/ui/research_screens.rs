@@ -247,7 +247,7 @@ fn a_click_and_the_wheel_select_and_scroll() {
         let line = screen.lines().nth(row).expect("its row");
         (line.split(text).next().expect("before it").chars().count() as u16, row as u16)
     };
-    let (col, row) = find(&dash, "source_denied_execution");
+    let (col, row) = find(&dash, "switched off");
     dash.click(col, row);
     assert!(dash.screen().contains("│>⊘ #2"), "{}", dash.screen());
     let (col, row) = find(&dash, "Payments were back to normal");
@@ -258,7 +258,7 @@ fn a_click_and_the_wheel_select_and_scroll() {
     for _ in 0..20 {
         dash.wheel(false, col, row);
     }
-    assert!(dash.screen().contains("refused: quote_not_in_source"), "{}", dash.screen());
+    assert!(dash.screen().contains("refused: quote not on"), "{}", dash.screen());
     for _ in 0..20 {
         dash.wheel(true, col, row);
     }
@@ -279,7 +279,7 @@ fn enter_shows_the_call_behind_it_and_y_copies_the_quote() {
         dash.press(KeyCode::Esc).press(KeyCode::Esc);
     }
     dash.text("1gj").press(KeyCode::Enter);
-    assert!(dash.screen().contains("source_denied_execution"), "{}", dash.screen());
+    assert!(dash.screen().contains("switched off"), "{}", dash.screen());
     dash.press(KeyCode::Esc);
     dash.text("3gc").asked();
     dash.text("y");
@@ -332,8 +332,8 @@ fn trust_that_nobody_stated_is_not_shown() {
         let row = screen.lines().find(|line| line.contains(no)).expect("a row").to_owned();
         row.chars().skip(1).take(120).collect::<String>()
     };
-    assert!(row(&dash, "#4  max_read_pages").contains("max_read_pages           ·   "));
-    assert!(!row(&dash, "#4  max_read_pages").contains(['▰', '▱']));
+    assert!(row(&dash, "#4  page limit reached").contains("page limit reached       ·   "));
+    assert!(!row(&dash, "#4  page limit reached").contains(['▰', '▱']));
     assert!(row(&dash, "#6  read, 1 note").contains(".50  ▰▰▰▱▱"));
     dash.text("1gjjj");
     assert!(titled(&dash, "#4 "), "{}", dash.screen());

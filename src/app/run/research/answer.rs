@@ -1,6 +1,8 @@
 //! The answer as items: first the current step and its partial reply, then the sentences with their
 //! citations, or why there is no answer.
 
+use std::borrow::Cow;
+
 use super::item::{ItemList, ItemSign, ItemStyle, ItemSubject, ItemText, PaneItem};
 use super::step::WorkflowStep;
 use crate::app::run::RunPage;
@@ -130,7 +132,7 @@ impl RunPage {
     ) {
         let Some(closed) = &world.closed else { return };
         let place = closed.phase.as_deref().map(|phase| format!(" in {phase}"));
-        let head = format!("{}{}", closed.reason, place.unwrap_or_default());
+        let head = format!("{}{}", closed.reason.phrase(), place.unwrap_or_default());
         let (lead, how) = match closed.reason {
             StopReason::Cancelled => (ItemSign::Off, ItemStyle::Note),
             _ => (ItemSign::Failed, ItemStyle::Failed),
@@ -144,7 +146,7 @@ impl RunPage {
                 let issues = research.verified.iter().flat_map(|verified| &*verified.issues);
                 items.push(PaneItem::gap());
                 for it in issues {
-                    let told = format!("{}: {}", it.note, it.issue);
+                    let told = format!("{}: {}", it.note, it.issue.phrase());
                     let parts = vec![ItemText::of(told, ItemStyle::Failed, 2)];
                     let about = ItemSubject::Note(it.note.clone());
                     items.push(PaneItem {
@@ -183,9 +185,9 @@ fn add_raw_reply(items: &mut Vec<PaneItem<'_>>, name: &str, raw: &serde_json::Va
 
 /// The number of sources that were rejected, by reason.
 fn rejected_sources<'a>(research: &Research) -> Vec<PaneItem<'a>> {
-    let mut reasons: Vec<(&str, u64, ItemSign)> = Vec::new();
+    let mut reasons: Vec<(Cow<'_, str>, u64, ItemSign)> = Vec::new();
     for row in &research.sources {
-        let Some(reason) = row.drop_word() else { continue };
+        let Some(reason) = row.drop_phrase() else { continue };
         let lead = match row.state {
             SourceState::Denied { .. } => ItemSign::Refused,
             SourceState::Skipped { .. } => ItemSign::Failed,
@@ -200,7 +202,7 @@ fn rejected_sources<'a>(research: &Research) -> Vec<PaneItem<'a>> {
         |row: &&std::sync::Arc<SourceRow>| matches!(row.state, SourceState::Read { notes: 0, .. });
     let dry = research.sources.iter().filter(without).count();
     if dry > 0 {
-        reasons.push(("read, no note", dry as u64, ItemSign::Done));
+        reasons.push(("read, no note".into(), dry as u64, ItemSign::Done));
     }
     let told = reasons.into_iter().map(|(reason, count, lead)| {
         let text = format!("{}: {reason}", format::count_noun(count, "source"));

@@ -51,7 +51,7 @@ impl<'a> Notes<'a> {
         });
         let answered = self.research.answered.is_some();
         let (lead, word, how) = match issue {
-            Some(issue) => (ItemSign::Failed, issue.word(), ItemStyle::Failed),
+            Some(issue) => (ItemSign::Failed, issue.phrase(), ItemStyle::Failed),
             None if self.research.is_cited(&note.id) => (ItemSign::Done, "cited", ItemStyle::Good),
             None if answered => (ItemSign::Off, "not cited", ItemStyle::Note),
             None if self.research.verified.is_some() => {
@@ -98,7 +98,7 @@ impl<'a> Notes<'a> {
             ItemStyle::Note,
             MOST,
         ));
-        let tail = vec![(format!(" refused: {}", note.reason), ItemStyle::Refused)];
+        let tail = vec![(format!(" refused: {}", note.reason.phrase()), ItemStyle::Refused)];
         parts.push(ItemText { tail, ..ItemText::of(self.source(note.source), ItemStyle::Note, 2) });
         PaneItem { subject: ItemSubject::Text, name: "".into(), sign: ItemSign::Refused, parts }
     }

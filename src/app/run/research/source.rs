@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use crate::base::day::Day;
 use crate::event::kind::{Denial, DropReason, ReadingEnd, ResearchPlan};
+use crate::event::phrase::skip_phrase;
 use crate::event::world::research::{SourceRow, SourceState};
 use crate::narrate::format;
 
@@ -35,7 +36,7 @@ pub fn source_state(row: &SourceRow) -> Cow<'_, str> {
         SourceState::Dropped(_)
         | SourceState::Denied { .. }
         | SourceState::Skipped { .. }
-        | SourceState::NotReached(_) => row.drop_word().unwrap_or_default().into(),
+        | SourceState::NotReached(_) => row.drop_phrase().unwrap_or_default(),
     }
 }
 
@@ -97,8 +98,8 @@ pub fn missing_page_reason(row: &SourceRow, plan: &ResearchPlan) -> (String, Opt
             denial_text(*reason, &whom, location.is_none().then_some(domain), plan)
         }
         SourceState::Skipped { text, reason } => {
-            let told = if text.is_empty() { reason } else { text };
-            (told.to_string(), Some(advice(reason).to_owned()))
+            let told = if text.is_empty() { skip_phrase(reason) } else { (&**text).into() };
+            (told.into_owned(), Some(advice(reason).to_owned()))
         }
         SourceState::NotReached(ReadingEnd::MaxReadPages) => (
             format!("{} were read before its turn.", pages(plan)),

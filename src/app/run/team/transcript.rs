@@ -292,7 +292,7 @@ fn ending(page: &RunPage) -> Vec<(TranscriptKind, String)> {
         lines.push((TranscriptKind::Call, format!("best partial answer ({by}): {text}")));
     }
     let advice = closed.reason.advice().map(|advice| format!(". {advice}"));
-    let text = format!("{} after {took}{}", closed.reason, advice.unwrap_or_default());
+    let text = format!("{} after {took}{}", closed.reason.phrase(), advice.unwrap_or_default());
     lines.push((TranscriptKind::Failed, text));
     lines
 }

@@ -103,7 +103,7 @@ fn head(
             pen.space(gap as u16).put(fact, dim);
         }
     }
-    if area.height > 3 && row.page.is_some() && row.drop_word().is_some() {
+    if area.height > 3 && row.page.is_some() && row.drop_phrase().is_some() {
         // It was read, but dropped afterwards.
         let sign = theme.source(&row.state);
         let text = format!("{}: {}", source_state(row), missing_page_reason(row, plan).0);

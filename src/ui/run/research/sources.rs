@@ -198,7 +198,7 @@ fn source_row(
     let theme = cx.theme;
     let (dim, plain) = (theme.style(StyleRole::Dim), theme.style(StyleRole::Text));
     let sign = theme.source(&row.state);
-    let out = row.drop_word().is_some();
+    let out = row.drop_phrase().is_some();
     let mut pen = Pen::new(buf, area, cx.glyphs);
     let mark = if selected { cx.glyphs.symbol(Glyph::Selected) } else { " " };
     pen.put(mark, theme.style(StyleRole::Key)).glyph(sign.glyph, sign.style).space(1);
@@ -214,7 +214,7 @@ fn source_row(
         if places.bar {
             let start = pen.x();
             if let Some(trust) = trust {
-                // Not the style of a budget: high trust is no warning.
+                // Not the style of a budget: high trust is not a warning.
                 let full = (trust.clamp(0.0, 1.0) * f64::from(TRUST_BAR)).round() as u16;
                 let (bar, left) = (theme.style(StyleRole::Bar), theme.style(StyleRole::BarEmpty));
                 pen.glyphs(Glyph::BarFull, full, bar).glyphs(

@@ -222,7 +222,10 @@ fn result_text(page: &RunPage, span: &Span) -> (String, StyleRole) {
         page.closing_event(span.id).map(|event| &event.kind)
     {
         let cancelled = reason.class() == StopClass::Cancelled;
-        return (reason.to_string(), if cancelled { StyleRole::Off } else { StyleRole::Failed });
+        return (
+            reason.phrase().into_owned(),
+            if cancelled { StyleRole::Off } else { StyleRole::Failed },
+        );
     }
     let last = page.shown().spans.last_child(span.id);
     match last.and_then(|attempt| page.closing_event(attempt.id)).map(|event| &event.kind) {

@@ -118,8 +118,10 @@ fn hop_row(
     let message = hop.message.as_deref().unwrap_or_default();
     let (why, role) = match &hop.state {
         HopState::Refused(why) => (refusal(*why, places.why), StyleRole::Refused),
-        HopState::Failed(reason) => (reason.to_string(), sign_role(reason)),
-        HopState::Degraded { by, reason } => (format!("{reason}; {}", by.word()), StyleRole::Retry),
+        HopState::Failed(reason) => (reason.phrase().into_owned(), sign_role(reason)),
+        HopState::Degraded { by, reason } => {
+            (format!("{}; {}", reason.phrase(), by.phrase()), StyleRole::Retry)
+        }
         _ if !message.is_empty() => (message.replace(['\n', '\r', '\t'], " "), StyleRole::Text),
         _ => (default_hop_text(hop).to_owned(), StyleRole::Dim),
     };

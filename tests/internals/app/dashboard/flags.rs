@@ -134,7 +134,7 @@ fn a_role_that_may_not_be_missed_stops_the_run() {
     let events = upto(&sets, &[(FLAG, true)], started(1));
     let text = said(&world(&events), false);
     assert!(
-        text.contains("The run would stop at round 2 with agent_denied:legal_analyst unless"),
+        text.contains("With legal_analyst denied, the run would stop at round 2 unless"),
         "{text}"
     );
     assert!(!text.contains("Then "), "no seats are counted of a round that stops: {text}");
@@ -146,7 +146,7 @@ fn messages_that_do_not_last_are_said() {
     let text = said(&world(&events), true);
     assert!(
         text.contains(
-            "Then 4 seats and 3 of 6 messages left: the run would stop with max_messages"
+            "Then 4 seats and 3 of 6 messages left: the run would stop at the message limit"
         ),
         "{text}"
     );

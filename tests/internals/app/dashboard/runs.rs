@@ -251,7 +251,7 @@ fn a_run_that_ends_behind_another_screen_is_told() {
     };
     let event = Event { seq: Seq(3), at: Elapsed(1), span: SpanId::RUN, kind };
     dash.send(Msg::Session(vec![Arc::new(event)]));
-    assert!(dash.screen().contains("r-0001 has ended: max_rounds_reached"));
+    assert!(dash.screen().contains("r-0001 has ended: round limit"));
 }
 
 #[test]

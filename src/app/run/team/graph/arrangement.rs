@@ -5,7 +5,7 @@ use super::{BOX_ROWS, GAP};
 use crate::base::name::AgentName;
 use crate::event::kind::TeamPlan;
 
-/// Columns reserved for a label beside a line.
+/// Columns reserved for a label next to a line.
 const LABEL_COLUMNS: u16 = 5;
 /// Indent of members that are stacked, in columns.
 const INDENT: u16 = 11;

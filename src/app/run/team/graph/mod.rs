@@ -112,7 +112,7 @@ impl Graph {
     /// The picture in an area; `None` if the agents have to be shown in a list.
     pub fn for_team(area: Rect, team: &Team, plan: &TeamPlan) -> Option<Graph> {
         let all: Vec<&AgentName> = agents_in_picture(plan).collect();
-        // If there is no room for all, agents that were no member at the start are left out.
+        // If there is no room for all, agents that joined later are left out.
         let start = |name: &&&AgentName| {
             let member = plan.agents.iter().any(|agent| agent.members.contains(name));
             **name == &plan.root || member || !is_on_bench(team, plan, name)
