@@ -17,7 +17,7 @@ use crate::ui::text::{Pen, columns};
 use crate::ui::theme::{StateSign, StyleRole};
 
 /// Width of a breaker's state with the remaining time.
-const STATE: u16 = 16;
+const STATE: u16 = 12;
 /// Minimum number of marks, in a narrow and in a wide pane.
 const MIN_MARKS: (u16, u16) = (10, 20);
 
@@ -113,7 +113,8 @@ pub(super) fn sign(cx: &DrawContext, tool: &ToolRow) -> StateSign {
 /// The state with the time until the breaker probes, if it is open.
 pub(super) fn state_text(tool: &ToolRow, sign: StateSign, now: Elapsed) -> String {
     match tool.retry_in(now) {
-        Some(left) if left.is_zero() => format!("{}, probe due", sign.word),
+        // The word "OPEN" has no room here; the sign has its glyph and colour.
+        Some(left) if left.is_zero() => "probe due".to_owned(),
         Some(left) => format!("{} {}", sign.word, format::duration_text(left)),
         None => sign.word.to_owned(),
     }
