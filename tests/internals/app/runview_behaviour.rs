@@ -148,7 +148,7 @@ mod subject {
         assert!(dash.screen().contains("rehearse the fail-over"));
         let stopped = super::dash(&facts::stopped());
         let screen = stopped.screen();
-        for said in ["llm_error:http_503", "round_2:risk_analyst", "upstream overloaded"] {
+        for said in ["model: HTTP 503", "round_2:risk_analyst", "upstream overloaded"] {
             assert!(screen.contains(said), "{said}");
         }
     }
