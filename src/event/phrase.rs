@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use super::call::FailureClass;
 use super::contribution::{Conflict, Decision};
-use super::kind::{Denial, DropReason, FallbackKind, NotesLimit, ReadingEnd};
+use super::kind::{Denial, DropReason, NotesLimit, ReadingEnd};
 use super::stop::{
     AnswerFault, ContributionFault, LlmError, NoteIssue, NotesFault, PlanFault, StepFault,
     StopReason, WorkerFault,
@@ -73,17 +73,6 @@ impl ReadingEnd {
             Self::NoMoreSources => "no more sources",
             Self::MaxReadPages => "page limit reached",
             Self::MaxNotes => "note limit reached",
-        }
-    }
-}
-
-impl FallbackKind {
-    /// The fallback in words.
-    pub(crate) fn phrase(self) -> &'static str {
-        match self {
-            Self::Cached { .. } => "cached",
-            Self::Default => "default",
-            Self::Omitted => "omitted",
         }
     }
 }

@@ -66,7 +66,7 @@ fn shapes() -> Vec<Shape> {
     vec![
         said("plain JSON", good.clone()),
         Shape {
-            name: "JSON, with `reasoning_content` beside it",
+            name: "JSON, with `reasoning_content` next to it",
             message: json!({ "content": good, "reasoning_content": "Let me think." }),
             finish: "stop",
         },

@@ -50,7 +50,7 @@ pub(super) fn team_markdown(out: &mut String, world: &World) {
             HopState::Refused(why) => why.to_string(),
             HopState::Failed(reason) => reason.phrase().into_owned(),
             HopState::Degraded { by, reason } => {
-                format!("{}; {}", reason.phrase(), by.phrase())
+                format!("{}; {}", reason.phrase(), by.word())
             }
             _ => cell(hop.message.as_deref().unwrap_or_default()),
         };

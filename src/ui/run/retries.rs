@@ -95,7 +95,7 @@ pub(super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
         if let Some(EventKind::CallDegraded { by, .. }) =
             page.closing_event(call).map(|event| &event.kind).filter(|_| over)
         {
-            let text = format!(" {} {}", cx.glyphs.symbol(Glyph::Alert), by.phrase());
+            let text = format!(" {} {}", cx.glyphs.symbol(Glyph::Alert), by.word());
             pen.put(&text, theme.style(StyleRole::Retry));
         }
     }

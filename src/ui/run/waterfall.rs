@@ -321,7 +321,7 @@ fn row_note(
                     Some((reason.phrase().into_owned(), StyleRole::Failed))
                 }
                 (TaskState::Degraded, Some(fallback), _) => {
-                    Some((fallback.phrase().to_owned(), StyleRole::Retry))
+                    Some((fallback.word().to_owned(), StyleRole::Retry))
                 }
                 _ => None,
             }

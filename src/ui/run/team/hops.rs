@@ -120,7 +120,7 @@ fn hop_row(
         HopState::Refused(why) => (refusal(*why, places.why), StyleRole::Refused),
         HopState::Failed(reason) => (reason.phrase().into_owned(), sign_role(reason)),
         HopState::Degraded { by, reason } => {
-            (format!("{}; {}", reason.phrase(), by.phrase()), StyleRole::Retry)
+            (format!("{}; {}", reason.phrase(), by.word()), StyleRole::Retry)
         }
         _ if !message.is_empty() => (message.replace(['\n', '\r', '\t'], " "), StyleRole::Text),
         _ => (default_hop_text(hop).to_owned(), StyleRole::Dim),
