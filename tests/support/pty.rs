@@ -224,7 +224,25 @@ impl Terminal {
     /// Waits for the end of the program and gives its exit code; the terminal must be as it was.
     pub fn ends(&self) -> u32 {
         let status = self.ended.recv_timeout(PATIENCE);
-        let status = status.unwrap_or_else(|_| panic!("it does not end\n{}", self.text()));
+        self.left_with(status.unwrap_or_else(|_| panic!("it does not end\n{}", self.text())))
+    }
+
+    /// Presses a key again and again until the program ends, as an impatient user does; then as
+    /// [`ends`](Self::ends).
+    pub fn ends_on(&mut self, key: &str) -> u32 {
+        let limit = Instant::now() + PATIENCE;
+        loop {
+            // It may have ended since: its terminal then takes no more keys.
+            let _ = self.keys.write_all(key.as_bytes()).and_then(|()| self.keys.flush());
+            if let Ok(status) = self.ended.recv_timeout(Duration::from_millis(300)) {
+                return self.left_with(status);
+            }
+            assert!(Instant::now() < limit, "it does not end\n{}", self.text());
+        }
+    }
+
+    /// The exit code of the program that has ended.
+    fn left_with(&self, status: ExitStatus) -> u32 {
         // What it wrote last may still be on its way when it has ended.
         let waiting = self.output();
         let late = self.output.1.wait_timeout_while(waiting, PATIENCE, |output| !output.ended);
