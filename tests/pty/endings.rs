@@ -59,7 +59,7 @@ fn a_loop_that_is_stuck_is_left_with_the_terminal_as_it_was() {
     let terminal = broken("stuck");
     terminal.signal("TERM");
     assert_eq!(terminal.ends(), 143);
-    terminal.sees("ended immediately, without waiting for its runs");
+    terminal.sees("ended immediately; its runs were not finished");
 
     let mut terminal = broken("stuck");
     assert_eq!(terminal.ends_on("\u{3}"), 130);
