@@ -3,9 +3,9 @@
 //! reader has its own cursor: a slow reader is late, but it loses nothing.
 //!
 //! Events are kept in append-only segments that readers walk without a lock. A log keeps all of its
-//! events, or only a window of the latest ([`Bounds`]): an event that has left the window is freed
+//! events, or only a window of the latest ([`LogLimits`]): an event that has left the window is freed
 //! once every reader has read it. A slow reader keeps alive what it has not read. To bound that
-//! memory too, a run awaits [`room`](Bus::room) before it continues: it waits while a reader is too
+//! memory too, a run awaits [`wait_for_room`](Bus::wait_for_room) before it continues: it waits while a reader is too
 //! far behind.
 //!
 //! Next to the log, not in it, each open span may have a *live slot*: the text received so far.

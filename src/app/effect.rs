@@ -16,7 +16,7 @@ pub enum Effect {
     Start(Box<LaunchRequest>),
     /// The operator allows what `Untrusted` listed for this scenario.
     Trust {
-        /// [`Consent::digest`](super::consent::Consent::digest).
+        /// [`Consent::digest`](crate::scenario::consent::Consent::digest).
         digest: String,
         /// The scenario's title, so that the list of answers can be read later.
         title: String,

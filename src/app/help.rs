@@ -162,7 +162,7 @@ impl Help {
         }
     }
 
-    /// The selected row. The caller checks [`here`](Self::here) before it runs it.
+    /// The selected row. The caller checks [`is_available`](Self::is_available) before it runs it.
     pub fn selected_binding(&self) -> Option<&'static Binding> {
         self.rows().into_iter().find(|row| Some(row.action) == self.selected)
     }

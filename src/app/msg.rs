@@ -27,7 +27,7 @@ pub enum Msg {
         /// Rows.
         rows: u16,
     },
-    /// The time that [`State::next_tick`](super::State::next_tick) returned is over.
+    /// The time that [`AppState::next_tick`](super::AppState::next_tick) returned is over.
     Tick,
     /// New events of a run, in the log's order, with no gap.
     Events {

@@ -22,7 +22,7 @@ pub struct LogReader {
 impl Bus {
     /// A reader that starts at `from`, which may be published already or not yet. If the log has
     /// dropped that event, the reader starts with the first one kept and counts how many it
-    /// [missed](Reader::missed).
+    /// [missed](LogReader::missed).
     pub fn reader(&self, from: Seq) -> LogReader {
         let mut tail = lock(&self.0.tail);
         let id = tail.next_reader_id();

@@ -48,7 +48,7 @@ pub enum BreakerState {
 }
 
 /// Permission for one attempt. It must be returned through [`Breaker::record`], with
-/// [`Verdict::Neither`] if the attempt was not made or was cancelled: a probe occupies its place
+/// [`AttemptVerdict::Neither`] if the attempt was not made or was cancelled: a probe occupies its place
 /// until then.
 #[derive(Debug)]
 #[must_use = "a probe occupies its place until its ticket is recorded"]

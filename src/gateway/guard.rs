@@ -251,7 +251,7 @@ impl Guard {
     /// first and may return a clock of its own.
     ///
     /// # Errors
-    /// [`NotNow`] if the breaker or the bulkhead refuses.
+    /// [`GuardRefusal`] if the breaker or the bulkhead refuses.
     pub async fn enter<'t>(
         &self,
         remaining: Duration,

@@ -16,7 +16,7 @@ use crate::scenario::{Problem, Severity};
 
 static IN_FORCE: OnceLock<UserConfig> = OnceLock::new();
 
-/// The configuration set by [`keep`]; the default before that.
+/// The configuration set by [`set_in_force`]; the default before that.
 pub fn in_force() -> &'static UserConfig {
     static NONE: OnceLock<UserConfig> = OnceLock::new();
     IN_FORCE.get().unwrap_or_else(|| NONE.get_or_init(UserConfig::default))

@@ -52,7 +52,7 @@ impl Trust {
         Some(Consent { digest, would, not_kept: self.file_error() })
     }
 
-    /// Saves the operator's permission under the digest from [`asks`](Self::asks).
+    /// Saves the operator's permission under the digest from [`needed_consent`](Self::needed_consent).
     ///
     /// # Errors
     /// The file system's error, or why the file is not used; the permission lasts as long as the

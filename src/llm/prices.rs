@@ -50,7 +50,7 @@ impl PriceTable {
 }
 
 /// The price of an endpoint's model and its origin: the configuration, else the shipped table
-/// ([`Origin::Default`]), whose list prices apply only at the provider's own address. A snapshot
+/// ([`SettingOrigin::Default`]), whose list prices apply only at the provider's own address. A snapshot
 /// (`gpt-4.1-mini-2025-04-14`) without a price of its own has the price of its name without the
 /// date.
 pub fn endpoint_price(

@@ -251,7 +251,7 @@ pub fn host_of(url: &Url) -> String {
 #[derive(Debug)]
 pub struct HttpResponse {
     response: Response,
-    /// A piece returned by [`Answer::peek`] and not yet by [`Answer::chunk`].
+    /// A piece returned by [`Answer::peek`] and not yet by [`HttpResponse::chunk`].
     peeked: Option<Bytes>,
     host: Arc<str>,
 }
@@ -262,7 +262,7 @@ impl HttpResponse {
         self.response.status().as_u16()
     }
 
-    /// Value of `Location`. Servers send it in UTF-8, which [`Answer::header`] does not accept.
+    /// Value of `Location`. Servers send it in UTF-8, which [`HttpResponse::header`] does not accept.
     pub fn location(&self) -> Option<&str> {
         let value = self.response.headers().get(LOCATION)?;
         std::str::from_utf8(value.as_bytes()).ok()
@@ -310,10 +310,10 @@ impl HttpResponse {
         self.response.chunk().await.map_err(|error| NetError::from_reqwest(&error, &self.host))
     }
 
-    /// The piece that [`Answer::chunk`] returns next; empty at the body's end.
+    /// The piece that [`HttpResponse::chunk`] returns next; empty at the body's end.
     ///
     /// # Errors
-    /// Same as [`Answer::chunk`].
+    /// Same as [`HttpResponse::chunk`].
     pub async fn peek(&mut self) -> Result<&[u8], NetError> {
         if self.peeked.is_none() {
             self.peeked = self.chunk().await?;
@@ -324,7 +324,7 @@ impl HttpResponse {
     /// The whole body, at most `cap` bytes.
     ///
     /// # Errors
-    /// [`NetError::TooLarge`] as soon as the size is known, else as [`Answer::chunk`].
+    /// [`NetError::TooLarge`] as soon as the size is known, else as [`HttpResponse::chunk`].
     pub async fn collect(self, cap: usize) -> Result<Bytes, NetError> {
         body::collect(self, cap).await
     }

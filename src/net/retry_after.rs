@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 /// is longer than any run, and every clock can represent it.
 pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
 
-/// The wait that `Retry-After` asks for, at most [`LONGEST`].
+/// The wait that `Retry-After` asks for, at most [`MAX_RETRY_AFTER`].
 ///
 /// A date is compared with the response's own `Date`, never with our clock, which may be wrong.
 /// `None`: no header, not parseable, in the past, or a date without a `Date` header.
@@ -27,7 +27,7 @@ pub fn retry_after(value: Option<&str>, date: Option<&str>) -> Option<Duration> 
     wait.map(|wait| wait.min(MAX_RETRY_AFTER))
 }
 
-/// The wait that `retry-after-ms` asks for, at most [`LONGEST`]; `None` if it is not parseable.
+/// The wait that `retry-after-ms` asks for, at most [`MAX_RETRY_AFTER`]; `None` if it is not parseable.
 /// OpenAI's clients read it before `Retry-After`, because it is more precise.
 pub fn retry_after_ms(value: &str) -> Option<Duration> {
     seconds(value.trim()).map(|thousand| (thousand / 1_000).min(MAX_RETRY_AFTER))

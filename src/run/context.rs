@@ -250,7 +250,7 @@ impl RunContext {
     /// Every pattern awaits this before it acts.
     ///
     /// # Errors
-    /// [`Stop`] if the run was cancelled or stopped, or its time is up.
+    /// [`RunStopped`] if the run was cancelled or stopped, or its time is up.
     pub async fn boundary(&self, at: Boundary) -> Result<(), RunStopped> {
         self.gate.pass(&at).await
     }

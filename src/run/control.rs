@@ -1,5 +1,5 @@
 //! The one place where a run can be held: pause, step, breakpoints, flags, cancel, the deadline,
-//! and waiting for slow readers of the log. Every branch of a pattern awaits [`Gate::pass`] before
+//! and waiting for slow readers of the log. Every branch of a pattern awaits [`RunControl::pass`] before
 //! it acts.
 //!
 //! The run is `pausing` until every branch waits at a boundary. Only then does its clock stop, and
@@ -30,7 +30,7 @@ impl From<RunStopped> for StopReason {
     }
 }
 
-/// The gate of one run. Commands come in at [`Gate::command`], branches at [`Gate::pass`].
+/// The control of one run. Commands come in at [`RunControl::command`], branches at [`RunControl::pass`].
 pub struct RunControl {
     bus: Bus,
     max: Duration,
@@ -257,7 +257,7 @@ impl RunControl {
     /// branch first waits for the reader; it stays active meanwhile, so the run's clock continues.
     ///
     /// # Errors
-    /// [`Stop`] if the run was cancelled or stopped, or its time is up.
+    /// [`RunStopped`] if the run was cancelled or stopped, or its time is up.
     pub async fn pass(&self, boundary: &Boundary) -> Result<(), RunStopped> {
         if !self.bus.is_within_limits() {
             // Ends at once if the run is over meanwhile: the slow reader may never read on.

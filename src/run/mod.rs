@@ -1,7 +1,7 @@
 //! What a pattern gets to run with: the [`RunContext`] with its boundaries, flags, deadline and
-//! model, and the [`Crew`] that runs several calls concurrently inside one task.
+//! model, and the [`OrderedJoinSet`] that runs several calls concurrently inside one task.
 //!
-//! Pause, step, breakpoints, cancel and the deadline are all in [`gate`] and nowhere else.
+//! Pause, step, breakpoints, cancel and the deadline are all in [`control`] and nowhere else.
 
 mod concurrency;
 mod context;

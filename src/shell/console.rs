@@ -70,7 +70,7 @@ impl Tty {
     /// Takes the terminal. The warden ends the program if the loop does not answer Ctrl-C.
     ///
     /// # Errors
-    /// As [`Screen::take`].
+    /// As [`ScreenGuard::take`].
     pub fn take(warden: Watchdog) -> io::Result<Self> {
         Ok(Self { screen: ScreenGuard::take()?, warden })
     }

@@ -1,5 +1,5 @@
 //! The screen guard: takes the terminal (alternate screen, raw mode, mouse, bracketed paste, focus)
-//! and restores it however the program ends: by dropping [`Screen`], in the panic hook of
+//! and restores it however the program ends: by dropping [`ScreenGuard`], in the panic hook of
 //! [`install_hooks`], before an abort, or by [`end_now`].
 
 use std::io::{self, IsTerminal, Write};

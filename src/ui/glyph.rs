@@ -1,7 +1,7 @@
 //! Every glyph with its ASCII twin. A glyph has no colour and no meaning of its own:
 //! [`theme`](super::theme) assigns glyphs to states.
 
-/// A glyph. Each is one column wide in both sets, except those that [`Glyphs::of`] names.
+/// A glyph. Each is one column wide in both sets, except those that [`Glyphs::symbol`] names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Glyph {
     /// Finished successfully.

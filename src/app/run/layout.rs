@@ -21,7 +21,7 @@ const STACKED: u16 = 84;
 /// From this page height on, more than one pane is shown.
 const TALL: u16 = 26;
 
-/// The panes of a run's page, in the order of their numbers. [`Face`] says what each shows.
+/// The panes of a run's page, in the order of their numbers. [`View`] says what each shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pane {
     /// The overview: the seats, the waterfall, the breakers.

@@ -39,7 +39,7 @@ impl Latencies {
     }
 
     /// The `percent`th percentile of the latest durations (nearest rank, to a tenth of a
-    /// millisecond); `None` with fewer than [`ENOUGH`] samples.
+    /// millisecond); `None` with fewer than [`MIN_SAMPLES`] samples.
     pub fn percentile(&self, percent: u32) -> Option<Duration> {
         if self.samples.len() < MIN_SAMPLES {
             return None;

@@ -225,7 +225,7 @@ fn parse_mark(text: &str) -> Option<(Vec<NoteId>, &str)> {
 /// marks in them are not citations.
 ///
 /// # Errors
-/// As in [`judge`].
+/// As in [`judge_answer`].
 pub fn answer_by_rule(
     notes: &[(&NoteId, &str)],
     preface: &str,

@@ -167,7 +167,7 @@ pub fn note_issues(claim: &str, quote: &str, page: Option<&FoldedText>) -> Vec<N
     issues
 }
 
-/// Whether a trimmed quote has at least [`QUOTE_CHARS`] characters.
+/// Whether a trimmed quote has at least [`MIN_QUOTE_CHARS`] characters.
 pub fn is_long_enough(quote: &str) -> bool {
     quote.chars().nth(MIN_QUOTE_CHARS - 1).is_some()
 }

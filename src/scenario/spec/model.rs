@@ -413,7 +413,7 @@ pub struct ScriptRow {
     pub latency: Latency,
     /// A failure before the reply, if any.
     pub fault: Option<ScriptFault>,
-    /// The reply: `reply` as JSON, `raw` and `text` unchanged. Use [`ScriptRow::answer_by`].
+    /// The reply: `reply` as JSON, `raw` and `text` unchanged. Use [`ScriptRow::reply_for`].
     pub reply_text: Arc<str>,
     /// The tools that the model calls in this reply.
     pub calls: Arc<[ToolCall]>,

@@ -286,19 +286,19 @@ impl InjectedFault {
     }
 }
 
-/// Kinds of [`Fault`].
+/// Kinds of [`InjectedFault`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultKind {
-    /// [`Fault::Latency`]
+    /// [`InjectedFault::Latency`]
     Latency,
-    /// [`Fault::Errors`]
+    /// [`InjectedFault::Errors`]
     Errors,
-    /// [`Fault::Hang`]
+    /// [`InjectedFault::Hang`]
     Hang,
-    /// [`Fault::Malformed`]
+    /// [`InjectedFault::Malformed`]
     Malformed,
-    /// [`Fault::Reset`]
+    /// [`InjectedFault::Reset`]
     Reset,
 }
 

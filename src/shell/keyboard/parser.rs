@@ -78,7 +78,7 @@ impl Parser {
         }
     }
 
-    /// How long to wait for more bytes before [`give_up`](Self::give_up). `None`: nothing is
+    /// How long to wait for more bytes before [`on_timeout`](Self::on_timeout). `None`: nothing is
     /// pending.
     pub fn timeout(&self) -> Option<Duration> {
         match self.state {

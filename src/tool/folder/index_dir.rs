@@ -74,7 +74,7 @@ fn open_or_renew(place: &Path) -> Result<TextIndex, IndexFailed> {
 /// Removes everything in this directory except its locks.
 ///
 /// # Errors
-/// Same as [`open`].
+/// Same as [`open_index`].
 pub fn clear(place: &Path) -> Result<(), IndexFailed> {
     let directory = MmapDirectory::open(place).map_err(tantivy::TantivyError::from)?;
     let _lock = directory.acquire_lock(&INDEX_WRITER_LOCK).map_err(tantivy::TantivyError::from)?;

@@ -4,11 +4,11 @@
 //!   folder on disk, or from the corpus inside the program.
 //! - [`text_index`] holds their words and is updated from the folder; [`ranking`] finds the best
 //!   matches.
-//! - [`shelf`] is the state that the tools of one process share for a folder: its index, on disk
-//!   ([`keeping`]) or in memory.
+//! - [`folder_index`] is the state that the tools of one process share for a folder: its index, on disk
+//!   ([`index_dir`]) or in memory.
 //! - [`search`] and [`read`] are the tools.
 //!
-//! Skipped files are counted by reason ([`left_out`]) and reported with every result.
+//! Skipped files are counted by reason ([`skipped_files`]) and reported with every result.
 
 pub mod address;
 pub mod cancellation;

@@ -13,8 +13,8 @@ pub struct Root {
     pub span: SpanId,
     /// Number of calls below the earlier roots.
     pub above: u64,
-    /// Number of calls below this one, down to [`DEEP`] levels; [`WITHIN`] + 1 means more than
-    /// [`WITHIN`].
+    /// Number of calls below this one, down to [`MAX_DEPTH`] levels; [`MAX_BELOW_ROOT`] + 1 means more than
+    /// [`MAX_BELOW_ROOT`].
     pub within: u32,
 }
 
