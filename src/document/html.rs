@@ -21,7 +21,7 @@ const TITLE_CHARS: usize = 300;
 /// Reads a page.
 ///
 /// # Errors
-/// The page exceeds the limits of [`Tree`].
+/// The page exceeds the limits of [`HtmlTree`].
 pub(super) fn read(text: &str) -> Result<ExtractedDocument, Unreadable> {
     let tree = HtmlTree::parse(text)?;
     let (text, headings) = visible_text(&tree);

@@ -251,7 +251,7 @@ pub fn host_of(url: &Url) -> String {
 #[derive(Debug)]
 pub struct HttpResponse {
     response: Response,
-    /// A piece returned by [`Answer::peek`] and not yet by [`HttpResponse::chunk`].
+    /// A piece returned by [`HttpResponse::peek`] and not yet by [`HttpResponse::chunk`].
     peeked: Option<Bytes>,
     host: Arc<str>,
 }

@@ -65,7 +65,7 @@ impl FormSection {
     }
 }
 
-/// The choices of the model field, in order: `Form::model` depends on it.
+/// The choices of the model field, in order: `LaunchForm::model` depends on it.
 pub const MODEL_CHOICES: [&str; 3] = ["scripted", "scripted, no delays", "live"];
 
 /// Problem text where several providers have a key and none is chosen.

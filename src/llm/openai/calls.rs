@@ -2,7 +2,7 @@
 //!
 //! A streamed piece belongs to the call with its `index`. Servers omit or repeat different parts of
 //! it, so if the index is not enough, the id, the name and whether the arguments are complete
-//! decide: see [`Call::another`].
+//! decide: see [`PartialCall::starts_new_call`].
 
 use std::sync::Arc;
 

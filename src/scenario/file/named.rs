@@ -101,7 +101,7 @@ pub(in crate::scenario) struct NamedEntries<T, R> {
     rule: std::marker::PhantomData<R>,
 }
 
-/// One entry of [`Named`].
+/// One entry of [`NamedEntries`].
 #[derive(Debug, Clone)]
 pub(in crate::scenario) struct NamedEntry<T> {
     pub name: String,

@@ -144,7 +144,7 @@ impl TomlNode {
 }
 
 impl TomlTable {
-    /// The table as JSON: see [`Node::json`].
+    /// The table as JSON: see [`TomlNode::json`].
     pub fn json(
         &self,
         each: &mut impl FnMut(&str, TextSpan) -> Value,

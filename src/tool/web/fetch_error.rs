@@ -1,5 +1,5 @@
 //! Pages that cannot be read for a reason of their own. That is a result of the reader, not a
-//! failure of the tool; [`Ended`] has both.
+//! failure of the tool; [`FetchFailure`] has both.
 
 use std::borrow::Cow;
 use std::fmt::Display;

@@ -94,7 +94,7 @@ impl Hosts {
         Ok(RequestSlot { _permit: permit, _host: host })
     }
 
-    /// Stores the `Retry-After` of a host, which came with this status. [`Resting`] if it is longer
+    /// Stores the `Retry-After` of a host, which came with this status. [`HostBusy`] if it is longer
     /// than we wait.
     pub(super) fn record_retry_after(
         &self,
