@@ -19,19 +19,10 @@ pub const PATTERNS: &[(&str, &[&str])] = &[
 ];
 
 /// Enums with one variant for each pattern.
-const PATTERN_ENUMS: &[&str] =
-    &["Pattern", "PatternSpec", "PatternPlan", "PatternWorld", "PatternFact", "Face", "View"];
+const PATTERN_ENUMS: &[&str] = &["Pattern", "PatternSpec", "PatternPlan", "PatternWorld", "View"];
 
-/// Files in which a pattern's name is expected: they list the patterns.
-pub const REGISTRIES: &[&str] = &[
-    "scenario/patterns.rs",
-    "event/patterns.rs",
-    "event/world/patterns.rs",
-    "narrate/patterns.rs",
-    "pattern/mod.rs",
-    "panes/mod.rs",
-    "panes/draw.rs",
-];
+/// Files that list the patterns, where a match on one is expected.
+pub const REGISTRIES: &[&str] = &["pattern/mod.rs"];
 
 /// The words of an identifier: `PatternSpec` and `pattern_spec` have two.
 fn words(identifier: &str) -> Vec<String> {
@@ -72,8 +63,8 @@ fn declares_file(tokens: &[TokenTree], at: usize) -> bool {
     follows && ends
 }
 
-/// For each pattern the files that name it and are not in a folder of its own. Declarations of modules
-/// do not count.
+/// For each pattern the files that name it, are not named for it and are in no folder that is.
+/// Declarations of modules do not count.
 pub fn shared_files(tree: &Tree) -> BTreeMap<&'static str, Vec<String>> {
     let mut shared: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
     for file in &tree.files {
@@ -84,8 +75,7 @@ pub fn shared_files(tree: &Tree) -> BTreeMap<&'static str, Vec<String>> {
             let own = file
                 .module
                 .iter()
-                .any(|part| words(part).iter().any(|it| by.contains(&it.as_str())))
-                || (*pattern == "team" && file.module.iter().any(|part| part == "agents"));
+                .any(|part| words(part).iter().any(|it| by.contains(&it.as_str())));
             if !own && by.iter().any(|word| names.contains(*word)) {
                 shared.entry(pattern).or_default().push(file.path.clone());
             }
@@ -155,7 +145,7 @@ impl<'ast> Visit<'ast> for Matches {
 pub fn matches_on_patterns(tree: &Tree) -> Vec<(String, usize)> {
     let own = |file: &File| {
         let first = file.module.first().map(String::as_str);
-        matches!(first, Some("pattern" | "panes" | "agents")) && file.module.len() > 1
+        first == Some("pattern") && file.module.len() > 1
     };
     let mut found = Vec::new();
     for file in

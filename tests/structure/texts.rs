@@ -9,6 +9,7 @@ use roundtable::cli::args::Cli;
 use roundtable::scenario::schema;
 use serde_json::Value;
 
+
 /// Lines that belong together, so that a phrase may go over a line's end.
 pub struct Piece {
     /// The file, or what prints the text.
@@ -279,21 +280,10 @@ fn read(root: &Path, path: &str) -> String {
 
 /// The files with this extension below a folder, as paths below `root`.
 pub fn files(root: &Path, folder: &str, extension: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut entries: Vec<_> = std::fs::read_dir(root.join(folder))
-        .expect("a folder")
-        .map(|entry| entry.expect("an entry"))
-        .collect();
-    entries.sort_by_key(|entry| entry.file_name());
-    for entry in entries {
-        let path = format!("{folder}/{}", entry.file_name().to_string_lossy());
-        if entry.path().is_dir() {
-            found.extend(files(root, &path, extension));
-        } else if path.ends_with(&format!(".{extension}")) {
-            found.push(path);
-        }
-    }
-    found
+    let found = super::files::files(&root.join(folder), extension);
+    let below =
+        |path: &Path| path.strip_prefix(root).expect("below the root").display().to_string();
+    found.iter().map(|path| below(path)).collect()
 }
 
 /// The long help of a command and of all below it.

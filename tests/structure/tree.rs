@@ -2,10 +2,12 @@
 //! Comments and tests inside a file do not count.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use syn::{Attribute, Item};
+
+use super::files::files;
 
 /// A source file.
 pub struct File {
@@ -34,15 +36,14 @@ impl Tree {
     /// Reads `src/`.
     pub fn read() -> Self {
         let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-        let mut paths = Vec::new();
-        walk(&src, &mut paths);
+        let paths = files(&src, "rs");
         let files: Vec<File> = paths.iter().map(|path| read(&src, path)).collect();
         let by_module =
             files.iter().enumerate().map(|(at, file)| (file.module.clone(), at)).collect();
         let mut tree = Self { files, by_module, reexports: BTreeMap::new() };
         for at in 0..tree.files.len() {
             for path in tree.paths(at, true) {
-                if let Some(to) = tree.resolve(at, &path).filter(|to| *to != at) {
+                if let Some(to) = tree.resolve(&path).filter(|to| *to != at) {
                     let name = path.last().expect("a name").clone();
                     tree.reexports.insert((at, name), to);
                 }
@@ -55,7 +56,7 @@ impl Tree {
     pub fn named_by(&self, at: usize) -> Vec<usize> {
         let paths = self.paths(at, false);
         let mut named: Vec<usize> =
-            paths.iter().filter_map(|path| self.resolve(at, path)).filter(|to| *to != at).collect();
+            paths.iter().filter_map(|path| self.resolve(path)).filter(|to| *to != at).collect();
         named.sort_unstable();
         named.dedup();
         named
@@ -70,14 +71,13 @@ impl Tree {
     }
 
     /// The file that a path leads to: the deepest module in it, or the one that a re-export names.
-    fn resolve(&self, from: usize, path: &[String]) -> Option<usize> {
+    fn resolve(&self, path: &[String]) -> Option<usize> {
+        // The root does not count: a path that leads nowhere else is of another crate.
         let deepest =
-            (0..=path.len()).rev().find(|end| self.by_module.contains_key(&path[..*end]))?;
-        if deepest == 0 {
-            return None;
-        }
+            (1..=path.len()).rev().find(|end| self.by_module.contains_key(&path[..*end]))?;
         let mut at = self.by_module[&path[..deepest]];
         if let Some(name) = path.get(deepest) {
+            // A re-export may name another one.
             for _ in 0..4 {
                 match self.reexports.get(&(at, name.clone())) {
                     Some(to) if *to != at => at = *to,
@@ -85,22 +85,7 @@ impl Tree {
                 }
             }
         }
-        (at != from || deepest > 0).then_some(at)
-    }
-}
-
-fn walk(under: &Path, found: &mut Vec<PathBuf>) {
-    let mut entries: Vec<_> = std::fs::read_dir(under)
-        .expect("a folder")
-        .map(|it| it.expect("an entry").path())
-        .collect();
-    entries.sort();
-    for path in entries {
-        if path.is_dir() {
-            walk(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            found.push(path);
-        }
+        Some(at)
     }
 }
 

@@ -4,6 +4,7 @@
 
 pub mod console;
 pub mod facts;
+pub mod files;
 pub mod folder;
 pub mod gateway_call;
 pub mod messages;

@@ -1,22 +1,4 @@
-//! The product's sources, read as text.
-
-use std::path::{Path, PathBuf};
-
-/// The sources below a folder, in order.
-pub fn files(under: &Path, found: &mut Vec<PathBuf>) {
-    let mut entries: Vec<_> = std::fs::read_dir(under)
-        .expect("a folder")
-        .map(|entry| entry.expect("an entry").path())
-        .collect();
-    entries.sort();
-    for path in entries {
-        if path.is_dir() {
-            files(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            found.push(path);
-        }
-    }
-}
+//! The project's sources, read as text.
 
 /// A source without the lines that are comments.
 pub fn code(source: &str) -> String {

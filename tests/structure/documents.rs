@@ -1,0 +1,102 @@
+//! What the documents for engineers name exists: each file, folder, type and function in backticks.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use regex_lite::Regex;
+
+use super::files;
+
+/// The documents that name code.
+const DOCUMENTS: &[&str] = &[
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "docs/glossary.md",
+    "docs/rules/decisions.md",
+    "docs/rules/faults.md",
+    "docs/rules/patterns.md",
+];
+
+/// Names with capitals that are not of this project, or not of its code.
+const FOREIGN: &[&str] =
+    &["Retry-After", "Location", "PATH", "User-Agent", "Accept", "SIGTERM", "None", "Vec"];
+
+/// All files of the repository that a document may name, from its root and from `src/`.
+fn known_files(root: &Path) -> Vec<String> {
+    let folders = ["src", "tests", "benches", "docs", "scenarios", "assets"];
+    let mut known = Vec::new();
+    for folder in folders {
+        for extension in ["rs", "md", "toml", "txt", "jsonl", "snap"] {
+            for path in files::files(&root.join(folder), extension) {
+                let below = path.strip_prefix(root).expect("below the root").display().to_string();
+                known.push(below);
+            }
+        }
+    }
+    known
+}
+
+#[test]
+fn each_file_and_folder_in_the_documents_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let known = known_files(root);
+    let quoted = Regex::new(r"`([a-z0-9_./*-]+(?:\.rs|\.md|\.toml|/))`").expect("a pattern");
+    let mut missing = Vec::new();
+    for document in DOCUMENTS {
+        let text = std::fs::read_to_string(root.join(document)).expect("a document");
+        for (nth, line) in text.lines().enumerate() {
+            for found in quoted.captures_iter(line) {
+                let named = &found[1];
+                let path = named.trim_start_matches("./").replace('*', "");
+                let exists = match path.strip_suffix('/') {
+                    // A folder: named from the root, from `src/`, or from a folder above it.
+                    Some(folder) => known.iter().any(|file| {
+                        file.starts_with(&format!("{folder}/"))
+                            || file.contains(&format!("/{folder}/"))
+                    }),
+                    None => {
+                        root.join(&path).exists()
+                            || known.iter().any(|file| file.ends_with(&format!("/{path}")))
+                    }
+                };
+                if !exists && !path.starts_with('/') {
+                    missing.push(format!("{document}:{}: `{named}`", nth + 1));
+                }
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{} do not exist:\n{}", missing.len(), missing.join("\n"));
+}
+
+#[test]
+fn each_type_and_function_in_the_documents_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let word = Regex::new(r"[A-Za-z_][A-Za-z0-9_]*").expect("a pattern");
+    let mut known = BTreeSet::new();
+    for folder in ["src", "tests"] {
+        for path in files::files(&root.join(folder), "rs") {
+            let text = std::fs::read_to_string(path).expect("a source");
+            for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
+                known.extend(word.find_iter(line).map(|found| found.as_str().to_owned()));
+            }
+        }
+    }
+    // `Type`, `Type::name`, `module::name` and `Type { … }`, with or without parentheses at the end.
+    let quoted =
+        Regex::new(r"`([A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*(?:::[A-Za-z_]+)*|[a-z_]+(?:::[A-Za-z_]+)+)(?:\(\))?`")
+            .expect("a pattern");
+    let mut missing = Vec::new();
+    for document in DOCUMENTS {
+        let text = std::fs::read_to_string(root.join(document)).expect("a document");
+        for (nth, line) in text.lines().enumerate() {
+            for found in quoted.captures_iter(line) {
+                let named = &found[1];
+                let exists = named.split("::").all(|part| known.contains(part));
+                if !exists && !FOREIGN.contains(&named) {
+                    missing.push(format!("{document}:{}: `{named}`", nth + 1));
+                }
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{} do not exist:\n{}", missing.len(), missing.join("\n"));
+}
