@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use paired::{held, pairs, report, timed};
 use roundtable::event::kind::FoundSource;
-use roundtable::pattern::research::address::dedupe;
 use roundtable::pattern::research::by_rule;
+use roundtable::pattern::research::policy::address::dedupe;
 use roundtable::pattern::research::policy::note_issues;
-use roundtable::pattern::research::quote::FoldedText;
+use roundtable::pattern::research::policy::quote::FoldedText;
 
 /// How many times the long input is as long as the short one.
 const TIMES: u32 = 10;

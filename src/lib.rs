@@ -32,6 +32,7 @@ pub mod ui;
 
 #[cfg(test)]
 extern crate self as roundtable;
+pub mod agents;
 #[cfg(test)]
 #[path = "../tests/internals/mod.rs"]
 mod internals;

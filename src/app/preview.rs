@@ -4,22 +4,22 @@ use super::home::HomePane;
 use super::run::results::{one_line, state_word, task_result};
 use super::run::{RunLog, RunPage};
 use super::state::AppState;
+use crate::agents::spec::TeamSpec;
 use crate::event::EventKind;
 use crate::event::contribution::{Contribution, Stance};
 use crate::event::kind::ModelLabel;
-use crate::event::world::collaboration::SeatState;
-use crate::event::world::orchestrator::TaskState;
 use crate::event::world::{RunState, World};
 use crate::narrate::event_line_tool::breaker_state;
 use crate::narrate::format;
+use crate::pattern::collaboration::projection::SeatState;
+use crate::pattern::orchestrator::projection::TaskState;
+use crate::pattern::orchestrator::spec::OrchestratorSpec;
+use crate::pattern::research::spec::ResearchSpec;
+use crate::pattern::resilience::spec::ResilienceSpec;
 use crate::scenario::catalogue::{EntryError, LiveOffer, ScenarioEntry};
-use crate::scenario::spec::agent::TeamSpec;
 use crate::scenario::spec::model::{
     CollaborationSpec, Concurrency, InputKind, PatternSpec, WhenOff,
 };
-use crate::scenario::spec::orchestrator::OrchestratorSpec;
-use crate::scenario::spec::research::ResearchSpec;
-use crate::scenario::spec::resilience::ResilienceSpec;
 use crate::scenario::{ProblemPosition, Scenario, Severity};
 
 /// The most events from the end of a log that are searched, so that a long log costs no more than a

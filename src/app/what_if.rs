@@ -6,9 +6,9 @@
 use crate::base::name::{FlagName, RoleName};
 use crate::event::World;
 use crate::event::kind::{CollaborationPlan, OrchestratorPlan, SeatStatus};
-use crate::event::world::collaboration::{SeatState, messages_left};
-use crate::event::world::orchestrator::TaskState;
 use crate::event::world::{Collaboration, Orchestrator, RunState};
+use crate::pattern::collaboration::projection::{SeatState, messages_left};
+use crate::pattern::orchestrator::projection::TaskState;
 
 /// The effects of switching `flag` to `on` now, one per line; the first says when it takes effect.
 pub fn what_if(world: &World, flag: &FlagName, on: bool) -> Vec<String> {

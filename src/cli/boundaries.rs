@@ -1,14 +1,14 @@
 //! Checks that a run can reach a boundary named on the command line. Each pattern has its own
 //! boundaries.
 
+use crate::agents::spec::{AgentKind, AgentSpec, ModelAgent, TeamSpec};
 use crate::base::name::AgentName;
 use crate::event::{BoundaryId, ResearchStep};
+use crate::pattern::orchestrator::spec::OrchestratorSpec;
+use crate::pattern::research::spec::ResearchSpec;
+use crate::pattern::resilience::spec::ResilienceSpec;
 use crate::scenario::Scenario;
-use crate::scenario::spec::agent::{AgentKind, AgentSpec, ModelAgent, TeamSpec};
 use crate::scenario::spec::model::PatternSpec;
-use crate::scenario::spec::orchestrator::OrchestratorSpec;
-use crate::scenario::spec::research::ResearchSpec;
-use crate::scenario::spec::resilience::ResilienceSpec;
 
 /// Checks that a run of this scenario can reach a boundary.
 ///

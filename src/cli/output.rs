@@ -10,7 +10,7 @@ use super::stream_style::StreamStyle;
 use crate::event::kind::SCHEMA_VERSION;
 use crate::event::world::{Outcome, SessionOutcome};
 use crate::event::{Event, RunId, World, safe_json};
-use crate::narrate::export::research;
+use crate::pattern::research::words::report;
 
 /// The last line of `jsonl`: the outcome. Its `kind` tells it from the events before it.
 #[derive(Serialize)]
@@ -76,7 +76,7 @@ impl<W: Write> RunWriter<W> {
                 self.result("outcome", Some(&outcome.run_id), outcome)
             }
             RunFormat::Text => self.text(&progress::closing(outcome, world)),
-            RunFormat::Markdown => self.text(&research::markdown(world).unwrap_or_default()),
+            RunFormat::Markdown => self.text(&report::markdown(world).unwrap_or_default()),
         }
     }
 

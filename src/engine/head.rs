@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::agents::spec::{AgentKind, AgentSpec, TeamSpec};
+use crate::agents::starting::starting_agent;
 use crate::base::day::Day;
 use crate::event::RunId;
 use crate::event::id::millis;
@@ -10,14 +12,12 @@ use crate::event::kind::{
     PatternPlan, PricesHead, ResearchPlan, ResiliencePlan, RoleFlagHead, RunStarted, SessionHead,
     SourceHead, SwarmHead, TeamPlan, ToolHead, WorkerHead,
 };
-use crate::pattern::team::starting_agent;
+use crate::pattern::orchestrator::spec::OrchestratorSpec;
+use crate::pattern::research::spec::ResearchSpec;
+use crate::pattern::resilience::spec::ResilienceSpec;
 use crate::run::Session;
 use crate::scenario::Scenario;
-use crate::scenario::spec::agent::{AgentKind, AgentSpec, TeamSpec};
 use crate::scenario::spec::model::{CollaborationSpec, Concurrency, PatternSpec, WhenOff};
-use crate::scenario::spec::orchestrator::OrchestratorSpec;
-use crate::scenario::spec::research::ResearchSpec;
-use crate::scenario::spec::resilience::ResilienceSpec;
 
 /// What the scenario does not know about the start of a run.
 pub(super) struct RunSetup<'a> {

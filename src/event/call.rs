@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::id::{SpanId, millis};
-use super::research::SourceNo;
 use super::stop::StopReason;
-use super::team::MemberOutput;
+use crate::agents::facts::MemberOutput;
 use crate::base::name::{AgentName, RoleName, TaskId, ToolName};
 use crate::base::visible::visible_within;
+use crate::pattern::research::facts::SourceNo;
 use crate::scenario::spec::model::ScriptFaultKind;
 use crate::scenario::spec::model_assignment::ModelCaller;
 pub use crate::scenario::spec::tool::{ToolCall, ToolOffer};

@@ -16,20 +16,20 @@ pub use super::plan::{
     AgentHead, CollaborationPlan, OrchestratorPlan, PatternPlan, ResearchPlan, ResiliencePlan,
     RoleFlagHead, SourceHead, SwarmHead, TeamPlan, WorkerHead,
 };
-pub use super::research::{
+pub use super::tool::{
+    BreakerCause, BreakerHead, BreakerStage, BulkheadHead, FallbackKind, LimitChange, RetryLimit,
+    SafeModeHead, ToolHead, ToolLimits, format_millis,
+};
+pub use crate::agents::facts::{
+    CallFault, HandoffRefusal, HistoryEntry, LoopGuard, MemberOutput, MissingResult, RosterChange,
+    SessionHead,
+};
+pub use crate::pattern::orchestrator::facts::Task;
+pub use crate::pattern::research::facts::{
     AnswerCited, AnswerRefused, Denial, DropReason, DroppedSource, FoundSource, KeptSource, Note,
     NoteConflict, NoteId, NoteIssue, NotePair, NoteProblem, NoteRefused, NotesCompared, NotesLimit,
     NotesTruncated, NotesVerified, PageRead, PlannedStep, ReadingEnd, Sentence, SourceNo,
     SourceOutcome, SourcesDeduped, SourcesFound,
-};
-pub use super::task::Task;
-pub use super::team::{
-    CallFault, HandoffRefusal, HistoryEntry, LoopGuard, MemberOutput, MissingResult, RosterChange,
-    SessionHead,
-};
-pub use super::tool::{
-    BreakerCause, BreakerHead, BreakerStage, BulkheadHead, FallbackKind, LimitChange, RetryLimit,
-    SafeModeHead, ToolHead, ToolLimits, format_millis,
 };
 
 use super::contribution::{Conflict, Contribution, Decision};

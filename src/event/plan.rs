@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::team::SessionHead;
+use crate::agents::facts::SessionHead;
+use crate::agents::spec::{HandoffTemplate, MemberTools};
 use crate::base::name::{AgentName, FlagName, InputName, RoleName, ToolName};
-use crate::scenario::spec::agent::{HandoffTemplate, MemberTools};
-use crate::scenario::spec::research::{MisquotePolicy, StepExecutor};
+use crate::pattern::research::spec::{MisquotePolicy, StepExecutor};
 
 /// The pattern of a run, with its limits at the start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

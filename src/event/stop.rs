@@ -5,10 +5,10 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::call::FailureClass;
-pub use super::plan_fault::{PlanFault, WorkerFault};
-pub use super::research_fault::{AnswerFault, NoteIssue, NotesFault, StepFault};
 use crate::base::name::{AgentName, RoleName, ToolName};
 use crate::base::visible::{REASON_CHARS, visible_within};
+pub use crate::pattern::orchestrator::faults::{PlanFault, WorkerFault};
+pub use crate::pattern::research::faults::{AnswerFault, NoteIssue, NotesFault, StepFault};
 
 /// Why a run ended. A stop reason is data, not an error.
 #[derive(Clone, Debug, PartialEq, Eq)]

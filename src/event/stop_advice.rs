@@ -1,8 +1,8 @@
 //! Advice for the operator about a run that was stopped.
 
-use super::plan_fault::{PlanFault, WorkerFault};
-use super::research_fault::{AnswerFault, NoteIssue};
 use super::stop::{LlmError, StopReason};
+use crate::pattern::orchestrator::faults::{PlanFault, WorkerFault};
+use crate::pattern::research::faults::{AnswerFault, NoteIssue};
 
 impl StopReason {
     /// What to do about this stop reason, in one sentence; `None` for a success.

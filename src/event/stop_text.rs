@@ -1,9 +1,9 @@
 //! Parses a stop reason from its text.
 
 use super::call::FailureClass;
-use super::plan_fault::{PlanFault, WorkerFault};
-use super::research_fault::{AnswerFault, NoteIssue, NotesFault, StepFault};
 use super::stop::{ContributionFault, LlmError, StopReason};
+use crate::pattern::orchestrator::faults::{PlanFault, WorkerFault};
+use crate::pattern::research::faults::{AnswerFault, NoteIssue, NotesFault, StepFault};
 
 impl From<&str> for StopReason {
     fn from(text: &str) -> Self {

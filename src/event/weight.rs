@@ -10,9 +10,9 @@ use super::kind::{
     AgentHead, ChatMessage, EventKind, HistoryEntry, OrchestratorPlan, PatternPlan, RunStarted,
     SourceOutcome, Task, ToolCall, ToolHead, ToolLimits, ToolOffer,
 };
-use super::plan_fault::PlanFault;
 use super::stop::{ContributionFault, StopReason};
-use crate::scenario::spec::agent::HandoffPiece;
+use crate::agents::spec::HandoffPiece;
+use crate::pattern::orchestrator::faults::PlanFault;
 
 /// Overhead of a map entry in bytes, without its key and value.
 const ENTRY: usize = 64;

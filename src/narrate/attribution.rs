@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use crate::event::SpanId;
 use crate::event::kind::{Purpose, SourceNo};
 use crate::event::world::{SpanKind, World};
-use crate::scenario::spec::research::{READ, SEARCH};
+use crate::pattern::research::spec::{READ, SEARCH};
 
 /// The round and the call that a span belongs to.
 pub fn round_and_purpose(span: SpanId, world: &World) -> (Option<u32>, Option<&Purpose>) {

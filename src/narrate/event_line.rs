@@ -10,9 +10,9 @@ use crate::event::kind::{
     RunStarted, SeatStatus, StepSize,
 };
 use crate::event::world::World;
-use crate::event::world::collaboration::Collaboration;
 use crate::event::{Event, EventKind, StopReason};
 use crate::narrate::format;
+use crate::pattern::collaboration::projection::Collaboration;
 use crate::scenario::spec::repair::Repair;
 
 /// The parts of the line of an event.
@@ -242,7 +242,7 @@ pub fn event_line<'a>(event: &'a Event, world: &'a World) -> EventLine<'a> {
                     format!("calls {}{again} with {args}", call.tool).into()
                 }
                 None if matches!(call.purpose, Purpose::SwarmTurn { .. }) => {
-                    super::event_line_team::hop_text(&call.purpose).into()
+                    crate::agents::words::event_line::hop_text(&call.purpose).into()
                 }
                 None => format!(
                     "calls {}: {}, {}",
@@ -259,7 +259,7 @@ pub fn event_line<'a>(event: &'a Event, world: &'a World) -> EventLine<'a> {
         | EventKind::HandoffRefused { .. }
         | EventKind::ToolCallRefused { .. }
         | EventKind::RosterChanged { .. } => {
-            super::event_line_team::fill_line(&mut told, &event.kind)
+            crate::agents::words::event_line::fill_line(&mut told, &event.kind)
         }
         EventKind::CallAnswered { attempts } => {
             told.text = format::count_noun(u64::from(*attempts), "attempt").into();
@@ -285,7 +285,7 @@ pub fn event_line<'a>(event: &'a Event, world: &'a World) -> EventLine<'a> {
         }
         EventKind::AttemptAnswered(reply) => {
             let mut what = format::bytes(reply.text.len() as u64);
-            what.push_str(&super::event_line_team::calls_text(reply));
+            what.push_str(&crate::agents::words::event_line::calls_text(reply));
             if let Some(usage) = reply.usage {
                 what.push_str(&format!(
                     ", {} tokens in, {} out",
@@ -366,7 +366,7 @@ pub fn event_line<'a>(event: &'a Event, world: &'a World) -> EventLine<'a> {
         | EventKind::NotesVerified(_)
         | EventKind::AnswerCited(_)
         | EventKind::AnswerRefused(_) => {
-            super::event_line_research::fill_line(&mut told, &event.kind)
+            crate::pattern::research::words::event_line::fill_line(&mut told, &event.kind)
         }
         EventKind::PlanAccepted { .. }
         | EventKind::PlanRefused { .. }

@@ -3,8 +3,6 @@
 
 pub mod attribution;
 pub mod event_line;
-pub mod event_line_research;
-pub mod event_line_team;
 pub mod event_line_tool;
 pub mod export;
 pub mod format;

@@ -7,7 +7,7 @@
 
 pub mod collaboration;
 pub mod orchestrator;
-mod prompting;
+pub(crate) mod prompting;
 pub mod reply;
 pub mod research;
 pub mod resilience;

@@ -15,7 +15,7 @@ use crate::scenario::Scenario;
 use crate::scenario::condition::CelBindings;
 
 /// One of our own values as JSON. The conversion cannot fail for these types; `null` if it did.
-pub(super) fn to_json(of: &impl Serialize) -> Value {
+pub(crate) fn to_json(of: &impl Serialize) -> Value {
     serde_json::to_value(of).unwrap_or(Value::Null)
 }
 

@@ -9,10 +9,8 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use tokio::time::sleep;
 
-use super::concurrency::ConcurrencyLimit;
 use super::control::{RunControl, RunStopped};
 use super::phase::Phase;
-use super::rosters::Rosters;
 use super::session::Session;
 use super::spending::{self, Reserved, Spending};
 use crate::base::day::Day;
@@ -31,6 +29,8 @@ use crate::gateway::{
     Attempt, CallFailed, CallScope, Callee, GatewayCall, GuardedTool, ToolRegistry, ToolSetup,
 };
 use crate::llm::{ChatRequest, Conversation, Listener, Models, ReplyForm};
+use crate::run::concurrency::ConcurrencyLimit;
+use crate::run::rosters::Rosters;
 use crate::scenario::condition::CelBindings;
 use crate::scenario::spec::model::{CallPolicy, SpendingLimits};
 use crate::scenario::spec::tool::{InjectedFault, ResultContract};

@@ -20,4 +20,4 @@ pub use join_set::OrderedJoinSet;
 pub use phase::Phase;
 pub use rosters::Rosters;
 pub use session::{Session, SessionMemory};
-pub use tools::{CallerPolicy, REQUEST_ID, ToolCallRequest};
+pub use tools::{CallerPolicy, ToolCallRequest};

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::agents::spec::{AgentKind, TeamSpec, check_names};
 use crate::base::name::AgentName;
 use crate::bus::Bus;
 use crate::event::kind::{Initiator, RosterChange};
 use crate::event::{EventKind, SpanId};
-use crate::scenario::spec::agent::{AgentKind, TeamSpec, check_names};
 
 /// The members of each swarm.
 #[derive(Debug, Default)]

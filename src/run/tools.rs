@@ -17,9 +17,7 @@ use crate::gateway::{
     Attempt, CallFailed, CallScope, CallSuccess, Callee, GatewayCall, GuardedTool, ToolRequest,
 };
 use crate::gateway::{contract, faults};
-
-/// The argument that tells a tool the id of the call.
-pub const REQUEST_ID: &str = "request_id";
+use crate::scenario::spec::tool::REQUEST_ID;
 
 /// A request to a tool.
 pub struct ToolCallRequest<'a> {

@@ -150,7 +150,7 @@ record! {
 
 /// Name of a model.
 #[derive(Debug, Clone)]
-pub(super) struct ModelName;
+pub(crate) struct ModelName;
 
 impl NameRule for ModelName {
     const PATTERN: &'static str = "^.{1,200}$";

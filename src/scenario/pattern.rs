@@ -4,9 +4,9 @@
 use serde_json::{Map, Value, json};
 
 use super::file::format::Pattern;
-use super::file::format_team::key_owner;
 use super::file::reader::ReadContext;
 use super::file::tree::{TextSpan, TomlKey, TomlNode, TomlTable, TomlValue};
+use crate::agents::file::table::key_owner;
 
 /// The keys of one pattern.
 struct PatternKeys {

@@ -4,16 +4,16 @@ use ratatui::style::Style;
 
 use super::glyph::Glyph;
 use super::theme::{StyleRole, Theme};
+use crate::agents::projection::{AgentState, HopState};
 use crate::app::run::results::state_word;
 use crate::event::contribution::{Decision, Stance};
 use crate::event::kind::BreakerStage;
 use crate::event::stop::{StopClass, StopReason};
-use crate::event::world::collaboration::SeatState;
-use crate::event::world::orchestrator::TaskState;
-use crate::event::world::research::SourceState;
-use crate::event::world::team::{AgentState, HopState};
 use crate::event::world::tools::CallMark;
 use crate::event::world::{RunState, World};
+use crate::pattern::collaboration::projection::SeatState;
+use crate::pattern::orchestrator::projection::TaskState;
+use crate::pattern::research::projection::SourceState;
 
 /// The sign of a state: a glyph and a word, then a colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -222,7 +222,7 @@ fn nearest_indexed(colour: Color) -> Color {
 mod tests {
     use super::*;
     use crate::event::contribution::Stance;
-    use crate::event::world::collaboration::SeatState;
+    use crate::pattern::collaboration::projection::SeatState;
 
     #[test]
     fn every_shipped_theme_reads_and_is_found_by_its_name() {

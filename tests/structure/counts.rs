@@ -72,10 +72,12 @@ pub fn shared_files(tree: &Tree) -> BTreeMap<&'static str, Vec<String>> {
         identifiers(&file.tokens, &mut names);
         let names: BTreeSet<String> = names.iter().flat_map(|name| words(name)).collect();
         for (pattern, by) in PATTERNS {
-            let own = file
-                .module
-                .iter()
-                .any(|part| words(part).iter().any(|it| by.contains(&it.as_str())));
+            // What all agents share stands for the patterns that are made of agents.
+            let shared_by_agents = by.contains(&"team");
+            let own = file.module.iter().any(|part| {
+                (shared_by_agents && part == "agents")
+                    || words(part).iter().any(|it| by.contains(&it.as_str()))
+            });
             if !own && by.iter().any(|word| names.contains(*word)) {
                 shared.entry(pattern).or_default().push(file.path.clone());
             }

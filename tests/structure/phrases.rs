@@ -166,11 +166,11 @@ const RULES: &[Rule] = &[
 const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("pattern/research/payload.rs", "stands in", "a prompt"),
     ("pattern/research/payload.rs", "stands on", "a prompt"),
-    ("build_research.rs", "stands by", "a prompt"),
+    ("pattern/research/file.rs", "stands by", "a prompt"),
     ("pattern/reply/ask.rs", "once more", "a message to a model"),
     ("event/result_text.rs", "go on", "a message to a model"),
-    ("pattern/team/handover.rs", "nobody", "a message to a model"),
-    ("pattern/team/offers.rs", "goes on", "a description for a model"),
+    ("agents/handover.rs", "nobody", "a message to a model"),
+    ("agents/offers.rs", "goes on", "a description for a model"),
     ("base/stems.rs", "shall", "a stop word of English texts"),
 ];
 

@@ -9,7 +9,6 @@ use roundtable::cli::args::Cli;
 use roundtable::scenario::schema;
 use serde_json::Value;
 
-
 /// Lines that belong together, so that a phrase may go over a line's end.
 pub struct Piece {
     /// The file, or what prints the text.

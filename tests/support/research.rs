@@ -15,11 +15,11 @@ use roundtable::event::kind::{AttemptFailed, FailureClass, ModelLabel, Purpose, 
 use roundtable::event::{Event, Seq, World};
 use roundtable::gateway::{Tool, ToolRequest};
 use roundtable::llm::{ChatModel, ChatRequest, Failure, Listener};
-use roundtable::scenario::Scenario;
-use roundtable::scenario::spec::model::PatternSpec;
-use roundtable::scenario::spec::research::{
+use roundtable::pattern::research::spec::{
     MisquotePolicy, READ, ResearchBudget, ResearchSpec, SEARCH, StepMode, StepSpec,
 };
+use roundtable::scenario::Scenario;
+use roundtable::scenario::spec::model::PatternSpec;
 use serde_json::{Map, Value, json};
 
 const HEAD: &str = r#"
@@ -72,7 +72,7 @@ pub fn spec() -> ResearchSpec {
         echo: vec!["report_date".into(), "region".into()],
         allowed_domains_policy: list(&["a.example", "b.example", "c.example"]),
         allowed_domains_execution: list(&["a.example", "b.example"]),
-        sources: vec![roundtable::scenario::spec::research::SourceRule {
+        sources: vec![roundtable::pattern::research::spec::SourceRule {
             domain: "b.example".to_owned(),
             trust: 1.0,
             flag: Some("b_runtime".into()),

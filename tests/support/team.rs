@@ -10,6 +10,9 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use roundtable::agents::spec::{
+    AgentKind, AgentSpec, CoordinatorTeam, MemberTools, ModelAgent, Swarm, SwarmLimits, TeamSpec,
+};
 use roundtable::base::name::AgentName;
 use roundtable::engine::{Launch, ModelChoice, RunHandle};
 use roundtable::event::kind::{
@@ -18,9 +21,6 @@ use roundtable::event::kind::{
 use roundtable::event::{Event, Seq, World};
 use roundtable::llm::{ChatModel, ChatRequest, Failure, Listener, failure};
 use roundtable::scenario::Scenario;
-use roundtable::scenario::spec::agent::{
-    AgentKind, AgentSpec, CoordinatorTeam, MemberTools, ModelAgent, Swarm, SwarmLimits, TeamSpec,
-};
 use roundtable::scenario::spec::model::PatternSpec;
 use serde_json::Value;
 use tokio::time::Instant;

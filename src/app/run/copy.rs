@@ -13,12 +13,12 @@ use crate::app::effect::{Contents, Effect, Export};
 use crate::event::contribution::Contribution;
 use crate::event::safe_json;
 use crate::event::world::World;
-use crate::event::world::collaboration::Round;
 use crate::narrate::event_line::{
     conflict_names, decision_or_next, event_line, model_text, took_ms,
 };
-use crate::narrate::export::research;
 use crate::narrate::format;
+use crate::pattern::collaboration::projection::Round;
+use crate::pattern::research::words::report;
 
 impl RunPage {
     pub(super) fn copy(&self) -> InputOutcome {
@@ -105,7 +105,7 @@ impl RunPage {
             let _ = writeln!(
                 out,
                 "Ended: {}{} after {}.",
-                research::reason_markdown(&closed.reason),
+                report::reason_markdown(&closed.reason),
                 place.unwrap_or_default(),
                 took_ms(closed.elapsed_ms)
             );
@@ -162,7 +162,7 @@ impl RunPage {
             return InputOutcome::Handled { redraw: false };
         }
         let file = |end: &str, contents| Export { file: format!("{}.{end}", self.id), contents };
-        let report = self.has_report().then(|| research::markdown(&self.world)).flatten();
+        let report = self.has_report().then(|| report::markdown(&self.world)).flatten();
         let report = report.map(|text| file("md", Contents::Text(text)));
         let mut files: Vec<Export> = report.into_iter().collect();
         files.push(file("jsonl", Contents::Events(self.events_for_export())));

@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use super::inspect::CalleeKind;
 use super::{RunPage, tool_calls};
+use crate::agents::projection::HANDED_OVER;
 use crate::base::big_integer::first_changed_integer;
 use crate::event::kind::{ChatMessage, MessageRole, ModelLabel, Purpose, Reply, ReplyRefused};
-use crate::event::world::team::HANDED_OVER;
 use crate::event::world::{Span, SpanKind};
 use crate::event::{Event, EventKind, SpanId, safe_json};
 use crate::narrate::event_line::failure_name;

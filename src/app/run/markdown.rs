@@ -6,8 +6,8 @@ use super::results::task_result;
 use super::tool_summary::{
     factor_text, faults_text, percent, policy_fields, refused_and_fallbacks,
 };
+use crate::agents::projection::{HopKind, HopState};
 use crate::event::World;
-use crate::event::world::team::{HopKind, HopState};
 use crate::event::world::tools::ToolRow;
 use crate::narrate::event_line_tool::breaker_state;
 use crate::narrate::format;

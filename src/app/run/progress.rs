@@ -1,9 +1,9 @@
 //! The progress of a run in the figures of its pattern: for the header and the list of runs.
 
 use super::RunPage;
+use crate::agents::projection::HopKind;
 use crate::event::World;
 use crate::event::world::SpendingUsed;
-use crate::event::world::team::HopKind;
 use crate::narrate::format;
 
 /// The progress of a run.

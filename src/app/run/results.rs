@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::RunPage;
 use super::waterfall::WaterfallRow;
-use crate::event::world::orchestrator::{TaskRow, TaskState};
 use crate::narrate::event_line_tool::fallback_text;
+use crate::pattern::orchestrator::projection::{TaskRow, TaskState};
 
 /// A line of the results.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,9 +2,9 @@
 
 use super::{RunPage, Selection};
 use crate::event::kind::SeatStatus;
-use crate::event::world::collaboration::{Collaboration, Round, RoundSeat, SeatState};
 use crate::event::world::{RunState, SpanState, World};
 use crate::event::{Boundary, SpanId};
+use crate::pattern::collaboration::projection::{Collaboration, Round, RoundSeat, SeatState};
 
 /// The subject of the speaker's pane, of the prompt and of the inspector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

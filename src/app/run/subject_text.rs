@@ -11,9 +11,9 @@ use super::speech;
 use super::subject::Subject;
 use super::{Pane, RunPage};
 use crate::event::world::Orchestrator;
-use crate::event::world::collaboration::SeatState;
 use crate::event::{EventKind, SpanId};
 use crate::narrate::measure::{row_count, wrap_within};
+use crate::pattern::collaboration::projection::SeatState;
 
 /// The text of the subject, and how it is painted.
 #[derive(Clone, Debug, PartialEq)]

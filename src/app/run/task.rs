@@ -7,12 +7,12 @@ use std::time::Duration;
 use super::document::{LineStyle, TextDocument};
 use super::{RunPage, Subject};
 use crate::event::kind::{BreakerStage, OrchestratorPlan};
-use crate::event::world::orchestrator::{AttemptEnd, Orchestrator, TaskRow, TaskState};
 use crate::event::world::{RunState, World};
 use crate::event::{Boundary, Elapsed, EventKind};
 use crate::narrate::event_line::failure_name;
 use crate::narrate::event_line_tool::{breaker_state, fallback_text};
 use crate::narrate::format;
+use crate::pattern::orchestrator::projection::{AttemptEnd, Orchestrator, TaskRow, TaskState};
 
 impl RunPage {
     /// The details of the row that the page is about; empty for rows that have text of their own.

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::{RunPage, Subject};
 use crate::event::kind::FailureClass;
-use crate::event::world::orchestrator::{AttemptEnd, Orchestrator, TaskState};
 use crate::event::world::{RunState, SpanKind, SpanState, World};
 use crate::event::{Elapsed, SpanId};
+use crate::pattern::orchestrator::projection::{AttemptEnd, Orchestrator, TaskState};
 
 /// Rows of the pane above the waterfall: the axis.
 pub const HEAD: u16 = 1;
@@ -163,7 +163,7 @@ impl RunPage {
             WaterfallRow::Join => Vec::new(),
             WaterfallRow::Task(task) => {
                 let bars = plan.tasks.get(task).map(|row| row.attempts.iter());
-                let bar = |it: &crate::event::world::orchestrator::AttemptBar| Bar {
+                let bar = |it: &crate::pattern::orchestrator::projection::AttemptBar| Bar {
                     opened: it.opened,
                     closed: it.closed,
                     end: it.end,
@@ -211,7 +211,9 @@ impl RunPage {
             Subject::Finalize => plan.finalize,
             Subject::Outcome => plan.finalize.or_else(|| {
                 let failed = |critical: bool| {
-                    let of = |row: &&std::sync::Arc<crate::event::world::orchestrator::TaskRow>| {
+                    let of = |row: &&std::sync::Arc<
+                        crate::pattern::orchestrator::projection::TaskRow,
+                    >| {
                         row.state == TaskState::Failed && row.task.critical == critical
                     };
                     plan.tasks.iter().find(of)?.call

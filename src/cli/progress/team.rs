@@ -4,14 +4,14 @@
 use std::fmt::Write as _;
 
 use super::{WORD, with_model};
+use crate::agents::policy::TRANSFER;
+use crate::agents::projection::{HopKind, LineKind, Team, TranscriptLine};
 use crate::base::visible::{visible, visible_within};
 use crate::cli::stream_style::StreamStyle;
 use crate::event::kind::{Purpose, TeamPlan, ToolCall};
 use crate::event::world::SpanKind;
-use crate::event::world::team::{HopKind, LineKind, Team, TranscriptLine};
 use crate::event::{Event, EventKind, SpanId, World};
 use crate::narrate::event_line;
-use crate::pattern::team::policy::TRANSFER;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
 use crate::ui::theme::StyleRole;

@@ -58,7 +58,7 @@ impl<T> Chunked<T> {
 
 impl<T: Clone> Chunked<T> {
     /// Appends a row; returns its index.
-    pub(super) fn push(&mut self, row: T) -> usize {
+    pub(crate) fn push(&mut self, row: T) -> usize {
         match self.chunks.last_mut().filter(|chunk| chunk.len() < CHUNK) {
             Some(chunk) => Arc::make_mut(chunk).push(row),
             None => self.chunks.push(Arc::new(vec![row])),
@@ -68,7 +68,7 @@ impl<T: Clone> Chunked<T> {
     }
 
     /// The row at this index, mutable. Copies a shared chunk.
-    pub(super) fn get_mut(&mut self, place: usize) -> Option<&mut T> {
+    pub(crate) fn get_mut(&mut self, place: usize) -> Option<&mut T> {
         let chunk = self.chunks.get_mut(place / CHUNK)?;
         chunk.get(place % CHUNK)?;
         Arc::make_mut(chunk).get_mut(place % CHUNK)

@@ -2,7 +2,9 @@
 //! policy reaches a decision.
 
 mod detail;
+pub(crate) mod outcome;
 pub mod payload;
 pub mod plain;
 pub mod play;
 pub mod policy;
+pub mod projection;

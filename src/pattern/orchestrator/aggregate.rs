@@ -10,8 +10,8 @@ use crate::base::name::{TaskId, ToolName};
 use crate::decide::ConditionDecision;
 use crate::event::StopReason;
 use crate::event::kind::Task;
+use crate::pattern::orchestrator::spec::{AggregateSection, LevelRule, LevelRules};
 use crate::scenario::condition::{CelBindings, ConditionError, EvalBudget};
-use crate::scenario::spec::orchestrator::{AggregateSection, LevelRule, LevelRules};
 
 /// The result of a task, or the reason why it has none.
 pub type TaskResultRef<'a> = std::result::Result<&'a Arc<Value>, &'a StopReason>;

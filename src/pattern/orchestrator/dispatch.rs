@@ -14,9 +14,9 @@ use crate::base::name::ToolName;
 use crate::event::kind::{AttemptFailed, FailureClass, Purpose, Task};
 use crate::event::stop::WorkerFault;
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
+use crate::pattern::orchestrator::spec::{OrchestratorSpec, Worker};
 use crate::run::control::Branch;
 use crate::run::{CallerPolicy, RunContext, ToolCallRequest};
-use crate::scenario::spec::orchestrator::{OrchestratorSpec, Worker};
 
 /// The result of a task, or why it has none.
 pub(super) type TaskResult = Result<Arc<Value>, FailedTask>;

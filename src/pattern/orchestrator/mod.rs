@@ -4,8 +4,14 @@
 mod aggregate;
 mod detail;
 mod dispatch;
+pub mod facts;
+pub(crate) mod faults;
+pub mod file;
+pub(crate) mod outcome;
 mod payload;
 pub mod play;
 pub mod policy;
+pub mod projection;
+pub mod spec;
 
 pub use aggregate::{gather_results, overwritten_tasks};

@@ -8,10 +8,10 @@ use serde_json::{Map, Value, json};
 use crate::base::name::ToolName;
 use crate::event::kind::ChatMessage;
 use crate::llm::{ReplyContract, ReplyForm};
+use crate::pattern::orchestrator::spec::OrchestratorSpec;
 use crate::pattern::prompting;
 use crate::pattern::prompting::conversation;
 use crate::scenario::Scenario;
-use crate::scenario::spec::orchestrator::OrchestratorSpec;
 
 /// The format of the planner's reply, part of its prompt.
 const CONTRACT: &str = r#"Return only one JSON object in this exact shape:

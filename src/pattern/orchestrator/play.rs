@@ -14,12 +14,12 @@ use crate::decide::decide;
 use crate::event::kind::{Purpose, Task};
 use crate::event::stop::PlanFault;
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
+use crate::pattern::orchestrator::spec::OrchestratorSpec;
 use crate::pattern::prompting;
 use crate::pattern::reply::{JudgedReply, Refusal, request_json};
 use crate::run::{ModelRequest, RunContext};
 use crate::scenario::Scenario;
 use crate::scenario::condition::CelBindings;
-use crate::scenario::spec::orchestrator::OrchestratorSpec;
 
 /// Runs an orchestrator to its end. The context's phase says how far it got.
 ///

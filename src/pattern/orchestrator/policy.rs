@@ -12,7 +12,7 @@ use crate::base::{big_integer, canonical_json, digest};
 use crate::event::StopReason;
 use crate::event::kind::Task;
 use crate::event::stop::PlanFault;
-use crate::run::REQUEST_ID;
+use crate::scenario::spec::tool::REQUEST_ID;
 
 /// `validate_orchestration_plan`: the tasks of a plan, in order, without other keys. Ids are
 /// trimmed before they are compared; worker names are matched against the allowlist untrimmed.

@@ -29,7 +29,7 @@ pub struct Refusal {
 
 /// The last reply, and the verdict of policy.
 #[derive(Debug)]
-pub(in crate::pattern) struct JudgedReply<T> {
+pub(crate) struct JudgedReply<T> {
     /// Span of the call.
     pub call: SpanId,
     /// Text of the reply.
@@ -42,7 +42,7 @@ pub(in crate::pattern) struct JudgedReply<T> {
 
 /// A reply as data.
 #[derive(Debug)]
-pub(in crate::pattern) enum RawReply {
+pub(crate) enum RawReply {
     /// The data, after repairs.
     Read(Value),
     /// The text was accepted unchanged, and is JSON.
@@ -70,7 +70,7 @@ impl RawReply {
 ///
 /// # Errors
 /// A call that failed.
-pub(in crate::pattern) fn request_json<'a, T: 'a>(
+pub(crate) fn request_json<'a, T: 'a>(
     cx: &'a RunContext,
     settings: &'a ModelSettings,
     ask: ModelRequest,
@@ -85,7 +85,7 @@ pub(in crate::pattern) fn request_json<'a, T: 'a>(
 ///
 /// # Errors
 /// A call that failed.
-pub(in crate::pattern) fn request_json_fast<'a, T: 'a>(
+pub(crate) fn request_json_fast<'a, T: 'a>(
     cx: &'a RunContext,
     settings: &'a ModelSettings,
     mut ask: ModelRequest,
@@ -149,11 +149,7 @@ pub(in crate::pattern) fn request_json_fast<'a, T: 'a>(
 }
 
 /// Reports an empty text reply and returns the stop reason for it.
-pub(in crate::pattern) fn report_empty_reply(
-    cx: &RunContext,
-    call: SpanId,
-    reply: &Reply,
-) -> StopReason {
+pub(crate) fn report_empty_reply(cx: &RunContext, call: SpanId, reply: &Reply) -> StopReason {
     let detail = detail::describe_ending(reply).unwrap_or_else(|| "the reply is empty".to_owned());
     let reason = StopReason::LlmEmpty;
     publish_refusal(

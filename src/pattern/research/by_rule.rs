@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::policy::sentences::sentences;
 use super::policy::{Draft, MIN_QUOTE_CHARS};
-use super::sentences::sentences;
 use crate::base::stems::stems;
 
 /// The most characters of a sentence that becomes a note: longer ones are rarely real sentences.

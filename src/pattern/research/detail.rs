@@ -155,7 +155,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::pattern::research::{answer, policy};
+    use crate::pattern::research::policy;
+    use crate::pattern::research::policy::answer;
 
     fn steps() -> Vec<Value> {
         let step = |action: &str| json!({ "id": "r", "action": action, "args": {} });

@@ -6,16 +6,17 @@
 //! accepted. They treat what pages and models say as data. [`by_rule`] replaces the model where a
 //! scenario allows that; `play.rs` and `reading.rs` are the loop.
 
-pub mod address;
-pub mod answer;
 pub mod by_rule;
-pub mod compare;
 mod detail;
-pub mod figures;
+pub mod facts;
+pub(crate) mod faults;
+pub mod file;
+pub(crate) mod outcome;
 mod payload;
 pub mod play;
 pub mod policy;
-pub mod quote;
+pub mod projection;
 mod reading;
-pub mod sentences;
+pub mod spec;
 mod tool_data;
+pub(crate) mod words;

@@ -10,8 +10,8 @@ use crate::event::ResearchStep;
 use crate::event::kind::{ChatMessage, Note};
 use crate::llm::{ReplyContract, ReplyForm};
 use crate::pattern::prompting;
+use crate::pattern::research::spec::ResearchSpec;
 use crate::scenario::Scenario;
-use crate::scenario::spec::research::ResearchSpec;
 
 /// The format of the planner's reply, part of its prompt.
 const PLAN_CONTRACT: &str = r#"Return only one JSON object in this exact shape:

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::policy::BadPlan;
+use super::policy::{address, answer, compare};
 use super::reading::{AcceptedNote, SourceReader};
 use super::tool_data::{parse_source, unwrap_tool_data};
-use super::{address, answer, by_rule, compare, detail, payload, policy};
+use super::{by_rule, detail, payload, policy};
 use crate::base::name::ToolName;
 use crate::event::kind::{
     AnswerCited, AnswerRefused, AttemptFailed, FailureClass, FoundSource, KeptSource, Note,
@@ -17,10 +18,10 @@ use crate::event::kind::{
 use crate::event::{Boundary, EventKind, ResearchStep, SpanId, StopReason};
 use crate::pattern::prompting;
 use crate::pattern::reply::{JudgedReply, Refusal, request_json};
+use crate::pattern::research::spec::{ResearchSpec, SEARCH, StepExecutor};
 use crate::run::{CallerPolicy, ModelRequest, RunContext, ToolCallRequest};
 use crate::scenario::Scenario;
 use crate::scenario::condition::CelBindings;
-use crate::scenario::spec::research::{ResearchSpec, SEARCH, StepExecutor};
 
 /// One run of research.
 pub(super) struct ResearchRun<'a> {
@@ -80,7 +81,7 @@ impl ResearchRun<'_> {
     }
 
     /// Who executes a step in this run; it depends on whether the run uses a live model.
-    pub fn executor(&self, who: crate::scenario::spec::research::StepMode) -> StepExecutor {
+    pub fn executor(&self, who: crate::pattern::research::spec::StepMode) -> StepExecutor {
         who.executor(self.cx.is_live())
     }
 

@@ -1,9 +1,16 @@
 //! The rules that a user must be able to trust: which plans, sources and notes are accepted. Pure;
 //! the checks have the order of the research source document (`gateway.py` and `tools.py`).
 
+pub mod address;
+pub mod answer;
+pub mod compare;
+pub mod figures;
+pub mod quote;
+pub mod sentences;
+
 use serde_json::{Map, Value, json};
 
-use super::quote::FoldedText;
+use super::policy::quote::FoldedText;
 use crate::event::ResearchStep;
 use crate::event::StopReason;
 use crate::event::kind::{Denial, NoteIssue};

@@ -8,10 +8,11 @@ use serde_json::{Map, Value};
 
 use super::payload;
 use super::play::{ResearchCaller, ResearchRun};
+use super::policy::address;
+use super::policy::quote::FoldedText;
 use super::policy::{self, Draft};
-use super::quote::FoldedText;
 use super::tool_data::{DAY_CHARS, TITLE_CHARS, single_line_text, unwrap_tool_data};
-use super::{address, by_rule, detail};
+use super::{by_rule, detail};
 use crate::base::day::Day;
 use crate::base::name::ToolName;
 use crate::base::visible::visible_within;
@@ -23,8 +24,8 @@ use crate::event::kind::{
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
 use crate::gateway::CallFailed;
 use crate::pattern::reply::Refusal;
+use crate::pattern::research::spec::{MisquotePolicy, READ, StepExecutor};
 use crate::run::{ModelRequest, RunContext, ToolCallRequest};
-use crate::scenario::spec::research::{MisquotePolicy, READ, StepExecutor};
 
 /// An accepted note, with the page that must contain its quote.
 pub(super) struct AcceptedNote {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::quote::FoldedText;
+use super::policy::quote::FoldedText;
 use crate::base::visible::visible_within;
 use crate::event::kind::FoundSource;
 

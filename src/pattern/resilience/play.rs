@@ -10,8 +10,8 @@ use tokio::sync::Semaphore;
 use crate::base::name::ToolName;
 use crate::event::kind::Purpose;
 use crate::event::{Boundary, SpanId, StopReason};
+use crate::pattern::resilience::spec::ResilienceSpec;
 use crate::run::{CallerPolicy, RunContext, ToolCallRequest};
-use crate::scenario::spec::resilience::ResilienceSpec;
 
 /// Runs every agent to its end. An agent continues without the result when a step fails.
 ///

@@ -4,11 +4,12 @@ use std::sync::{Arc, OnceLock};
 
 use futures::future::BoxFuture;
 
-use super::agent_call::Halt;
-use super::agent_run::{AgentPosition, AgentReply, AgentRole, AgentRun, TeamPosition};
-use super::shared_history::SharedHistory;
-use super::starting_agent;
-use super::swarm::RunningSwarm;
+use crate::agents::agent_call::Halt;
+use crate::agents::agent_run::{AgentPosition, AgentReply, AgentRole, AgentRun, TeamPosition};
+use crate::agents::shared_history::SharedHistory;
+use crate::agents::spec::{AgentKind, AgentSpec, SwarmLimits, TeamSpec};
+use crate::agents::starting::starting_agent;
+use crate::agents::swarm::RunningSwarm;
 use crate::base::name::AgentName;
 use crate::event::kind::ChatMessage;
 use crate::event::{EventKind, SpanId, StopReason};
@@ -16,10 +17,9 @@ use crate::pattern::prompting;
 use crate::run::{RunContext, SessionMemory};
 use crate::scenario::Scenario;
 use crate::scenario::condition::CelBindings;
-use crate::scenario::spec::agent::{AgentKind, AgentSpec, SwarmLimits, TeamSpec};
 
 /// One run of a team.
-pub(super) struct TeamRun<'p> {
+pub(crate) struct TeamRun<'p> {
     pub cx: &'p RunContext,
     pub scenario: &'p Scenario,
     pub spec: &'p TeamSpec,
@@ -28,7 +28,7 @@ pub(super) struct TeamRun<'p> {
 }
 
 /// The answer of an agent.
-pub(super) struct AgentAnswer {
+pub(crate) struct AgentAnswer {
     pub text: Arc<str>,
     /// The agent that wrote the text.
     pub by: AgentName,
@@ -82,7 +82,7 @@ impl Drop for SessionMemoryGuard<'_> {
 
 impl TeamRun<'_> {
     /// Runs a consulted agent to its answer, with a history of its own.
-    pub(super) fn run_consulted<'r>(
+    pub(crate) fn run_consulted<'r>(
         &'r self,
         agent: &'r AgentSpec,
         place: AgentPosition<'r>,

@@ -8,15 +8,15 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::build_models::{self, Requests};
-use super::build_orchestrator::orchestrator;
 use super::build_policy;
-use super::build_research::research;
-use super::build_resilience::resilience;
-use super::build_team::team;
 use super::build_tools;
 use super::input::{input, label};
 use super::script;
+use crate::agents::file::team;
 use crate::base::name::{FlagName, InputName, RoleName, ScenarioName};
+use crate::pattern::orchestrator::file::orchestrator;
+use crate::pattern::research::file::research;
+use crate::pattern::resilience::file::resilience;
 use crate::scenario::file::format::{ModelTable, Pattern, ScenarioFile};
 use crate::scenario::file::format_patterns::{
     BudgetTable, CollaborationTable, Escalation, RoleTable,
@@ -34,7 +34,7 @@ use crate::scenario::spec::prepared::Prepared;
 use crate::scenario::spec::tuning::REPLY_TOKENS;
 
 /// Builds the scenario from a file, as far as possible. Problems are reported to `cx`.
-pub(in crate::scenario) fn scenario(
+pub(crate) fn scenario(
     file: ScenarioFile,
     pattern: Pattern,
     name: ScenarioName,
@@ -289,7 +289,7 @@ fn role(
 }
 
 /// Reports a name that the scenario does not define.
-pub(in crate::scenario) fn report_unknown_name<'n>(
+pub(crate) fn report_unknown_name<'n>(
     name: &NonBlankString,
     wanted: &str,
     known: impl Iterator<Item = &'n str>,

@@ -24,7 +24,7 @@ use crate::scenario::spec::tool::{
 };
 
 /// The implementations that a table of the file declares for a tool.
-pub(in crate::scenario) struct DeclaredImplementation<'f> {
+pub(crate) struct DeclaredImplementation<'f> {
     fixture: Option<&'f Positioned<FixtureTable>>,
     http: Option<&'f Positioned<HttpTable>>,
     command: Option<&'f Positioned<CommandTable>>,
@@ -81,7 +81,7 @@ impl<'f> DeclaredImplementation<'f> {
 }
 
 /// How many attempts a call of a tool may have, as far as the file sets it.
-pub(in crate::scenario) struct AttemptLimit {
+pub(crate) struct AttemptLimit {
     most: u32,
     /// Set by an override: that holds for one run only, so rows for other runs are not reported.
     set: bool,
@@ -110,7 +110,7 @@ impl AttemptLimit {
 }
 
 /// The arguments of a tool's calls.
-pub(in crate::scenario) struct KnownArguments<'a> {
+pub(crate) struct KnownArguments<'a> {
     /// Their names; `None` if they are not known.
     pub names: Option<&'a [&'a str]>,
     /// The calls have no other arguments. For an author's tool a model may send any.
@@ -119,7 +119,7 @@ pub(in crate::scenario) struct KnownArguments<'a> {
 
 /// The implementation of a tool. Outer `None`: invalid; inner `None`: none is declared. `args` are
 /// the tool's arguments, where they are known.
-pub(in crate::scenario) fn kind(
+pub(crate) fn kind(
     declared: &DeclaredImplementation<'_>,
     args: &KnownArguments<'_>,
     attempts: &AttemptLimit,
@@ -295,7 +295,7 @@ fn http(
 }
 
 /// Checks that the URL names its host itself, and that each `{name}` is an argument.
-pub(in crate::scenario) fn url(
+pub(crate) fn url(
     url: &NonBlankString,
     args: Option<&[&str]>,
     of: &str,

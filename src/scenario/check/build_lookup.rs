@@ -18,10 +18,10 @@ use crate::scenario::spec::lookup::{
 use crate::scenario::spec::tool::{HttpMethod, HttpSpec};
 
 /// The arguments of a search call.
-pub(in crate::scenario) const SEARCHED: [&str; 2] = ["query", "k"];
+pub(crate) const SEARCHED: [&str; 2] = ["query", "k"];
 
 /// Builds the search of a tool.
-pub(in crate::scenario) fn search(
+pub(crate) fn search(
     table: &Positioned<SearchTable>,
     filling: &TemplateScope<'_>,
     cx: &mut ReadContext,
@@ -67,7 +67,7 @@ pub(in crate::scenario) fn search(
 }
 
 /// Builds the page reader of a tool.
-pub(in crate::scenario) fn read(
+pub(crate) fn read(
     table: &Positioned<ReadTable>,
     filling: &TemplateScope<'_>,
     cx: &mut ReadContext,
@@ -161,7 +161,7 @@ fn fields(table: &FieldsTable, cx: &mut ReadContext) -> Option<ResultFields> {
 }
 
 /// A JSON pointer, or the default if none is given.
-pub(in crate::scenario) fn pointer(
+pub(crate) fn pointer(
     given: Option<&StringField>,
     otherwise: &str,
     cx: &mut ReadContext,

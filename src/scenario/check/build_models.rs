@@ -9,7 +9,7 @@ use crate::scenario::spec::model_assignment::{ModelAssignment, ModelCaller};
 use crate::scenario::spec::tuning::{JsonMode, RESERVED, Tuning};
 
 /// The request settings of a `[model]` table, of a scenario or of the configuration.
-pub(in crate::scenario) struct Requests {
+pub(crate) struct Requests {
     pub temperature: Option<Number<0, 2>>,
     pub max_tokens: Option<IntegerField<1, 10_000_000>>,
     pub reasoning_effort: Option<NonBlankString>,
@@ -18,7 +18,7 @@ pub(in crate::scenario) struct Requests {
 }
 
 /// Builds the request settings; reports reserved keys in `extra`.
-pub(in crate::scenario) fn tuning(requests: Requests, cx: &mut ReadContext) -> Tuning {
+pub(crate) fn tuning(requests: Requests, cx: &mut ReadContext) -> Tuning {
     let extra = cx.at_key("extra", |cx| {
         for (key, node) in &requests.extra.table.entries {
             if RESERVED.contains(&key.text.as_str()) {
@@ -38,7 +38,7 @@ pub(in crate::scenario) fn tuning(requests: Requests, cx: &mut ReadContext) -> T
 }
 
 /// The callers with a model of their own, in the file's order.
-pub(in crate::scenario) fn seated(file: &ScenarioFile) -> Vec<ModelAssignment> {
+pub(crate) fn seated(file: &ScenarioFile) -> Vec<ModelAssignment> {
     let mut seated = Vec::new();
     let mut seat = |caller: ModelCaller, place: String, model: &Option<NonBlankString>| {
         if let Some(model) = model {

@@ -21,7 +21,7 @@ use crate::scenario::spec::tool::InjectedFault;
 
 /// The orchestrator's own policy for its workers (orchestrator source document): it retries a
 /// timeout without a wait, and nothing else.
-pub(in crate::scenario) fn own_policy(file: &ScenarioFile) -> CallPolicy {
+pub(crate) fn own_policy(file: &ScenarioFile) -> CallPolicy {
     let retries = file.budget.as_ref().map_or(1, |budget| budget.max_retries_per_task.value.0);
     CallPolicy {
         timeout: None,
@@ -37,7 +37,7 @@ pub(in crate::scenario) fn own_policy(file: &ScenarioFile) -> CallPolicy {
     }
 }
 
-pub(in crate::scenario) fn tool_policy(
+pub(crate) fn tool_policy(
     table: &ToolTable,
     file: &ScenarioFile,
     filling: &TemplateScope<'_>,
@@ -67,7 +67,7 @@ pub(in crate::scenario) fn tool_policy(
 
 /// Builds the gateway's policy for model calls, which of its settings the file leaves open, and the
 /// injected faults.
-pub(in crate::scenario) fn llm(
+pub(crate) fn llm(
     table: &LlmTable,
     cx: &mut ReadContext,
 ) -> Option<(CallPolicy, UnsetLlmKeys, Vec<InjectedFault>)> {
@@ -165,7 +165,7 @@ fn safe_mode(
     }
 }
 
-pub(in crate::scenario) fn faults(
+pub(crate) fn faults(
     tables: &BoundedList<Positioned<InjectedTable>, 0, 5>,
     cx: &mut ReadContext,
 ) -> Option<Vec<InjectedFault>> {

@@ -9,9 +9,11 @@ use super::build_implementation;
 use super::build_implementation::{AttemptLimit, DeclaredImplementation, KnownArguments};
 use super::build_lookup::SEARCHED;
 use super::build_policy::{faults, own_policy, tool_policy};
-use super::build_research;
 use super::fixture_contract;
+use crate::agents::spec::TRANSFER;
 use crate::base::name::ToolName;
+use crate::pattern::research::file;
+use crate::pattern::research::spec::{READ, SEARCH};
 use crate::scenario::file::format::{Pattern, ScenarioFile};
 use crate::scenario::file::format_patterns::WorkerTable;
 use crate::scenario::file::format_tools::{AlertsTable, LLM, ToolTable, fill_table};
@@ -20,13 +22,11 @@ use crate::scenario::file::reader::{ReadContext, closest_name, suggest_name};
 use crate::scenario::file::shape::TextOrTable;
 use crate::scenario::file::template::TemplateScope;
 use crate::scenario::file::tree::TextSpan;
-use crate::scenario::spec::agent::TRANSFER;
 use crate::scenario::spec::alert::AlertLimits;
-use crate::scenario::spec::research::{READ, SEARCH};
 use crate::scenario::spec::tool::{ResultContract, ToolOffer, ToolSpec};
 
 /// The tools of a file, workers first. Problems are reported to `cx`.
-pub(in crate::scenario) fn tools(
+pub(crate) fn tools(
     file: &ScenarioFile,
     pattern: Pattern,
     filling: &TemplateScope<'_>,
@@ -53,9 +53,9 @@ pub(in crate::scenario) fn tools(
         }
     }
     if pattern == Pattern::Research {
-        build_research::tools(&tools, file, cx);
+        file::tools(&tools, file, cx);
         fixture_contract::check_envelopes(file, cx);
-        build_research::warn_of_slow_pages(&tools, file, cx);
+        file::warn_of_slow_pages(&tools, file, cx);
     }
     tools
 }
@@ -372,7 +372,7 @@ fn name_use(entry: &NamedEntry<ToolTable>, file: &ScenarioFile) -> NameUse {
 }
 
 /// Builds the alert thresholds.
-pub(in crate::scenario) fn alerts(table: &AlertsTable) -> AlertLimits {
+pub(crate) fn alerts(table: &AlertsTable) -> AlertLimits {
     AlertLimits {
         breaker_opens_per_minute: table.breaker_opens_per_minute.map(|opens| opens.0),
         error_rate: table.error_rate.map(|rate| rate.0),

@@ -9,7 +9,7 @@ use crate::scenario::file::shape::NonBlankString;
 use crate::scenario::file::template::TemplateScope;
 
 /// What a condition of a file may use.
-pub(in crate::scenario) struct ConditionScope<'f> {
+pub(crate) struct ConditionScope<'f> {
     /// The names it may use.
     pub names: &'f [&'f str],
     pub file: &'f ScenarioFile,
@@ -17,7 +17,7 @@ pub(in crate::scenario) struct ConditionScope<'f> {
 }
 
 /// Compiles a condition. Problems are reported to `cx`.
-pub(in crate::scenario) fn compile_condition(
+pub(crate) fn compile_condition(
     when: &NonBlankString,
     shown: &ConditionScope<'_>,
     cx: &mut ReadContext,

@@ -12,7 +12,7 @@ use crate::scenario::file::tree::{TextSpan, TomlNode};
 
 /// A domain of an allowlist, trimmed and in lower case.
 #[derive(Debug, Clone)]
-pub(in crate::scenario) struct Domain {
+pub(crate) struct Domain {
     pub at: TextSpan,
     pub name: String,
 }
@@ -35,7 +35,7 @@ impl FormatShape for Domain {
 
 /// The rule for the name of a `[sources]` table.
 #[derive(Debug, Clone)]
-pub(in crate::scenario) struct DomainName;
+pub(crate) struct DomainName;
 
 impl NameRule for DomainName {
     // For non-ASCII names the pattern is wider than the program's check, which uses the ASCII form.
@@ -52,7 +52,7 @@ impl NameRule for DomainName {
 
 /// Why a text is not a domain, and what to write.
 #[derive(Debug)]
-pub(in crate::scenario) struct DomainError {
+pub(crate) struct DomainError {
     what: String,
     help: String,
 }
@@ -83,7 +83,7 @@ pub fn in_ascii(domain: &str) -> Option<Cow<'_, str>> {
 }
 
 /// Parses a domain.
-pub(in crate::scenario) fn parse(text: &str) -> Result<String, DomainError> {
+pub(crate) fn parse(text: &str) -> Result<String, DomainError> {
     let name = text.trim().to_lowercase();
     let shown = text.trim();
     // Otherwise the one who fills in an input would choose what may be read.
@@ -111,7 +111,7 @@ pub(in crate::scenario) fn parse(text: &str) -> Result<String, DomainError> {
 
 /// The domain as requests name their host: without the scheme's default port, and an IP address in
 /// its short form.
-pub(in crate::scenario) fn request_host(domain: &str) -> String {
+pub(crate) fn request_host(domain: &str) -> String {
     let (host, port) = match domain.rfind(':').filter(|at| !domain[*at..].contains(']')) {
         Some(at) => (&domain[..at], domain[at + 1..].parse::<u16>().ok()),
         None => (domain, None),

@@ -1,18 +1,18 @@
 //! Checks that the rows of a fixture keep the contract of their tool.
 
 use super::build_implementation::KnownArguments;
-use super::script_contract::REQUEST_ID;
+use crate::pattern::research::spec::{READ, SEARCH};
 use crate::scenario::file::format::ScenarioFile;
 use crate::scenario::file::format_tools::FixtureTable;
 use crate::scenario::file::reader::ReadContext;
 use crate::scenario::file::tree::{TextSpan, TomlNode, TomlTable, TomlValue};
-use crate::scenario::spec::research::{READ, SEARCH};
+use crate::scenario::spec::tool::REQUEST_ID;
 
 /// Arguments that the program adds to every call.
 const ADDED: [&str; 2] = [REQUEST_ID, "allowed_domains"];
 
 /// Reports arguments in rows that no call has.
-pub(in crate::scenario) fn check_row_arguments(
+pub(crate) fn check_row_arguments(
     table: &FixtureTable,
     args: &KnownArguments<'_>,
     cx: &mut ReadContext,
@@ -43,7 +43,7 @@ pub(in crate::scenario) fn check_row_arguments(
 /// Checks the envelope of results of the two research tools (research source document): a status,
 /// and with `ok` the data. A row may break it on purpose to show the consequence, so problems are
 /// warnings.
-pub(in crate::scenario) fn check_envelopes(file: &ScenarioFile, cx: &mut ReadContext) {
+pub(crate) fn check_envelopes(file: &ScenarioFile, cx: &mut ReadContext) {
     let named = file.tools.iter().flat_map(|tools| &tools.named.entries);
     for entry in named.filter(|entry| [SEARCH, READ].contains(&&*entry.name)) {
         let fixture = entry.value.as_ref().and_then(|table| table.fixture.as_ref());

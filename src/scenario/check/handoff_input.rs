@@ -1,14 +1,14 @@
 //! Checks the template of a handoff's input.
 
+use crate::agents::spec::{HandoffPiece, HandoffTemplate};
 use crate::scenario::file::reader::ReadContext;
 use crate::scenario::file::shape::NonBlankString;
 use crate::scenario::file::template::{TemplatePart, TemplateScope};
 use crate::scenario::file::tree::TextSpan;
-use crate::scenario::spec::agent::{HandoffPiece, HandoffTemplate};
 
 /// Builds the template of a handoff's input: `{{input}}` is filled in now, `{message}` and the
 /// other placeholders at the handoff.
-pub(super) fn handoff_input(
+pub(crate) fn handoff_input(
     text: &NonBlankString,
     filling: &TemplateScope<'_>,
     cx: &mut ReadContext,

@@ -11,7 +11,7 @@ use crate::scenario::file::tree::{TomlNode, TomlValue};
 use crate::scenario::spec::model::{InputKind, ScenarioInput};
 
 /// Turns a name into a label: `report_date` becomes `Report date`.
-pub(in crate::scenario) fn label(name: &str) -> String {
+pub(crate) fn label(name: &str) -> String {
     let mut label = name.replace('_', " ");
     if let Some(first) = label.get_mut(0..1) {
         first.make_ascii_uppercase();
@@ -19,10 +19,7 @@ pub(in crate::scenario) fn label(name: &str) -> String {
     label
 }
 
-pub(in crate::scenario) fn input(
-    entry: &NamedEntry<InputTable>,
-    cx: &mut ReadContext,
-) -> Option<ScenarioInput> {
+pub(crate) fn input(entry: &NamedEntry<InputTable>, cx: &mut ReadContext) -> Option<ScenarioInput> {
     let table = entry.value.as_ref()?;
     cx.at_key(&entry.name, |cx| {
         let choices = table.choices.as_ref().map(|choices| {

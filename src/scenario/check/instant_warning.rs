@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
+use crate::agents::spec::AgentKind;
 use crate::base::name::{AgentName, ToolName};
 use crate::scenario::Scenario;
-use crate::scenario::spec::agent::AgentKind;
 use crate::scenario::spec::model::PatternSpec;
 use crate::scenario::spec::tool::ToolKind;
 

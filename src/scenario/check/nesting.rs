@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::agents::file::table::{AgentTable, Members};
+use crate::agents::spec::MAX_DEPTH;
 use crate::scenario::file::format::ScenarioFile;
-use crate::scenario::file::format_team::{AgentTable, Members};
 use crate::scenario::file::named::NamedEntry;
 use crate::scenario::file::reader::ReadContext;
-use crate::scenario::spec::agent::MAX_DEPTH;
 
 /// An agent in the graph of memberships.
 struct MembershipNode<'f> {
@@ -18,7 +18,7 @@ struct MembershipNode<'f> {
 }
 
 /// Reports cycles and too deep nesting. No recursion: a file may be long.
-pub(in crate::scenario) fn nesting(file: &ScenarioFile, cx: &mut ReadContext) {
+pub(crate) fn nesting(file: &ScenarioFile, cx: &mut ReadContext) {
     let agents = &file.agents.entries;
     let places: BTreeMap<&str, usize> =
         agents.iter().enumerate().map(|(place, entry)| (entry.name.as_str(), place)).collect();

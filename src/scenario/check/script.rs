@@ -9,8 +9,9 @@ use super::condition_check;
 use super::condition_check::ConditionScope;
 use super::script_contract;
 use super::script_steps;
-use super::script_team;
+use crate::agents::file::script;
 use crate::base::name::{AgentName, RoleName};
+use crate::pattern::research::spec::StepMode;
 use crate::scenario::condition;
 use crate::scenario::file::format::{FaultTable, FaultWord, Pattern, ScenarioFile, ScriptTable};
 use crate::scenario::file::reader::ReadContext;
@@ -18,10 +19,9 @@ use crate::scenario::file::shape::Positioned;
 use crate::scenario::file::template::TemplateScope;
 use crate::scenario::file::tree::TextSpan;
 use crate::scenario::spec::model::{Script, ScriptFault, ScriptFaultKind, ScriptRow, ScriptStep};
-use crate::scenario::spec::research::StepMode;
 
 /// Builds the script of a file. Problems are reported to `cx`.
-pub(in crate::scenario) fn build(
+pub(crate) fn build(
     file: &ScenarioFile,
     pattern: Pattern,
     filling: &TemplateScope<'_>,
@@ -45,7 +45,7 @@ pub(in crate::scenario) fn build(
         .collect();
     warn_of_unused_rows(file, pattern, cx);
     report_silent_roles(file, cx);
-    script_team::report_silent_agents(file, pattern, cx);
+    script::report_silent_agents(file, pattern, cx);
     Script { rows }
 }
 
@@ -58,9 +58,9 @@ fn row(
 ) -> Option<ScriptRow> {
     let table = &row.value;
     if matches!(pattern, Pattern::Team | Pattern::Swarm) {
-        script_team::check_agent_row(row, file, cx);
+        script::check_agent_row(row, file, cx);
     } else {
-        script_team::report_agent_row_keys(table, pattern, cx);
+        script::report_agent_row_keys(table, pattern, cx);
     }
     if let Some(role) = &table.role
         && pattern == Pattern::Collaboration
@@ -119,8 +119,7 @@ fn row(
         });
     let fault = table.fault.as_ref().map(|table| cx.at_key("fault", |cx| fault(table, cx)));
     let answer = answer(row, pattern, file, filling, cx);
-    let calls =
-        table.calls.as_ref().map(|calls| script_team::calls(table, calls, file, filling, cx));
+    let calls = table.calls.as_ref().map(|calls| script::calls(table, calls, file, filling, cx));
     Some(ScriptRow {
         role: table.role.as_ref().map(|role| RoleName::from(role.text.as_str())),
         agent: table.agent.as_ref().map(|agent| AgentName::from(agent.text.as_str())),
@@ -142,10 +141,7 @@ fn row(
 }
 
 /// Builds the failure of a row, of the script or of a fixture.
-pub(in crate::scenario) fn fault(
-    fault: &Positioned<FaultTable>,
-    cx: &mut ReadContext,
-) -> Option<ScriptFault> {
+pub(crate) fn fault(fault: &Positioned<FaultTable>, cx: &mut ReadContext) -> Option<ScriptFault> {
     let table = &fault.value;
     if let (None, Some(wait)) = (&table.status, &table.retry_after_s) {
         let what = "only a failure with a status can have a Retry-After";

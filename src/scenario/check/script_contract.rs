@@ -1,18 +1,19 @@
 //! Checks whether a scripted reply keeps the contract of its step. A row may break it on purpose,
 //! to show how a run stops, so each problem is a warning that names the stop reason.
 
+use crate::pattern::research::spec::ACTIONS;
 use crate::scenario::file::format::{Pattern, ScenarioFile, ScriptTable};
 use crate::scenario::file::reader::{ReadContext, closest_name};
 use crate::scenario::file::shape::{FreeTable, Positioned};
 use crate::scenario::file::tree::{TextSpan, TomlNode, TomlTable, TomlValue};
 use crate::scenario::spec::model::ScriptStep;
-use crate::scenario::spec::research::ACTIONS;
+use crate::scenario::spec::tool::REQUEST_ID;
 
 /// The three stances (collaboration source document).
 pub const STANCES: [&str; 3] = ["go", "caution", "block"];
 
 /// Checks the reply of a row.
-pub(in crate::scenario) fn check_reply(
+pub(crate) fn check_reply(
     row: &ScriptTable,
     reply: &Positioned<FreeTable>,
     pattern: Pattern,
@@ -158,9 +159,6 @@ fn task_of_worker(fields: &TomlTable, file: &ScenarioFile, cx: &mut ReadContext)
         require_keys(given, node.at, &names, &fails, cx);
     });
 }
-
-/// The argument that the program adds itself.
-pub(in crate::scenario) const REQUEST_ID: &str = "request_id";
 
 /// Checks a research plan; its steps are always the same.
 fn steps(table: &TomlTable, at: TextSpan, cx: &mut ReadContext) {

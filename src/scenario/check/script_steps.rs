@@ -1,14 +1,14 @@
 //! The steps of patterns in scripts, and warnings about steps without a row.
 
+use crate::pattern::research::spec::StepMode;
 use crate::scenario::file::format::{Pattern, ScenarioFile};
 use crate::scenario::file::reader::ReadContext;
 use crate::scenario::file::shape::Positioned;
 use crate::scenario::file::tree::TextSpan;
 use crate::scenario::spec::model::ScriptStep;
-use crate::scenario::spec::research::StepMode;
 
 /// The word for a step in files.
-pub(in crate::scenario) fn word(step: ScriptStep) -> &'static str {
+pub(crate) fn word(step: ScriptStep) -> &'static str {
     match step {
         ScriptStep::Plan => "plan",
         ScriptStep::Notes => "notes",
@@ -18,7 +18,7 @@ pub(in crate::scenario) fn word(step: ScriptStep) -> &'static str {
 }
 
 /// The steps of a pattern that the model does.
-pub(in crate::scenario) fn model_steps(pattern: Pattern) -> &'static [ScriptStep] {
+pub(crate) fn model_steps(pattern: Pattern) -> &'static [ScriptStep] {
     match pattern {
         Pattern::Collaboration => &[ScriptStep::Finalize],
         Pattern::Orchestrator => &[ScriptStep::Plan, ScriptStep::Finalize],
@@ -28,14 +28,14 @@ pub(in crate::scenario) fn model_steps(pattern: Pattern) -> &'static [ScriptStep
 }
 
 /// The allowed steps of a pattern, as a help text.
-pub(in crate::scenario) fn step_help(pattern: Pattern) -> String {
+pub(crate) fn step_help(pattern: Pattern) -> String {
     let words: Vec<String> =
         model_steps(pattern).iter().map(|step| format!("step = \"{}\"", word(*step))).collect();
     words.join(" or ")
 }
 
 /// The key that says who does a step of research, with its value.
-pub(in crate::scenario) fn step_mode_key(
+pub(crate) fn step_mode_key(
     file: &ScenarioFile,
     step: ScriptStep,
 ) -> Option<(&'static str, &Positioned<StepMode>)> {
@@ -49,7 +49,7 @@ pub(in crate::scenario) fn step_mode_key(
 }
 
 /// Reports steps without a scripted reply.
-pub(in crate::scenario) fn report_silent_steps(file: &ScenarioFile, cx: &mut ReadContext) {
+pub(crate) fn report_silent_steps(file: &ScenarioFile, cx: &mut ReadContext) {
     let (brief, report) = (file.collaboration.as_ref(), file.orchestrator.as_ref());
     let steps = [
         (

@@ -1,16 +1,12 @@
 //! Warns of settings of teams and swarms that have no effect or only do harm together with others.
 
+use crate::agents::file::table::{AgentTable, Members};
 use crate::scenario::file::format::ScenarioFile;
-use crate::scenario::file::format_team::{AgentTable, Members};
 use crate::scenario::file::named::NamedEntry;
 use crate::scenario::file::reader::ReadContext;
 
 /// Settings of a team: output of members that is not shown, or not streamed.
-pub(in crate::scenario) fn warn_of_team_settings(
-    table: &AgentTable,
-    file: &ScenarioFile,
-    cx: &mut ReadContext,
-) {
+pub(crate) fn warn_of_team_settings(table: &AgentTable, file: &ScenarioFile, cx: &mut ReadContext) {
     let Some(tools) = table.member_tools.as_ref().map(|tools| &tools.value) else { return };
     let streams = file.model.as_ref().is_none_or(|model| model.stream);
     cx.at_key("member_tools", |cx| {
@@ -28,7 +24,7 @@ pub(in crate::scenario) fn warn_of_team_settings(
 }
 
 /// Settings of a swarm: where the next message starts, and when handoffs are refused.
-pub(in crate::scenario) fn warn_of_swarm_settings(
+pub(crate) fn warn_of_swarm_settings(
     entry: &NamedEntry<AgentTable>,
     table: &AgentTable,
     file: &ScenarioFile,

@@ -11,7 +11,7 @@ use crate::base::seeded_random::Latency;
 
 /// An amount of US dollars.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::scenario) struct Dollars(pub f64);
+pub(crate) struct Dollars(pub f64);
 
 impl FormatShape for Dollars {
     fn schema() -> Value {
@@ -25,7 +25,7 @@ impl FormatShape for Dollars {
 /// A duration above zero in seconds, kept as whole milliseconds: a number, or a string such as
 /// `300ms`.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::scenario) struct Seconds(pub Duration);
+pub(crate) struct Seconds(pub Duration);
 
 impl FormatShape for Seconds {
     fn schema() -> Value {
@@ -48,7 +48,7 @@ impl Seconds {
 
 /// A number between two integers, both included.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::scenario) struct Number<const MIN: u32, const MAX: u32>(pub f64);
+pub(crate) struct Number<const MIN: u32, const MAX: u32>(pub f64);
 
 impl<const MIN: u32, const MAX: u32> FormatShape for Number<MIN, MAX> {
     fn schema() -> Value {
@@ -61,7 +61,7 @@ impl<const MIN: u32, const MAX: u32> FormatShape for Number<MIN, MAX> {
 
 /// A share, from 0 to 1.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::scenario) struct Fraction(pub f64);
+pub(crate) struct Fraction(pub f64);
 
 impl FormatShape for Fraction {
     fn schema() -> Value {
@@ -77,7 +77,7 @@ impl FormatShape for Fraction {
 
 /// Time since a clock was started: `2s`, or a number of seconds.
 #[derive(Debug, Clone, Copy, Default)]
-pub(in crate::scenario) struct ClockTime(pub Duration);
+pub(crate) struct ClockTime(pub Duration);
 
 impl FormatShape for ClockTime {
     fn schema() -> Value {
@@ -91,7 +91,7 @@ impl FormatShape for ClockTime {
 /// A duration in seconds, zero included, kept as whole milliseconds: a number, or a string such as
 /// `300ms`.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::scenario) struct DurationOrZero(pub Duration);
+pub(crate) struct DurationOrZero(pub Duration);
 
 impl FormatShape for DurationOrZero {
     fn schema() -> Value {
@@ -105,12 +105,12 @@ impl FormatShape for DurationOrZero {
 /// A duration in units of `MS` milliseconds, between two bounds in that unit: an integer, or a
 /// string such as `300ms` that is a whole number of units.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::scenario) struct Units<const MS: u32, const MIN: u32, const MAX: u32>(pub u32);
+pub(crate) struct Units<const MS: u32, const MIN: u32, const MAX: u32>(pub u32);
 
 /// Whole milliseconds.
-pub(in crate::scenario) type Millis<const MIN: u32, const MAX: u32> = Units<1, MIN, MAX>;
+pub(crate) type Millis<const MIN: u32, const MAX: u32> = Units<1, MIN, MAX>;
 /// Whole seconds.
-pub(in crate::scenario) type WholeSeconds<const MIN: u32, const MAX: u32> = Units<1_000, MIN, MAX>;
+pub(crate) type WholeSeconds<const MIN: u32, const MAX: u32> = Units<1_000, MIN, MAX>;
 
 impl<const MS: u32, const MIN: u32, const MAX: u32> FormatShape for Units<MS, MIN, MAX> {
     fn schema() -> Value {

@@ -7,8 +7,6 @@ use super::amount::{Dollars, DurationOrZero, Number};
 use super::format_patterns::{
     BudgetTable, CollaborationTable, OrchestratorTable, ResilienceTable, RoleTable, WorkerTable,
 };
-use super::format_research::{ResearchTable, SourceTable};
-use super::format_team::{AgentTable, CallTable, RootTable};
 use super::format_tools::{AlertsTable, ToolsTable};
 use super::named::{ActorName, IdentName, NamedEntries};
 use super::reader::{ReadContext, suggest_name};
@@ -17,7 +15,9 @@ use super::shape::{
     BoundedList, FormatShape, FreeTable, IntegerField, NonBlankString, Positioned, StringField,
 };
 use super::tree::{TomlNode, TomlValue};
+use crate::agents::file::table::{AgentTable, CallTable, RootTable};
 use crate::base::seeded_random::Latency;
+use crate::pattern::research::file::table::{ResearchTable, SourceTable};
 use crate::scenario::check::domain::DomainName;
 use crate::scenario::pattern;
 use crate::scenario::spec::model::ScriptStep;
@@ -80,7 +80,7 @@ record! {
 
 /// All patterns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::scenario) enum Pattern {
+pub(crate) enum Pattern {
     Collaboration,
     Orchestrator,
     Team,
@@ -115,7 +115,7 @@ record! {
 
 /// The kinds of input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::scenario) enum KindWord {
+pub(crate) enum KindWord {
     Text,
     Date,
     Integer,
@@ -135,7 +135,7 @@ words! { KindWord:
 
 /// A value that is not a list or a table.
 #[derive(Debug, Clone)]
-pub(in crate::scenario) struct Scalar(pub TomlNode);
+pub(crate) struct Scalar(pub TomlNode);
 
 impl FormatShape for Scalar {
     fn schema() -> Value {
@@ -212,7 +212,7 @@ words! { Repair:
 
 /// Which faults are repaired: a list of words, or one word; `none` is the empty list.
 #[derive(Debug, Clone, Default)]
-pub(in crate::scenario) struct RepairList(pub Repairs);
+pub(crate) struct RepairList(pub Repairs);
 
 impl FormatShape for RepairList {
     fn schema() -> Value {
@@ -335,7 +335,7 @@ record! {
 
 /// Failures of a scripted attempt other than an HTTP status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::scenario) enum FaultWord {
+pub(crate) enum FaultWord {
     Hang,
     Refused,
     Reset,

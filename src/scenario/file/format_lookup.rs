@@ -90,7 +90,7 @@ record! {
 
 /// `true`, `false`, or a list of hosts.
 #[derive(Debug, Clone)]
-pub(in crate::scenario) enum PrivateHostsField {
+pub(crate) enum PrivateHostsField {
     Every(bool),
     Hosts(BoundedList<Domain, 0, 100>),
 }
@@ -118,7 +118,7 @@ impl FormatShape for PrivateHostsField {
 }
 
 /// The duration, or `None` for 0.
-pub(in crate::scenario) fn nonzero_duration(
+pub(crate) fn nonzero_duration(
     seconds: WholeSeconds<0, 31_536_000>,
 ) -> Option<std::time::Duration> {
     (seconds.0 > 0).then(|| Seconds::from_whole_seconds(u64::from(seconds.0)).0)

@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use super::amount::{Dollars, Seconds, WholeSeconds};
-use super::format_research::Clamped;
 use super::format_tools::{CommandTable, FixtureTable, HttpTable};
 use super::named::{IdentName, NamedEntries, ResultKey};
 use super::reader::{ReadContext, suggest_name};
@@ -11,6 +10,7 @@ use super::record::{ObjectSchema, Requirement, join_doc_lines, record, words};
 use super::shape::{BoundedList, FormatShape, FreeTable, IntegerField, NonBlankString, Positioned};
 use super::tree::{TomlNode, TomlValue};
 use crate::base::seeded_random::Latency;
+use crate::pattern::research::file::table::Clamped;
 use crate::scenario::spec::model::{Concurrency, WhenOff};
 use crate::scenario::spec::tool::FieldKind;
 
@@ -78,7 +78,7 @@ record! {
 
 /// `escalate_after_blocks`: only 0 so far.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::scenario) struct Escalation;
+pub(crate) struct Escalation;
 
 impl FormatShape for Escalation {
     fn schema() -> Value {
@@ -232,7 +232,7 @@ record! {
 
 /// `true`, `false`, or a string that names a boolean input.
 #[derive(Debug, Clone)]
-pub(in crate::scenario) enum BoolOrInput {
+pub(crate) enum BoolOrInput {
     Set(bool),
     Named(NonBlankString),
 }

@@ -19,7 +19,7 @@ use crate::scenario::spec::tool::{FieldKind, HttpMethod, Setting};
 
 /// `[tools]`: `llm` is the model, every other name is a tool of the scenario.
 #[derive(Debug, Clone)]
-pub(in crate::scenario) struct ToolsTable {
+pub(crate) struct ToolsTable {
     /// The policy of model calls.
     pub llm: Option<LlmTable>,
     /// The tools and their policies.
@@ -27,7 +27,7 @@ pub(in crate::scenario) struct ToolsTable {
 }
 
 /// The reserved name for calls of the model.
-pub(in crate::scenario) const LLM: &str = "llm";
+pub(crate) const LLM: &str = "llm";
 
 impl FormatShape for ToolsTable {
     fn schema() -> Value {
@@ -235,7 +235,7 @@ record! {
 
 /// The kinds of injected fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::scenario) enum InjectedWord {
+pub(crate) enum InjectedWord {
     Latency,
     Errors,
     Hang,
@@ -361,7 +361,7 @@ record! {
 }
 
 /// A free table as JSON; `fill` fills in its strings.
-pub(in crate::scenario) fn fill_table(
+pub(crate) fn fill_table(
     table: &FreeTable,
     fill: &mut impl FnMut(&str, super::tree::TextSpan) -> Value,
 ) -> Map<String, Value> {

@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 use serde_json::Value;
 
 use super::format::schema;
-use super::format_team::key_owner;
 use super::reader::{closest_name, suggest_name};
+use crate::agents::file::table::key_owner;
 
 /// Synonyms, also from other programs: table (`*` stands for any name), the synonym, the key that
 /// it means.
@@ -30,7 +30,7 @@ const KEY_SYNONYMS: [(&str, &str, &str); 11] = [
 const MOST_PLACES: usize = 3;
 
 /// The suggestion for an unknown key of the table at `path`, whose keys are `known`.
-pub(in crate::scenario) fn suggest_key(path: &str, key: &str, known: &[&str]) -> String {
+pub(crate) fn suggest_key(path: &str, key: &str, known: &[&str]) -> String {
     let place = steps(path);
     let word = KEY_SYNONYMS.iter().find(|(of, word, _)| *word == key && is_place(of, &place));
     if let Some((_, _, right)) = word {

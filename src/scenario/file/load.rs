@@ -104,7 +104,7 @@ pub fn check(text: &str, origin: ScenarioOrigin, overrides: &[Override]) -> Chec
 }
 
 /// Reports syntax errors alone: all other problems would follow from them.
-pub(in crate::scenario) fn report_syntax_errors(errors: &[Error], cx: &mut ReadContext) {
+pub(crate) fn report_syntax_errors(errors: &[Error], cx: &mut ReadContext) {
     let mut places: Vec<(TextSpan, &Error)> = errors
         .iter()
         .map(|error| (TextSpan::new(0, error.span().unwrap_or_default()), error))

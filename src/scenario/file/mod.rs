@@ -6,8 +6,6 @@ pub(crate) mod amount;
 pub(crate) mod format;
 pub(crate) mod format_lookup;
 pub(crate) mod format_patterns;
-pub(crate) mod format_research;
-pub(crate) mod format_team;
 pub(crate) mod format_tools;
 pub(crate) mod key_suggestion;
 pub(crate) mod load;

@@ -7,7 +7,7 @@ use super::shape::FormatShape;
 use super::tree::{TextSpan, TomlNode, TomlValue};
 
 /// The rule for one kind of name.
-pub(in crate::scenario) trait NameRule {
+pub(crate) trait NameRule {
     /// The rule as a regular expression.
     const PATTERN: &'static str;
     /// The rule in words, for help texts.
@@ -22,7 +22,7 @@ pub(in crate::scenario) trait NameRule {
 
 /// A name that can be used in a condition: `facts.x`, `{{x}}`.
 #[derive(Debug, Clone)]
-pub(in crate::scenario) struct IdentName;
+pub(crate) struct IdentName;
 
 impl NameRule for IdentName {
     const PATTERN: &'static str = "^[A-Za-z_][A-Za-z0-9_]{0,63}$";
@@ -37,7 +37,7 @@ impl NameRule for IdentName {
 
 /// The name of a role, a worker, an agent or a tool.
 #[derive(Debug, Clone)]
-pub(in crate::scenario) struct ActorName;
+pub(crate) struct ActorName;
 
 impl NameRule for ActorName {
     const PATTERN: &'static str = "^[A-Za-z0-9_-]{1,64}$";
@@ -50,7 +50,7 @@ impl NameRule for ActorName {
 
 /// A key of a tool's result.
 #[derive(Debug, Clone)]
-pub(in crate::scenario) struct ResultKey;
+pub(crate) struct ResultKey;
 
 impl NameRule for ResultKey {
     const PATTERN: &'static str = "^.{1,128}$";
@@ -62,7 +62,7 @@ impl NameRule for ResultKey {
 
 /// The name of an HTTP header.
 #[derive(Debug, Clone)]
-pub(in crate::scenario) struct HeaderName;
+pub(crate) struct HeaderName;
 
 impl NameRule for HeaderName {
     const PATTERN: &'static str = "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$";
@@ -77,7 +77,7 @@ impl NameRule for HeaderName {
 
 /// The name of an environment variable.
 #[derive(Debug, Clone)]
-pub(in crate::scenario) struct EnvName;
+pub(crate) struct EnvName;
 
 impl NameRule for EnvName {
     const PATTERN: &'static str = "^[A-Za-z_][A-Za-z0-9_]{0,127}$";
@@ -90,11 +90,11 @@ impl NameRule for EnvName {
 }
 
 /// Maximum number of names of one kind: they are compared with one another.
-pub(in crate::scenario) const MAX_NAMES: usize = 2_000;
+pub(crate) const MAX_NAMES: usize = 2_000;
 
 /// Tables under names from the file, in its order.
 #[derive(Debug, Clone)]
-pub(in crate::scenario) struct NamedEntries<T, R> {
+pub(crate) struct NamedEntries<T, R> {
     pub entries: Vec<NamedEntry<T>>,
     /// The value is not a table, so its names are not known.
     broken: bool,
@@ -103,7 +103,7 @@ pub(in crate::scenario) struct NamedEntries<T, R> {
 
 /// One entry of [`NamedEntries`].
 #[derive(Debug, Clone)]
-pub(in crate::scenario) struct NamedEntry<T> {
+pub(crate) struct NamedEntry<T> {
     pub name: String,
     pub at: TextSpan,
     /// `None`: the name exists, but its value is invalid.

@@ -89,12 +89,7 @@ impl Override {
     }
 
     /// Applies it to the file.
-    pub(in crate::scenario) fn apply(
-        &self,
-        number: usize,
-        root: &mut TomlTable,
-        cx: &mut ReadContext,
-    ) {
+    pub(crate) fn apply(&self, number: usize, root: &mut TomlTable, cx: &mut ReadContext) {
         let node = self.node(number);
         let mut path: Vec<(&str, TextSpan)> = self
             .path

@@ -75,7 +75,7 @@ pub struct Problem {
 }
 
 /// A problem without its position.
-pub(in crate::scenario) struct UnplacedProblem {
+pub(crate) struct UnplacedProblem {
     pub severity: Severity,
     pub concerns: AffectedRuns,
     pub path: String,
@@ -99,18 +99,13 @@ const MAX_KEPT: usize = 200;
 
 impl Problems {
     /// An empty list for a text with this name in messages, and for the overrides.
-    pub(in crate::scenario) fn new(name: String, text: String, overrides: Vec<String>) -> Self {
+    pub(crate) fn new(name: String, text: String, overrides: Vec<String>) -> Self {
         Self { name, text, overrides, list: Vec::new(), more: (0, 0) }
     }
 
     /// Adds a problem. Once the list [is full](Self::is_full), use
     /// [`count_only`](Self::count_only).
-    pub(in crate::scenario) fn add(
-        &mut self,
-        text: usize,
-        range: Range<usize>,
-        told: UnplacedProblem,
-    ) {
+    pub(crate) fn add(&mut self, text: usize, range: Range<usize>, told: UnplacedProblem) {
         let UnplacedProblem { severity, concerns, path, what, help } = told;
         let (path, what) = (truncate_text(path), truncate_text(what));
         let help = help.map(truncate_text);
@@ -135,12 +130,12 @@ impl Problems {
     }
 
     /// Whether further problems are only counted.
-    pub(in crate::scenario) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.list.len() >= MAX_KEPT
     }
 
     /// Counts a problem without keeping it.
-    pub(in crate::scenario) fn count_only(&mut self, severity: Severity) {
+    pub(crate) fn count_only(&mut self, severity: Severity) {
         match severity {
             Severity::Error => self.more.0 += 1,
             Severity::Warning => self.more.1 += 1,
@@ -148,12 +143,12 @@ impl Problems {
     }
 
     /// Counts errors without keeping them.
-    pub(in crate::scenario) fn add_uncounted_errors(&mut self, errors: usize) {
+    pub(crate) fn add_uncounted_errors(&mut self, errors: usize) {
         self.more.0 += errors;
     }
 
     /// Whether there is an error at this field or inside it.
-    pub(in crate::scenario) fn errors_under(&self, path: &str) -> bool {
+    pub(crate) fn errors_under(&self, path: &str) -> bool {
         self.list.iter().any(|problem| {
             let inner = problem.path.strip_prefix(path);
             problem.severity == Severity::Error
@@ -161,7 +156,7 @@ impl Problems {
         })
     }
 
-    pub(in crate::scenario) fn sort(&mut self) {
+    pub(crate) fn sort(&mut self) {
         self.list.sort_by(|a, b| (&a.place, a.severity).cmp(&(&b.place, b.severity)));
         self.list.dedup();
     }
@@ -424,7 +419,7 @@ fn escape_for_terminal(text: &str) -> String {
 }
 
 /// Line and column of a byte of a text, both from 1.
-pub(in crate::scenario) fn position(text: &str, at: usize) -> (usize, usize) {
+pub(crate) fn position(text: &str, at: usize) -> (usize, usize) {
     let before = &text[..char_start(text, at)];
     let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
     let start = before.rfind('\n').map_or(0, |at| at + 1);

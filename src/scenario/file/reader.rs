@@ -6,7 +6,7 @@ use super::toml_string;
 use super::tree::{TextSpan, TomlNode, TomlTable, TomlValue};
 
 /// Collects problems while a file is read.
-pub(in crate::scenario) struct ReadContext {
+pub(crate) struct ReadContext {
     texts: Vec<String>,
     problems: Problems,
     path: String,
@@ -15,11 +15,10 @@ pub(in crate::scenario) struct ReadContext {
 }
 
 /// Makes the problem of an unknown key of the table at `path`, whose keys are `known`.
-pub(in crate::scenario) type UnknownKeyRule =
-    fn(path: &str, key: &str, known: &[&str]) -> UnknownKey;
+pub(crate) type UnknownKeyRule = fn(path: &str, key: &str, known: &[&str]) -> UnknownKey;
 
 /// The problem of an unknown key.
-pub(in crate::scenario) struct UnknownKey {
+pub(crate) struct UnknownKey {
     /// The error.
     pub what: String,
     /// What to do.
@@ -197,10 +196,7 @@ impl ReadContext {
 }
 
 /// The suggestion for an unknown name: the closest name, or a list of all.
-pub(in crate::scenario) fn suggest_name<'n>(
-    given: &str,
-    known: impl IntoIterator<Item = &'n str>,
-) -> String {
+pub(crate) fn suggest_name<'n>(given: &str, known: impl IntoIterator<Item = &'n str>) -> String {
     const SHOWN: usize = 16;
     let known: Vec<&str> = known.into_iter().collect();
     if let Some(name) = closest_name(given, known.iter().copied()) {
@@ -215,7 +211,7 @@ pub(in crate::scenario) fn suggest_name<'n>(
 }
 
 /// The same for optional names of one kind, such as `inputs`.
-pub(in crate::scenario) fn suggest_declared_name<'n>(
+pub(crate) fn suggest_declared_name<'n>(
     kind: &str,
     given: &str,
     known: impl IntoIterator<Item = &'n str>,
@@ -228,7 +224,7 @@ pub(in crate::scenario) fn suggest_declared_name<'n>(
 }
 
 /// The closest name, if it is close enough to be a typo.
-pub(in crate::scenario) fn closest_name<'n>(
+pub(crate) fn closest_name<'n>(
     given: &str,
     known: impl IntoIterator<Item = &'n str>,
 ) -> Option<&'n str> {

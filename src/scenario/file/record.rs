@@ -48,7 +48,7 @@ macro_rules! record {
     ) => {
         $(#[doc = $about])+
         #[derive(Debug, Clone)]
-        pub(in crate::scenario) struct $name {
+        pub(crate) struct $name {
             $($(#[doc = $doc])+ pub $field: record!(@type $how $ty),)+
         }
 
@@ -106,10 +106,10 @@ macro_rules! record {
     };
 }
 
-pub(in crate::scenario) use {record, words};
+pub(crate) use {record, words};
 
 /// Whether a key is required.
-pub(in crate::scenario) enum Requirement {
+pub(crate) enum Requirement {
     Always,
     Never,
     /// Required if the table under it has required keys.
@@ -118,7 +118,7 @@ pub(in crate::scenario) enum Requirement {
 }
 
 /// Builds the JSON schema of a table.
-pub(in crate::scenario) struct ObjectSchema {
+pub(crate) struct ObjectSchema {
     about: String,
     properties: Map<String, Value>,
     required: Vec<Value>,
@@ -173,6 +173,6 @@ impl ObjectSchema {
 }
 
 /// Joins the lines of a doc comment.
-pub(in crate::scenario) fn join_doc_lines(lines: &[&str]) -> String {
+pub(crate) fn join_doc_lines(lines: &[&str]) -> String {
     lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ")
 }

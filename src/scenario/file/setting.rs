@@ -36,7 +36,7 @@ impl FormatShape for Setting {
 }
 
 /// The valid settings by name.
-pub(in crate::scenario) fn settings<R>(
+pub(crate) fn settings<R>(
     named: &NamedEntries<Positioned<Setting>, R>,
 ) -> BTreeMap<String, Setting> {
     let good = named.entries.iter().filter_map(|entry| {

@@ -7,7 +7,7 @@ use super::reader::ReadContext;
 use super::tree::{TextSpan, TomlNode, TomlTable, TomlValue};
 
 /// A part of the file: its JSON schema and its reader.
-pub(in crate::scenario) trait FormatShape: Sized {
+pub(crate) trait FormatShape: Sized {
     /// Its JSON schema.
     fn schema() -> Value;
     /// Reads it. `None` if it is invalid; `cx` then has the problem.
@@ -20,7 +20,7 @@ pub(in crate::scenario) trait FormatShape: Sized {
 
 /// A value and its position.
 #[derive(Debug, Clone)]
-pub(in crate::scenario) struct Positioned<T> {
+pub(crate) struct Positioned<T> {
     pub at: TextSpan,
     pub value: T,
 }
@@ -69,7 +69,7 @@ impl FormatShape for bool {
 
 /// An integer between two bounds, both included.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::scenario) struct IntegerField<const MIN: u32, const MAX: u32>(pub u32);
+pub(crate) struct IntegerField<const MIN: u32, const MAX: u32>(pub u32);
 
 impl<const MIN: u32, const MAX: u32> FormatShape for IntegerField<MIN, MAX> {
     fn schema() -> Value {
@@ -97,7 +97,7 @@ impl<const MIN: u32, const MAX: u32> FormatShape for IntegerField<MIN, MAX> {
 
 /// A string, one line or many; may be empty.
 #[derive(Debug, Clone)]
-pub(in crate::scenario) struct StringField {
+pub(crate) struct StringField {
     pub at: TextSpan,
     pub text: String,
 }
@@ -113,7 +113,7 @@ impl FormatShape for StringField {
 
 /// A string that is not blank.
 #[derive(Debug, Clone)]
-pub(in crate::scenario) struct NonBlankString {
+pub(crate) struct NonBlankString {
     pub at: TextSpan,
     pub text: String,
 }
@@ -154,7 +154,7 @@ fn read_text(node: &TomlNode, cx: &mut ReadContext) -> Option<String> {
 
 /// A list with `MIN` to `MAX` items.
 #[derive(Debug, Clone)]
-pub(in crate::scenario) struct BoundedList<T, const MIN: usize, const MAX: usize>(pub Vec<T>);
+pub(crate) struct BoundedList<T, const MIN: usize, const MAX: usize>(pub Vec<T>);
 
 impl<T: FormatShape, const MIN: usize, const MAX: usize> FormatShape for BoundedList<T, MIN, MAX> {
     fn schema() -> Value {
@@ -188,7 +188,7 @@ impl<T: FormatShape, const MIN: usize, const MAX: usize> FormatShape for Bounded
 
 /// A table with any keys and values.
 #[derive(Debug, Clone, Default)]
-pub(in crate::scenario) struct FreeTable {
+pub(crate) struct FreeTable {
     pub table: TomlTable,
     /// It is invalid, so its contents are not known.
     pub broken: bool,
@@ -220,7 +220,7 @@ impl FormatShape for FreeTable {
 
 /// A string that is not blank, or a table with any keys and values.
 #[derive(Debug, Clone)]
-pub(in crate::scenario) enum TextOrTable {
+pub(crate) enum TextOrTable {
     Text(NonBlankString),
     Table(FreeTable),
 }

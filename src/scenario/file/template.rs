@@ -7,17 +7,17 @@ use serde_json::{Map, Value};
 use super::format_patterns::BoolOrInput;
 use super::reader::{ReadContext, suggest_declared_name};
 use super::tree::TextSpan;
-use crate::scenario::spec::agent::HandoffPiece;
+use crate::agents::spec::HandoffPiece;
 
 /// The names that a text may contain, with their values.
-pub(in crate::scenario) struct TemplateScope<'i> {
+pub(crate) struct TemplateScope<'i> {
     pub inputs: Vec<(&'i str, Value)>,
     /// `None`: facts are not allowed here.
     pub facts: Option<&'i Map<String, Value>>,
 }
 
 /// A part of a text.
-pub(in crate::scenario) enum TemplatePart<'t> {
+pub(crate) enum TemplatePart<'t> {
     /// Text of the file, and its byte offset.
     FileText(usize, &'t str),
     /// The value of an input, or two literal braces.

@@ -2,7 +2,7 @@
 
 /// The byte of `raw`, a TOML string with its quotes (or an unquoted text), at which byte `wanted`
 /// of the decoded text begins. A position past the end gives the end.
-pub(in crate::scenario) fn source_offset(raw: &str, wanted: usize) -> usize {
+pub(crate) fn source_offset(raw: &str, wanted: usize) -> usize {
     let (quote, escapes) = if raw.starts_with("\"\"\"") {
         ("\"\"\"", true)
     } else if raw.starts_with("'''") {

@@ -5,13 +5,13 @@ use toml::de::{DeTable, Error};
 
 /// Maximum number of tables in a file. The parser's time is quadratic in it if tables are repeated,
 /// or come after their subtables.
-pub(in crate::scenario) const MAX_TABLES: usize = 10_000;
+pub(crate) const MAX_TABLES: usize = 10_000;
 
 /// Parses the text. Returns what is valid TOML, and the errors.
 ///
 /// # Errors
 /// The byte offset of the first table beyond the limit; nothing is parsed.
-pub(in crate::scenario) fn parse(text: &str) -> Result<(Spanned<DeTable<'_>>, Vec<Error>), usize> {
+pub(crate) fn parse(text: &str) -> Result<(Spanned<DeTable<'_>>, Vec<Error>), usize> {
     match headers(text).nth(MAX_TABLES) {
         Some(at) => Err(at),
         None => Ok(DeTable::parse_recoverable(text)),

@@ -6,7 +6,7 @@ use toml::de::{DeTable, DeValue};
 
 /// A byte range of the file or of an override.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::scenario) struct TextSpan {
+pub(crate) struct TextSpan {
     /// 0 is the file; from 1 on, the override with that number.
     pub text: usize,
     /// First byte.
@@ -24,7 +24,7 @@ impl TextSpan {
 
 /// A value and its position.
 #[derive(Debug, Clone)]
-pub(in crate::scenario) struct TomlNode {
+pub(crate) struct TomlNode {
     /// Its position. For a table with a header that is the header.
     pub at: TextSpan,
     /// The value.
@@ -33,7 +33,7 @@ pub(in crate::scenario) struct TomlNode {
 
 /// A value of a file.
 #[derive(Debug, Clone)]
-pub(in crate::scenario) enum TomlValue {
+pub(crate) enum TomlValue {
     Text(String),
     /// `None`: it does not fit into 64 bits.
     Integer(Option<i64>),
@@ -46,13 +46,13 @@ pub(in crate::scenario) enum TomlValue {
 
 /// Keys and values in the file's order.
 #[derive(Debug, Clone, Default)]
-pub(in crate::scenario) struct TomlTable {
+pub(crate) struct TomlTable {
     pub entries: Vec<(TomlKey, TomlNode)>,
 }
 
 /// A key and its position.
 #[derive(Debug, Clone)]
-pub(in crate::scenario) struct TomlKey {
+pub(crate) struct TomlKey {
     pub at: TextSpan,
     pub text: String,
 }
@@ -68,7 +68,7 @@ impl TomlTable {
         self.entries.iter_mut().find(|(known, _)| known.text == key).map(|(_, node)| node)
     }
 
-    pub(in crate::scenario) fn from_toml(table: &DeTable<'_>, text: usize) -> Self {
+    pub(crate) fn from_toml(table: &DeTable<'_>, text: usize) -> Self {
         let entries = table
             .iter()
             .map(|(key, value)| {

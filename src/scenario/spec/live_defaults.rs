@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use super::agent::AgentKind;
 use super::limits::{BreakerCounts, RetryBudgetLimits};
 use super::model::{CallPolicy, PatternSpec, Scenario};
 use super::model_assignment::ModelCaller;
-use super::research::{StepExecutor, StepMode};
+use crate::agents::spec::AgentKind;
+use crate::pattern::research::spec::{StepExecutor, StepMode};
 
 /// Default of `max_attempts`.
 const MAX_ATTEMPTS: u32 = 4;

@@ -1,18 +1,14 @@
 //! What a good scenario says, as plain data: patterns, tools, limits, models, prices. Nothing here
 //! reads a file, and nothing here runs.
 
-pub mod agent;
 pub mod alert;
 pub mod limits;
 pub mod live_defaults;
 pub mod lookup;
 pub mod model;
 pub mod model_assignment;
-pub mod orchestrator;
 pub mod prepared;
 pub mod price;
 pub mod repair;
-pub mod research;
-pub mod resilience;
 pub mod tool;
 pub mod tuning;

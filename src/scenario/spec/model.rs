@@ -8,20 +8,20 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::agent::TeamSpec;
 use super::alert::AlertLimits;
 use super::limits::{BreakerLimits, BulkheadLimits, RetryBudgetLimits};
 use super::live_defaults::UnsetLlmKeys;
 use super::model_assignment::ModelAssignment;
-use super::orchestrator::OrchestratorSpec;
 use super::prepared::Prepared;
 use super::repair::Repairs;
-use super::research::ResearchSpec;
-use super::resilience::ResilienceSpec;
 use super::tool::{InjectedFault, ToolCall, ToolSpec};
 use super::tuning::Tuning;
+use crate::agents::spec::TeamSpec;
 use crate::base::name::{AgentName, FlagName, InputName, RoleName, ScenarioName, ToolName};
 use crate::base::seeded_random::Latency;
+use crate::pattern::orchestrator::spec::OrchestratorSpec;
+use crate::pattern::research::spec::ResearchSpec;
+use crate::pattern::resilience::spec::ResilienceSpec;
 use crate::scenario::condition::Condition;
 
 /// One complete scenario.

@@ -12,6 +12,9 @@ use super::model::{CallPolicy, ScriptFault};
 use crate::base::name::ToolName;
 use crate::base::seeded_random::Latency;
 
+/// The argument that tells a tool the id of the call. The program adds it.
+pub(crate) const REQUEST_ID: &str = "request_id";
+
 /// A tool behind the gateway.
 #[derive(Debug, Clone)]
 pub struct ToolSpec {

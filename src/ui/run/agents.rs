@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use super::line;
 use crate::event::kind::ResiliencePlan;
 use crate::event::world::Resilience;
-use crate::event::world::resilience::Agent;
+use crate::pattern::resilience::projection::Agent;
 use crate::ui::DrawContext;
 use crate::ui::glyph::Glyph;
 use crate::ui::text::{Pen, columns};

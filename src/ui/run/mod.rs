@@ -39,8 +39,8 @@ use crate::app::run::scroll::{Scroll, WrappingLines};
 use crate::app::run::subject::Subject;
 use crate::app::run::{Areas, PageShape, Pane, RunPage, View};
 use crate::event::kind::CollaborationPlan;
-use crate::event::world::collaboration::{RoundSeat, SeatState};
 use crate::event::world::{RunState, World};
+use crate::pattern::collaboration::projection::{RoundSeat, SeatState};
 
 /// Draws a run in the area between the header and the key row.
 pub fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {

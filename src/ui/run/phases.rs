@@ -7,7 +7,7 @@ use super::slots::slots;
 use super::waterfall::sign;
 use crate::app::run::{RunPage, WaterfallRow};
 use crate::event::world::RunState;
-use crate::event::world::orchestrator::{Orchestrator, TaskState};
+use crate::pattern::orchestrator::projection::{Orchestrator, TaskState};
 use crate::ui::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;

@@ -8,7 +8,7 @@ use super::{line, row_style, waterfall};
 use crate::app::run::results::{ResultLine, one_line, task_result};
 use crate::app::run::table::first_seat;
 use crate::app::run::{RunPage, WaterfallRow};
-use crate::event::world::orchestrator::TaskState;
+use crate::pattern::orchestrator::projection::TaskState;
 use crate::ui::DrawContext;
 use crate::ui::glyph::Glyph;
 use crate::ui::text::Pen;

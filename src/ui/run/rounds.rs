@@ -7,7 +7,7 @@ use crate::app::run::RunPage;
 use crate::event::Boundary;
 use crate::event::kind::CollaborationPlan;
 use crate::event::world::RunState;
-use crate::event::world::collaboration::{Collaboration, Round};
+use crate::pattern::collaboration::projection::{Collaboration, Round};
 use crate::ui::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;

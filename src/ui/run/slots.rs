@@ -5,8 +5,8 @@ use ratatui::layout::Rect;
 
 use super::{bar, line};
 use crate::app::run::RunPage;
-use crate::event::world::orchestrator::{Orchestrator, TaskState};
 use crate::narrate::event_line_tool::fallback_text;
+use crate::pattern::orchestrator::projection::{Orchestrator, TaskState};
 use crate::ui::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;

@@ -7,7 +7,7 @@ use super::{line, names, put_name, row_style, seat_sign};
 use crate::app::run::layout::STANCE;
 use crate::app::run::table::first_seat;
 use crate::app::run::{RunPage, Selection};
-use crate::event::world::collaboration::{Collaboration, RoundSeat, SeatState};
+use crate::pattern::collaboration::projection::{Collaboration, RoundSeat, SeatState};
 use crate::ui::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;

@@ -10,7 +10,7 @@ use crate::app::run::table::{LIST_HEAD, RoundTable, first_seat};
 use crate::app::run::{RunPage, Selection};
 use crate::event::kind::CollaborationPlan;
 use crate::event::world::World;
-use crate::event::world::collaboration::{Collaboration, RoundSeat, SeatState};
+use crate::pattern::collaboration::projection::{Collaboration, RoundSeat, SeatState};
 use crate::ui::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;

@@ -1,9 +1,9 @@
 //! What the facts of a team or swarm fold to.
 
+use crate::agents::projection::{AgentState, HopKind, HopState, LineKind, Team, shown_output};
 use crate::event::World;
 use crate::event::kind::{HandoffRefusal, MemberOutput};
 use crate::event::world::MarkKind;
-use crate::event::world::team::{AgentState, HopKind, HopState, LineKind, Team, shown_output};
 use crate::support::facts::team::{self, TeamFacts};
 
 fn fold(facts: &TeamFacts) -> World {
@@ -101,7 +101,7 @@ fn what_a_hidden_member_says_is_in_no_transcript() {
     let team = team(&world);
     let by = |name: &str| {
         let of =
-            |line: &&crate::event::world::team::TranscriptLine| line.author == Some(name.into());
+            |line: &&crate::agents::projection::TranscriptLine| line.author == Some(name.into());
         team.lines.iter().filter(of).count()
     };
     assert_eq!(by("front"), 0);

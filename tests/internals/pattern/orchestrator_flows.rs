@@ -8,8 +8,8 @@ use std::time::Duration;
 use crate::engine::{Launch, Schedule};
 use crate::event::kind::{AttemptFailed, FailureClass, Initiator};
 use crate::event::world::RunState;
-use crate::event::world::orchestrator::TaskState;
 use crate::event::{BoundaryId, Command, EventKind};
+use crate::pattern::orchestrator::projection::TaskState;
 use crate::support::plan::{
     HEAD, engine, facts, outcome, plans, played, read, says, scenario, three, told, until, with,
     world,

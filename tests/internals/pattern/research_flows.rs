@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::event::kind::{FailureClass, Purpose};
-use crate::event::world::research::SourceState;
 use crate::event::{Command, EventKind};
-use crate::scenario::spec::research::{
+use crate::pattern::research::projection::SourceState;
+use crate::pattern::research::spec::{
     MisquotePolicy, ResearchSpec, SourceRule, StepMode, StepSpec,
 };
 use crate::support::research;
@@ -535,7 +535,7 @@ async fn the_day_of_a_files_last_change_is_told_as_that() {
     assert_eq!(outcome(&world)["citation_details"][0]["dated_by"], "modified");
     let (research, _) = world.research().expect("research");
     assert_eq!(research.notes[0].note.date_label(), "changed 2026-03-01");
-    let markdown = crate::narrate::export::research::markdown(&world).expect("an answer");
+    let markdown = crate::pattern::research::words::report::markdown(&world).expect("an answer");
     assert!(
         markdown.contains("changed 2026") && !markdown.contains("published 2026"),
         "{markdown}"

@@ -5,15 +5,16 @@
 use crate::event::StopReason;
 use crate::event::kind::{DropReason, FoundSource, Note, NoteId, SourceNo};
 use crate::event::stop::NoteIssue;
-use crate::pattern::research::address::{dedupe, domain, normalize, without_fragment};
-use crate::pattern::research::answer::{self, judge_answer, validate_synthesis};
 use crate::pattern::research::by_rule;
-use crate::pattern::research::compare::{compare, count_sources};
-use crate::pattern::research::figures::{Unit, figures};
+use crate::pattern::research::policy::address::{dedupe, domain, normalize, without_fragment};
+use crate::pattern::research::policy::answer;
+use crate::pattern::research::policy::answer::{judge_answer, validate_synthesis};
+use crate::pattern::research::policy::compare::{compare, count_sources};
+use crate::pattern::research::policy::figures::{Unit, figures};
+use crate::pattern::research::policy::quote::FoldedText;
 use crate::pattern::research::policy::{
     denied_by, note_issues, validate_draft, validate_notes, validate_plan,
 };
-use crate::pattern::research::quote::FoldedText;
 use crate::support::vectors::{same, table};
 use proptest::prelude::*;
 use serde_json::{Value, json};

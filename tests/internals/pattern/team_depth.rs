@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::agents::projection::HopState;
 use crate::engine::{Launch, Schedule};
 use crate::event::kind::{AttemptFailed, FailureClass, Initiator};
 use crate::event::world::SpanState;
-use crate::event::world::team::HopState;
 use crate::event::{Command, EventKind};
 use crate::scenario::Scenario;
 use crate::support::team::{

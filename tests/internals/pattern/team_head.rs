@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
+use crate::agents::spec::{HandoffTemplate, HistoryScope, InnerText, MemberTools};
 use crate::event::kind::{PatternPlan, RunStarted};
 use crate::event::{Event, EventKind};
-use crate::scenario::spec::agent::{HandoffTemplate, HistoryScope, InnerText, MemberTools};
 use crate::support::team::{
     Cast, agent, ended, engine, launch, says, scenario, swarm, team, with_tools,
 };

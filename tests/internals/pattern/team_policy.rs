@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::base::name::AgentName;
-use crate::event::kind::{HandoffRefusal, ToolCall};
-use crate::pattern::team::policy::{
+use crate::agents::policy::{
     HandoffLimiter, RepeatDetector, Transfer, arguments, handoff_input, member_request,
     parse_transfer,
 };
-use crate::scenario::spec::agent::{HandoffTemplate, SwarmLimits, check_names};
+use crate::agents::spec::{HandoffTemplate, SwarmLimits, check_names};
+use crate::base::name::AgentName;
+use crate::event::kind::{HandoffRefusal, ToolCall};
 use crate::support::vectors;
 use proptest::prelude::*;
 use serde_json::Value;

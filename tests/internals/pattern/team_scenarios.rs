@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::agents::projection::{HopRow, HopState, LineKind};
 use crate::engine::{Engine, EngineSettings, Launch};
 use crate::event::kind::{HandoffRefusal, Initiator, LoopGuard, RosterChange};
 use crate::event::world::Team;
-use crate::event::world::team::{HopRow, HopState, LineKind};
 use crate::event::{Command, Event, EventKind, Seq, World};
 use crate::run::Session;
 use crate::scenario::load;

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::agents::projection::{HopKind, HopState};
+use crate::agents::spec::{HandoffTemplate, Swarm, SwarmLimits};
 use crate::event::kind::{FailureClass, Initiator, RosterChange};
-use crate::event::world::team::{HopKind, HopState};
 use crate::event::{Command, EventKind, SpanId, World};
 use crate::scenario::Scenario;
-use crate::scenario::spec::agent::{HandoffTemplate, Swarm, SwarmLimits};
 use crate::support::team;
 use crate::support::team::{
     Cast, Heard, Line, agent, answer, calls, consults, ended, engine, fails, hands, launch,

@@ -124,7 +124,7 @@ fn the_words_of_the_contract_are_those_of_the_patterns() {
     let words = Stance::ALL.map(Stance::word).join(", ");
     assert!(told(&odd)[0].ends_with(&format!("(one of {words})")), "{:?}", told(&odd));
     let actions = ResearchStep::ALL.map(ResearchStep::action);
-    assert_eq!(actions, crate::scenario::spec::research::ACTIONS);
+    assert_eq!(actions, crate::pattern::research::spec::ACTIONS);
     for shipped in shipped() {
         let scenario = load(shipped.text, shipped.origin(), &[]).expect("good");
         assert_eq!(

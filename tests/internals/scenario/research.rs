@@ -1,10 +1,10 @@
 //! What a good file of research comes to, and what is told of a bad one.
 use std::time::Duration;
 
+use crate::pattern::research::spec::{MisquotePolicy, ResearchSpec, SourceRule, StepMode};
 use crate::scenario::load;
 use crate::scenario::spec::lookup::{PrivateHosts, ReadSpec};
 use crate::scenario::spec::model::{PatternSpec, ScriptStep};
-use crate::scenario::spec::research::{MisquotePolicy, ResearchSpec, SourceRule, StepMode};
 use crate::scenario::spec::tool::ToolKind;
 use crate::scenario::{Override, Scenario, ScenarioOrigin, check};
 

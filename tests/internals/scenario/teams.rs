@@ -1,11 +1,11 @@
 //! What a good file of a team or swarm comes to, and what is told of a bad one.
 use std::time::Duration;
 
-use crate::scenario::load;
-use crate::scenario::spec::agent::{
+use crate::agents::spec::{
     AgentKind, CoordinatorTeam, HandoffPiece, HandoffTemplate, HistoryScope, InnerText,
     MemberTools, Swarm, SwarmLimits, TeamSpec,
 };
+use crate::scenario::load;
 use crate::scenario::spec::model::PatternSpec;
 use crate::scenario::{Override, Scenario, ScenarioOrigin, check};
 use serde_json::json;

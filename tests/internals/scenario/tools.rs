@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::base::seeded_random::Latency;
+use crate::pattern::resilience::spec::Naive;
 use crate::scenario::load;
 use crate::scenario::spec::limits::{
     BreakerCounts, BreakerLimits, BreakerMode, BulkheadLimits, RetryBudgetLimits,
@@ -10,7 +11,6 @@ use crate::scenario::spec::limits::{
 use crate::scenario::spec::model::{
     CallPolicy, PatternSpec, RetryOn, SafeMode, ScriptFault, ScriptFaultKind, ScriptStep,
 };
-use crate::scenario::spec::resilience::Naive;
 use crate::scenario::spec::tool::{
     FieldKind, FixtureAnswer, HttpMethod, InjectedFault, LoadSpec, Setting, ToolKind, ToolSpec,
 };

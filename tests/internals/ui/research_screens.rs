@@ -6,7 +6,7 @@ use crate::app::state::DisplaySettings;
 use crate::app::{KeyCode, Msg};
 use crate::event::kind::{Initiator, StepSize};
 use crate::event::{BoundaryId, EventKind, RunId, SpanId};
-use crate::narrate::export::research::markdown;
+use crate::pattern::research::words::report::markdown;
 use crate::support::facts::research::{self, ResearchFacts};
 use crate::support::screen;
 use crate::support::screen::{Dash, shipped};

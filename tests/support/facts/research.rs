@@ -14,8 +14,8 @@ use roundtable::event::kind::{
 };
 use roundtable::event::stop::NoteIssue;
 use roundtable::event::{EventKind, ResearchStep, RunId, SpanId, StopReason};
+use roundtable::pattern::research::spec::{MisquotePolicy, StepExecutor};
 use roundtable::scenario::spec::alert::AlertLimits;
-use roundtable::scenario::spec::research::{MisquotePolicy, StepExecutor};
 use serde_json::{Map, Value, json};
 
 use super::builder::LogBuilder;

@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use roundtable::agents::projection::HANDED_OVER;
 use roundtable::base::name::AgentName;
 use roundtable::event::kind::{
     AgentHead, CallStarted, ChatMessage, FlagAt, HandoffRefusal, HistoryEntry, LoopGuard,
     MemberOutput, MessageRole, ModelLabel, PatternPlan, Prompt, Purpose, Reply, RunStarted,
     SessionHead, SwarmHead, TeamPlan, ToolCall, ToolOffer, Usage,
 };
-use roundtable::event::world::team::HANDED_OVER;
 use roundtable::event::{EventKind, RunId, SpanId};
 use roundtable::scenario::spec::alert::AlertLimits;
 use serde_json::{Map, Value, json};

@@ -24,7 +24,7 @@ use super::scroll::{Scroll, WrappingLines};
 use super::subject_text::text_area;
 use super::table::first_seat;
 use crate::event::kind::{NoteId, SourceNo};
-use crate::event::world::research::{NoteRow, Research, SourceState};
+use crate::pattern::research::projection::{NoteRow, Research, SourceState};
 
 /// Selections and scroll positions in the panes of research.
 #[derive(Debug, Default)]

@@ -7,8 +7,8 @@ use super::item::{ItemList, ItemSign, ItemStyle, ItemSubject, ItemText, PaneItem
 use crate::app::run::RunPage;
 use crate::event::kind::{NoteConflict, NoteId, NoteRefused, SourceNo};
 use crate::event::world::World;
-use crate::event::world::research::{NoteRow, Research};
 use crate::narrate::format;
+use crate::pattern::research::projection::{NoteRow, Research};
 
 /// Most rows of a claim or a quote; the inspector shows all of it.
 const MOST: usize = 4;

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use crate::base::day::Day;
 use crate::event::kind::{Denial, DropReason, ReadingEnd, ResearchPlan};
 use crate::event::phrase::skip_phrase;
-use crate::event::world::research::{SourceRow, SourceState};
 use crate::narrate::format;
+use crate::pattern::research::projection::{SourceRow, SourceState};
 
 /// The state of a source, or why it was rejected, in a few words.
 pub fn source_state(row: &SourceRow) -> Cow<'_, str> {

@@ -1,8 +1,8 @@
 //! The progress of research: the steps of the workflow, and the current stage of the funnel.
 
 use crate::event::world::World;
-use crate::event::world::research::{Research, SourceState};
 use crate::event::{Boundary, BoundaryId, ResearchStep, StopClass};
+use crate::pattern::research::projection::{Research, SourceState};
 
 /// A step of the workflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,7 +125,7 @@ impl FunnelStage {
             WorkflowStep::Plan | WorkflowStep::Step(ResearchStep::Search) => Self::Found,
             WorkflowStep::Step(ResearchStep::Dedupe) => Self::Deduped,
             WorkflowStep::Step(ResearchStep::ReadExtract) => {
-                let noting = |row: &&crate::event::world::research::SourceRow| {
+                let noting = |row: &&crate::pattern::research::projection::SourceRow| {
                     row.state == SourceState::Noting
                 };
                 match research.kept().find(noting) {

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::super::RunPage;
+use crate::agents::projection::{MAX_BELOW_ROOT, MAX_DEPTH, Team, is_in_tree, root_of};
 use crate::event::SpanId;
 use crate::event::kind::Purpose;
-use crate::event::world::team::{MAX_BELOW_ROOT, MAX_DEPTH, Team, is_in_tree, root_of};
 use crate::event::world::{Span, SpanKind, World};
 
 /// A row of the tree.

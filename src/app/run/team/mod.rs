@@ -17,11 +17,11 @@ use super::RunPage;
 use super::layout::{Areas, Pane};
 use super::list_cursor::ListCursor;
 use super::scroll::Scroll;
+use crate::agents::projection::Team;
 use crate::app::action::Action;
 use crate::base::name::AgentName;
 use crate::event::SpanId;
 use crate::event::kind::TeamPlan;
-use crate::event::world::team::Team;
 
 /// Rows of the summary below the hops, if there is room for it.
 const FOOT: u16 = 4;

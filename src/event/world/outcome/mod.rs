@@ -1,13 +1,8 @@
 //! The outcome of a run: one object, in the words of the source documents, with fields that
 //! roundtable adds.
 
-mod collaboration;
-mod orchestrator;
-mod research;
-mod resilience;
 mod session;
-mod team;
-mod tools;
+pub(crate) mod tools;
 
 use std::sync::Arc;
 
@@ -73,7 +68,7 @@ pub struct OutcomeFields(Vec<(&'static str, Box<RawValue>)>);
 impl OutcomeFields {
     /// Adds a field. It is `null` if it cannot be written as JSON, which does not happen for our
     /// values.
-    fn add(&mut self, name: &'static str, value: &impl Serialize) {
+    pub(crate) fn add(&mut self, name: &'static str, value: &impl Serialize) {
         self.0.push((name, to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned())));
     }
 
@@ -114,7 +109,7 @@ fn cost_note(cost_usd: Option<f64>) -> Option<&'static str> {
 }
 
 /// A value as JSON; our values can always be written.
-fn to_value(of: &impl Serialize) -> Value {
+pub(crate) fn to_value(of: &impl Serialize) -> Value {
     serde_json::to_value(of).unwrap_or(Value::Null)
 }
 

@@ -142,6 +142,6 @@ impl World {
 }
 
 /// A number rounded to three decimals, as files show it.
-pub(super) fn thousandths(number: f64) -> f64 {
+pub(crate) fn thousandths(number: f64) -> f64 {
     (number * 1_000.0).round() / 1_000.0
 }

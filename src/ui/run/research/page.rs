@@ -12,7 +12,7 @@ use crate::app::run::research::{GUTTER, page_text};
 use crate::app::run::scroll::WrappingLines;
 use crate::app::run::subject_text::text_area;
 use crate::event::kind::ResearchPlan;
-use crate::event::world::research::{SourcePage, SourceRow};
+use crate::pattern::research::projection::{SourcePage, SourceRow};
 use crate::ui::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;

@@ -11,7 +11,7 @@ use crate::app::run::research::step::FunnelStage;
 use crate::event::StopClass;
 use crate::event::kind::ResearchPlan;
 use crate::event::world::World;
-use crate::event::world::research::{Research, SourceRow};
+use crate::pattern::research::projection::{Research, SourceRow};
 use crate::ui::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;

@@ -5,10 +5,10 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::{MODEL, agent_sign, put_model, time_held};
+use crate::agents::projection::shown_output;
 use crate::app::run::RunPage;
 use crate::app::run::team::call_tree::{CallNode, Fold, current_attempt};
 use crate::event::kind::{EventKind, MemberOutput, Purpose};
-use crate::event::world::team::shown_output;
 use crate::event::world::{Span, SpanKind, SpanState, World};
 use crate::event::{Elapsed, SpanId, StopClass, StopReason};
 use crate::ui::DrawContext;
@@ -231,7 +231,7 @@ fn result_text(page: &RunPage, span: &Span) -> (String, StyleRole) {
     match last.and_then(|attempt| page.closing_event(attempt.id)).map(|event| &event.kind) {
         Some(EventKind::AttemptAnswered(reply)) => match &reply.result {
             Some(result) => (start_of(&result.to_string()), StyleRole::Dim),
-            None if reply.finish.as_deref() == Some(crate::event::world::team::HANDED_OVER) => {
+            None if reply.finish.as_deref() == Some(crate::agents::projection::HANDED_OVER) => {
                 ("handed over".to_owned(), StyleRole::Dim)
             }
             None => (start_of(&reply.text), StyleRole::Dim),

@@ -5,10 +5,10 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::MODEL;
+use crate::agents::projection::{HopKind, HopState, Team};
 use crate::app::run::RunPage;
 use crate::event::kind::TeamPlan;
 use crate::event::world::World;
-use crate::event::world::team::{HopKind, HopState, Team};
 use crate::ui::DrawContext;
 use crate::ui::glyph::Glyph;
 use crate::ui::text::{Pen, columns, elide_middle};

@@ -4,11 +4,11 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::{MODEL, agent_sign, is_active_agent, names, put_model, time_held};
+use crate::agents::projection::{AgentRow, Team};
 use crate::app::run::RunPage;
 use crate::app::run::team::graph::{AgentBox, CALLER_COLUMNS, EdgeWork, Graph, LIST_HEAD};
 use crate::app::run::team::{agents_in_picture, is_on_bench};
 use crate::event::kind::TeamPlan;
-use crate::event::world::team::{AgentRow, Team};
 use crate::ui::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;

@@ -5,11 +5,11 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::{names, time_held};
+use crate::agents::projection::{HopKind, HopRow, HopState, Team};
 use crate::app::run::RunPage;
 use crate::app::run::team::{agents_in_picture, hop_areas, is_on_bench};
 use crate::event::kind::{HandoffRefusal, TeamPlan};
 use crate::event::world::World;
-use crate::event::world::team::{HopKind, HopRow, HopState, Team};
 use crate::ui::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;

@@ -11,11 +11,11 @@ use std::time::Duration;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
+use crate::agents::projection::AgentRow;
 use crate::app::run::team::{agents_in_picture, hop_areas};
 use crate::app::run::{Pane, RunPage};
 use crate::event::Elapsed;
 use crate::event::kind::TeamPlan;
-use crate::event::world::team::AgentRow;
 use crate::event::world::{Team, World};
 use crate::ui::DrawContext;
 use crate::ui::glyph::Glyph;
@@ -83,7 +83,7 @@ fn names(plan: &TeamPlan) -> u16 {
 
 /// The state of an agent. After the run's end no agent is running.
 fn agent_sign(cx: &DrawContext, world: &World, row: &AgentRow) -> StateSign {
-    use crate::event::world::team::AgentState;
+    use crate::agents::projection::AgentState;
     match row.state {
         AgentState::Running if !world.is_live() => {
             StateSign { glyph: Glyph::Off, word: "stopped", style: cx.theme.style(StyleRole::Off) }

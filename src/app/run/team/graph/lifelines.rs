@@ -4,8 +4,8 @@
 use ratatui::layout::Rect;
 
 use super::{AgentBox, BOX_EXTRA, BOX_ROWS, CALLER_COLUMNS, EdgeWork, Graph, Label, NAMES};
+use crate::agents::projection::Team;
 use crate::base::name::AgentName;
-use crate::event::world::team::Team;
 use crate::narrate::measure::columns;
 
 /// Layouts, tried in order: columns of a box besides its name, and columns between two boxes (-1 if

@@ -15,10 +15,10 @@ use self::arrangement::{ARRANGEMENTS, Arrangement, Forest, LayerLayout};
 use super::super::RunPage;
 use super::super::layout::contains_cell;
 use super::{agents_in_picture, is_on_bench};
+use crate::agents::projection::Team;
 use crate::app::run::table::first_seat;
 use crate::base::name::AgentName;
 use crate::event::kind::TeamPlan;
-use crate::event::world::team::Team;
 use crate::narrate::measure::columns;
 
 /// Header rows above the list of agents.
@@ -283,8 +283,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::agents::projection::Edge;
     use crate::event::kind::{AgentHead, SessionHead, SwarmHead};
-    use crate::event::world::team::Edge;
 
     /// A plan in which agent `n + 1` is a member of agent `above[n]`.
     fn plan(above: &[usize], swarm: bool) -> TeamPlan {

@@ -1,0 +1,273 @@
+//! One run of an agent: call its model, carry out the requested tool calls, return their results,
+//! until it answers without a call or hands over.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::agent_call::Halt;
+use super::handover::AcceptedHandoff;
+use super::offers;
+use super::policy::{self, RepeatDetector, TRANSFER};
+use super::shared_history::SharedHistory;
+use super::tool_calls::ToolCallResults;
+use crate::agents::spec::{AgentSpec, CoordinatorTeam, ModelAgent, Swarm};
+use crate::base::name::AgentName;
+use crate::event::kind::{Purpose, ToolCall, ToolOffer};
+use crate::event::{Boundary, EventKind, SpanId, StopReason};
+use crate::llm::ReplyForm;
+use crate::pattern::team::play::TeamRun;
+use crate::pattern::{prompting, reply};
+use crate::run::ModelRequest;
+use crate::scenario::condition::CelBindings;
+
+/// The position of a running agent in the run.
+pub(crate) struct AgentPosition<'p> {
+    /// The parent span of its calls.
+    pub span: SpanId,
+    /// Its path: `pm`, `pm/dev_team.1`.
+    pub path: &'p str,
+    /// The path with the attempts around it; seeds the random numbers.
+    pub seed_path: &'p str,
+    /// Whether the user talks to this agent directly.
+    pub outer: bool,
+}
+
+/// The position of a team in the run.
+#[derive(Clone, Copy)]
+pub(crate) struct TeamPosition<'p> {
+    /// The span of the team's own events.
+    pub span: SpanId,
+    /// Path of the team.
+    pub path: &'p str,
+}
+
+/// One run of an agent.
+pub(crate) struct AgentRun<'t> {
+    pub name: &'t AgentName,
+    pub model: &'t ModelAgent,
+    pub role: AgentRole<'t>,
+    pub place: AgentPosition<'t>,
+    /// Position of its team.
+    pub team: TeamPosition<'t>,
+    pub team_history: &'t SharedHistory,
+    /// Turn number of the agent in its team, from 1.
+    pub turn: u32,
+    /// The input of this run.
+    pub input: &'t Arc<str>,
+    /// The agent that gave the input; `None` for the user or the team.
+    pub from: Option<&'t AgentName>,
+    /// A boundary (a handoff) was already passed before the first call.
+    pub begun: bool,
+}
+
+/// What an agent can do besides calling its tools.
+#[derive(Clone, Copy)]
+pub(crate) enum AgentRole<'t> {
+    /// Nothing more.
+    Alone,
+    /// Consult members.
+    Coordinator(&'t CoordinatorTeam),
+    /// Hand over to other members.
+    Member(&'t AgentName, &'t Swarm),
+}
+
+/// The last offers to an agent, and the members that they name.
+struct CurrentOffers {
+    members: Arc<[AgentName]>,
+    offers: Arc<[ToolOffer]>,
+}
+
+/// How an agent's run ended without an error.
+pub(crate) enum AgentReply {
+    /// The agent answered. `by`: the member whose reply became the answer, if it was one.
+    Answered { text: Arc<str>, by: Option<AgentName> },
+    /// The agent handed over.
+    HandedOver { handed: AcceptedHandoff, said: SpanId },
+}
+
+/// A reply of an agent's model.
+#[derive(Clone, Copy)]
+pub(super) struct ModelReply {
+    /// Span of the model call.
+    pub call: SpanId,
+    /// Number of the model call in this run of the agent, from 1.
+    pub round: u32,
+}
+
+impl TeamRun<'_> {
+    /// Runs an agent until it answers or hands over.
+    pub async fn run_agent_turn(&self, talk: &AgentRun<'_>) -> Result<AgentReply, Box<Halt>> {
+        let mut repeats = RepeatDetector::default();
+        let mut results: Vec<Value> = Vec::new();
+        let mut offered: Option<CurrentOffers> = None;
+        let mut round = 0_u32;
+        loop {
+            round += 1;
+            if round > 1 || !talk.begun {
+                self.wait_at_boundary(Boundary::Ask {
+                    path: talk.place.path.into(),
+                    round,
+                    outer: talk.place.outer,
+                })
+                .await;
+            }
+            let members = self.members(talk);
+            let offered = match &mut offered {
+                // An agent that joins or leaves changes the offers at once.
+                Some(offered) if offered.members == members => offered,
+                stale => {
+                    stale.insert(CurrentOffers { offers: self.offers(talk, &members), members })
+                }
+            };
+            let ask = self.ask(talk, round, offered, &results);
+            let (said, reply) =
+                self.cx.call_model(ask).await.map_err(|failed| Halt::by_failed_call(&failed))?;
+            talk.team_history.record_reply(talk.name, said, &reply);
+            let calls = &reply.tool_calls;
+            if calls.is_empty() {
+                if reply.text.trim().is_empty() {
+                    return Err(Halt::by_limit(reply::report_empty_reply(self.cx, said, &reply)));
+                }
+                return Ok(AgentReply::Answered { text: Arc::clone(&reply.text), by: None });
+            }
+            if round > talk.model.max_tool_rounds {
+                return Err(Halt::by_limit(StopReason::MaxToolRounds));
+            }
+            if calls.iter().any(|call| self.is_stuck(talk, call, &mut repeats)) {
+                return Err(Halt::by_limit(StopReason::Stuck(talk.name.clone())));
+            }
+            let ToolCallResults { condition_results: told, handed_over, replies, missing } =
+                self.run_tool_calls(talk, ModelReply { call: said, round }, calls).await?;
+            if self.cx.reads_conditions() {
+                results.extend(told);
+            }
+            if let Some(handed) = handed_over {
+                return Ok(AgentReply::HandedOver { handed, said });
+            }
+            if let AgentRole::Coordinator(team) = talk.role
+                && team.member_tools.skip_summarization
+                && !replies.is_empty()
+            {
+                if !missing.is_empty() {
+                    let missing = missing.into();
+                    self.cx.publish(talk.team.span, EventKind::AnswerIncomplete { missing });
+                }
+                let texts: Vec<&str> = replies.iter().map(|(_, reply)| &**reply).collect();
+                let text = texts.join("\n\n").into();
+                let by = match &replies[..] {
+                    [(one, _)] => Some(one.clone()),
+                    _ => None,
+                };
+                return Ok(AgentReply::Answered { text, by });
+            }
+        }
+    }
+
+    /// Whether a call repeats the calls before it. Valid handoffs have limits of their own and
+    /// reset the repetition.
+    fn is_stuck(&self, talk: &AgentRun<'_>, call: &ToolCall, repeats: &mut RepeatDetector) -> bool {
+        if let AgentRole::Member(swarm, _) = talk.role
+            && &*call.name == TRANSFER
+            && policy::parse_transfer(call).is_ok_and(|transfer| {
+                transfer.to != *talk.name && self.cx.rosters().members(swarm).contains(&transfer.to)
+            })
+        {
+            *repeats = RepeatDetector::default();
+            return false;
+        }
+        repeats.is_stuck(call)
+    }
+
+    /// Waits at a boundary. A run that is over is ended from outside, so this never returns then
+    /// and no agent reports a failure.
+    pub async fn wait_at_boundary(&self, at: Boundary) {
+        if self.cx.boundary(at).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// The members that the agent may consult or hand over to now.
+    fn members(&self, talk: &AgentRun<'_>) -> Arc<[AgentName]> {
+        match talk.role {
+            AgentRole::Alone => [].into(),
+            AgentRole::Coordinator(team) => team.members.as_slice().into(),
+            AgentRole::Member(swarm, _) => self.cx.rosters().members(swarm),
+        }
+    }
+
+    fn offers(&self, talk: &AgentRun<'_>, members: &[AgentName]) -> Arc<[ToolOffer]> {
+        let tools = offers::tool_offers(self.scenario, &talk.model.tools);
+        match talk.role {
+            AgentRole::Alone => tools.collect(),
+            AgentRole::Coordinator(_) => {
+                let members = members.iter().filter_map(|name| self.spec.agent(name));
+                members.map(offers::member_offer).chain(tools).collect()
+            }
+            AgentRole::Member(..) => {
+                let transfer = offers::transfer_offer(self.spec, members, talk.name);
+                transfer.into_iter().chain(tools).collect()
+            }
+        }
+    }
+
+    fn ask(
+        &self,
+        talk: &AgentRun<'_>,
+        round: u32,
+        offered: &CurrentOffers,
+        results: &[Value],
+    ) -> ModelRequest {
+        let CurrentOffers { members, offers } = offered;
+        let alone = match talk.role {
+            AgentRole::Member(_, swarm) => swarm.independent_history && *talk.name != swarm.entry,
+            AgentRole::Alone | AgentRole::Coordinator(_) => false,
+        };
+        let (messages, prompt) =
+            talk.team_history.next_prompt(talk.name, &talk.model.instruction, alone, offers);
+        ModelRequest {
+            parent: talk.place.span,
+            purpose: Purpose::ModelCall { agent: talk.name.clone(), turn: talk.turn, round },
+            path: format!("ask:{}:{round}", talk.place.seed_path),
+            messages,
+            prompt,
+            tools: Arc::clone(offers),
+            form: ReplyForm::Text,
+            shown: self.turn_conditions(talk, round, members, results).map(Arc::new),
+            again: 0,
+        }
+    }
+
+    /// The values that the conditions of the script can read.
+    fn turn_conditions(
+        &self,
+        talk: &AgentRun<'_>,
+        round: u32,
+        members: &[AgentName],
+        results: &[Value],
+    ) -> Option<CelBindings> {
+        let mut shown = self.base.clone()?;
+        let others = members.iter().filter(|member| *member != talk.name);
+        shown.bind("agent", &talk.name.as_str().into());
+        shown.bind("input", &Value::from(&**talk.input));
+        shown.bind("message", &self.cx.session().message.into());
+        shown.bind("turn", &talk.turn.into());
+        shown.bind("round", &round.into());
+        shown.bind("results", &Value::from(results));
+        shown.bind("handoffs", &talk.team_history.handoffs().into());
+        shown.bind("from", &talk.from.map_or("", AgentName::as_str).into());
+        shown.bind("members", &json!(others.map(AgentName::as_str).collect::<Vec<_>>()));
+        shown.bind("flags", &prompting::to_json(&self.cx.control().flags()));
+        Some(shown)
+    }
+}
+
+/// The model part of an agent; for a team, that of its coordinator.
+pub(super) fn agent_model(agent: &AgentSpec) -> Option<&ModelAgent> {
+    use crate::agents::spec::AgentKind;
+    match &agent.kind {
+        AgentKind::Model(model) => Some(model),
+        AgentKind::Team(team) => Some(&team.coordinator),
+        AgentKind::Swarm(_) => None,
+    }
+}

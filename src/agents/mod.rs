@@ -1,0 +1,23 @@
+//! Agents that work together (teams source document): model agents, coordinators and swarms. The
+//! pattern team starts them; a pattern that needs agents of its own uses the same ones.
+//!
+//! As in the folder of a pattern, the name of a file says its layer: `spec` and `file` what a
+//! scenario says, `facts`, `projection`, `outcome` and `policy` what happened and the rules, `words`
+//! events in words, all other files the loop.
+
+pub mod agent_call;
+pub mod agent_run;
+pub mod consult;
+pub mod facts;
+pub mod file;
+pub mod handover;
+pub mod offers;
+pub(crate) mod outcome;
+pub mod policy;
+pub mod projection;
+pub mod shared_history;
+pub mod spec;
+pub mod starting;
+pub mod swarm;
+pub mod tool_calls;
+pub(crate) mod words;

@@ -1,0 +1,194 @@
+//! The pure rules of the teams source document: when a handoff is refused, when an agent is stuck,
+//! what the arguments of a call mean.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+pub use crate::agents::spec::TRANSFER;
+use crate::agents::spec::{HandoffTemplate, SwarmLimits};
+use crate::base::name::AgentName;
+use crate::base::visible::{REASON_CHARS, visible_within};
+use crate::base::{big_integer, canonical_json};
+use crate::event::kind::{HandoffRefusal, LoopGuard, ToolCall};
+
+/// This many calls in a row of the same tool with the same arguments stop an agent.
+const STUCK_AFTER: u32 = 3;
+
+/// The handoff limits of one run of a swarm (`SwarmConfig` in the teams source document).
+#[derive(Clone, Debug)]
+pub struct HandoffLimiter {
+    limits: SwarmLimits,
+    handoffs: u32,
+    window: VecDeque<AgentName>,
+}
+
+impl HandoffLimiter {
+    /// Limits without any handoff so far.
+    pub fn new(limits: SwarmLimits) -> Self {
+        Self { limits, handoffs: 0, window: VecDeque::new() }
+    }
+
+    /// Judges a handoff, in the order of the source document: the count goes up; above the maximum
+    /// the handoff is refused; its target joins the window; a full window with too few different
+    /// names refuses it. Refused handoffs count too.
+    ///
+    /// # Errors
+    /// Why the handoff is refused.
+    pub fn check_handoff(&mut self, to: &AgentName) -> Result<(), HandoffRefusal> {
+        let SwarmLimits {
+            max_handoffs,
+            repetitive_handoff_window: window,
+            repetitive_handoff_min_unique: unique,
+        } = self.limits;
+        self.handoffs = self.handoffs.saturating_add(1);
+        if max_handoffs > 0 && self.handoffs > max_handoffs {
+            return Err(HandoffRefusal::MaxHandoffs(max_handoffs));
+        }
+        if window == 0 || unique == 0 {
+            return Ok(());
+        }
+        self.window.push_back(to.clone());
+        if self.window.len() > window as usize {
+            self.window.pop_front();
+        }
+        if self.window.len() == window as usize && self.distinct() < unique as usize {
+            return Err(HandoffRefusal::Repetitive);
+        }
+        Ok(())
+    }
+
+    fn distinct(&self) -> usize {
+        self.window.iter().collect::<BTreeSet<_>>().len()
+    }
+
+    /// The current counts.
+    pub fn guard(&self) -> LoopGuard {
+        let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        LoopGuard {
+            handoffs: self.handoffs,
+            window: count(self.window.len()),
+            distinct_agents: count(self.distinct()),
+        }
+    }
+
+    /// The targets in the window, oldest first.
+    pub fn window(&self) -> impl Iterator<Item = &AgentName> {
+        self.window.iter()
+    }
+}
+
+/// Detects repeated calls in one run of an agent.
+#[derive(Debug, Default)]
+pub struct RepeatDetector {
+    last: Option<(Arc<str>, String)>,
+    times: u32,
+}
+
+impl RepeatDetector {
+    /// Records the next call; true if it equals the two calls before it.
+    pub fn is_stuck(&mut self, call: &ToolCall) -> bool {
+        let said = match serde_json::from_str(&call.arguments) {
+            Ok(arguments)
+                if big_integer::first_changed_integer(&call.arguments, &arguments).is_none() =>
+            {
+                canonical_json::to_canonical_json(&arguments)
+            }
+            _ => call.arguments.to_string(),
+        };
+        match &self.last {
+            Some((name, arguments)) if *name == call.name && *arguments == said => self.times += 1,
+            _ => {
+                self.last = Some((Arc::clone(&call.name), said));
+                self.times = 1;
+            }
+        }
+        self.times >= STUCK_AFTER
+    }
+}
+
+/// The arguments of a call: an object. An empty text counts as an empty object.
+///
+/// # Errors
+/// What is wrong with them, for the model.
+pub fn arguments(call: &ToolCall) -> Result<Map<String, Value>, String> {
+    if call.arguments.trim().is_empty() {
+        return Ok(Map::new());
+    }
+    match serde_json::from_str(&call.arguments) {
+        Ok(Value::Object(fields)) => match changed_integer(call, &fields) {
+            None => Ok(fields),
+            Some(number) => Err(format!(
+                "{number} in the arguments of {} is a whole number beyond 64 bits and would be \
+                 changed; give it as a text",
+                call.name
+            )),
+        },
+        Ok(_) => Err(format!("the arguments of {} are not a JSON object", call.name)),
+        Err(error) => Err(format!("the arguments of {} are not JSON: {error}", call.name)),
+    }
+}
+
+/// The first number in the arguments that would reach the tool changed, as the model wrote it.
+fn changed_integer(call: &ToolCall, fields: &Map<String, Value>) -> Option<String> {
+    let number = fields
+        .values()
+        .find_map(|value| big_integer::first_changed_integer(&call.arguments, value))?;
+    Some(visible_within(number, REASON_CHARS))
+}
+
+/// The request to a member.
+///
+/// # Errors
+/// What is wrong with the arguments, for the model.
+pub fn member_request(call: &ToolCall) -> Result<Arc<str>, String> {
+    match arguments(call)?.get("request") {
+        Some(Value::String(request)) => Ok(request.as_str().into()),
+        Some(_) => Err(format!("`request` of {} is not a text", call.name)),
+        None => Err(format!("`request` of {} is missing", call.name)),
+    }
+}
+
+/// A handoff as a model requested it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// The target agent.
+    pub to: AgentName,
+    /// The message for the target; `None` if it is empty.
+    pub message: Option<Arc<str>>,
+}
+
+/// The handoff that a call to [`TRANSFER`] requests.
+///
+/// # Errors
+/// What is wrong with the arguments, for the model.
+pub fn parse_transfer(call: &ToolCall) -> Result<Transfer, String> {
+    let fields = arguments(call)?;
+    let Some(Value::String(to)) = fields.get("agent_name") else {
+        return Err(format!("`agent_name` of {TRANSFER} is not a text"));
+    };
+    let message = match fields.get("message") {
+        None | Some(Value::Null) => None,
+        Some(Value::String(message)) => Some(message.as_str().into()),
+        Some(_) => return Err(format!("`message` of {TRANSFER} is not a text")),
+    };
+    let message = message.filter(|message: &Arc<str>| !message.trim().is_empty());
+    Ok(Transfer { to: AgentName::from(to.as_str()), message })
+}
+
+/// The input of a handoff's target: the filled template, else the message, else the previous
+/// agent's input.
+pub fn handoff_input(
+    template: Option<&HandoffTemplate>,
+    root: &str,
+    parent: &Arc<str>,
+    from: &AgentName,
+    to: &AgentName,
+    message: Option<&Arc<str>>,
+) -> Arc<str> {
+    match template {
+        Some(template) => template.fill(root, parent, from, to, message.map(|it| &**it)).into(),
+        None => Arc::clone(message.unwrap_or(parent)),
+    }
+}

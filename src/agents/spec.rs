@@ -1,0 +1,395 @@
+//! Agents as a scenario declares them (teams source document): model agents, coordinator teams and
+//! swarms. A coordinator consults all three in the same way, so teams nest.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::base::name::{AgentName, ToolName};
+
+/// `pattern = "team"` or `pattern = "swarm"`: the root agent that the user talks to, and all other
+/// agents.
+#[derive(Debug)]
+pub struct TeamSpec {
+    /// The agent that the user talks to: a coordinator team or a swarm.
+    pub root: AgentName,
+    /// Every agent by name. An agent in no `members` list may join a swarm.
+    pub agents: BTreeMap<AgentName, AgentSpec>,
+    /// Messages that follow the goal in the session, in order.
+    pub follow_ups: Vec<Arc<str>>,
+    /// Time limit of each run of the session; pauses are not counted.
+    pub max_seconds: Duration,
+}
+
+impl TeamSpec {
+    /// The agent with this name.
+    pub fn agent(&self, name: &AgentName) -> Option<&AgentSpec> {
+        self.agents.get(name)
+    }
+
+    /// Whether the root is a swarm.
+    pub fn is_swarm(&self) -> bool {
+        self.agent(&self.root).is_some_and(|root| matches!(root.kind, AgentKind::Swarm(_)))
+    }
+}
+
+/// One agent of a team or swarm.
+#[derive(Debug, Clone)]
+pub struct AgentSpec {
+    /// The name by which a coordinator calls it and other agents hand over to it.
+    pub name: AgentName,
+    /// What it does, shown to the agents that may consult it.
+    pub description: Arc<str>,
+    /// Whether it is a model agent, a team or a swarm.
+    pub kind: AgentKind,
+}
+
+/// The three kinds of agent.
+#[derive(Debug, Clone)]
+pub enum AgentKind {
+    /// A model with an instruction and tools.
+    Model(ModelAgent),
+    /// A model whose tools are other agents.
+    Team(CoordinatorTeam),
+    /// Model agents that hand over to each other.
+    Swarm(Swarm),
+}
+
+impl AgentKind {
+    /// The word for this kind in files and on the screen.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Model(_) => "agent",
+            Self::Team(_) => "team",
+            Self::Swarm(_) => "swarm",
+        }
+    }
+
+    /// The members' names; empty for a model agent.
+    pub fn members(&self) -> &[AgentName] {
+        match self {
+            Self::Model(_) => &[],
+            Self::Team(team) => &team.members,
+            Self::Swarm(swarm) => &swarm.members,
+        }
+    }
+}
+
+/// A model with an instruction and tools.
+#[derive(Debug, Clone)]
+pub struct ModelAgent {
+    /// Its system prompt; empty if it has none.
+    pub instruction: Arc<str>,
+    /// The tools that it may call, by their names at the gateway.
+    pub tools: Vec<ToolName>,
+    /// Maximum number of replies with tool calls; one more stops its loop.
+    pub max_tool_rounds: u32,
+}
+
+/// A coordinator and its members (teams source document, "Coordinator Team").
+#[derive(Debug, Clone)]
+pub struct CoordinatorTeam {
+    /// The coordinator; its name is the team's name.
+    pub coordinator: ModelAgent,
+    /// The agents that it may consult.
+    pub members: Vec<AgentName>,
+    /// Whether the tool calls of one reply run in parallel.
+    pub parallel_tools: bool,
+    /// What members see of the conversation, and what is shown of their output.
+    pub member_tools: MemberTools,
+}
+
+/// What members see of the conversation, and what is shown of their output (teams source document,
+/// `MemberToolConfig`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MemberTools {
+    /// Whether a member's output is streamed inside the coordinator's.
+    pub stream_inner: bool,
+    /// Which parts of that output are shown.
+    pub inner_text: InnerText,
+    /// What a member sees of the coordinator's history.
+    pub history_scope: HistoryScope,
+    /// Whether the run ends with the members' replies, without a final reply of the coordinator.
+    pub skip_summarization: bool,
+}
+
+/// Which parts of a member's output are shown inside the coordinator's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InnerText {
+    /// The whole output.
+    #[default]
+    Include,
+    /// Progress and tool calls only.
+    Exclude,
+}
+
+/// What a member sees of the coordinator's history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HistoryScope {
+    /// The user's input, the coordinator's messages, earlier members' results.
+    #[default]
+    ParentBranch,
+    /// Only the request.
+    Isolated,
+}
+
+/// Model agents that hand over to each other (teams source document, "Swarm").
+#[derive(Debug, Clone)]
+pub struct Swarm {
+    /// The members at the start of the run.
+    pub members: Vec<AgentName>,
+    /// The member that starts.
+    pub entry: AgentName,
+    /// The limits beyond which a handoff is refused.
+    pub limits: SwarmLimits,
+    /// Refused handoffs after which the run stops; 0 means never.
+    pub max_rejections: u32,
+    /// Time limit for a member that received a handoff; `None` means no limit.
+    pub node_timeout: Option<Duration>,
+    /// Whether the next message of a session starts at the agent that gave the last answer.
+    pub cross_request_transfer: bool,
+    /// Whether members other than the entry see only their own turns.
+    pub independent_history: bool,
+    /// Template for the input of a handoff's target. `None`: the handoff message or, without one,
+    /// the input of the agent that hands over.
+    pub handoff_input: Option<HandoffTemplate>,
+}
+
+/// Template for the input of a handoff's target. It is stored in pieces, so that text from an input
+/// or an agent is never parsed as part of the template.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct HandoffTemplate(Vec<HandoffPiece>);
+
+/// A literal or a placeholder of a [`HandoffTemplate`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HandoffPiece {
+    /// Text that is copied unchanged.
+    Literal(String),
+    /// `{root_input}`: the input of the swarm.
+    RootInput,
+    /// `{parent_input}`: the input of the agent that hands over.
+    ParentInput,
+    /// `{from}`: the agent that hands over.
+    From,
+    /// `{to}`: the agent that takes over.
+    To,
+    /// `{message}`: the handoff message; empty if there is none.
+    Message,
+}
+
+impl HandoffPiece {
+    /// The placeholders that a template may contain.
+    pub const NAMES: [&str; 5] = ["root_input", "parent_input", "from", "to", "message"];
+
+    fn from_placeholder(name: &str) -> Option<Self> {
+        Some(match name {
+            "root_input" => Self::RootInput,
+            "parent_input" => Self::ParentInput,
+            "from" => Self::From,
+            "to" => Self::To,
+            "message" => Self::Message,
+            _ => return None,
+        })
+    }
+}
+
+impl HandoffTemplate {
+    /// Parses a template. Braces around anything but a placeholder are kept as text.
+    pub fn parse_template(text: &str) -> Self {
+        let mut template = Self::default();
+        template.push_template(text);
+        template
+    }
+
+    /// Appends text that is parsed as a template.
+    pub fn push_template(&mut self, text: &str) {
+        let mut rest = text;
+        while let Some(open) = rest.find('{') {
+            let (before, after) = rest.split_at(open);
+            self.push_literal(before);
+            // Nested braces contain no placeholder; the inner pair may be one.
+            let next = after[1..].find(['{', '}']).map(|at| at + 1);
+            let close = next.filter(|at| after[*at..].starts_with('}'));
+            let named = close.and_then(|close| {
+                Some((HandoffPiece::from_placeholder(&after[1..close])?, &after[close + 1..]))
+            });
+            rest = match named {
+                Some((piece, after)) => {
+                    self.0.push(piece);
+                    after
+                }
+                None => {
+                    self.push_literal("{");
+                    &after[1..]
+                }
+            };
+        }
+        self.push_literal(rest);
+    }
+
+    /// Appends text unchanged.
+    pub fn push_literal(&mut self, text: &str) {
+        match self.0.last_mut() {
+            _ if text.is_empty() => {}
+            Some(HandoffPiece::Literal(last)) => last.push_str(text),
+            _ => self.0.push(HandoffPiece::Literal(text.to_owned())),
+        }
+    }
+
+    /// Its pieces in order. Adjacent literals are merged.
+    pub fn pieces(&self) -> &[HandoffPiece] {
+        &self.0
+    }
+
+    /// Fills in the template for one handoff.
+    pub fn fill(
+        &self,
+        root: &str,
+        parent: &str,
+        from: &AgentName,
+        to: &AgentName,
+        message: Option<&str>,
+    ) -> String {
+        let filled = self.0.iter().map(|piece| match piece {
+            HandoffPiece::Literal(text) => text,
+            HandoffPiece::RootInput => root,
+            HandoffPiece::ParentInput => parent,
+            HandoffPiece::From => from.as_str(),
+            HandoffPiece::To => to.as_str(),
+            HandoffPiece::Message => message.unwrap_or_default(),
+        });
+        filled.collect()
+    }
+}
+
+/// The limits of handoffs (teams source document, `SwarmConfig`). 0 switches a limit off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SwarmLimits {
+    /// Maximum number of handoffs.
+    pub max_handoffs: u32,
+    /// How many of the latest targets the loop guard checks.
+    pub repetitive_handoff_window: u32,
+    /// How many different names must be among those targets.
+    pub repetitive_handoff_min_unique: u32,
+}
+
+impl SwarmLimits {
+    /// The defaults of the source document.
+    pub const SOURCE_DEFAULTS: Self =
+        Self { max_handoffs: 20, repetitive_handoff_window: 8, repetitive_handoff_min_unique: 3 };
+}
+
+impl Default for SwarmLimits {
+    fn default() -> Self {
+        Self::SOURCE_DEFAULTS
+    }
+}
+
+/// Name of the handoff tool. No agent and no other tool may use it.
+pub const TRANSFER: &str = "transfer_to_agent";
+/// How many teams may be nested.
+pub const MAX_DEPTH: usize = 16;
+
+/// Default of `max_tool_rounds`.
+pub const MAX_TOOL_ROUNDS: u32 = 16;
+/// Default of `max_rejections`.
+pub const MAX_REJECTIONS: u32 = 3;
+
+/// What is wrong with the names of a team. The source document fixes the texts.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RosterError {
+    /// The team has no members.
+    #[error("members is empty")]
+    NoMembers,
+    /// A member's name is empty.
+    #[error("member name is empty")]
+    EmptyMember,
+    /// A member has the coordinator's name.
+    #[error("member name {0:?} conflicts with coordinator")]
+    Coordinator(String),
+    /// Two members have the same name.
+    #[error("duplicate member name {0:?}")]
+    Duplicate(String),
+    /// The name cannot be the name of a tool in a model's request.
+    #[error("member name {0:?} does not match ^[a-zA-Z0-9_-]+$")]
+    InvalidName(String),
+    /// The name of the entry is empty.
+    #[error("entry member name is empty")]
+    EmptyEntry,
+    /// The entry is not a member of the swarm.
+    #[error("entry member {0:?} not found")]
+    NoSuchEntry(String),
+}
+
+/// Checks the names of a team: against the coordinator's name if there is one, and of a swarm the
+/// name of its entry.
+///
+/// # Errors
+/// The first fault, in the order of the source document.
+pub fn check_names(
+    coordinator: Option<&str>,
+    entry: Option<&str>,
+    members: &[&str],
+) -> Result<(), RosterError> {
+    if members.is_empty() {
+        return Err(RosterError::NoMembers);
+    }
+    for place in 0..members.len() {
+        check_member(coordinator, members, place)?;
+    }
+    match entry {
+        Some(entry) => check_entry(entry, members),
+        None => Ok(()),
+    }
+}
+
+/// Checks the name of one member.
+///
+/// # Errors
+/// Its first fault, in the order of the source document.
+pub(crate) fn check_member(
+    coordinator: Option<&str>,
+    members: &[&str],
+    place: usize,
+) -> Result<(), RosterError> {
+    let name = members[place];
+    if name.is_empty() {
+        return Err(RosterError::EmptyMember);
+    }
+    if coordinator == Some(name) {
+        return Err(RosterError::Coordinator(name.to_owned()));
+    }
+    if !is_agent_name(name) {
+        return Err(RosterError::InvalidName(name.to_owned()));
+    }
+    if members[..place].contains(&name) {
+        return Err(RosterError::Duplicate(name.to_owned()));
+    }
+    Ok(())
+}
+
+/// Checks that the entry is one of the members.
+///
+/// # Errors
+/// The name of the entry is empty or not a member's.
+pub(crate) fn check_entry(entry: &str, members: &[&str]) -> Result<(), RosterError> {
+    if entry.is_empty() {
+        Err(RosterError::EmptyEntry)
+    } else if !members.contains(&entry) {
+        Err(RosterError::NoSuchEntry(entry.to_owned()))
+    } else {
+        Ok(())
+    }
+}
+
+/// Whether a model API accepts this as the name of a tool: `^[a-zA-Z0-9_-]+$`.
+pub fn is_agent_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+}

@@ -1,0 +1,73 @@
+//! The lines of the events of teams and swarms.
+
+use crate::agents::projection::HANDED_OVER;
+use crate::event::EventKind;
+use crate::event::kind::{MissingResult, Purpose, Reply, RosterChange};
+use crate::narrate::event_line::{EventLine, EventTone};
+
+/// The text for an agent that takes control.
+pub(crate) fn hop_text(purpose: &Purpose) -> String {
+    match purpose {
+        Purpose::SwarmTurn { swarm, hop, from: Some(from), .. } => {
+            format!("in control of {swarm}, hop {hop}, from {from}")
+        }
+        Purpose::SwarmTurn { swarm, hop, .. } => format!("in control of {swarm}, hop {hop}"),
+        _ => String::new(),
+    }
+}
+
+/// The tools that a reply calls, or that it hands over; appended to the size of the reply.
+pub(crate) fn calls_text(reply: &Reply) -> String {
+    if reply.finish.as_deref() == Some(HANDED_OVER) {
+        return ", handed over".to_owned();
+    }
+    let names: Vec<&str> = reply.tool_calls.iter().map(|call| &*call.name).collect();
+    if names.is_empty() { String::new() } else { format!(", calls {}", names.join(", ")) }
+}
+
+/// Fills the line of an event of a team; leaves other events alone.
+pub(crate) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
+    match kind {
+        EventKind::AnswerPartial { text, by } => {
+            told.subject = by.as_str().into();
+            told.text = format!("best partial answer: {text}").into();
+        }
+        EventKind::AnswerIncomplete { missing } => {
+            let each = |of: fn(&MissingResult) -> &str, between: &str| {
+                missing.iter().map(of).collect::<Vec<_>>().join(between)
+            };
+            told.subject = each(|it| &it.name, ", ").into();
+            let it = if missing.len() == 1 { "it" } else { "them" };
+            told.text = format!("the answer lacks {it}: {}", each(|it| &it.text, "; ")).into();
+            told.tone = EventTone::Failed;
+        }
+        EventKind::HandoffMade { from, to, message, .. } => {
+            told.subject = from.as_str().into();
+            told.text = match message {
+                Some(message) => format!("hands over to {to}: {message}").into(),
+                None => format!("hands over to {to}").into(),
+            };
+        }
+        EventKind::HandoffRefused { from, to, reason: why, .. } => {
+            told.subject = from.as_str().into();
+            told.text = format!("handoff to {to} refused: {why}").into();
+            told.tone = EventTone::Refused;
+        }
+        EventKind::ToolCallRefused { agent, tool, text, .. } => {
+            told.subject = agent.as_str().into();
+            told.text = format!("{tool}: {text}").into();
+            told.tone = EventTone::Refused;
+        }
+        EventKind::RosterChanged { swarm, change, members, .. } => {
+            told.subject = swarm.as_str().into();
+            let there = members.iter().map(|it| it.as_str()).collect::<Vec<_>>().join(", ");
+            told.text = match change {
+                RosterChange::Add { agent } => format!("{agent} joined, members: {there}"),
+                RosterChange::Remove { agent } => format!("{agent} left, members: {there}"),
+                RosterChange::Replace { .. } => format!("members: {there}"),
+            }
+            .into();
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,3 @@
+//! What happens among agents, in words.
+
+pub mod event_line;

@@ -1,0 +1,288 @@
+//! Projection of a collaboration: rounds, seats, contributions, and the decision.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::base::name::RoleName;
+use crate::event::contribution::{Conflict, Contribution, Decision, Stance};
+use crate::event::kind::{CollaborationPlan, Purpose, SeatStatus};
+use crate::event::{Elapsed, Event, EventKind, SpanId, StopReason};
+
+use crate::event::world::spans::{SpanKind, Spans};
+
+/// State of a collaboration run.
+#[derive(Clone, Debug, Default)]
+pub struct Collaboration {
+    /// The rounds in order; copies of the world share closed ones.
+    pub rounds: Vec<Arc<Round>>,
+    /// Messages used so far.
+    pub messages: u32,
+    /// The call that composes the answer, once it is made.
+    pub finalize: Option<SpanId>,
+}
+
+/// One round.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Round {
+    /// Number of the round, from 1.
+    pub number: u32,
+    /// Span of the round.
+    pub span: SpanId,
+    /// When it started.
+    pub opened: Elapsed,
+    /// When it ended.
+    pub closed: Option<Elapsed>,
+    /// The seats of the sequence, including those that are not asked.
+    pub seats: Vec<RoundSeat>,
+    /// Result of `detect_conflicts`, once the round is closed.
+    pub conflicts: Vec<Conflict>,
+    /// The decision; `None` while the round is open, or if it made none.
+    pub decision: Option<Decision>,
+}
+
+/// A seat in one round.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RoundSeat {
+    /// Its role.
+    pub role: RoleName,
+    /// Whether it is asked in this round.
+    pub asked: SeatStatus,
+    /// Its progress.
+    pub state: SeatState,
+    /// Its call, once it is made.
+    pub call: Option<SpanId>,
+    /// Name of its model, in a run that uses more than one.
+    pub model: Option<Arc<str>>,
+    /// Attempts made; if the model was asked again, those of the last call.
+    pub attempts: u32,
+    /// How often the model was asked again because its reply was refused.
+    pub asked_again: u32,
+    /// What was wrong with the last refused reply.
+    pub detail: Option<Box<str>>,
+    /// Its contribution once accepted.
+    pub contribution: Option<Arc<Contribution>>,
+    /// Number of keys outside the contract, which were dropped.
+    pub extra_keys: u32,
+    /// Number of actions after the third, which were dropped.
+    pub extra_actions: u32,
+    /// The stop reason, if it was refused.
+    pub refused: Option<StopReason>,
+    /// The refused reply.
+    pub raw: Option<Value>,
+}
+
+/// Progress of a seat in its round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SeatState {
+    /// Its turn has not come.
+    Waiting,
+    /// Its flag is off, or the run will stop before its turn.
+    Off,
+    /// Its model call is in flight.
+    Speaking,
+    /// It waits for the next attempt.
+    Retrying,
+    /// It has replied and waits for earlier seats.
+    Answered,
+    /// Its contribution was accepted.
+    Accepted,
+    /// Its contribution was refused; the run stops.
+    Refused,
+    /// It got no reply; the run stops.
+    Failed,
+    /// The run was stopped during its call.
+    Cancelled,
+}
+
+impl Round {
+    /// Number of votes for this stance among the accepted contributions.
+    pub fn votes(&self, stance: Stance) -> usize {
+        self.contributions().filter(|contribution| contribution.stance == stance).count()
+    }
+
+    /// The accepted contributions in the order of the sequence.
+    pub fn contributions(&self) -> impl Iterator<Item = &Arc<Contribution>> {
+        self.seats.iter().filter_map(|seat| seat.contribution.as_ref())
+    }
+
+    /// Number of seats that are asked in this round.
+    pub fn asked_seats(&self) -> usize {
+        self.seats.iter().filter(|seat| seat.asked == SeatStatus::Asked).count()
+    }
+}
+
+impl RoundSeat {
+    /// The seat's stance in this round, once accepted.
+    pub fn stance(&self) -> Option<Stance> {
+        self.contribution.as_ref().map(|contribution| contribution.stance)
+    }
+}
+
+impl Collaboration {
+    /// The open round, or else the last one.
+    pub fn current(&self) -> Option<&Round> {
+        self.rounds.last().map(|round| &**round)
+    }
+
+    /// The round with this number.
+    pub fn round(&self, number: u32) -> Option<&Round> {
+        // Its usual index; in a log from a file the order may differ.
+        let place = usize::try_from(number.checked_sub(1)?).ok()?;
+        let there = self.rounds.get(place).filter(|round| round.number == number);
+        let last = self.rounds.last()?.number;
+        if there.is_some() || usize::try_from(last).is_ok_and(|last| last == self.rounds.len()) {
+            return there.map(|round| &**round);
+        }
+        self.rounds.iter().rev().find(|round| round.number == number).map(|round| &**round)
+    }
+
+    /// The same seat in the previous round.
+    pub fn seat_before(&self, round: u32, seat: usize) -> Option<&RoundSeat> {
+        self.round(round.checked_sub(1)?)?.seats.get(seat)
+    }
+
+    /// Whether a seat's stance differs from the previous round.
+    pub fn stance_changed(&self, round: u32, seat: usize) -> bool {
+        let now =
+            self.round(round).and_then(|round| round.seats.get(seat)).and_then(RoundSeat::stance);
+        let before = self.seat_before(round, seat).and_then(RoundSeat::stance);
+        matches!((before, now), (Some(before), Some(now)) if before != now)
+    }
+
+    /// The decision of the last round, if there is one.
+    pub fn decision(&self) -> Option<Decision> {
+        self.rounds.last().and_then(|round| round.decision)
+    }
+
+    pub(crate) fn apply(&mut self, event: &Event, spans: &Spans) {
+        match &event.kind {
+            EventKind::RoundStarted { round, seats, .. } => self.rounds.push(Arc::new(Round {
+                number: *round,
+                span: event.span,
+                opened: event.at,
+                closed: None,
+                seats: seats
+                    .iter()
+                    .map(|plan| RoundSeat {
+                        role: plan.role.clone(),
+                        asked: plan.status,
+                        state: match plan.status {
+                            SeatStatus::Skipped | SeatStatus::NotReached => SeatState::Off,
+                            SeatStatus::Asked | SeatStatus::Denied | SeatStatus::OverBudget => {
+                                SeatState::Waiting
+                            }
+                        },
+                        call: None,
+                        model: None,
+                        attempts: 0,
+                        asked_again: 0,
+                        detail: None,
+                        contribution: None,
+                        extra_keys: 0,
+                        extra_actions: 0,
+                        refused: None,
+                        raw: None,
+                    })
+                    .collect(),
+                conflicts: Vec::new(),
+                decision: None,
+            })),
+            EventKind::RoundClosed { round, conflicts, decision } => {
+                if let Some(row) = self.round_mut(*round) {
+                    row.closed = Some(event.at);
+                    row.conflicts.clone_from(conflicts);
+                    row.decision = *decision;
+                }
+            }
+            EventKind::CallStarted(call) => match &call.purpose {
+                Purpose::Contribution { round, seat, .. } => {
+                    if let Some(seat) = self.seat_mut(*round, *seat) {
+                        seat.call = Some(event.span);
+                        seat.model.clone_from(&call.model);
+                        seat.state = SeatState::Speaking;
+                    }
+                }
+                Purpose::Finalize => self.finalize = Some(event.span),
+                _ => {}
+            },
+            EventKind::AttemptStarted { parent, attempt, .. } => {
+                if let Some(seat) = self.seat_of(*parent, spans) {
+                    seat.attempts = *attempt;
+                    seat.state = SeatState::Speaking;
+                }
+            }
+            EventKind::CallRetried { .. } => self.set_state(event.span, spans, SeatState::Retrying),
+            EventKind::CallAnswered { .. } => {
+                self.set_state(event.span, spans, SeatState::Answered)
+            }
+            EventKind::CallFailed { reason: StopReason::Cancelled, .. } => {
+                self.set_state(event.span, spans, SeatState::Cancelled);
+            }
+            EventKind::CallFailed { .. } => self.set_state(event.span, spans, SeatState::Failed),
+            EventKind::ReplyRefused(refused) => {
+                if let Some(seat) = self.seat_of(event.span, spans) {
+                    seat.asked_again = refused.repeat.unwrap_or(seat.asked_again);
+                    seat.detail = Some(refused.detail.clone());
+                    // Shown now: its turn may never come, since another seat may stop the run
+                    // first.
+                    if refused.repeat.is_none() {
+                        seat.state = SeatState::Refused;
+                    }
+                }
+            }
+            EventKind::ContributionAccepted {
+                round,
+                seat,
+                contribution,
+                extra_keys,
+                extra_actions,
+                messages,
+            } => {
+                self.messages = *messages;
+                if let Some(seat) = self.seat_mut(*round, *seat) {
+                    seat.state = SeatState::Accepted;
+                    seat.contribution = Some(Arc::clone(contribution));
+                    seat.extra_keys = *extra_keys;
+                    seat.extra_actions = *extra_actions;
+                }
+            }
+            EventKind::ContributionRefused { round, seat, reason, raw, .. } => {
+                if let Some(seat) = self.seat_mut(*round, *seat) {
+                    seat.state = SeatState::Refused;
+                    seat.refused = Some(reason.clone());
+                    seat.raw = raw.as_deref().cloned();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn round_mut(&mut self, number: u32) -> Option<&mut Round> {
+        self.rounds.iter_mut().rev().find(|round| round.number == number).map(Arc::make_mut)
+    }
+
+    fn seat_mut(&mut self, round: u32, seat: u16) -> Option<&mut RoundSeat> {
+        self.round_mut(round)?.seats.get_mut(usize::from(seat))
+    }
+
+    fn seat_of(&mut self, call: SpanId, spans: &Spans) -> Option<&mut RoundSeat> {
+        match &spans.get(call)?.kind {
+            SpanKind::Call(Purpose::Contribution { round, seat, .. }) => {
+                self.seat_mut(*round, *seat)
+            }
+            _ => None,
+        }
+    }
+
+    fn set_state(&mut self, call: SpanId, spans: &Spans, state: SeatState) {
+        if let Some(seat) = self.seat_of(call, spans) {
+            seat.state = state;
+        }
+    }
+}
+
+/// Messages left before a round starts.
+pub fn messages_left(plan: &CollaborationPlan, used: u32) -> u32 {
+    plan.max_messages.saturating_sub(used)
+}

@@ -1,0 +1,343 @@
+//! Projection of an orchestrator: the plan, its tasks with their attempts, the aggregate.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::base::name::TaskId;
+use crate::event::kind::{FailureClass, FallbackKind, OrchestratorPlan, Purpose, Task};
+use crate::event::world::spans::{SpanKind, Spans};
+use crate::event::{Elapsed, Event, EventKind, SpanId, StopReason};
+
+/// State of an orchestrator run.
+#[derive(Clone, Debug, Default)]
+pub struct Orchestrator {
+    /// The call that requests the plan, once it is made.
+    pub plan_call: Option<SpanId>,
+    /// The stop reason and the reply, if the plan was refused.
+    pub refused: Option<(StopReason, Value)>,
+    /// Details of the refusal, if the reason alone does not explain it.
+    pub refused_details: Option<Value>,
+    /// The tasks in the order of the plan; copies of the world share ended ones.
+    pub tasks: Vec<Arc<TaskRow>>,
+    /// The current limit of concurrent tasks.
+    pub max_parallel: u32,
+    /// Attempts dispatched.
+    pub dispatches: u32,
+    /// Number of running tasks.
+    pub running: u32,
+    /// The combined results.
+    pub aggregate: Option<Arc<Value>>,
+    /// Tasks whose result was replaced by a later one of the same worker.
+    pub overwritten: Vec<TaskId>,
+    /// The call that writes the report, once it is made.
+    pub finalize: Option<SpanId>,
+    /// Index of the task of each call, by the call's span.
+    calls: BTreeMap<SpanId, usize>,
+    /// Index of each task in the plan, by its id. Copies of the world share it: it does not change.
+    places: Arc<BTreeMap<TaskId, usize>>,
+}
+
+/// A task of the plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskRow {
+    /// The task as planned.
+    pub task: Task,
+    /// Its progress.
+    pub state: TaskState,
+    /// Its span, once it has started.
+    pub span: Option<SpanId>,
+    /// Hash of its arguments; empty before it starts.
+    pub args_hash: String,
+    /// When it started.
+    pub opened: Option<Elapsed>,
+    /// When it ended.
+    pub closed: Option<Elapsed>,
+    /// Its call, once it is made.
+    pub call: Option<SpanId>,
+    /// Its attempts in order, refused ones included.
+    pub attempts: Vec<AttemptBar>,
+    /// When the wait for the next attempt ends, while it waits.
+    pub retry_at: Option<Elapsed>,
+    /// Attempts used, counted as in the orchestrator source document: refused ones included.
+    pub attempts_used: u32,
+    /// Why it failed, or why a fallback was used.
+    pub reason: Option<StopReason>,
+    /// Error of its last failed attempt; limited in length, without secrets.
+    pub error: Option<Arc<str>>,
+    /// Its result or the fallback value.
+    pub result: Option<Arc<Value>>,
+    /// The kind of fallback, if one was used.
+    pub fallback: Option<FallbackKind>,
+}
+
+/// Progress of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskState {
+    /// It waits for the concurrency limit.
+    Waiting,
+    /// An attempt is in flight or about to start.
+    Running,
+    /// It waits for the next attempt.
+    Retrying,
+    /// It has a result.
+    Done,
+    /// It has a fallback instead of a result.
+    Degraded,
+    /// It has no result.
+    Failed,
+    /// The run was stopped during the task.
+    Cancelled,
+}
+
+/// An attempt as a segment of the waterfall.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AttemptBar {
+    /// Number of the attempt, from 1.
+    pub number: u32,
+    /// Its span; `None` if it was refused.
+    pub span: Option<SpanId>,
+    /// When it started.
+    pub opened: Elapsed,
+    /// When it ended.
+    pub closed: Option<Elapsed>,
+    /// How it ended.
+    pub end: AttemptEnd,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttemptEnd {
+    /// It is in flight.
+    InFlight,
+    /// It got a result.
+    Answered,
+    /// It failed.
+    Failed(FailureClass),
+    /// Policy refused it, so it was not made.
+    Refused,
+}
+
+impl TaskRow {
+    fn new(task: Task) -> Self {
+        Self {
+            task,
+            state: TaskState::Waiting,
+            span: None,
+            args_hash: String::new(),
+            opened: None,
+            closed: None,
+            call: None,
+            attempts: Vec::new(),
+            retry_at: None,
+            attempts_used: 0,
+            reason: None,
+            error: None,
+            result: None,
+            fallback: None,
+        }
+    }
+
+    /// Whether its result was replaced by a fallback or omitted.
+    pub fn is_replaced(&self) -> bool {
+        match self.state {
+            TaskState::Degraded => true,
+            TaskState::Failed => !self.task.critical || self.fallback.is_some(),
+            _ => false,
+        }
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&self) -> bool {
+        !matches!(self.state, TaskState::Waiting | TaskState::Running | TaskState::Retrying)
+    }
+}
+
+impl Orchestrator {
+    pub(crate) fn new(plan: &OrchestratorPlan) -> Self {
+        Self { max_parallel: plan.max_parallel, ..Self::default() }
+    }
+
+    /// Number of tasks in this state.
+    pub fn count(&self, state: TaskState) -> usize {
+        self.tasks.iter().filter(|row| row.state == state).count()
+    }
+
+    /// Number of tasks that have ended.
+    pub fn ended(&self) -> usize {
+        self.tasks.iter().filter(|row| row.has_ended()).count()
+    }
+
+    /// The task with this id, and its index in the plan.
+    pub fn task(&self, id: &str) -> Option<(usize, &TaskRow)> {
+        let place = *self.places.get(id)?;
+        Some((place, self.tasks.get(place)?))
+    }
+
+    /// Whether a task's result was replaced by a fallback or omitted.
+    pub fn is_degraded(&self) -> bool {
+        self.tasks.iter().any(|row| row.is_replaced())
+    }
+
+    fn row(&mut self, index: usize) -> Option<&mut TaskRow> {
+        self.tasks.get_mut(index).map(Arc::make_mut)
+    }
+
+    fn task_of_call(&mut self, call: SpanId) -> Option<&mut TaskRow> {
+        let index = *self.calls.get(&call)?;
+        self.row(index)
+    }
+
+    /// Removes an ended call from its task, which then waits for no further attempt.
+    fn close_call(&mut self, call: SpanId) {
+        if let Some(row) = self.task_of_call(call) {
+            row.retry_at = None;
+        }
+        self.calls.remove(&call);
+    }
+
+    fn task_of_attempt(&mut self, attempt: SpanId, spans: &Spans) -> Option<&mut TaskRow> {
+        self.task_of_call(spans.get(attempt)?.parent)
+    }
+
+    fn task_of_span(&mut self, span: SpanId, spans: &Spans) -> Option<&mut TaskRow> {
+        match spans.get(span)?.kind {
+            SpanKind::Task { index } => self.row(usize::try_from(index).ok()?),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn apply(&mut self, event: &Event, spans: &Spans) {
+        match &event.kind {
+            EventKind::PlanAccepted { tasks } if self.tasks.is_empty() => {
+                self.tasks = tasks.iter().cloned().map(TaskRow::new).map(Arc::new).collect();
+                // In reverse order, so that the first task with an id wins.
+                let ids = tasks.iter().enumerate().rev();
+                self.places = Arc::new(ids.map(|(place, task)| (task.id.clone(), place)).collect());
+            }
+            EventKind::PlanRefused { reason, raw, details } => {
+                self.refused = Some((reason.clone(), (**raw).clone()));
+                self.refused_details = details.as_deref().cloned();
+            }
+            EventKind::ConcurrencyChanged { max_parallel, .. } => self.max_parallel = *max_parallel,
+            EventKind::TaskStarted { index, args_hash, .. } => {
+                let Some(row) = usize::try_from(*index).ok().and_then(|it| self.row(it)) else {
+                    return;
+                };
+                row.state = TaskState::Running;
+                row.span = Some(event.span);
+                row.opened = Some(event.at);
+                row.args_hash.clone_from(args_hash);
+                self.running += 1;
+            }
+            EventKind::CallStarted(call) => match &call.purpose {
+                Purpose::Plan => self.plan_call = Some(event.span),
+                Purpose::Finalize => self.finalize = Some(event.span),
+                Purpose::Task { index, .. } => {
+                    let Ok(index) = usize::try_from(*index) else { return };
+                    self.calls.insert(event.span, index);
+                    if let Some(row) = self.row(index) {
+                        row.call = Some(event.span);
+                    }
+                }
+                _ => {}
+            },
+            EventKind::AttemptStarted { parent, attempt, .. } => {
+                let Some(row) = self.task_of_call(*parent) else { return };
+                row.state = TaskState::Running;
+                row.retry_at = None;
+                row.attempts.push(AttemptBar {
+                    number: *attempt,
+                    span: Some(event.span),
+                    opened: event.at,
+                    closed: None,
+                    end: AttemptEnd::InFlight,
+                });
+                self.dispatches += 1;
+            }
+            EventKind::AttemptRefused { attempt, reason, .. } => {
+                // Refused before it was dispatched, because the budget or the run had ended.
+                let dispatched = !matches!(
+                    reason,
+                    StopReason::MaxDispatches | StopReason::MaxSeconds | StopReason::Cancelled
+                );
+                let Some(row) = self.task_of_call(event.span) else { return };
+                row.attempts.push(AttemptBar {
+                    number: *attempt,
+                    span: None,
+                    opened: event.at,
+                    closed: Some(event.at),
+                    end: AttemptEnd::Refused,
+                });
+                row.state = TaskState::Running;
+                row.retry_at = None;
+                self.dispatches += u32::from(dispatched);
+            }
+            EventKind::AttemptAnswered(reply) => {
+                let Some(row) = self.task_of_attempt(event.span, spans) else { return };
+                close_attempt(row, event, AttemptEnd::Answered);
+                row.result.clone_from(&reply.result);
+            }
+            EventKind::AttemptFailed(failed) => {
+                let Some(row) = self.task_of_attempt(event.span, spans) else { return };
+                close_attempt(row, event, AttemptEnd::Failed(failed.class));
+                row.error = Some(failed.text.as_str().into());
+            }
+            EventKind::CallRetried { wait_ms, .. } => {
+                let Some(row) = self.task_of_call(event.span) else { return };
+                row.state = TaskState::Retrying;
+                row.retry_at =
+                    Some(Elapsed(event.at.0.saturating_add(wait_ms.saturating_mul(1_000))));
+            }
+            EventKind::CallDegraded { by, reason, value, .. } => {
+                let Some(row) = self.task_of_call(event.span) else { return };
+                row.fallback = Some(*by);
+                row.reason = Some(reason.clone());
+                row.result.clone_from(value);
+                self.close_call(event.span);
+            }
+            EventKind::CallFailed { reason: StopReason::Cancelled, .. } => {
+                if let Some(row) = self.task_of_call(event.span) {
+                    row.state = TaskState::Cancelled;
+                    row.reason = Some(StopReason::Cancelled);
+                }
+                self.close_call(event.span);
+            }
+            EventKind::CallAnswered { .. } | EventKind::CallFailed { .. } => {
+                self.close_call(event.span);
+            }
+            EventKind::TaskDone { attempts } => {
+                let Some(row) = self.task_of_span(event.span, spans) else { return };
+                row.state =
+                    if row.fallback.is_some() { TaskState::Degraded } else { TaskState::Done };
+                row.closed = Some(event.at);
+                row.attempts_used = *attempts;
+                self.running = self.running.saturating_sub(1);
+            }
+            EventKind::TaskFailed { attempts, reason } => {
+                let Some(row) = self.task_of_span(event.span, spans) else { return };
+                row.state = match reason {
+                    StopReason::Cancelled => TaskState::Cancelled,
+                    _ => TaskState::Failed,
+                };
+                row.closed = Some(event.at);
+                row.attempts_used = *attempts;
+                row.reason = Some(reason.clone());
+                self.running = self.running.saturating_sub(1);
+            }
+            EventKind::ResultsAggregated { aggregate, overwritten } => {
+                self.aggregate = Some(Arc::clone(aggregate));
+                self.overwritten.clone_from(overwritten);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn close_attempt(row: &mut TaskRow, event: &Event, end: AttemptEnd) {
+    if let Some(bar) = row.attempts.iter_mut().rev().find(|bar| bar.span == Some(event.span)) {
+        bar.closed = Some(event.at);
+        bar.end = end;
+    }
+}

@@ -1,0 +1,153 @@
+//! The lines of the events of research (research source document).
+
+use crate::event::EventKind;
+use crate::event::kind::{DropReason, SourceOutcome};
+use crate::event::phrase::skip_phrase;
+use crate::narrate::event_line::{EventLine, EventTone};
+use crate::narrate::format;
+
+/// Most items that one line names.
+const MAX_ITEMS: usize = 4;
+
+/// Fills the line of an event of research.
+pub(crate) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
+    let things = |count: usize, what| format::count_noun(count as u64, what);
+    match kind {
+        EventKind::StepsAccepted { steps } => {
+            let actions: Vec<&str> = steps.iter().map(|step| &*step.action).collect();
+            told.text = actions.join(", ").into();
+            told.tone = EventTone::Done;
+        }
+        EventKind::SourcesFound(found) => {
+            let left: u64 = found.unsearched.values().sum();
+            let mut what = format!("{} for {}", things(found.sources.len(), "source"), found.query);
+            if left > 0 {
+                what.push_str(&format!(", {} left out", format::count_noun(left, "document")));
+            }
+            told.text = what.into();
+            told.tone = EventTone::Done;
+        }
+        EventKind::SourcesDeduped(deduped) => {
+            let mut what = format!("{} kept", deduped.kept.len());
+            for it in deduped.dropped.iter().take(MAX_ITEMS) {
+                let reason = match it.reason {
+                    DropReason::Duplicate { duplicate_of } => {
+                        format!("duplicate of {duplicate_of}")
+                    }
+                    reason => reason.phrase().to_owned(),
+                };
+                what.push_str(&format!(", {} {reason}", it.source));
+            }
+            if let Some(more @ 1..) = deduped.dropped.len().checked_sub(MAX_ITEMS) {
+                what.push_str(&format!(", {more} more dropped"));
+            }
+            told.text = what.into();
+            told.tone = EventTone::Done;
+        }
+        EventKind::PageRead(page) => {
+            let dated = if page.published_at.is_empty() { "undated" } else { &page.published_at };
+            told.text = format!("{}, {dated}, {}", page.title, characters(page.chars)).into();
+            told.tone = EventTone::Done;
+        }
+        EventKind::NoteTaken { note, .. } => {
+            told.text = format!("{}: {}", note.id, note.claim).into();
+            told.tone = EventTone::Done;
+        }
+        EventKind::NoteRefused(note) => {
+            told.text = format!("{}: {}", note.reason.phrase(), note.quote).into();
+            told.tone = EventTone::Refused;
+        }
+        EventKind::NotesTruncated(cut) => {
+            let (proposed, kept) = (u64::from(cut.proposed), cut.proposed.saturating_sub(cut.cut));
+            told.text = format!(
+                "{} proposed, first {kept} checked ({})",
+                format::count_noun(proposed, "note"),
+                cut.limit.phrase()
+            )
+            .into();
+            told.tone = EventTone::Alert;
+        }
+        EventKind::SourceClosed(came) => fill_source_closed(told, came),
+        EventKind::ReadingClosed { reason } => {
+            told.text = reason.phrase().into();
+        }
+        EventKind::NotesCompared(compared) => {
+            let pairs = compared.conflicts.iter().map(|it| {
+                format!("{} {} against {} {}", it.left, it.left_figure, it.right, it.right_figure)
+            });
+            let pairs: Vec<String> = pairs.take(MAX_ITEMS).collect();
+            let mut what = match compared.conflicts.len() {
+                0 => "no conflict".to_owned(),
+                conflicts => format!("{}: {}", things(conflicts, "conflict"), pairs.join(", ")),
+            };
+            if !compared.agree.is_empty() {
+                what.push_str(&format!("; {} in agreement", things(compared.agree.len(), "pair")));
+            }
+            if !compared.unconfirmed.is_empty() {
+                what.push_str(&format!("; {} unconfirmed", compared.unconfirmed.len()));
+            }
+            told.text = what.into();
+            told.tone =
+                if compared.conflicts.is_empty() { EventTone::Plain } else { EventTone::Alert };
+        }
+        EventKind::NotesVerified(verified) => {
+            let issues =
+                verified.issues.iter().map(|it| format!("{} {}", it.note, it.issue.phrase()));
+            let issues: Vec<String> = issues.collect();
+            let checked = format::count_noun(u64::from(verified.checked), "note");
+            (told.text, told.tone) = if issues.is_empty() {
+                (format!("{checked}, no issue").into(), EventTone::Done)
+            } else {
+                (format!("{checked}: {}", issues.join(", ")).into(), EventTone::Refused)
+            };
+        }
+        EventKind::AnswerCited(cited) => {
+            let ids: Vec<&str> = cited.citations.iter().map(|id| id.as_str()).collect();
+            let sentences = things(cited.sentences.len(), "sentence");
+            let uncited = cited.sentences.iter().filter(|it| it.citations.is_empty()).count();
+            let mut what = format!("{sentences}, cites {}", ids.join(" "));
+            if uncited > 0 {
+                what.push_str(&format!(", {uncited} uncited"));
+            }
+            told.text = what.into();
+            told.tone = EventTone::Done;
+        }
+        EventKind::AnswerRefused(refused) => {
+            told.text = refused.reason.phrase();
+            told.tone = EventTone::Refused;
+        }
+        _ => {}
+    }
+}
+
+fn fill_source_closed<'a>(told: &mut EventLine<'a>, came: &'a SourceOutcome) {
+    match came {
+        SourceOutcome::Denied { reason, location } => {
+            told.text = match location {
+                Some(location) => format!("{} at {location}", reason.phrase()).into(),
+                None => reason.phrase().into(),
+            };
+            told.tone = EventTone::Refused;
+        }
+        SourceOutcome::Skipped { reason, text } => {
+            told.text = format!("{}: {text}", skip_phrase(reason)).into();
+            told.tone = EventTone::Failed;
+        }
+        SourceOutcome::Read { notes, refused } => {
+            let mut what = format::count_noun(u64::from(*notes), "note");
+            if *refused > 0 {
+                what.push_str(&format!(", {refused} refused"));
+            }
+            told.text = what.into();
+            told.tone = EventTone::Done;
+        }
+        SourceOutcome::Cancelled => {
+            told.text = "cancelled".into();
+            told.tone = EventTone::Failed;
+        }
+    }
+}
+
+fn characters(chars: u64) -> String {
+    format::count_noun(chars, "character")
+}

@@ -1,0 +1,147 @@
+//! Projection of a resilience run: the agents, and the call slots they share. The counts of each
+//! tool are in [`Tools`](super::Tools).
+
+use std::collections::BTreeMap;
+
+use crate::base::name::ToolName;
+use crate::event::kind::{Purpose, ResiliencePlan};
+use crate::event::{Event, EventKind, SpanId, StopReason};
+
+/// State of a resilience run.
+#[derive(Clone, Debug, Default)]
+pub struct Resilience {
+    /// The agents in order.
+    pub agents: Vec<Agent>,
+    /// Call slots in use.
+    pub in_use: u32,
+    /// Most call slots in use at the same time.
+    pub peak: u32,
+    /// Number of calls that wait for a slot now.
+    pub waiting: u32,
+    /// Most calls that waited at the same time.
+    pub peak_waiting: u32,
+    /// Calls with a result.
+    pub answered: u64,
+    /// Calls with a fallback or an omitted result.
+    pub degraded: u64,
+    /// Calls without a result.
+    pub failed: u64,
+    /// Total number of call slots.
+    pool: u32,
+    /// Open calls: the agent of each, and whether it has a slot.
+    open: BTreeMap<SpanId, OpenStepCall>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct OpenStepCall {
+    agent: u32,
+    has_slot: bool,
+}
+
+/// One agent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Agent {
+    /// Number of its current turn, from 1; 0 before the first.
+    pub turn: u32,
+    /// The tool it calls now.
+    pub calling: Option<ToolName>,
+    /// Whether that call waits for a slot.
+    pub waits_for_slot: bool,
+    /// Its calls with a result.
+    pub answered: u32,
+    /// Its calls with a fallback or an omitted result.
+    pub degraded: u32,
+    /// Its calls without a result.
+    pub failed: u32,
+}
+
+impl Resilience {
+    pub(crate) fn new(plan: &ResiliencePlan) -> Self {
+        // A file may give any number; no run has more agents than this.
+        let agents = plan.agents.min(100_000) as usize;
+        Self { agents: vec![Agent::default(); agents], pool: plan.pool, ..Self::default() }
+    }
+
+    fn agent(&mut self, agent: u32) -> Option<&mut Agent> {
+        self.agents.get_mut(usize::try_from(agent.checked_sub(1)?).ok()?)
+    }
+
+    pub(crate) fn apply(&mut self, event: &Event) {
+        match &event.kind {
+            EventKind::CallStarted(call) => {
+                let Purpose::AgentStep { agent, turn, .. } = call.purpose else { return };
+                self.open.insert(event.span, OpenStepCall { agent, has_slot: true });
+                self.in_use += 1;
+                self.peak = self.peak.max(self.in_use.min(self.pool));
+                if let Some(row) = self.agent(agent) {
+                    row.turn = turn;
+                    row.calling = Some(call.tool.clone());
+                    row.waits_for_slot = false;
+                }
+            }
+            EventKind::CallQueued => self.set_slot(event.span, false),
+            EventKind::CallAdmitted { .. } => self.set_slot(event.span, true),
+            EventKind::CallAnswered { .. } => self.close(event.span, End::Answered),
+            EventKind::CallDegraded { .. } => self.close(event.span, End::Degraded),
+            EventKind::CallFailed { reason: StopReason::Cancelled, .. } => {
+                self.close(event.span, End::Cancelled);
+            }
+            EventKind::CallFailed { .. } => self.close(event.span, End::Failed),
+            _ => {}
+        }
+    }
+
+    fn set_slot(&mut self, call: SpanId, has_slot: bool) {
+        let Some(open) = self.open.get_mut(&call).filter(|open| open.has_slot != has_slot) else {
+            return;
+        };
+        open.has_slot = has_slot;
+        let agent = open.agent;
+        if has_slot {
+            self.waiting = self.waiting.saturating_sub(1);
+            self.in_use += 1;
+            self.peak = self.peak.max(self.in_use.min(self.pool));
+        } else {
+            self.in_use = self.in_use.saturating_sub(1);
+            self.waiting += 1;
+            self.peak_waiting = self.peak_waiting.max(self.waiting);
+        }
+        if let Some(row) = self.agent(agent) {
+            row.waits_for_slot = !has_slot;
+        }
+    }
+
+    fn close(&mut self, call: SpanId, end: End) {
+        let Some(open) = self.open.remove(&call) else { return };
+        if open.has_slot {
+            self.in_use = self.in_use.saturating_sub(1);
+        } else {
+            self.waiting = self.waiting.saturating_sub(1);
+        }
+        if let Some(row) = self.agent(open.agent) {
+            row.calling = None;
+            row.waits_for_slot = false;
+            match end {
+                End::Answered => row.answered += 1,
+                End::Degraded => row.degraded += 1,
+                End::Failed => row.failed += 1,
+                End::Cancelled => {}
+            }
+        }
+        match end {
+            End::Answered => self.answered += 1,
+            End::Degraded => self.degraded += 1,
+            End::Failed => self.failed += 1,
+            End::Cancelled => {}
+        }
+    }
+}
+
+/// How a call ended.
+#[derive(Clone, Copy)]
+enum End {
+    Answered,
+    Degraded,
+    Failed,
+    Cancelled,
+}
