@@ -11,12 +11,12 @@ use super::offers;
 use super::policy::{self, RepeatDetector, TRANSFER};
 use super::shared_history::SharedHistory;
 use super::tool_calls::ToolCallResults;
+use crate::agents::runner::AgentRunner;
 use crate::agents::spec::{AgentSpec, CoordinatorTeam, ModelAgent, Swarm};
 use crate::base::name::AgentName;
 use crate::event::kind::{Purpose, ToolCall, ToolOffer};
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
 use crate::llm::ReplyForm;
-use crate::pattern::team::play::TeamRun;
 use crate::pattern::{prompting, reply};
 use crate::run::ModelRequest;
 use crate::scenario::condition::CelBindings;
@@ -95,7 +95,7 @@ pub(super) struct ModelReply {
     pub round: u32,
 }
 
-impl TeamRun<'_> {
+impl AgentRunner<'_> {
     /// Runs an agent until it answers or hands over.
     pub async fn run_agent_turn(&self, talk: &AgentRun<'_>) -> Result<AgentReply, Box<Halt>> {
         let mut repeats = RepeatDetector::default();
@@ -201,11 +201,11 @@ impl TeamRun<'_> {
         match talk.role {
             AgentRole::Alone => tools.collect(),
             AgentRole::Coordinator(_) => {
-                let members = members.iter().filter_map(|name| self.spec.agent(name));
+                let members = members.iter().filter_map(|name| self.agents.get(name));
                 members.map(offers::member_offer).chain(tools).collect()
             }
             AgentRole::Member(..) => {
-                let transfer = offers::transfer_offer(self.spec, members, talk.name);
+                let transfer = offers::transfer_offer(self.agents, members, talk.name);
                 transfer.into_iter().chain(tools).collect()
             }
         }

@@ -9,13 +9,13 @@ use serde_json::json;
 use super::agent_call::{AgentCall, AttemptId, Halt};
 use super::agent_run::{AgentPosition, AgentRun, ModelReply};
 use super::tool_calls::{Consultation, ToolCallResult, call_index};
+use crate::agents::runner::{AgentAnswer, AgentRunner};
 use crate::agents::spec::{HistoryScope, InnerText, MemberTools};
 use crate::base::name::ToolName;
 use crate::event::kind::{CallStarted, MemberOutput, Prompt, Purpose, Reply};
 use crate::event::result_text;
-use crate::pattern::team::play::{AgentAnswer, TeamRun};
 
-impl TeamRun<'_> {
+impl AgentRunner<'_> {
     /// Consults a member: each attempt of the call through the gateway is one run of it.
     pub(super) async fn consult(
         &self,

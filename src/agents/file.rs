@@ -4,21 +4,20 @@ pub mod script;
 pub mod table;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use crate::agents::file::table::{
     AgentTable, COORDINATOR_KEYS, EntryMember, MemberToolsTable, Members, SPEAKER_KEYS, SWARM_KEYS,
 };
 use crate::agents::spec::{
-    AgentKind, AgentSpec, CoordinatorTeam, HandoffTemplate, MemberTools, ModelAgent, RosterError,
-    Swarm, SwarmLimits, TeamSpec, check_entry, check_member,
+    AgentKind, AgentSpec, AgentsSpec, CoordinatorTeam, HandoffTemplate, MemberTools, ModelAgent,
+    RosterError, Swarm, SwarmLimits, check_entry, check_member,
 };
 use crate::base::name::{AgentName, ToolName};
 use crate::scenario::check::build::report_unknown_name;
 use crate::scenario::check::handoff_input::handoff_input;
 use crate::scenario::check::nesting::nesting;
 use crate::scenario::check::unused_settings;
-use crate::scenario::file::format::{Pattern, ScenarioFile};
+use crate::scenario::file::format::ScenarioFile;
 use crate::scenario::file::named::NamedEntry;
 use crate::scenario::file::reader::{ReadContext, suggest_name};
 use crate::scenario::file::shape::{NonBlankString, StringField};
@@ -44,7 +43,7 @@ impl AgentTableKind {
         })
     }
 
-    fn phrase(self) -> &'static str {
+    pub fn phrase(self) -> &'static str {
         match self {
             Self::Model => "a model agent",
             Self::Team => "a coordinator team",
@@ -53,13 +52,12 @@ impl AgentTableKind {
     }
 }
 
-/// Builds the agents of a file and finds the root. Problems are reported to `cx`.
-pub(crate) fn team(
+/// Builds the agents of a file. Problems are reported to `cx`.
+pub(crate) fn agents(
     file: &ScenarioFile,
-    pattern: Pattern,
     filling: &TemplateScope<'_>,
     cx: &mut ReadContext,
-) -> Option<TeamSpec> {
+) -> Option<AgentsSpec> {
     if file.agents.entries.is_empty() && !cx.at_key("agents", |cx| cx.has_error_here()) {
         let what = "there are no agents";
         cx.at_key("agents", |cx| cx.error(TextSpan::new(0, 0..0), what, "add [agents.NAME]"));
@@ -71,28 +69,7 @@ pub(crate) fn team(
         file.agents.entries.iter().map(read).collect()
     });
     cx.at_key("agents", |cx| nesting(file, cx));
-    let (place, table) = match pattern {
-        Pattern::Swarm => ("swarm", file.swarm.as_ref()),
-        _ => ("team", file.team.as_ref()),
-    };
-    let (root, follow_ups) = cx.at_key(place, |cx| {
-        let table = table?;
-        let root = cx.at_key("root", |cx| root(table.root.as_ref()?, pattern, file, cx));
-        let follow_ups = table.follow_ups.0.iter().enumerate().map(|(index, text)| {
-            cx.at_key("follow_ups", |cx| {
-                cx.at_index(index, |cx| Arc::from(filling.text(&text.text, text.at, cx)))
-            })
-        });
-        Some((root?, follow_ups.collect()))
-    })?;
-    warn_of_orphans(file, &root, cx);
-    let agents = agents.into_iter().map(|agent| agent.map(|agent| (agent.name.clone(), agent)));
-    Some(TeamSpec {
-        root,
-        agents: agents.collect::<Option<_>>()?,
-        follow_ups,
-        max_seconds: file.budget.as_ref()?.max_seconds(60),
-    })
+    agents.into_iter().collect()
 }
 
 fn agent(
@@ -337,34 +314,9 @@ fn swarm(
     })
 }
 
-/// Checks the agent that the user talks to.
-fn root(
-    root: &NonBlankString,
-    pattern: Pattern,
-    file: &ScenarioFile,
-    cx: &mut ReadContext,
-) -> Option<AgentName> {
-    let Some(found) = file.agents.entries.iter().find(|entry| entry.name == root.text) else {
-        if !file.agents.has(&root.text) {
-            report_unknown_name(root, "an agent", file.agents.names(), cx);
-        }
-        return None;
-    };
-    let (wanted, help) = match pattern {
-        Pattern::Swarm => (AgentTableKind::Swarm, "the root of a swarm has `members` and `entry`"),
-        _ => (AgentTableKind::Team, "the root of a team has `members` and no `entry`"),
-    };
-    let kind = AgentTableKind::from_entry(found)?;
-    if kind != wanted {
-        cx.error(root.at, format!("`{}` is {}", root.text, kind.phrase()), help);
-        return None;
-    }
-    Some(AgentName::from(root.text.as_str()))
-}
-
 /// Warns of agents that are in no `members` list. If there is a swarm, a model agent may join it
 /// later.
-fn warn_of_orphans(file: &ScenarioFile, root: &AgentName, cx: &mut ReadContext) {
+pub(crate) fn warn_of_orphans(file: &ScenarioFile, roots: &[&AgentName], cx: &mut ReadContext) {
     let agents = &file.agents.entries;
     let taken: BTreeSet<&str> = agents
         .iter()
@@ -377,7 +329,8 @@ fn warn_of_orphans(file: &ScenarioFile, root: &AgentName, cx: &mut ReadContext) 
         let name = entry.name.as_str();
         let Some(kind) = AgentTableKind::from_entry(entry) else { continue };
         let on_the_bench = may_join && kind == AgentTableKind::Model;
-        if name != root.as_str() && !taken.contains(name) && !on_the_bench {
+        let is_root = roots.iter().any(|root| root.as_str() == name);
+        if !is_root && !taken.contains(name) && !on_the_bench {
             cx.at_key(&format!("agents.{name}"), |cx| {
                 let what = format!("`{name}` is not a member of any team");
                 cx.warn(entry.at, what, "name it in the `members` of an agent");

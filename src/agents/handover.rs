@@ -4,11 +4,11 @@ use super::agent_call::Halt;
 use super::agent_run::{AgentRun, ModelReply};
 use super::policy::{self, Transfer};
 use super::tool_calls::{ToolCallResult, is_transfer, listed, visible_name};
+use crate::agents::runner::AgentRunner;
 use crate::agents::spec::Swarm;
 use crate::base::name::{AgentName, ToolName};
 use crate::event::kind::{CallFault, HandoffRefusal, LoopGuard, ToolCall};
 use crate::event::{Boundary, EventKind, StopReason};
-use crate::pattern::team::play::TeamRun;
 
 /// A handoff that the limits accepted.
 pub(crate) struct AcceptedHandoff {
@@ -16,7 +16,7 @@ pub(crate) struct AcceptedHandoff {
     pub guard: LoopGuard,
 }
 
-impl TeamRun<'_> {
+impl AgentRunner<'_> {
     /// Judges the handoffs of a reply: the first one with a valid target counts. The run can pause
     /// before an accepted handoff is carried out.
     pub(super) async fn judge_handoffs(

@@ -15,6 +15,7 @@ pub mod offers;
 pub(crate) mod outcome;
 pub mod policy;
 pub mod projection;
+pub mod runner;
 pub mod shared_history;
 pub mod spec;
 pub mod starting;

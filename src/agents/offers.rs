@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::policy::TRANSFER;
-use crate::agents::spec::{AgentSpec, TeamSpec};
+use crate::agents::spec::{AgentSpec, AgentsSpec};
 use crate::base::name::{AgentName, ToolName};
 use crate::event::kind::ToolOffer;
 use crate::scenario::Scenario;
@@ -33,7 +33,7 @@ pub(super) fn member_offer(agent: &AgentSpec) -> ToolOffer {
 
 /// The offer to hand over to another member; `None` if there are no other members.
 pub(super) fn transfer_offer(
-    spec: &TeamSpec,
+    spec: &AgentsSpec,
     members: &[AgentName],
     agent: &AgentName,
 ) -> Option<ToolOffer> {
@@ -42,7 +42,7 @@ pub(super) fn transfer_offer(
     let mut description =
         "Hands over to another agent, who goes on in your place. There are:".to_owned();
     for other in others() {
-        let what = spec.agent(other).map_or("", |other| &other.description);
+        let what = spec.get(other).map_or("", |other| &other.description);
         description.push_str(&format!("\n- {other}: {what}"));
     }
     let names: Vec<&str> = others().map(AgentName::as_str).collect();

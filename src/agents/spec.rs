@@ -2,6 +2,7 @@
 //! swarms. A coordinator consults all three in the same way, so teams nest.
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,29 +10,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::name::{AgentName, ToolName};
 
-/// `pattern = "team"` or `pattern = "swarm"`: the root agent that the user talks to, and all other
-/// agents.
-#[derive(Debug)]
-pub struct TeamSpec {
-    /// The agent that the user talks to: a coordinator team or a swarm.
-    pub root: AgentName,
-    /// Every agent by name. An agent in no `members` list may join a swarm.
-    pub agents: BTreeMap<AgentName, AgentSpec>,
-    /// Messages that follow the goal in the session, in order.
-    pub follow_ups: Vec<Arc<str>>,
-    /// Time limit of each run of the session; pauses are not counted.
-    pub max_seconds: Duration,
+/// The agents of a scenario by name. An agent in no `members` list may join a swarm.
+#[derive(Debug, Clone, Default)]
+pub struct AgentsSpec(BTreeMap<AgentName, AgentSpec>);
+
+impl Deref for AgentsSpec {
+    type Target = BTreeMap<AgentName, AgentSpec>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
 }
 
-impl TeamSpec {
-    /// The agent with this name.
-    pub fn agent(&self, name: &AgentName) -> Option<&AgentSpec> {
-        self.agents.get(name)
-    }
-
-    /// Whether the root is a swarm.
-    pub fn is_swarm(&self) -> bool {
-        self.agent(&self.root).is_some_and(|root| matches!(root.kind, AgentKind::Swarm(_)))
+impl FromIterator<AgentSpec> for AgentsSpec {
+    fn from_iter<I: IntoIterator<Item = AgentSpec>>(agents: I) -> Self {
+        Self(agents.into_iter().map(|agent| (agent.name.clone(), agent)).collect())
     }
 }
 

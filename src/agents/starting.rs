@@ -1,7 +1,8 @@
 //! The agent that a run starts with.
 
-use crate::agents::spec::{AgentKind, TeamSpec};
+use crate::agents::spec::AgentKind;
 use crate::base::name::AgentName;
+use crate::pattern::team::spec::TeamSpec;
 use crate::run::Session;
 
 /// The agent that starts: the root, or the entry of a swarm. With `cross_request_transfer` the

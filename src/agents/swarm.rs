@@ -9,11 +9,11 @@ use super::agent_run::{AgentPosition, AgentReply, AgentRole, AgentRun, TeamPosit
 use super::policy;
 use super::shared_history::SharedHistory;
 use crate::agents::projection::HANDED_OVER;
+use crate::agents::runner::{AgentAnswer, AgentRunner};
 use crate::agents::spec::Swarm;
 use crate::base::name::{AgentName, ToolName};
 use crate::event::kind::{CallStarted, Prompt, Purpose, Reply};
 use crate::event::{EventKind, SpanId, StopReason, result_text};
-use crate::pattern::team::play::{AgentAnswer, TeamRun};
 use crate::run::RunContext;
 
 /// A running swarm.
@@ -61,7 +61,7 @@ struct SwarmHop<'h> {
     input: &'h Arc<str>,
 }
 
-impl TeamRun<'_> {
+impl AgentRunner<'_> {
     /// Runs a swarm from the member `start` to its answer.
     pub(crate) async fn run_swarm(
         &self,
@@ -124,7 +124,7 @@ impl TeamRun<'_> {
     ) -> Result<AgentReply, Box<Halt>> {
         let RunningSwarm { name, swarm, place, floor } = running;
         let SwarmHop { number, holder, from, input } = *hop;
-        let Some(agent) = self.spec.agent(holder) else {
+        let Some(agent) = self.agents.get(holder) else {
             return Err(Halt::by_limit(StopReason::InternalError));
         };
         let Some(model) = agent_model(agent) else {

@@ -10,13 +10,13 @@ use super::agent_call::Halt;
 use super::agent_run::{AgentRole, AgentRun, ModelReply};
 use super::handover::AcceptedHandoff;
 use super::policy::{self, TRANSFER};
+use crate::agents::runner::AgentRunner;
 use crate::agents::spec::{AgentSpec, CoordinatorTeam};
 use crate::base::name::{AgentName, ToolName};
 use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::event::kind::{CallFault, MissingResult, Purpose, ToolCall};
 use crate::event::{EventKind, result_text};
 use crate::gateway::CallFailed;
-use crate::pattern::team::play::TeamRun;
 use crate::run::{CallerPolicy, OrderedJoinSet, ToolCallRequest};
 
 /// The results of the calls of one reply.
@@ -73,7 +73,7 @@ struct AgentToolCaller;
 
 impl CallerPolicy for AgentToolCaller {}
 
-impl TeamRun<'_> {
+impl AgentRunner<'_> {
     /// Carries out the calls of one reply.
     pub(super) async fn run_tool_calls(
         &self,
@@ -151,7 +151,7 @@ impl TeamRun<'_> {
         let name = &*call.name;
         if let AgentRole::Coordinator(team) = talk.role
             && let Some(member) = team.members.iter().find(|member| member.as_str() == name)
-            && let Some(member) = self.spec.agent(member)
+            && let Some(member) = self.agents.get(member)
         {
             let request = policy::member_request(call).map_err(|wrong| {
                 let there = self.available_calls(talk, &team.members);

@@ -4,7 +4,6 @@ use super::home::HomePane;
 use super::run::results::{one_line, state_word, task_result};
 use super::run::{RunLog, RunPage};
 use super::state::AppState;
-use crate::agents::spec::TeamSpec;
 use crate::event::EventKind;
 use crate::event::contribution::{Contribution, Stance};
 use crate::event::kind::ModelLabel;
@@ -16,6 +15,7 @@ use crate::pattern::orchestrator::projection::TaskState;
 use crate::pattern::orchestrator::spec::OrchestratorSpec;
 use crate::pattern::research::spec::ResearchSpec;
 use crate::pattern::resilience::spec::ResilienceSpec;
+use crate::pattern::team::spec::TeamSpec;
 use crate::scenario::catalogue::{EntryError, LiveOffer, ScenarioEntry};
 use crate::scenario::spec::model::{
     CollaborationSpec, Concurrency, InputKind, PatternSpec, WhenOff,

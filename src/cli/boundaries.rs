@@ -1,12 +1,13 @@
 //! Checks that a run can reach a boundary named on the command line. Each pattern has its own
 //! boundaries.
 
-use crate::agents::spec::{AgentKind, AgentSpec, ModelAgent, TeamSpec};
+use crate::agents::spec::{AgentKind, AgentSpec, ModelAgent};
 use crate::base::name::AgentName;
 use crate::event::{BoundaryId, ResearchStep};
 use crate::pattern::orchestrator::spec::OrchestratorSpec;
 use crate::pattern::research::spec::ResearchSpec;
 use crate::pattern::resilience::spec::ResilienceSpec;
+use crate::pattern::team::spec::TeamSpec;
 use crate::scenario::Scenario;
 use crate::scenario::spec::model::PatternSpec;
 

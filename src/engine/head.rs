@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::agents::spec::{AgentKind, AgentSpec, TeamSpec};
+use crate::agents::spec::{AgentKind, AgentSpec};
 use crate::agents::starting::starting_agent;
 use crate::base::day::Day;
 use crate::event::RunId;
@@ -15,6 +15,7 @@ use crate::event::kind::{
 use crate::pattern::orchestrator::spec::OrchestratorSpec;
 use crate::pattern::research::spec::ResearchSpec;
 use crate::pattern::resilience::spec::ResilienceSpec;
+use crate::pattern::team::spec::TeamSpec;
 use crate::run::Session;
 use crate::scenario::Scenario;
 use crate::scenario::spec::model::{CollaborationSpec, Concurrency, PatternSpec, WhenOff};

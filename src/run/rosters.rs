@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::agents::spec::{AgentKind, TeamSpec, check_names};
+use crate::agents::spec::{AgentKind, check_names};
 use crate::base::name::AgentName;
 use crate::bus::Bus;
 use crate::event::kind::{Initiator, RosterChange};
 use crate::event::{EventKind, SpanId};
+use crate::pattern::team::spec::TeamSpec;
 
 /// The members of each swarm.
 #[derive(Debug, Default)]

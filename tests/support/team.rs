@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use roundtable::agents::spec::{
-    AgentKind, AgentSpec, CoordinatorTeam, MemberTools, ModelAgent, Swarm, SwarmLimits, TeamSpec,
+    AgentKind, AgentSpec, CoordinatorTeam, MemberTools, ModelAgent, Swarm, SwarmLimits,
 };
 use roundtable::base::name::AgentName;
 use roundtable::engine::{Launch, ModelChoice, RunHandle};
@@ -20,6 +20,7 @@ use roundtable::event::kind::{
 };
 use roundtable::event::{Event, Seq, World};
 use roundtable::llm::{ChatModel, ChatRequest, Failure, Listener, failure};
+use roundtable::pattern::team::spec::TeamSpec;
 use roundtable::scenario::Scenario;
 use roundtable::scenario::spec::model::PatternSpec;
 use serde_json::Value;
@@ -106,7 +107,7 @@ pub fn scenario(agents: Vec<AgentSpec>, more: &str) -> Arc<Scenario> {
     let mut scenario = Arc::try_unwrap(read).expect("nobody else has it");
     scenario.pattern = PatternSpec::Team(TeamSpec {
         root: agents[0].name.clone(),
-        agents: agents.into_iter().map(|agent| (agent.name.clone(), agent)).collect(),
+        agents: agents.into_iter().collect(),
         follow_ups: Vec::new(),
         max_seconds: Duration::from_secs(600),
     });

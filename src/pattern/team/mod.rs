@@ -1,3 +1,5 @@
 //! The coordinator team and swarm patterns (teams source document): agents that work together.
 
+pub(crate) mod file;
 pub mod play;
+pub mod spec;

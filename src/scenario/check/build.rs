@@ -12,11 +12,11 @@ use super::build_policy;
 use super::build_tools;
 use super::input::{input, label};
 use super::script;
-use crate::agents::file::team;
 use crate::base::name::{FlagName, InputName, RoleName, ScenarioName};
 use crate::pattern::orchestrator::file::orchestrator;
 use crate::pattern::research::file::research;
 use crate::pattern::resilience::file::resilience;
+use crate::pattern::team::file::team;
 use crate::scenario::file::format::{ModelTable, Pattern, ScenarioFile};
 use crate::scenario::file::format_patterns::{
     BudgetTable, CollaborationTable, Escalation, RoleTable,

@@ -16,12 +16,12 @@ use super::prepared::Prepared;
 use super::repair::Repairs;
 use super::tool::{InjectedFault, ToolCall, ToolSpec};
 use super::tuning::Tuning;
-use crate::agents::spec::TeamSpec;
 use crate::base::name::{AgentName, FlagName, InputName, RoleName, ScenarioName, ToolName};
 use crate::base::seeded_random::Latency;
 use crate::pattern::orchestrator::spec::OrchestratorSpec;
 use crate::pattern::research::spec::ResearchSpec;
 use crate::pattern::resilience::spec::ResilienceSpec;
+use crate::pattern::team::spec::TeamSpec;
 use crate::scenario::condition::Condition;
 
 /// One complete scenario.

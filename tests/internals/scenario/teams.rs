@@ -3,8 +3,9 @@ use std::time::Duration;
 
 use crate::agents::spec::{
     AgentKind, CoordinatorTeam, HandoffPiece, HandoffTemplate, HistoryScope, InnerText,
-    MemberTools, Swarm, SwarmLimits, TeamSpec,
+    MemberTools, Swarm, SwarmLimits,
 };
+use crate::pattern::team::spec::TeamSpec;
 use crate::scenario::load;
 use crate::scenario::spec::model::PatternSpec;
 use crate::scenario::{Override, Scenario, ScenarioOrigin, check};
