@@ -61,7 +61,7 @@ pub fn log(facts: usize) -> Vec<Arc<Event>> {
         tools: Vec::new(),
         alerts: Default::default(),
         spending: Default::default(),
-        plan: PatternPlan::Collaboration(plan),
+        plan: PatternPlan::Collaboration(Arc::new(plan)),
     };
     let mut log = Log { facts: Vec::with_capacity(facts + 64), spans: 0 };
     log.add(SpanId::RUN, EventKind::RunStarted(Arc::new(head)));

@@ -10,13 +10,8 @@ use crate::event::world::World;
 use crate::event::world::outcome::{OutcomeFields, to_value};
 
 impl World {
-    pub(crate) fn team_fields(
-        &self,
-        world: &Team,
-        plan: &TeamPlan,
-        success: bool,
-        fields: &mut OutcomeFields,
-    ) {
+    pub(crate) fn team_fields(&self, world: &Team, success: bool, fields: &mut OutcomeFields) {
+        let plan = &*world.plan;
         let mut add = |name: &'static str, value: Value| fields.add(name, &value);
         if success {
             add("answer", self.answer.as_deref().map_or(Value::Null, Value::from));

@@ -88,9 +88,9 @@ fn has_effect(state: &AppState, action: Action) -> bool {
         }
         Action::Faults => state.visible_run().is_some_and(RunPage::can_inject),
         Action::Message => state.visible_run().is_some_and(|page| page.world().team().is_some()),
-        Action::Members => state.visible_run().is_some_and(|page| {
-            page.world().team().is_some_and(|(team, _)| !team.swarms.is_empty())
-        }),
+        Action::Members => state
+            .visible_run()
+            .is_some_and(|page| page.world().team().is_some_and(|team| !team.swarms.is_empty())),
         Action::Toggle if matches!(state.overlays.last(), Some(Overlay::Members(_))) => {
             state.visible_run().is_some_and(|page| page.world().is_live())
         }

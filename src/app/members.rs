@@ -66,7 +66,8 @@ pub struct MembersDrawer {
 
 /// The lines of the drawer: each swarm with its first members, then the agents that could join it.
 pub fn member_rows(world: &World) -> Vec<MembersRow> {
-    let Some((team, plan)) = world.team() else { return Vec::new() };
+    let Some(team) = world.team() else { return Vec::new() };
+    let plan = &*team.plan;
     let mut rows = Vec::new();
     for swarm in &team.swarms {
         rows.push(MembersRow::Swarm(swarm.name.clone()));
@@ -84,13 +85,13 @@ pub fn member_rows(world: &World) -> Vec<MembersRow> {
 
 /// Whether an agent is a member of a swarm now.
 pub fn is_member(world: &World, place: &RosterEntry) -> bool {
-    let swarm = world.team().and_then(|(team, _)| team.swarm(&place.swarm));
+    let swarm = world.team().and_then(|team| team.swarm(&place.swarm));
     swarm.is_some_and(|swarm| swarm.members.contains(&place.agent))
 }
 
 /// Whether an agent is the entry of a swarm, which cannot leave.
 pub fn is_entry(world: &World, place: &RosterEntry) -> bool {
-    let swarm = world.team().and_then(|(_, plan)| plan.swarm(&place.swarm));
+    let swarm = world.team().and_then(|it| it.plan.swarm(&place.swarm));
     swarm.is_some_and(|swarm| swarm.entry == place.agent)
 }
 
@@ -180,7 +181,7 @@ impl MembersDrawer {
 /// Opens the drawer of the run on the screen.
 pub(super) fn open(state: &mut AppState) -> Update {
     let Some(page) = state.visible_run() else { return Update::idle() };
-    let swarms = page.world().team().is_some_and(|(team, _)| !team.swarms.is_empty());
+    let swarms = page.world().team().is_some_and(|team| !team.swarms.is_empty());
     if !swarms {
         let why = "No swarm in this run: only members of a swarm join or leave.";
         state.notify(NoticeKind::Info, why);

@@ -58,7 +58,7 @@ pub enum DraftOrigin {
 
 impl MessageBox {
     fn for_page(page: &RunPage) -> Option<Self> {
-        let (_, plan) = page.world().team()?;
+        let plan = &*page.world().team()?.plan;
         let number = plan.session.message.max(1) + 1;
         let (text, from) = match page.next_message() {
             NextMessage::Draft(text) => (text.clone(), DraftOrigin::Draft),
@@ -183,7 +183,7 @@ fn latest_run(state: &AppState, run: &RunId) -> RunId {
     let mut latest = run;
     for _ in &state.runs {
         let after = |page: &&RunPage| {
-            let session = page.world().team().map(|(_, plan)| &plan.session);
+            let session = page.world().team().map(|it| &it.plan.session);
             session.is_some_and(|session| session.previous_run.as_ref() == Some(latest))
         };
         match state.runs.iter().rev().find(after) {

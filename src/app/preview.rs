@@ -292,7 +292,8 @@ fn run_items(page: &RunPage) -> Vec<PreviewItem> {
         let at: Vec<_> = at.iter().map(|at| at.display_name()).collect();
         items.push(item("paused", format!("before {}", at.join(", ")), PreviewTone::Plain));
     }
-    if let Some((table, plan)) = world.collaboration() {
+    if let Some(table) = world.collaboration() {
+        let plan = &*table.plan;
         if let Some(closed) = &world.closed {
             match table.decision() {
                 Some(decision) if closed.reason.is_success() => {
@@ -331,7 +332,8 @@ fn run_items(page: &RunPage) -> Vec<PreviewItem> {
             items.push(item("", advice, PreviewTone::Dim));
         }
     }
-    if let Some((_, plan)) = world.team().filter(|(_, plan)| plan.session.message > 1) {
+    if let Some(it) = world.team().filter(|it| it.plan.session.message > 1) {
+        let plan = &*it.plan;
         let label = format!("message {}", plan.session.message);
         add_lines(&label, &plan.session.text, PreviewTone::Plain, &mut items);
         if let Some(after) = &plan.session.previous_run {
@@ -372,7 +374,8 @@ fn run_items(page: &RunPage) -> Vec<PreviewItem> {
 fn add_tasks(world: &World, items: &mut Vec<PreviewItem>) {
     /// The most tasks that are listed; the others are only counted.
     const MOST: usize = 32;
-    let Some((orchestrator, plan)) = world.orchestrator() else { return };
+    let Some(orchestrator) = world.orchestrator() else { return };
+    let plan = &*orchestrator.plan;
     if let Some(level) = orchestrator.aggregate.as_ref().and_then(|it| it.get(&plan.level)) {
         items.push(item(&plan.level, one_line(level), PreviewTone::Plain));
     }
@@ -401,7 +404,7 @@ fn add_tasks(world: &World, items: &mut Vec<PreviewItem>) {
 
 /// The sources of research: how far each stage came, and the counts of notes.
 fn add_sources(world: &World, items: &mut Vec<PreviewItem>) {
-    let Some((research, _)) = world.research() else { return };
+    let Some(research) = world.research() else { return };
     let far = research.funnel();
     let sources = format!(
         "{} found, {} kept, {} allowed, {} read",
@@ -423,7 +426,8 @@ fn add_sources(world: &World, items: &mut Vec<PreviewItem>) {
 
 /// The agents of a team or swarm, with their numbers of turns.
 fn add_agents(world: &World, items: &mut Vec<PreviewItem>) {
-    let Some((team, plan)) = world.team() else { return };
+    let Some(team) = world.team() else { return };
+    let plan = &*team.plan;
     for (at, row) in team.assignable_agents(plan).enumerate() {
         let label = if at == 0 { "agents" } else { "" };
         let text = format!("{} {}", row.name, format::count_noun(row.turns.into(), "turn"));

@@ -6,8 +6,10 @@
 use crate::base::name::{FlagName, RoleName};
 use crate::event::World;
 use crate::event::kind::{CollaborationPlan, OrchestratorPlan, SeatStatus};
-use crate::event::world::{Collaboration, Orchestrator, RunState};
+use crate::event::world::RunState;
+use crate::pattern::collaboration::projection::Collaboration;
 use crate::pattern::collaboration::projection::{SeatState, messages_left};
+use crate::pattern::orchestrator::projection::Orchestrator;
 use crate::pattern::orchestrator::projection::TaskState;
 
 /// The effects of switching `flag` to `on` now, one per line; the first says when it takes effect.
@@ -18,12 +20,14 @@ pub fn what_if(world: &World, flag: &FlagName, on: bool) -> Vec<String> {
     if world.flags.iter().any(|row| row.name == *flag && row.on == on) {
         return vec!["Cancels the pending switch.".to_owned()];
     }
-    if let Some((orchestrator, plan)) = world.orchestrator() {
+    if let Some(orchestrator) = world.orchestrator() {
+        let plan = &*orchestrator.plan;
         return worker_effects(world, orchestrator, plan, flag, on);
     }
-    let Some((table, plan)) = world.collaboration() else {
+    let Some(table) = world.collaboration() else {
         return vec!["Takes effect at the next boundary.".to_owned()];
     };
+    let plan = &*table.plan;
     let mut lines = vec![when_effective(world, table, plan)];
     let roles: Vec<&RoleName> = plan
         .role_flags

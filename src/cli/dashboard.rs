@@ -245,7 +245,7 @@ fn summary_line(world: &World, paint: &StreamStyle) -> String {
     if let Some(closed) = world.closed.as_ref().filter(|closed| !said(closed.reason.class())) {
         line = format!("{line}  {}", closed.reason.phrase());
     }
-    if let Some((table, _)) = world.collaboration() {
+    if let Some(table) = world.collaboration() {
         let rounds = match world.is_live() {
             true => format::count_noun(table.rounds.len() as u64, "round"),
             false => rounds_text(table),

@@ -194,7 +194,8 @@ async fn follow<W: Write>(
 
 /// Reports which message of a session begins, and which agent starts.
 fn report_message_start(world: &World, message: usize, of: usize) {
-    if let Some((_, plan)) = world.team() {
+    if let Some(it) = world.team() {
+        let plan = &*it.plan;
         let text = visible_within(&plan.session.text, REASON_CHARS);
         print_message(&format!(
             "message {message} of {of}, {} starts: {text}",
@@ -205,7 +206,7 @@ fn report_message_start(world: &World, message: usize, of: usize) {
 
 /// The exit code of a run that has ended.
 fn exit_of(outcome: &Outcome, world: &World, drive: &HeadlessOptions<'_>) -> Exit {
-    let decision = world.collaboration().and_then(|(table, _)| table.decision());
+    let decision = world.collaboration().and_then(|table| table.decision());
     let failed = drive.fail_on.iter().any(|fail_on| match fail_on {
         FailOn::Decision(wanted) => decision == Some(*wanted),
         FailOn::Degraded => outcome.degraded,

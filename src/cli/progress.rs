@@ -41,7 +41,7 @@ pub fn lines(event: &Event, world: &World, paint: &StreamStyle) -> Option<String
 fn common_line(event: &Event, world: &World, paint: &StreamStyle) -> Option<String> {
     Some(match &event.kind {
         EventKind::RoundStarted { round, .. } => {
-            let most = world.collaboration().map_or(0, |(_, plan)| plan.max_rounds);
+            let most = world.collaboration().map_or(0, |it| it.plan.max_rounds);
             paint.role(StyleRole::Strong, &format!("round {round} of {most}"))
         }
         EventKind::RoundClosed { round, conflicts, decision } => {
@@ -206,7 +206,7 @@ fn is_task(event: &Event, world: &World) -> bool {
 /// The text below the last line: the answer, or what to do about a stop.
 pub fn closing(outcome: &Outcome, world: &World) -> String {
     let mut out = String::new();
-    let cited = world.research().and_then(|(research, _)| research::answer(research));
+    let cited = world.research().and_then(|research| research::answer(research));
     if let Some(cited) = cited {
         out.push('\n');
         out.push_str(&cited);
@@ -255,7 +255,7 @@ fn end_line(closed: &RunClosed, world: &World, paint: &StreamStyle) -> String {
     if let Some(phase) = &closed.phase {
         let _ = write!(line, " in {phase}");
     }
-    if let Some((table, _)) = world.collaboration() {
+    if let Some(table) = world.collaboration() {
         if let Some(decision) = table.decision() {
             let _ = write!(line, "  {}", paint.sign(paint.theme().decision(decision)));
         }
@@ -263,14 +263,14 @@ fn end_line(closed: &RunClosed, world: &World, paint: &StreamStyle) -> String {
         let messages = format::count_noun(table.messages.into(), "message");
         let _ = write!(line, "  {rounds}, {messages}");
     }
-    if let Some((orchestrator, _)) = world.orchestrator() {
+    if let Some(orchestrator) = world.orchestrator() {
         let tasks = format::count_noun(orchestrator.tasks.len() as u64, "task");
         let _ = write!(line, "  {tasks}");
     }
-    if let Some((team, _)) = world.team() {
+    if let Some(team) = world.team() {
         line.push_str(&team::team_totals(team));
     }
-    if let Some((research, _)) = world.research() {
+    if let Some(research) = world.research() {
         line.push_str(&research::research_totals(research));
     }
     if world.is_degraded() {

@@ -36,12 +36,18 @@ pub(super) struct RunSetup<'a> {
 pub(super) fn build_head(scenario: &Scenario, begun: RunSetup<'_>) -> RunStarted {
     let RunSetup { run, model, model_prices, flags, tools, seed, session, wall_ms } = begun;
     let plan = match &scenario.pattern {
-        PatternSpec::Collaboration(spec) => PatternPlan::Collaboration(collaboration(spec)),
-        PatternSpec::Orchestrator(spec) => PatternPlan::Orchestrator(orchestrator(spec)),
-        PatternSpec::Team(spec) if spec.is_swarm() => PatternPlan::Swarm(team(spec, session)),
-        PatternSpec::Team(spec) => PatternPlan::Team(team(spec, session)),
-        PatternSpec::Resilience(spec) => PatternPlan::Resilience(resilience(spec)),
-        PatternSpec::Research(spec) => PatternPlan::Research(research(spec, &model, wall_ms)),
+        PatternSpec::Collaboration(spec) => {
+            PatternPlan::Collaboration(Arc::new(collaboration(spec)))
+        }
+        PatternSpec::Orchestrator(spec) => PatternPlan::Orchestrator(Arc::new(orchestrator(spec))),
+        PatternSpec::Team(spec) if spec.is_swarm() => {
+            PatternPlan::Swarm(Arc::new(team(spec, session)))
+        }
+        PatternSpec::Team(spec) => PatternPlan::Team(Arc::new(team(spec, session))),
+        PatternSpec::Resilience(spec) => PatternPlan::Resilience(Arc::new(resilience(spec))),
+        PatternSpec::Research(spec) => {
+            PatternPlan::Research(Arc::new(research(spec, &model, wall_ms)))
+        }
     };
     RunStarted {
         run: run.clone(),

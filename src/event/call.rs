@@ -143,7 +143,36 @@ pub enum Purpose {
     Finalize,
 }
 
+/// What a call asks for its result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asks {
+    /// A model, whose tokens count.
+    Model,
+    /// A tool.
+    Tool,
+    /// An agent, which makes calls of its own.
+    Agent,
+}
+
 impl Purpose {
+    /// What the call asks: a model, a tool or another agent.
+    pub fn asks(&self) -> Asks {
+        match self {
+            Self::Contribution { .. }
+            | Self::Plan
+            | Self::ModelCall { .. }
+            | Self::Notes { .. }
+            | Self::Synthesize
+            | Self::Finalize => Asks::Model,
+            Self::Task { .. }
+            | Self::AgentStep { .. }
+            | Self::Tool { .. }
+            | Self::Search
+            | Self::Read { .. } => Asks::Tool,
+            Self::Member { .. } | Self::SwarmTurn { .. } => Asks::Agent,
+        }
+    }
+
     /// The agent of the call: the one that speaks, is consulted, is in control or calls a tool.
     pub fn agent(&self) -> Option<&AgentName> {
         match self {

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use super::call::{
-    AttemptFailed, BudgetReached, CallStarted, ChatMessage, FailureClass, MessageRole, Prompt,
-    Purpose, Reply, ReplyRefused, ToolCall, ToolOffer, Usage,
+    Asks, AttemptFailed, BudgetReached, CallStarted, ChatMessage, FailureClass, MessageRole,
+    Prompt, Purpose, Reply, ReplyRefused, ToolCall, ToolOffer, Usage,
 };
 pub use super::head::{FlagAt, ModelLabel, ModelPriceHead, PricesHead, RunClosed, RunStarted};
 pub use super::plan::{

@@ -15,17 +15,17 @@ use crate::pattern::research::spec::{MisquotePolicy, StepExecutor};
 #[serde(tag = "pattern", rename_all = "snake_case")]
 pub enum PatternPlan {
     /// Seats vote in rounds (collaboration source document).
-    Collaboration(CollaborationPlan),
+    Collaboration(Arc<CollaborationPlan>),
     /// A planner and its workers (orchestrator source document).
-    Orchestrator(OrchestratorPlan),
+    Orchestrator(Arc<OrchestratorPlan>),
     /// A coordinator and its members (teams source document).
-    Team(TeamPlan),
+    Team(Arc<TeamPlan>),
     /// Agents that hand over to each other (teams source document).
-    Swarm(TeamPlan),
+    Swarm(Arc<TeamPlan>),
     /// Agents that put load on tools (cascading failures source document).
-    Resilience(ResiliencePlan),
+    Resilience(Arc<ResiliencePlan>),
     /// Search, read, take notes, verify, answer (research source document).
-    Research(ResearchPlan),
+    Research(Arc<ResearchPlan>),
 }
 
 impl PatternPlan {

@@ -115,14 +115,17 @@ fn offer(offer: &ToolOffer) -> usize {
 fn plan(plan: &PatternPlan) -> usize {
     match plan {
         PatternPlan::Collaboration(plan) => {
-            texts(plan.sequence.iter().map(|role| role.as_str()))
+            size_of_val(&**plan)
+                + texts(plan.sequence.iter().map(|role| role.as_str()))
                 + texts(plan.summary_inputs.iter().map(|input| input.as_str()))
                 + plan.role_flags.iter().fold(0, |sum, (role, behind)| {
                     sum + ENTRY + role.as_str().len() + behind.flag.as_str().len()
                 })
         }
-        PatternPlan::Orchestrator(OrchestratorPlan { workers, sections, level, .. }) => {
-            level.len()
+        PatternPlan::Orchestrator(plan) => {
+            let OrchestratorPlan { workers, sections, level, .. } = &**plan;
+            size_of_val(&**plan)
+                + level.len()
                 + texts(sections.iter().map(String::as_str))
                 + workers.iter().fold(0, |sum, worker| {
                     let flag = worker.flag.as_ref().map_or(0, |flag| flag.as_str().len());
@@ -131,18 +134,22 @@ fn plan(plan: &PatternPlan) -> usize {
                 })
         }
         PatternPlan::Team(plan) | PatternPlan::Swarm(plan) => {
-            plan.agents.iter().map(agent).sum::<usize>()
+            size_of_val(&**plan)
+                + plan.agents.iter().map(agent).sum::<usize>()
                 + plan.session.text.len()
                 + plan.session.history.iter().map(entry).sum::<usize>()
         }
         PatternPlan::Research(plan) => {
             let rules = plan.sources.iter().map(|it| size_of_val(it) + it.domain.len());
-            plan.question.len()
+            size_of_val(&**plan)
+                + plan.question.len()
                 + texts(plan.allowed_domains_policy.iter().map(String::as_str))
                 + texts(plan.allowed_domains_execution.iter().map(String::as_str))
                 + rules.sum::<usize>()
         }
-        PatternPlan::Resilience(plan) => texts(plan.steps.iter().map(|tool| tool.as_str())),
+        PatternPlan::Resilience(plan) => {
+            size_of_val(&**plan) + texts(plan.steps.iter().map(|tool| tool.as_str()))
+        }
     }
 }
 

@@ -62,12 +62,12 @@ pub fn tool_of_purpose<'a>(purpose: &'a Purpose, world: &'a World) -> Option<&'a
         Purpose::Read { .. } => Some(READ),
         Purpose::Tool { tool, .. } => Some(tool.as_str()),
         Purpose::Task { index, .. } => {
-            let (orchestrator, _) = world.orchestrator()?;
+            let orchestrator = world.orchestrator()?;
             let row = orchestrator.tasks.get(usize::try_from(*index).ok()?)?;
             Some(row.task.worker.as_str())
         }
         Purpose::AgentStep { step, .. } => {
-            let (_, plan) = world.resilience()?;
+            let plan = &*world.resilience()?.plan;
             plan.steps.get(usize::from(*step)).map(|tool| tool.as_str())
         }
         other => other.called_agent().map(|agent| agent.as_str()),
@@ -96,7 +96,7 @@ pub(crate) fn source_of_span(span: SpanId, world: &World) -> Option<SourceNo> {
 /// The task of this span, if it is the span of a task.
 pub(crate) fn task_of_span(span: SpanId, world: &World) -> Option<&str> {
     let SpanKind::Task { index } = world.spans.get(span)?.kind else { return None };
-    let (orchestrator, _) = world.orchestrator()?;
+    let orchestrator = world.orchestrator()?;
     let row = orchestrator.tasks.get(usize::try_from(index).ok()?)?;
     Some(row.task.id.as_str())
 }

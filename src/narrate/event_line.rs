@@ -105,7 +105,7 @@ pub fn conflict_names(found: &[Conflict]) -> String {
 
 /// The decision of a closed round, or what follows without one.
 pub(crate) fn decision_or_next(world: &World, round: u32, decision: Option<Decision>) -> String {
-    let most = world.collaboration().map_or(0, |(_, plan)| plan.max_rounds);
+    let most = world.collaboration().map_or(0, |it| it.plan.max_rounds);
     match decision {
         Some(decision) => decision.phrase().to_owned(),
         None if round < most => format!("no decision, next: round {}", round + 1),
@@ -350,7 +350,7 @@ pub fn event_line<'a>(event: &'a Event, world: &'a World) -> EventLine<'a> {
             told.tone = EventTone::Alert;
         }
         EventKind::SourceStarted { source, .. } => {
-            let row = world.research().and_then(|(research, _)| research.source(*source));
+            let row = world.research().and_then(|research| research.source(*source));
             told.text = row.map_or("", |row| row.address()).into();
         }
         EventKind::StepsAccepted { .. }

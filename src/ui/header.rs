@@ -8,7 +8,6 @@ use super::text::{Pen, columns};
 use super::theme::StyleRole;
 use super::{DrawContext, format, run};
 use crate::app::AppState;
-use crate::event::World;
 use crate::event::kind::{ModelLabel, RunStarted};
 
 /// Draws both rows.
@@ -84,7 +83,7 @@ fn cost(state: &AppState) -> Option<f64> {
     let is_live = |head: &RunStarted| matches!(head.model, ModelLabel::Live { .. });
     let worlds = state.runs.iter().map(|page| page.world());
     let live = worlds.filter(|world| world.head.as_deref().is_some_and(is_live));
-    let cost: f64 = live.map(World::cost_usd).sum::<Option<f64>>()?;
+    let cost: f64 = live.map(|world| world.cost_usd()).sum::<Option<f64>>()?;
     (cost > 0.0).then_some(cost)
 }
 

@@ -274,7 +274,7 @@ fn run_row(page: &RunPage, now: Elapsed, cx: &DrawContext, mut pen: Pen, columns
     }
     let title = head.map_or("", |head| head.title.as_str());
     // A follow-up message is shown in place of the title, which is on the session's first row.
-    match world.team().map(|(_, plan)| &plan.session).filter(|session| session.message > 1) {
+    match world.team().map(|it| &it.plan.session).filter(|session| session.message > 1) {
         Some(session) => {
             let text = session.text.replace(['\n', '\r', '\t'], " ");
             let told = format!("message {}: {text}", session.message);
@@ -307,14 +307,15 @@ fn run_row(page: &RunPage, now: Elapsed, cx: &DrawContext, mut pen: Pen, columns
 
 /// The level in the results of an orchestrator.
 fn level(world: &World) -> Option<String> {
-    let (orchestrator, plan) = world.orchestrator()?;
+    let orchestrator = world.orchestrator()?;
+    let plan = &*orchestrator.plan;
     orchestrator.aggregate.as_ref()?.get(&plan.level).map(one_line)
 }
 
 /// The outcome of a run, or the votes of its current round.
 fn result(page: &RunPage, cx: &DrawContext, pen: &mut Pen) {
     let world = page.world();
-    let table = world.collaboration().map(|(table, _)| table);
+    let table = world.collaboration();
     if let Some(closed) = &world.closed {
         match table.and_then(|table| table.decision()).filter(|_| closed.reason.is_success()) {
             Some(decision) => {
@@ -327,7 +328,7 @@ fn result(page: &RunPage, cx: &DrawContext, pen: &mut Pen) {
                 if let Some(level) = level(world) {
                     pen.put(&format!(", {level}"), cx.theme.style(StyleRole::Text));
                 }
-                if let Some(by) = world.team().and_then(|(team, _)| team.answered_by.as_ref()) {
+                if let Some(by) = world.team().and_then(|team| team.answered_by.as_ref()) {
                     pen.put(&format!(", {by}"), cx.theme.style(StyleRole::Text));
                 }
                 if world.resilience().is_some()

@@ -28,8 +28,10 @@ use crate::event::world::spans::{SpanKind, Spans};
 use crate::event::{Elapsed, Event, EventKind, Seq, SpanId, StopClass, StopReason, result_text};
 
 /// State of a run of a team or swarm.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Team {
+    /// The setup of the run.
+    pub plan: Arc<TeamPlan>,
     /// The agents, in the order of the plan.
     pub agents: Vec<AgentRow>,
     /// Every turn of an agent in the order of their start: hops of swarms, consultations of
@@ -64,7 +66,6 @@ pub struct Team {
     open: BTreeMap<SpanId, usize>,
     /// Handoffs whose target has not started yet, by the swarm's span.
     pending_handoffs: BTreeMap<SpanId, PendingHandoff>,
-    root: Option<AgentName>,
 }
 
 #[derive(Clone, Debug)]
@@ -96,7 +97,7 @@ impl Team {
     }
 
     /// The state at the start of a run.
-    pub fn new(plan: &TeamPlan) -> Self {
+    pub fn new(plan: Arc<TeamPlan>) -> Self {
         let agents = plan.agents.iter().map(|agent| AgentRow {
             name: agent.name.clone(),
             state: AgentState::Idle,
@@ -121,8 +122,21 @@ impl Team {
                     refused: None,
                 })
                 .collect(),
-            root: Some(plan.root.clone()),
-            ..Self::default()
+            hops: Chunked::default(),
+            edges: Vec::new(),
+            roots: Chunked::default(),
+            lines: Chunked::default(),
+            in_control: None,
+            answered_by: None,
+            partial: None,
+            missing: Arc::default(),
+            incomplete: false,
+            model_calls: BTreeMap::new(),
+            last_errors: BTreeMap::new(),
+            swarm_counts: BTreeMap::new(),
+            open: BTreeMap::new(),
+            pending_handoffs: BTreeMap::new(),
+            plan: Arc::clone(&plan),
         };
         team.lines.push(TranscriptLine {
             at: Elapsed(0),
@@ -253,11 +267,9 @@ impl Team {
                 }
             }
             EventKind::RunClosed(closed) => {
-                if let Some(root) = self.root.clone() {
-                    let failed = (!closed.reason.is_success()).then_some(&closed.reason);
-                    let now = event.at;
-                    self.over(&root, Elapsed(0), now, failed, rests);
-                }
+                let failed = (!closed.reason.is_success()).then_some(&closed.reason);
+                let root = self.plan.root.clone();
+                self.over(&root, Elapsed(0), event.at, failed, rests);
             }
             _ => {}
         }

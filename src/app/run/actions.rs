@@ -142,8 +142,8 @@ impl RunPage {
 
     /// Sets or clears a breakpoint at the boundary that comes next.
     fn toggle_breakpoint(&self) -> InputOutcome {
-        let Some((table, plan)) = self.world.collaboration() else {
-            if let Some((research, _)) = self.world.research() {
+        let Some(table) = self.world.collaboration() else {
+            if let Some(research) = self.world.research() {
                 // The step after the current one.
                 let current = Step::current(&self.world, research);
                 let next = current.and_then(|current| {
@@ -156,7 +156,7 @@ impl RunPage {
                 return self.send_live_command(Command::Break { at, set });
             }
             // Plan and finalize are the only boundaries of an orchestrator that come exactly once.
-            let Some((orchestrator, _)) = self.world.orchestrator() else {
+            let Some(orchestrator) = self.world.orchestrator() else {
                 return InputOutcome::Ignored;
             };
             let at =
@@ -166,7 +166,8 @@ impl RunPage {
             return self.send_live_command(Command::Break { at, set });
         };
         let next = table.current().map_or(1, |round| round.number.saturating_add(1));
-        let at = if next > plan.max_rounds { Boundary::Finalize } else { Boundary::Round(next) };
+        let at =
+            if next > table.plan.max_rounds { Boundary::Finalize } else { Boundary::Round(next) };
         let at = at.id();
         let set = !self.world.breakpoints.contains(&at);
         self.send_live_command(Command::Break { at, set })
@@ -325,7 +326,8 @@ impl RunPage {
     }
 
     fn move_among_seats(&mut self, action: Action) {
-        let Some((table, plan)) = self.shown().collaboration() else { return };
+        let Some(table) = self.shown().collaboration() else { return };
+        let plan = &*table.plan;
         let seats = plan.sequence.len();
         let last_round = table.current().map_or(0, |round| round.number);
         let mut rows: Vec<Selection> = (0..seats).map(Selection::Seat).collect();

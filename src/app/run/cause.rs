@@ -36,7 +36,7 @@ pub(super) fn cause_of_event(page: &RunPage, event: &Event) -> Option<Seq> {
     let world = page.world();
     let span = world.spans.get(event.span);
     let opened = |span: SpanId| world.spans.get(span).map(|span| span.opened_by);
-    let table = world.collaboration().map(|(table, _)| table);
+    let table = world.collaboration();
     let seat_call = |round: u32, seat: u16| {
         table.and_then(|table| table.round(round)?.seats.get(usize::from(seat))?.call)
     };
@@ -49,10 +49,10 @@ pub(super) fn cause_of_event(page: &RunPage, event: &Event) -> Option<Seq> {
         }
         EventKind::ToolCallRefused { .. } => span?.closed_by,
         EventKind::AnswerComposed { by: Some(by), .. } => {
-            world.spans.get(world.team()?.0.agent(by)?.last_call?)?.closed_by
+            world.spans.get(world.team()?.agent(by)?.last_call?)?.closed_by
         }
         EventKind::AnswerComposed { .. } => {
-            let plan = world.orchestrator().map(|(orchestrator, _)| orchestrator);
+            let plan = world.orchestrator();
             opened(table.map_or_else(|| plan?.finalize, |table| table.finalize)?)
         }
         EventKind::PlanAccepted { .. } | EventKind::PlanRefused { .. } => span?.closed_by,
@@ -158,7 +158,7 @@ fn is_research_event(kind: &EventKind) -> bool {
 /// The cause of an event of research.
 fn cause_in_research(page: &RunPage, event: &Event) -> Option<Seq> {
     let world = page.world();
-    let (research, _) = world.research()?;
+    let research = world.research()?;
     let closed = |call: Option<SpanId>| world.spans.get(call?)?.closed_by;
     let before = |so: fn(&EventKind) -> bool| last_before(page, event, so);
     let noted = |source: &SourceNo| {

@@ -25,7 +25,7 @@ impl RunPage {
     /// The figures of this page's run; `None` where it has no calls of tools to compare.
     pub(in crate::app) fn as_comparison(&self) -> Option<RunComparison> {
         let world = self.world();
-        let (_, plan) = world.resilience()?;
+        let plan = &*world.resilience()?.plan;
         let rows = || plan.steps.iter().filter_map(|step| world.tools.get(step.as_str()));
         let factors = rows().filter_map(|row| Some((row, row.tally.amplification()?)));
         // A factor of 0.5 is as far from one request per call as a factor of 2.

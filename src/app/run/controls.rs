@@ -58,7 +58,7 @@ impl RunPage {
         let command = match self.view() {
             View::Collaboration | View::Team | View::Research => return InputOutcome::Ignored,
             View::Orchestrator => {
-                let Some((orchestrator, _)) = self.world.orchestrator() else {
+                let Some(orchestrator) = self.world.orchestrator() else {
                     return InputOutcome::Ignored;
                 };
                 let now = self.pending_changes().parallel(orchestrator.max_parallel);
@@ -168,7 +168,7 @@ impl RunPage {
 
     /// Moves the selection in the waterfall.
     pub(super) fn move_in_waterfall(&mut self, action: Action, areas: &Areas) {
-        let Some((orchestrator, _)) = self.shown().orchestrator() else { return };
+        let Some(orchestrator) = self.shown().orchestrator() else { return };
         let tasks = orchestrator.tasks.len();
         let from = self.shown_row().index(tasks);
         let height = areas.pane(Pane::First).map_or(8, |area| usize::from(area.height));

@@ -80,7 +80,7 @@ impl RunPage {
                 let contribution = self
                     .shown()
                     .collaboration()
-                    .and_then(|(table, _)| table.round(round)?.seats.get(seat))
+                    .and_then(|table| table.round(round)?.seats.get(seat))
                     .and_then(|seat| seat.contribution.as_deref());
                 match contribution {
                     Some(contribution) => seat_markdown(round, contribution),
@@ -110,7 +110,7 @@ impl RunPage {
                 took_ms(closed.elapsed_ms)
             );
         }
-        if let Some((table, _)) = world.collaboration() {
+        if let Some(table) = world.collaboration() {
             if let Some(decision) = table.decision() {
                 let _ = writeln!(out, "Decision: **{}**.", decision.phrase());
             }
@@ -152,7 +152,7 @@ impl RunPage {
     pub fn has_report(&self) -> bool {
         self.world
             .research()
-            .is_some_and(|(research, _)| research.answered.is_some() || self.world.closed.is_some())
+            .is_some_and(|research| research.answered.is_some() || self.world.closed.is_some())
     }
 
     /// Exports the report first if there is one, since that is what people look for; then the

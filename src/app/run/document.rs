@@ -360,7 +360,7 @@ impl RunPage {
         };
         let seat = world
             .collaboration()
-            .and_then(|(table, _)| table.round(*round)?.seats.get(usize::from(*seat)));
+            .and_then(|table| table.round(*round)?.seats.get(usize::from(*seat)));
         let Some(seat) = seat else { return };
         if let Some(contribution) = &seat.contribution {
             document.gap();

@@ -157,8 +157,8 @@ impl RunPage {
 
     pub(super) fn call_of_event(&self, event: &Event) -> Option<SpanId> {
         let world = self.world();
-        let table = world.collaboration().map(|(table, _)| table);
-        let plan = world.orchestrator().map(|(orchestrator, _)| orchestrator);
+        let table = world.collaboration();
+        let plan = world.orchestrator();
         match &event.kind {
             EventKind::ContributionAccepted { round, seat, .. }
             | EventKind::ContributionRefused { round, seat, .. } => {
@@ -169,14 +169,14 @@ impl RunPage {
                 return Some(*requested_by);
             }
             EventKind::AnswerComposed { by: Some(by), .. } => {
-                return world.team()?.0.agent(by)?.last_call;
+                return world.team()?.agent(by)?.last_call;
             }
             EventKind::AnswerCited(_)
             | EventKind::AnswerRefused(_)
             | EventKind::AnswerComposed { .. }
                 if world.research().is_some() =>
             {
-                return world.research()?.0.answer_call;
+                return world.research()?.answer_call;
             }
             EventKind::PageRead(page) => return Some(page.call),
             EventKind::AnswerComposed { .. } => {
@@ -190,7 +190,7 @@ impl RunPage {
             SpanKind::Attempt(_) => Some(span.parent),
             SpanKind::Task { index } => plan?.tasks.get(usize::try_from(index).ok()?)?.call,
             SpanKind::Source(no) => {
-                let row = world.research()?.0.source(no)?;
+                let row = world.research()?.source(no)?;
                 row.notes_call.or(row.read_call)
             }
             SpanKind::Round(_) | SpanKind::Run => None,

@@ -19,7 +19,7 @@ fn cell(text: &str) -> String {
 
 /// Writes the tasks of an orchestrator and their results.
 pub(super) fn plan_markdown(out: &mut String, world: &World) {
-    let Some((orchestrator, _)) = world.orchestrator() else { return };
+    let Some(orchestrator) = world.orchestrator() else { return };
     if orchestrator.tasks.is_empty() {
         return;
     }
@@ -36,7 +36,7 @@ pub(super) fn plan_markdown(out: &mut String, world: &World) {
 pub(super) fn team_markdown(out: &mut String, world: &World) {
     /// Most hops that are listed; further ones are only counted.
     const MOST: usize = 500;
-    let Some((team, _)) = world.team().filter(|(team, _)| !team.hops.is_empty()) else { return };
+    let Some(team) = world.team().filter(|team| !team.hops.is_empty()) else { return };
     let _ = writeln!(out, "\n## Hops\n\n| # | from | to | how | why |");
     let _ = writeln!(out, "| --- | --- | --- | --- | --- |");
     for (nth, hop) in team.hops.iter().take(MOST).enumerate() {

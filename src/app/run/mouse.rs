@@ -127,7 +127,7 @@ impl RunPage {
         let Some(area) = areas.pane(pane).filter(|area| contains_cell(*area, col, row)) else {
             return;
         };
-        let seats = self.shown().collaboration().map_or(0, |(_, plan)| plan.sequence.len());
+        let seats = self.shown().collaboration().map_or(0, |it| it.plan.sequence.len());
         let line = usize::from(row - area.y);
         match pane {
             Pane::Events => {
@@ -172,7 +172,7 @@ impl RunPage {
         let first = |place, count, rows: u16| table::first_seat(place, count, usize::from(rows));
         match (self.view(), pane) {
             (View::Orchestrator, Pane::First) => {
-                let tasks = self.shown().orchestrator().map_or(0, |(it, _)| it.tasks.len());
+                let tasks = self.shown().orchestrator().map_or(0, |it| it.tasks.len());
                 let rows = area.height.saturating_sub(waterfall::HEAD);
                 let top = first(self.shown_row().index(tasks), WaterfallRow::count(tasks), rows);
                 if let Some(row) = line

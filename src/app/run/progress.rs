@@ -32,7 +32,8 @@ impl Progress {
     }
 
     fn pattern_progress(world: &World) -> Progress {
-        if let Some((table, plan)) = world.collaboration() {
+        if let Some(table) = world.collaboration() {
+            let plan = &*table.plan;
             let round = table.current().map_or(0, |round| round.number);
             return Progress {
                 text: Some(format!("round {round}/{}", plan.max_rounds)),
@@ -40,7 +41,8 @@ impl Progress {
                 spending: None,
             };
         }
-        if let Some((orchestrator, plan)) = world.orchestrator() {
+        if let Some(orchestrator) = world.orchestrator() {
+            let plan = &*orchestrator.plan;
             let tasks = orchestrator.tasks.len();
             let far = (tasks > 0).then(|| format!("{}/{tasks} tasks", orchestrator.ended()));
             let dispatches = (orchestrator.dispatches.into(), plan.max_dispatches.into());
@@ -50,7 +52,8 @@ impl Progress {
                 ..Progress::default()
             };
         }
-        if let Some((team, plan)) = world.team() {
+        if let Some(team) = world.team() {
+            let plan = &*team.plan;
             let message = match plan.session.message {
                 0 | 1 => String::new(),
                 message => format!("message {message}   "),
@@ -66,13 +69,15 @@ impl Progress {
             let budget = (limit > 0).then_some(("handoffs", u64::from(used), limit));
             return Progress { text: far, budget, spending: None };
         }
-        if let Some((research, plan)) = world.research() {
+        if let Some(research) = world.research() {
+            let plan = &*research.plan;
             let pages = format!("pages {}/{}", research.pages_read(), plan.max_read_pages);
             let notes = research.notes.len() as u64;
             let budget = Some(("notes", notes, u64::from(plan.max_notes)));
             return Progress { text: Some(pages), budget, spending: None };
         }
-        if let Some((_, plan)) = world.resilience() {
+        if let Some(it) = world.resilience() {
+            let plan = &*it.plan;
             // A retry is not a further step, so calls are counted and not attempts.
             let asked: u64 = world.tools.rows().iter().map(|row| row.tally.calls).sum();
             let steps = u64::from(plan.agents)
@@ -91,21 +96,21 @@ impl Progress {
     /// The progress in a few columns: `2/3`.
     pub fn short(world: &World) -> String {
         match (world.collaboration(), world.orchestrator(), Self::from_world(world).budget) {
-            (Some((table, plan)), ..) => {
+            (Some(table), ..) => {
                 let number = table.current().map_or(0, |round| round.number);
-                format!("{number}/{}", plan.max_rounds)
+                format!("{number}/{}", table.plan.max_rounds)
             }
-            (_, Some((it, _)), _) if it.tasks.is_empty() => String::new(),
+            (_, Some(it), _) if it.tasks.is_empty() => String::new(),
             _ if world.team().is_some() => {
-                let steps = world.team().map_or(0, |(team, plan)| match plan.swarm(&plan.root) {
+                let steps = world.team().map_or(0, |team| match team.plan.swarm(&team.plan.root) {
                     Some(_) => team.roots.len() as u64,
                     None => team.made(HopKind::Consult),
                 });
                 if steps == 0 { String::new() } else { steps.to_string() }
             }
-            (_, Some((it, _)), _) => format!("{}/{}", it.ended(), it.tasks.len()),
+            (_, Some(it), _) => format!("{}/{}", it.ended(), it.tasks.len()),
             _ if world.research().is_some() => world.research().map_or_else(String::new, |it| {
-                format!("{}/{}", it.0.pages_read(), it.1.max_read_pages)
+                format!("{}/{}", it.pages_read(), it.plan.max_read_pages)
             }),
             (_, _, Some((_, used, allowed))) if allowed > 0 => {
                 format!("{} %", used.saturating_mul(100) / allowed)

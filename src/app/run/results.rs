@@ -21,14 +21,16 @@ pub enum ResultLine<'a> {
 impl RunPage {
     /// The number of lines.
     pub fn result_count(&self) -> usize {
-        let Some((orchestrator, plan)) = self.shown().orchestrator() else { return 0 };
+        let Some(orchestrator) = self.shown().orchestrator() else { return 0 };
+        let plan = &*orchestrator.plan;
         let head = orchestrator.aggregate.as_ref().map_or(0, |_| plan.sections.len() + 1);
         head + orchestrator.tasks.len()
     }
 
     /// The line with this index.
     pub fn result_line(&self, place: usize) -> Option<ResultLine<'_>> {
-        let (orchestrator, plan) = self.shown().orchestrator()?;
+        let orchestrator = self.shown().orchestrator()?;
+        let plan = &*orchestrator.plan;
         let mut task = place;
         if let Some(aggregate) = &orchestrator.aggregate {
             if place == 0 {
@@ -49,7 +51,7 @@ impl RunPage {
         let head = self
             .shown()
             .orchestrator()
-            .and_then(|(it, plan)| it.aggregate.as_ref().map(|_| plan.sections.len() + 1));
+            .and_then(|it| it.aggregate.as_ref().map(|_| it.plan.sections.len() + 1));
         match (self.waterfall_row(), head) {
             (Some(WaterfallRow::Task(task)), head) => task + head.unwrap_or(0),
             (_, Some(_)) => 0,

@@ -34,10 +34,10 @@ impl RunPage {
     /// The subject in the world that is shown.
     pub fn subject(&self) -> Subject {
         let world = self.shown();
-        if let Some((orchestrator, _)) = world.orchestrator() {
+        if let Some(orchestrator) = world.orchestrator() {
             return self.orchestrator_subject(world, orchestrator);
         }
-        let Some((table, _)) = world.collaboration() else {
+        let Some(table) = world.collaboration() else {
             return match world.stage {
                 RunState::Closed => Subject::Outcome,
                 _ => Subject::None,
@@ -57,17 +57,18 @@ impl RunPage {
 
     /// The model call of the subject, if there is one.
     pub fn subject_call(&self) -> Option<SpanId> {
-        if let Some((orchestrator, _)) = self.shown().orchestrator() {
+        if let Some(orchestrator) = self.shown().orchestrator() {
             return self.orchestrator_call(orchestrator);
         }
-        if let Some((team, plan)) = self.shown().team() {
+        if let Some(team) = self.shown().team() {
+            let plan = &*team.plan;
             let whom = team.answered_by.as_ref().or(team.in_control.as_ref()).unwrap_or(&plan.root);
             return team.agent(whom)?.last_call;
         }
         if self.shown().research().is_some() {
             return self.research_call();
         }
-        let (table, _) = self.shown().collaboration()?;
+        let table = self.shown().collaboration()?;
         match self.subject() {
             Subject::Seat { round, seat } => table.round(round)?.seats.get(seat)?.call,
             Subject::Finalize => table.finalize,
@@ -87,7 +88,7 @@ impl RunPage {
     /// Whether a seat of the last round failed or was refused, in the world that is shown.
     pub fn has_failed_seat(&self) -> bool {
         let of = |seat: &RoundSeat| matches!(seat.state, SeatState::Refused | SeatState::Failed);
-        let table = self.shown().collaboration().map(|(table, _)| table);
+        let table = self.shown().collaboration();
         table.and_then(|table| table.current()).is_some_and(|round| round.seats.iter().any(of))
     }
 }

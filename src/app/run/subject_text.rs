@@ -10,10 +10,10 @@ use super::scroll::{Scroll, WrappingLines};
 use super::speech;
 use super::subject::Subject;
 use super::{Pane, RunPage};
-use crate::event::world::Orchestrator;
 use crate::event::{EventKind, SpanId};
 use crate::narrate::measure::{row_count, wrap_within};
 use crate::pattern::collaboration::projection::SeatState;
+use crate::pattern::orchestrator::projection::Orchestrator;
 
 /// The text of the subject, and how it is painted.
 #[derive(Clone, Debug, PartialEq)]
@@ -158,8 +158,8 @@ impl RunPage {
     pub fn subject_text(&self) -> SubjectText<'_> {
         let world = self.shown();
         let table = match (world.collaboration(), world.orchestrator()) {
-            (Some((table, _)), _) => table,
-            (None, Some((orchestrator, _))) => return self.orchestrator_text(orchestrator),
+            (Some(table), _) => table,
+            (None, Some(orchestrator)) => return self.orchestrator_text(orchestrator),
             (None, None) if world.head.is_some() => {
                 return match self.subject() {
                     Subject::Outcome => self.outcome_text(),
@@ -198,7 +198,7 @@ impl RunPage {
                 }
                 match (seat.state, seat.call) {
                     (SeatState::Off, _) => SubjectText::note(match world.collaboration() {
-                        Some((_, plan)) if plan.role_flags.contains_key(&seat.role) => {
+                        Some(table) if table.plan.role_flags.contains_key(&seat.role) => {
                             "Its flag is off, so its seat is empty in this round. f opens the flags."
                         }
                         _ => "The run stops before its turn.",

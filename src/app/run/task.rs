@@ -19,7 +19,8 @@ impl RunPage {
     pub fn task_document(&self, now: Elapsed) -> TextDocument {
         let mut document = TextDocument::default();
         let world = self.shown();
-        let Some((orchestrator, plan)) = world.orchestrator() else { return document };
+        let Some(orchestrator) = world.orchestrator() else { return document };
+        let plan = &*orchestrator.plan;
         match self.subject() {
             Subject::Plan => self.add_plan(&mut document, world, orchestrator, plan),
             Subject::Task(place) => {

@@ -133,13 +133,13 @@ impl RunPage {
             Purpose::Contribution { round, seat, role } => {
                 document.field("seat", role.as_str());
                 document.field("round", round.to_string());
-                let flag = world.collaboration().and_then(|(_, plan)| plan.role_flags.get(role));
+                let flag = world.collaboration().and_then(|it| it.plan.role_flags.get(role));
                 if let Some(flag) = flag {
                     document.field("flag", flag.flag.as_str());
                 }
                 let before = world
                     .collaboration()
-                    .and_then(|(table, _)| table.seat_before(*round, usize::from(*seat)))
+                    .and_then(|table| table.seat_before(*round, usize::from(*seat)))
                     .and_then(|seat| seat.contribution.as_ref());
                 if let Some(before) = before {
                     let confidence = format::confidence(before.confidence);
@@ -152,7 +152,7 @@ impl RunPage {
             Purpose::Synthesize => document.field("purpose", "answer"),
             Purpose::Read { source } | Purpose::Notes { source } => {
                 document.field("source", source.to_string());
-                let row = world.research().and_then(|(research, _)| research.source(*source));
+                let row = world.research().and_then(|research| research.source(*source));
                 // For an event of the source these fields are already above.
                 if let Some(row) = row.filter(|_| fact.is_none()) {
                     document.field("title", single_line(row.title()));
@@ -292,7 +292,8 @@ impl RunPage {
 
 /// Adds the details of a source.
 fn add_source(document: &mut TextDocument, world: &World, source: SourceNo) {
-    let Some((research, plan)) = world.research() else { return };
+    let Some(research) = world.research() else { return };
+    let plan = &*research.plan;
     let Some(row) = research.source(source) else { return };
     document.field("source", source.to_string());
     document.field("title", single_line(row.title()));

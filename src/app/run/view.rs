@@ -88,7 +88,7 @@ impl View {
 impl RunPage {
     /// The areas of everything on a page of this size.
     pub fn areas(&self, page: Rect) -> Areas {
-        let plan = self.world.collaboration().map(|(_, plan)| plan);
+        let plan = self.world.collaboration().map(|it| &*it.plan);
         let name = |plan: &CollaborationPlan| {
             let widths = plan.sequence.iter().map(|role| {
                 let flag = if plan.role_flags.contains_key(role) { 2 } else { 0 };

@@ -141,7 +141,7 @@ impl RunPage {
     /// The attempts of a row's call, in order.
     pub fn bars(&self, row: WaterfallRow) -> Vec<Bar> {
         let world = self.shown();
-        let Some((plan, _)) = world.orchestrator() else { return Vec::new() };
+        let Some(plan) = world.orchestrator() else { return Vec::new() };
         let of_call = |call: Option<SpanId>| {
             let attempts = call.map(|call| world.spans.children(call)).into_iter().flatten();
             let bar = |span: &crate::event::world::Span| Bar {
@@ -176,7 +176,7 @@ impl RunPage {
     /// How long a row has taken up to `now`, without pauses; `None` before it begins.
     pub fn row_took(&self, row: WaterfallRow, now: Elapsed) -> Option<Duration> {
         let world = self.shown();
-        let (plan, _) = world.orchestrator()?;
+        let plan = world.orchestrator()?;
         let of_call = |call: Option<SpanId>| Some(world.spans.get(call?)?.duration(now));
         match row {
             WaterfallRow::Plan => of_call(plan.plan_call),

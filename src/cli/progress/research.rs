@@ -20,7 +20,7 @@ const SAID_CHARS: usize = 200;
 
 /// The line of a research event; `None` if it is not shown.
 pub(super) fn line(event: &Event, world: &World, paint: &StreamStyle) -> Option<String> {
-    let (research, _) = world.research()?;
+    let research = world.research()?;
     let told = || event_line::event_line(event, world).text.into_owned();
     let step = |word: &str, what: &str| {
         let word = paint.role(StyleRole::Strong, &format!("{word:<8}"));
@@ -112,7 +112,7 @@ pub(super) fn is_failed_read(event: &Event, world: &World) -> bool {
 
 /// What a call does, as it is shown.
 pub(super) fn call_label(purpose: &Purpose, world: &World) -> Option<String> {
-    let (research, _) = world.research()?;
+    let research = world.research()?;
     let of = |no| research.source(no).map_or_else(String::new, address);
     Some(match purpose {
         Purpose::Search => "search".to_owned(),

@@ -21,7 +21,7 @@ const SAID_CHARS: usize = 200;
 
 /// The lines of a team's event; `None` if another module may show it.
 pub(super) fn lines(event: &Event, world: &World, paint: &StreamStyle) -> Option<Vec<String>> {
-    let (team, _) = world.team()?;
+    let team = world.team()?;
     let new = team.lines.iter().rev().take_while(|line| line.seq == event.seq);
     let mut lines: Vec<String> =
         new.filter_map(|line| transcript_line(line, world, paint)).collect();

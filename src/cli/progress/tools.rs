@@ -64,7 +64,7 @@ pub(super) fn line(event: &Event, world: &World, paint: &StreamStyle) -> Option<
         }
         EventKind::ConcurrencyChanged { .. } => told.text.to_string(),
         EventKind::ResultsAggregated { aggregate, .. } => {
-            let level = world.orchestrator().map(|(_, plan)| plan.level.as_str())?;
+            let level = world.orchestrator().map(|it| it.plan.level.as_str())?;
             let value = aggregate.get(level).and_then(|level| level.as_str()).unwrap_or("none");
             format!("{} {}", visible(level), paint.role(StyleRole::Strong, &visible(value)))
         }
@@ -112,13 +112,13 @@ fn id(task: &TaskId) -> String {
 /// The last attempt's error of the task that this event closes.
 fn error<'w>(event: &Event, world: &'w World) -> Option<&'w str> {
     let SpanKind::Task { index } = world.spans.get(event.span)?.kind else { return None };
-    let (orchestrator, _) = world.orchestrator()?;
+    let orchestrator = world.orchestrator()?;
     orchestrator.tasks.get(usize::try_from(index).ok()?)?.error.as_deref()
 }
 
 /// A task's id and worker, looked up by id.
 pub(super) fn task_label_by_id(task: &TaskId, world: &World) -> String {
-    let row = world.orchestrator().and_then(|(world, _)| world.task(task.as_str()));
+    let row = world.orchestrator().and_then(|world| world.task(task.as_str()));
     row.map_or_else(|| id(task), |(_, row)| task_label(&row.task))
 }
 
@@ -128,7 +128,7 @@ fn task_of_event(event: &Event, world: &World) -> Option<(String, bool)> {
 }
 
 fn task_of_span(span: SpanId, world: &World) -> Option<(String, bool)> {
-    let (orchestrator, _) = world.orchestrator()?;
+    let orchestrator = world.orchestrator()?;
     let SpanKind::Task { index } = world.spans.get(span)?.kind else { return None };
     let row = orchestrator.tasks.get(usize::try_from(index).ok()?)?;
     Some((task_label(&row.task), row.fallback.is_some()))
@@ -180,7 +180,8 @@ pub(super) fn closing(outcome: &Outcome, world: &World) -> String {
     if !out.is_empty() {
         out.push('\n');
     }
-    if let Some((team, plan)) = world.team() {
+    if let Some(team) = world.team() {
+        let plan = &*team.plan;
         out.push_str(&super::team::turns(team, plan));
     }
     let is_agent = |name: &ToolName| {

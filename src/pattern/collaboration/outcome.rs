@@ -7,8 +7,9 @@ use serde_json::Value;
 use crate::base::name::RoleName;
 use crate::event::contribution::{Conflict, Contribution, Decision, Stance};
 use crate::event::kind::{CollaborationPlan, RunStarted};
+use crate::event::world::World;
 use crate::event::world::outcome::OutcomeFields;
-use crate::event::world::{Collaboration, World};
+use crate::pattern::collaboration::projection::Collaboration;
 use crate::pattern::collaboration::projection::Round;
 
 #[derive(Serialize)]
@@ -95,7 +96,6 @@ impl World {
         &self,
         head: &RunStarted,
         world: &Collaboration,
-        plan: &CollaborationPlan,
         success: bool,
         fields: &mut OutcomeFields,
     ) {
@@ -105,7 +105,7 @@ impl World {
             fields.add("final_decision", &world.decision());
             fields.add("rounds_used", &closed_rounds().count());
             let last = closed_rounds().next_back().map(|round| &**round);
-            fields.add("team_summary", &Summary::new(head, plan, last));
+            fields.add("team_summary", &Summary::new(head, &world.plan, last));
         } else if let Some(refused) =
             world.current().and_then(|round| round.seats.iter().find(|seat| seat.refused.is_some()))
         {

@@ -12,8 +12,10 @@ use crate::event::{Elapsed, Event, EventKind, SpanId, StopReason};
 use crate::event::world::spans::{SpanKind, Spans};
 
 /// State of a collaboration run.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Collaboration {
+    /// The setup of the run.
+    pub plan: Arc<CollaborationPlan>,
     /// The rounds in order; copies of the world share closed ones.
     pub rounds: Vec<Arc<Round>>,
     /// Messages used so far.
@@ -120,6 +122,10 @@ impl RoundSeat {
 }
 
 impl Collaboration {
+    pub(crate) fn new(plan: Arc<CollaborationPlan>) -> Self {
+        Self { plan, rounds: Vec::new(), messages: 0, finalize: None }
+    }
+
     /// The open round, or else the last one.
     pub fn current(&self) -> Option<&Round> {
         self.rounds.last().map(|round| &**round)

@@ -11,8 +11,10 @@ use crate::event::world::spans::{SpanKind, Spans};
 use crate::event::{Elapsed, Event, EventKind, SpanId, StopReason};
 
 /// State of an orchestrator run.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Orchestrator {
+    /// The setup of the run.
+    pub plan: Arc<OrchestratorPlan>,
     /// The call that requests the plan, once it is made.
     pub plan_call: Option<SpanId>,
     /// The stop reason and the reply, if the plan was refused.
@@ -155,8 +157,22 @@ impl TaskRow {
 }
 
 impl Orchestrator {
-    pub(crate) fn new(plan: &OrchestratorPlan) -> Self {
-        Self { max_parallel: plan.max_parallel, ..Self::default() }
+    pub(crate) fn new(plan: Arc<OrchestratorPlan>) -> Self {
+        Self {
+            max_parallel: plan.max_parallel,
+            plan,
+            plan_call: None,
+            refused: None,
+            refused_details: None,
+            tasks: Vec::new(),
+            dispatches: 0,
+            running: 0,
+            aggregate: None,
+            overwritten: Vec::new(),
+            finalize: None,
+            calls: BTreeMap::new(),
+            places: Arc::default(),
+        }
     }
 
     /// Number of tasks in this state.

@@ -12,10 +12,10 @@ impl World {
     pub(crate) fn research_fields(
         &self,
         world: &Research,
-        plan: &ResearchPlan,
         closed: &RunClosed,
         fields: &mut OutcomeFields,
     ) {
+        let plan = &*world.plan;
         let success = closed.reason.is_success();
         let mut add = |name: &'static str, value: Value| fields.add(name, &value);
         if success {

@@ -9,15 +9,18 @@ use serde_json::Value;
 
 use crate::event::kind::{
     Denial, DropReason, FoundSource, Note, NoteId, NoteProblem, NoteRefused, NotesCompared,
-    NotesTruncated, PlannedStep, Purpose, ReadingEnd, Sentence, SourceNo, SourceOutcome,
+    NotesTruncated, PlannedStep, Purpose, ReadingEnd, ResearchPlan, Sentence, SourceNo,
+    SourceOutcome,
 };
 use crate::event::phrase::skip_phrase;
 use crate::event::world::spans::{SpanKind, Spans};
 use crate::event::{Elapsed, Event, EventKind, SpanId, StopReason};
 
 /// State of a research run.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Research {
+    /// The setup of the run.
+    pub plan: Arc<ResearchPlan>,
     /// The call that requests the plan, once it is made.
     pub plan_call: Option<SpanId>,
     /// The accepted steps of the plan, and when they were accepted.
@@ -211,6 +214,31 @@ pub struct Funnel {
 }
 
 impl Research {
+    pub(crate) fn new(plan: Arc<ResearchPlan>) -> Self {
+        Self {
+            plan,
+            plan_call: None,
+            steps: None,
+            refused_plan: None,
+            search_call: None,
+            query: None,
+            unsearched: BTreeMap::new(),
+            sources: Vec::new(),
+            kept: None,
+            reading_end: None,
+            notes: Vec::new(),
+            refused: Vec::new(),
+            compared: NotesCompared::default(),
+            verified: None,
+            answer_call: None,
+            refused_answer: None,
+            sentences: Arc::default(),
+            citations: Arc::default(),
+            answered: None,
+            answers: BTreeMap::new(),
+        }
+    }
+
     /// The source with this number.
     pub fn source(&self, no: SourceNo) -> Option<&SourceRow> {
         self.sources.get(no.index()?).map(|row| &**row)

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::base::name::ToolName;
-use crate::event::kind::{BreakerCause, BreakerStage, ResiliencePlan};
+use crate::event::kind::{BreakerCause, BreakerStage};
 use crate::event::world::World;
 use crate::event::world::outcome::OutcomeFields;
 use crate::event::world::outcome::tools::thousandths;
@@ -30,12 +30,8 @@ struct AgentResultRow {
 }
 
 impl World {
-    pub(crate) fn resilience_fields(
-        &self,
-        world: &Resilience,
-        plan: &ResiliencePlan,
-        fields: &mut OutcomeFields,
-    ) {
+    pub(crate) fn resilience_fields(&self, world: &Resilience, fields: &mut OutcomeFields) {
+        let plan = &*world.plan;
         let summary = json!({
             "guarded": plan.guarded,
             "agents": plan.agents,

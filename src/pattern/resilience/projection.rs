@@ -1,15 +1,18 @@
 //! Projection of a resilience run: the agents, and the call slots they share. The counts of each
-//! tool are in [`Tools`](super::Tools).
+//! tool are in [`Tools`](crate::event::world::Tools).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::base::name::ToolName;
 use crate::event::kind::{Purpose, ResiliencePlan};
 use crate::event::{Event, EventKind, SpanId, StopReason};
 
 /// State of a resilience run.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Resilience {
+    /// The setup of the run.
+    pub plan: Arc<ResiliencePlan>,
     /// The agents in order.
     pub agents: Vec<Agent>,
     /// Call slots in use.
@@ -26,8 +29,6 @@ pub struct Resilience {
     pub degraded: u64,
     /// Calls without a result.
     pub failed: u64,
-    /// Total number of call slots.
-    pool: u32,
     /// Open calls: the agent of each, and whether it has a slot.
     open: BTreeMap<SpanId, OpenStepCall>,
 }
@@ -56,10 +57,21 @@ pub struct Agent {
 }
 
 impl Resilience {
-    pub(crate) fn new(plan: &ResiliencePlan) -> Self {
+    pub(crate) fn new(plan: Arc<ResiliencePlan>) -> Self {
         // A file may give any number; no run has more agents than this.
         let agents = plan.agents.min(100_000) as usize;
-        Self { agents: vec![Agent::default(); agents], pool: plan.pool, ..Self::default() }
+        Self {
+            plan,
+            agents: vec![Agent::default(); agents],
+            in_use: 0,
+            peak: 0,
+            waiting: 0,
+            peak_waiting: 0,
+            answered: 0,
+            degraded: 0,
+            failed: 0,
+            open: BTreeMap::new(),
+        }
     }
 
     fn agent(&mut self, agent: u32) -> Option<&mut Agent> {
@@ -72,7 +84,7 @@ impl Resilience {
                 let Purpose::AgentStep { agent, turn, .. } = call.purpose else { return };
                 self.open.insert(event.span, OpenStepCall { agent, has_slot: true });
                 self.in_use += 1;
-                self.peak = self.peak.max(self.in_use.min(self.pool));
+                self.peak = self.peak.max(self.in_use.min(self.plan.pool));
                 if let Some(row) = self.agent(agent) {
                     row.turn = turn;
                     row.calling = Some(call.tool.clone());
@@ -100,7 +112,7 @@ impl Resilience {
         if has_slot {
             self.waiting = self.waiting.saturating_sub(1);
             self.in_use += 1;
-            self.peak = self.peak.max(self.in_use.min(self.pool));
+            self.peak = self.peak.max(self.in_use.min(self.plan.pool));
         } else {
             self.in_use = self.in_use.saturating_sub(1);
             self.waiting += 1;

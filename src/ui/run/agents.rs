@@ -5,8 +5,8 @@ use ratatui::layout::Rect;
 
 use super::line;
 use crate::event::kind::ResiliencePlan;
-use crate::event::world::Resilience;
 use crate::pattern::resilience::projection::Agent;
+use crate::pattern::resilience::projection::Resilience;
 use crate::ui::DrawContext;
 use crate::ui::glyph::Glyph;
 use crate::ui::text::{Pen, columns};

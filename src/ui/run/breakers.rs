@@ -165,10 +165,10 @@ pub(super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
         calls(cx, &mut pen, world);
     }
     // Plus a blank row above and below the agents.
-    if let Some((resilience, plan)) = world.resilience().filter(|_| left >= 5) {
+    if let Some(resilience) = world.resilience().filter(|_| left >= 5) {
         let height = agents::rows(area.width, resilience).min(left - 4);
         let y = area.y + nth + 1;
-        agents::render(cx, Rect { y, height, ..area }, resilience, plan, buf);
+        agents::render(cx, Rect { y, height, ..area }, resilience, &resilience.plan, buf);
     }
 }
 

@@ -34,7 +34,7 @@ pub(super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
     let name = u16::try_from(longest).unwrap_or(u16::MAX).min((area.width / 4).max(10));
     let most = if area.width < 64 { MAX_SLOTS.1 } else { MAX_SLOTS.0 };
     // The figures are in one column, right after the longest row of slots.
-    let pool = world.resilience().map(|(_, plan)| plan.pool);
+    let pool = world.resilience().map(|it| it.plan.pool);
     let limits = tools.iter().filter_map(|tool| tool.head.limits.bulkhead);
     let longest = limits.map(|it| it.max_in_flight).chain(pool).max().unwrap_or(0);
     let most = u16::try_from(longest).unwrap_or(most).min(most);
@@ -42,7 +42,8 @@ pub(super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
     pen.space(3).cell("pool", name, dim).space(1).cell("slots", most + FIGURES, dim);
     pen.cell("queue", 7, dim).cell("refused", 9, dim).put("waited", dim);
     let mut nth = 1;
-    if let Some((resilience, plan)) = world.resilience() {
+    if let Some(resilience) = world.resilience() {
+        let plan = &*resilience.plan;
         let here = line(area, nth);
         let mut pen = Pen::new(buf, here, cx.glyphs);
         pen.space(3).name("call slots", name, cx.theme.style(StyleRole::Text)).space(1);

@@ -228,13 +228,16 @@ fn world_names(page: &RunPage) -> u16 {
     let longest = |names: &mut dyn Iterator<Item = &str>| {
         u16::try_from(names.map(columns).max().unwrap_or(0)).unwrap_or(u16::MAX)
     };
-    if let Some((_, plan)) = world.collaboration() {
+    if let Some(it) = world.collaboration() {
+        let plan = &*it.plan;
         super::names(plan)
-    } else if let Some((orchestrator, plan)) = world.orchestrator() {
+    } else if let Some(orchestrator) = world.orchestrator() {
+        let plan = &*orchestrator.plan;
         // With many tasks the first ones determine the width.
         let tasks = orchestrator.tasks.iter().take(64).map(|row| row.task.id.as_str());
         longest(&mut tasks.chain(plan.workers.iter().map(|worker| worker.name.as_str())))
-    } else if let Some((_, plan)) = world.team() {
+    } else if let Some(it) = world.team() {
+        let plan = &*it.plan;
         longest(&mut plan.agents.iter().take(64).map(|agent| agent.name.as_str()))
     } else {
         longest(&mut world.tools.rows().iter().map(|tool| tool.name().as_str())) + 9

@@ -19,7 +19,8 @@ use crate::ui::theme::{StateSign, StyleRole};
 /// Draws the pane.
 pub(super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
-    let Some((table, plan)) = world.collaboration() else { return };
+    let Some(table) = world.collaboration() else { return };
+    let plan = &*table.plan;
     let rows = area.height.saturating_sub(1);
     let finalize = u16::from(table.finalize.is_some());
     let seat_rows = rows.saturating_sub(finalize);

@@ -174,13 +174,13 @@ pub fn second_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer
     let room = usize::from(row.width);
     let table = world.collaboration().filter(|_| page.view() == View::Collaboration);
     let said = note(page, cx, world).or_else(|| {
-        let (table, plan) = table?;
-        Some(decision_note(cx, table, plan))
+        let table = table?;
+        Some(decision_note(cx, table, &table.plan))
     });
     let Some((mut note, role, matters)) = said else {
         // Without a notice the progress has the whole row.
         match (page.view(), world.orchestrator()) {
-            (View::Orchestrator, Some((orchestrator, _))) => {
+            (View::Orchestrator, Some(orchestrator)) => {
                 let width = phases::aside_width(orchestrator);
                 let track = row.width.saturating_sub(width + 3);
                 if track >= 40 {
@@ -214,10 +214,10 @@ pub fn second_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer
     let full = columns(&note);
     // Width of the progress: the minimum, and the width for all of it.
     let (least, wanted) = match (page.view(), table) {
-        (View::Collaboration, Some((_, plan))) => {
-            let bare = u32::from(rounds::BARE) * plan.max_rounds.clamp(1, 3);
+        (View::Collaboration, Some(table)) => {
+            let bare = u32::from(rounds::BARE) * table.plan.max_rounds.clamp(1, 3);
             let least = bare.min(u32::from(rounds::LEAST)) as u16;
-            (least, usize::from(rounds::LEAST) * (plan.max_rounds as usize).min(3))
+            (least, usize::from(rounds::LEAST) * (table.plan.max_rounds as usize).min(3))
         }
         (View::Tools, _) => (60, 60),
         (View::Research, _) => (58, 58),
@@ -237,10 +237,10 @@ pub fn second_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer
     if with_track {
         let track = Rect { width: track, ..row };
         match (page.view(), table, world.orchestrator()) {
-            (View::Collaboration, Some((table, plan)), _) => {
-                rounds::render(page, cx, track, table, plan, buf);
+            (View::Collaboration, Some(table), _) => {
+                rounds::render(page, cx, track, table, &table.plan, buf);
             }
-            (View::Orchestrator, _, Some((orchestrator, _))) => {
+            (View::Orchestrator, _, Some(orchestrator)) => {
                 phases::render(page, cx, track, orchestrator, buf);
             }
             (View::Team, ..) => team::chain::render(page, cx, track, buf),

@@ -209,7 +209,7 @@ fn title(
 fn speaker_title(page: &RunPage, cx: &DrawContext) -> (String, Option<StateSign>) {
     let world = page.shown();
     match (page.subject(), world.collaboration()) {
-        (Subject::Seat { round, seat }, Some((table, _))) => {
+        (Subject::Seat { round, seat }, Some(table)) => {
             let seat = table.round(round).and_then(|round| round.seats.get(seat));
             let who = seat.map_or("", |seat| seat.role.as_str());
             (

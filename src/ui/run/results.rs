@@ -24,7 +24,7 @@ pub(super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
     let count = page.result_count();
     let rows = usize::from(area.height);
     if count == 0 {
-        let text = match world.orchestrator().and_then(|(it, _)| it.refused.as_ref()) {
+        let text = match world.orchestrator().and_then(|it| it.refused.as_ref()) {
             Some(_) => "The plan was refused, so there are no tasks. 2 shows why.",
             None if world.is_live() => "No results yet: the plan comes first.",
             None => "No task was planned.",

@@ -39,7 +39,8 @@ pub(super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
             pen.put("no tool calls yet", dim);
         }
     }
-    if let Some((_, plan)) = world.resilience() {
+    if let Some(it) = world.resilience() {
+        let plan = &*it.plan;
         let text = match plan.guarded {
             true => "  guarded".to_owned(),
             false => format!("  naive: max x{}", plan.naive_attempts),

@@ -36,7 +36,8 @@ pub(super) fn slots(cx: &DrawContext, pen: &mut Pen, orchestrator: &Orchestrator
 /// Draws the pane.
 pub(super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
-    let Some((orchestrator, plan)) = world.orchestrator() else { return };
+    let Some(orchestrator) = world.orchestrator() else { return };
+    let plan = &*orchestrator.plan;
     let theme = cx.theme;
     let dim = theme.style(StyleRole::Dim);
     let mut nth = 0;

@@ -45,11 +45,11 @@ fn end_rows(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let dim = theme.style(StyleRole::Dim);
     let Some(closed) = &world.closed else { return };
     let sign = theme.ended(closed.reason.class());
-    let table = world.collaboration().map(|(table, _)| table);
+    let table = world.collaboration();
     let decision = table.and_then(|table| table.decision());
     let far = match (table, world.orchestrator()) {
         (Some(table), _) => rounds_text(table),
-        (None, Some((orchestrator, _))) => {
+        (None, Some(orchestrator)) => {
             format!("{}/{} tasks", orchestrator.ended(), orchestrator.tasks.len())
         }
         (None, None) => format::count_noun(world.tally.calls, "call"),
@@ -100,7 +100,8 @@ fn end_rows(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
 
 /// The level in an orchestrator's combined result, and the level's name.
 fn level(world: &World) -> Option<(String, &str)> {
-    let (orchestrator, plan) = world.orchestrator()?;
+    let orchestrator = world.orchestrator()?;
+    let plan = &*orchestrator.plan;
     let level = orchestrator.aggregate.as_ref()?.get(&plan.level)?;
     Some((one_line(level), &plan.level))
 }
@@ -199,8 +200,8 @@ fn detail_rows(
     let call = page.subject_call();
     if call.is_some() {
         bottom(&mut left, buf, &mut |pen| {
-            let brief = page.shown().collaboration().and_then(|(table, _)| table.finalize);
-            let report = page.shown().orchestrator().map(|(it, _)| it.finalize.is_some());
+            let brief = page.shown().collaboration().and_then(|table| table.finalize);
+            let report = page.shown().orchestrator().map(|it| it.finalize.is_some());
             let what = match subject {
                 _ if report == Some(true) => " view the report's prompt",
                 _ if report == Some(false) => " view the failed call",

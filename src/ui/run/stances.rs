@@ -17,7 +17,8 @@ use crate::ui::theme::StyleRole;
 /// Draws the pane.
 pub(super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
-    let Some((table, plan)) = world.collaboration() else { return };
+    let Some(table) = world.collaboration() else { return };
+    let plan = &*table.plan;
     let theme = cx.theme;
     let dim = theme.style(StyleRole::Dim);
     let name = names(plan).clamp(4, (area.width / 2).max(4));

@@ -20,11 +20,12 @@ use crate::ui::theme::{StateSign, StyleRole};
 /// Draws the pane.
 pub(super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
-    let Some((table, plan)) = world.collaboration() else {
+    let Some(table) = world.collaboration() else {
         let dim = cx.theme.style(StyleRole::Dim);
         Pen::new(buf, area, cx.glyphs).put("The run is starting.", dim);
         return;
     };
+    let plan = &*table.plan;
     match RoundTable::for_seats(area, plan.sequence.len()) {
         Some(round) => render_table(page, cx, area, &round, table, plan, buf),
         None => render_list(page, cx, area, table, plan, buf),

@@ -49,7 +49,7 @@ pub(super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
 /// Title and state of the pane.
 pub(super) fn title(page: &RunPage, cx: &DrawContext) -> (String, Option<StateSign>) {
     let world = page.shown();
-    let Some((orchestrator, _)) = world.orchestrator() else { return (String::new(), None) };
+    let Some(orchestrator) = world.orchestrator() else { return (String::new(), None) };
     let sign = |row| Some(waterfall::sign(cx, world, orchestrator, row));
     match page.subject() {
         Subject::Plan => ("plan".to_owned(), sign(WaterfallRow::Plan)),

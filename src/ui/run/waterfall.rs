@@ -65,7 +65,8 @@ impl WaterfallColumns {
 /// Draws the pane.
 pub(super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
-    let Some((orchestrator, plan)) = world.orchestrator() else { return };
+    let Some(orchestrator) = world.orchestrator() else { return };
+    let plan = &*orchestrator.plan;
     let places = WaterfallColumns::for_area(area, orchestrator, plan);
     let now = page.drawn_to(cx.now);
     let axis = Axis::covering(now, places.axis.width);
@@ -122,7 +123,7 @@ fn one_row(
     buf: &mut Buffer,
 ) {
     let world = page.shown();
-    let Some((orchestrator, _)) = world.orchestrator() else { return };
+    let Some(orchestrator) = world.orchestrator() else { return };
     let (plain, dim) = (cx.theme.style(StyleRole::Text), cx.theme.style(StyleRole::Dim));
     let sign = sign(cx, world, orchestrator, row);
     let (id, worker) = match row {

@@ -248,7 +248,7 @@ mod truths {
     fn rounds_are_counted_the_same_everywhere() {
         let told = |facts: &Facts| {
             let world = World::from_events(facts.log.iter().map(|fact| &**fact));
-            world.collaboration().map(|(table, _)| rounds_text(table)).expect("a table")
+            world.collaboration().map(|table| rounds_text(table)).expect("a table")
         };
         let stopped = facts::stopped();
         assert_eq!(told(&stopped), "stopped in round 2, 1 closed");

@@ -11,7 +11,7 @@ fn fold(facts: &TeamFacts) -> World {
 }
 
 fn team(world: &World) -> &Team {
-    world.team().expect("a team").0
+    world.team().expect("a team")
 }
 
 #[test]

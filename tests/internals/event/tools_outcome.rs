@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crate::event::kind::{
     BreakerCause, BreakerStage, FailureClass, FallbackKind, PatternPlan, ResiliencePlan, Task,
 };
-use crate::event::world::Orchestrator;
 use crate::event::{EventKind, SpanId, StopReason, World};
+use crate::pattern::orchestrator::projection::Orchestrator;
 use crate::support::facts::tools::{ToolFacts, brownout, critical, many, story, tool};
 use serde_json::{Map, Value, json};
 
@@ -21,7 +21,7 @@ fn outcome(facts: &ToolFacts) -> Value {
 }
 
 fn orchestrator(world: &World) -> &Orchestrator {
-    world.orchestrator().expect("an orchestrator").0
+    world.orchestrator().expect("an orchestrator")
 }
 
 /// A run of the story whose second task, a critical one, is out.
@@ -226,13 +226,14 @@ fn a_fact_weighs_what_it_holds() {
             let mut head = head(ToolFacts::storm(true));
             let PatternPlan::Resilience(plan) = head.plan else { panic!("a storm") };
             let steps = vec![text.into()];
-            head.plan = PatternPlan::Resilience(ResiliencePlan { steps, ..plan });
+            head.plan =
+                PatternPlan::Resilience(Arc::new(ResiliencePlan { steps, ..(*plan).clone() }));
             EventKind::RunStarted(Arc::new(head))
         },
         |text| {
             let mut head = head(ToolFacts::orchestrator(4));
             let PatternPlan::Orchestrator(plan) = &mut head.plan else { panic!("a plan") };
-            plan.workers[0].description = text.to_owned();
+            Arc::make_mut(plan).workers[0].description = text.to_owned();
             EventKind::RunStarted(Arc::new(head))
         },
     ];

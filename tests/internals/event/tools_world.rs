@@ -69,7 +69,7 @@ impl Log {
             tools: vec![head("llm", "model"), head("vendor", "fixture")],
             alerts,
             spending: Default::default(),
-            plan: PatternPlan::Resilience(ResiliencePlan {
+            plan: PatternPlan::Resilience(Arc::new(ResiliencePlan {
                 agents: 2,
                 turns: 1,
                 steps: vec!["vendor".into()],
@@ -77,7 +77,7 @@ impl Log {
                 guarded: true,
                 naive_attempts: 1,
                 max_ms: 60_000,
-            }),
+            })),
         };
         log.put(SpanId::RUN, EventKind::RunStarted(Arc::new(started)));
         log
@@ -485,15 +485,15 @@ fn call_slots_are_counted_while_calls_have_them() {
     let mut log = Log::new(AlertLimits::default());
     let (first, second) = (log.call(1, 0), log.call(2, 0));
     log.put(second, EventKind::CallQueued);
-    let (storm, _) = log.world.resilience().expect("agents");
+    let storm = log.world.resilience().expect("agents");
     assert_eq!((storm.in_use, storm.waiting, storm.peak), (1, 1, 1));
     assert!(storm.agents[1].waits_for_slot);
     let attempt = log.attempt(first, 1);
     log.answer(attempt, first);
     log.put(second, EventKind::CallAdmitted { waited_ms: 3 });
-    let (storm, _) = log.world.resilience().expect("agents");
+    let storm = log.world.resilience().expect("agents");
     assert_eq!((storm.in_use, storm.waiting, storm.peak_waiting), (1, 0, 1));
     log.put(second, EventKind::CallFailed { attempts: 1, reason: StopReason::Cancelled });
-    let (storm, _) = log.world.resilience().expect("agents");
+    let storm = log.world.resilience().expect("agents");
     assert_eq!((storm.in_use, storm.answered, storm.failed), (0, 1, 0));
 }

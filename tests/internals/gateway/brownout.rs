@@ -72,7 +72,8 @@ async fn guarded_the_breaker_opens_probes_and_closes() {
     assert!(row.tally.cached > 0 && row.tally.fallback > 0, "{:?}", row.tally);
     assert!(row.peak <= row.head.limits.bulkhead.expect("a bulkhead").max_in_flight);
     assert!(!world.alerts.all().is_empty());
-    let (storm, plan) = world.resilience().expect("agents");
+    let storm = world.resilience().expect("agents");
+    let plan = &*storm.plan;
     let asked = u64::from(plan.agents) * u64::from(plan.turns) * plan.steps.len() as u64;
     assert_eq!(storm.answered + storm.degraded + storm.failed, asked, "nothing was lost");
     assert_eq!((storm.in_use, storm.waiting), (0, 0));
@@ -126,7 +127,7 @@ async fn injected_faults_are_amplified_too() {
     let scenario =
         Arc::new(scenario.unwrap_or_else(|problems| panic!("{}", problems.pretty(false))));
     let world = world(&engine().start(Launch::scripted(scenario, false))).await;
-    let (_, plan) = world.resilience().expect("agents");
+    let plan = &*world.resilience().expect("agents").plan;
     let tally = world.tools.get("orders").expect("a tool").tally;
     assert_eq!(tally.requests(), u64::from(plan.naive_attempts), "client x tool x agent");
 }

@@ -45,7 +45,7 @@ async fn a_thousand_runs_at_once_share_one_bulkhead() {
     assert_eq!((fill.in_flight, fill.queued), (40, 960), "all runs stand in one line");
     for run in &runs {
         let world = world(run).await;
-        assert!(world.closed.is_some_and(|closed| closed.reason.is_success()));
+        assert!(world.run.closed.is_some_and(|closed| closed.reason.is_success()));
     }
     assert_eq!(since.elapsed(), Duration::from_secs(25), "a second for each forty");
     assert!(
@@ -85,9 +85,9 @@ async fn a_tool_that_is_not_shared_is_each_runs_own() {
     let engine = engine();
     let (bad, _) = told(|_| async { Err(AttemptFailed::from_status(500, "down")) }.boxed());
     let first = world(&engine.start(with(&scenario, vec![("money", bad)]))).await;
-    assert!(!first.closed.expect("closed").reason.is_success());
+    assert!(!first.run.closed.expect("closed").reason.is_success());
     let second = world(&engine.start(Launch::scripted(scenario, false))).await;
-    assert!(second.closed.expect("closed").reason.is_success());
+    assert!(second.run.closed.expect("closed").reason.is_success());
 }
 
 /// By hand, live: what is tripped is refused from the next attempt on, and a reset lets it through.
@@ -110,7 +110,7 @@ async fn a_breaker_is_moved_by_hand_while_a_run_goes_on() {
     let facts = facts(&run).await;
     assert_eq!(moves(&facts), [BreakerStage::Held, BreakerStage::Closed]);
     let world = crate::event::World::from_events(facts.iter().map(|fact| &**fact));
-    let (orchestrator, _) = world.orchestrator().expect("an orchestrator");
+    let orchestrator = world.orchestrator().expect("an orchestrator");
     let reasons: Vec<_> =
         orchestrator.tasks.iter().map(|row| row.reason.as_ref().map(ToString::to_string)).collect();
     // The first was out before it was held; its late answer is stale, and it is good.
@@ -131,7 +131,7 @@ async fn another_file_or_another_policy_has_a_tool_of_its_own() {
     let engine = engine();
     for says in ["mine", "foreign", "mine"] {
         let world = world(&engine.start(Launch::scripted(shared(says), true))).await;
-        let (orchestrator, _) = world.orchestrator().expect("an orchestrator");
+        let orchestrator = world.orchestrator().expect("an orchestrator");
         let aggregate = orchestrator.aggregate.as_ref().expect("an aggregate");
         assert_eq!(aggregate["money"], json!({ "said": says }));
     }
@@ -192,7 +192,7 @@ async fn a_pause_does_not_skip_the_time_in_which_a_vendor_is_flaky() {
     sleep(Duration::from_secs(600)).await;
     run.send(Command::Resume { by: Initiator::You });
     let world = world(&run).await;
-    let (orchestrator, _) = world.orchestrator().expect("an orchestrator");
+    let orchestrator = world.orchestrator().expect("an orchestrator");
     let reasons: Vec<_> =
         orchestrator.tasks.iter().map(|row| row.reason.as_ref().map(ToString::to_string)).collect();
     assert_eq!(reasons, [None, Some("worker_error:money".to_owned())]);

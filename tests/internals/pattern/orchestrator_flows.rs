@@ -262,7 +262,7 @@ async fn the_later_of_two_results_of_one_worker_counts() {
     });
     let run = engine().start(with(&scenario, vec![("sales", tool)]));
     let world = world(&run).await;
-    let (orchestrator, _) = world.orchestrator().expect("an orchestrator");
+    let orchestrator = world.orchestrator().expect("an orchestrator");
     let aggregate = orchestrator.aggregate.as_ref().expect("an aggregate");
     assert_eq!(aggregate["sales"], json!({ "number": 2 }), "in plan order, not as they came");
     assert_eq!(orchestrator.overwritten.iter().map(|it| it.as_str()).collect::<Vec<_>>(), ["t1"]);
@@ -286,7 +286,7 @@ async fn max_parallel_changes_while_tasks_are_out() {
     run.send(Command::SetParallel { max_parallel: 1, by: Initiator::You });
     sleep(Duration::from_millis(800)).await;
     let world = world(&run).await;
-    let (orchestrator, _) = world.orchestrator().expect("an orchestrator");
+    let orchestrator = world.orchestrator().expect("an orchestrator");
     assert_eq!(orchestrator.count(TaskState::Done), 8);
     assert_eq!(orchestrator.max_parallel, 1);
     // t1 1 s, t2..t5 until 2.0 and 2.5 s, then one after another: t6, t7, t8.
@@ -380,7 +380,7 @@ async fn a_cancelled_run_drops_its_attempts_and_closes_every_span() {
     run.send(Command::Cancel);
     let world = world(&run).await;
     assert_eq!(dropped.load(Ordering::SeqCst), 1);
-    assert_eq!((world.stage, world.spans.open()), (RunState::Closed, 0));
+    assert_eq!((world.run.stage, world.run.spans.open()), (RunState::Closed, 0));
     let rows = world.pattern;
     let crate::event::world::PatternWorld::Orchestrator(rows) = rows else { panic!("one") };
     assert!(rows.tasks.iter().all(|row| row.state == TaskState::Cancelled));
@@ -532,7 +532,7 @@ async fn a_worker_is_given_the_id_of_its_request() {
     tools.replace("sales", Box::new(Seen(Arc::clone(&seen))));
     let run = engine().start(Launch { tools: Some(tools), ..Launch::scripted(scenario, true) });
     let world = world(&run).await;
-    assert!(world.closed.expect("closed").reason.is_success());
+    assert!(world.run.closed.expect("closed").reason.is_success());
     let id = format!("{}:t1", run.id());
     assert_eq!(*seen.lock().expect("free"), [json!({ "day": "Monday", "request_id": id })]);
 }
@@ -572,7 +572,7 @@ async fn what_a_run_rests_is_left_out_of_what_its_tasks_took() {
     sleep(Duration::from_secs(30)).await;
     run.send(Command::Resume { by: Initiator::You });
     let world = world(&run).await;
-    let (orchestrator, _) = world.orchestrator().expect("an orchestrator");
+    let orchestrator = world.orchestrator().expect("an orchestrator");
     let row = &orchestrator.tasks[0];
     let (opened, closed) = (row.opened.expect("begun"), row.closed.expect("over"));
     assert_eq!(closed.since(opened), Duration::from_millis(32_300));

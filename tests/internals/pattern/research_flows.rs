@@ -122,7 +122,7 @@ async fn sources_are_read_in_order_of_score_times_trust() {
     let (world, library) = play(spec, library, &Writer::new(quoting)).await;
     let expected = ["https://b.example/2", "https://b.example/1", "https://a.example/1"];
     assert_eq!(library.read_urls(), expected, "no score counts a half; of equals the first found");
-    let (research, _) = world.research().expect("research");
+    let research = world.research().expect("research");
     assert_eq!(research.sources[2].drop_phrase().as_deref(), Some("page limit reached"));
 }
 
@@ -277,7 +277,7 @@ async fn with_no_note_there_is_no_reliable_source() {
     });
     let (world, _) = play(spec(), Library::of(&[&of("a.example")]), &writer).await;
     assert_eq!(stop(&world).0, "no_reliable_sources");
-    let (research, _) = world.research().expect("research");
+    let research = world.research().expect("research");
     assert_eq!(research.sources[0].state, SourceState::Read { notes: 0, refused: 0 });
 }
 
@@ -412,7 +412,7 @@ async fn a_misquote_may_be_refused_and_counted_and_is_never_mended() {
     assert_eq!(told["citations"], json!(["n1"]));
     assert_eq!(told["refused_notes"][0]["reason"], "quote_not_in_source");
     assert_eq!(told["refused_notes"][0]["claim"], "It is 100%.");
-    let (research, _) = world.research().expect("research");
+    let research = world.research().expect("research");
     assert_eq!(research.sources[0].state, SourceState::Read { notes: 1, refused: 1 });
     // To the letter it stops the run.
     let (world, _) = play(spec(), Library::of(&[&of("a.example")]), &writer).await;
@@ -514,7 +514,7 @@ async fn pages_that_are_too_old_are_skipped() {
     let expected = ["stale", "undated", "undated"].map(Value::from);
     let reasons: Vec<Value> = skipped.iter().map(|(_, reason)| (*reason).clone()).collect();
     assert_eq!(reasons, expected, "a day that is to come says nothing of an age");
-    let (research, _) = world.research().expect("research");
+    let research = world.research().expect("research");
     let ages: Vec<Option<i64>> = research
         .sources
         .iter()
@@ -533,7 +533,7 @@ async fn the_day_of_a_files_last_change_is_told_as_that() {
     });
     let (world, _) = play(spec(), library, &Writer::new(quoting)).await;
     assert_eq!(outcome(&world)["citation_details"][0]["dated_by"], "modified");
-    let (research, _) = world.research().expect("research");
+    let research = world.research().expect("research");
     assert_eq!(research.notes[0].note.date_label(), "changed 2026-03-01");
     let markdown = crate::pattern::research::words::report::markdown(&world).expect("an answer");
     assert!(
@@ -553,7 +553,7 @@ async fn pages_of_no_use_count_as_read() {
     });
     let (world, library) = play(old, library, &Writer::new(quoting)).await;
     assert_eq!(library.read_urls().len(), 2);
-    let (research, _) = world.research().expect("research");
+    let research = world.research().expect("research");
     assert_eq!(research.sources[2].drop_phrase().as_deref(), Some("page limit reached"));
     assert_eq!(research.funnel().read, 2);
 }
@@ -590,7 +590,7 @@ async fn what_tools_say_is_bounded() {
     assert_eq!(told["dropped_sources"][0]["reason"], "invalid_url");
     let text = told.to_string();
     assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}') && text.len() < 8_000);
-    let (research, _) = world.research().expect("research");
+    let research = world.research().expect("research");
     assert_eq!(research.sources[0].found.score, Some(1.0));
 }
 
@@ -663,7 +663,7 @@ async fn notes_are_taken_as_far_as_the_budget_goes() {
     let told = outcome(&world);
     assert_eq!(told["aggregate"]["notes_count"], 4, "three of the first page, one of the second");
     assert_eq!(library.read_urls().len(), 2);
-    let (research, _) = world.research().expect("research");
+    let research = world.research().expect("research");
     assert_eq!(research.sources[2].drop_phrase().as_deref(), Some("note limit reached"));
     let asked = writer.payloads(|purpose| matches!(purpose, Purpose::Notes { .. }));
     let rooms: Vec<&Value> = asked.iter().map(|payload| &payload["max_notes"]).collect();
@@ -702,7 +702,7 @@ async fn a_note_that_is_too_long_is_refused_and_the_run_goes_on() {
     let chars = |row: &Value, key: &str| row[key].as_str().map(|text| text.chars().count());
     assert_eq!(chars(&refused[0], "claim"), Some(1_001), "its beginning, and a sign of the rest");
     assert_eq!(chars(&refused[1], "quote"), Some(2_001));
-    let (research, _) = world.research().expect("research");
+    let research = world.research().expect("research");
     assert_eq!(research.sources[0].state, SourceState::Read { notes: 1, refused: 2 });
     // What breaks the source's contract stops the run, however long the rest is.
     let broken = noting(json!({ "notes": [{ "claim": "c".repeat(1_001), "quote": "short" }] }));
@@ -770,7 +770,7 @@ async fn the_deadline_and_a_person_end_a_page_in_its_middle() {
     short.budget.max_seconds = Duration::from_secs(1);
     let (world, _) = play(short, slow(), &Writer::new(quoting)).await;
     assert_eq!(stop(&world), ("max_seconds".into(), "read_extract".into()));
-    let (research, _) = world.research().expect("research");
+    let research = world.research().expect("research");
     assert_eq!(research.sources[0].state, SourceState::Cancelled);
     assert_eq!(outcome(&world)["trace"].as_array().map(Vec::len), Some(3), "what was done stays");
 

@@ -104,6 +104,7 @@ async fn what_agents_are_told_weighs() {
     let weight = |text: &str, place: usize| {
         let mut head = head.clone();
         let PatternPlan::Team(plan) = &mut head.plan else { panic!("a team") };
+        let plan = Arc::make_mut(plan);
         match &mut plan.agents[place].swarm {
             Some(swarm) => swarm.handoff_input = Some(HandoffTemplate::parse_template(text)),
             None => plan.agents[place].instruction = text.into(),

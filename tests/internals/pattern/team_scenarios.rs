@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::agents::projection::Team;
 use crate::agents::projection::{HopRow, HopState, LineKind};
 use crate::engine::{Engine, EngineSettings, Launch};
 use crate::event::kind::{HandoffRefusal, Initiator, LoopGuard, RosterChange};
-use crate::event::world::Team;
 use crate::event::{Command, Event, EventKind, Seq, World};
 use crate::run::Session;
 use crate::scenario::load;
@@ -66,7 +66,7 @@ async fn go_on(
 
 impl Played {
     fn team(&self) -> &Team {
-        self.world.team().expect("a team").0
+        self.world.team().expect("a team")
     }
 
     /// What was done, refused hand-offs left out.

@@ -268,7 +268,7 @@ async fn code_fences_are_taken_off_only_where_the_scenario_says_so() {
     let facts = facts(&run).await;
     assert!(facts.iter().any(|fact| matches!(fact.kind, EventKind::ReplyRepaired { .. })));
     let world = World::from_events(facts.iter().map(|fact| &**fact));
-    assert_eq!(world.collaboration().and_then(|(it, _)| it.decision()), Some(Decision::Go));
+    assert_eq!(world.collaboration().and_then(|it| it.decision()), Some(Decision::Go));
 }
 
 #[tokio::test(start_paused = true)]
@@ -342,7 +342,7 @@ async fn the_deadline_cancels_what_is_in_flight_and_keeps_what_was_accepted() {
     assert_eq!(started.elapsed(), Duration::from_secs(3));
     let world = World::from_events(facts.iter().map(|fact| &**fact));
     assert_eq!(world.spans.open(), 1, "only the round was cut short");
-    let (it, _) = world.collaboration().expect("a collaboration");
+    let it = world.collaboration().expect("a collaboration");
     let states: Vec<_> = it.rounds[0].seats.iter().map(|seat| seat.state).collect();
     assert_eq!(states, [SeatState::Accepted, SeatState::Cancelled, SeatState::Off]);
     let outcome = world.outcome().expect("an outcome");
@@ -382,7 +382,7 @@ async fn a_paused_run_does_not_spend_its_time() {
     tokio::time::advance(Duration::from_secs(3600)).await;
     run.send(Command::Resume { by: Initiator::You });
     let world = world(&run).await;
-    let closed = world.closed.expect("closed");
+    let closed = world.run.closed.expect("closed");
     assert_eq!(closed.reason.to_string(), "max_rounds_reached");
     assert_eq!((closed.elapsed_ms, closed.paused_ms), (6000, 3_600_000));
 }
@@ -456,7 +456,7 @@ async fn a_flag_turned_in_a_round_seats_its_role_in_the_next() {
     until(&run, |kind| matches!(kind, EventKind::RoundStarted { round: 2, .. })).await;
     run.send(flag(false));
     let world = world(&run).await;
-    let (it, _) = world.collaboration().expect("a collaboration");
+    let it = world.collaboration().expect("a collaboration");
     let third: Vec<_> = it.rounds.iter().map(|round| round.seats[2].asked).collect();
     assert_eq!(third, [SeatStatus::Skipped, SeatStatus::Asked, SeatStatus::Skipped]);
     assert_eq!(it.rounds[1].seats[2].state, SeatState::Accepted);
@@ -491,7 +491,7 @@ async fn the_command_line_can_turn_flags_and_rest_at_boundaries() {
     assert_eq!(paused.kind, EventKind::Paused { at: vec![BoundaryId::new("message:2:b")] });
     run.send(Command::Resume { by: Initiator::Schedule });
     let world = world(&run).await;
-    let (it, _) = world.collaboration().expect("a collaboration");
+    let it = world.collaboration().expect("a collaboration");
     let third: Vec<_> = it.rounds.iter().map(|round| round.seats[2].asked).collect();
     assert_eq!(third, [SeatStatus::Asked, SeatStatus::Asked, SeatStatus::Skipped]);
     assert_eq!(
@@ -622,7 +622,7 @@ async fn a_suspended_process_spends_no_time_though_a_call_is_out() {
     tokio::time::advance(Duration::from_secs(3600)).await;
     run.send(Command::Resume { by: Initiator::Suspend });
     let world = world(&run).await;
-    let closed = world.closed.expect("closed");
+    let closed = world.run.closed.expect("closed");
     assert_eq!(closed.reason.to_string(), "success");
     assert!(closed.paused_ms >= 3_600_000 && closed.elapsed_ms < 5_000);
 }

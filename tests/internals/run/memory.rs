@@ -94,7 +94,7 @@ async fn a_run_waits_for_a_reader_that_is_too_far_behind_and_goes_on_with_it() {
     assert!(facts.iter().zip(0..).all(|(fact, seq)| fact.seq == Seq(seq)));
     assert!(facts.len() as u64 > 3 * stands, "it went on: {}", facts.len());
     let world = World::from_events(facts.iter().map(|fact| &**fact));
-    assert_eq!(world.closed.map(|closed| closed.reason.clone()), Some(StopReason::Success));
+    assert_eq!(world.run.closed.map(|closed| closed.reason.clone()), Some(StopReason::Success));
 }
 
 #[tokio::test(start_paused = true)]

@@ -105,7 +105,7 @@ impl Facts {
             tools: Vec::new(),
             alerts: Default::default(),
             spending: Default::default(),
-            plan: PatternPlan::Collaboration(plan),
+            plan: PatternPlan::Collaboration(Arc::new(plan)),
         };
         facts.add(SpanId::RUN, EventKind::RunStarted(Arc::new(head)));
         facts

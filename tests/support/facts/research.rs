@@ -123,7 +123,7 @@ impl ResearchFacts {
             ],
             alerts: AlertLimits::default(),
             spending: Default::default(),
-            plan: PatternPlan::Research(plan),
+            plan: PatternPlan::Research(Arc::new(plan)),
         };
         facts.add(SpanId::RUN, EventKind::RunStarted(Arc::new(head)));
         facts

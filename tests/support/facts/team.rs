@@ -139,7 +139,7 @@ impl TeamFacts {
         agents.extend(all.iter().zip(about).map(|(name, about)| agent(name, about, "agent")));
         agents.push(agent("lawyer", "Knows the law", "agent"));
         let plan = TeamPlan { root: "support".into(), agents, max_ms: 60_000, session };
-        Self::begin("Charged twice, wants refund", &goal, PatternPlan::Swarm(plan))
+        Self::begin("Charged twice, wants refund", &goal, PatternPlan::Swarm(Arc::new(plan)))
     }
 
     /// A swarm of so many agents, `a1` on.
@@ -155,7 +155,7 @@ impl TeamFacts {
         heads.extend(members.iter().map(|name| agent(name, "One of many", "agent")));
         let session = session("Pass it on.", "a1");
         let plan = TeamPlan { root: "ring".into(), agents: heads, max_ms: 60_000, session };
-        Self::begin("A ring", "Pass it on.", PatternPlan::Swarm(plan))
+        Self::begin("A ring", "Pass it on.", PatternPlan::Swarm(Arc::new(plan)))
     }
 
     /// A coordinator with a member, a team within, and a swarm within.
@@ -184,7 +184,7 @@ impl TeamFacts {
         ];
         let session = session(goal, "project_manager");
         let plan = TeamPlan { root: "project_manager".into(), agents, max_ms: 60_000, session };
-        Self::begin("Release notes", goal, PatternPlan::Team(plan))
+        Self::begin("Release notes", goal, PatternPlan::Team(Arc::new(plan)))
     }
 
     fn call(

@@ -128,7 +128,7 @@ impl ToolFacts {
         let mut tools = vec![model()];
         tools.extend(names.iter().map(|name| tool(name, "fixture", 1_800, true)));
         let goal = "Write the morning report of the shop.";
-        Self::begin("Morning report", goal, tools, PatternPlan::Orchestrator(plan))
+        Self::begin("Morning report", goal, tools, PatternPlan::Orchestrator(Arc::new(plan)))
     }
 
     /// A resilience run that has just been started.
@@ -148,7 +148,7 @@ impl ToolFacts {
             tool("search", "fixture", 500, guarded),
         ];
         let goal = "Get through while the vendor browns out.";
-        Self::begin("A vendor in trouble", goal, tools, PatternPlan::Resilience(plan))
+        Self::begin("A vendor in trouble", goal, tools, PatternPlan::Resilience(Arc::new(plan)))
     }
 
     /// Something is asked of a tool or the model.

@@ -75,7 +75,8 @@ impl RunPage {
     /// The items of the answer in the world that is shown.
     pub fn answer_items(&self) -> Option<AnswerItems<'_>> {
         let world = self.shown();
-        let (research, plan) = world.research()?;
+        let research = world.research()?;
+        let plan = &*research.plan;
         let mut answer = AnswerItems { research, above: Vec::new(), below: Vec::new() };
         match (&world.closed, WorkflowStep::current(world, research)) {
             (Some(closed), _) if !closed.reason.is_success() => {

@@ -52,7 +52,7 @@ impl RunPage {
     }
 
     fn jump_from_sentence(&mut self) -> JumpResult {
-        let Some((research, _)) = self.shown().research() else { return JumpResult::NoTarget };
+        let Some(research) = self.shown().research() else { return JumpResult::NoTarget };
         let picked = self.research.answer.line;
         let about = picked.and_then(|line| Some(self.answer_items()?.item(line)?.subject));
         let sentence = match about {
@@ -85,7 +85,7 @@ impl RunPage {
     }
 
     fn jump_from_note(&mut self) -> JumpResult {
-        let Some((research, _)) = self.shown().research() else { return JumpResult::NoTarget };
+        let Some(research) = self.shown().research() else { return JumpResult::NoTarget };
         let picked = self.picked_note();
         let about = picked.and_then(|line| Some(self.notes()?.item(line)?.subject));
         let note = match about {
@@ -109,7 +109,7 @@ impl RunPage {
 
     /// Whether `c` jumps to a quote from here, or back from one.
     pub fn can_jump(&self) -> bool {
-        let Some((research, _)) = self.shown().research() else { return false };
+        let Some(research) = self.shown().research() else { return false };
         match self.focus() {
             Pane::Second => self.research.jump.is_some(),
             Pane::Third => !research.citations.is_empty(),

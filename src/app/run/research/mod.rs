@@ -138,7 +138,7 @@ pub fn page_text(area: Rect) -> Rect {
 impl RunPage {
     /// The source whose page is shown.
     pub fn page_source(&self) -> Option<SourceNo> {
-        let (research, _) = self.shown().research()?;
+        let research = self.shown().research()?;
         match &self.research.about {
             PageSubject::Source(no) => research.source(*no).map(|row| row.no),
             PageSubject::Note(id) => research.note(id).map(|row| row.source),
@@ -151,7 +151,7 @@ impl RunPage {
 
     /// The note whose quote the page's pane shows, if any.
     pub fn page_note(&self) -> Option<&NoteId> {
-        let (research, _) = self.shown().research()?;
+        let research = self.shown().research()?;
         match &self.research.about {
             PageSubject::Note(id) => research.note(id).map(|row| &row.note.id),
             PageSubject::Source(_) => None,
@@ -178,7 +178,7 @@ impl RunPage {
 
     /// The sources in view in a window of this height, and the one that the operator selected.
     pub fn source_rows(&self, height: usize) -> (Range<usize>, Option<usize>) {
-        let Some((research, _)) = self.shown().research() else { return (0..0, None) };
+        let Some(research) = self.shown().research() else { return (0..0, None) };
         let len = research.sources.len();
         let at = self.page_source().and_then(SourceNo::index);
         let start = first_seat(at.unwrap_or(0), len, height);
@@ -189,7 +189,7 @@ impl RunPage {
     /// The layout of the page that is shown, and its text.
     pub fn page_layout(&self) -> Option<(&PageLayout, &str)> {
         let no = self.page_source()?;
-        let (research, _) = self.shown().research()?;
+        let research = self.shown().research()?;
         let made = PageLayout::key_for(research, no)?;
         let reading = self.research.layout.as_ref().filter(|reading| reading.has_key(made))?;
         Some((reading, research.source(no)?.page.as_ref()?.text()))
@@ -199,7 +199,7 @@ impl RunPage {
     /// each change, so that drawing a frame never lays out a page.
     pub(super) fn refresh_page_layout(&mut self) {
         let Some(no) = self.page_source() else { return };
-        let Some((research, _)) = self.shown().research() else { return };
+        let Some(research) = self.shown().research() else { return };
         let wanted = PageLayout::key_for(research, no);
         let stands = match (&self.research.layout, wanted) {
             (_, None) => true,

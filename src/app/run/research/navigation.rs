@@ -25,7 +25,7 @@ impl RunPage {
     }
 
     fn move_among_sources(&mut self, action: Action, areas: &Areas) {
-        let Some((research, _)) = self.shown().research() else { return };
+        let Some(research) = self.shown().research() else { return };
         let Some(last) = research.sources.len().checked_sub(1) else { return };
         let height = areas.pane(Pane::First).map_or(8, |area| source_parts(area).rows.height);
         let far = usize::from(height.saturating_sub(1).max(1));
@@ -114,7 +114,7 @@ impl RunPage {
 
     /// The citation of a sentence with this index.
     pub(super) fn citation(&self, sentence: usize, nth: usize) -> Option<NoteId> {
-        let (research, _) = self.shown().research()?;
+        let research = self.shown().research()?;
         research.sentences.get(sentence)?.citations.get(nth).cloned()
     }
 

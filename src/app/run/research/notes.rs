@@ -195,6 +195,6 @@ impl RunPage {
     /// The items of the notes in the world that is shown.
     pub fn notes(&self) -> Option<Notes<'_>> {
         let world = self.shown();
-        world.research().map(|(research, _)| Notes::new(world, research))
+        world.research().map(|research| Notes::new(world, research))
     }
 }

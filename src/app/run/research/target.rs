@@ -10,7 +10,7 @@ use crate::event::{EventKind, SpanId};
 impl RunPage {
     /// What Enter inspects in the panes of research.
     pub(in crate::app::run) fn research_target(&self) -> Option<InspectTarget> {
-        let (research, _) = self.shown().research()?;
+        let research = self.shown().research()?;
         match self.focus() {
             Pane::First => self.source_target(self.page_source()?, false),
             Pane::Second => match self.page_note() {
@@ -47,7 +47,7 @@ impl RunPage {
 
     /// The call of a source, else the event that rejected it.
     fn source_target(&self, no: SourceNo, page: bool) -> Option<InspectTarget> {
-        let (research, _) = self.shown().research()?;
+        let research = self.shown().research()?;
         let row = research.source(no)?;
         let call = if page { row.read_call } else { row.notes_call.or(row.read_call) };
         if let Some(call) = call {
@@ -62,7 +62,7 @@ impl RunPage {
 
     /// The call that took a note, or the one that read its page, else the event of the note.
     fn note_target(&self, note: &NoteId, page: bool) -> Option<InspectTarget> {
-        let (research, _) = self.shown().research()?;
+        let research = self.shown().research()?;
         let row = research.source(research.note(note)?.source)?;
         let call = if page { row.read_call } else { row.notes_call };
         call.map(InspectTarget::Call).or_else(|| {
@@ -80,7 +80,7 @@ impl RunPage {
 
     /// The model call that the page is about.
     pub(in crate::app::run) fn research_call(&self) -> Option<SpanId> {
-        let (research, _) = self.shown().research()?;
+        let research = self.shown().research()?;
         let noted = || research.kept().filter_map(|row| row.notes_call).last();
         self.open_model_call(research)
             .or(research.answer_call)
@@ -90,7 +90,7 @@ impl RunPage {
 
     /// The text that is copied from the focused pane of research.
     pub(in crate::app::run) fn research_text(&self) -> Option<String> {
-        let (research, _) = self.shown().research().filter(|_| self.view() == View::Research)?;
+        let research = self.shown().research().filter(|_| self.view() == View::Research)?;
         match self.focus() {
             Pane::First => {
                 let row = research.source(self.page_source()?)?;

@@ -238,7 +238,8 @@ impl RunPage {
     /// The tree of calls in the world that is shown.
     pub fn call_tree(&self) -> Option<CallTree<'_>> {
         let world = self.shown();
-        let (team, plan) = world.team()?;
+        let team = world.team()?;
+        let plan = &*team.plan;
         Some(CallTree::new(world, team, plan.swarm(&plan.root).is_none(), &self.team.closed))
     }
 }

@@ -104,7 +104,7 @@ impl RunPage {
 
     /// The hops in view in a window of this height, and the selected one.
     pub fn hop_rows(&self, height: usize) -> (std::ops::Range<usize>, Option<usize>) {
-        let len = self.shown().team().map_or(0, |(team, _)| team.hops.len());
+        let len = self.shown().team().map_or(0, |team| team.hops.len());
         let rows = self.team.hops;
         (rows.window(len, height), rows.cursor.and(rows.row(len)))
     }
@@ -150,7 +150,7 @@ impl RunPage {
         match self.focus {
             Pane::First => self.move_among_agents(action),
             Pane::Second => {
-                let len = self.shown().team().map_or(0, |(team, _)| team.hops.len());
+                let len = self.shown().team().map_or(0, |team| team.hops.len());
                 let rows = areas.pane(Pane::Second).map_or(1, |it| hop_areas(it).0.height);
                 self.team.hops = self.team.hops.after_action(action, len, usize::from(rows).max(1));
             }
@@ -161,7 +161,8 @@ impl RunPage {
     }
 
     fn move_among_agents(&mut self, action: Action) {
-        let Some((team, plan)) = self.shown().team() else { return };
+        let Some(team) = self.shown().team() else { return };
+        let plan = &*team.plan;
         let all: Vec<AgentName> = agents_in_picture(plan).cloned().collect();
         let Some(last) = all.len().checked_sub(1) else { return };
         let at = self.team.agent.as_ref().and_then(|name| all.iter().position(|it| it == name));
@@ -228,7 +229,7 @@ impl RunPage {
                 self.move_among_agents(action);
             }
             Pane::Second => {
-                let len = self.shown().team().map_or(0, |(team, _)| team.hops.len());
+                let len = self.shown().team().map_or(0, |team| team.hops.len());
                 let rows = usize::from(hop_areas(area).0.height).max(1);
                 self.team.hops = self.team.hops.after_wheel(by, len, rows);
             }
@@ -263,7 +264,7 @@ impl RunPage {
                 let (window, _) = self.hop_rows(height);
                 let Some(line) = row.checked_sub(rows.y).map(usize::from) else { return };
                 if line < window.len() && line < height {
-                    let len = self.shown().team().map_or(0, |(team, _)| team.hops.len());
+                    let len = self.shown().team().map_or(0, |team| team.hops.len());
                     self.team.hops = self.team.hops.select(window.start + line, len, height);
                 }
             }

@@ -13,7 +13,8 @@ impl RunPage {
     /// What Enter inspects in the panes of a team.
     pub(in crate::app::run) fn team_target(&self) -> Option<InspectTarget> {
         let world = self.shown();
-        let (team, plan) = world.team()?;
+        let team = world.team()?;
+        let plan = &*team.plan;
         let said = |name: &AgentName| team.agent(name).and_then(|row| row.last_call);
         let of_holder = || {
             let whom = team.answered_by.as_ref().or(team.in_control.as_ref()).unwrap_or(&plan.root);
@@ -73,7 +74,7 @@ impl RunPage {
     /// The text that is copied from the focused pane of a team.
     pub(in crate::app::run) fn team_text(&self) -> Option<String> {
         let world = self.shown();
-        let (team, _) = world.team().filter(|_| self.view() == View::Team)?;
+        let team = world.team().filter(|_| self.view() == View::Team)?;
         if let (Pane::Fourth, Some(line)) = (self.focus(), self.team.line.line) {
             return self.transcript(80)?.line(line).map(|spoken| spoken.text.into_owned());
         }

@@ -140,7 +140,8 @@ pub struct Transcript<'a> {
 impl<'a> Transcript<'a> {
     fn new(page: &'a RunPage, width: u16) -> Option<Self> {
         let world = page.shown();
-        let (team, plan) = world.team()?;
+        let team = world.team()?;
+        let plan = &*team.plan;
         let names = plan.agents.iter().map(|agent| columns(agent.name.as_str())).max();
         let names = u16::try_from(names.unwrap_or(0)).unwrap_or(u16::MAX);
         let names = names.clamp(3, (width / 4).clamp(3, 20));
@@ -202,7 +203,7 @@ impl<'a> Transcript<'a> {
         }
         let at = at - self.history.len();
         if at < self.lines {
-            let (team, _) = self.page.shown().team()?;
+            let team = self.page.shown().team()?;
             return team.lines.get(at).map(line_text);
         }
         let at = at - self.lines;
@@ -234,7 +235,7 @@ impl<'a> Transcript<'a> {
         let Some(at) = at.checked_sub(self.history.len()) else { return Some((Seq(0), None)) };
         let world = self.page.shown();
         if at < self.lines {
-            let line = world.team()?.0.lines.get(at)?;
+            let line = world.team()?.lines.get(at)?;
             let call = match line.what {
                 LineKind::Said(_) | LineKind::Called(_) | LineKind::Result { .. } => {
                     Some(line.span)
@@ -270,7 +271,7 @@ fn ending(page: &RunPage) -> Vec<(TranscriptKind, String)> {
     if let NextMessage::Waiting(text) = page.next_message() {
         return vec![(TranscriptKind::Next, text.to_string())];
     }
-    let Some(((team, _), closed)) = world.team().zip(world.closed.as_ref()) else {
+    let Some((team, closed)) = world.team().zip(world.closed.as_ref()) else {
         return Vec::new();
     };
     let took = took_ms(closed.elapsed_ms);

@@ -119,16 +119,16 @@ impl World {
         let (head, closed) = (self.head.as_ref()?, self.closed.as_ref()?);
         let success = closed.reason.is_success();
         let mut fields = OutcomeFields::default();
-        if let Some((world, plan)) = self.collaboration() {
-            self.collaboration_fields(head, world, plan, success, &mut fields);
-        } else if let Some((world, _)) = self.orchestrator() {
+        if let Some(world) = self.collaboration() {
+            self.collaboration_fields(head, world, success, &mut fields);
+        } else if let Some(world) = self.orchestrator() {
             self.orchestrator_fields(world, closed, &mut fields);
-        } else if let Some((world, plan)) = self.team() {
-            self.team_fields(world, plan, success, &mut fields);
-        } else if let Some((world, plan)) = self.resilience() {
-            self.resilience_fields(world, plan, &mut fields);
-        } else if let Some((world, plan)) = self.research() {
-            self.research_fields(world, plan, closed, &mut fields);
+        } else if let Some(world) = self.team() {
+            self.team_fields(world, success, &mut fields);
+        } else if let Some(world) = self.resilience() {
+            self.resilience_fields(world, &mut fields);
+        } else if let Some(world) = self.research() {
+            self.research_fields(world, closed, &mut fields);
         }
         Some(Outcome {
             status: if success { "ok" } else { "stopped" },

@@ -73,7 +73,7 @@ pub struct AlertOutcome {
 
 impl World {
     pub(super) fn replaced(&self) -> Vec<Replaced> {
-        if let Some((world, _)) = self.orchestrator() {
+        if let Some(world) = self.orchestrator() {
             let rows = world.tasks.iter().filter(|row| row.is_replaced()).map(|row| Replaced {
                 tool: row.task.worker.clone(),
                 task_id: Some(row.task.id.clone()),

@@ -8,15 +8,16 @@ use crate::event::kind::{
     DropReason, Note, NoteId, ReadingEnd, ResearchPlan, RunStarted, Sentence, SourceNo,
 };
 use crate::event::phrase::skip_phrase;
-use crate::event::world::Research;
 use crate::event::{StopReason, World};
 use crate::narrate::export::escape::{code, link, paragraph, text};
 use crate::narrate::format;
+use crate::pattern::research::projection::Research;
 use crate::pattern::research::projection::{SourceRow, SourceState};
 
 /// A run of research as Markdown, as far as it has come; `None` for another pattern.
 pub fn markdown(world: &World) -> Option<String> {
-    let (research, plan) = world.research()?;
+    let research = world.research()?;
+    let plan = &*research.plan;
     let head = world.head.as_deref()?;
     let mut out = String::new();
     heading(&mut out, head, plan);

@@ -47,7 +47,7 @@ pub(super) fn follows(page: &RunPage, cx: &DrawContext, pane: Pane) -> String {
 
 /// The end of a pane's title: the range of rows in view if they do not all fit, and totals.
 pub(super) fn aside(page: &RunPage, pane: Pane, area: Rect) -> String {
-    let Some((research, _)) = page.shown().research() else { return String::new() };
+    let Some(research) = page.shown().research() else { return String::new() };
     match pane {
         Pane::First => {
             let rows = source_parts(area).rows;

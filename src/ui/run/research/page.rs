@@ -22,7 +22,7 @@ use crate::ui::theme::{StateSign, StyleRole};
 
 /// The selected source and its state.
 pub(in super::super) fn title(page: &RunPage, cx: &DrawContext) -> (String, Option<StateSign>) {
-    let source = || page.shown().research()?.0.source(page.page_source()?);
+    let source = || page.shown().research()?.source(page.page_source()?);
     let Some(row) = source() else { return ("Page".to_owned(), None) };
     // The note comes first, since the end of a long domain is cut.
     let note = page.page_note().map_or_else(String::new, |note| format!("{note} in "));
@@ -32,7 +32,8 @@ pub(in super::super) fn title(page: &RunPage, cx: &DrawContext) -> (String, Opti
 
 /// Draws the pane.
 pub(in super::super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
-    let Some((research, plan)) = page.shown().research() else { return };
+    let Some(research) = page.shown().research() else { return };
+    let plan = &*research.plan;
     let Some(row) = page.page_source().and_then(|no| research.source(no)) else {
         let text = match (page.shown().is_live(), research.sources.is_empty()) {
             (true, true) => "No page yet: the search comes first. 3 shows the progress.",

@@ -58,7 +58,8 @@ impl SourceColumns {
 /// Draws the pane.
 pub(in super::super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
-    let Some((research, plan)) = world.research() else { return };
+    let Some(research) = world.research() else { return };
+    let plan = &*research.plan;
     let parts = source_parts(area);
     funnel(cx, parts.funnel, world, research, buf);
     budgets(page, cx, parts.budgets, (research, plan), buf);

@@ -15,7 +15,8 @@ use crate::ui::theme::StyleRole;
 /// Draws the row.
 pub(in super::super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
-    let Some((research, plan)) = world.research() else { return };
+    let Some(research) = world.research() else { return };
+    let plan = &*research.plan;
     let paused = matches!(world.stage, RunStage::Paused { .. });
     let rests = |at: &BoundaryId| world.breakpoints.contains(at);
     let pieces: Vec<(String, StyleRole)> = step_states(world, research)

@@ -70,7 +70,7 @@ fn wanted_width(world: &World, node: CallNode) -> u16 {
     let name = match world.spans.get(node.span).map(|span| &span.kind) {
         Some(SpanKind::Call(Purpose::Tool { tool, .. })) => tool.as_str(),
         Some(SpanKind::Call(purpose)) => purpose.agent().map_or("", |agent| agent.as_str()),
-        _ => world.team().map_or("", |(_, plan)| plan.root.as_str()),
+        _ => world.team().map_or("", |it| it.plan.root.as_str()),
     };
     let name = u16::try_from(columns(name)).unwrap_or(u16::MAX).min(30);
     8 + 2 * node.depth.min(12) + name + TOOK
@@ -107,7 +107,8 @@ fn call_row(
     }
     let end = |pen: &Pen| names.saturating_sub(TOOK + pen.x() + 1);
     if node.span == SpanId::RUN {
-        let Some((team, plan)) = world.team() else { return };
+        let Some(team) = world.team() else { return };
+        let plan = &*team.plan;
         let Some(agent) = team.agent(&plan.root) else { return };
         let sign = agent_sign(cx, world, agent);
         pen.glyph(sign.glyph, sign.style).space(1);

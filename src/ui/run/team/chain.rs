@@ -20,7 +20,8 @@ const MAX_HOPS: usize = 64;
 /// Draws the row.
 pub(in super::super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
-    let Some((team, plan)) = world.team() else { return };
+    let Some(team) = world.team() else { return };
+    let plan = &*team.plan;
     let aside = aside(cx, world, team, plan);
     let taken: usize = aside.iter().map(|(text, _)| columns(text)).sum();
     let taken = u16::try_from(taken).unwrap_or(u16::MAX);

@@ -22,9 +22,10 @@ const LEAST_FRAME: u16 = 12;
 /// Draws the pane.
 pub(in super::super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
-    let Some((team, plan)) = world.team() else {
+    let Some(team) = world.team() else {
         return empty(cx, area, "The run is starting.", buf);
     };
+    let plan = &*team.plan;
     let all: Vec<&AgentRow> = agents_in_picture(plan).filter_map(|name| team.agent(name)).collect();
     match page.graph(area) {
         Some(graph) => render_graph(page, cx, area, &graph, (team, plan), buf),

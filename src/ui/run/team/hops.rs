@@ -47,7 +47,8 @@ impl HopColumns {
 /// Draws the pane.
 pub(in super::super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
-    let Some((team, plan)) = world.team() else { return };
+    let Some(team) = world.team() else { return };
+    let plan = &*team.plan;
     let (rows, foot) = hop_areas(area);
     let places = HopColumns::for_width(area.width, plan);
     let dim = cx.theme.style(StyleRole::Dim);

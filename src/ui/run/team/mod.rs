@@ -12,11 +12,12 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use crate::agents::projection::AgentRow;
+use crate::agents::projection::Team;
 use crate::app::run::team::{agents_in_picture, hop_areas};
 use crate::app::run::{Pane, RunPage};
 use crate::event::Elapsed;
 use crate::event::kind::TeamPlan;
-use crate::event::world::{Team, World};
+use crate::event::world::World;
 use crate::ui::DrawContext;
 use crate::ui::glyph::Glyph;
 use crate::ui::text::{Pen, columns, elide, elide_middle};
@@ -54,7 +55,8 @@ pub(super) fn follows(page: &RunPage, cx: &DrawContext, pane: Pane) -> String {
 
 /// The range of rows in view, such as `1-11 of 12`; empty if all fit.
 pub(super) fn rows_in_view(page: &RunPage, pane: Pane, area: Rect) -> String {
-    let Some((team, plan)) = page.shown().team() else { return String::new() };
+    let Some(team) = page.shown().team() else { return String::new() };
+    let plan = &*team.plan;
     let (window, all) = match pane {
         Pane::First if page.graph(area).is_none() => {
             (page.listed(plan, area), agents_in_picture(plan).count())

@@ -75,7 +75,7 @@ async fn a_redirect_to_an_allowed_host_is_cited_where_it_was_found() {
     let told = file.play().await;
     told.ended_well_after(2, &good.url("/good"), 2, 0);
     assert_eq!(told.skipped(), [(good.url("/good"), "duplicate".to_owned())]);
-    let (research, _) = told.world.research().expect("research");
+    let research = told.world.research().expect("research");
     let page = research.sources[0].page.as_ref().expect("a page");
     assert_eq!(page.result_field("redirects"), Some(&json!([good.url("/good")])));
 }
@@ -293,7 +293,7 @@ async fn a_page_that_is_kept_passes_the_allowlists_of_now() {
     };
     let play = async |file: &File| Told::of(&engine().start(file.launch_with(cache()))).await;
     let kept_s = |told: &Told| {
-        let (research, _) = told.world.research().expect("research");
+        let research = told.world.research().expect("research");
         let page = research.sources[0].page.as_ref().expect("a page");
         page.result_field("cached_s").is_some()
     };

@@ -249,7 +249,8 @@ impl Graph {
 impl RunPage {
     /// The picture of the shown world in an area; `None` if there is a list instead.
     pub fn graph(&self, area: Rect) -> Option<Graph> {
-        let (team, plan) = self.shown().team()?;
+        let team = self.shown().team()?;
+        let plan = &*team.plan;
         Graph::for_team(area, team, plan)
     }
 
@@ -258,7 +259,7 @@ impl RunPage {
         if let Some(graph) = self.graph(area) {
             return graph.agent_at_cell(col, row).cloned();
         }
-        let (_, plan) = self.shown().team()?;
+        let plan = &*self.shown().team()?.plan;
         let all: Vec<&AgentName> = agents_in_picture(plan).collect();
         let line = row.checked_sub(area.y + LIST_HEAD)?;
         let at = self.listed(plan, area).start + usize::from(line);
@@ -327,7 +328,7 @@ mod tests {
 
     /// A team with one handoff and one refusal for each of these pairs.
     fn team(plan: &TeamPlan, pairs: &[(usize, usize)]) -> Team {
-        let mut team = Team::new(plan);
+        let mut team = Team::new(Arc::new(plan.clone()));
         let count = plan.agents.len();
         let name = |nth: usize| plan.agents[nth % count].name.clone();
         team.edges.push(Edge {
@@ -410,7 +411,7 @@ mod tests {
             let area = Rect::new(0, 0, width, height);
             let plan = plan(&above, swarm);
             let boxes = |team: &Team| Graph::for_team(area, team, &plan).map(|graph| graph.boxes);
-            prop_assert_eq!(boxes(&Team::new(&plan)), boxes(&team(&plan, &pairs)));
+            prop_assert_eq!(boxes(&Team::new(Arc::new(plan.clone()))), boxes(&team(&plan, &pairs)));
         }
     }
 

@@ -1,0 +1,176 @@
+//! The state of a run, and the registry of projections: one variant for each pattern.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+use super::fold::RunFold;
+use crate::agents::projection::Team;
+use crate::event::plan::PatternPlan;
+use crate::event::{Event, EventKind, Seq};
+use crate::pattern::collaboration::projection::Collaboration;
+use crate::pattern::orchestrator::projection::Orchestrator;
+use crate::pattern::research::projection::Research;
+use crate::pattern::resilience::projection::Resilience;
+
+/// State of a run after the events so far.
+#[derive(Clone, Debug, Default)]
+pub struct World {
+    /// What all patterns share. `World` dereferences to it.
+    pub run: RunFold,
+    /// The pattern's own projection.
+    pub pattern: PatternWorld,
+}
+
+impl Deref for World {
+    type Target = RunFold;
+
+    fn deref(&self) -> &RunFold {
+        &self.run
+    }
+}
+
+impl DerefMut for World {
+    fn deref_mut(&mut self) -> &mut RunFold {
+        &mut self.run
+    }
+}
+
+impl World {
+    /// The state before the first event.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The state after these events.
+    pub fn from_events<'a>(events: impl IntoIterator<Item = &'a Event>) -> Self {
+        let mut world = Self::new();
+        for event in events {
+            world.apply(event);
+        }
+        world
+    }
+
+    /// Processes one event: first what all patterns share, then the pattern's projection.
+    pub fn apply(&mut self, event: &Event) {
+        let has_head = self.run.head.is_some();
+        self.run.apply(event);
+        match &event.kind {
+            EventKind::RunStarted(_) if has_head => {}
+            EventKind::RunStarted(head) => self.pattern = PatternWorld::new(&head.plan),
+            _ => self.pattern.apply(event, &self.run),
+        }
+    }
+
+    /// Forgets ended calls of endless kinds that closed before this event; the outcome stays the
+    /// same. A host that follows an endless run calls this now and then, with an event some way
+    /// back, because screens still show calls that have just ended.
+    pub fn forget_before(&mut self, fact: Seq) {
+        self.run.spans.forget_before(fact);
+    }
+
+    /// Whether a result was replaced by a fallback or omitted.
+    pub fn is_degraded(&self) -> bool {
+        self.tally.degraded > 0 || self.pattern.is_degraded()
+    }
+
+    /// Projection of a collaboration; `None` for other patterns.
+    pub fn collaboration(&self) -> Option<&Collaboration> {
+        match &self.pattern {
+            PatternWorld::Collaboration(world) => Some(world),
+            _ => None,
+        }
+    }
+
+    /// Projection of an orchestrator; `None` for other patterns.
+    pub fn orchestrator(&self) -> Option<&Orchestrator> {
+        match &self.pattern {
+            PatternWorld::Orchestrator(world) => Some(world),
+            _ => None,
+        }
+    }
+
+    /// Projection of a team or swarm; `None` for other patterns.
+    pub fn team(&self) -> Option<&Team> {
+        match &self.pattern {
+            PatternWorld::Team(world) => Some(world),
+            _ => None,
+        }
+    }
+
+    /// Projection of a resilience run; `None` for other patterns.
+    pub fn resilience(&self) -> Option<&Resilience> {
+        match &self.pattern {
+            PatternWorld::Resilience(world) => Some(world),
+            _ => None,
+        }
+    }
+
+    /// Projection of a research run; `None` for other patterns.
+    pub fn research(&self) -> Option<&Research> {
+        match &self.pattern {
+            PatternWorld::Research(world) => Some(world),
+            _ => None,
+        }
+    }
+}
+
+/// The projection of the run's pattern.
+#[derive(Clone, Debug, Default)]
+pub enum PatternWorld {
+    /// No head yet.
+    #[default]
+    None,
+    /// A collaboration.
+    Collaboration(Collaboration),
+    /// An orchestrator.
+    Orchestrator(Orchestrator),
+    /// A team or swarm.
+    Team(Team),
+    /// A resilience run.
+    Resilience(Resilience),
+    /// A research run.
+    Research(Box<Research>),
+}
+
+impl PatternWorld {
+    /// The state at the start of a run with this plan.
+    pub(super) fn new(plan: &PatternPlan) -> Self {
+        match plan {
+            PatternPlan::Collaboration(plan) => {
+                Self::Collaboration(Collaboration::new(Arc::clone(plan)))
+            }
+            PatternPlan::Orchestrator(plan) => {
+                Self::Orchestrator(Orchestrator::new(Arc::clone(plan)))
+            }
+            PatternPlan::Team(plan) | PatternPlan::Swarm(plan) => {
+                Self::Team(Team::new(Arc::clone(plan)))
+            }
+            PatternPlan::Resilience(plan) => Self::Resilience(Resilience::new(Arc::clone(plan))),
+            PatternPlan::Research(plan) => {
+                Self::Research(Box::new(Research::new(Arc::clone(plan))))
+            }
+        }
+    }
+
+    /// Processes one event, which `run` has processed already. A static match, because this is
+    /// done for each event of a log.
+    pub(super) fn apply(&mut self, event: &Event, run: &RunFold) {
+        match self {
+            Self::None => {}
+            Self::Collaboration(world) => world.apply(event, &run.spans),
+            Self::Orchestrator(world) => world.apply(event, &run.spans),
+            Self::Team(world) => world.apply(event, &run.spans, &run.pause_list),
+            Self::Resilience(world) => world.apply(event),
+            Self::Research(world) => world.apply(event, &run.spans),
+        }
+    }
+
+    /// Whether the pattern replaced a result by a fallback, or omitted it.
+    pub(super) fn is_degraded(&self) -> bool {
+        match self {
+            Self::Orchestrator(world) => world.is_degraded(),
+            Self::Team(world) => world.incomplete,
+            Self::None | Self::Collaboration(_) | Self::Resilience(_) | Self::Research(_) => false,
+        }
+    }
+}
