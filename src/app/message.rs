@@ -17,6 +17,7 @@ use super::state::{ActiveScreen, AppState, Size};
 use super::update::Update;
 use crate::base::name::FlagName;
 use crate::event::RunId;
+use crate::event::world::Projection;
 use crate::narrate::measure::row_count;
 use crate::scenario::spec::model::PatternSpec;
 
@@ -183,7 +184,7 @@ fn latest_run(state: &AppState, run: &RunId) -> RunId {
     let mut latest = run;
     for _ in &state.runs {
         let after = |page: &&RunPage| {
-            let session = page.world().team().map(|it| &it.plan.session);
+            let session = page.world().projection().and_then(Projection::session);
             session.is_some_and(|session| session.previous_run.as_ref() == Some(latest))
         };
         match state.runs.iter().rev().find(after) {

@@ -18,7 +18,7 @@ use super::stop_signals::on_stop;
 use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::engine::{Engine, Launch, RunHandle};
 use crate::event::kind::Initiator;
-use crate::event::world::{Outcome, SessionOutcome};
+use crate::event::world::{Outcome, Projection, SessionOutcome};
 use crate::event::{BoundaryId, Command, Event, EventKind, Seq, StopReason, World};
 use crate::host::{journal, pauses};
 use crate::run::Session;
@@ -194,19 +194,18 @@ async fn follow<W: Write>(
 
 /// Reports which message of a session begins, and which agent starts.
 fn report_message_start(world: &World, message: usize, of: usize) {
-    if let Some(it) = world.team() {
-        let plan = &*it.plan;
-        let text = visible_within(&plan.session.text, REASON_CHARS);
+    if let Some(session) = world.projection().and_then(Projection::session) {
+        let text = visible_within(&session.text, REASON_CHARS);
         print_message(&format!(
             "message {message} of {of}, {} starts: {text}",
-            plan.session.first_agent
+            session.first_agent
         ));
     }
 }
 
 /// The exit code of a run that has ended.
 fn exit_of(outcome: &Outcome, world: &World, drive: &HeadlessOptions<'_>) -> Exit {
-    let decision = world.collaboration().and_then(|table| table.decision());
+    let decision = world.projection().and_then(Projection::decision);
     let failed = drive.fail_on.iter().any(|fail_on| match fail_on {
         FailOn::Decision(wanted) => decision == Some(*wanted),
         FailOn::Degraded => outcome.degraded,

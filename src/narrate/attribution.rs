@@ -6,7 +6,6 @@ use std::borrow::Cow;
 use crate::event::SpanId;
 use crate::event::kind::{Purpose, SourceNo};
 use crate::event::world::{SpanKind, World};
-use crate::pattern::research::spec::{READ, SEARCH};
 
 /// The round and the call that a span belongs to.
 pub fn round_and_purpose(span: SpanId, world: &World) -> (Option<u32>, Option<&Purpose>) {
@@ -58,18 +57,11 @@ pub fn tool_of_purpose<'a>(purpose: &'a Purpose, world: &'a World) -> Option<&'a
         | Purpose::Notes { .. }
         | Purpose::Synthesize
         | Purpose::Finalize => Some("llm"),
-        Purpose::Search => Some(SEARCH),
-        Purpose::Read { .. } => Some(READ),
         Purpose::Tool { tool, .. } => Some(tool.as_str()),
-        Purpose::Task { index, .. } => {
-            let orchestrator = world.orchestrator()?;
-            let row = orchestrator.tasks.get(usize::try_from(*index).ok()?)?;
-            Some(row.task.worker.as_str())
-        }
-        Purpose::AgentStep { step, .. } => {
-            let plan = &*world.resilience()?.plan;
-            plan.steps.get(usize::from(*step)).map(|tool| tool.as_str())
-        }
+        Purpose::Search
+        | Purpose::Read { .. }
+        | Purpose::Task { .. }
+        | Purpose::AgentStep { .. } => world.projection()?.tool_of(purpose),
         other => other.called_agent().map(|agent| agent.as_str()),
     }
 }

@@ -20,7 +20,7 @@ use crate::app::run::tool_summary::factor_text;
 use crate::app::state::ScenarioEntry;
 use crate::event::Elapsed;
 use crate::event::contribution::Stance;
-use crate::event::world::{RunState, World};
+use crate::event::world::{Projection, RunState, World};
 
 /// Draws the first screen.
 pub fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
@@ -274,7 +274,7 @@ fn run_row(page: &RunPage, now: Elapsed, cx: &DrawContext, mut pen: Pen, columns
     }
     let title = head.map_or("", |head| head.title.as_str());
     // A follow-up message is shown in place of the title, which is on the session's first row.
-    match world.team().map(|it| &it.plan.session).filter(|session| session.message > 1) {
+    match world.projection().and_then(Projection::session).filter(|session| session.message > 1) {
         Some(session) => {
             let text = session.text.replace(['\n', '\r', '\t'], " ");
             let told = format!("message {}: {text}", session.message);

@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 mod lines;
+mod questions;
 mod roots;
 mod rows;
 
@@ -176,7 +177,7 @@ impl Team {
         places.into_iter().filter_map(|place| self.hops.get(place))
     }
 
-    pub(crate) fn apply(&mut self, event: &Event, spans: &Spans, rests: &Pauses) {
+    fn fold(&mut self, event: &Event, spans: &Spans, rests: &Pauses) {
         match &event.kind {
             EventKind::CallStarted(call) => self.call(event, call, spans),
             EventKind::AttemptStarted { parent, .. } => self.set_attempt(*parent, Some(event.span)),

@@ -3,7 +3,6 @@
 use super::inspect::{InspectTarget, Tab};
 use super::layout::{Areas, Pane};
 use super::research::JumpResult;
-use super::research::step::WorkflowStep as Step;
 use super::{InputOutcome, RunPage, Selection, View};
 use crate::app::action::Action;
 use crate::app::effect::Effect;
@@ -11,7 +10,7 @@ use crate::app::state::Size;
 use crate::event::command::BreakerOverride;
 use crate::event::kind::Initiator;
 use crate::event::world::RunState;
-use crate::event::{Boundary, Command, Elapsed};
+use crate::event::{Command, Elapsed};
 
 impl RunPage {
     /// Handles an action, then updates the layout of the research page that is shown.
@@ -142,35 +141,14 @@ impl RunPage {
 
     /// Sets or clears a breakpoint at the boundary that comes next.
     fn toggle_breakpoint(&self) -> InputOutcome {
-        let Some(table) = self.world.collaboration() else {
-            if let Some(research) = self.world.research() {
-                // The step after the current one.
-                let current = Step::current(&self.world, research);
-                let next = current.and_then(|current| {
-                    let at = Step::ALL.iter().position(|step| *step == current)?;
-                    Step::ALL.get(at + 1)
-                });
-                let Some(next) = next else { return InputOutcome::Ignored };
-                let at = next.boundary();
+        let pattern = self.world.projection();
+        match pattern.map(|pattern| pattern.next_breakpoint(&self.world)) {
+            Some(Ok(at)) => {
                 let set = !self.world.breakpoints.contains(&at);
-                return self.send_live_command(Command::Break { at, set });
+                self.send_live_command(Command::Break { at, set })
             }
-            // Plan and finalize are the only boundaries of an orchestrator that come exactly once.
-            let Some(orchestrator) = self.world.orchestrator() else {
-                return InputOutcome::Ignored;
-            };
-            let at =
-                if orchestrator.plan_call.is_none() { Boundary::Plan } else { Boundary::Finalize };
-            let at = at.id();
-            let set = !self.world.breakpoints.contains(&at);
-            return self.send_live_command(Command::Break { at, set });
-        };
-        let next = table.current().map_or(1, |round| round.number.saturating_add(1));
-        let at =
-            if next > table.plan.max_rounds { Boundary::Finalize } else { Boundary::Round(next) };
-        let at = at.id();
-        let set = !self.world.breakpoints.contains(&at);
-        self.send_live_command(Command::Break { at, set })
+            Some(Err(_)) | None => InputOutcome::Ignored,
+        }
     }
 
     /// Moves the playhead by this many events.

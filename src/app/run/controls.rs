@@ -114,28 +114,15 @@ impl RunPage {
     /// Why a key did nothing, for the message line: it is for the tools, or does not apply to this
     /// run.
     pub fn unavailable_reason(&self, action: Action) -> Option<String> {
-        if View::of_world(&self.world) == View::Tools {
-            match action {
-                Action::Breakpoint => {
-                    let why = "No breakpoint here: agents act in no fixed order. \
-                               s steps to the next boundary.";
-                    return Some(why.to_owned());
-                }
-                Action::Tools => {
-                    return Some("The tools are already shown: this run is about them.".into());
-                }
-                _ => {}
-            }
+        if action == Action::Tools && View::of_world(&self.world) == View::Tools {
+            return Some("The tools are already shown: this run is about them.".into());
         }
-        if action == Action::Breakpoint && self.world.team().is_some() {
-            let why = "No breakpoint here: the next speaker is not known yet. s steps to the next boundary.";
-            return Some(why.to_owned());
+        if action == Action::Breakpoint {
+            let next = self.world.projection()?.next_breakpoint(&self.world);
+            return next.err().map(str::to_owned);
         }
         if action == Action::Cause {
             return self.no_jump_reason();
-        }
-        if action == Action::Breakpoint && self.world.research().is_some() {
-            return Some("No breakpoint here: this is the last step.".to_owned());
         }
         let chaos = matches!(
             action,

@@ -157,43 +157,14 @@ impl RunPage {
 
     pub(super) fn call_of_event(&self, event: &Event) -> Option<SpanId> {
         let world = self.world();
-        let table = world.collaboration();
-        let plan = world.orchestrator();
-        match &event.kind {
-            EventKind::ContributionAccepted { round, seat, .. }
-            | EventKind::ContributionRefused { round, seat, .. } => {
-                return table?.round(*round)?.seats.get(usize::from(*seat))?.call;
-            }
-            EventKind::HandoffMade { requested_by, .. }
-            | EventKind::HandoffRefused { requested_by, .. } => {
-                return Some(*requested_by);
-            }
-            EventKind::AnswerComposed { by: Some(by), .. } => {
-                return world.team()?.agent(by)?.last_call;
-            }
-            EventKind::AnswerCited(_)
-            | EventKind::AnswerRefused(_)
-            | EventKind::AnswerComposed { .. }
-                if world.research().is_some() =>
-            {
-                return world.research()?.answer_call;
-            }
-            EventKind::PageRead(page) => return Some(page.call),
-            EventKind::AnswerComposed { .. } => {
-                return table.map_or_else(|| plan?.finalize, |table| table.finalize);
-            }
-            _ => {}
+        if let Some(call) = world.projection().and_then(|it| it.call_of(event, world)) {
+            return Some(call);
         }
         let span = world.spans.get(event.span)?;
         match span.kind {
             SpanKind::Call(_) => Some(span.id),
             SpanKind::Attempt(_) => Some(span.parent),
-            SpanKind::Task { index } => plan?.tasks.get(usize::try_from(index).ok()?)?.call,
-            SpanKind::Source(no) => {
-                let row = world.research()?.source(no)?;
-                row.notes_call.or(row.read_call)
-            }
-            SpanKind::Round(_) | SpanKind::Run => None,
+            _ => None,
         }
     }
 

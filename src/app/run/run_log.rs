@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use crate::event::world::EventLog;
 use crate::event::{Event, Seq};
 
 /// The events of a run, of which only the last are in memory. A place counts from the first event
@@ -89,5 +90,16 @@ impl RunLog {
     /// The events in memory, for an export.
     pub(super) fn to_vec(&self) -> Vec<Arc<Event>> {
         self.events.iter().cloned().collect()
+    }
+}
+
+impl EventLog for RunLog {
+    fn find_before(&self, seq: Seq, so: &dyn Fn(&Event) -> bool) -> Option<Seq> {
+        let mut before = self.between(0, self.place(seq)).rev();
+        before.find(|event| so(event)).map(|event| event.seq)
+    }
+
+    fn last_dropped(&self) -> Option<Seq> {
+        Some(Seq(self.dropped.checked_sub(1)? as u64))
     }
 }

@@ -19,8 +19,7 @@ use super::tally::Tally;
 use super::tools::Tools;
 use crate::base::name::FlagName;
 use crate::event::kind::{
-    Asks, BudgetReached, CallStarted, Initiator, Purpose, RunClosed, RunStarted, SourceOutcome,
-    StepSize,
+    Asks, BudgetReached, CallStarted, Initiator, Purpose, RunClosed, RunStarted, StepSize,
 };
 use crate::event::{BoundaryId, Elapsed, Event, EventKind, Seq, SpanId, StopReason};
 use crate::scenario::spec::price::Price;
@@ -197,17 +196,6 @@ impl RunFold {
             EventKind::BreakpointChanged { at, set: false } => {
                 self.breakpoints.remove(at);
             }
-            EventKind::RoundStarted { round, .. } => self.mark(event, MarkKind::Round(*round)),
-            EventKind::ContributionRefused { .. } => self.mark(event, MarkKind::Failed),
-            EventKind::HandoffMade { to, .. } => self.mark(event, MarkKind::Handoff(to.clone())),
-            EventKind::PageRead(page) => self.mark(event, MarkKind::Page(page.source)),
-            EventKind::SourceClosed(came) if matches!(**came, SourceOutcome::Denied { .. }) => {
-                self.mark(event, MarkKind::Refused);
-            }
-            EventKind::SourceClosed(came) if matches!(**came, SourceOutcome::Skipped { .. }) => {
-                self.mark(event, MarkKind::Failed);
-            }
-            EventKind::HandoffRefused { .. } => self.mark(event, MarkKind::Refused),
             EventKind::BudgetReached(reached) => {
                 self.budget_reached = Some(*reached);
                 self.mark(event, MarkKind::Failed);
@@ -229,12 +217,7 @@ impl RunFold {
             }
             EventKind::CallDegraded { .. } => self.tally.degraded += 1,
             EventKind::AttemptRefused { .. } => self.tally.refused += 1,
-            EventKind::PlanRefused { .. }
-            | EventKind::TaskFailed { .. }
-            | EventKind::NoteRefused(_)
-            | EventKind::AnswerRefused(_) => {
-                self.mark(event, MarkKind::Failed);
-            }
+            EventKind::PlanRefused { .. } => self.mark(event, MarkKind::Failed),
             EventKind::BreakerChanged { tool, to, .. } => {
                 self.mark(event, MarkKind::Breaker(tool.clone(), *to));
             }
@@ -310,6 +293,11 @@ impl RunFold {
             .saturating_sub(standing)
     }
 
+    /// The pauses so far.
+    pub(crate) fn pauses(&self) -> &Pauses {
+        &self.pause_list
+    }
+
     /// The run resumes at `until` after a pause of `paused_ms`.
     fn add_pause(&mut self, until: Elapsed, paused_ms: u64) {
         self.pauses = self.pauses.saturating_add(Duration::from_millis(paused_ms));
@@ -364,7 +352,7 @@ impl RunFold {
         }
     }
 
-    fn mark(&mut self, event: &Event, what: MarkKind) {
+    pub(super) fn mark(&mut self, event: &Event, what: MarkKind) {
         if self.marks.len() < MARKS {
             self.marks.push(ScrubberMark { at: event.at, seq: event.seq, what });
         } else {

@@ -4,6 +4,8 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use super::fold::RunFold;
+use super::marks::MarkKind;
+use super::projection::Projection;
 use crate::agents::projection::Team;
 use crate::event::plan::PatternPlan;
 use crate::event::{Event, EventKind, Seq};
@@ -57,7 +59,12 @@ impl World {
         match &event.kind {
             EventKind::RunStarted(_) if has_head => {}
             EventKind::RunStarted(head) => self.pattern = PatternWorld::new(&head.plan),
-            _ => self.pattern.apply(event, &self.run),
+            _ => {
+                self.pattern.apply(event, &self.run);
+                if let Some(mark) = self.pattern.mark(event) {
+                    self.run.mark(event, mark);
+                }
+            }
         }
     }
 
@@ -70,7 +77,12 @@ impl World {
 
     /// Whether a result was replaced by a fallback or omitted.
     pub fn is_degraded(&self) -> bool {
-        self.tally.degraded > 0 || self.pattern.is_degraded()
+        self.tally.degraded > 0 || self.projection().is_some_and(Projection::is_degraded)
+    }
+
+    /// The projection of the run's pattern; `None` before the head.
+    pub fn projection(&self) -> Option<&dyn Projection> {
+        self.pattern.get()
     }
 
     /// Projection of a collaboration; `None` for other patterns.
@@ -157,20 +169,35 @@ impl PatternWorld {
     pub(super) fn apply(&mut self, event: &Event, run: &RunFold) {
         match self {
             Self::None => {}
-            Self::Collaboration(world) => world.apply(event, &run.spans),
-            Self::Orchestrator(world) => world.apply(event, &run.spans),
-            Self::Team(world) => world.apply(event, &run.spans, &run.pause_list),
-            Self::Resilience(world) => world.apply(event),
-            Self::Research(world) => world.apply(event, &run.spans),
+            Self::Collaboration(world) => world.apply(event, run),
+            Self::Orchestrator(world) => world.apply(event, run),
+            Self::Team(world) => world.apply(event, run),
+            Self::Resilience(world) => world.apply(event, run),
+            Self::Research(world) => world.apply(event, run),
         }
     }
 
-    /// Whether the pattern replaced a result by a fallback, or omitted it.
-    pub(super) fn is_degraded(&self) -> bool {
+    /// What the scrubber marks at this event. A static match, like [`Self::apply`].
+    pub(super) fn mark(&self, event: &Event) -> Option<MarkKind> {
         match self {
-            Self::Orchestrator(world) => world.is_degraded(),
-            Self::Team(world) => world.incomplete,
-            Self::None | Self::Collaboration(_) | Self::Resilience(_) | Self::Research(_) => false,
+            Self::None => None,
+            Self::Collaboration(world) => world.mark(event),
+            Self::Orchestrator(world) => world.mark(event),
+            Self::Team(world) => world.mark(event),
+            Self::Resilience(world) => world.mark(event),
+            Self::Research(world) => world.mark(event),
+        }
+    }
+
+    /// The projection; `None` before the head.
+    pub fn get(&self) -> Option<&dyn Projection> {
+        match self {
+            Self::None => None,
+            Self::Collaboration(world) => Some(world),
+            Self::Orchestrator(world) => Some(world),
+            Self::Team(world) => Some(world),
+            Self::Resilience(world) => Some(world),
+            Self::Research(world) => Some(&**world),
         }
     }
 }

@@ -88,6 +88,16 @@ pub enum SpanState {
 }
 
 impl Spans {
+    /// The event that opened a span.
+    pub fn opened_by(&self, span: SpanId) -> Option<Seq> {
+        self.get(span).map(|span| span.opened_by)
+    }
+
+    /// The event that closed a span.
+    pub fn closed_by(&self, span: SpanId) -> Option<Seq> {
+        self.get(span)?.closed_by
+    }
+
     /// The span with this id.
     pub fn get(&self, id: SpanId) -> Option<&Span> {
         self.chunks.get(&(id.0 / CHUNK))?.get((id.0 % CHUNK) as usize)?.as_ref()

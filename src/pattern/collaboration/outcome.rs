@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::base::name::RoleName;
 use crate::event::contribution::{Conflict, Contribution, Decision, Stance};
 use crate::event::kind::{CollaborationPlan, RunStarted};
-use crate::event::world::World;
+use crate::event::world::RunFold;
 use crate::event::world::outcome::OutcomeFields;
 use crate::pattern::collaboration::projection::Collaboration;
 use crate::pattern::collaboration::projection::Round;
@@ -91,28 +91,27 @@ impl<'a> Summary<'a> {
     }
 }
 
-impl World {
-    pub(crate) fn collaboration_fields(
-        &self,
-        head: &RunStarted,
-        world: &Collaboration,
-        success: bool,
-        fields: &mut OutcomeFields,
-    ) {
-        let closed_rounds = || world.rounds.iter().filter(|round| round.closed.is_some());
+impl Collaboration {
+    /// Adds the fields that the source document defines.
+    pub(super) fn outcome_fields(&self, run: &RunFold, fields: &mut OutcomeFields) {
+        let success = run.closed.as_ref().is_some_and(|closed| closed.reason.is_success());
+        let closed_rounds = || self.rounds.iter().filter(|round| round.closed.is_some());
         if success {
-            fields.add("answer", &self.answer);
-            fields.add("final_decision", &world.decision());
+            fields.add("answer", &run.answer);
+            fields.add("final_decision", &self.decision());
             fields.add("rounds_used", &closed_rounds().count());
             let last = closed_rounds().next_back().map(|round| &**round);
-            fields.add("team_summary", &Summary::new(head, &world.plan, last));
+            fields.add(
+                "team_summary",
+                &run.head.as_ref().map(|head| Summary::new(head, &self.plan, last)),
+            );
         } else if let Some(refused) =
-            world.current().and_then(|round| round.seats.iter().find(|seat| seat.refused.is_some()))
+            self.current().and_then(|round| round.seats.iter().find(|seat| seat.refused.is_some()))
         {
             fields.add("raw_contribution", &refused.raw);
         }
         let mut trace = Vec::new();
-        for round in &world.rounds {
+        for round in &self.rounds {
             trace.extend(round.contributions().map(|from| {
                 TraceRow::Seat(SeatRow {
                     round: round.number,

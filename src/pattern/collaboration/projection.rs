@@ -1,5 +1,7 @@
 //! Projection of a collaboration: rounds, seats, contributions, and the decision.
 
+mod questions;
+
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -161,7 +163,7 @@ impl Collaboration {
         self.rounds.last().and_then(|round| round.decision)
     }
 
-    pub(crate) fn apply(&mut self, event: &Event, spans: &Spans) {
+    fn fold(&mut self, event: &Event, spans: &Spans) {
         match &event.kind {
             EventKind::RoundStarted { round, seats, .. } => self.rounds.push(Arc::new(Round {
                 number: *round,

@@ -3,41 +3,38 @@
 use serde_json::{Value, json};
 
 use crate::event::StopReason;
-use crate::event::kind::RunClosed;
-use crate::event::world::World;
-use crate::event::world::outcome::{OutcomeFields, to_value};
+use crate::event::world::RunFold;
+use crate::event::world::outcome::OutcomeFields;
+use crate::event::world::outcome::fields::to_value;
 use crate::pattern::orchestrator::projection::{Orchestrator, TaskRow, TaskState};
 
-impl World {
-    pub(crate) fn orchestrator_fields(
-        &self,
-        world: &Orchestrator,
-        closed: &RunClosed,
-        fields: &mut OutcomeFields,
-    ) {
+impl Orchestrator {
+    /// Adds the fields that the source document defines.
+    pub(super) fn outcome_fields(&self, run: &RunFold, fields: &mut OutcomeFields) {
+        let Some(closed) = &run.closed else { return };
         let success = closed.reason.is_success();
         let phase = closed.phase.as_deref();
         let mut add = |name: &'static str, value: Value| fields.add(name, &value);
         // Ended tasks are reported, whatever stopped the run.
-        let over = || world.tasks.iter().filter(|row| has_ended(row));
+        let over = || self.tasks.iter().filter(|row| has_ended(row));
         if success {
-            add("answer", self.answer.as_deref().map_or(Value::Null, Value::from));
+            add("answer", run.answer.as_deref().map_or(Value::Null, Value::from));
         }
-        if let Some(details) = &world.refused_details {
+        if let Some(details) = &self.refused_details {
             add("details", details.clone());
         }
-        if let Some((_, raw)) = &world.refused {
+        if let Some((_, raw)) = &self.refused {
             add("raw_plan", raw.clone());
         }
-        if !world.tasks.is_empty() && (success || phase == Some("dispatch")) {
-            let plan: Vec<_> = world.tasks.iter().map(|row| &row.task).collect();
+        if !self.tasks.is_empty() && (success || phase == Some("dispatch")) {
+            let plan: Vec<_> = self.tasks.iter().map(|row| &row.task).collect();
             add("plan", to_value(&plan));
         }
         if closed.reason == StopReason::CriticalTaskFailed {
             let failed = over().filter(|row| row.state == TaskState::Failed && row.task.critical);
             add("failed_critical", failed.map(|row| history_entry(row)).collect());
         }
-        if let Some(aggregate) = &world.aggregate {
+        if let Some(aggregate) = &self.aggregate {
             add("aggregate", (**aggregate).clone());
         }
         let trace = over().map(|row| {
@@ -58,7 +55,7 @@ impl World {
         add("trace", trace.collect());
         add("history", over().map(|row| history_entry(row)).collect());
         // Added by roundtable: the tasks that the stop left unfinished.
-        let left = world.tasks.iter().filter(|row| !has_ended(row)).map(|row| unfinished(row));
+        let left = self.tasks.iter().filter(|row| !has_ended(row)).map(|row| unfinished(row));
         let left: Vec<Value> = left.collect();
         if !left.is_empty() && !success && phase == Some("dispatch") {
             add("unfinished", Value::Array(left));

@@ -1,12 +1,19 @@
 //! Projection of an orchestrator: the plan, its tasks with their attempts, the aggregate.
 
+mod questions;
+mod rows;
+
+pub use rows::{AttemptBar, AttemptEnd, TaskRow, TaskState};
+
+use rows::close_attempt;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use crate::base::name::TaskId;
-use crate::event::kind::{FailureClass, FallbackKind, OrchestratorPlan, Purpose, Task};
+use crate::event::kind::{OrchestratorPlan, Purpose};
 use crate::event::world::spans::{SpanKind, Spans};
 use crate::event::{Elapsed, Event, EventKind, SpanId, StopReason};
 
@@ -39,121 +46,6 @@ pub struct Orchestrator {
     calls: BTreeMap<SpanId, usize>,
     /// Index of each task in the plan, by its id. Copies of the world share it: it does not change.
     places: Arc<BTreeMap<TaskId, usize>>,
-}
-
-/// A task of the plan.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TaskRow {
-    /// The task as planned.
-    pub task: Task,
-    /// Its progress.
-    pub state: TaskState,
-    /// Its span, once it has started.
-    pub span: Option<SpanId>,
-    /// Hash of its arguments; empty before it starts.
-    pub args_hash: String,
-    /// When it started.
-    pub opened: Option<Elapsed>,
-    /// When it ended.
-    pub closed: Option<Elapsed>,
-    /// Its call, once it is made.
-    pub call: Option<SpanId>,
-    /// Its attempts in order, refused ones included.
-    pub attempts: Vec<AttemptBar>,
-    /// When the wait for the next attempt ends, while it waits.
-    pub retry_at: Option<Elapsed>,
-    /// Attempts used, counted as in the orchestrator source document: refused ones included.
-    pub attempts_used: u32,
-    /// Why it failed, or why a fallback was used.
-    pub reason: Option<StopReason>,
-    /// Error of its last failed attempt; limited in length, without secrets.
-    pub error: Option<Arc<str>>,
-    /// Its result or the fallback value.
-    pub result: Option<Arc<Value>>,
-    /// The kind of fallback, if one was used.
-    pub fallback: Option<FallbackKind>,
-}
-
-/// Progress of a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TaskState {
-    /// It waits for the concurrency limit.
-    Waiting,
-    /// An attempt is in flight or about to start.
-    Running,
-    /// It waits for the next attempt.
-    Retrying,
-    /// It has a result.
-    Done,
-    /// It has a fallback instead of a result.
-    Degraded,
-    /// It has no result.
-    Failed,
-    /// The run was stopped during the task.
-    Cancelled,
-}
-
-/// An attempt as a segment of the waterfall.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AttemptBar {
-    /// Number of the attempt, from 1.
-    pub number: u32,
-    /// Its span; `None` if it was refused.
-    pub span: Option<SpanId>,
-    /// When it started.
-    pub opened: Elapsed,
-    /// When it ended.
-    pub closed: Option<Elapsed>,
-    /// How it ended.
-    pub end: AttemptEnd,
-}
-
-/// How an attempt ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AttemptEnd {
-    /// It is in flight.
-    InFlight,
-    /// It got a result.
-    Answered,
-    /// It failed.
-    Failed(FailureClass),
-    /// Policy refused it, so it was not made.
-    Refused,
-}
-
-impl TaskRow {
-    fn new(task: Task) -> Self {
-        Self {
-            task,
-            state: TaskState::Waiting,
-            span: None,
-            args_hash: String::new(),
-            opened: None,
-            closed: None,
-            call: None,
-            attempts: Vec::new(),
-            retry_at: None,
-            attempts_used: 0,
-            reason: None,
-            error: None,
-            result: None,
-            fallback: None,
-        }
-    }
-
-    /// Whether its result was replaced by a fallback or omitted.
-    pub fn is_replaced(&self) -> bool {
-        match self.state {
-            TaskState::Degraded => true,
-            TaskState::Failed => !self.task.critical || self.fallback.is_some(),
-            _ => false,
-        }
-    }
-
-    /// Whether it has ended.
-    pub fn has_ended(&self) -> bool {
-        !matches!(self.state, TaskState::Waiting | TaskState::Running | TaskState::Retrying)
-    }
 }
 
 impl Orchestrator {
@@ -191,11 +83,6 @@ impl Orchestrator {
         Some((place, self.tasks.get(place)?))
     }
 
-    /// Whether a task's result was replaced by a fallback or omitted.
-    pub fn is_degraded(&self) -> bool {
-        self.tasks.iter().any(|row| row.is_replaced())
-    }
-
     fn row(&mut self, index: usize) -> Option<&mut TaskRow> {
         self.tasks.get_mut(index).map(Arc::make_mut)
     }
@@ -224,7 +111,7 @@ impl Orchestrator {
         }
     }
 
-    pub(crate) fn apply(&mut self, event: &Event, spans: &Spans) {
+    fn fold(&mut self, event: &Event, spans: &Spans) {
         match &event.kind {
             EventKind::PlanAccepted { tasks } if self.tasks.is_empty() => {
                 self.tasks = tasks.iter().cloned().map(TaskRow::new).map(Arc::new).collect();
@@ -348,12 +235,5 @@ impl Orchestrator {
             }
             _ => {}
         }
-    }
-}
-
-fn close_attempt(row: &mut TaskRow, event: &Event, end: AttemptEnd) {
-    if let Some(bar) = row.attempts.iter_mut().rev().find(|bar| bar.span == Some(event.span)) {
-        bar.closed = Some(event.at);
-        bar.end = end;
     }
 }

@@ -3,38 +3,36 @@
 use serde_json::{Value, json};
 
 use crate::event::kind::{DropReason, NoteConflict, ResearchPlan, RunClosed};
-use crate::event::world::World;
-use crate::event::world::outcome::{OutcomeFields, to_value};
+use crate::event::world::RunFold;
+use crate::event::world::outcome::OutcomeFields;
+use crate::event::world::outcome::fields::to_value;
 use crate::event::{Elapsed, StopReason};
 use crate::pattern::research::projection::{NoteRow, Research, SourceRow, SourceState};
 
-impl World {
-    pub(crate) fn research_fields(
-        &self,
-        world: &Research,
-        closed: &RunClosed,
-        fields: &mut OutcomeFields,
-    ) {
-        let plan = &*world.plan;
+impl Research {
+    /// Adds the fields that the source document defines.
+    pub(super) fn outcome_fields(&self, run: &RunFold, fields: &mut OutcomeFields) {
+        let Some(closed) = &run.closed else { return };
+        let plan = &*self.plan;
         let success = closed.reason.is_success();
         let mut add = |name: &'static str, value: Value| fields.add(name, &value);
         if success {
             add("outcome", "grounded_research_answer".into());
-            add("answer", self.answer.as_deref().map_or(Value::Null, Value::from));
-            add("citations", to_value(&world.citations));
-            let cited = world.notes.iter().filter(|row| world.is_cited(&row.note.id));
+            add("answer", run.answer.as_deref().map_or(Value::Null, Value::from));
+            add("citations", to_value(&self.citations));
+            let cited = self.notes.iter().filter(|row| self.is_cited(&row.note.id));
             add("citation_details", cited.map(citation).collect());
             // Added by roundtable: the notes that support each sentence.
-            add("sentences", world.sentences.iter().map(to_value).collect());
-            add("aggregate", self.aggregate(world));
+            add("sentences", self.sentences.iter().map(to_value).collect());
+            add("aggregate", self.aggregate_fields());
         } else {
-            stopped(world, closed, &mut add);
+            stopped(self, closed, &mut add);
         }
         // Added by roundtable: what was dropped, skipped, refused and cut.
-        let dropped: Vec<Value> = world.sources.iter().filter_map(|row| dropped(row)).collect();
-        let skipped: Vec<Value> = world.kept().filter_map(skipped).collect();
-        let refused: Vec<Value> = world.refused.iter().map(|note| to_value(&**note)).collect();
-        let cut: Vec<Value> = world.kept().filter_map(cut).collect();
+        let dropped: Vec<Value> = self.sources.iter().filter_map(|row| dropped(row)).collect();
+        let skipped: Vec<Value> = self.kept().filter_map(skipped).collect();
+        let refused: Vec<Value> = self.refused.iter().map(|note| to_value(&**note)).collect();
+        let cut: Vec<Value> = self.kept().filter_map(cut).collect();
         for (name, rows) in [
             ("dropped_sources", dropped),
             ("skipped_sources", skipped),
@@ -45,43 +43,43 @@ impl World {
                 add(name, rows.into());
             }
         }
-        if !world.unsearched.is_empty() {
-            add("unsearched", to_value(&world.unsearched));
+        if !self.unsearched.is_empty() {
+            add("unsearched", to_value(&self.unsearched));
         }
-        if !world.compared.conflicts.is_empty() {
-            add("conflicts", world.compared.conflicts.iter().map(conflict).collect());
+        if !self.compared.conflicts.is_empty() {
+            add("conflicts", self.compared.conflicts.iter().map(conflict).collect());
         }
         if plan.min_independent_sources > 1 {
-            add("unconfirmed", to_value(&world.compared.unconfirmed));
+            add("unconfirmed", to_value(&self.compared.unconfirmed));
         }
-        if !world.notes.is_empty() {
-            add("notes", world.notes.iter().map(|row| to_value(&*row.note)).collect());
+        if !self.notes.is_empty() {
+            add("notes", self.notes.iter().map(|row| to_value(&*row.note)).collect());
         }
         // Notes that the policy refused end the step before it is reported.
-        let noted = !world.notes.is_empty()
-            && world.reading_end.is_some()
+        let noted = !self.notes.is_empty()
+            && self.reading_end.is_some()
             && !matches!(closed.reason, StopReason::InvalidNotes(_));
-        add("trace", self.research_trace(world, noted));
-        add("history", history(world, plan, noted));
+        add("trace", self.trace(run, noted));
+        add("history", history(self, plan, noted));
     }
 
-    fn aggregate(&self, world: &Research) -> Value {
+    fn aggregate_fields(&self) -> Value {
         json!({
-            "query": world.query.as_ref().map(|(query, _)| &**query),
-            "urls_found": world.sources.len(),
-            "urls_after_dedupe": world.kept().count(),
-            "pages_read": world.pages_read(),
-            "notes_count": world.notes.len(),
-            "citations_count": world.citations.len(),
-            "denied_sources": denied(world),
-            "verified_notes": world.verified.as_ref().map_or(0, |verified| verified.checked),
+            "query": self.query.as_ref().map(|(query, _)| &**query),
+            "urls_found": self.sources.len(),
+            "urls_after_dedupe": self.kept().count(),
+            "pages_read": self.pages_read(),
+            "notes_count": self.notes.len(),
+            "citations_count": self.citations.len(),
+            "denied_sources": denied(self),
+            "verified_notes": self.verified.as_ref().map_or(0, |verified| verified.checked),
         })
     }
 
-    fn research_trace(&self, world: &Research, noted: bool) -> Value {
+    fn trace(&self, run: &RunFold, noted: bool) -> Value {
         let mut lines: Vec<Value> = Vec::new();
         let mut step = |phase: &str, at: Elapsed, own: Value| {
-            let took = crate::event::id::millis(self.active_between(Elapsed(0), at)).max(1);
+            let took = crate::event::id::millis(run.active_between(Elapsed(0), at)).max(1);
             let mut line = json!({ "step": lines.len() + 1, "phase": phase });
             if let (Value::Object(line), Value::Object(own)) = (&mut line, own) {
                 line.extend(own);
@@ -90,31 +88,31 @@ impl World {
             }
             lines.push(line);
         };
-        if let Some((steps, at)) = &world.steps {
+        if let Some((steps, at)) = &self.steps {
             step("plan", *at, json!({ "steps": steps.len() }));
         }
-        if let Some((query, at)) = &world.query {
-            step("search", *at, json!({ "query": **query, "candidates": world.sources.len() }));
+        if let Some((query, at)) = &self.query {
+            step("search", *at, json!({ "query": **query, "candidates": self.sources.len() }));
         }
-        if let Some((kept, at)) = world.kept.as_ref().filter(|(kept, _)| !kept.is_empty()) {
+        if let Some((kept, at)) = self.kept.as_ref().filter(|(kept, _)| !kept.is_empty()) {
             step("dedupe", *at, json!({ "urls_after_dedupe": kept.len() }));
         }
-        if let Some((_, at)) = world.reading_end.filter(|_| noted) {
+        if let Some((_, at)) = self.reading_end.filter(|_| noted) {
             let own = json!({
-                "pages_read": world.pages_read(),
-                "notes": world.notes.len(),
-                "denied_sources": world.kept().filter(|row| denial(row).is_some()).count(),
+                "pages_read": self.pages_read(),
+                "notes": self.notes.len(),
+                "denied_sources": self.kept().filter(|row| denial(row).is_some()).count(),
             });
             step("read_extract", at, own);
         }
-        if let Some(verified) = world.verified.as_ref().filter(|it| it.issues.is_empty()) {
+        if let Some(verified) = self.verified.as_ref().filter(|it| it.issues.is_empty()) {
             let own = json!({ "checked_notes": verified.checked, "issues": 0 });
             step("verify", verified.at, own);
         }
-        if let Some(at) = world.answered {
+        if let Some(at) = self.answered {
             let own = json!({
-                "answer_chars": self.answer.as_deref().map_or(0, |text| text.chars().count()),
-                "citations": world.citations.len(),
+                "answer_chars": run.answer.as_deref().map_or(0, |text| text.chars().count()),
+                "citations": self.citations.len(),
             });
             step("synthesize", at, own);
         }

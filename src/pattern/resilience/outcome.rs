@@ -5,9 +5,9 @@ use serde_json::json;
 
 use crate::base::name::ToolName;
 use crate::event::kind::{BreakerCause, BreakerStage};
-use crate::event::world::World;
+use crate::event::world::RunFold;
 use crate::event::world::outcome::OutcomeFields;
-use crate::event::world::outcome::tools::thousandths;
+use crate::event::world::outcome::fields::thousandths;
 use crate::pattern::resilience::projection::Resilience;
 
 /// A change of state of a tool's breaker.
@@ -29,21 +29,22 @@ struct AgentResultRow {
     failed: u32,
 }
 
-impl World {
-    pub(crate) fn resilience_fields(&self, world: &Resilience, fields: &mut OutcomeFields) {
-        let plan = &*world.plan;
+impl Resilience {
+    /// Adds the fields that the source document defines.
+    pub(super) fn outcome_fields(&self, run: &RunFold, fields: &mut OutcomeFields) {
+        let plan = &*self.plan;
         let summary = json!({
             "guarded": plan.guarded,
             "agents": plan.agents,
             "turns": plan.turns,
-            "answered": world.answered,
-            "degraded": world.degraded,
-            "failed": world.failed,
-            "amplification": self.tools.amplification().map(thousandths),
+            "answered": self.answered,
+            "degraded": self.degraded,
+            "failed": self.failed,
+            "amplification": run.tools.amplification().map(thousandths),
             "call_slots": plan.pool,
-            "most_waiting": world.peak_waiting,
+            "most_waiting": self.peak_waiting,
         });
-        let tools = self.tools.rows().iter();
+        let tools = run.tools.rows().iter();
         let mut moves: Vec<_> =
             tools.flat_map(|row| row.history.iter().map(move |it| (row.name(), it))).collect();
         moves.sort_by_key(|(_, it)| it.seq);
@@ -52,7 +53,7 @@ impl World {
             .map(|(tool, it)| MoveRow { at_ms: it.at.0 / 1_000, tool, to: it.to, why: it.why })
             .collect();
         let history: Vec<_> = (1..)
-            .zip(&world.agents)
+            .zip(&self.agents)
             .map(|(agent, row)| AgentResultRow {
                 agent,
                 turn: row.turn,

@@ -1,6 +1,8 @@
 //! Projection of a resilience run: the agents, and the call slots they share. The counts of each
 //! tool are in [`Tools`](crate::event::world::Tools).
 
+mod questions;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -78,7 +80,7 @@ impl Resilience {
         self.agents.get_mut(usize::try_from(agent.checked_sub(1)?).ok()?)
     }
 
-    pub(crate) fn apply(&mut self, event: &Event) {
+    fn fold(&mut self, event: &Event) {
         match &event.kind {
             EventKind::CallStarted(call) => {
                 let Purpose::AgentStep { agent, turn, .. } = call.purpose else { return };

@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use super::slots::slots;
 use super::waterfall::sign;
 use crate::app::run::{RunPage, WaterfallRow};
-use crate::event::world::RunState;
+use crate::event::world::{Projection, RunState};
 use crate::pattern::orchestrator::projection::{Orchestrator, TaskState};
 use crate::ui::DrawContext;
 use crate::ui::format;

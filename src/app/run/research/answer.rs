@@ -4,12 +4,12 @@
 use std::borrow::Cow;
 
 use super::item::{ItemList, ItemSign, ItemStyle, ItemSubject, ItemText, PaneItem};
-use super::step::WorkflowStep;
 use crate::app::run::RunPage;
 use crate::event::kind::{ResearchPlan, Sentence};
 use crate::event::world::{SpanState, World};
 use crate::event::{ResearchStep, SpanId, StopReason};
 use crate::narrate::format;
+use crate::pattern::research::projection::steps::WorkflowStep;
 use crate::pattern::research::projection::{Research, SourceRow, SourceState};
 use crate::pattern::research::spec::StepExecutor;
 

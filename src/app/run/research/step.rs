@@ -1,70 +1,9 @@
 //! The progress of research: the steps of the workflow, and the current stage of the funnel.
 
 use crate::event::world::World;
-use crate::event::{Boundary, BoundaryId, ResearchStep, StopClass};
+use crate::event::{ResearchStep, StopClass};
+use crate::pattern::research::projection::steps::WorkflowStep;
 use crate::pattern::research::projection::{Research, SourceState};
-
-/// A step of the workflow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WorkflowStep {
-    /// Making the plan.
-    Plan,
-    /// One of the steps of the plan.
-    Step(ResearchStep),
-}
-
-impl WorkflowStep {
-    /// Every step, in order.
-    pub const ALL: [WorkflowStep; 6] = [
-        Self::Plan,
-        Self::Step(ResearchStep::Search),
-        Self::Step(ResearchStep::Dedupe),
-        Self::Step(ResearchStep::ReadExtract),
-        Self::Step(ResearchStep::Verify),
-        Self::Step(ResearchStep::Synthesize),
-    ];
-
-    /// The name of the step on screen.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Plan => "plan",
-            Self::Step(ResearchStep::ReadExtract) => "read",
-            Self::Step(step) => step.word(),
-        }
-    }
-
-    /// The boundary before the step, where a run can pause.
-    pub fn boundary(self) -> BoundaryId {
-        match self {
-            Self::Plan => Boundary::Plan.id(),
-            Self::Step(step) => Boundary::Step(step).id(),
-        }
-    }
-
-    fn is_done(self, world: &World, research: &Research) -> bool {
-        match self {
-            Self::Plan => research.steps.is_some(),
-            Self::Step(ResearchStep::Search) => research.query.is_some(),
-            Self::Step(ResearchStep::Dedupe) => research.kept.is_some(),
-            Self::Step(ResearchStep::ReadExtract) => research.reading_end.is_some(),
-            Self::Step(ResearchStep::Verify) => {
-                research.verified.as_ref().is_some_and(|verified| verified.issues.is_empty())
-            }
-            Self::Step(ResearchStep::Synthesize) => world.answer.is_some(),
-        }
-    }
-
-    /// The current step, or the one in which the run stopped; `None` if all are done.
-    pub fn current(world: &World, research: &Research) -> Option<WorkflowStep> {
-        let phase = world.closed.as_ref().and_then(|closed| closed.phase.as_deref());
-        let of =
-            |phase: &str| Self::ALL.into_iter().find(|stage| stage.boundary().as_str() == phase);
-        if let Some(stage) = phase.and_then(of) {
-            return Some(stage);
-        }
-        Self::ALL.into_iter().find(|stage| !stage.is_done(world, research))
-    }
-}
 
 /// The state of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,17 +1,17 @@
 //! The outcome of a run: one object, in the words of the source documents, with fields that
 //! roundtable adds.
 
+pub(crate) mod fields;
 mod session;
-pub(crate) mod tools;
+mod tools;
 
 use std::sync::Arc;
 
-use serde::{Serialize, Serializer};
-use serde_json::Value;
-use serde_json::value::{RawValue, to_raw_value};
+use serde::Serialize;
 
+pub use fields::{OutcomeFields, Replaced};
 pub use session::SessionOutcome;
-pub use tools::{AlertOutcome, Replaced, ToolOutcome};
+pub use tools::{AlertOutcome, ToolOutcome};
 
 use super::World;
 use crate::event::kind::Usage;
@@ -61,30 +61,6 @@ pub struct Outcome {
     pub alerts: Vec<AlertOutcome>,
 }
 
-/// Fields of an outcome in order, each as its JSON text.
-#[derive(Clone, Debug, Default)]
-pub struct OutcomeFields(Vec<(&'static str, Box<RawValue>)>);
-
-impl OutcomeFields {
-    /// Adds a field. It is `null` if it cannot be written as JSON, which does not happen for our
-    /// values.
-    pub(crate) fn add(&mut self, name: &'static str, value: &impl Serialize) {
-        self.0.push((name, to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned())));
-    }
-
-    /// Value of a field, parsed from its JSON.
-    pub fn get(&self, name: &str) -> Option<Value> {
-        let (_, raw) = self.0.iter().find(|(field, _)| *field == name)?;
-        serde_json::from_str(raw.get()).ok()
-    }
-}
-
-impl Serialize for OutcomeFields {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_map(self.0.iter().map(|(name, raw)| (name, raw)))
-    }
-}
-
 /// Calls, tokens and cost of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct OutcomeUsage {
@@ -108,27 +84,14 @@ fn cost_note(cost_usd: Option<f64>) -> Option<&'static str> {
     cost_usd.map(|_| "estimate")
 }
 
-/// A value as JSON; our values can always be written.
-pub(crate) fn to_value(of: &impl Serialize) -> Value {
-    serde_json::to_value(of).unwrap_or(Value::Null)
-}
-
 impl World {
     /// The outcome, once the run is closed.
     pub fn outcome(&self) -> Option<Outcome> {
         let (head, closed) = (self.head.as_ref()?, self.closed.as_ref()?);
         let success = closed.reason.is_success();
         let mut fields = OutcomeFields::default();
-        if let Some(world) = self.collaboration() {
-            self.collaboration_fields(head, world, success, &mut fields);
-        } else if let Some(world) = self.orchestrator() {
-            self.orchestrator_fields(world, closed, &mut fields);
-        } else if let Some(world) = self.team() {
-            self.team_fields(world, success, &mut fields);
-        } else if let Some(world) = self.resilience() {
-            self.resilience_fields(world, &mut fields);
-        } else if let Some(world) = self.research() {
-            self.research_fields(world, closed, &mut fields);
+        if let Some(pattern) = self.projection() {
+            pattern.outcome(&self.run, &mut fields);
         }
         Some(Outcome {
             status: if success { "ok" } else { "stopped" },

@@ -3,31 +3,13 @@
 
 use serde::Serialize;
 
-use crate::base::name::{TaskId, ToolName};
-use crate::event::StopReason;
+use super::fields::{Replaced, thousandths};
+use crate::base::name::ToolName;
 use crate::event::id::millis;
 use crate::event::kind::FallbackKind;
 use crate::event::world::World;
 use crate::event::world::alerts::AlertKind;
-
-/// A result that was replaced by a fallback or omitted.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Replaced {
-    /// Name of the tool.
-    pub tool: ToolName,
-    /// Id of the task, if the tool was a task's worker.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub task_id: Option<TaskId>,
-    /// The kind of fallback.
-    #[serde(flatten)]
-    pub by: FallbackKind,
-    /// How often it was used, if not for a task.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub times: Option<u64>,
-    /// Why it was used, if for a task.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<StopReason>,
-}
+use crate::event::world::projection::Projection;
 
 /// Counts of one tool.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -73,15 +55,8 @@ pub struct AlertOutcome {
 
 impl World {
     pub(super) fn replaced(&self) -> Vec<Replaced> {
-        if let Some(world) = self.orchestrator() {
-            let rows = world.tasks.iter().filter(|row| row.is_replaced()).map(|row| Replaced {
-                tool: row.task.worker.clone(),
-                task_id: Some(row.task.id.clone()),
-                by: row.fallback.unwrap_or(FallbackKind::Omitted),
-                times: None,
-                reason: row.reason.clone(),
-            });
-            return rows.collect();
+        if let Some(rows) = self.projection().and_then(Projection::replaced) {
+            return rows;
         }
         let mut all = Vec::new();
         for row in self.tools.rows() {
@@ -139,9 +114,4 @@ impl World {
         });
         all.collect()
     }
-}
-
-/// A number rounded to three decimals, as files show it.
-pub(crate) fn thousandths(number: f64) -> f64 {
-    (number * 1_000.0).round() / 1_000.0
 }

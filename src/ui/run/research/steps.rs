@@ -4,9 +4,10 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::app::run::RunPage;
-use crate::app::run::research::step::{StepState, WorkflowStep, step_states};
+use crate::app::run::research::step::{StepState, step_states};
 use crate::event::world::RunState as RunStage;
 use crate::event::{BoundaryId, ResearchStep};
+use crate::pattern::research::projection::steps::WorkflowStep;
 use crate::ui::DrawContext;
 use crate::ui::glyph::Glyph;
 use crate::ui::text::{Pen, columns};
