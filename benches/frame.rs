@@ -16,9 +16,10 @@ use roundtable::app::key::KeyPress;
 use roundtable::app::run::RunPage;
 use roundtable::app::state::Size;
 use roundtable::event::RunId;
+use roundtable::ui;
+use roundtable::ui::cx::DrawContext;
 use roundtable::ui::glyph::Glyphs;
 use roundtable::ui::theme::Theme;
-use roundtable::ui::{self, DrawContext};
 
 const SIZE: Size = Size { cols: 200, rows: 50 };
 const FRAMES: u32 = 20;

@@ -23,6 +23,7 @@ pub mod host;
 pub mod llm;
 pub mod narrate;
 pub mod net;
+pub(crate) mod panes;
 pub mod pattern;
 pub mod run;
 pub mod scenario;

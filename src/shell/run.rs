@@ -26,9 +26,10 @@ use super::watch::LiveTextWatcher;
 use crate::app::{AppState, Effect, KeyPress, Msg, update};
 use crate::event::{Event, RunId, Seq, World};
 use crate::host::journal;
+use crate::ui;
+use crate::ui::cx::DrawContext;
 use crate::ui::glyph::Glyphs;
 use crate::ui::theme::Theme;
-use crate::ui::{self, DrawContext};
 
 /// Minimum time between two frames: at most 30 per second.
 pub const FRAME: Duration = Duration::from_nanos(33_333_334);

@@ -3,10 +3,11 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use super::cx::DrawContext;
 use super::glyph::Glyph;
+use super::header;
 use super::text::{Pen, columns};
 use super::theme::StyleRole;
-use super::{DrawContext, header};
 use crate::app::AppState;
 use crate::app::key_hints::{KeyHint, visible_hints};
 pub use crate::app::layout::ScreenParts;

@@ -3,9 +3,9 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::DrawContext;
+use super::cx::DrawContext;
 use super::format::count_noun;
-use super::frame::{self, Frame};
+use super::frame;
 use super::glyph::Glyph;
 use super::text::Pen;
 use super::theme::StyleRole;
@@ -15,8 +15,7 @@ use crate::app::state::Size;
 /// Draws a question.
 pub fn render(confirm: &Confirm, cx: &DrawContext, size: Size, buf: &mut Buffer) {
     let parts = confirm.parts(size);
-    let frame = Frame { title: "Confirm", focused: true, covers: true, ..Frame::default() };
-    frame::render(frame, cx, parts.window, buf);
+    frame::window("Confirm", "", cx, parts.window, buf);
     let (rows, question) = confirm.rows(size);
     let text = parts.text;
     let shown = rows.iter().enumerate().skip(confirm.top);

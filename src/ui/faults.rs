@@ -3,11 +3,12 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::frame::{self, Frame};
+use super::cx::DrawContext;
+use super::format;
+use super::frame;
 use super::glyph::Glyph;
 use super::text::{Pen, paint, wrap_within};
 use super::theme::StyleRole;
-use super::{DrawContext, format};
 use crate::app::AppState;
 use crate::app::faults::{FaultsDrawer, ToolSetting, default_fault, injected_fault};
 use crate::app::run::RunPage;
@@ -32,8 +33,7 @@ pub fn render(
     let at = tools.iter().position(|tool| *tool.name() == drawer.tool).map_or(0, |at| at + 1);
     let foot = format!("tool {at} of {}", format::count_noun(tools.len() as u64, "tool"));
     let foot = foot.trim_end_matches(" tools").trim_end_matches(" tool");
-    let frame = Frame { title: &title, foot, focused: true, covers: true, ..Frame::default() };
-    frame::render(frame, cx, parts.window, buf);
+    frame::window(&title, foot, cx, parts.window, buf);
     let Some(tool) = drawer.tool(world) else { return };
     for nth in 0..usize::from(parts.list.height) {
         let Some(knob) = FaultsDrawer::setting_at(parts.top + nth, &tool.head.limits) else {

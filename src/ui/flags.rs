@@ -3,11 +3,12 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::frame::{self, Frame};
+use super::cx::DrawContext;
+use super::format;
+use super::frame;
 use super::glyph::Glyph;
 use super::text::{Pen, paint, wrap_within};
 use super::theme::StyleRole;
-use super::{DrawContext, format};
 use crate::app::AppState;
 use crate::app::flags::{FLAG_ROWS, FlagsDrawer};
 use crate::app::run::RunPage;
@@ -30,9 +31,7 @@ pub fn render(
         false => format!("Flags of {}", page.id()),
     };
     let foot = format::count_noun(world.flags.len() as u64, "flag");
-    let frame =
-        Frame { title: &title, foot: &foot, focused: true, covers: true, ..Frame::default() };
-    frame::render(frame, cx, parts.window, buf);
+    frame::window(&title, &foot, cx, parts.window, buf);
     if world.flags.is_empty() {
         let row = Rect { x: parts.list.x + 1, height: parts.list.height.min(1), ..parts.list };
         let text = "This scenario has no flags. Esc closes.";

@@ -3,10 +3,11 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use super::cx::DrawContext;
 use super::glyph::Glyph;
 use super::text::{Pen, columns};
 use super::theme::StyleRole;
-use super::{DrawContext, format, run};
+use super::{format, run};
 use crate::app::AppState;
 use crate::event::kind::{ModelLabel, RunStarted};
 

@@ -3,11 +3,12 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::frame::{self, Frame};
+use super::cx::DrawContext;
+use super::format;
+use super::frame;
 use super::glyph::Glyph;
 use super::text::{Pen, paint};
 use super::theme::StyleRole;
-use super::{DrawContext, format};
 use crate::app::help::{Help, HelpLine, keys_of};
 use crate::app::input::help_window;
 use crate::app::state::Size;
@@ -21,9 +22,7 @@ pub fn render(help: &Help, cx: &DrawContext, size: Size, ascii: bool, buf: &mut 
     let lines = help.lines();
     let count = lines.iter().filter(|line| matches!(line, HelpLine::Row(_))).count();
     let foot = format::count_noun(count as u64, "row");
-    let frame =
-        Frame { title: &title, foot: &foot, focused: true, covers: true, ..Frame::default() };
-    let inner = frame::render(frame, cx, help_window(size), buf);
+    let inner = frame::window(&title, &foot, cx, help_window(size), buf);
     let row = |y: u16| {
         Rect { x: inner.x + 1, y, width: inner.width.saturating_sub(2), height: 1 }
             .intersection(inner)

@@ -4,11 +4,13 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
+use super::border::Borders;
+use super::cx::DrawContext;
+use super::format;
 use super::frame::{self, Frame};
 use super::glyph::Glyph;
 use super::text::{Pen, columns, paint, wrap_within};
 use super::theme::StyleRole;
-use super::{DrawContext, format};
 use crate::app::AppState;
 use crate::app::home::{HomePane, HomeParts, tab_labels};
 use crate::app::layout::inside;
@@ -21,6 +23,7 @@ use crate::app::state::ScenarioEntry;
 use crate::event::Elapsed;
 use crate::event::contribution::Stance;
 use crate::event::world::{Projection, RunState, World};
+use crate::panes::collaboration::draw::seat::state_sign;
 
 /// Draws the first screen.
 pub fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
@@ -36,10 +39,14 @@ pub fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) 
         }
     }
     let shown = || HomePane::ALL.into_iter().filter(|pane| !parts.pane(*pane).is_empty());
-    let lines = |pane| Frame { focused: pane == home.focus, ..Frame::default() };
-    for pane in shown().filter(|pane| *pane != home.focus).chain([home.focus]) {
-        frame::border(lines(pane), cx, parts.pane(pane), buf);
+    let mut borders = Borders::new(area);
+    for pane in shown().filter(|pane| *pane != home.focus) {
+        borders.frame(parts.pane(pane), StyleRole::Border);
     }
+    // The style of the focused frame is laid over that of the lines which it shares.
+    borders.paint(cx, buf);
+    borders.frame(parts.pane(home.focus), StyleRole::BorderFocus);
+    borders.paint(cx, buf);
     for pane in shown() {
         let title = match pane {
             HomePane::Preview => preview::title(state),
@@ -47,7 +54,7 @@ pub fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) 
         };
         let foot = hidden(state, &parts, pane);
         let number = Some(pane.number());
-        let frame = Frame { number, title: &title, foot: &foot, ..lines(pane) };
+        let frame = Frame { number, title: &title, foot: &foot, focused: pane == home.focus };
         frame::label(frame, cx, parts.pane(pane), buf);
         let inner = inside(parts.pane(pane));
         match pane {
@@ -372,7 +379,9 @@ fn draw_items(
         }
         let (glyph, style) = tone_style(item.tone, cx);
         let text = match item.tone {
-            PreviewTone::Seat(state) => format!("{} {}", item.text, cx.theme.seat(state).word),
+            PreviewTone::Seat(state) => {
+                format!("{} {}", item.text, state_sign(cx.theme, state).word)
+            }
             _ => item.text.clone(),
         };
         // A heading without a label takes the whole width.
@@ -421,7 +430,7 @@ fn tone_style(tone: PreviewTone, cx: &DrawContext) -> (Option<Glyph>, Style) {
         PreviewTone::Error => (Some(Glyph::Failed), cx.theme.style(StyleRole::Failed)),
         PreviewTone::Warning => (Some(Glyph::Alert), cx.theme.style(StyleRole::Retry)),
         PreviewTone::Seat(state) => {
-            let sign = cx.theme.seat(state);
+            let sign = state_sign(cx.theme, state);
             (Some(sign.glyph), sign.style)
         }
         PreviewTone::Stance(stance) => {

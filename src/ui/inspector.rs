@@ -3,14 +3,12 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::DrawContext;
+use super::border::Borders;
+use super::cx::DrawContext;
+use super::document::draw_line;
 use super::format;
-use super::glyph::Glyph;
-use super::run::Tiles;
-use super::text::{Pen, columns, on_border, wrap};
+use super::text::{Pen, columns, on_border};
 use super::theme::StyleRole;
-use crate::app::run::document::{DocumentLine, LineStyle};
-use crate::app::run::inspect::FIELD_COLUMNS;
 use crate::app::run::layout::{inspector as areas, padded, tabs};
 use crate::app::run::{InspectTarget, Inspector, RunPage, Tab};
 use crate::event::kind::Purpose;
@@ -21,12 +19,12 @@ use crate::narrate::attribution::{purpose_name, tool_of_purpose};
 pub fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let Some(inspector) = page.inspector() else { return };
     let parts = areas(area);
-    let mut tiles = Tiles::new(area);
+    let mut borders = Borders::new(area);
     if let Some(beside) = parts.summary {
-        tiles.frame(beside, StyleRole::Border);
+        borders.frame(beside, StyleRole::Border);
     }
-    tiles.frame(parts.frame, StyleRole::BorderFocus);
-    tiles.paint(cx, buf);
+    borders.frame(parts.frame, StyleRole::BorderFocus);
+    borders.paint(cx, buf);
     if let Some(beside) = parts.summary {
         draw_summary(page, cx, inspector, beside, buf);
     }
@@ -144,47 +142,4 @@ fn foot(cx: &DrawContext, inspector: &Inspector, frame: Rect, area: Rect, buf: &
     }
     let at = Rect { x: frame.right() - width - 2, y: frame.bottom() - 1, width, height: 1 };
     Pen::new(buf, at, cx.glyphs).put(&text, on_border(cx.theme.style(StyleRole::Dim)));
-}
-
-/// Draws a line from row `row` of the area on, without its first `skip` rows. Returns the next row.
-pub(super) fn draw_line(
-    cx: &DrawContext,
-    area: Rect,
-    row: u16,
-    skip: usize,
-    line: &DocumentLine,
-    buf: &mut Buffer,
-) -> u16 {
-    let theme = cx.theme;
-    let style = theme.style(match line.style {
-        LineStyle::Text | LineStyle::Field => StyleRole::Text,
-        LineStyle::Head => StyleRole::Strong,
-        LineStyle::Dim => StyleRole::Dim,
-        LineStyle::Done => StyleRole::Done,
-        LineStyle::Failed => StyleRole::Failed,
-        LineStyle::Running => StyleRole::Running,
-    });
-    let (name, text, indent) = match (line.style, line.text.split_once('\t')) {
-        (LineStyle::Field, Some((name, text))) => (name, text, FIELD_COLUMNS),
-        _ => ("", line.text.as_str(), 0),
-    };
-    let width = area.width.saturating_sub(indent);
-    let mut row = row;
-    for (nth, part) in wrap(text, usize::from(width)).iter().enumerate().skip(skip) {
-        if row >= area.height {
-            break;
-        }
-        let at = Rect { y: area.y + row, height: 1, ..area };
-        let mut pen = Pen::new(buf, at, cx.glyphs);
-        if nth == 0 && indent > 0 {
-            pen.put_within(name, indent.saturating_sub(1), theme.style(StyleRole::Dim));
-        }
-        pen.advance_to(area.x + indent).put(part, style);
-        if line.style == LineStyle::Head && nth == 0 && pen.left() > 2 {
-            let left = pen.space(1).left();
-            pen.glyphs(Glyph::Horizontal, left, theme.style(StyleRole::Border));
-        }
-        row += 1;
-    }
-    row
 }

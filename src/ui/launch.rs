@@ -4,11 +4,12 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 
-use super::frame::{self, Frame};
+use super::cx::DrawContext;
+use super::frame;
 use super::glyph::Glyph;
 use super::text::{Pen, columns, elide, elide_middle, wrap_within};
+use super::text_field;
 use super::theme::StyleRole;
-use super::{DrawContext, text_field};
 use crate::app::form::{
     CANCEL_AT, Field, FieldId, FieldValue, FormParts, FormSlot, LABEL, LaunchForm,
 };
@@ -25,9 +26,7 @@ pub fn render(form: &LaunchForm, cx: &DrawContext, size: Size, buf: &mut Buffer)
     let room = usize::from(parts.window.width).saturating_sub(8);
     let foot = hidden(form.hidden(&parts, &slots), cx);
     let foot = elide(&foot, room, cx.glyphs);
-    let frame =
-        Frame { title: &title, foot: &foot, focused: true, covers: true, ..Frame::default() };
-    frame::render(frame, cx, parts.window, buf);
+    frame::window(&title, &foot, cx, parts.window, buf);
     let end = form.top + rows;
     for slot in slots.iter().filter(|slot| slot.y < end && slot.y + slot.rows > form.top) {
         match slot.id.as_ref().and_then(|id| form.field(id)) {

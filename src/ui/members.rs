@@ -4,17 +4,19 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::frame::{self, Frame};
+use super::cx::DrawContext;
+use super::format;
+use super::frame;
 use super::glyph::Glyph;
 use super::text::{Pen, paint, wrap_within};
 use super::theme::StyleRole;
-use super::{DrawContext, format};
 use crate::app::AppState;
 use crate::app::members::{
     MembersDrawer, MembersRow, RosterEntry, is_entry, is_member, member_rows,
 };
 use crate::app::run::RunPage;
 use crate::event::world::World;
+use crate::panes::agents::draw::agent::state_sign;
 
 /// Draws the drawer of a run.
 pub fn render(
@@ -33,9 +35,7 @@ pub fn render(
     let all = member_rows(world);
     let swarms = all.iter().filter(|row| matches!(row, MembersRow::Swarm(_))).count();
     let foot = format::count_noun(swarms as u64, "swarm");
-    let frame =
-        Frame { title: &title, foot: &foot, focused: true, covers: true, ..Frame::default() };
-    frame::render(frame, cx, parts.window, buf);
+    frame::window(&title, &foot, cx, parts.window, buf);
     let shown = all.iter().skip(parts.top).take(usize::from(parts.list.height));
     for (row, y) in shown.zip(parts.list.y..) {
         let at = Rect { y, height: 1, ..parts.list };
@@ -111,7 +111,7 @@ fn agent(
         None => {
             let row = world.team().and_then(|team| team.agent(&place.agent));
             if let Some(row) = row.filter(|row| row.turns > 0) {
-                let sign = theme.agent(row.state);
+                let sign = state_sign(theme, row.state);
                 pen.glyph(sign.glyph, sign.style).space(1).put(sign.word, dim);
             }
         }

@@ -3,11 +3,12 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use super::cx::DrawContext;
 use super::frame::{self, Frame};
 use super::glyph::Glyph;
 use super::text::{Pen, paint, wrap_within};
 use super::theme::StyleRole;
-use super::{DrawContext, format, text_field};
+use super::{format, text_field};
 use crate::app::message::{DraftOrigin, MessageBox};
 use crate::app::run::RunPage;
 use crate::app::state::Size;
@@ -22,9 +23,8 @@ pub fn render(
 ) {
     let mut title = format!("Message {} to {}", message.number, message.to);
     let foot = "Ctrl-S sends, Enter is a new line";
-    let frame = Frame { foot, focused: true, covers: true, ..Frame::default() };
     let window = message.window(size);
-    frame::border(frame, cx, window, buf);
+    frame::window_border(cx, window, buf);
     let (text, below) = message.parts(size);
     text_field::render(&message.text, cx, text, text.height, 0, true, buf);
     if message.is_suggested() {
@@ -43,7 +43,8 @@ pub fn render(
         let last = Rect { y: text.bottom().saturating_sub(1), ..mark };
         Pen::new(buf, last, cx.glyphs).glyph(Glyph::Down, key);
     }
-    frame::label(Frame { title: &title, ..frame }, cx, window, buf);
+    let frame = Frame { title: &title, foot, focused: true, ..Frame::default() };
+    frame::label(frame, cx, window, buf);
     let told = message_note(message, page);
     let (rows, _) = wrap_within(&told, usize::from(below.width).max(1), below.height.into());
     for (row, y) in rows.iter().zip(below.y..below.bottom()) {

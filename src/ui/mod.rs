@@ -1,7 +1,10 @@
 //! The dashboard's look: pure functions from the state to cells. Nothing here changes the state.
 
+pub(crate) mod border;
 pub mod chrome;
 pub mod confirm;
+pub mod cx;
+pub(crate) mod document;
 pub mod faults;
 pub mod flags;
 pub mod format;
@@ -14,6 +17,7 @@ pub mod inspector;
 pub mod launch;
 pub mod members;
 pub mod message;
+pub(crate) mod pane;
 pub mod picker;
 pub mod role;
 pub mod run;
@@ -23,27 +27,13 @@ mod text_field;
 pub mod theme;
 pub mod too_small;
 
-use std::time::Duration;
-
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use self::glyph::Glyphs;
-use self::theme::Theme;
+use self::cx::DrawContext;
 use crate::app::AppState;
 use crate::app::overlay::Overlay;
 use crate::app::state::{ActiveScreen, Size};
-
-/// Context of drawing: everything a pane needs besides its own data.
-#[derive(Clone, Copy, Debug)]
-pub struct DrawContext<'a> {
-    /// Time since the start of the program.
-    pub now: Duration,
-    /// The theme.
-    pub theme: &'a Theme,
-    /// The glyph set.
-    pub glyphs: Glyphs,
-}
 
 /// Draws the whole screen.
 pub fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) {

@@ -3,11 +3,12 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::frame::{self, Frame};
+use super::cx::DrawContext;
+use super::format;
+use super::frame;
 use super::glyph::Glyph;
 use super::text::{Pen, columns, elide_middle, paint, wrap_within};
 use super::theme::StyleRole;
-use super::{DrawContext, format};
 use crate::app::form::LaunchForm;
 use crate::app::form::picker::{ModelPicker, PickRow, PickerParts};
 use crate::app::live::OfferedModels;
@@ -36,9 +37,7 @@ pub fn render(
         _ => format::count_noun(listed as u64, "model"),
     };
     let title = format!("New run of {}: model", form.entry.name);
-    let frame =
-        Frame { title: &title, foot: &foot, focused: true, covers: true, ..Frame::default() };
-    frame::render(frame, cx, parts.window, buf);
+    frame::window(&title, &foot, cx, parts.window, buf);
     let (dim, plain) = (cx.theme.style(StyleRole::Dim), cx.theme.style(StyleRole::Text));
     let mut pen = Pen::new(buf, parts.query, cx.glyphs);
     if picker.query.is_empty() {

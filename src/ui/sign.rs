@@ -4,16 +4,11 @@ use ratatui::style::Style;
 
 use super::glyph::Glyph;
 use super::theme::{StyleRole, Theme};
-use crate::agents::projection::{AgentState, HopState};
-use crate::app::run::results::state_word;
 use crate::event::contribution::{Decision, Stance};
 use crate::event::kind::BreakerStage;
-use crate::event::stop::{StopClass, StopReason};
+use crate::event::stop::StopClass;
 use crate::event::world::tools::CallMark;
 use crate::event::world::{RunState, World};
-use crate::pattern::collaboration::projection::SeatState;
-use crate::pattern::orchestrator::projection::TaskState;
-use crate::pattern::research::projection::SourceState;
 
 /// The sign of a state: a glyph and a word, then a colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +22,8 @@ pub struct StateSign {
 }
 
 impl Theme {
-    fn sign(&self, glyph: Glyph, word: &'static str, role: StyleRole) -> StateSign {
+    /// The sign with this glyph and word in the style of this role.
+    pub(crate) fn sign(&self, glyph: Glyph, word: &'static str, role: StyleRole) -> StateSign {
         StateSign { glyph, word, style: self.style(role) }
     }
 
@@ -51,35 +47,6 @@ impl Theme {
         }
     }
 
-    /// The sign of a seat's progress.
-    pub fn seat(&self, state: SeatState) -> StateSign {
-        match state {
-            SeatState::Waiting => self.sign(Glyph::Waiting, "waiting", StyleRole::Waiting),
-            SeatState::Off => self.sign(Glyph::Off, "off", StyleRole::Off),
-            SeatState::Speaking => self.sign(Glyph::Running, "speaking", StyleRole::Running),
-            SeatState::Retrying => self.sign(Glyph::Retry, "retrying", StyleRole::Retry),
-            SeatState::Answered => self.sign(Glyph::Running, "answered", StyleRole::Running),
-            SeatState::Accepted => self.sign(Glyph::Done, "accepted", StyleRole::Done),
-            SeatState::Refused => self.sign(Glyph::Refused, "refused", StyleRole::Refused),
-            SeatState::Failed => self.sign(Glyph::Failed, "failed", StyleRole::Failed),
-            SeatState::Cancelled => self.sign(Glyph::Off, "cancelled", StyleRole::Off),
-        }
-    }
-
-    /// The sign of a task's progress.
-    pub fn task(&self, state: TaskState) -> StateSign {
-        let (glyph, role) = match state {
-            TaskState::Waiting => (Glyph::Waiting, StyleRole::Waiting),
-            TaskState::Running => (Glyph::Running, StyleRole::Running),
-            TaskState::Retrying => (Glyph::Retry, StyleRole::Retry),
-            TaskState::Done => (Glyph::Done, StyleRole::Done),
-            TaskState::Degraded => (Glyph::Alert, StyleRole::Retry),
-            TaskState::Failed => (Glyph::Failed, StyleRole::Failed),
-            TaskState::Cancelled => (Glyph::Off, StyleRole::Off),
-        };
-        self.sign(glyph, state_word(state), role)
-    }
-
     /// The sign of a breaker's state.
     pub fn breaker(&self, stage: BreakerStage) -> StateSign {
         match stage {
@@ -99,49 +66,6 @@ impl Theme {
             CallMark::Bad => self.sign(Glyph::Failed, "failed", StyleRole::Failed),
             CallMark::NotCounted => self.sign(Glyph::NotYet, "not counted", StyleRole::Dim),
             CallMark::Refused => self.sign(Glyph::Refused, "refused", StyleRole::Refused),
-        }
-    }
-
-    /// The sign of an agent in a team.
-    pub fn agent(&self, state: AgentState) -> StateSign {
-        match state {
-            AgentState::Idle => self.sign(Glyph::Off, "not used", StyleRole::Off),
-            AgentState::Running => self.sign(Glyph::Running, "working", StyleRole::Running),
-            AgentState::Done => self.sign(Glyph::Done, "done", StyleRole::Done),
-            AgentState::Failed => self.sign(Glyph::Failed, "failed", StyleRole::Failed),
-            AgentState::Cancelled => self.sign(Glyph::Off, "cancelled", StyleRole::Off),
-        }
-    }
-
-    /// The sign of a hop.
-    pub fn hop(&self, state: &HopState) -> StateSign {
-        match state {
-            HopState::Running => self.sign(Glyph::Running, "working", StyleRole::Running),
-            HopState::Done | HopState::HandedOver => {
-                self.sign(Glyph::Done, "done", StyleRole::Done)
-            }
-            HopState::Failed(StopReason::Cancelled) => {
-                self.sign(Glyph::Off, "cancelled", StyleRole::Off)
-            }
-            HopState::Degraded { .. } => self.sign(Glyph::Alert, "degraded", StyleRole::Retry),
-            HopState::Failed(_) => self.sign(Glyph::Failed, "failed", StyleRole::Failed),
-            HopState::Refused(_) => self.sign(Glyph::Refused, "refused", StyleRole::Refused),
-        }
-    }
-
-    /// The sign of a source's progress.
-    pub fn source(&self, state: &SourceState) -> StateSign {
-        match state {
-            SourceState::Found => self.sign(Glyph::Waiting, "found", StyleRole::Waiting),
-            SourceState::Waiting => self.sign(Glyph::Waiting, "waiting", StyleRole::Waiting),
-            SourceState::Reading => self.sign(Glyph::Running, "reading", StyleRole::Running),
-            SourceState::Noting => self.sign(Glyph::Running, "taking notes", StyleRole::Running),
-            SourceState::Read { .. } => self.sign(Glyph::Done, "read", StyleRole::Done),
-            SourceState::Denied { .. } => self.sign(Glyph::Refused, "denied", StyleRole::Refused),
-            SourceState::Skipped { .. } => self.sign(Glyph::Failed, "skipped", StyleRole::Failed),
-            SourceState::Dropped(_) => self.sign(Glyph::Off, "dropped", StyleRole::Off),
-            SourceState::NotReached(_) => self.sign(Glyph::Off, "not reached", StyleRole::Off),
-            SourceState::Cancelled => self.sign(Glyph::Off, "cancelled", StyleRole::Off),
         }
     }
 

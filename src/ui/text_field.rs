@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 use ratatui::widgets::Widget;
 
-use super::DrawContext;
+use super::cx::DrawContext;
 use super::text::paint;
 use super::theme::StyleRole;
 use crate::app::form::field::TextField;

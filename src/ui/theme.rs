@@ -222,6 +222,7 @@ fn nearest_indexed(colour: Color) -> Color {
 mod tests {
     use super::*;
     use crate::event::contribution::Stance;
+    use crate::panes::collaboration::draw::seat::state_sign;
     use crate::pattern::collaboration::projection::SeatState;
 
     #[test]
@@ -253,7 +254,7 @@ mod tests {
             [Waiting, Off, Speaking, Retrying, Answered, Accepted, Refused, Failed, Cancelled];
         for (at, one) in states.iter().enumerate() {
             for other in &states[at + 1..] {
-                assert_ne!(theme.seat(*one).word, theme.seat(*other).word);
+                assert_ne!(state_sign(&theme, *one).word, state_sign(&theme, *other).word);
             }
         }
         let stances: Vec<_> = Stance::ALL.iter().map(|stance| theme.stance(*stance)).collect();

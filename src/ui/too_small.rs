@@ -3,7 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::DrawContext;
+use super::cx::DrawContext;
 use super::text::{Pen, columns};
 use super::theme::StyleRole;
 use crate::app::AppState;

@@ -55,6 +55,7 @@ fn layer<'a>(tree: &'a Tree, layers: &'a BTreeMap<String, String>, at: usize) ->
     let (inside, otherwise) = match top.as_str() {
         "agents" => (1, "pattern"),
         "pattern" => (2, "pattern"),
+        "panes" if module.len() == 2 => (1, "app"),
         "panes" => (2, "app"),
         _ => return top,
     };

@@ -20,9 +20,10 @@ use roundtable::event::kind::RunStarted;
 use roundtable::event::{Event, EventKind, RunId, Seq};
 use roundtable::scenario::catalogue::{ProviderHost, ProviderOffer};
 use roundtable::scenario::{self, Override, ScenarioOrigin};
+use roundtable::ui;
+use roundtable::ui::cx::DrawContext;
 use roundtable::ui::glyph::Glyphs;
 use roundtable::ui::theme::Theme;
-use roundtable::ui::{self, DrawContext};
 
 /// The scenarios that are shipped, as entries; none can be run live.
 pub fn shipped() -> Vec<ScenarioEntry> {

@@ -6,13 +6,13 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::{line, row_style};
 use crate::app::run::RunPage;
 use crate::app::run::list::FilterStatus;
 use crate::narrate::event_line::{EventTone, event_line};
-use crate::ui::DrawContext;
+use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::{Glyph, Glyphs};
+use crate::ui::pane::{line, row_style};
 use crate::ui::text::{Pen, columns, elide, on_border};
 use crate::ui::theme::StyleRole;
 
@@ -229,8 +229,7 @@ fn world_names(page: &RunPage) -> u16 {
         u16::try_from(names.map(columns).max().unwrap_or(0)).unwrap_or(u16::MAX)
     };
     if let Some(it) = world.collaboration() {
-        let plan = &*it.plan;
-        super::names(plan)
+        crate::panes::collaboration::draw::seat::names(&it.plan)
     } else if let Some(orchestrator) = world.orchestrator() {
         let plan = &*orchestrator.plan;
         // With many tasks the first ones determine the width.

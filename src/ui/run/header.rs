@@ -6,15 +6,16 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::{bar, gauges, phases, research, rounds, table_middle, team};
-use crate::app::run::{RunPage, View};
-use crate::event::kind::{CollaborationPlan, ModelLabel};
+use super::draw_view::HeaderNote;
+use crate::app::run::RunPage;
+use crate::event::kind::ModelLabel;
 use crate::event::world::{RunState, World};
 use crate::narrate::event_line::{actor, model_text};
-use crate::pattern::collaboration::projection::Collaboration;
-use crate::ui::DrawContext;
+use crate::panes::draw::draw_view;
+use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::{Glyph, Glyphs};
+use crate::ui::pane::bar;
 use crate::ui::text::{Pen, columns, elide, elide_middle};
 use crate::ui::theme::StyleRole;
 
@@ -172,61 +173,27 @@ pub fn second_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer
     }
     let row = Rect { x: area.x + 1.min(area.width), width: area.width.saturating_sub(2), ..area };
     let room = usize::from(row.width);
-    let table = world.collaboration().filter(|_| page.view() == View::Collaboration);
-    let said = note(page, cx, world).or_else(|| {
-        let table = table?;
-        Some(decision_note(cx, table, &table.plan))
-    });
-    let Some((mut note, role, matters)) = said else {
+    let view = draw_view(page.view());
+    let Some(note) = run_note(page, cx, world).or_else(|| view.note(page, cx)) else {
         // Without a notice the progress has the whole row.
-        match (page.view(), world.orchestrator()) {
-            (View::Orchestrator, Some(orchestrator)) => {
-                let width = phases::aside_width(orchestrator);
-                let track = row.width.saturating_sub(width + 3);
-                if track >= 40 {
-                    phases::render(page, cx, Rect { width: track, ..row }, orchestrator, buf);
-                    let aside = Rect { x: row.right() - width, width, ..row };
-                    phases::aside(cx, aside, orchestrator, buf);
-                } else {
-                    phases::render(page, cx, row, orchestrator, buf);
-                }
-            }
-            (View::Team, _) => team::chain::render(page, cx, row, buf),
-            (View::Research, _) => research::steps::render(page, cx, row, buf),
-            _ => gauges::render(page, cx, row, buf),
-        }
-        return;
+        return view.track(page, cx, row, true, buf);
     };
+    let HeaderNote { text: mut note, role, matters } = note;
     if let Some((short, _)) = note.split_once('\n') {
         // The reason with the advice, or with the pane that shows it.
         let whole = note.replacen('\n', ": ", 1);
         note = if columns(&whole) <= room {
             whole
         } else {
-            let pane = match page.view() {
-                View::Team => 4,
-                View::Research => 3,
-                _ => 2,
-            };
-            format!("{short}: see pane {pane}")
+            format!("{short}: see pane {}", view.advice_pane().number())
         };
     }
     let full = columns(&note);
-    // Width of the progress: the minimum, and the width for all of it.
-    let (least, wanted) = match (page.view(), table) {
-        (View::Collaboration, Some(table)) => {
-            let bare = u32::from(rounds::BARE) * table.plan.max_rounds.clamp(1, 3);
-            let least = bare.min(u32::from(rounds::LEAST)) as u16;
-            (least, usize::from(rounds::LEAST) * (table.plan.max_rounds as usize).min(3))
-        }
-        (View::Tools, _) => (60, 60),
-        (View::Research, _) => (58, 58),
-        _ => (48, 48),
-    };
+    let (least, wanted) = view.track_columns(page);
     // An important notice is never shortened; the decision rule is shown only if there is room.
     let width = if matters {
         full.min(room)
-    } else if full + 3 + wanted <= room {
+    } else if full + 3 + usize::from(wanted) <= room {
         full
     } else {
         0
@@ -235,26 +202,15 @@ pub fn second_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer
     let track = row.width.saturating_sub(if width > 0 { width + 3 } else { 0 });
     let with_track = track >= least;
     if with_track {
-        let track = Rect { width: track, ..row };
-        match (page.view(), table, world.orchestrator()) {
-            (View::Collaboration, Some(table), _) => {
-                rounds::render(page, cx, track, table, &table.plan, buf);
-            }
-            (View::Orchestrator, _, Some(orchestrator)) => {
-                phases::render(page, cx, track, orchestrator, buf);
-            }
-            (View::Team, ..) => team::chain::render(page, cx, track, buf),
-            (View::Research, ..) => research::steps::render(page, cx, track, buf),
-            _ => gauges::render(page, cx, track, buf),
-        }
+        view.track(page, cx, Rect { width: track, ..row }, false, buf);
     }
     let at = if with_track { Rect { x: row.right() - width, width, ..row } } else { row };
     Pen::new(buf, at, cx.glyphs).put(&note, cx.theme.style(role));
 }
 
-/// The current notice (after a line end its advice), its role, and whether it is more important
-/// than the progress.
-fn note(page: &RunPage, cx: &DrawContext, world: &World) -> Option<(String, StyleRole, bool)> {
+/// What the run itself has to say: it is replayed, has stopped, or pauses.
+fn run_note(page: &RunPage, cx: &DrawContext, world: &World) -> Option<HeaderNote> {
+    let matters = |text: String, role| HeaderNote { text, role, matters: true };
     if page.is_scrubbed() {
         let (facts, all) = (page.shown_event_count(), page.log().len());
         // The state of the run itself, which is not what the screen shows.
@@ -265,7 +221,7 @@ fn note(page: &RunPage, cx: &DrawContext, world: &World) -> Option<(String, Styl
             RunState::Closed => " (Space or G: back to the end)",
         };
         let text = format!("event {facts} of {all}{run}");
-        return Some((text, StyleRole::Playhead, true));
+        return Some(matters(text, StyleRole::Playhead));
     }
     Some(match (&world.stage, &world.closed) {
         (RunState::Closed, Some(closed)) if !closed.reason.is_success() => {
@@ -282,7 +238,7 @@ fn note(page: &RunPage, cx: &DrawContext, world: &World) -> Option<(String, Styl
                 text.push_str(&format!("\n{advice}"));
             }
             let cancelled = closed.reason.class() == crate::event::StopClass::Cancelled;
-            (text, if cancelled { StyleRole::Off } else { StyleRole::Failed }, true)
+            matters(text, if cancelled { StyleRole::Off } else { StyleRole::Failed })
         }
         (RunState::Paused { at, .. }, _) => {
             let place = at.first().map_or_else(String::new, |at| at.display_name());
@@ -290,7 +246,10 @@ fn note(page: &RunPage, cx: &DrawContext, world: &World) -> Option<(String, Styl
                 0 | 1 => String::new(),
                 more => format!(" and {} more", more - 1),
             };
-            (format!("paused before {place}{more} (Space resume, s step)"), StyleRole::Paused, true)
+            matters(
+                format!("paused before {place}{more} (Space resume, s step)"),
+                StyleRole::Paused,
+            )
         }
         (RunState::Pausing { by: who }, _) => {
             let open = world.tally.open();
@@ -304,33 +263,13 @@ fn note(page: &RunPage, cx: &DrawContext, world: &World) -> Option<(String, Styl
                     )
                 }
             };
-            (text, StyleRole::Paused, true)
+            matters(text, StyleRole::Paused)
         }
         (RunState::Running, _) if world.pauses_at_next_round => {
-            ("will pause at the next round".to_owned(), StyleRole::Paused, true)
+            matters("will pause at the next round".to_owned(), StyleRole::Paused)
         }
         _ => return None,
     })
-}
-
-/// The decision, or the rule for it.
-fn decision_note(
-    cx: &DrawContext,
-    table: &Collaboration,
-    plan: &CollaborationPlan,
-) -> (String, StyleRole, bool) {
-    match table.decision() {
-        Some(decision) => {
-            let sign = cx.theme.decision(decision);
-            let role = match sign.glyph {
-                Glyph::Go => StyleRole::Go,
-                Glyph::Caution => StyleRole::Caution,
-                _ => StyleRole::Block,
-            };
-            (format!("decided {} {}", cx.glyphs.symbol(sign.glyph), sign.word), role, true)
-        }
-        None => (table_middle::rule(plan), StyleRole::Dim, false),
-    }
 }
 
 /// Active run time at the shown moment, without pauses.

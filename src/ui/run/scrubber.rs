@@ -5,16 +5,16 @@ use std::cmp::Ordering;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::line;
 use crate::app::run::RunPage;
 use crate::app::run::layout::scrubber_line;
 use crate::event::kind::BreakerStage;
 use crate::event::stop::StopReason;
 use crate::event::world::{MarkKind, PatternWorld};
 use crate::event::{Elapsed, EventKind};
-use crate::ui::DrawContext;
+use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
+use crate::ui::pane::line;
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::StyleRole;
 

@@ -16,9 +16,10 @@ use crate::support::facts::research::{self, ResearchFacts};
 use crate::support::facts::team::{self, TeamFacts};
 use crate::support::facts::tools::{self, ToolFacts};
 use crate::support::facts::{Facts, Start};
+use crate::ui;
+use crate::ui::cx::DrawContext;
 use crate::ui::glyph::Glyphs;
 use crate::ui::theme::Theme;
-use crate::ui::{self, DrawContext};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 

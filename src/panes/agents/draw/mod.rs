@@ -1,0 +1,6 @@
+//! Drawing of what the panes of all agents share.
+
+pub(crate) mod agent;
+pub(crate) mod calls;
+pub(crate) mod graph;
+pub(crate) mod transcript;

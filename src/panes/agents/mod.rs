@@ -1,0 +1,3 @@
+//! What the panes of all agents share.
+
+pub(crate) mod draw;

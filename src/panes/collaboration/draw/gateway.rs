@@ -1,0 +1,198 @@
+//! Pane 4 of a collaboration: the result of each seat's call, and the use of the budgets.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::seat::{names, put_name, seat_sign};
+use crate::app::run::subject::{is_open, is_paused_before};
+use crate::app::run::table::first_seat;
+use crate::app::run::{RunPage, Selection};
+use crate::event::kind::CollaborationPlan;
+use crate::event::world::World;
+use crate::pattern::collaboration::projection::{Collaboration, RoundSeat, SeatState};
+use crate::ui::cx::DrawContext;
+use crate::ui::format;
+use crate::ui::glyph::Glyph;
+use crate::ui::pane::{line, row_style};
+use crate::ui::text::{Pen, columns};
+use crate::ui::theme::{StateSign, StyleRole};
+
+/// Draws the pane.
+pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+    let world = page.shown();
+    let Some(table) = world.collaboration() else { return };
+    let plan = &*table.plan;
+    let rows = area.height.saturating_sub(1);
+    let finalize = u16::from(table.finalize.is_some());
+    let seat_rows = rows.saturating_sub(finalize);
+    let seats = plan.sequence.len();
+    let first = first_seat(page.selected_seat(), seats, usize::from(seat_rows));
+    let name = names(plan).clamp(12, (area.width / 3).max(12));
+    let mut nth = 0;
+    while nth < seat_rows {
+        let index = first + usize::from(nth);
+        let Some(role) = plan.sequence.get(index) else { break };
+        let at = line(area, nth);
+        let selected = page.selection() == Selection::Seat(index);
+        row_style(cx, at, selected, buf);
+        let mut pen = Pen::new(buf, at, cx.glyphs);
+        mark(cx, &mut pen, selected);
+        seat(page, cx, &mut pen, world, table, plan, index, role.as_str(), name);
+        nth += 1;
+    }
+    if let Some(call) = table.finalize.filter(|_| nth < rows) {
+        let at = line(area, nth);
+        let selected = page.selection() == Selection::Finalize;
+        row_style(cx, at, selected, buf);
+        let mut pen = Pen::new(buf, at, cx.glyphs);
+        mark(cx, &mut pen, selected);
+        let (glyph, word, role) = match (&world.answer, is_open(world, call)) {
+            (Some(_), _) => (Glyph::Done, "composed", StyleRole::Done),
+            (None, true) => (Glyph::Running, "writing", StyleRole::Running),
+            (None, false) => (Glyph::Failed, "not written", StyleRole::Failed),
+        };
+        state(&mut pen, StateSign { glyph, word, style: cx.theme.style(role) });
+        pen.name("launch brief", name, cx.theme.style(StyleRole::Text)).space(1);
+        if let Some(answer) = &world.answer {
+            let text = format::bytes(answer.len() as u64);
+            pen.put(&text, cx.theme.style(StyleRole::Dim));
+        }
+    }
+    if area.height > 0 {
+        budgets(page, cx, line(area, area.height - 1), world, table, plan, buf);
+    }
+}
+
+fn mark(cx: &DrawContext, pen: &mut Pen, selected: bool) {
+    let mark = if selected { cx.glyphs.symbol(Glyph::Selected) } else { " " };
+    pen.put(mark, cx.theme.style(StyleRole::Key));
+}
+
+fn state(pen: &mut Pen, sign: StateSign) {
+    pen.glyph(sign.glyph, sign.style).space(1).cell(sign.word, 9, sign.style).space(1);
+}
+
+#[expect(clippy::too_many_arguments, reason = "one row of one pane, all of it context")]
+fn seat(
+    page: &RunPage,
+    cx: &DrawContext,
+    pen: &mut Pen,
+    world: &World,
+    table: &Collaboration,
+    plan: &CollaborationPlan,
+    index: usize,
+    role: &str,
+    name: u16,
+) {
+    let theme = cx.theme;
+    let (plain, dim) = (theme.style(StyleRole::Text), theme.style(StyleRole::Dim));
+    let round = table.current();
+    let seat = round.and_then(|round| round.seats.get(index));
+    let rests = round.is_some_and(|round| is_paused_before(world, round, index));
+    let sign = match seat {
+        _ if rests => StateSign {
+            glyph: Glyph::Paused,
+            word: "paused",
+            style: theme.style(StyleRole::Paused),
+        },
+        seat => seat_sign(cx, world, seat),
+    };
+    state(pen, sign);
+    let flagged = plan.sequence.get(index).is_some_and(|role| plan.role_flags.contains_key(role));
+    put_name(cx, pen, role, flagged, name, plain);
+    pen.space(1);
+    let Some(seat) = seat else { return };
+    if let Some(said) = &seat.contribution {
+        let stance = theme.stance(said.stance);
+        pen.glyph(stance.glyph, stance.style).space(1).cell(stance.word, 8, plain);
+        pen.put(&format::confidence(said.confidence), plain).space(2);
+        let mut text = format::count_noun(said.actions.len() as u64, "action");
+        for (dropped, noun) in [(seat.extra_keys, "key"), (seat.extra_actions, "action")] {
+            if dropped > 0 {
+                text.push_str(&format!(", {} dropped", format::count_noun(dropped.into(), noun)));
+            }
+        }
+        let start = pen.x();
+        pen.put(&text, dim).advance_to(start + 28);
+        if pen.left() >= 24 {
+            pen.put(&said.summary, dim);
+        }
+        return;
+    }
+    if let Some(reason) = &seat.refused {
+        pen.put(&reason.phrase(), theme.style(StyleRole::Refused));
+        return;
+    }
+    let note = match seat.state {
+        SeatState::Off => match plan.sequence.get(index).and_then(|role| plan.role_flags.get(role))
+        {
+            Some(behind) => format!("flag {} is off", behind.flag),
+            None => "not reached".to_owned(),
+        },
+        _ if !world.is_live() && matches!(seat.state, SeatState::Waiting) => {
+            "not reached: the run ended".to_owned()
+        }
+        SeatState::Speaking | SeatState::Retrying if !world.is_live() => {
+            "the run was stopped".to_owned()
+        }
+        SeatState::Speaking | SeatState::Retrying => speaking(page, cx, seat),
+        SeatState::Answered => "waiting for earlier seats".to_owned(),
+        SeatState::Waiting | SeatState::Accepted | SeatState::Refused => String::new(),
+        SeatState::Failed => "no reply".to_owned(),
+        SeatState::Cancelled => "the run was stopped".to_owned(),
+    };
+    pen.put(&note, dim);
+}
+
+fn speaking(page: &RunPage, cx: &DrawContext, seat: &RoundSeat) -> String {
+    let time = page.time(cx.now);
+    let took =
+        seat.call.and_then(|call| page.shown().spans.get(call)).map(|span| span.duration(time));
+    let mut text = took.map(format::duration_text).unwrap_or_default();
+    if seat.attempts > 1 {
+        text.push_str(&format!(", attempt {}", seat.attempts));
+    }
+    if let Some(detail) = seat.detail.as_ref().filter(|_| seat.asked_again > 0) {
+        text.push_str(&format!(", retry {}: {detail}", seat.asked_again));
+    }
+    text
+}
+
+/// The use of each budget in figures; highlighted above 80 %.
+fn budgets(
+    page: &RunPage,
+    cx: &DrawContext,
+    area: Rect,
+    world: &World,
+    table: &Collaboration,
+    plan: &CollaborationPlan,
+    buf: &mut Buffer,
+) {
+    let theme = cx.theme;
+    let dim = theme.style(StyleRole::Dim);
+    let mut pen = Pen::new(buf, area, cx.glyphs);
+    pen.space(1);
+    let rounds = table.current().map_or(0, |round| round.number);
+    let active = world.active(page.time(cx.now));
+    let seconds = plan.max_ms.div_ceil(1000);
+    let budget = |pen: &mut Pen, name: &str, used: u64, allowed: u64, last: bool| {
+        pen.put(name, dim).space(1);
+        let style = theme.budget(used, allowed);
+        // Using the last round is normal, so it is not highlighted.
+        let style = if last { theme.style(StyleRole::Bar) } else { style };
+        pen.put(&format!("{used}/{allowed}"), style).space(3);
+    };
+    budget(&mut pen, "rounds", rounds.into(), plan.max_rounds.into(), true);
+    budget(&mut pen, "messages", table.messages.into(), plan.max_messages.into(), false);
+    budget(&mut pen, "seconds", active.as_secs(), seconds, false);
+    if let Some(cost) = world.cost_usd().filter(|cost| *cost > 0.0) {
+        let text = format::estimate(cost, cx.glyphs);
+        pen.put("cost", dim).space(1).put(&text, theme.style(StyleRole::Bar)).space(3);
+    }
+    let retries = world.tally.retries;
+    let count = retries.to_string();
+    if pen.fits(columns("retries ") + columns(&count)) {
+        let role = if retries > 0 { StyleRole::Retry } else { StyleRole::Bar };
+        pen.put("retries", dim).space(1).put(&count, theme.style(role));
+    }
+}

@@ -1,0 +1,70 @@
+//! A seat's name and state.
+
+use ratatui::style::Style;
+
+use crate::event::kind::CollaborationPlan;
+use crate::event::world::{RunState, World};
+use crate::pattern::collaboration::projection::{RoundSeat, SeatState};
+use crate::ui::cx::DrawContext;
+use crate::ui::glyph::Glyph;
+use crate::ui::role::StyleRole;
+use crate::ui::sign::StateSign;
+use crate::ui::text::{Pen, columns, elide_middle};
+use crate::ui::theme::Theme;
+
+/// The state of a seat. After the run's end no seat is waiting or speaking.
+pub(crate) fn seat_sign(cx: &DrawContext, world: &World, seat: Option<&RoundSeat>) -> StateSign {
+    let state = seat.map_or(SeatState::Waiting, |seat| seat.state);
+    match (&world.stage, state) {
+        (RunState::Closed, SeatState::Waiting) => {
+            StateSign { word: "not run", ..state_sign(cx.theme, SeatState::Off) }
+        }
+        (RunState::Closed, SeatState::Speaking | SeatState::Retrying) => {
+            state_sign(cx.theme, SeatState::Cancelled)
+        }
+        _ => state_sign(cx.theme, state),
+    }
+}
+
+/// Draws a seat's name in exactly `width` columns, with the flag's glyph right after it.
+pub(crate) fn put_name(
+    cx: &DrawContext,
+    pen: &mut Pen,
+    name: &str,
+    flagged: bool,
+    width: u16,
+    style: Style,
+) {
+    let start = pen.x();
+    let flag = if flagged { 2 } else { 0 };
+    let text = elide_middle(name, usize::from(width.saturating_sub(flag)), cx.glyphs);
+    pen.put_within(&text, width, style);
+    if flagged {
+        pen.space(1).glyph(Glyph::Flag, cx.theme.style(StyleRole::Flag));
+    }
+    pen.advance_to(start + width);
+}
+
+/// Width of the longest seat name, including the flag's glyph.
+pub(crate) fn names(plan: &CollaborationPlan) -> u16 {
+    let widths = plan.sequence.iter().map(|role| {
+        let flag = if plan.role_flags.contains_key(role) { 2 } else { 0 };
+        columns(role.as_str()) + flag
+    });
+    u16::try_from(widths.max().unwrap_or(0)).unwrap_or(u16::MAX)
+}
+
+/// The sign of a seat's progress.
+pub(crate) fn state_sign(theme: &Theme, state: SeatState) -> StateSign {
+    match state {
+        SeatState::Waiting => theme.sign(Glyph::Waiting, "waiting", StyleRole::Waiting),
+        SeatState::Off => theme.sign(Glyph::Off, "off", StyleRole::Off),
+        SeatState::Speaking => theme.sign(Glyph::Running, "speaking", StyleRole::Running),
+        SeatState::Retrying => theme.sign(Glyph::Retry, "retrying", StyleRole::Retry),
+        SeatState::Answered => theme.sign(Glyph::Running, "answered", StyleRole::Running),
+        SeatState::Accepted => theme.sign(Glyph::Done, "accepted", StyleRole::Done),
+        SeatState::Refused => theme.sign(Glyph::Refused, "refused", StyleRole::Refused),
+        SeatState::Failed => theme.sign(Glyph::Failed, "failed", StyleRole::Failed),
+        SeatState::Cancelled => theme.sign(Glyph::Off, "cancelled", StyleRole::Off),
+    }
+}

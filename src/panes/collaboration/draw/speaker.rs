@@ -1,0 +1,36 @@
+//! Pane 2 of a collaboration: the title of what is spoken. [`speech`](crate::ui::run::speech) draws
+//! the rest.
+
+use super::seat::seat_sign;
+use crate::app::run::RunPage;
+use crate::app::run::subject::Subject;
+use crate::ui::cx::DrawContext;
+use crate::ui::glyph::Glyph;
+use crate::ui::role::StyleRole;
+use crate::ui::sign::StateSign;
+
+/// Title and state of the speaker's pane.
+pub(crate) fn title(page: &RunPage, cx: &DrawContext) -> (String, Option<StateSign>) {
+    let world = page.shown();
+    match (page.subject(), world.collaboration()) {
+        (Subject::Seat { round, seat }, Some(table)) => {
+            let seat = table.round(round).and_then(|round| round.seats.get(seat));
+            let who = seat.map_or("", |seat| seat.role.as_str());
+            (
+                format!("{who} {} round {round}", cx.glyphs.symbol(Glyph::Dot)),
+                seat.map(|seat| seat_sign(cx, world, Some(seat))),
+            )
+        }
+        (Subject::Finalize, _) => {
+            let (glyph, word, role) = match (&world.answer, world.is_live()) {
+                (Some(_), _) => (Glyph::Done, "composed", StyleRole::Done),
+                (None, true) => (Glyph::Running, "writing", StyleRole::Running),
+                (None, false) => (Glyph::Failed, "not written", StyleRole::Failed),
+            };
+            let style = cx.theme.style(role);
+            ("launch brief".to_owned(), Some(StateSign { glyph, word, style }))
+        }
+        (Subject::Outcome, _) => ("Outcome".to_owned(), Some(cx.theme.run(world))),
+        _ => ("Speaker".to_owned(), None),
+    }
+}

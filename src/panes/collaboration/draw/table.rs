@@ -1,0 +1,319 @@
+//! Pane 1 of a collaboration: the seats around the table, and the round's result in its middle.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::seat::{names, put_name, seat_sign};
+use super::table_middle;
+use crate::app::run::subject::{is_paused_before, round_joined};
+use crate::app::run::table::{LIST_HEAD, RoundTable, first_seat};
+use crate::app::run::{RunPage, Selection};
+use crate::event::kind::CollaborationPlan;
+use crate::event::world::World;
+use crate::pattern::collaboration::projection::{Collaboration, RoundSeat, SeatState};
+use crate::ui::border::Borders;
+use crate::ui::cx::DrawContext;
+use crate::ui::format;
+use crate::ui::glyph::Glyph;
+use crate::ui::pane::{line, put_sign, row_style};
+use crate::ui::text::{Pen, columns, on_border};
+use crate::ui::theme::{StateSign, StyleRole};
+
+/// Draws the pane.
+pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+    let world = page.shown();
+    let Some(table) = world.collaboration() else {
+        let dim = cx.theme.style(StyleRole::Dim);
+        Pen::new(buf, area, cx.glyphs).put("The run is starting.", dim);
+        return;
+    };
+    let plan = &*table.plan;
+    match RoundTable::for_seats(area, plan.sequence.len()) {
+        Some(round) => render_table(page, cx, area, &round, table, plan, buf),
+        None => render_list(page, cx, area, table, plan, buf),
+    }
+}
+
+/// A seat as the pane shows it, in the current round or before the first.
+struct SeatView<'a> {
+    index: usize,
+    name: &'a str,
+    flagged: bool,
+    seat: Option<&'a RoundSeat>,
+    round: u32,
+    selected: bool,
+    paused: bool,
+}
+
+fn place<'a>(
+    page: &RunPage,
+    world: &World,
+    table: &'a Collaboration,
+    plan: &'a CollaborationPlan,
+    index: usize,
+) -> SeatView<'a> {
+    let round = table.current();
+    let role = plan.sequence.get(index);
+    SeatView {
+        index,
+        name: role.map_or("", |role| role.as_str()),
+        flagged: role.is_some_and(|role| plan.role_flags.contains_key(role)),
+        seat: round.and_then(|round| round.seats.get(index)),
+        round: round.map_or(0, |round| round.number),
+        selected: page.selection() == Selection::Seat(index),
+        paused: round.is_some_and(|round| is_paused_before(world, round, index)),
+    }
+}
+
+fn render_table(
+    page: &RunPage,
+    cx: &DrawContext,
+    area: Rect,
+    round: &RoundTable,
+    table: &Collaboration,
+    plan: &CollaborationPlan,
+    buf: &mut Buffer,
+) {
+    let world = page.shown();
+    let places: Vec<_> =
+        (0..round.cards.len()).map(|index| place(page, world, table, plan, index)).collect();
+    let mut borders = Borders::new(area);
+    for (card, place) in round.cards.iter().zip(&places) {
+        if !place.selected {
+            borders.frame(*card, StyleRole::Border);
+        }
+    }
+    borders.round(round.table, StyleRole::Border);
+    for (card, place) in round.cards.iter().zip(&places) {
+        if place.selected {
+            borders.frame(*card, StyleRole::BorderFocus);
+        }
+    }
+    borders.paint(cx, buf);
+    for (card, place) in round.cards.iter().zip(&places) {
+        self::card(page, cx, *card, place, table, buf);
+    }
+    let inside = Rect::new(
+        round.table.x + 1,
+        round.table.y + 1,
+        round.table.width - 2,
+        round.table.height - 2,
+    );
+    table_middle::render(cx, inside, world, table, plan, buf);
+}
+
+/// Draws one seat's card: its name on the upper line, its state, and the round in which it joined.
+fn card(
+    page: &RunPage,
+    cx: &DrawContext,
+    card: Rect,
+    place: &SeatView,
+    table: &Collaboration,
+    buf: &mut Buffer,
+) {
+    let theme = cx.theme;
+    let head = Rect { x: card.x + 1, width: card.width - 2, height: 1, ..card };
+    let mut pen = Pen::new(buf, head, cx.glyphs);
+    let name_style =
+        on_border(theme.style(if place.selected { StyleRole::Strong } else { StyleRole::Text }));
+    let mark = if place.selected { cx.glyphs.symbol(Glyph::Selected) } else { " " };
+    pen.put(mark, on_border(theme.style(StyleRole::Key)));
+    let flag = if place.flagged { 2 } else { 0 };
+    let width = (columns(place.name) as u16).min(pen.left().saturating_sub(flag + 1));
+    pen.name(place.name, width, name_style);
+    if place.flagged {
+        pen.put(" ", name_style).glyph(Glyph::Flag, on_border(theme.style(StyleRole::Flag)));
+    }
+    pen.put(" ", name_style);
+
+    let inside = Rect::new(card.x + 2, card.y + 1, card.width - 4, card.height - 2);
+    let mut pen = Pen::new(buf, line(inside, 0), cx.glyphs);
+    seat_state(page, cx, &mut pen, place, table, true);
+    if inside.height > 1 {
+        let mut pen = Pen::new(buf, line(inside, 1), cx.glyphs);
+        second_line(cx, &mut pen, place, table);
+    }
+    let foot = Rect { y: card.bottom() - 1, ..head };
+    let dim = on_border(theme.style(StyleRole::Dim));
+    if let Some(since) = round_joined(table, place.round, place.index).filter(|_| place.flagged) {
+        let text = format!(" joined in R{since} ");
+        if columns(&text) < usize::from(foot.width) {
+            Pen::new(buf, foot, cx.glyphs).put(&text, dim);
+        }
+    } else if let Some(model) = place.seat.and_then(|seat| seat.model.as_deref())
+        && foot.width > 8
+    {
+        let width = (columns(model) as u16).min(foot.width - 3);
+        Pen::new(buf, foot, cx.glyphs).put(" ", dim).name(model, width, dim).put(" ", dim);
+    }
+}
+
+/// Draws a seat's stance, or its state before it has one. `wide`: with a confidence bar.
+fn seat_state(
+    page: &RunPage,
+    cx: &DrawContext,
+    pen: &mut Pen,
+    place: &SeatView,
+    table: &Collaboration,
+    wide: bool,
+) {
+    let theme = cx.theme;
+    let Some(seat) = place.seat else {
+        put_sign(cx, pen, seat_sign(cx, page.shown(), None));
+        return;
+    };
+    let Some(said) = &seat.contribution else {
+        let sign = if place.paused {
+            StateSign {
+                glyph: Glyph::Paused,
+                word: "paused here",
+                style: theme.style(StyleRole::Paused),
+            }
+        } else if seat.asked_again > 0 && seat.state == SeatState::Speaking {
+            StateSign { word: "retrying", ..seat_sign(cx, page.shown(), Some(seat)) }
+        } else {
+            seat_sign(cx, page.shown(), Some(seat))
+        };
+        put_sign(cx, pen, sign);
+        if let Some(text) = speaking_time(page, cx, seat) {
+            pen.space(1).put(&text, theme.style(StyleRole::Dim));
+        }
+        return;
+    };
+    let sign = theme.stance(said.stance);
+    let changed = table.stance_changed(place.round, place.index);
+    pen.put(&format!("{} {}", cx.glyphs.symbol(sign.glyph), sign.word), sign.style);
+    let pad = "caution".len().saturating_sub(sign.word.len()) as u16;
+    if !wide || pen.left() >= 16 {
+        pen.space(pad);
+    }
+    pen.space(1).put(&format::confidence(said.confidence), theme.style(StyleRole::Text));
+    if changed {
+        pen.space(1).glyph(Glyph::Changed, theme.style(StyleRole::Changed));
+    }
+    let width = pen.left().saturating_sub(2).min(12);
+    if wide && width >= 4 {
+        let cells = (said.confidence * 1000.0) as u64;
+        pen.space(1);
+        confidence_bar(cx, pen, cells, width);
+    }
+}
+
+/// Draws a confidence's bar. Unlike a budget's bar it has no warning style.
+fn confidence_bar(cx: &DrawContext, pen: &mut Pen, thousandths: u64, width: u16) {
+    let full = (thousandths * u64::from(width) / 1000).min(u64::from(width)) as u16;
+    pen.glyphs(Glyph::BarFull, full, cx.theme.style(StyleRole::Bar));
+    pen.glyphs(Glyph::BarEmpty, width - full, cx.theme.style(StyleRole::BarEmpty));
+}
+
+/// How long a seat has been speaking.
+fn speaking_time(page: &RunPage, cx: &DrawContext, seat: &RoundSeat) -> Option<String> {
+    let speaks = matches!(seat.state, SeatState::Speaking | SeatState::Retrying);
+    if !speaks || !page.shown().is_live() {
+        return None;
+    }
+    let span = page.shown().spans.get(seat.call?)?;
+    Some(format::duration_text(span.duration(page.time(cx.now))))
+}
+
+/// Draws a seat's number of actions and its previous stance, or why its reply was refused.
+fn second_line(cx: &DrawContext, pen: &mut Pen, place: &SeatView, table: &Collaboration) {
+    let dim = cx.theme.style(StyleRole::Dim);
+    if let Some(seat) = place.seat.filter(|seat| seat.contribution.is_none())
+        && let Some(detail) = &seat.detail
+    {
+        if seat.asked_again > 0 {
+            let text = format!("retry {}: ", seat.asked_again);
+            pen.put(&text, cx.theme.style(StyleRole::Retry));
+        }
+        pen.put(detail, dim);
+        return;
+    }
+    if let Some(said) = place.seat.and_then(|seat| seat.contribution.as_ref()) {
+        let actions = format::count_noun(said.actions.len() as u64, "action");
+        pen.put(&actions, dim);
+    }
+    let before =
+        table.seat_before(place.round, place.index).and_then(|seat| seat.contribution.as_ref());
+    if let Some(before) = before {
+        let text = format!(
+            "was {} {}",
+            cx.glyphs.symbol(cx.theme.stance(before.stance).glyph),
+            format::confidence(before.confidence)
+        );
+        let gap = if pen.fits(columns(&text) + 2) { 2 } else { return };
+        let start = place.seat.is_some_and(|seat| seat.contribution.is_some());
+        pen.space(if start { gap } else { 0 }).put(&text, dim);
+    }
+}
+
+/// Draws a row for each seat, if there are many seats or little room.
+fn render_list(
+    page: &RunPage,
+    cx: &DrawContext,
+    area: Rect,
+    table: &Collaboration,
+    plan: &CollaborationPlan,
+    buf: &mut Buffer,
+) {
+    let world = page.shown();
+    let theme = cx.theme;
+    let mut pen = Pen::new(buf, line(area, 0), cx.glyphs);
+    pen.space(1);
+    match table.current() {
+        None => {
+            pen.put("no round yet", theme.style(StyleRole::Dim));
+        }
+        Some(round) => {
+            let of = format!("round {} of {}", round.number, plan.max_rounds);
+            pen.put(&of, theme.style(StyleRole::Strong)).space(3);
+            for (text, role) in table_middle::votes(cx, round, usize::from(pen.left())) {
+                pen.put(&text, theme.style(role));
+            }
+            let state = table_middle::state_line(cx, world, table, round);
+            let width: usize = state.iter().map(|(text, _)| columns(text)).sum();
+            if pen.fits(width + 3) {
+                pen.space(3);
+                for (text, role) in state {
+                    pen.put(&text, theme.style(role));
+                }
+            }
+            let conflicts = table_middle::conflict_line(cx, table, round);
+            if pen.fits(columns(&conflicts) + 3) {
+                pen.space(3).put(&conflicts, theme.style(table_middle::conflict_role(round)));
+            }
+        }
+    }
+    let rows = area.height.saturating_sub(LIST_HEAD);
+    let seats = plan.sequence.len();
+    let first = first_seat(page.selected_seat(), seats, usize::from(rows));
+    let name = names(plan).clamp(4, (area.width / 3).max(4));
+    for nth in 0..rows {
+        let index = first + usize::from(nth);
+        if index >= seats {
+            break;
+        }
+        let place = place(page, world, table, plan, index);
+        let at = line(area, LIST_HEAD + nth);
+        row_style(cx, at, place.selected, buf);
+        let mut pen = Pen::new(buf, at, cx.glyphs);
+        let mark = if place.selected { cx.glyphs.symbol(Glyph::Selected) } else { " " };
+        pen.put(mark, theme.style(StyleRole::Key));
+        let sign = seat_sign(cx, world, place.seat);
+        pen.glyph(sign.glyph, sign.style).space(1);
+        put_name(cx, &mut pen, place.name, place.flagged, name, theme.style(StyleRole::Text));
+        pen.space(2);
+        let start = pen.x();
+        seat_state(page, cx, &mut pen, &place, table, false);
+        pen.advance_to(start + 17).space(1);
+        if let Some(said) = place.seat.and_then(|seat| seat.contribution.as_ref()) {
+            pen.put(&said.summary, theme.style(StyleRole::Dim));
+        }
+    }
+    if seats > first + usize::from(rows) || first > 0 {
+        let more =
+            format!("{}-{} of {seats} seats", first + 1, (first + usize::from(rows)).min(seats));
+        let at = line(area, 1);
+        Pen::new(buf, at, cx.glyphs).space(1).put(&more, theme.style(StyleRole::Dim));
+    }
+}

@@ -1,0 +1,3 @@
+//! The panes of a collaboration.
+
+pub(crate) mod draw;

@@ -1,0 +1,85 @@
+//! Pane 3 of an orchestrator: the result of each task, a line each, and the combined result after
+//! the join.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::sign::task_sign;
+use crate::app::run::results::{ResultLine, one_line, task_result};
+use crate::app::run::table::first_seat;
+use crate::app::run::{RunPage, WaterfallRow};
+use crate::pattern::orchestrator::projection::TaskState;
+use crate::ui::cx::DrawContext;
+use crate::ui::glyph::Glyph;
+use crate::ui::pane::{line, row_style};
+use crate::ui::text::Pen;
+use crate::ui::theme::StyleRole;
+
+/// Width of a name.
+const NAME: u16 = 14;
+
+/// Draws the pane.
+pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+    let world = page.shown();
+    let (plain, dim) = (cx.theme.style(StyleRole::Text), cx.theme.style(StyleRole::Dim));
+    let count = page.result_count();
+    let rows = usize::from(area.height);
+    if count == 0 {
+        let text = match world.orchestrator().and_then(|it| it.refused.as_ref()) {
+            Some(_) => "The plan was refused, so there are no tasks. 2 shows why.",
+            None if world.is_live() => "No results yet: the plan comes first.",
+            None => "No task was planned.",
+        };
+        Pen::new(buf, line(area, 0), cx.glyphs).space(1).put(text, dim);
+        return;
+    }
+    let name = NAME.min(area.width / 3);
+    let top = first_seat(page.shown_result(), count, rows);
+    for nth in 0..rows {
+        let Some(result) = page.result_line(top + nth) else { break };
+        let at = line(area, nth as u16);
+        match result {
+            ResultLine::Level(level, value) => {
+                let mut pen = Pen::new(buf, at, cx.glyphs);
+                pen.space(3).name(level, name, dim).space(1);
+                pen.put(&one_line(value), cx.theme.style(StyleRole::Strong));
+            }
+            ResultLine::Section(section, value) => {
+                let mut pen = Pen::new(buf, at, cx.glyphs);
+                pen.space(3).name(section, name, dim).space(1);
+                match value.as_object().is_some_and(serde_json::Map::is_empty) {
+                    true => pen.put("nothing", dim),
+                    false => pen.put(&one_line(value), plain),
+                };
+            }
+            ResultLine::Task(task, row) => {
+                let selected = page.waterfall_row() == Some(WaterfallRow::Task(task));
+                row_style(cx, at, selected, buf);
+                let mut pen = Pen::new(buf, at, cx.glyphs);
+                let mark = if selected { cx.glyphs.symbol(Glyph::Selected) } else { " " };
+                let sign = task_sign(cx, world, row);
+                pen.put(mark, cx.theme.style(StyleRole::Key))
+                    .glyph(sign.glyph, sign.style)
+                    .space(1);
+                pen.name(row.task.id.as_str(), name, plain).space(1);
+                let text = task_result(row);
+                let role = match row.state {
+                    TaskState::Failed => StyleRole::Failed,
+                    TaskState::Degraded => StyleRole::Retry,
+                    _ => StyleRole::Text,
+                };
+                match text.is_empty() {
+                    true => pen.put(sign.word, dim),
+                    false => pen.put(&text, cx.theme.style(role)),
+                };
+            }
+        }
+    }
+    if count > rows && rows > 0 && area.width > 20 {
+        let text = format!(" {}-{} of {count}", top + 1, (top + rows).min(count));
+        let width = text.len() as u16;
+        let at = line(area, area.height - 1);
+        let at = Rect { x: at.right() - width, width, ..at };
+        Pen::new(buf, at, cx.glyphs).put(&text, dim);
+    }
+}

@@ -1,0 +1,48 @@
+//! The drawing of an orchestrator: which pane shows what, the titles, and the second header row.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::{phases, results, slots, task, waterfall};
+use crate::app::run::{Pane, RunPage};
+use crate::ui::cx::DrawContext;
+use crate::ui::run::draw_view::{DrawView, PaneTitle};
+
+/// The drawing of an orchestrator.
+pub(crate) struct OrchestratorDrawing;
+
+impl DrawView for OrchestratorDrawing {
+    fn pane(&self, page: &RunPage, pane: Pane, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+        match pane {
+            Pane::First => waterfall::render(page, cx, area, buf),
+            Pane::Second => task::render(page, cx, area, buf),
+            Pane::Third => results::render(page, cx, area, buf),
+            Pane::Fourth => slots::render(page, cx, area, buf),
+            Pane::Events => {}
+        }
+    }
+
+    fn title(&self, page: &RunPage, pane: Pane, cx: &DrawContext, _inside: Rect) -> PaneTitle {
+        match pane {
+            Pane::Second => PaneTitle::with_sign(task::title(page, cx)),
+            _ => PaneTitle::plain(page.view().title(pane)),
+        }
+    }
+
+    fn track(&self, page: &RunPage, cx: &DrawContext, row: Rect, alone: bool, buf: &mut Buffer) {
+        let Some(orchestrator) = page.shown().orchestrator() else { return };
+        let width = phases::aside_width(orchestrator);
+        let track = row.width.saturating_sub(width + 3);
+        if alone && track >= 40 {
+            phases::render(page, cx, Rect { width: track, ..row }, orchestrator, buf);
+            let aside = Rect { x: row.right() - width, width, ..row };
+            phases::aside(cx, aside, orchestrator, buf);
+        } else {
+            phases::render(page, cx, row, orchestrator, buf);
+        }
+    }
+
+    fn track_columns(&self, _page: &RunPage) -> (u16, u16) {
+        (48, 48)
+    }
+}

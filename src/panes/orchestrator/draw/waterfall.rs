@@ -1,0 +1,299 @@
+//! Pane 1 of an orchestrator: a row for the plan, each task, the join and the report, on one time
+//! axis. Rows stay in plan order; only those in view are read.
+
+use std::time::Duration;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::sign::row_sign;
+use crate::app::run::table::first_seat;
+use crate::app::run::task::{TaskWait, task_wait};
+use crate::app::run::waterfall::{Axis, Bar, HEAD};
+use crate::app::run::{RunPage, WaterfallRow};
+use crate::event::Elapsed;
+use crate::event::kind::{FailureClass, OrchestratorPlan};
+use crate::event::world::World;
+use crate::pattern::orchestrator::projection::{AttemptEnd, Orchestrator, TaskState};
+use crate::ui::cx::DrawContext;
+use crate::ui::format;
+use crate::ui::glyph::Glyph;
+use crate::ui::pane::{line, row_style};
+use crate::ui::text::{Pen, columns};
+use crate::ui::theme::StyleRole;
+
+/// Width of a row's duration.
+const TOOK: u16 = 7;
+/// Width of the mark of a slow row.
+const SLOW_MARK: u16 = 5;
+/// Minimum width of the axis.
+const LEAST: u16 = 12;
+
+/// The layout of a row.
+struct WaterfallColumns {
+    id: u16,
+    worker: u16,
+    axis: Rect,
+    late: bool,
+}
+
+impl WaterfallColumns {
+    fn for_area(
+        area: Rect,
+        orchestrator: &Orchestrator,
+        plan: &OrchestratorPlan,
+    ) -> WaterfallColumns {
+        let longest = |lens: &mut dyn Iterator<Item = usize>| {
+            u16::try_from(lens.max().unwrap_or(0)).unwrap_or(u16::MAX)
+        };
+        let id = longest(&mut orchestrator.tasks.iter().map(|row| row.task.id.as_str().len()));
+        let worker = longest(&mut plan.workers.iter().map(|worker| worker.name.as_str().len()));
+        let id = id.clamp(6, 14).min(area.width / 4);
+        // Selection, state, blank; a blank after each name; the duration after the axis.
+        let fixed = 3 + id + 1 + TOOK + 1;
+        let room = area.width.saturating_sub(fixed + LEAST);
+        let worker = worker.min(20).min(room / 2);
+        let worker = if worker < 5 { 0 } else { worker };
+        let late = area.width > fixed + worker + 40;
+        let left = 3 + id + 1 + if worker > 0 { worker + 1 } else { 0 };
+        let right = TOOK + 1 + if late { SLOW_MARK + 1 } else { 0 };
+        let width = area.width.saturating_sub(left + right);
+        let axis = Rect { x: area.x + left.min(area.width), width, ..area };
+        WaterfallColumns { id, worker, axis, late }
+    }
+}
+
+/// Draws the pane.
+pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+    let world = page.shown();
+    let Some(orchestrator) = world.orchestrator() else { return };
+    let plan = &*orchestrator.plan;
+    let places = WaterfallColumns::for_area(area, orchestrator, plan);
+    let now = page.drawn_to(cx.now);
+    let axis = Axis::covering(now, places.axis.width);
+    if places.axis.width >= LEAST {
+        head(cx, area, &places, axis, buf);
+    }
+    let rows = usize::from(area.height.saturating_sub(HEAD));
+    let tasks = orchestrator.tasks.len();
+    let count = WaterfallRow::count(tasks);
+    let top = first_seat(page.shown_row().index(tasks), count, rows);
+    for nth in 0..rows {
+        let Some(row) = WaterfallRow::from_index(top + nth, tasks) else { break };
+        let at = line(area, HEAD + nth as u16);
+        row_style(cx, at, page.waterfall_row() == Some(row), buf);
+        one_row(page, cx, at, row, &places, axis, now, buf);
+    }
+    if count > rows && rows > 0 {
+        let text = format!("{}-{} of {count}", top + 1, (top + rows).min(count));
+        let width = places.axis.x - area.x;
+        Pen::new(buf, line(area, 0), cx.glyphs).space(1).put_within(
+            &text,
+            width.saturating_sub(1),
+            cx.theme.style(StyleRole::Dim),
+        );
+    }
+}
+
+/// Draws the times along the axis.
+fn head(cx: &DrawContext, area: Rect, places: &WaterfallColumns, axis: Axis, buf: &mut Buffer) {
+    let dim = cx.theme.style(StyleRole::Dim);
+    let fine = axis.step < 1_000_000;
+    // In a short run adjacent marks may have the same label.
+    let mut before = String::new();
+    for at in axis.marks() {
+        let x = places.axis.x + axis.column(at, places.axis.width);
+        let text = if fine { format::time_in_run(at) } else { format::clock(at.duration()) };
+        let here = Rect { x, width: places.axis.right().saturating_sub(x), height: 1, ..area };
+        if here.width as usize >= columns(&text) && text != before {
+            Pen::new(buf, here, cx.glyphs).put(&text, dim);
+            before = text;
+        }
+    }
+}
+
+#[expect(clippy::too_many_arguments, reason = "one row of one pane, all of it context")]
+fn one_row(
+    page: &RunPage,
+    cx: &DrawContext,
+    area: Rect,
+    row: WaterfallRow,
+    places: &WaterfallColumns,
+    axis: Axis,
+    now: Elapsed,
+    buf: &mut Buffer,
+) {
+    let world = page.shown();
+    let Some(orchestrator) = world.orchestrator() else { return };
+    let (plain, dim) = (cx.theme.style(StyleRole::Text), cx.theme.style(StyleRole::Dim));
+    let sign = row_sign(cx, world, orchestrator, row);
+    let (id, worker) = match row {
+        WaterfallRow::Plan => ("plan", world.models.plan().unwrap_or_default()),
+        WaterfallRow::Join => ("join", ""),
+        WaterfallRow::Report => ("report", world.models.finalize().unwrap_or_default()),
+        WaterfallRow::Task(task) => orchestrator
+            .tasks
+            .get(task)
+            .map_or(("", ""), |row| (row.task.id.as_str(), row.task.worker.as_str())),
+    };
+    let mut pen = Pen::new(buf, area, cx.glyphs);
+    let selected = page.waterfall_row() == Some(row);
+    pen.put(
+        if selected { cx.glyphs.symbol(Glyph::Selected) } else { " " },
+        cx.theme.style(StyleRole::Key),
+    );
+    pen.glyph(sign.glyph, sign.style).space(1);
+    pen.name(id, places.id, plain).space(1);
+    if places.worker > 0 {
+        pen.name(worker, places.worker, dim);
+    }
+    let track = Rect { y: area.y, height: area.height, ..places.axis };
+    let bars = page.bars(row);
+    let live = world.is_live();
+    let end = segments(cx, track, &bars, axis, now, live, buf);
+    let note = row_note(world, orchestrator, row, now);
+    if let Some((text, role)) = note {
+        let from = if bars.is_empty() { track.x } else { end + 1 };
+        let after = Rect { x: from, width: track.right().saturating_sub(from), ..track };
+        // If there is no room after the attempts, the note goes before them.
+        let first =
+            bars.first().map_or(track.x, |bar| track.x + axis.column(bar.opened, track.width));
+        let before = Rect { width: (first - track.x).saturating_sub(1), ..track };
+        let fits = columns(&text) <= usize::from(after.width) || before.width < after.width;
+        let rest = if fits { after } else { before };
+        if bars.is_empty() || columns(&text) <= usize::from(rest.width) {
+            Pen::new(buf, rest, cx.glyphs).put(&text, cx.theme.style(role));
+        }
+    }
+    let mut pen = Pen::new(buf, area, cx.glyphs);
+    pen.advance_to(track.right() + 1);
+    let took = page.row_took(row, now);
+    if let Some(took) = took {
+        pen.cell(&format::duration_text(took), TOOK, plain);
+    }
+    if let Some(p95) =
+        took.filter(|_| places.late).and_then(|took| slow_mark(world, orchestrator, row, took))
+    {
+        pen.advance_to(track.right() + 1 + TOOK).put(p95, cx.theme.style(StyleRole::Retry));
+    }
+}
+
+/// The mark of a running task that has exceeded its worker's 95th percentile.
+fn slow_mark(
+    world: &World,
+    orchestrator: &Orchestrator,
+    row: WaterfallRow,
+    took: Duration,
+) -> Option<&'static str> {
+    let WaterfallRow::Task(task) = row else { return None };
+    let row = orchestrator.tasks.get(task).filter(|row| !row.has_ended())?;
+    let p95 = world.tools.get(row.task.worker.as_str())?.latencies.percentile(95)?;
+    (took > p95).then_some(">p95")
+}
+
+/// Draws the attempts of a row on the axis; returns the column after the last one.
+fn segments(
+    cx: &DrawContext,
+    track: Rect,
+    bars: &[Bar],
+    axis: Axis,
+    now: Elapsed,
+    live: bool,
+    buf: &mut Buffer,
+) -> u16 {
+    let mut before: Option<u16> = None;
+    let mut after = track.x;
+    if track.width == 0 {
+        return after;
+    }
+    for bar in bars {
+        let from = track.x + axis.column(bar.opened, track.width);
+        let to = track.x + axis.column(bar.closed.unwrap_or(now), track.width);
+        // Every attempt gets at least one column.
+        let from = from.max(after).min(track.right() - 1);
+        let to = to.max(from);
+        if let Some(before) = before.filter(|before| *before < from) {
+            let wait = Rect { x: before, width: from - before, ..track };
+            let mut pen = Pen::new(buf, wait, cx.glyphs);
+            pen.glyph(Glyph::Retry, cx.theme.style(StyleRole::Retry));
+            let left = pen.left();
+            pen.glyphs(Glyph::Wait, left, cx.theme.style(StyleRole::Dim));
+        }
+        let (role, mark) = match bar.end {
+            AttemptEnd::InFlight if live => (StyleRole::Running, None),
+            AttemptEnd::InFlight => (StyleRole::Off, None),
+            AttemptEnd::Answered => (StyleRole::Done, None),
+            AttemptEnd::Refused => (StyleRole::Refused, Some(Glyph::Refused)),
+            AttemptEnd::Failed(FailureClass::Cancelled) => (StyleRole::Off, Some(Glyph::Off)),
+            AttemptEnd::Failed(_) => (StyleRole::Failed, Some(Glyph::Failed)),
+        };
+        let style = cx.theme.style(role);
+        let width = to - from + 1;
+        let place = Rect { x: from, width, ..track };
+        let mut pen = Pen::new(buf, place, cx.glyphs);
+        let mut width = width - u16::from(mark.is_some());
+        // If the wait was too short for a column, the attempt's first column shows the retry.
+        if before == Some(from) && width > 1 {
+            pen.glyph(Glyph::Retry, cx.theme.style(StyleRole::Retry));
+            width -= 1;
+        }
+        pen.glyphs(Glyph::Segment, width, style);
+        if let Some(mark) = mark {
+            pen.glyph(mark, style);
+        }
+        after = to + 1;
+        before = Some(after);
+    }
+    after
+}
+
+/// The text on a row's axis: what it waits for, or the reason of its state.
+fn row_note(
+    world: &World,
+    orchestrator: &Orchestrator,
+    row: WaterfallRow,
+    now: Elapsed,
+) -> Option<(String, StyleRole)> {
+    match row {
+        WaterfallRow::Task(task) => {
+            let row = orchestrator.tasks.get(task)?;
+            if let Some(wait) = task_wait(world, orchestrator, row, now) {
+                return Some(match wait {
+                    TaskWait::Paused { .. } => (wait.to_string(), StyleRole::Paused),
+                    TaskWait::Slot { .. } | TaskWait::Retry { .. } => {
+                        (format!("waiting {wait}"), StyleRole::Dim)
+                    }
+                });
+            }
+            match (row.state, row.fallback, &row.reason) {
+                (TaskState::Failed, _, Some(reason)) => {
+                    Some((reason.phrase().into_owned(), StyleRole::Failed))
+                }
+                (TaskState::Degraded, Some(fallback), _) => {
+                    Some((fallback.word().to_owned(), StyleRole::Retry))
+                }
+                _ => None,
+            }
+        }
+        WaterfallRow::Plan => {
+            let refused = orchestrator.refused.as_ref()?;
+            Some((refused.0.phrase().into_owned(), StyleRole::Refused))
+        }
+        WaterfallRow::Join if orchestrator.aggregate.is_none() && world.is_live() => {
+            let open = || orchestrator.tasks.iter().filter(|row| !row.has_ended());
+            let names: Vec<&str> = open().take(6).map(|row| row.task.id.as_str()).collect();
+            let text = match names.as_slice() {
+                [] => "waiting for the plan".to_owned(),
+                names if open().count() > names.len() => {
+                    format!("waiting for {} tasks", open().count())
+                }
+                names => format!("waiting for {}", names.join(" ")),
+            };
+            Some((text, StyleRole::Dim))
+        }
+        WaterfallRow::Report if orchestrator.finalize.is_none() && world.is_live() => {
+            Some(("waiting for the join".to_owned(), StyleRole::Dim))
+        }
+        WaterfallRow::Join | WaterfallRow::Report => None,
+    }
+}

@@ -1,0 +1,3 @@
+//! The panes of an orchestrator.
+
+pub(crate) mod draw;

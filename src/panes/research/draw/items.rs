@@ -1,0 +1,158 @@
+//! Panes 3 and 4 of research: the answer's sentences with their citations; the notes with their
+//! quotes and conflicts. Only the rows in view are wrapped.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use super::sign::{lead, role};
+use crate::app::run::RunPage;
+use crate::app::run::research::item::{
+    ItemList, ItemRow, ItemStyle, ItemText, PaneItem, SIGN, WrappedItems,
+};
+use crate::app::run::scroll::Scroll;
+use crate::ui::cx::DrawContext;
+use crate::ui::glyph::Glyph;
+use crate::ui::pane::{empty, line, out_of_view, row_style};
+use crate::ui::text::Pen;
+use crate::ui::theme::StyleRole;
+
+/// Draws the answer.
+pub(crate) fn answer(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+    let Some(items) = page.answer_items() else { return };
+    let lines = WrappedItems { items: &items, width: area.width };
+    let (top, selected) = page.answer_at(&lines, usize::from(area.height));
+    draw(cx, area, &lines, top, selected, buf);
+}
+
+/// Draws the notes.
+pub(crate) fn notes(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+    let Some(items) = page.notes() else { return };
+    if items.count() == 0 {
+        let text = match page.shown().is_live() {
+            true => "No notes yet: they are taken from pages that were read. 1 shows the sources.",
+            false => "No source yielded a note. 1 shows the reason for each.",
+        };
+        return empty(cx, area, text, buf);
+    }
+    let lines = WrappedItems { items: &items, width: area.width };
+    let (top, selected) = page.notes_at(&lines, usize::from(area.height));
+    draw(cx, area, &lines, top, selected, buf);
+}
+
+fn draw<I: ItemList>(
+    cx: &DrawContext,
+    area: Rect,
+    lines: &WrappedItems<'_, I>,
+    top: Scroll,
+    selected: Option<usize>,
+    buf: &mut Buffer,
+) {
+    let height = usize::from(area.height);
+    let mut row = 0;
+    let mut at = top.line;
+    while row < height
+        && let Some(item) = lines.items.item(at)
+    {
+        let skip = if at == top.line { top.row } else { 0 };
+        let mut nth = 0;
+        for part in &item.parts {
+            let looks = part.styles();
+            let rows = part.rows(lines.text_columns());
+            let last = rows.len().saturating_sub(1);
+            for (of_part, told) in rows.iter().enumerate() {
+                if nth >= skip && row < height {
+                    let here = line(area, row as u16);
+                    row_style(cx, here, selected == Some(at), buf);
+                    let mut pen = Pen::new(buf, here, cx.glyphs);
+                    if nth == 0 {
+                        head(cx, &mut pen, &item, selected == Some(at), lines.items.names());
+                    }
+                    pen.advance_to(here.x + SIGN + lines.items.names() + 1);
+                    text(cx, &mut pen, part, told, &looks, lines.text_columns());
+                    if part.shows_end && of_part == last {
+                        pen.glyph(Glyph::Cursor, cx.theme.style(StyleRole::Cursor));
+                    }
+                    row += 1;
+                }
+                nth += 1;
+            }
+        }
+        at += 1;
+    }
+    out_of_view(cx, area, top, lines, buf);
+}
+
+/// Draws the selection mark, the glyph and the name of an item.
+fn head(cx: &DrawContext, pen: &mut Pen, item: &PaneItem<'_>, selected: bool, names: u16) {
+    match selected {
+        true => pen.glyph(Glyph::Selected, cx.theme.style(StyleRole::Key)),
+        false => pen.space(1),
+    };
+    match lead(item.sign) {
+        Some((glyph, role)) => pen.glyph(glyph, cx.theme.style(role)),
+        None => pen.space(1),
+    };
+    pen.space(1).name(&item.name, names, cx.theme.style(StyleRole::Strong));
+}
+
+/// Draws a row of a text, with its suffix in its own style.
+fn text(
+    cx: &DrawContext,
+    pen: &mut Pen,
+    part: &ItemText<'_>,
+    row: &ItemRow,
+    looks: &[(usize, ItemStyle)],
+    room: u16,
+) {
+    let style = |how| cx.theme.style(role(how));
+    if part.has_two_columns(room) && !part.shows_end {
+        let half = ItemText::column_width(room);
+        let start = pen.x();
+        pen.put_within(&row.text, half, style(part.style));
+        pen.advance_to(start + half + 1)
+            .glyph(Glyph::Vertical, cx.theme.style(StyleRole::Border))
+            .space(1);
+        pen.put_within(row.other.as_deref().unwrap_or_default(), half, style(part.style));
+        return;
+    }
+    let stretches = looks.iter().map(|(until, how)| (*until, style(*how)));
+    put_solids(pen, &row.text, row.solids, stretches);
+    if row.cut {
+        pen.glyph(Glyph::Ellipsis, cx.theme.style(StyleRole::Dim));
+    }
+}
+
+/// Draws a row in stretches. The end of each stretch is counted in non-white-space characters, of
+/// which `before` precede the row. The last stretch extends to the row's end.
+pub(crate) fn put_solids(
+    pen: &mut Pen,
+    row: &str,
+    before: usize,
+    stretches: impl IntoIterator<Item = (usize, Style)>,
+) {
+    let mut rest = row;
+    let mut at = before;
+    let mut last = None;
+    for (until, style) in stretches {
+        last = Some(style);
+        if until <= at {
+            continue;
+        }
+        let end = rest
+            .char_indices()
+            .filter(|(_, c)| !c.is_whitespace())
+            .nth(until - at)
+            .map_or(rest.len(), |(end, _)| end);
+        // Blanks between two stretches have no style.
+        let (piece, after) = rest.split_at(end);
+        let words = piece.trim_end();
+        pen.put(words, style).put(&piece[words.len()..], Style::default());
+        at += piece.chars().filter(|c| !c.is_whitespace()).count();
+        rest = after;
+        if rest.is_empty() {
+            return;
+        }
+    }
+    pen.put(rest, last.unwrap_or_default());
+}

@@ -1,0 +1,80 @@
+//! What follows the titles of the research panes.
+
+use ratatui::layout::Rect;
+
+use crate::app::run::research::source_parts;
+use crate::app::run::{Pane, RunPage};
+use crate::ui::cx::DrawContext;
+use crate::ui::format;
+use crate::ui::glyph::Glyph;
+use crate::ui::text::elide_middle;
+
+/// Width limit of a model's name after a title.
+const MODEL: usize = 24;
+
+/// The model that wrote the pane's content, after its title; empty if the run uses one model.
+pub(crate) fn model(page: &RunPage, cx: &DrawContext, pane: Pane) -> String {
+    let models = &page.shown().models;
+    let model = match pane {
+        Pane::Third => models.answer(),
+        Pane::Fourth => models.notes(),
+        _ => None,
+    };
+    let Some(model) = model else { return String::new() };
+    format!(" {} {}", cx.glyphs.symbol(Glyph::Dot), elide_middle(model, MODEL, cx.glyphs))
+}
+
+/// Whether the pane follows the run, after its title.
+pub(crate) fn follows(page: &RunPage, cx: &DrawContext, pane: Pane) -> String {
+    // Only a live run can be followed.
+    let live = page.shown().is_live() && !page.is_scrubbed();
+    if !live || pane == Pane::Second {
+        return String::new();
+    }
+    let dot = cx.glyphs.symbol(Glyph::Dot);
+    match page.follows_research(pane) {
+        true => format!(" {dot} following {}", cx.glyphs.symbol(Glyph::Down)),
+        false => format!(" {dot} G: follow"),
+    }
+}
+
+/// The end of a pane's title: the range of rows in view if they do not all fit, and totals.
+pub(crate) fn aside(page: &RunPage, pane: Pane, area: Rect) -> String {
+    let Some(research) = page.shown().research() else { return String::new() };
+    match pane {
+        Pane::First => {
+            let rows = source_parts(area).rows;
+            let (window, _) = page.source_rows(usize::from(rows.height));
+            let all = research.sources.len();
+            if window.is_empty() || window.len() >= all {
+                return String::new();
+            }
+            format!("{}-{} of {all}", window.start + 1, window.end)
+        }
+        Pane::Third => match page.answer_items() {
+            Some(_) if research.sentences.is_empty() => String::new(),
+            Some(_) => {
+                let all = research.sentences.len();
+                let cited = research.sentences.iter().filter(|it| !it.citations.is_empty()).count();
+                format!("{cited} of {} cited", format::count_noun(all as u64, "sentence"))
+            }
+            None => String::new(),
+        },
+        Pane::Fourth => {
+            let mut told = Vec::new();
+            for (count, word) in [
+                (research.compared.conflicts.len(), "in conflict"),
+                (research.refused.len(), "refused"),
+                (research.compared.unconfirmed.len(), "unconfirmed"),
+            ] {
+                let piece = format!("{count} {word}");
+                let taken: usize = told.iter().map(|told: &String| told.len() + 2).sum();
+                if count > 0 && taken + piece.len() + 30 <= usize::from(area.width) {
+                    told.push(piece);
+                }
+            }
+            told.join(", ")
+        }
+        Pane::Second | Pane::Events => String::new(),
+    }
+}

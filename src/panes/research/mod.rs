@@ -1,0 +1,3 @@
+//! The panes of research.
+
+pub(crate) mod draw;

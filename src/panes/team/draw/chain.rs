@@ -1,0 +1,132 @@
+//! The second header row of a team: the chain of handoffs or consultations, the active agent, and
+//! the use of a swarm's limits.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::agents::projection::{HopKind, HopState, Team};
+use crate::app::run::RunPage;
+use crate::event::kind::TeamPlan;
+use crate::event::world::World;
+use crate::panes::agents::draw::agent::MODEL;
+use crate::ui::cx::DrawContext;
+use crate::ui::glyph::Glyph;
+use crate::ui::text::{Pen, columns, elide_middle};
+use crate::ui::theme::StyleRole;
+
+/// Number of the newest hops that are read.
+const MAX_HOPS: usize = 64;
+
+/// Draws the row.
+pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+    let world = page.shown();
+    let Some(team) = world.team() else { return };
+    let plan = &*team.plan;
+    let aside = aside(cx, world, team, plan);
+    let taken: usize = aside.iter().map(|(text, _)| columns(text)).sum();
+    let taken = u16::try_from(taken).unwrap_or(u16::MAX);
+    let beside = area.width >= taken.saturating_add(30);
+    let width = if beside { area.width - taken - 3 } else { area.width };
+    chain(cx, world, team, plan, Rect { width, ..area }, buf);
+    if beside {
+        let at = Rect { x: area.right() - taken, width: taken, ..area };
+        let mut pen = Pen::new(buf, at, cx.glyphs);
+        for (text, role) in aside {
+            pen.put(&text, cx.theme.style(role));
+        }
+    }
+}
+
+/// Draws the chain of handoffs or consultations; its end is always in view.
+fn chain(
+    cx: &DrawContext,
+    world: &World,
+    team: &Team,
+    plan: &TeamPlan,
+    area: Rect,
+    buf: &mut Buffer,
+) {
+    let line = cx.glyphs.symbol(Glyph::Horizontal);
+    let passes = format!(" {line}{} ", cx.glyphs.symbol(Glyph::Arrow));
+    let consults = format!(" {} ", cx.glyphs.symbol(Glyph::Consults));
+    let hops = team.hops.iter().rev().filter(|hop| hop.depth == 0).take(MAX_HOPS);
+    let mut links: Vec<(String, String, StyleRole)> = Vec::new();
+    for hop in hops.filter(|hop| !matches!(hop.state, HopState::Refused(_))) {
+        let role = match hop.state {
+            HopState::Running if world.is_live() => StyleRole::Running,
+            HopState::Failed(_) => StyleRole::Failed,
+            _ => StyleRole::Text,
+        };
+        let how = match hop.kind {
+            HopKind::Start => String::new(),
+            HopKind::Handoff => passes.clone(),
+            HopKind::Consult => consults.clone(),
+        };
+        links.push((how, hop.to.to_string(), role));
+    }
+    let dim = cx.theme.style(StyleRole::Dim);
+    let mut pen = Pen::new(buf, area, cx.glyphs);
+    let coordinator = plan.swarm(&plan.root).is_none();
+    if links.is_empty() && !coordinator {
+        pen.put("no agent called yet", dim);
+        return;
+    }
+    let head = if coordinator { plan.root.as_str() } else { "" };
+    let room = usize::from(area.width).saturating_sub(columns(head));
+    let mut used = 0;
+    let fits = |link: &&(String, String, StyleRole)| {
+        used += columns(&link.0) + columns(&link.1);
+        used + 2 <= room
+    };
+    let shown = links.iter().take_while(fits).count();
+    if coordinator {
+        let role = if world.is_live() { StyleRole::Running } else { StyleRole::Text };
+        pen.put(head, cx.theme.style(role));
+    }
+    if shown < links.len() || team.roots.len() > links.len() + MAX_HOPS {
+        pen.put(" ", dim).glyph(Glyph::Ellipsis, dim);
+    }
+    for (how, name, role) in links.iter().take(shown).rev() {
+        pen.put(how, dim).put(name, cx.theme.style(*role));
+    }
+}
+
+/// The active agent and the use of the limits.
+fn aside(
+    cx: &DrawContext,
+    world: &World,
+    team: &Team,
+    plan: &TeamPlan,
+) -> Vec<(String, StyleRole)> {
+    let mut said = Vec::new();
+    if world.is_live()
+        && let Some(holder) = &team.in_control
+    {
+        said.push(("active: ".to_owned(), StyleRole::Dim));
+        said.push((holder.to_string(), StyleRole::Strong));
+        if let Some(model) = world.models.for_agent(holder.as_str()) {
+            let model = elide_middle(model, usize::from(MODEL), cx.glyphs);
+            said.push((format!(" {model}"), StyleRole::Dim));
+        }
+    }
+    if let Some((swarm, row)) = plan.swarm(&plan.root).zip(team.swarm(&plan.root)) {
+        let gap = if said.is_empty() { "" } else { "   " };
+        if swarm.repetitive_handoff_window > 0 {
+            said.push((format!("{gap}loop guard: "), StyleRole::Dim));
+            let (guard, least) = (row.guard, swarm.repetitive_handoff_min_unique);
+            let window = swarm.repetitive_handoff_window;
+            let distinct = format!("{}/{least} agents in last {window}", guard.distinct_agents);
+            said.push((distinct, StyleRole::Text));
+        }
+        if row.rejections > 0 {
+            let of = if swarm.max_rejections > 0 {
+                format!("/{}", swarm.max_rejections)
+            } else {
+                String::new()
+            };
+            let glyph = cx.glyphs.symbol(Glyph::Refused);
+            said.push((format!("   {glyph} {}{of}", row.rejections), StyleRole::Refused));
+        }
+    }
+    said
+}

@@ -1,0 +1,3 @@
+//! The panes of a team or a swarm.
+
+pub(crate) mod draw;

@@ -1,0 +1,246 @@
+//! Pane 1 of the tools: each tool's breaker state, its latest calls as marks, and its figures.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::agents;
+use crate::app::run::RunPage;
+use crate::app::run::table::first_seat;
+use crate::app::run::tool_summary::{factor_text, percent};
+use crate::event::kind::BreakerStage;
+use crate::event::world::tools::{CallMark, MARKS, ToolRow};
+use crate::event::{Elapsed, World};
+use crate::ui::cx::DrawContext;
+use crate::ui::format;
+use crate::ui::glyph::Glyph;
+use crate::ui::pane::{line, row_style};
+use crate::ui::text::{Pen, columns};
+use crate::ui::theme::{StateSign, StyleRole};
+
+/// Width of a breaker's state with the remaining time.
+const STATE: u16 = 12;
+/// Minimum number of marks, in a narrow and in a wide pane.
+const MIN_MARKS: (u16, u16) = (10, 20);
+
+/// A column with a figure of a tool.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ToolFigure {
+    Errors,
+    Calls,
+    P95,
+    Amplification,
+    Requests,
+    P50,
+}
+
+impl ToolFigure {
+    /// By importance, each with its heading and width.
+    const ALL: [(ToolFigure, &'static str, u16); 6] = [
+        (Self::Errors, "errors", 7),
+        (Self::Calls, "calls", 6),
+        (Self::P95, "p95", 7),
+        (Self::Amplification, "amp", 7),
+        (Self::Requests, "reqs", 6),
+        (Self::P50, "p50", 7),
+    ];
+    /// In the order on the screen.
+    const SHOWN: [ToolFigure; 6] =
+        [Self::Errors, Self::P50, Self::P95, Self::Calls, Self::Requests, Self::Amplification];
+
+    fn cell_text(self, tool: &ToolRow) -> (String, StyleRole) {
+        let none = || (String::new(), StyleRole::Dim);
+        let tally = &tool.tally;
+        match self {
+            Self::Errors => match tally.error_rate() {
+                Some(0.0) => ("0 %".to_owned(), StyleRole::Text),
+                Some(rate) => (percent(rate), StyleRole::Failed),
+                None => none(),
+            },
+            Self::P50 | Self::P95 => {
+                let of = if self == Self::P50 { 50 } else { 95 };
+                tool.latencies
+                    .percentile(of)
+                    .map_or_else(none, |it| (format::duration_text(it), StyleRole::Text))
+            }
+            Self::Calls => (format::count(tally.calls), StyleRole::Text),
+            Self::Requests => (format::count(tally.requests()), StyleRole::Text),
+            Self::Amplification => match tally.amplification() {
+                Some(factor) if factor > 1.0 => (factor_text(factor), StyleRole::Retry),
+                Some(factor) => (factor_text(factor), StyleRole::Text),
+                None => none(),
+            },
+        }
+    }
+}
+
+/// The layout of a row.
+struct BreakerColumns {
+    name: u16,
+    marks: u16,
+    figures: Vec<(ToolFigure, &'static str, u16)>,
+}
+
+impl BreakerColumns {
+    fn for_width(width: u16, tools: &[ToolRow]) -> BreakerColumns {
+        let longest = tools.iter().map(|tool| tool.name().as_str().len()).max().unwrap_or(4);
+        let name = u16::try_from(longest).unwrap_or(u16::MAX).clamp(4, (width / 4).clamp(4, 20));
+        let fixed = 3 + name + 1 + STATE;
+        let least = if width < 70 { MIN_MARKS.0 } else { MIN_MARKS.1 };
+        let mut room = width.saturating_sub(fixed + least + 1);
+        let mut kept = Vec::new();
+        for figure in ToolFigure::ALL {
+            if figure.2 > room {
+                break;
+            }
+            room -= figure.2;
+            kept.push(figure);
+        }
+        let at = |figure: &ToolFigure| ToolFigure::SHOWN.iter().position(|it| it == figure);
+        kept.sort_by_key(|(figure, ..)| at(figure));
+        let most = MARKS as u16;
+        let marks = width.saturating_sub(fixed).min((least + room).min(most));
+        BreakerColumns { name, marks, figures: kept }
+    }
+}
+
+/// The state of a tool's breaker; "no breaker" for a tool without one.
+pub(crate) fn sign(cx: &DrawContext, tool: &ToolRow) -> StateSign {
+    match tool.head.limits.breaker {
+        Some(_) => cx.theme.breaker(tool.breaker),
+        None => StateSign { word: "no breaker", ..cx.theme.breaker(BreakerStage::Disabled) },
+    }
+}
+
+/// The state with the time until the breaker probes, if it is open.
+pub(crate) fn state_text(tool: &ToolRow, sign: StateSign, now: Elapsed) -> String {
+    match tool.retry_in(now) {
+        // The word "OPEN" has no room here; the sign has its glyph and colour.
+        Some(left) if left.is_zero() => "probe due".to_owned(),
+        Some(left) => format!("{} {}", sign.word, format::duration_text(left)),
+        None => sign.word.to_owned(),
+    }
+}
+
+/// Draws the pane.
+pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+    let world = page.shown();
+    let dim = cx.theme.style(StyleRole::Dim);
+    let tools = world.tools.rows();
+    if tools.is_empty() {
+        let text = match world.head {
+            Some(_) => "This run has no tools.",
+            None => "The run is starting.",
+        };
+        Pen::new(buf, line(area, 0), cx.glyphs).space(1).put(text, dim);
+        let text = "t or Esc: back to the run.";
+        Pen::new(buf, line(area, 1), cx.glyphs).space(1).put(text, dim);
+        return;
+    }
+    let places = BreakerColumns::for_width(area.width, tools);
+    head(cx, line(area, 0), &places, buf);
+    let rows = usize::from(area.height.saturating_sub(1));
+    let first = first_seat(page.tool_at().unwrap_or(0), tools.len(), rows);
+    let now = page.time(cx.now);
+    let mut nth = 1;
+    for (at, tool) in tools.iter().enumerate().skip(first).take(rows) {
+        let selected = page.tool_at() == Some(at);
+        let here = line(area, nth);
+        row_style(cx, here, selected && page.tool_is_selected(), buf);
+        let mut pen = Pen::new(buf, here, cx.glyphs);
+        one_tool(cx, &mut pen, tool, &places, selected, now);
+        nth += 1;
+    }
+    if tools.len() > rows && rows > 0 {
+        let text = format!("{}-{} of {}", first + 1, first + rows, tools.len());
+        let width = (3 + places.name).saturating_sub(1);
+        Pen::new(buf, line(area, 0), cx.glyphs).space(1).put_within(&text, width, dim);
+    }
+    // The remaining rows show a legend of the marks and the totals of calls.
+    let left = area.height.saturating_sub(nth);
+    if left >= 2 {
+        let mut pen = Pen::new(buf, line(area, area.height - 1), cx.glyphs);
+        legend(cx, &mut pen);
+    }
+    if left >= 3 {
+        let mut pen = Pen::new(buf, line(area, area.height - 2), cx.glyphs);
+        calls(cx, &mut pen, world);
+    }
+    // Plus a blank row above and below the agents.
+    if let Some(resilience) = world.resilience().filter(|_| left >= 5) {
+        let height = agents::rows(area.width, resilience).min(left - 4);
+        let y = area.y + nth + 1;
+        agents::render(cx, Rect { y, height, ..area }, resilience, &resilience.plan, buf);
+    }
+}
+
+fn head(cx: &DrawContext, area: Rect, places: &BreakerColumns, buf: &mut Buffer) {
+    let dim = cx.theme.style(StyleRole::Dim);
+    let mut pen = Pen::new(buf, area, cx.glyphs);
+    pen.space(3).cell("tool", places.name, dim).space(1).cell("state", STATE, dim);
+    let arrow = cx.glyphs.symbol(Glyph::Arrow);
+    let long = format!("last {}, old {arrow} new", places.marks);
+    let short = format!("old {arrow} new");
+    let text = if columns(&long) <= places.marks.into() { long } else { short };
+    pen.cell(&text, places.marks, dim);
+    for (_, head, width) in &places.figures {
+        pen.right_aligned(head, *width, dim);
+    }
+}
+
+fn one_tool(
+    cx: &DrawContext,
+    pen: &mut Pen,
+    tool: &ToolRow,
+    places: &BreakerColumns,
+    selected: bool,
+    now: Elapsed,
+) {
+    let plain = cx.theme.style(StyleRole::Text);
+    let sign = sign(cx, tool);
+    let mark = if selected { cx.glyphs.symbol(Glyph::Selected) } else { " " };
+    pen.put(mark, cx.theme.style(StyleRole::Key)).glyph(sign.glyph, sign.style).space(1);
+    pen.name(tool.name().as_str(), places.name, plain).space(1);
+    let start = pen.x();
+    pen.put_within(&state_text(tool, sign, now), STATE - 1, sign.style).advance_to(start + STATE);
+    let start = pen.x();
+    let skip = tool.marks.len().saturating_sub(places.marks.into());
+    for mark in tool.marks.iter().skip(skip) {
+        let sign = cx.theme.mark(*mark);
+        pen.glyph(sign.glyph, sign.style);
+    }
+    pen.advance_to(start + places.marks);
+    for (figure, _, width) in &places.figures {
+        let (text, role) = figure.cell_text(tool);
+        pen.right_aligned(&text, *width, cx.theme.style(role));
+    }
+}
+
+fn legend(cx: &DrawContext, pen: &mut Pen) {
+    let dim = cx.theme.style(StyleRole::Dim);
+    pen.space(1);
+    for mark in
+        [CallMark::Good, CallMark::Slow, CallMark::Bad, CallMark::NotCounted, CallMark::Refused]
+    {
+        let sign = cx.theme.mark(mark);
+        if pen.fits(columns(sign.word) + 4) {
+            pen.glyph(sign.glyph, sign.style).space(1).put(sign.word, dim).space(2);
+        }
+    }
+}
+
+/// The totals of the run's calls by result.
+fn calls(cx: &DrawContext, pen: &mut Pen, world: &World) {
+    let dim = cx.theme.style(StyleRole::Dim);
+    let tally = world.tally;
+    pen.space(1).put("calls  ", dim);
+    for (glyph, role, count, word) in [
+        (Glyph::Done, StyleRole::Done, tally.answered, "answered"),
+        (Glyph::Alert, StyleRole::Retry, tally.degraded, "degraded"),
+        (Glyph::Failed, StyleRole::Failed, tally.failed, "failed"),
+        (Glyph::Running, StyleRole::Running, tally.open(), "open"),
+    ] {
+        let style = cx.theme.style(if count == 0 { StyleRole::Dim } else { role });
+        let text = format!(" {} {word}", format::count(count));
+        pen.glyph(glyph, style).put(&text, style).space(3);
+    }
+}

@@ -1,0 +1,118 @@
+//! Pane 3 of the tools: each tool's concurrent, queued and refused attempts; and the call slots
+//! that the agents of a resilience run share.
+
+use std::time::Duration;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::app::run::RunPage;
+use crate::app::run::table::first_seat;
+use crate::event::world::tools::ToolRow;
+use crate::ui::cx::DrawContext;
+use crate::ui::format;
+use crate::ui::glyph::Glyph;
+use crate::ui::pane::{line, row_style};
+use crate::ui::text::Pen;
+use crate::ui::theme::StyleRole;
+
+/// Number of slots drawn one by one, in a wide and in a narrow pane; more slots are drawn to scale.
+const MAX_SLOTS: (u16, u16) = (16, 8);
+/// Width of the figures next to the slots.
+const FIGURES: u16 = 8;
+
+/// Draws the pane.
+pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+    let world = page.shown();
+    let dim = cx.theme.style(StyleRole::Dim);
+    let tools = world.tools.rows();
+    if tools.is_empty() {
+        Pen::new(buf, line(area, 0), cx.glyphs).space(1).put("This run has no tools.", dim);
+        return;
+    }
+    let longest = tools.iter().map(|tool| tool.name().as_str().len()).max().unwrap_or(4).max(10);
+    let name = u16::try_from(longest).unwrap_or(u16::MAX).min((area.width / 4).max(10));
+    let most = if area.width < 64 { MAX_SLOTS.1 } else { MAX_SLOTS.0 };
+    // The figures are in one column, right after the longest row of slots.
+    let pool = world.resilience().map(|it| it.plan.pool);
+    let limits = tools.iter().filter_map(|tool| tool.head.limits.bulkhead);
+    let longest = limits.map(|it| it.max_in_flight).chain(pool).max().unwrap_or(0);
+    let most = u16::try_from(longest).unwrap_or(most).min(most);
+    let mut pen = Pen::new(buf, line(area, 0), cx.glyphs);
+    pen.space(3).cell("pool", name, dim).space(1).cell("slots", most + FIGURES, dim);
+    pen.cell("queue", 7, dim).cell("refused", 9, dim).put("waited", dim);
+    let mut nth = 1;
+    if let Some(resilience) = world.resilience() {
+        let plan = &*resilience.plan;
+        let here = line(area, nth);
+        let mut pen = Pen::new(buf, here, cx.glyphs);
+        pen.space(3).name("call slots", name, cx.theme.style(StyleRole::Text)).space(1);
+        slots_bar(cx, &mut pen, resilience.in_use, plan.pool, most);
+        pen.cell(&resilience.waiting.to_string(), 7, queue_style(cx, resilience.waiting));
+        let peak = format!("peak {}, queue {}", resilience.peak, resilience.peak_waiting);
+        pen.put(&peak, dim);
+        nth += 1;
+    }
+    let rows = usize::from(area.height.saturating_sub(nth));
+    let first = first_seat(page.tool_at().unwrap_or(0), tools.len(), rows);
+    for (at, tool) in tools.iter().enumerate().skip(first).take(rows) {
+        let selected = page.tool_at() == Some(at) && page.tool_is_selected();
+        let here = line(area, nth);
+        row_style(cx, here, selected, buf);
+        let mut pen = Pen::new(buf, here, cx.glyphs);
+        one_tool(cx, &mut pen, tool, name, most, selected);
+        nth += 1;
+    }
+}
+
+fn queue_style(cx: &DrawContext, queued: u32) -> ratatui::style::Style {
+    cx.theme.style(if queued > 0 { StyleRole::Retry } else { StyleRole::Dim })
+}
+
+fn one_tool(cx: &DrawContext, pen: &mut Pen, tool: &ToolRow, name: u16, most: u16, selected: bool) {
+    let dim = cx.theme.style(StyleRole::Dim);
+    let busy = tool.in_flight > 0;
+    let (glyph, role) = if busy {
+        (Glyph::Running, StyleRole::Running)
+    } else {
+        (Glyph::Waiting, StyleRole::Waiting)
+    };
+    pen.put(
+        if selected { cx.glyphs.symbol(Glyph::Selected) } else { " " },
+        cx.theme.style(StyleRole::Key),
+    );
+    pen.glyph(glyph, cx.theme.style(role)).space(1);
+    pen.name(tool.name().as_str(), name, cx.theme.style(StyleRole::Text)).space(1);
+    let Some(bulkhead) = tool.head.limits.bulkhead else {
+        let text = format!("{} running, peak {}; no bulkhead", tool.in_flight, tool.peak);
+        pen.put(&text, dim);
+        return;
+    };
+    slots_bar(cx, pen, tool.in_flight, bulkhead.max_in_flight, most);
+    pen.cell(&tool.queued.to_string(), 7, queue_style(cx, tool.queued));
+    let refused = tool.tally.bulkhead_full;
+    let role = if refused > 0 { StyleRole::Refused } else { StyleRole::Dim };
+    pen.cell(&format::count(refused), 9, cx.theme.style(role));
+    let waited = format::duration_text(Duration::from_millis(tool.tally.waited_ms));
+    pen.put(&waited, if tool.tally.waited_ms > 0 { cx.theme.style(StyleRole::Text) } else { dim });
+}
+
+/// Draws used and free slots, with their figures.
+fn slots_bar(cx: &DrawContext, pen: &mut Pen, used: u32, all: u32, most: u16) {
+    let start = pen.x();
+    let cells = all.min(u32::from(most));
+    // Drawn to scale: the bar is empty only at 0 and full only at all.
+    let full = match (used, all) {
+        (0, _) | (_, 0) => 0,
+        (used, all) if used >= all => cells,
+        (used, all) if all <= cells => used,
+        (used, all) => (u64::from(used) * u64::from(cells) / u64::from(all))
+            .clamp(1, u64::from(cells.saturating_sub(1)).max(1)) as u32,
+    };
+    let style = cx.theme.budget(used.into(), all.into());
+    pen.glyphs(Glyph::SlotFull, full as u16, style);
+    pen.glyphs(Glyph::SlotEmpty, (cells - full) as u16, cx.theme.style(StyleRole::BarEmpty));
+    pen.advance_to(start + most + 1);
+    pen.put(&format!("{used}/{all}"), cx.theme.style(StyleRole::Text))
+        .advance_to(start + most + FIGURES);
+}

@@ -1,0 +1,179 @@
+//! Pane 2 of the tools: the selected tool with its injected faults, fallbacks used, load, policy,
+//! and the history of its breaker.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::breakers::sign;
+use crate::app::run::RunPage;
+use crate::app::run::subject_text::text_area;
+use crate::app::run::tool_summary::{faults_text, policy_fields, refused_and_fallbacks};
+use crate::event::Elapsed;
+use crate::event::world::tools::ToolRow;
+use crate::narrate::event_line::actor;
+use crate::narrate::event_line_tool::{breaker_cause, short_breaker_cause};
+use crate::ui::cx::DrawContext;
+use crate::ui::format;
+use crate::ui::glyph::Glyph;
+use crate::ui::pane::line;
+use crate::ui::text::{Pen, columns, wrap_within};
+use crate::ui::theme::{StateSign, StyleRole};
+
+/// Width of a name.
+const NAME: u16 = 10;
+/// Width of the bar of a breaker's state, in a wide and in a narrow pane.
+const BAR: (u16, u16) = (10, 3);
+
+/// The selected tool and its breaker's state.
+pub(crate) fn title(page: &RunPage, cx: &DrawContext) -> (String, Option<StateSign>) {
+    match page.tool() {
+        Some(tool) => (tool.name().to_string(), Some(sign(cx, tool))),
+        None => ("Tool".to_owned(), None),
+    }
+}
+
+/// Draws the pane.
+pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+    let area = text_area(area);
+    let dim = cx.theme.style(StyleRole::Dim);
+    let Some(tool) = page.tool() else {
+        let text = "No tool selected. t or Esc: back to the run.";
+        Pen::new(buf, line(area, 0), cx.glyphs).put(text, dim);
+        return;
+    };
+    let live = page.world().is_live();
+    let now = page.time(cx.now);
+    let mut rows = FieldRows { cx, area, buf, nth: 0 };
+    match faults_text(tool) {
+        Some(faults) => rows.field("injected", &faults, StyleRole::Flag, 2),
+        None if live => {
+            rows.field("injected", "none: ! injects a fault", StyleRole::Dim, 1);
+        }
+        None => rows.field("injected", "none", StyleRole::Dim, 1),
+    }
+    let (refused, stood) = refused_and_fallbacks(&tool.tally);
+    if let Some(refused) = refused {
+        rows.field("refused", &refused, StyleRole::Refused, 1);
+    }
+    if let Some(stood) = stood {
+        rows.field("fallback", &stood, StyleRole::Retry, 1);
+    }
+    if tool.tally.stale > 0 {
+        let text = format!("{} late, ignored", tool.tally.stale);
+        rows.field("stale", &text, StyleRole::Dim, 1);
+    }
+    load(&mut rows, tool, now);
+    let wraps = if area.height >= 16 { 3 } else { 1 };
+    if area.height >= 16 {
+        let shared = if tool.head.shared { ", shared by the runs of this session" } else { "" };
+        rows.field("kind", &format!("{}{shared}", tool.head.kind), StyleRole::Text, 2);
+    }
+    for (name, text) in policy_fields(&tool.head.limits) {
+        rows.field(name, &text, StyleRole::Text, wraps);
+    }
+    history(&mut rows, tool, now);
+}
+
+/// Draws rows one below the other.
+struct FieldRows<'a, 'b> {
+    cx: &'a DrawContext<'a>,
+    area: Rect,
+    buf: &'b mut Buffer,
+    nth: u16,
+}
+
+impl FieldRows<'_, '_> {
+    fn left(&self) -> u16 {
+        self.area.height.saturating_sub(self.nth)
+    }
+
+    fn pen(&mut self) -> Pen<'_> {
+        let at = line(self.area, self.nth);
+        self.nth += 1;
+        Pen::new(self.buf, at, self.cx.glyphs)
+    }
+
+    /// Draws a name and its text, in at most `most` rows.
+    fn field(&mut self, name: &str, text: &str, role: StyleRole, most: usize) {
+        let width = usize::from(self.area.width.saturating_sub(NAME).max(1));
+        let most = most.min(usize::from(self.left()));
+        let (parts, cut) = wrap_within(text, width, most.max(1));
+        let count = parts.len().min(most);
+        for (nth, part) in parts.iter().take(count).enumerate() {
+            let (dim, style) = (self.cx.theme.style(StyleRole::Dim), self.cx.theme.style(role));
+            let mut pen = self.pen();
+            pen.cell(if nth == 0 { name } else { "" }, NAME, dim);
+            // Too long on purpose, so that `put` ends a cut text with an ellipsis.
+            let last = cut && nth + 1 == count;
+            match last {
+                true => pen.put(&format!("{part}{}", " ".repeat(width)), style),
+                false => pen.put(part, style),
+            };
+        }
+    }
+}
+
+/// Draws the requests over time as a sparkline, with totals.
+fn load(rows: &mut FieldRows<'_, '_>, tool: &ToolRow, now: Elapsed) {
+    if rows.left() == 0 {
+        return;
+    }
+    let cx = rows.cx;
+    let width = rows.area.width;
+    let requests = format::count_noun(tool.tally.requests(), "request");
+    let text = match width {
+        60.. => format!("{requests}, {} running, peak {}", tool.in_flight, tool.peak),
+        _ => format!("{requests}, {} running", tool.in_flight),
+    };
+    let room = width.saturating_sub(NAME + 1).saturating_sub(columns(&text) as u16).min(40);
+    let (dim, spark) = (cx.theme.style(StyleRole::Dim), cx.theme.style(StyleRole::Spark));
+    let counts = tool.load.columns(now, usize::from(room));
+    let most = counts.iter().copied().max().unwrap_or(0);
+    let mut pen = rows.pen();
+    pen.cell("load", NAME, dim);
+    if room >= 4 {
+        for count in counts {
+            pen.put(cx.glyphs.spark(count, most), spark);
+        }
+        pen.space(1);
+    }
+    pen.put(&text, cx.theme.style(StyleRole::Text));
+}
+
+/// Draws the latest state changes of the breaker, the newest last, each with its duration.
+fn history(rows: &mut FieldRows<'_, '_>, tool: &ToolRow, now: Elapsed) {
+    let room = usize::from(rows.left());
+    if room == 0 || tool.head.limits.breaker.is_none() {
+        return;
+    }
+    let cx = rows.cx;
+    let dim = cx.theme.style(StyleRole::Dim);
+    if tool.history.is_empty() {
+        rows.field("history", "closed since the start", StyleRole::Dim, 1);
+        return;
+    }
+    let wide = rows.area.width >= 60;
+    let most = if wide { BAR.0 } else { BAR.1 };
+    let moves: Vec<_> = tool.history.iter().collect();
+    let first = moves.len().saturating_sub(room);
+    let until = |nth: usize| moves.get(nth + 1).map_or(now, |next| next.at);
+    let longest = (first..moves.len()).map(|nth| until(nth).since(moves[nth].at)).max();
+    let longest = longest.map_or(1, |longest| longest.as_micros().max(1));
+    for (nth, moved) in moves.iter().enumerate().skip(first) {
+        let stood = until(nth).since(moved.at);
+        let sign = cx.theme.breaker(moved.to);
+        let full = (stood.as_micros() * u128::from(most)).div_ceil(longest).clamp(1, most.into());
+        let mut pen = rows.pen();
+        pen.cell(&format::time_in_run(moved.at), NAME - 1, dim).space(1);
+        pen.glyph(sign.glyph, sign.style).space(1).cell(sign.word, 10, sign.style);
+        let bar = pen.x();
+        pen.glyphs(Glyph::TrackFull, full as u16, sign.style).advance_to(bar + most + 1);
+        pen.cell(&format::duration_text(stood), 6, cx.theme.style(StyleRole::Text)).space(1);
+        let why = match moved.by {
+            Some(who) => actor(who).to_owned(),
+            None if wide => breaker_cause(moved.why).to_owned(),
+            None => short_breaker_cause(moved.why).to_owned(),
+        };
+        pen.put(&why, dim);
+    }
+}

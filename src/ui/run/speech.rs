@@ -1,0 +1,292 @@
+//! Pane 2 of a collaboration: the selected seat's text, actions, attempts and tokens. At the end of
+//! a run it shows the outcome.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::attempts;
+use crate::app::run::RunPage;
+use crate::app::run::results::one_line;
+use crate::app::run::scroll::Scroll;
+use crate::app::run::subject::Subject;
+use crate::app::run::subject_text::{
+    ACTION, RowShares, SubjectText, TextLines, TextState, action_rows, text_area,
+};
+use crate::event::kind::EventKind;
+use crate::event::world::SpanKind;
+use crate::event::{SpanId, World};
+use crate::narrate::event_line::{model_text, rounds_text, took_ms};
+use crate::ui::cx::DrawContext;
+use crate::ui::format;
+use crate::ui::glyph::Glyph;
+use crate::ui::pane::line;
+use crate::ui::text::{Pen, columns, elide_middle, wrap, wrap_within};
+use crate::ui::theme::StyleRole;
+
+/// Draws the pane.
+pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+    let words = page.subject_text();
+    let area = text_area(area);
+    let subject = page.subject();
+    let shares = RowShares::divide(area, subject, &words);
+    if shares.above > 0 {
+        end_rows(page, cx, Rect { height: shares.above, ..area }, buf);
+    }
+    let text = Rect { y: area.y + shares.above, height: shares.words, ..area };
+    text_rows(page, cx, text, &words, buf);
+    let below = Rect { y: text.bottom(), height: shares.below, ..area };
+    detail_rows(page, cx, below, subject, &words, buf);
+}
+
+/// Draws how the run ended: the reason, the phase, the decision.
+fn end_rows(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+    let world = page.shown();
+    let theme = cx.theme;
+    let dim = theme.style(StyleRole::Dim);
+    let Some(closed) = &world.closed else { return };
+    let sign = theme.ended(closed.reason.class());
+    let table = world.collaboration();
+    let decision = table.and_then(|table| table.decision());
+    let far = match (table, world.orchestrator()) {
+        (Some(table), _) => rounds_text(table),
+        (None, Some(orchestrator)) => {
+            format!("{}/{} tasks", orchestrator.ended(), orchestrator.tasks.len())
+        }
+        (None, None) => format::count_noun(world.tally.calls, "call"),
+    };
+    let mut after = format!("{far}, {}", took_ms(closed.elapsed_ms));
+    if let Some(cost) = world.cost_usd().filter(|cost| *cost > 0.0) {
+        after.push_str(&format!(", {}", format::estimate(cost, cx.glyphs)));
+    }
+    let mut pen = Pen::new(buf, line(area, 0), cx.glyphs);
+    pen.glyph(sign.glyph, sign.style).space(1).put(&closed.reason.phrase(), sign.style);
+    if closed.reason.is_success() {
+        if let Some(decision) = decision {
+            let sign = theme.decision(decision);
+            pen.space(3).glyph(sign.glyph, sign.style).space(1).put(sign.word, sign.style);
+        }
+        if let Some((level, name)) = level(world) {
+            pen.space(3).put(&format!("{name} "), dim).put(&level, theme.style(StyleRole::Strong));
+        }
+        if world.is_degraded() {
+            pen.space(3).put("degraded", theme.style(StyleRole::Retry));
+        }
+        // An orchestrator's header already shows the progress.
+        if table.is_some() || pen.fits(columns(&after) + 3) {
+            pen.space(3).put(&after, dim);
+        }
+        return;
+    }
+    if let Some(phase) = &closed.phase {
+        pen.put("  in ", dim).put(phase, theme.style(StyleRole::Text));
+    }
+    let mut pen = Pen::new(buf, line(area, 1), cx.glyphs);
+    match decision {
+        Some(decision) => {
+            let sign = theme.decision(decision);
+            pen.put("decided ", dim).glyph(sign.glyph, sign.style).space(1);
+            pen.put(sign.word, sign.style);
+        }
+        None if table.is_some() => {
+            pen.put("no decision", dim);
+        }
+        None => {
+            pen.put(&after, dim);
+            return;
+        }
+    }
+    pen.put(&format!(", {after}"), dim);
+}
+
+/// The level in an orchestrator's combined result, and the level's name.
+fn level(world: &World) -> Option<(String, &str)> {
+    let orchestrator = world.orchestrator()?;
+    let plan = &*orchestrator.plan;
+    let level = orchestrator.aggregate.as_ref()?.get(&plan.level)?;
+    Some((one_line(level), &plan.level))
+}
+
+/// Draws the text: its end while it arrives, else from the scroll position.
+fn text_rows(
+    page: &RunPage,
+    cx: &DrawContext,
+    area: Rect,
+    words: &SubjectText<'_>,
+    buf: &mut Buffer,
+) {
+    let theme = cx.theme;
+    let style = theme.style(match words.state {
+        TextState::Streaming | TextState::Complete => StyleRole::Text,
+        TextState::Note => StyleRole::Dim,
+        TextState::Problem => StyleRole::Strong,
+    });
+    let coming = words.state == TextState::Streaming;
+    let told = words.left_out_rows(area.height);
+    let mut area = area;
+    if told > 0 {
+        // Above an arriving text, below a complete one.
+        let size = format::bytes(words.left_out as u64);
+        let (text, at) = if coming {
+            (format!("{size} above"), area.y)
+        } else {
+            (format!("{size} more: Enter shows all"), area.bottom() - 1)
+        };
+        let at = Rect { y: at, height: 1, ..area };
+        let dim = theme.style(StyleRole::Dim);
+        Pen::new(buf, at, cx.glyphs).glyph(Glyph::Ellipsis, dim).space(1).put(&text, dim);
+        area.height -= told;
+        area.y += if coming { told } else { 0 };
+    }
+    let height = usize::from(area.height);
+    let lines = TextLines::new(&words.text, area.width);
+    let end = Scroll::end(&lines, height);
+    let start = if coming { end } else { Scroll::default() };
+    let top = page.text_scroll().map_or(start, |at| at.clamped(&lines, height));
+    let mut row = 0;
+    let mut last = (area.x, area.y);
+    let mut at = top.line;
+    while let Some(text) = lines.line(at)
+        && row < height
+    {
+        let skip = if at == top.line { top.row } else { 0 };
+        for part in wrap(text, usize::from(area.width)).iter().skip(skip) {
+            if row == height {
+                break;
+            }
+            let place = line(area, row as u16);
+            let mut pen = Pen::new(buf, place, cx.glyphs);
+            pen.put(part, style);
+            last = (pen.x(), place.y);
+            row += 1;
+        }
+        at += 1;
+    }
+    if coming && top == end && last.0 < area.right() {
+        let place = Rect { x: last.0, y: last.1, width: 1, height: 1 }.intersection(area);
+        Pen::new(buf, place, cx.glyphs).glyph(Glyph::Cursor, theme.style(StyleRole::Cursor));
+    }
+    // Scroll arrows in the blank column next to the text.
+    let more = Rect { x: area.right(), width: 1, height: area.height.min(1), ..area };
+    if top > Scroll::default() {
+        Pen::new(buf, more, cx.glyphs).glyph(Glyph::Up, theme.style(StyleRole::Key));
+    }
+    if top != end {
+        let last = Rect { y: area.bottom().saturating_sub(1), ..more };
+        Pen::new(buf, last, cx.glyphs).glyph(Glyph::Down, theme.style(StyleRole::Key));
+    }
+}
+
+/// Draws the actions, the attempts, the tokens and the key for the prompt: from the bottom up, so
+/// that the most important rows stay when there is little room.
+fn detail_rows(
+    page: &RunPage,
+    cx: &DrawContext,
+    area: Rect,
+    subject: Subject,
+    words: &SubjectText<'_>,
+    buf: &mut Buffer,
+) {
+    let theme = cx.theme;
+    let dim = theme.style(StyleRole::Dim);
+    let mut left = area;
+    let bottom = |left: &mut Rect, buf: &mut Buffer, draw: &mut dyn FnMut(&mut Pen)| {
+        if left.height == 0 {
+            return;
+        }
+        left.height -= 1;
+        let row = Rect { y: left.bottom(), height: 1, ..*left };
+        draw(&mut Pen::new(buf, row, cx.glyphs));
+    };
+    let call = page.subject_call();
+    if call.is_some() {
+        bottom(&mut left, buf, &mut |pen| {
+            let brief = page.shown().collaboration().and_then(|table| table.finalize);
+            let report = page.shown().orchestrator().map(|it| it.finalize.is_some());
+            let what = match subject {
+                _ if report == Some(true) => " view the report's prompt",
+                _ if report == Some(false) => " view the failed call",
+                Subject::Outcome | Subject::Finalize if brief.is_some() => {
+                    " view the brief's prompt"
+                }
+                Subject::Outcome => match page.has_failed_seat() {
+                    true => " view the failed call's prompt",
+                    false => " view the cancelled call's prompt",
+                },
+                _ => " view prompt",
+            };
+            pen.put("p", theme.style(StyleRole::Key)).put(what, dim);
+        });
+    }
+    bottom(&mut left, buf, &mut |pen| tokens(page, cx, pen, subject, call));
+    if let Some(call) = call.filter(|_| subject != Subject::Outcome) {
+        bottom(&mut left, buf, &mut |pen| attempts::put(page, cx, pen, call, "attempt "));
+    }
+    // The actions start at the top of the remaining area, with a blank row before and after.
+    let mut at = Rect { y: left.y + 1, height: left.height.saturating_sub(2), ..left };
+    for ((nth, action), rows) in
+        words.actions.iter().enumerate().zip(action_rows(area.width, words))
+    {
+        let width = usize::from(at.width.saturating_sub(ACTION));
+        let (text, cut) = wrap_within(action, width, usize::from(rows));
+        for (row, part) in text.iter().take(usize::from(rows)).enumerate() {
+            let mut pen = Pen::new(buf, line(at, row as u16), cx.glyphs);
+            if row == 0 {
+                let name = if nth == 0 { "actions" } else { "" };
+                pen.cell(name, ACTION - 2, dim).cell(&(nth + 1).to_string(), 2, dim);
+            }
+            pen.advance_to(at.x + ACTION).put(part, theme.style(StyleRole::Text));
+            if cut && row + 1 == usize::from(rows) {
+                pen.glyph(Glyph::Ellipsis, dim);
+            }
+        }
+        let used = rows.min(at.height);
+        at = Rect { y: at.y + used, height: at.height - used, ..at };
+    }
+}
+
+/// Draws the counted tokens, or the bytes received so far, and the model.
+fn tokens(page: &RunPage, cx: &DrawContext, pen: &mut Pen, subject: Subject, call: Option<SpanId>) {
+    let world = page.shown();
+    let (dim, plain) = (cx.theme.style(StyleRole::Dim), cx.theme.style(StyleRole::Text));
+    let pair = |pen: &mut Pen, name: &str, value: String| {
+        if pen.fits(columns(name) + 1 + columns(&value)) {
+            pen.put(name, dim).space(1).put(&value, plain).space(3);
+        }
+    };
+    if subject == Subject::Outcome {
+        let tally = world.tally;
+        pair(pen, "calls", tally.calls.to_string());
+        pair(pen, "attempts", tally.attempts.to_string());
+        pair(pen, "in", format::count(tally.usage.prompt_tokens));
+        pair(pen, "out", format::count(tally.usage.completion_tokens));
+    } else if let Some(last) = call.and_then(|call| world.spans.last_child(call)) {
+        match last.closed_by.and_then(|seq| page.event(seq)).map(|event| &event.kind) {
+            Some(EventKind::AttemptAnswered(reply)) => match reply.usage {
+                Some(usage) => {
+                    pair(pen, "in", format::count(usage.prompt_tokens));
+                    pair(pen, "out", format::count(usage.completion_tokens));
+                }
+                None => {
+                    pen.put("tokens not counted", dim).space(3);
+                }
+            },
+            _ => {
+                if let Some(live) = page.live(last.id) {
+                    pair(pen, "received", format::bytes(live.text.len() as u64));
+                }
+            }
+        }
+    }
+    // For a call its own model; for the run the label of its header.
+    let own = call.filter(|_| subject != Subject::Outcome).and_then(|call| {
+        match world.spans.get(call).map(|span| &span.kind) {
+            Some(SpanKind::Call(purpose)) => world.models.for_purpose(purpose).map(str::to_owned),
+            _ => None,
+        }
+    });
+    if let Some(who) = own.or_else(|| Some(model_text(&world.head.as_ref()?.model)))
+        && pen.fits(columns(&who).min(20))
+    {
+        pen.put(&elide_middle(&who, usize::from(pen.left()), cx.glyphs), dim);
+    }
+}
