@@ -8,14 +8,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use super::call::{
-    Asks, AttemptFailed, BudgetReached, CallStarted, ChatMessage, FailureClass, MessageRole,
-    Prompt, Purpose, Reply, ReplyRefused, ToolCall, ToolOffer, Usage,
+    BudgetReached, CallStarted, ChatMessage, MessageRole, Prompt, Reply, ReplyRefused, ToolCall,
+    ToolOffer, Usage,
 };
+pub use super::failure::AttemptFailed;
+pub use super::failure_class::FailureClass;
 pub use super::head::{FlagAt, ModelLabel, ModelPriceHead, PricesHead, RunClosed, RunStarted};
 pub use super::plan::{
     AgentHead, CollaborationPlan, OrchestratorPlan, PatternPlan, ResearchPlan, ResiliencePlan,
     RoleFlagHead, SourceHead, SwarmHead, TeamPlan, WorkerHead,
 };
+pub use super::purpose::{Asks, Purpose, ScriptedCall};
 pub use super::tool::{
     BreakerCause, BreakerHead, BreakerStage, BulkheadHead, FallbackKind, LimitChange, RetryLimit,
     SafeModeHead, ToolHead, ToolLimits, format_millis,

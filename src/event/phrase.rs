@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::call::FailureClass;
+use super::failure_class::FailureClass;
 use super::contribution::{Conflict, Decision};
 use super::kind::{Denial, DropReason, NotesLimit, ReadingEnd};
 use super::stop::{

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::call::FailureClass;
+use super::failure_class::FailureClass;
 use crate::base::name::{AgentName, RoleName, ToolName};
 use crate::base::visible::{REASON_CHARS, visible_within};
 pub use crate::pattern::orchestrator::faults::{PlanFault, WorkerFault};

@@ -1,6 +1,6 @@
 //! Parses a stop reason from its text.
 
-use super::call::FailureClass;
+use super::failure_class::FailureClass;
 use super::stop::{ContributionFault, LlmError, StopReason};
 use crate::pattern::orchestrator::faults::{PlanFault, WorkerFault};
 use crate::pattern::research::faults::{AnswerFault, NoteIssue, NotesFault, StepFault};

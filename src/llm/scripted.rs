@@ -13,10 +13,10 @@ use super::{ChatModel, ChatRequest, Failure, Listener, count_reply_words, failur
 use crate::base::seeded_random::random_duration;
 use crate::decide::{ConditionDecision, decide};
 use crate::event::id::millis;
-use crate::event::kind::{FailureClass, ModelLabel, Purpose, Reply, Usage};
+use crate::event::kind::{FailureClass, ModelLabel, Reply, ScriptedCall, Usage};
 use crate::scenario::Scenario;
 use crate::scenario::condition::{CelBindings, EvalBudget};
-use crate::scenario::spec::model::{ScriptFault, ScriptFaultKind, ScriptRow, ScriptStep};
+use crate::scenario::spec::model::{ScriptFault, ScriptFaultKind, ScriptRow};
 use crate::scenario::spec::tool::ToolCall;
 
 /// The shortest time between two pieces; the dashboard does not draw faster.
@@ -74,10 +74,7 @@ impl Scripted {
         let Some(row) = self.matching_row(request, listener).await else {
             return Err(failure(FailureClass::ScriptMissing, missing_reply_text(request)));
         };
-        let answer = row.reply_for(match &request.purpose {
-            Purpose::Contribution { role, .. } => Some(role),
-            _ => None,
-        });
+        let answer = row.reply_for(request.purpose.role());
         let started = Instant::now();
         let takes =
             if self.instant { Duration::ZERO } else { random_duration(row.latency, request.draw) };
@@ -200,24 +197,21 @@ fn with_ids(calls: &Arc<[ToolCall]>, request: &ChatRequest) -> Arc<[ToolCall]> {
 
 /// Whether a row applies to this step, role or agent, message, round, attempt and retry.
 fn row_matches(row: &ScriptRow, request: &ChatRequest) -> bool {
-    let fits = match &request.purpose {
-        Purpose::Contribution { round, role, .. } => {
+    let fits = match request.purpose.script() {
+        Some(ScriptedCall::Role { role, round }) => {
             row.step.is_none()
                 && row.role.as_ref().is_none_or(|named| named == role)
-                && row.round.is_none_or(|named| named == *round)
+                && row.round.is_none_or(|named| named == round)
         }
-        Purpose::ModelCall { agent, turn, round } => {
+        Some(ScriptedCall::Agent { agent, turn, round }) => {
             row.step.is_none()
                 && row.agent.as_ref().is_none_or(|named| named == agent)
-                && row.turn.is_none_or(|named| named == *turn)
-                && row.round.is_none_or(|named| named == *round)
+                && row.turn.is_none_or(|named| named == turn)
+                && row.round.is_none_or(|named| named == round)
         }
-        Purpose::Plan => row.step == Some(ScriptStep::Plan),
-        Purpose::Notes { .. } => row.step == Some(ScriptStep::Notes),
-        Purpose::Synthesize => row.step == Some(ScriptStep::Synthesize),
-        Purpose::Finalize => row.step == Some(ScriptStep::Finalize),
+        Some(ScriptedCall::Step(step)) => row.step == Some(step),
         // These are calls of tools, not of a model.
-        _ => false,
+        None => false,
     };
     fits && row.message.is_none_or(|named| named == request.message)
         && row.attempt.is_none_or(|named| named == request.attempt)
@@ -225,19 +219,7 @@ fn row_matches(row: &ScriptRow, request: &ChatRequest) -> bool {
 }
 
 fn missing_reply_text(request: &ChatRequest) -> String {
-    let whom = match &request.purpose {
-        Purpose::Contribution { round, role, .. } => format!("{role} in round {round}"),
-        Purpose::Plan => "the plan step".to_owned(),
-        Purpose::Task { task, .. } => format!("task {task}"),
-        Purpose::AgentStep { agent, .. } => format!("agent {agent}"),
-        Purpose::ModelCall { agent, turn, round } => {
-            format!("{agent} (message {}, turn {turn}, round {round})", request.message)
-        }
-        Purpose::Notes { source } => format!("the notes step (source {source})"),
-        Purpose::Synthesize => "the synthesize step".to_owned(),
-        Purpose::Finalize => "the finalize step".to_owned(),
-        other => other.agent().map_or_else(|| "a tool".to_owned(), ToString::to_string),
-    };
+    let whom = request.purpose.script_label(request.message);
     format!("the script has no reply for {whom}: add a matching [[script]] row")
 }
 

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use crate::event::SpanId;
-use crate::event::kind::{Purpose, SourceNo};
+use crate::event::kind::{Asks, Purpose, SourceNo};
 use crate::event::world::{SpanKind, World};
 
 /// The round and the call that a span belongs to.
@@ -14,11 +14,7 @@ pub fn round_and_purpose(span: SpanId, world: &World) -> (Option<u32>, Option<&P
     for _ in 0..4 {
         match at.map(|span| (&span.kind, span.parent)) {
             Some((SpanKind::Call(purpose), _)) => {
-                let round = match purpose {
-                    Purpose::Contribution { round, .. } => Some(*round),
-                    _ => None,
-                };
-                return (round, Some(purpose));
+                return (purpose.round(), Some(purpose));
             }
             Some((SpanKind::Round(round), _)) => return (Some(*round), None),
             Some((SpanKind::Attempt(_) | SpanKind::Task { .. } | SpanKind::Source(_), parent)) => {
@@ -32,37 +28,18 @@ pub fn round_and_purpose(span: SpanId, world: &World) -> (Option<u32>, Option<&P
 
 /// The seat, agent, task or step that a call is made for, for the screen.
 pub fn purpose_name<'a>(purpose: Option<&'a Purpose>) -> Cow<'a, str> {
-    match purpose {
-        Some(Purpose::Contribution { role, .. }) => Cow::Borrowed(role.as_str()),
-        Some(Purpose::Plan) => Cow::Borrowed("plan"),
-        Some(Purpose::Task { task, .. }) => Cow::Borrowed(task.as_str()),
-        Some(Purpose::AgentStep { agent, .. }) => Cow::Owned(format!("agent {agent}")),
-        Some(Purpose::Search) => Cow::Borrowed("search"),
-        Some(Purpose::Read { source } | Purpose::Notes { source }) => {
-            Cow::Owned(source.to_string())
-        }
-        Some(Purpose::Synthesize) => Cow::Borrowed("synthesize"),
-        Some(Purpose::Finalize) => Cow::Borrowed("finalize"),
-        Some(other) => Cow::Borrowed(other.agent().map_or("", |agent| agent.as_str())),
-        None => Cow::Borrowed(""),
-    }
+    purpose.map_or(Cow::Borrowed(""), Purpose::label)
 }
 
 /// The tool of a call with this purpose.
 pub fn tool_of_purpose<'a>(purpose: &'a Purpose, world: &'a World) -> Option<&'a str> {
-    match purpose {
-        Purpose::Contribution { .. }
-        | Purpose::Plan
-        | Purpose::ModelCall { .. }
-        | Purpose::Notes { .. }
-        | Purpose::Synthesize
-        | Purpose::Finalize => Some("llm"),
+    let own = match purpose {
         Purpose::Tool { tool, .. } => Some(tool.as_str()),
-        Purpose::Search
-        | Purpose::Read { .. }
-        | Purpose::Task { .. }
-        | Purpose::AgentStep { .. } => world.projection()?.tool_of(purpose),
-        other => other.called_agent().map(|agent| agent.as_str()),
+        _ => purpose.called_agent().map(|agent| agent.as_str()),
+    };
+    match purpose.asks() {
+        Asks::Model => Some("llm"),
+        Asks::Tool | Asks::Agent => own.or_else(|| world.projection()?.tool_of(purpose)),
     }
 }
 

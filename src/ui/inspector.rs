@@ -13,7 +13,7 @@ use crate::app::run::layout::{inspector as areas, padded, tabs};
 use crate::app::run::{InspectTarget, Inspector, RunPage, Tab};
 use crate::event::kind::Purpose;
 use crate::event::world::SpanKind;
-use crate::narrate::attribution::{purpose_name, tool_of_purpose};
+use crate::narrate::attribution::tool_of_purpose;
 
 /// Draws the inspector into a run's page.
 pub fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
@@ -90,7 +90,7 @@ fn heading(page: &RunPage, target: InspectTarget) -> String {
                 if plan { "report" } else { "launch brief" }.to_owned()
             }
             Some(SpanKind::Call(purpose)) => {
-                let who = purpose_name(Some(purpose));
+                let who = purpose.label();
                 match tool_of_purpose(purpose, page.world()).filter(|tool| *tool != "llm") {
                     Some(tool) => format!("{who}, {tool}"),
                     None => who.into_owned(),

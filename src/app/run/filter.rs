@@ -93,17 +93,11 @@ fn event_value(event: &Event) -> Value {
 
 fn bind_fields(shown: &mut CelBindings, event: &Event, told: &EventLine<'_>, world: &World) {
     let (_, purpose) = crate::narrate::attribution::round_and_purpose(event.span, world);
-    let mut role = match purpose {
-        Some(Purpose::Contribution { role, .. }) => Some(role.as_str()),
-        Some(purpose) => purpose.agent().map(|agent| agent.as_str()),
-        None => None,
-    };
+    let mut role = purpose.and_then(Purpose::speaker);
     let mut tool =
         purpose.and_then(|purpose| crate::narrate::attribution::tool_of_purpose(purpose, world));
-    let task = match purpose {
-        Some(Purpose::Task { task, .. }) => Some(task.as_str()),
-        _ => crate::narrate::attribution::task_of_span(event.span, world),
-    };
+    let task = purpose.and_then(Purpose::task).map(|task| task.as_str());
+    let task = task.or_else(|| crate::narrate::attribution::task_of_span(event.span, world));
     let mut agent = purpose.and_then(|purpose| purpose.agent()).map(|agent| agent.as_str());
     let (mut attempt, mut status, mut wait_ms) = (None, None, None);
     let (mut flag, mut on, mut reason) = (None, None, None);
