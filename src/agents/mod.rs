@@ -2,7 +2,7 @@
 //! pattern team starts them; a pattern that needs agents of its own uses the same ones.
 //!
 //! As in the folder of a pattern, the name of a file says its layer: `spec` and `file` what a
-//! scenario says, `facts`, `projection`, `outcome` and `policy` what happened and the rules, `words`
+//! scenario says, `facts`, `plan`, `projection`, `outcome` and `policy` what happened and the rules, `words`
 //! events in words, all other files the loop.
 
 pub mod agent_call;
@@ -13,6 +13,7 @@ pub mod file;
 pub mod handover;
 pub mod offers;
 pub(crate) mod outcome;
+pub mod plan;
 pub mod policy;
 pub mod projection;
 pub mod runner;

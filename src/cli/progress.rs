@@ -206,7 +206,7 @@ fn is_task(event: &Event, world: &World) -> bool {
 /// The text below the last line: the answer, or what to do about a stop.
 pub fn closing(outcome: &Outcome, world: &World) -> String {
     let mut out = String::new();
-    let cited = world.research().and_then(|research| research::answer(research));
+    let cited = world.research().and_then(research::answer);
     if let Some(cited) = cited {
         out.push('\n');
         out.push_str(&cited);

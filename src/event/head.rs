@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::id::{BoundaryId, RunId};
-use super::plan::PatternPlan;
+use super::patterns::PatternPlan;
 use super::stop::StopReason;
 use super::tool::ToolHead;
 use crate::base::name::{FlagName, ScenarioName};

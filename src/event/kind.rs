@@ -14,10 +14,7 @@ pub use super::call::{
 pub use super::failure::AttemptFailed;
 pub use super::failure_class::FailureClass;
 pub use super::head::{FlagAt, ModelLabel, ModelPriceHead, PricesHead, RunClosed, RunStarted};
-pub use super::plan::{
-    AgentHead, CollaborationPlan, OrchestratorPlan, PatternPlan, ResearchPlan, ResiliencePlan,
-    RoleFlagHead, SourceHead, SwarmHead, TeamPlan, WorkerHead,
-};
+pub use super::patterns::PatternPlan;
 pub use super::purpose::{Asks, Purpose, ScriptedCall};
 pub use super::tool::{
     BreakerCause, BreakerHead, BreakerStage, BulkheadHead, FallbackKind, LimitChange, RetryLimit,
@@ -27,13 +24,18 @@ pub use crate::agents::facts::{
     CallFault, HandoffRefusal, HistoryEntry, LoopGuard, MemberOutput, MissingResult, RosterChange,
     SessionHead,
 };
+pub use crate::agents::plan::{AgentHead, SwarmHead, TeamPlan};
+pub use crate::pattern::collaboration::plan::{CollaborationPlan, RoleFlagHead};
 pub use crate::pattern::orchestrator::facts::Task;
+pub use crate::pattern::orchestrator::plan::{OrchestratorPlan, WorkerHead};
 pub use crate::pattern::research::facts::{
     AnswerCited, AnswerRefused, Denial, DropReason, DroppedSource, FoundSource, KeptSource, Note,
     NoteConflict, NoteId, NoteIssue, NotePair, NoteProblem, NoteRefused, NotesCompared, NotesLimit,
     NotesTruncated, NotesVerified, PageRead, PlannedStep, ReadingEnd, Sentence, SourceNo,
     SourceOutcome, SourcesDeduped, SourcesFound,
 };
+pub use crate::pattern::research::plan::{ResearchPlan, SourceHead};
+pub use crate::pattern::resilience::plan::ResiliencePlan;
 
 use super::contribution::{Conflict, Contribution, Decision};
 use super::id::{BoundaryId, RunId, SpanId};

@@ -14,6 +14,7 @@ pub mod head;
 pub mod id;
 pub mod kind;
 mod kind_properties;
+pub mod patterns;
 pub(crate) mod phrase;
 pub mod plan;
 pub(crate) mod purpose;
@@ -24,7 +25,7 @@ mod stop_advice;
 mod stop_text;
 pub mod tool;
 mod v1;
-mod weight;
+pub(crate) mod weight;
 mod wire;
 pub mod world;
 

@@ -3,8 +3,8 @@
 
 use std::borrow::Cow;
 
-use super::failure_class::FailureClass;
 use super::contribution::{Conflict, Decision};
+use super::failure_class::FailureClass;
 use super::kind::{Denial, DropReason, NotesLimit, ReadingEnd};
 use super::stop::{
     AnswerFault, ContributionFault, LlmError, NoteIssue, NotesFault, PlanFault, StepFault,

@@ -7,15 +7,14 @@ use serde_json::Value;
 
 use super::Event;
 use super::kind::{
-    AgentHead, ChatMessage, EventKind, HistoryEntry, OrchestratorPlan, PatternPlan, RunStarted,
-    SourceOutcome, Task, ToolCall, ToolHead, ToolLimits, ToolOffer,
+    ChatMessage, EventKind, RunStarted, SourceOutcome, Task, ToolCall, ToolHead, ToolLimits,
+    ToolOffer,
 };
 use super::stop::{ContributionFault, StopReason};
-use crate::agents::spec::HandoffPiece;
 use crate::pattern::orchestrator::faults::PlanFault;
 
 /// Overhead of a map entry in bytes, without its key and value.
-const ENTRY: usize = 64;
+pub(crate) const ENTRY: usize = 64;
 /// Overhead of a string in a list in bytes, without its text.
 const TEXT: usize = 24;
 
@@ -65,42 +64,17 @@ fn tool(head: &ToolHead) -> usize {
         + size_of_val(&*head.faults)
 }
 
-fn texts<'a>(texts: impl IntoIterator<Item = &'a str>) -> usize {
+/// Bytes of these texts in a list.
+pub(crate) fn texts<'a>(texts: impl IntoIterator<Item = &'a str>) -> usize {
     texts.into_iter().map(|text| TEXT + text.len()).sum()
 }
 
-fn agent(head: &AgentHead) -> usize {
-    let template = head.swarm.as_ref().and_then(|swarm| swarm.handoff_input.as_ref());
-    let pieces = template.iter().flat_map(|template| template.pieces());
-    let pieces = pieces.map(|piece| match piece {
-        HandoffPiece::Literal(text) => size_of_val(piece) + text.len(),
-        _ => size_of_val(piece),
-    });
-    size_of_val(head)
-        + pieces.sum::<usize>()
-        + head.name.as_str().len()
-        + head.description.len()
-        + head.instruction.len()
-        + texts(head.members.iter().map(|it| it.as_str()))
-        + texts(head.tools.iter().map(|it| it.as_str()))
-}
-
-fn calls(calls: &[ToolCall]) -> usize {
+/// Bytes of these tool calls.
+pub(crate) fn calls(calls: &[ToolCall]) -> usize {
     calls
         .iter()
         .map(|call| size_of_val(call) + call.id.len() + call.name.len() + call.arguments.len())
         .sum()
-}
-
-fn entry(entry: &HistoryEntry) -> usize {
-    let held = match entry {
-        HistoryEntry::Input { text, .. } => text.len(),
-        HistoryEntry::Reply { text, calls: made, blocks, .. } => {
-            text.len() + calls(made) + blocks.as_deref().map_or(0, json_weight)
-        }
-        HistoryEntry::Result { call, text, .. } => text.len() + calls(std::slice::from_ref(call)),
-    };
-    size_of_val(entry) + held
 }
 
 fn message(message: &ChatMessage) -> usize {
@@ -110,47 +84,6 @@ fn message(message: &ChatMessage) -> usize {
 
 fn offer(offer: &ToolOffer) -> usize {
     size_of_val(offer) + offer.description.len() + json_weight(&offer.parameters)
-}
-
-fn plan(plan: &PatternPlan) -> usize {
-    match plan {
-        PatternPlan::Collaboration(plan) => {
-            size_of_val(&**plan)
-                + texts(plan.sequence.iter().map(|role| role.as_str()))
-                + texts(plan.summary_inputs.iter().map(|input| input.as_str()))
-                + plan.role_flags.iter().fold(0, |sum, (role, behind)| {
-                    sum + ENTRY + role.as_str().len() + behind.flag.as_str().len()
-                })
-        }
-        PatternPlan::Orchestrator(plan) => {
-            let OrchestratorPlan { workers, sections, level, .. } = &**plan;
-            size_of_val(&**plan)
-                + level.len()
-                + texts(sections.iter().map(String::as_str))
-                + workers.iter().fold(0, |sum, worker| {
-                    let flag = worker.flag.as_ref().map_or(0, |flag| flag.as_str().len());
-                    let name = worker.name.as_str().len();
-                    sum + size_of_val(worker) + name + worker.description.len() + flag
-                })
-        }
-        PatternPlan::Team(plan) | PatternPlan::Swarm(plan) => {
-            size_of_val(&**plan)
-                + plan.agents.iter().map(agent).sum::<usize>()
-                + plan.session.text.len()
-                + plan.session.history.iter().map(entry).sum::<usize>()
-        }
-        PatternPlan::Research(plan) => {
-            let rules = plan.sources.iter().map(|it| size_of_val(it) + it.domain.len());
-            size_of_val(&**plan)
-                + plan.question.len()
-                + texts(plan.allowed_domains_policy.iter().map(String::as_str))
-                + texts(plan.allowed_domains_execution.iter().map(String::as_str))
-                + rules.sum::<usize>()
-        }
-        PatternPlan::Resilience(plan) => {
-            size_of_val(&**plan) + texts(plan.steps.iter().map(|tool| tool.as_str()))
-        }
-    }
 }
 
 fn head(head: &RunStarted) -> usize {
@@ -165,7 +98,7 @@ fn head(head: &RunStarted) -> usize {
         + flags
         + head.model_prices.iter().map(|it| size_of_val(it) + it.model.len()).sum::<usize>()
         + head.tools.iter().map(tool).sum::<usize>()
-        + plan(&head.plan)
+        + head.plan.get().weight()
 }
 
 impl EventKind {

@@ -7,7 +7,7 @@ use super::fold::RunFold;
 use super::marks::MarkKind;
 use super::projection::Projection;
 use crate::agents::projection::Team;
-use crate::event::plan::PatternPlan;
+use crate::event::patterns::PatternPlan;
 use crate::event::{Event, EventKind, Seq};
 use crate::pattern::collaboration::projection::Collaboration;
 use crate::pattern::orchestrator::projection::Orchestrator;

@@ -5,6 +5,7 @@ mod detail;
 pub(crate) mod outcome;
 pub mod payload;
 pub mod plain;
+pub mod plan;
 pub mod play;
 pub mod policy;
 pub mod projection;

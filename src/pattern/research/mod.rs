@@ -13,6 +13,7 @@ pub(crate) mod faults;
 pub mod file;
 pub(crate) mod outcome;
 mod payload;
+pub mod plan;
 pub mod play;
 pub mod policy;
 pub mod projection;

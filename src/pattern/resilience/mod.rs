@@ -3,6 +3,7 @@
 
 pub mod file;
 pub(crate) mod outcome;
+pub mod plan;
 pub mod play;
 pub mod projection;
 pub mod spec;
