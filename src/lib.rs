@@ -7,14 +7,20 @@
 //! `ARCHITECTURE.md` says what each module contains, and `tests/structure` fails when a module
 //! imports one that it may not.
 
+// Dead code is judged where everything is built: the parts that a feature leaves out use the rest.
+#![cfg_attr(not(all(feature = "tui", feature = "documents")), allow(dead_code))]
 // Only in the library: tests and benches may panic.
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+pub mod agents;
+#[cfg(feature = "tui")]
 pub mod app;
 pub mod base;
 pub mod bus;
+#[cfg(feature = "tui")]
 pub mod cli;
 pub mod decide;
+#[cfg(feature = "documents")]
 pub mod document;
 pub mod engine;
 pub mod event;
@@ -27,16 +33,18 @@ pub(crate) mod panes;
 pub mod pattern;
 pub mod run;
 pub mod scenario;
+#[cfg(feature = "tui")]
 pub mod shell;
 pub mod tool;
+#[cfg(feature = "tui")]
 pub mod ui;
 
+// The tests of internals use every part; `cargo test` builds them with both features.
 #[cfg(test)]
 extern crate self as roundtable;
-pub mod agents;
-#[cfg(test)]
+#[cfg(all(test, feature = "tui", feature = "documents"))]
 #[path = "../tests/internals/mod.rs"]
 mod internals;
-#[cfg(test)]
+#[cfg(all(test, feature = "tui", feature = "documents"))]
 #[path = "../tests/support/mod.rs"]
 mod support;

@@ -1,6 +1,6 @@
 //! Front matter of a Markdown text: `key: value` lines between two `---` lines.
 
-use super::day;
+use crate::base::iso_day;
 
 /// Most lines of front matter; a longer block is text.
 const MOST_LINES: usize = 200;
@@ -61,7 +61,7 @@ fn unquoted(value: &str) -> String {
 fn date_value(value: &str) -> String {
     // A comment may follow.
     let value = value.split(" #").next().unwrap_or_default();
-    day::from_iso(&unquoted(value)).unwrap_or_default()
+    iso_day::from_iso(&unquoted(value)).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -9,11 +9,11 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
-use super::day;
 use super::flow::{Flow, one_line};
 use super::hidden::hides;
 use super::tree::{HtmlNode, HtmlTree, NodeId, NodeKind};
 use super::{ExtractedDocument, Unreadable};
+use crate::base::iso_day;
 
 /// Most characters of a title.
 const TITLE_CHARS: usize = 300;
@@ -168,11 +168,11 @@ fn meta<'t>(tree: &'t HtmlTree, names: &'t [&str]) -> impl Iterator<Item = &'t s
 
 /// Publication date of the page: the first valid one.
 fn published_at(tree: &HtmlTree, time: Option<NodeId>) -> Option<String> {
-    let said = |names| meta(tree, names).find_map(day::from_iso);
+    let said = |names| meta(tree, names).find_map(iso_day::from_iso);
     said(&["article:published_time", "datePublished"])
         .or_else(|| linked_data(tree))
         .or_else(|| said(&["date", "dc.date", "dcterms.date", "dcterms.created"]))
-        .or_else(|| tree.node(time?)?.attribute("datetime").and_then(day::from_iso))
+        .or_else(|| tree.node(time?)?.attribute("datetime").and_then(iso_day::from_iso))
 }
 
 /// `datePublished` of the page's JSON-LD, the least nested one.
@@ -190,7 +190,7 @@ fn linked_data(tree: &HtmlTree) -> Option<String> {
                 Value::Array(items) => found.extend(items),
                 Value::Object(fields) => {
                     let date = fields.get("datePublished").and_then(Value::as_str);
-                    if let Some(day) = date.and_then(day::from_iso) {
+                    if let Some(day) = date.and_then(iso_day::from_iso) {
                         return Some(day);
                     }
                     found.extend(fields.values());

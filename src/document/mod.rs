@@ -5,7 +5,6 @@
 //! hidden elements and invisible characters are where prompt injections are placed.
 
 mod charset;
-pub mod day;
 mod flow;
 mod front_matter;
 mod hidden;

@@ -11,8 +11,9 @@ use lopdf::{Dictionary, Encoding, LoadOptions, Object, decode_text_string};
 use super::flow::{Flow, one_line};
 use super::pdf_budget;
 use super::pdf_budget::{MAX_PAGE_TOKENS, MAX_STREAM_BYTES, PdfBudget, count_tokens};
-use super::{ExtractedDocument, Unreadable, day};
+use super::{ExtractedDocument, Unreadable};
 use crate::base::contained;
+use crate::base::iso_day;
 
 /// Most pages of a file.
 const MAX_PAGES: usize = 5_000;
@@ -140,7 +141,7 @@ fn info_text(about: Option<&Dictionary>, key: &[u8]) -> String {
 fn pdf_date(date: &str) -> Option<String> {
     let digits = date.trim().strip_prefix("D:").unwrap_or(date.trim());
     let (year, month, of_month) = (digits.get(..4)?, digits.get(4..6)?, digits.get(6..8)?);
-    day::from_iso(&format!("{year}-{month}-{of_month}"))
+    iso_day::from_iso(&format!("{year}-{month}-{of_month}"))
 }
 
 /// Character encodings of the fonts; each font is read once.

@@ -1,9 +1,8 @@
 //! Creates the implementations of a scenario's tools before its run starts, so that missing ones
 //! are reported before anything is spent.
 
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use crate::base::name::ToolName;
 use crate::gateway::{Tool, ToolSetup};
@@ -14,14 +13,11 @@ use crate::scenario::spec::lookup::{FolderSpec, ReadSpec, SearchSpec};
 use crate::scenario::spec::model::{CallPolicy, PatternSpec, SafeMode};
 use crate::scenario::spec::tool::{FixtureSpec, HttpSpec, ResultContract, ToolKind, ToolSpec};
 use crate::tool::command::CommandTool;
+use crate::tool::documents::DocumentTools;
 use crate::tool::endpoint::EndpointSearch;
 use crate::tool::fixture::FixtureTool;
-use crate::tool::folder;
-use crate::tool::folder::{FolderRead, FolderSearch, index_dir};
 use crate::tool::http::HttpTool;
 use crate::tool::settings::{Environment, NotReady};
-use crate::tool::web::cache::Cache;
-use crate::tool::web::{CrawlState, Web, WebReader};
 
 /// Timeout of an attempt if neither scenario nor pattern sets one (cascading failures source
 /// document).
@@ -35,14 +31,13 @@ impl Toolbox {
     /// network are left without an implementation. `instant` skips the delays of fixtures. Folders
     /// are really searched and read, but no index of them is saved.
     pub fn offline(scenario: &Scenario, instant: bool) -> Self {
+        let documents = DocumentTools::unsaved();
         let made = scenario.tools.values().map(|spec| {
-            let folder = folder_of(spec).cloned();
+            let folder = folder_of(spec);
             let tool: Option<Box<dyn Tool>> = match (&spec.kind, folder) {
                 (Some(ToolKind::Fixture(fixture)), _) => Some(fixture_tool(fixture, instant)),
-                (Some(ToolKind::Search(_)), Some(it)) => {
-                    Some(Box::new(FolderSearch::new(it, None)))
-                }
-                (Some(ToolKind::Read(_)), Some(it)) => Some(Box::new(FolderRead::new(it, None))),
+                (Some(ToolKind::Search(_)), Some(it)) => Some(documents.search_folder(it)),
+                (Some(ToolKind::Read(_)), Some(it)) => Some(documents.read_folder(it)),
                 _ => None,
             };
             making(scenario, spec, tool, instant)
@@ -60,20 +55,19 @@ impl Toolbox {
         instant: bool,
         env: Environment<'_>,
     ) -> Result<Self, Vec<ToolNotReady>> {
-        let clients = Clients::new(Cache::for_user(), index_dir::user_cache_dir());
+        let clients = Clients::new(DocumentTools::for_user());
         let (mut made, mut troubles) = (Vec::new(), Vec::new());
         for spec in scenario.tools.values() {
-            let there = folder_of(spec).map_or(Ok(()), folder::ready).map_err(|why| vec![why]);
-            let tool = there.and_then(|()| match &spec.kind {
+            let tool = match &spec.kind {
                 None => Ok(None),
                 Some(ToolKind::Search(search)) => clients.search(search, env).map(Some),
-                Some(ToolKind::Read(read)) => Ok(Some(clients.read(read))),
+                Some(ToolKind::Read(read)) => clients.read(read).map(Some).map_err(|why| vec![why]),
                 Some(ToolKind::Fixture(fixture)) => Ok(Some(fixture_tool(fixture, instant))),
                 Some(ToolKind::Http(http)) => clients.tool(http, env).map(Some),
                 Some(ToolKind::Command(command)) => {
                     CommandTool::new(Arc::clone(command), env).map(|tool| Some(Box::new(tool) as _))
                 }
-            });
+            };
             match tool {
                 Ok(tool) => made.push(making(scenario, spec, tool, instant)),
                 Err(reasons) => troubles.extend(
@@ -107,20 +101,17 @@ pub struct ToolNotReady {
     pub why: NotReady,
 }
 
-/// What the tools of one run share: HTTP clients by reach, and the places of caches.
+/// What the tools of one run share: HTTP clients by reach, and the caches of documents.
 struct Clients {
     anywhere: Http,
     internet: Http,
-    web: Web,
-    indices: Option<PathBuf>,
+    documents: DocumentTools,
 }
 
 impl Clients {
-    /// Keeps web pages in `pages` and indices of folders in `indices`.
-    fn new(pages: Option<Cache>, indices: Option<PathBuf>) -> Self {
+    fn new(documents: DocumentTools) -> Self {
         let (anywhere, internet) = (Http::direct(Reach::Anywhere), Http::direct(Reach::Internet));
-        let web = Web::new(CrawlState::of_this_process(), pages, Arc::new(SystemTime::now));
-        Self { anywhere, internet, web, indices }
+        Self { anywhere, internet, documents }
     }
 
     /// The client for this request, by the addresses that it may reach.
@@ -143,7 +134,8 @@ impl Clients {
     ) -> Result<Box<dyn Tool>, Vec<NotReady>> {
         Ok(match spec {
             SearchSpec::Folder(spec) => {
-                Box::new(FolderSearch::new(spec.clone(), self.indices.clone()))
+                self.documents.check_folder(spec).map_err(|why| vec![why])?;
+                self.documents.search_folder(spec)
             }
             SearchSpec::Endpoint(spec) => {
                 Box::new(EndpointSearch::new(spec, self.client_for(&spec.http), env)?)
@@ -151,10 +143,13 @@ impl Clients {
         })
     }
 
-    fn read(&self, spec: &ReadSpec) -> Box<dyn Tool> {
+    fn read(&self, spec: &ReadSpec) -> Result<Box<dyn Tool>, NotReady> {
+        let documents = &self.documents;
         match spec {
-            ReadSpec::Folder(spec) => Box::new(FolderRead::new(spec.clone(), self.indices.clone())),
-            ReadSpec::Web(spec) => Box::new(WebReader::new(spec.clone(), self.web.clone())),
+            ReadSpec::Folder(spec) => {
+                documents.check_folder(spec).map(|()| documents.read_folder(spec))
+            }
+            ReadSpec::Web(spec) => documents.check_web().map(|()| documents.read_web(spec)),
         }
     }
 }

@@ -6,6 +6,7 @@ pub mod config;
 pub mod consent;
 pub mod dirs;
 pub mod journal;
+#[cfg(feature = "tui")]
 pub mod log;
 pub mod models;
 pub mod pauses;

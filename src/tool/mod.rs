@@ -3,11 +3,14 @@
 
 mod address;
 pub mod command;
+pub mod documents;
 pub mod endpoint;
 pub mod fixture;
+#[cfg(feature = "documents")]
 pub mod folder;
 pub mod http;
 mod process_group;
 mod result_json;
 pub mod settings;
+#[cfg(feature = "documents")]
 pub mod web;

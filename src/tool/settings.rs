@@ -81,9 +81,9 @@ pub enum NotReady {
         /// What is wrong with it.
         why: String,
     },
-    /// The folder cannot be searched.
+    /// Documents cannot be read.
     #[error("{why}")]
-    Folder {
+    Documents {
         /// What is wrong with it, and what to do.
         why: String,
     },

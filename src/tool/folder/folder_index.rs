@@ -34,7 +34,7 @@ const PATH_CHARS: usize = 80;
 /// # Errors
 /// What is wrong with it, and what to do.
 pub fn ready(spec: &FolderSpec) -> Result<(), NotReady> {
-    resolve_folder(spec).map(|_| ()).map_err(|why| NotReady::Folder { why })
+    resolve_folder(spec).map(|_| ()).map_err(|why| NotReady::Documents { why })
 }
 
 /// Location of the index that was searched.

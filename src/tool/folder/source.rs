@@ -14,10 +14,10 @@ use super::cancellation::CancelFlag;
 use super::skipped_files::{SkipReason, SkippedFiles};
 use super::walk::{FileStamp, FoundFile, WalkFailed, walk};
 use crate::base::contained;
+use crate::base::iso_day::from_time;
 use crate::base::regular;
 use crate::base::regular::Links;
 use crate::document;
-use crate::document::day::from_time;
 use crate::document::{DocumentFormat, ExtractedDocument, Unreadable};
 
 static CORPUS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/assets/corpus");

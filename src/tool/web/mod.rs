@@ -31,8 +31,9 @@ use self::fetch_error::{FetchError, FetchErrorKind, FetchFailure, redacted_addre
 use self::hosts::Hosts;
 use self::robots_cache::RobotsCache;
 use crate::base::contained;
+use crate::base::iso_day;
 use crate::document;
-use crate::document::{ExtractedDocument, Unreadable, day};
+use crate::document::{ExtractedDocument, Unreadable};
 use crate::event::kind::{AttemptFailed, FailureClass};
 use crate::gateway::interface::{Tool, ToolRequest};
 use crate::net::{Http, Reach};
@@ -235,7 +236,7 @@ async fn extract_text(entry: CachedPage, page: RawPage) -> Result<CachedPage, Fe
         };
         FetchError::new(word, format!("{} cannot be read: {why}", redacted_address(&entry.url)))
     })?;
-    let of_head = || last_modified.as_deref().and_then(day::from_http_date);
+    let of_head = || last_modified.as_deref().and_then(iso_day::from_http_date);
     let (published_at, dated_by_head) = match published_at.is_empty().then(of_head).flatten() {
         Some(day) => (day, true),
         None => (published_at, false),

@@ -1,4 +1,4 @@
-//! Dates as `YYYY-MM-DD`.
+//! Dates as they are written in documents and in headers, as `YYYY-MM-DD`.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -8,7 +8,7 @@ use crate::base::day::Day;
 /// not a calendar date, or is followed by something else.
 ///
 /// ```
-/// use roundtable::document::day::from_iso;
+/// use roundtable::base::iso_day::from_iso;
 /// assert_eq!(from_iso(" 2026-02-10T08:00:00+01:00 ").as_deref(), Some("2026-02-10"));
 /// assert_eq!(from_iso("2026-02-30"), None);
 /// assert_eq!(from_iso("10 February"), None);
@@ -27,7 +27,7 @@ pub fn from_iso(text: &str) -> Option<String> {
 ///
 /// ```
 /// use std::time::{Duration, UNIX_EPOCH};
-/// use roundtable::document::day::from_time;
+/// use roundtable::base::iso_day::from_time;
 /// let leap_day = UNIX_EPOCH + Duration::from_secs(1_709_164_800);
 /// assert_eq!(from_time(leap_day).as_deref(), Some("2024-02-29"));
 /// ```
