@@ -12,6 +12,7 @@
 //! Events are recorded; live text is only for display and is dropped with its span.
 
 mod live;
+mod live_slots;
 mod reader;
 mod segment;
 
@@ -23,11 +24,12 @@ use std::task::Waker;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use self::live::LiveSlots;
+use self::live_slots::LiveSlots;
 use self::segment::{HeldBytes, MAX_SEGMENT_BYTES, Segment};
 use crate::event::{Elapsed, Event, EventKind, Seq, SpanId};
 
-pub use self::live::{LiveSlot, LiveText};
+pub use self::live::LiveSlot;
+pub use self::live_slots::LiveText;
 pub use self::reader::LogReader;
 
 /// Limits of the memory that a log uses, in bytes as [`EventKind::weight`] estimates them.

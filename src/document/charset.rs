@@ -15,7 +15,7 @@ use std::borrow::Cow;
 
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 
-use super::Unreadable;
+use super::extracted::Unreadable;
 
 /// Bytes that are searched for a label in the document; the standard says 1024.
 const LABEL_BYTES: usize = 4 << 10;

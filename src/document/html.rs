@@ -9,10 +9,10 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
+use super::extracted::{ExtractedDocument, Unreadable};
 use super::flow::{Flow, one_line};
 use super::hidden::hides;
 use super::tree::{HtmlNode, HtmlTree, NodeId, NodeKind};
-use super::{ExtractedDocument, Unreadable};
 use crate::base::iso_day;
 
 /// Most characters of a title.

@@ -7,8 +7,9 @@ use std::collections::VecDeque;
 
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
+use super::extracted::{ExtractedDocument, Unreadable};
 use super::flow::{Flow, one_line};
-use super::{ExtractedDocument, Unreadable, front_matter, html, markdown_limits};
+use super::{front_matter, html, markdown_limits};
 
 /// Most characters of a title.
 const TITLE_CHARS: usize = 300;

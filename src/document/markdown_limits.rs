@@ -1,7 +1,7 @@
 //! Limits on the cost of reading Markdown. A few megabytes of markup such as `- - - -` become a
 //! tree of a hundred times their size, so markup is counted before it is parsed.
 
-use super::Unreadable;
+use super::extracted::Unreadable;
 
 /// Most marks of a text: each line and each markup character creates at most two nodes.
 const MAX_MARKS: usize = 500_000;

@@ -6,7 +6,7 @@ use std::cell::Cell;
 
 use lopdf::{Object, ObjectId, Stream};
 
-use super::Unreadable;
+use super::extracted::Unreadable;
 
 /// Most bytes of one object stream after decompression.
 pub(super) const MAX_STREAM_BYTES: usize = 4 << 20;

@@ -1,6 +1,6 @@
 //! Plain text: lines are kept.
 
-use super::ExtractedDocument;
+use super::extracted::ExtractedDocument;
 use super::flow::Flow;
 
 /// Most characters of a first line that counts as a title.

@@ -9,7 +9,8 @@ use html5ever::tendril::{StrTendril, TendrilSink};
 use html5ever::tree_builder::{ElementFlags, NodeOrText, QuirksMode, TreeSink};
 use html5ever::{Attribute, ExpandedName, LocalName, QualName, local_name, ns};
 
-use super::Unreadable;
+use super::crowded_tag::has_crowded_tag;
+use super::extracted::Unreadable;
 
 /// Index of a node in the list.
 pub(super) type NodeId = usize;
@@ -20,9 +21,6 @@ const MAX_NESTING: u32 = 1_000;
 
 /// Most elements and texts of a page: some markup creates thousands from a few bytes.
 const MAX_NODES: usize = 500_000;
-
-/// Most attributes of an element: the parser compares each with all others.
-const MAX_ATTRIBUTES: usize = 5_000;
 
 /// Bytes parsed between two checks of the tree's size.
 const PIECE: usize = 1 << 10;
@@ -147,38 +145,6 @@ impl HtmlNode {
         let NodeKind::Element { attributes, .. } = &self.kind else { return None };
         attributes.iter().find(|(name, _)| &**name == wanted).map(|(_, value)| &**value)
     }
-}
-
-/// Whether a tag has too many attributes. Counts every unquoted word between `<` and `>`, so the
-/// count may be too high, but never too low. In scripts and texts, where `<` has another meaning, a
-/// `>` follows soon.
-fn has_crowded_tag(text: &str) -> bool {
-    let mut bytes = text.bytes().peekable();
-    while let Some(byte) = bytes.next() {
-        if byte != b'<' || !bytes.peek().is_some_and(u8::is_ascii_alphabetic) {
-            continue;
-        }
-        let (mut words, mut blank, mut equals) = (0, false, false);
-        while let Some(byte) = bytes.next() {
-            match byte {
-                b'>' => break,
-                quote @ (b'"' | b'\'') if equals => {
-                    bytes.by_ref().find(|&byte| byte == quote);
-                    (blank, equals) = (true, false);
-                }
-                b'=' => equals = true,
-                byte if byte.is_ascii_whitespace() || byte == b'/' => blank = true,
-                _ => {
-                    words += usize::from(blank && !equals);
-                    (blank, equals) = (false, false);
-                }
-            }
-            if words > MAX_ATTRIBUTES {
-                return true;
-            }
-        }
-    }
-    false
 }
 
 /// Handle for the parser: index and name of a node.
@@ -416,18 +382,6 @@ impl TreeSink for HtmlTreeBuilder {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn tags_with_too_many_attributes_are_seen() {
-        let crowded = |count: usize| {
-            let words: String = (0..count).map(|n| format!(" a{n}=\"1 2 3\"")).collect();
-            format!("<p>1 < 2</p><b{words}>x</b>")
-        };
-        assert!(!has_crowded_tag(&crowded(MAX_ATTRIBUTES)));
-        assert!(has_crowded_tag(&crowded(MAX_ATTRIBUTES + 1)));
-        let long = format!("<p title=\"{}\">", "word ".repeat(9_000));
-        assert!(!has_crowded_tag(&long), "what stands in quotes is one value");
-    }
 
     #[test]
     fn markup_that_makes_much_of_little_is_refused() {

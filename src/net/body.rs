@@ -8,27 +8,32 @@ use super::http::{HttpResponse, yield_to_pool};
 /// Most bytes allocated in advance: a `Content-Length` is only a claim.
 const MAX_PREALLOCATED: usize = 256 << 10;
 
-/// Reads a whole body. A body that arrives in one piece is not copied.
-pub(super) async fn collect(mut answer: HttpResponse, cap: usize) -> Result<Bytes, NetError> {
-    let announced = answer.content_length().and_then(|length| usize::try_from(length).ok());
-    if announced.is_some_and(|length| length > cap) {
-        return Err(NetError::TooLarge { cap });
-    }
-    let Some(first) = answer.chunk().await? else { return Ok(Bytes::new()) };
-    check_size(first.len(), cap)?;
-    let mut whole = Vec::new();
-    while let Some(more) = answer.chunk().await? {
-        if whole.is_empty() {
-            whole.reserve(
-                announced.unwrap_or(0).min(MAX_PREALLOCATED).max(first.len() + more.len()),
-            );
-            whole.extend_from_slice(&first);
+impl HttpResponse {
+    /// The whole body, at most `cap` bytes. A body that arrives in one piece is not copied.
+    ///
+    /// # Errors
+    /// [`NetError::TooLarge`] as soon as the size is known, else as [`HttpResponse::chunk`].
+    pub async fn collect(mut self, cap: usize) -> Result<Bytes, NetError> {
+        let announced = self.content_length().and_then(|length| usize::try_from(length).ok());
+        if announced.is_some_and(|length| length > cap) {
+            return Err(NetError::TooLarge { cap });
         }
-        check_size(whole.len() + more.len(), cap)?;
-        whole.extend_from_slice(&more);
+        let Some(first) = self.chunk().await? else { return Ok(Bytes::new()) };
+        check_size(first.len(), cap)?;
+        let mut whole = Vec::new();
+        while let Some(more) = self.chunk().await? {
+            if whole.is_empty() {
+                whole.reserve(
+                    announced.unwrap_or(0).min(MAX_PREALLOCATED).max(first.len() + more.len()),
+                );
+                whole.extend_from_slice(&first);
+            }
+            check_size(whole.len() + more.len(), cap)?;
+            whole.extend_from_slice(&more);
+        }
+        yield_to_pool().await;
+        Ok(if whole.is_empty() { first } else { whole.into() })
     }
-    yield_to_pool().await;
-    Ok(if whole.is_empty() { first } else { whole.into() })
 }
 
 fn check_size(length: usize, cap: usize) -> Result<(), NetError> {

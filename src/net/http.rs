@@ -18,7 +18,6 @@ use hyper::body::Bytes;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::{Method, Request, Response, Url};
 
-use super::body;
 use super::error::NetError;
 use super::reach::{PublicResolver, Reach};
 use super::retry_after::{retry_after, retry_after_ms};
@@ -319,14 +318,6 @@ impl HttpResponse {
             self.peeked = self.chunk().await?;
         }
         Ok(self.peeked.as_deref().unwrap_or_default())
-    }
-
-    /// The whole body, at most `cap` bytes.
-    ///
-    /// # Errors
-    /// [`NetError::TooLarge`] as soon as the size is known, else as [`HttpResponse::chunk`].
-    pub async fn collect(self, cap: usize) -> Result<Bytes, NetError> {
-        body::collect(self, cap).await
     }
 
     /// Releases a response whose relevant part has been read. The end of the body has often arrived

@@ -3,7 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use super::{EndpointError, MODEL, Provider, TIMEOUT};
+use super::error::EndpointError;
+use super::provider::Provider;
+
+/// The model, for the OpenAI API.
+pub(super) const MODEL: &str = "OPENAI_MODEL";
+/// The timeout of one attempt, in seconds.
+pub(super) const TIMEOUT: &str = "OPENAI_TIMEOUT_SECONDS";
 
 /// The names that we read. A `.env` serves other programs too; their lines are ignored.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {

@@ -1,6 +1,7 @@
 //! Why no endpoint was found, and what to do about it.
 
-use super::{DEFAULT_BASE_URL, DEFAULT_MODEL, Provider, SettingOrigin};
+use super::origin::SettingOrigin;
+use super::provider::{DEFAULT_BASE_URL, DEFAULT_MODEL, Provider};
 
 /// Why no endpoint was found. The run has not started.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

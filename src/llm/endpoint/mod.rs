@@ -23,20 +23,21 @@ use crate::net::{Redactor, RequestTarget, Secret};
 mod address;
 mod dotenv;
 mod error;
+mod origin;
 mod pair;
 mod provider;
 #[cfg(test)]
 mod tests;
 
+use dotenv::{MODEL, TIMEOUT};
 pub use error::EndpointError;
+pub use origin::{SettingOrigin, WithOrigin};
 use pair::VariableSources;
 use provider::unknown_provider_note;
-pub use provider::{DEFAULT_MODELS_DATE, Provider, Wire, split_model_name};
+pub use provider::{
+    DEFAULT_BASE_URL, DEFAULT_MODEL, DEFAULT_MODELS_DATE, Provider, Wire, split_model_name,
+};
 
-/// The default base URL.
-pub const DEFAULT_BASE_URL: &str = "https://api.openai.com/v1";
-/// The default model (collaboration source document).
-pub const DEFAULT_MODEL: &str = "gpt-4.1-mini";
 /// The default timeout of one attempt (collaboration source document).
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -48,49 +49,8 @@ const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 /// The largest `.env` file in bytes; a larger one is an error.
 const MAX_DOTENV: u64 = 1 << 20;
 
-const MODEL: &str = "OPENAI_MODEL";
 /// The version of the Messages API that we use.
 const MESSAGES_VERSION: &str = "2023-06-01";
-const TIMEOUT: &str = "OPENAI_TIMEOUT_SECONDS";
-
-/// The origin of a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SettingOrigin {
-    /// A variable of the shell.
-    Shell,
-    /// The `.env` file in the working directory.
-    Dotenv,
-    /// The command line.
-    CommandLine,
-    /// The scenario.
-    Scenario,
-    /// The configuration file.
-    Config,
-    /// The default value.
-    Default,
-}
-
-impl fmt::Display for SettingOrigin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Shell => "the shell",
-            Self::Dotenv => ".env",
-            Self::CommandLine => "the command line",
-            Self::Scenario => "the scenario",
-            Self::Config => "the configuration",
-            Self::Default => "the default",
-        })
-    }
-}
-
-/// A value with its origin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WithOrigin<T> {
-    /// The value.
-    pub value: T,
-    /// Its origin.
-    pub origin: SettingOrigin,
-}
 
 /// What the caller, the scenario and the configuration request, if anything.
 #[derive(Clone, Copy, Debug, Default)]

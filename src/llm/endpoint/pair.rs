@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use reqwest::Url;
 
-use super::{EndpointError, Provider, SettingOrigin, WithOrigin, address};
+use super::address;
+use super::error::EndpointError;
+use super::origin::{SettingOrigin, WithOrigin};
+use super::provider::Provider;
 use crate::net::Secret;
 use crate::net::http::host_of;
 

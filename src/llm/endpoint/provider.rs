@@ -7,6 +7,11 @@ use reqwest::Url;
 use crate::base::visible::visible_within;
 use crate::net::http::host_of;
 
+/// The default base URL.
+pub const DEFAULT_BASE_URL: &str = "https://api.openai.com/v1";
+/// The default model (collaboration source document).
+pub const DEFAULT_MODEL: &str = "gpt-4.1-mini";
+
 /// The date on which the default models were chosen ([`Provider::model`]). Prices are in
 /// `assets/prices.toml`, which has its own date.
 pub const DEFAULT_MODELS_DATE: &str = "2026-11-22";
@@ -61,8 +66,8 @@ impl Provider {
                 name: "OpenAI",
                 key: "OPENAI_API_KEY",
                 address: "OPENAI_BASE_URL",
-                base_url: super::DEFAULT_BASE_URL,
-                model: super::DEFAULT_MODEL,
+                base_url: DEFAULT_BASE_URL,
+                model: DEFAULT_MODEL,
             },
             Self::Anthropic => ProviderInfo {
                 word: "anthropic",

@@ -1,6 +1,5 @@
 //! Fetches a page: one request for each URL of its redirect chain.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::Url;
@@ -8,7 +7,6 @@ use reqwest::header::{
     ACCEPT, ACCEPT_ENCODING, HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH,
 };
 
-use super::Web;
 use super::body::{self, Body, BodyError, ContentCoding};
 use super::cache::{CachedPage, RedirectHop};
 use super::fetch_error::{FetchError, FetchErrorKind, FetchFailure, redacted_address};
@@ -16,6 +14,7 @@ use super::hosts::{HostBusy, RequestSlot};
 use super::redirects::{RedirectChain, RedirectPolicy, redirect_target};
 use super::robots::RobotsRules;
 use super::robots_cache::{CachedRobots, RobotsReply};
+use super::state::Web;
 use crate::base::visible::visible_within;
 use crate::document::DocumentFormat;
 use crate::event::id::millis;
@@ -377,15 +376,5 @@ fn body_error(way: &RedirectChain<'_>, unread: &BodyError) -> FetchFailure {
             let what = format!("{} is not valid gzip: {error}", redacted_address(way.url()));
             attempt_error(FailureClass::BadResponse, &what, "Try again later.").into()
         }
-    }
-}
-
-impl Web {
-    fn client(&self, anywhere: bool) -> &crate::net::Http {
-        if anywhere { &self.0.anywhere } else { &self.0.internet }
-    }
-
-    fn crawl_state(&self) -> &Arc<super::CrawlState> {
-        &self.0.crawl
     }
 }

@@ -16,11 +16,11 @@ mod page_url;
 mod redirects;
 mod robots;
 mod robots_cache;
+mod state;
 
 use std::borrow::Cow;
-use std::fmt;
-use std::sync::{Arc, LazyLock};
-use std::time::{Duration, SystemTime};
+use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
@@ -28,61 +28,16 @@ use serde_json::{Map, Value, json};
 use self::cache::{Cache, CachedPage};
 use self::fetch::{FetchedContent, FetchedResponse, PageFetch, RawPage};
 use self::fetch_error::{FetchError, FetchErrorKind, FetchFailure, redacted_address};
-use self::hosts::Hosts;
-use self::robots_cache::RobotsCache;
 use crate::base::contained;
 use crate::base::iso_day;
 use crate::document;
 use crate::document::{ExtractedDocument, Unreadable};
 use crate::event::kind::{AttemptFailed, FailureClass};
 use crate::gateway::interface::{Tool, ToolRequest};
-use crate::net::{Http, Reach};
 use crate::scenario::check::domain::in_ascii;
 use crate::scenario::spec::lookup::WebSpec;
 
-/// Returns the current time. Wall clock, because the disk cache outlives the process.
-pub type WallClock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
-
-/// Shared state of polite crawling: concurrency and pace for each host, and `robots.txt` rules.
-#[derive(Debug, Default)]
-pub struct CrawlState {
-    hosts: Hosts,
-    robots: RobotsCache,
-}
-
-impl CrawlState {
-    /// The state shared by the whole process.
-    pub fn of_this_process() -> Arc<Self> {
-        static MANNERS: LazyLock<Arc<CrawlState>> = LazyLock::new(Arc::default);
-        Arc::clone(&MANNERS)
-    }
-}
-
-/// State shared by all web readers. Clones share it.
-#[derive(Clone)]
-pub struct Web(Arc<WebState>);
-
-struct WebState {
-    anywhere: Http,
-    internet: Http,
-    crawl: Arc<CrawlState>,
-    cache: Option<Cache>,
-    clock: WallClock,
-}
-
-impl Web {
-    /// Shared state with this crawl state, cache and clock.
-    pub fn new(manners: Arc<CrawlState>, cache: Option<Cache>, clock: WallClock) -> Self {
-        let (anywhere, internet) = (Http::direct(Reach::Anywhere), Http::direct(Reach::Internet));
-        Self(Arc::new(WebState { anywhere, internet, crawl: manners, cache, clock }))
-    }
-}
-
-impl fmt::Debug for Web {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Web").finish_non_exhaustive()
-    }
-}
+pub use self::state::{CrawlState, WallClock, Web};
 
 /// A tool that reads one page per attempt.
 ///
@@ -111,7 +66,7 @@ impl WebReader {
         let allowed = allowed_domains(args, &domain)?;
         let address = url.to_string();
         let known = self.cached_entry(&address, &allowed).await;
-        let now = (self.web.0.clock)();
+        let now = self.web.now();
         if let Some((entry, age_s)) = known.as_ref().and_then(|it| Some((it, it.age_s(now)?)))
             && self.spec.cache_ttl.is_some_and(|ttl| Duration::from_secs(age_s) < ttl)
         {
@@ -120,7 +75,7 @@ impl WebReader {
         let visit = PageFetch { web: &self.web, spec: &self.spec, allowed: &allowed };
         let FetchedResponse { url, hops, redirects, content: what } =
             visit.page(url, domain, known.as_ref()).await?;
-        let came_s = cache::unix_seconds((self.web.0.clock)());
+        let came_s = cache::unix_seconds(self.web.now());
         let (entry, cached_s, keep) = match (what, known) {
             (FetchedContent::NotModified, Some(known)) => {
                 (CachedPage { came_s, hops, redirects, ..known }, Some(0), true)
@@ -186,7 +141,7 @@ impl WebReader {
     }
 
     fn cache(&self) -> Option<&Cache> {
-        self.spec.cache_ttl.and(self.web.0.cache.as_ref())
+        self.spec.cache_ttl.and(self.web.cache())
     }
 }
 

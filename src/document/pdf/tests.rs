@@ -1,0 +1,164 @@
+//! Tests of `pdf.rs`.
+
+use lopdf::{Dictionary, Object, Stream, dictionary};
+
+use super::*;
+
+fn read(bytes: &[u8]) -> Result<ExtractedDocument, Unreadable> {
+    super::read(bytes, &|| true)
+}
+
+/// A PDF with these pages, given as content streams.
+fn pdf(pages: &[&str]) -> Vec<u8> {
+    let mut pdf = lopdf::Document::with_version("1.5");
+    let tree = pdf.new_object_id();
+    let font = pdf.add_object(dictionary! {
+        "Type" => "Font",
+        "Subtype" => "Type1",
+        "BaseFont" => "Helvetica",
+        "Encoding" => "WinAnsiEncoding",
+    });
+    let resources = pdf.add_object(dictionary! { "Font" => dictionary! { "F1" => font } });
+    let mut kids: Vec<Object> = Vec::new();
+    for content in pages {
+        let content = Stream::new(Dictionary::new(), content.as_bytes().to_vec());
+        let content = pdf.add_object(content);
+        let page = pdf.add_object(dictionary! {
+            "Type" => "Page",
+            "Parent" => tree,
+            "Contents" => content,
+            "Resources" => resources,
+        });
+        kids.push(page.into());
+    }
+    let count = i64::try_from(kids.len()).expect("few");
+    let pages = dictionary! { "Type" => "Pages", "Kids" => kids, "Count" => count };
+    pdf.objects.insert(tree, Object::Dictionary(pages));
+    let catalog = pdf.add_object(dictionary! { "Type" => "Catalog", "Pages" => tree });
+    let about = pdf.add_object(dictionary! {
+        "Title" => Object::string_literal("The  Policy"),
+        "CreationDate" => Object::string_literal("D:20260115093000+01'00'"),
+    });
+    pdf.trailer.set("Root", catalog);
+    pdf.trailer.set("Info", about);
+    pdf.compress();
+    let mut bytes = Vec::new();
+    pdf.save_to(&mut bytes).expect("written");
+    bytes
+}
+
+fn text(content: &str) -> String {
+    read(&pdf(&[content])).expect("a text").text
+}
+
+#[test]
+fn words_and_lines_are_where_the_pen_moves() {
+    for (content, seen) in [
+        ("BT /F1 12 Tf 72 700 Td (Uptime is) Tj 0 -14 Td (99.95%.) Tj ET", "Uptime is\n99.95%."),
+        ("BT /F1 12 Tf [(Up) -20 (time) -300 (is)] TJ ET", "Uptime is"),
+        (
+            "BT /F1 12 Tf 1 0 0 1 72 700 Tm (a) Tj 1 0 0 1 90 700 Tm (b) Tj 1 0 0 1 72 686 Tm (c) Tj ET",
+            "a b\nc",
+        ),
+        ("BT /F1 12 Tf (a) Tj T* (b) Tj (c) ' 1 2 (d) \" ET", "a\nb\nc\nd"),
+        ("BT /F1 12 Tf (caf\\351) Tj ET BT (next) Tj ET", "café next"),
+        ("BT (no font) Tj /F9 12 Tf (unknown font) Tj /F1 12 Tf (seen) Tj ET", "seen"),
+    ] {
+        assert_eq!(text(content), seen, "{content}");
+    }
+}
+
+#[test]
+fn pages_are_apart_and_the_file_says_what_it_is() {
+    let page = |text: &str| format!("BT /F1 12 Tf ({text}) Tj ET");
+    let document = read(&pdf(&[&page("One."), &page("Two.")])).expect("a text");
+    let whole = ExtractedDocument {
+        title: "The Policy".to_owned(),
+        published_at: "2026-01-15".to_owned(),
+        text: "One.\n\nTwo.".to_owned(),
+    };
+    assert_eq!(document, whole);
+}
+
+#[test]
+fn what_is_no_pdf_is_refused_and_nothing_breaks_down() {
+    for bytes in [&b""[..], b"%PDF-1.7", b"hello", &[0; 64]] {
+        assert!(matches!(read(bytes), Err(Unreadable::Broken(_))), "{bytes:?}");
+    }
+    let whole = pdf(&["BT /F1 12 Tf (Uptime) Tj ET"]);
+    for end in 0..whole.len() {
+        let _ = read(whole.get(..end).expect("a part"));
+    }
+    for at in 0..whole.len() {
+        let mut odd = whole.clone();
+        if let Some(byte) = odd.get_mut(at) {
+            *byte ^= 0x15;
+        }
+        let _ = read(&odd);
+    }
+}
+
+#[test]
+fn depth_costs_no_stack() {
+    let deep = |open: &str, close: &str| {
+        format!("BT /F1 12 Tf {}(x){} TJ ET", open.repeat(50_000), close.repeat(50_000))
+    };
+    for content in [deep("[", "]"), deep("<<", ">>"), deep("<</a ", ">>"), deep("[<</a ", ">>]")] {
+        let _ = read(&pdf(&[&content]));
+    }
+    let _ = read(format!("%PDF-1.4\n1 0 obj\n{}", "[".repeat(100_000)).as_bytes());
+    let _ = read(format!("%PDF-1.4\n1 0 obj\n{}", "<</a".repeat(100_000)).as_bytes());
+}
+
+#[test]
+fn what_grows_beyond_its_bound_is_not_unpacked() {
+    let drawn = |fill: &str, times| format!("BT /F1 12 Tf (x) Tj ET\n{}", fill.repeat(times));
+    for (fill, times) in [(" ", 4 << 20), ("n ", 150_000), ("n ", 1_000_000), ("0 ", 201_000)] {
+        let bytes = pdf(&[&drawn(fill, times)]);
+        assert!(bytes.len() < 100_000, "it is packed");
+        let seen = read(&bytes);
+        if times < 200_000 {
+            assert_eq!(seen.expect("a text").text, "x");
+        } else {
+            assert!(matches!(seen, Err(Unreadable::Broken(_))), "{fill}{times}");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_nobody_waits_for_is_given_up_within_a_page() {
+    let bytes = pdf(&[&format!("BT /F1 12 Tf {}", "(x) Tj ".repeat(1_000))]);
+    let asked = std::cell::Cell::new(0);
+    let wanted = || {
+        asked.set(asked.get() + 1);
+        asked.get() < 100
+    };
+    assert!(matches!(super::read(&bytes, &wanted), Err(Unreadable::Broken(_))));
+    assert_eq!(asked.get(), 100);
+}
+
+#[test]
+fn objects_that_are_packed_are_read_and_bombs_of_them_are_not() {
+    let packed = |index: &str, body: &str| {
+        let head = dictionary! {
+            "Type" => "ObjStX",
+            "N" => i64::try_from(index.split(' ').count() / 2).expect("few"),
+            "First" => i64::try_from(index.len()).expect("short"),
+        };
+        let mut whole = lopdf::Document::load_mem(&pdf(&["BT /F1 12 Tf (x) Tj ET"])).expect("ours");
+        whole.add_object(Stream::new(head, format!("{index}{body}").into_bytes()));
+        whole.compress();
+        let mut bytes = Vec::new();
+        whole.save_to(&mut bytes).expect("written");
+        // The crate does not write such a stream itself.
+        let name = bytes.windows(6).position(|part| part == b"ObjStX").expect("there");
+        bytes.splice(name..name + 6, *b"ObjStm");
+        bytes
+    };
+    assert_eq!(read(&packed("90 0 91 9 ", "<</a 1>> [2 3]")).expect("a text").text, "x");
+    let many = format!("[{}]", "0 ".repeat(300_000));
+    let shared: String = (90..20_000).map(|id| format!("{id} 0 ")).collect();
+    for (index, body) in [("90 0 ", &*many), (&*shared, &*format!("[{}]", "0 ".repeat(50_000)))] {
+        assert!(matches!(read(&packed(index, body)), Err(Unreadable::Broken(_))));
+    }
+}

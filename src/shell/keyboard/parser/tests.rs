@@ -1,0 +1,258 @@
+//! Tests of `parser.rs`.
+
+use crossterm::event::{KeyEventKind, MouseButton, MouseEvent, MouseEventKind};
+use proptest::prelude::*;
+
+use super::*;
+
+const NONE: KeyModifiers = KeyModifiers::NONE;
+const SHIFT: KeyModifiers = KeyModifiers::SHIFT;
+const ALT: KeyModifiers = KeyModifiers::ALT;
+const CTRL: KeyModifiers = KeyModifiers::CONTROL;
+
+/// The events of these reads, with a timeout after the last.
+fn read(reads: &[&[u8]]) -> Vec<Event> {
+    let (mut parser, mut events) = (Parser::default(), Vec::new());
+    for bytes in reads {
+        parser.feed(bytes, |event| events.push(event));
+    }
+    while parser.timeout().is_some() {
+        parser.on_timeout(|event| events.push(event));
+    }
+    events
+}
+
+fn c(c: char) -> Event {
+    key(KeyCode::Char(c), NONE)
+}
+
+fn paste(text: &str) -> Event {
+    Event::Paste(text.to_owned())
+}
+
+fn mouse(kind: MouseEventKind, column: u16, row: u16, modifiers: KeyModifiers) -> Event {
+    Event::Mouse(MouseEvent { kind, column, row, modifiers })
+}
+
+/// Inputs with the expected events.
+fn table() -> Vec<(&'static str, Vec<Event>)> {
+    use KeyCode::{
+        BackTab, Backspace, Char, Delete, Down, End, Enter, Esc, F, Home, Insert, Left, PageDown,
+        PageUp, Right, Tab, Up,
+    };
+    let left = MouseButton::Left;
+    let one = |code, modifiers| vec![key(code, modifiers)];
+    let kind =
+        |code, modifiers, kind| vec![Event::Key(KeyEvent::new_with_kind(code, modifiers, kind))];
+    vec![
+        ("a", one(Char('a'), NONE)),
+        ("A", one(Char('A'), SHIFT)),
+        ("é", one(Char('é'), NONE)),
+        ("Ü", one(Char('Ü'), SHIFT)),
+        ("宽🙂", vec![c('宽'), c('🙂')]),
+        ("\r", one(Enter, NONE)),
+        ("\n", one(Char('j'), CTRL)),
+        ("\t", one(Tab, NONE)),
+        ("\u{7f}", one(Backspace, NONE)),
+        ("\u{8}", one(Char('h'), CTRL)),
+        ("\0", one(Char(' '), CTRL)),
+        ("\u{3}", one(Char('c'), CTRL)),
+        ("\u{1a}", one(Char('z'), CTRL)),
+        ("\u{1c}", one(Char('4'), CTRL)),
+        ("\u{1f}", one(Char('7'), CTRL)),
+        ("\u{1b}", one(Esc, NONE)),
+        ("\u{1b}\u{1b}", vec![key(Esc, NONE), key(Esc, NONE)]),
+        ("\u{1b}\u{1b}[A", vec![key(Esc, NONE), key(Up, NONE)]),
+        ("\u{1b}x", one(Char('x'), ALT)),
+        ("\u{1b}X", one(Char('X'), ALT | SHIFT)),
+        ("\u{1b}é", one(Char('é'), ALT)),
+        ("\u{1b}\r", one(Enter, ALT)),
+        ("\u{1b}\u{7f}", one(Backspace, ALT)),
+        ("\u{1b}\u{1}", one(Char('a'), ALT | CTRL)),
+        ("\u{1b}\u{3}", vec![key(Esc, NONE), interrupt()]),
+        ("\u{1b}O", one(Char('O'), ALT | SHIFT)),
+        ("\u{1b}[", one(Char('['), ALT)),
+        ("\u{1b}]", one(Char(']'), ALT)),
+        ("\u{1b}OA", one(Up, NONE)),
+        ("\u{1b}OP", one(F(1), NONE)),
+        ("\u{1b}OR", one(F(3), NONE)),
+        ("\u{1b}OS", one(F(4), NONE)),
+        ("\u{1b}OH", one(Home, NONE)),
+        ("\u{1b}[A", one(Up, NONE)),
+        ("\u{1b}[B", one(Down, NONE)),
+        ("\u{1b}[C", one(Right, NONE)),
+        ("\u{1b}[D", one(Left, NONE)),
+        ("\u{1b}[H", one(Home, NONE)),
+        ("\u{1b}[F", one(End, NONE)),
+        ("\u{1b}[P", one(F(1), NONE)),
+        ("\u{1b}[Z", one(BackTab, SHIFT)),
+        ("\u{1b}[[A", one(F(1), NONE)),
+        ("\u{1b}[[E", one(F(5), NONE)),
+        ("\u{1b}[1;2A", one(Up, SHIFT)),
+        ("\u{1b}[1;5C", one(Right, CTRL)),
+        ("\u{1b}[5C", one(Right, CTRL)),
+        ("\u{1b}[;3D", one(Left, ALT)),
+        ("\u{1b}[1;5:3A", kind(Up, CTRL, KeyEventKind::Release)),
+        ("\u{1b}[1;1:2A", kind(Up, NONE, KeyEventKind::Repeat)),
+        ("\u{1b}[1;2R", one(F(3), SHIFT)),
+        ("\u{1b}[1~", one(Home, NONE)),
+        ("\u{1b}[2~", one(Insert, NONE)),
+        ("\u{1b}[3~", one(Delete, NONE)),
+        ("\u{1b}[3;2~", one(Delete, SHIFT)),
+        ("\u{1b}[5~", one(PageUp, NONE)),
+        ("\u{1b}[6;5~", one(PageDown, CTRL)),
+        ("\u{1b}[11~", one(F(1), NONE)),
+        ("\u{1b}[15~", one(F(5), NONE)),
+        ("\u{1b}[17~", one(F(6), NONE)),
+        ("\u{1b}[24~", one(F(12), NONE)),
+        ("\u{1b}[34~", one(F(17), NONE)),
+        ("\u{1b}[27;5;99~", one(Char('c'), CTRL)),
+        ("\u{1b}[97u", one(Char('a'), NONE)),
+        ("\u{1b}[97;5u", one(Char('a'), CTRL)),
+        ("\u{1b}[99;5u", one(Char('c'), CTRL)),
+        ("\u{1b}[97:65;2u", one(Char('A'), NONE)),
+        ("\u{1b}[97;1:3u", kind(Char('a'), NONE, KeyEventKind::Release)),
+        ("\u{1b}[27u", one(Esc, NONE)),
+        ("\u{1b}[13;2u", one(Enter, SHIFT)),
+        ("\u{1b}[9;2u", one(BackTab, SHIFT)),
+        ("\u{1b}[127u", one(Backspace, NONE)),
+        ("\u{1b}[57400u", one(Char('1'), NONE)),
+        ("\u{1b}[57376u", one(F(13), NONE)),
+        ("\u{1b}[I", vec![Event::FocusGained]),
+        ("\u{1b}[O", vec![Event::FocusLost]),
+        ("\u{1b}[<0;20;10M", vec![mouse(MouseEventKind::Down(left), 19, 9, NONE)]),
+        ("\u{1b}[<0;20;10m", vec![mouse(MouseEventKind::Up(left), 19, 9, NONE)]),
+        ("\u{1b}[<32;1;1M", vec![mouse(MouseEventKind::Drag(left), 0, 0, NONE)]),
+        ("\u{1b}[<35;1;1M", vec![mouse(MouseEventKind::Moved, 0, 0, NONE)]),
+        ("\u{1b}[<64;1;1M", vec![mouse(MouseEventKind::ScrollUp, 0, 0, NONE)]),
+        ("\u{1b}[<69;1;1M", vec![mouse(MouseEventKind::ScrollDown, 0, 0, SHIFT)]),
+        ("\u{1b}[32;30;40M", vec![mouse(MouseEventKind::Down(left), 29, 39, NONE)]),
+        ("\u{1b}[M !!", vec![mouse(MouseEventKind::Down(left), 0, 0, NONE)]),
+        ("\u{1b}[200~a\rb\u{1b}[201~c", vec![paste("a\rb"), c('c')]),
+        ("\u{1b}[200~\u{1b}[201~", vec![paste("")]),
+        (
+            "\u{1b}[200~\u{1b}[31m\u{1b}\u{1b}[201\u{3}~宽\u{1b}[201~",
+            vec![paste("\u{1b}[31m\u{1b}\u{1b}[201\u{3}~宽")],
+        ),
+        // Unrequested reports and invalid sequences.
+        ("\u{1b}]11;rgb:0000/0000/0000\u{7}a", vec![c('a')]),
+        ("\u{1b}P>|tmux 3.4\u{1b}\\a", vec![c('a')]),
+        ("\u{1b}]11;x\u{1b}[Aa", vec![key(Up, NONE), c('a')]),
+        ("\u{1b}[?62;22ca", vec![c('a')]),
+        ("\u{1b}[12;40Ra", vec![c('a')]),
+        ("\u{1b}[<0;0;0Ma", vec![c('a')]),
+        ("\u{1b}[<999;1;1Ma", vec![c('a')]),
+        ("\u{1b}[99999999999999999999ua", vec![c('a')]),
+        ("\u{1b}[201~a", vec![c('a')]),
+        ("\u{1b}[1;5\u{1b}[Aa", vec![key(Up, NONE), c('a')]),
+        // Unfinished sequences.
+        ("\u{1b}[<0;1", vec![]),
+        ("\u{1b}[?", vec![]),
+        ("\u{1b}[<0;1\u{3}q", vec![interrupt(), c('q')]),
+        ("\u{1b}[?\u{3}", vec![interrupt()]),
+        ("\u{1b}[M \u{3}", vec![interrupt()]),
+        ("\u{1b}]52;\u{3}", vec![interrupt()]),
+        ("\u{1b}[200~half", vec![paste("half")]),
+        ("\u{1b}[200~\u{3}", vec![interrupt()]),
+        ("\u{1b}[200~ab\u{3}q\u{3}\u{3}", vec![paste("abq"), interrupt(), interrupt()]),
+    ]
+}
+
+#[test]
+fn each_key_is_what_its_terminal_means() {
+    for (bytes, events) in table() {
+        assert_eq!(read(&[bytes.as_bytes()]), events, "{bytes:?}");
+    }
+}
+
+#[test]
+fn it_does_not_matter_where_bytes_are_cut() {
+    let all: String = table().iter().map(|(bytes, _)| *bytes).collect();
+    for text in table().iter().map(|(bytes, _)| *bytes).chain([all.as_str()]) {
+        let bytes = text.as_bytes();
+        let whole = read(&[bytes]);
+        let single: Vec<&[u8]> = bytes.chunks(1).collect();
+        assert_eq!(read(&single), whole, "{text:?}, byte by byte");
+        for at in 0..bytes.len() {
+            assert_eq!(read(&[&bytes[..at], &bytes[at..]]), whole, "{text:?} at {at}");
+        }
+    }
+}
+
+#[test]
+fn bytes_that_are_no_text_are_left_out() {
+    for bytes in
+        [&b"\xff\xfea"[..], b"\x80a", b"\xc3a", b"\xe2\x82a", b"\xf0\x9f\x99a", b"\xed\xa0\x80a"]
+    {
+        assert_eq!(read(&[bytes]), [c('a')], "{bytes:?}");
+    }
+    assert_eq!(read(&[b"\x1b[1\xff;a"]), [c(';'), c('a')]);
+    assert_eq!(read(&[b"\x1b[200~a\xffb\x1b[201~"]), [paste("a\u{fffd}b")]);
+}
+
+#[test]
+fn what_is_held_is_bounded() {
+    let mut parser = Parser::default();
+    let mut events = Vec::new();
+    parser.feed(b"\x1b[200~", |event| events.push(event));
+    for _ in 0..300 {
+        parser.feed(&[b'x'; 10_000], |event| events.push(event));
+    }
+    assert!(parser.held.capacity() <= 2 * MAX_PASTE_BYTES, "{}", parser.held.capacity());
+    parser.feed(b"\x1b[201~q", |event| events.push(event));
+    let [Event::Paste(text), last] = &events[..] else { panic!("{} events", events.len()) };
+    assert_eq!((text.len(), last), (MAX_PASTE_BYTES, &c('q')));
+    parser.feed(b"\x1b[200~", |_| {});
+    parser.feed(&vec![b'x'; 2 * MAX_PASTE_BYTES], |_| {});
+    parser.feed(b"\x03", |_| {});
+    let mut events = Vec::new();
+    parser.on_timeout(|event| events.push(event));
+    assert_eq!(events[1..], [interrupt()], "Ctrl-C is kept in a paste without an end");
+
+    for start in [&b"\x1b["[..], b"\x1b[<", b"\x1b]"] {
+        let mut parser = Parser::default();
+        parser.feed(start, |_| {});
+        parser.feed(&[b'1'; 100_000], |_| {});
+        assert!(parser.held.capacity() <= 2 * MAX_REPORT);
+        assert_eq!(parser.state, ParserState::Ground, "{start:?} is given up");
+    }
+}
+
+proptest! {
+    /// Random bytes, mostly those that begin, continue or end a sequence.
+    #[test]
+    fn after_any_junk_ctrl_c_gets_through_at_once(
+        junk in prop::collection::vec(
+            prop_oneof![
+                3 => Just(ESC),
+                2 => prop::sample::select(&b"[O]P_^X<?M~u;:0129ABCR\x07\\"[..]),
+                2 => any::<u8>(),
+            ],
+            0..60,
+        ),
+        cut in 0usize..60,
+    ) {
+        let cut = cut.min(junk.len());
+        prop_assert_eq!(read(&[&junk]), read(&[&junk[..cut], &junk[cut..]]));
+        let mut bytes = junk.clone();
+        bytes.push(INTERRUPT);
+        let events = read(&[&bytes]);
+        prop_assert_eq!(events.last(), Some(&interrupt()));
+
+        // Also after a timeout between the two.
+        let (mut parser, mut events) = (Parser::default(), Vec::new());
+        parser.feed(&junk, |_| {});
+        while parser.timeout().is_some() {
+            parser.on_timeout(|_| {});
+        }
+        parser.feed(&[INTERRUPT, b'q'], |event| events.push(event));
+        prop_assert_eq!(events, [interrupt(), c('q')]);
+    }
+
+    #[test]
+    fn a_paste_is_one_event_whatever_it_holds(text in "\\PC{0,40}|[\\x00-\\x7f]{0,40}") {
+        prop_assume!(!text.contains("\u{1b}[201~"));
+        let bytes = format!("\u{1b}[200~{text}\u{1b}[201~q");
+        prop_assert_eq!(read(&[bytes.as_bytes()]), [paste(&text), c('q')]);
+    }
+}
