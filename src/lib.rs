@@ -4,6 +4,32 @@
 //! engine only appends; the dashboard, the headless outcome and every export read the same log, so
 //! they cannot disagree.
 //!
+//! A program that embeds the engine loads a scenario, starts it, reads its events and gets its outcome:
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use roundtable::{Engine, EngineSettings, Launch, World, load, shipped};
+//!
+//! # #[tokio::main]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let file = shipped().iter().find(|it| it.name == "checkout-unanimous").ok_or("not shipped")?;
+//! let scenario = Arc::new(load(file.text, file.origin(), &[])?);
+//! let engine = Engine::new(EngineSettings::default());
+//! let run = engine.start(Launch::scripted(scenario, true));
+//! let (mut reader, mut events, mut world) = (run.first_reader(), Vec::new(), World::default());
+//! while reader.next_batch(&mut events, 64).await > 0 {
+//!     events.drain(..).for_each(|event| world.apply(&event));
+//! }
+//! let outcome = world.outcome().ok_or("the run has not ended")?;
+//! assert!(outcome.stop_reason.is_success());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Without the default features (`tui`, the dashboard and the program; `documents`, the tools that read
+//! folders and web pages) the library has only the engine. `examples/` has a model and a tool of one's own.
+//!
 //! `ARCHITECTURE.md` says what each module contains, and `tests/structure` fails when a module
 //! imports one that it may not.
 
@@ -12,31 +38,88 @@
 // Only in the library: tests and benches may panic.
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+// What is public. The modules below are reached by the program, the tests and the benches alone; they
+// promise nothing.
+
+// A scenario: load it, say what is wrong with it.
+pub use scenario::{
+    CheckedScenario, Override, OverrideError, Problem, Problems, Scenario, ScenarioOrigin,
+    Severity, ShippedScenario, check, load, schema, shipped,
+};
+// Start it, steer it.
+pub use engine::{
+    Engine, EngineSettings, Launch, ModelChoice, RunHandle, Schedule, ToolNotReady, Toolbox,
+};
+pub use event::kind::Initiator;
+pub use event::{BoundaryId, Command};
+// Read its events and its outcome.
+pub use bus::{Bus, LogLimits, LogReader};
+pub use event::kind::{RunClosed, RunStarted, SCHEMA_VERSION};
+pub use event::world::{Outcome, OutcomeFields, OutcomeUsage, RunFold, World};
+pub use event::{Elapsed, Event, EventKind, LineError, RunId, Seq, SpanId, StopClass, StopReason};
+// The names in them.
+pub use base::name::{AgentName, FlagName, RoleName, ScenarioName, TaskId, ToolName};
+// A model: over HTTP, or one's own.
+pub use event::kind::{
+    AttemptFailed, ChatMessage, FailureClass, MessageRole, ModelLabel, Purpose, Reply, ToolCall,
+    ToolOffer, Usage,
+};
+pub use llm::anthropic::Anthropic;
+pub use llm::endpoint::{Endpoint, EndpointError, EndpointRequest, find_here};
+pub use llm::openai::OpenAi;
+pub use llm::{
+    ChatModel, ChatRequest, Conversation, Listener, Models, ReplyContract, ReplyForm, Tuning,
+};
+pub use net::{Http, ProxyMode};
+// A tool of one's own.
+pub use gateway::{GuardSnapshot, Tool, ToolRequest};
+
+#[doc(hidden)]
 pub mod agents;
 #[cfg(feature = "tui")]
+#[doc(hidden)]
 pub mod app;
+#[doc(hidden)]
 pub mod base;
+#[doc(hidden)]
 pub mod bus;
 #[cfg(feature = "tui")]
+#[doc(hidden)]
 pub mod cli;
+#[doc(hidden)]
 pub mod decide;
 #[cfg(feature = "documents")]
+#[doc(hidden)]
 pub mod document;
+#[doc(hidden)]
 pub mod engine;
+#[doc(hidden)]
 pub mod event;
+#[doc(hidden)]
 pub mod gateway;
+#[doc(hidden)]
 pub mod host;
+#[doc(hidden)]
 pub mod llm;
+#[doc(hidden)]
 pub mod narrate;
+#[doc(hidden)]
 pub mod net;
+#[cfg(feature = "tui")]
 pub(crate) mod panes;
+#[doc(hidden)]
 pub mod pattern;
+#[doc(hidden)]
 pub mod run;
+#[doc(hidden)]
 pub mod scenario;
 #[cfg(feature = "tui")]
+#[doc(hidden)]
 pub mod shell;
+#[doc(hidden)]
 pub mod tool;
 #[cfg(feature = "tui")]
+#[doc(hidden)]
 pub mod ui;
 
 // The tests of internals use every part; `cargo test` builds them with both features.

@@ -255,8 +255,8 @@ pub fn file_cycles(tree: &Tree) -> Vec<Vec<String>> {
     cycles
 }
 
-/// The public items that can be reached from the front of the library: types, functions, constants
-/// and methods; what is hidden from the documentation aside.
+/// The public items that can be reached from the front of the library: types, functions, constants and
+/// methods, those of re-exported types and traits too; what is hidden from the documentation aside.
 pub fn public_items(tree: &Tree) -> usize {
     let by_module: BTreeMap<Vec<String>, &File> =
         tree.files.iter().map(|file| (file.module.clone(), file)).collect();
@@ -285,11 +285,20 @@ pub fn public_items(tree: &Tree) -> usize {
                     types.insert(it.ident.to_string());
                     count += 1;
                 }
+                Item::Trait(it) => {
+                    types.insert(it.ident.to_string());
+                    count += 1;
+                }
                 _ => count += 1,
             }
         }
     }
     for item in tree.files.iter().flat_map(|file| &file.items) {
+        if let Item::Trait(it) = item
+            && types.contains(&it.ident.to_string())
+        {
+            count += it.items.len();
+        }
         let Item::Impl(it) = item else { continue };
         if it.trait_.is_some() {
             continue;

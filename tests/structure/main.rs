@@ -80,12 +80,12 @@ fn counts_stay_below_their_ceilings() {
 
 // The ceilings. Lower a ceiling when you get below it.
 const MATCHES: usize = 66;
-const PUBLIC_ITEMS: usize = 2400;
+const PUBLIC_ITEMS: usize = 400;
 const DUPLICATE_TYPES: usize = 0;
 const FIELDS: usize = 25;
 const METHODS: usize = 220;
-const CYCLES: usize = 21;
-const LONG_FILES: usize = 32;
+const CYCLES: usize = 16;
+const LONG_FILES: usize = 21;
 const BINARIES: usize = 5;
 const TESTS: usize = 1607;
 

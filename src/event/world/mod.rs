@@ -30,7 +30,7 @@ pub use alerts::Alerts;
 pub use fold::{FlagNow, RunFold, RunState};
 pub use marks::{MarkKind, ScrubberMark};
 pub use models::ModelsByCaller;
-pub use outcome::{Outcome, SessionOutcome};
+pub use outcome::{Outcome, OutcomeFields, OutcomeUsage, SessionOutcome};
 pub use patterns::{PatternWorld, World};
 pub use pauses::Pauses;
 pub use projection::{EventLog, Projection};
