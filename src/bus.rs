@@ -188,7 +188,8 @@ impl Bus {
 
     /// Appends an event and returns its sequence number. Number and time are assigned inside the
     /// lock, so both only grow along the log.
-    pub fn publish(&self, span: SpanId, kind: EventKind) -> Seq {
+    pub fn publish(&self, span: SpanId, kind: impl Into<EventKind>) -> Seq {
+        let kind = kind.into();
         let weight = kind.weight();
         let mut fact = Arc::new(Event { seq: Seq(0), at: Elapsed(0), span, kind });
         let mut tail = lock(&self.0.tail);

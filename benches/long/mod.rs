@@ -7,8 +7,9 @@ use std::sync::Arc;
 use roundtable::base::name::RoleName;
 use roundtable::event::contribution::{Conflict, Contribution, Stance};
 use roundtable::event::kind::{
-    AttemptFailed, CallStarted, ChatMessage, CollaborationPlan, FailureClass, MessageRole,
-    ModelLabel, PatternPlan, Prompt, Purpose, Reply, RunStarted, SeatPlan, SeatStatus, Usage,
+    AttemptFailed, CallStarted, ChatMessage, CollaborationFact, CollaborationPlan, FailureClass,
+    MessageRole, ModelLabel, PatternFact, PatternPlan, Prompt, Purpose, Reply, RunStarted,
+    SeatPlan, SeatStatus, Usage,
 };
 use roundtable::event::{Elapsed, Event, EventKind, RunId, Seq, SpanId};
 
@@ -89,7 +90,14 @@ fn one_round(
     let span = log.open();
     let seats = roles.iter().map(|role| SeatPlan { role: role.clone(), status: SeatStatus::Asked });
     let seats = seats.collect();
-    log.add(span, EventKind::RoundStarted { parent: SpanId::RUN, round, seats });
+    log.add(
+        span,
+        EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::RoundStarted {
+            parent: SpanId::RUN,
+            round,
+            seats,
+        })),
+    );
     let mut calls = Vec::new();
     for (seat, role) in roles.iter().enumerate() {
         let call = log.open();
@@ -165,16 +173,25 @@ fn one_round(
         };
         log.add(
             call,
-            EventKind::ContributionAccepted {
-                round,
-                seat: seat as u16,
-                contribution: Arc::new(contribution),
-                extra_keys: 0,
-                extra_actions: 0,
-                messages: *taken,
-            },
+            EventKind::Pattern(PatternFact::Collaboration(
+                CollaborationFact::ContributionAccepted {
+                    round,
+                    seat: seat as u16,
+                    contribution: Arc::new(contribution),
+                    extra_keys: 0,
+                    extra_actions: 0,
+                    messages: *taken,
+                },
+            )),
         );
     }
     let conflicts = vec![Conflict::BlockingVsNonBlock];
-    log.add(span, EventKind::RoundClosed { round, conflicts, decision: None });
+    log.add(
+        span,
+        EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::RoundClosed {
+            round,
+            conflicts,
+            decision: None,
+        })),
+    );
 }

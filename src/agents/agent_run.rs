@@ -14,8 +14,8 @@ use super::tool_calls::ToolCallResults;
 use crate::agents::runner::AgentRunner;
 use crate::agents::spec::{AgentSpec, CoordinatorTeam, ModelAgent, Swarm};
 use crate::base::name::AgentName;
-use crate::event::kind::{Purpose, ToolCall, ToolOffer};
-use crate::event::{Boundary, EventKind, SpanId, StopReason};
+use crate::event::kind::{AgentFact, Purpose, ToolCall, ToolOffer};
+use crate::event::{Boundary, SpanId, StopReason};
 use crate::llm::ReplyForm;
 use crate::pattern::{prompting, reply};
 use crate::run::ModelRequest;
@@ -151,7 +151,7 @@ impl AgentRunner<'_> {
             {
                 if !missing.is_empty() {
                     let missing = missing.into();
-                    self.cx.publish(talk.team.span, EventKind::AnswerIncomplete { missing });
+                    self.cx.publish(talk.team.span, AgentFact::AnswerIncomplete { missing });
                 }
                 let texts: Vec<&str> = replies.iter().map(|(_, reply)| &**reply).collect();
                 let text = texts.join("\n\n").into();

@@ -1,5 +1,5 @@
-//! The parts of events about teams and swarms (teams source document): handoffs and why they are
-//! refused, the history of a session, the members of a swarm.
+//! The facts of teams and swarms (teams source document): handoffs and why they are refused, the
+//! history of a session, the members of a swarm.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,6 +9,113 @@ use serde_json::Value;
 
 use crate::base::name::AgentName;
 use crate::event::call::ToolCall;
+use crate::event::fact::{Fact, FactAbout, facts};
+use crate::event::id::SpanId;
+
+facts! {
+    /// A fact of agents that work together.
+    pub enum AgentFact in Agents {
+        /// The best text that a swarm had when it was stopped; belongs to the swarm's span.
+        "answer.partial" AnswerPartial {
+            /// The text.
+            text: Arc<str>,
+            /// The agent that gave it.
+            by: AgentName,
+        },
+        /// A team answered with its members' replies (`skip_summarization`) although other calls of the
+        /// same reply had failed; belongs to the team's span.
+        "answer.incomplete" AnswerIncomplete {
+            /// The failed calls, in order.
+            missing: Arc<[MissingResult]>,
+        },
+        /// A member of a swarm hands over; belongs to the swarm's span.
+        "handoff.made" HandoffMade {
+            /// The swarm.
+            swarm: AgentName,
+            /// The member that hands over.
+            from: AgentName,
+            /// The member that takes over.
+            to: AgentName,
+            /// The message for the member that takes over.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            message: Option<Arc<str>>,
+            /// The swarm's counts after this handoff.
+            guard: LoopGuard,
+            /// The model call that requested it.
+            requested_by: SpanId,
+        },
+        /// A handoff was refused by the limits of the swarm; belongs to the swarm's span.
+        "handoff.refused" HandoffRefused {
+            /// The swarm.
+            swarm: AgentName,
+            /// The member that wanted to hand over.
+            from: AgentName,
+            /// The member that would have taken over.
+            to: AgentName,
+            /// The reason.
+            reason: HandoffRefusal,
+            /// The swarm's counts after this request.
+            guard: LoopGuard,
+            /// Refusals so far, this one included.
+            rejections: u32,
+            /// The model call that requested it.
+            requested_by: SpanId,
+        },
+        /// A tool call of a model was not carried out, and the model gets the reason as its result;
+        /// belongs to the span of the model call.
+        "tool_call.refused" ToolCallRefused {
+            /// The agent whose model made the call.
+            agent: AgentName,
+            /// Index of the tool call within the reply, from 0.
+            index: u16,
+            /// Name of the tool, as the model gave it.
+            tool: String,
+            /// The reason.
+            reason: CallFault,
+            /// The text that the model gets as the result.
+            text: String,
+        },
+    }
+}
+
+impl Fact for AgentFact {
+    fn name(&self) -> &'static str {
+        self.name()
+    }
+
+    fn weight(&self) -> usize {
+        match self {
+            Self::AnswerPartial { text, .. } => text.len(),
+            Self::HandoffRefused { .. } => 0,
+            Self::AnswerIncomplete { missing } => {
+                missing.iter().map(|it| size_of_val(it) + it.name.len() + it.text.len()).sum()
+            }
+            Self::HandoffMade { message, .. } => message.as_ref().map_or(0, |text| text.len()),
+            Self::ToolCallRefused { tool, text, .. } => tool.len() + text.len(),
+        }
+    }
+
+    fn about(&self) -> FactAbout<'_> {
+        match self {
+            Self::HandoffMade { from: agent, .. } | Self::AnswerPartial { by: agent, .. } => {
+                FactAbout { agent: Some(agent.as_str()), ..FactAbout::default() }
+            }
+            Self::HandoffRefused { from, reason, .. } => FactAbout {
+                agent: Some(from.as_str()),
+                reason: Some(reason.to_string()),
+                ..FactAbout::default()
+            },
+            Self::ToolCallRefused { .. } | Self::AnswerIncomplete { .. } => FactAbout::default(),
+        }
+    }
+
+    fn shows_reply(&self) -> bool {
+        matches!(
+            self,
+            Self::HandoffMade { .. } | Self::HandoffRefused { .. } | Self::ToolCallRefused { .. }
+        )
+    }
+}
 
 /// How much of a member's own output is shown while it works (`stream_inner`, `inner_text`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

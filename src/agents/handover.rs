@@ -7,8 +7,8 @@ use super::tool_calls::{ToolCallResult, is_transfer, listed, visible_name};
 use crate::agents::runner::AgentRunner;
 use crate::agents::spec::Swarm;
 use crate::base::name::{AgentName, ToolName};
-use crate::event::kind::{CallFault, HandoffRefusal, LoopGuard, ToolCall};
-use crate::event::{Boundary, EventKind, StopReason};
+use crate::event::kind::{AgentFact, CallFault, HandoffRefusal, LoopGuard, ToolCall};
+use crate::event::{Boundary, StopReason};
 
 /// A handoff that the limits accepted.
 pub(crate) struct AcceptedHandoff {
@@ -72,7 +72,7 @@ impl AgentRunner<'_> {
                     let (swarm_name, from) = (name.clone(), talk.name.clone());
                     self.cx.publish(
                         talk.team.span,
-                        EventKind::HandoffRefused {
+                        AgentFact::HandoffRefused {
                             swarm: swarm_name,
                             from,
                             to: transfer.to,

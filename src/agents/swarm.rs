@@ -12,8 +12,8 @@ use crate::agents::projection::HANDED_OVER;
 use crate::agents::runner::{AgentAnswer, AgentRunner};
 use crate::agents::spec::Swarm;
 use crate::base::name::{AgentName, ToolName};
-use crate::event::kind::{CallStarted, Prompt, Purpose, Reply};
-use crate::event::{EventKind, SpanId, StopReason, result_text};
+use crate::event::kind::{AgentFact, CallStarted, Prompt, Purpose, Reply};
+use crate::event::{SpanId, StopReason, result_text};
 use crate::run::RunContext;
 
 /// A running swarm.
@@ -39,7 +39,7 @@ impl OpenSwarm<'_> {
         self.open = false;
         let (text, by) = self.floor.best_partial()?;
         let text: Arc<str> = text.trim().into();
-        let partial = EventKind::AnswerPartial { text: Arc::clone(&text), by: by.clone() };
+        let partial = AgentFact::AnswerPartial { text: Arc::clone(&text), by: by.clone() };
         self.cx.publish(self.span, partial);
         Some((text, by))
     }
@@ -102,7 +102,7 @@ impl AgentRunner<'_> {
             input = bounded(input);
             self.cx.publish(
                 place.span,
-                EventKind::HandoffMade {
+                AgentFact::HandoffMade {
                     swarm: (*name).clone(),
                     from: holder.clone(),
                     to: to.clone(),

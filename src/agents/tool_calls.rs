@@ -14,8 +14,8 @@ use crate::agents::runner::AgentRunner;
 use crate::agents::spec::{AgentSpec, CoordinatorTeam};
 use crate::base::name::{AgentName, ToolName};
 use crate::base::visible::{REASON_CHARS, visible_within};
-use crate::event::kind::{CallFault, MissingResult, Purpose, ToolCall};
-use crate::event::{EventKind, result_text};
+use crate::event::kind::{AgentFact, CallFault, MissingResult, Purpose, ToolCall};
+use crate::event::result_text;
 use crate::gateway::CallFailed;
 use crate::run::{CallerPolicy, OrderedJoinSet, ToolCallRequest};
 
@@ -204,7 +204,7 @@ impl AgentRunner<'_> {
         text: &str,
     ) -> ToolCallResult {
         let told = ToolCallResult::error(text);
-        let fact = EventKind::ToolCallRefused {
+        let fact = AgentFact::ToolCallRefused {
             agent: talk.name.clone(),
             index: call_index(index),
             tool: visible_name(&call.name),

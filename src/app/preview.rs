@@ -6,7 +6,7 @@ use super::run::{RunLog, RunPage};
 use super::state::AppState;
 use crate::event::EventKind;
 use crate::event::contribution::{Contribution, Stance};
-use crate::event::kind::ModelLabel;
+use crate::event::kind::{CollaborationFact, ModelLabel, PatternFact};
 use crate::event::world::{RunState, World};
 use crate::narrate::event_line_tool::breaker_state;
 use crate::narrate::format;
@@ -455,7 +455,9 @@ fn add_tools(world: &World, items: &mut Vec<PreviewItem>) {
 /// The last contribution, if it is near the end of the log.
 fn last_said(log: &RunLog) -> Option<&Contribution> {
     log.iter().rev().take(MAX_SEARCHED_EVENTS).find_map(|event| match &event.kind {
-        EventKind::ContributionAccepted { contribution, .. } => Some(&**contribution),
+        EventKind::Pattern(PatternFact::Collaboration(
+            CollaborationFact::ContributionAccepted { contribution, .. },
+        )) => Some(&**contribution),
         _ => None,
     })
 }

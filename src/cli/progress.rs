@@ -11,7 +11,8 @@ use std::time::Duration;
 use super::stream_style::StreamStyle;
 use crate::base::visible::{REASON_CHARS, visible, visible_within};
 use crate::event::kind::{
-    FailureClass, Initiator, ModelLabel, Purpose, ReplyRefused, RunClosed, RunStarted, Usage,
+    CollaborationFact, FailureClass, Initiator, ModelLabel, PatternFact, Purpose, ReplyRefused,
+    RunClosed, RunStarted, Usage,
 };
 use crate::event::world::{Outcome, SessionOutcome, SpanKind, Tally};
 use crate::event::{BoundaryId, Event, EventKind, World};
@@ -40,11 +41,18 @@ pub fn lines(event: &Event, world: &World, paint: &StreamStyle) -> Option<String
 /// orchestrator.
 fn common_line(event: &Event, world: &World, paint: &StreamStyle) -> Option<String> {
     Some(match &event.kind {
-        EventKind::RoundStarted { round, .. } => {
+        EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::RoundStarted {
+            round,
+            ..
+        })) => {
             let most = world.collaboration().map_or(0, |it| it.plan.max_rounds);
             paint.role(StyleRole::Strong, &format!("round {round} of {most}"))
         }
-        EventKind::RoundClosed { round, conflicts, decision } => {
+        EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::RoundClosed {
+            round,
+            conflicts,
+            decision,
+        })) => {
             let words: Vec<&str> = conflicts.iter().map(|conflict| conflict.phrase()).collect();
             let found = if words.is_empty() { String::new() } else { words.join(", ") + ": " };
             let outcome = match decision {
@@ -53,7 +61,11 @@ fn common_line(event: &Event, world: &World, paint: &StreamStyle) -> Option<Stri
             };
             format!("round {round} closed, {found}{outcome}")
         }
-        EventKind::ContributionAccepted { contribution, extra_keys, extra_actions, .. } => {
+        EventKind::Pattern(PatternFact::Collaboration(
+            CollaborationFact::ContributionAccepted {
+                contribution, extra_keys, extra_actions, ..
+            },
+        )) => {
             let sign = paint.theme().stance(contribution.stance);
             let word = format!(
                 "{} {:<8}{}",
@@ -74,7 +86,9 @@ fn common_line(event: &Event, world: &World, paint: &StreamStyle) -> Option<Stri
             }
             line
         }
-        EventKind::ContributionRefused { role, reason, .. } => {
+        EventKind::Pattern(PatternFact::Collaboration(
+            CollaborationFact::ContributionRefused { role, reason, .. },
+        )) => {
             // If the seat's model was not called, the event belongs to no call.
             let who = with_model(role.to_string(), model_of(event, world));
             let word = format!("{} {:<11}", paint.glyph(Glyph::Refused), "refused");

@@ -1,13 +1,21 @@
-//! The registry of what a log has of each pattern: its setup.
+//! The registry of what a log has of each pattern: its setup, and its facts.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use super::fact::Fact;
+use super::id::SpanId;
 use super::plan::Plan;
+use super::span::{SpanKind, SpanState};
+use crate::agents::facts::AgentFact;
 use crate::agents::plan::TeamPlan;
+use crate::pattern::collaboration::facts::CollaborationFact;
 use crate::pattern::collaboration::plan::CollaborationPlan;
+use crate::pattern::orchestrator::facts::OrchestratorFact;
 use crate::pattern::orchestrator::plan::OrchestratorPlan;
+use crate::pattern::research::facts::ResearchFact;
 use crate::pattern::research::plan::ResearchPlan;
 use crate::pattern::resilience::plan::ResiliencePlan;
 
@@ -56,5 +64,70 @@ impl PatternPlan {
     /// Time limit of the whole run in milliseconds, pauses not counted.
     pub fn max_ms(&self) -> u64 {
         self.get().max_ms()
+    }
+}
+
+/// A fact of one pattern. In JSON it is the fact alone: its kind says which pattern it belongs to.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum PatternFact {
+    /// Of a collaboration.
+    Collaboration(CollaborationFact),
+    /// Of an orchestrator.
+    Orchestrator(OrchestratorFact),
+    /// Of agents: a team, or a swarm.
+    Agents(AgentFact),
+    /// Of a research run.
+    Research(ResearchFact),
+}
+
+impl PatternFact {
+    /// The dotted names of each pattern's facts, as in JSON.
+    pub const NAMES: [&'static [&'static str]; 4] =
+        [CollaborationFact::NAMES, OrchestratorFact::NAMES, AgentFact::NAMES, ResearchFact::NAMES];
+
+    /// Reads the fact of this name; `None` if no pattern has one.
+    pub(super) fn read(name: &str, from: &Value) -> Option<serde_json::Result<Self>> {
+        Some(if CollaborationFact::NAMES.contains(&name) {
+            CollaborationFact::deserialize(from).map(Self::Collaboration)
+        } else if OrchestratorFact::NAMES.contains(&name) {
+            OrchestratorFact::deserialize(from).map(Self::Orchestrator)
+        } else if AgentFact::NAMES.contains(&name) {
+            AgentFact::deserialize(from).map(Self::Agents)
+        } else if ResearchFact::NAMES.contains(&name) {
+            ResearchFact::deserialize(from).map(Self::Research)
+        } else {
+            return None;
+        })
+    }
+
+    /// The fact.
+    pub fn get(&self) -> &dyn Fact {
+        match self {
+            Self::Collaboration(fact) => fact,
+            Self::Orchestrator(fact) => fact,
+            Self::Agents(fact) => fact,
+            Self::Research(fact) => fact,
+        }
+    }
+
+    /// [`Fact::opens`] by a static match, because each fact of a log needs it.
+    pub(super) fn opens(&self) -> Option<(SpanId, SpanKind)> {
+        match self {
+            Self::Collaboration(fact) => fact.opens(),
+            Self::Orchestrator(fact) => fact.opens(),
+            Self::Agents(fact) => fact.opens(),
+            Self::Research(fact) => fact.opens(),
+        }
+    }
+
+    /// [`Fact::closes`] by a static match.
+    pub(super) fn closes(&self) -> Option<SpanState> {
+        match self {
+            Self::Collaboration(fact) => fact.closes(),
+            Self::Orchestrator(fact) => fact.closes(),
+            Self::Agents(fact) => fact.closes(),
+            Self::Research(fact) => fact.closes(),
+        }
     }
 }

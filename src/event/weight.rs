@@ -6,10 +6,7 @@ use std::mem::{size_of, size_of_val};
 use serde_json::Value;
 
 use super::Event;
-use super::kind::{
-    ChatMessage, EventKind, RunStarted, SourceOutcome, Task, ToolCall, ToolHead, ToolLimits,
-    ToolOffer,
-};
+use super::kind::{ChatMessage, EventKind, RunStarted, ToolCall, ToolHead, ToolLimits, ToolOffer};
 use super::stop::{ContributionFault, StopReason};
 use crate::pattern::orchestrator::faults::PlanFault;
 
@@ -29,12 +26,13 @@ pub(crate) fn json_weight(value: &Value) -> usize {
     size_of::<Value>() + held
 }
 
-fn entries<'a>(fields: impl IntoIterator<Item = (&'a String, &'a Value)>) -> usize {
+/// Bytes of these fields.
+pub(crate) fn entries<'a>(fields: impl IntoIterator<Item = (&'a String, &'a Value)>) -> usize {
     fields.into_iter().map(|(name, value)| ENTRY + name.len() + json_weight(value)).sum()
 }
 
 /// Bytes that a stop reason refers to, besides its own size.
-fn reason(reason: &StopReason) -> usize {
+pub(crate) fn reason_weight(reason: &StopReason) -> usize {
     match reason {
         StopReason::InvalidContribution(ContributionFault::AgentNotAllowed(name))
         | StopReason::InvalidPlan(PlanFault::WorkerNotAllowed(name))
@@ -49,11 +47,6 @@ fn reason(reason: &StopReason) -> usize {
         | StopReason::BulkheadFull(tool) => tool.as_str().len(),
         _ => 0,
     }
-}
-
-fn task(task: &Task) -> usize {
-    let names = task.id.as_str().len() + task.worker.as_str().len();
-    size_of::<Task>() + names + entries(&*task.args)
 }
 
 fn tool(head: &ToolHead) -> usize {
@@ -120,78 +113,14 @@ impl EventKind {
             Self::AttemptFailed(failed) => {
                 128 + failed.text.len() + failed.partial.as_ref().map_or(0, |text| text.len())
             }
-            Self::ContributionAccepted { contribution, .. } => {
-                contribution.summary.len() + texts(contribution.actions.iter().map(|it| &**it))
-            }
-            Self::ContributionRefused { raw, reason: why, .. } => {
-                raw.as_deref().map_or(0, json_weight) + reason(why)
-            }
-            Self::PlanAccepted { tasks } => tasks.iter().map(task).sum(),
             Self::PlanRefused { raw, reason: why, details } => {
-                json_weight(raw) + reason(why) + details.as_deref().map_or(0, json_weight)
+                json_weight(raw) + reason_weight(why) + details.as_deref().map_or(0, json_weight)
             }
-            Self::StepsAccepted { steps } => {
-                steps.iter().map(|it| size_of_val(it) + it.id.len() + it.action.len()).sum()
-            }
-            Self::SourcesFound(found) => {
-                let each = found.sources.iter().map(|it| {
-                    let texts = [&it.url, &it.title, &it.snippet, &it.published_at];
-                    size_of_val(it) + texts.iter().map(|text| text.len()).sum::<usize>()
-                });
-                found.query.len() + each.sum::<usize>() + found.unsearched.len() * ENTRY
-            }
-            Self::SourcesDeduped(it) => {
-                let kept =
-                    it.kept.iter().map(|it| size_of_val(it) + it.url.len() + it.domain.len());
-                kept.sum::<usize>() + size_of_val(&*it.dropped)
-            }
-            Self::PageRead(page) => {
-                size_of_val(&**page) + page.url.len() + page.title.len() + page.published_at.len()
-            }
-            Self::NoteTaken { note, .. } => {
-                let texts = [&note.claim, &note.quote, &note.url, &note.title, &note.published_at];
-                size_of_val(&**note) + texts.iter().map(|text| text.len()).sum::<usize>()
-            }
-            Self::NoteRefused(note) => size_of_val(&**note) + note.claim.len() + note.quote.len(),
-            Self::SourceClosed(came) => {
-                let texts = match &**came {
-                    SourceOutcome::Denied { location, .. } => {
-                        location.as_ref().map_or(0, |it| it.len())
-                    }
-                    SourceOutcome::Skipped { reason, text } => reason.len() + text.len(),
-                    SourceOutcome::Read { .. } | SourceOutcome::Cancelled => 0,
-                };
-                size_of_val(&**came) + texts
-            }
-            Self::NotesCompared(it) => {
-                let ends =
-                    it.conflicts.iter().map(|it| it.left_figure.len() + it.right_figure.len());
-                size_of_val(&*it.agree)
-                    + size_of_val(&*it.conflicts)
-                    + size_of_val(&*it.unconfirmed)
-                    + ends.sum::<usize>()
-            }
-            Self::NotesVerified(it) => size_of_val(&*it.issues),
-            Self::AnswerCited(it) => {
-                let each = it
-                    .sentences
-                    .iter()
-                    .map(|it| size_of_val(it) + it.text.len() + size_of_val(&*it.citations));
-                each.sum::<usize>() + size_of_val(&*it.citations)
-            }
-            Self::AnswerRefused(it) => json_weight(&it.raw) + reason(&it.reason),
-            Self::TaskStarted { task, worker, args_hash, .. } => {
-                task.as_str().len() + worker.as_str().len() + args_hash.len()
-            }
-            Self::TaskFailed { reason: why, .. }
-            | Self::CallFailed { reason: why, .. }
+            Self::CallFailed { reason: why, .. }
             | Self::AttemptRefused { reason: why, .. }
-            | Self::SessionRunClosed { reason: why, .. } => reason(why),
+            | Self::SessionRunClosed { reason: why, .. } => reason_weight(why),
             Self::CallDegraded { reason: why, value, .. } => {
-                reason(why) + value.as_deref().map_or(0, json_weight)
-            }
-            Self::ResultsAggregated { aggregate, overwritten } => {
-                json_weight(aggregate) + texts(overwritten.iter().map(|task| task.as_str()))
+                reason_weight(why) + value.as_deref().map_or(0, json_weight)
             }
             Self::LimitsChanged { limits, .. } => {
                 size_of::<ToolLimits>() + size_of_val(&*limits.backoff_ms)
@@ -200,18 +129,13 @@ impl EventKind {
             Self::RequestAdapted { model, parameter } => model.len() + parameter.len(),
             Self::ReplyRepaired { repair, changed: what } => repair.len() + what.len(),
             Self::ReplyRefused(it) => {
-                size_of_val(&**it) + reason(&it.reason) + it.detail.len() + it.preview.len()
+                size_of_val(&**it) + reason_weight(&it.reason) + it.detail.len() + it.preview.len()
             }
             Self::Warning { text } => text.len(),
             Self::ConditionFailed { place, text } => place.len() + text.len(),
-            Self::RunClosed(closed) => size_of_val(&**closed) + reason(&closed.reason),
-            Self::RoundStarted { seats, .. } => seats.len() * 32,
-            Self::AnswerComposed { text, .. } | Self::AnswerPartial { text, .. } => text.len(),
-            Self::AnswerIncomplete { missing } => {
-                missing.iter().map(|it| size_of_val(it) + it.name.len() + it.text.len()).sum()
-            }
-            Self::HandoffMade { message, .. } => message.as_ref().map_or(0, |text| text.len()),
-            Self::ToolCallRefused { tool, text, .. } => tool.len() + text.len(),
+            Self::RunClosed(closed) => size_of_val(&**closed) + reason_weight(&closed.reason),
+            Self::AnswerComposed { text, .. } => text.len(),
+            Self::Pattern(fact) => fact.get().weight(),
             Self::RosterChanged { members, .. } => texts(members.iter().map(|it| it.as_str())),
             Self::Unknown { kind, fields } => kind.len() + entries(&**fields),
             _ => 0,

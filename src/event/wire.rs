@@ -5,10 +5,11 @@
 //! times in events and outcomes are in milliseconds; their names end in `_ms`. Lines of version 1
 //! are read too.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::kind::SCHEMA_VERSION;
+use super::patterns::PatternFact;
 use super::v1;
 use super::{Elapsed, Event, EventKind, RunId, Seq, SpanId};
 
@@ -32,15 +33,23 @@ struct LineOut<'a> {
     kind: KindOut<'a>,
 }
 
+struct KindOut<'a>(&'a EventKind);
+
 #[derive(Serialize)]
-#[serde(untagged)]
-enum KindOut<'a> {
-    Known(&'a EventKind),
-    Unknown {
-        kind: &'a str,
-        #[serde(flatten)]
-        fields: &'a Map<String, Value>,
-    },
+struct UnknownOut<'a> {
+    kind: &'a str,
+    #[serde(flatten)]
+    fields: &'a Map<String, Value>,
+}
+
+impl Serialize for KindOut<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            EventKind::Pattern(fact) => fact.serialize(to),
+            EventKind::Unknown { kind, fields } => UnknownOut { kind, fields }.serialize(to),
+            shared => shared.serialize(to),
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -79,17 +88,13 @@ impl Event {
     }
 
     fn line(&self, run: Option<&RunId>) -> Result<String, serde_json::Error> {
-        let kind = match &self.kind {
-            EventKind::Unknown { kind, fields } => KindOut::Unknown { kind, fields },
-            known => KindOut::Known(known),
-        };
         serde_json::to_string(&LineOut {
             v: SCHEMA_VERSION,
             run,
             seq: self.seq,
             at_us: self.at,
             span: self.span,
-            kind,
+            kind: KindOut(&self.kind),
         })
     }
 
@@ -105,7 +110,11 @@ impl Event {
             v1::upgrade(&mut value);
         }
         let head = Head::deserialize(&value)?;
-        let kind = EventKind::deserialize(&value).unwrap_or_else(|_| {
+        let known = match PatternFact::read(&head.kind, &value) {
+            Some(fact) => fact.map(EventKind::Pattern),
+            None => EventKind::deserialize(&value),
+        };
+        let kind = known.unwrap_or_else(|_| {
             let mut fields = match value {
                 Value::Object(fields) => fields,
                 _ => Map::new(),

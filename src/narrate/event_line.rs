@@ -6,8 +6,9 @@ use std::borrow::Cow;
 use super::attribution::{round_and_purpose, source_of_span, subject_name, task_of_span};
 use crate::event::contribution::{Conflict, Contribution, Decision, Stance};
 use crate::event::kind::{
-    AttemptFailed, FailureClass, Initiator, ModelLabel, PatternPlan, Purpose, RunClosed,
-    RunStarted, SeatStatus, StepSize,
+    AgentFact, AttemptFailed, CollaborationFact, FailureClass, Initiator, ModelLabel,
+    OrchestratorFact, PatternFact, PatternPlan, Purpose, ResearchFact, RunClosed, RunStarted,
+    SeatStatus, StepSize,
 };
 use crate::event::world::World;
 use crate::event::{Event, EventKind, StopReason};
@@ -187,7 +188,11 @@ pub fn event_line<'a>(event: &'a Event, world: &'a World) -> EventLine<'a> {
                 format!("{position}, {}, from {}", actor(*who), boundary.display_name()).into();
             told.tone = EventTone::Flag;
         }
-        EventKind::RoundStarted { round, seats, .. } => {
+        EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::RoundStarted {
+            round,
+            seats,
+            ..
+        })) => {
             told.round = Some(*round);
             let asked = seats.iter().filter(|seat| seat.status == SeatStatus::Asked).count() as u64;
             let mut what = format!("{} called", format::count_noun(asked, "seat"));
@@ -203,17 +208,25 @@ pub fn event_line<'a>(event: &'a Event, world: &'a World) -> EventLine<'a> {
             }
             told.text = what.into();
         }
-        EventKind::RoundClosed { round, conflicts: found, decision } => {
+        EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::RoundClosed {
+            round,
+            conflicts: found,
+            decision,
+        })) => {
             told.round = Some(*round);
             let next = decision_or_next(world, *round, *decision);
             told.text = format!("{}: {next}", conflict_names(found)).into();
             told.tone = EventTone::Done;
         }
-        EventKind::ContributionAccepted { round, contribution, extra_keys, .. } => {
+        EventKind::Pattern(PatternFact::Collaboration(
+            CollaborationFact::ContributionAccepted { round, contribution, extra_keys, .. },
+        )) => {
             told.round = Some(*round);
             fill_accepted(&mut told, contribution, *extra_keys);
         }
-        EventKind::ContributionRefused { round, role, reason, .. } => {
+        EventKind::Pattern(PatternFact::Collaboration(
+            CollaborationFact::ContributionRefused { round, role, reason, .. },
+        )) => {
             told.round = Some(*round);
             told.subject = role.as_str().into();
             told.text = reason.phrase();
@@ -253,11 +266,11 @@ pub fn event_line<'a>(event: &'a Event, world: &'a World) -> EventLine<'a> {
                 .into(),
             };
         }
-        EventKind::AnswerPartial { .. }
-        | EventKind::AnswerIncomplete { .. }
-        | EventKind::HandoffMade { .. }
-        | EventKind::HandoffRefused { .. }
-        | EventKind::ToolCallRefused { .. }
+        EventKind::Pattern(PatternFact::Agents(AgentFact::AnswerPartial { .. }))
+        | EventKind::Pattern(PatternFact::Agents(AgentFact::AnswerIncomplete { .. }))
+        | EventKind::Pattern(PatternFact::Agents(AgentFact::HandoffMade { .. }))
+        | EventKind::Pattern(PatternFact::Agents(AgentFact::HandoffRefused { .. }))
+        | EventKind::Pattern(PatternFact::Agents(AgentFact::ToolCallRefused { .. }))
         | EventKind::RosterChanged { .. } => {
             crate::agents::words::event_line::fill_line(&mut told, &event.kind)
         }
@@ -349,32 +362,38 @@ pub fn event_line<'a>(event: &'a Event, world: &'a World) -> EventLine<'a> {
             told.text = format!("{} to bound memory", format::count_noun(*facts, "event")).into();
             told.tone = EventTone::Alert;
         }
-        EventKind::SourceStarted { source, .. } => {
+        EventKind::Pattern(PatternFact::Research(ResearchFact::SourceStarted {
+            source, ..
+        })) => {
             let row = world.research().and_then(|research| research.source(*source));
             told.text = row.map_or("", |row| row.address()).into();
         }
-        EventKind::StepsAccepted { .. }
-        | EventKind::SourcesFound(_)
-        | EventKind::SourcesDeduped(_)
-        | EventKind::PageRead(_)
-        | EventKind::NoteTaken { .. }
-        | EventKind::NoteRefused(_)
-        | EventKind::NotesTruncated(_)
-        | EventKind::SourceClosed(_)
-        | EventKind::ReadingClosed { .. }
-        | EventKind::NotesCompared(_)
-        | EventKind::NotesVerified(_)
-        | EventKind::AnswerCited(_)
-        | EventKind::AnswerRefused(_) => {
+        EventKind::Pattern(PatternFact::Research(ResearchFact::StepsAccepted { .. }))
+        | EventKind::Pattern(PatternFact::Research(ResearchFact::SourcesFound(_)))
+        | EventKind::Pattern(PatternFact::Research(ResearchFact::SourcesDeduped(_)))
+        | EventKind::Pattern(PatternFact::Research(ResearchFact::PageRead(_)))
+        | EventKind::Pattern(PatternFact::Research(ResearchFact::NoteTaken { .. }))
+        | EventKind::Pattern(PatternFact::Research(ResearchFact::NoteRefused(_)))
+        | EventKind::Pattern(PatternFact::Research(ResearchFact::NotesTruncated(_)))
+        | EventKind::Pattern(PatternFact::Research(ResearchFact::SourceClosed(_)))
+        | EventKind::Pattern(PatternFact::Research(ResearchFact::ReadingClosed { .. }))
+        | EventKind::Pattern(PatternFact::Research(ResearchFact::NotesCompared(_)))
+        | EventKind::Pattern(PatternFact::Research(ResearchFact::NotesVerified(_)))
+        | EventKind::Pattern(PatternFact::Research(ResearchFact::AnswerCited(_)))
+        | EventKind::Pattern(PatternFact::Research(ResearchFact::AnswerRefused(_))) => {
             crate::pattern::research::words::event_line::fill_line(&mut told, &event.kind)
         }
-        EventKind::PlanAccepted { .. }
+        EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::PlanAccepted {
+            ..
+        }))
         | EventKind::PlanRefused { .. }
-        | EventKind::TaskStarted { .. }
-        | EventKind::TaskDone { .. }
-        | EventKind::TaskFailed { .. }
+        | EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskStarted { .. }))
+        | EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskDone { .. }))
+        | EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskFailed { .. }))
         | EventKind::ConcurrencyChanged { .. }
-        | EventKind::ResultsAggregated { .. }
+        | EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::ResultsAggregated {
+            ..
+        }))
         | EventKind::CallQueued
         | EventKind::CallAdmitted { .. }
         | EventKind::CallDegraded { .. }

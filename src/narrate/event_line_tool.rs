@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use super::event_line::{EventLine, EventTone, actor, took_ms};
 use crate::event::EventKind;
-use crate::event::kind::{BreakerCause, BreakerStage, FallbackKind, LimitChange};
+use crate::event::kind::{
+    BreakerCause, BreakerStage, FallbackKind, LimitChange, OrchestratorFact, PatternFact,
+};
 use crate::narrate::format;
 use crate::scenario::spec::limits::BreakerMode;
 use crate::scenario::spec::tool::InjectedFault;
@@ -13,7 +15,7 @@ use crate::scenario::spec::tool::InjectedFault;
 /// Fills the line of such an event; leaves other events alone.
 pub(crate) fn fill_line<'a>(kind: &'a EventKind, told: &mut EventLine<'a>) {
     match kind {
-        EventKind::PlanAccepted { tasks } => {
+        EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::PlanAccepted { tasks })) => {
             let names: Vec<String> =
                 tasks.iter().map(|task| format!("{} {}", task.id, task.worker)).collect();
             let count = format::count_noun(tasks.len() as u64, "task");
@@ -24,15 +26,23 @@ pub(crate) fn fill_line<'a>(kind: &'a EventKind, told: &mut EventLine<'a>) {
             told.text = reason.phrase();
             told.tone = EventTone::Refused;
         }
-        EventKind::TaskStarted { task, worker, args_hash, .. } => {
+        EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskStarted {
+            task,
+            worker,
+            args_hash,
+            ..
+        })) => {
             told.subject = task.as_str().into();
             told.text = format!("{worker}, args {args_hash}").into();
         }
-        EventKind::TaskDone { attempts } => {
+        EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskDone { attempts })) => {
             told.text = format::count_noun(u64::from(*attempts), "attempt").into();
             told.tone = EventTone::Done;
         }
-        EventKind::TaskFailed { attempts, reason } => {
+        EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskFailed {
+            attempts,
+            reason,
+        })) => {
             let attempts = format::count_noun(u64::from(*attempts), "attempt");
             told.text = format!("{} after {attempts}", reason.phrase()).into();
             told.tone = EventTone::Failed;
@@ -41,7 +51,10 @@ pub(crate) fn fill_line<'a>(kind: &'a EventKind, told: &mut EventLine<'a>) {
             told.text = format!("concurrency limit {max_parallel}, {}", actor(*who)).into();
             told.tone = EventTone::Flag;
         }
-        EventKind::ResultsAggregated { aggregate, overwritten } => {
+        EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::ResultsAggregated {
+            aggregate,
+            overwritten,
+        })) => {
             told.text = serde_json::to_string(aggregate).unwrap_or_default().into();
             if !overwritten.is_empty() {
                 let tasks: Vec<&str> = overwritten.iter().map(|task| task.as_str()).collect();

@@ -273,12 +273,12 @@ impl RunContext {
     }
 
     /// Appends an event.
-    pub fn publish(&self, span: SpanId, kind: EventKind) -> Seq {
+    pub fn publish(&self, span: SpanId, kind: impl Into<EventKind>) -> Seq {
         self.bus.publish(span, kind)
     }
 
     /// Opens a span with the event that opens it, and returns its id.
-    pub fn open_span(&self, kind: EventKind) -> SpanId {
+    pub fn open_span(&self, kind: impl Into<EventKind>) -> SpanId {
         let span = self.bus.next_span();
         self.bus.publish(span, kind);
         span

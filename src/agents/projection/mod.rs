@@ -21,7 +21,8 @@ pub use self::rows::{
 use self::lines::{CallResult, depth};
 use crate::base::name::AgentName;
 use crate::event::kind::{
-    CallStarted, FallbackKind, HandoffRefusal, LoopGuard, MissingResult, Purpose, TeamPlan,
+    AgentFact, CallStarted, FallbackKind, HandoffRefusal, LoopGuard, MissingResult, PatternFact,
+    Purpose, TeamPlan,
 };
 use crate::event::world::chunked::Chunked;
 use crate::event::world::pauses::Pauses;
@@ -179,6 +180,7 @@ impl Team {
 
     fn fold(&mut self, event: &Event, spans: &Spans, rests: &Pauses) {
         match &event.kind {
+            EventKind::Pattern(PatternFact::Agents(fact)) => self.fold_fact(event, fact, spans),
             EventKind::CallStarted(call) => self.call(event, call, spans),
             EventKind::AttemptStarted { parent, .. } => self.set_attempt(*parent, Some(event.span)),
             EventKind::AttemptAnswered(reply) => {
@@ -204,14 +206,31 @@ impl Team {
             EventKind::CallDegraded { reason, .. } | EventKind::CallFailed { reason, .. } => {
                 self.ends(event, &CallEnd::Failed(reason), spans, rests);
             }
-            EventKind::HandoffMade { swarm, from, to, message, guard, requested_by: said } => {
+            EventKind::RosterChanged { swarm, members, .. } => {
+                if let Some(row) = self.swarms.iter_mut().find(|row| row.name == *swarm) {
+                    row.members = Arc::clone(members);
+                }
+            }
+            EventKind::AnswerComposed { by: Some(by), .. } => self.answered_by = Some(by.clone()),
+            EventKind::RunClosed(closed) => {
+                let failed = (!closed.reason.is_success()).then_some(&closed.reason);
+                let root = self.plan.root.clone();
+                self.over(&root, Elapsed(0), event.at, failed, rests);
+            }
+            _ => {}
+        }
+    }
+
+    fn fold_fact(&mut self, event: &Event, fact: &AgentFact, spans: &Spans) {
+        match fact {
+            AgentFact::HandoffMade { swarm, from, to, message, guard, requested_by: said } => {
                 let passing = PendingHandoff { message: message.clone(), said: *said };
                 self.pending_handoffs.insert(event.span, passing);
                 self.update_counts(swarm, event.span, |limits| limits.guard = *guard);
                 let what = LineKind::HandedOver { to: to.clone(), message: message.clone() };
                 self.add_line(event, *said, from, what, spans);
             }
-            EventKind::HandoffRefused {
+            AgentFact::HandoffRefused {
                 swarm,
                 from,
                 to,
@@ -248,29 +267,18 @@ impl Team {
                     spans,
                 );
             }
-            EventKind::ToolCallRefused { agent, tool, text, .. } => {
+            AgentFact::ToolCallRefused { agent, tool, text, .. } => {
                 let what = LineKind::NotCalled { tool: tool.clone(), text: text.clone() };
                 self.add_line(event, event.span, agent, what, spans);
             }
-            EventKind::RosterChanged { swarm, members, .. } => {
-                if let Some(row) = self.swarms.iter_mut().find(|row| row.name == *swarm) {
-                    row.members = Arc::clone(members);
-                }
-            }
-            EventKind::AnswerComposed { by: Some(by), .. } => self.answered_by = Some(by.clone()),
-            EventKind::AnswerPartial { text, by } if event.span == SpanId::RUN => {
+            AgentFact::AnswerPartial { text, by } if event.span == SpanId::RUN => {
                 self.partial = Some((Arc::clone(text), by.clone()));
             }
-            EventKind::AnswerIncomplete { missing } => {
+            AgentFact::AnswerIncomplete { missing } => {
                 self.incomplete = true;
                 if event.span == SpanId::RUN {
                     self.missing = Arc::clone(missing);
                 }
-            }
-            EventKind::RunClosed(closed) => {
-                let failed = (!closed.reason.is_success()).then_some(&closed.reason);
-                let root = self.plan.root.clone();
-                self.over(&root, Elapsed(0), event.at, failed, rests);
             }
             _ => {}
         }

@@ -2,7 +2,7 @@
 
 use super::Team;
 use crate::agents::facts::SessionHead;
-use crate::event::kind::Purpose;
+use crate::event::kind::{AgentFact, Purpose};
 use crate::event::world::outcome::OutcomeFields;
 use crate::event::world::{EventLog, MarkKind, Projection, RunFold};
 use crate::event::{BoundaryId, Event, EventKind, Seq, SpanId};
@@ -21,35 +21,47 @@ impl Projection for Team {
     }
 
     fn mark(&self, event: &Event) -> Option<MarkKind> {
-        match &event.kind {
-            EventKind::HandoffMade { to, .. } => Some(MarkKind::Handoff(to.clone())),
-            EventKind::HandoffRefused { .. } => Some(MarkKind::Refused),
+        match AgentFact::of(&event.kind)? {
+            AgentFact::HandoffMade { to, .. } => Some(MarkKind::Handoff(to.clone())),
+            AgentFact::HandoffRefused { .. } => Some(MarkKind::Refused),
             _ => None,
         }
     }
 
     fn call_of(&self, event: &Event, _run: &RunFold) -> Option<SpanId> {
-        match &event.kind {
-            EventKind::HandoffMade { requested_by, .. }
-            | EventKind::HandoffRefused { requested_by, .. } => Some(*requested_by),
-            EventKind::AnswerComposed { by: Some(by), .. } => self.agent(by)?.last_call,
+        match (&event.kind, AgentFact::of(&event.kind)) {
+            (
+                _,
+                Some(
+                    AgentFact::HandoffMade { requested_by, .. }
+                    | AgentFact::HandoffRefused { requested_by, .. },
+                ),
+            ) => Some(*requested_by),
+            (EventKind::AnswerComposed { by: Some(by), .. }, _) => self.agent(by)?.last_call,
             _ => None,
         }
     }
 
     fn cause_of(&self, event: &Event, run: &RunFold, log: &dyn EventLog) -> Option<Seq> {
         match &event.kind {
-            EventKind::HandoffMade { requested_by, .. }
-            | EventKind::HandoffRefused { requested_by, .. } => run.spans.closed_by(*requested_by),
-            EventKind::ToolCallRefused { .. } => run.spans.closed_by(event.span),
+            EventKind::Pattern(_) => match AgentFact::of(&event.kind)? {
+                AgentFact::HandoffMade { requested_by, .. }
+                | AgentFact::HandoffRefused { requested_by, .. } => {
+                    run.spans.closed_by(*requested_by)
+                }
+                AgentFact::ToolCallRefused { .. } => run.spans.closed_by(event.span),
+                AgentFact::AnswerPartial { .. } | AgentFact::AnswerIncomplete { .. } => None,
+            },
             EventKind::AnswerComposed { by: Some(by), .. } => {
                 run.spans.closed_by(self.agent(by)?.last_call?)
             }
             EventKind::CallStarted(call) => match &call.purpose {
-                Purpose::SwarmTurn { from: Some(from), .. } => log.last_before(
-                    event.seq,
-                    &|it| matches!(&it.kind, EventKind::HandoffMade { from: who, .. } if who == from),
-                ),
+                Purpose::SwarmTurn { from: Some(from), .. } => log.last_before(event.seq, &|it| {
+                    matches!(
+                        AgentFact::of(&it.kind),
+                        Some(AgentFact::HandoffMade { from: who, .. }) if who == from
+                    )
+                }),
                 Purpose::ModelCall { .. } | Purpose::SwarmTurn { .. } => {
                     run.spans.opened_by(call.parent)
                 }

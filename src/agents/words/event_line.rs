@@ -2,7 +2,7 @@
 
 use crate::agents::projection::HANDED_OVER;
 use crate::event::EventKind;
-use crate::event::kind::{MissingResult, Purpose, Reply, RosterChange};
+use crate::event::kind::{AgentFact, MissingResult, PatternFact, Purpose, Reply, RosterChange};
 use crate::narrate::event_line::{EventLine, EventTone};
 
 /// The text for an agent that takes control.
@@ -28,11 +28,11 @@ pub(crate) fn calls_text(reply: &Reply) -> String {
 /// Fills the line of an event of a team; leaves other events alone.
 pub(crate) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
     match kind {
-        EventKind::AnswerPartial { text, by } => {
+        EventKind::Pattern(PatternFact::Agents(AgentFact::AnswerPartial { text, by })) => {
             told.subject = by.as_str().into();
             told.text = format!("best partial answer: {text}").into();
         }
-        EventKind::AnswerIncomplete { missing } => {
+        EventKind::Pattern(PatternFact::Agents(AgentFact::AnswerIncomplete { missing })) => {
             let each = |of: fn(&MissingResult) -> &str, between: &str| {
                 missing.iter().map(of).collect::<Vec<_>>().join(between)
             };
@@ -41,19 +41,34 @@ pub(crate) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
             told.text = format!("the answer lacks {it}: {}", each(|it| &it.text, "; ")).into();
             told.tone = EventTone::Failed;
         }
-        EventKind::HandoffMade { from, to, message, .. } => {
+        EventKind::Pattern(PatternFact::Agents(AgentFact::HandoffMade {
+            from,
+            to,
+            message,
+            ..
+        })) => {
             told.subject = from.as_str().into();
             told.text = match message {
                 Some(message) => format!("hands over to {to}: {message}").into(),
                 None => format!("hands over to {to}").into(),
             };
         }
-        EventKind::HandoffRefused { from, to, reason: why, .. } => {
+        EventKind::Pattern(PatternFact::Agents(AgentFact::HandoffRefused {
+            from,
+            to,
+            reason: why,
+            ..
+        })) => {
             told.subject = from.as_str().into();
             told.text = format!("handoff to {to} refused: {why}").into();
             told.tone = EventTone::Refused;
         }
-        EventKind::ToolCallRefused { agent, tool, text, .. } => {
+        EventKind::Pattern(PatternFact::Agents(AgentFact::ToolCallRefused {
+            agent,
+            tool,
+            text,
+            ..
+        })) => {
             told.subject = agent.as_str().into();
             told.text = format!("{tool}: {text}").into();
             told.tone = EventTone::Refused;

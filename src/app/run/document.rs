@@ -7,7 +7,10 @@ use super::inspect::CalleeKind;
 use super::{RunPage, tool_calls};
 use crate::agents::projection::HANDED_OVER;
 use crate::base::big_integer::first_changed_integer;
-use crate::event::kind::{ChatMessage, MessageRole, ModelLabel, Purpose, Reply, ReplyRefused};
+use crate::event::kind::{
+    ChatMessage, CollaborationFact, MessageRole, ModelLabel, PatternFact, Purpose, Reply,
+    ReplyRefused,
+};
 use crate::event::world::{Span, SpanKind};
 use crate::event::{Event, EventKind, SpanId, safe_json};
 use crate::narrate::event_line::failure_name;
@@ -448,8 +451,12 @@ impl RunPage {
         self.log().between(from, end).map(|event| &**event).find(|event| {
             match (&event.kind, purpose) {
                 (
-                    EventKind::ContributionAccepted { round, seat, .. }
-                    | EventKind::ContributionRefused { round, seat, .. },
+                    EventKind::Pattern(PatternFact::Collaboration(
+                        CollaborationFact::ContributionAccepted { round, seat, .. },
+                    ))
+                    | EventKind::Pattern(PatternFact::Collaboration(
+                        CollaborationFact::ContributionRefused { round, seat, .. },
+                    )),
                     Purpose::Contribution { round: of, seat: at, .. },
                 ) => round == of && seat == at,
                 (EventKind::AnswerComposed { .. }, Purpose::Finalize) => true,

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::event::kind::{Purpose, RosterChange, SourceOutcome};
+use crate::event::kind::{Purpose, RosterChange};
 use crate::event::{Event, EventKind, World};
 use crate::narrate::event_line::{EventLine, event_line};
 use crate::scenario::condition::{CelBindings, Condition, ConditionError, EvalBudget, EvalLimits};
@@ -102,13 +102,6 @@ fn bind_fields(shown: &mut CelBindings, event: &Event, told: &EventLine<'_>, wor
     let (mut attempt, mut status, mut wait_ms) = (None, None, None);
     let (mut flag, mut on, mut reason) = (None, None, None);
     match &event.kind {
-        EventKind::ContributionAccepted { contribution, .. } => {
-            role = Some(contribution.agent.as_str());
-        }
-        EventKind::ContributionRefused { role: whose, reason: why, .. } => {
-            role = Some(whose.as_str());
-            reason = Some(why.to_string());
-        }
         EventKind::AttemptStarted { attempt: nth, .. } => attempt = Some(*nth),
         EventKind::AttemptFailed(failed) => {
             status = failed.status;
@@ -137,19 +130,17 @@ fn bind_fields(shown: &mut CelBindings, event: &Event, told: &EventLine<'_>, wor
             attempt = Some(*nth);
             reason = Some(why.to_string());
         }
-        EventKind::CallDegraded { attempts, reason: why, .. }
-        | EventKind::TaskFailed { attempts, reason: why } => {
+        EventKind::CallDegraded { attempts, reason: why, .. } => {
             attempt = Some(*attempts);
             reason = Some(why.to_string());
         }
-        EventKind::HandoffMade { from, .. } => agent = Some(from.as_str()),
-        EventKind::HandoffRefused { from, reason: why, .. } => {
-            agent = Some(from.as_str());
-            reason = Some(why.to_string());
+        EventKind::Pattern(fact) => {
+            let about = fact.get().about();
+            role = about.role.or(role);
+            agent = about.agent.or(agent);
+            (attempt, reason) = (about.attempt, about.reason);
         }
-        EventKind::AnswerPartial { by, .. } | EventKind::AnswerComposed { by: Some(by), .. } => {
-            agent = Some(by.as_str());
-        }
+        EventKind::AnswerComposed { by: Some(by), .. } => agent = Some(by.as_str()),
         EventKind::RosterChanged { change, .. } => {
             agent = match change {
                 RosterChange::Add { agent } | RosterChange::Remove { agent } => {
@@ -164,17 +155,7 @@ fn bind_fields(shown: &mut CelBindings, event: &Event, told: &EventLine<'_>, wor
         | EventKind::LimitsChanged { tool: of, .. }
         | EventKind::FaultInjected { tool: of, .. }
         | EventKind::FaultRemoved { tool: of, .. } => tool = Some(of.as_str()),
-        EventKind::NoteRefused(note) => reason = Some(note.reason.to_string()),
-        EventKind::NotesTruncated(cut) => reason = Some(cut.limit.word().to_owned()),
-        EventKind::AnswerRefused(refused) => reason = Some(refused.reason.to_string()),
         EventKind::ReplyRefused(refused) => reason = Some(refused.reason.to_string()),
-        EventKind::SourceClosed(came) => {
-            reason = match &**came {
-                SourceOutcome::Denied { reason, .. } => Some(reason.word().to_owned()),
-                SourceOutcome::Skipped { reason, .. } => Some(reason.to_string()),
-                SourceOutcome::Read { .. } | SourceOutcome::Cancelled => None,
-            };
-        }
         EventKind::RunClosed(closed) => reason = Some(closed.reason.to_string()),
         _ => {}
     }

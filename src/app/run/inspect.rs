@@ -267,21 +267,10 @@ impl RunPage {
                     | EventKind::AttemptRefused { .. }
                     | EventKind::CallAnswered { .. }
                     | EventKind::CallDegraded { .. }
-                    | EventKind::TaskDone { .. }
-                    | EventKind::TaskFailed { .. }
-                    | EventKind::ContributionAccepted { .. }
-                    | EventKind::ContributionRefused { .. }
                     | EventKind::ReplyRefused(_)
-                    | EventKind::HandoffMade { .. }
-                    | EventKind::HandoffRefused { .. }
-                    | EventKind::ToolCallRefused { .. }
-                    | EventKind::PageRead(_)
-                    | EventKind::NoteTaken { .. }
-                    | EventKind::NoteRefused(_)
-                    | EventKind::AnswerCited(_)
-                    | EventKind::AnswerRefused(_)
                     | EventKind::AnswerComposed { .. },
                 ) => Tab::Reply,
+                Some(EventKind::Pattern(fact)) if fact.get().shows_reply() => Tab::Reply,
                 Some(
                     EventKind::CallRetried { .. }
                     | EventKind::RetryRefused { .. }

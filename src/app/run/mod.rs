@@ -300,7 +300,7 @@ impl RunPage {
             self.pending.confirm(&event.kind);
             self.log.push(event);
             self.past.record(self.log.len(), &self.world);
-            if event.kind.closes() {
+            if event.kind.closes().is_some() {
                 self.live.remove(&event.span);
             }
         }

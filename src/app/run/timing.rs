@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use super::RunPage;
 use super::document::{LineStyle, TextDocument};
-use crate::event::kind::{LoopGuard, Purpose, SourceNo};
+use crate::event::kind::{
+    AgentFact, CollaborationFact, LoopGuard, PatternFact, Purpose, ResearchFact, SourceNo,
+};
 use crate::event::world::{Span, SpanKind, SpanState};
 use crate::event::{Event, EventKind, SpanId, World};
 use crate::narrate::event_line::{conflict_names, decision_or_next, failure_name, took_ms};
@@ -222,24 +224,41 @@ impl RunPage {
 
     fn add_event_fields(&self, document: &mut TextDocument, event: &Event) {
         match &event.kind {
-            EventKind::ContributionAccepted { contribution, messages, .. } => {
+            EventKind::Pattern(PatternFact::Collaboration(
+                CollaborationFact::ContributionAccepted { contribution, messages, .. },
+            )) => {
                 let confidence = format::confidence(contribution.confidence);
                 document.field("stance", format!("{} {confidence}", contribution.stance));
                 document.field("messages", format!("{messages} used"));
             }
-            EventKind::RoundClosed { round, conflicts: found, decision } => {
+            EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::RoundClosed {
+                round,
+                conflicts: found,
+                decision,
+            })) => {
                 document.field("conflicts", conflict_names(found));
                 let next = decision_or_next(self.world(), *round, *decision);
                 document.field("decision", next);
             }
-            EventKind::HandoffMade { to, message, guard, .. } => {
+            EventKind::Pattern(PatternFact::Agents(AgentFact::HandoffMade {
+                to,
+                message,
+                guard,
+                ..
+            })) => {
                 document.field("to", to.as_str());
                 if let Some(message) = message {
                     document.field("message", message.replace('\n', " "));
                 }
                 add_loop_guard(document, guard);
             }
-            EventKind::HandoffRefused { to, reason: why, guard, rejections, .. } => {
+            EventKind::Pattern(PatternFact::Agents(AgentFact::HandoffRefused {
+                to,
+                reason: why,
+                guard,
+                rejections,
+                ..
+            })) => {
                 document.field("to", to.as_str());
                 document.field("reason", why.to_string());
                 add_loop_guard(document, guard);
@@ -249,26 +268,31 @@ impl RunPage {
                 let names: Vec<&str> = members.iter().map(|name| name.as_str()).collect();
                 document.field("members", names.join(", "));
             }
-            EventKind::SourceStarted { source, .. } => add_source(document, self.world(), *source),
-            EventKind::PageRead(page) => add_source(document, self.world(), page.source),
-            EventKind::NoteTaken { source, note } => {
+            EventKind::Pattern(PatternFact::Research(ResearchFact::SourceStarted {
+                source,
+                ..
+            })) => add_source(document, self.world(), *source),
+            EventKind::Pattern(PatternFact::Research(ResearchFact::PageRead(page))) => {
+                add_source(document, self.world(), page.source)
+            }
+            EventKind::Pattern(PatternFact::Research(ResearchFact::NoteTaken { source, note })) => {
                 add_source(document, self.world(), *source);
                 document.field("note", note.id.as_str());
                 document.field("claim", single_line(&note.claim));
                 document.field("quote", single_line(&note.quote));
             }
-            EventKind::NoteRefused(note) => {
+            EventKind::Pattern(PatternFact::Research(ResearchFact::NoteRefused(note))) => {
                 add_source(document, self.world(), note.source);
                 document.field("refused", note.reason.phrase());
                 document.field("claim", single_line(&note.claim));
                 document.field("quote", single_line(&note.quote));
             }
-            EventKind::NotesTruncated(cut) => {
+            EventKind::Pattern(PatternFact::Research(ResearchFact::NotesTruncated(cut))) => {
                 add_source(document, self.world(), cut.source);
                 document.field("proposed", cut.proposed.to_string());
                 document.field("cut", format!("{} ({})", cut.cut, cut.limit.phrase()));
             }
-            EventKind::SourceClosed(_) => {
+            EventKind::Pattern(PatternFact::Research(ResearchFact::SourceClosed(_))) => {
                 if let Some(source) =
                     crate::narrate::attribution::source_of_span(event.span, self.world())
                 {

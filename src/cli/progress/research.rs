@@ -6,7 +6,9 @@ use std::fmt::Write as _;
 use super::{WORD, with_model};
 use crate::base::visible::{REASON_CHARS, visible, visible_within};
 use crate::cli::stream_style::StreamStyle;
-use crate::event::kind::{FallbackKind, Purpose, ReadingEnd, SourceOutcome};
+use crate::event::kind::{
+    FallbackKind, PatternFact, Purpose, ReadingEnd, ResearchFact, SourceOutcome,
+};
 use crate::event::world::SpanKind;
 use crate::event::{Event, EventKind, SpanId, World};
 use crate::narrate::event_line;
@@ -32,11 +34,11 @@ pub(super) fn line(event: &Event, world: &World, paint: &StreamStyle) -> Option<
         format!("  {word}  {what}").trim_end().to_owned()
     };
     Some(match &event.kind {
-        EventKind::StepsAccepted { steps } => {
+        EventKind::Pattern(PatternFact::Research(ResearchFact::StepsAccepted { steps })) => {
             let steps = format::count_noun(steps.len() as u64, "step");
             step("plan", &with_model(steps, world.models.plan()))
         }
-        EventKind::SourcesDeduped(deduped) => {
+        EventKind::Pattern(PatternFact::Research(ResearchFact::SourcesDeduped(deduped))) => {
             let query = research.query.as_ref().map_or("", |(query, _)| query);
             let left: u64 = research.unsearched.values().sum();
             let (found, kept) = (research.sources.len(), deduped.kept.len());
@@ -46,7 +48,7 @@ pub(super) fn line(event: &Event, world: &World, paint: &StreamStyle) -> Option<
             }
             step("search", &what)
         }
-        EventKind::SourceClosed(came) => {
+        EventKind::Pattern(PatternFact::Research(ResearchFact::SourceClosed(came))) => {
             let row = source(event.span, world, research)?;
             let (glyph, word, role) = match &**came {
                 SourceOutcome::Read { .. } => (Glyph::Done, "read", StyleRole::Done),
@@ -59,7 +61,7 @@ pub(super) fn line(event: &Event, world: &World, paint: &StreamStyle) -> Option<
             let model = world.models.notes().filter(|_| row.notes_call.is_some());
             signed(glyph, word, role, &format!("{}  {}", address(row), with_model(what, model)))
         }
-        EventKind::NoteTaken { note, .. } => {
+        EventKind::Pattern(PatternFact::Research(ResearchFact::NoteTaken { note, .. })) => {
             let claim = visible_within(&note.claim, SAID_CHARS);
             signed(
                 Glyph::Dot,
@@ -68,7 +70,7 @@ pub(super) fn line(event: &Event, world: &World, paint: &StreamStyle) -> Option<
                 &format!("{}  {claim}", visible(note.id.as_str())),
             )
         }
-        EventKind::NoteRefused(note) => {
+        EventKind::Pattern(PatternFact::Research(ResearchFact::NoteRefused(note))) => {
             let quote = visible_within(&note.quote, SAID_CHARS);
             signed(
                 Glyph::Refused,
@@ -77,20 +79,30 @@ pub(super) fn line(event: &Event, world: &World, paint: &StreamStyle) -> Option<
                 &format!("{}: {quote}", note.reason.phrase()),
             )
         }
-        EventKind::NotesTruncated(_) => signed(Glyph::Alert, "cut", StyleRole::Flag, &told()),
-        EventKind::ReadingClosed { reason: ReadingEnd::NoMoreSources } => return None,
-        EventKind::ReadingClosed { .. } => step("read", &told()),
-        EventKind::NotesVerified(_) => step("verify", &told()),
-        EventKind::NotesCompared(compared)
+        EventKind::Pattern(PatternFact::Research(ResearchFact::NotesTruncated(_))) => {
+            signed(Glyph::Alert, "cut", StyleRole::Flag, &told())
+        }
+        EventKind::Pattern(PatternFact::Research(ResearchFact::ReadingClosed {
+            reason: ReadingEnd::NoMoreSources,
+        })) => return None,
+        EventKind::Pattern(PatternFact::Research(ResearchFact::ReadingClosed { .. })) => {
+            step("read", &told())
+        }
+        EventKind::Pattern(PatternFact::Research(ResearchFact::NotesVerified(_))) => {
+            step("verify", &told())
+        }
+        EventKind::Pattern(PatternFact::Research(ResearchFact::NotesCompared(compared)))
             if compared.conflicts.is_empty() && compared.unconfirmed.is_empty() =>
         {
             return None;
         }
-        EventKind::NotesCompared(_) => {
+        EventKind::Pattern(PatternFact::Research(ResearchFact::NotesCompared(_))) => {
             signed(Glyph::Alert, "compared", StyleRole::Flag, &visible_within(&told(), SAID_CHARS))
         }
-        EventKind::AnswerCited(_) => step("answer", &with_model(told(), world.models.answer())),
-        EventKind::AnswerRefused(_) => signed(
+        EventKind::Pattern(PatternFact::Research(ResearchFact::AnswerCited(_))) => {
+            step("answer", &with_model(told(), world.models.answer()))
+        }
+        EventKind::Pattern(PatternFact::Research(ResearchFact::AnswerRefused(_))) => signed(
             Glyph::Refused,
             "refused",
             StyleRole::Refused,

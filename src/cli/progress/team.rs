@@ -8,7 +8,7 @@ use crate::agents::policy::TRANSFER;
 use crate::agents::projection::{HopKind, LineKind, Team, TranscriptLine};
 use crate::base::visible::{visible, visible_within};
 use crate::cli::stream_style::StreamStyle;
-use crate::event::kind::{Purpose, TeamPlan, ToolCall};
+use crate::event::kind::{AgentFact, PatternFact, Purpose, TeamPlan, ToolCall};
 use crate::event::world::SpanKind;
 use crate::event::{Event, EventKind, SpanId, World};
 use crate::narrate::event_line;
@@ -27,8 +27,8 @@ pub(super) fn lines(event: &Event, world: &World, paint: &StreamStyle) -> Option
         new.filter_map(|line| transcript_line(line, world, paint)).collect();
     lines.reverse();
     match &event.kind {
-        EventKind::AnswerPartial { .. }
-        | EventKind::AnswerIncomplete { .. }
+        EventKind::Pattern(PatternFact::Agents(AgentFact::AnswerPartial { .. }))
+        | EventKind::Pattern(PatternFact::Agents(AgentFact::AnswerIncomplete { .. }))
         | EventKind::RosterChanged { .. } => {
             let told = event_line::event_line(event, world);
             lines.push(signed(paint, TeamLineKind::Note, 0, &told.subject, &shorten(&told.text)));

@@ -7,7 +7,7 @@ use super::with_model;
 use crate::base::name::{TaskId, ToolName};
 use crate::base::visible::{REASON_CHARS, visible, visible_within};
 use crate::cli::stream_style::StreamStyle;
-use crate::event::kind::{BreakerStage, FallbackKind, Task};
+use crate::event::kind::{BreakerStage, FallbackKind, OrchestratorFact, PatternFact, Task};
 use crate::event::world::alerts::{Alert, AlertKind};
 use crate::event::world::latency::MIN_SAMPLES;
 use crate::event::world::{Outcome, SpanKind};
@@ -30,19 +30,21 @@ pub(super) fn line(event: &Event, world: &World, paint: &StreamStyle) -> Option<
         format!("  {word}  {}  {}", visible(who), visible(&told.text))
     };
     Some(match &event.kind {
-        EventKind::PlanAccepted { tasks } => with_model(plan(tasks), world.models.plan()),
+        EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::PlanAccepted { tasks })) => {
+            with_model(plan(tasks), world.models.plan())
+        }
         EventKind::PlanRefused { .. } => {
             let who = with_model("plan".to_owned(), world.models.plan());
             signed(Glyph::Refused, "refused", StyleRole::Refused, &who)
         }
-        EventKind::TaskDone { .. } => {
+        EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskDone { .. })) => {
             let (task, degraded) = task_of_event(event, world)?;
             if degraded {
                 return None;
             }
             signed(Glyph::Done, "done", StyleRole::Done, &task)
         }
-        EventKind::TaskFailed { .. } => {
+        EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskFailed { .. })) => {
             let line =
                 signed(Glyph::Failed, "failed", StyleRole::Failed, &task_of_event(event, world)?.0);
             match error(event, world) {
@@ -63,7 +65,10 @@ pub(super) fn line(event: &Event, world: &World, paint: &StreamStyle) -> Option<
             signed(Glyph::Alert, "degraded", StyleRole::Flag, &task)
         }
         EventKind::ConcurrencyChanged { .. } => told.text.to_string(),
-        EventKind::ResultsAggregated { aggregate, .. } => {
+        EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::ResultsAggregated {
+            aggregate,
+            ..
+        })) => {
             let level = world.orchestrator().map(|it| it.plan.level.as_str())?;
             let value = aggregate.get(level).and_then(|level| level.as_str()).unwrap_or("none");
             format!("{} {}", visible(level), paint.role(StyleRole::Strong, &visible(value)))

@@ -255,7 +255,7 @@ impl RunFold {
             EventKind::Unknown { .. } => self.tally.unknown += 1,
             _ => {}
         }
-        if event.kind.closes() {
+        if event.kind.closes().is_some() {
             self.spending.span_ended(event.span);
         }
         self.tools.apply(event, &self.spans, &self.pause_list);

@@ -61,7 +61,9 @@ impl World {
             EventKind::RunStarted(head) => self.pattern = PatternWorld::new(&head.plan),
             _ => {
                 self.pattern.apply(event, &self.run);
-                if let Some(mark) = self.pattern.mark(event) {
+                if let EventKind::Pattern(_) = &event.kind
+                    && let Some(mark) = self.pattern.mark(event)
+                {
                     self.run.mark(event, mark);
                 }
             }

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::event::kind::{FailureClass, Purpose, SourceNo, SourceOutcome};
-use crate::event::{Elapsed, Event, EventKind, Seq, SpanId};
+use crate::event::purpose::Purpose;
+pub use crate::event::span::{SpanKind, SpanState};
+use crate::event::{Elapsed, Event, Seq, SpanId};
 
 /// Rows in one shared chunk. Chunks are copied on write, so a checkpoint of a world shares
 /// everything that has not changed since.
@@ -56,37 +57,6 @@ impl Span {
     }
 }
 
-/// The kind of a span.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SpanKind {
-    /// The run.
-    Run,
-    /// A round; its number, from 1.
-    Round(u32),
-    /// A task of a plan.
-    Task {
-        /// Index of the task, from 0.
-        index: u32,
-    },
-    /// A source of research.
-    Source(SourceNo),
-    /// A call.
-    Call(Purpose),
-    /// An attempt of a call; its number, from 1.
-    Attempt(u32),
-}
-
-/// State of a span.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SpanState {
-    /// Not closed yet.
-    Open,
-    /// Closed with success.
-    Done,
-    /// Closed with a failure.
-    Failed(Option<FailureClass>),
-}
-
 impl Spans {
     /// The event that opened a span.
     pub fn opened_by(&self, span: SpanId) -> Option<Seq> {
@@ -135,30 +105,9 @@ impl Spans {
     /// Processes an event. A span that is opened twice keeps its first opening; an event about an
     /// unknown span is ignored.
     pub(super) fn apply(&mut self, event: &Event) {
-        if let Some(parent) = event.kind.opens() {
-            let what = match &event.kind {
-                EventKind::RoundStarted { round, .. } => SpanKind::Round(*round),
-                EventKind::TaskStarted { index, .. } => SpanKind::Task { index: *index },
-                EventKind::SourceStarted { source, .. } => SpanKind::Source(*source),
-                EventKind::CallStarted(call) => SpanKind::Call(call.purpose.clone()),
-                EventKind::AttemptStarted { attempt, .. } => SpanKind::Attempt(*attempt),
-                _ => SpanKind::Run,
-            };
+        if let Some((parent, what)) = event.kind.opens() {
             self.open_span(event, parent, what);
-        } else if event.kind.closes() {
-            let state = match &event.kind {
-                EventKind::AttemptFailed(failed) => SpanState::Failed(Some(failed.class)),
-                EventKind::CallFailed { .. }
-                | EventKind::CallDegraded { .. }
-                | EventKind::TaskFailed { .. } => SpanState::Failed(None),
-                EventKind::SourceClosed(came) if !matches!(**came, SourceOutcome::Read { .. }) => {
-                    SpanState::Failed(None)
-                }
-                EventKind::RunClosed(closed) if !closed.reason.is_success() => {
-                    SpanState::Failed(None)
-                }
-                _ => SpanState::Done,
-            };
+        } else if let Some(state) = event.kind.closes() {
             let Some(span) = self.get_mut(event.span).filter(|span| span.closed.is_none()) else {
                 return;
             };

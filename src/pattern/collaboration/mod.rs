@@ -2,6 +2,7 @@
 //! policy reaches a decision.
 
 mod detail;
+pub mod facts;
 pub(crate) mod outcome;
 pub mod payload;
 pub mod plain;

@@ -19,8 +19,8 @@ use super::plain;
 use super::policy::{self, AcceptedContribution, ContributionGateway, RoleSet};
 use crate::base::name::RoleName;
 use crate::event::contribution::{Conflict, Contribution, Decision};
-use crate::event::kind::{Purpose, SeatPlan, SeatStatus};
-use crate::event::{Boundary, EventKind, SpanId, StopReason};
+use crate::event::kind::{CollaborationFact, Purpose, SeatPlan, SeatStatus};
+use crate::event::{Boundary, SpanId, StopReason};
 use crate::gateway::CallFailed;
 use crate::pattern::prompting;
 use crate::pattern::prompting::to_json;
@@ -88,7 +88,7 @@ impl<'a> CollaborationRun<'a> {
     /// Plays one round: the roster, the contribution of every seat, the verdict of policy.
     async fn round(&mut self, round: u32) -> Result<Option<Decision>, StopReason> {
         let (allow, seats) = self.roster();
-        let span = self.cx.open_span(EventKind::RoundStarted {
+        let span = self.cx.open_span(CollaborationFact::RoundStarted {
             parent: SpanId::RUN,
             round,
             seats: seats
@@ -109,7 +109,7 @@ impl<'a> CollaborationRun<'a> {
         let decision = policy::decide_round_outcome(stances(), self.spec.budget.min_go_votes);
         self.cx.publish(
             span,
-            EventKind::RoundClosed { round, conflicts: conflicts.clone(), decision },
+            CollaborationFact::RoundClosed { round, conflicts: conflicts.clone(), decision },
         );
         self.history.push(ClosedRound {
             round,
@@ -253,7 +253,7 @@ impl<'a> CollaborationRun<'a> {
         let refuse = |cx: &RunContext, span, reason: StopReason, raw: Option<Value>| {
             cx.publish(
                 span,
-                EventKind::ContributionRefused {
+                CollaborationFact::ContributionRefused {
                     round,
                     seat: seat.place,
                     role: seat.role.clone(),
@@ -279,7 +279,7 @@ impl<'a> CollaborationRun<'a> {
                 let contribution = Arc::new(contribution);
                 self.cx.publish(
                     call,
-                    EventKind::ContributionAccepted {
+                    CollaborationFact::ContributionAccepted {
                         round,
                         seat: seat.place,
                         contribution: Arc::clone(&contribution),

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::base::name::RoleName;
 use crate::event::contribution::{Conflict, Contribution, Decision, Stance};
-use crate::event::kind::{CollaborationPlan, Purpose, SeatStatus};
+use crate::event::kind::{CollaborationFact, CollaborationPlan, PatternFact, Purpose, SeatStatus};
 use crate::event::{Elapsed, Event, EventKind, SpanId, StopReason};
 
 use crate::event::world::spans::{SpanKind, Spans};
@@ -165,44 +165,7 @@ impl Collaboration {
 
     fn fold(&mut self, event: &Event, spans: &Spans) {
         match &event.kind {
-            EventKind::RoundStarted { round, seats, .. } => self.rounds.push(Arc::new(Round {
-                number: *round,
-                span: event.span,
-                opened: event.at,
-                closed: None,
-                seats: seats
-                    .iter()
-                    .map(|plan| RoundSeat {
-                        role: plan.role.clone(),
-                        asked: plan.status,
-                        state: match plan.status {
-                            SeatStatus::Skipped | SeatStatus::NotReached => SeatState::Off,
-                            SeatStatus::Asked | SeatStatus::Denied | SeatStatus::OverBudget => {
-                                SeatState::Waiting
-                            }
-                        },
-                        call: None,
-                        model: None,
-                        attempts: 0,
-                        asked_again: 0,
-                        detail: None,
-                        contribution: None,
-                        extra_keys: 0,
-                        extra_actions: 0,
-                        refused: None,
-                        raw: None,
-                    })
-                    .collect(),
-                conflicts: Vec::new(),
-                decision: None,
-            })),
-            EventKind::RoundClosed { round, conflicts, decision } => {
-                if let Some(row) = self.round_mut(*round) {
-                    row.closed = Some(event.at);
-                    row.conflicts.clone_from(conflicts);
-                    row.decision = *decision;
-                }
-            }
+            EventKind::Pattern(PatternFact::Collaboration(fact)) => self.fold_fact(event, fact),
             EventKind::CallStarted(call) => match &call.purpose {
                 Purpose::Contribution { round, seat, .. } => {
                     if let Some(seat) = self.seat_mut(*round, *seat) {
@@ -239,7 +202,53 @@ impl Collaboration {
                     }
                 }
             }
-            EventKind::ContributionAccepted {
+            _ => {}
+        }
+    }
+
+    fn fold_fact(&mut self, event: &Event, fact: &CollaborationFact) {
+        match fact {
+            CollaborationFact::RoundStarted { round, seats, .. } => {
+                self.rounds.push(Arc::new(Round {
+                    number: *round,
+                    span: event.span,
+                    opened: event.at,
+                    closed: None,
+                    seats: seats
+                        .iter()
+                        .map(|plan| RoundSeat {
+                            role: plan.role.clone(),
+                            asked: plan.status,
+                            state: match plan.status {
+                                SeatStatus::Skipped | SeatStatus::NotReached => SeatState::Off,
+                                SeatStatus::Asked | SeatStatus::Denied | SeatStatus::OverBudget => {
+                                    SeatState::Waiting
+                                }
+                            },
+                            call: None,
+                            model: None,
+                            attempts: 0,
+                            asked_again: 0,
+                            detail: None,
+                            contribution: None,
+                            extra_keys: 0,
+                            extra_actions: 0,
+                            refused: None,
+                            raw: None,
+                        })
+                        .collect(),
+                    conflicts: Vec::new(),
+                    decision: None,
+                }))
+            }
+            CollaborationFact::RoundClosed { round, conflicts, decision } => {
+                if let Some(row) = self.round_mut(*round) {
+                    row.closed = Some(event.at);
+                    row.conflicts.clone_from(conflicts);
+                    row.decision = *decision;
+                }
+            }
+            CollaborationFact::ContributionAccepted {
                 round,
                 seat,
                 contribution,
@@ -255,14 +264,13 @@ impl Collaboration {
                     seat.extra_actions = *extra_actions;
                 }
             }
-            EventKind::ContributionRefused { round, seat, reason, raw, .. } => {
+            CollaborationFact::ContributionRefused { round, seat, reason, raw, .. } => {
                 if let Some(seat) = self.seat_mut(*round, *seat) {
                     seat.state = SeatState::Refused;
                     seat.refused = Some(reason.clone());
                     seat.raw = raw.as_deref().cloned();
                 }
             }
-            _ => {}
         }
     }
 

@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use super::policy;
 use crate::base::name::ToolName;
-use crate::event::kind::{AttemptFailed, FailureClass, Purpose, Task};
+use crate::event::kind::{AttemptFailed, FailureClass, OrchestratorFact, Purpose, Task};
 use crate::event::stop::WorkerFault;
-use crate::event::{Boundary, EventKind, SpanId, StopReason};
+use crate::event::{Boundary, SpanId, StopReason};
 use crate::pattern::orchestrator::spec::{OrchestratorSpec, Worker};
 use crate::run::control::Branch;
 use crate::run::{CallerPolicy, RunContext, ToolCallRequest};
@@ -115,7 +115,7 @@ impl Dispatcher<'_> {
         // Nothing of a task happens before its boundary is passed: a paused run does not start it.
         self.cx.boundary(Boundary::Dispatch { task: task.id.clone(), attempt: 1 }).await?;
         let index = u32::try_from(place).unwrap_or(u32::MAX);
-        let span = self.cx.open_span(EventKind::TaskStarted {
+        let span = self.cx.open_span(OrchestratorFact::TaskStarted {
             parent: SpanId::RUN,
             task: task.id.clone(),
             index,
@@ -138,7 +138,7 @@ impl Dispatcher<'_> {
             .await;
         match asked {
             Ok(answered) => {
-                open.close(EventKind::TaskDone { attempts: answered.attempts });
+                open.close(OrchestratorFact::TaskDone { attempts: answered.attempts });
                 Ok(Ok(answered.reply.result.unwrap_or_default()))
             }
             Err(failed) => {
@@ -146,7 +146,7 @@ impl Dispatcher<'_> {
                 if matches!(reason, StopReason::Cancelled | StopReason::MaxSeconds) {
                     return Err(reason);
                 }
-                open.close(EventKind::TaskFailed { attempts, reason: reason.clone() });
+                open.close(OrchestratorFact::TaskFailed { attempts, reason: reason.clone() });
                 let stops = failed.unavailable && self.cx.requires(&task.worker);
                 Ok(Err(FailedTask { reason, stops_run: stops }))
             }
@@ -166,7 +166,7 @@ struct OpenTask<'a> {
 }
 
 impl OpenTask<'_> {
-    fn close(&mut self, how: EventKind) {
+    fn close(&mut self, how: OrchestratorFact) {
         self.open = false;
         self.cx.publish(self.span, how);
     }
@@ -175,7 +175,7 @@ impl OpenTask<'_> {
 impl Drop for OpenTask<'_> {
     fn drop(&mut self) {
         if self.open {
-            self.close(EventKind::TaskFailed { attempts: 0, reason: StopReason::Cancelled });
+            self.close(OrchestratorFact::TaskFailed { attempts: 0, reason: StopReason::Cancelled });
         }
     }
 }

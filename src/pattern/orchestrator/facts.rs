@@ -1,4 +1,4 @@
-//! The parts of events about an orchestrator's plan.
+//! The facts of an orchestrator: its plan, the tasks, the combined results.
 
 use std::sync::Arc;
 
@@ -6,6 +6,112 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::base::name::{TaskId, ToolName};
+use crate::event::fact::{Fact, FactAbout, facts};
+use crate::event::id::SpanId;
+use crate::event::span::{SpanKind, SpanState};
+use crate::event::stop::StopReason;
+use crate::event::weight::{entries, json_weight, reason_weight, texts};
+
+facts! {
+    /// A fact of an orchestrator.
+    pub enum OrchestratorFact in Orchestrator {
+        /// The planner's plan was accepted.
+        "plan.accepted" PlanAccepted {
+            /// Its tasks in order.
+            tasks: Arc<[Task]>,
+        },
+        /// Opens a task's span: the task got a slot of the concurrency limit.
+        "task.started" TaskStarted {
+            /// The span it belongs to.
+            parent: SpanId,
+            /// Id of the task.
+            task: TaskId,
+            /// Index of the task in the plan, from 0.
+            index: u32,
+            /// Name of the worker.
+            worker: ToolName,
+            /// Hash of its arguments, computed as in the orchestrator source document.
+            args_hash: String,
+        },
+        /// Closes a task's span with a result or a fallback.
+        "task.done" TaskDone {
+            /// Attempts used.
+            attempts: u32,
+        },
+        /// Closes a task's span without a result.
+        "task.failed" TaskFailed {
+            /// Attempts used, refused ones included.
+            attempts: u32,
+            /// The reason.
+            reason: StopReason,
+        },
+        /// The results of a plan were combined by the scenario's rules.
+        "results.aggregated" ResultsAggregated {
+            /// The aggregate.
+            aggregate: Arc<Value>,
+            /// Tasks whose result was replaced by a later one of the same worker.
+            #[serde(default, skip_serializing_if = "Vec::is_empty")]
+            overwritten: Vec<TaskId>,
+        },
+    }
+}
+
+impl Fact for OrchestratorFact {
+    fn name(&self) -> &'static str {
+        self.name()
+    }
+
+    fn weight(&self) -> usize {
+        match self {
+            Self::PlanAccepted { tasks } => tasks.iter().map(task_weight).sum(),
+            Self::TaskStarted { task, worker, args_hash, .. } => {
+                task.as_str().len() + worker.as_str().len() + args_hash.len()
+            }
+            Self::TaskDone { .. } => 0,
+            Self::TaskFailed { reason, .. } => reason_weight(reason),
+            Self::ResultsAggregated { aggregate, overwritten } => {
+                json_weight(aggregate) + texts(overwritten.iter().map(|task| task.as_str()))
+            }
+        }
+    }
+
+    fn opens(&self) -> Option<(SpanId, SpanKind)> {
+        match self {
+            Self::TaskStarted { parent, index, .. } => {
+                Some((*parent, SpanKind::Task { index: *index }))
+            }
+            _ => None,
+        }
+    }
+
+    fn closes(&self) -> Option<SpanState> {
+        match self {
+            Self::TaskDone { .. } => Some(SpanState::Done),
+            Self::TaskFailed { .. } => Some(SpanState::Failed(None)),
+            _ => None,
+        }
+    }
+
+    fn about(&self) -> FactAbout<'_> {
+        match self {
+            Self::TaskFailed { attempts, reason } => FactAbout {
+                attempt: Some(*attempts),
+                reason: Some(reason.to_string()),
+                ..FactAbout::default()
+            },
+            _ => FactAbout::default(),
+        }
+    }
+
+    fn shows_reply(&self) -> bool {
+        matches!(self, Self::TaskDone { .. } | Self::TaskFailed { .. })
+    }
+}
+
+fn task_weight(task: &Task) -> usize {
+    let names = task.id.as_str().len() + task.worker.as_str().len();
+    size_of::<Task>() + names + entries(&*task.args)
+}
 
 /// A task of an accepted plan. Other fields of the model's reply are dropped
 /// (`validate_orchestration_plan` in the orchestrator source document).

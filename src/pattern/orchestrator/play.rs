@@ -11,7 +11,7 @@ use super::{detail, gather_results, payload, policy};
 use crate::base::name::ToolName;
 use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::decide::decide;
-use crate::event::kind::{Purpose, Task};
+use crate::event::kind::{OrchestratorFact, Purpose, Task};
 use crate::event::stop::PlanFault;
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
 use crate::pattern::orchestrator::spec::OrchestratorSpec;
@@ -86,7 +86,7 @@ async fn plan(
     let JudgedReply { call, text, raw, judged } = asking.await.map_err(|failed| failed.reason)?;
     match judged {
         Ok(tasks) => {
-            cx.publish(call, EventKind::PlanAccepted { tasks: tasks.as_slice().into() });
+            cx.publish(call, OrchestratorFact::PlanAccepted { tasks: tasks.as_slice().into() });
             Ok(tasks)
         }
         Err(reason) => {
@@ -147,7 +147,7 @@ async fn build_aggregate(
     let done = tasks.iter().zip(came).map(|(task, came)| (task, came.is_ok()));
     cx.publish(
         SpanId::RUN,
-        EventKind::ResultsAggregated {
+        OrchestratorFact::ResultsAggregated {
             aggregate: Arc::clone(&whole),
             overwritten: super::overwritten_tasks(done),
         },

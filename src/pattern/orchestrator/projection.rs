@@ -13,7 +13,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::base::name::TaskId;
-use crate::event::kind::{OrchestratorPlan, Purpose};
+use crate::event::kind::{OrchestratorFact, OrchestratorPlan, PatternFact, Purpose};
 use crate::event::world::spans::{SpanKind, Spans};
 use crate::event::{Elapsed, Event, EventKind, SpanId, StopReason};
 
@@ -113,27 +113,14 @@ impl Orchestrator {
 
     fn fold(&mut self, event: &Event, spans: &Spans) {
         match &event.kind {
-            EventKind::PlanAccepted { tasks } if self.tasks.is_empty() => {
-                self.tasks = tasks.iter().cloned().map(TaskRow::new).map(Arc::new).collect();
-                // In reverse order, so that the first task with an id wins.
-                let ids = tasks.iter().enumerate().rev();
-                self.places = Arc::new(ids.map(|(place, task)| (task.id.clone(), place)).collect());
+            EventKind::Pattern(PatternFact::Orchestrator(fact)) => {
+                self.fold_fact(event, fact, spans)
             }
             EventKind::PlanRefused { reason, raw, details } => {
                 self.refused = Some((reason.clone(), (**raw).clone()));
                 self.refused_details = details.as_deref().cloned();
             }
             EventKind::ConcurrencyChanged { max_parallel, .. } => self.max_parallel = *max_parallel,
-            EventKind::TaskStarted { index, args_hash, .. } => {
-                let Some(row) = usize::try_from(*index).ok().and_then(|it| self.row(it)) else {
-                    return;
-                };
-                row.state = TaskState::Running;
-                row.span = Some(event.span);
-                row.opened = Some(event.at);
-                row.args_hash.clone_from(args_hash);
-                self.running += 1;
-            }
             EventKind::CallStarted(call) => match &call.purpose {
                 Purpose::Plan => self.plan_call = Some(event.span),
                 Purpose::Finalize => self.finalize = Some(event.span),
@@ -210,7 +197,29 @@ impl Orchestrator {
             EventKind::CallAnswered { .. } | EventKind::CallFailed { .. } => {
                 self.close_call(event.span);
             }
-            EventKind::TaskDone { attempts } => {
+            _ => {}
+        }
+    }
+
+    fn fold_fact(&mut self, event: &Event, fact: &OrchestratorFact, spans: &Spans) {
+        match fact {
+            OrchestratorFact::PlanAccepted { tasks } if self.tasks.is_empty() => {
+                self.tasks = tasks.iter().cloned().map(TaskRow::new).map(Arc::new).collect();
+                // In reverse order, so that the first task with an id wins.
+                let ids = tasks.iter().enumerate().rev();
+                self.places = Arc::new(ids.map(|(place, task)| (task.id.clone(), place)).collect());
+            }
+            OrchestratorFact::TaskStarted { index, args_hash, .. } => {
+                let Some(row) = usize::try_from(*index).ok().and_then(|it| self.row(it)) else {
+                    return;
+                };
+                row.state = TaskState::Running;
+                row.span = Some(event.span);
+                row.opened = Some(event.at);
+                row.args_hash.clone_from(args_hash);
+                self.running += 1;
+            }
+            OrchestratorFact::TaskDone { attempts } => {
                 let Some(row) = self.task_of_span(event.span, spans) else { return };
                 row.state =
                     if row.fallback.is_some() { TaskState::Degraded } else { TaskState::Done };
@@ -218,7 +227,7 @@ impl Orchestrator {
                 row.attempts_used = *attempts;
                 self.running = self.running.saturating_sub(1);
             }
-            EventKind::TaskFailed { attempts, reason } => {
+            OrchestratorFact::TaskFailed { attempts, reason } => {
                 let Some(row) = self.task_of_span(event.span, spans) else { return };
                 row.state = match reason {
                     StopReason::Cancelled => TaskState::Cancelled,
@@ -229,7 +238,7 @@ impl Orchestrator {
                 row.reason = Some(reason.clone());
                 self.running = self.running.saturating_sub(1);
             }
-            EventKind::ResultsAggregated { aggregate, overwritten } => {
+            OrchestratorFact::ResultsAggregated { aggregate, overwritten } => {
                 self.aggregate = Some(Arc::clone(aggregate));
                 self.overwritten.clone_from(overwritten);
             }

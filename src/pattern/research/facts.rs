@@ -1,420 +1,171 @@
-//! The parts of events about research: sources and why they are dropped, pages, notes,
-//! verification, the sentences of the answer with their citations.
+//! The facts of a research run: its plan, the sources, the notes, the answer.
 
-use std::collections::BTreeMap;
-use std::fmt;
+mod parts;
+
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
+pub use self::parts::{
+    AnswerCited, AnswerRefused, Denial, DropReason, DroppedSource, FoundSource, KeptSource, Note,
+    NoteConflict, NotePair, NoteProblem, NoteRefused, NotesCompared, NotesLimit, NotesTruncated,
+    NotesVerified, PageRead, PlannedStep, ReadingEnd, Sentence, SourceOutcome, SourcesDeduped,
+    SourcesFound,
+};
 pub use super::faults::{AnswerFault, NoteIssue, NotesFault, StepFault};
+pub use super::ids::{NoteId, SourceNo};
+use crate::event::fact::{Fact, FactAbout, facts};
 use crate::event::id::SpanId;
-use crate::event::stop::StopReason;
+use crate::event::span::{SpanKind, SpanState};
+use crate::event::weight::{ENTRY, json_weight, reason_weight};
 
-/// Number of a source in the search results, from 1: the same in every run with the same results.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
-#[serde(transparent)]
-pub struct SourceNo(pub u32);
-
-impl SourceNo {
-    /// The number of the source at this index, from 0.
-    pub fn from_index(place: usize) -> Self {
-        Self(u32::try_from(place).unwrap_or(u32::MAX).saturating_add(1))
-    }
-
-    /// The index, from 0.
-    pub fn index(self) -> Option<usize> {
-        usize::try_from(self.0).ok()?.checked_sub(1)
-    }
-}
-
-impl fmt::Display for SourceNo {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "#{}", self.0)
-    }
-}
-
-/// Id of a note, such as `n1`, as citations name it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct NoteId(Arc<str>);
-
-impl NoteId {
-    /// An id with this text.
-    pub fn new(text: impl Into<Arc<str>>) -> Self {
-        Self(text.into())
-    }
-
-    /// The id of the nth note, from 1.
-    pub fn nth(number: usize) -> Self {
-        Self(format!("n{number}").into())
-    }
-
-    /// The text of the id.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for NoteId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.0)
+facts! {
+    /// A fact of a research run.
+    pub enum ResearchFact in Research {
+        /// The steps of a research plan were accepted.
+        "steps.accepted" StepsAccepted {
+            /// The steps in order.
+            steps: Arc<[PlannedStep]>,
+        },
+        /// A search returned its results.
+        "sources.found" SourcesFound(Box<SourcesFound>),
+        /// Sources with the same page were merged.
+        "sources.deduped" SourcesDeduped(Box<SourcesDeduped>),
+        /// Opens a source's span: its check begins.
+        "source.started" SourceStarted {
+            /// The span it belongs to.
+            parent: SpanId,
+            /// Number of the source.
+            source: SourceNo,
+        },
+        /// A source's page was read; belongs to the source's span.
+        "page.read" PageRead(Box<PageRead>),
+        /// A note was accepted; belongs to its source's span.
+        "note.taken" NoteTaken {
+            /// Number of the source.
+            source: SourceNo,
+            /// The note.
+            note: Arc<Note>,
+        },
+        /// A note was refused; belongs to its source's span.
+        "note.refused" NoteRefused(Box<NoteRefused>),
+        /// A model proposed more notes on a page than the limit; belongs to the source's span.
+        "notes.truncated" NotesTruncated(NotesTruncated),
+        /// Closes a source's span.
+        "source.closed" SourceClosed(Box<SourceOutcome>),
+        /// No more sources are read.
+        "reading.closed" ReadingClosed {
+            /// The reason.
+            reason: ReadingEnd,
+        },
+        /// The notes were compared with each other.
+        "notes.compared" NotesCompared(Box<NotesCompared>),
+        /// The notes were verified.
+        "notes.verified" NotesVerified(Box<NotesVerified>),
+        /// An answer was accepted; its text follows in `answer.composed`.
+        "answer.cited" AnswerCited(Box<AnswerCited>),
+        /// An answer was refused; the run stops.
+        "answer.refused" AnswerRefused(Box<AnswerRefused>),
     }
 }
 
-/// A step of an accepted plan.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PlannedStep {
-    /// Id of the step, as the planner gave it.
-    pub id: Arc<str>,
-    /// Name of the step, such as `search_sources`.
-    pub action: Arc<str>,
-}
+impl Fact for ResearchFact {
+    fn name(&self) -> &'static str {
+        self.name()
+    }
 
-/// The results of a search, in its order.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SourcesFound {
-    /// The query.
-    pub query: Arc<str>,
-    /// The sources.
-    pub sources: Arc<[FoundSource]>,
-    /// Number of documents that could not be searched, by reason.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub unsearched: BTreeMap<String, u64>,
-}
-
-/// A source in the search results.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct FoundSource {
-    /// Its address, as the search gave it; empty if there was none.
-    pub url: Arc<str>,
-    /// Its title.
-    pub title: Arc<str>,
-    /// Excerpt or summary that the search gave.
-    pub snippet: Arc<str>,
-    /// Relevance; higher is better.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub score: Option<f64>,
-    /// Date of publication, as the search gave it.
-    #[serde(default, skip_serializing_if = "is_empty")]
-    pub published_at: Arc<str>,
-}
-
-/// The sources without duplicates.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SourcesDeduped {
-    /// The sources to read, in this order: by score times trust.
-    pub kept: Arc<[KeptSource]>,
-    /// The dropped sources, in the order of the search.
-    pub dropped: Arc<[DroppedSource]>,
-}
-
-/// A source that is kept.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct KeptSource {
-    /// Number of the source.
-    pub source: SourceNo,
-    /// Its address, normalized.
-    pub url: Arc<str>,
-    /// Its domain, as the allowlists spell it.
-    pub domain: Arc<str>,
-    /// How much the scenario trusts its domain, from 0 to 1.
-    pub trust: f64,
-}
-
-/// A source that was dropped before the allowlists were checked.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DroppedSource {
-    /// Number of the source.
-    pub source: SourceNo,
-    /// The reason.
-    #[serde(flatten)]
-    pub reason: DropReason,
-}
-
-/// Why a source was dropped before the allowlists were checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "reason", rename_all = "snake_case")]
-pub enum DropReason {
-    /// Its address is not an http or https address with a host.
-    InvalidUrl,
-    /// It has the same page as an earlier source.
-    Duplicate {
-        /// Number of the earlier source.
-        duplicate_of: SourceNo,
-    },
-    /// The limit of kept sources (`max_urls`) was reached before it.
-    MaxUrls,
-}
-
-impl DropReason {
-    /// The word in JSON.
-    pub fn word(self) -> &'static str {
+    fn weight(&self) -> usize {
         match self {
-            Self::InvalidUrl => "invalid_url",
-            Self::Duplicate { .. } => "duplicate",
-            Self::MaxUrls => "max_urls",
+            Self::StepsAccepted { steps } => {
+                steps.iter().map(|it| size_of_val(it) + it.id.len() + it.action.len()).sum()
+            }
+            Self::SourcesFound(found) => {
+                let each = found.sources.iter().map(|it| {
+                    let texts = [&it.url, &it.title, &it.snippet, &it.published_at];
+                    size_of_val(it) + texts.iter().map(|text| text.len()).sum::<usize>()
+                });
+                found.query.len() + each.sum::<usize>() + found.unsearched.len() * ENTRY
+            }
+            Self::SourcesDeduped(it) => {
+                let kept =
+                    it.kept.iter().map(|it| size_of_val(it) + it.url.len() + it.domain.len());
+                kept.sum::<usize>() + size_of_val(&*it.dropped)
+            }
+            Self::PageRead(page) => {
+                size_of_val(&**page) + page.url.len() + page.title.len() + page.published_at.len()
+            }
+            Self::NoteTaken { note, .. } => {
+                let texts = [&note.claim, &note.quote, &note.url, &note.title, &note.published_at];
+                size_of_val(&**note) + texts.iter().map(|text| text.len()).sum::<usize>()
+            }
+            Self::NoteRefused(note) => size_of_val(&**note) + note.claim.len() + note.quote.len(),
+            Self::SourceClosed(came) => {
+                let texts = match &**came {
+                    SourceOutcome::Denied { location, .. } => {
+                        location.as_ref().map_or(0, |it| it.len())
+                    }
+                    SourceOutcome::Skipped { reason, text } => reason.len() + text.len(),
+                    SourceOutcome::Read { .. } | SourceOutcome::Cancelled => 0,
+                };
+                size_of_val(&**came) + texts
+            }
+            Self::NotesCompared(it) => {
+                let ends =
+                    it.conflicts.iter().map(|it| it.left_figure.len() + it.right_figure.len());
+                size_of_val(&*it.agree)
+                    + size_of_val(&*it.conflicts)
+                    + size_of_val(&*it.unconfirmed)
+                    + ends.sum::<usize>()
+            }
+            Self::NotesVerified(it) => size_of_val(&*it.issues),
+            Self::AnswerCited(it) => {
+                let each = it
+                    .sentences
+                    .iter()
+                    .map(|it| size_of_val(it) + it.text.len() + size_of_val(&*it.citations));
+                each.sum::<usize>() + size_of_val(&*it.citations)
+            }
+            Self::AnswerRefused(it) => json_weight(&it.raw) + reason_weight(&it.reason),
+            Self::SourceStarted { .. } | Self::NotesTruncated(_) | Self::ReadingClosed { .. } => 0,
         }
     }
-}
 
-/// The allowlist that refuses a source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Denial {
-    /// The domains that may ever be read.
-    #[serde(rename = "source_denied_policy")]
-    Policy,
-    /// The domains that are switched on now.
-    #[serde(rename = "source_denied_execution")]
-    Execution,
-}
-
-impl Denial {
-    /// The word in JSON and on the screen.
-    pub fn word(self) -> &'static str {
+    fn opens(&self) -> Option<(SpanId, SpanKind)> {
         match self {
-            Self::Policy => "source_denied_policy",
-            Self::Execution => "source_denied_execution",
+            Self::SourceStarted { parent, source } => Some((*parent, SpanKind::Source(*source))),
+            _ => None,
         }
     }
-}
 
-/// The outcome of a source; closes its span.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "result", rename_all = "snake_case")]
-pub enum SourceOutcome {
-    /// An allowlist refused it, or the address it redirects to.
-    Denied {
-        /// The allowlist.
-        reason: Denial,
-        /// The address it redirects to, if that was refused.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        location: Option<Arc<str>>,
-    },
-    /// Its page could not be fetched or used; the run continues without it.
-    Skipped {
-        /// Word for the reason.
-        reason: Arc<str>,
-        /// The reason, for display.
-        text: Arc<str>,
-    },
-    /// It was read, and notes were taken.
-    Read {
-        /// Number of accepted notes.
-        notes: u32,
-        /// Number of refused notes.
-        refused: u32,
-    },
-    /// The run ended meanwhile.
-    Cancelled,
-}
-
-/// A page was read.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PageRead {
-    /// Number of the source.
-    pub source: SourceNo,
-    /// The call whose result has the page.
-    pub call: SpanId,
-    /// Its final address after redirects, normalized.
-    pub url: Arc<str>,
-    /// Its title.
-    pub title: Arc<str>,
-    /// Date of publication, as the page gives it; empty if it gives none.
-    pub published_at: Arc<str>,
-    /// Age in days, counted back from the run's `as_of`, if both dates are known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub age_days: Option<i64>,
-    /// Characters of its text.
-    pub chars: u64,
-    /// Whether the date is the last change of the file, because the page itself gives none.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub modified: bool,
-}
-
-/// A note: a claim, and the quote from a page that supports it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Note {
-    /// Id of the note.
-    pub id: NoteId,
-    /// The claim.
-    pub claim: Arc<str>,
-    /// The quote, word for word from the page.
-    pub quote: Arc<str>,
-    /// Address of the page, normalized.
-    pub url: Arc<str>,
-    /// Title of the page.
-    pub title: Arc<str>,
-    /// Date of publication; empty if the page gives none.
-    pub published_at: Arc<str>,
-    /// Whether the date is the last change of the file, because the page itself gives none.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub modified: bool,
-}
-
-impl Note {
-    /// The date of its page, for display.
-    pub fn date_label(&self) -> String {
-        match &*self.published_at {
-            "" => "undated".to_owned(),
-            day if self.modified => format!("changed {day}"),
-            day => format!("published {day}"),
-        }
+    fn closes(&self) -> Option<SpanState> {
+        let Self::SourceClosed(outcome) = self else { return None };
+        Some(match **outcome {
+            SourceOutcome::Read { .. } => SpanState::Done,
+            _ => SpanState::Failed(None),
+        })
     }
-}
 
-/// A note that was refused.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NoteRefused {
-    /// Number of the source.
-    pub source: SourceNo,
-    /// The reason.
-    pub reason: NoteIssue,
-    /// The claim.
-    pub claim: Arc<str>,
-    /// The quote, as the model gave it.
-    pub quote: Arc<str>,
-}
-
-/// Notes that a model proposed beyond the limit of a page; they were not checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NotesTruncated {
-    /// Number of the source.
-    pub source: SourceNo,
-    /// Number of proposed notes.
-    pub proposed: u32,
-    /// Number of notes that were ignored: the last ones.
-    pub cut: u32,
-    /// The limit that they exceeded.
-    pub limit: NotesLimit,
-}
-
-/// A limit of the notes on a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum NotesLimit {
-    /// `notes_per_page`
-    NotesPerPage,
-    /// What is left of the run's `max_notes`.
-    MaxNotes,
-}
-
-impl NotesLimit {
-    /// The key in a scenario.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::NotesPerPage => "notes_per_page",
-            Self::MaxNotes => "max_notes",
-        }
+    fn about(&self) -> FactAbout<'_> {
+        let reason = match self {
+            Self::NoteRefused(note) => Some(note.reason.to_string()),
+            Self::NotesTruncated(cut) => Some(cut.limit.word().to_owned()),
+            Self::AnswerRefused(refused) => Some(refused.reason.to_string()),
+            Self::SourceClosed(outcome) => match &**outcome {
+                SourceOutcome::Denied { reason, .. } => Some(reason.word().to_owned()),
+                SourceOutcome::Skipped { reason, .. } => Some(reason.to_string()),
+                SourceOutcome::Read { .. } | SourceOutcome::Cancelled => None,
+            },
+            _ => None,
+        };
+        FactAbout { reason, ..FactAbout::default() }
     }
-}
 
-/// Why no more sources are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ReadingEnd {
-    /// All sources were read.
-    NoMoreSources,
-    /// The page limit was reached (`max_read_pages`).
-    MaxReadPages,
-    /// The note limit was reached (`max_notes`).
-    MaxNotes,
-}
-
-impl ReadingEnd {
-    /// The word in JSON and on the screen.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::NoMoreSources => "no_more_sources",
-            Self::MaxReadPages => "max_read_pages",
-            Self::MaxNotes => "max_notes",
-        }
+    fn shows_reply(&self) -> bool {
+        matches!(
+            self,
+            Self::PageRead(_)
+                | Self::NoteTaken { .. }
+                | Self::NoteRefused(_)
+                | Self::AnswerCited(_)
+                | Self::AnswerRefused(_)
+        )
     }
-}
-
-/// Agreement and conflicts between notes of several sources.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NotesCompared {
-    /// Pairs of notes from independent sources with the same claim.
-    pub agree: Arc<[NotePair]>,
-    /// Pairs of notes that give different figures for the same thing.
-    pub conflicts: Arc<[NoteConflict]>,
-    /// Notes whose claim has fewer independent sources than the run requires.
-    pub unconfirmed: Arc<[NoteId]>,
-}
-
-/// Two notes with the same claim.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NotePair {
-    /// The earlier note.
-    pub left: NoteId,
-    /// The later note.
-    pub right: NoteId,
-}
-
-/// Two notes that give different figures for the same thing.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NoteConflict {
-    /// The earlier note.
-    pub left: NoteId,
-    /// The later note.
-    pub right: NoteId,
-    /// The figure in the earlier note.
-    pub left_figure: Arc<str>,
-    /// The figure in the later note.
-    pub right_figure: Arc<str>,
-}
-
-/// Result of the verification.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NotesVerified {
-    /// Number of notes that were checked.
-    pub checked: u32,
-    /// The problems, in the order of the notes.
-    pub issues: Arc<[NoteProblem]>,
-}
-
-/// A problem of a note.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NoteProblem {
-    /// Id of the note.
-    pub note: NoteId,
-    /// The problem.
-    pub issue: NoteIssue,
-}
-
-/// The sentences of an accepted answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AnswerCited {
-    /// The sentences in order; only white space is between them.
-    pub sentences: Arc<[Sentence]>,
-    /// Ids of the notes that the answer cites, in its order.
-    pub citations: Arc<[NoteId]>,
-}
-
-/// A sentence of the answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sentence {
-    /// Its text, as in the answer.
-    pub text: Arc<str>,
-    /// The notes that it cites; empty if it cites none.
-    pub citations: Arc<[NoteId]>,
-    /// Whether it has fewer independent sources than the run requires.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub unconfirmed: bool,
-}
-
-/// An answer that was refused; the run stops.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct AnswerRefused {
-    /// The stop reason.
-    pub reason: StopReason,
-    /// The refused reply.
-    pub raw: serde_json::Value,
-}
-
-fn is_empty(text: &Arc<str>) -> bool {
-    text.is_empty()
 }

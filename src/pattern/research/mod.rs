@@ -11,6 +11,7 @@ mod detail;
 pub mod facts;
 pub(crate) mod faults;
 pub mod file;
+pub mod ids;
 pub(crate) mod outcome;
 mod payload;
 pub mod plan;

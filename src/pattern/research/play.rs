@@ -13,7 +13,8 @@ use super::{by_rule, detail, payload, policy};
 use crate::base::name::ToolName;
 use crate::event::kind::{
     AnswerCited, AnswerRefused, AttemptFailed, FailureClass, FoundSource, KeptSource, Note,
-    NoteProblem, NotesCompared, NotesVerified, PlannedStep, Purpose, SourcesDeduped, SourcesFound,
+    NoteProblem, NotesCompared, NotesVerified, PlannedStep, Purpose, ResearchFact, SourcesDeduped,
+    SourcesFound,
 };
 use crate::event::{Boundary, EventKind, ResearchStep, SpanId, StopReason};
 use crate::pattern::prompting;
@@ -131,7 +132,7 @@ impl ResearchRun<'_> {
                     id: step.id.as_str().into(),
                     action: step.action.as_str().into(),
                 });
-                self.cx.publish(span, EventKind::StepsAccepted { steps: told.collect() });
+                self.cx.publish(span, ResearchFact::StepsAccepted { steps: told.collect() });
                 let query = steps.into_iter().next().and_then(|mut step| step.args.remove("query"));
                 Ok(query.unwrap_or_default())
             }
@@ -203,7 +204,7 @@ impl ResearchRun<'_> {
         let left_out = left_out.filter_map(|(why, count)| Some((why.clone(), count.as_u64()?)));
         self.cx.publish(
             answered.span,
-            EventKind::SourcesFound(Box::new(SourcesFound {
+            ResearchFact::SourcesFound(Box::new(SourcesFound {
                 query,
                 sources: sources.as_slice().into(),
                 unsearched: left_out.collect(),
@@ -229,7 +230,7 @@ impl ResearchRun<'_> {
         kept.sort_by(|left, right| worth(right).total_cmp(&worth(left)));
         self.cx.publish(
             SpanId::RUN,
-            EventKind::SourcesDeduped(Box::new(SourcesDeduped {
+            ResearchFact::SourcesDeduped(Box::new(SourcesDeduped {
                 kept: kept.as_slice().into(),
                 dropped: dropped.into(),
             })),
@@ -248,14 +249,14 @@ impl ResearchRun<'_> {
         let checked = u32::try_from(taken.len()).unwrap_or(u32::MAX);
         self.cx.publish(
             SpanId::RUN,
-            EventKind::NotesVerified(Box::new(NotesVerified { checked, issues })),
+            ResearchFact::NotesVerified(Box::new(NotesVerified { checked, issues })),
         );
         if let Some(issue) = first {
             return Err(StopReason::VerificationFailed(issue));
         }
         let notes: Vec<&Note> = taken.iter().map(|it| &*it.note).collect();
         let compared = compare::compare(&notes, self.spec.min_independent_sources);
-        self.cx.publish(SpanId::RUN, EventKind::NotesCompared(Box::new(compared.clone())));
+        self.cx.publish(SpanId::RUN, ResearchFact::NotesCompared(Box::new(compared.clone())));
         Ok(compared)
     }
 
@@ -340,7 +341,7 @@ impl ResearchRun<'_> {
         });
         self.cx.publish(
             span,
-            EventKind::AnswerCited(Box::new(AnswerCited {
+            ResearchFact::AnswerCited(Box::new(AnswerCited {
                 sentences: sentences.collect(),
                 citations: answer.citations.into(),
             })),
@@ -353,7 +354,7 @@ impl ResearchRun<'_> {
 
     fn refuse_answer(&self, span: SpanId, reason: StopReason, raw: Value) -> StopReason {
         let refused = AnswerRefused { reason: reason.clone(), raw };
-        self.cx.publish(span, EventKind::AnswerRefused(Box::new(refused)));
+        self.cx.publish(span, ResearchFact::AnswerRefused(Box::new(refused)));
         reason
     }
 }

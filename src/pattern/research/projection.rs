@@ -13,8 +13,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::event::kind::{
-    NoteId, NoteRefused, NotesCompared, PlannedStep, Purpose, ReadingEnd, ResearchPlan, Sentence,
-    SourceNo, SourceOutcome,
+    NoteId, NoteRefused, NotesCompared, PatternFact, PlannedStep, Purpose, ReadingEnd,
+    ResearchFact, ResearchPlan, Sentence, SourceNo, SourceOutcome,
 };
 use crate::event::world::spans::{SpanKind, Spans};
 use crate::event::{Elapsed, Event, EventKind, SpanId, StopReason};
@@ -151,42 +151,13 @@ impl Research {
 
     fn fold(&mut self, event: &Event, spans: &Spans) {
         match &event.kind {
-            EventKind::StepsAccepted { steps } => {
-                self.steps = Some((Arc::clone(steps), event.at));
-            }
+            EventKind::Pattern(PatternFact::Research(fact)) => self.fold_fact(event, fact, spans),
             EventKind::PlanRefused { reason, raw, details } => {
                 self.refused_plan = Some(RefusedPlan {
                     reason: reason.clone(),
                     raw: (**raw).clone(),
                     details: details.as_deref().cloned(),
                 });
-            }
-            EventKind::SourcesFound(found) if self.query.is_none() => {
-                self.query = Some((Arc::clone(&found.query), event.at));
-                self.unsearched.clone_from(&found.unsearched);
-                let rows = found.sources.iter().enumerate();
-                self.sources = rows.map(|(place, it)| SourceRow::new(place, it)).collect();
-            }
-            EventKind::SourcesDeduped(deduped) if self.kept.is_none() => {
-                for it in &*deduped.dropped {
-                    let Some(row) = self.row(it.source) else { continue };
-                    row.state = SourceState::Dropped(it.reason);
-                }
-                for it in &*deduped.kept {
-                    let Some(row) = self.row(it.source) else { continue };
-                    row.state = SourceState::Waiting;
-                    row.url = Some(Arc::clone(&it.url));
-                    row.domain = Arc::clone(&it.domain);
-                    row.trust = Some(it.trust);
-                }
-                let kept = deduped.kept.iter().map(|it| it.source).collect();
-                self.kept = Some((kept, event.at));
-            }
-            EventKind::SourceStarted { source, .. } => {
-                let Some(row) = self.row(*source) else { return };
-                row.state = SourceState::Reading;
-                row.span = Some(event.span);
-                row.opened = Some(event.at);
             }
             EventKind::CallStarted(call) => self.call_started(event.span, &call.purpose),
             EventKind::AttemptAnswered(reply) => {
@@ -204,7 +175,44 @@ impl Research {
                     self.answers.insert(event.span, Arc::clone(value));
                 }
             }
-            EventKind::PageRead(page) => {
+            EventKind::RunClosed(_) => self.end_waiting(&SourceState::Cancelled),
+            _ => {}
+        }
+    }
+
+    fn fold_fact(&mut self, event: &Event, fact: &ResearchFact, spans: &Spans) {
+        match fact {
+            ResearchFact::StepsAccepted { steps } => {
+                self.steps = Some((Arc::clone(steps), event.at));
+            }
+            ResearchFact::SourcesFound(found) if self.query.is_none() => {
+                self.query = Some((Arc::clone(&found.query), event.at));
+                self.unsearched.clone_from(&found.unsearched);
+                let rows = found.sources.iter().enumerate();
+                self.sources = rows.map(|(place, it)| SourceRow::new(place, it)).collect();
+            }
+            ResearchFact::SourcesDeduped(deduped) if self.kept.is_none() => {
+                for it in &*deduped.dropped {
+                    let Some(row) = self.row(it.source) else { continue };
+                    row.state = SourceState::Dropped(it.reason);
+                }
+                for it in &*deduped.kept {
+                    let Some(row) = self.row(it.source) else { continue };
+                    row.state = SourceState::Waiting;
+                    row.url = Some(Arc::clone(&it.url));
+                    row.domain = Arc::clone(&it.domain);
+                    row.trust = Some(it.trust);
+                }
+                let kept = deduped.kept.iter().map(|it| it.source).collect();
+                self.kept = Some((kept, event.at));
+            }
+            ResearchFact::SourceStarted { source, .. } => {
+                let Some(row) = self.row(*source) else { return };
+                row.state = SourceState::Reading;
+                row.span = Some(event.span);
+                row.opened = Some(event.at);
+            }
+            ResearchFact::PageRead(page) => {
                 let answer = self.answers.remove(&page.call);
                 let Some(row) = self.row(page.source) else { return };
                 row.page = Some(SourcePage {
@@ -217,17 +225,17 @@ impl Research {
                     answer,
                 });
             }
-            EventKind::NoteTaken { source, note } => {
+            ResearchFact::NoteTaken { source, note } => {
                 let (source, note) = (*source, Arc::clone(note));
                 self.notes.push(NoteRow { source, note, at: event.at });
             }
-            EventKind::NoteRefused(note) => self.refused.push(Arc::new((**note).clone())),
-            EventKind::NotesTruncated(cut) => {
+            ResearchFact::NoteRefused(note) => self.refused.push(Arc::new((**note).clone())),
+            ResearchFact::NotesTruncated(cut) => {
                 if let Some(row) = self.row(cut.source) {
                     row.cut = Some(*cut);
                 }
             }
-            EventKind::SourceClosed(came) => {
+            ResearchFact::SourceClosed(came) => {
                 let Some(row) = self.of_span(event.span, spans) else { return };
                 row.closed = Some(event.at);
                 row.state = match (**came).clone() {
@@ -245,25 +253,24 @@ impl Research {
                     self.answers.remove(&call);
                 }
             }
-            EventKind::ReadingClosed { reason: why } => {
+            ResearchFact::ReadingClosed { reason: why } => {
                 self.reading_end = Some((*why, event.at));
                 self.end_waiting(&SourceState::NotReached(*why));
             }
-            EventKind::RunClosed(_) => self.end_waiting(&SourceState::Cancelled),
-            EventKind::NotesCompared(compared) => self.compared = (**compared).clone(),
-            EventKind::NotesVerified(verified) => {
+            ResearchFact::NotesCompared(compared) => self.compared = (**compared).clone(),
+            ResearchFact::NotesVerified(verified) => {
                 self.verified = Some(Verified {
                     checked: verified.checked,
                     issues: Arc::clone(&verified.issues),
                     at: event.at,
                 });
             }
-            EventKind::AnswerCited(cited) => {
+            ResearchFact::AnswerCited(cited) => {
                 self.sentences = Arc::clone(&cited.sentences);
                 self.citations = Arc::clone(&cited.citations);
                 self.answered = Some(event.at);
             }
-            EventKind::AnswerRefused(refused) => {
+            ResearchFact::AnswerRefused(refused) => {
                 self.refused_answer = Some((refused.reason.clone(), refused.raw.clone()));
             }
             _ => {}

@@ -18,7 +18,7 @@ use crate::base::name::ToolName;
 use crate::base::visible::visible_within;
 use crate::event::kind::{
     AttemptFailed, Denial, FailureClass, FoundSource, KeptSource, Note, NoteId, NoteIssue,
-    NoteRefused, NotesLimit, NotesTruncated, PageRead, Purpose, ReadingEnd, SourceNo,
+    NoteRefused, NotesLimit, NotesTruncated, PageRead, Purpose, ReadingEnd, ResearchFact, SourceNo,
     SourceOutcome,
 };
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
@@ -83,7 +83,7 @@ impl<'a> SourceReader<'a> {
                 break;
             }
             let parent = SpanId::RUN;
-            let span = cx.open_span(EventKind::SourceStarted { parent, source: source.source });
+            let span = cx.open_span(ResearchFact::SourceStarted { parent, source: source.source });
             let mut open = OpenSource { cx, span, open: true };
             let came = match denied {
                 Some(reason) => SourceOutcome::Denied { reason, location: None },
@@ -95,7 +95,7 @@ impl<'a> SourceReader<'a> {
                 break;
             }
         }
-        cx.publish(SpanId::RUN, EventKind::ReadingClosed { reason: why });
+        cx.publish(SpanId::RUN, ResearchFact::ReadingClosed { reason: why });
         if self.taken.is_empty() {
             return Err(StopReason::NoReliableSources);
         }
@@ -147,7 +147,7 @@ impl<'a> SourceReader<'a> {
         let age_days = self.age(&page.published_at);
         self.research.cx.publish(
             span,
-            EventKind::PageRead(Box::new(PageRead {
+            ResearchFact::PageRead(Box::new(PageRead {
                 source: source.source,
                 call: page.call,
                 url: page.url.as_str().into(),
@@ -332,7 +332,7 @@ impl<'a> SourceReader<'a> {
                 published_at: Arc::clone(&page.published_at),
                 modified: page.modified,
             });
-            let taken = EventKind::NoteTaken { source: source.source, note: Arc::clone(&note) };
+            let taken = ResearchFact::NoteTaken { source: source.source, note: Arc::clone(&note) };
             self.research.cx.publish(span, taken);
             self.taken.push(AcceptedNote { note, page: Arc::clone(&folded) });
         }
@@ -354,7 +354,7 @@ impl<'a> SourceReader<'a> {
             let per_page = self.research.spec.notes_per_page < room;
             let limit = if per_page { NotesLimit::NotesPerPage } else { NotesLimit::MaxNotes };
             let fact = NotesTruncated { source, proposed: proposed.count, cut, limit };
-            self.research.cx.publish(span, EventKind::NotesTruncated(fact));
+            self.research.cx.publish(span, ResearchFact::NotesTruncated(fact));
         }
     }
 
@@ -365,7 +365,7 @@ impl<'a> SourceReader<'a> {
             claim: truncated(draft.claim, policy::CLAIM_CHARS).into(),
             quote: truncated(draft.quote, policy::MAX_QUOTE_CHARS).into(),
         };
-        self.research.cx.publish(span, EventKind::NoteRefused(Box::new(refused)));
+        self.research.cx.publish(span, ResearchFact::NoteRefused(Box::new(refused)));
     }
 
     /// The notes that the model proposes for a page; `None` if the reply has no list.
@@ -499,7 +499,7 @@ struct OpenSource<'a> {
 impl OpenSource<'_> {
     fn close(&mut self, came: SourceOutcome) {
         self.open = false;
-        self.cx.publish(self.span, EventKind::SourceClosed(Box::new(came)));
+        self.cx.publish(self.span, ResearchFact::SourceClosed(Box::new(came)));
     }
 }
 

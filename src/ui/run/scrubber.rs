@@ -7,7 +7,7 @@ use ratatui::layout::Rect;
 
 use crate::app::run::RunPage;
 use crate::app::run::layout::scrubber_line;
-use crate::event::kind::BreakerStage;
+use crate::event::kind::{BreakerStage, OrchestratorFact, PatternFact};
 use crate::event::stop::StopReason;
 use crate::event::world::{MarkKind, PatternWorld};
 use crate::event::{Elapsed, EventKind};
@@ -291,7 +291,13 @@ fn is_cancelled(page: &RunPage, at: Elapsed) -> bool {
     let first = log.partition_point(|event| event.at < at);
     let mut ends = log.between(first, log.len()).take_while(|event| event.at == at);
     ends.any(|event| {
-        matches!(event.kind, EventKind::TaskFailed { reason: StopReason::Cancelled, .. })
+        matches!(
+            event.kind,
+            EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskFailed {
+                reason: StopReason::Cancelled,
+                ..
+            }))
+        )
     })
 }
 

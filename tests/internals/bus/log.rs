@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::bus::Bus;
+use crate::event::kind::{CollaborationFact, PatternFact};
 use crate::event::{Event, EventKind, Seq, SpanId, World};
 use crate::support::random_cases;
 use crate::support::table;
@@ -118,12 +119,14 @@ fn the_weight_of_a_log_grows_with_what_its_facts_hold() {
     };
     let small = weight(warning("x"));
     assert!(weight(warning("x".repeat(1 << 20))) > small + (1 << 20) - 16);
-    let refused = |raw: &str| EventKind::ContributionRefused {
-        round: 1,
-        seat: 0,
-        role: "a".into(),
-        reason: "max_messages".into(),
-        raw: Some(Arc::new(serde_json::json!({ "invalid": true, "raw": raw }))),
+    let refused = |raw: &str| {
+        EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::ContributionRefused {
+            round: 1,
+            seat: 0,
+            role: "a".into(),
+            reason: "max_messages".into(),
+            raw: Some(Arc::new(serde_json::json!({ "invalid": true, "raw": raw }))),
+        }))
     };
     assert!(weight(refused(&"x".repeat(1 << 20))) > weight(refused("x")) + (1 << 20) - 16);
 }
@@ -267,11 +270,11 @@ proptest! {
         use crate::event::kind::*;
         use crate::event::{BoundaryId, Elapsed};
         let kinds = [
-            EventKind::RoundStarted { parent: SpanId(parent), round, seats: vec![] },
+            EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::RoundStarted { parent: SpanId(parent), round, seats: vec![] })),
             EventKind::AttemptStarted { parent: SpanId(parent), attempt: round, timeout_ms: at , waited_ms: 0, probe: false},
             EventKind::CallRetried { attempt: round, wait_ms: at, cause: FailureClass::Timeout, status: None },
-            EventKind::ContributionRefused { round, seat, role: "x".into(), reason: "max_messages".into(), raw: None },
-            EventKind::RoundClosed { round, conflicts: vec![], decision: None },
+            EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::ContributionRefused { round, seat, role: "x".into(), reason: "max_messages".into(), raw: None })),
+            EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::RoundClosed { round, conflicts: vec![], decision: None })),
             EventKind::Resumed { by: Initiator::You, paused_ms: at },
             EventKind::Paused { at: vec![BoundaryId::new("x")] },
             EventKind::AttemptAnswered(Box::new(Reply { usage: Some(Usage::new(at, at)), ..Reply::from_agent_text("".into()) })),

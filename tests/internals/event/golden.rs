@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crate::base::digest::sha256_of_text;
 use crate::engine::Launch;
+use crate::event::kind::PatternFact;
 use crate::event::{Event, EventKind, RunId, World};
 use crate::scenario::load;
 use crate::scenario::shipped;
@@ -91,11 +92,15 @@ fn the_versions_differ_in_names_and_words_alone() {
 
 #[test]
 fn every_kind_stands_in_the_file() {
-    let names = include_str!("../../../src/event/kind_properties.rs");
-    let names = names.lines().filter_map(|line| line.split_once("=> \"")?.1.strip_suffix("\","));
+    let mut names = EventKind::NAMES.to_vec();
+    names.extend(PatternFact::NAMES.into_iter().flatten());
     let missing: Vec<_> =
-        names.filter(|name| !V2.contains(&format!(r#""kind":"{name}""#))).collect();
+        names.iter().filter(|name| !V2.contains(&format!(r#""kind":"{name}""#))).collect();
     assert!(missing.is_empty(), "{missing:?}");
+    let all = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), all, "a name belongs to one enum");
 }
 
 type Flags = Vec<(String, bool)>;

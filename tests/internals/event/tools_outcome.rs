@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use crate::event::kind::{
-    BreakerCause, BreakerStage, FailureClass, FallbackKind, PatternPlan, ResiliencePlan, Task,
+    BreakerCause, BreakerStage, FailureClass, FallbackKind, OrchestratorFact, PatternFact,
+    PatternPlan, ResiliencePlan, Task,
 };
 use crate::event::{EventKind, SpanId, StopReason, World};
 use crate::pattern::orchestrator::projection::Orchestrator;
@@ -173,28 +174,41 @@ fn a_resilience_run_tells_the_moves_of_its_breakers_and_what_each_agent_got() {
 #[test]
 fn a_fact_weighs_what_it_holds() {
     let kinds: &[fn(&str) -> EventKind] = &[
-        |text| EventKind::TaskStarted {
-            parent: SpanId::RUN,
-            task: text.into(),
-            index: 0,
-            worker: "w".into(),
-            args_hash: String::new(),
+        |text| {
+            EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskStarted {
+                parent: SpanId::RUN,
+                task: text.into(),
+                index: 0,
+                worker: "w".into(),
+                args_hash: String::new(),
+            }))
         },
-        |text| EventKind::PlanAccepted {
-            tasks: [Task { id: text.into(), ..story()[0].clone() }].into(),
+        |text| {
+            EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::PlanAccepted {
+                tasks: [Task { id: text.into(), ..story()[0].clone() }].into(),
+            }))
         },
-        |text| EventKind::PlanAccepted {
-            tasks: [Task { worker: text.into(), ..story()[0].clone() }].into(),
+        |text| {
+            EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::PlanAccepted {
+                tasks: [Task { worker: text.into(), ..story()[0].clone() }].into(),
+            }))
         },
-        |text| EventKind::PlanAccepted {
-            tasks: [Task {
-                args: Arc::new(Map::from_iter([(text.to_owned(), Value::Null)])),
-                ..story()[0].clone()
-            }]
-            .into(),
+        |text| {
+            EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::PlanAccepted {
+                tasks: [Task {
+                    args: Arc::new(Map::from_iter([(text.to_owned(), Value::Null)])),
+                    ..story()[0].clone()
+                }]
+                .into(),
+            }))
         },
         |text| EventKind::CallFailed { attempts: 1, reason: StopReason::from(text) },
-        |text| EventKind::TaskFailed { attempts: 1, reason: StopReason::from(text) },
+        |text| {
+            EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskFailed {
+                attempts: 1,
+                reason: StopReason::from(text),
+            }))
+        },
         |text| EventKind::PlanRefused {
             reason: StopReason::from(text),
             raw: Arc::default(),

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use crate::event::kind::{
     AttemptFailed, BreakerCause, BreakerHead, BreakerStage, BulkheadHead, CallStarted,
-    FailureClass, FallbackKind, Initiator, LimitChange, ModelLabel, PatternPlan, Prompt, Purpose,
-    Reply, ResiliencePlan, RetryLimit, RunStarted, Task, ToolHead, ToolLimits,
+    FailureClass, FallbackKind, Initiator, LimitChange, ModelLabel, OrchestratorFact, PatternFact,
+    PatternPlan, Prompt, Purpose, Reply, ResiliencePlan, RetryLimit, RunStarted, Task, ToolHead,
+    ToolLimits,
 };
 use crate::event::world::alerts::AlertKind;
 use crate::event::world::tools::CallMark;
@@ -392,26 +393,31 @@ fn every_fact_of_tools_and_tasks_is_a_line_and_back() {
     };
     let tool = || "vendor".into();
     let kinds = vec![
-        EventKind::PlanAccepted { tasks: [task].into() },
+        EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::PlanAccepted {
+            tasks: [task].into(),
+        })),
         EventKind::PlanRefused {
             reason: StopReason::from("invalid_plan:kind"),
             raw: Arc::new(json!({ "kind": null })),
             details: None,
         },
-        EventKind::TaskStarted {
+        EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskStarted {
             parent: SpanId::RUN,
             task: "t1".into(),
             index: 0,
             worker: tool(),
             args_hash: "2c66d7cf0e03".to_owned(),
-        },
-        EventKind::TaskDone { attempts: 1 },
-        EventKind::TaskFailed { attempts: 2, reason: StopReason::TaskTimeout },
+        })),
+        EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskDone { attempts: 1 })),
+        EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskFailed {
+            attempts: 2,
+            reason: StopReason::TaskTimeout,
+        })),
         EventKind::ConcurrencyChanged { max_parallel: 4, by: Initiator::You },
-        EventKind::ResultsAggregated {
+        EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::ResultsAggregated {
             aggregate: Arc::new(json!({ "health": "red" })),
             overwritten: vec!["t1".into()],
-        },
+        })),
         EventKind::RetryRefused {
             attempt: 2,
             limit: RetryLimit::RetryBudget { used: 8, allowed: 8 },

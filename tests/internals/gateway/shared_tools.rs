@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use crate::engine::{Launch, RunHandle, Schedule};
 use crate::event::command::BreakerOverride;
-use crate::event::kind::{AttemptFailed, BreakerStage, Initiator, LimitChange};
+use crate::event::kind::{
+    AttemptFailed, BreakerStage, Initiator, LimitChange, OrchestratorFact, PatternFact,
+};
 use crate::event::{BoundaryId, Command, EventKind};
 use crate::support::plan::{engine, facts, plans, scenario, told, until, with, world};
 use futures::FutureExt;
@@ -101,7 +103,16 @@ async fn a_breaker_is_moved_by_hand_while_a_run_goes_on() {
     let run = engine().start(Launch { schedule, ..Launch::scripted(scenario, false) });
     let hand = |hand| Command::Breaker { tool: "money".into(), hand, by: Initiator::You };
     until(&run, |kind| matches!(kind, EventKind::AttemptStarted { .. })).await;
-    until(&run, |kind| matches!(kind, EventKind::TaskStarted { index: 0, .. })).await;
+    until(&run, |kind| {
+        matches!(
+            kind,
+            EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskStarted {
+                index: 0,
+                ..
+            }))
+        )
+    })
+    .await;
     sleep(Duration::from_millis(500)).await;
     run.send(hand(BreakerOverride::Hold));
     until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::event::EventKind;
+use crate::event::kind::{CollaborationFact, OrchestratorFact, PatternFact, ResearchFact};
 use crate::support::relay::{Does, Relay, shipped};
 use futures::future::join_all;
 use serde_json::{Value, json};
@@ -106,9 +107,11 @@ async fn holds(refusing: &Refusing, (scenario, needs_tools): (&str, bool)) {
     let asks_json = facts.iter().any(|fact| {
         matches!(
             fact.kind,
-            EventKind::PlanAccepted { .. }
-                | EventKind::StepsAccepted { .. }
-                | EventKind::ContributionAccepted { .. }
+            EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::PlanAccepted { .. }))
+                | EventKind::Pattern(PatternFact::Research(ResearchFact::StepsAccepted { .. }))
+                | EventKind::Pattern(PatternFact::Collaboration(
+                    CollaborationFact::ContributionAccepted { .. }
+                ))
         )
     });
     let expected = match name {

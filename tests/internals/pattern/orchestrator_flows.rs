@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::engine::{Launch, Schedule};
-use crate::event::kind::{AttemptFailed, FailureClass, Initiator};
+use crate::event::kind::{AttemptFailed, FailureClass, Initiator, OrchestratorFact, PatternFact};
 use crate::event::world::RunState;
 use crate::event::{BoundaryId, Command, EventKind};
 use crate::pattern::orchestrator::projection::TaskState;
@@ -224,7 +224,13 @@ async fn a_worker_whose_flag_is_off_is_denied_at_its_dispatch() {
 async fn a_flag_that_is_turned_off_in_mid_run_counts_from_the_next_dispatch() {
     let scenario = scenario(&three(), &["budget.max_parallel=1"]);
     let run = engine().start(Launch::scripted(scenario, false));
-    until(&run, |kind| matches!(kind, EventKind::TaskStarted { .. })).await;
+    until(&run, |kind| {
+        matches!(
+            kind,
+            EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskStarted { .. }))
+        )
+    })
+    .await;
     run.send(Command::SetFlag { flag: "stock_on".into(), on: false, by: Initiator::You });
     let facts = facts(&run).await;
     let changed = facts.iter().find_map(|fact| match &fact.kind {
@@ -297,7 +303,16 @@ async fn max_parallel_changes_while_tasks_are_out() {
 async fn a_pause_waits_for_what_is_out_and_the_clock_stands() {
     let scenario = scenario(&three(), &["budget.max_parallel=2", "budget.max_seconds=10"]);
     let run = engine().start(Launch::scripted(scenario, false));
-    until(&run, |kind| matches!(kind, EventKind::TaskStarted { index: 1, .. })).await;
+    until(&run, |kind| {
+        matches!(
+            kind,
+            EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskStarted {
+                index: 1,
+                ..
+            }))
+        )
+    })
+    .await;
     run.send(Command::Pause { by: Initiator::You });
     let paused = until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
     let EventKind::Paused { at } = &paused.kind else { panic!("paused") };

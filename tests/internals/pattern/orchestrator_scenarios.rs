@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::decide::ConditionDecision;
 use crate::engine::Launch;
-use crate::event::kind::{FailureClass, Purpose, Task};
+use crate::event::kind::{FailureClass, OrchestratorFact, PatternFact, Purpose, Task};
 use crate::event::world::SpanKind;
 use crate::event::{EventKind, StopReason};
 use crate::pattern::orchestrator::gather_results;
@@ -148,8 +148,20 @@ async fn morning_report_takes_its_slowest_chain_and_cancels_what_timed_out() {
     let at = |wanted: &dyn Fn(&EventKind) -> bool| {
         facts.iter().find(|fact| wanted(&fact.kind)).expect("a fact").at
     };
-    let planned = at(&|kind| matches!(kind, EventKind::PlanAccepted { .. }));
-    let joined = at(&|kind| matches!(kind, EventKind::ResultsAggregated { .. }));
+    let planned = at(&|kind| {
+        matches!(
+            kind,
+            EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::PlanAccepted { .. }))
+        )
+    });
+    let joined = at(&|kind| {
+        matches!(
+            kind,
+            EventKind::Pattern(PatternFact::Orchestrator(
+                OrchestratorFact::ResultsAggregated { .. }
+            ))
+        )
+    });
     assert_eq!(joined.since(planned), Duration::from_millis(2_300));
     let world = crate::event::World::from_events(facts.iter().map(|fact| &**fact));
     let failed = facts.iter().find_map(|fact| match &fact.kind {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::event::kind::{FailureClass, Purpose};
+use crate::event::kind::{FailureClass, PatternFact, Purpose, ResearchFact};
 use crate::event::{Command, EventKind};
 use crate::pattern::research::projection::SourceState;
 use crate::pattern::research::spec::{
@@ -777,7 +777,13 @@ async fn the_deadline_and_a_person_end_a_page_in_its_middle() {
     let library = Arc::new(slow());
     let run = engine().start(launch(spec(), &library, &Writer::new(quoting)));
     until(&run, |kind| matches!(kind, EventKind::AttemptStarted { .. })).await;
-    until(&run, |kind| matches!(kind, EventKind::SourceStarted { .. })).await;
+    until(&run, |kind| {
+        matches!(
+            kind,
+            EventKind::Pattern(PatternFact::Research(ResearchFact::SourceStarted { .. }))
+        )
+    })
+    .await;
     run.send(Command::Cancel);
     assert_eq!(stop(&research::world(&run).await), ("cancelled".into(), "read_extract".into()));
 }

@@ -190,7 +190,7 @@ async fn every_span_of_a_nested_run_is_closed_well() {
     let facts = ended(&run).await;
     let world = crate::event::World::from_events(facts.iter().map(|event| &**event));
     for event in &facts {
-        let Some(parent) = event.kind.opens() else { continue };
+        let Some((parent, _)) = event.kind.opens() else { continue };
         let span = world.spans.get(event.span).expect("a span");
         assert_eq!((span.parent, span.state), (parent, SpanState::Done), "{:?}", span.kind);
         let above = world.spans.get(parent).expect("its parent");

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::agents::spec::AgentSpec;
 use crate::event::command::BreakerOverride;
-use crate::event::kind::{FailureClass, Initiator, RosterChange};
+use crate::event::kind::{AgentFact, FailureClass, Initiator, PatternFact, RosterChange};
 use crate::event::{BoundaryId, Command, EventKind};
 use crate::scenario::Scenario;
 use crate::scenario::spec::tool::InjectedFault;
@@ -457,7 +457,12 @@ async fn what_a_model_makes_up_is_bounded_in_facts_and_in_what_it_is_told() {
     world(&run).await;
     let mut seen = 0;
     for event in ended(&run).await {
-        if let EventKind::ToolCallRefused { tool, text, .. } = &event.kind {
+        if let EventKind::Pattern(PatternFact::Agents(AgentFact::ToolCallRefused {
+            tool,
+            text,
+            ..
+        })) = &event.kind
+        {
             assert!(tool.len() < 100 && text.len() < 200, "{tool} {text}");
             seen += 1;
         }

@@ -6,7 +6,9 @@ use std::time::Duration;
 use crate::agents::projection::Team;
 use crate::agents::projection::{HopRow, HopState, LineKind};
 use crate::engine::{Engine, EngineSettings, Launch};
-use crate::event::kind::{HandoffRefusal, Initiator, LoopGuard, RosterChange};
+use crate::event::kind::{
+    AgentFact, HandoffRefusal, Initiator, LoopGuard, PatternFact, RosterChange,
+};
 use crate::event::{Command, Event, EventKind, Seq, World};
 use crate::run::Session;
 use crate::scenario::load;
@@ -96,9 +98,12 @@ impl Played {
     fn handoffs(&self) -> (usize, Vec<(HandoffRefusal, LoopGuard, u32)>) {
         let made = self.facts.iter().filter(|fact| fact.kind.name() == "handoff.made").count();
         let refused = self.facts.iter().filter_map(|fact| match &fact.kind {
-            EventKind::HandoffRefused { reason: why, guard, rejections, .. } => {
-                Some((*why, *guard, *rejections))
-            }
+            EventKind::Pattern(PatternFact::Agents(AgentFact::HandoffRefused {
+                reason: why,
+                guard,
+                rejections,
+                ..
+            })) => Some((*why, *guard, *rejections)),
             _ => None,
         });
         (made, refused.collect())

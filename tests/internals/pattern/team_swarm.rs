@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::agents::projection::{HopKind, HopState};
 use crate::agents::spec::{HandoffTemplate, Swarm, SwarmLimits};
-use crate::event::kind::{FailureClass, Initiator, RosterChange};
+use crate::event::kind::{AgentFact, FailureClass, Initiator, PatternFact, RosterChange};
 use crate::event::{Command, EventKind, SpanId, World};
 use crate::scenario::Scenario;
 use crate::support::team;
@@ -328,12 +328,17 @@ async fn a_swarm_that_is_stopped_from_outside_keeps_its_best_text() {
     assert_eq!(outcome(&timed)["partial_answer"], "The first half.");
     // A person.
     let run = engine().start(launch(&two(), &Cast::new(slow)));
-    until(&run, |kind| matches!(kind, EventKind::HandoffMade { .. })).await;
+    until(&run, |kind| {
+        matches!(kind, EventKind::Pattern(PatternFact::Agents(AgentFact::HandoffMade { .. })))
+    })
+    .await;
     run.send(Command::Cancel);
     let cancelled = world(&run).await;
     assert_eq!(reason(&cancelled), "cancelled");
     assert_eq!(outcome(&cancelled)["partial_answer"], "The first half.");
-    let told = |kind: &EventKind| matches!(kind, EventKind::AnswerPartial { .. });
+    let told = |kind: &EventKind| {
+        matches!(kind, EventKind::Pattern(PatternFact::Agents(AgentFact::AnswerPartial { .. })))
+    };
     assert_eq!(ended(&run).await.iter().filter(|event| told(&event.kind)).count(), 1);
     // Where nothing was said there is nothing to keep.
     let silent = play(&two(), &Cast::new(working)).await;
@@ -404,7 +409,10 @@ async fn node_timeout_bounds_runs_that_a_transfer_started_never_the_entrys() {
         _ => says("in time").after(500),
     });
     let run = engine().start(launch(&swarm(), &cast));
-    until(&run, |kind| matches!(kind, EventKind::HandoffMade { .. })).await;
+    until(&run, |kind| {
+        matches!(kind, EventKind::Pattern(PatternFact::Agents(AgentFact::HandoffMade { .. })))
+    })
+    .await;
     run.send(Command::Pause { by: Initiator::You });
     until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
     tokio::time::sleep(Duration::from_secs(3_600)).await;
@@ -571,7 +579,10 @@ async fn an_owner_that_has_left_leaves_the_start_to_the_entry() {
     let cast = Cast::new(hands_the_first);
     let engine = engine();
     let first = engine.start(launch(&swarm, &cast));
-    until(&first, |kind| matches!(kind, EventKind::HandoffMade { .. })).await;
+    until(&first, |kind| {
+        matches!(kind, EventKind::Pattern(PatternFact::Agents(AgentFact::HandoffMade { .. })))
+    })
+    .await;
     let change = RosterChange::Remove { agent: "b".into() };
     first.send(Command::Roster { swarm: "swarm".into(), change, by: Initiator::You });
     assert_eq!(answer(&world(&first).await), "b answers 1.", "who is in control ends its turn");
@@ -592,7 +603,10 @@ async fn a_stopped_message_leaves_no_call_without_its_result() {
     });
     let engine = engine();
     let first = engine.start(launch(&swarm, &cast));
-    until(&first, |kind| matches!(kind, EventKind::ToolCallRefused { .. })).await;
+    until(&first, |kind| {
+        matches!(kind, EventKind::Pattern(PatternFact::Agents(AgentFact::ToolCallRefused { .. })))
+    })
+    .await;
     let stopped = world(&first).await;
     assert_eq!(reason(&stopped), "max_tool_rounds");
     let mut second = launch(&swarm, &cast);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::engine::{Launch, Schedule};
 use crate::event::contribution::Decision;
-use crate::event::kind::{Initiator, SeatStatus};
+use crate::event::kind::{CollaborationFact, Initiator, PatternFact, SeatStatus};
 use crate::event::world::{RunState, SpanState};
 use crate::event::{BoundaryId, Command, EventKind, World};
 use crate::pattern::collaboration::projection::SeatState;
@@ -453,7 +453,16 @@ async fn a_flag_turned_in_a_round_seats_its_role_in_the_next() {
     let changed = until(&run, |kind| matches!(kind, EventKind::FlagChanged { .. })).await;
     let EventKind::FlagChanged { boundary, on, by, .. } = &changed.kind else { unreachable!() };
     assert_eq!((boundary.as_str(), on, by), ("round:2", &true, &Initiator::You));
-    until(&run, |kind| matches!(kind, EventKind::RoundStarted { round: 2, .. })).await;
+    until(&run, |kind| {
+        matches!(
+            kind,
+            EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::RoundStarted {
+                round: 2,
+                ..
+            }))
+        )
+    })
+    .await;
     run.send(flag(false));
     let world = world(&run).await;
     let it = world.collaboration().expect("a collaboration");

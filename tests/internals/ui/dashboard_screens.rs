@@ -11,6 +11,7 @@ use crate::app::overlay::Overlay;
 use crate::app::state::{DisplaySettings, ScenarioEntry};
 use crate::app::{Effect, KeyCode, KeyPress, Msg};
 use crate::engine::Schedule;
+use crate::event::kind::{CollaborationFact, PatternFact};
 use crate::event::{BoundaryId, Elapsed, Event, EventKind, SpanId};
 use crate::scenario::catalogue::LiveOffer;
 use ratatui::layout::Rect;
@@ -54,7 +55,12 @@ fn live() -> Vec<Arc<Event>> {
     let end = events
         .iter()
         .position(|event| {
-            accepted += usize::from(matches!(event.kind, EventKind::ContributionAccepted { .. }));
+            accepted += usize::from(matches!(
+                event.kind,
+                EventKind::Pattern(PatternFact::Collaboration(
+                    CollaborationFact::ContributionAccepted { .. }
+                ))
+            ));
             accepted == 5
         })
         .expect("five contributions");
@@ -62,7 +68,15 @@ fn live() -> Vec<Arc<Event>> {
 }
 
 fn paused() -> Vec<Arc<Event>> {
-    let mut events = upto(|kind| matches!(kind, EventKind::RoundClosed { round: 1, .. }));
+    let mut events = upto(|kind| {
+        matches!(
+            kind,
+            EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::RoundClosed {
+                round: 1,
+                ..
+            }))
+        )
+    });
     let last = events.last().expect("facts").clone();
     let at = vec![BoundaryId::new("round:2")];
     let (seq, span) = (crate::event::Seq(last.seq.0 + 1), SpanId::RUN);

@@ -4,7 +4,7 @@ use crate::app::effect::{Effect, Export};
 use crate::app::msg::PartialText;
 use crate::app::state::DisplaySettings;
 use crate::app::{KeyCode, Msg};
-use crate::event::kind::{Initiator, StepSize};
+use crate::event::kind::{Initiator, PatternFact, ResearchFact, StepSize};
 use crate::event::{BoundaryId, EventKind, RunId, SpanId};
 use crate::pattern::research::words::report::markdown;
 use crate::support::facts::research::{self, ResearchFacts};
@@ -182,7 +182,9 @@ fn rows_stand_still_and_are_followed_again() {
 #[test]
 fn a_note_that_is_picked_stays_when_what_the_notes_say_of_one_another_comes_above() {
     let facts = research::answered();
-    let compared = screen::until(&facts.log, |kind| matches!(kind, EventKind::NotesCompared(_)));
+    let compared = screen::until(&facts.log, |kind| {
+        matches!(kind, EventKind::Pattern(PatternFact::Research(ResearchFact::NotesCompared(_))))
+    });
     let mut dash = Dash::new(120, 36);
     dash.run("r-b7c0", &facts.log[..compared - 1]);
     dash.text("4gj");

@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 use roundtable::event::contribution::{Conflict, Contribution, Decision, Stance};
 use roundtable::event::kind::{
-    AttemptFailed, BudgetReached, CallStarted, ChatMessage, CollaborationPlan, FailureClass,
-    FlagAt, Initiator, MessageRole, ModelLabel, PatternPlan, Prompt, Purpose, Reply, ReplyRefused,
-    RoleFlagHead, RunStarted, SeatPlan, SeatStatus, Usage,
+    AttemptFailed, BudgetReached, CallStarted, ChatMessage, CollaborationFact, CollaborationPlan,
+    FailureClass, FlagAt, Initiator, MessageRole, ModelLabel, PatternFact, PatternPlan, Prompt,
+    Purpose, Reply, ReplyRefused, RoleFlagHead, RunStarted, SeatPlan, SeatStatus, Usage,
 };
 use roundtable::event::{BoundaryId, EventKind, RunId, SpanId, StopReason};
 use serde_json::Map;
@@ -126,11 +126,12 @@ impl Facts {
             |seat| if off.contains(&seat) { SeatStatus::Skipped } else { SeatStatus::Asked };
         let seats = self.plan.sequence.iter().enumerate();
         let seats = seats.map(|(seat, role)| SeatPlan { role: role.clone(), status: asked(seat) });
-        let kind = EventKind::RoundStarted {
-            parent: SpanId::RUN,
-            round: self.round,
-            seats: seats.collect(),
-        };
+        let kind =
+            EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::RoundStarted {
+                parent: SpanId::RUN,
+                round: self.round,
+                seats: seats.collect(),
+            }));
         self.add(self.round_span, kind)
     }
 
@@ -242,14 +243,16 @@ impl Facts {
     /// The gateway takes a seat's contribution.
     pub fn accepted(&mut self, seat: usize, said: Contribution, extra_keys: u32) -> &mut Self {
         self.messages += 1;
-        let kind = EventKind::ContributionAccepted {
-            round: self.round,
-            seat: seat as u16,
-            contribution: Arc::new(said),
-            extra_keys,
-            extra_actions: 0,
-            messages: self.messages,
-        };
+        let kind = EventKind::Pattern(PatternFact::Collaboration(
+            CollaborationFact::ContributionAccepted {
+                round: self.round,
+                seat: seat as u16,
+                contribution: Arc::new(said),
+                extra_keys,
+                extra_actions: 0,
+                messages: self.messages,
+            },
+        ));
         self.add(self.calls[&seat].0, kind)
     }
 
@@ -278,13 +281,15 @@ impl Facts {
 
     /// The gateway refuses a seat's reply.
     pub fn refused(&mut self, seat: usize, reason: &str) -> &mut Self {
-        let kind = EventKind::ContributionRefused {
-            round: self.round,
-            seat: seat as u16,
-            role: self.plan.sequence[seat].clone(),
-            reason: StopReason::from(reason),
-            raw: Some(Arc::new(serde_json::json!({"stance": "maybe"}))),
-        };
+        let kind = EventKind::Pattern(PatternFact::Collaboration(
+            CollaborationFact::ContributionRefused {
+                round: self.round,
+                seat: seat as u16,
+                role: self.plan.sequence[seat].clone(),
+                reason: StopReason::from(reason),
+                raw: Some(Arc::new(serde_json::json!({"stance": "maybe"}))),
+            },
+        ));
         self.add(self.calls[&seat].0, kind)
     }
 
@@ -315,8 +320,11 @@ impl Facts {
 
     /// Closes the round.
     pub fn close(&mut self, conflicts: &[Conflict], decision: Option<Decision>) -> &mut Self {
-        let kind =
-            EventKind::RoundClosed { round: self.round, conflicts: conflicts.to_vec(), decision };
+        let kind = EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::RoundClosed {
+            round: self.round,
+            conflicts: conflicts.to_vec(),
+            decision,
+        }));
         self.add(self.round_span, kind)
     }
 

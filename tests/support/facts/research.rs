@@ -8,9 +8,9 @@ use roundtable::base::day::Day;
 use roundtable::event::kind::{
     AnswerCited, AnswerRefused, CallStarted, ChatMessage, Denial, DropReason, DroppedSource,
     FlagAt, FoundSource, KeptSource, MessageRole, ModelLabel, Note, NoteConflict, NoteId, NotePair,
-    NoteProblem, NoteRefused, NotesCompared, NotesVerified, PageRead, PatternPlan, PlannedStep,
-    Prompt, Purpose, ReadingEnd, Reply, ResearchPlan, RunStarted, Sentence, SourceHead, SourceNo,
-    SourceOutcome, SourcesDeduped, SourcesFound, Usage,
+    NoteProblem, NoteRefused, NotesCompared, NotesVerified, PageRead, PatternFact, PatternPlan,
+    PlannedStep, Prompt, Purpose, ReadingEnd, Reply, ResearchFact, ResearchPlan, RunStarted,
+    Sentence, SourceHead, SourceNo, SourceOutcome, SourcesDeduped, SourcesFound, Usage,
 };
 use roundtable::event::stop::NoteIssue;
 use roundtable::event::{EventKind, ResearchStep, RunId, SpanId, StopReason};
@@ -200,7 +200,10 @@ impl ResearchFacts {
         };
         let steps = ResearchStep::ALL.into_iter().enumerate().map(step).collect();
         let call = self.calls["plan"].0;
-        self.add(call, EventKind::StepsAccepted { steps })
+        self.add(
+            call,
+            EventKind::Pattern(PatternFact::Research(ResearchFact::StepsAccepted { steps })),
+        )
     }
 
     /// Sources are searched and found.
@@ -216,7 +219,10 @@ impl ResearchFacts {
             unsearched: BTreeMap::new(),
         };
         let call = self.calls["search"].0;
-        self.add(call, EventKind::SourcesFound(Box::new(found)))
+        self.add(
+            call,
+            EventKind::Pattern(PatternFact::Research(ResearchFact::SourcesFound(Box::new(found)))),
+        )
     }
 
     /// These are kept, in this order; the others fell out.
@@ -236,7 +242,12 @@ impl ResearchFacts {
         };
         let dropped = dropped.iter().map(out).collect();
         let deduped = SourcesDeduped { kept: all.into(), dropped };
-        self.add(SpanId::RUN, EventKind::SourcesDeduped(Box::new(deduped)))
+        self.add(
+            SpanId::RUN,
+            EventKind::Pattern(PatternFact::Research(ResearchFact::SourcesDeduped(Box::new(
+                deduped,
+            )))),
+        )
     }
 
     /// A source is looked at.
@@ -244,13 +255,22 @@ impl ResearchFacts {
         let span = self.open();
         self.sources.insert(no, span);
         let source = SourceNo(no);
-        self.add(span, EventKind::SourceStarted { parent: SpanId::RUN, source })
+        self.add(
+            span,
+            EventKind::Pattern(PatternFact::Research(ResearchFact::SourceStarted {
+                parent: SpanId::RUN,
+                source,
+            })),
+        )
     }
 
     /// It came out.
     pub fn comes(&mut self, no: u32, came: SourceOutcome) -> &mut Self {
         let span = self.sources[&no];
-        self.add(span, EventKind::SourceClosed(Box::new(came)))
+        self.add(
+            span,
+            EventKind::Pattern(PatternFact::Research(ResearchFact::SourceClosed(Box::new(came)))),
+        )
     }
 
     /// An allowlist refuses it.
@@ -297,7 +317,10 @@ impl ResearchFacts {
             modified: false,
         };
         let span = self.sources[&no];
-        self.add(span, EventKind::PageRead(Box::new(page)))
+        self.add(
+            span,
+            EventKind::Pattern(PatternFact::Research(ResearchFact::PageRead(Box::new(page)))),
+        )
     }
 
     /// Its page is read at once.
@@ -327,7 +350,13 @@ impl ResearchFacts {
             modified: false,
         };
         let span = self.sources[&no];
-        self.add(span, EventKind::NoteTaken { source: SourceNo(no), note: Arc::new(note) })
+        self.add(
+            span,
+            EventKind::Pattern(PatternFact::Research(ResearchFact::NoteTaken {
+                source: SourceNo(no),
+                note: Arc::new(note),
+            })),
+        )
     }
 
     /// A note is refused.
@@ -337,7 +366,10 @@ impl ResearchFacts {
         let source = SourceNo(no);
         let refused = NoteRefused { source, reason, claim: claim.into(), quote: quote.into() };
         let span = self.sources[&no];
-        self.add(span, EventKind::NoteRefused(Box::new(refused)))
+        self.add(
+            span,
+            EventKind::Pattern(PatternFact::Research(ResearchFact::NoteRefused(Box::new(refused)))),
+        )
     }
 
     /// Its notes are in.
@@ -348,7 +380,10 @@ impl ResearchFacts {
 
     /// No further source is looked at.
     pub fn stops_reading(&mut self, why: ReadingEnd) -> &mut Self {
-        self.add(SpanId::RUN, EventKind::ReadingClosed { reason: why })
+        self.add(
+            SpanId::RUN,
+            EventKind::Pattern(PatternFact::Research(ResearchFact::ReadingClosed { reason: why })),
+        )
     }
 
     /// What the notes say of one another.
@@ -373,7 +408,12 @@ impl ResearchFacts {
             conflicts: conflicts.iter().map(conflict).collect(),
             unconfirmed: unconfirmed.iter().map(|nth| NoteId::nth(*nth)).collect(),
         };
-        self.add(SpanId::RUN, EventKind::NotesCompared(Box::new(compared)))
+        self.add(
+            SpanId::RUN,
+            EventKind::Pattern(PatternFact::Research(ResearchFact::NotesCompared(Box::new(
+                compared,
+            )))),
+        )
     }
 
     /// The notes are verified.
@@ -384,7 +424,12 @@ impl ResearchFacts {
         };
         let issues = issues.iter().map(issue).collect();
         let verified = NotesVerified { checked: self.notes as u32, issues };
-        self.add(SpanId::RUN, EventKind::NotesVerified(Box::new(verified)))
+        self.add(
+            SpanId::RUN,
+            EventKind::Pattern(PatternFact::Research(ResearchFact::NotesVerified(Box::new(
+                verified,
+            )))),
+        )
     }
 
     /// The model is asked for the answer.
@@ -410,14 +455,22 @@ impl ResearchFacts {
         let texts: Vec<&str> = sentences.iter().map(|it| &*it.text).collect();
         let text = texts.join(" ");
         let cited = AnswerCited { sentences, citations: citations.into() };
-        self.add(SpanId::RUN, EventKind::AnswerCited(Box::new(cited)));
+        self.add(
+            SpanId::RUN,
+            EventKind::Pattern(PatternFact::Research(ResearchFact::AnswerCited(Box::new(cited)))),
+        );
         self.add(SpanId::RUN, EventKind::AnswerComposed { text: text.into(), by: None })
     }
 
     /// The answer is refused.
     pub fn refuses_answer(&mut self, reason: &str, raw: Value) -> &mut Self {
         let refused = AnswerRefused { reason: StopReason::from(reason), raw };
-        self.add(SpanId::RUN, EventKind::AnswerRefused(Box::new(refused)))
+        self.add(
+            SpanId::RUN,
+            EventKind::Pattern(PatternFact::Research(ResearchFact::AnswerRefused(Box::new(
+                refused,
+            )))),
+        )
     }
 }
 

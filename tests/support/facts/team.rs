@@ -7,9 +7,9 @@ use std::sync::Arc;
 use roundtable::agents::projection::HANDED_OVER;
 use roundtable::base::name::AgentName;
 use roundtable::event::kind::{
-    AgentHead, CallStarted, ChatMessage, FlagAt, HandoffRefusal, HistoryEntry, LoopGuard,
-    MemberOutput, MessageRole, ModelLabel, PatternPlan, Prompt, Purpose, Reply, RunStarted,
-    SessionHead, SwarmHead, TeamPlan, ToolCall, ToolOffer, Usage,
+    AgentFact, AgentHead, CallStarted, ChatMessage, FlagAt, HandoffRefusal, HistoryEntry,
+    LoopGuard, MemberOutput, MessageRole, ModelLabel, PatternFact, PatternPlan, Prompt, Purpose,
+    Reply, RunStarted, SessionHead, SwarmHead, TeamPlan, ToolCall, ToolOffer, Usage,
 };
 use roundtable::event::{EventKind, RunId, SpanId};
 use roundtable::scenario::spec::alert::AlertLimits;
@@ -377,14 +377,14 @@ impl TeamFacts {
     pub fn hands(&mut self, from: &str, to: &str, message: Option<&str>) -> &mut Self {
         let guard = self.guard(to);
         let said = self.said[from];
-        let kind = EventKind::HandoffMade {
+        let kind = EventKind::Pattern(PatternFact::Agents(AgentFact::HandoffMade {
             swarm: "support".into(),
             from: from.into(),
             to: to.into(),
             message: message.map(Into::into),
             guard,
             requested_by: said,
-        };
+        }));
         self.ends_with(from, "", Some(HANDED_OVER));
         self.add(SpanId::RUN, kind).hop(to, Some(from))
     }
@@ -393,7 +393,7 @@ impl TeamFacts {
     pub fn refused(&mut self, from: &str, to: &str, why: HandoffRefusal) -> &mut Self {
         let guard = self.guard(to);
         self.rejections += 1;
-        let kind = EventKind::HandoffRefused {
+        let kind = EventKind::Pattern(PatternFact::Agents(AgentFact::HandoffRefused {
             swarm: "support".into(),
             from: from.into(),
             to: to.into(),
@@ -401,7 +401,7 @@ impl TeamFacts {
             guard,
             rejections: self.rejections,
             requested_by: self.said[from],
-        };
+        }));
         self.add(SpanId::RUN, kind)
     }
 
@@ -425,14 +425,14 @@ impl TeamFacts {
         handoffs: u32,
         said: SpanId,
     ) -> &mut Self {
-        let kind = EventKind::HandoffMade {
+        let kind = EventKind::Pattern(PatternFact::Agents(AgentFact::HandoffMade {
             swarm: swarm.into(),
             from: "front".into(),
             to: "back".into(),
             message: None,
             guard: LoopGuard { handoffs, ..LoopGuard::default() },
             requested_by: said,
-        };
+        }));
         self.add(run, kind)
     }
 
@@ -446,7 +446,7 @@ impl TeamFacts {
         why: HandoffRefusal,
         said: SpanId,
     ) -> &mut Self {
-        let kind = EventKind::HandoffRefused {
+        let kind = EventKind::Pattern(PatternFact::Agents(AgentFact::HandoffRefused {
             swarm: swarm.into(),
             from: "front".into(),
             to: "back".into(),
@@ -454,7 +454,7 @@ impl TeamFacts {
             guard: LoopGuard { handoffs, ..LoopGuard::default() },
             rejections,
             requested_by: said,
-        };
+        }));
         self.add(run, kind)
     }
 

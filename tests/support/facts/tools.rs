@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use roundtable::event::kind::{
     AttemptFailed, BreakerCause, BreakerHead, BreakerStage, BulkheadHead, CallStarted, ChatMessage,
-    FailureClass, FallbackKind, FlagAt, Initiator, MessageRole, ModelLabel, OrchestratorPlan,
-    PatternPlan, Prompt, Purpose, Reply, ResiliencePlan, RunStarted, SafeModeHead, Task, ToolHead,
-    ToolLimits, Usage, WorkerHead,
+    FailureClass, FallbackKind, FlagAt, Initiator, MessageRole, ModelLabel, OrchestratorFact,
+    OrchestratorPlan, PatternFact, PatternPlan, Prompt, Purpose, Reply, ResiliencePlan, RunStarted,
+    SafeModeHead, Task, ToolHead, ToolLimits, Usage, WorkerHead,
 };
 use roundtable::event::{EventKind, RunId, SpanId, StopReason};
 use roundtable::scenario::spec::alert::AlertLimits;
@@ -283,7 +283,12 @@ impl ToolFacts {
         self.after(900).says("plan", "{\"kind\":\"plan\",\"tasks\":[]}");
         let call = self.calls["plan"].0;
         self.tasks = tasks.iter().map(|task| (SpanId::RUN, task.clone())).collect();
-        self.add(call, EventKind::PlanAccepted { tasks: tasks.into() })
+        self.add(
+            call,
+            EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::PlanAccepted {
+                tasks: tasks.into(),
+            })),
+        )
     }
 
     /// A task gets one of the places, and its first attempt goes out.
@@ -298,13 +303,13 @@ impl ToolFacts {
         let span = self.open();
         self.tasks[index].0 = span;
         let task = self.tasks[index].1.clone();
-        let kind = EventKind::TaskStarted {
+        let kind = EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskStarted {
             parent: SpanId::RUN,
             task: task.id.clone(),
             index: index as u32,
             worker: task.worker.clone(),
             args_hash: "a1f09c33".to_owned(),
-        };
+        }));
         self.add(span, kind);
         let purpose = Purpose::Task { task: task.id.clone(), index: index as u32 };
         let args = Value::Object((*task.args).clone());
@@ -314,20 +319,32 @@ impl ToolFacts {
     /// A task's result is there, or what stood in for it.
     pub fn done(&mut self, index: usize) -> &mut Self {
         let attempts = self.calls[self.tasks[index].1.id.as_str()].2;
-        self.add(self.tasks[index].0, EventKind::TaskDone { attempts })
+        self.add(
+            self.tasks[index].0,
+            EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskDone { attempts })),
+        )
     }
 
     /// A task has no result.
     pub fn task_failed(&mut self, index: usize, reason: &str) -> &mut Self {
         let attempts = self.calls[self.tasks[index].1.id.as_str()].2;
         let reason = StopReason::from(reason);
-        self.add(self.tasks[index].0, EventKind::TaskFailed { attempts, reason })
+        self.add(
+            self.tasks[index].0,
+            EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskFailed {
+                attempts,
+                reason,
+            })),
+        )
     }
 
     /// The results are put together, the report is written and the run ends.
     pub fn reported(&mut self, aggregate: Value, text: &str) -> &mut Self {
         let kind =
-            EventKind::ResultsAggregated { aggregate: Arc::new(aggregate), overwritten: vec![] };
+            EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::ResultsAggregated {
+                aggregate: Arc::new(aggregate),
+                overwritten: vec![],
+            }));
         self.add(SpanId::RUN, kind);
         self.asks("report", "llm", SpanId::RUN, Purpose::Finalize, None).attempt("report");
         self.after(800).says("report", text);

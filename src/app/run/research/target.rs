@@ -4,7 +4,7 @@ use super::item::{ItemList, ItemStyle, ItemSubject};
 use crate::app::run::inspect::InspectTarget;
 use crate::app::run::layout::Pane;
 use crate::app::run::{RunPage, View};
-use crate::event::kind::{NoteId, SourceNo};
+use crate::event::kind::{NoteId, PatternFact, ResearchFact, SourceNo};
 use crate::event::{EventKind, SpanId};
 
 impl RunPage {
@@ -24,9 +24,14 @@ impl RunPage {
                     return self.note_target(&note, false);
                 }
                 let call = self.open_model_call(research).or(research.answer_call);
-                call.or(research.plan_call)
-                    .map(InspectTarget::Call)
-                    .or_else(|| self.event_target(|kind| matches!(kind, EventKind::AnswerCited(_))))
+                call.or(research.plan_call).map(InspectTarget::Call).or_else(|| {
+                    self.event_target(|kind| {
+                        matches!(
+                            kind,
+                            EventKind::Pattern(PatternFact::Research(ResearchFact::AnswerCited(_)))
+                        )
+                    })
+                })
             }
             Pane::Fourth => {
                 let picked = self.picked_note();
@@ -34,8 +39,14 @@ impl RunPage {
                 let note = match about {
                     Some(ItemSubject::Note(note)) => Some(note),
                     Some(ItemSubject::Pair(..)) => {
-                        return self
-                            .event_target(|kind| matches!(kind, EventKind::NotesCompared(_)));
+                        return self.event_target(|kind| {
+                            matches!(
+                                kind,
+                                EventKind::Pattern(PatternFact::Research(
+                                    ResearchFact::NotesCompared(_)
+                                ))
+                            )
+                        });
                     }
                     _ => research.notes.last().map(|row| row.note.id.clone()),
                 };
@@ -55,7 +66,12 @@ impl RunPage {
         }
         let closed = row.span.and_then(|span| self.shown().spans.get(span)?.closed_by);
         closed.map(InspectTarget::Event).or_else(|| {
-            let deduped = self.event_target(|kind| matches!(kind, EventKind::SourcesDeduped(_)));
+            let deduped = self.event_target(|kind| {
+                matches!(
+                    kind,
+                    EventKind::Pattern(PatternFact::Research(ResearchFact::SourcesDeduped(_)))
+                )
+            });
             deduped.or(research.search_call.map(InspectTarget::Call))
         })
     }
@@ -67,7 +83,7 @@ impl RunPage {
         let call = if page { row.read_call } else { row.notes_call };
         call.map(InspectTarget::Call).or_else(|| {
             self.event_target(
-                |kind| matches!(kind, EventKind::NoteTaken { note: it, .. } if it.id == *note),
+                |kind| matches!(kind, EventKind::Pattern(PatternFact::Research(ResearchFact::NoteTaken { note: it, .. })) if it.id == *note),
             )
         })
     }

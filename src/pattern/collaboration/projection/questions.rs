@@ -2,7 +2,7 @@
 
 use super::Collaboration;
 use crate::event::contribution::Decision;
-use crate::event::kind::Purpose;
+use crate::event::kind::{CollaborationFact, Purpose};
 use crate::event::world::outcome::OutcomeFields;
 use crate::event::world::{EventLog, MarkKind, Projection, RunFold};
 use crate::event::{Boundary, BoundaryId, Event, EventKind, Seq, SpanId};
@@ -16,13 +16,28 @@ impl Collaboration {
     fn last_verdict(&self, round: u32, closed: Seq, log: &dyn EventLog) -> Option<Seq> {
         let seats = &self.round(round)?.seats;
         let last = seats.iter().rposition(|seat| seat.contribution.is_some())?;
-        log.find_before(closed, &|event| match &event.kind {
-            EventKind::ContributionAccepted { round: of, seat, .. }
-            | EventKind::ContributionRefused { round: of, seat, .. } => {
-                *of == round && usize::from(*seat) == last
-            }
+        log.find_before(closed, &|event| match CollaborationFact::of(&event.kind) {
+            Some(
+                CollaborationFact::ContributionAccepted { round: of, seat, .. }
+                | CollaborationFact::ContributionRefused { round: of, seat, .. },
+            ) => *of == round && usize::from(*seat) == last,
             _ => false,
         })
+    }
+
+    fn cause_of_fact(&self, event: &Event, run: &RunFold, log: &dyn EventLog) -> Option<Seq> {
+        match CollaborationFact::of(&event.kind)? {
+            CollaborationFact::ContributionAccepted { round, seat, .. }
+            | CollaborationFact::ContributionRefused { round, seat, .. } => {
+                run.spans.opened_by(self.seat_call(*round, *seat)?)
+            }
+            CollaborationFact::RoundClosed { round, .. } => {
+                self.last_verdict(*round, event.seq, log)
+            }
+            CollaborationFact::RoundStarted { round, .. } => {
+                run.spans.closed_by(self.round(round.checked_sub(1)?)?.span)
+            }
+        }
     }
 }
 
@@ -36,33 +51,31 @@ impl Projection for Collaboration {
     }
 
     fn mark(&self, event: &Event) -> Option<MarkKind> {
-        match &event.kind {
-            EventKind::RoundStarted { round, .. } => Some(MarkKind::Round(*round)),
-            EventKind::ContributionRefused { .. } => Some(MarkKind::Failed),
+        match CollaborationFact::of(&event.kind)? {
+            CollaborationFact::RoundStarted { round, .. } => Some(MarkKind::Round(*round)),
+            CollaborationFact::ContributionRefused { .. } => Some(MarkKind::Failed),
             _ => None,
         }
     }
 
     fn call_of(&self, event: &Event, _run: &RunFold) -> Option<SpanId> {
-        match &event.kind {
-            EventKind::ContributionAccepted { round, seat, .. }
-            | EventKind::ContributionRefused { round, seat, .. } => self.seat_call(*round, *seat),
-            EventKind::AnswerComposed { .. } => self.finalize,
+        match (&event.kind, CollaborationFact::of(&event.kind)) {
+            (
+                _,
+                Some(
+                    CollaborationFact::ContributionAccepted { round, seat, .. }
+                    | CollaborationFact::ContributionRefused { round, seat, .. },
+                ),
+            ) => self.seat_call(*round, *seat),
+            (EventKind::AnswerComposed { .. }, _) => self.finalize,
             _ => None,
         }
     }
 
     fn cause_of(&self, event: &Event, run: &RunFold, log: &dyn EventLog) -> Option<Seq> {
         match &event.kind {
-            EventKind::ContributionAccepted { round, seat, .. }
-            | EventKind::ContributionRefused { round, seat, .. } => {
-                run.spans.opened_by(self.seat_call(*round, *seat)?)
-            }
+            EventKind::Pattern(_) => self.cause_of_fact(event, run, log),
             EventKind::AnswerComposed { .. } => run.spans.opened_by(self.finalize?),
-            EventKind::RoundClosed { round, .. } => self.last_verdict(*round, event.seq, log),
-            EventKind::RoundStarted { round, .. } => {
-                run.spans.closed_by(self.round(round.checked_sub(1)?)?.span)
-            }
             EventKind::CallStarted(call) => match &call.purpose {
                 Purpose::Contribution { .. } => run.spans.opened_by(call.parent),
                 Purpose::Finalize => run.spans.closed_by(self.current()?.span),

@@ -1,7 +1,7 @@
 //! What the rest of the program asks the projection of an orchestrator.
 
 use super::Orchestrator;
-use crate::event::kind::{FallbackKind, Purpose};
+use crate::event::kind::{FallbackKind, OrchestratorFact, Purpose};
 use crate::event::world::outcome::{OutcomeFields, Replaced};
 use crate::event::world::{EventLog, MarkKind, Projection, RunFold, SpanKind};
 use crate::event::{Boundary, BoundaryId, Event, EventKind, Seq, SpanId};
@@ -31,7 +31,9 @@ impl Projection for Orchestrator {
     }
 
     fn mark(&self, event: &Event) -> Option<MarkKind> {
-        matches!(event.kind, EventKind::TaskFailed { .. }).then_some(MarkKind::Failed)
+        let failed =
+            matches!(OrchestratorFact::of(&event.kind), Some(OrchestratorFact::TaskFailed { .. }));
+        failed.then_some(MarkKind::Failed)
     }
 
     fn call_of(&self, event: &Event, run: &RunFold) -> Option<SpanId> {
@@ -45,24 +47,14 @@ impl Projection for Orchestrator {
     }
 
     fn cause_of(&self, event: &Event, run: &RunFold, log: &dyn EventLog) -> Option<Seq> {
-        let before = |so: fn(&EventKind) -> bool| log.last_before(event.seq, &|it| so(&it.kind));
         match &event.kind {
+            EventKind::Pattern(_) => cause_of_fact(event, run, log),
             EventKind::AnswerComposed { .. } => run.spans.opened_by(self.finalize?),
-            EventKind::PlanAccepted { .. } => run.spans.closed_by(event.span),
-            EventKind::TaskStarted { .. } => {
-                before(|kind| matches!(kind, EventKind::PlanAccepted { .. }))
-            }
-            EventKind::TaskDone { .. } | EventKind::TaskFailed { .. } => {
-                run.spans.last_child(event.span)?.closed_by
-            }
-            EventKind::ResultsAggregated { .. } => before(|kind| {
-                matches!(kind, EventKind::TaskDone { .. } | EventKind::TaskFailed { .. })
-            }),
             EventKind::CallStarted(call) => match &call.purpose {
                 Purpose::Task { .. } => run.spans.opened_by(call.parent),
-                Purpose::Finalize => {
-                    before(|kind| matches!(kind, EventKind::ResultsAggregated { .. }))
-                }
+                Purpose::Finalize => last_fact(event.seq, log, |fact| {
+                    matches!(fact, OrchestratorFact::ResultsAggregated { .. })
+                }),
                 _ => None,
             },
             _ => None,
@@ -79,5 +71,26 @@ impl Projection for Orchestrator {
         // The only boundaries that come exactly once.
         let planned = self.plan_call.is_some();
         Ok(if planned { Boundary::Finalize } else { Boundary::Plan }.id())
+    }
+}
+
+/// The last fact before `seq` that matches.
+fn last_fact(seq: Seq, log: &dyn EventLog, so: fn(&OrchestratorFact) -> bool) -> Option<Seq> {
+    log.last_before(seq, &|event| OrchestratorFact::of(&event.kind).is_some_and(so))
+}
+
+fn cause_of_fact(event: &Event, run: &RunFold, log: &dyn EventLog) -> Option<Seq> {
+    let before = |so| last_fact(event.seq, log, so);
+    match OrchestratorFact::of(&event.kind)? {
+        OrchestratorFact::PlanAccepted { .. } => run.spans.closed_by(event.span),
+        OrchestratorFact::TaskStarted { .. } => {
+            before(|fact| matches!(fact, OrchestratorFact::PlanAccepted { .. }))
+        }
+        OrchestratorFact::TaskDone { .. } | OrchestratorFact::TaskFailed { .. } => {
+            run.spans.last_child(event.span)?.closed_by
+        }
+        OrchestratorFact::ResultsAggregated { .. } => before(|fact| {
+            matches!(fact, OrchestratorFact::TaskDone { .. } | OrchestratorFact::TaskFailed { .. })
+        }),
     }
 }

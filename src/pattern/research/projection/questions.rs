@@ -2,7 +2,7 @@
 
 use super::Research;
 use super::steps::WorkflowStep;
-use crate::event::kind::{Purpose, SourceNo, SourceOutcome};
+use crate::event::kind::{Purpose, ResearchFact, SourceNo, SourceOutcome};
 use crate::event::world::outcome::OutcomeFields;
 use crate::event::world::{EventLog, MarkKind, Projection, RunFold, SpanKind};
 use crate::event::{BoundaryId, Event, EventKind, Seq, SpanId};
@@ -13,6 +13,37 @@ impl Research {
     fn source_call(&self, source: SourceNo) -> Option<SpanId> {
         let row = self.source(source)?;
         row.notes_call.or(row.read_call)
+    }
+
+    fn cause_of_fact(&self, event: &Event, run: &RunFold, log: &dyn EventLog) -> Option<Seq> {
+        let before = |so: fn(&ResearchFact) -> bool| last_fact(event.seq, log, &so);
+        let closed = |call: Option<SpanId>| run.spans.closed_by(call?);
+        match ResearchFact::of(&event.kind)? {
+            ResearchFact::StepsAccepted { .. } => closed(self.plan_call),
+            ResearchFact::SourcesFound(_) => closed(self.search_call),
+            ResearchFact::SourcesDeduped(_) => {
+                before(|fact| matches!(fact, ResearchFact::SourcesFound(_)))
+            }
+            ResearchFact::SourceStarted { .. } => {
+                before(|fact| matches!(fact, ResearchFact::SourcesDeduped(_)))
+            }
+            ResearchFact::PageRead(page) => closed(Some(page.call)),
+            ResearchFact::NoteTaken { source, .. } => closed(self.source_call(*source)),
+            ResearchFact::NoteRefused(note) => closed(self.source_call(note.source)),
+            ResearchFact::NotesTruncated(cut) => closed(self.source_call(cut.source)),
+            ResearchFact::SourceClosed(_) => {
+                log.find_before(event.seq, &|before| before.span == event.span)
+            }
+            ResearchFact::ReadingClosed { .. } => {
+                before(|fact| matches!(fact, ResearchFact::SourceClosed(_)))
+            }
+            ResearchFact::NotesCompared(_) | ResearchFact::NotesVerified(_) => {
+                before(|fact| matches!(fact, ResearchFact::ReadingClosed { .. }))
+            }
+            ResearchFact::AnswerCited(_) | ResearchFact::AnswerRefused(_) => {
+                closed(self.answer_call)
+            }
+        }
     }
 }
 
@@ -26,66 +57,49 @@ impl Projection for Research {
     }
 
     fn mark(&self, event: &Event) -> Option<MarkKind> {
-        match &event.kind {
-            EventKind::PageRead(page) => Some(MarkKind::Page(page.source)),
-            EventKind::SourceClosed(came) => match **came {
+        match ResearchFact::of(&event.kind)? {
+            ResearchFact::PageRead(page) => Some(MarkKind::Page(page.source)),
+            ResearchFact::SourceClosed(came) => match **came {
                 SourceOutcome::Denied { .. } => Some(MarkKind::Refused),
                 SourceOutcome::Skipped { .. } => Some(MarkKind::Failed),
                 SourceOutcome::Read { .. } | SourceOutcome::Cancelled => None,
             },
-            EventKind::NoteRefused(_) | EventKind::AnswerRefused(_) => Some(MarkKind::Failed),
+            ResearchFact::NoteRefused(_) | ResearchFact::AnswerRefused(_) => Some(MarkKind::Failed),
             _ => None,
         }
     }
 
     fn call_of(&self, event: &Event, run: &RunFold) -> Option<SpanId> {
-        match (&event.kind, run.spans.get(event.span).map(|span| &span.kind)) {
-            (
-                EventKind::AnswerCited(_)
-                | EventKind::AnswerRefused(_)
-                | EventKind::AnswerComposed { .. },
-                _,
-            ) => self.answer_call,
-            (EventKind::PageRead(page), _) => Some(page.call),
-            (_, Some(SpanKind::Source(no))) => self.source_call(*no),
-            _ => None,
+        match (&event.kind, ResearchFact::of(&event.kind)) {
+            (EventKind::AnswerComposed { .. }, _)
+            | (_, Some(ResearchFact::AnswerCited(_) | ResearchFact::AnswerRefused(_))) => {
+                self.answer_call
+            }
+            (_, Some(ResearchFact::PageRead(page))) => Some(page.call),
+            _ => match run.spans.get(event.span)?.kind {
+                SpanKind::Source(no) => self.source_call(no),
+                _ => None,
+            },
         }
     }
 
     fn cause_of(&self, event: &Event, run: &RunFold, log: &dyn EventLog) -> Option<Seq> {
-        let before = |so: fn(&EventKind) -> bool| log.last_before(event.seq, &|it| so(&it.kind));
-        let closed = |call: Option<SpanId>| run.spans.closed_by(call?);
+        let before = |so: fn(&ResearchFact) -> bool| last_fact(event.seq, log, &so);
         match &event.kind {
-            EventKind::StepsAccepted { .. } => closed(self.plan_call),
-            EventKind::SourcesFound(_) => closed(self.search_call),
-            EventKind::SourcesDeduped(_) => {
-                before(|kind| matches!(kind, EventKind::SourcesFound(_)))
-            }
-            EventKind::SourceStarted { .. } => {
-                before(|kind| matches!(kind, EventKind::SourcesDeduped(_)))
-            }
-            EventKind::PageRead(page) => closed(Some(page.call)),
-            EventKind::NoteTaken { source, .. } => closed(self.source_call(*source)),
-            EventKind::NoteRefused(note) => closed(self.source_call(note.source)),
-            EventKind::NotesTruncated(cut) => closed(self.source_call(cut.source)),
-            EventKind::SourceClosed(_) => {
-                log.find_before(event.seq, &|before| before.span == event.span)
-            }
-            EventKind::ReadingClosed { .. } => {
-                before(|kind| matches!(kind, EventKind::SourceClosed(_)))
-            }
-            EventKind::NotesCompared(_) | EventKind::NotesVerified(_) => {
-                before(|kind| matches!(kind, EventKind::ReadingClosed { .. }))
-            }
-            EventKind::AnswerCited(_) | EventKind::AnswerRefused(_) => closed(self.answer_call),
+            EventKind::Pattern(_) => self.cause_of_fact(event, run, log),
             EventKind::CallStarted(call) => match &call.purpose {
                 Purpose::Read { .. } => run.spans.opened_by(call.parent),
-                Purpose::Notes { source } => log.last_before(
+                Purpose::Notes { source } => last_fact(
                     event.seq,
-                    &|it| matches!(&it.kind, EventKind::PageRead(page) if page.source == *source),
+                    log,
+                    &|fact| matches!(fact, ResearchFact::PageRead(page) if page.source == *source),
                 ),
-                Purpose::Search => before(|kind| matches!(kind, EventKind::StepsAccepted { .. })),
-                Purpose::Synthesize => before(|kind| matches!(kind, EventKind::NotesVerified(_))),
+                Purpose::Search => {
+                    before(|fact| matches!(fact, ResearchFact::StepsAccepted { .. }))
+                }
+                Purpose::Synthesize => {
+                    before(|fact| matches!(fact, ResearchFact::NotesVerified(_)))
+                }
                 _ => None,
             },
             _ => None,
@@ -106,4 +120,9 @@ impl Projection for Research {
         let next = place.and_then(|place| WorkflowStep::ALL.get(place + 1));
         next.map(|step| step.boundary()).ok_or("No breakpoint here: this is the last step.")
     }
+}
+
+/// The last fact before `seq` that matches.
+fn last_fact(seq: Seq, log: &dyn EventLog, so: &dyn Fn(&ResearchFact) -> bool) -> Option<Seq> {
+    log.last_before(seq, &|event| ResearchFact::of(&event.kind).is_some_and(so))
 }

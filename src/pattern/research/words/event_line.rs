@@ -1,7 +1,7 @@
 //! The lines of the events of research (research source document).
 
 use crate::event::EventKind;
-use crate::event::kind::{DropReason, SourceOutcome};
+use crate::event::kind::{DropReason, PatternFact, ResearchFact, SourceOutcome};
 use crate::event::phrase::skip_phrase;
 use crate::narrate::event_line::{EventLine, EventTone};
 use crate::narrate::format;
@@ -13,12 +13,12 @@ const MAX_ITEMS: usize = 4;
 pub(crate) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
     let things = |count: usize, what| format::count_noun(count as u64, what);
     match kind {
-        EventKind::StepsAccepted { steps } => {
+        EventKind::Pattern(PatternFact::Research(ResearchFact::StepsAccepted { steps })) => {
             let actions: Vec<&str> = steps.iter().map(|step| &*step.action).collect();
             told.text = actions.join(", ").into();
             told.tone = EventTone::Done;
         }
-        EventKind::SourcesFound(found) => {
+        EventKind::Pattern(PatternFact::Research(ResearchFact::SourcesFound(found))) => {
             let left: u64 = found.unsearched.values().sum();
             let mut what = format!("{} for {}", things(found.sources.len(), "source"), found.query);
             if left > 0 {
@@ -27,7 +27,7 @@ pub(crate) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
             told.text = what.into();
             told.tone = EventTone::Done;
         }
-        EventKind::SourcesDeduped(deduped) => {
+        EventKind::Pattern(PatternFact::Research(ResearchFact::SourcesDeduped(deduped))) => {
             let mut what = format!("{} kept", deduped.kept.len());
             for it in deduped.dropped.iter().take(MAX_ITEMS) {
                 let reason = match it.reason {
@@ -44,20 +44,20 @@ pub(crate) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
             told.text = what.into();
             told.tone = EventTone::Done;
         }
-        EventKind::PageRead(page) => {
+        EventKind::Pattern(PatternFact::Research(ResearchFact::PageRead(page))) => {
             let dated = if page.published_at.is_empty() { "undated" } else { &page.published_at };
             told.text = format!("{}, {dated}, {}", page.title, characters(page.chars)).into();
             told.tone = EventTone::Done;
         }
-        EventKind::NoteTaken { note, .. } => {
+        EventKind::Pattern(PatternFact::Research(ResearchFact::NoteTaken { note, .. })) => {
             told.text = format!("{}: {}", note.id, note.claim).into();
             told.tone = EventTone::Done;
         }
-        EventKind::NoteRefused(note) => {
+        EventKind::Pattern(PatternFact::Research(ResearchFact::NoteRefused(note))) => {
             told.text = format!("{}: {}", note.reason.phrase(), note.quote).into();
             told.tone = EventTone::Refused;
         }
-        EventKind::NotesTruncated(cut) => {
+        EventKind::Pattern(PatternFact::Research(ResearchFact::NotesTruncated(cut))) => {
             let (proposed, kept) = (u64::from(cut.proposed), cut.proposed.saturating_sub(cut.cut));
             told.text = format!(
                 "{} proposed, first {kept} checked ({})",
@@ -67,11 +67,13 @@ pub(crate) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
             .into();
             told.tone = EventTone::Alert;
         }
-        EventKind::SourceClosed(came) => fill_source_closed(told, came),
-        EventKind::ReadingClosed { reason } => {
+        EventKind::Pattern(PatternFact::Research(ResearchFact::SourceClosed(came))) => {
+            fill_source_closed(told, came)
+        }
+        EventKind::Pattern(PatternFact::Research(ResearchFact::ReadingClosed { reason })) => {
             told.text = reason.phrase().into();
         }
-        EventKind::NotesCompared(compared) => {
+        EventKind::Pattern(PatternFact::Research(ResearchFact::NotesCompared(compared))) => {
             let pairs = compared.conflicts.iter().map(|it| {
                 format!("{} {} against {} {}", it.left, it.left_figure, it.right, it.right_figure)
             });
@@ -90,7 +92,7 @@ pub(crate) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
             told.tone =
                 if compared.conflicts.is_empty() { EventTone::Plain } else { EventTone::Alert };
         }
-        EventKind::NotesVerified(verified) => {
+        EventKind::Pattern(PatternFact::Research(ResearchFact::NotesVerified(verified))) => {
             let issues =
                 verified.issues.iter().map(|it| format!("{} {}", it.note, it.issue.phrase()));
             let issues: Vec<String> = issues.collect();
@@ -101,7 +103,7 @@ pub(crate) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
                 (format!("{checked}: {}", issues.join(", ")).into(), EventTone::Refused)
             };
         }
-        EventKind::AnswerCited(cited) => {
+        EventKind::Pattern(PatternFact::Research(ResearchFact::AnswerCited(cited))) => {
             let ids: Vec<&str> = cited.citations.iter().map(|id| id.as_str()).collect();
             let sentences = things(cited.sentences.len(), "sentence");
             let uncited = cited.sentences.iter().filter(|it| it.citations.is_empty()).count();
@@ -112,7 +114,7 @@ pub(crate) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
             told.text = what.into();
             told.tone = EventTone::Done;
         }
-        EventKind::AnswerRefused(refused) => {
+        EventKind::Pattern(PatternFact::Research(ResearchFact::AnswerRefused(refused))) => {
             told.text = refused.reason.phrase();
             told.tone = EventTone::Refused;
         }

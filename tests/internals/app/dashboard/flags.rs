@@ -6,7 +6,7 @@ use crate::app::keymap::Context;
 use crate::app::what_if::what_if;
 use crate::app::{Effect, KeyCode, Msg};
 use crate::engine::Schedule;
-use crate::event::kind::{Initiator, SeatStatus};
+use crate::event::kind::{CollaborationFact, Initiator, PatternFact, SeatStatus};
 use crate::event::{BoundaryId, Command, Elapsed, Event, EventKind, RunId, Seq, SpanId, World};
 
 use crate::support::screen::{Dash, facts, until};
@@ -33,11 +33,11 @@ fn then(events: &[Arc<Event>], kind: EventKind) -> World {
 }
 
 fn started(round: u32) -> impl Fn(&EventKind) -> bool {
-    move |kind| matches!(kind, EventKind::RoundStarted { round: it, .. } if *it == round)
+    move |kind| matches!(kind, EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::RoundStarted { round: it, .. })) if *it == round)
 }
 
 fn closed(round: u32) -> impl Fn(&EventKind) -> bool {
-    move |kind| matches!(kind, EventKind::RoundClosed { round: it, .. } if *it == round)
+    move |kind| matches!(kind, EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::RoundClosed { round: it, .. })) if *it == round)
 }
 
 fn said(world: &World, on: bool) -> String {
@@ -176,14 +176,17 @@ fn what_was_promised_is_what_happens() {
         ..Schedule::default()
     };
     let events = facts("checkout-launch", &[], &[], schedule);
-    let seats = |round| {
-        events.iter().find_map(|event| match &event.kind {
-            EventKind::RoundStarted { round: it, seats, .. } if *it == round => {
-                Some(seats.iter().filter(|seat| seat.status == SeatStatus::Asked).count())
-            }
-            _ => None,
-        })
-    };
+    let seats =
+        |round| {
+            events.iter().find_map(|event| match &event.kind {
+                EventKind::Pattern(PatternFact::Collaboration(
+                    CollaborationFact::RoundStarted { round: it, seats, .. },
+                )) if *it == round => {
+                    Some(seats.iter().filter(|seat| seat.status == SeatStatus::Asked).count())
+                }
+                _ => None,
+            })
+        };
     assert_eq!((seats(2), seats(3)), (Some(3), Some(4)));
 }
 

@@ -6,13 +6,22 @@ use std::time::Duration;
 use crate::app::state::DisplaySettings;
 use crate::app::{KeyCode, KeyPress, Msg};
 use crate::engine::Schedule;
+use crate::event::kind::{CollaborationFact, PatternFact};
 use crate::event::{BoundaryId, Elapsed, Event, EventKind, RunId, Seq, SpanId};
 
 use crate::support::screen::{Dash, facts, shipped, until};
 
 fn live() -> Vec<Arc<Event>> {
     let mut events = facts("checkout-launch", &[], &[], Schedule::default());
-    let end = until(&events, |kind| matches!(kind, EventKind::RoundStarted { round: 2, .. }));
+    let end = until(&events, |kind| {
+        matches!(
+            kind,
+            EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::RoundStarted {
+                round: 2,
+                ..
+            }))
+        )
+    });
     events.truncate(end);
     events
 }

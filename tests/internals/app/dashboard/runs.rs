@@ -8,7 +8,7 @@ use crate::app::keymap::Context;
 use crate::app::state::{ActiveScreen, DisplaySettings};
 use crate::app::{Effect, KeyCode, KeyPress, Msg};
 use crate::engine::Schedule;
-use crate::event::kind::Initiator;
+use crate::event::kind::{CollaborationFact, Initiator, PatternFact};
 use crate::event::{Command, Elapsed, Event, EventKind, RunId, Seq, SpanId, StopReason};
 use crate::scenario::catalogue::RequestedModel;
 
@@ -16,7 +16,15 @@ use crate::support::screen::{Dash, facts, own, until};
 
 fn live() -> Vec<Arc<Event>> {
     let mut events = facts("checkout-launch", &[], &[], Schedule::default());
-    let end = until(&events, |kind| matches!(kind, EventKind::RoundStarted { round: 2, .. }));
+    let end = until(&events, |kind| {
+        matches!(
+            kind,
+            EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::RoundStarted {
+                round: 2,
+                ..
+            }))
+        )
+    });
     events.truncate(end);
     events
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::event::kind::FailureClass;
+use crate::event::kind::{FailureClass, PatternFact, ResearchFact};
 use crate::event::{Command, EventKind};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -355,7 +355,13 @@ async fn pages_are_read_one_after_another() {
     .await;
     let file = File::of(&[&site]).finding(["/1", "/2", "/3"].map(|path| site.url(path)));
     let run = engine().start(file.launch());
-    until(&run, |kind| matches!(kind, EventKind::SourceStarted { .. })).await;
+    until(&run, |kind| {
+        matches!(
+            kind,
+            EventKind::Pattern(PatternFact::Research(ResearchFact::SourceStarted { .. }))
+        )
+    })
+    .await;
     while site.paths().is_empty() {
         tokio::task::yield_now().await;
     }
@@ -367,8 +373,8 @@ async fn pages_are_read_one_after_another() {
     let told = Told::of(&run).await;
     assert_eq!(site.paths(), ["/1", "/2", "/3"]);
     let sources = told.facts.iter().filter_map(|fact| match &fact.kind {
-        EventKind::SourceStarted { .. } => Some('('),
-        EventKind::SourceClosed(_) => Some(')'),
+        EventKind::Pattern(PatternFact::Research(ResearchFact::SourceStarted { .. })) => Some('('),
+        EventKind::Pattern(PatternFact::Research(ResearchFact::SourceClosed(_))) => Some(')'),
         _ => None,
     });
     assert_eq!(sources.collect::<String>(), "()()()");
