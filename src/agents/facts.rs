@@ -22,8 +22,8 @@ facts! {
             /// The agent that gave it.
             by: AgentName,
         },
-        /// A team answered with its members' replies (`skip_summarization`) although other calls of the
-        /// same reply had failed; belongs to the team's span.
+        /// A team answered with its members' replies (`skip_summarization`) although other calls of
+        /// the same reply had failed; belongs to the team's span.
         "answer.incomplete" AnswerIncomplete {
             /// The failed calls, in order.
             missing: Arc<[MissingResult]>,

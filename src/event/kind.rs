@@ -223,8 +223,8 @@ facts! {
             #[serde(default, skip_serializing_if = "std::ops::Not::not")]
             probe: bool,
         },
-        /// The client inside a tool retried on its own, within one attempt. This happens only in naive
-        /// runs.
+        /// The client inside a tool retried on its own, within one attempt. This happens only in
+        /// naive runs.
         "client.retried" ClientRetried {
             /// Number of the next request, from 2.
             request: u32,
@@ -287,8 +287,8 @@ facts! {
             /// Who removed it.
             by: Initiator,
         },
-        /// The endpoint refused a parameter; requests leave it out from now on. Published once per run
-        /// for each model and parameter.
+        /// The endpoint refused a parameter; requests leave it out from now on. Published once per
+        /// run for each model and parameter.
         "request.adapted" RequestAdapted {
             /// Name of the model.
             model: String,
@@ -300,7 +300,8 @@ facts! {
         "reply.repaired" ReplyRepaired {
             /// Kind of the repair, such as `fences`.
             repair: String,
-            /// The text that was removed or changed; control characters made visible, length limited.
+            /// The text that was removed or changed; control characters made visible, length
+            /// limited.
             #[serde(default, skip_serializing_if = "String::is_empty")]
             changed: String,
         },
