@@ -17,8 +17,8 @@ use paired::{median, report};
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use ratatui::layout::Size;
 use roundtable::app::AppState;
-use roundtable::app::effect::RequestId;
-use roundtable::app::state::{self, DisplaySettings};
+use roundtable::app::request::RequestId;
+use roundtable::app::state::DisplaySettings;
 use roundtable::bus::Bus;
 use roundtable::engine::{Engine, EngineSettings, Launch, Schedule};
 use roundtable::event::{EventKind, SpanId};
@@ -154,7 +154,7 @@ fn measure_flood() -> Flood {
                     facts,
                     launch: None,
                 });
-                let size = state::Size { cols: SIZE.width, rows: SIZE.height };
+                let size = roundtable::app::layout::Size { cols: SIZE.width, rows: SIZE.height };
                 let state = AppState::new(size, DisplaySettings::default(), Vec::new());
                 let opening = DashboardConfig { state, theme: Theme::default() };
                 let console = Bench { keys: Some(keys), frames };

@@ -4,9 +4,9 @@ use ratatui::layout::Rect;
 
 use super::action::Action;
 use super::effect::LaunchRequest;
-use super::home::moved_index;
+use super::layout::Size;
 use super::layout::{centred, inside, too_small};
-use super::state::Size;
+use super::selection::moved_index;
 use crate::event::RunId;
 use crate::narrate::measure::{single_line, wrap};
 use crate::scenario::consent::Consent;

@@ -1,5 +1,6 @@
 //! What the dashboard asks of the shell. Data only: this module carries nothing out.
 
+use crate::app::request::RequestId;
 use std::sync::Arc;
 
 use super::live::LiveQuery;
@@ -114,10 +115,6 @@ impl Contents {
     }
 }
 
-/// Matches answers to requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RequestId(pub u64);
-
 /// The request for a run.
 #[derive(Clone, Debug)]
 pub struct LaunchRequest {
@@ -142,4 +139,32 @@ pub struct FollowUp {
     pub run: RunId,
     /// The message.
     pub text: Arc<str>,
+}
+
+/// The result of a message.
+#[derive(Debug, Default)]
+pub struct Update {
+    /// Whether the screen must be redrawn.
+    pub redraw: bool,
+    /// Jobs for the shell, in this order.
+    pub effects: Vec<Effect>,
+}
+
+impl Update {
+    /// No change.
+    pub fn idle() -> Self {
+        Self::default()
+    }
+    /// A redraw, without effects.
+    pub fn redraw() -> Self {
+        Self { redraw: true, effects: Vec::new() }
+    }
+    /// A redraw and one effect.
+    pub fn effect(effect: Effect) -> Self {
+        Self { redraw: true, effects: vec![effect] }
+    }
+    /// A redraw if something has changed.
+    pub(super) fn when(changed: bool) -> Self {
+        Self { redraw: changed, effects: Vec::new() }
+    }
 }

@@ -4,9 +4,9 @@
 use ratatui::layout::Rect;
 
 use super::action::Action;
-use super::home::moved_index;
+use super::layout::Size;
 use super::layout::{drawer, inside, keep_in_view};
-use super::state::Size;
+use super::selection::moved_index;
 use crate::base::name::FlagName;
 use crate::event::kind::Initiator;
 use crate::event::world::World;

@@ -1,11 +1,16 @@
 //! The help: every row of the binding table once, with a search.
 
+use crate::app::layout::ScreenParts;
+use crate::app::layout::Size;
+use crate::app::layout::centred;
+use crate::app::layout::inside;
+use ratatui::layout::Rect;
 use std::fmt::Write as _;
 
 use super::action::Action;
-use super::home::moved_index;
 use super::key::KeyPress;
 use super::keymap::{BINDINGS, Binding, Context, Group};
+use super::selection::moved_index;
 
 /// The help over a screen.
 #[derive(Clone, Debug)]
@@ -226,4 +231,14 @@ fn code(label: &str) -> String {
         "`" => "`` ` ``".to_owned(),
         label => format!("`{label}`"),
     }
+}
+
+/// The window of the help at this size.
+pub fn help_window(size: Size) -> Rect {
+    centred(ScreenParts::split(size.area()).body, 100, 40)
+}
+
+/// Rows of the help's list: its window without border, search line and legend.
+pub fn help_rows(size: Size) -> usize {
+    usize::from(inside(help_window(size)).height.saturating_sub(4)).max(1)
 }

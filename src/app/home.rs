@@ -1,11 +1,12 @@
 //! The first screen: selection, focus, scroll positions and the layout of its panes.
 
+use crate::app::selection::moved_index;
 use ratatui::layout::Rect;
 
 use super::action::Action;
+use super::layout::Size;
 use super::layout::{inside, keep_in_view};
 use super::run::RunPage;
-use super::state::Size;
 use crate::event::RunId;
 use crate::scenario::catalogue::ScenarioEntry;
 
@@ -317,24 +318,4 @@ impl Home {
         }
         self.preview_top = self.preview_top.min(items.saturating_sub(1));
     }
-}
-
-/// The list position that a movement leads to; `None` for any other action.
-pub(super) fn moved_index(
-    action: Action,
-    at: Option<usize>,
-    len: usize,
-    page: usize,
-) -> Option<usize> {
-    let last = len.checked_sub(1)?;
-    let at = at.unwrap_or(0).min(last);
-    Some(match action {
-        Action::Up => at.saturating_sub(1),
-        Action::Down => (at + 1).min(last),
-        Action::Top => 0,
-        Action::Bottom => last,
-        Action::PageUp => at.saturating_sub(page),
-        Action::PageDown => at.saturating_add(page).min(last),
-        _ => return None,
-    })
 }

@@ -1,8 +1,12 @@
 //! Keys: from the binding table to their effect on the screen or the focused overlay.
 
+use crate::app::launch::start;
+use crate::app::state::visible_run_mut;
 use std::sync::Arc;
 
 use super::action::Action;
+use super::arrange::arrange_home;
+use super::effect::Update;
 use super::effect::{Effect, LaunchRequest};
 use super::faults::FaultsDrawer;
 use super::flags::FlagsDrawer;
@@ -11,31 +15,20 @@ use super::help::Help;
 use super::home::HomePane;
 use super::key::KeyPress;
 use super::keymap;
-use super::layout::{ScreenParts, inside, too_small};
+use super::layout::too_small;
 use super::leave::{interrupt, kill, quit, suspend};
+use super::notice::ACTS_ON_LIVE_RUN;
 use super::notice::NoticeKind;
 use super::overlay::Overlay;
-use super::overlay_actions::{ACTS_ON_LIVE_RUN, on_confirm, on_faults, on_flags, on_form, on_help};
+use super::overlay_actions::{on_confirm, on_faults, on_flags, on_form, on_help};
 use super::preview;
 use super::run::{InputOutcome, RunPage};
-use super::state::{ActiveScreen, AppState, PendingStart, Size};
-use super::update::{Update, arrange_home};
-use super::{members, message};
+use super::state::{ActiveScreen, AppState};
 use crate::event::Command;
 use crate::event::kind::Initiator;
 use crate::event::world::RunState;
 use crate::scenario::catalogue::RequestedModel;
 use crate::scenario::catalogue::ScenarioEntry;
-
-/// The window of the help at this size.
-pub fn help_window(size: Size) -> ratatui::layout::Rect {
-    super::layout::centred(ScreenParts::split(size.area()).body, 100, 40)
-}
-
-/// Rows of the help's list: its window without border, search line and legend.
-pub fn help_rows(size: Size) -> usize {
-    usize::from(inside(help_window(size)).height.saturating_sub(4)).max(1)
-}
 
 pub(super) fn on_key(state: &mut AppState, key: KeyPress) -> Update {
     let action = keymap::lookup(state.context(), key);
@@ -106,12 +99,6 @@ pub(super) fn on_paste(state: &mut AppState, text: &str) -> Update {
     }
 }
 
-pub(super) fn visible_run_mut(state: &mut AppState) -> Option<&mut RunPage> {
-    let ActiveScreen::Run(id) = &state.screen else { return None };
-    let id = id.clone();
-    state.run_mut(&id)
-}
-
 /// Carries out an action in the focused context.
 pub(super) fn on_action(state: &mut AppState, action: Action) -> Update {
     if action != Action::Interrupt {
@@ -131,9 +118,12 @@ pub(super) fn on_action(state: &mut AppState, action: Action) -> Update {
         Some(Overlay::Form(_)) => on_form(state, action),
         Some(Overlay::Flags(_)) => on_flags(state, action),
         Some(Overlay::Faults(_)) => on_faults(state, action),
-        Some(Overlay::Members(_)) => members::on_action(state, action),
-        Some(Overlay::Message(_)) => message::on_action(state, action),
-        Some(Overlay::Help(_)) => on_help(state, action),
+        Some(Overlay::Members(_)) => crate::app::members_actions::on_action(state, action),
+        Some(Overlay::Message(_)) => crate::app::message_actions::on_action(state, action),
+        Some(Overlay::Help(_)) => match on_help(state, action) {
+            Ok(update) => update,
+            Err(chosen) => Update { redraw: true, ..on_action(state, chosen) },
+        },
         Some(Overlay::Confirm(_)) => on_confirm(state, action),
         None => on_screen(state, action),
     }
@@ -175,8 +165,8 @@ fn on_screen(state: &mut AppState, action: Action) -> Update {
         Action::NewRun => new_run(state),
         Action::Flags => flags(state),
         Action::Faults => faults(state),
-        Action::Members => members::open(state),
-        Action::Message => message::open(state),
+        Action::Members => crate::app::members_actions::open(state),
+        Action::Message => crate::app::message_actions::open(state),
         Action::PauseResume => send_to_target(state, |page| match page.world().stage {
             RunState::Pausing { .. } | RunState::Paused { .. } => {
                 Command::Resume { by: Initiator::You }
@@ -223,16 +213,6 @@ fn manual_refusal(page: &RunPage, action: Action) -> Option<String> {
         Action::Faults if page.can_inject() => None,
         action => page.unavailable_reason(action),
     }
-}
-
-pub(super) fn start(state: &mut AppState, request: LaunchRequest) -> Update {
-    state.starting.iter_mut().for_each(|starting| starting.open = false);
-    state.starting.push(PendingStart {
-        request: request.id,
-        title: request.scenario.title.clone(),
-        open: true,
-    });
-    Update::effect(Effect::Start(Box::new(request)))
 }
 
 fn open(state: &mut AppState) -> Update {

@@ -1,4 +1,5 @@
-//! Layout of the screen. Drawing and mouse hits use the same functions.
+//! The geometry of the screen: its parts, windows, frames, rows and tabs. Drawing and mouse hits use
+//! the same functions. [`run::layout`](crate::app::run::layout) lays out a run's page with them.
 
 use ratatui::layout::Rect;
 
@@ -50,15 +51,6 @@ pub fn drawer(area: Rect, cols: u16) -> Rect {
     Rect::new(area.right() - cols, area.y, cols, area.height)
 }
 
-/// The area inside a border; empty where there is no room.
-pub fn inside(area: Rect) -> Rect {
-    let (cols, rows) = (area.width.saturating_sub(2), area.height.saturating_sub(2));
-    if cols == 0 || rows == 0 {
-        return Rect::new(area.x, area.y, 0, 0);
-    }
-    Rect::new(area.x + 1, area.y + 1, cols, rows)
-}
-
 /// Whether a cell lies in an area.
 pub fn hits(area: Rect, col: u16, row: u16) -> bool {
     (area.left()..area.right()).contains(&col) && (area.top()..area.bottom()).contains(&row)
@@ -76,6 +68,73 @@ pub fn keep_in_view(top: usize, selected: usize, rows: usize, len: usize) -> usi
     } else {
         top
     }
+}
+
+/// The terminal's size in cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// Columns.
+    pub cols: u16,
+    /// Rows.
+    pub rows: u16,
+}
+
+impl Size {
+    /// The whole screen.
+    pub fn area(self) -> Rect {
+        Rect::new(0, 0, self.cols, self.rows)
+    }
+    /// The area without header, status row and key row.
+    pub fn body(self) -> Rect {
+        ScreenParts::split(self.area()).body
+    }
+}
+
+/// The area inside a border; empty where there is no room.
+pub fn inside(frame: Rect) -> Rect {
+    if frame.width < 2 || frame.height < 2 {
+        return Rect { width: 0, height: 0, ..frame };
+    }
+    Rect::new(frame.x + 1, frame.y + 1, frame.width - 2, frame.height - 2)
+}
+
+/// The inside of a frame, padded by a blank on both sides if there is room.
+pub fn padded(frame: Rect) -> Rect {
+    let inside = inside(frame);
+    match inside.width {
+        12.. => Rect { x: inside.x + 1, width: inside.width - 2, ..inside },
+        _ => inside,
+    }
+}
+
+/// The row on the upper line of a frame that a title takes: without the corners and a column next
+/// to each.
+pub fn title_row(frame: Rect) -> Rect {
+    Rect {
+        x: frame.x + 2,
+        width: frame.width.saturating_sub(4),
+        height: frame.height.min(1),
+        ..frame
+    }
+}
+
+/// The nth line of an area; empty if it is outside.
+pub fn line(area: Rect, nth: u16) -> Rect {
+    let height = u16::from(nth < area.height);
+    Rect { y: area.y.saturating_add(nth.min(area.height)), height, ..area }
+}
+
+/// The area of each tab in a row of tabs. A tab is a blank, a digit, a blank, the name, a blank.
+pub fn tabs<'a>(row: Rect, names: impl IntoIterator<Item = &'a str>) -> Vec<Rect> {
+    let mut x = row.x;
+    let mut tabs = Vec::new();
+    for name in names {
+        let width = u16::try_from(name.len() + 4).unwrap_or(u16::MAX);
+        let tab = Rect { x, width, ..row }.intersection(row);
+        x = x.saturating_add(width);
+        tabs.push(tab);
+    }
+    tabs
 }
 
 #[cfg(test)]

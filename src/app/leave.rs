@@ -3,11 +3,11 @@
 
 use super::confirm::Confirm;
 use super::effect::Effect;
-use super::message::unsent_count;
+use super::effect::Update;
+use super::message_actions::unsent_count;
 use super::notice::NoticeKind;
 use super::overlay::Overlay;
 use super::state::AppState;
-use super::update::Update;
 use crate::event::kind::Initiator;
 use crate::event::world::RunState;
 use crate::event::{Command, RunId};

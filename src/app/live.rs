@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::scenario::catalogue::{LiveOffer, ProviderOffer};
 
-use super::effect::RequestId;
+use super::request::RequestId;
 use crate::scenario::Scenario;
 
 /// The launch form's question to the shell about live models.

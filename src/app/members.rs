@@ -4,15 +4,10 @@
 use ratatui::layout::Rect;
 
 use super::action::Action;
-use super::effect::Effect;
-use super::home::moved_index;
+use super::layout::Size;
 use super::layout::{drawer, inside, keep_in_view};
-use super::notice::NoticeKind;
-use super::overlay::Overlay;
-use super::overlay_actions::ACTS_ON_LIVE_RUN;
 use super::run::RunPage;
-use super::state::{AppState, Size};
-use super::update::Update;
+use super::selection::moved_index;
 use crate::base::name::AgentName;
 use crate::event::kind::{Initiator, RosterChange};
 use crate::event::world::World;
@@ -139,7 +134,7 @@ impl MembersDrawer {
         }
     }
 
-    fn on_move(&mut self, action: Action, world: &World, page: usize) -> bool {
+    pub(super) fn on_move(&mut self, action: Action, world: &World, page: usize) -> bool {
         let places: Vec<RosterEntry> = member_rows(world)
             .into_iter()
             .filter_map(|row| match row {
@@ -158,7 +153,7 @@ impl MembersDrawer {
     }
 
     /// The command for a switch of the selected agent, or why there is none.
-    fn command(&self, page: &RunPage) -> Result<Command, String> {
+    pub(super) fn command(&self, page: &RunPage) -> Result<Command, String> {
         let world = page.world();
         let Some(place) = &self.selected else { return Err("This run has no swarm.".to_owned()) };
         let RosterEntry { swarm, agent } = place.clone();
@@ -175,51 +170,5 @@ impl MembersDrawer {
             false => RosterChange::Add { agent },
         };
         Ok(Command::Roster { swarm, change, by: Initiator::You })
-    }
-}
-
-/// Opens the drawer of the run on the screen.
-pub(super) fn open(state: &mut AppState) -> Update {
-    let Some(page) = state.visible_run() else { return Update::idle() };
-    let swarms = page.world().team().is_some_and(|team| !team.swarms.is_empty());
-    if !swarms {
-        let why = "No swarm in this run: only members of a swarm join or leave.";
-        state.notify(NoticeKind::Info, why);
-        return Update::redraw();
-    }
-    let drawer = MembersDrawer::new(page.id().clone(), page.world());
-    state.overlays.push(Overlay::Members(drawer));
-    Update::redraw()
-}
-
-/// Handles an action in the drawer.
-pub(super) fn on_action(state: &mut AppState, action: Action) -> Update {
-    let AppState { overlays, runs, notices, now, size, .. } = state;
-    let Some(Overlay::Members(drawer)) = overlays.last_mut() else { return Update::idle() };
-    let Some(page) = runs.iter().find(|page| *page.id() == drawer.run) else {
-        overlays.pop();
-        return Update::redraw();
-    };
-    match action {
-        Action::Cancel | Action::Back | Action::Members => {
-            overlays.pop();
-            Update::redraw()
-        }
-        Action::Toggle => match drawer.command(page) {
-            Ok(command) => {
-                if page.is_scrubbed() {
-                    notices.add(*now, NoticeKind::Info, ACTS_ON_LIVE_RUN.to_owned());
-                }
-                Update::effect(Effect::Command { run: drawer.run.clone(), command })
-            }
-            Err(why) => {
-                notices.add(*now, NoticeKind::Info, why);
-                Update::redraw()
-            }
-        },
-        action => {
-            let rows = usize::from(drawer.parts(*size, page.world()).list.height).max(1);
-            Update::when(drawer.on_move(action, page.world(), rows))
-        }
     }
 }

@@ -3,6 +3,7 @@
 //! goes out as effects.
 
 pub mod action;
+mod arrange;
 pub mod confirm;
 pub mod effect;
 pub mod faults;
@@ -14,26 +15,32 @@ pub mod input;
 pub mod key;
 pub mod key_hints;
 pub mod keymap;
+mod launch;
 pub mod layout;
 mod leave;
+pub(crate) mod limit_step;
 pub mod live;
 pub mod members;
+mod members_actions;
 pub mod message;
+mod message_actions;
 pub mod msg;
 pub mod notice;
 pub mod overlay;
 mod overlay_actions;
 mod pointer;
 pub mod preview;
+pub mod request;
 pub mod run;
+pub(crate) mod selection;
 pub mod state;
 pub mod update;
 pub mod what_if;
 
 pub use action::Action;
-pub use effect::Effect;
+pub use effect::{Effect, Update};
 pub use key::{KeyCode, KeyPress};
 pub use keymap::Context;
 pub use msg::Msg;
 pub use state::AppState;
-pub use update::{Update, update};
+pub use update::update;

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::effect::{LaunchRequest, RequestId};
+use super::effect::LaunchRequest;
 use super::key::KeyPress;
 use super::live::{LiveQueryResult, OfferedModels};
+use super::request::RequestId;
 use crate::event::{Elapsed, Event, RunId, Seq, SpanId};
 use crate::scenario::catalogue::ProviderHost;
 use crate::scenario::catalogue::ScenarioEntry;

@@ -3,16 +3,15 @@
 use super::action::Action;
 use super::confirm::{Confirm, OnYes};
 use super::effect::Effect;
+use super::effect::Update;
 use super::form::FieldId;
-use super::input::{help_rows, on_action, start};
+use super::help::help_rows;
+use super::launch::start;
 use super::notice::NoticeKind;
 use super::overlay::Overlay;
 use super::state::AppState;
-use super::update::Update;
+use crate::app::notice::ACTS_ON_LIVE_RUN;
 use crate::event::Command;
-
-/// Notice after a manual change while the playhead is in the past.
-pub(super) const ACTS_ON_LIVE_RUN: &str = "This acts on the run as it is now, not at the playhead.";
 
 pub(super) fn on_form(state: &mut AppState, action: Action) -> Update {
     let size = state.size;
@@ -154,29 +153,29 @@ pub(super) fn on_faults(state: &mut AppState, action: Action) -> Update {
     Update::redraw()
 }
 
-pub(super) fn on_help(state: &mut AppState, action: Action) -> Update {
+/// Carries out an action in the help. Gives back the action of a chosen key: the help has closed,
+/// and the caller carries it out.
+pub(super) fn on_help(state: &mut AppState, action: Action) -> Result<Update, Action> {
     let rows = help_rows(state.size);
-    let Some(Overlay::Help(help)) = state.overlays.last_mut() else { return Update::idle() };
+    let Some(Overlay::Help(help)) = state.overlays.last_mut() else { return Ok(Update::idle()) };
     match action {
         Action::Cancel => {
             state.overlays.pop();
-            Update::redraw()
+            Ok(Update::redraw())
         }
         Action::Choose => {
-            let Some(row) = help.selected_binding() else { return Update::idle() };
+            let Some(row) = help.selected_binding() else { return Ok(Update::idle()) };
             if !help.is_available(row) {
                 let places: Vec<_> = row.contexts.iter().map(|it| it.word()).collect();
                 let said = format!("Not available here: it works in {}.", places.join(", "));
                 state.notify(NoticeKind::Info, said);
-                return Update::redraw();
+                return Ok(Update::redraw());
             }
             let action = row.action;
             state.overlays.pop();
-            let mut update = on_action(state, action);
-            update.redraw = true;
-            update
+            Err(action)
         }
-        action => Update::when(help.on_move(action, rows)),
+        action => Ok(Update::when(help.on_move(action, rows))),
     }
 }
 

@@ -4,17 +4,20 @@
 use std::time::Duration;
 
 use super::action::Action;
+use super::arrange::arrange_home;
+use super::effect::Update;
 use super::faults::{FaultsDrawer, ToolSetting};
 use super::form::picker::PickerParts;
 use super::form::{FieldId, FieldValue};
+use super::help::{help_rows, help_window};
 use super::home::{HomePane, HomeParts, tab_labels};
-use super::input::{help_rows, help_window, on_action, visible_run_mut};
+use super::input::on_action;
 use super::layout::{hits, inside, too_small};
 use super::msg::{Mouse, MouseKind};
 use super::overlay::Overlay;
 use super::preview;
+use super::state::visible_run_mut;
 use super::state::{ActiveScreen, AppState};
-use super::update::{Update, arrange_home};
 
 /// Two clicks within this time are one double click.
 const DOUBLE_CLICK: Duration = Duration::from_millis(400);

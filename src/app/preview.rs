@@ -4,6 +4,7 @@ use super::home::HomePane;
 use super::run::results::{one_line, state_word, task_result};
 use super::run::{RunLog, RunPage};
 use super::state::AppState;
+use crate::app::form::shown_value::shown_value;
 use crate::event::EventKind;
 use crate::event::contribution::{Contribution, Stance};
 use crate::event::kind::{CollaborationFact, ModelLabel, PatternFact};
@@ -466,13 +467,5 @@ fn last_said(log: &RunLog) -> Option<&Contribution> {
 fn add_lines(label: &str, text: &str, tone: PreviewTone, items: &mut Vec<PreviewItem>) {
     for (at, line) in text.lines().enumerate() {
         items.push(item(if at == 0 { label } else { "" }, line, tone));
-    }
-}
-
-/// A value as text, strings without quotes.
-pub(super) fn shown_value(value: &serde_json::Value) -> String {
-    match value {
-        serde_json::Value::String(text) => text.clone(),
-        other => other.to_string(),
     }
 }

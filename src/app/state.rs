@@ -1,17 +1,16 @@
 //! The state of the dashboard: screens, overlays, runs, settings.
 
+use crate::app::layout::Size;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ratatui::layout::Rect;
-
-use super::effect::RequestId;
 use super::flags::PendingFlags;
 use super::home::Home;
 use super::keymap::Context;
-use super::layout::{ScreenParts, too_small};
+use super::layout::too_small;
 use super::notice::{NoticeKind, Notices};
 use super::overlay::Overlay;
+use super::request::RequestId;
 use super::run::RunPage;
 use crate::event::world::RunState;
 use crate::event::{Elapsed, RunId};
@@ -54,26 +53,6 @@ pub struct AppState {
     pub(super) interrupted_at: Option<Duration>,
     pub(super) last_click: Option<(Duration, u16, u16)>,
     pub(super) paused_for_suspend: Vec<RunId>,
-}
-
-/// The terminal's size in cells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Size {
-    /// Columns.
-    pub cols: u16,
-    /// Rows.
-    pub rows: u16,
-}
-
-impl Size {
-    /// The whole screen.
-    pub fn area(self) -> Rect {
-        Rect::new(0, 0, self.cols, self.rows)
-    }
-    /// The area without header, status row and key row.
-    pub fn body(self) -> Rect {
-        ScreenParts::split(self.area()).body
-    }
 }
 
 /// The screen that is shown.
@@ -249,4 +228,11 @@ impl AppState {
             RunState::Empty | RunState::Paused { .. } | RunState::Closed => None,
         }
     }
+}
+
+/// The page of the run on the screen, for changes.
+pub(super) fn visible_run_mut(state: &mut AppState) -> Option<&mut RunPage> {
+    let ActiveScreen::Run(id) = &state.screen else { return None };
+    let id = id.clone();
+    state.run_mut(&id)
 }

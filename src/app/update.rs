@@ -1,5 +1,7 @@
 //! The one place where the dashboard's state changes: a message in, effects out, no I/O.
 
+use crate::app::arrange::arrange_home;
+use crate::app::effect::Update;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,44 +9,16 @@ use super::confirm::Confirm;
 use super::effect::{Effect, LaunchRequest};
 use super::form::LaunchForm;
 use super::home::HomePane;
+use super::layout::Size;
 use super::msg::Msg;
+use super::notice::ACTS_ON_LIVE_RUN;
 use super::notice::NoticeKind;
 use super::overlay::Overlay;
-use super::overlay_actions::ACTS_ON_LIVE_RUN;
-use super::preview;
 use super::run::{InputOutcome, RunPage};
-use super::state::{ActiveScreen, AppState, INTERRUPT_WINDOW, Size};
-use super::{input, message, pointer};
+use super::state::{ActiveScreen, AppState, INTERRUPT_WINDOW};
+use super::{input, pointer};
 use crate::event::kind::Initiator;
 use crate::event::{Command, Event, EventKind, RunId, Seq};
-
-/// The result of a message.
-#[derive(Debug, Default)]
-pub struct Update {
-    /// Whether the screen must be redrawn.
-    pub redraw: bool,
-    /// Jobs for the shell, in this order.
-    pub effects: Vec<Effect>,
-}
-
-impl Update {
-    /// No change.
-    pub fn idle() -> Self {
-        Self::default()
-    }
-    /// A redraw, without effects.
-    pub fn redraw() -> Self {
-        Self { redraw: true, effects: Vec::new() }
-    }
-    /// A redraw and one effect.
-    pub fn effect(effect: Effect) -> Self {
-        Self { redraw: true, effects: vec![effect] }
-    }
-    /// A redraw if something has changed.
-    pub(super) fn when(changed: bool) -> Self {
-        Self { redraw: changed, effects: Vec::new() }
-    }
-}
 
 impl From<InputOutcome> for Update {
     fn from(outcome: InputOutcome) -> Self {
@@ -70,7 +44,7 @@ pub fn update(state: &mut AppState, now: Duration, msg: Msg) -> Update {
         // Only what moves asks for ticks.
         Msg::Tick => {
             let moves = state.next_tick().is_some();
-            if let Some(page) = input::visible_run_mut(state) {
+            if let Some(page) = crate::app::state::visible_run_mut(state) {
                 page.on_tick();
             }
             Update::when(moves)
@@ -186,18 +160,12 @@ fn resize(state: &mut AppState, size: Size) -> Update {
     for overlay in &mut state.overlays {
         match overlay {
             Overlay::Form(form) => form.arrange(size),
-            Overlay::Help(help) => help.arrange(input::help_rows(size)),
+            Overlay::Help(help) => help.arrange(crate::app::help::help_rows(size)),
             Overlay::Confirm(confirm) => confirm.arrange(size),
             Overlay::Flags(_) | Overlay::Faults(_) | Overlay::Members(_) | Overlay::Message(_) => {}
         }
     }
     Update::when(changed)
-}
-
-/// Keeps the lists of the first screen valid after any change of their contents.
-pub(super) fn arrange_home(state: &mut AppState) {
-    let items = preview::items(state).len();
-    state.home.arrange(&state.scenarios, &state.runs, items, state.size);
 }
 
 fn on_run_events(state: &mut AppState, run: &RunId, events: &[Arc<Event>]) -> Update {
@@ -212,7 +180,7 @@ fn on_run_events(state: &mut AppState, run: &RunId, events: &[Arc<Event>]) -> Up
             let ended = events.iter().any(|it| matches!(it.kind, EventKind::RunClosed(_)));
             let told = state.share_comparison(run);
             let mut update = Update::when((shown || told) && !events.is_empty());
-            if ended && let Some(sent) = message::on_run_end(state, run) {
+            if ended && let Some(sent) = crate::app::message_actions::on_run_end(state, run) {
                 update.effects.extend(sent.effects);
                 update.redraw = true;
             }

@@ -11,8 +11,9 @@ use super::exit::Exit;
 use super::run::{self, print_message};
 use super::stream_style::StreamStyle;
 use crate::app::AppState;
-use crate::app::effect::{LaunchRequest, RequestId};
-use crate::app::state::{self, DisplaySettings};
+use crate::app::effect::LaunchRequest;
+use crate::app::request::RequestId;
+use crate::app::state::DisplaySettings;
 use crate::base::regular;
 use crate::base::visible::visible;
 use crate::bus::LogLimits;
@@ -115,7 +116,8 @@ pub fn open(wanted: &DashboardArgs<'_>, global: &Global, theme: Theme) -> Exit {
         listen(&services, warden.clone())?;
         let console = Tty::take(warden)?;
         let Size { width: cols, height: rows } = console.size();
-        let mut state = AppState::new(state::Size { cols, rows }, settings, Vec::new());
+        let mut state =
+            AppState::new(crate::app::layout::Size { cols, rows }, settings, Vec::new());
         state.model = wanted.run.and_then(|args| args.model.as_deref()).map(Arc::from);
         let opening = DashboardConfig { state, theme: theme.with_depth(abilities.depth) };
         if let Some((request, extra)) = request {

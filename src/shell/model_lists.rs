@@ -10,8 +10,8 @@ use tokio::time::timeout;
 
 use super::effects::Services;
 use crate::app::Msg;
-use crate::app::effect::RequestId;
 use crate::app::live::{LiveQuery, LiveQueryResult, OfferedModels};
+use crate::app::request::RequestId;
 use crate::host::models;
 use crate::host::models::LiveModels;
 use crate::llm::endpoint::{self, Endpoint, SettingOrigin, WithOrigin};

@@ -10,7 +10,7 @@ use super::glyph::Glyph;
 use super::text::Pen;
 use super::theme::StyleRole;
 use crate::app::confirm::Confirm;
-use crate::app::state::Size;
+use crate::app::layout::Size;
 
 /// Draws a question.
 pub fn render(confirm: &Confirm, cx: &DrawContext, size: Size, buf: &mut Buffer) {

@@ -9,9 +9,9 @@ use super::frame;
 use super::glyph::Glyph;
 use super::text::{Pen, paint};
 use super::theme::StyleRole;
+use crate::app::help::help_window;
 use crate::app::help::{Help, HelpLine, keys_of};
-use crate::app::input::help_window;
-use crate::app::state::Size;
+use crate::app::layout::Size;
 
 /// Columns of the keys.
 const KEYS: u16 = 14;

@@ -13,7 +13,7 @@ use super::theme::StyleRole;
 use crate::app::form::{
     CANCEL_AT, Field, FieldId, FieldValue, FormParts, FormSlot, LABEL, LaunchForm,
 };
-use crate::app::state::Size;
+use crate::app::layout::Size;
 use crate::scenario::catalogue::LiveOffer;
 use crate::scenario::catalogue::RequestedModel;
 

@@ -9,9 +9,9 @@ use super::glyph::Glyph;
 use super::text::{Pen, paint, wrap_within};
 use super::theme::StyleRole;
 use super::{format, text_field};
+use crate::app::layout::Size;
 use crate::app::message::{DraftOrigin, MessageBox};
 use crate::app::run::RunPage;
-use crate::app::state::Size;
 
 /// Draws the box.
 pub fn render(

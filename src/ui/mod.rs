@@ -32,8 +32,9 @@ use ratatui::layout::Rect;
 
 use self::cx::DrawContext;
 use crate::app::AppState;
+use crate::app::layout::Size;
 use crate::app::overlay::Overlay;
-use crate::app::state::{ActiveScreen, Size};
+use crate::app::state::ActiveScreen;
 
 /// Draws the whole screen.
 pub fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) {

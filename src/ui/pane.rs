@@ -9,13 +9,8 @@ use super::glyph::Glyph;
 use super::role::StyleRole;
 use super::sign::StateSign;
 use super::text::{Pen, paint, wrap_within};
+use crate::app::layout::line;
 use crate::app::run::scroll::{Scroll, WrappingLines};
-
-/// The nth line of an area; empty if it is outside.
-pub(crate) fn line(area: Rect, nth: u16) -> Rect {
-    let height = u16::from(nth < area.height);
-    Rect { y: area.y.saturating_add(nth.min(area.height)), height, ..area }
-}
 
 /// Paints the background of a selected row.
 pub(crate) fn row_style(cx: &DrawContext, area: Rect, selected: bool, buf: &mut Buffer) {

@@ -11,8 +11,8 @@ use super::text::{Pen, columns, elide_middle, paint, wrap_within};
 use super::theme::StyleRole;
 use crate::app::form::LaunchForm;
 use crate::app::form::picker::{ModelPicker, PickRow, PickerParts};
+use crate::app::layout::Size;
 use crate::app::live::OfferedModels;
-use crate::app::state::Size;
 use crate::scenario::catalogue::LiveOffer;
 
 /// The most columns of a model's name if a note follows it.

@@ -15,8 +15,9 @@ use ratatui::backend::{Backend, ClearType, TestBackend, WindowSize};
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::{Position, Size};
 use roundtable::app::AppState;
-use roundtable::app::effect::{LaunchRequest, RequestId};
-use roundtable::app::state::{self, DisplaySettings};
+use roundtable::app::effect::LaunchRequest;
+use roundtable::app::request::RequestId;
+use roundtable::app::state::DisplaySettings;
 use roundtable::engine::{Engine, EngineSettings};
 use roundtable::host::models::LiveModels;
 use roundtable::host::trust::Trust;
@@ -268,8 +269,11 @@ impl Person {
         let models = LiveModels::new(ProxyMode::Direct);
         let (services, answers) =
             Services::new(engine, models, Trust::saved_in(None), None, PathBuf::new());
-        let state =
-            AppState::new(state::Size { cols, rows }, DisplaySettings::default(), Vec::new());
+        let state = AppState::new(
+            roundtable::app::layout::Size { cols, rows },
+            DisplaySettings::default(),
+            Vec::new(),
+        );
         let opening = DashboardConfig { state, theme: Theme::default() };
         let shell = tokio::spawn(run::run(console, opening, services.clone(), answers));
         Self { keys, seen, link, services, deeds, sent, size, shell }

@@ -10,10 +10,12 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 
-use roundtable::app::effect::{LaunchRequest, RequestId};
+use roundtable::app::effect::LaunchRequest;
+use roundtable::app::layout::Size;
 use roundtable::app::live::{LiveQueryResult, OfferedModels};
 use roundtable::app::msg::{Mouse, MouseKind};
-use roundtable::app::state::{DisplaySettings, LiveOffer, ScenarioEntry, Size};
+use roundtable::app::request::RequestId;
+use roundtable::app::state::{DisplaySettings, LiveOffer, ScenarioEntry};
 use roundtable::app::{AppState, Effect, KeyCode, KeyPress, Msg, update};
 use roundtable::engine::{Engine, EngineSettings, Launch, Schedule};
 use roundtable::event::kind::RunStarted;
@@ -238,7 +240,7 @@ impl Dash {
     /// A run with these facts stands on the list, started as a person's own start would be.
     pub fn run(&mut self, id: &str, events: &[Arc<Event>]) -> &mut Self {
         let run = RunId::new(id);
-        let request = roundtable::app::effect::RequestId(u64::MAX);
+        let request = roundtable::app::request::RequestId(u64::MAX);
         let at = events.last().map_or(Duration::ZERO, |event| event.at.duration());
         let zero = self.now.saturating_sub(at);
         self.send(Msg::Started { request, run: run.clone(), zero, launch: None });

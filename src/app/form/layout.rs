@@ -6,8 +6,8 @@ use tui_textarea::CursorMove;
 use super::field::{FieldId, FieldValue};
 use super::picker::PickerParts;
 use super::{FormSection, LaunchForm};
+use crate::app::layout::Size;
 use crate::app::layout::{centred, inside};
-use crate::app::state::Size;
 
 /// Widest size of the form, in columns.
 const COLS: u16 = 108;

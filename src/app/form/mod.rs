@@ -3,110 +3,35 @@
 
 mod command_line;
 pub(crate) mod field;
+mod launch_form;
 mod layout;
+mod model_field;
 pub mod models;
 pub mod picker;
 mod scenario_fields;
+pub(crate) mod shown_value;
 mod text_input;
 
 use std::sync::Arc;
 
 pub use command_line::quoted;
 pub use field::{Field, FieldId, FieldValue, Limit, MAX_TEXT_BYTES, TextField};
+pub use launch_form::{FormProblem, FormSection, LaunchForm, MODEL_CHOICES};
 pub use layout::{CANCEL_AT, FormParts, FormSlot, LABEL, height, is_long};
 pub use text_input::KeyOutcome;
 
 use self::models::FormModels;
-use self::picker::ModelPicker;
 use self::scenario_fields::{fields_of, override_of, path_of};
 use super::action::Action;
-use super::effect::{LaunchRequest, RequestId};
+use super::effect::LaunchRequest;
+use super::request::RequestId;
 use crate::base::name::FlagName;
 use crate::scenario::catalogue::RequestedModel;
 use crate::scenario::catalogue::{LiveOffer, ScenarioEntry};
 use crate::scenario::{self, Override, ProblemPosition, Scenario, Severity};
 
-/// A section of the form.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FormSection {
-    /// Goal and inputs.
-    Task,
-    /// What answers the model calls.
-    Model,
-    /// Positions of flags at the start.
-    Flags,
-    /// Limits.
-    Limits,
-    /// Buttons.
-    Buttons,
-}
-
-impl FormSection {
-    /// The section of a field.
-    pub fn of_field(id: &FieldId) -> Self {
-        match id {
-            FieldId::Goal | FieldId::Input(_) => Self::Task,
-            FieldId::Flag(_) => Self::Flags,
-            FieldId::Limit(_) => Self::Limits,
-            FieldId::Model | FieldId::ModelName | FieldId::Seed => Self::Model,
-            FieldId::Start | FieldId::Cancel => Self::Buttons,
-        }
-    }
-
-    /// Its heading.
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Task => "Task",
-            Self::Flags => "Flags at the start",
-            Self::Limits => "Limits",
-            Self::Model => "Model",
-            Self::Buttons => "",
-        }
-    }
-}
-
-/// The choices of the model field, in order: `LaunchForm::model` depends on it.
-pub const MODEL_CHOICES: [&str; 3] = ["scripted", "scripted, no delays", "live"];
-
 /// Problem text where several providers have a key and none is chosen.
 const CHOOSE_PROVIDER: &str = "several providers have a key: press Enter on Model and choose one";
-
-/// A problem of the form: an error keeps it from being started, a warning does not.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FormProblem {
-    /// The field it belongs to; `None` for the file as a whole.
-    pub field: Option<FieldId>,
-    /// Whether it is an error.
-    pub error: bool,
-    /// What is wrong and how to fix it.
-    pub text: String,
-}
-
-/// The launch form.
-#[derive(Debug)]
-pub struct LaunchForm {
-    /// The scenario that it starts from.
-    pub entry: ScenarioEntry,
-    /// The fields in order.
-    pub fields: Vec<Field>,
-    /// The focused field.
-    pub focus: FieldId,
-    /// Its errors and warnings.
-    pub problems: Vec<FormProblem>,
-    /// The first row in view.
-    pub top: u16,
-    /// Whether an attempt to start it as it is now was refused.
-    pub refused: bool,
-    /// What is known of live models.
-    pub models: FormModels,
-    /// The list of models, while it is open.
-    pub picker: Option<ModelPicker>,
-    /// Whether the focused text is being edited: Tab, Enter and a click start that, other moves do
-    /// not.
-    typing: bool,
-    scenario: Arc<Scenario>,
-    loads: bool,
-}
 
 impl LaunchForm {
     /// A form with the scenario's values; `None` for a broken scenario. `model` is the live model

@@ -5,11 +5,11 @@ use ratatui::layout::Rect;
 
 use super::models::FormModels;
 use crate::app::action::Action;
-use crate::app::home::moved_index;
 use crate::app::key::{KeyCode, KeyPress};
+use crate::app::layout::Size;
 use crate::app::layout::{centred, inside, keep_in_view};
 use crate::app::live::OfferedModels;
-use crate::app::state::Size;
+use crate::app::selection::moved_index;
 use crate::base::visible::{is_hostile, visible_within};
 use crate::scenario::catalogue::LiveOffer;
 

@@ -4,7 +4,7 @@
 use super::MODEL_CHOICES;
 use super::command_line::text_value;
 use super::field::{Field, FieldId, FieldValue, Limit, TextField};
-use crate::app::preview::shown_value;
+use crate::app::form::shown_value::shown_value;
 use crate::scenario::spec::model::{InputKind, ScenarioInput};
 use crate::scenario::{Override, Scenario};
 

@@ -6,7 +6,7 @@ use super::research::JumpResult;
 use super::{InputOutcome, RunPage, Selection, View};
 use crate::app::action::Action;
 use crate::app::effect::Effect;
-use crate::app::state::Size;
+use crate::app::layout::Size;
 use crate::event::command::BreakerOverride;
 use crate::event::kind::Initiator;
 use crate::event::world::RunState;

@@ -4,7 +4,7 @@ use super::inspect::InspectTarget;
 use super::layout::Pane;
 use super::run_log::RunLog;
 use super::{InputOutcome, RunPage};
-use crate::app::state::Size;
+use crate::app::layout::Size;
 use crate::event::world::{EventLog, SpanKind};
 use crate::event::{Event, EventKind, Seq, StopReason, World};
 

@@ -7,7 +7,7 @@ use super::waterfall::WaterfallRow;
 use super::{InputOutcome, Pane, RunPage, View};
 use crate::app::action::Action;
 use crate::app::effect::Effect;
-use crate::app::faults::stepped_limit;
+use crate::app::limit_step::stepped_limit;
 use crate::event::Command;
 use crate::event::command::BreakerOverride;
 use crate::event::kind::{Initiator, LimitChange};

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 
 use super::inspect::{CalleeKind, Tab};
 use super::view::View;
-use crate::app::state::Size;
+use crate::app::layout::{Size, hits, inside, padded, tabs};
 
 /// Rows above the page: the run's title, then its progress.
 const ABOVE: u16 = 2;
@@ -151,42 +151,19 @@ impl Areas {
     pub fn pane_at(&self, col: u16, row: u16) -> Option<Pane> {
         Pane::ALL
             .into_iter()
-            .find(|pane| self.pane(*pane).is_some_and(|area| contains_cell(area, col, row)))
+            .find(|pane| self.pane(*pane).is_some_and(|area| hits(area, col, row)))
             .or_else(|| {
-                let framed = |pane: &Pane| {
-                    self.frame(*pane).is_some_and(|area| contains_cell(area, col, row))
-                };
+                let framed =
+                    |pane: &Pane| self.frame(*pane).is_some_and(|area| hits(area, col, row));
                 Pane::ALL.into_iter().rev().find(framed)
             })
     }
 }
 
-/// Whether a cell is within a rectangle.
-pub fn contains_cell(area: Rect, col: u16, row: u16) -> bool {
-    (area.left()..area.right()).contains(&col) && (area.top()..area.bottom()).contains(&row)
-}
-
-/// The area of each tab in a row of tabs. A tab is a blank, a digit, a blank, the name, a blank.
-pub fn tabs<'a>(row: Rect, names: impl IntoIterator<Item = &'a str>) -> Vec<Rect> {
-    let mut x = row.x;
-    let mut tabs = Vec::new();
-    for name in names {
-        let width = u16::try_from(name.len() + 4).unwrap_or(u16::MAX);
-        let tab = Rect { x, width, ..row }.intersection(row);
-        x = x.saturating_add(width);
-        tabs.push(tab);
-    }
-    tabs
-}
-
 /// The pane of this view whose tab is at this column.
 pub fn tab_at(row: Rect, face: View, col: u16) -> Option<Pane> {
     let places = tabs(row, Pane::ALL.map(|pane| face.tab(pane)));
-    Pane::ALL
-        .into_iter()
-        .zip(places)
-        .find(|(_, tab)| contains_cell(*tab, col, row.y))
-        .map(|(pane, _)| pane)
+    Pane::ALL.into_iter().zip(places).find(|(_, tab)| hits(*tab, col, row.y)).map(|(pane, _)| pane)
 }
 
 /// The part of the scrubber that represents the time of the run.
@@ -232,30 +209,10 @@ pub fn inspector(page: Rect) -> InspectorAreas {
     InspectorAreas { summary: beside, frame, tabs, text }
 }
 
-/// The inside of a frame, padded by a blank on both sides if there is room.
-pub fn padded(frame: Rect) -> Rect {
-    let inside = inside(frame);
-    match inside.width {
-        12.. => Rect { x: inside.x + 1, width: inside.width - 2, ..inside },
-        _ => inside,
-    }
-}
-
 /// The tab of the inspector at this column.
 pub fn inspector_tab_at(row: Rect, asks: CalleeKind, col: u16) -> Option<Tab> {
     let places = tabs(row, Tab::names(asks));
-    Tab::ALL
-        .into_iter()
-        .zip(places)
-        .find(|(_, tab)| contains_cell(*tab, col, row.y))
-        .map(|(tab, _)| tab)
-}
-
-fn inside(frame: Rect) -> Rect {
-    if frame.width < 2 || frame.height < 2 {
-        return Rect { width: 0, height: 0, ..frame };
-    }
-    Rect::new(frame.x + 1, frame.y + 1, frame.width - 2, frame.height - 2)
+    Tab::ALL.into_iter().zip(places).find(|(_, tab)| hits(*tab, col, row.y)).map(|(tab, _)| tab)
 }
 
 /// Rows that seats around a table need.

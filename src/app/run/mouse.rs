@@ -3,11 +3,13 @@
 
 use ratatui::layout::Rect;
 
-use super::layout::{self, Pane, contains_cell};
+use super::layout;
+use super::layout::Pane;
 use super::{InputOutcome, RunPage, Selection, View, WaterfallRow, results, table, waterfall};
 use crate::app::action::Action;
+use crate::app::layout::Size;
+use crate::app::layout::hits;
 use crate::app::msg::{Mouse, MouseKind};
-use crate::app::state::Size;
 use crate::event::Elapsed;
 
 /// Rows that one notch of the wheel scrolls.
@@ -34,11 +36,11 @@ impl RunPage {
             }
             MouseKind::Drag if self.dragging => self.scrub_to(col, size),
             MouseKind::Drag => InputOutcome::Handled { redraw: false },
-            MouseKind::Down if contains_cell(areas.scrubber, col, row) => {
+            MouseKind::Down if hits(areas.scrubber, col, row) => {
                 self.dragging = true;
                 self.scrub_to(col, size)
             }
-            MouseKind::Down if contains_cell(areas.tabs, col, row) => {
+            MouseKind::Down if hits(areas.tabs, col, row) => {
                 match layout::tab_at(areas.tabs, self.view(), col) {
                     Some(pane) => {
                         self.focus_on(pane);
@@ -91,7 +93,7 @@ impl RunPage {
         match mouse.kind {
             MouseKind::WheelUp => inspector.step(-WHEEL, area.width, area.height),
             MouseKind::WheelDown => inspector.step(WHEEL, area.width, area.height),
-            MouseKind::Down if contains_cell(parts.tabs, mouse.col, mouse.row) => {
+            MouseKind::Down if hits(parts.tabs, mouse.col, mouse.row) => {
                 match layout::inspector_tab_at(parts.tabs, inspector.callee, mouse.col) {
                     Some(tab) => inspector.open(tab),
                     None => return InputOutcome::Handled { redraw: false },
@@ -124,7 +126,7 @@ impl RunPage {
 
     fn click_in(&mut self, pane: Pane, col: u16, row: u16, size: Size) {
         let areas = self.areas_in(size);
-        let Some(area) = areas.pane(pane).filter(|area| contains_cell(*area, col, row)) else {
+        let Some(area) = areas.pane(pane).filter(|area| hits(*area, col, row)) else {
             return;
         };
         let seats = self.shown().collaboration().map_or(0, |it| it.plan.sequence.len());

@@ -2,7 +2,7 @@
 
 use ratatui::layout::Rect;
 
-use super::layout::contains_cell;
+use crate::app::layout::hits;
 
 /// Most seats around a table; more of them are shown in a list.
 const MOST: usize = 8;
@@ -96,7 +96,7 @@ fn row_of(area: Rect, count: u16, y: u16, height: u16) -> Vec<Rect> {
 /// The seat at this cell, whether around a table or in a list whose window starts at `first`.
 pub fn seat_at(area: Rect, seats: usize, first: usize, col: u16, row: u16) -> Option<usize> {
     match RoundTable::for_seats(area, seats) {
-        Some(round) => round.cards.iter().position(|card| contains_cell(*card, col, row)),
+        Some(round) => round.cards.iter().position(|card| hits(*card, col, row)),
         None => {
             let line = row.checked_sub(area.y + LIST_HEAD)?;
             Some(first + usize::from(line)).filter(|seat| *seat < seats)

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 
 use super::RunPage;
 use super::layout::{self, Areas, LayoutInput, Pane};
-use crate::app::state::Size;
+use crate::app::layout::Size;
 use crate::event::kind::CollaborationPlan;
 use crate::event::world::{PatternWorld, World};
 use crate::narrate::measure::columns;

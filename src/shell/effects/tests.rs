@@ -1,7 +1,8 @@
 //! Tests of `effects.rs`.
 
 use super::*;
-use crate::app::effect::{Contents, RequestId};
+use crate::app::effect::Contents;
+use crate::app::request::RequestId;
 use crate::engine::EngineSettings;
 use crate::net::ProxyMode;
 use crate::scenario::catalogue::RequestedModel;

@@ -6,13 +6,14 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
+use crate::app::layout::line;
 use crate::app::run::RunPage;
 use crate::app::run::list::FilterStatus;
 use crate::narrate::event_line::{EventTone, event_line};
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::{Glyph, Glyphs};
-use crate::ui::pane::{line, row_style};
+use crate::ui::pane::row_style;
 use crate::ui::text::{Pen, columns, elide, on_border};
 use crate::ui::theme::StyleRole;
 

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 
 use super::draw_view::{DrawView, PaneTitle};
 use super::events;
-use crate::app::run::layout::tabs;
+use crate::app::layout::tabs;
 use crate::app::run::{Areas, PageShape, Pane, RunPage};
 use crate::ui::border::Borders;
 use crate::ui::cx::DrawContext;

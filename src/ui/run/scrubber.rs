@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use crate::app::layout::line;
 use crate::app::run::RunPage;
 use crate::app::run::layout::scrubber_line;
 use crate::event::kind::{BreakerStage, OrchestratorFact, PatternFact};
@@ -14,7 +15,6 @@ use crate::event::{Elapsed, EventKind};
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
-use crate::ui::pane::line;
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::StyleRole;
 

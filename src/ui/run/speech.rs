@@ -5,6 +5,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::attempts;
+use crate::app::layout::line;
 use crate::app::run::RunPage;
 use crate::app::run::results::one_line;
 use crate::app::run::scroll::Scroll;
@@ -19,7 +20,6 @@ use crate::narrate::event_line::{model_text, rounds_text, took_ms};
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
-use crate::ui::pane::line;
 use crate::ui::text::{Pen, columns, elide_middle, wrap, wrap_within};
 use crate::ui::theme::StyleRole;
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::app::effect::{Contents, Export};
+use crate::app::layout::Size;
 use crate::app::msg::{Mouse, MouseKind, PartialText};
 use crate::app::run::layout::page;
 use crate::app::run::{InspectTarget, Pane, RunPage, Selection, Subject, Tab};
-use crate::app::state::Size;
 use crate::app::{Action, Context, Effect, KeyCode, Msg};
 use crate::base::visible::visible_lines;
 use crate::event::kind::Initiator;

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use crate::app::effect::{Effect, LaunchRequest, RequestId};
+use crate::app::effect::{Effect, LaunchRequest};
+use crate::app::request::RequestId;
 use crate::app::state::ActiveScreen;
 use crate::app::{KeyCode, KeyPress, Msg};
 use crate::event::kind::{Initiator, RosterChange};

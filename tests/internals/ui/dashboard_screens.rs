@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use crate::app::effect::RequestId;
 use crate::app::form::FieldId;
 use crate::app::layout::too_small;
 use crate::app::live::OfferedModels;
 use crate::app::overlay::Overlay;
+use crate::app::request::RequestId;
 use crate::app::state::{DisplaySettings, ScenarioEntry};
 use crate::app::{Effect, KeyCode, KeyPress, Msg};
 use crate::engine::Schedule;

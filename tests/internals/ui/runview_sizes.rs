@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::app::layout::Size;
 use crate::app::msg::PartialText;
 use crate::app::run::RunPage;
-use crate::app::state::Size;
 use crate::app::{Action, KeyPress};
 use crate::base::visible::is_hostile;
 use crate::event::contribution::Stance;

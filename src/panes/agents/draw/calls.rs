@@ -6,6 +6,7 @@ use ratatui::style::Style;
 
 use super::agent::{MODEL, agent_sign, put_model, time_held};
 use crate::agents::projection::shown_output;
+use crate::app::layout::line;
 use crate::app::run::RunPage;
 use crate::app::run::team::call_tree::{CallNode, Fold, current_attempt};
 use crate::event::kind::{EventKind, MemberOutput, Purpose};
@@ -14,7 +15,7 @@ use crate::event::{Elapsed, SpanId, StopClass, StopReason};
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
-use crate::ui::pane::{empty, line, row_style};
+use crate::ui::pane::{empty, row_style};
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::{StateSign, StyleRole};
 

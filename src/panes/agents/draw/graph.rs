@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 
 use super::agent::{MODEL, agent_sign, is_active_agent, names, put_model, time_held};
 use crate::agents::projection::{AgentRow, Team};
+use crate::app::layout::line;
 use crate::app::run::RunPage;
 use crate::app::run::team::graph::{AgentBox, CALLER_COLUMNS, EdgeWork, Graph, LIST_HEAD};
 use crate::app::run::team::{agents_in_picture, is_on_bench};
@@ -13,7 +14,7 @@ use crate::ui::border::Borders;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
-use crate::ui::pane::{empty, line, row_style};
+use crate::ui::pane::{empty, row_style};
 use crate::ui::text::{Pen, columns, on_border};
 use crate::ui::theme::StyleRole;
 

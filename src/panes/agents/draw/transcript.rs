@@ -5,13 +5,14 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
+use crate::app::layout::line;
 use crate::app::run::RunPage;
 use crate::app::run::scroll::WrappingLines;
 use crate::app::run::team::transcript::{STEP, SpokenLine, TIME, TranscriptKind};
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
-use crate::ui::pane::{empty, line, out_of_view, row_style};
+use crate::ui::pane::{empty, out_of_view, row_style};
 use crate::ui::text::Pen;
 use crate::ui::theme::StyleRole;
 

@@ -4,6 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::seat::{names, put_name, seat_sign};
+use crate::app::layout::line;
 use crate::app::run::subject::{is_open, is_paused_before};
 use crate::app::run::table::first_seat;
 use crate::app::run::{RunPage, Selection};
@@ -13,7 +14,7 @@ use crate::pattern::collaboration::projection::{Collaboration, RoundSeat, SeatSt
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
-use crate::ui::pane::{line, row_style};
+use crate::ui::pane::row_style;
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::{StateSign, StyleRole};
 

@@ -4,6 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::seat::{names, put_name, seat_sign, state_sign};
+use crate::app::layout::line;
 use crate::app::run::layout::STANCE;
 use crate::app::run::table::first_seat;
 use crate::app::run::{RunPage, Selection};
@@ -11,7 +12,7 @@ use crate::pattern::collaboration::projection::{Collaboration, RoundSeat, SeatSt
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
-use crate::ui::pane::{line, row_style};
+use crate::ui::pane::row_style;
 use crate::ui::text::Pen;
 use crate::ui::theme::StyleRole;
 

@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 
 use super::seat::{names, put_name, seat_sign};
 use super::table_middle;
+use crate::app::layout::line;
 use crate::app::run::subject::{is_paused_before, round_joined};
 use crate::app::run::table::{LIST_HEAD, RoundTable, first_seat};
 use crate::app::run::{RunPage, Selection};
@@ -15,7 +16,7 @@ use crate::ui::border::Borders;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
-use crate::ui::pane::{line, put_sign, row_style};
+use crate::ui::pane::{put_sign, row_style};
 use crate::ui::text::{Pen, columns, on_border};
 use crate::ui::theme::{StateSign, StyleRole};
 

@@ -3,6 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use crate::app::layout::line;
 use crate::event::contribution::Stance;
 use crate::event::kind::CollaborationPlan;
 use crate::event::world::{RunState, World};
@@ -10,7 +11,6 @@ use crate::narrate::event_line::decision_or_next;
 use crate::pattern::collaboration::projection::{Collaboration, Round};
 use crate::ui::cx::DrawContext;
 use crate::ui::glyph::Glyph;
-use crate::ui::pane::line;
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::StyleRole;
 

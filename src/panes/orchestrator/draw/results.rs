@@ -5,13 +5,14 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::sign::task_sign;
+use crate::app::layout::line;
 use crate::app::run::results::{ResultLine, one_line, task_result};
 use crate::app::run::table::first_seat;
 use crate::app::run::{RunPage, WaterfallRow};
 use crate::pattern::orchestrator::projection::TaskState;
 use crate::ui::cx::DrawContext;
 use crate::ui::glyph::Glyph;
-use crate::ui::pane::{line, row_style};
+use crate::ui::pane::row_style;
 use crate::ui::text::Pen;
 use crate::ui::theme::StyleRole;
 

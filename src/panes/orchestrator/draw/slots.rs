@@ -3,13 +3,14 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use crate::app::layout::line;
 use crate::app::run::RunPage;
 use crate::narrate::event_line_tool::fallback_text;
 use crate::pattern::orchestrator::projection::{Orchestrator, TaskState};
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
-use crate::ui::pane::{bar, line};
+use crate::ui::pane::bar;
 use crate::ui::text::Pen;
 use crate::ui::theme::StyleRole;
 

@@ -7,6 +7,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::sign::row_sign;
+use crate::app::layout::line;
 use crate::app::run::table::first_seat;
 use crate::app::run::task::{TaskWait, task_wait};
 use crate::app::run::waterfall::{Axis, Bar, HEAD};
@@ -18,7 +19,7 @@ use crate::pattern::orchestrator::projection::{AttemptEnd, Orchestrator, TaskSta
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
-use crate::ui::pane::{line, row_style};
+use crate::ui::pane::row_style;
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::StyleRole;
 

@@ -6,6 +6,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::sign::{lead, role};
+use crate::app::layout::line;
 use crate::app::run::RunPage;
 use crate::app::run::research::item::{
     ItemList, ItemRow, ItemStyle, ItemText, PaneItem, SIGN, WrappedItems,
@@ -13,7 +14,7 @@ use crate::app::run::research::item::{
 use crate::app::run::scroll::Scroll;
 use crate::ui::cx::DrawContext;
 use crate::ui::glyph::Glyph;
-use crate::ui::pane::{empty, line, out_of_view, row_style};
+use crate::ui::pane::{empty, out_of_view, row_style};
 use crate::ui::text::Pen;
 use crate::ui::theme::StyleRole;
 

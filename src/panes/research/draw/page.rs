@@ -6,6 +6,7 @@ use ratatui::layout::Rect;
 
 use super::items::put_solids;
 use super::sign::source_sign;
+use crate::app::layout::line;
 use crate::app::run::RunPage;
 use crate::app::run::research::page_layout::{PageLayout, PageLines, Quote, solids};
 use crate::app::run::research::source::{age_days, missing_page_reason, source_state, trust};
@@ -17,7 +18,7 @@ use crate::pattern::research::projection::{SourcePage, SourceRow};
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
-use crate::ui::pane::{empty, line, out_of_view};
+use crate::ui::pane::{empty, out_of_view};
 use crate::ui::text::{Pen, columns, elide_middle, wrap_within};
 use crate::ui::theme::{StateSign, StyleRole};
 

@@ -5,6 +5,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::sign::source_sign;
+use crate::app::layout::line;
 use crate::app::run::RunPage;
 use crate::app::run::research::source::{age_text, source_state, trust};
 use crate::app::run::research::source_parts;
@@ -16,7 +17,7 @@ use crate::pattern::research::projection::{Research, SourceRow};
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
-use crate::ui::pane::{bar, empty, line, row_style};
+use crate::ui::pane::{bar, empty, row_style};
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::StyleRole;
 

@@ -5,6 +5,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::agents::projection::{HopKind, HopRow, HopState, Team};
+use crate::app::layout::line;
 use crate::app::run::RunPage;
 use crate::app::run::team::{agents_in_picture, hop_areas, is_on_bench};
 use crate::event::kind::{HandoffRefusal, TeamPlan};
@@ -13,7 +14,7 @@ use crate::panes::agents::draw::agent::{names, time_held};
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
-use crate::ui::pane::{bar, empty, line, row_style};
+use crate::ui::pane::{bar, empty, row_style};
 use crate::ui::sign::StateSign;
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::{StyleRole, Theme};

@@ -3,11 +3,11 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use crate::app::layout::line;
 use crate::event::kind::ResiliencePlan;
 use crate::pattern::resilience::projection::{Agent, Resilience};
 use crate::ui::cx::DrawContext;
 use crate::ui::glyph::Glyph;
-use crate::ui::pane::line;
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::StyleRole;
 

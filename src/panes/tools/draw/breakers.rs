@@ -4,6 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::agents;
+use crate::app::layout::line;
 use crate::app::run::RunPage;
 use crate::app::run::table::first_seat;
 use crate::app::run::tool_summary::{factor_text, percent};
@@ -13,7 +14,7 @@ use crate::event::{Elapsed, World};
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
-use crate::ui::pane::{line, row_style};
+use crate::ui::pane::row_style;
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::{StateSign, StyleRole};
 

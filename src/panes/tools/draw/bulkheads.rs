@@ -6,13 +6,14 @@ use std::time::Duration;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use crate::app::layout::line;
 use crate::app::run::RunPage;
 use crate::app::run::table::first_seat;
 use crate::event::world::tools::ToolRow;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
-use crate::ui::pane::{line, row_style};
+use crate::ui::pane::row_style;
 use crate::ui::text::Pen;
 use crate::ui::theme::StyleRole;
 

@@ -4,6 +4,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use crate::app::layout::line;
 use crate::app::run::tool_summary::{alert_text, factor_text};
 use crate::app::run::{RunComparison, RunPage};
 use crate::event::EventKind;
@@ -12,7 +13,6 @@ use crate::narrate::attribution::purpose_name;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
-use crate::ui::pane::line;
 use crate::ui::run::attempts;
 use crate::ui::text::Pen;
 use crate::ui::theme::StyleRole;

@@ -5,6 +5,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::breakers::sign;
+use crate::app::layout::line;
 use crate::app::run::RunPage;
 use crate::app::run::subject_text::text_area;
 use crate::app::run::tool_summary::{faults_text, policy_fields, refused_and_fallbacks};
@@ -15,7 +16,6 @@ use crate::narrate::event_line_tool::{breaker_cause, short_breaker_cause};
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
-use crate::ui::pane::line;
 use crate::ui::text::{Pen, columns, wrap_within};
 use crate::ui::theme::{StateSign, StyleRole};
 

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::app::effect::{LaunchRequest, RequestId};
+use crate::app::effect::LaunchRequest;
 use crate::app::form::{FieldId, LaunchForm};
 use crate::app::keymap::Context;
 use crate::app::live::OfferedModels;
+use crate::app::request::RequestId;
 use crate::app::state::DisplaySettings;
 use crate::app::{Effect, KeyCode, KeyPress, Msg};
 use crate::event::RunId;

@@ -13,9 +13,9 @@ use ratatui::layout::Rect;
 
 use self::arrangement::{ARRANGEMENTS, Arrangement, Forest, LayerLayout};
 use super::super::RunPage;
-use super::super::layout::contains_cell;
 use super::{agents_in_picture, is_on_bench};
 use crate::agents::projection::Team;
+use crate::app::layout::hits;
 use crate::app::run::table::first_seat;
 use crate::base::name::AgentName;
 use crate::event::kind::TeamPlan;
@@ -239,10 +239,7 @@ impl Graph {
 
     /// The agent whose box is at this cell.
     pub fn agent_at_cell(&self, col: u16, row: u16) -> Option<&AgentName> {
-        self.boxes
-            .iter()
-            .find(|boxed| contains_cell(boxed.frame, col, row))
-            .map(|boxed| &boxed.agent)
+        self.boxes.iter().find(|boxed| hits(boxed.frame, col, row)).map(|boxed| &boxed.agent)
     }
 }
 
@@ -385,7 +382,7 @@ mod tests {
                             let within = |boxed: &&AgentBox| {
                                 let frame = boxed.frame;
                                 let inside = Rect::new(frame.x + 1, frame.y + 1, frame.width - 2, 1);
-                                contains_cell(inside, x, y)
+                                hits(inside, x, y)
                             };
                             prop_assert!(!graph.boxes.iter().any(|it| within(&it)), "{x},{y}");
                         }
@@ -394,7 +391,7 @@ mod tests {
             }
             for label in &graph.labels {
                 for x in label.at.0..label.at.0 + label.work.width() {
-                    let hit = graph.boxes.iter().any(|it| contains_cell(it.frame, x, label.at.1));
+                    let hit = graph.boxes.iter().any(|it| hits(it.frame, x, label.at.1));
                     prop_assert!(!hit, "{label:?}");
                 }
             }

@@ -1,0 +1,10 @@
+//! The lists of the first screen after a change of their contents.
+
+use super::preview;
+use super::state::AppState;
+
+/// Keeps the lists of the first screen valid after any change of their contents.
+pub(super) fn arrange_home(state: &mut AppState) {
+    let items = preview::items(state).len();
+    state.home.arrange(&state.scenarios, &state.runs, items, state.size);
+}

@@ -1,0 +1,88 @@
+//! What the launch form consists of.
+
+use std::sync::Arc;
+
+use super::field::{Field, FieldId};
+use super::models::FormModels;
+use super::picker::ModelPicker;
+use crate::scenario::Scenario;
+use crate::scenario::catalogue::ScenarioEntry;
+
+/// A section of the form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FormSection {
+    /// Goal and inputs.
+    Task,
+    /// What answers the model calls.
+    Model,
+    /// Positions of flags at the start.
+    Flags,
+    /// Limits.
+    Limits,
+    /// Buttons.
+    Buttons,
+}
+
+impl FormSection {
+    /// The section of a field.
+    pub fn of_field(id: &FieldId) -> Self {
+        match id {
+            FieldId::Goal | FieldId::Input(_) => Self::Task,
+            FieldId::Flag(_) => Self::Flags,
+            FieldId::Limit(_) => Self::Limits,
+            FieldId::Model | FieldId::ModelName | FieldId::Seed => Self::Model,
+            FieldId::Start | FieldId::Cancel => Self::Buttons,
+        }
+    }
+
+    /// Its heading.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Task => "Task",
+            Self::Flags => "Flags at the start",
+            Self::Limits => "Limits",
+            Self::Model => "Model",
+            Self::Buttons => "",
+        }
+    }
+}
+
+/// The choices of the model field, in order: `LaunchForm::model` depends on it.
+pub const MODEL_CHOICES: [&str; 3] = ["scripted", "scripted, no delays", "live"];
+
+/// A problem of the form: an error keeps it from being started, a warning does not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FormProblem {
+    /// The field it belongs to; `None` for the file as a whole.
+    pub field: Option<FieldId>,
+    /// Whether it is an error.
+    pub error: bool,
+    /// What is wrong and how to fix it.
+    pub text: String,
+}
+
+/// The launch form.
+#[derive(Debug)]
+pub struct LaunchForm {
+    /// The scenario that it starts from.
+    pub entry: ScenarioEntry,
+    /// The fields in order.
+    pub fields: Vec<Field>,
+    /// The focused field.
+    pub focus: FieldId,
+    /// Its errors and warnings.
+    pub problems: Vec<FormProblem>,
+    /// The first row in view.
+    pub top: u16,
+    /// Whether an attempt to start it as it is now was refused.
+    pub refused: bool,
+    /// What is known of live models.
+    pub models: FormModels,
+    /// The list of models, while it is open.
+    pub picker: Option<ModelPicker>,
+    /// Whether the focused text is being edited: Tab, Enter and a click start that, other moves do
+    /// not.
+    pub(super) typing: bool,
+    pub(super) scenario: Arc<Scenario>,
+    pub(super) loads: bool,
+}
