@@ -3,7 +3,8 @@
 
 use std::fmt::Write as _;
 
-use super::{LaunchForm, RequestedModel};
+use super::LaunchForm;
+use crate::scenario::catalogue::RequestedModel;
 
 impl LaunchForm {
     /// The words of the command line that starts the same run, not quoted.
