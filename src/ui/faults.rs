@@ -14,6 +14,7 @@ use crate::app::faults::{FaultsDrawer, ToolSetting, default_fault, injected_faul
 use crate::app::run::RunPage;
 use crate::event::world::tools::ToolRow;
 use crate::narrate::event_line_tool;
+use crate::ui::table;
 
 /// Draws the drawer of a tool.
 pub fn render(
@@ -58,10 +59,7 @@ fn knob_row(
         paint(buf, area, cx.theme.style(StyleRole::Selected));
     }
     let mut pen = Pen::new(buf, area, cx.glyphs);
-    match selected {
-        true => pen.glyph(Glyph::Selected, cx.theme.style(StyleRole::Key)),
-        false => pen.space(1),
-    };
+    table::mark(cx, &mut pen, selected);
     match knob {
         ToolSetting::Fault(kind) => {
             let now = injected_fault(tool, kind);

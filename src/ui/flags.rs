@@ -15,6 +15,7 @@ use crate::app::run::RunPage;
 use crate::app::what_if::what_if;
 use crate::event::kind::Initiator;
 use crate::event::world::FlagNow;
+use crate::ui::table;
 
 /// Draws the drawer of a run.
 pub fn render(
@@ -64,10 +65,7 @@ fn flag_rows(
         paint(buf, first, cx.theme.style(StyleRole::Selected));
     }
     let mut pen = Pen::new(buf, first, cx.glyphs);
-    match selected {
-        true => pen.glyph(Glyph::Selected, cx.theme.style(StyleRole::Key)),
-        false => pen.space(1),
-    };
+    table::mark(cx, &mut pen, selected);
     let (mark, position, role) =
         if flag.on { ("[x] ", "on ", StyleRole::Flag) } else { ("[ ] ", "off", StyleRole::Off) };
     pen.put(mark, cx.theme.style(role));

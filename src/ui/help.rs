@@ -12,6 +12,7 @@ use super::theme::StyleRole;
 use crate::app::help::help_window;
 use crate::app::help::{Help, HelpLine, keys_of};
 use crate::app::layout::Size;
+use crate::ui::table;
 
 /// Columns of the keys.
 const KEYS: u16 = 14;
@@ -54,10 +55,7 @@ pub fn render(help: &Help, cx: &DrawContext, size: Size, ascii: bool, buf: &mut 
                     paint(buf, row(y), cx.theme.style(StyleRole::Selected));
                 }
                 let mut pen = Pen::new(buf, row(y), cx.glyphs);
-                match selected {
-                    true => pen.glyph(Glyph::Selected, cx.theme.style(StyleRole::Key)),
-                    false => pen.space(1),
-                };
+                table::mark(cx, &mut pen, selected);
                 let key = if here { cx.theme.style(StyleRole::Key) } else { dim };
                 pen.space(1).cell(&keys_of(binding, ascii), KEYS, key);
                 if here {

@@ -24,6 +24,7 @@ use crate::event::Elapsed;
 use crate::event::contribution::Stance;
 use crate::event::world::{Projection, RunState, World};
 use crate::panes::collaboration::draw::seat::state_sign;
+use crate::ui::table::{self, Column};
 
 /// Draws the first screen.
 pub fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
@@ -76,11 +77,7 @@ fn hidden(state: &AppState, parts: &HomeParts, pane: HomePane) -> String {
         HomePane::Preview => return String::new(),
     };
     let rows = usize::from(parts.rows(pane).height);
-    if len > rows {
-        format!("{}-{} of {len}", top + 1, (top + rows).min(len))
-    } else {
-        String::new()
-    }
+    if len > rows { table::range(top, rows, len) } else { String::new() }
 }
 
 /// The text of an empty pane: why it is empty, and the next key.
@@ -126,13 +123,13 @@ fn scenarios(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let name = u16::try_from(longest.unwrap_or(0)).unwrap_or(u16::MAX).clamp(8, 28) + 2;
     let pattern = if area.width >= 64 { 15 } else { 0 };
     let title = if area.width >= 104 { 34 } else { area.width };
-    let dim = cx.theme.style(StyleRole::Dim);
-    let mut pen = Pen::new(buf, head_row(area), cx.glyphs);
-    pen.space(3).cell("scenario", name, dim);
-    if pattern > 0 {
-        pen.cell("pattern", pattern, dim);
-    }
-    pen.cell("title", title, dim).put("about", dim);
+    let heads = [
+        Column::left("scenario", name),
+        Column::left("pattern", pattern),
+        Column::left("title", title),
+        Column::rest("about"),
+    ];
+    table::heads(cx, Pen::new(buf, head_row(area), cx.glyphs).space(3), &heads);
 
     let focused = state.home.focus == HomePane::Scenarios;
     let shown = state.scenarios.iter().skip(state.home.scenarios_top);
@@ -245,20 +242,20 @@ fn runs(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let longest = state.runs.iter().filter_map(|page| page.world().head.as_ref());
     let longest = longest.map(|head| columns(&head.title)).max().unwrap_or(0);
     let columns = RunColumns::of(area.width, u16::try_from(longest).unwrap_or(u16::MAX));
-    let dim = cx.theme.style(StyleRole::Dim);
-    let mut pen = Pen::new(buf, head_row(area), cx.glyphs);
-    pen.space(3).cell("status", WORD, dim).cell("run", ID, dim);
-    if columns.pattern > 0 {
-        pen.cell("pattern", columns.pattern, dim);
-    }
     // Only a collaboration has rounds.
     let rounds = |page: &RunPage| page.world().collaboration().is_some();
     let far = if state.runs.iter().all(rounds) { "round" } else { "steps" };
-    pen.cell("title", columns.title, dim).cell(far, ROUND, dim);
-    if columns.spark > 0 {
-        pen.cell("activity", columns.spark + GAP, dim);
-    }
-    pen.cell("clock", CLOCK, dim).put("result", dim);
+    let heads = [
+        Column::left("status", WORD),
+        Column::left("run", ID),
+        Column::left("pattern", columns.pattern),
+        Column::left("title", columns.title),
+        Column::left(far, ROUND),
+        Column::left("activity", if columns.spark > 0 { columns.spark + GAP } else { 0 }),
+        Column::left("clock", CLOCK),
+        Column::rest("result"),
+    ];
+    table::heads(cx, Pen::new(buf, head_row(area), cx.glyphs).space(3), &heads);
 
     let focused = state.home.focus == HomePane::Runs;
     let shown = state.runs.iter().skip(state.home.runs_top);

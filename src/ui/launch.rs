@@ -16,6 +16,7 @@ use crate::app::form::{
 use crate::app::layout::Size;
 use crate::scenario::catalogue::LiveOffer;
 use crate::scenario::catalogue::RequestedModel;
+use crate::ui::table;
 
 /// Draws the form.
 pub fn render(form: &LaunchForm, cx: &DrawContext, size: Size, buf: &mut Buffer) {
@@ -84,10 +85,7 @@ fn draw(
     let place = form.value_area(parts, slot);
     if slot.y >= form.top {
         let mut pen = Pen::new(buf, row_at(parts, form, slot.y), cx.glyphs);
-        match focused {
-            true => pen.glyph(Glyph::Selected, cx.theme.style(StyleRole::Key)),
-            false => pen.space(1),
-        };
+        table::mark(cx, &mut pen, focused);
         let style = if focused { cx.theme.style(StyleRole::Strong) } else { plain };
         pen.name(&field.label, LABEL - 3, style);
         if field.changed() {

@@ -17,6 +17,7 @@ use crate::app::members::{
 use crate::app::run::RunPage;
 use crate::event::world::World;
 use crate::panes::agents::draw::agent::state_sign;
+use crate::ui::table;
 
 /// Draws the drawer of a run.
 pub fn render(
@@ -85,10 +86,7 @@ fn agent(
         paint(buf, area, theme.style(StyleRole::Selected));
     }
     let mut pen = Pen::new(buf, area, cx.glyphs);
-    match selected {
-        true => pen.glyph(Glyph::Selected, theme.style(StyleRole::Key)),
-        false => pen.space(1),
-    };
+    table::mark(cx, &mut pen, selected);
     let member = is_member(world, place);
     let (mark, word, role) = if member {
         ("[x] ", "member", StyleRole::Flag)

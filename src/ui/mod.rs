@@ -22,6 +22,7 @@ pub mod picker;
 pub mod role;
 pub mod run;
 pub mod sign;
+pub(crate) mod table;
 pub mod text;
 mod text_field;
 pub mod theme;

@@ -8,16 +8,9 @@ use super::cx::DrawContext;
 use super::glyph::Glyph;
 use super::role::StyleRole;
 use super::sign::StateSign;
-use super::text::{Pen, paint, wrap_within};
+use super::text::{Pen, wrap_within};
 use crate::app::layout::line;
 use crate::app::run::scroll::{Scroll, WrappingLines};
-
-/// Paints the background of a selected row.
-pub(crate) fn row_style(cx: &DrawContext, area: Rect, selected: bool, buf: &mut Buffer) {
-    if selected {
-        paint(buf, area, cx.theme.style(StyleRole::Selected));
-    }
-}
 
 /// Draws a state: its glyph, then its word.
 pub(crate) fn put_sign(cx: &DrawContext, pen: &mut Pen, sign: StateSign) {

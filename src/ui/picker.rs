@@ -14,6 +14,7 @@ use crate::app::form::picker::{ModelPicker, PickRow, PickerParts};
 use crate::app::layout::Size;
 use crate::app::live::OfferedModels;
 use crate::scenario::catalogue::LiveOffer;
+use crate::ui::table;
 
 /// The most columns of a model's name if a note follows it.
 const NAME: u16 = 44;
@@ -104,10 +105,7 @@ fn draw_row(
         PickRow::Gap => return,
         _ => {}
     }
-    match selected {
-        true => pen.glyph(Glyph::Selected, cx.theme.style(StyleRole::Key)),
-        false => pen.space(1),
-    };
+    table::mark(cx, &mut pen, selected);
     pen.space(1);
     let width = noted_name_width(form).min(NAME).min(pen.left() * 3 / 5);
     match row {

@@ -13,7 +13,7 @@ use crate::narrate::event_line::{EventTone, event_line};
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::{Glyph, Glyphs};
-use crate::ui::pane::row_style;
+use crate::ui::table::row_style;
 use crate::ui::text::{Pen, columns, elide, on_border};
 use crate::ui::theme::StyleRole;
 

@@ -15,7 +15,8 @@ use crate::event::{Elapsed, SpanId, StopClass, StopReason};
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
-use crate::ui::pane::{empty, row_style};
+use crate::ui::pane::empty;
+use crate::ui::table::{self, row_style};
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::{StateSign, StyleRole};
 
@@ -58,10 +59,7 @@ pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
         let here = line(area, nth as u16);
         row_style(cx, here, selected == Some(at), buf);
         let mut pen = Pen::new(buf, here, cx.glyphs);
-        match selected == Some(at) {
-            true => pen.glyph(Glyph::Selected, cx.theme.style(StyleRole::Key)),
-            false => pen.space(1),
-        };
+        table::mark(cx, &mut pen, selected == Some(at));
         call_row(page, cx, world, &mut pen, node, now, places);
     }
 }

@@ -14,7 +14,8 @@ use crate::ui::border::Borders;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
-use crate::ui::pane::{empty, row_style};
+use crate::ui::pane::empty;
+use crate::ui::table::{self, row_style};
 use crate::ui::text::{Pen, columns, on_border};
 use crate::ui::theme::StyleRole;
 
@@ -233,10 +234,7 @@ fn legend(page: &RunPage, cx: &DrawContext, graph: &Graph, buf: &mut Buffer) {
         pen.glyph(Glyph::Off, dim).put(" bench:", dim);
         for (nth, name) in graph.bench.iter().enumerate() {
             pen.put(if nth > 0 { "," } else { "" }, dim);
-            match page.selected_agent() == Some(name) {
-                true => pen.glyph(Glyph::Selected, cx.theme.style(StyleRole::Key)),
-                false => pen.space(1),
-            };
+            table::mark(cx, &mut pen, page.selected_agent() == Some(name));
             pen.put(name.as_str(), dim);
         }
         pen.space(3);
@@ -284,8 +282,7 @@ fn render_agent_list(
         let chosen = selected == Some(&row.name);
         row_style(cx, here, chosen, buf);
         let mut pen = Pen::new(buf, here, cx.glyphs);
-        let mark = if chosen { cx.glyphs.symbol(Glyph::Selected) } else { " " };
-        pen.put(mark, theme.style(StyleRole::Key));
+        table::mark_or_blank(cx, &mut pen, chosen);
         let sign = agent_sign(cx, world, row);
         let style = if row.turns == 0 { dim } else { plain };
         pen.glyph(sign.glyph, sign.style).space(1).name(row.name.as_str(), name, style).space(1);

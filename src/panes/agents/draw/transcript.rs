@@ -12,7 +12,8 @@ use crate::app::run::team::transcript::{STEP, SpokenLine, TIME, TranscriptKind};
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
-use crate::ui::pane::{empty, out_of_view, row_style};
+use crate::ui::pane::{empty, out_of_view};
+use crate::ui::table::row_style;
 use crate::ui::text::Pen;
 use crate::ui::theme::StyleRole;
 

@@ -14,7 +14,7 @@ use crate::pattern::collaboration::projection::{Collaboration, RoundSeat, SeatSt
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
-use crate::ui::pane::row_style;
+use crate::ui::table::{self, row_style};
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::{StateSign, StyleRole};
 
@@ -37,7 +37,7 @@ pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
         let selected = page.selection() == Selection::Seat(index);
         row_style(cx, at, selected, buf);
         let mut pen = Pen::new(buf, at, cx.glyphs);
-        mark(cx, &mut pen, selected);
+        table::mark_or_blank(cx, &mut pen, selected);
         seat(page, cx, &mut pen, world, table, plan, index, role.as_str(), name);
         nth += 1;
     }
@@ -46,7 +46,7 @@ pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
         let selected = page.selection() == Selection::Finalize;
         row_style(cx, at, selected, buf);
         let mut pen = Pen::new(buf, at, cx.glyphs);
-        mark(cx, &mut pen, selected);
+        table::mark_or_blank(cx, &mut pen, selected);
         let (glyph, word, role) = match (&world.answer, is_open(world, call)) {
             (Some(_), _) => (Glyph::Done, "composed", StyleRole::Done),
             (None, true) => (Glyph::Running, "writing", StyleRole::Running),
@@ -62,11 +62,6 @@ pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
     if area.height > 0 {
         budgets(page, cx, line(area, area.height - 1), world, table, plan, buf);
     }
-}
-
-fn mark(cx: &DrawContext, pen: &mut Pen, selected: bool) {
-    let mark = if selected { cx.glyphs.symbol(Glyph::Selected) } else { " " };
-    pen.put(mark, cx.theme.style(StyleRole::Key));
 }
 
 fn state(pen: &mut Pen, sign: StateSign) {

@@ -12,7 +12,7 @@ use crate::pattern::collaboration::projection::{Collaboration, RoundSeat, SeatSt
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
-use crate::ui::pane::row_style;
+use crate::ui::table::{self, row_style};
 use crate::ui::text::Pen;
 use crate::ui::theme::StyleRole;
 
@@ -66,10 +66,10 @@ pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
         let selected = page.selection() == Selection::Seat(index);
         row_style(cx, at, selected, buf);
         let mut pen = Pen::new(buf, at, cx.glyphs);
-        let mark = if selected { cx.glyphs.symbol(Glyph::Selected) } else { " " };
         let seat = table.current().and_then(|round| round.seats.get(index));
         let sign = seat_sign(cx, world, seat);
-        pen.put(mark, theme.style(StyleRole::Key)).glyph(sign.glyph, sign.style).space(1);
+        table::mark_or_blank(cx, &mut pen, selected);
+        pen.glyph(sign.glyph, sign.style).space(1);
         let flagged = plan.role_flags.contains_key(role);
         put_name(cx, &mut pen, role.as_str(), flagged, name, theme.style(StyleRole::Text));
         pen.advance_to(area.x + head + 1);
@@ -82,7 +82,7 @@ pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
         }
     }
     if seats > usize::from(rows) && rows > 0 {
-        let text = format!("{}-{} of {seats}", first + 1, (first + usize::from(rows)).min(seats));
+        let text = table::range(first, usize::from(rows), seats);
         Pen::new(buf, line(area, 0), cx.glyphs).space(1).put_within(&text, head, dim);
     }
 }

@@ -16,7 +16,8 @@ use crate::ui::border::Borders;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
-use crate::ui::pane::{put_sign, row_style};
+use crate::ui::pane::put_sign;
+use crate::ui::table::{self, row_style};
 use crate::ui::text::{Pen, columns, on_border};
 use crate::ui::theme::{StateSign, StyleRole};
 
@@ -298,8 +299,7 @@ fn render_list(
         let at = line(area, LIST_HEAD + nth);
         row_style(cx, at, place.selected, buf);
         let mut pen = Pen::new(buf, at, cx.glyphs);
-        let mark = if place.selected { cx.glyphs.symbol(Glyph::Selected) } else { " " };
-        pen.put(mark, theme.style(StyleRole::Key));
+        table::mark_or_blank(cx, &mut pen, place.selected);
         let sign = seat_sign(cx, world, place.seat);
         pen.glyph(sign.glyph, sign.style).space(1);
         put_name(cx, &mut pen, place.name, place.flagged, name, theme.style(StyleRole::Text));
@@ -312,8 +312,7 @@ fn render_list(
         }
     }
     if seats > first + usize::from(rows) || first > 0 {
-        let more =
-            format!("{}-{} of {seats} seats", first + 1, (first + usize::from(rows)).min(seats));
+        let more = format!("{} seats", table::range(first, usize::from(rows), seats));
         let at = line(area, 1);
         Pen::new(buf, at, cx.glyphs).space(1).put(&more, theme.style(StyleRole::Dim));
     }

@@ -11,8 +11,7 @@ use crate::app::run::table::first_seat;
 use crate::app::run::{RunPage, WaterfallRow};
 use crate::pattern::orchestrator::projection::TaskState;
 use crate::ui::cx::DrawContext;
-use crate::ui::glyph::Glyph;
-use crate::ui::pane::row_style;
+use crate::ui::table::{self, row_style};
 use crate::ui::text::Pen;
 use crate::ui::theme::StyleRole;
 
@@ -57,11 +56,9 @@ pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
                 let selected = page.waterfall_row() == Some(WaterfallRow::Task(task));
                 row_style(cx, at, selected, buf);
                 let mut pen = Pen::new(buf, at, cx.glyphs);
-                let mark = if selected { cx.glyphs.symbol(Glyph::Selected) } else { " " };
                 let sign = task_sign(cx, world, row);
-                pen.put(mark, cx.theme.style(StyleRole::Key))
-                    .glyph(sign.glyph, sign.style)
-                    .space(1);
+                table::mark_or_blank(cx, &mut pen, selected);
+                pen.glyph(sign.glyph, sign.style).space(1);
                 pen.name(row.task.id.as_str(), name, plain).space(1);
                 let text = task_result(row);
                 let role = match row.state {
@@ -77,7 +74,7 @@ pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
         }
     }
     if count > rows && rows > 0 && area.width > 20 {
-        let text = format!(" {}-{} of {count}", top + 1, (top + rows).min(count));
+        let text = format!(" {}", table::range(top, rows, count));
         let width = text.len() as u16;
         let at = line(area, area.height - 1);
         let at = Rect { x: at.right() - width, width, ..at };

@@ -19,7 +19,7 @@ use crate::pattern::orchestrator::projection::{AttemptEnd, Orchestrator, TaskSta
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
-use crate::ui::pane::row_style;
+use crate::ui::table::{self, row_style};
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::StyleRole;
 
@@ -86,7 +86,7 @@ pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
         one_row(page, cx, at, row, &places, axis, now, buf);
     }
     if count > rows && rows > 0 {
-        let text = format!("{}-{} of {count}", top + 1, (top + rows).min(count));
+        let text = table::range(top, rows, count);
         let width = places.axis.x - area.x;
         Pen::new(buf, line(area, 0), cx.glyphs).space(1).put_within(
             &text,
@@ -139,10 +139,7 @@ fn one_row(
     };
     let mut pen = Pen::new(buf, area, cx.glyphs);
     let selected = page.waterfall_row() == Some(row);
-    pen.put(
-        if selected { cx.glyphs.symbol(Glyph::Selected) } else { " " },
-        cx.theme.style(StyleRole::Key),
-    );
+    table::mark_or_blank(cx, &mut pen, selected);
     pen.glyph(sign.glyph, sign.style).space(1);
     pen.name(id, places.id, plain).space(1);
     if places.worker > 0 {

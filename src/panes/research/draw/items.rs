@@ -14,7 +14,8 @@ use crate::app::run::research::item::{
 use crate::app::run::scroll::Scroll;
 use crate::ui::cx::DrawContext;
 use crate::ui::glyph::Glyph;
-use crate::ui::pane::{empty, out_of_view, row_style};
+use crate::ui::pane::{empty, out_of_view};
+use crate::ui::table::{self, row_style};
 use crate::ui::text::Pen;
 use crate::ui::theme::StyleRole;
 
@@ -86,10 +87,7 @@ fn draw<I: ItemList>(
 
 /// Draws the selection mark, the glyph and the name of an item.
 fn head(cx: &DrawContext, pen: &mut Pen, item: &PaneItem<'_>, selected: bool, names: u16) {
-    match selected {
-        true => pen.glyph(Glyph::Selected, cx.theme.style(StyleRole::Key)),
-        false => pen.space(1),
-    };
+    table::mark(cx, pen, selected);
     match lead(item.sign) {
         Some((glyph, role)) => pen.glyph(glyph, cx.theme.style(role)),
         None => pen.space(1),

@@ -17,7 +17,8 @@ use crate::pattern::research::projection::{Research, SourceRow};
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
-use crate::ui::pane::{bar, empty, row_style};
+use crate::ui::pane::{bar, empty};
+use crate::ui::table::{self, Column, row_style};
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::StyleRole;
 
@@ -173,20 +174,18 @@ fn budgets(
 }
 
 fn head(cx: &DrawContext, area: Rect, places: SourceColumns, buf: &mut Buffer) {
-    let dim = cx.theme.style(StyleRole::Dim);
-    let mut pen = Pen::new(buf, area, cx.glyphs);
-    pen.space(3).cell("#", NUMBER, dim).cell("status", STATUS, dim);
-    if places.figures {
-        pen.cell("trust", TRUST + if places.bar { TRUST_BAR + 1 } else { 0 }, dim);
-    }
-    pen.right_aligned("age ", AGE, dim);
-    if places.figures {
-        pen.cell("score", SCORE, dim);
-    }
-    pen.cell("title", places.title, dim);
-    if places.domain > 0 {
-        pen.space(1).put("domain", dim);
-    }
+    let figure = |width| if places.figures { width } else { 0 };
+    let (title, domain) = (places.title, places.domain);
+    let heads = [
+        Column::left("#", NUMBER),
+        Column::left("status", STATUS),
+        Column::left("trust", figure(TRUST + if places.bar { TRUST_BAR + 1 } else { 0 })),
+        Column::right("age ", AGE),
+        Column::left("score", figure(SCORE)),
+        Column::left("title", title + u16::from(domain > 0)),
+        if domain > 0 { Column::rest("domain") } else { Column::left("", 0) },
+    ];
+    table::heads(cx, Pen::new(buf, area, cx.glyphs).space(3), &heads);
 }
 
 fn source_row(
@@ -203,8 +202,8 @@ fn source_row(
     let sign = source_sign(theme, &row.state);
     let out = row.drop_phrase().is_some();
     let mut pen = Pen::new(buf, area, cx.glyphs);
-    let mark = if selected { cx.glyphs.symbol(Glyph::Selected) } else { " " };
-    pen.put(mark, theme.style(StyleRole::Key)).glyph(sign.glyph, sign.style).space(1);
+    table::mark_or_blank(cx, &mut pen, selected);
+    pen.glyph(sign.glyph, sign.style).space(1);
     pen.cell(&row.no.to_string(), NUMBER, if out { dim } else { plain });
     let start = pen.x();
     pen.put_within(&source_state(row), STATUS - 1, sign.style).advance_to(start + STATUS);

@@ -7,6 +7,7 @@ use crate::app::run::{Pane, RunPage};
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
+use crate::ui::table::range;
 use crate::ui::text::elide_middle;
 
 /// Width limit of a model's name after a title.
@@ -49,7 +50,7 @@ pub(crate) fn aside(page: &RunPage, pane: Pane, area: Rect) -> String {
             if window.is_empty() || window.len() >= all {
                 return String::new();
             }
-            format!("{}-{} of {all}", window.start + 1, window.end)
+            range(window.start, window.len(), all)
         }
         Pane::Third => match page.answer_items() {
             Some(_) if research.sentences.is_empty() => String::new(),

@@ -14,8 +14,9 @@ use crate::panes::agents::draw::agent::{names, time_held};
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
-use crate::ui::pane::{bar, empty, row_style};
+use crate::ui::pane::{bar, empty};
 use crate::ui::sign::StateSign;
+use crate::ui::table::{self, row_style};
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::{StyleRole, Theme};
 
@@ -95,8 +96,8 @@ fn hop_row(
         (sign.glyph, sign.style) = (Glyph::Off, theme.style(StyleRole::Off));
     }
     let mut pen = Pen::new(buf, area, cx.glyphs);
-    let mark = if selected { cx.glyphs.symbol(Glyph::Selected) } else { " " };
-    pen.put(mark, theme.style(StyleRole::Key)).glyph(sign.glyph, sign.style);
+    table::mark_or_blank(cx, &mut pen, selected);
+    pen.glyph(sign.glyph, sign.style);
     pen.right_aligned(&(at + 1).to_string(), NUMBER - 1, dim).space(1);
     pen.cell(&format::clock(hop.at.duration()), CLOCK, dim);
     // Hops within a consulted team are dimmed.

@@ -6,6 +6,7 @@ use crate::app::run::team::{agents_in_picture, hop_areas};
 use crate::app::run::{Pane, RunPage};
 use crate::ui::cx::DrawContext;
 use crate::ui::glyph::Glyph;
+use crate::ui::table::range;
 
 /// Whether the pane follows the run, after its title.
 pub(crate) fn follows(page: &RunPage, cx: &DrawContext, pane: Pane) -> String {
@@ -43,5 +44,5 @@ pub(crate) fn rows_in_view(page: &RunPage, pane: Pane, area: Rect) -> String {
     if window.is_empty() || window.len() >= all {
         return String::new();
     }
-    format!("{}-{} of {all}", window.start + 1, window.end)
+    range(window.start, window.len(), all)
 }

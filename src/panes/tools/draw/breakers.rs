@@ -14,7 +14,7 @@ use crate::event::{Elapsed, World};
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
-use crate::ui::pane::row_style;
+use crate::ui::table::{self, Column, row_style};
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::{StateSign, StyleRole};
 
@@ -152,7 +152,7 @@ pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
         nth += 1;
     }
     if tools.len() > rows && rows > 0 {
-        let text = format!("{}-{} of {}", first + 1, first + rows, tools.len());
+        let text = table::range(first, rows, tools.len());
         let width = (3 + places.name).saturating_sub(1);
         Pen::new(buf, line(area, 0), cx.glyphs).space(1).put_within(&text, width, dim);
     }
@@ -175,17 +175,17 @@ pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
 }
 
 fn head(cx: &DrawContext, area: Rect, places: &BreakerColumns, buf: &mut Buffer) {
-    let dim = cx.theme.style(StyleRole::Dim);
-    let mut pen = Pen::new(buf, area, cx.glyphs);
-    pen.space(3).cell("tool", places.name, dim).space(1).cell("state", STATE, dim);
     let arrow = cx.glyphs.symbol(Glyph::Arrow);
     let long = format!("last {}, old {arrow} new", places.marks);
     let short = format!("old {arrow} new");
     let text = if columns(&long) <= places.marks.into() { long } else { short };
-    pen.cell(&text, places.marks, dim);
-    for (_, head, width) in &places.figures {
-        pen.right_aligned(head, *width, dim);
-    }
+    let mut heads = vec![
+        Column::left("tool", places.name + 1),
+        Column::left("state", STATE),
+        Column::left(&text, places.marks),
+    ];
+    heads.extend(places.figures.iter().map(|(_, head, width)| Column::right(head, *width)));
+    table::heads(cx, Pen::new(buf, area, cx.glyphs).space(3), &heads);
 }
 
 fn one_tool(
@@ -198,8 +198,8 @@ fn one_tool(
 ) {
     let plain = cx.theme.style(StyleRole::Text);
     let sign = sign(cx, tool);
-    let mark = if selected { cx.glyphs.symbol(Glyph::Selected) } else { " " };
-    pen.put(mark, cx.theme.style(StyleRole::Key)).glyph(sign.glyph, sign.style).space(1);
+    table::mark_or_blank(cx, pen, selected);
+    pen.glyph(sign.glyph, sign.style).space(1);
     pen.name(tool.name().as_str(), places.name, plain).space(1);
     let start = pen.x();
     pen.put_within(&state_text(tool, sign, now), STATE - 1, sign.style).advance_to(start + STATE);

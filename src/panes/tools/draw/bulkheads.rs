@@ -13,7 +13,7 @@ use crate::event::world::tools::ToolRow;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
-use crate::ui::pane::row_style;
+use crate::ui::table::{self, Column, row_style};
 use crate::ui::text::Pen;
 use crate::ui::theme::StyleRole;
 
@@ -40,8 +40,14 @@ pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
     let longest = limits.map(|it| it.max_in_flight).chain(pool).max().unwrap_or(0);
     let most = u16::try_from(longest).unwrap_or(most).min(most);
     let mut pen = Pen::new(buf, line(area, 0), cx.glyphs);
-    pen.space(3).cell("pool", name, dim).space(1).cell("slots", most + FIGURES, dim);
-    pen.cell("queue", 7, dim).cell("refused", 9, dim).put("waited", dim);
+    let heads = [
+        Column::left("pool", name + 1),
+        Column::left("slots", most + FIGURES),
+        Column::left("queue", 7),
+        Column::left("refused", 9),
+        Column::rest("waited"),
+    ];
+    table::heads(cx, pen.space(3), &heads);
     let mut nth = 1;
     if let Some(resilience) = world.resilience() {
         let plan = &*resilience.plan;
@@ -78,10 +84,7 @@ fn one_tool(cx: &DrawContext, pen: &mut Pen, tool: &ToolRow, name: u16, most: u1
     } else {
         (Glyph::Waiting, StyleRole::Waiting)
     };
-    pen.put(
-        if selected { cx.glyphs.symbol(Glyph::Selected) } else { " " },
-        cx.theme.style(StyleRole::Key),
-    );
+    table::mark_or_blank(cx, pen, selected);
     pen.glyph(glyph, cx.theme.style(role)).space(1);
     pen.name(tool.name().as_str(), name, cx.theme.style(StyleRole::Text)).space(1);
     let Some(bulkhead) = tool.head.limits.bulkhead else {
