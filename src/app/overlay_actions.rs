@@ -153,7 +153,7 @@ pub(super) fn on_faults(state: &mut AppState, action: Action) -> Update {
     Update::redraw()
 }
 
-/// Carries out an action in the help. Gives back the action of a chosen key: the help has closed,
+/// Carries out an action in the help. Returns the action of a chosen key: the help has closed,
 /// and the caller carries it out.
 pub(super) fn on_help(state: &mut AppState, action: Action) -> Result<Update, Action> {
     let rows = help_rows(state.size);
