@@ -30,7 +30,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
             world.apply(&event);
             match &event.kind {
                 EventKind::Paused { at } => {
-                    println!("paused at {at:?}: the lawyer joins");
+                    let place = at.first().map(ToString::to_string).unwrap_or_default();
+                    println!("paused at {place}: the lawyer joins");
                     let (flag, by) = ("legal_analyst".into(), Initiator::You);
                     run.send(Command::SetFlag { flag, on: true, by });
                     run.send(Command::Resume { by });

@@ -11,7 +11,7 @@ use roundtable::{
 };
 use serde_json::{Value, json};
 
-/// Counts orders; its first attempt fails, to show the retry.
+/// Counts orders; its first attempt hangs, to show the timeout and the retry.
 struct Sales;
 
 impl Tool for Sales {
@@ -23,9 +23,11 @@ impl Tool for Sales {
     ) -> BoxFuture<'a, Result<Arc<Value>, Box<AttemptFailed>>> {
         Box::pin(async move {
             if request.attempt == 1 {
-                return Err(AttemptFailed::new(FailureClass::Connect, "the shop is restarting"));
+                std::future::pending::<()>().await;
             }
-            let region = request.args.get("region").and_then(Value::as_str).unwrap_or("nowhere");
+            let Some(region) = request.args.get("region") else {
+                return Err(AttemptFailed::new(FailureClass::Tool, "add the argument `region`"));
+            };
             Ok(Arc::new(json!({ "orders": 4820, "gross_sales_usd": 182_450.0, "region": region })))
         })
     }
