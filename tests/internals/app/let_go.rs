@@ -1,0 +1,222 @@
+//! What Esc lets go, one thing at a time and in which order, and what keeps its place meanwhile.
+
+use std::sync::Arc;
+
+use crate::app::KeyCode;
+use crate::app::run::{Pane, RunPage};
+use crate::event::Event;
+use crate::support::facts;
+use crate::support::facts::{research, team, tools};
+use crate::support::screen::Dash;
+
+fn dash(log: &[Arc<Event>]) -> Dash {
+    let mut dash = Dash::new(120, 36);
+    dash.run("r-1e60", log);
+    dash
+}
+
+fn page(dash: &Dash) -> &RunPage {
+    dash.state.visible_run().expect("a run")
+}
+
+fn tool_is_selected(dash: &Dash) -> bool {
+    page(dash).tool_is_selected()
+}
+
+/// Presses Esc until it changes nothing, and returns how often it did change the screen.
+fn steps_of_escape(dash: &mut Dash) -> usize {
+    let mut before = dash.screen();
+    for step in 0..10 {
+        dash.press(KeyCode::Esc);
+        let after = dash.screen();
+        if after == before {
+            return step;
+        }
+        before = after;
+    }
+    panic!("Esc never ends");
+}
+
+/// The screens after each of these keys, the first before any.
+fn screens(dash: &mut Dash, keys: &[&str]) -> Vec<String> {
+    let mut screens = vec![dash.screen()];
+    for keys in keys {
+        dash.text(keys);
+        screens.push(dash.screen());
+    }
+    screens
+}
+
+/// Esc goes back through these screens, and is without effect at the first.
+fn goes_back(dash: &mut Dash, screens: &[String], what: &str) {
+    for (nth, before) in screens.iter().enumerate().rev() {
+        assert_eq!(dash.screen(), *before, "{what}, at {nth}");
+        dash.press(KeyCode::Esc);
+    }
+    assert_eq!(dash.screen(), screens[0], "{what}: nothing is left to let go");
+}
+
+#[test]
+fn around_a_table_seats_and_rounds_go_together_then_zoom_then_the_scroll_of_the_text() {
+    let mut dash = dash(&facts::decided().log);
+    dash.text("3");
+    // A seat of an earlier round, both selected by one key.
+    let seat = screens(&mut dash, &["h"]);
+    assert_ne!(seat[0], seat[1]);
+    goes_back(&mut dash, &seat, "a seat and its round");
+
+    // What is selected before goes before the zoom, whatever came first.
+    dash.text("1jz");
+    let zoomed = dash.screen();
+    dash.press(KeyCode::Esc);
+    assert_ne!(dash.screen(), zoomed, "the seat");
+    dash.text("z");
+    let open = dash.screen();
+    dash.press(KeyCode::Esc);
+    assert_eq!(dash.screen(), open, "neither is left");
+
+    // The text stays scrolled until the zoom is gone.
+    let mut small = Dash::new(84, 34);
+    small.run("r-1e60", &facts::stopped().log);
+    small.text("2");
+    let start = small.screen();
+    small.text("jjj");
+    let scrolled = small.screen();
+    if scrolled != start {
+        small.text("z").press(KeyCode::Esc);
+        assert_eq!(small.screen(), scrolled, "the zoom goes first");
+        small.press(KeyCode::Esc);
+        assert_eq!(small.screen(), start, "then the scroll");
+    }
+}
+
+#[test]
+fn the_filter_goes_before_the_tools_and_the_tools_before_all_else() {
+    let mut dash = dash(&tools::working().log);
+    dash.text("1jjz");
+    let row = dash.screen();
+    dash.text("t");
+    let shown = dash.screen();
+    assert_ne!(row, shown);
+    dash.text("/revenue").press(KeyCode::Enter);
+    assert!(page(&dash).list().is_filtered());
+    dash.press(KeyCode::Esc);
+    assert!(!page(&dash).list().is_filtered());
+    dash.text("1");
+    assert_eq!(dash.screen(), shown);
+    dash.press(KeyCode::Esc);
+    assert_eq!(dash.screen(), row, "the row and the zoom are still there");
+    assert_eq!(steps_of_escape(&mut dash), 2, "the row, then the zoom");
+}
+
+#[test]
+fn a_selected_row_stays_while_the_tools_are_shown() {
+    let mut dash = dash(&tools::working().log);
+    dash.text("1gj");
+    let row = dash.screen();
+    dash.text("t");
+    dash.text("jjkG");
+    assert!(tool_is_selected(&dash));
+    dash.press(KeyCode::Esc);
+    assert!(!tool_is_selected(&dash), "Esc closes the tools and lets the tool go");
+    assert_eq!(dash.screen(), row);
+
+    dash.text("tjt");
+    assert!(tool_is_selected(&dash), "t closes the tools and keeps the tool");
+    assert_eq!(dash.screen(), row);
+    dash.press(KeyCode::Esc);
+    assert!(!tool_is_selected(&dash));
+    assert_ne!(dash.screen(), row, "the row goes together with the tool");
+    assert_eq!(steps_of_escape(&mut dash), 0);
+}
+
+#[test]
+fn among_agents_a_tool_goes_before_the_selections_of_the_panes() {
+    let mut dash = dash(&team::office().log);
+    dash.text("1j3g");
+    let selected = dash.screen();
+    dash.text("tjt");
+    assert!(tool_is_selected(&dash));
+    assert_eq!(dash.screen(), selected);
+    dash.press(KeyCode::Esc);
+    assert!(!tool_is_selected(&dash));
+    assert_eq!(dash.screen(), selected, "nothing else goes with it");
+    assert_eq!(steps_of_escape(&mut dash), 1, "all panes follow again at once");
+}
+
+#[test]
+fn folded_calls_stay_folded() {
+    let mut dash = dash(&team::office().log);
+    dash.text("3gjj");
+    let open = dash.screen();
+    dash.text("h");
+    let folded = dash.screen();
+    assert_ne!(folded, open);
+    dash.press(KeyCode::Esc);
+    dash.text("gjj");
+    assert_eq!(dash.screen(), folded);
+}
+
+#[test]
+fn in_research_the_page_goes_with_the_lists() {
+    let mut dash = dash(&research::answered().log);
+    dash.text("4j3j2j1j");
+    let selected = dash.screen();
+    dash.text("tjt");
+    assert!(tool_is_selected(&dash));
+    dash.press(KeyCode::Esc);
+    assert_eq!(dash.screen(), selected, "the tool alone");
+    dash.text("z");
+    assert_eq!(steps_of_escape(&mut dash), 2, "the selections, then the zoom");
+}
+
+#[test]
+fn a_run_about_tools_lets_its_tool_go_before_the_zoom() {
+    let mut dash = dash(&tools::brownout(true).log);
+    dash.text("1jz");
+    assert!(tool_is_selected(&dash));
+    dash.press(KeyCode::Esc);
+    assert!(!tool_is_selected(&dash));
+    assert_eq!(steps_of_escape(&mut dash), 1, "the zoom");
+}
+
+#[test]
+fn c_with_nothing_behind_it_changes_nothing() {
+    let mut dash = Dash::new(120, 36);
+    dash.run("r-1e60", &[]);
+    let before = dash.screen();
+    dash.text("c");
+    assert_eq!(dash.screen(), before, "before the first fact");
+
+    for log in [
+        &facts::decided().log[..1],
+        &tools::working().log[..1],
+        &team::office().log[..1],
+        &research::answered().log[..1],
+        &tools::brownout(true).log[..1],
+    ] {
+        let mut dash = self::dash(log);
+        for keys in ["1c", "2c", "3c", "4c", "5c"] {
+            dash.text(&keys[..1]);
+            let before = dash.screen();
+            dash.text(&keys[1..]);
+            assert_eq!(dash.screen(), before, "{keys}");
+        }
+        assert_eq!(page(&dash).focus(), Pane::Events);
+    }
+}
+
+#[test]
+fn c_in_research_says_when_a_sentence_or_a_note_has_no_quote() {
+    let said = |dash: &Dash| {
+        dash.state.notices.current().map(|notice| notice.text.clone()).unwrap_or_default()
+    };
+    let mut facts = research::reading();
+    facts.refuses(1, "A claim", "A quote that is not there");
+    let mut dash = dash(&facts.log);
+    dash.text("4Gc");
+    let told = said(&dash);
+    assert!(told.is_empty() || told == "That note was refused: it has no quote to show.", "{told}");
+    dash.text("1c");
+    assert_eq!(page(&dash).focus(), Pane::Events, "elsewhere c jumps to the cause");
+}
