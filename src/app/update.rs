@@ -108,7 +108,7 @@ pub fn update(state: &mut AppState, now: Duration, msg: Msg) -> Update {
         if let Effect::Command { run, command } = effect
             && let Some(page) = state.run_mut(run)
         {
-            page.record_command(command);
+            page.data_mut().record_command(command);
         }
     }
     update.redraw |= gone | drop_form_notice(state) | drop_playhead_notice(state);
@@ -140,7 +140,7 @@ fn drop_form_notice(state: &mut AppState) -> bool {
 
 /// Drops the notice about the playhead, once the playhead is back at the live end.
 fn drop_playhead_notice(state: &mut AppState) -> bool {
-    let scrubbed = state.visible_run().is_some_and(RunPage::is_scrubbed);
+    let scrubbed = state.visible_run().is_some_and(|page| page.is_scrubbed());
     !scrubbed && state.notices.remove_text(ACTS_ON_LIVE_RUN)
 }
 

@@ -1,6 +1,9 @@
 //! The keys of a run's page: what each action does.
 
-use super::inspect::{InspectTarget, Tab};
+use super::inspect::Inspector;
+use super::inspect::calls::{call_of, first_tab, prompt_call};
+use super::inspect::cause::cause_of;
+use super::inspect::target::{InspectTarget, Tab};
 use super::layout::{Areas, Pane};
 use super::research::JumpResult;
 use super::{InputOutcome, RunPage, Selection, View};
@@ -44,7 +47,7 @@ impl RunPage {
             _ if self.inspector.is_some() => self.on_inspector_action(action, size),
             Action::Inspect => match self.target() {
                 Some(target) => {
-                    self.inspect(target, self.first_tab(target));
+                    self.inspect(target, first_tab(&self.run, target));
                     InputOutcome::redraw()
                 }
                 None => InputOutcome::Handled { redraw: false },
@@ -52,11 +55,11 @@ impl RunPage {
             Action::Prompt => {
                 let target = self
                     .target()
-                    .filter(|target| self.call_of(*target).is_some())
+                    .filter(|target| call_of(&self.run, *target).is_some())
                     .or_else(|| self.subject_call().map(InspectTarget::Call));
-                let target = match target.and_then(|target| self.call_of(target)) {
-                    Some(call) if self.prompt_call(call) != call => {
-                        Some(InspectTarget::Call(self.prompt_call(call)))
+                let target = match target.and_then(|target| call_of(&self.run, target)) {
+                    Some(call) if prompt_call(&self.run, call) != call => {
+                        Some(InspectTarget::Call(prompt_call(&self.run, call)))
                     }
                     _ => target,
                 };
@@ -68,7 +71,7 @@ impl RunPage {
                     None => InputOutcome::Handled { redraw: false },
                 }
             }
-            Action::Cause if self.view() == View::Research && self.focus != Pane::Events => {
+            Action::Cause if self.view() == View::Research && self.panes.focus != Pane::Events => {
                 match self.jump() {
                     JumpResult::Moved => InputOutcome::redraw(),
                     JumpResult::NoTarget => InputOutcome::Ignored,
@@ -83,11 +86,11 @@ impl RunPage {
             }
             Action::Tools => self.toggle_tools(),
             Action::Zoom => {
-                self.zoom = !self.zoom;
+                self.panes.zoom = !self.panes.zoom;
                 InputOutcome::redraw()
             }
-            Action::NextPane => self.focus_pane(self.focus.next(1)),
-            Action::PrevPane => self.focus_pane(self.focus.next(Pane::ALL.len() - 1)),
+            Action::NextPane => self.focus_pane(self.panes.focus.next(1)),
+            Action::PrevPane => self.focus_pane(self.panes.focus.next(Pane::ALL.len() - 1)),
             Action::Pane(number) => match Pane::from_number(number) {
                 Some(pane) => self.focus_pane(pane),
                 None => InputOutcome::Handled { redraw: false },
@@ -122,14 +125,14 @@ impl RunPage {
     }
 
     fn send_live_command(&self, command: Command) -> InputOutcome {
-        if !self.world.is_live() {
+        if !self.run.world().is_live() {
             return InputOutcome::Handled { redraw: false };
         }
-        InputOutcome::Emit(vec![Effect::Command { run: self.id.clone(), command }])
+        InputOutcome::Emit(vec![Effect::Command { run: self.run.id().clone(), command }])
     }
 
     fn pause_or_resume(&self) -> InputOutcome {
-        self.send_live_command(match self.world.stage {
+        self.send_live_command(match self.run.world().stage {
             RunState::Paused { .. } | RunState::Pausing { .. } => {
                 Command::Resume { by: Initiator::You }
             }
@@ -141,10 +144,10 @@ impl RunPage {
 
     /// Sets or clears a breakpoint at the boundary that comes next.
     fn toggle_breakpoint(&self) -> InputOutcome {
-        let pattern = self.world.projection();
-        match pattern.map(|pattern| pattern.next_breakpoint(&self.world)) {
+        let pattern = self.run.world().projection();
+        match pattern.map(|pattern| pattern.next_breakpoint(self.run.world())) {
             Some(Ok(at)) => {
-                let set = !self.world.breakpoints.contains(&at);
+                let set = !self.run.world().breakpoints.contains(&at);
                 self.send_live_command(Command::Break { at, set })
             }
             Some(Err(_)) | None => InputOutcome::Ignored,
@@ -160,24 +163,24 @@ impl RunPage {
     /// Puts the playhead after the first `facts` events; after the last one the view is live again.
     pub(super) fn seek(&mut self, facts: usize, size: Size) -> InputOutcome {
         let facts = facts.max(1);
-        let facts = facts.max(self.log.dropped_count() + 1);
-        if facts >= self.log.len() {
+        let facts = facts.max(self.run.log().dropped_count() + 1);
+        if facts >= self.run.log().len() {
             return if self.is_scrubbed() {
                 self.back_to_live()
             } else {
                 InputOutcome::Handled { redraw: false }
             };
         }
-        self.past.seek(facts, &self.log);
+        self.run.seek(facts);
         let height = self.list_height(&self.areas_in(size));
         if !self.list.is_filtered() {
-            self.list.select(facts - 1, &self.log, height);
+            self.list.select(facts - 1, self.run.log(), height);
         }
         if self
             .inspector
             .as_ref()
             .is_some_and(|open| matches!(open.target, InspectTarget::Event(_)))
-            && let Some(event) = self.log.get(facts - 1)
+            && let Some(event) = self.run.log().get(facts - 1)
         {
             let tab = self.inspector.as_ref().map_or(Tab::Raw, |open| open.tab);
             self.inspect(InspectTarget::Event(event.seq), tab);
@@ -187,47 +190,40 @@ impl RunPage {
 
     /// Puts the playhead at a time of the run.
     pub(super) fn seek_time(&mut self, at: Elapsed, size: Size) -> InputOutcome {
-        self.seek(self.log.partition_point(|event| event.at <= at), size)
+        self.seek(self.run.log().partition_point(|event| event.at <= at), size)
     }
 
     fn back_to_live(&mut self) -> InputOutcome {
-        self.past.go_live();
+        self.run.go_live();
         self.list.follow();
         InputOutcome::redraw()
     }
 
     fn focus_pane(&mut self, pane: Pane) -> InputOutcome {
-        let redraw = self.focus != pane;
-        self.focus_on(pane);
-        InputOutcome::Handled { redraw }
+        InputOutcome::Handled { redraw: self.panes.focus_on(pane) }
     }
 
     pub(super) fn focus_on(&mut self, pane: Pane) {
-        self.focus = pane;
-        match pane {
-            Pane::First | Pane::Second => self.upper = pane,
-            Pane::Third | Pane::Fourth => self.middle = pane,
-            Pane::Events => {}
-        }
+        self.panes.focus_on(pane);
     }
 
     /// Escape undoes one thing at a time (filter, selection, zoom); it never cancels the run.
     fn cancel_view_state(&mut self) -> InputOutcome {
         if self.list.is_filtered() {
             self.list.drop_filter();
-        } else if self.overlay.is_some() {
-            self.overlay = None;
-            self.tool = None;
-        } else if self.row.is_some() || self.tool.is_some() {
+        } else if self.tools.is_open {
+            self.tools.is_open = false;
+            self.tools.tool = None;
+        } else if self.row.is_some() || self.tools.tool.is_some() {
             self.select_row(None);
-            self.tool = None;
+            self.tools.tool = None;
         } else if self.team.clear_selections() || self.research.clear_selections() {
             // Every pane follows the run again.
         } else if self.selection != Selection::Follow || self.round.is_some() {
             self.select(Selection::Follow);
             self.round = None;
-        } else if self.zoom {
-            self.zoom = false;
+        } else if self.panes.zoom {
+            self.panes.zoom = false;
         } else if self.text_scroll.is_some() {
             self.text_scroll = None;
         } else {
@@ -251,7 +247,7 @@ impl RunPage {
     }
 
     fn move_in_pane(&mut self, action: Action, areas: &Areas) -> InputOutcome {
-        match (self.focus, self.view()) {
+        match (self.panes.focus, self.view()) {
             (Pane::Events, _) => self.move_in_list(action, areas),
             (Pane::Second, View::Collaboration | View::Orchestrator) => {
                 self.move_in_words(action, areas);
@@ -275,7 +271,7 @@ impl RunPage {
     }
 
     fn move_in_list(&mut self, action: Action, areas: &Areas) {
-        let (log, height) = (&self.log, self.list_height(areas));
+        let (log, height) = (self.run.log(), self.list_height(areas));
         let page = isize::try_from(height.saturating_sub(1).max(1)).unwrap_or(1);
         match action {
             Action::Up => self.list.step(-1, log, height),
@@ -324,7 +320,7 @@ impl RunPage {
             None => first.min(last),
         };
         let pick = |place: usize| rows.get(place).copied().unwrap_or_default();
-        let rounds = self.focus == Pane::Third;
+        let rounds = self.panes.focus == Pane::Third;
         match action {
             Action::Left | Action::Right if rounds => {
                 let from = self.round.unwrap_or(last_round);
@@ -341,6 +337,61 @@ impl RunPage {
             Action::Top | Action::PageUp => self.select(pick(0)),
             Action::Bottom | Action::PageDown => self.select(pick(last)),
             _ => {}
+        }
+    }
+
+    /// Opens the inspector, or points it at another target.
+    fn inspect(&mut self, target: InspectTarget, tab: Tab) {
+        self.inspector = Some(Inspector::of_target(&self.run, target, tab));
+    }
+
+    /// What Enter inspects.
+    pub(super) fn target(&self) -> Option<InspectTarget> {
+        if self.focus() == super::Pane::Events {
+            let place = self.list.selected(self.run.log())?;
+            return self.log().get(place).map(|event| InspectTarget::Event(event.seq));
+        }
+        if self.view() == super::View::Team
+            && let Some(target) = self.team_target()
+        {
+            return Some(target);
+        }
+        if self.view() == super::View::Research
+            && let Some(target) = self.research_target()
+        {
+            return Some(target);
+        }
+        let call = match self.view() {
+            super::View::Tools => self.latest_call(),
+            _ => self.subject_call(),
+        };
+        if let Some(call) = call {
+            return Some(InspectTarget::Call(call));
+        }
+        self.shown_event_count()
+            .checked_sub(1)
+            .and_then(|last| self.log().get(last))
+            .map(|event| InspectTarget::Event(event.seq))
+    }
+
+    /// Selects the event that caused what is selected.
+    fn show_cause(&mut self, size: Size) -> InputOutcome {
+        let Some(target) = self.target() else { return InputOutcome::Handled { redraw: false } };
+        let Some(seq) = cause_of(&self.run, target) else { return self.report_no_cause(target) };
+        if self.is_dropped(seq) {
+            return InputOutcome::Say(self.dropped_notice());
+        }
+        self.focus_on(Pane::Events);
+        let height = self.list_height(&self.areas_in(size));
+        self.list.select(self.run.place(seq), self.run.log(), height);
+        InputOutcome::redraw()
+    }
+
+    /// Answers a jump to a cause that is not there; says so if its event was dropped.
+    fn report_no_cause(&self, target: InspectTarget) -> InputOutcome {
+        match self.is_target_dropped(target) {
+            true => InputOutcome::Say(self.dropped_notice()),
+            false => InputOutcome::Handled { redraw: false },
         }
     }
 
@@ -372,14 +423,16 @@ impl RunPage {
             }
             Action::Cause => {
                 let target = inspector.target;
-                let Some(seq) = self.cause_of(target) else { return self.report_no_cause(target) };
+                let Some(seq) = cause_of(&self.run, target) else {
+                    return self.report_no_cause(target);
+                };
                 if self.is_dropped(seq) {
                     return InputOutcome::Say(self.dropped_notice());
                 }
                 let target = InspectTarget::Event(seq);
-                self.inspect(target, self.first_tab(target));
+                self.inspect(target, first_tab(&self.run, target));
                 let height = self.list_height(&self.areas_in(size));
-                self.list.select(self.place(seq), &self.log, height);
+                self.list.select(self.place(seq), self.run.log(), height);
                 return InputOutcome::redraw();
             }
             Action::Zoom => return InputOutcome::Handled { redraw: false },

@@ -23,7 +23,7 @@ pub struct RunComparison {
 
 impl RunPage {
     /// The figures of this page's run; `None` where it has no calls of tools to compare.
-    pub(in crate::app) fn as_comparison(&self) -> Option<RunComparison> {
+    pub(crate) fn as_comparison(&self) -> Option<RunComparison> {
         let world = self.world();
         let plan = &*world.resilience()?.plan;
         let rows = || plan.steps.iter().filter_map(|step| world.tools.get(step.as_str()));
@@ -43,10 +43,10 @@ impl RunPage {
 
     /// The latest run that this one is compared with.
     pub fn comparison(&self) -> Option<&RunComparison> {
-        self.comparison.as_ref()
+        self.tools.comparison.as_ref()
     }
 
-    pub(in crate::app) fn set_comparison(&mut self, beside: Option<RunComparison>) {
-        self.comparison = beside;
+    pub(crate) fn set_comparison(&mut self, beside: Option<RunComparison>) {
+        self.tools.comparison = beside;
     }
 }

@@ -23,7 +23,7 @@ impl RunPage {
     /// The row of that tool in the table of tools.
     pub fn tool_at(&self) -> Option<usize> {
         let rows = self.shown().tools.rows();
-        let named = self.tool.as_ref();
+        let named = self.tools.tool.as_ref();
         let selected = named.and_then(|name| rows.iter().position(|row| row.name() == name));
         let first = || rows.iter().position(|row| row.name().as_str() != "llm");
         selected.or_else(first).or_else(|| (!rows.is_empty()).then_some(0))
@@ -31,23 +31,20 @@ impl RunPage {
 
     /// Whether the operator selected a tool.
     pub fn tool_is_selected(&self) -> bool {
-        self.tool.is_some()
+        self.tools.tool.is_some()
     }
 
     /// Whether the run has tools besides its model.
     pub fn has_tools(&self) -> bool {
-        self.world.tools.rows().len() > 1
+        self.run.world().tools.rows().len() > 1
     }
 
     /// Opens the tools over the run's own view, or closes them.
     pub(super) fn toggle_tools(&mut self) -> InputOutcome {
-        if View::of_world(&self.world) == View::Tools {
+        if View::of_world(self.run.world()) == View::Tools {
             return InputOutcome::Ignored;
         }
-        self.overlay = match self.overlay {
-            Some(_) => None,
-            None => Some(View::Tools),
-        };
+        self.tools.is_open = !self.tools.is_open;
         InputOutcome::redraw()
     }
 
@@ -58,7 +55,7 @@ impl RunPage {
         let command = match self.view() {
             View::Collaboration | View::Team | View::Research => return InputOutcome::Ignored,
             View::Orchestrator => {
-                let Some(orchestrator) = self.world.orchestrator() else {
+                let Some(orchestrator) = self.run.world().orchestrator() else {
                     return InputOutcome::Ignored;
                 };
                 let now = self.pending_changes().parallel(orchestrator.max_parallel);
@@ -70,7 +67,7 @@ impl RunPage {
             }
             View::Tools => {
                 let present =
-                    self.tool().and_then(|tool| self.world.tools.get(tool.name().as_str()));
+                    self.tool().and_then(|tool| self.run.world().tools.get(tool.name().as_str()));
                 let Some((tool, bulkhead)) =
                     present.and_then(|tool| Some((tool, tool.head.limits.bulkhead?)))
                 else {
@@ -100,25 +97,25 @@ impl RunPage {
     }
 
     fn send_command(&self, command: Command) -> InputOutcome {
-        if !self.world.is_live() {
+        if !self.run.world().is_live() {
             return InputOutcome::Ignored;
         }
-        InputOutcome::Emit(vec![Effect::Command { run: self.id.clone(), command }])
+        InputOutcome::Emit(vec![Effect::Command { run: self.run.id().clone(), command }])
     }
 
     /// Whether faults can be injected into the tool that the page is about.
     pub fn can_inject(&self) -> bool {
-        self.world.is_live() && self.view() == View::Tools && self.tool().is_some()
+        self.run.world().is_live() && self.view() == View::Tools && self.tool().is_some()
     }
 
     /// Why a key did nothing, for the message line: it is for the tools, or does not apply to this
     /// run.
     pub fn unavailable_reason(&self, action: Action) -> Option<String> {
-        if action == Action::Tools && View::of_world(&self.world) == View::Tools {
+        if action == Action::Tools && View::of_world(self.run.world()) == View::Tools {
             return Some("The tools are already shown: this run is about them.".into());
         }
         if action == Action::Breakpoint {
-            let next = self.world.projection()?.next_breakpoint(&self.world);
+            let next = self.run.world().projection()?.next_breakpoint(self.run.world());
             return next.err().map(str::to_owned);
         }
         if action == Action::Cause {
@@ -135,7 +132,7 @@ impl RunPage {
         if !chaos && !limit && action != Action::Faults {
             return None;
         }
-        if !self.world.is_live() {
+        if !self.run.world().is_live() {
             return Some("The run has ended: its tools cannot be changed.".to_owned());
         }
         Some(match (self.view(), self.tool()) {
@@ -206,8 +203,8 @@ impl RunPage {
     /// Selects the tool in this row.
     pub(super) fn select_tool(&mut self, at: usize) {
         let name = self.shown().tools.rows().get(at).map(|row| row.name().clone());
-        if name.is_some() && self.tool != name {
-            self.tool = name;
+        if name.is_some() && self.tools.tool != name {
+            self.tools.tool = name;
             self.text_scroll = None;
         }
     }

@@ -4,7 +4,8 @@
 use std::fmt::Write as _;
 
 use super::document::TextDocument;
-use super::inspect::{InspectTarget, Tab};
+use super::inspect::raw::{call_events, raw_document};
+use super::inspect::target::{InspectTarget, Tab};
 use super::layout::Pane;
 use super::markdown::{plan_markdown, team_markdown, tool_text, tools_markdown};
 use super::subject::Subject;
@@ -33,7 +34,7 @@ impl RunPage {
         if let Some(inspector) = &self.inspector {
             return inspector.document.to_text();
         }
-        if self.focus == Pane::Events {
+        if self.panes.focus == Pane::Events {
             return self.selected_row().unwrap_or_default();
         }
         if let Some(text) = self.team_text().or_else(|| self.research_text()) {
@@ -55,16 +56,16 @@ impl RunPage {
     }
 
     fn selected_row(&self) -> Option<String> {
-        let event = self.log.get(self.list.selected(&self.log)?)?;
-        let line = event_line(event, &self.world).line();
+        let event = self.run.log().get(self.list.selected(self.run.log())?)?;
+        let line = event_line(event, self.run.world()).line();
         Some(format!("{}  {line}", format::time_in_run(event.at)))
     }
 
     fn selected_markdown(&self) -> String {
         if let Some(inspector) = &self.inspector {
             let head = match inspector.target {
-                InspectTarget::Event(seq) => format!("{} · event {}", self.id, seq.0 + 1),
-                InspectTarget::Call(call) => format!("{} · call {}", self.id, call.0),
+                InspectTarget::Event(seq) => format!("{} · event {}", self.run.id(), seq.0 + 1),
+                InspectTarget::Call(call) => format!("{} · call {}", self.run.id(), call.0),
             };
             let language = if inspector.tab == Tab::Raw { "json" } else { "text" };
             let fence = fence_around(&inspector.document);
@@ -72,7 +73,7 @@ impl RunPage {
             let tab = inspector.tab.name(inspector.callee);
             return format!("### {head} · {tab}\n\n{fence}{language}\n{text}{fence}\n");
         }
-        match (self.focus, self.subject()) {
+        match (self.panes.focus, self.subject()) {
             (Pane::Events, _) => {
                 self.selected_row().map(|row| format!("`{row}`\n")).unwrap_or_default()
             }
@@ -98,8 +99,13 @@ impl RunPage {
         let Some(head) = &world.head else { return out };
         let _ = writeln!(out, "# {}\n", head.title);
         let _ = writeln!(out, "{}\n", head.goal.trim());
-        let _ =
-            writeln!(out, "Run {}, {}, {}.", self.id, head.plan.name(), model_text(&head.model));
+        let _ = writeln!(
+            out,
+            "Run {}, {}, {}.",
+            self.run.id(),
+            head.plan.name(),
+            model_text(&head.model)
+        );
         if let Some(closed) = &world.closed {
             let place = closed.phase.as_deref().map(|phase| format!(" in {phase}"));
             let _ = writeln!(
@@ -134,11 +140,11 @@ impl RunPage {
         };
         let document = match target {
             Some(InspectTarget::Event(seq)) => {
-                self.event(seq).map(|event| self.raw_document(&[event], 0))
+                self.event(seq).map(|event| raw_document(&[event], 0))
             }
             Some(InspectTarget::Call(call)) => {
-                let (facts, left_out) = self.call_events(call);
-                Some(self.raw_document(&facts, left_out))
+                let (facts, left_out) = call_events(&self.run, call);
+                Some(raw_document(&facts, left_out))
             }
             None => None,
         };
@@ -150,23 +156,24 @@ impl RunPage {
 
     /// Whether there is a report to export: research that has an answer, or has ended without one.
     pub fn has_report(&self) -> bool {
-        self.world
-            .research()
-            .is_some_and(|research| research.answered.is_some() || self.world.closed.is_some())
+        self.run.world().research().is_some_and(|research| {
+            research.answered.is_some() || self.run.world().closed.is_some()
+        })
     }
 
     /// Exports the report first if there is one, since that is what people look for; then the
     /// events as lines of JSON, and the outcome if the run has ended.
     pub(super) fn export(&self) -> InputOutcome {
-        if self.log.is_empty() {
+        if self.run.log().is_empty() {
             return InputOutcome::Handled { redraw: false };
         }
-        let file = |end: &str, contents| Export { file: format!("{}.{end}", self.id), contents };
-        let report = self.has_report().then(|| report::markdown(&self.world)).flatten();
+        let file =
+            |end: &str, contents| Export { file: format!("{}.{end}", self.run.id()), contents };
+        let report = self.has_report().then(|| report::markdown(self.run.world())).flatten();
         let report = report.map(|text| file("md", Contents::Text(text)));
         let mut files: Vec<Export> = report.into_iter().collect();
         files.push(file("jsonl", Contents::Events(self.events_for_export())));
-        let outcome = self.world.outcome();
+        let outcome = self.run.world().outcome();
         if let Some(text) = outcome.and_then(|outcome| safe_json::pretty(&outcome).ok()) {
             files.push(file("outcome.json", Contents::Text(text + "\n")));
         }

@@ -4,29 +4,15 @@ use std::sync::Arc;
 
 use ratatui::layout::Rect;
 
-use super::RunPage;
-use super::inspect::InspectTarget;
+use super::data::RunData;
+use super::inspect::target::InspectTarget;
 use crate::event::{Elapsed, Event, EventKind, Seq, SpanId};
 use crate::narrate::format;
 
-impl RunPage {
-    /// Drops the events before this one, as the run's own log did; the world stays. A playhead
-    /// among them moves to the first event that is left. Returns whether any event was dropped.
-    pub fn drop_before(&mut self, before: Seq) -> bool {
-        let place = self.log.place(before).min(self.log.len().saturating_sub(1));
-        if place <= self.log.dropped_count() {
-            return false;
-        }
-        self.past.drop_before(place, &self.log);
-        self.log.drop_before(place);
-        self.list.drop_before(place);
-        self.world.forget_before(before);
-        true
-    }
-
+impl RunData {
     /// Whether an event has happened and was dropped.
     pub fn is_dropped(&self, seq: Seq) -> bool {
-        self.log.first().is_none_or(|first| seq < first.seq) && seq < self.world.next
+        self.log().first().is_none_or(|first| seq < first.seq) && seq < self.world().next
     }
 
     /// Whether all events of what is inspected were dropped.
@@ -35,43 +21,43 @@ impl RunPage {
             InspectTarget::Event(seq) => self.is_dropped(seq),
             InspectTarget::Call(call) => match self.world().spans.get(call) {
                 Some(span) => span.closed_by.is_some_and(|last| self.is_dropped(last)),
-                None => self.log.dropped_count() > 0,
+                None => self.log().dropped_count() > 0,
             },
         }
     }
 
     /// The notice that events were dropped, and why.
     pub fn dropped_notice(&self) -> String {
-        let first = format::exact(self.log.dropped_count() as u64 + 1);
+        let first = format::exact(self.log().dropped_count() as u64 + 1);
         format!("The events before event {first} were dropped to bound memory.")
     }
 
     /// Where the scrubber begins: at the start of the run, or at the first event in memory.
     pub fn scrubber_start(&self) -> Elapsed {
-        let first = self.log.first().filter(|_| self.log.dropped_count() > 0);
+        let first = self.log().first().filter(|_| self.log().dropped_count() > 0);
         first.map_or(Elapsed(0), |first| first.at)
     }
 
     /// The part of the events pane that holds their rows: below the line that says how many were
     /// dropped, if any were.
     pub fn list_area(&self, pane: Rect) -> Rect {
-        let head = u16::from(self.log.dropped_count() > 0 && pane.height > 1);
+        let head = u16::from(self.log().dropped_count() > 0 && pane.height > 1);
         Rect { y: pane.y + head, height: pane.height - head, ..pane }
     }
 
     /// The events in memory. If earlier ones were dropped, the head of the run still comes first,
     /// then an event that says how many are missing.
     pub(super) fn events_for_export(&self) -> Vec<Arc<Event>> {
-        let (Some(first), Some(head)) = (self.log.first(), &self.world.head) else {
-            return self.log.to_vec();
+        let (Some(first), Some(head)) = (self.log().first(), &self.world().head) else {
+            return self.log().to_vec();
         };
-        let missing = (self.log.dropped_count() as u64).saturating_sub(1);
+        let missing = (self.log().dropped_count() as u64).saturating_sub(1);
         if missing == 0 {
-            return self.log.to_vec();
+            return self.log().to_vec();
         }
         let fact = |seq, at, kind| Arc::new(Event { seq: Seq(seq), at, span: SpanId::RUN, kind });
         let head = fact(0, Elapsed(0), EventKind::RunStarted(Arc::clone(head)));
         let note = fact(1, first.at, EventKind::EventsDropped { events: missing });
-        [head, note].into_iter().chain(self.log.iter().cloned()).collect()
+        [head, note].into_iter().chain(self.log().iter().cloned()).collect()
     }
 }

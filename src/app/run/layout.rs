@@ -3,7 +3,7 @@
 
 use ratatui::layout::Rect;
 
-use super::inspect::{CalleeKind, Tab};
+use super::inspect::target::{CalleeKind, Tab};
 use super::view::View;
 use crate::app::layout::{Size, hits, inside, padded, tabs};
 

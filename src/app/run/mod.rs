@@ -1,15 +1,16 @@
-//! The page of one run: its events, the world that they fold to, and the operator's focus,
-//! selections and scroll positions. `ui/run` draws it.
+//! The page of one run: its data, and the operator's focus, selections and scroll positions.
+//! `ui/run` draws it.
 
 mod actions;
-mod cause;
 mod comparison;
 pub mod controls;
 mod copy;
+pub mod data;
 pub mod document;
 mod dropped_events;
 pub mod filter;
 mod filter_input;
+mod focus;
 pub mod inspect;
 pub mod layout;
 pub mod list;
@@ -29,19 +30,20 @@ pub mod subject_text;
 pub mod table;
 pub mod task;
 pub mod team;
+mod text_window;
 mod timeline;
-pub mod timing;
-mod tool_calls;
 pub mod tool_summary;
+mod tools;
 pub mod view;
 pub mod waterfall;
 
-use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
 pub use self::comparison::RunComparison;
-pub use self::inspect::{CalleeKind, InspectTarget, Inspector, Tab};
+pub use self::inspect::Inspector;
+pub use self::inspect::target::{CalleeKind, InspectTarget, Tab};
 pub use self::layout::{Areas, PageShape, Pane};
 pub use self::list::EventList;
 pub use self::next_message::NextMessage;
@@ -51,15 +53,18 @@ pub use self::subject::Subject;
 pub use self::view::View;
 pub use self::waterfall::WaterfallRow;
 
+use self::data::RunData;
+use self::focus::PaneFocus;
+use self::inspect::calls::call_of;
+use self::next_message::RunSession;
 use self::scroll::Scroll;
-use self::timeline::Timeline;
+use self::tools::ToolsView;
 use super::effect::{Effect, LaunchRequest};
 use super::key::KeyPress;
 use super::keymap::Context;
 use super::msg::PartialText;
-use crate::base::name::ToolName;
 use crate::event::world::RunState;
-use crate::event::{Command, Elapsed, Event, RunId, Seq, SpanId, World};
+use crate::event::{Event, RunId, Seq, SpanId};
 
 /// Interval at which a running clock is redrawn.
 const TICK: Duration = Duration::from_millis(100);
@@ -68,44 +73,33 @@ const SLOW_TICK: Duration = Duration::from_secs(1);
 /// Most new events that are filtered as soon as they arrive; larger batches wait for a tick.
 const MAX_UNDELAYED: usize = 64;
 
-/// One run on the dashboard.
+/// One run on the dashboard. It reads as its data; what else it has is where the operator looks.
 #[derive(Debug)]
 pub struct RunPage {
-    id: RunId,
-    zero: Duration,
-    log: RunLog,
-    world: World,
-    past: Timeline,
-    live: BTreeMap<SpanId, PartialText>,
-    /// The view that covers the one of the run's own pattern, if any.
-    overlay: Option<View>,
-    focus: Pane,
-    zoom: bool,
-    upper: Pane,
-    middle: Pane,
+    run: RunData,
     selection: Selection,
     round: Option<u32>,
     /// The selected row of the waterfall; `None` follows the run.
     row: Option<WaterfallRow>,
-    /// The selected tool.
-    tool: Option<ToolName>,
-    /// The latest run of the same scenario under the other policy.
-    comparison: Option<RunComparison>,
-    pending: PendingChanges,
     /// Selections and scroll positions in the panes of a team.
     team: team::TeamView,
     /// Selections and scroll positions in the panes of research.
     research: research::ResearchView,
-    /// The request that started the run, if known.
-    launch: Option<Box<LaunchRequest>>,
-    /// The next message of the session, if any.
-    next: NextMessage,
-    list: EventList,
     /// First row in view of the subject's text; `None` follows its newest words.
     text_scroll: Option<Scroll>,
+    tools: ToolsView,
+    panes: PaneFocus,
+    list: EventList,
     inspector: Option<Inspector>,
-    /// Whether the operator is dragging, from the scrubber.
-    dragging: bool,
+    session: RunSession,
+}
+
+impl Deref for RunPage {
+    type Target = RunData;
+
+    fn deref(&self) -> &RunData {
+        &self.run
+    }
 }
 
 /// The selected seat.
@@ -147,119 +141,34 @@ impl RunPage {
     /// counted from the start of the program.
     pub fn new(id: RunId, zero: Duration) -> Self {
         Self {
-            id,
-            zero,
-            log: RunLog::default(),
-            world: World::new(),
-            past: Timeline::default(),
-            live: BTreeMap::new(),
-            overlay: None,
-            focus: Pane::First,
-            zoom: false,
-            upper: Pane::First,
-            middle: Pane::Third,
+            run: RunData::new(id, zero),
             selection: Selection::Follow,
             round: None,
             row: None,
-            tool: None,
-            comparison: None,
-            pending: PendingChanges::default(),
             team: team::TeamView::default(),
             research: research::ResearchView::default(),
-            launch: None,
-            next: NextMessage::default(),
-            list: EventList::default(),
             text_scroll: None,
+            tools: ToolsView::default(),
+            panes: PaneFocus::default(),
+            list: EventList::default(),
             inspector: None,
-            dragging: false,
+            session: RunSession::default(),
         }
     }
 
-    /// The id of the run.
-    pub fn id(&self) -> &RunId {
-        &self.id
-    }
-
-    /// When the run's own clock was zero, since the start of the program.
-    pub fn zero(&self) -> Duration {
-        self.zero
-    }
-
-    /// The run's events so far; only the last ones are in memory.
-    pub fn log(&self) -> &RunLog {
-        &self.log
-    }
-
-    /// The world at the head of the log.
-    pub fn world(&self) -> &World {
-        &self.world
-    }
-
-    /// The world at the playhead.
-    pub fn shown(&self) -> &World {
-        self.past.world().unwrap_or(&self.world)
-    }
-
-    /// Pending changes: limits and faults that were sent and not confirmed by an event yet.
-    pub fn pending_changes(&self) -> &PendingChanges {
-        &self.pending
-    }
-
-    /// Records that this command was sent to the run.
-    pub fn record_command(&mut self, command: &Command) {
-        self.pending.record(command);
-    }
-
-    /// The number of events that the shown world is folded from.
-    pub fn shown_event_count(&self) -> usize {
-        self.past.event_count().unwrap_or(self.log.len())
-    }
-
-    /// Whether the playhead is before the head of the log.
-    pub fn is_scrubbed(&self) -> bool {
-        self.past.event_count().is_some()
-    }
-
-    /// The run's own time: that of the clock while the head is shown, else that of the playhead.
-    /// `now` is the time since the start of the program.
-    pub fn time(&self, now: Duration) -> Elapsed {
-        let world = self.shown();
-        if self.is_scrubbed() || !world.is_live() {
-            return world.at;
-        }
-        Elapsed::from_duration(now.saturating_sub(self.zero)).max(world.at)
-    }
-
-    /// The run's own time at the head of its log, wherever the playhead is.
-    pub fn head_time(&self, now: Duration) -> Elapsed {
-        // The clock of a paused run is stopped.
-        let rests = matches!(self.world.stage, RunState::Paused { .. });
-        if rests || self.is_scrubbed() { self.world.at } else { self.time(now) }
-    }
-
-    /// The event with this number, if it is in memory.
-    pub fn event(&self, seq: Seq) -> Option<&Event> {
-        self.log.get(self.log.place(seq)).map(|event| &**event).filter(|event| event.seq == seq)
-    }
-
-    /// The place of an event in the log, or the place where it would be.
-    fn place(&self, seq: Seq) -> usize {
-        self.log.place(seq)
-    }
-
-    /// The text that a span has received so far; `None` while the past is shown.
-    pub fn live(&self, span: SpanId) -> Option<&PartialText> {
-        if self.is_scrubbed() { None } else { self.live.get(&span) }
+    /// The data of the run, for changes.
+    pub(super) fn data_mut(&mut self) -> &mut RunData {
+        &mut self.run
     }
 
     /// The focused pane.
     pub fn focus(&self) -> Pane {
-        self.focus
+        self.panes.focus
     }
 
     /// The view of the page: its pattern's own, or the tools over it.
     pub fn view(&self) -> View {
-        self.overlay.unwrap_or_else(|| View::of_world(&self.world))
+        if self.tools.is_open { View::Tools } else { View::of_world(self.world()) }
     }
 
     /// The selected seat.
@@ -293,19 +202,31 @@ impl RunPage {
         }
     }
 
+    /// The request that started the run, if known.
+    pub fn launch(&self) -> Option<&LaunchRequest> {
+        self.session.launch.as_deref()
+    }
+
+    /// Stores the request that started the run, if it is known.
+    pub(super) fn set_launch(&mut self, launch: Option<Box<LaunchRequest>>) {
+        self.session.launch = launch.or(self.session.launch.take());
+    }
+
+    /// The next message of the session.
+    pub fn next_message(&self) -> &NextMessage {
+        &self.session.next
+    }
+
+    /// Replaces the next message of the session; returns the previous one.
+    pub(super) fn replace_message(&mut self, next: NextMessage) -> NextMessage {
+        std::mem::replace(&mut self.session.next, next)
+    }
+
     /// Adds new events.
     pub fn apply(&mut self, events: &[Arc<Event>]) {
-        for event in events {
-            self.world.apply(event);
-            self.pending.confirm(&event.kind);
-            self.log.push(event);
-            self.past.record(self.log.len(), &self.world);
-            if event.kind.closes().is_some() {
-                self.live.remove(&event.span);
-            }
-        }
-        if events.len() <= MAX_UNDELAYED && self.list.is_behind(&self.log) {
-            self.list.scan(&self.log, &self.world);
+        self.run.apply(events);
+        if events.len() <= MAX_UNDELAYED && self.list.is_behind(self.run.log()) {
+            self.list.scan(self.run.log(), self.run.world());
         }
         if self.inspector.as_ref().is_some_and(|open| self.concerns(open.target, events)) {
             self.refresh_inspector();
@@ -315,39 +236,40 @@ impl RunPage {
 
     /// Whether new events may change what is known of a target.
     fn concerns(&self, target: InspectTarget, events: &[Arc<Event>]) -> bool {
-        let Some(call) = self.call_of(target) else { return false };
+        let Some(call) = call_of(&self.run, target) else { return false };
         let of_call = |event: &Arc<Event>| {
             event.span == call
-                || self.world.spans.get(event.span).is_some_and(|span| span.parent == call)
+                || self.world().spans.get(event.span).is_some_and(|span| span.parent == call)
         };
         events.iter().any(of_call)
     }
 
-    /// Whether all of the run's events were dropped to bound memory.
-    pub fn is_log_dropped(&self) -> bool {
-        self.log.is_empty() && self.world.tally.events > 0
+    /// Fills the open tab of the inspector again.
+    fn refresh_inspector(&mut self) {
+        if let Some(inspector) = &mut self.inspector {
+            inspector.refresh(&self.run);
+        }
     }
 
     /// Sets the text that a span has received so far.
     pub fn set_live(&mut self, span: SpanId, text: Option<PartialText>) -> InputOutcome {
-        let closed = self.world.spans.get(span).is_some_and(|span| span.closed.is_some());
-        let changed = match text.filter(|_| !closed) {
-            // The text only grows, so its length tells whether there is more.
-            Some(text) if self.live.get(&span).is_some_and(|had| is_unchanged(had, &text)) => false,
-            Some(text) => {
-                self.live.insert(span, text);
-                true
-            }
-            // The last text stays until the event that closes the span arrives.
-            None if !closed => false,
-            None => self.live.remove(&span).is_some(),
-        };
-        let parent = self.world.spans.get(span).map(|span| span.parent);
-        let inspected = self.inspector.as_ref().and_then(|open| self.call_of(open.target));
+        let changed = self.run.set_live(span, text);
+        let parent = self.world().spans.get(span).map(|span| span.parent);
+        let inspected = self.inspector.as_ref().and_then(|open| call_of(&self.run, open.target));
         if changed && inspected.is_some() && inspected == parent {
             self.refresh_inspector();
         }
         InputOutcome::Handled { redraw: changed && !self.is_scrubbed() }
+    }
+
+    /// Drops the events before this one, as the run's own log did; the world stays. A playhead
+    /// among them moves to the first event that is left. Returns whether any event was dropped.
+    pub fn drop_before(&mut self, before: Seq) -> bool {
+        let place = self.run.drop_before(before);
+        if let Some(place) = place {
+            self.list.drop_before(place);
+        }
+        place.is_some()
     }
 
     /// Drops the events of a run that has ended, and everything kept for scrubbing. The world
@@ -355,30 +277,29 @@ impl RunPage {
     pub fn drop_log(&mut self) {
         self.inspector = None;
         self.list = EventList::default();
-        self.past = Timeline::default();
-        self.log = RunLog::default();
+        self.run.drop_log();
     }
 
     /// Filters another slice of the log.
     pub fn on_tick(&mut self) {
-        if self.list.is_behind(&self.log) {
-            self.list.scan(&self.log, &self.world);
+        if self.list.is_behind(self.run.log()) {
+            self.list.scan(self.run.log(), self.run.world());
         }
     }
 
     /// Time until the page needs the next tick; `None` while nothing on it moves by itself.
     /// `animation`: whether decorative motion is on.
     pub fn next_tick(&self, now: Duration, animation: bool) -> Option<Duration> {
-        if self.list.is_behind(&self.log) {
+        if self.list.is_behind(self.run.log()) {
             return Some(Duration::ZERO);
         }
-        let moves = match self.world.stage {
+        let moves = match self.run.world().stage {
             RunState::Empty | RunState::Closed | RunState::Paused { .. } => false,
             RunState::Running | RunState::Pausing { .. } => !self.is_scrubbed(),
         };
         let step = if animation { TICK } else { SLOW_TICK };
         // Ticks are aligned to full steps of the run's own clock.
-        let into = now.saturating_sub(self.zero).as_micros() % step.as_micros();
+        let into = now.saturating_sub(self.run.zero()).as_micros() % step.as_micros();
         let into = Duration::from_micros(u64::try_from(into).unwrap_or(0));
         moves.then(|| step.saturating_sub(into).max(Duration::from_millis(1)))
     }
@@ -406,13 +327,7 @@ impl RunPage {
     }
 
     fn filter_typed(&mut self) {
-        self.list.apply_typed(&self.log);
-        self.list.scan(&self.log, &self.world);
+        self.list.apply_typed(self.run.log());
+        self.list.scan(self.run.log(), self.run.world());
     }
-}
-
-/// Whether no more text has arrived.
-fn is_unchanged(had: &PartialText, text: &PartialText) -> bool {
-    let of = |live: &PartialText| (live.text.len(), live.pieces, live.first_at, live.last_at);
-    of(had) == of(text)
 }

@@ -31,13 +31,13 @@ impl RunPage {
         let areas = self.areas_in(size);
         match what {
             MouseKind::Up => {
-                self.dragging = false;
+                self.panes.dragging = false;
                 InputOutcome::Handled { redraw: false }
             }
-            MouseKind::Drag if self.dragging => self.scrub_to(col, size),
+            MouseKind::Drag if self.panes.dragging => self.scrub_to(col, size),
             MouseKind::Drag => InputOutcome::Handled { redraw: false },
             MouseKind::Down if hits(areas.scrubber, col, row) => {
-                self.dragging = true;
+                self.panes.dragging = true;
                 self.scrub_to(col, size)
             }
             MouseKind::Down if hits(areas.tabs, col, row) => {
@@ -62,7 +62,7 @@ impl RunPage {
                 match areas.pane_at(col, row) {
                     Some(Pane::Events) => {
                         let height = self.list_height(&areas);
-                        self.list.scroll(by, &self.log, height);
+                        self.list.scroll(by, self.run.log(), height);
                     }
                     Some(pane) if self.view() == View::Team => {
                         self.wheel_in_team(pane, by, &areas);
@@ -115,7 +115,7 @@ impl RunPage {
         }
         let col = col.clamp(line.left(), line.right() - 1) - line.left();
         let from = self.scrubber_start().0;
-        let span = u128::from(self.world.at.0.saturating_sub(from));
+        let span = u128::from(self.run.world().at.0.saturating_sub(from));
         // The end of the clicked column, so that everything in it has happened.
         let at = from + (span * u128::from(col + 1) / u128::from(line.width)) as u64;
         if col + 1 == line.width {
@@ -134,12 +134,12 @@ impl RunPage {
         match pane {
             Pane::Events => {
                 let height = self.list_height(&areas);
-                let rows = self.list.window(&self.log, height);
+                let rows = self.list.window(self.run.log(), height);
                 let line = row.checked_sub(self.list_area(area).y).map(usize::from);
                 if let Some(line) = line.filter(|line| *line < rows.len())
                     && let Some(place) = self.list.place(rows.start + line)
                 {
-                    self.list.select(place, &self.log, height);
+                    self.list.select(place, self.run.log(), height);
                 }
             }
             _ if self.view() == View::Team => self.click_in_team(pane, area, col, row),

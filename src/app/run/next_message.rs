@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::RunPage;
 use crate::app::effect::LaunchRequest;
 
 /// The next message of a run's session.
@@ -17,24 +16,11 @@ pub enum NextMessage {
     Waiting(Arc<str>),
 }
 
-impl RunPage {
-    /// Stores the request that started the run, if it is known.
-    pub(in crate::app) fn set_launch(&mut self, launch: Option<Box<LaunchRequest>>) {
-        self.launch = launch.or(self.launch.take());
-    }
-
+/// How a run's session continues.
+#[derive(Debug, Default)]
+pub struct RunSession {
     /// The request that started the run, if known.
-    pub fn launch(&self) -> Option<&LaunchRequest> {
-        self.launch.as_deref()
-    }
-
+    pub launch: Option<Box<LaunchRequest>>,
     /// The next message of the session.
-    pub fn next_message(&self) -> &NextMessage {
-        &self.next
-    }
-
-    /// Replaces the next message of the session; returns the previous one.
-    pub(in crate::app) fn replace_message(&mut self, next: NextMessage) -> NextMessage {
-        std::mem::replace(&mut self.next, next)
-    }
+    pub next: NextMessage,
 }

@@ -9,6 +9,7 @@ use super::inspect::WrappedDocument;
 use super::scroll::{Scroll, WrappingLines};
 use super::speech;
 use super::subject::Subject;
+use super::text_window::windowed;
 use super::{Pane, RunPage};
 use crate::event::{EventKind, SpanId};
 use crate::narrate::measure::{row_count, wrap_within};
@@ -26,45 +27,6 @@ pub struct SubjectText<'a> {
     pub actions: Vec<Cow<'a, str>>,
     /// Bytes left out: before the text while it is streamed, else after it.
     pub left_out: usize,
-}
-
-/// Most of a text that the pane holds, in bytes: more than any screen shows, and little enough to
-/// wrap for each frame.
-const WINDOW: usize = 24 * 1024;
-/// Step by which the window of a streamed text moves, in bytes, so that rows keep their place.
-const WINDOW_STEP: usize = 4096;
-
-/// Where the last `most` bytes of a text begin: a multiple of [`STRIDE`], moved to the start of a
-/// character.
-pub(super) fn tail_start(text: &str, most: usize) -> usize {
-    let over = text.len().saturating_sub(most);
-    let mut from = over.div_ceil(WINDOW_STEP) * WINDOW_STEP;
-    while !text.is_char_boundary(from) {
-        from += 1;
-    }
-    from
-}
-
-/// The part of a text that the pane shows, and the bytes left out.
-fn windowed(text: Cow<'_, str>, coming: bool) -> (Cow<'_, str>, usize) {
-    if text.len() <= WINDOW {
-        return (text, 0);
-    }
-    let (from, to) = if coming {
-        (tail_start(&text, WINDOW), text.len())
-    } else {
-        let mut to = WINDOW;
-        while !text.is_char_boundary(to) {
-            to -= 1;
-        }
-        (0, to)
-    };
-    let left_out = text.len() - (to - from);
-    let text = match text {
-        Cow::Borrowed(text) => Cow::Borrowed(&text[from..to]),
-        Cow::Owned(text) => Cow::Owned(text[from..to].to_owned()),
-    };
-    (text, left_out)
 }
 
 /// The state of a text.

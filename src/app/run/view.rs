@@ -88,7 +88,7 @@ impl View {
 impl RunPage {
     /// The areas of everything on a page of this size.
     pub fn areas(&self, page: Rect) -> Areas {
-        let plan = self.world.collaboration().map(|it| &*it.plan);
+        let plan = self.run.world().collaboration().map(|it| &*it.plan);
         let name = |plan: &CollaborationPlan| {
             let widths = plan.sequence.iter().map(|role| {
                 let flag = if plan.role_flags.contains_key(role) { 2 } else { 0 };
@@ -104,14 +104,14 @@ impl RunPage {
                 rows: match face {
                     View::Collaboration => plan.map_or(0, |plan| plan.sequence.len()),
                     View::Orchestrator | View::Team | View::Research => 6,
-                    View::Tools => self.world.tools.rows().len().clamp(5, 8),
+                    View::Tools => self.run.world().tools.rows().len().clamp(5, 8),
                 },
                 names: plan.map_or(0, name),
                 rounds: plan.map_or(0, |plan| plan.max_rounds),
-                focus: self.focus,
-                zoom: self.zoom,
-                upper: self.upper,
-                middle: self.middle,
+                focus: self.panes.focus,
+                zoom: self.panes.zoom,
+                upper: self.panes.upper,
+                middle: self.panes.middle,
             },
         )
     }

@@ -114,14 +114,6 @@ impl Axis {
 }
 
 impl RunPage {
-    /// The moment up to which bars are drawn; for a paused run, the moment of the pause.
-    pub fn drawn_to(&self, now: Duration) -> Elapsed {
-        match self.shown().stage {
-            RunState::Paused { since, .. } => since,
-            _ => self.time(now),
-        }
-    }
-
     /// The selected row of the waterfall.
     pub fn waterfall_row(&self) -> Option<WaterfallRow> {
         self.row

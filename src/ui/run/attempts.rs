@@ -1,7 +1,7 @@
 //! The attempts of a call in one row: their waits, results and speed.
 
 use crate::app::run::RunPage;
-use crate::app::run::timing::token_rate;
+use crate::app::run::inspect::timing::token_rate;
 use crate::event::kind::{EventKind, FailureClass};
 use crate::event::world::{Span, SpanKind, SpanState};
 use crate::event::{SpanId, World};

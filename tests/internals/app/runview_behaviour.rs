@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::app::effect::{Contents, Export};
 use crate::app::layout::Size;
 use crate::app::msg::{Mouse, MouseKind, PartialText};
+use crate::app::run::inspect::prompt::prompt;
 use crate::app::run::layout::page;
 use crate::app::run::{InspectTarget, Pane, RunPage, Selection, Subject, Tab};
 use crate::app::{Action, Context, Effect, KeyCode, Msg};
@@ -620,7 +621,7 @@ mod inspector {
             _ => None,
         });
         let sent = sent.expect("the call").prompt.messages.to_vec();
-        assert_eq!(shown(&dash).prompt(call), sent);
+        assert_eq!(prompt(shown(&dash), call), sent);
         dash.press(KeyCode::Esc);
         assert_eq!(dash.state.context(), Context::Run);
     }
@@ -632,9 +633,9 @@ mod inspector {
         let follow = facts.ask_after(first, "And if the line is crossed?");
         let mut dash = dash(&facts);
         dash.text("1jjp");
-        let own = shown(&dash).prompt(first);
+        let own = prompt(shown(&dash), first);
         assert_eq!(own.len(), 2, "its reply is no part of it");
-        let said: Vec<_> = shown(&dash).prompt(follow);
+        let said: Vec<_> = prompt(shown(&dash), follow);
         assert_eq!(said.len(), 4);
         assert_eq!(said[..2], own[..]);
         assert_eq!(said[2].role, crate::event::kind::MessageRole::Assistant);

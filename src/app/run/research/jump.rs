@@ -28,7 +28,7 @@ pub enum JumpResult {
 impl RunPage {
     /// Jumps from the selection to the quote behind it, then to the next quote, and back at the
     /// end.
-    pub(in crate::app::run) fn jump(&mut self) -> JumpResult {
+    pub(crate) fn jump(&mut self) -> JumpResult {
         match (self.focus(), self.research.jump) {
             (Pane::Third, _) => self.jump_from_sentence(),
             (Pane::Fourth, _) => self.jump_from_note(),
@@ -119,7 +119,7 @@ impl RunPage {
     }
 
     /// Why `c` did nothing in the panes of research, for the message line.
-    pub(in crate::app::run) fn no_jump_reason(&self) -> Option<String> {
+    pub(crate) fn no_jump_reason(&self) -> Option<String> {
         self.shown().research()?;
         Some(match self.focus() {
             Pane::Third => "This sentence cites no note.".to_owned(),

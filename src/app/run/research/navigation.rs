@@ -12,12 +12,12 @@ use crate::event::kind::{NoteId, SourceNo};
 
 impl RunPage {
     /// Moves the selection in the panes of research.
-    pub(in crate::app::run) fn move_in_research(&mut self, action: Action, areas: &Areas) {
-        match self.focus {
+    pub(crate) fn move_in_research(&mut self, action: Action, areas: &Areas) {
+        match self.panes.focus {
             Pane::First => self.move_among_sources(action, areas),
             Pane::Second => self.move_in_page(action, areas),
             Pane::Third | Pane::Fourth => {
-                let pane = self.focus;
+                let pane = self.panes.focus;
                 self.pick(pane, areas, SelectionInput::Move(action));
             }
             Pane::Events => {}
@@ -119,7 +119,7 @@ impl RunPage {
     }
 
     /// Scrolls a pane of research with the wheel.
-    pub(in crate::app::run) fn wheel_in_research(&mut self, pane: Pane, by: isize, areas: &Areas) {
+    pub(crate) fn wheel_in_research(&mut self, pane: Pane, by: isize, areas: &Areas) {
         let action = if by < 0 { Action::Up } else { Action::Down };
         match pane {
             Pane::First => self.move_among_sources(action, areas),
@@ -136,13 +136,7 @@ impl RunPage {
     }
 
     /// Selects the clicked line of a pane of research.
-    pub(in crate::app::run) fn click_in_research(
-        &mut self,
-        pane: Pane,
-        area: Rect,
-        row: u16,
-        areas: &Areas,
-    ) {
+    pub(crate) fn click_in_research(&mut self, pane: Pane, area: Rect, row: u16, areas: &Areas) {
         match pane {
             Pane::First => {
                 let rows = source_parts(area).rows;

@@ -1,7 +1,7 @@
 //! The targets of the panes of research: what Enter inspects, and what is copied.
 
 use super::item::{ItemList, ItemStyle, ItemSubject};
-use crate::app::run::inspect::InspectTarget;
+use crate::app::run::inspect::target::InspectTarget;
 use crate::app::run::layout::Pane;
 use crate::app::run::{RunPage, View};
 use crate::event::kind::{NoteId, PatternFact, ResearchFact, SourceNo};
@@ -9,7 +9,7 @@ use crate::event::{EventKind, SpanId};
 
 impl RunPage {
     /// What Enter inspects in the panes of research.
-    pub(in crate::app::run) fn research_target(&self) -> Option<InspectTarget> {
+    pub(crate) fn research_target(&self) -> Option<InspectTarget> {
         let research = self.shown().research()?;
         match self.focus() {
             Pane::First => self.source_target(self.page_source()?, false),
@@ -95,7 +95,7 @@ impl RunPage {
     }
 
     /// The model call that the page is about.
-    pub(in crate::app::run) fn research_call(&self) -> Option<SpanId> {
+    pub(crate) fn research_call(&self) -> Option<SpanId> {
         let research = self.shown().research()?;
         let noted = || research.kept().filter_map(|row| row.notes_call).last();
         self.open_model_call(research)
@@ -105,7 +105,7 @@ impl RunPage {
     }
 
     /// The text that is copied from the focused pane of research.
-    pub(in crate::app::run) fn research_text(&self) -> Option<String> {
+    pub(crate) fn research_text(&self) -> Option<String> {
         let research = self.shown().research().filter(|_| self.view() == View::Research)?;
         match self.focus() {
             Pane::First => {

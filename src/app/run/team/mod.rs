@@ -147,7 +147,7 @@ impl RunPage {
     pub(super) fn move_in_team(&mut self, action: Action, areas: &Areas) {
         let height =
             |pane| areas.pane(pane).map_or(1, |area: Rect| usize::from(area.height)).max(1);
-        match self.focus {
+        match self.panes.focus {
             Pane::First => self.move_among_agents(action),
             Pane::Second => {
                 let len = self.shown().team().map_or(0, |team| team.hops.len());

@@ -1,17 +1,15 @@
 //! The targets of the panes of a team: what Enter inspects, and what is copied.
 
-use super::super::inspect::InspectTarget;
+use super::super::inspect::target::InspectTarget;
 use super::super::layout::Pane;
 use super::super::scroll::WrappingLines;
 use super::super::{RunPage, View};
 use crate::base::name::AgentName;
 use crate::event::SpanId;
-use crate::event::kind::Purpose;
-use crate::event::world::SpanKind;
 
 impl RunPage {
     /// What Enter inspects in the panes of a team.
-    pub(in crate::app::run) fn team_target(&self) -> Option<InspectTarget> {
+    pub(crate) fn team_target(&self) -> Option<InspectTarget> {
         let world = self.shown();
         let team = world.team()?;
         let plan = &*team.plan;
@@ -52,27 +50,8 @@ impl RunPage {
         }
     }
 
-    /// The model call whose prompt shows what an agent saw in this call: the call itself, or for
-    /// the whole turn of an agent the last one within it.
-    pub(in crate::app::run) fn prompt_call(&self, call: SpanId) -> SpanId {
-        let world = self.shown();
-        let of_run = matches!(
-            world.spans.get(call).map(|span| &span.kind),
-            Some(SpanKind::Call(Purpose::Member { .. } | Purpose::SwarmTurn { .. }))
-        );
-        if !of_run {
-            return call;
-        }
-        let is_say = |span: &&crate::event::world::Span| {
-            matches!(span.kind, SpanKind::Call(Purpose::ModelCall { .. }))
-        };
-        let attempt = world.spans.last_child(call).map(|attempt| attempt.id);
-        let said = attempt.and_then(|it| world.spans.children(it).filter(is_say).last());
-        said.map_or(call, |span| span.id)
-    }
-
     /// The text that is copied from the focused pane of a team.
-    pub(in crate::app::run) fn team_text(&self) -> Option<String> {
+    pub(crate) fn team_text(&self) -> Option<String> {
         let world = self.shown();
         let team = world.team().filter(|_| self.view() == View::Team)?;
         if let (Pane::Fourth, Some(line)) = (self.focus(), self.team.line.line) {

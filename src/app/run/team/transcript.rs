@@ -224,7 +224,7 @@ impl<'a> Transcript<'a> {
             kind: TranscriptKind::Streaming,
             text: live.map_or("".into(), |live| {
                 // Of a long partial reply, the end is what is new.
-                let from = super::super::subject_text::tail_start(&live.text, MAX_BYTES / 2);
+                let from = super::super::text_window::tail_start(&live.text, MAX_BYTES / 2);
                 live.text[from..].into()
             }),
         })

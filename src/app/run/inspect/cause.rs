@@ -1,39 +1,31 @@
 //! The event that caused another event.
 
-use super::inspect::InspectTarget;
-use super::layout::Pane;
-use super::run_log::RunLog;
-use super::{InputOutcome, RunPage};
-use crate::app::layout::Size;
+use super::target::InspectTarget;
+use crate::app::run::data::RunData;
+use crate::app::run::run_log::RunLog;
+use crate::event::kind::Purpose;
 use crate::event::world::{EventLog, SpanKind};
 use crate::event::{Event, EventKind, Seq, StopReason, World};
 
-impl RunPage {
-    /// Selects the event that caused what is selected.
-    pub(super) fn show_cause(&mut self, size: Size) -> InputOutcome {
-        let Some(target) = self.target() else { return InputOutcome::Handled { redraw: false } };
-        let Some(seq) = self.cause_of(target) else { return self.report_no_cause(target) };
-        if self.is_dropped(seq) {
-            return InputOutcome::Say(self.dropped_notice());
-        }
-        self.focus_on(Pane::Events);
-        let height = self.list_height(&self.areas_in(size));
-        self.list.select(self.place(seq), &self.log, height);
-        InputOutcome::redraw()
-    }
-
-    /// Answers a jump to a cause that is not there; says so if its event was dropped.
-    pub(super) fn report_no_cause(&self, target: InspectTarget) -> InputOutcome {
-        match self.is_target_dropped(target) {
-            true => InputOutcome::Say(self.dropped_notice()),
-            false => InputOutcome::Handled { redraw: false },
+/// The event that caused what is inspected or selected.
+pub(crate) fn cause_of(run: &RunData, target: InspectTarget) -> Option<Seq> {
+    match target {
+        InspectTarget::Event(seq) => cause_of_event(run, run.event(seq)?),
+        InspectTarget::Call(call) => {
+            let call = run.opening_event(call)?;
+            match &call.kind {
+                EventKind::CallStarted(started) if matches!(started.purpose, Purpose::Finalize) => {
+                    cause_of_event(run, call)
+                }
+                _ => Some(call.seq),
+            }
         }
     }
 }
 
 /// The event that caused this one: the place where an operator would look next.
-pub(super) fn cause_of_event(page: &RunPage, event: &Event) -> Option<Seq> {
-    let (world, log) = (page.world(), page.log());
+pub(super) fn cause_of_event(run: &RunData, event: &Event) -> Option<Seq> {
+    let (world, log) = (run.world(), run.log());
     let of_pattern = world.projection().and_then(|it| it.cause_of(event, world, log));
     of_pattern.or_else(|| shared_cause(world, log, event))
 }

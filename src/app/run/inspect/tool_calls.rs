@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 
-use super::RunPage;
-use super::document::{LineStyle, TextDocument};
+use crate::app::run::data::RunData;
+use crate::app::run::document::{LineStyle, TextDocument};
 use crate::base::big_integer::first_changed_integer;
 use crate::event::kind::{ChatMessage, EventKind, ToolCall, ToolOffer};
 use crate::event::{Event, SpanId};
@@ -63,20 +63,18 @@ fn add_tool_list(document: &mut TextDocument, tools: &[ToolOffer]) {
     }
 }
 
-impl RunPage {
-    /// Adds the tools that a call's model was offered: its own, or those of the calls before it.
-    pub(super) fn add_offered_tools(&self, document: &mut TextDocument, call: SpanId) {
-        let mut next = Some(call);
-        for _ in 0..MAX_PROMPT_CALLS {
-            let Some(Event { kind: EventKind::CallStarted(started), .. }) =
-                next.and_then(|call| self.opening_event(call))
-            else {
-                return;
-            };
-            if let Some(tools) = started.prompt.tools.as_ref().filter(|tools| !tools.is_empty()) {
-                return add_tool_list(document, tools);
-            }
-            next = started.prompt.after;
+/// Adds the tools that a call's model was offered: its own, or those of the calls before it.
+pub(super) fn add_offered_tools(run: &RunData, document: &mut TextDocument, call: SpanId) {
+    let mut next = Some(call);
+    for _ in 0..MAX_PROMPT_CALLS {
+        let Some(Event { kind: EventKind::CallStarted(started), .. }) =
+            next.and_then(|call| run.opening_event(call))
+        else {
+            return;
+        };
+        if let Some(tools) = started.prompt.tools.as_ref().filter(|tools| !tools.is_empty()) {
+            return add_tool_list(document, tools);
         }
+        next = started.prompt.after;
     }
 }

@@ -1,0 +1,141 @@
+//! The call that is inspected: which one it is, its callee, its model and its verdict.
+
+use super::target::{CalleeKind, InspectTarget, Tab};
+use crate::app::run::data::RunData;
+use crate::event::kind::{
+    CollaborationFact, ModelLabel, PatternFact, Purpose, Reply, ReplyRefused,
+};
+use crate::event::world::SpanKind;
+use crate::event::{Event, EventKind, SpanId};
+
+/// The call that a target belongs to, if any.
+pub fn call_of(run: &RunData, target: InspectTarget) -> Option<SpanId> {
+    match target {
+        InspectTarget::Call(call) => Some(call),
+        InspectTarget::Event(seq) => call_of_event(run, run.event(seq)?),
+    }
+}
+
+pub(super) fn call_of_event(run: &RunData, event: &Event) -> Option<SpanId> {
+    let world = run.world();
+    if let Some(call) = world.projection().and_then(|it| it.call_of(event, world)) {
+        return Some(call);
+    }
+    let span = world.spans.get(event.span)?;
+    match span.kind {
+        SpanKind::Call(_) => Some(span.id),
+        SpanKind::Attempt(_) => Some(span.parent),
+        _ => None,
+    }
+}
+
+/// Whether a call is one of a model or of a tool.
+pub(super) fn callee_kind(run: &RunData, call: Option<SpanId>) -> CalleeKind {
+    match call.and_then(|call| run.opening_event(call)).map(|event| &event.kind) {
+        Some(EventKind::CallStarted(started)) if started.args.is_some() => CalleeKind::Tool,
+        _ => CalleeKind::Model,
+    }
+}
+
+/// The tab that opens first for a target.
+pub(crate) fn first_tab(run: &RunData, target: InspectTarget) -> Tab {
+    match target {
+        InspectTarget::Call(_) => Tab::Reply,
+        InspectTarget::Event(seq) => match run.event(seq).map(|event| &event.kind) {
+            Some(EventKind::CallStarted(_)) => Tab::Prompt,
+            Some(
+                EventKind::AttemptAnswered(_)
+                | EventKind::AttemptFailed(_)
+                | EventKind::AttemptRefused { .. }
+                | EventKind::CallAnswered { .. }
+                | EventKind::CallDegraded { .. }
+                | EventKind::ReplyRefused(_)
+                | EventKind::AnswerComposed { .. },
+            ) => Tab::Reply,
+            Some(EventKind::Pattern(fact)) if fact.get().shows_reply() => Tab::Reply,
+            Some(
+                EventKind::CallRetried { .. }
+                | EventKind::RetryRefused { .. }
+                | EventKind::AttemptStarted { .. },
+            ) => Tab::Timing,
+            _ => Tab::Raw,
+        },
+    }
+}
+
+/// The model that a call uses: its own, else the model of the whole run.
+pub(super) fn call_model(run: &RunData, call: SpanId, purpose: &Purpose) -> Option<String> {
+    if let Some(Event { kind: EventKind::CallStarted(started), .. }) = run.opening_event(call)
+        && let Some(model) = &started.model
+    {
+        return Some(model.to_string());
+    }
+    let world = run.world();
+    let of_caller = world.models.for_purpose(purpose).map(str::to_owned);
+    of_caller.or_else(|| match &world.head.as_ref()?.model {
+        ModelLabel::Scripted => Some("scripted".to_owned()),
+        // The opening event was dropped, so nothing tells which of several models it was.
+        ModelLabel::Live { name, .. } if world.models.is_empty() => Some(name.clone()),
+        ModelLabel::Live { .. } => None,
+    })
+}
+
+/// The reply of a call's last attempt.
+pub(super) fn reply(run: &RunData, call: SpanId) -> Option<&Reply> {
+    let attempt = run.world().spans.last_child(call)?;
+    match &run.closing_event(attempt.id)?.kind {
+        EventKind::AttemptAnswered(reply) => Some(reply),
+        _ => None,
+    }
+}
+
+/// The event with the gateway's verdict on a call's reply; it follows within the same round.
+pub fn verdict_event(run: &RunData, call: SpanId) -> Option<&Event> {
+    let span = run.world().spans.get(call)?;
+    let from = run.place(span.closed_by?);
+    let SpanKind::Call(purpose) = &span.kind else { return None };
+    let end = run.world().spans.get(span.parent).and_then(|round| round.closed_by);
+    let end = end.map_or(run.log().len(), |end| run.place(end));
+    run.log().between(from, end).map(|event| &**event).find(|event| match (&event.kind, purpose) {
+        (
+            EventKind::Pattern(PatternFact::Collaboration(
+                CollaborationFact::ContributionAccepted { round, seat, .. }
+                | CollaborationFact::ContributionRefused { round, seat, .. },
+            )),
+            Purpose::Contribution { round: of, seat: at, .. },
+        ) => round == of && seat == at,
+        (EventKind::AnswerComposed { .. }, Purpose::Finalize) => true,
+        _ => false,
+    })
+}
+
+/// Why the reply of a call was refused; that event follows the end of the call.
+pub(super) fn refused_reply(run: &RunData, call: SpanId) -> Option<&ReplyRefused> {
+    /// Most events of other branches that may come in between.
+    const BETWEEN: usize = 1_000;
+    let from = run.place(run.world().spans.get(call)?.closed_by?);
+    let facts = run.log().between(from, run.log().len().min(from + BETWEEN));
+    facts.filter(|event| event.span == call).find_map(|event| match &event.kind {
+        EventKind::ReplyRefused(refused) => Some(&**refused),
+        _ => None,
+    })
+}
+
+/// The model call whose prompt shows what an agent saw in this call: the call itself, or for
+/// the whole turn of an agent the last one within it.
+pub fn prompt_call(run: &RunData, call: SpanId) -> SpanId {
+    let world = run.shown();
+    let of_run = matches!(
+        world.spans.get(call).map(|span| &span.kind),
+        Some(SpanKind::Call(Purpose::Member { .. } | Purpose::SwarmTurn { .. }))
+    );
+    if !of_run {
+        return call;
+    }
+    let is_say = |span: &&crate::event::world::Span| {
+        matches!(span.kind, SpanKind::Call(Purpose::ModelCall { .. }))
+    };
+    let attempt = world.spans.last_child(call).map(|attempt| attempt.id);
+    let said = attempt.and_then(|it| world.spans.children(it).filter(is_say).last());
+    said.map_or(call, |span| span.id)
+}

@@ -1,0 +1,51 @@
+//! The events of a call as JSON.
+
+use serde_json::Value;
+
+use super::calls::verdict_event;
+use crate::app::run::data::RunData;
+use crate::app::run::document::{LineStyle, TextDocument};
+use crate::event::{Event, SpanId, safe_json};
+use crate::narrate::format;
+
+/// Most events that a call's raw view shows.
+const MAX_RAW_EVENTS: usize = 500;
+
+pub(crate) fn raw_document(facts: &[&Event], left_out: usize) -> TextDocument {
+    let mut document = TextDocument::default();
+    for event in facts {
+        document.gap();
+        let text = event
+            .to_line()
+            .ok()
+            .and_then(|line| serde_json::from_str::<Value>(&line).ok())
+            .and_then(|value| safe_json::pretty(&value).ok())
+            .unwrap_or_default();
+        document.text(LineStyle::Text, &text);
+    }
+    if left_out > 0 {
+        document.gap();
+        let facts = format::count_noun(left_out as u64, "event");
+        document.add(LineStyle::Dim, format!("{facts} more: e exports all of them."));
+    }
+    document
+}
+
+/// The events of a call and its attempts, in order, and how many were left out.
+pub(crate) fn call_events(run: &RunData, call: SpanId) -> (Vec<&Event>, usize) {
+    let Some(span) = run.world().spans.get(call) else { return (Vec::new(), 0) };
+    let first = run.place(span.opened_by);
+    let last = span.closed_by.map_or(run.log().len(), |last| run.place(last) + 1);
+    let of_call = |event: &&Event| {
+        event.span == call
+            || run.world().spans.get(event.span).is_some_and(|span| span.parent == call)
+    };
+    let stretch = run.log().between(first, last);
+    let mut facts: Vec<_> = stretch.map(|event| &**event).filter(of_call).collect();
+    if let Some(verdict) = verdict_event(run, call) {
+        facts.push(verdict);
+    }
+    let left_out = facts.len().saturating_sub(MAX_RAW_EVENTS);
+    facts.truncate(MAX_RAW_EVENTS);
+    (facts, left_out)
+}

@@ -1,0 +1,171 @@
+//! The reply to a call, attempt by attempt, and what the gateway made of it.
+
+use super::calls::{callee_kind, refused_reply};
+use super::prompt::pretty_json;
+use super::raw::call_events;
+use super::target::CalleeKind;
+use super::tool_calls;
+use crate::agents::projection::HANDED_OVER;
+use crate::app::run::data::RunData;
+use crate::app::run::document::{LineStyle, TextDocument};
+use crate::app::run::text_window::tail_start;
+use crate::event::kind::Purpose;
+use crate::event::world::{Span, SpanKind};
+use crate::event::{EventKind, SpanId};
+use crate::narrate::event_line::failure_name;
+use crate::narrate::format;
+
+/// How much of a partial reply is wrapped into lines each time that more of it arrives, in bytes.
+const MAX_PARTIAL_BYTES: usize = 64 * 1024;
+
+pub(super) fn reply_document(run: &RunData, call: Option<SpanId>) -> TextDocument {
+    let mut document = TextDocument::default();
+    let Some(call) = call else {
+        document.add(LineStyle::Dim, "This event belongs to no call, so it has no reply.");
+        return document;
+    };
+    let attempts: Vec<_> = run.world().spans.children(call).collect();
+    let many = attempts.len() > 1;
+    for attempt in attempts {
+        let SpanKind::Attempt(nth) = attempt.kind else { continue };
+        if many {
+            document.gap();
+            document.add(LineStyle::Head, format!("attempt {nth}"));
+        }
+        add_attempt_reply(run, &mut document, attempt);
+    }
+    add_refusals(run, &mut document, call);
+    if document.lines.is_empty() {
+        document.add(LineStyle::Dim, "No attempt yet.");
+    }
+    add_fallback(run, &mut document, call);
+    add_verdict(run, &mut document, call);
+    if let Some(refused) = refused_reply(run, call) {
+        document.gap();
+        document.text(LineStyle::Failed, &format!("refused: {}", refused.reason.phrase()));
+        document.text(LineStyle::Text, &format!("{}.", refused.detail));
+        match (refused.repeat, refused.reason.advice()) {
+            (Some(nth), _) => {
+                document.add(LineStyle::Dim, format!("The model was asked again ({nth})."))
+            }
+            (None, Some(advice)) => document.add(LineStyle::Dim, advice),
+            (None, None) => {}
+        }
+    }
+    document
+}
+
+fn add_attempt_reply(run: &RunData, document: &mut TextDocument, attempt: &Span) {
+    match run.closing_event(attempt.id).map(|event| &event.kind) {
+        Some(EventKind::AttemptAnswered(reply)) => match &reply.result {
+            Some(result) => document.json(result),
+            None => {
+                if !reply.text.is_empty() || reply.tool_calls.is_empty() {
+                    document.text(LineStyle::Text, &pretty_json(&reply.text).0);
+                }
+                tool_calls::add_tool_calls(document, &reply.tool_calls);
+                if reply.finish.as_deref() == Some(HANDED_OVER) {
+                    document.add(LineStyle::Dim, "It handed over: the next hop continues.");
+                }
+            }
+        },
+        Some(EventKind::AttemptFailed(failed)) => {
+            let short = failure_name(failed.class, failed.status);
+            document.text(LineStyle::Failed, &format!("{short}: {}", failed.text));
+            if let Some(partial) = &failed.partial {
+                document.add(LineStyle::Dim, "partial reply before the failure:");
+                document.text(LineStyle::Text, partial);
+            }
+        }
+        _ => match run.live(attempt.id) {
+            Some(live) => {
+                let from = tail_start(&live.text, MAX_PARTIAL_BYTES);
+                if from > 0 {
+                    let before = format::bytes(from as u64);
+                    document.add(
+                        LineStyle::Dim,
+                        format!("{before} above, shown when the reply is complete"),
+                    );
+                }
+                document.text(LineStyle::Running, &live.text[from..]);
+            }
+            None => document.add(LineStyle::Running, "Waiting for the first token."),
+        },
+    }
+}
+
+/// Lists the attempts that a policy refused, with the reasons.
+fn add_refusals(run: &RunData, document: &mut TextDocument, call: SpanId) {
+    for event in call_events(run, call).0 {
+        let EventKind::AttemptRefused { attempt, reason, .. } = &event.kind else { continue };
+        document.gap();
+        let text = format!("attempt {attempt} was not made: {}", reason.phrase());
+        document.text(LineStyle::Failed, &text);
+        if let Some(advice) = reason.advice() {
+            document.add(LineStyle::Dim, advice);
+        }
+    }
+}
+
+/// Shows the fallback that a tool's call returned, or why the call failed.
+fn add_fallback(run: &RunData, document: &mut TextDocument, call: SpanId) {
+    let Some(event) = run.closing_event(call) else { return };
+    match &event.kind {
+        EventKind::CallDegraded { reason, by, value, .. } => {
+            document.gap();
+            document.add(LineStyle::Head, "fallback");
+            document.field("value", crate::narrate::event_line_tool::fallback_text(*by));
+            document.field("reason", reason.phrase());
+            if let Some(value) = value {
+                document.json(value);
+            }
+        }
+        EventKind::CallFailed { reason, .. }
+            if callee_kind(run, Some(call)) == CalleeKind::Tool =>
+        {
+            document.gap();
+            let text = format!("failed after the last attempt: {}", reason.phrase());
+            document.text(LineStyle::Failed, &text);
+            if let Some(advice) = reason.advice() {
+                document.add(LineStyle::Dim, advice);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Shows how the gateway parsed a seat's reply, or why it refused it.
+fn add_verdict(run: &RunData, document: &mut TextDocument, call: SpanId) {
+    let world = run.world();
+    let Some(SpanKind::Call(Purpose::Contribution { round, seat, .. })) =
+        world.spans.get(call).map(|span| &span.kind)
+    else {
+        return;
+    };
+    let seat =
+        world.collaboration().and_then(|table| table.round(*round)?.seats.get(usize::from(*seat)));
+    let Some(seat) = seat else { return };
+    if let Some(contribution) = &seat.contribution {
+        document.gap();
+        document.add(LineStyle::Head, "as parsed");
+        document.field("stance", contribution.stance.word());
+        document.field("confidence", contribution.confidence.to_string());
+        document.field("summary", contribution.summary.replace('\n', " "));
+        for (nth, action) in contribution.actions.iter().enumerate() {
+            document.field(&format!("action {}", nth + 1), action.replace('\n', " "));
+        }
+        for (dropped, noun) in [(seat.extra_keys, "key"), (seat.extra_actions, "action")] {
+            if dropped > 0 {
+                let what = format::count_noun(u64::from(dropped), noun);
+                document.field("dropped", format!("{what} beyond the contract"));
+            }
+        }
+    }
+    if let Some(reason) = seat.refused.as_ref().filter(|_| refused_reply(run, call).is_none()) {
+        document.gap();
+        document.text(LineStyle::Failed, &format!("refused: {}", reason.phrase()));
+        if let Some(advice) = reason.advice() {
+            document.add(LineStyle::Dim, advice);
+        }
+    }
+}
