@@ -19,7 +19,7 @@ use roundtable::gateway::call::with_timeout;
 use roundtable::gateway::{Guard, Tool, ToolRequest};
 use roundtable::llm::{ChatModel, ChatRequest, Failure, Listener};
 use roundtable::pattern::orchestrator::policy::args_hash;
-use roundtable::scenario::spec::model::CallPolicy;
+use roundtable::scenario::spec::policy::CallPolicy;
 use roundtable::scenario::{self, Scenario, ScenarioOrigin};
 use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;

@@ -29,7 +29,7 @@ use crate::run::{
 };
 use crate::scenario::Scenario;
 use crate::scenario::check::instant_warning;
-use crate::scenario::spec::model::PatternSpec;
+use crate::scenario::patterns::PatternSpec;
 
 pub use toolbox::{ToolNotReady, Toolbox};
 

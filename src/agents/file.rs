@@ -1,10 +1,15 @@
 //! Cross-checks between the agents of a file: their kinds, and who is a member of which team.
 
+pub(crate) mod handoff_input;
+pub(crate) mod nesting;
 pub mod script;
 pub mod table;
+pub(crate) mod unused_settings;
 
 use std::collections::BTreeSet;
 
+use crate::agents::file::handoff_input::handoff_input;
+use crate::agents::file::nesting::nesting;
 use crate::agents::file::table::{
     AgentTable, COORDINATOR_KEYS, EntryMember, MemberToolsTable, Members, SPEAKER_KEYS, SWARM_KEYS,
 };
@@ -13,16 +18,16 @@ use crate::agents::spec::{
     RosterError, Swarm, SwarmLimits, check_entry, check_member,
 };
 use crate::base::name::{AgentName, ToolName};
-use crate::scenario::check::build::report_unknown_name;
-use crate::scenario::check::handoff_input::handoff_input;
-use crate::scenario::check::nesting::nesting;
-use crate::scenario::check::unused_settings;
+use crate::scenario::check::unknown_name::report_unknown_name;
+
 use crate::scenario::file::format::ScenarioFile;
 use crate::scenario::file::named::NamedEntry;
 use crate::scenario::file::reader::{ReadContext, suggest_name};
 use crate::scenario::file::shape::{NonBlankString, StringField};
 use crate::scenario::file::template::TemplateScope;
 use crate::scenario::file::tree::TextSpan;
+use crate::scenario::pattern_row::{ModelKey, ToolUse};
+use crate::scenario::spec::model_assignment::ModelCaller;
 
 /// The kind of an agent, as its keys imply it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +48,7 @@ impl AgentTableKind {
         })
     }
 
+    /// The kind in a sentence.
     pub fn phrase(self) -> &'static str {
         match self {
             Self::Model => "a model agent",
@@ -336,5 +342,27 @@ pub(crate) fn warn_of_orphans(file: &ScenarioFile, roots: &[&AgentName], cx: &mu
                 cx.warn(entry.at, what, "name it in the `members` of an agent");
             });
         }
+    }
+}
+
+/// The keys that give an agent a model of its own.
+pub(crate) fn models(file: &ScenarioFile) -> Vec<ModelKey<'_>> {
+    let agents = file.agents.entries.iter().filter_map(|agent| {
+        let caller = ModelCaller::Agent(AgentName::from(agent.name.as_str()));
+        let place = format!("agents.{}.model", agent.name);
+        Some(ModelKey::new(caller, place, &agent.value.as_ref()?.model))
+    });
+    agents.collect()
+}
+
+/// How the agents of a file use a tool of `[tools]`.
+pub(crate) fn tool_use(file: &ScenarioFile, tool: &str) -> ToolUse {
+    let mut tables = file.agents.entries.iter().flat_map(|agent| &agent.value);
+    if file.agents.names().any(|agent| agent == tool) {
+        ToolUse::Checked
+    } else if tables.any(|agent| agent.tools.value.0.iter().any(|name| name.text == tool)) {
+        ToolUse::Offered
+    } else {
+        ToolUse::Never("add it to the `tools` of an agent".to_owned())
     }
 }

@@ -11,7 +11,7 @@ use super::layout::inside;
 use super::run::{NextMessage, RunPage};
 use crate::event::RunId;
 use crate::narrate::measure::row_count;
-use crate::scenario::spec::model::PatternSpec;
+use crate::scenario::patterns::PatternSpec;
 
 /// Widest size of the box, in columns.
 const COLS: u16 = 100;

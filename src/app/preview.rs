@@ -12,15 +12,15 @@ use crate::event::world::{RunState, World};
 use crate::narrate::event_line_tool::breaker_state;
 use crate::narrate::format;
 use crate::pattern::collaboration::projection::SeatState;
+use crate::pattern::collaboration::spec::{CollaborationSpec, Concurrency, WhenOff};
 use crate::pattern::orchestrator::projection::TaskState;
 use crate::pattern::orchestrator::spec::OrchestratorSpec;
 use crate::pattern::research::spec::ResearchSpec;
 use crate::pattern::resilience::spec::ResilienceSpec;
 use crate::pattern::team::spec::TeamSpec;
 use crate::scenario::catalogue::{EntryError, LiveOffer, ScenarioEntry};
-use crate::scenario::spec::model::{
-    CollaborationSpec, Concurrency, InputKind, PatternSpec, WhenOff,
-};
+use crate::scenario::patterns::PatternSpec;
+use crate::scenario::spec::model::InputKind;
 use crate::scenario::{ProblemPosition, Scenario, Severity};
 
 /// The most events from the end of a log that are searched, so that a long log costs no more than a

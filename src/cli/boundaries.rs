@@ -9,7 +9,7 @@ use crate::pattern::research::spec::ResearchSpec;
 use crate::pattern::resilience::spec::ResilienceSpec;
 use crate::pattern::team::spec::TeamSpec;
 use crate::scenario::Scenario;
-use crate::scenario::spec::model::PatternSpec;
+use crate::scenario::patterns::PatternSpec;
 
 /// Checks that a run of this scenario can reach a boundary.
 ///

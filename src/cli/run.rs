@@ -21,7 +21,7 @@ use crate::host::prepare::{PrepareError, prepare};
 use crate::host::trust::Trust;
 use crate::scenario::catalogue::RequestedModel;
 use crate::scenario::consent::Consent;
-use crate::scenario::spec::model::PatternSpec;
+use crate::scenario::patterns::PatternSpec;
 use crate::scenario::{self, Override, STDIN, Scenario, ScenarioSource};
 use crate::ui::theme::Theme;
 

@@ -10,7 +10,7 @@ use super::stdout;
 use super::stream_style::StreamStyle;
 use crate::base::visible::visible;
 use crate::host::catalogue;
-use crate::scenario::spec::model::PatternSpec;
+use crate::scenario::patterns::PatternSpec;
 use crate::scenario::{Override, STDIN, Scenario, ScenarioSource, check};
 use crate::ui::format::count_noun;
 use crate::ui::glyph::Glyph;

@@ -12,13 +12,14 @@ use crate::event::kind::{
     PatternPlan, PricesHead, ResearchPlan, ResiliencePlan, RoleFlagHead, RunStarted, SessionHead,
     SourceHead, SwarmHead, TeamPlan, ToolHead, WorkerHead,
 };
+use crate::pattern::collaboration::spec::{CollaborationSpec, Concurrency, WhenOff};
 use crate::pattern::orchestrator::spec::OrchestratorSpec;
 use crate::pattern::research::spec::ResearchSpec;
 use crate::pattern::resilience::spec::ResilienceSpec;
 use crate::pattern::team::spec::TeamSpec;
 use crate::run::Session;
 use crate::scenario::Scenario;
-use crate::scenario::spec::model::{CollaborationSpec, Concurrency, PatternSpec, WhenOff};
+use crate::scenario::patterns::PatternSpec;
 
 /// What the scenario does not know about the start of a run.
 pub(super) struct RunSetup<'a> {

@@ -8,7 +8,7 @@ use super::call::Usage;
 use super::failure_class::FailureClass;
 use super::id::millis;
 use crate::base::visible::visible_within;
-use crate::scenario::spec::model::ScriptFaultKind;
+use crate::scenario::spec::fault::ScriptFaultKind;
 
 /// Most characters of a failure's text.
 const TEXT_CHARS: usize = 300;

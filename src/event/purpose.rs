@@ -8,8 +8,8 @@ use super::id::SpanId;
 use crate::agents::facts::MemberOutput;
 use crate::base::name::{AgentName, RoleName, TaskId, ToolName};
 use crate::pattern::research::ids::SourceNo;
-use crate::scenario::spec::model::ScriptStep;
 use crate::scenario::spec::model_assignment::ModelCaller;
+use crate::scenario::spec::script::ScriptStep;
 
 /// What a call is for, and who makes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::event::kind::LimitChange;
-use crate::scenario::spec::model::CallPolicy;
+use crate::scenario::spec::policy::CallPolicy;
 use crate::scenario::spec::tool::InjectedFault;
 
 /// A day in milliseconds: the upper bound of every time in a policy.

@@ -10,7 +10,7 @@ use crate::event::id::millis;
 use crate::event::kind::{AttemptFailed, RetryLimit};
 use crate::event::{EventKind, SpanId};
 use crate::scenario::spec::limits::BreakerCounts;
-use crate::scenario::spec::model::CallPolicy;
+use crate::scenario::spec::policy::CallPolicy;
 
 /// A failed attempt whose verdict the breaker has not received yet.
 pub(super) struct FailedAttempt<'a> {

@@ -27,7 +27,7 @@ use crate::event::kind::{
     SafeModeHead, ToolLimits,
 };
 use crate::event::{EventKind, SpanId};
-use crate::scenario::spec::model::CallPolicy;
+use crate::scenario::spec::policy::CallPolicy;
 use crate::scenario::spec::tool::{FaultKind, InjectedFault};
 
 /// Guards one tool.

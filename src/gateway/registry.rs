@@ -9,7 +9,7 @@ use crate::base::name::ToolName;
 use crate::bus::Bus;
 use crate::event::Command;
 use crate::event::kind::ToolHead;
-use crate::scenario::spec::model::CallPolicy;
+use crate::scenario::spec::policy::CallPolicy;
 use crate::scenario::spec::tool::{InjectedFault, ResultContract};
 
 /// A tool with its guard.

@@ -12,8 +12,9 @@ use crate::base::regular;
 use crate::base::regular::Links;
 use crate::narrate::measure::single_line;
 use crate::scenario::Scenario;
+use crate::scenario::spec::http::{HttpSpec, Setting};
 use crate::scenario::spec::lookup::{FolderSpec, PrivateHosts, ReadSpec, SearchSpec, WebSpec};
-use crate::scenario::spec::tool::{CommandSpec, HttpSpec, Setting, ToolKind};
+use crate::scenario::spec::tool::{CommandSpec, ToolKind};
 use crate::tool::command;
 use crate::tool::http as http_tool;
 

@@ -16,7 +16,8 @@ use crate::event::id::millis;
 use crate::event::kind::{FailureClass, ModelLabel, Reply, ScriptedCall, Usage};
 use crate::scenario::Scenario;
 use crate::scenario::condition::{CelBindings, EvalBudget};
-use crate::scenario::spec::model::{ScriptFault, ScriptFaultKind, ScriptRow};
+use crate::scenario::spec::fault::{ScriptFault, ScriptFaultKind};
+use crate::scenario::spec::script::ScriptRow;
 use crate::scenario::spec::tool::ToolCall;
 
 /// The shortest time between two pieces; the dashboard does not draw faster.

@@ -32,7 +32,8 @@ use crate::llm::{ChatRequest, Conversation, Listener, Models, ReplyForm};
 use crate::run::concurrency::ConcurrencyLimit;
 use crate::run::rosters::Rosters;
 use crate::scenario::condition::CelBindings;
-use crate::scenario::spec::model::{CallPolicy, SpendingLimits};
+use crate::scenario::spec::model::SpendingLimits;
+use crate::scenario::spec::policy::CallPolicy;
 use crate::scenario::spec::tool::{InjectedFault, ResultContract};
 
 /// Everything that a run's context is built from.

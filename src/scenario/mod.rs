@@ -8,14 +8,15 @@ pub mod condition;
 pub mod config;
 pub mod consent;
 pub mod file;
-mod pattern;
+pub(crate) mod pattern_row;
+pub mod patterns;
 mod shipped;
 pub mod spec;
 
-pub use file::format::schema;
 pub use file::load::{CheckedScenario, MAX_BYTES, check, load};
 pub use file::overrides::{Override, OverrideError};
 pub use file::problem::{AffectedRuns, Problem, ProblemPosition, Problems, Severity};
 pub use file::source::{STDIN, ScenarioSource, SourceError};
+pub use patterns::schema;
 pub use shipped::{ScenarioListing, ShippedScenario, shipped};
 pub use spec::model::{Scenario, ScenarioOrigin};

@@ -16,7 +16,7 @@ use crate::event::kind::{AttemptFailed, FailureClass};
 use crate::gateway::interface::{Tool, ToolRequest};
 use crate::net::body::read_prefix;
 use crate::net::{Http, HttpResponse, NetError, Redactor, RequestTarget};
-use crate::scenario::spec::tool::{HttpMethod, HttpSpec};
+use crate::scenario::spec::http::{HttpMethod, HttpSpec};
 
 /// Most bytes that are read of the body of an error response.
 const REFUSAL_BYTES: usize = 16 << 10;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::net::{Redactor, Secret};
-use crate::scenario::spec::tool::Setting;
+use crate::scenario::spec::http::Setting;
 
 /// Looks up an environment variable; tests pass their own.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;

@@ -22,8 +22,13 @@ pub const PATTERNS: &[(&str, &[&str])] = &[
 const PATTERN_ENUMS: &[&str] = &["Pattern", "PatternSpec", "PatternPlan", "PatternWorld", "View"];
 
 /// Files that list the patterns, where a match on one is expected.
-pub const REGISTRIES: &[&str] =
-    &["pattern/mod.rs", "event/patterns.rs", "event/world/patterns.rs", "panes/draw.rs"];
+pub const REGISTRIES: &[&str] = &[
+    "pattern/mod.rs",
+    "event/patterns.rs",
+    "event/world/patterns.rs",
+    "panes/draw.rs",
+    "scenario/patterns.rs",
+];
 
 /// The words of an identifier: `PatternSpec` and `pattern_spec` have two.
 fn words(identifier: &str) -> Vec<String> {

@@ -13,7 +13,7 @@ use roundtable::event::{Event, EventKind, Seq, SpanId, StopReason};
 use roundtable::gateway::{
     Attempt, CallFailed, CallScope, CallSuccess, Callee, GatewayCall, Guard, Tool, ToolRequest,
 };
-use roundtable::scenario::spec::model::{CallPolicy, SafeMode};
+use roundtable::scenario::spec::policy::{CallPolicy, SafeMode};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 

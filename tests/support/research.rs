@@ -19,7 +19,7 @@ use roundtable::pattern::research::spec::{
     MisquotePolicy, READ, ResearchBudget, ResearchSpec, SEARCH, StepMode, StepSpec,
 };
 use roundtable::scenario::Scenario;
-use roundtable::scenario::spec::model::PatternSpec;
+use roundtable::scenario::patterns::PatternSpec;
 use serde_json::{Map, Value, json};
 
 const HEAD: &str = r#"

@@ -22,7 +22,7 @@ use roundtable::event::{Event, Seq, World};
 use roundtable::llm::{ChatModel, ChatRequest, Failure, Listener, failure};
 use roundtable::pattern::team::spec::TeamSpec;
 use roundtable::scenario::Scenario;
-use roundtable::scenario::spec::model::PatternSpec;
+use roundtable::scenario::patterns::PatternSpec;
 use serde_json::Value;
 use tokio::time::Instant;
 

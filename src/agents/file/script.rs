@@ -5,11 +5,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::AgentTableKind;
-use crate::agents::file::table::{AgentTable, CallTable, EntryMember, Members};
+use crate::agents::file::table::{AgentTable, CallTable, Members};
 use crate::agents::spec::TRANSFER;
-use crate::scenario::check::build::report_unknown_name;
-use crate::scenario::check::script_steps;
-use crate::scenario::file::format::{Pattern, ScenarioFile, ScriptTable};
+use crate::scenario::check::unknown_name::report_unknown_name;
+use crate::scenario::file::format::{ScenarioFile, ScriptTable};
 use crate::scenario::file::format_tools::fill_table;
 use crate::scenario::file::named::NamedEntry;
 use crate::scenario::file::reader::{ReadContext, suggest_name};
@@ -17,21 +16,23 @@ use crate::scenario::file::shape::{BoundedList, NonBlankString, Positioned};
 use crate::scenario::file::template::TemplateScope;
 use crate::scenario::spec::tool::ToolCall;
 
+/// Names bound in a condition on a reply of an agent in a team.
+pub(crate) const AGENT_NAMES: &[&str] = &[
+    "facts", "inputs", "goal", "attempt", "flags", "agent", "input", "message", "turn", "round",
+    "results", "handoffs", "from", "members",
+];
+
 /// Reports keys of agents' rows in a file of another pattern.
-pub(crate) fn report_agent_row_keys(row: &ScriptTable, pattern: Pattern, cx: &mut ReadContext) {
+pub(crate) fn report_agent_row_keys(row: &ScriptTable, help: &str, cx: &mut ReadContext) {
     let given = [
         ("agent", row.agent.as_ref().map(|it| it.at)),
         ("message", row.message.as_ref().map(|it| it.at)),
         ("turn", row.turn.as_ref().map(|it| it.at)),
         ("calls", row.calls.as_ref().map(|it| it.at)),
     ];
-    let help = match pattern {
-        Pattern::Collaboration => "write role = \"NAME\"".to_owned(),
-        _ => script_steps::step_help(pattern),
-    };
     for (key, at) in given.into_iter().filter_map(|(key, at)| Some((key, at?))) {
         let what = format!("`{key}` is for agents of a team or swarm");
-        cx.at_key(key, |cx| cx.error(at, what, help.as_str()));
+        cx.at_key(key, |cx| cx.error(at, what, help));
     }
 }
 
@@ -236,11 +237,8 @@ fn is_swarm(entry: &NamedEntry<AgentTable>) -> bool {
     AgentTableKind::from_entry(entry) == Some(AgentTableKind::Swarm)
 }
 
-/// Reports agents without a scripted reply.
-pub(crate) fn report_silent_agents(file: &ScenarioFile, pattern: Pattern, cx: &mut ReadContext) {
-    if cx.at_key("script", |cx| cx.has_error_here()) {
-        return;
-    }
+/// Reports agents without a scripted reply. `first` is the agent that speaks first.
+pub(crate) fn report_silent_agents(file: &ScenarioFile, first: Option<&str>, cx: &mut ReadContext) {
     for entry in &file.agents.entries {
         let speaks = matches!(
             AgentTableKind::from_entry(entry),
@@ -248,23 +246,11 @@ pub(crate) fn report_silent_agents(file: &ScenarioFile, pattern: Pattern, cx: &m
         );
         let mut rows = file.script.0.iter().map(|row| &row.value.agent);
         if speaks && !rows.any(|agent| agent.as_ref().is_none_or(|it| it.text == entry.name)) {
-            let certain = speaks_first(entry, pattern, file);
+            let certain = first == Some(entry.name.as_str());
             cx.at_key(&format!("agents.{}", entry.name), |cx| {
                 let what = format!("`{}` has no scripted reply for offline runs", entry.name);
                 cx.warn_no_reply(entry.at, what, "add a row in [[script]] for it", certain);
             });
         }
     }
-}
-
-/// Whether it is the root coordinator, or the entry of the root swarm.
-fn speaks_first(entry: &NamedEntry<AgentTable>, pattern: Pattern, file: &ScenarioFile) -> bool {
-    let table = if pattern == Pattern::Swarm { &file.swarm } else { &file.team };
-    let Some(root) = table.as_ref().and_then(|table| table.root.as_ref()) else { return false };
-    if pattern != Pattern::Swarm {
-        return root.text == entry.name;
-    }
-    let root = file.agents.entries.iter().find(|agent| agent.name == root.text);
-    let start = root.and_then(|root| root.value.as_ref()?.entry.as_ref());
-    start.is_some_and(|EntryMember(start)| start.text == entry.name)
 }

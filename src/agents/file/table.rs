@@ -4,12 +4,12 @@ use serde_json::{Map, Value, json};
 
 use crate::agents::spec::{HistoryScope, InnerText, MAX_REJECTIONS, MAX_TOOL_ROUNDS, SwarmLimits};
 use crate::scenario::file::amount::DurationOrZero;
-use crate::scenario::file::format_patterns::BoolOrInput;
 use crate::scenario::file::reader::{ReadContext, suggest_name};
 use crate::scenario::file::record::{ObjectSchema, Requirement, join_doc_lines, record, words};
 use crate::scenario::file::shape::{
     BoundedList, FormatShape, FreeTable, IntegerField, NonBlankString, Positioned, StringField,
 };
+use crate::scenario::file::switch::BoolOrInput;
 use crate::scenario::file::tree::{TomlNode, TomlValue};
 
 record! {

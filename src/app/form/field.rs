@@ -1,6 +1,6 @@
 //! One field of the launch form.
 
-use crate::scenario::spec::model::PatternSpec;
+use crate::scenario::patterns::PatternSpec;
 use tui_textarea::{CursorMove, Input, TextArea, WrapMode};
 
 use crate::app::key::{KeyCode, KeyPress};

@@ -3,6 +3,7 @@
 
 mod detail;
 pub mod facts;
+pub(crate) mod file;
 pub(crate) mod outcome;
 pub mod payload;
 pub mod plain;
@@ -10,3 +11,4 @@ pub mod plan;
 pub mod play;
 pub mod policy;
 pub mod projection;
+pub mod spec;

@@ -12,8 +12,8 @@ use crate::base::name::RoleName;
 use crate::event::contribution::{Conflict, Contribution, Decision, Stance};
 use crate::event::kind::{ChatMessage, MessageRole};
 use crate::llm::{ReplyContract, ReplyForm};
+use crate::pattern::collaboration::spec::{CollaborationSpec, RoleSpec};
 use crate::scenario::Scenario;
-use crate::scenario::spec::model::{CollaborationSpec, RoleSpec};
 
 /// The number of past rounds that a role sees.
 pub const RECENT_ROUNDS: usize = 2;

@@ -22,13 +22,13 @@ use crate::event::contribution::{Conflict, Contribution, Decision};
 use crate::event::kind::{CollaborationFact, Purpose, SeatPlan, SeatStatus};
 use crate::event::{Boundary, SpanId, StopReason};
 use crate::gateway::CallFailed;
+use crate::pattern::collaboration::spec::{CollaborationSpec, Concurrency, RoleSpec, WhenOff};
 use crate::pattern::prompting;
 use crate::pattern::prompting::to_json;
 use crate::pattern::reply::{JudgedReply, Refusal, request_json_fast};
 use crate::run::{ModelRequest, OrderedJoinSet, Phase, RunContext};
 use crate::scenario::Scenario;
 use crate::scenario::condition::CelBindings;
-use crate::scenario::spec::model::{CollaborationSpec, Concurrency, RoleSpec, WhenOff};
 
 /// Runs a collaboration to its end. The context's phase says how far it got.
 ///

@@ -1,25 +1,69 @@
 //! Cross-checks between the tables of an orchestrator scenario.
 
+pub(crate) mod reply;
+pub(crate) mod script;
+pub(crate) mod table;
+pub(crate) mod workers;
+
+use crate::scenario::file::format::Pattern;
+use crate::scenario::file::reader::{closest_name, suggest_name};
+use crate::scenario::pattern_row::{ModelKey, PatternRow, Speakers, ToolUse};
+use crate::scenario::spec::model_assignment::ModelCaller;
+use crate::scenario::spec::script::ScriptStep;
 use std::sync::Arc;
 
 use crate::base::name::{FlagName, InputName, ToolName};
+use crate::pattern::orchestrator::file::table::{LevelTable, OrchestratorTable, WorkerTable};
 use crate::pattern::orchestrator::spec::{
     AggregateSection, LevelRule, LevelRules, OrchestratorBudget, OrchestratorSpec, Worker,
 };
-use crate::scenario::check::build::report_unknown_name;
 use crate::scenario::check::condition_check;
 use crate::scenario::check::condition_check::ConditionScope;
+use crate::scenario::check::unknown_name::report_unknown_name;
 use crate::scenario::condition::Condition;
 use crate::scenario::file::format::ScenarioFile;
-use crate::scenario::file::format_patterns::{
-    BudgetTable, LevelTable, OrchestratorTable, WorkerTable,
-};
+use crate::scenario::file::format_budget::BudgetTable;
 use crate::scenario::file::format_tools::fill_table;
 use crate::scenario::file::named::NamedEntry;
 use crate::scenario::file::reader::ReadContext;
 use crate::scenario::file::shape::NonBlankString;
 use crate::scenario::file::template::TemplateScope;
 use crate::scenario::file::tree::TextSpan;
+
+/// What a file of this pattern may contain.
+pub(crate) const ROW: PatternRow = PatternRow {
+    tables: &["workers"],
+    // A planner needs a worker.
+    required: &["workers"],
+    budget: &[
+        "max_tasks",
+        "max_parallel",
+        "max_retries_per_task",
+        "max_dispatches",
+        "task_timeout_seconds",
+    ],
+    speakers: Speakers::Steps("an orchestrator has no roles"),
+    steps: &[(ScriptStep::Plan, script::PLAN_NAMES), (ScriptStep::Finalize, script::REPORT_NAMES)],
+    check_reply: reply::check,
+    report_silent: script::report_silent,
+    models,
+    own_tools: workers::tools,
+    tool_use: |file, tool| {
+        ToolUse::Never(match closest_name(tool, file.workers.names()) {
+            Some(_) => suggest_name(tool, file.workers.names()),
+            None => "an orchestrator calls its workers and llm".to_owned(),
+        })
+    },
+    ..PatternRow::new(Pattern::Orchestrator, "orchestrator")
+};
+
+fn models(file: &ScenarioFile) -> Vec<ModelKey<'_>> {
+    let Some(table) = &file.orchestrator else { return Vec::new() };
+    vec![
+        ModelKey::new(ModelCaller::Plan, "orchestrator.plan_model", &table.plan_model),
+        ModelKey::new(ModelCaller::Finalize, "orchestrator.finalize_model", &table.finalize_model),
+    ]
+}
 
 /// Builds the orchestrator of a file. Problems are reported to `cx`.
 pub(crate) fn orchestrator(

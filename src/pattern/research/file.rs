@@ -1,7 +1,16 @@
 //! Cross-checks between the tables of a research scenario.
 
+pub(crate) mod envelope;
+pub(crate) mod reply;
+pub(crate) mod script;
 pub mod table;
 
+use crate::scenario::check::build_lookup::SEARCHED;
+use crate::scenario::file::format::Pattern;
+use crate::scenario::file::reader::{closest_name, suggest_name};
+use crate::scenario::pattern_row::{ModelKey, PatternRow, Speakers, ToolUse};
+use crate::scenario::spec::model_assignment::ModelCaller;
+use crate::scenario::spec::script::ScriptStep;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -14,11 +23,11 @@ use crate::pattern::research::spec::{
     ACTIONS, NOTES_BY_RULE, READ, ResearchBudget, ResearchSpec, SEARCH, SourceRule, StepMode,
     StepSpec,
 };
-use crate::scenario::check::build::report_unknown_name;
-use crate::scenario::check::domain;
-use crate::scenario::check::domain::Domain;
+use crate::scenario::check::unknown_name::report_unknown_name;
+use crate::scenario::file::domain;
+use crate::scenario::file::domain::Domain;
 use crate::scenario::file::format::ScenarioFile;
-use crate::scenario::file::format_patterns::BudgetTable;
+use crate::scenario::file::format_budget::BudgetTable;
 use crate::scenario::file::named::NamedEntry;
 use crate::scenario::file::reader::ReadContext;
 use crate::scenario::file::shape::{NonBlankString, Positioned, StringField};
@@ -26,6 +35,51 @@ use crate::scenario::file::template::TemplateScope;
 use crate::scenario::file::tree::TextSpan;
 use crate::scenario::spec::lookup::ReadSpec;
 use crate::scenario::spec::tool::{ToolKind, ToolSpec};
+
+/// What a file of this pattern may contain.
+pub(crate) const ROW: PatternRow = PatternRow {
+    tables: &["sources"],
+    budget: &["max_steps", "max_urls", "max_read_pages", "max_notes", "max_answer_chars"],
+    speakers: Speakers::Steps("research has no roles"),
+    steps: &[
+        (ScriptStep::Plan, script::STEPS_NAMES),
+        (ScriptStep::Notes, script::NOTES_NAMES),
+        (ScriptStep::Synthesize, script::SYNTHESIZE_NAMES),
+    ],
+    checks_unknown_steps: false,
+    check_reply: |row, reply, _, cx| reply::check(row, reply, cx),
+    unreachable: script::unreachable,
+    report_silent: script::report_silent,
+    models,
+    tool_args: |tool| match tool {
+        SEARCH => Some(&SEARCHED),
+        READ => Some(&["url"]),
+        _ => None,
+    },
+    tool_use: |_, tool| match closest_name(tool, TOOLS) {
+        Some(name) if name == tool => ToolUse::Checked,
+        Some(_) => ToolUse::Never(suggest_name(tool, TOOLS)),
+        None => ToolUse::Never(format!("research calls {} and llm", TOOLS.join(", "))),
+    },
+    check_tools: |specs, file, cx| {
+        tools(specs, file, cx);
+        envelope::check_envelopes(file, cx);
+        warn_of_slow_pages(specs, file, cx);
+    },
+    ..PatternRow::new(Pattern::Research, "research")
+};
+
+/// The tools that research calls.
+const TOOLS: [&str; 2] = [SEARCH, READ];
+
+fn models(file: &ScenarioFile) -> Vec<ModelKey<'_>> {
+    let Some(table) = &file.research else { return Vec::new() };
+    vec![
+        ModelKey::new(ModelCaller::Plan, "research.plan_model", &table.plan_model),
+        ModelKey::new(ModelCaller::Notes, "research.notes_model", &table.notes_model),
+        ModelKey::new(ModelCaller::Answer, "research.answer_model", &table.answer_model),
+    ]
+}
 
 /// The default system prompts of the steps.
 const PLAN_PROMPT: &str = "You plan research. You are given a question and what is known of its \

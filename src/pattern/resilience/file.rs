@@ -1,11 +1,31 @@
 //! Cross-checks between the tables of a resilience scenario.
 
+pub(crate) mod table;
+
 use crate::base::name::ToolName;
 use crate::pattern::resilience::spec::{Naive, ResilienceSpec};
-use crate::scenario::check::build::report_unknown_name;
+use crate::scenario::check::unknown_name::report_unknown_name;
+use crate::scenario::file::format::Pattern;
 use crate::scenario::file::format::ScenarioFile;
 use crate::scenario::file::reader::ReadContext;
 use crate::scenario::file::template::TemplateScope;
+use crate::scenario::pattern_row::{PatternRow, ToolUse};
+
+/// What a file of this pattern may contain.
+pub(crate) const ROW: PatternRow = PatternRow {
+    most_attempts: |file| {
+        let naive = file.resilience.as_ref()?.naive.as_ref();
+        Some(naive.map_or(0, |naive| naive.tool_retries.0 + 1))
+    },
+    tool_use: |file, tool| {
+        let mut steps = file.resilience.iter().flat_map(|it| &it.steps).flat_map(|steps| &steps.0);
+        match steps.any(|step| step.text == tool) {
+            true => ToolUse::Called,
+            false => ToolUse::Never("it is not in resilience.steps".to_owned()),
+        }
+    },
+    ..PatternRow::new(Pattern::Resilience, "resilience")
+};
 
 /// Builds the resilience pattern of a file. Problems are reported to `cx`.
 pub(crate) fn resilience(

@@ -4,50 +4,38 @@
 use std::sync::Arc;
 
 use super::build_lookup;
+use super::fault;
 use super::fixture_contract;
-use super::script;
+use super::url_template;
 use crate::scenario::file::format_lookup::{ReadTable, SearchTable};
-use crate::scenario::file::format_patterns::{BudgetTable, ResilienceTable, WorkerTable};
 use crate::scenario::file::format_tools::{
     CommandTable, FixtureRowTable, FixtureTable, HttpTable, LoadTable, RetriesTable, ToolTable,
     fill_table,
 };
 use crate::scenario::file::named::{NamedEntries, ResultKey};
-use crate::scenario::file::reader::{ReadContext, suggest_name};
+use crate::scenario::file::reader::ReadContext;
 use crate::scenario::file::setting::settings;
-use crate::scenario::file::shape::{NonBlankString, Positioned};
+use crate::scenario::file::shape::Positioned;
 use crate::scenario::file::template::TemplateScope;
 use crate::scenario::file::tree::TextSpan;
+use crate::scenario::spec::http::{HttpSpec, Setting};
 use crate::scenario::spec::tool::{
-    CommandSpec, FieldKind, FixtureAnswer, FixtureRow, FixtureSpec, HttpSpec, LoadSpec, Setting,
-    ToolKind,
+    CommandSpec, FieldKind, FixtureAnswer, FixtureRow, FixtureSpec, LoadSpec, ToolKind,
 };
 
 /// The implementations that a table of the file declares for a tool.
 pub(crate) struct DeclaredImplementation<'f> {
-    fixture: Option<&'f Positioned<FixtureTable>>,
-    http: Option<&'f Positioned<HttpTable>>,
-    command: Option<&'f Positioned<CommandTable>>,
-    search: Option<&'f Positioned<SearchTable>>,
-    read: Option<&'f Positioned<ReadTable>>,
+    pub fixture: Option<&'f Positioned<FixtureTable>>,
+    pub http: Option<&'f Positioned<HttpTable>>,
+    pub command: Option<&'f Positioned<CommandTable>>,
+    pub search: Option<&'f Positioned<SearchTable>>,
+    pub read: Option<&'f Positioned<ReadTable>>,
     /// "worker" or "tool", for messages.
-    what: &'static str,
+    pub what: &'static str,
     pub contract: &'f NamedEntries<FieldKind, ResultKey>,
 }
 
 impl<'f> DeclaredImplementation<'f> {
-    pub fn from_worker(table: &'f WorkerTable) -> Self {
-        Self {
-            fixture: table.fixture.as_ref(),
-            http: table.http.as_ref(),
-            command: table.command.as_ref(),
-            search: None,
-            read: None,
-            what: "worker",
-            contract: &table.contract,
-        }
-    }
-
     pub fn from_tool(table: &'f ToolTable) -> Self {
         Self {
             fixture: table.fixture.as_ref(),
@@ -82,10 +70,12 @@ impl<'f> DeclaredImplementation<'f> {
 
 /// How many attempts a call of a tool may have, as far as the file sets it.
 pub(crate) struct AttemptLimit {
-    most: u32,
+    /// Maximum number of attempts.
+    pub most: u32,
     /// Set by an override: that holds for one run only, so rows for other runs are not reported.
-    set: bool,
-    of: String,
+    pub set: bool,
+    /// The key that sets it, and its value.
+    pub of: String,
 }
 
 impl AttemptLimit {
@@ -95,17 +85,9 @@ impl AttemptLimit {
         Self { most: limit.value.0, set: limit.at.text > 0, of }
     }
 
-    pub fn from_orchestrator(budget: &BudgetTable) -> Self {
-        let limit = &budget.max_retries_per_task;
-        let of = format!("budget.max_retries_per_task is {}", limit.value.0);
-        Self { most: limit.value.0 + 1, set: limit.at.text > 0, of }
-    }
-
     /// An unguarded run may make more attempts.
-    pub fn allow_naive_retries(&mut self, table: &ResilienceTable) {
-        if let Some(naive) = &table.naive {
-            self.most = self.most.max(naive.tool_retries.0 + 1);
-        }
+    pub fn raise_to(&mut self, attempts: u32) {
+        self.most = self.most.max(attempts);
     }
 }
 
@@ -217,7 +199,7 @@ fn row(
         fill_table(&table.args, &mut |text, at| filling.value_of(text, at, cx))
     });
     let fault = match &table.fault {
-        Some(table) => Some(cx.at_key("fault", |cx| script::fault(table, cx))?),
+        Some(table) => Some(cx.at_key("fault", |cx| fault::fault(table, cx))?),
         None => None,
     };
     let answer = match (&table.result, &table.raw) {
@@ -282,7 +264,7 @@ fn http(
     });
     let pointer = cx.at_key("pointer", |cx| build_lookup::pointer(table.pointer.as_ref(), "", cx));
     let given = table.url.as_ref()?;
-    cx.at_key("url", |cx| url(given, args, of, cx))?;
+    cx.at_key("url", |cx| url_template::url(given, args, of, cx))?;
     Some(HttpSpec {
         method: table.method,
         url: given.text.clone(),
@@ -292,52 +274,6 @@ fn http(
         max_bytes: u64::from(table.max_bytes.0),
         allow_private: table.allow_private,
     })
-}
-
-/// Checks that the URL names its host itself, and that each `{name}` is an argument.
-pub(crate) fn url(
-    url: &NonBlankString,
-    args: Option<&[&str]>,
-    of: &str,
-    cx: &mut ReadContext,
-) -> Option<()> {
-    let text = url.text.as_str();
-    let Some(host) = ["http://", "https://"].iter().find_map(|start| text.strip_prefix(start))
-    else {
-        let what = format!("{text:?} is not a URL");
-        cx.error(url.at, what, "begin it with http:// or https://");
-        return None;
-    };
-    let host_at = text.len() - host.len();
-    let path_at = host.find(['/', '?', '#']).map_or(text.len(), |at| host_at + at);
-    if path_at == host_at {
-        cx.error(url.at, format!("{text:?} has no host"), "such as https://vendor.example/v1");
-        return None;
-    }
-    let mut good = true;
-    let mut rest = 0;
-    while let Some(found) = text[rest..].find('{') {
-        let open = rest + found;
-        let Some(length) = text[open..].find('}') else {
-            let at = cx.inner_span(url.at, open, open + 1);
-            cx.error(at, "`{` is not closed", "`{name}` is replaced by the argument of that name");
-            return None;
-        };
-        let close = open + length;
-        let name = &text[open + 1..close];
-        let at = cx.inner_span(url.at, open, close + 1);
-        if open < path_at {
-            let help = "a model chooses the arguments: use them in the path or after it";
-            cx.error(at, "an argument cannot choose the host", help);
-            good = false;
-        } else if let Some(args) = args.filter(|args| !args.contains(&name)) {
-            let help = suggest_name(name, args.iter().copied());
-            cx.error(at, format!("`{{{name}}}` is not an argument of this {of}"), help);
-            good = false;
-        }
-        rest = close + 1;
-    }
-    good.then_some(())
 }
 
 fn command(table: &CommandTable) -> Option<CommandSpec> {

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::build_implementation::url;
-use super::domain;
+use super::url_template::url;
+use crate::scenario::file::domain;
 use crate::scenario::file::format_lookup::{
     FieldsTable, PrivateHostsField, ReadTable, SearchTable, nonzero_duration,
 };
@@ -12,10 +12,10 @@ use crate::scenario::file::reader::ReadContext;
 use crate::scenario::file::setting::settings;
 use crate::scenario::file::shape::{NonBlankString, Positioned, StringField};
 use crate::scenario::file::template::TemplateScope;
+use crate::scenario::spec::http::{HttpMethod, HttpSpec};
 use crate::scenario::spec::lookup::{
     EndpointSpec, FolderSpec, PrivateHosts, ReadSpec, ResultFields, SearchSpec, WebSpec,
 };
-use crate::scenario::spec::tool::{HttpMethod, HttpSpec};
 
 /// The arguments of a search call.
 pub(crate) const SEARCHED: [&str; 2] = ["query", "k"];

@@ -1,11 +1,11 @@
 //! Finds which model each caller uses, and the settings of its requests.
 
-use crate::base::name::{AgentName, RoleName};
 use crate::scenario::file::amount::Number;
 use crate::scenario::file::format::ScenarioFile;
 use crate::scenario::file::reader::ReadContext;
 use crate::scenario::file::shape::{FreeTable, IntegerField, NonBlankString};
-use crate::scenario::spec::model_assignment::{ModelAssignment, ModelCaller};
+use crate::scenario::pattern_row::{ModelKey, PatternRow};
+use crate::scenario::spec::model_assignment::ModelAssignment;
 use crate::scenario::spec::tuning::{JsonMode, RESERVED, Tuning};
 
 /// The request settings of a `[model]` table, of a scenario or of the configuration.
@@ -38,47 +38,12 @@ pub(crate) fn tuning(requests: Requests, cx: &mut ReadContext) -> Tuning {
 }
 
 /// The callers with a model of their own, in the file's order.
-pub(crate) fn seated(file: &ScenarioFile) -> Vec<ModelAssignment> {
-    let mut seated = Vec::new();
-    let mut seat = |caller: ModelCaller, place: String, model: &Option<NonBlankString>| {
-        if let Some(model) = model {
-            let by_override = model.at.text > 0;
-            seated.push(ModelAssignment {
-                caller,
-                model: model.text.trim().to_owned(),
-                place,
-                by_override,
-            });
-        }
-    };
-    for role in &file.roles.entries {
-        if let Some(table) = &role.value {
-            let caller = ModelCaller::Role(RoleName::from(role.name.as_str()));
-            seat(caller, format!("roles.{}.model", role.name), &table.model);
-        }
-    }
-    for agent in &file.agents.entries {
-        if let Some(table) = &agent.value {
-            let caller = ModelCaller::Agent(AgentName::from(agent.name.as_str()));
-            seat(caller, format!("agents.{}.model", agent.name), &table.model);
-        }
-    }
-    if let Some(table) = &file.collaboration {
-        let place = "collaboration.finalize_model".to_owned();
-        seat(ModelCaller::Finalize, place, &table.finalize_model);
-    }
-    if let Some(table) = &file.orchestrator {
-        seat(ModelCaller::Plan, "orchestrator.plan_model".to_owned(), &table.plan_model);
-        seat(
-            ModelCaller::Finalize,
-            "orchestrator.finalize_model".to_owned(),
-            &table.finalize_model,
-        );
-    }
-    if let Some(table) = &file.research {
-        seat(ModelCaller::Plan, "research.plan_model".to_owned(), &table.plan_model);
-        seat(ModelCaller::Notes, "research.notes_model".to_owned(), &table.notes_model);
-        seat(ModelCaller::Answer, "research.answer_model".to_owned(), &table.answer_model);
-    }
-    seated
+pub(crate) fn seated(file: &ScenarioFile, own: &PatternRow) -> Vec<ModelAssignment> {
+    let keys = (own.models)(file).into_iter();
+    let assignments = keys.filter_map(|ModelKey { caller, place, model }| {
+        let model = model.as_ref()?;
+        let by_override = model.at.text > 0;
+        Some(ModelAssignment { caller, model: model.text.trim().to_owned(), place, by_override })
+    });
+    assignments.collect()
 }

@@ -15,27 +15,9 @@ use crate::scenario::file::shape::{BoundedList, IntegerField, Positioned, TextOr
 use crate::scenario::file::template::TemplateScope;
 use crate::scenario::file::tree::TextSpan;
 use crate::scenario::spec::limits::{BreakerLimits, BulkheadLimits, RetryBudgetLimits};
-use crate::scenario::spec::live_defaults::UnsetLlmKeys;
-use crate::scenario::spec::model::{CallPolicy, RetryOn, SafeMode};
+use crate::scenario::spec::policy::UnsetLlmKeys;
+use crate::scenario::spec::policy::{CallPolicy, SafeMode};
 use crate::scenario::spec::tool::InjectedFault;
-
-/// The orchestrator's own policy for its workers (orchestrator source document): it retries a
-/// timeout without a wait, and nothing else.
-pub(crate) fn own_policy(file: &ScenarioFile) -> CallPolicy {
-    let retries = file.budget.as_ref().map_or(1, |budget| budget.max_retries_per_task.value.0);
-    CallPolicy {
-        timeout: None,
-        max_attempts: retries + 1,
-        backoff: [].into(),
-        jitter: false,
-        idempotent: true,
-        retry_on: RetryOn::Timeout,
-        retry_budget: None,
-        breaker: None,
-        bulkhead: None,
-        safe_mode: SafeMode::OFF,
-    }
-}
 
 pub(crate) fn tool_policy(
     table: &ToolTable,

@@ -7,44 +7,38 @@ use serde_json::{Map, Value, json};
 
 use super::build_implementation;
 use super::build_implementation::{AttemptLimit, DeclaredImplementation, KnownArguments};
-use super::build_lookup::SEARCHED;
-use super::build_policy::{faults, own_policy, tool_policy};
-use super::fixture_contract;
+use super::build_policy::{faults, tool_policy};
 use crate::agents::spec::TRANSFER;
 use crate::base::name::ToolName;
-use crate::pattern::research::file;
-use crate::pattern::research::spec::{READ, SEARCH};
-use crate::scenario::file::format::{Pattern, ScenarioFile};
-use crate::scenario::file::format_patterns::WorkerTable;
+use crate::scenario::file::format::ScenarioFile;
 use crate::scenario::file::format_tools::{AlertsTable, LLM, ToolTable, fill_table};
 use crate::scenario::file::named::NamedEntry;
-use crate::scenario::file::reader::{ReadContext, closest_name, suggest_name};
+use crate::scenario::file::reader::ReadContext;
 use crate::scenario::file::shape::TextOrTable;
 use crate::scenario::file::template::TemplateScope;
 use crate::scenario::file::tree::TextSpan;
+use crate::scenario::pattern_row::{PatternRow, ToolUse};
 use crate::scenario::spec::alert::AlertLimits;
 use crate::scenario::spec::tool::{ResultContract, ToolOffer, ToolSpec};
 
 /// The tools of a file, workers first. Problems are reported to `cx`.
 pub(crate) fn tools(
     file: &ScenarioFile,
-    pattern: Pattern,
+    own: &PatternRow,
     filling: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> BTreeMap<ToolName, ToolSpec> {
     report_name_clashes(file, cx);
     let mut tools = BTreeMap::new();
-    for entry in &file.workers.entries {
-        if let Some(spec) = worker(entry, file, filling, cx) {
-            tools.insert(spec.name.clone(), spec);
-        }
+    for spec in (own.own_tools)(file, filling, cx) {
+        tools.insert(spec.name.clone(), spec);
     }
     let named = file.tools.iter().flat_map(|tools| &tools.named.entries);
     for entry in named.filter(|entry| !file.workers.names().any(|name| name == entry.name)) {
         let spec = cx.at_key(&format!("tools.{}", entry.name), |cx| {
-            let spec = tool(entry, pattern, file, filling, cx);
+            let spec = tool(entry, own, file, filling, cx);
             if !cx.has_error_here() {
-                warn_if_unused(entry, spec.as_ref(), pattern, file, cx);
+                warn_if_unused(entry, spec.as_ref(), own, file, cx);
             }
             spec
         });
@@ -52,11 +46,7 @@ pub(crate) fn tools(
             tools.insert(spec.name.clone(), spec);
         }
     }
-    if pattern == Pattern::Research {
-        file::tools(&tools, file, cx);
-        fixture_contract::check_envelopes(file, cx);
-        file::warn_of_slow_pages(&tools, file, cx);
-    }
+    (own.check_tools)(&tools, file, cx);
     tools
 }
 
@@ -89,77 +79,9 @@ fn report_name_clashes(file: &ScenarioFile, cx: &mut ReadContext) {
     }
 }
 
-fn worker(
-    entry: &NamedEntry<WorkerTable>,
-    file: &ScenarioFile,
-    filling: &TemplateScope<'_>,
-    cx: &mut ReadContext,
-) -> Option<ToolSpec> {
-    let name = ToolName::from(entry.name.as_str());
-    let tools = file.tools.as_ref()?;
-    let guarded = tools.named.entries.iter().find(|tool| tool.name == entry.name);
-    let limits = match guarded {
-        Some(tool) => Some(tool.value.as_ref()?),
-        None => None,
-    };
-    let place = format!("tools.{}", entry.name);
-    let policy = match limits {
-        Some(table) => cx.at_key(&place, |cx| tool_policy(table, file, filling, cx))?,
-        None => own_policy(file),
-    };
-    let attempts = match limits {
-        Some(table) => AttemptLimit::from_retries(&place, table.retries.as_ref()?),
-        None => AttemptLimit::from_orchestrator(file.budget.as_ref()?),
-    };
-    let table = entry.value.as_ref()?;
-    let answers = DeclaredImplementation::from_worker(table);
-    if let Some(second) = limits.map(DeclaredImplementation::from_tool)
-        && answers.has_implementation()
-        && let Some(at) = second.first()
-    {
-        let what = format!("`workers.{}` already has an implementation", entry.name);
-        cx.at_key(&place, |cx| cx.error(at, what, "remove one of the two"));
-    }
-    let (place, answers) = match limits.map(DeclaredImplementation::from_tool) {
-        Some(second) if !answers.has_implementation() && second.has_implementation() => {
-            (place.clone(), second)
-        }
-        _ => (format!("workers.{}", entry.name), answers),
-    };
-    let declared: Vec<&str> =
-        table.args.table.entries.iter().map(|(key, _)| key.text.as_str()).collect();
-    let args = (!table.args.broken).then_some(&declared[..]);
-    let args = KnownArguments { names: args, certain: true };
-    let kind = cx
-        .at_key(&place, |cx| build_implementation::kind(&answers, &args, &attempts, filling, cx))?;
-    if kind.is_none() && !cx.at_key(&place, |cx| cx.has_error_here()) {
-        cx.at_key(&format!("workers.{}", entry.name), |cx| {
-            let what = format!(
-                "`{}` has no implementation: its tasks fail with worker_missing",
-                entry.name
-            );
-            cx.warn(entry.at, what, "add one of fixture, http and command");
-        });
-    }
-    Some(ToolSpec {
-        name,
-        kind,
-        policy,
-        contract: answers.contract(),
-        shared: limits.is_some_and(|table| table.shared),
-        faults: match limits {
-            Some(table) => {
-                cx.at_key(&format!("tools.{}", entry.name), |cx| faults(&table.faults, cx))?
-            }
-            None => Vec::new(),
-        },
-        offer: ToolOffer::bare(&entry.name),
-    })
-}
-
 fn tool(
     entry: &NamedEntry<ToolTable>,
-    pattern: Pattern,
+    own: &PatternRow,
     file: &ScenarioFile,
     filling: &TemplateScope<'_>,
     cx: &mut ReadContext,
@@ -169,21 +91,16 @@ fn tool(
         return build_agent_tool(entry, table, file, filling, cx);
     }
     let policy = tool_policy(table, file, filling, cx);
-    let offer = offer(entry, table, pattern, filling, cx);
+    let offer = offer(entry, table, own, filling, cx);
     let mut attempts =
         AttemptLimit::from_retries(&format!("tools.{}", entry.name), table.retries.as_ref()?);
-    if pattern == Pattern::Resilience {
-        attempts.allow_naive_retries(file.resilience.as_ref()?);
-    }
+    attempts.raise_to((own.most_attempts)(file)?);
     let answers = DeclaredImplementation::from_tool(table);
     let names: Vec<&str> = table.args.value.names().collect();
     let known = file.agents.entries.is_empty() || cx.at_key("args", |cx| cx.has_error_here());
-    let args = match (pattern, entry.name.as_str()) {
-        (Pattern::Research, SEARCH) => Some(&SEARCHED[..]),
-        (Pattern::Research, READ) => Some(&["url"][..]),
-        _ => (!known).then_some(&names[..]),
-    };
-    let args = KnownArguments { names: args, certain: pattern == Pattern::Research };
+    let fixed = (own.tool_args)(&entry.name);
+    let args = fixed.or_else(|| (!known).then_some(&names[..]));
+    let args = KnownArguments { names: args, certain: fixed.is_some() };
     let kind = build_implementation::kind(&answers, &args, &attempts, filling, cx);
     let faults = faults(&table.faults, cx);
     let kind = kind?;
@@ -250,11 +167,11 @@ fn build_agent_tool(
 fn offer(
     entry: &NamedEntry<ToolTable>,
     table: &ToolTable,
-    pattern: Pattern,
+    own: &PatternRow,
     filling: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> Option<ToolOffer> {
-    if !matches!(pattern, Pattern::Team | Pattern::Swarm) {
+    if !own.has_agents() {
         let given = [
             ("description", table.description.as_ref().map(|text| text.at)),
             ("args", Some(table.args.at).filter(|at| at.end > 0)),
@@ -297,78 +214,32 @@ fn offer(
     })
 }
 
-/// The tools that research calls.
-const RESEARCH: [&str; 2] = [SEARCH, READ];
-
 /// Warns of a tool that the pattern never calls, or that has no implementation.
 fn warn_if_unused(
     entry: &NamedEntry<ToolTable>,
     spec: Option<&ToolSpec>,
-    pattern: Pattern,
+    own: &PatternRow,
     file: &ScenarioFile,
     cx: &mut ReadContext,
 ) {
-    let steps = || file.resilience.iter().flat_map(|it| &it.steps).flat_map(|steps| &steps.0);
-    let vain = |cx: &mut ReadContext| {
-        if spec.is_some_and(|spec| spec.kind.is_none()) {
-            let what = format!("`{}` has no implementation", entry.name);
-            cx.warn(entry.at, what, "add one of fixture, http and command");
-        }
-    };
-    let help = match pattern {
-        Pattern::Collaboration => "a collaboration calls only llm".to_owned(),
-        Pattern::Orchestrator => match closest_name(&entry.name, file.workers.names()) {
-            Some(_) => suggest_name(&entry.name, file.workers.names()),
-            None => "an orchestrator calls its workers and llm".to_owned(),
-        },
-        Pattern::Research => match closest_name(&entry.name, RESEARCH) {
-            Some(name) if name == entry.name => return,
-            Some(_) => suggest_name(&entry.name, RESEARCH),
-            None => format!("research calls {} and llm", RESEARCH.join(", ")),
-        },
-        Pattern::Resilience if steps().any(|step| step.text == entry.name) => {
-            vain(cx);
+    let help = match (own.tool_use)(file, &entry.name) {
+        ToolUse::Checked => return,
+        ToolUse::Never(help) => help,
+        how @ (ToolUse::Called | ToolUse::Offered) => {
+            if spec.is_some_and(|spec| spec.kind.is_none()) {
+                let what = format!("`{}` has no implementation", entry.name);
+                cx.warn(entry.at, what, "add one of fixture, http and command");
+            }
+            if matches!(how, ToolUse::Offered)
+                && spec.is_some_and(|spec| spec.offer.description.is_empty())
+            {
+                let what = format!("`{}` has no description for agents", entry.name);
+                cx.warn(entry.at, what, "add `description`");
+            }
             return;
         }
-        Pattern::Resilience => "it is not in resilience.steps".to_owned(),
-        Pattern::Team | Pattern::Swarm => match name_use(entry, file) {
-            NameUse::Agent => return,
-            NameUse::Tool => {
-                vain(cx);
-                if spec.is_some_and(|spec| spec.offer.description.is_empty()) {
-                    let what = format!("`{}` has no description for agents", entry.name);
-                    cx.warn(entry.at, what, "add `description`");
-                }
-                return;
-            }
-            NameUse::Root => "only the user talks to the root agent".to_owned(),
-            NameUse::Unused => "add it to the `tools` of an agent".to_owned(),
-        },
     };
     cx.warn(entry.at, format!("`{}` is never called", entry.name), help);
-}
-
-/// How the name of a `[tools]` table is used in the file.
-enum NameUse {
-    Agent,
-    Tool,
-    Root,
-    Unused,
-}
-
-fn name_use(entry: &NamedEntry<ToolTable>, file: &ScenarioFile) -> NameUse {
-    let name = entry.name.as_str();
-    let mut tables = file.agents.entries.iter().flat_map(|agent| &agent.value);
-    let mut roots = [&file.team, &file.swarm].into_iter().flatten().flat_map(|it| &it.root);
-    if roots.any(|root| root.text == name) {
-        NameUse::Root
-    } else if file.agents.names().any(|agent| agent == name) {
-        NameUse::Agent
-    } else if tables.any(|agent| agent.tools.value.0.iter().any(|tool| tool.text == name)) {
-        NameUse::Tool
-    } else {
-        NameUse::Unused
-    }
 }
 
 /// Builds the alert thresholds.
@@ -381,7 +252,8 @@ pub(crate) fn alerts(table: &AlertsTable) -> AlertLimits {
 }
 
 impl DeclaredImplementation<'_> {
-    fn contract(&self) -> ResultContract {
+    /// The contract of its results.
+    pub fn contract(&self) -> ResultContract {
         let required = self.contract.entries.iter();
         ResultContract {
             required: required

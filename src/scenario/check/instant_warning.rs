@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::agents::spec::AgentKind;
 use crate::base::name::{AgentName, ToolName};
 use crate::scenario::Scenario;
-use crate::scenario::spec::model::PatternSpec;
+use crate::scenario::patterns::PatternSpec;
 use crate::scenario::spec::tool::ToolKind;
 
 /// Maximum number of effects that are listed.

@@ -8,7 +8,6 @@ mod budget;
 mod eval;
 mod expr;
 mod function;
-mod names;
 mod parse;
 mod value;
 
@@ -22,10 +21,6 @@ use serde_json::Value;
 pub use budget::{BudgetExceeded, EvalBudget, EvalLimits};
 use eval::EvalError;
 use expr::CelNode;
-pub use names::{
-    AGENT_NAMES, CONTRIBUTION_NAMES, FINALIZE_NAMES, NOTES_NAMES, PLAN_NAMES, REPORT_NAMES,
-    STEPS_NAMES, SYNTHESIZE_NAMES,
-};
 use parse::{byte_of, parse};
 
 /// The names bound in a condition, with their values. Cheap to clone: values that stay the same for

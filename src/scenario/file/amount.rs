@@ -258,3 +258,28 @@ fn parse_duration(text: &str) -> Option<Duration> {
     let micros = (digits.parse::<f64>().ok()? * unit * 1_000.0).round();
     Some(Duration::from_micros(micros as u64))
 }
+
+/// An integer that is clamped to two bounds, both included (as in the research source document).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Clamped<const MIN: u32, const MAX: u32>(pub u32);
+
+impl<const MIN: u32, const MAX: u32> FormatShape for Clamped<MIN, MAX> {
+    fn schema() -> Value {
+        json!({ "type": "integer" })
+    }
+    fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
+        let TomlValue::Integer(Some(number)) = node.value else {
+            cx.wrong_type(node, &format!("a whole number from {MIN} to {MAX}"));
+            return None;
+        };
+        let clamped = number.clamp(i64::from(MIN), i64::from(MAX));
+        if clamped != number {
+            let what = format!("{number} is out of range and is clamped to {clamped}");
+            cx.warn(node.at, what, format!("{MIN} to {MAX}"));
+        }
+        u32::try_from(clamped).ok().map(Self)
+    }
+    fn default_json(&self) -> Value {
+        self.0.into()
+    }
+}

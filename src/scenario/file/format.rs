@@ -3,10 +3,9 @@
 
 use serde_json::{Value, json};
 
-use super::amount::{Dollars, DurationOrZero, Number};
-use super::format_patterns::{
-    BudgetTable, CollaborationTable, OrchestratorTable, ResilienceTable, RoleTable, WorkerTable,
-};
+use super::amount::{Dollars, Number};
+use super::format_budget::BudgetTable;
+use super::format_fault::FaultTable;
 use super::format_tools::{AlertsTable, ToolsTable};
 use super::named::{ActorName, IdentName, NamedEntries};
 use super::reader::{ReadContext, suggest_name};
@@ -17,16 +16,18 @@ use super::shape::{
 use super::tree::{TomlNode, TomlValue};
 use crate::agents::file::table::{AgentTable, CallTable, RootTable};
 use crate::base::seeded_random::Latency;
+use crate::pattern::collaboration::file::table::{CollaborationTable, RoleTable};
+use crate::pattern::orchestrator::file::table::{OrchestratorTable, WorkerTable};
 use crate::pattern::research::file::table::{ResearchTable, SourceTable};
-use crate::scenario::check::domain::DomainName;
-use crate::scenario::pattern;
-use crate::scenario::spec::model::ScriptStep;
+use crate::pattern::resilience::file::table::ResilienceTable;
+use crate::scenario::file::domain::DomainName;
 use crate::scenario::spec::repair::{Repair, Repairs};
+use crate::scenario::spec::script::ScriptStep;
 use crate::scenario::spec::tuning::JsonMode;
 
 record! {
     /// A scenario of roundtable: everything that a run needs, in one file.
-    struct ScenarioFile rule pattern::rules() => {
+    struct ScenarioFile => {
         /// Title in one line, for lists and headers.
         title: NonBlankString = needed,
         /// The pattern of the runs.
@@ -317,41 +318,8 @@ words! { ScriptStep:
     "finalize" => ScriptStep::Finalize, "The launch brief or report at the end.";
 }
 
-record! {
-    /// A failure of the first attempts of a call. Exactly one of status and kind.
-    struct FaultTable rule json!({
-        "oneOf": [{ "required": ["status"] }, { "required": ["kind"] }]
-    }) => {
-        /// The HTTP status that the endpoint returns.
-        status: IntegerField<400, 599> = optional,
-        /// The value of its Retry-After header, in seconds.
-        retry_after_s: Positioned<DurationOrZero> = optional,
-        /// A failure other than an HTTP status.
-        kind: FaultWord = optional,
-        /// How many attempts of a call fail, from the first on.
-        times: IntegerField<1, 20> = default(IntegerField(1)),
-    }
-}
-
-/// Failures of a scripted attempt other than an HTTP status.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FaultWord {
-    Hang,
-    Refused,
-    Reset,
-    BadResponse,
-}
-
-words! { FaultWord:
-    "hang" => FaultWord::Hang, "No response until the timeout.";
-    "refused" => FaultWord::Refused, "The connection is refused.";
-    "reset" => FaultWord::Reset, "The connection breaks in the middle of the reply.";
-    "bad_response" => FaultWord::BadResponse, "A response body that is not a chat completion.";
-}
-
-/// The JSON schema of a scenario file, for editors: descriptions, allowed words, ranges and
-/// required keys.
-pub fn schema() -> Value {
+/// The JSON schema of the tables: descriptions, allowed words, ranges and required keys.
+pub(crate) fn schema() -> Value {
     let mut schema = ScenarioFile::schema();
     if let Value::Object(fields) = &mut schema {
         let mut whole = serde_json::Map::new();

@@ -10,8 +10,8 @@ use super::shape::{
     BoundedList, FormatShape, IntegerField, NonBlankString, Positioned, StringField,
 };
 use super::tree::{TomlNode, TomlValue};
-use crate::scenario::check::domain::Domain;
-use crate::scenario::spec::tool::Setting;
+use crate::scenario::file::domain::Domain;
+use crate::scenario::spec::http::Setting;
 
 record! {
     /// Searches for sources: in a folder of documents, or with an endpoint that returns JSON.

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::amount::{ClockTime, Fraction, Millis, Seconds, Units};
-use super::format::FaultTable;
+use super::format_fault::FaultTable;
 use super::format_lookup::{ReadTable, SearchTable};
 use super::named::{ActorName, EnvName, HeaderName, MAX_NAMES, NamedEntries, ResultKey};
 use super::reader::{ReadContext, suggest_name};
@@ -14,8 +14,9 @@ use super::shape::{
 };
 use super::tree::{TomlNode, TomlTable, TomlValue};
 use crate::base::seeded_random::Latency;
+use crate::scenario::spec::http::{HttpMethod, Setting};
 use crate::scenario::spec::limits::{BreakerCounts, BreakerMode};
-use crate::scenario::spec::tool::{FieldKind, HttpMethod, Setting};
+use crate::scenario::spec::tool::FieldKind;
 
 /// `[tools]`: `llm` is the model, every other name is a tool of the scenario.
 #[derive(Debug, Clone)]

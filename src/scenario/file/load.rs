@@ -13,8 +13,7 @@ use super::toml_text::{self, MAX_TABLES};
 use super::tree::{TextSpan, TomlNode, TomlTable, TomlValue};
 use crate::base::digest;
 use crate::base::name::ScenarioName;
-use crate::scenario::check::build;
-use crate::scenario::pattern;
+use crate::scenario::check::{build, pattern_keys};
 use crate::scenario::spec::model::{Scenario, ScenarioOrigin};
 
 /// Maximum size of a scenario file, in bytes.
@@ -80,7 +79,7 @@ pub fn check(text: &str, origin: ScenarioOrigin, overrides: &[Override]) -> Chec
         set.apply(index + 1, &mut table, &mut cx);
     }
     let at = TextSpan::new(0, 0..0);
-    let pattern = pattern::settle_pattern(&mut table, at, &mut cx);
+    let pattern = pattern_keys::settle_pattern(&mut table, at, &mut cx);
     let root = TomlNode { at, value: TomlValue::Table(table) };
     let built = ScenarioFile::read(&root, &mut cx).and_then(|file| {
         build::scenario(file, pattern, name(&origin), origin, digest::sha256_of_text(text), &mut cx)

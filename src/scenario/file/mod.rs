@@ -3,9 +3,11 @@
 //! themselves. It knows the words of the format and not what they mean together.
 
 pub(crate) mod amount;
+pub(crate) mod domain;
 pub(crate) mod format;
+pub(crate) mod format_budget;
+pub(crate) mod format_fault;
 pub(crate) mod format_lookup;
-pub(crate) mod format_patterns;
 pub(crate) mod format_tools;
 pub(crate) mod key_suggestion;
 pub(crate) mod load;
@@ -17,6 +19,7 @@ pub(crate) mod record;
 pub(crate) mod setting;
 pub(crate) mod shape;
 pub(crate) mod source;
+pub(crate) mod switch;
 pub(crate) mod template;
 pub(crate) mod toml_string;
 pub(crate) mod toml_text;

@@ -9,7 +9,7 @@ use super::reader::ReadContext;
 use super::record::{ObjectSchema, Requirement, join_doc_lines, record};
 use super::shape::{FormatShape, NonBlankString, Positioned, StringField};
 use super::tree::{TomlNode, TomlValue};
-use crate::scenario::spec::tool::Setting;
+use crate::scenario::spec::http::Setting;
 
 record! {
     /// A string that is read from an environment variable.

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::format_patterns::BoolOrInput;
 use super::reader::{ReadContext, suggest_declared_name};
+use super::switch::BoolOrInput;
 use super::tree::TextSpan;
 use crate::agents::spec::HandoffPiece;
 

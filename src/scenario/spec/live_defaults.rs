@@ -4,10 +4,12 @@
 use std::time::Duration;
 
 use super::limits::{BreakerCounts, RetryBudgetLimits};
-use super::model::{CallPolicy, PatternSpec, Scenario};
+use super::model::Scenario;
 use super::model_assignment::ModelCaller;
+use super::policy::{CallPolicy, UnsetLlmKeys};
 use crate::agents::spec::AgentKind;
 use crate::pattern::research::spec::{StepExecutor, StepMode};
+use crate::scenario::patterns::PatternSpec;
 
 /// Default of `max_attempts`.
 const MAX_ATTEMPTS: u32 = 4;
@@ -15,19 +17,6 @@ const MAX_ATTEMPTS: u32 = 4;
 const BACKOFF_MS: [u64; 5] = [500, 1_000, 2_000, 4_000, 8_000];
 /// Retries per minute that each caller of the model may always make.
 const RETRIES_PER_CALLER: u32 = 2;
-
-/// Which keys of `[tools.llm]` the scenario leaves to the defaults.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct UnsetLlmKeys {
-    /// `retries.max_attempts`
-    pub max_attempts: bool,
-    /// `retries.backoff_ms`
-    pub backoff: bool,
-    /// `retry_budget.min`
-    pub retry_min: bool,
-    /// `breaker.counts`
-    pub breaker_counts: bool,
-}
 
 impl Scenario {
     /// The gateway's policy for calls of a live model: [`Scenario::llm`], with the defaults of a

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::tool::HttpSpec;
+use super::http::HttpSpec;
 
 /// Where a tool searches for sources.
 #[derive(Debug, Clone)]

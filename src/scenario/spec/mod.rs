@@ -2,13 +2,17 @@
 //! reads a file, and nothing here runs.
 
 pub mod alert;
+pub mod fault;
+pub mod http;
 pub mod limits;
 pub mod live_defaults;
 pub mod lookup;
 pub mod model;
 pub mod model_assignment;
+pub mod policy;
 pub mod prepared;
 pub mod price;
 pub mod repair;
+pub mod script;
 pub mod tool;
 pub mod tuning;

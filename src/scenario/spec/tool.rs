@@ -7,8 +7,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::fault::ScriptFault;
+use super::http::{HttpSpec, Setting};
 use super::lookup::{ReadSpec, SearchSpec};
-use super::model::{CallPolicy, ScriptFault};
+use super::policy::CallPolicy;
 use crate::base::name::ToolName;
 use crate::base::seeded_random::Latency;
 
@@ -144,59 +146,6 @@ pub struct LoadSpec {
     pub flaky_from: Duration,
     /// End of the flaky time, after the first request.
     pub flaky_until: Duration,
-}
-
-/// An HTTP request.
-#[derive(Debug, Clone)]
-pub struct HttpSpec {
-    /// The method, such as `GET`.
-    pub method: HttpMethod,
-    /// The URL; `{name}` is replaced by the argument of that name, percent-encoded.
-    pub url: String,
-    /// Headers by name.
-    pub headers: BTreeMap<String, Setting>,
-    /// Whether the arguments are sent as a JSON body.
-    pub send_args: bool,
-    /// Where the result is in the response, as a JSON pointer; empty: the whole response.
-    pub pointer: String,
-    /// Maximum size of the response, in bytes.
-    pub max_bytes: u64,
-    /// Whether it may connect to loopback, private and link-local addresses.
-    pub allow_private: bool,
-}
-
-/// Methods of an HTTP tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HttpMethod {
-    /// `GET`
-    Get,
-    /// `POST`
-    Post,
-    /// `PUT`
-    Put,
-    /// `DELETE`
-    Delete,
-}
-
-impl HttpMethod {
-    /// The method as requests spell it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Get => "GET",
-            Self::Post => "POST",
-            Self::Put => "PUT",
-            Self::Delete => "DELETE",
-        }
-    }
-}
-
-/// The value of a header, or of a variable of a program's environment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Setting {
-    /// The string in the file.
-    Text(String),
-    /// The value of this environment variable; it is a secret.
-    Env(String),
 }
 
 /// A program that receives JSON on its standard input and returns JSON on its standard output. It

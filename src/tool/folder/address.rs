@@ -8,7 +8,7 @@ use std::path::{Component, Path};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 use reqwest::Url;
 
-use crate::scenario::check::domain::in_ascii;
+use crate::scenario::file::domain::in_ascii;
 
 /// Only unreserved characters stay unencoded, so that all spellings of an address become the same.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');

@@ -34,7 +34,7 @@ use crate::document;
 use crate::document::{ExtractedDocument, Unreadable};
 use crate::event::kind::{AttemptFailed, FailureClass};
 use crate::gateway::interface::{Tool, ToolRequest};
-use crate::scenario::check::domain::in_ascii;
+use crate::scenario::file::domain::in_ascii;
 use crate::scenario::spec::lookup::WebSpec;
 
 pub use self::state::{CrawlState, WallClock, Web};

@@ -7,7 +7,7 @@ use url::Position;
 
 use super::fetch_error::{FetchError, FetchErrorKind, redacted_address};
 use crate::net::http::host_of;
-use crate::scenario::check::domain::in_ascii;
+use crate::scenario::file::domain::in_ascii;
 
 /// Parses a URL that can be requested. Its fragment is removed.
 pub(super) fn parse_url(text: &str) -> Result<Url, FetchError> {

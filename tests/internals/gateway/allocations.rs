@@ -6,7 +6,7 @@ use crate::event::kind::AttemptFailed;
 use crate::gateway::Guard;
 use crate::gateway::breaker::AttemptVerdict;
 use crate::gateway::call::with_timeout;
-use crate::scenario::spec::model::CallPolicy;
+use crate::scenario::spec::policy::CallPolicy;
 
 const LIMIT: Duration = Duration::from_secs(10);
 

@@ -14,7 +14,7 @@ use crate::gateway::breaker::BreakerView;
 use crate::scenario::spec::limits::{
     BreakerCounts, BreakerLimits, BulkheadLimits, RetryBudgetLimits,
 };
-use crate::scenario::spec::model::{CallPolicy, SafeMode};
+use crate::scenario::spec::policy::{CallPolicy, SafeMode};
 use crate::support::gateway_call;
 use crate::support::gateway_call::{Odd, Scope, call, fails, guard, limited, policy, status};
 use futures::FutureExt;

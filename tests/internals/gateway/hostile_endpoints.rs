@@ -13,8 +13,8 @@ use crate::gateway::{Attempt, Callee};
 use crate::llm::ChatModel;
 use crate::llm::openai::OpenAi;
 use crate::net::{Http, Reach};
-use crate::scenario::spec::model::CallPolicy;
-use crate::scenario::spec::tool::{HttpMethod, HttpSpec, Setting};
+use crate::scenario::spec::http::{HttpMethod, HttpSpec, Setting};
+use crate::scenario::spec::policy::CallPolicy;
 use crate::support::gateway_call::{Behind, Scope, call, guard, policy};
 use crate::support::wire;
 use crate::support::wire::{

@@ -11,7 +11,7 @@ use crate::event::world::SpanKind;
 use crate::event::{EventKind, StopReason};
 use crate::pattern::orchestrator::gather_results;
 use crate::scenario::condition::EvalBudget;
-use crate::scenario::spec::model::PatternSpec;
+use crate::scenario::patterns::PatternSpec;
 use crate::scenario::{self, Override, Scenario, ScenarioOrigin};
 use crate::support::plan::{engine, facts, played, world};
 use crate::support::vectors::{same, table};

@@ -42,7 +42,7 @@ async fn go_on(
     joins: Option<(&str, &str)>,
 ) -> Played {
     let follow_up = match &scenario.pattern {
-        crate::scenario::spec::model::PatternSpec::Team(spec) => spec.follow_ups.first().cloned(),
+        crate::scenario::patterns::PatternSpec::Team(spec) => spec.follow_ups.first().cloned(),
         _ => None,
     };
     let mut launch = Launch::scripted(scenario, false);

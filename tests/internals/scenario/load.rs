@@ -2,13 +2,14 @@
 use std::time::Duration;
 
 use crate::base::seeded_random::Latency;
+use crate::pattern::collaboration::spec::{CollaborationSpec, Concurrency, RoleFlag, WhenOff};
 use crate::scenario;
 use crate::scenario::load;
-use crate::scenario::spec::model::{
-    CollaborationSpec, Concurrency, InputKind, PatternSpec, RoleFlag, ScriptFault, ScriptFaultKind,
-    ScriptStep, WhenOff,
-};
+use crate::scenario::patterns::PatternSpec;
+use crate::scenario::spec::fault::{ScriptFault, ScriptFaultKind};
+use crate::scenario::spec::model::InputKind;
 use crate::scenario::spec::repair::{Repair, Repairs};
+use crate::scenario::spec::script::ScriptStep;
 use crate::scenario::{Override, Scenario, ScenarioOrigin, ScenarioSource, SourceError};
 use serde_json::{Value, json};
 

@@ -7,7 +7,7 @@ use crate::agents::spec::{
 };
 use crate::pattern::team::spec::TeamSpec;
 use crate::scenario::load;
-use crate::scenario::spec::model::PatternSpec;
+use crate::scenario::patterns::PatternSpec;
 use crate::scenario::{Override, Scenario, ScenarioOrigin, check};
 use serde_json::json;
 

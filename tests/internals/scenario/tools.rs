@@ -5,14 +5,16 @@ use std::time::Duration;
 use crate::base::seeded_random::Latency;
 use crate::pattern::resilience::spec::Naive;
 use crate::scenario::load;
+use crate::scenario::patterns::PatternSpec;
+use crate::scenario::spec::fault::{ScriptFault, ScriptFaultKind};
+use crate::scenario::spec::http::{HttpMethod, Setting};
 use crate::scenario::spec::limits::{
     BreakerCounts, BreakerLimits, BreakerMode, BulkheadLimits, RetryBudgetLimits,
 };
-use crate::scenario::spec::model::{
-    CallPolicy, PatternSpec, RetryOn, SafeMode, ScriptFault, ScriptFaultKind, ScriptStep,
-};
+use crate::scenario::spec::policy::{CallPolicy, RetryOn, SafeMode};
+use crate::scenario::spec::script::ScriptStep;
 use crate::scenario::spec::tool::{
-    FieldKind, FixtureAnswer, HttpMethod, InjectedFault, LoadSpec, Setting, ToolKind, ToolSpec,
+    FieldKind, FixtureAnswer, InjectedFault, LoadSpec, ToolKind, ToolSpec,
 };
 use crate::scenario::{Override, Scenario, ScenarioOrigin, check};
 use serde_json::{Value, json};

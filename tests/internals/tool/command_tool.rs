@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use crate::event::kind::{AttemptFailed, FailureClass};
 use crate::gateway::{Tool, ToolRequest};
-use crate::scenario::spec::tool::{CommandSpec, Setting};
+use crate::scenario::spec::http::Setting;
+use crate::scenario::spec::tool::CommandSpec;
 use crate::tool::command::CommandTool;
 use rustix::process::{Pid, test_kill_process};
 use serde_json::{Map, Value, json};

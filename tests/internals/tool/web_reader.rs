@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use crate::event::kind::{AttemptFailed, FailureClass, Reply};
 use crate::gateway::{Attempt, Callee, Tool, ToolRequest};
 use crate::scenario::spec::lookup::{PrivateHosts, WebSpec};
-use crate::scenario::spec::model::CallPolicy;
+use crate::scenario::spec::policy::CallPolicy;
 use crate::support::gateway_call::{Scope, call, guard, policy};
 use crate::support::site::{Does, HTML, Site, answer, packed, page, redirect};
 use crate::tool::web::cache::Cache;

@@ -1,10 +1,10 @@
 //! The file format of the pattern `research`.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::pattern::research::spec::{MisquotePolicy, NOTES_PER_PAGE, StepMode};
-use crate::scenario::check::domain::Domain;
 use crate::scenario::file::amount::Fraction;
+use crate::scenario::file::domain::Domain;
 use crate::scenario::file::reader::{ReadContext, suggest_name};
 use crate::scenario::file::record::{ObjectSchema, Requirement, join_doc_lines, record, words};
 use crate::scenario::file::shape::{
@@ -102,30 +102,5 @@ impl FormatShape for AsOf {
                 NonBlankString::read(node, cx).map(|NonBlankString { at, text }| Self { at, text })
             }
         }
-    }
-}
-
-/// An integer that is clamped to two bounds, both included (as in the research source document).
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Clamped<const MIN: u32, const MAX: u32>(pub u32);
-
-impl<const MIN: u32, const MAX: u32> FormatShape for Clamped<MIN, MAX> {
-    fn schema() -> Value {
-        json!({ "type": "integer" })
-    }
-    fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
-        let TomlValue::Integer(Some(number)) = node.value else {
-            cx.wrong_type(node, &format!("a whole number from {MIN} to {MAX}"));
-            return None;
-        };
-        let clamped = number.clamp(i64::from(MIN), i64::from(MAX));
-        if clamped != number {
-            let what = format!("{number} is out of range and is clamped to {clamped}");
-            cx.warn(node.at, what, format!("{MIN} to {MAX}"));
-        }
-        u32::try_from(clamped).ok().map(Self)
-    }
-    fn default_json(&self) -> Value {
-        self.0.into()
     }
 }

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use crate::event::kind::{DropReason, DroppedSource, FoundSource, SourceNo};
-use crate::scenario::check::domain::in_ascii;
+use crate::scenario::file::domain::in_ascii;
 
 /// The normal form of an address: scheme and host in lower case, the host in ASCII, no query, no
 /// fragment, no slash at the end. `None` unless it is `http` or `https` with a host.

@@ -6,7 +6,7 @@ use crate::app::form::{FieldId, Limit, quoted};
 use crate::app::state::DisplaySettings;
 use crate::app::{KeyCode, KeyPress, Msg};
 use crate::cli::args::{Cli, CliCommand, RunArgs};
-use crate::scenario::spec::model::PatternSpec;
+use crate::scenario::patterns::PatternSpec;
 use crate::scenario::{self, Override, Scenario};
 use clap::Parser as _;
 use proptest::prelude::*;

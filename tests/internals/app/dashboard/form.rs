@@ -8,7 +8,7 @@ use crate::app::{Effect, KeyCode, KeyPress, Msg};
 use crate::scenario;
 use crate::scenario::catalogue::RequestedModel;
 use crate::scenario::consent::Consent;
-use crate::scenario::spec::model::PatternSpec;
+use crate::scenario::patterns::PatternSpec;
 
 use super::command_line::of_command_line;
 use crate::support::screen::{Dash, own};

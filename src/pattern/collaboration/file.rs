@@ -1,0 +1,194 @@
+//! Cross-checks between the tables of a collaboration scenario.
+
+pub(crate) mod reply;
+pub(crate) mod script;
+pub(crate) mod table;
+
+use crate::scenario::file::format::Pattern;
+use crate::scenario::pattern_row::{ModelKey, PatternRow, Speakers, ToolUse};
+use crate::scenario::spec::model_assignment::ModelCaller;
+use crate::scenario::spec::script::ScriptStep;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::base::name::{FlagName, InputName, RoleName};
+use crate::pattern::collaboration::file::table::{CollaborationTable, Escalation, RoleTable};
+use crate::pattern::collaboration::spec::{
+    CollaborationBudget, CollaborationSpec, RoleFlag, RoleSpec, WhenOff,
+};
+use crate::scenario::check::unknown_name::report_unknown_name;
+use crate::scenario::file::format::ScenarioFile;
+use crate::scenario::file::named::NamedEntry;
+use crate::scenario::file::reader::ReadContext;
+use crate::scenario::file::template::TemplateScope;
+use crate::scenario::file::tree::TextSpan;
+
+/// What a file of this pattern may contain.
+pub(crate) const ROW: PatternRow = PatternRow {
+    tables: &["roles"],
+    budget: &["max_rounds", "max_messages", "min_go_votes"],
+    speakers: Speakers::Roles,
+    reply_names: script::CONTRIBUTION_NAMES,
+    steps: &[(ScriptStep::Finalize, script::FINALIZE_NAMES)],
+    refused_steps: &[(
+        ScriptStep::Plan,
+        "a collaboration has no plan",
+        "write step = \"finalize\", or remove it for a role's contribution",
+    )],
+    check_reply: reply::check,
+    unreachable: script::unreachable,
+    report_silent: script::report_silent,
+    models,
+    tool_use: |_, _| ToolUse::Never("a collaboration calls only llm".to_owned()),
+    ..PatternRow::new(Pattern::Collaboration, "collaboration")
+};
+
+fn models(file: &ScenarioFile) -> Vec<ModelKey<'_>> {
+    let roles = file.roles.entries.iter().filter_map(|role| {
+        let caller = ModelCaller::Role(RoleName::from(role.name.as_str()));
+        Some(ModelKey::new(
+            caller,
+            format!("roles.{}.model", role.name),
+            &role.value.as_ref()?.model,
+        ))
+    });
+    let brief = file.collaboration.iter().map(|table| {
+        let place = "collaboration.finalize_model";
+        ModelKey::new(ModelCaller::Finalize, place, &table.finalize_model)
+    });
+    roles.chain(brief).collect()
+}
+
+/// Builds the collaboration of a file. Problems are reported to `cx`.
+pub(crate) fn collaboration(
+    file: &ScenarioFile,
+    filling: &TemplateScope<'_>,
+    cx: &mut ReadContext,
+) -> Option<CollaborationSpec> {
+    let roles = cx.at_key("roles", |cx| {
+        let mut roles = BTreeMap::new();
+        for entry in &file.roles.entries {
+            if let Some(role) = role(entry, file, filling, cx) {
+                roles.insert(RoleName::from(entry.name.as_str()), role);
+            }
+        }
+        roles
+    });
+    let table = file.collaboration.as_ref()?;
+    // `escalate_after_blocks` allows only one value: no escalation.
+    let Escalation = table.escalate_after_blocks;
+    let sequence = cx.at_key("collaboration", |cx| {
+        let sequence = cx.at_key("sequence", |cx| sequence(table, file, cx));
+        cx.at_key("summary", |cx| {
+            for (index, input) in table.summary.0.iter().enumerate() {
+                if !file.inputs.has(&input.text) {
+                    cx.at_index(index, |cx| {
+                        report_unknown_name(input, "an input", file.inputs.names(), cx)
+                    });
+                }
+            }
+        });
+        sequence
+    });
+    if let (Some(sequence), Some(list)) = (&sequence, &table.sequence) {
+        warn_of_odd_limits(sequence.len(), list.at, file, cx);
+    }
+    let finalize = table.finalize_prompt.as_ref().map(|prompt| {
+        cx.at_key("collaboration.finalize_prompt", |cx| filling.text(&prompt.text, prompt.at, cx))
+    });
+    let budget = file.budget.as_ref()?;
+    Some(CollaborationSpec {
+        budget: CollaborationBudget {
+            max_rounds: budget.max_rounds.value.0,
+            max_messages: budget.max_messages.value.0,
+            max_seconds: budget.max_seconds(40),
+            min_go_votes: budget.min_go_votes.value.0,
+        },
+        sequence: sequence?,
+        concurrency: table.concurrency,
+        roles,
+        finalize_prompt: Arc::from(finalize?),
+        summary_inputs: table
+            .summary
+            .0
+            .iter()
+            .map(|input| InputName::from(input.text.as_str()))
+            .collect(),
+    })
+}
+
+fn sequence(
+    table: &CollaborationTable,
+    file: &ScenarioFile,
+    cx: &mut ReadContext,
+) -> Option<Vec<RoleName>> {
+    let sequence = &table.sequence.as_ref()?.value.0;
+    for (index, role) in sequence.iter().enumerate() {
+        cx.at_index(index, |cx| {
+            if !file.roles.has(&role.text) {
+                report_unknown_name(role, "a role", file.roles.names(), cx);
+            } else if sequence[..index].iter().any(|earlier| earlier.text == role.text) {
+                let what = format!("`{}` has two seats, so it votes twice", role.text);
+                cx.warn(role.at, what, "");
+            }
+        });
+    }
+    Some(sequence.iter().map(|role| RoleName::from(role.text.as_str())).collect())
+}
+
+/// Warns of limits that keep the run from ending with a decision.
+fn warn_of_odd_limits(seats: usize, sequence: TextSpan, file: &ScenarioFile, cx: &mut ReadContext) {
+    let Some(budget) = &file.budget else { return };
+    let seats = u32::try_from(seats).unwrap_or(u32::MAX);
+    let help = format!("seats in collaboration.sequence: {seats}");
+    // A limit that the file does not set is reported at the list of seats.
+    let place = |at: TextSpan| if at.end > 0 { at } else { sequence };
+    let (messages, votes) = (&budget.max_messages, &budget.min_go_votes);
+    if messages.value.0 < seats {
+        cx.at_key("budget.max_messages", |cx| {
+            let what = format!("{} is too few messages for one round", messages.value.0);
+            cx.warn(place(messages.at), what, &help);
+        });
+    }
+    if votes.value.0 > seats {
+        cx.at_key("budget.min_go_votes", |cx| {
+            let what =
+                format!("{} votes for go are needed, but there are fewer seats", votes.value.0);
+            cx.warn(place(votes.at), what, &help);
+        });
+    }
+}
+
+fn role(
+    entry: &NamedEntry<RoleTable>,
+    file: &ScenarioFile,
+    filling: &TemplateScope<'_>,
+    cx: &mut ReadContext,
+) -> Option<RoleSpec> {
+    cx.at_key(&entry.name, |cx| {
+        let sits = file.collaboration.as_ref().and_then(|table| table.sequence.as_ref());
+        if sits.is_some_and(|seats| seats.value.0.iter().all(|seat| seat.text != entry.name)) {
+            let what = format!("`{}` has no seat", entry.name);
+            cx.warn(entry.at, what, "add it to collaboration.sequence");
+        }
+        let table = entry.value.as_ref()?;
+        if let Some(flag) = &table.flag
+            && !file.flags.has(&flag.text)
+        {
+            cx.at_key("flag", |cx| report_unknown_name(flag, "a flag", file.flags.names(), cx));
+        }
+        if let (None, Some(when_off)) = (&table.flag, &table.when_off) {
+            cx.at_key("when_off", |cx| {
+                let help = "add `flag`, or remove `when_off`";
+                cx.error(when_off.at, "`when_off` has no effect without a flag", help);
+            });
+        }
+        let prompt = table.prompt.as_ref()?;
+        let text = cx.at_key("prompt", |cx| filling.text(&prompt.text, prompt.at, cx));
+        let behind = table.flag.as_ref().map(|flag| RoleFlag {
+            flag: FlagName::from(flag.text.as_str()),
+            when_off: table.when_off.as_ref().map_or(WhenOff::Skip, |when_off| when_off.value),
+        });
+        Some(RoleSpec { prompt: text.into(), role_flag: behind })
+    })
+}

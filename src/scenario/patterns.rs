@@ -1,0 +1,142 @@
+//! The patterns as a scenario knows them: a registry. Everybody else asks these questions, and
+//! matches no pattern.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use crate::pattern::collaboration::spec::CollaborationSpec;
+use crate::pattern::orchestrator::spec::OrchestratorSpec;
+use crate::pattern::research::spec::ResearchSpec;
+use crate::pattern::resilience::spec::ResilienceSpec;
+use crate::pattern::team::spec::TeamSpec;
+use crate::pattern::{collaboration, orchestrator, research, resilience, team};
+use crate::scenario::file::format;
+use crate::scenario::file::format::{Pattern, ScenarioFile};
+use crate::scenario::file::reader::ReadContext;
+use crate::scenario::file::template::TemplateScope;
+use crate::scenario::pattern_row::PatternRow;
+use crate::scenario::spec::script::ScriptStep;
+
+/// The settings of the pattern.
+#[derive(Debug)]
+pub enum PatternSpec {
+    /// Collaboration source document: roles with stances, in rounds.
+    Collaboration(CollaborationSpec),
+    /// Orchestrator source document: a plan of tasks, dispatched in parallel.
+    Orchestrator(OrchestratorSpec),
+    /// Teams source document: a coordinator and its members, or a swarm.
+    Team(TeamSpec),
+    /// Cascading failures source document: many agents that call flaky tools.
+    Resilience(ResilienceSpec),
+    /// Research source document: an answer from sources, with citations.
+    Research(ResearchSpec),
+}
+
+impl PatternSpec {
+    /// The pattern's name in files and on the screen.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Collaboration(_) => "collaboration",
+            Self::Orchestrator(_) => "orchestrator",
+            Self::Team(spec) if spec.is_swarm() => "swarm",
+            Self::Team(_) => "team",
+            Self::Resilience(_) => "resilience",
+            Self::Research(_) => "research",
+        }
+    }
+
+    /// Time limit of the whole run; pauses are not counted.
+    pub fn max_seconds(&self) -> Duration {
+        match self {
+            Self::Collaboration(spec) => spec.budget.max_seconds,
+            Self::Orchestrator(spec) => spec.budget.max_seconds,
+            Self::Team(spec) => spec.max_seconds,
+            Self::Resilience(spec) => spec.max_seconds,
+            Self::Research(spec) => spec.budget.max_seconds,
+        }
+    }
+}
+
+/// The rows of all patterns.
+pub(crate) static ROWS: [PatternRow; 6] = [
+    collaboration::file::ROW,
+    orchestrator::file::ROW,
+    team::file::TEAM,
+    team::file::SWARM,
+    resilience::file::ROW,
+    research::file::ROW,
+];
+
+/// Builds the pattern of a file. Problems are reported to `cx`.
+pub(crate) fn build(
+    pattern: Pattern,
+    file: &ScenarioFile,
+    filling: &TemplateScope<'_>,
+    cx: &mut ReadContext,
+) -> Option<PatternSpec> {
+    match pattern {
+        Pattern::Collaboration => {
+            collaboration::file::collaboration(file, filling, cx).map(PatternSpec::Collaboration)
+        }
+        Pattern::Orchestrator => {
+            orchestrator::file::orchestrator(file, filling, cx).map(PatternSpec::Orchestrator)
+        }
+        Pattern::Team => team::file::team(file, filling, cx).map(PatternSpec::Team),
+        Pattern::Swarm => team::file::swarm(file, filling, cx).map(PatternSpec::Team),
+        Pattern::Resilience => {
+            resilience::file::resilience(file, filling, cx).map(PatternSpec::Resilience)
+        }
+        Pattern::Research => research::file::research(file, filling, cx).map(PatternSpec::Research),
+    }
+}
+
+/// Names that the condition of a row may use. The step may be one that the pattern does not have.
+pub(crate) fn condition_names(
+    own: &PatternRow,
+    step: Option<ScriptStep>,
+) -> &'static [&'static str] {
+    let Some(step) = step.filter(|_| !own.has_agents()) else {
+        let mut names = ROWS.iter().map(|row| row.reply_names);
+        return match own.reply_names {
+            [] => names.next().unwrap_or_default(),
+            own => own,
+        };
+    };
+    let steps = own.steps.iter().chain(ROWS.iter().flat_map(|row| row.steps));
+    steps.into_iter().find(|(known, _)| *known == step).map_or(&[], |(_, names)| *names)
+}
+
+/// The JSON schema of a scenario file, for editors: descriptions, allowed words, ranges, required
+/// keys, and which table belongs to which pattern.
+pub fn schema() -> Value {
+    let mut schema = format::schema();
+    if let Value::Object(fields) = &mut schema {
+        fields.insert("allOf".to_owned(), rules());
+    }
+    schema
+}
+
+/// The rules of the JSON schema on which key belongs to which pattern.
+fn rules() -> Value {
+    let rules = ROWS.iter().map(|own| {
+        let others = || ROWS.iter().filter(|other| other.pattern != own.pattern);
+        let mut properties: Map<String, Value> = others()
+            .flat_map(|other| [other.name].into_iter().chain(other.tables.iter().copied()))
+            .filter(|table| !own.has(table))
+            .map(|name| (name.to_owned(), Value::Bool(false)))
+            .collect();
+        let foreign: Map<String, Value> = others()
+            .flat_map(|other| other.budget.iter())
+            .map(|key| ((*key).to_owned(), Value::Bool(false)))
+            .collect();
+        properties.insert("budget".to_owned(), json!({ "properties": foreign }));
+        let mut required = vec![own.name];
+        required.extend(own.required);
+        json!({
+            "if": { "properties": { "pattern": { "const": own.name } }, "required": ["pattern"] },
+            "then": { "required": required, "properties": properties },
+        })
+    });
+    rules.collect()
+}

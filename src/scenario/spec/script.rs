@@ -1,0 +1,80 @@
+//! The script of a scenario: the model's replies in an offline run.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::fault::ScriptFault;
+use super::tool::ToolCall;
+use crate::base::name::{AgentName, RoleName};
+use crate::base::seeded_random::Latency;
+use crate::scenario::condition::Condition;
+
+/// The model's replies in an offline run: the first row whose conditions hold is used.
+#[derive(Debug, Default)]
+pub struct Script {
+    /// The rows in the file's order.
+    pub rows: Vec<ScriptRow>,
+}
+
+/// One `[[script]]` of a scenario.
+#[derive(Debug)]
+pub struct ScriptRow {
+    /// Only for this role; `None`: any.
+    pub role: Option<RoleName>,
+    /// Only for this agent of a team; `None`: any.
+    pub agent: Option<AgentName>,
+    /// Only for this message of a session, from 1.
+    pub message: Option<u32>,
+    /// Only for the nth turn of the agent, from 1.
+    pub turn: Option<u32>,
+    /// Only for this step; `None`: a role's contribution, or an agent's reply.
+    pub step: Option<ScriptStep>,
+    /// Only in this round: of a collaboration, or of an agent's tool calls.
+    pub round: Option<u32>,
+    /// Only for this attempt of a call, from 1.
+    pub attempt: Option<u32>,
+    /// Only for the nth repeat after a reply that did not match the required format, from 1; 0 is
+    /// the first attempt.
+    pub again: Option<u32>,
+    /// Only if this condition holds.
+    pub when: Option<Condition>,
+    /// How long the reply takes.
+    pub latency: Latency,
+    /// A failure before the reply, if any.
+    pub fault: Option<ScriptFault>,
+    /// The reply: `reply` as JSON, `raw` and `text` unchanged. Use [`ScriptRow::reply_for`].
+    pub reply_text: Arc<str>,
+    /// The tools that the model calls in this reply.
+    pub calls: Arc<[ToolCall]>,
+    /// The row is for any role, and its `reply` has no `agent`.
+    pub lacks_agent: bool,
+}
+
+impl ScriptRow {
+    /// The reply for a role: if a `reply` has no `agent`, the role's name is added.
+    pub fn reply_for(&self, role: Option<&RoleName>) -> Arc<str> {
+        let Some(role) = role.filter(|_| self.lacks_agent) else {
+            return Arc::clone(&self.reply_text);
+        };
+        let agent = Value::from(role.as_str());
+        match self.reply_text.strip_prefix('{') {
+            Some("}") => format!("{{\"agent\":{agent}}}").into(),
+            Some(rest) => format!("{{\"agent\":{agent},{rest}").into(),
+            None => Arc::clone(&self.reply_text),
+        }
+    }
+}
+
+/// A step of a pattern that is not a role's turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScriptStep {
+    /// The plan: tasks of an orchestrator, or steps of research.
+    Plan,
+    /// The notes on a page.
+    Notes,
+    /// The answer of research, written from the notes.
+    Synthesize,
+    /// The launch brief or report at the end.
+    Finalize,
+}
