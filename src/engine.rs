@@ -357,7 +357,7 @@ impl Engine {
             context = RunContext::new(RunSettings {
                 id: id.clone(),
                 bus: bus.clone(),
-                max: scenario.pattern.max_seconds(),
+                max: scenario.pattern.get().max_time(),
                 flags: positions.iter().map(|flag| (flag.name.clone(), flag.on)).collect(),
                 seed,
                 models: models.clone(),

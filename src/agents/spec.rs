@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::base::name::{AgentName, ToolName};
+use crate::scenario::spec::model_assignment::ModelCaller;
 
 /// The agents of a scenario by name. An agent in no `members` list may join a swarm.
 #[derive(Debug, Clone, Default)]
@@ -19,6 +20,14 @@ impl Deref for AgentsSpec {
 
     fn deref(&self) -> &Self::Target {
         &self.0
+    }
+}
+
+impl AgentsSpec {
+    /// The agents that call a model.
+    pub fn model_callers(&self) -> Vec<ModelCaller> {
+        let agents = self.values().filter(|agent| !matches!(agent.kind, AgentKind::Swarm(_)));
+        agents.map(|agent| ModelCaller::Agent(agent.name.clone())).collect()
     }
 }
 

@@ -11,7 +11,6 @@ use super::layout::inside;
 use super::run::{NextMessage, RunPage};
 use crate::event::RunId;
 use crate::narrate::measure::row_count;
-use crate::scenario::patterns::PatternSpec;
 
 /// Widest size of the box, in columns.
 const COLS: u16 = 100;
@@ -157,7 +156,7 @@ fn note_rows(width: u16) -> u16 {
 /// The message with this number that the scenario suggests.
 pub(super) fn suggestion(page: &RunPage, number: u32) -> Option<String> {
     let launch = page.launch()?;
-    let PatternSpec::Team(spec) = &launch.scenario.pattern else { return None };
     let nth = usize::try_from(number).ok()?.checked_sub(2)?;
-    spec.follow_ups.get(nth).map(|text| text.to_string())
+    let follow_ups = launch.scenario.pattern.get().follow_ups();
+    follow_ups.get(nth).map(|text| text.to_string())
 }

@@ -12,14 +12,8 @@ use crate::event::world::{RunState, World};
 use crate::narrate::event_line_tool::breaker_state;
 use crate::narrate::format;
 use crate::pattern::collaboration::projection::SeatState;
-use crate::pattern::collaboration::spec::{CollaborationSpec, Concurrency, WhenOff};
 use crate::pattern::orchestrator::projection::TaskState;
-use crate::pattern::orchestrator::spec::OrchestratorSpec;
-use crate::pattern::research::spec::ResearchSpec;
-use crate::pattern::resilience::spec::ResilienceSpec;
-use crate::pattern::team::spec::TeamSpec;
 use crate::scenario::catalogue::{EntryError, LiveOffer, ScenarioEntry};
-use crate::scenario::patterns::PatternSpec;
 use crate::scenario::spec::model::InputKind;
 use crate::scenario::{ProblemPosition, Scenario, Severity};
 
@@ -163,123 +157,13 @@ fn add_scenario(scenario: &Scenario, items: &mut Vec<PreviewItem>) {
             PreviewTone::Plain,
         ));
     }
-    match &scenario.pattern {
-        PatternSpec::Collaboration(spec) => add_collaboration_spec(spec, items),
-        PatternSpec::Orchestrator(spec) => add_orchestrator_spec(spec, items),
-        PatternSpec::Team(spec) => add_team_spec(spec, items),
-        PatternSpec::Resilience(spec) => add_resilience_spec(spec, items),
-        PatternSpec::Research(spec) => add_research_spec(spec, items),
-    }
+    items.extend(scenario.pattern.get().preview().into_iter().map(|line| {
+        let tone = if line.minor { PreviewTone::Dim } else { PreviewTone::Plain };
+        item(line.label, line.text, tone)
+    }));
     for warning in scenario.run_warnings(false) {
         items.push(item("warning", warning, PreviewTone::Warning));
     }
-}
-
-fn add_research_spec(spec: &ResearchSpec, items: &mut Vec<PreviewItem>) {
-    let budget = &spec.budget;
-    items.push(item("question", &spec.question, PreviewTone::Plain));
-    let limits = format!(
-        "{} sources, {} pages, {} notes, {} characters, {} s",
-        budget.max_urls,
-        budget.max_read_pages,
-        budget.max_notes,
-        budget.max_answer_chars,
-        budget.max_seconds.as_secs(),
-    );
-    items.push(item("limits", limits, PreviewTone::Plain));
-    let on = |domain: &String| spec.allowed_domains_execution.contains(domain);
-    for (at, domain) in spec.allowed_domains_policy.iter().enumerate() {
-        let label = if at == 0 { "domains" } else { "" };
-        let switched = if on(domain) { "" } else { ", switched off" };
-        let said = format!("{domain}, trust {}{switched}", spec.trust(domain));
-        items.push(item(label, said, PreviewTone::Plain));
-    }
-}
-
-fn add_collaboration_spec(spec: &CollaborationSpec, items: &mut Vec<PreviewItem>) {
-    let budget = &spec.budget;
-    let limits = format!(
-        "{} rounds, {} messages, {} s; needs {} go, no block",
-        budget.max_rounds,
-        budget.max_messages,
-        budget.max_seconds.as_secs(),
-        budget.min_go_votes,
-    );
-    items.push(item("limits", limits, PreviewTone::Plain));
-    for (at, name) in spec.sequence.iter().enumerate() {
-        let label = if at == 0 { "seats" } else { "" };
-        let behind = spec.roles.get(name).and_then(|role| role.role_flag.as_ref());
-        let text = match behind.map(|behind| (&behind.flag, behind.when_off)) {
-            None => name.to_string(),
-            Some((flag, WhenOff::Skip)) => format!("{name}, while flag {flag} is on"),
-            Some((flag, WhenOff::Deny)) => {
-                format!("{name}; the run stops at its turn while flag {flag} is off")
-            }
-        };
-        items.push(item(label, text, PreviewTone::Plain));
-    }
-    let how = match spec.concurrency {
-        Concurrency::Parallel => "all seats in parallel",
-        Concurrency::Sequential => "one seat after another",
-    };
-    items.push(item("order", how, PreviewTone::Dim));
-}
-
-fn add_team_spec(spec: &TeamSpec, items: &mut Vec<PreviewItem>) {
-    let seconds = format!("{} s per message", spec.max_seconds.as_secs());
-    items.push(item("limits", seconds, PreviewTone::Plain));
-    for (at, agent) in spec.agents.values().enumerate() {
-        let label = if at == 0 { "agents" } else { "" };
-        let text = format!("{} {}: {}", agent.kind.word(), agent.name, agent.description);
-        items.push(item(label, text, PreviewTone::Plain));
-    }
-}
-
-fn add_orchestrator_spec(spec: &OrchestratorSpec, items: &mut Vec<PreviewItem>) {
-    let budget = &spec.budget;
-    let limits = format!(
-        "{} tasks, {} concurrent, {} dispatches, {} s; timeout {} per attempt, {} retries",
-        budget.max_tasks,
-        budget.max_parallel,
-        budget.max_dispatches,
-        budget.max_seconds.as_secs(),
-        format::duration_text(budget.task_timeout),
-        budget.max_retries_per_task,
-    );
-    items.push(item("limits", limits, PreviewTone::Plain));
-    for (at, worker) in spec.workers.iter().enumerate() {
-        let label = if at == 0 { "workers" } else { "" };
-        let text = match &worker.flag {
-            None => format!("{}: {}", worker.name, worker.description),
-            Some(flag) => {
-                format!("{}, while flag {flag} is on: {}", worker.name, worker.description)
-            }
-        };
-        items.push(item(label, text, PreviewTone::Plain));
-    }
-}
-
-fn add_resilience_spec(spec: &ResilienceSpec, items: &mut Vec<PreviewItem>) {
-    let limits = format!(
-        "{} agents, {} turns each, {} call slots, {} s",
-        spec.agents,
-        spec.turns,
-        spec.pool,
-        spec.max_seconds.as_secs(),
-    );
-    items.push(item("limits", limits, PreviewTone::Plain));
-    let steps: Vec<&str> = spec.steps.iter().map(|tool| tool.as_str()).collect();
-    items.push(item("tools", steps.join(", "), PreviewTone::Plain));
-    let how = if spec.guarded {
-        "guarded: retries in one place, breaker, bulkhead, safe mode".to_owned()
-    } else {
-        let naive = spec.naive;
-        format!(
-            "naive, retries: client {}, tool {}, agent {}",
-            naive.client_retries, naive.tool_retries, naive.agent_retries
-        )
-    };
-    items.push(item("gateway", how, PreviewTone::Plain));
 }
 
 fn run_items(page: &RunPage) -> Vec<PreviewItem> {

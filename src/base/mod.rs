@@ -7,6 +7,7 @@ pub mod canonical_json;
 pub mod contained;
 pub mod day;
 pub mod digest;
+pub mod duration;
 pub mod iso_day;
 pub mod name;
 pub mod private;

@@ -8,8 +8,9 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::base::name::FlagName;
+use crate::event::BoundaryId;
 use crate::event::contribution::Decision;
-use crate::event::{BoundaryId, ResearchStep};
+use crate::pattern::research::spec::ResearchStep;
 
 pub use display::Global;
 pub use report::{ConfigArgs, ConfigFormat, DoctorArgs};

@@ -2,7 +2,6 @@
 //! with exit code 2, before anything starts.
 
 pub mod args;
-mod boundaries;
 mod config;
 mod dashboard;
 mod demo_service;

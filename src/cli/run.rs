@@ -4,7 +4,6 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 
 use super::args::{FailOn, FlagArg, Global, RunArgs, RunFormat};
-use super::boundaries::check_boundary;
 use super::exit::Exit;
 use super::headless::{self, HeadlessOptions};
 use super::output::RunWriter;
@@ -21,7 +20,6 @@ use crate::host::prepare::{PrepareError, prepare};
 use crate::host::trust::Trust;
 use crate::scenario::catalogue::RequestedModel;
 use crate::scenario::consent::Consent;
-use crate::scenario::patterns::PatternSpec;
 use crate::scenario::{self, Override, STDIN, Scenario, ScenarioSource};
 use crate::ui::theme::Theme;
 
@@ -73,25 +71,16 @@ pub fn read(args: &RunArgs) -> Option<Arc<Scenario>> {
 /// the errors.
 fn check(scenario: &Scenario, args: &RunArgs) -> bool {
     let mut good = true;
-    let pattern = match &scenario.pattern {
-        PatternSpec::Collaboration(_) => None,
-        PatternSpec::Orchestrator(_) => Some("orchestrator"),
-        PatternSpec::Team(_) => Some(scenario.pattern.name()),
-        PatternSpec::Resilience(_) => Some("resilience"),
-        PatternSpec::Research(_) => Some("research"),
-    };
-    let answers = matches!(&scenario.pattern, PatternSpec::Team(_));
+    let spec = scenario.pattern.get();
+    let name = spec.name();
+    let answers = spec.agents().is_some();
     if !answers && !args.messages.is_empty() {
-        let name = scenario.pattern.name();
         print_message(&format!(
             "--message: the pattern {name} takes no messages; team and swarm do"
         ));
         good = false;
     }
-    if args.format == Some(RunFormat::Markdown)
-        && !matches!(scenario.pattern, PatternSpec::Research(_))
-    {
-        let name = scenario.pattern.name();
+    if args.format == Some(RunFormat::Markdown) && !spec.cites() {
         print_message(&format!(
             "--format markdown: only research has it, not the pattern {name}; use text"
         ));
@@ -102,10 +91,10 @@ fn check(scenario: &Scenario, args: &RunArgs) -> bool {
         good = false;
     }
     for fail_on in &args.fail_on {
-        if let (Some(pattern), FailOn::Decision(decision)) = (pattern, fail_on) {
+        if let (false, FailOn::Decision(decision)) = (spec.decides(), fail_on) {
             let word = decision.word();
             print_message(&format!(
-                "--fail-on {word}: the pattern {pattern} makes no decision; use degraded"
+                "--fail-on {word}: the pattern {name} makes no decision; use degraded"
             ));
             good = false;
         }
@@ -132,7 +121,8 @@ pub(super) fn flag_errors(scenario: &Scenario, flags: &[FlagArg]) -> Vec<String>
 }
 
 fn boundary_error(scenario: &Scenario, at: &BoundaryId) -> Option<String> {
-    check_boundary(scenario, at).err().map(|why| format!("{}: {why}", visible(at.as_str())))
+    let reached = scenario.pattern.get().check_boundary(at.as_str(), &scenario.tools);
+    reached.err().map(|why| format!("{}: {why}", visible(at.as_str())))
 }
 
 /// The flags at the start, and the changes and pauses at boundaries.
@@ -155,13 +145,7 @@ fn messages(scenario: &Scenario, args: &RunArgs) -> Vec<Arc<str>> {
     if !args.messages.is_empty() {
         return args.messages.iter().map(|text| text.as_str().into()).collect();
     }
-    let follow_ups = match &scenario.pattern {
-        PatternSpec::Team(spec) => &*spec.follow_ups,
-        PatternSpec::Collaboration(_)
-        | PatternSpec::Orchestrator(_)
-        | PatternSpec::Resilience(_)
-        | PatternSpec::Research(_) => &[],
-    };
+    let follow_ups = scenario.pattern.get().follow_ups();
     std::iter::once(scenario.goal.as_str().into()).chain(follow_ups.iter().cloned()).collect()
 }
 

@@ -10,7 +10,6 @@ use super::stdout;
 use super::stream_style::StreamStyle;
 use crate::base::visible::visible;
 use crate::host::catalogue;
-use crate::scenario::patterns::PatternSpec;
 use crate::scenario::{Override, STDIN, Scenario, ScenarioSource, check};
 use crate::ui::format::count_noun;
 use crate::ui::glyph::Glyph;
@@ -147,18 +146,12 @@ fn validate_one<O: Write, E: Write>(
 /// `scenarios/checkout-launch.toml: collaboration, 4 roles, 3 inputs, 1 flag, 24 script rows`.
 fn summary(scenario: &Scenario) -> String {
     let count = |count: usize, what| count_noun(count as u64, what);
-    let who = match &scenario.pattern {
-        PatternSpec::Collaboration(spec) => count(spec.roles.len(), "role"),
-        PatternSpec::Orchestrator(spec) => count(spec.workers.len(), "worker"),
-        PatternSpec::Team(spec) => count(spec.agents.len(), "agent"),
-        PatternSpec::Resilience(spec) => count_noun(u64::from(spec.agents), "agent"),
-        PatternSpec::Research(spec) => count(spec.allowed_domains_policy.len(), "domain"),
-    };
+    let (size, noun) = scenario.pattern.get().size();
     format!(
         "{}: {}, {}, {}, {}, {}",
         scenario.origin,
-        scenario.pattern.name(),
-        who,
+        scenario.pattern.get().name(),
+        count_noun(size, noun),
         count(scenario.inputs.len(), "input"),
         count(scenario.flags.len(), "flag"),
         count(scenario.script.rows.len(), "script row"),

@@ -7,12 +7,10 @@ use std::time::Duration;
 use crate::base::name::ToolName;
 use crate::gateway::{Tool, ToolSetup};
 use crate::net::{Http, Reach};
-use crate::pattern::research::spec::READ;
 use crate::scenario::Scenario;
-use crate::scenario::patterns::PatternSpec;
 use crate::scenario::spec::http::HttpSpec;
 use crate::scenario::spec::lookup::{FolderSpec, ReadSpec, SearchSpec};
-use crate::scenario::spec::policy::{CallPolicy, SafeMode};
+use crate::scenario::spec::policy::CallPolicy;
 use crate::scenario::spec::tool::{FixtureSpec, ResultContract, ToolKind, ToolSpec};
 use crate::tool::command::CommandTool;
 use crate::tool::documents::DocumentTools;
@@ -181,17 +179,9 @@ fn making(
     tool: Option<Box<dyn Tool>>,
     instant: bool,
 ) -> ToolSetup {
-    let policy = policy(scenario, spec);
-    let timeout = match &scenario.pattern {
-        PatternSpec::Orchestrator(orchestrator) => orchestrator.budget.task_timeout,
-        PatternSpec::Research(research) if spec.name.as_str() == READ => {
-            research.budget.read_timeout()
-        }
-        PatternSpec::Collaboration(_)
-        | PatternSpec::Team(_)
-        | PatternSpec::Resilience(_)
-        | PatternSpec::Research(_) => DEFAULT_TIMEOUT,
-    };
+    let pattern = scenario.pattern.get();
+    let policy = pattern.tool_policy(&spec.policy);
+    let timeout = pattern.attempt_time(&spec.name).unwrap_or(DEFAULT_TIMEOUT);
     ToolSetup {
         fingerprint: format!("{spec:?} {policy:?} {timeout:?} {instant}"),
         name: spec.name.clone(),
@@ -205,34 +195,18 @@ fn making(
     }
 }
 
-/// Policy of a tool. A naive run keeps only its timeout, and retries at once.
-fn policy(scenario: &Scenario, spec: &ToolSpec) -> CallPolicy {
-    match &scenario.pattern {
-        PatternSpec::Resilience(storm) if !storm.guarded => CallPolicy {
-            timeout: spec.policy.timeout,
-            max_attempts: storm.naive.tool_retries.saturating_add(1),
-            backoff: [].into(),
-            jitter: false,
-            retry_budget: None,
-            breaker: None,
-            bulkhead: None,
-            safe_mode: SafeMode::OFF,
-            ..spec.policy.clone()
-        },
-        _ => spec.policy.clone(),
-    }
-}
-
-/// Adds the agents of a team to its tools: members are called through the gateway too. Without a
+/// Adds the agents to the tools: members are called through the gateway too. Without a
 /// `tools` table, an agent is bounded only by the whole run and is not retried: its own calls have
 /// timeouts and retries.
 fn with_agents(scenario: &Scenario, mut made: Vec<ToolSetup>) -> Vec<ToolSetup> {
-    let PatternSpec::Team(team) = &scenario.pattern else { return made };
-    for agent in team.agents.values().filter(|agent| agent.name != team.root) {
+    let pattern = scenario.pattern.get();
+    let agents = pattern.agents().into_iter().flat_map(|agents| agents.values());
+    let timeout = pattern.max_time();
+    for agent in agents.filter(|agent| Some(&agent.name) != pattern.root()) {
         let kind = agent.kind.word();
         let named = |making: &&mut ToolSetup| making.name.as_str() == agent.name.as_str();
         if let Some(making) = made.iter_mut().find(named) {
-            (making.kind, making.timeout) = (kind, team.max_seconds);
+            (making.kind, making.timeout) = (kind, timeout);
             continue;
         }
         made.push(ToolSetup {
@@ -241,7 +215,7 @@ fn with_agents(scenario: &Scenario, mut made: Vec<ToolSetup>) -> Vec<ToolSetup> 
             kind,
             contract: ResultContract::default(),
             policy: CallPolicy { max_attempts: 1, ..CallPolicy::default() },
-            timeout: team.max_seconds,
+            timeout,
             faults: Vec::new(),
             shared: false,
             fingerprint: String::new(),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::base::name::{AgentName, RoleName, TaskId};
+use crate::pattern::research::spec::ResearchStep;
 
 /// Sequence number of an event in its log: 0, 1, 2, … without gaps. It has no meaning across logs.
 #[derive(
@@ -140,49 +141,6 @@ pub enum Boundary {
     Source(u32),
     /// Before the answer is composed.
     Finalize,
-}
-
-/// The steps of research after its plan (research source document).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ResearchStep {
-    /// Search for sources.
-    Search,
-    /// Merge sources that have the same page.
-    Dedupe,
-    /// Read the sources one after another, and take notes.
-    ReadExtract,
-    /// Verify the notes.
-    Verify,
-    /// Write the answer.
-    Synthesize,
-}
-
-impl ResearchStep {
-    /// All steps in order.
-    pub const ALL: [Self; 5] =
-        [Self::Search, Self::Dedupe, Self::ReadExtract, Self::Verify, Self::Synthesize];
-
-    /// The word for the step: the phase in the source document.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Search => "search",
-            Self::Dedupe => "dedupe",
-            Self::ReadExtract => "read_extract",
-            Self::Verify => "verify",
-            Self::Synthesize => "synthesize",
-        }
-    }
-
-    /// The name of this step in the plan.
-    pub fn action(self) -> &'static str {
-        match self {
-            Self::Search => "search_sources",
-            Self::Dedupe => "dedupe_urls",
-            Self::ReadExtract => "read_extract_notes",
-            Self::Verify => "verify_notes",
-            Self::Synthesize => "synthesize_answer",
-        }
-    }
 }
 
 impl Boundary {

@@ -32,7 +32,7 @@ mod wire;
 pub mod world;
 
 pub use command::Command;
-pub use id::{Boundary, BoundaryId, Elapsed, ResearchStep, RunId, Seq, SpanId};
+pub use id::{Boundary, BoundaryId, Elapsed, RunId, Seq, SpanId};
 pub use kind::EventKind;
 pub use stop::{StopClass, StopReason};
 pub(crate) use weight::json_weight;

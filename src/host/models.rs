@@ -17,7 +17,6 @@ use crate::llm::{Adaptations, ChatModel, Models, Tuning};
 use crate::net::{Http, ProxyMode};
 use crate::scenario::Scenario;
 use crate::scenario::catalogue::{LiveOffer, ProviderHost};
-use crate::scenario::spec::live_defaults::model_callers;
 use crate::scenario::spec::model_assignment::{ModelAssignment, ModelCaller};
 
 /// The live models of the program. All runs share its connections.
@@ -137,7 +136,7 @@ pub fn endpoints_of(scenario: &Scenario, model: Option<&str>) -> Result<Endpoint
 fn resolve(scenario: &Scenario, model: Option<&str>) -> Result<Endpoints, NotLive> {
     let mut found: Vec<(ModelCaller, Endpoint)> = Vec::new();
     let mut usual_asked = false;
-    for caller in model_callers(&scenario.pattern) {
+    for caller in scenario.pattern.get().model_callers() {
         match own_model(scenario, &caller, model) {
             None => usual_asked = true,
             Some(seated) if found.iter().all(|(other, _)| *other != caller) => {

@@ -1,8 +1,6 @@
 //! The patterns as a scenario knows them: a registry. Everybody else asks these questions, and
 //! matches no pattern.
 
-use std::time::Duration;
-
 use serde_json::{Map, Value, json};
 
 use crate::pattern::collaboration::spec::CollaborationSpec;
@@ -16,6 +14,7 @@ use crate::scenario::file::format::{Pattern, ScenarioFile};
 use crate::scenario::file::reader::ReadContext;
 use crate::scenario::file::template::TemplateScope;
 use crate::scenario::pattern_row::PatternRow;
+use crate::scenario::spec::pattern::Spec;
 use crate::scenario::spec::script::ScriptStep;
 
 /// The settings of the pattern.
@@ -34,26 +33,14 @@ pub enum PatternSpec {
 }
 
 impl PatternSpec {
-    /// The pattern's name in files and on the screen.
-    pub fn name(&self) -> &'static str {
+    /// The pattern, to ask it questions.
+    pub fn get(&self) -> &dyn Spec {
         match self {
-            Self::Collaboration(_) => "collaboration",
-            Self::Orchestrator(_) => "orchestrator",
-            Self::Team(spec) if spec.is_swarm() => "swarm",
-            Self::Team(_) => "team",
-            Self::Resilience(_) => "resilience",
-            Self::Research(_) => "research",
-        }
-    }
-
-    /// Time limit of the whole run; pauses are not counted.
-    pub fn max_seconds(&self) -> Duration {
-        match self {
-            Self::Collaboration(spec) => spec.budget.max_seconds,
-            Self::Orchestrator(spec) => spec.budget.max_seconds,
-            Self::Team(spec) => spec.max_seconds,
-            Self::Resilience(spec) => spec.max_seconds,
-            Self::Research(spec) => spec.budget.max_seconds,
+            Self::Collaboration(spec) => spec,
+            Self::Orchestrator(spec) => spec,
+            Self::Team(spec) => spec,
+            Self::Resilience(spec) => spec,
+            Self::Research(spec) => spec,
         }
     }
 }

@@ -3,7 +3,6 @@
 use crate::host::models;
 use crate::llm::endpoint::Endpoint;
 use crate::scenario::Scenario;
-use crate::scenario::spec::live_defaults::model_callers;
 use crate::scenario::spec::model_assignment::ModelCaller;
 
 /// A role, agent or step, and the model that it would call live.
@@ -31,7 +30,7 @@ pub struct MissingModel {
 /// of `--model`.
 pub fn by_caller(scenario: &Scenario, model: Option<&str>) -> Vec<CallerModel> {
     let mut all: Vec<CallerModel> = Vec::new();
-    for caller in model_callers(&scenario.pattern) {
+    for caller in scenario.pattern.get().model_callers() {
         if all.iter().any(|other| other.caller == caller) {
             continue;
         }

@@ -188,7 +188,7 @@ fn scenario_row(
             }
             pen.name(entry.name.as_str(), name - 2, plain).space(2);
             if pattern > 0 {
-                pen.cell(scenario.pattern.name(), pattern, dim);
+                pen.cell(scenario.pattern.get().name(), pattern, dim);
             }
             let width = title.saturating_sub(2).min(pen.left());
             pen.cell(&scenario.title, width, plain).space(2).put(&scenario.about, dim);

@@ -1,6 +1,5 @@
 //! One field of the launch form.
 
-use crate::scenario::patterns::PatternSpec;
 use tui_textarea::{CursorMove, Input, TextArea, WrapMode};
 
 use crate::app::key::{KeyCode, KeyPress};
@@ -19,8 +18,8 @@ pub enum FieldId {
     Input(InputName),
     /// The position of a flag at the start.
     Flag(FlagName),
-    /// A limit.
-    Limit(Limit),
+    /// A limit, by its path in the scenario.
+    Limit(&'static str),
     /// What answers the model calls: the script or live models.
     Model,
     /// The name of the live model.
@@ -31,103 +30,6 @@ pub enum FieldId {
     Start,
     /// The button that closes the form.
     Cancel,
-}
-
-/// A limit of a run; each pattern has some of these.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Limit {
-    /// Max rounds.
-    Rounds,
-    /// Max contributions.
-    Messages,
-    /// Max seconds of the whole run.
-    Seconds,
-    /// Votes for `go` that a decision needs.
-    GoVotes,
-    /// Max tasks of a plan.
-    Tasks,
-    /// Max concurrent tasks.
-    Parallel,
-    /// Max retries of a task.
-    Retries,
-    /// Max attempts of all tasks together.
-    Dispatches,
-    /// Number of concurrent agents.
-    Agents,
-    /// Turns per agent.
-    Turns,
-    /// Call slots that all agents share.
-    Pool,
-}
-
-impl Limit {
-    /// Every limit in the order of the form.
-    pub const ALL: [Limit; 11] = [
-        Self::Rounds,
-        Self::Messages,
-        Self::Tasks,
-        Self::Parallel,
-        Self::Retries,
-        Self::Dispatches,
-        Self::Agents,
-        Self::Turns,
-        Self::Pool,
-        Self::Seconds,
-        Self::GoVotes,
-    ];
-
-    /// Its value in a scenario; `None` if the pattern has no such limit.
-    pub fn value_in(self, pattern: &PatternSpec) -> Option<u64> {
-        let number = match (self, pattern) {
-            (Self::Seconds, pattern) => return Some(pattern.max_seconds().as_secs()),
-            (Self::Rounds, PatternSpec::Collaboration(spec)) => spec.budget.max_rounds,
-            (Self::Messages, PatternSpec::Collaboration(spec)) => spec.budget.max_messages,
-            (Self::GoVotes, PatternSpec::Collaboration(spec)) => spec.budget.min_go_votes,
-            (Self::Tasks, PatternSpec::Orchestrator(spec)) => spec.budget.max_tasks,
-            (Self::Parallel, PatternSpec::Orchestrator(spec)) => spec.budget.max_parallel,
-            (Self::Retries, PatternSpec::Orchestrator(spec)) => spec.budget.max_retries_per_task,
-            (Self::Dispatches, PatternSpec::Orchestrator(spec)) => spec.budget.max_dispatches,
-            (Self::Agents, PatternSpec::Resilience(spec)) => spec.agents,
-            (Self::Turns, PatternSpec::Resilience(spec)) => spec.turns,
-            (Self::Pool, PatternSpec::Resilience(spec)) => spec.pool,
-            _ => return None,
-        };
-        Some(u64::from(number))
-    }
-
-    /// Its path in a scenario, as `--set` takes it.
-    pub fn path(self) -> &'static str {
-        match self {
-            Self::Rounds => "budget.max_rounds",
-            Self::Messages => "budget.max_messages",
-            Self::Seconds => "budget.max_seconds",
-            Self::GoVotes => "budget.min_go_votes",
-            Self::Tasks => "budget.max_tasks",
-            Self::Parallel => "budget.max_parallel",
-            Self::Retries => "budget.max_retries_per_task",
-            Self::Dispatches => "budget.max_dispatches",
-            Self::Agents => "resilience.agents",
-            Self::Turns => "resilience.turns",
-            Self::Pool => "resilience.pool",
-        }
-    }
-
-    /// Its label in the form.
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Rounds => "Max rounds",
-            Self::Messages => "Max messages",
-            Self::Seconds => "Max seconds",
-            Self::GoVotes => "Go votes needed",
-            Self::Tasks => "Max tasks",
-            Self::Parallel => "Parallel tasks",
-            Self::Retries => "Retries per task",
-            Self::Dispatches => "Max dispatches",
-            Self::Agents => "Parallel agents",
-            Self::Turns => "Turns per agent",
-            Self::Pool => "Call slots",
-        }
-    }
 }
 
 /// A field and its value.

@@ -3,7 +3,7 @@
 
 use super::MODEL_CHOICES;
 use super::command_line::text_value;
-use super::field::{Field, FieldId, FieldValue, Limit, TextField};
+use super::field::{Field, FieldId, FieldValue, TextField};
 use crate::app::form::shown_value::shown_value;
 use crate::scenario::spec::model::{InputKind, ScenarioInput};
 use crate::scenario::{Override, Scenario};
@@ -42,10 +42,10 @@ pub(super) fn fields_of(scenario: &Scenario, model: &str) -> Vec<Field> {
         literal: false,
         value: FieldValue::Switch { on: flag.default, first: flag.default },
     }));
-    fields.extend(Limit::ALL.iter().filter_map(|limit| {
-        let value = limit.value_in(&scenario.pattern)?;
-        Some(number_field(FieldId::Limit(*limit), limit.label(), value))
-    }));
+    let limits = scenario.pattern.get().limits().into_iter();
+    fields.extend(
+        limits.map(|limit| number_field(FieldId::Limit(limit.path), limit.label, limit.value)),
+    );
     for (id, label) in [(FieldId::Start, "Start"), (FieldId::Cancel, "Cancel")] {
         let (label, hint) = (label.to_owned(), String::new());
         fields.push(Field { id, label, hint, literal: false, value: FieldValue::Button });
@@ -90,7 +90,7 @@ pub(super) fn path_of(id: &FieldId) -> Option<String> {
     match id {
         FieldId::Goal => Some("goal".to_owned()),
         FieldId::Input(name) => Some(format!("inputs.{name}")),
-        FieldId::Limit(limit) => Some(limit.path().to_owned()),
+        FieldId::Limit(path) => Some((*path).to_owned()),
         FieldId::Seed => Some("seed".to_owned()),
         FieldId::Flag(_)
         | FieldId::Model

@@ -23,11 +23,12 @@ pub async fn findings(named: &str, args: &DoctorArgs, models: &LiveModels) -> Op
         ..RunArgs::default()
     })?;
     let asking = OverriddenScenario { scenario: &scenario, set: &set };
-    let title = format!("{}: {} ({})", scenario.name, scenario.title, scenario.pattern.name());
+    let title =
+        format!("{}: {} ({})", scenario.name, scenario.title, scenario.pattern.get().name());
     let mut findings = vec![Finding::good("scenario", title)];
     let all = by_caller(&scenario, args.model.as_deref());
     if all.is_empty() {
-        let text = format!("a run of the pattern {} calls no model", scenario.pattern.name());
+        let text = format!("a run of the pattern {} calls no model", scenario.pattern.get().name());
         findings.push(Finding::good("model", text));
     }
     findings.extend(all.iter().map(|one| caller_finding(one, args.live, &set)));

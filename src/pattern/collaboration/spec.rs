@@ -1,5 +1,9 @@
 //! The settings of the pattern `collaboration` (collaboration source document).
 
+use crate::base::name::ToolName;
+use crate::scenario::spec::model_assignment::ModelCaller;
+use crate::scenario::spec::pattern::{LabelledText, LimitField, Spec};
+use crate::scenario::spec::tool::ToolSpec;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -70,4 +74,105 @@ pub enum WhenOff {
     Skip,
     /// The run stops with `agent_denied:<role>` at the role's turn.
     Deny,
+}
+
+impl Spec for CollaborationSpec {
+    fn name(&self) -> &'static str {
+        "collaboration"
+    }
+
+    fn max_time(&self) -> Duration {
+        self.budget.max_seconds
+    }
+
+    fn size(&self) -> (u64, &'static str) {
+        (self.roles.len() as u64, "role")
+    }
+
+    fn limits(&self) -> Vec<LimitField> {
+        let budget = &self.budget;
+        vec![
+            LimitField::new("budget.max_rounds", "Max rounds", budget.max_rounds),
+            LimitField::new("budget.max_messages", "Max messages", budget.max_messages),
+            LimitField::max_seconds(budget.max_seconds),
+            LimitField::new("budget.min_go_votes", "Go votes needed", budget.min_go_votes),
+        ]
+    }
+
+    fn preview(&self) -> Vec<LabelledText> {
+        let budget = &self.budget;
+        let limits = format!(
+            "{} rounds, {} messages, {} s; needs {} go, no block",
+            budget.max_rounds,
+            budget.max_messages,
+            budget.max_seconds.as_secs(),
+            budget.min_go_votes,
+        );
+        let seats = self.sequence.iter().map(|name| {
+            let behind = self.roles.get(name).and_then(|role| role.role_flag.as_ref());
+            match behind.map(|behind| (&behind.flag, behind.when_off)) {
+                None => name.to_string(),
+                Some((flag, WhenOff::Skip)) => format!("{name}, while flag {flag} is on"),
+                Some((flag, WhenOff::Deny)) => {
+                    format!("{name}; the run stops at its turn while flag {flag} is off")
+                }
+            }
+        });
+        let how = match self.concurrency {
+            Concurrency::Parallel => "all seats in parallel",
+            Concurrency::Sequential => "one seat after another",
+        };
+        let mut lines = vec![LabelledText::new("limits", limits)];
+        lines.extend(LabelledText::list("seats", seats));
+        lines.push(LabelledText { minor: true, ..LabelledText::new("order", how) });
+        lines
+    }
+
+    fn check_boundary(&self, at: &str, _: &BTreeMap<ToolName, ToolSpec>) -> Result<(), String> {
+        let mut parts = at.splitn(3, ':');
+        if !matches!(parts.next(), Some("round" | "message" | "finalize")) {
+            let there = "round:2, message:2:ROLE, finalize";
+            return Err(format!("never reached here; use {there}"));
+        }
+        let round = parts.next().and_then(|round| round.parse::<u32>().ok()).unwrap_or(1);
+        let most = self.budget.max_rounds;
+        if round > most {
+            return Err(format!("never reached: budget.max_rounds is {most}"));
+        }
+        // A seat behind a flag may be empty; then its message counts for another seat.
+        let most = self.budget.max_messages;
+        let empty = self.roles.values().any(|role| role.role_flag.is_some());
+        let before = u64::from(round - 1) * self.sequence.len() as u64;
+        if !empty && before >= u64::from(most) {
+            return Err(format!("never reached: budget.max_messages is {most}"));
+        }
+        match parts.next() {
+            Some(seat) => {
+                let (role, nth) = match seat.split_once('#') {
+                    None => (seat, Some(1)),
+                    // The first seat of a role has no `#1` in its name.
+                    Some((role, nth)) => (role, nth.parse().ok().filter(|nth| *nth > 1)),
+                };
+                let seats = self.sequence.iter().filter(|name| name.as_str() == role).count();
+                if nth.is_some_and(|nth: usize| nth <= seats) {
+                    return Ok(());
+                }
+                if seats > 0 {
+                    return Err(format!("never reached: {role} has {seats} seats in the sequence"));
+                }
+                let names: Vec<&str> = self.sequence.iter().map(|name| name.as_str()).collect();
+                Err(format!("no such role; use {}", names.join(", ")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn model_callers(&self) -> Vec<ModelCaller> {
+        let seats = self.sequence.iter().cloned().map(ModelCaller::Role);
+        seats.chain([ModelCaller::Finalize]).collect()
+    }
+
+    fn decides(&self) -> bool {
+        true
+    }
 }

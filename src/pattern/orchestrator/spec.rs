@@ -1,5 +1,9 @@
 //! The settings of the pattern `orchestrator` (orchestrator source document).
 
+use crate::base::duration::duration_text;
+use crate::scenario::spec::model_assignment::ModelCaller;
+use crate::scenario::spec::pattern::{LabelledText, LimitField, Spec};
+use crate::scenario::spec::tool::ToolSpec;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -100,5 +104,83 @@ impl OrchestratorSpec {
             .iter()
             .filter_map(|worker| Some((&worker.name, worker.flag.as_ref()?)))
             .collect()
+    }
+}
+
+impl Spec for OrchestratorSpec {
+    fn name(&self) -> &'static str {
+        "orchestrator"
+    }
+
+    fn max_time(&self) -> Duration {
+        self.budget.max_seconds
+    }
+
+    fn size(&self) -> (u64, &'static str) {
+        (self.workers.len() as u64, "worker")
+    }
+
+    fn limits(&self) -> Vec<LimitField> {
+        let budget = &self.budget;
+        let retries = budget.max_retries_per_task;
+        vec![
+            LimitField::new("budget.max_tasks", "Max tasks", budget.max_tasks),
+            LimitField::new("budget.max_parallel", "Parallel tasks", budget.max_parallel),
+            LimitField::new("budget.max_retries_per_task", "Retries per task", retries),
+            LimitField::new("budget.max_dispatches", "Max dispatches", budget.max_dispatches),
+            LimitField::max_seconds(budget.max_seconds),
+        ]
+    }
+
+    fn preview(&self) -> Vec<LabelledText> {
+        let budget = &self.budget;
+        let limits = format!(
+            "{} tasks, {} concurrent, {} dispatches, {} s; timeout {} per attempt, {} retries",
+            budget.max_tasks,
+            budget.max_parallel,
+            budget.max_dispatches,
+            budget.max_seconds.as_secs(),
+            duration_text(budget.task_timeout),
+            budget.max_retries_per_task,
+        );
+        let workers = self.workers.iter().map(|worker| match &worker.flag {
+            None => format!("{}: {}", worker.name, worker.description),
+            Some(flag) => {
+                format!("{}, while flag {flag} is on: {}", worker.name, worker.description)
+            }
+        });
+        let mut lines = vec![LabelledText::new("limits", limits)];
+        lines.extend(LabelledText::list("workers", workers));
+        lines
+    }
+
+    /// Checks `plan`, `dispatch:ATTEMPT:TASK` and `finalize`. Any task name passes: the planner
+    /// makes the names.
+    fn check_boundary(&self, at: &str, tools: &BTreeMap<ToolName, ToolSpec>) -> Result<(), String> {
+        let mut parts = at.splitn(3, ':');
+        match (parts.next(), parts.next().map(str::parse::<u32>), parts.next()) {
+            (Some("plan" | "finalize"), None, None) => Ok(()),
+            (Some("dispatch"), Some(Ok(attempt)), Some(_)) => {
+                let most = self.budget.max_dispatches;
+                if attempt > most {
+                    return Err(format!("never reached: budget.max_dispatches is {most}"));
+                }
+                let attempts = self.workers.iter().filter_map(|it| tools.get(&it.name));
+                let most = attempts.map(|tool| tool.policy.max_attempts).max().unwrap_or(1);
+                if attempt > most {
+                    return Err(format!("never reached: a task has at most {most} attempts"));
+                }
+                Ok(())
+            }
+            _ => Err("never reached here; use plan, dispatch:1:TASK, finalize".to_owned()),
+        }
+    }
+
+    fn model_callers(&self) -> Vec<ModelCaller> {
+        vec![ModelCaller::Plan, ModelCaller::Finalize]
+    }
+
+    fn attempt_time(&self, _: &ToolName) -> Option<Duration> {
+        Some(self.budget.task_timeout)
     }
 }

@@ -13,7 +13,7 @@ const SENTENCE_CHARS: usize = 400;
 /// The plan without a model (`propose_research_plan` in the research source document): it searches
 /// for the question itself.
 pub fn plan(question: &str) -> serde_json::Value {
-    let steps = crate::event::ResearchStep::ALL.iter().enumerate().map(|(place, step)| {
+    let steps = crate::pattern::research::spec::ResearchStep::ALL.iter().enumerate().map(|(place, step)| {
         let args = match place {
             0 => serde_json::json!({ "query": question }),
             _ => serde_json::json!({}),

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::event::ResearchStep;
 use crate::event::kind::{ChatMessage, Note};
 use crate::llm::{ReplyContract, ReplyForm};
 use crate::pattern::prompting;
 use crate::pattern::research::spec::ResearchSpec;
+use crate::pattern::research::spec::ResearchStep;
 use crate::scenario::Scenario;
 
 /// The format of the planner's reply, part of its prompt.

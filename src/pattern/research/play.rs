@@ -16,9 +16,10 @@ use crate::event::kind::{
     NoteProblem, NotesCompared, NotesVerified, PlannedStep, Purpose, ResearchFact, SourcesDeduped,
     SourcesFound,
 };
-use crate::event::{Boundary, EventKind, ResearchStep, SpanId, StopReason};
+use crate::event::{Boundary, EventKind, SpanId, StopReason};
 use crate::pattern::prompting;
 use crate::pattern::reply::{JudgedReply, Refusal, request_json};
+use crate::pattern::research::spec::ResearchStep;
 use crate::pattern::research::spec::{ResearchSpec, SEARCH, StepExecutor};
 use crate::run::{CallerPolicy, ModelRequest, RunContext, ToolCallRequest};
 use crate::scenario::Scenario;

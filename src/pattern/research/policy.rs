@@ -11,10 +11,10 @@ pub mod sentences;
 use serde_json::{Map, Value, json};
 
 use super::policy::quote::FoldedText;
-use crate::event::ResearchStep;
 use crate::event::StopReason;
 use crate::event::kind::{Denial, NoteIssue};
 use crate::event::stop::{NotesFault, PlanFault, StepFault};
+use crate::pattern::research::spec::ResearchStep;
 
 /// The fewest characters of a quote.
 pub const MIN_QUOTE_CHARS: usize = 20;

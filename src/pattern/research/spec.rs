@@ -1,5 +1,11 @@
 //! The settings of the pattern `research` (research source document).
 
+use std::collections::BTreeMap;
+
+use crate::base::name::ToolName;
+use crate::scenario::spec::model_assignment::ModelCaller;
+use crate::scenario::spec::pattern::{LabelledText, LimitField, Spec};
+use crate::scenario::spec::tool::ToolSpec;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -164,3 +170,127 @@ impl ResearchSpec {
 /// The actions of a plan in order: every plan has these steps.
 pub const ACTIONS: [&str; 5] =
     ["search_sources", "dedupe_urls", "read_extract_notes", "verify_notes", "synthesize_answer"];
+
+/// The steps of research after its plan (research source document).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ResearchStep {
+    /// Search for sources.
+    Search,
+    /// Merge sources that have the same page.
+    Dedupe,
+    /// Read the sources one after another, and take notes.
+    ReadExtract,
+    /// Verify the notes.
+    Verify,
+    /// Write the answer.
+    Synthesize,
+}
+
+impl ResearchStep {
+    /// All steps in order.
+    pub const ALL: [Self; 5] =
+        [Self::Search, Self::Dedupe, Self::ReadExtract, Self::Verify, Self::Synthesize];
+
+    /// The word for the step: the phase in the source document.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Search => "search",
+            Self::Dedupe => "dedupe",
+            Self::ReadExtract => "read_extract",
+            Self::Verify => "verify",
+            Self::Synthesize => "synthesize",
+        }
+    }
+
+    /// The name of this step in the plan.
+    pub fn action(self) -> &'static str {
+        match self {
+            Self::Search => "search_sources",
+            Self::Dedupe => "dedupe_urls",
+            Self::ReadExtract => "read_extract_notes",
+            Self::Verify => "verify_notes",
+            Self::Synthesize => "synthesize_answer",
+        }
+    }
+}
+
+impl Spec for ResearchSpec {
+    fn name(&self) -> &'static str {
+        "research"
+    }
+
+    fn max_time(&self) -> Duration {
+        self.budget.max_seconds
+    }
+
+    fn size(&self) -> (u64, &'static str) {
+        (self.allowed_domains_policy.len() as u64, "domain")
+    }
+
+    fn limits(&self) -> Vec<LimitField> {
+        vec![LimitField::max_seconds(self.budget.max_seconds)]
+    }
+
+    fn preview(&self) -> Vec<LabelledText> {
+        let budget = &self.budget;
+        let limits = format!(
+            "{} sources, {} pages, {} notes, {} characters, {} s",
+            budget.max_urls,
+            budget.max_read_pages,
+            budget.max_notes,
+            budget.max_answer_chars,
+            budget.max_seconds.as_secs(),
+        );
+        let on = |domain: &String| self.allowed_domains_execution.contains(domain);
+        let domains = self.allowed_domains_policy.iter().map(|domain| {
+            let switched = if on(domain) { "" } else { ", switched off" };
+            format!("{domain}, trust {}{switched}", self.trust(domain))
+        });
+        let mut lines = vec![
+            LabelledText::new("question", self.question.as_str()),
+            LabelledText::new("limits", limits),
+        ];
+        lines.extend(LabelledText::list("domains", domains));
+        lines
+    }
+
+    /// Checks `plan`, the steps, and `source:PLACE`.
+    fn check_boundary(&self, at: &str, _: &BTreeMap<ToolName, ToolSpec>) -> Result<(), String> {
+        let steps = ResearchStep::ALL.map(ResearchStep::word);
+        if at == "plan" || steps.contains(&at) {
+            return Ok(());
+        }
+        let most = self.budget.max_urls;
+        let place = at.strip_prefix("source:").and_then(|place| place.parse::<u32>().ok());
+        match place {
+            Some(place) if (1..=most).contains(&place) => Ok(()),
+            Some(0) => Err("never reached: sources are counted from 1".to_owned()),
+            Some(_) => Err(format!("never reached: budget.max_urls is {most}")),
+            None => {
+                let there = steps.join(", ");
+                Err(format!("never reached here; use plan, {there}, source:1"))
+            }
+        }
+    }
+
+    /// The steps that the model does in a live run.
+    fn model_callers(&self) -> Vec<ModelCaller> {
+        let steps = [
+            (self.plan.by, ModelCaller::Plan),
+            (self.notes.by, ModelCaller::Notes),
+            (self.answer.by, ModelCaller::Answer),
+        ];
+        let by_model = |(who, caller): (StepMode, _)| {
+            (who.executor(true) == StepExecutor::Model).then_some(caller)
+        };
+        steps.into_iter().filter_map(by_model).collect()
+    }
+
+    fn cites(&self) -> bool {
+        true
+    }
+
+    fn attempt_time(&self, tool: &ToolName) -> Option<Duration> {
+        (tool.as_str() == READ).then(|| self.budget.read_timeout())
+    }
+}

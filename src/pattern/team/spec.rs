@@ -1,5 +1,13 @@
 //! A team or swarm as a scenario declares it (teams source document).
 
+mod boundary;
+
+use std::collections::BTreeMap;
+
+use crate::base::name::ToolName;
+use crate::scenario::spec::model_assignment::ModelCaller;
+use crate::scenario::spec::pattern::{LabelledText, LimitField, Spec};
+use crate::scenario::spec::tool::ToolSpec;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,5 +37,53 @@ impl TeamSpec {
     /// Whether the root is a swarm.
     pub fn is_swarm(&self) -> bool {
         self.agent(&self.root).is_some_and(|root| matches!(root.kind, AgentKind::Swarm(_)))
+    }
+}
+
+impl Spec for TeamSpec {
+    fn name(&self) -> &'static str {
+        if self.is_swarm() { "swarm" } else { "team" }
+    }
+
+    fn max_time(&self) -> Duration {
+        self.max_seconds
+    }
+
+    fn size(&self) -> (u64, &'static str) {
+        (self.agents.len() as u64, "agent")
+    }
+
+    fn limits(&self) -> Vec<LimitField> {
+        vec![LimitField::max_seconds(self.max_seconds)]
+    }
+
+    fn preview(&self) -> Vec<LabelledText> {
+        let seconds = format!("{} s per message", self.max_seconds.as_secs());
+        let agents = self.agents.values();
+        let agents = agents
+            .map(|agent| format!("{} {}: {}", agent.kind.word(), agent.name, agent.description));
+        let mut lines = vec![LabelledText::new("limits", seconds)];
+        lines.extend(LabelledText::list("agents", agents));
+        lines
+    }
+
+    fn check_boundary(&self, at: &str, _: &BTreeMap<ToolName, ToolSpec>) -> Result<(), String> {
+        boundary::check(self, at)
+    }
+
+    fn model_callers(&self) -> Vec<ModelCaller> {
+        self.agents.model_callers()
+    }
+
+    fn agents(&self) -> Option<&AgentsSpec> {
+        Some(&self.agents)
+    }
+
+    fn root(&self) -> Option<&AgentName> {
+        Some(&self.root)
+    }
+
+    fn follow_ups(&self) -> &[Arc<str>] {
+        &self.follow_ups
     }
 }

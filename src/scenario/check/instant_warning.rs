@@ -6,7 +6,6 @@ use std::time::Duration;
 use crate::agents::spec::AgentKind;
 use crate::base::name::{AgentName, ToolName};
 use crate::scenario::Scenario;
-use crate::scenario::patterns::PatternSpec;
 use crate::scenario::spec::tool::ToolKind;
 
 /// Maximum number of effects that are listed.
@@ -34,15 +33,12 @@ pub fn warning(scenario: &Scenario, model_timeout: Duration) -> Option<String> {
 
 /// Tools that would exceed their timeout, or that have a load model.
 fn tools(scenario: &Scenario) -> Vec<String> {
-    let task_timeout = match &scenario.pattern {
-        PatternSpec::Orchestrator(spec) => Some(spec.budget.task_timeout),
-        _ => None,
-    };
+    let pattern = scenario.pattern.get();
     let mut lost = Vec::new();
     for spec in scenario.tools.values() {
         let name = &spec.name;
         let longest = longest_latency(scenario, name);
-        match spec.policy.timeout.or(task_timeout) {
+        match spec.policy.timeout.or_else(|| pattern.attempt_time(name)) {
             Some(bound) if longest > bound => {
                 lost.push(format!("`{name}` past its timeout ({longest:?} of {bound:?})"));
             }
@@ -59,9 +55,9 @@ fn tools(scenario: &Scenario) -> Vec<String> {
 
 /// Agents that one reply, or one reply and one tool call, would take past their timeout.
 fn agents(scenario: &Scenario) -> Vec<String> {
-    let PatternSpec::Team(spec) = &scenario.pattern else { return Vec::new() };
+    let Some(agents) = scenario.pattern.get().agents() else { return Vec::new() };
     let mut lost = Vec::new();
-    for agent in spec.agents.values() {
+    for agent in agents.values() {
         let own = scenario.tools.values().find(|tool| tool.name.as_str() == agent.name.as_str());
         if let Some(bound) = own.and_then(|tool| tool.policy.timeout) {
             let longest = longest_turn(scenario, &agent.name);
@@ -90,8 +86,8 @@ fn agents(scenario: &Scenario) -> Vec<String> {
 fn longest_turn(scenario: &Scenario, agent: &AgentName) -> Duration {
     let rows = scenario.script.rows.iter().filter(|row| row.agent.as_ref() == Some(agent));
     let reply = rows.map(|row| row.latency.max).max().unwrap_or_default();
-    let PatternSpec::Team(spec) = &scenario.pattern else { return reply };
-    let tools = match spec.agent(agent).map(|agent| &agent.kind) {
+    let Some(agents) = scenario.pattern.get().agents() else { return reply };
+    let tools = match agents.get(agent).map(|agent| &agent.kind) {
         Some(AgentKind::Model(model)) => &model.tools[..],
         _ => &[],
     };

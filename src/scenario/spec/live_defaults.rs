@@ -5,11 +5,7 @@ use std::time::Duration;
 
 use super::limits::{BreakerCounts, RetryBudgetLimits};
 use super::model::Scenario;
-use super::model_assignment::ModelCaller;
 use super::policy::{CallPolicy, UnsetLlmKeys};
-use crate::agents::spec::AgentKind;
-use crate::pattern::research::spec::{StepExecutor, StepMode};
-use crate::scenario::patterns::PatternSpec;
 
 /// Default of `max_attempts`.
 const MAX_ATTEMPTS: u32 = 4;
@@ -33,7 +29,8 @@ impl Scenario {
         if let Some(budget) = &mut policy.retry_budget
             && retry_min
         {
-            let callers = u32::try_from(model_callers(&self.pattern).len()).unwrap_or(u32::MAX);
+            let callers =
+                u32::try_from(self.pattern.get().model_callers().len()).unwrap_or(u32::MAX);
             let floor = RETRIES_PER_CALLER.saturating_mul(callers);
             budget.min = floor.max(RetryBudgetLimits::default().min);
         }
@@ -43,34 +40,5 @@ impl Scenario {
             breaker.counts = BreakerCounts::Calls;
         }
         policy
-    }
-}
-
-/// The callers of a live model: seats and the launch brief, planner and report, agents that call a
-/// model, steps of research that a model does. A role with two seats is listed twice.
-pub fn model_callers(pattern: &PatternSpec) -> Vec<ModelCaller> {
-    match pattern {
-        PatternSpec::Collaboration(spec) => {
-            let seats = spec.sequence.iter().cloned().map(ModelCaller::Role);
-            seats.chain([ModelCaller::Finalize]).collect()
-        }
-        PatternSpec::Orchestrator(_) => vec![ModelCaller::Plan, ModelCaller::Finalize],
-        PatternSpec::Team(spec) => {
-            let speaks = |kind: &AgentKind| !matches!(kind, AgentKind::Swarm(_));
-            let agents = spec.agents.values().filter(|agent| speaks(&agent.kind));
-            agents.map(|agent| ModelCaller::Agent(agent.name.clone())).collect()
-        }
-        PatternSpec::Resilience(_) => Vec::new(),
-        PatternSpec::Research(spec) => {
-            let steps = [
-                (spec.plan.by, ModelCaller::Plan),
-                (spec.notes.by, ModelCaller::Notes),
-                (spec.answer.by, ModelCaller::Answer),
-            ];
-            let by_model = |(who, caller): (StepMode, _)| {
-                (who.executor(true) == StepExecutor::Model).then_some(caller)
-            };
-            steps.into_iter().filter_map(by_model).collect()
-        }
     }
 }

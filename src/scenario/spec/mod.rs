@@ -9,6 +9,7 @@ pub mod live_defaults;
 pub mod lookup;
 pub mod model;
 pub mod model_assignment;
+pub mod pattern;
 pub mod policy;
 pub mod prepared;
 pub mod price;

@@ -1,8 +1,8 @@
 //! What a scenario says to no effect, in the wrong place, or against the contract of whoever reads it:
 //! told when it is loaded, each with its field and what would be right.
 
-use crate::event::ResearchStep;
 use crate::event::contribution::Stance;
+use crate::pattern::research::spec::ResearchStep;
 use crate::scenario::load;
 use crate::scenario::{ScenarioOrigin, check, shipped};
 

@@ -113,7 +113,7 @@ fn every_shipped_scenario_is_good_and_without_a_warning() {
         assert_eq!(listing.name, scenario.name);
         assert_eq!(listing.title, scenario.title);
         assert_eq!(listing.about, scenario.about);
-        assert_eq!(listing.pattern, scenario.pattern.name());
+        assert_eq!(listing.pattern, scenario.pattern.get().name());
         assert_ne!(listing, ScenarioListing::read(shipped.name, ""));
     }
 }

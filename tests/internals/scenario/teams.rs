@@ -149,8 +149,8 @@ fn judge(good: &str, mistakes: &[Mistake]) {
 fn a_team_is_read_with_all_that_its_file_says() {
     let scenario = read(TEAM, &[]);
     let team = spec(&scenario);
-    assert_eq!((scenario.pattern.name(), team.root.as_str()), ("team", "pm"));
-    assert_eq!(scenario.pattern.max_seconds(), Duration::from_secs(60));
+    assert_eq!((scenario.pattern.get().name(), team.root.as_str()), ("team", "pm"));
+    assert_eq!(scenario.pattern.get().max_time(), Duration::from_secs(60));
     let follow_ups: Vec<&str> = team.follow_ups.iter().map(|text| &**text).collect();
     assert_eq!(follow_ups, ["And it again?", "Thanks."]);
     assert_eq!(team.agents.len(), 8);
@@ -196,7 +196,7 @@ fn a_swarm_is_read_with_its_limits_and_without_any_the_source_s_hold() {
     assert_eq!(desk.handoff_input, Some(HandoffTemplate::parse_template(handed)));
     for text in [SWARM.to_owned(), SWARM.replace("entry =", "node_timeout_s = 0\nentry =")] {
         let scenario = read(&text, &[]);
-        assert_eq!(scenario.pattern.name(), "swarm");
+        assert_eq!(scenario.pattern.get().name(), "swarm");
         let desk = swarm(spec(&scenario), "desk");
         assert_eq!(
             desk.limits,

@@ -13,7 +13,8 @@ use roundtable::event::kind::{
     Sentence, SourceHead, SourceNo, SourceOutcome, SourcesDeduped, SourcesFound, Usage,
 };
 use roundtable::event::stop::NoteIssue;
-use roundtable::event::{EventKind, ResearchStep, RunId, SpanId, StopReason};
+use roundtable::event::{EventKind, RunId, SpanId, StopReason};
+use roundtable::pattern::research::spec::ResearchStep;
 use roundtable::pattern::research::spec::{MisquotePolicy, StepExecutor};
 use roundtable::scenario::spec::alert::AlertLimits;
 use serde_json::{Map, Value, json};

@@ -7,10 +7,11 @@ use super::item::{ItemList, ItemSign, ItemStyle, ItemSubject, ItemText, PaneItem
 use crate::app::run::RunPage;
 use crate::event::kind::{ResearchPlan, Sentence};
 use crate::event::world::{SpanState, World};
-use crate::event::{ResearchStep, SpanId, StopReason};
+use crate::event::{SpanId, StopReason};
 use crate::narrate::format;
 use crate::pattern::research::projection::steps::WorkflowStep;
 use crate::pattern::research::projection::{Research, SourceRow, SourceState};
+use crate::pattern::research::spec::ResearchStep;
 use crate::pattern::research::spec::StepExecutor;
 
 /// Most rows of a sentence, and of a partial reply.

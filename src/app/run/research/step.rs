@@ -1,9 +1,10 @@
 //! The progress of research: the steps of the workflow, and the current stage of the funnel.
 
+use crate::event::StopClass;
 use crate::event::world::World;
-use crate::event::{ResearchStep, StopClass};
 use crate::pattern::research::projection::steps::WorkflowStep;
 use crate::pattern::research::projection::{Research, SourceState};
+use crate::pattern::research::spec::ResearchStep;
 
 /// The state of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

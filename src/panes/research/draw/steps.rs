@@ -5,9 +5,10 @@ use ratatui::layout::Rect;
 
 use crate::app::run::RunPage;
 use crate::app::run::research::step::{StepState, step_states};
+use crate::event::BoundaryId;
 use crate::event::world::RunState as RunStage;
-use crate::event::{BoundaryId, ResearchStep};
 use crate::pattern::research::projection::steps::WorkflowStep;
+use crate::pattern::research::spec::ResearchStep;
 use crate::ui::cx::DrawContext;
 use crate::ui::glyph::Glyph;
 use crate::ui::text::{Pen, columns};

@@ -2,7 +2,8 @@
 
 use super::Research;
 use crate::event::world::RunFold;
-use crate::event::{Boundary, BoundaryId, ResearchStep};
+use crate::event::{Boundary, BoundaryId};
+use crate::pattern::research::spec::ResearchStep;
 
 /// A step of the workflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

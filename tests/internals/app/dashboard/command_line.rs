@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::app::form::{FieldId, Limit, quoted};
+use crate::app::form::{FieldId, quoted};
 use crate::app::state::DisplaySettings;
 use crate::app::{KeyCode, KeyPress, Msg};
 use crate::cli::args::{Cli, CliCommand, RunArgs};
@@ -123,7 +123,7 @@ proptest! {
             dash.text(" ");
         }
         if let Some(rounds) = rounds {
-            goto(&mut dash, &FieldId::Limit(Limit::Rounds));
+            goto(&mut dash, &FieldId::Limit("budget.max_rounds"));
             retype(&mut dash, &rounds.to_string());
         }
         if let Some(seed) = seed {

@@ -1,6 +1,6 @@
 //! The launch form.
 
-use crate::app::form::{FieldId, FieldValue, LaunchForm, Limit};
+use crate::app::form::{FieldId, FieldValue, LaunchForm};
 use crate::app::keymap::Context;
 use crate::app::overlay::Overlay;
 use crate::app::state::DisplaySettings;
@@ -107,16 +107,16 @@ fn enter_is_a_line_end_in_a_text_and_goes_on_from_a_number() {
     dash.press(KeyCode::Enter).text("and q ? n");
     let goal = form(&dash).field(&FieldId::Goal).expect("a goal").text();
     assert!(goal.ends_with("\nand q ? n"), "{goal}");
-    goto(&mut dash, &FieldId::Limit(Limit::Rounds));
+    goto(&mut dash, &FieldId::Limit("budget.max_rounds"));
     dash.press(KeyCode::Enter);
-    assert_eq!(form(&dash).focus, FieldId::Limit(Limit::Messages));
+    assert_eq!(form(&dash).focus, FieldId::Limit("budget.max_messages"));
 }
 
 #[test]
 fn what_is_wrong_is_said_beside_its_field_and_keeps_the_run_from_starting() {
     let mut dash = Dash::new(120, 36);
     dash.text("n");
-    let rounds = FieldId::Limit(Limit::Rounds);
+    let rounds = FieldId::Limit("budget.max_rounds");
     goto(&mut dash, &rounds);
     retype(&mut dash, "0");
     let fault = form(&dash).problem_of(&rounds).expect("a fault").clone();
@@ -141,7 +141,8 @@ fn what_is_wrong_is_said_beside_its_field_and_keeps_the_run_from_starting() {
 fn every_limit_and_the_seed_say_what_is_wrong_beside_themselves() {
     let mut dash = Dash::new(120, 36);
     dash.text("n");
-    let limits = [Limit::Rounds, Limit::Messages, Limit::Seconds, Limit::GoVotes];
+    let limits =
+        ["budget.max_rounds", "budget.max_messages", "budget.max_seconds", "budget.min_go_votes"];
     let limits = limits.into_iter().map(FieldId::Limit);
     for id in limits.chain([FieldId::Seed]) {
         for wrong in ["", "-1", "many", "1.5", "99999999999999999999"] {
@@ -346,9 +347,9 @@ fn the_focused_field_is_always_in_view() {
 fn arrows_leave_a_text_at_its_ends() {
     let mut dash = Dash::new(120, 36);
     dash.text("n");
-    goto(&mut dash, &FieldId::Limit(Limit::Rounds));
+    goto(&mut dash, &FieldId::Limit("budget.max_rounds"));
     dash.press(KeyCode::Down);
-    assert_eq!(form(&dash).focus, FieldId::Limit(Limit::Messages));
+    assert_eq!(form(&dash).focus, FieldId::Limit("budget.max_messages"));
     dash.press(KeyCode::Up).press(KeyCode::Up);
     assert_eq!(form(&dash).focus, FieldId::Flag("legal_analyst".into()));
 }
@@ -385,7 +386,7 @@ fn what_a_file_says_is_shown_as_signs_where_it_would_steer_the_terminal() {
 fn that_it_was_not_started_goes_with_the_form() {
     let refused = |dash: &mut Dash| {
         dash.text("n");
-        goto(dash, &FieldId::Limit(Limit::Rounds));
+        goto(dash, &FieldId::Limit("budget.max_rounds"));
         retype(dash, "0");
         dash.key(KeyPress::ctrl('s'));
         let said = &dash.state.notices.current().expect("said").text;
@@ -442,7 +443,9 @@ fn moving_past_a_text_types_nothing_into_it() {
 #[test]
 fn a_field_of_one_line_takes_the_first_line_and_says_so() {
     let lines: Vec<String> = (1..=40).map(|line| format!("{line}")).collect();
-    for id in [FieldId::Input("campaign".into()), FieldId::Limit(Limit::Rounds), FieldId::Seed] {
+    for id in
+        [FieldId::Input("campaign".into()), FieldId::Limit("budget.max_rounds"), FieldId::Seed]
+    {
         let mut dash = Dash::new(80, 24);
         dash.text("n");
         goto(&mut dash, &id);
@@ -483,6 +486,6 @@ fn who_answers_is_in_view_on_a_small_screen_and_what_is_not_is_named() {
     dash.text("n");
     let said = "↓ 3 more: Max messages, Max seconds, Go votes needed";
     assert!(dash.screen().contains(said), "{}", dash.screen());
-    goto(&mut dash, &FieldId::Limit(Limit::GoVotes));
+    goto(&mut dash, &FieldId::Limit("budget.min_go_votes"));
     assert!(dash.screen().contains("↑ 1 more: Goal"), "{}", dash.screen());
 }

@@ -1,116 +1,14 @@
-//! Checks that a run can reach a boundary named on the command line. Each pattern has its own
-//! boundaries.
+//! Which boundaries a run of a team or swarm can reach.
 
+use super::TeamSpec;
 use crate::agents::spec::{AgentKind, AgentSpec, ModelAgent};
 use crate::base::name::AgentName;
-use crate::event::{BoundaryId, ResearchStep};
-use crate::pattern::orchestrator::spec::OrchestratorSpec;
-use crate::pattern::research::spec::ResearchSpec;
-use crate::pattern::resilience::spec::ResilienceSpec;
-use crate::pattern::team::spec::TeamSpec;
-use crate::scenario::Scenario;
-use crate::scenario::patterns::PatternSpec;
-
-/// Checks that a run of this scenario can reach a boundary.
-///
-/// # Errors
-/// Why the run never reaches it, with boundaries that it does have.
-pub(super) fn check_boundary(scenario: &Scenario, at: &BoundaryId) -> Result<(), String> {
-    let spec = match &scenario.pattern {
-        PatternSpec::Collaboration(spec) => spec,
-        PatternSpec::Orchestrator(spec) => return check_orchestrator(scenario, spec, at),
-        PatternSpec::Team(spec) => return check_team(spec, at),
-        PatternSpec::Resilience(spec) => return check_resilience(spec, at),
-        PatternSpec::Research(spec) => return check_research(spec, at),
-    };
-    let mut parts = at.as_str().splitn(3, ':');
-    if !matches!(parts.next(), Some("round" | "message" | "finalize")) {
-        let there = "round:2, message:2:ROLE, finalize";
-        return Err(format!("never reached here; use {there}"));
-    }
-    let round = parts.next().and_then(|round| round.parse::<u32>().ok()).unwrap_or(1);
-    let most = spec.budget.max_rounds;
-    if round > most {
-        return Err(format!("never reached: budget.max_rounds is {most}"));
-    }
-    // A seat behind a flag may be empty; then its message counts for another seat.
-    let most = spec.budget.max_messages;
-    let empty = spec.roles.values().any(|role| role.role_flag.is_some());
-    let before = u64::from(round - 1) * spec.sequence.len() as u64;
-    if !empty && before >= u64::from(most) {
-        return Err(format!("never reached: budget.max_messages is {most}"));
-    }
-    match parts.next() {
-        Some(seat) => {
-            let (role, nth) = match seat.split_once('#') {
-                None => (seat, Some(1)),
-                // The first seat of a role has no `#1` in its name.
-                Some((role, nth)) => (role, nth.parse().ok().filter(|nth| *nth > 1)),
-            };
-            let seats = spec.sequence.iter().filter(|name| name.as_str() == role).count();
-            if nth.is_some_and(|nth: usize| nth <= seats) {
-                return Ok(());
-            }
-            if seats > 0 {
-                return Err(format!("never reached: {role} has {seats} seats in the sequence"));
-            }
-            let names: Vec<&str> = spec.sequence.iter().map(|name| name.as_str()).collect();
-            Err(format!("no such role; use {}", names.join(", ")))
-        }
-        None => Ok(()),
-    }
-}
-
-/// Checks a boundary of the research pattern.
-fn check_research(spec: &ResearchSpec, at: &BoundaryId) -> Result<(), String> {
-    let steps = ResearchStep::ALL.map(ResearchStep::word);
-    if at.as_str() == "plan" || steps.contains(&at.as_str()) {
-        return Ok(());
-    }
-    let most = spec.budget.max_urls;
-    let place = at.as_str().strip_prefix("source:").and_then(|place| place.parse::<u32>().ok());
-    match place {
-        Some(place) if (1..=most).contains(&place) => Ok(()),
-        Some(0) => Err("never reached: sources are counted from 1".to_owned()),
-        Some(_) => Err(format!("never reached: budget.max_urls is {most}")),
-        None => {
-            let there = steps.join(", ");
-            Err(format!("never reached here; use plan, {there}, source:1"))
-        }
-    }
-}
-
-/// Checks `plan`, `dispatch:ATTEMPT:TASK` and `finalize`. Any task name passes: the planner makes
-/// the names.
-fn check_orchestrator(
-    scenario: &Scenario,
-    spec: &OrchestratorSpec,
-    at: &BoundaryId,
-) -> Result<(), String> {
-    let mut parts = at.as_str().splitn(3, ':');
-    match (parts.next(), parts.next().map(str::parse::<u32>), parts.next()) {
-        (Some("plan" | "finalize"), None, None) => Ok(()),
-        (Some("dispatch"), Some(Ok(attempt)), Some(_)) => {
-            let most = spec.budget.max_dispatches;
-            if attempt > most {
-                return Err(format!("never reached: budget.max_dispatches is {most}"));
-            }
-            let attempts = spec.workers.iter().filter_map(|it| scenario.tools.get(&it.name));
-            let most = attempts.map(|tool| tool.policy.max_attempts).max().unwrap_or(1);
-            if attempt > most {
-                return Err(format!("never reached: a task has at most {most} attempts"));
-            }
-            Ok(())
-        }
-        _ => Err("never reached here; use plan, dispatch:1:TASK, finalize".to_owned()),
-    }
-}
 
 /// Checks `ask:ROUND:PATH`, `handoff:NTH:AGENT` of the outermost swarm and `handoff:NTH:PATH/AGENT`
 /// of a nested one. A path begins with the outermost agent; each nested agent has its turn number:
 /// `pm/dev_team.1`.
-fn check_team(spec: &TeamSpec, at: &BoundaryId) -> Result<(), String> {
-    let mut parts = at.as_str().splitn(3, ':');
+pub(super) fn check(spec: &TeamSpec, at: &str) -> Result<(), String> {
+    let mut parts = at.splitn(3, ':');
     let word = parts.next();
     let nth = parts.next().and_then(|nth| nth.parse::<u32>().ok()).unwrap_or(1);
     let path = parts.next().unwrap_or_default();
@@ -243,21 +141,5 @@ fn first_swarm_path(spec: &TeamSpec, of: &AgentName, path: String) -> Option<Str
             let mut members = team.members.iter();
             members.find_map(|member| first_swarm_path(spec, member, format!("{path}/{member}.1")))
         }
-    }
-}
-
-/// Checks `turn:TURN:AGENT`, the boundary of the resilience pattern.
-fn check_resilience(spec: &ResilienceSpec, at: &BoundaryId) -> Result<(), String> {
-    let mut parts = at.as_str().splitn(3, ':');
-    let of = |part: Option<&str>| part.and_then(|part| part.parse::<u32>().ok());
-    match (parts.next(), of(parts.next()), of(parts.next())) {
-        (Some("turn"), Some(turn), Some(agent)) => {
-            let comes = (1..=spec.turns).contains(&turn) && (1..=spec.agents).contains(&agent);
-            if comes {
-                return Ok(());
-            }
-            Err(format!("never reached: {} agents with {} turns each", spec.agents, spec.turns))
-        }
-        _ => Err("never reached here; use turn:TURN:AGENT".to_owned()),
     }
 }
