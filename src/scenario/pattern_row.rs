@@ -67,7 +67,7 @@ pub(crate) enum Speakers {
     Roles,
     /// Agents; their replies have no step.
     Agents,
-    /// Only steps: every row names one. The text says that there are no roles.
+    /// Only steps: every row names one. The text says that the pattern has no roles.
     Steps(&'static str),
     /// The pattern does not call the model.
     Nobody,

@@ -3,12 +3,16 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::pattern::collaboration::file as collaboration_file;
 use crate::pattern::collaboration::spec::CollaborationSpec;
+use crate::pattern::orchestrator::file as orchestrator_file;
 use crate::pattern::orchestrator::spec::OrchestratorSpec;
+use crate::pattern::research::file as research_file;
 use crate::pattern::research::spec::ResearchSpec;
+use crate::pattern::resilience::file as resilience_file;
 use crate::pattern::resilience::spec::ResilienceSpec;
+use crate::pattern::team::file as team_file;
 use crate::pattern::team::spec::TeamSpec;
-use crate::pattern::{collaboration, orchestrator, research, resilience, team};
 use crate::scenario::file::format;
 use crate::scenario::file::format::{Pattern, ScenarioFile};
 use crate::scenario::file::reader::ReadContext;
@@ -47,12 +51,12 @@ impl PatternSpec {
 
 /// The rows of all patterns.
 pub(crate) static ROWS: [PatternRow; 6] = [
-    collaboration::file::ROW,
-    orchestrator::file::ROW,
-    team::file::TEAM,
-    team::file::SWARM,
-    resilience::file::ROW,
-    research::file::ROW,
+    collaboration_file::ROW,
+    orchestrator_file::ROW,
+    team_file::TEAM,
+    team_file::SWARM,
+    resilience_file::ROW,
+    research_file::ROW,
 ];
 
 /// Builds the pattern of a file. Problems are reported to `cx`.
@@ -64,17 +68,17 @@ pub(crate) fn build(
 ) -> Option<PatternSpec> {
     match pattern {
         Pattern::Collaboration => {
-            collaboration::file::collaboration(file, filling, cx).map(PatternSpec::Collaboration)
+            collaboration_file::collaboration(file, filling, cx).map(PatternSpec::Collaboration)
         }
         Pattern::Orchestrator => {
-            orchestrator::file::orchestrator(file, filling, cx).map(PatternSpec::Orchestrator)
+            orchestrator_file::orchestrator(file, filling, cx).map(PatternSpec::Orchestrator)
         }
-        Pattern::Team => team::file::team(file, filling, cx).map(PatternSpec::Team),
-        Pattern::Swarm => team::file::swarm(file, filling, cx).map(PatternSpec::Team),
+        Pattern::Team => team_file::team(file, filling, cx).map(PatternSpec::Team),
+        Pattern::Swarm => team_file::swarm(file, filling, cx).map(PatternSpec::Team),
         Pattern::Resilience => {
-            resilience::file::resilience(file, filling, cx).map(PatternSpec::Resilience)
+            resilience_file::resilience(file, filling, cx).map(PatternSpec::Resilience)
         }
-        Pattern::Research => research::file::research(file, filling, cx).map(PatternSpec::Research),
+        Pattern::Research => research_file::research(file, filling, cx).map(PatternSpec::Research),
     }
 }
 

@@ -79,24 +79,24 @@ fn counts_stay_below_their_ceilings() {
 }
 
 // The ceilings. Lower a ceiling when you get below it.
-const MATCHES: usize = 66;
+const MATCHES: usize = 18;
 const PUBLIC_ITEMS: usize = 400;
 const DUPLICATE_TYPES: usize = 0;
 const FIELDS: usize = 25;
 const METHODS: usize = 220;
-const CYCLES: usize = 16;
-const LONG_FILES: usize = 21;
+const CYCLES: usize = 14;
+const LONG_FILES: usize = 15;
 const BINARIES: usize = 5;
 const TESTS: usize = 1607;
 
 /// How many files outside a pattern's own folders may name it.
 fn ceiling(pattern: &str) -> usize {
     match pattern {
-        "collaboration" => 55,
-        "orchestrator" => 64,
-        "team" => 51,
-        "resilience" => 34,
-        "research" => 52,
+        "collaboration" => 29,
+        "orchestrator" => 38,
+        "team" => 36,
+        "resilience" => 17,
+        "research" => 31,
         _ => 12,
     }
 }

@@ -1,4 +1,4 @@
-//! Cross-checks between the tables of a team or swarm: its root, and agents that nobody reaches.
+//! Cross-checks between the tables of a team or swarm: its root, its follow-ups and its agents.
 
 use std::sync::Arc;
 
