@@ -13,6 +13,7 @@ use crate::event::kind::{
 use crate::event::world::World;
 use crate::event::{Event, EventKind, StopReason};
 use crate::narrate::format;
+use crate::narrate::style_role::StyleRole;
 use crate::pattern::collaboration::projection::Collaboration;
 use crate::scenario::spec::repair::Repair;
 
@@ -29,29 +30,8 @@ pub struct EventLine<'a> {
     pub stance: Option<(Stance, f64)>,
     /// What happened.
     pub text: Cow<'a, str>,
-    /// How the line is painted.
-    pub tone: EventTone,
-}
-
-/// How an event is painted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EventTone {
-    /// A normal step.
-    Plain,
-    /// Something completed.
-    Done,
-    /// A retry.
-    Retry,
-    /// Something failed.
-    Failed,
-    /// Something was refused.
-    Refused,
-    /// A pause, a resume or a step.
-    Paused,
-    /// A change of a flag.
-    Flag,
-    /// Something that deserves attention.
-    Alert,
+    /// How its kind is painted.
+    pub tone: StyleRole,
 }
 
 impl EventLine<'_> {
@@ -141,27 +121,27 @@ pub fn event_line<'a>(event: &'a Event, world: &'a World) -> EventLine<'a> {
         },
         stance: None,
         text: Cow::Borrowed(""),
-        tone: EventTone::Plain,
+        tone: StyleRole::Text,
     };
     match &event.kind {
         EventKind::RunStarted(head) => told.text = run_started_text(head).into(),
         EventKind::RunClosed(closed) => {
             told.text = run_closed_text(closed).into();
             told.tone =
-                if closed.reason.is_success() { EventTone::Done } else { EventTone::Failed };
+                if closed.reason.is_success() { StyleRole::Done } else { StyleRole::Failed };
         }
         EventKind::Pausing { by: who } => {
             told.text = actor(*who).into();
-            told.tone = EventTone::Paused;
+            told.tone = StyleRole::Paused;
         }
         EventKind::Paused { at } => {
             let at: Vec<_> = at.iter().map(|at| at.display_name()).collect();
             told.text = format!("before {}", at.join(", ")).into();
-            told.tone = EventTone::Paused;
+            told.tone = StyleRole::Paused;
         }
         EventKind::Resumed { by: who, paused_ms } => {
             told.text = format!("{}, paused for {}", actor(*who), took_ms(*paused_ms)).into();
-            told.tone = EventTone::Paused;
+            told.tone = StyleRole::Paused;
         }
         EventKind::Stepped { step, boundary, paused_ms } => {
             let far = match step {
@@ -174,19 +154,19 @@ pub fn event_line<'a>(event: &'a Event, world: &'a World) -> EventLine<'a> {
                 took_ms(*paused_ms)
             )
             .into();
-            told.tone = EventTone::Paused;
+            told.tone = StyleRole::Paused;
         }
         EventKind::BreakpointChanged { at, set } => {
             let what = if *set { "set before" } else { "removed before" };
             told.text = format!("{what} {}", at.display_name()).into();
-            told.tone = EventTone::Paused;
+            told.tone = StyleRole::Paused;
         }
         EventKind::FlagChanged { flag, on, by: who, boundary } => {
             told.subject = flag.as_str().into();
             let position = if *on { "off to on" } else { "on to off" };
             told.text =
                 format!("{position}, {}, from {}", actor(*who), boundary.display_name()).into();
-            told.tone = EventTone::Flag;
+            told.tone = StyleRole::Flag;
         }
         EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::RoundStarted {
             round,
@@ -216,7 +196,7 @@ pub fn event_line<'a>(event: &'a Event, world: &'a World) -> EventLine<'a> {
             told.round = Some(*round);
             let next = decision_or_next(world, *round, *decision);
             told.text = format!("{}: {next}", conflict_names(found)).into();
-            told.tone = EventTone::Done;
+            told.tone = StyleRole::Done;
         }
         EventKind::Pattern(PatternFact::Collaboration(
             CollaborationFact::ContributionAccepted { round, contribution, extra_keys, .. },
@@ -230,7 +210,7 @@ pub fn event_line<'a>(event: &'a Event, world: &'a World) -> EventLine<'a> {
             told.round = Some(*round);
             told.subject = role.as_str().into();
             told.text = reason.phrase();
-            told.tone = EventTone::Refused;
+            told.tone = StyleRole::Refused;
         }
         EventKind::AnswerComposed { text, by } => {
             told.subject = match by {
@@ -239,7 +219,7 @@ pub fn event_line<'a>(event: &'a Event, world: &'a World) -> EventLine<'a> {
                 None => "finalize".into(),
             };
             told.text = text.as_ref().into();
-            told.tone = EventTone::Done;
+            told.tone = StyleRole::Done;
         }
         EventKind::CallStarted(call) => {
             let size: usize = call.prompt.messages.iter().map(|said| said.content.len()).sum();
@@ -279,16 +259,16 @@ pub fn event_line<'a>(event: &'a Event, world: &'a World) -> EventLine<'a> {
         }
         EventKind::CallFailed { attempts, reason } => {
             told.text = failed_text(reason, *attempts).into();
-            told.tone = EventTone::Failed;
+            told.tone = StyleRole::Failed;
         }
         EventKind::CallRetried { attempt, wait_ms, cause: after, status } => {
             let failed = failure_name(*after, *status);
             told.text = format!("{failed}, attempt {attempt} in {}", took_ms(*wait_ms)).into();
-            told.tone = EventTone::Retry;
+            told.tone = StyleRole::Retry;
         }
         EventKind::RetryRefused { attempt, limit } => {
             told.text = format!("attempt {attempt} not made: {}", limit.description()).into();
-            told.tone = EventTone::Failed;
+            told.tone = StyleRole::Failed;
         }
         EventKind::AttemptStarted { attempt, timeout_ms, .. } => {
             told.text = format!("attempt {attempt} (timeout {})", took_ms(*timeout_ms)).into();
@@ -312,19 +292,19 @@ pub fn event_line<'a>(event: &'a Event, world: &'a World) -> EventLine<'a> {
         }
         EventKind::AttemptFailed(failed) => {
             told.text = attempt_failed_text(failed).into();
-            told.tone = EventTone::Failed;
+            told.tone = StyleRole::Failed;
         }
         EventKind::RequestAdapted { model, parameter } => {
             told.text =
                 format!("{model} does not accept {parameter}; sent again without it").into();
-            told.tone = EventTone::Alert;
+            told.tone = StyleRole::Retry;
         }
         EventKind::ReplyRepaired { repair, changed } => {
             told.text = match (Repair::phrase(repair), changed.as_str()) {
                 (repair, "") => repair.into(),
                 (repair, what) => format!("{repair}: {what}").into(),
             };
-            told.tone = EventTone::Alert;
+            told.tone = StyleRole::Retry;
         }
         EventKind::ReplyRefused(refused) => {
             told.text = match refused.repeat {
@@ -332,19 +312,19 @@ pub fn event_line<'a>(event: &'a Event, world: &'a World) -> EventLine<'a> {
                 None => refused.detail.as_ref().into(),
             };
             told.tone =
-                if refused.repeat.is_some() { EventTone::Alert } else { EventTone::Refused };
+                if refused.repeat.is_some() { StyleRole::Retry } else { StyleRole::Refused };
         }
         EventKind::BudgetReached(reached) => {
             told.text = reached.sentence().into();
-            told.tone = EventTone::Failed;
+            told.tone = StyleRole::Failed;
         }
         EventKind::ConditionFailed { place, text } => {
             told.text = format!("{place}: {text}").into();
-            told.tone = EventTone::Alert;
+            told.tone = StyleRole::Retry;
         }
         EventKind::Warning { text } => {
             told.text = text.as_str().into();
-            told.tone = EventTone::Alert;
+            told.tone = StyleRole::Retry;
         }
         EventKind::SessionRunStarted { run, scenario } => {
             told.subject = run.as_str().into();
@@ -360,7 +340,7 @@ pub fn event_line<'a>(event: &'a Event, world: &'a World) -> EventLine<'a> {
         }
         EventKind::EventsDropped { events: facts } => {
             told.text = format!("{} to bound memory", format::count_noun(*facts, "event")).into();
-            told.tone = EventTone::Alert;
+            told.tone = StyleRole::Retry;
         }
         EventKind::Pattern(PatternFact::Research(ResearchFact::SourceStarted {
             source, ..
@@ -409,7 +389,7 @@ pub fn event_line<'a>(event: &'a Event, world: &'a World) -> EventLine<'a> {
         }
         EventKind::Unknown { fields, .. } => {
             told.text = serde_json::to_string(&**fields).unwrap_or_default().into();
-            told.tone = EventTone::Alert;
+            told.tone = StyleRole::Retry;
         }
     }
     told
@@ -424,7 +404,7 @@ fn fill_accepted<'a>(told: &mut EventLine<'a>, contribution: &'a Contribution, e
         let dropped = format::count_noun(u64::from(extra_keys), "key");
         format!("{} ({dropped} dropped)", contribution.summary).into()
     };
-    told.tone = EventTone::Done;
+    told.tone = StyleRole::Done;
 }
 
 fn run_started_text(head: &RunStarted) -> String {

@@ -3,12 +3,13 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use super::event_line::{EventLine, EventTone, actor, took_ms};
+use super::event_line::{EventLine, actor, took_ms};
 use crate::event::EventKind;
 use crate::event::kind::{
     BreakerCause, BreakerStage, FallbackKind, LimitChange, OrchestratorFact, PatternFact,
 };
 use crate::narrate::format;
+use crate::narrate::style_role::StyleRole;
 use crate::scenario::spec::limits::BreakerMode;
 use crate::scenario::spec::tool::InjectedFault;
 
@@ -20,11 +21,11 @@ pub(crate) fn fill_line<'a>(kind: &'a EventKind, told: &mut EventLine<'a>) {
                 tasks.iter().map(|task| format!("{} {}", task.id, task.worker)).collect();
             let count = format::count_noun(tasks.len() as u64, "task");
             told.text = format!("{count}: {}", names.join(", ")).into();
-            told.tone = EventTone::Done;
+            told.tone = StyleRole::Done;
         }
         EventKind::PlanRefused { reason, .. } => {
             told.text = reason.phrase();
-            told.tone = EventTone::Refused;
+            told.tone = StyleRole::Refused;
         }
         EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskStarted {
             task,
@@ -37,7 +38,7 @@ pub(crate) fn fill_line<'a>(kind: &'a EventKind, told: &mut EventLine<'a>) {
         }
         EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskDone { attempts })) => {
             told.text = format::count_noun(u64::from(*attempts), "attempt").into();
-            told.tone = EventTone::Done;
+            told.tone = StyleRole::Done;
         }
         EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskFailed {
             attempts,
@@ -45,11 +46,11 @@ pub(crate) fn fill_line<'a>(kind: &'a EventKind, told: &mut EventLine<'a>) {
         })) => {
             let attempts = format::count_noun(u64::from(*attempts), "attempt");
             told.text = format!("{} after {attempts}", reason.phrase()).into();
-            told.tone = EventTone::Failed;
+            told.tone = StyleRole::Failed;
         }
         EventKind::ConcurrencyChanged { max_parallel, by: who } => {
             told.text = format!("concurrency limit {max_parallel}, {}", actor(*who)).into();
-            told.tone = EventTone::Flag;
+            told.tone = StyleRole::Flag;
         }
         EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::ResultsAggregated {
             aggregate,
@@ -61,7 +62,7 @@ pub(crate) fn fill_line<'a>(kind: &'a EventKind, told: &mut EventLine<'a>) {
                 let what = format!("{} replaced by a later task; {}", tasks.join(", "), told.text);
                 told.text = what.into();
             }
-            told.tone = EventTone::Done;
+            told.tone = StyleRole::Done;
         }
         EventKind::CallQueued => told.text = "queued for a call slot".into(),
         EventKind::CallAdmitted { waited_ms } => {
@@ -69,7 +70,7 @@ pub(crate) fn fill_line<'a>(kind: &'a EventKind, told: &mut EventLine<'a>) {
         }
         EventKind::CallDegraded { attempts, reason, by, .. } => {
             told.text = degraded_text(*attempts, &reason.phrase(), *by).into();
-            told.tone = EventTone::Alert;
+            told.tone = StyleRole::Retry;
         }
         EventKind::AttemptRefused { attempt, reason, retry_in_ms } => {
             let again = match retry_in_ms {
@@ -77,7 +78,7 @@ pub(crate) fn fill_line<'a>(kind: &'a EventKind, told: &mut EventLine<'a>) {
                 None => String::new(),
             };
             told.text = format!("attempt {attempt} not made: {}{again}", reason.phrase()).into();
-            told.tone = EventTone::Refused;
+            told.tone = StyleRole::Refused;
         }
         EventKind::AttemptQueued { attempt } => {
             told.text = format!("attempt {attempt} queued at the bulkhead").into();
@@ -85,7 +86,7 @@ pub(crate) fn fill_line<'a>(kind: &'a EventKind, told: &mut EventLine<'a>) {
         EventKind::ClientRetried { request, cause: after } => {
             told.text =
                 format!("{}: the tool's client sends request {request}", after.phrase()).into();
-            told.tone = EventTone::Retry;
+            told.tone = StyleRole::Retry;
         }
         EventKind::BreakerChanged { tool, to, cause: why, open_for_ms, by: who } => {
             told.subject = tool.as_str().into();
@@ -98,9 +99,9 @@ pub(crate) fn fill_line<'a>(kind: &'a EventKind, told: &mut EventLine<'a>) {
             }
             told.text = what.into();
             told.tone = match to {
-                BreakerStage::Open | BreakerStage::Held => EventTone::Refused,
-                BreakerStage::Closed => EventTone::Done,
-                BreakerStage::HalfOpen | BreakerStage::Disabled => EventTone::Alert,
+                BreakerStage::Open | BreakerStage::Held => StyleRole::Refused,
+                BreakerStage::Closed => StyleRole::Done,
+                BreakerStage::HalfOpen | BreakerStage::Disabled => StyleRole::Retry,
             };
         }
         EventKind::ResultIgnored { tool, success: ok } => {
@@ -111,17 +112,17 @@ pub(crate) fn fill_line<'a>(kind: &'a EventKind, told: &mut EventLine<'a>) {
         EventKind::LimitsChanged { tool, change, by: who, .. } => {
             told.subject = tool.as_str().into();
             told.text = format!("{}, {}", limit_text(*change), actor(*who)).into();
-            told.tone = EventTone::Flag;
+            told.tone = StyleRole::Flag;
         }
         EventKind::FaultInjected { tool, fault, by: who } => {
             told.subject = tool.as_str().into();
             told.text = format!("{}, {}", fault_text(fault), actor(*who)).into();
-            told.tone = EventTone::Alert;
+            told.tone = StyleRole::Retry;
         }
         EventKind::FaultRemoved { tool, fault, by: who } => {
             told.subject = tool.as_str().into();
             told.text = format!("{} fault removed, {}", fault.word(), actor(*who)).into();
-            told.tone = EventTone::Done;
+            told.tone = StyleRole::Done;
         }
         _ => {}
     }

@@ -7,8 +7,8 @@ use super::cx::DrawContext;
 use super::glyph::Glyph;
 use super::role::StyleRole;
 use super::text::{Pen, wrap};
-use crate::app::run::document::{DocumentLine, LineStyle};
 use crate::app::run::inspect::FIELD_COLUMNS;
+use crate::narrate::styled::StyledLine;
 
 /// Draws a line from row `row` of the area on, without its first `skip` rows. Returns the next row.
 pub(crate) fn draw_line(
@@ -16,25 +16,18 @@ pub(crate) fn draw_line(
     area: Rect,
     row: u16,
     skip: usize,
-    line: &DocumentLine,
+    line: &StyledLine,
     buf: &mut Buffer,
 ) -> u16 {
     let theme = cx.theme;
-    let style = theme.style(match line.style {
-        LineStyle::Text | LineStyle::Field => StyleRole::Text,
-        LineStyle::Head => StyleRole::Strong,
-        LineStyle::Dim => StyleRole::Dim,
-        LineStyle::Done => StyleRole::Done,
-        LineStyle::Failed => StyleRole::Failed,
-        LineStyle::Running => StyleRole::Running,
-    });
-    let (name, text, indent) = match (line.style, line.text.split_once('\t')) {
-        (LineStyle::Field, Some((name, text))) => (name, text, FIELD_COLUMNS),
-        _ => ("", line.text.as_str(), 0),
+    let style = theme.style(line.role());
+    let (name, indent) = match &line.label {
+        Some(name) => (&**name, FIELD_COLUMNS),
+        None => ("", 0),
     };
     let width = area.width.saturating_sub(indent);
     let mut row = row;
-    for (nth, part) in wrap(text, usize::from(width)).iter().enumerate().skip(skip) {
+    for (nth, part) in wrap(&line.text(), usize::from(width)).iter().enumerate().skip(skip) {
         if row >= area.height {
             break;
         }
@@ -44,7 +37,7 @@ pub(crate) fn draw_line(
             pen.put_within(name, indent.saturating_sub(1), theme.style(StyleRole::Dim));
         }
         pen.advance_to(area.x + indent).put(part, style);
-        if line.style == LineStyle::Head && nth == 0 && pen.left() > 2 {
+        if line.is_heading() && nth == 0 && pen.left() > 2 {
             let left = pen.space(1).left();
             pen.glyphs(Glyph::Horizontal, left, theme.style(StyleRole::Border));
         }

@@ -2,7 +2,6 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::Style;
 
 use super::border::Borders;
 use super::cx::DrawContext;
@@ -14,7 +13,7 @@ use super::theme::StyleRole;
 use crate::app::AppState;
 use crate::app::home::{HomePane, HomeParts, tab_labels};
 use crate::app::layout::inside;
-use crate::app::preview::{self, PreviewTone};
+use crate::app::preview;
 use crate::app::run::RunPage;
 use crate::app::run::progress::Progress;
 use crate::app::run::results::one_line;
@@ -23,7 +22,7 @@ use crate::app::state::ScenarioEntry;
 use crate::event::Elapsed;
 use crate::event::contribution::Stance;
 use crate::event::world::{Projection, RunState, World};
-use crate::panes::collaboration::draw::seat::state_sign;
+use crate::narrate::styled::StyledLine;
 use crate::ui::table::{self, Column};
 
 /// Draws the first screen.
@@ -360,7 +359,7 @@ fn result(page: &RunPage, cx: &DrawContext, pen: &mut Pen) {
 const LABEL: u16 = 11;
 
 fn draw_items(
-    items: &[preview::PreviewItem],
+    items: &[StyledLine],
     state: &AppState,
     cx: &DrawContext,
     area: Rect,
@@ -374,25 +373,17 @@ fn draw_items(
         if left == 0 {
             break;
         }
-        let (glyph, style) = tone_style(item.tone, cx);
-        let text = match item.tone {
-            PreviewTone::Seat(state) => {
-                format!("{} {}", item.text, state_sign(cx.theme, state).word)
-            }
-            _ => item.text.clone(),
-        };
-        // A heading without a label takes the whole width.
-        let whole = item.label.is_empty() && item.tone == PreviewTone::Heading;
-        let (x, width) = match whole {
-            true => (area.x + 1, area.width.saturating_sub(2)),
-            false => (area.x + 1 + LABEL, width),
+        let (glyph, style) = (item.glyph(), cx.theme.style(item.role()));
+        let (x, width) = match item.label {
+            None => (area.x + 1, area.width.saturating_sub(2)),
+            Some(_) => (area.x + 1 + LABEL, width),
         };
         let indent = if glyph.is_some() { 2 } else { 0 };
         let columns = usize::from(width.saturating_sub(indent)).max(1);
-        let (rows, cut) = wrap_within(&text, columns, left.into());
+        let (rows, cut) = wrap_within(&item.text(), columns, left.into());
         let label = Rect { x: area.x + 1, y, width: LABEL, height: 1 }.intersection(area);
         Pen::new(buf, label, cx.glyphs).cell(
-            &item.label,
+            item.label.as_deref().unwrap_or_default(),
             LABEL - 1,
             cx.theme.style(StyleRole::Dim),
         );
@@ -415,24 +406,6 @@ fn draw_items(
             };
             Pen::new(buf, more.intersection(area), cx.glyphs)
                 .glyph(Glyph::Down, cx.theme.style(StyleRole::Key));
-        }
-    }
-}
-
-fn tone_style(tone: PreviewTone, cx: &DrawContext) -> (Option<Glyph>, Style) {
-    match tone {
-        PreviewTone::Heading => (None, cx.theme.style(StyleRole::Title)),
-        PreviewTone::Plain => (None, cx.theme.style(StyleRole::Text)),
-        PreviewTone::Dim => (None, cx.theme.style(StyleRole::Dim)),
-        PreviewTone::Error => (Some(Glyph::Failed), cx.theme.style(StyleRole::Failed)),
-        PreviewTone::Warning => (Some(Glyph::Alert), cx.theme.style(StyleRole::Retry)),
-        PreviewTone::Seat(state) => {
-            let sign = state_sign(cx.theme, state);
-            (Some(sign.glyph), sign.style)
-        }
-        PreviewTone::Stance(stance) => {
-            let sign = cx.theme.stance(stance);
-            (Some(sign.glyph), sign.style)
         }
     }
 }

@@ -9,6 +9,8 @@ use crate::event::kind::BreakerStage;
 use crate::event::stop::StopClass;
 use crate::event::world::tools::CallMark;
 use crate::event::world::{RunState, World};
+use crate::narrate::badges;
+use crate::narrate::styled::Badge;
 
 /// The sign of a state: a glyph and a word, then a colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,24 +29,19 @@ impl Theme {
         StateSign { glyph, word, style: self.style(role) }
     }
 
+    /// The sign of a badge.
+    pub fn badge(&self, badge: Badge) -> StateSign {
+        self.sign(badge.glyph, badge.word, badge.role)
+    }
+
     /// The sign of a stance.
     pub fn stance(&self, stance: Stance) -> StateSign {
-        match stance {
-            Stance::Go => self.sign(Glyph::Go, "go", StyleRole::Go),
-            Stance::Caution => self.sign(Glyph::Caution, "caution", StyleRole::Caution),
-            Stance::Block => self.sign(Glyph::Block, "block", StyleRole::Block),
-        }
+        self.badge(badges::stance(stance))
     }
 
     /// The sign of a decision, which looks like the matching stance.
     pub fn decision(&self, decision: Decision) -> StateSign {
-        match decision {
-            Decision::Go => self.sign(Glyph::Go, decision.phrase(), StyleRole::Go),
-            Decision::GoWithCaution => {
-                self.sign(Glyph::Caution, decision.phrase(), StyleRole::Caution)
-            }
-            Decision::NoGo => self.sign(Glyph::Block, decision.phrase(), StyleRole::Block),
-        }
+        self.badge(badges::decision(decision))
     }
 
     /// The sign of a breaker's state.
@@ -83,13 +80,7 @@ impl Theme {
 
     /// The sign of a run that has ended, by the class of its stop reason.
     pub fn ended(&self, class: StopClass) -> StateSign {
-        match class {
-            StopClass::Ok => self.sign(Glyph::Done, "DONE", StyleRole::Done),
-            StopClass::Cancelled => self.sign(Glyph::Off, "CANCELLED", StyleRole::Off),
-            StopClass::Stopped | StopClass::Budget | StopClass::Unreachable => {
-                self.sign(Glyph::Failed, "STOPPED", StyleRole::Failed)
-            }
-        }
+        self.badge(badges::ended(class))
     }
 
     /// The style of a budget's bar, which warns above 80 %.

@@ -8,8 +8,8 @@ use std::sync::LazyLock;
 use ratatui::style::{Color, Modifier, Style};
 use serde::Deserialize;
 
-pub use super::role::StyleRole;
 pub use super::sign::StateSign;
+pub use crate::narrate::style_role::StyleRole;
 
 /// Number of colours that the terminal shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -3,7 +3,8 @@
 use crate::agents::projection::HANDED_OVER;
 use crate::event::EventKind;
 use crate::event::kind::{AgentFact, MissingResult, PatternFact, Purpose, Reply, RosterChange};
-use crate::narrate::event_line::{EventLine, EventTone};
+use crate::narrate::event_line::EventLine;
+use crate::narrate::style_role::StyleRole;
 
 /// The text for an agent that takes control.
 pub(crate) fn hop_text(purpose: &Purpose) -> String {
@@ -39,7 +40,7 @@ pub(crate) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
             told.subject = each(|it| &it.name, ", ").into();
             let it = if missing.len() == 1 { "it" } else { "them" };
             told.text = format!("the answer lacks {it}: {}", each(|it| &it.text, "; ")).into();
-            told.tone = EventTone::Failed;
+            told.tone = StyleRole::Failed;
         }
         EventKind::Pattern(PatternFact::Agents(AgentFact::HandoffMade {
             from,
@@ -61,7 +62,7 @@ pub(crate) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
         })) => {
             told.subject = from.as_str().into();
             told.text = format!("handoff to {to} refused: {why}").into();
-            told.tone = EventTone::Refused;
+            told.tone = StyleRole::Refused;
         }
         EventKind::Pattern(PatternFact::Agents(AgentFact::ToolCallRefused {
             agent,
@@ -71,7 +72,7 @@ pub(crate) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
         })) => {
             told.subject = agent.as_str().into();
             told.text = format!("{tool}: {text}").into();
-            told.tone = EventTone::Refused;
+            told.tone = StyleRole::Refused;
         }
         EventKind::RosterChanged { swarm, change, members, .. } => {
             told.subject = swarm.as_str().into();

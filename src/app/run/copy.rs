@@ -3,7 +3,6 @@
 
 use std::fmt::Write as _;
 
-use super::document::TextDocument;
 use super::inspect::raw::{call_events, raw_document};
 use super::inspect::target::{InspectTarget, Tab};
 use super::layout::Pane;
@@ -18,6 +17,7 @@ use crate::narrate::event_line::{
     conflict_names, decision_or_next, event_line, model_text, took_ms,
 };
 use crate::narrate::format;
+use crate::narrate::styled::StyledText;
 use crate::pattern::collaboration::projection::Round;
 use crate::pattern::research::words::report;
 
@@ -32,7 +32,7 @@ impl RunPage {
 
     fn selected_text(&self) -> String {
         if let Some(inspector) = &self.inspector {
-            return inspector.document.to_text();
+            return inspector.document.to_plain();
         }
         if self.panes.focus == Pane::Events {
             return self.selected_row().unwrap_or_default();
@@ -42,7 +42,7 @@ impl RunPage {
         }
         let document = self.task_document(self.shown().at);
         if self.view() == View::Orchestrator && !document.lines.is_empty() {
-            return document.to_text();
+            return document.to_plain();
         }
         if let Some(tool) = self.tool().filter(|_| self.view() == View::Tools) {
             return tool_text(tool);
@@ -69,7 +69,7 @@ impl RunPage {
             };
             let language = if inspector.tab == Tab::Raw { "json" } else { "text" };
             let fence = fence_around(&inspector.document);
-            let text = inspector.document.to_text();
+            let text = inspector.document.to_plain();
             let tab = inspector.tab.name(inspector.callee);
             return format!("### {head} · {tab}\n\n{fence}{language}\n{text}{fence}\n");
         }
@@ -149,7 +149,7 @@ impl RunPage {
             None => None,
         };
         match document {
-            Some(document) => InputOutcome::Emit(vec![Effect::Page(document.to_text())]),
+            Some(document) => InputOutcome::Emit(vec![Effect::Page(document.to_plain())]),
             None => InputOutcome::Handled { redraw: false },
         }
     }
@@ -189,12 +189,12 @@ fn copy_effect(text: String) -> InputOutcome {
 }
 
 /// A Markdown fence longer than any that the text contains.
-fn fence_around(document: &TextDocument) -> String {
+fn fence_around(document: &StyledText) -> String {
     let ticks = |text: &str| {
         let start = text.trim_start();
         start.len() - start.trim_start_matches('`').len()
     };
-    let most = document.lines.iter().map(|line| ticks(&line.text)).max().unwrap_or(0);
+    let most = document.lines.iter().map(|line| ticks(&line.text())).max().unwrap_or(0);
     "`".repeat((most + 1).max(3))
 }
 

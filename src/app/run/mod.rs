@@ -6,7 +6,6 @@ mod comparison;
 pub mod controls;
 mod copy;
 pub mod data;
-pub mod document;
 mod dropped_events;
 pub mod filter;
 mod filter_input;

@@ -4,7 +4,6 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::document::{LineStyle, TextDocument};
 use super::{RunPage, Subject};
 use crate::event::kind::{BreakerStage, OrchestratorPlan};
 use crate::event::world::{RunState, World};
@@ -12,12 +11,14 @@ use crate::event::{Boundary, Elapsed, EventKind};
 use crate::narrate::event_line::failure_name;
 use crate::narrate::event_line_tool::{breaker_state, fallback_text};
 use crate::narrate::format;
+use crate::narrate::style_role::StyleRole;
+use crate::narrate::styled::StyledText;
 use crate::pattern::orchestrator::projection::{AttemptEnd, Orchestrator, TaskRow, TaskState};
 
 impl RunPage {
     /// The details of the row that the page is about; empty for rows that have text of their own.
-    pub fn task_document(&self, now: Elapsed) -> TextDocument {
-        let mut document = TextDocument::default();
+    pub fn task_document(&self, now: Elapsed) -> StyledText {
+        let mut document = StyledText::default();
         let world = self.shown();
         let Some(orchestrator) = world.orchestrator() else { return document };
         let plan = &*orchestrator.plan;
@@ -36,7 +37,7 @@ impl RunPage {
 
     fn add_plan(
         &self,
-        document: &mut TextDocument,
+        document: &mut StyledText,
         world: &World,
         orchestrator: &Orchestrator,
         plan: &OrchestratorPlan,
@@ -45,12 +46,12 @@ impl RunPage {
             document.field("model", model);
         }
         if let Some((reason, raw)) = &orchestrator.refused {
-            document.text(LineStyle::Failed, &format!("refused: {}", reason.phrase()));
+            document.text(StyleRole::Failed, &format!("refused: {}", reason.phrase()));
             if let Some(advice) = reason.advice() {
-                document.add(LineStyle::Dim, advice);
+                document.add(StyleRole::Dim, advice);
             }
             document.gap();
-            document.add(LineStyle::Head, "refused plan");
+            document.heading("refused plan");
             document.json(raw);
             return;
         }
@@ -59,10 +60,10 @@ impl RunPage {
                 Some(_) => "Waiting for the planner's reply.",
                 None => "The planner has not been called yet.",
             };
-            document.add(LineStyle::Dim, text);
+            document.add(StyleRole::Dim, text);
             document.field("max", format::count_noun(plan.max_tasks.into(), "task"));
             document.gap();
-            document.add(LineStyle::Head, "available workers");
+            document.heading("available workers");
             for worker in &plan.workers {
                 document.field(worker.name.as_str(), &worker.description);
             }
@@ -78,12 +79,12 @@ impl RunPage {
             return;
         }
         document.gap();
-        document.add(LineStyle::Dim, "Enter inspects the call, p views its prompt.");
+        document.add(StyleRole::Dim, "Enter inspects the call, p views its prompt.");
     }
 
     fn add_task(
         &self,
-        document: &mut TextDocument,
+        document: &mut StyledText,
         world: &World,
         orchestrator: &Orchestrator,
         plan: &OrchestratorPlan,
@@ -112,12 +113,12 @@ impl RunPage {
         if let Some(reason) = &row.reason {
             document.gap();
             let look = match row.state {
-                TaskState::Failed => LineStyle::Failed,
-                _ => LineStyle::Text,
+                TaskState::Failed => StyleRole::Failed,
+                _ => StyleRole::Text,
             };
             document.text(look, &format!("reason: {}", reason.phrase()));
             if let Some(advice) = reason.advice() {
-                document.add(LineStyle::Dim, advice);
+                document.add(StyleRole::Dim, advice);
             }
         }
         if let Some(fallback) = row.fallback {
@@ -142,7 +143,7 @@ impl RunPage {
     /// Adds what the task waits for, and how long it has been running.
     fn add_wait_and_duration(
         &self,
-        document: &mut TextDocument,
+        document: &mut StyledText,
         world: &World,
         orchestrator: &Orchestrator,
         row: &TaskRow,
@@ -160,7 +161,7 @@ impl RunPage {
         }
     }
 
-    fn add_attempts(&self, document: &mut TextDocument, row: &TaskRow, now: Elapsed) {
+    fn add_attempts(&self, document: &mut StyledText, row: &TaskRow, now: Elapsed) {
         let world = self.shown();
         if row.attempts.is_empty() {
             return;
@@ -178,15 +179,15 @@ impl RunPage {
             let closing =
                 bar.span.and_then(|span| self.closing_event(span)).map(|event| &event.kind);
             let (look, what) = match (bar.end, closing) {
-                (AttemptEnd::InFlight, _) => (LineStyle::Running, format!("running {took}")),
-                (AttemptEnd::Answered, _) => (LineStyle::Done, format!("answered in {took}")),
-                (AttemptEnd::Refused, _) => (LineStyle::Failed, "not made: refused".to_owned()),
+                (AttemptEnd::InFlight, _) => (StyleRole::Running, format!("running {took}")),
+                (AttemptEnd::Answered, _) => (StyleRole::Done, format!("answered in {took}")),
+                (AttemptEnd::Refused, _) => (StyleRole::Failed, "not made: refused".to_owned()),
                 (AttemptEnd::Failed(_), Some(EventKind::AttemptFailed(failed))) => {
                     let short = failure_name(failed.class, failed.status);
-                    (LineStyle::Failed, format!("{short} after {took}"))
+                    (StyleRole::Failed, format!("{short} after {took}"))
                 }
                 (AttemptEnd::Failed(class), _) => {
-                    (LineStyle::Failed, format!("{} after {took}", class.phrase()))
+                    (StyleRole::Failed, format!("{} after {took}", class.phrase()))
                 }
             };
             document.add(look, format!("attempt {}  {what}{waited}", bar.number));
@@ -253,7 +254,7 @@ pub(crate) fn task_wait(
     }
 }
 
-fn add_join(document: &mut TextDocument, orchestrator: &Orchestrator, plan: &OrchestratorPlan) {
+fn add_join(document: &mut StyledText, orchestrator: &Orchestrator, plan: &OrchestratorPlan) {
     let Some(aggregate) = &orchestrator.aggregate else {
         let open: Vec<&str> = orchestrator
             .tasks
@@ -266,7 +267,7 @@ fn add_join(document: &mut TextDocument, orchestrator: &Orchestrator, plan: &Orc
             [] => "The results are combined when every task has ended.".to_owned(),
             open => format!("Waiting for {}.", open.join(", ")),
         };
-        document.text(LineStyle::Dim, &text);
+        document.text(StyleRole::Dim, &text);
         return;
     };
     if let Some(level) = aggregate.get(&plan.level) {
@@ -277,6 +278,6 @@ fn add_join(document: &mut TextDocument, orchestrator: &Orchestrator, plan: &Orc
         document.field("replaced", format!("{} (by a later task)", tasks.join(", ")));
     }
     document.gap();
-    document.add(LineStyle::Head, "aggregate");
+    document.heading("aggregate");
     document.json(aggregate);
 }

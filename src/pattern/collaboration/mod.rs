@@ -12,3 +12,4 @@ pub mod play;
 pub mod policy;
 pub mod projection;
 pub mod spec;
+pub(crate) mod words;

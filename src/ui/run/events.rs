@@ -9,7 +9,7 @@ use ratatui::style::Style;
 use crate::app::layout::line;
 use crate::app::run::RunPage;
 use crate::app::run::list::FilterStatus;
-use crate::narrate::event_line::{EventTone, event_line};
+use crate::narrate::event_line::event_line;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::{Glyph, Glyphs};
@@ -187,7 +187,7 @@ fn event_row(
     let later = playhead.is_some_and(|playhead| place > playhead);
     let dim = theme.style(StyleRole::Dim);
     let plain = if later { dim } else { theme.style(StyleRole::Text) };
-    let toned = if later { dim } else { tone(cx, told.tone) };
+    let toned = if later { dim } else { theme.style(told.tone) };
     let mut pen = Pen::new(buf, area, cx.glyphs);
     let mark = if selected { Glyph::Selected } else { Glyph::NotYet };
     match playhead {
@@ -254,17 +254,4 @@ fn short_kind(kind: &str, width: usize, glyphs: Glyphs) -> Cow<'_, str> {
         }
         _ => Cow::Borrowed(kind),
     }
-}
-
-fn tone(cx: &DrawContext, tone: EventTone) -> Style {
-    cx.theme.style(match tone {
-        EventTone::Plain => StyleRole::Text,
-        EventTone::Done => StyleRole::Done,
-        EventTone::Retry => StyleRole::Retry,
-        EventTone::Failed => StyleRole::Failed,
-        EventTone::Refused => StyleRole::Refused,
-        EventTone::Paused => StyleRole::Paused,
-        EventTone::Flag => StyleRole::Flag,
-        EventTone::Alert => StyleRole::Retry,
-    })
 }

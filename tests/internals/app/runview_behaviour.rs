@@ -368,7 +368,7 @@ mod floods {
             assert!(screen.contains("MB above") && screen.contains("the end"), "{screen}");
             dash.press(KeyCode::Enter);
             let open = shown(&dash).inspector().expect("open");
-            let size: usize = open.document.lines.iter().map(|line| line.text.len()).sum();
+            let size: usize = open.document.lines.iter().map(|line| line.text().len()).sum();
             assert!(size < 80 * 1024, "{size}");
             assert!(dash.screen().contains("above, shown when the reply is complete"));
         }
@@ -385,7 +385,7 @@ mod floods {
         assert!(screen.contains("the start") && screen.contains("Enter shows all"), "{screen}");
         dash.press(KeyCode::Enter);
         let open = shown(&dash).inspector().expect("open");
-        let size: usize = open.document.lines.iter().map(|line| line.text.len()).sum();
+        let size: usize = open.document.lines.iter().map(|line| line.text().len()).sum();
         assert!(size > 3_000_000, "all of it: {size}");
     }
 }

@@ -405,7 +405,12 @@ fn the_preview_of_a_run_says_how_many_sources_came_how_far() {
     dash.run("r-b7c0", &research::answered().log);
     dash.state.home.preview_source = crate::app::home::HomePane::Runs;
     let items = crate::app::preview::items(&dash.state);
-    let of = |label: &str| items.iter().find(|item| item.label == label).map(|it| &*it.text);
-    assert_eq!(of("sources"), Some("6 found, 5 kept, 3 allowed, 3 read"));
-    assert_eq!(of("notes"), Some("5 taken, 5 cited, 1 refused, 1 in conflict, 1 unconfirmed"));
+    let of = |label: &str| {
+        items.iter().find(|item| item.label.as_deref() == Some(label)).map(|it| it.text())
+    };
+    assert_eq!(of("sources").as_deref(), Some("6 found, 5 kept, 3 allowed, 3 read"));
+    assert_eq!(
+        of("notes").as_deref(),
+        Some("5 taken, 5 cited, 1 refused, 1 in conflict, 1 unconfirmed")
+    );
 }

@@ -7,6 +7,7 @@ use crate::app::state::DisplaySettings;
 use crate::app::{KeyCode, KeyPress, Msg};
 use crate::event::kind::{CallStarted, Initiator, Prompt, Purpose, StepSize};
 use crate::event::{BoundaryId, EventKind, RunId, SpanId, StopReason};
+use crate::narrate::styled::StyledLine;
 use crate::support::facts::team::{self, TeamFacts};
 use crate::support::screen;
 use crate::support::screen::{Dash, shipped};
@@ -81,19 +82,19 @@ fn the_preview_of_a_run_lists_agents_as_agents() {
     dash.run("r-90de", &facts);
     dash.state.home.preview_source = HomePane::Runs;
     let items = preview::items(&dash.state);
-    let under = |label: &str| -> Vec<&str> {
-        let from = items.iter().skip_while(|item| item.label != label);
+    let under = |label: &str| -> Vec<String> {
+        let from = items.iter().skip_while(|item| item.label.as_deref() != Some(label));
         let goes_on =
-            |(at, item): &(usize, &preview::PreviewItem)| *at == 0 || item.label.is_empty();
-        from.enumerate().take_while(goes_on).map(|(_, item)| &*item.text).collect()
+            |(at, item): &(usize, &StyledLine)| *at == 0 || item.label.as_deref() == Some("");
+        from.enumerate().take_while(goes_on).map(|(_, item)| item.text().into_owned()).collect()
     };
     let agents = under("agents");
     assert!(!agents.iter().any(|line| line.starts_with("support ")), "the root: {agents:?}");
     for line in ["triage 1 turn", "billing 1 turn", "fraud 1 turn", "refunds 1 turn"] {
-        assert!(agents.contains(&line), "{line}: {agents:?}");
+        assert!(agents.iter().any(|it| it == line), "{line}: {agents:?}");
     }
-    let tools: Vec<&str> =
-        under("tools").iter().filter_map(|line| line.split(' ').next()).collect();
+    let tools = under("tools");
+    let tools: Vec<&str> = tools.iter().filter_map(|line| line.split(' ').next()).collect();
     assert_eq!(tools, ["block_token", "find_charges", "get_policy", "start_refund"]);
 }
 

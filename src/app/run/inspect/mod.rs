@@ -16,9 +16,10 @@ use self::reply::reply_document;
 use self::target::{CalleeKind, InspectTarget, Tab};
 use self::timing::{summary_document, timing_document};
 use super::data::RunData;
-use super::document::{LineStyle, TextDocument};
 use super::scroll::{Scroll, WrappingLines};
 use crate::narrate::measure::row_count;
+use crate::narrate::style_role::StyleRole;
+use crate::narrate::styled::StyledText;
 
 /// The inspector while it is open.
 #[derive(Debug)]
@@ -32,9 +33,9 @@ pub struct Inspector {
     /// First line and row in view.
     pub(super) scroll: Scroll,
     /// The text of the open tab.
-    pub document: TextDocument,
+    pub document: StyledText,
     /// The summary at the left of the tabs.
-    pub summary: TextDocument,
+    pub summary: StyledText,
 }
 
 impl Inspector {
@@ -45,8 +46,8 @@ impl Inspector {
             tab,
             callee: CalleeKind::default(),
             scroll: Scroll::default(),
-            document: TextDocument::default(),
-            summary: TextDocument::default(),
+            document: StyledText::default(),
+            summary: StyledText::default(),
         };
         inspector.refresh(run);
         inspector
@@ -60,8 +61,8 @@ impl Inspector {
             InspectTarget::Call(_) => None,
         };
         if run.is_target_dropped(self.target) {
-            self.document = TextDocument::default();
-            self.document.add(LineStyle::Dim, run.dropped_notice());
+            self.document = StyledText::default();
+            self.document.add(StyleRole::Dim, run.dropped_notice());
             return;
         }
         self.callee = callee_kind(run, call);
@@ -75,7 +76,7 @@ impl Inspector {
                     let (facts, left_out) = call_events(run, call);
                     raw_document(&facts, left_out)
                 }
-                (None, None) => TextDocument::default(),
+                (None, None) => StyledText::default(),
             },
             Tab::Timing => timing_document(run, call, fact),
         };
@@ -119,7 +120,7 @@ pub const FIELD_COLUMNS: u16 = 11;
 /// A document whose lines wrap at a width.
 pub struct WrappedDocument<'a> {
     /// The document that wraps.
-    pub document: &'a TextDocument,
+    pub document: &'a StyledText,
     /// Columns available.
     pub width: u16,
 }
@@ -131,12 +132,10 @@ impl WrappingLines for WrappedDocument<'_> {
 
     fn rows(&self, line: usize) -> usize {
         let Some(line) = self.document.lines.get(line) else { return 1 };
-        let (text, width) = match (line.style, line.text.split_once('\t')) {
-            (LineStyle::Field, Some((_, value))) => {
-                (value, self.width.saturating_sub(FIELD_COLUMNS))
-            }
-            _ => (line.text.as_str(), self.width),
+        let width = match line.label {
+            Some(_) => self.width.saturating_sub(FIELD_COLUMNS),
+            None => self.width,
         };
-        row_count(text, usize::from(width))
+        row_count(&line.text(), usize::from(width))
     }
 }

@@ -5,11 +5,12 @@ use serde_json::Value;
 use super::calls::{prompt_call, reply};
 use super::tool_calls;
 use crate::app::run::data::RunData;
-use crate::app::run::document::{LineStyle, TextDocument};
 use crate::base::big_integer::first_changed_integer;
 use crate::event::kind::{ChatMessage, MessageRole};
 use crate::event::{Event, EventKind, SpanId};
 use crate::narrate::format;
+use crate::narrate::style_role::StyleRole;
+use crate::narrate::styled::StyledText;
 
 /// Most calls that one prompt is put together from.
 const MAX_PROMPT_CALLS: usize = 1000;
@@ -66,17 +67,17 @@ fn prompt_in_memory(run: &RunData, call: SpanId) -> (Vec<ChatMessage>, bool) {
     (parts.into_iter().rev().flatten().collect(), cut)
 }
 
-pub(super) fn prompt_document(run: &RunData, call: Option<SpanId>) -> TextDocument {
-    let mut document = TextDocument::default();
+pub(super) fn prompt_document(run: &RunData, call: Option<SpanId>) -> StyledText {
+    let mut document = StyledText::default();
     let Some(call) = call else {
-        document.add(LineStyle::Dim, "This event belongs to no call, so it has no prompt.");
-        document.add(LineStyle::Dim, "c jumps to its cause.");
+        document.add(StyleRole::Dim, "This event belongs to no call, so it has no prompt.");
+        document.add(StyleRole::Dim, "c jumps to its cause.");
         return document;
     };
     if let Some(Event { kind: EventKind::CallStarted(started), .. }) = run.opening_event(call)
         && let Some(args) = &started.args
     {
-        document.add(LineStyle::Head, format!("arguments of {}", started.tool));
+        document.heading(format!("arguments of {}", started.tool));
         document.json(args);
         return document;
     }
@@ -84,10 +85,10 @@ pub(super) fn prompt_document(run: &RunData, call: Option<SpanId>) -> TextDocume
     let call = prompt_call(run, call);
     let (messages, cut) = prompt_in_memory(run, call);
     if cut {
-        document.add(LineStyle::Dim, "The first messages of this prompt are missing.");
-        document.add(LineStyle::Dim, run.dropped_notice());
+        document.add(StyleRole::Dim, "The first messages of this prompt are missing.");
+        document.add(StyleRole::Dim, run.dropped_notice());
     } else if messages.is_empty() {
-        document.add(LineStyle::Dim, "The log has no prompt for this call.");
+        document.add(StyleRole::Dim, "The log has no prompt for this call.");
     }
     for (nth, message) in messages.iter().enumerate() {
         document.gap();
@@ -95,9 +96,9 @@ pub(super) fn prompt_document(run: &RunData, call: Option<SpanId>) -> TextDocume
         let how = if json { ", pretty-printed (as sent: 3 Raw)" } else { "" };
         let size = format::bytes(message.content.len() as u64);
         let of = tool_calls::result_label(message, &messages[..nth]);
-        document.add(LineStyle::Head, format!("{}{of}, {size}{how}", role_name(message.role)));
+        document.heading(format!("{}{of}, {size}{how}", role_name(message.role)));
         if !text.is_empty() || message.tool_calls.is_empty() {
-            document.text(LineStyle::Text, &text);
+            document.text(StyleRole::Text, &text);
         }
         tool_calls::add_tool_calls(&mut document, &message.tool_calls);
     }

@@ -4,15 +4,16 @@ use serde_json::Value;
 
 use super::calls::verdict_event;
 use crate::app::run::data::RunData;
-use crate::app::run::document::{LineStyle, TextDocument};
 use crate::event::{Event, SpanId, safe_json};
 use crate::narrate::format;
+use crate::narrate::style_role::StyleRole;
+use crate::narrate::styled::StyledText;
 
 /// Most events that a call's raw view shows.
 const MAX_RAW_EVENTS: usize = 500;
 
-pub(crate) fn raw_document(facts: &[&Event], left_out: usize) -> TextDocument {
-    let mut document = TextDocument::default();
+pub(crate) fn raw_document(facts: &[&Event], left_out: usize) -> StyledText {
+    let mut document = StyledText::default();
     for event in facts {
         document.gap();
         let text = event
@@ -21,12 +22,12 @@ pub(crate) fn raw_document(facts: &[&Event], left_out: usize) -> TextDocument {
             .and_then(|line| serde_json::from_str::<Value>(&line).ok())
             .and_then(|value| safe_json::pretty(&value).ok())
             .unwrap_or_default();
-        document.text(LineStyle::Text, &text);
+        document.text(StyleRole::Text, &text);
     }
     if left_out > 0 {
         document.gap();
         let facts = format::count_noun(left_out as u64, "event");
-        document.add(LineStyle::Dim, format!("{facts} more: e exports all of them."));
+        document.add(StyleRole::Dim, format!("{facts} more: e exports all of them."));
     }
     document
 }

@@ -7,21 +7,22 @@ use super::target::CalleeKind;
 use super::tool_calls;
 use crate::agents::projection::HANDED_OVER;
 use crate::app::run::data::RunData;
-use crate::app::run::document::{LineStyle, TextDocument};
 use crate::app::run::text_window::tail_start;
 use crate::event::kind::Purpose;
 use crate::event::world::{Span, SpanKind};
 use crate::event::{EventKind, SpanId};
 use crate::narrate::event_line::failure_name;
 use crate::narrate::format;
+use crate::narrate::style_role::StyleRole;
+use crate::narrate::styled::StyledText;
 
 /// How much of a partial reply is wrapped into lines each time that more of it arrives, in bytes.
 const MAX_PARTIAL_BYTES: usize = 64 * 1024;
 
-pub(super) fn reply_document(run: &RunData, call: Option<SpanId>) -> TextDocument {
-    let mut document = TextDocument::default();
+pub(super) fn reply_document(run: &RunData, call: Option<SpanId>) -> StyledText {
+    let mut document = StyledText::default();
     let Some(call) = call else {
-        document.add(LineStyle::Dim, "This event belongs to no call, so it has no reply.");
+        document.add(StyleRole::Dim, "This event belongs to no call, so it has no reply.");
         return document;
     };
     let attempts: Vec<_> = run.world().spans.children(call).collect();
@@ -30,51 +31,51 @@ pub(super) fn reply_document(run: &RunData, call: Option<SpanId>) -> TextDocumen
         let SpanKind::Attempt(nth) = attempt.kind else { continue };
         if many {
             document.gap();
-            document.add(LineStyle::Head, format!("attempt {nth}"));
+            document.heading(format!("attempt {nth}"));
         }
         add_attempt_reply(run, &mut document, attempt);
     }
     add_refusals(run, &mut document, call);
     if document.lines.is_empty() {
-        document.add(LineStyle::Dim, "No attempt yet.");
+        document.add(StyleRole::Dim, "No attempt yet.");
     }
     add_fallback(run, &mut document, call);
     add_verdict(run, &mut document, call);
     if let Some(refused) = refused_reply(run, call) {
         document.gap();
-        document.text(LineStyle::Failed, &format!("refused: {}", refused.reason.phrase()));
-        document.text(LineStyle::Text, &format!("{}.", refused.detail));
+        document.text(StyleRole::Failed, &format!("refused: {}", refused.reason.phrase()));
+        document.text(StyleRole::Text, &format!("{}.", refused.detail));
         match (refused.repeat, refused.reason.advice()) {
             (Some(nth), _) => {
-                document.add(LineStyle::Dim, format!("The model was asked again ({nth})."))
+                document.add(StyleRole::Dim, format!("The model was asked again ({nth})."))
             }
-            (None, Some(advice)) => document.add(LineStyle::Dim, advice),
+            (None, Some(advice)) => document.add(StyleRole::Dim, advice),
             (None, None) => {}
         }
     }
     document
 }
 
-fn add_attempt_reply(run: &RunData, document: &mut TextDocument, attempt: &Span) {
+fn add_attempt_reply(run: &RunData, document: &mut StyledText, attempt: &Span) {
     match run.closing_event(attempt.id).map(|event| &event.kind) {
         Some(EventKind::AttemptAnswered(reply)) => match &reply.result {
             Some(result) => document.json(result),
             None => {
                 if !reply.text.is_empty() || reply.tool_calls.is_empty() {
-                    document.text(LineStyle::Text, &pretty_json(&reply.text).0);
+                    document.text(StyleRole::Text, &pretty_json(&reply.text).0);
                 }
                 tool_calls::add_tool_calls(document, &reply.tool_calls);
                 if reply.finish.as_deref() == Some(HANDED_OVER) {
-                    document.add(LineStyle::Dim, "It handed over: the next hop continues.");
+                    document.add(StyleRole::Dim, "It handed over: the next hop continues.");
                 }
             }
         },
         Some(EventKind::AttemptFailed(failed)) => {
             let short = failure_name(failed.class, failed.status);
-            document.text(LineStyle::Failed, &format!("{short}: {}", failed.text));
+            document.text(StyleRole::Failed, &format!("{short}: {}", failed.text));
             if let Some(partial) = &failed.partial {
-                document.add(LineStyle::Dim, "partial reply before the failure:");
-                document.text(LineStyle::Text, partial);
+                document.add(StyleRole::Dim, "partial reply before the failure:");
+                document.text(StyleRole::Text, partial);
             }
         }
         _ => match run.live(attempt.id) {
@@ -83,37 +84,37 @@ fn add_attempt_reply(run: &RunData, document: &mut TextDocument, attempt: &Span)
                 if from > 0 {
                     let before = format::bytes(from as u64);
                     document.add(
-                        LineStyle::Dim,
+                        StyleRole::Dim,
                         format!("{before} above, shown when the reply is complete"),
                     );
                 }
-                document.text(LineStyle::Running, &live.text[from..]);
+                document.text(StyleRole::Running, &live.text[from..]);
             }
-            None => document.add(LineStyle::Running, "Waiting for the first token."),
+            None => document.add(StyleRole::Running, "Waiting for the first token."),
         },
     }
 }
 
 /// Lists the attempts that a policy refused, with the reasons.
-fn add_refusals(run: &RunData, document: &mut TextDocument, call: SpanId) {
+fn add_refusals(run: &RunData, document: &mut StyledText, call: SpanId) {
     for event in call_events(run, call).0 {
         let EventKind::AttemptRefused { attempt, reason, .. } = &event.kind else { continue };
         document.gap();
         let text = format!("attempt {attempt} was not made: {}", reason.phrase());
-        document.text(LineStyle::Failed, &text);
+        document.text(StyleRole::Failed, &text);
         if let Some(advice) = reason.advice() {
-            document.add(LineStyle::Dim, advice);
+            document.add(StyleRole::Dim, advice);
         }
     }
 }
 
 /// Shows the fallback that a tool's call returned, or why the call failed.
-fn add_fallback(run: &RunData, document: &mut TextDocument, call: SpanId) {
+fn add_fallback(run: &RunData, document: &mut StyledText, call: SpanId) {
     let Some(event) = run.closing_event(call) else { return };
     match &event.kind {
         EventKind::CallDegraded { reason, by, value, .. } => {
             document.gap();
-            document.add(LineStyle::Head, "fallback");
+            document.heading("fallback");
             document.field("value", crate::narrate::event_line_tool::fallback_text(*by));
             document.field("reason", reason.phrase());
             if let Some(value) = value {
@@ -125,9 +126,9 @@ fn add_fallback(run: &RunData, document: &mut TextDocument, call: SpanId) {
         {
             document.gap();
             let text = format!("failed after the last attempt: {}", reason.phrase());
-            document.text(LineStyle::Failed, &text);
+            document.text(StyleRole::Failed, &text);
             if let Some(advice) = reason.advice() {
-                document.add(LineStyle::Dim, advice);
+                document.add(StyleRole::Dim, advice);
             }
         }
         _ => {}
@@ -135,7 +136,7 @@ fn add_fallback(run: &RunData, document: &mut TextDocument, call: SpanId) {
 }
 
 /// Shows how the gateway parsed a seat's reply, or why it refused it.
-fn add_verdict(run: &RunData, document: &mut TextDocument, call: SpanId) {
+fn add_verdict(run: &RunData, document: &mut StyledText, call: SpanId) {
     let world = run.world();
     let Some(SpanKind::Call(Purpose::Contribution { round, seat, .. })) =
         world.spans.get(call).map(|span| &span.kind)
@@ -147,7 +148,7 @@ fn add_verdict(run: &RunData, document: &mut TextDocument, call: SpanId) {
     let Some(seat) = seat else { return };
     if let Some(contribution) = &seat.contribution {
         document.gap();
-        document.add(LineStyle::Head, "as parsed");
+        document.heading("as parsed");
         document.field("stance", contribution.stance.word());
         document.field("confidence", contribution.confidence.to_string());
         document.field("summary", contribution.summary.replace('\n', " "));
@@ -163,9 +164,9 @@ fn add_verdict(run: &RunData, document: &mut TextDocument, call: SpanId) {
     }
     if let Some(reason) = seat.refused.as_ref().filter(|_| refused_reply(run, call).is_none()) {
         document.gap();
-        document.text(LineStyle::Failed, &format!("refused: {}", reason.phrase()));
+        document.text(StyleRole::Failed, &format!("refused: {}", reason.phrase()));
         if let Some(advice) = reason.advice() {
-            document.add(LineStyle::Dim, advice);
+            document.add(StyleRole::Dim, advice);
         }
     }
 }

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use super::calls::call_model;
 use crate::app::run::data::RunData;
-use crate::app::run::document::{LineStyle, TextDocument};
 use crate::event::kind::{
     AgentFact, CollaborationFact, LoopGuard, PatternFact, Purpose, ResearchFact, SourceNo,
 };
@@ -14,13 +13,14 @@ use crate::event::{Event, EventKind, SpanId, World};
 use crate::narrate::event_line::{conflict_names, decision_or_next, failure_name, took_ms};
 use crate::narrate::format;
 use crate::narrate::measure::single_line;
+use crate::narrate::styled::StyledText;
 
 pub(super) fn timing_document(
     run: &RunData,
     call: Option<SpanId>,
     fact: Option<&Event>,
-) -> TextDocument {
-    let mut document = TextDocument::default();
+) -> StyledText {
+    let mut document = StyledText::default();
     let world = run.world();
     if let Some(event) = fact {
         document.field("at", format::time_in_run(event.at));
@@ -32,7 +32,7 @@ pub(super) fn timing_document(
         return document;
     };
     document.gap();
-    document.add(LineStyle::Head, "call");
+    document.heading("call");
     if let SpanKind::Call(purpose) = &span.kind {
         add_model(run, &mut document, span.id, purpose);
     }
@@ -41,7 +41,7 @@ pub(super) fn timing_document(
     for attempt in world.spans.children(span.id) {
         let SpanKind::Attempt(nth) = attempt.kind else { continue };
         document.gap();
-        document.add(LineStyle::Head, format!("attempt {nth}"));
+        document.heading(format!("attempt {nth}"));
         if let Some(closed) = before.and_then(|before| before.closed) {
             document.field("waited", format::duration_text(attempt.opened.since(closed)));
         }
@@ -64,7 +64,7 @@ pub(super) fn timing_document(
 }
 
 /// Adds the model of a call, if it is a call of a model.
-fn add_model(run: &RunData, document: &mut TextDocument, call: SpanId, purpose: &Purpose) {
+fn add_model(run: &RunData, document: &mut StyledText, call: SpanId, purpose: &Purpose) {
     if purpose.caller().is_some()
         && let Some(model) = call_model(run, call, purpose)
     {
@@ -72,7 +72,7 @@ fn add_model(run: &RunData, document: &mut TextDocument, call: SpanId, purpose: 
     }
 }
 
-fn add_attempt_times(run: &RunData, document: &mut TextDocument, attempt: &Span) {
+fn add_attempt_times(run: &RunData, document: &mut StyledText, attempt: &Span) {
     match run.closing_event(attempt.id).map(|event| &event.kind) {
         Some(EventKind::AttemptAnswered(reply)) if reply.result.is_some() => {}
         Some(EventKind::AttemptAnswered(reply)) => {
@@ -111,8 +111,8 @@ pub(super) fn summary_document(
     run: &RunData,
     call: Option<SpanId>,
     fact: Option<&Event>,
-) -> TextDocument {
-    let mut document = TextDocument::default();
+) -> StyledText {
+    let mut document = StyledText::default();
     let world = run.world();
     if let Some(event) = fact {
         let told = crate::narrate::event_line::event_line(event, world);
@@ -129,7 +129,7 @@ pub(super) fn summary_document(
     let Some(span) = call.and_then(|call| world.spans.get(call)) else { return document };
     document.gap();
     let SpanKind::Call(purpose) = &span.kind else { return document };
-    document.add(LineStyle::Head, "call");
+    document.heading("call");
     match purpose {
         Purpose::Contribution { round, seat, role } => {
             document.field("seat", role.as_str());
@@ -221,7 +221,7 @@ pub(super) fn summary_document(
     document
 }
 
-fn add_event_fields(run: &RunData, document: &mut TextDocument, event: &Event) {
+fn add_event_fields(run: &RunData, document: &mut StyledText, event: &Event) {
     match &event.kind {
         EventKind::Pattern(PatternFact::Collaboration(
             CollaborationFact::ContributionAccepted { contribution, messages, .. },
@@ -312,7 +312,7 @@ fn add_event_fields(run: &RunData, document: &mut TextDocument, event: &Event) {
 }
 
 /// Adds the details of a source.
-fn add_source(document: &mut TextDocument, world: &World, source: SourceNo) {
+fn add_source(document: &mut StyledText, world: &World, source: SourceNo) {
     let Some(research) = world.research() else { return };
     let plan = &*research.plan;
     let Some(row) = research.source(source) else { return };
@@ -337,12 +337,12 @@ fn add_source(document: &mut TextDocument, world: &World, source: SourceNo) {
 }
 
 /// Adds the state of a swarm's loop guard.
-fn add_loop_guard(document: &mut TextDocument, guard: &LoopGuard) {
+fn add_loop_guard(document: &mut StyledText, guard: &LoopGuard) {
     document.field("handoffs", guard.handoffs.to_string());
     document.field("distinct", format!("{} of the last {}", guard.distinct_agents, guard.window));
 }
 
-fn add_span_times(document: &mut TextDocument, span: &Span, world: &World) {
+fn add_span_times(document: &mut StyledText, span: &Span, world: &World) {
     document.field("started", format::time_in_run(span.opened));
     match span.closed {
         Some(closed) => {

@@ -4,29 +4,30 @@
 use serde_json::Value;
 
 use crate::app::run::data::RunData;
-use crate::app::run::document::{LineStyle, TextDocument};
 use crate::base::big_integer::first_changed_integer;
 use crate::event::kind::{ChatMessage, EventKind, ToolCall, ToolOffer};
 use crate::event::{Event, SpanId};
 use crate::narrate::format;
+use crate::narrate::style_role::StyleRole;
+use crate::narrate::styled::StyledText;
 
 /// Most calls that one prompt is put together from.
 const MAX_PROMPT_CALLS: usize = 1000;
 
 /// Adds the tool calls of a reply, each with its arguments indented.
-pub(super) fn add_tool_calls(document: &mut TextDocument, calls: &[ToolCall]) {
+pub(super) fn add_tool_calls(document: &mut StyledText, calls: &[ToolCall]) {
     for call in calls {
-        document.add(LineStyle::Head, format!("calls {} (id {})", call.name, call.id));
+        document.heading(format!("calls {} (id {})", call.name, call.id));
         match serde_json::from_str::<Value>(&call.arguments) {
             Ok(value @ Value::Object(_))
                 if first_changed_integer(&call.arguments, &value).is_none() =>
             {
                 document.json(&value);
             }
-            Ok(Value::Object(_)) => document.text(LineStyle::Text, &call.arguments),
+            Ok(Value::Object(_)) => document.text(StyleRole::Text, &call.arguments),
             _ => {
-                document.add(LineStyle::Failed, "not a JSON object:");
-                document.text(LineStyle::Text, &call.arguments);
+                document.add(StyleRole::Failed, "not a JSON object:");
+                document.text(StyleRole::Text, &call.arguments);
             }
         }
     }
@@ -43,28 +44,26 @@ pub(super) fn result_label(message: &ChatMessage, before: &[ChatMessage]) -> Str
 }
 
 /// Adds the tools that were offered, with their parameters.
-fn add_tool_list(document: &mut TextDocument, tools: &[ToolOffer]) {
+fn add_tool_list(document: &mut StyledText, tools: &[ToolOffer]) {
     document.gap();
-    document.add(
-        LineStyle::Head,
-        format!("{} offered", format::count_noun(tools.len() as u64, "tool")),
-    );
+    document.heading(format!("{} offered", format::count_noun(tools.len() as u64, "tool")));
     for tool in tools {
-        document.add(LineStyle::Text, tool.name.to_string());
+        document.add(StyleRole::Text, tool.name.to_string());
         if !tool.description.is_empty() {
-            document.add(LineStyle::Dim, format!("  {}", tool.description.replace('\n', " ")));
+            document.add(StyleRole::Dim, format!("  {}", tool.description.replace('\n', " ")));
         }
         let told = tool.parameters.get("properties").and_then(Value::as_object);
         for (name, about) in told.into_iter().flatten() {
             let kind = about.get("type").and_then(Value::as_str).unwrap_or("any");
             let about = about.get("description").and_then(Value::as_str).unwrap_or_default();
-            document.add(LineStyle::Dim, format!("  {name} ({kind}) {about}").trim_end());
+            document
+                .add(StyleRole::Dim, format!("  {name} ({kind}) {about}").trim_end().to_owned());
         }
     }
 }
 
 /// Adds the tools that a call's model was offered: its own, or those of the calls before it.
-pub(super) fn add_offered_tools(run: &RunData, document: &mut TextDocument, call: SpanId) {
+pub(super) fn add_offered_tools(run: &RunData, document: &mut StyledText, call: SpanId) {
     let mut next = Some(call);
     for _ in 0..MAX_PROMPT_CALLS {
         let Some(Event { kind: EventKind::CallStarted(started), .. }) =

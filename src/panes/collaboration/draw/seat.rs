@@ -5,6 +5,7 @@ use ratatui::style::Style;
 use crate::event::kind::CollaborationPlan;
 use crate::event::world::{RunState, World};
 use crate::pattern::collaboration::projection::{RoundSeat, SeatState};
+use crate::pattern::collaboration::words::badges::seat_badge;
 use crate::ui::cx::DrawContext;
 use crate::ui::glyph::Glyph;
 use crate::ui::role::StyleRole;
@@ -56,15 +57,5 @@ pub(crate) fn names(plan: &CollaborationPlan) -> u16 {
 
 /// The sign of a seat's progress.
 pub(crate) fn state_sign(theme: &Theme, state: SeatState) -> StateSign {
-    match state {
-        SeatState::Waiting => theme.sign(Glyph::Waiting, "waiting", StyleRole::Waiting),
-        SeatState::Off => theme.sign(Glyph::Off, "off", StyleRole::Off),
-        SeatState::Speaking => theme.sign(Glyph::Running, "speaking", StyleRole::Running),
-        SeatState::Retrying => theme.sign(Glyph::Retry, "retrying", StyleRole::Retry),
-        SeatState::Answered => theme.sign(Glyph::Running, "answered", StyleRole::Running),
-        SeatState::Accepted => theme.sign(Glyph::Done, "accepted", StyleRole::Done),
-        SeatState::Refused => theme.sign(Glyph::Refused, "refused", StyleRole::Refused),
-        SeatState::Failed => theme.sign(Glyph::Failed, "failed", StyleRole::Failed),
-        SeatState::Cancelled => theme.sign(Glyph::Off, "cancelled", StyleRole::Off),
-    }
+    theme.badge(seat_badge(state))
 }

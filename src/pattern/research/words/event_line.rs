@@ -3,8 +3,9 @@
 use crate::event::EventKind;
 use crate::event::kind::{DropReason, PatternFact, ResearchFact, SourceOutcome};
 use crate::event::phrase::skip_phrase;
-use crate::narrate::event_line::{EventLine, EventTone};
+use crate::narrate::event_line::EventLine;
 use crate::narrate::format;
+use crate::narrate::style_role::StyleRole;
 
 /// Most items that one line names.
 const MAX_ITEMS: usize = 4;
@@ -16,7 +17,7 @@ pub(crate) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
         EventKind::Pattern(PatternFact::Research(ResearchFact::StepsAccepted { steps })) => {
             let actions: Vec<&str> = steps.iter().map(|step| &*step.action).collect();
             told.text = actions.join(", ").into();
-            told.tone = EventTone::Done;
+            told.tone = StyleRole::Done;
         }
         EventKind::Pattern(PatternFact::Research(ResearchFact::SourcesFound(found))) => {
             let left: u64 = found.unsearched.values().sum();
@@ -25,7 +26,7 @@ pub(crate) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
                 what.push_str(&format!(", {} left out", format::count_noun(left, "document")));
             }
             told.text = what.into();
-            told.tone = EventTone::Done;
+            told.tone = StyleRole::Done;
         }
         EventKind::Pattern(PatternFact::Research(ResearchFact::SourcesDeduped(deduped))) => {
             let mut what = format!("{} kept", deduped.kept.len());
@@ -42,20 +43,20 @@ pub(crate) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
                 what.push_str(&format!(", {more} more dropped"));
             }
             told.text = what.into();
-            told.tone = EventTone::Done;
+            told.tone = StyleRole::Done;
         }
         EventKind::Pattern(PatternFact::Research(ResearchFact::PageRead(page))) => {
             let dated = if page.published_at.is_empty() { "undated" } else { &page.published_at };
             told.text = format!("{}, {dated}, {}", page.title, characters(page.chars)).into();
-            told.tone = EventTone::Done;
+            told.tone = StyleRole::Done;
         }
         EventKind::Pattern(PatternFact::Research(ResearchFact::NoteTaken { note, .. })) => {
             told.text = format!("{}: {}", note.id, note.claim).into();
-            told.tone = EventTone::Done;
+            told.tone = StyleRole::Done;
         }
         EventKind::Pattern(PatternFact::Research(ResearchFact::NoteRefused(note))) => {
             told.text = format!("{}: {}", note.reason.phrase(), note.quote).into();
-            told.tone = EventTone::Refused;
+            told.tone = StyleRole::Refused;
         }
         EventKind::Pattern(PatternFact::Research(ResearchFact::NotesTruncated(cut))) => {
             let (proposed, kept) = (u64::from(cut.proposed), cut.proposed.saturating_sub(cut.cut));
@@ -65,7 +66,7 @@ pub(crate) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
                 cut.limit.phrase()
             )
             .into();
-            told.tone = EventTone::Alert;
+            told.tone = StyleRole::Retry;
         }
         EventKind::Pattern(PatternFact::Research(ResearchFact::SourceClosed(came))) => {
             fill_source_closed(told, came)
@@ -90,7 +91,7 @@ pub(crate) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
             }
             told.text = what.into();
             told.tone =
-                if compared.conflicts.is_empty() { EventTone::Plain } else { EventTone::Alert };
+                if compared.conflicts.is_empty() { StyleRole::Text } else { StyleRole::Retry };
         }
         EventKind::Pattern(PatternFact::Research(ResearchFact::NotesVerified(verified))) => {
             let issues =
@@ -98,9 +99,9 @@ pub(crate) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
             let issues: Vec<String> = issues.collect();
             let checked = format::count_noun(u64::from(verified.checked), "note");
             (told.text, told.tone) = if issues.is_empty() {
-                (format!("{checked}, no issue").into(), EventTone::Done)
+                (format!("{checked}, no issue").into(), StyleRole::Done)
             } else {
-                (format!("{checked}: {}", issues.join(", ")).into(), EventTone::Refused)
+                (format!("{checked}: {}", issues.join(", ")).into(), StyleRole::Refused)
             };
         }
         EventKind::Pattern(PatternFact::Research(ResearchFact::AnswerCited(cited))) => {
@@ -112,11 +113,11 @@ pub(crate) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
                 what.push_str(&format!(", {uncited} uncited"));
             }
             told.text = what.into();
-            told.tone = EventTone::Done;
+            told.tone = StyleRole::Done;
         }
         EventKind::Pattern(PatternFact::Research(ResearchFact::AnswerRefused(refused))) => {
             told.text = refused.reason.phrase();
-            told.tone = EventTone::Refused;
+            told.tone = StyleRole::Refused;
         }
         _ => {}
     }
@@ -129,11 +130,11 @@ fn fill_source_closed<'a>(told: &mut EventLine<'a>, came: &'a SourceOutcome) {
                 Some(location) => format!("{} at {location}", reason.phrase()).into(),
                 None => reason.phrase().into(),
             };
-            told.tone = EventTone::Refused;
+            told.tone = StyleRole::Refused;
         }
         SourceOutcome::Skipped { reason, text } => {
             told.text = format!("{}: {text}", skip_phrase(reason)).into();
-            told.tone = EventTone::Failed;
+            told.tone = StyleRole::Failed;
         }
         SourceOutcome::Read { notes, refused } => {
             let mut what = format::count_noun(u64::from(*notes), "note");
@@ -141,11 +142,11 @@ fn fill_source_closed<'a>(told: &mut EventLine<'a>, came: &'a SourceOutcome) {
                 what.push_str(&format!(", {refused} refused"));
             }
             told.text = what.into();
-            told.tone = EventTone::Done;
+            told.tone = StyleRole::Done;
         }
         SourceOutcome::Cancelled => {
             told.text = "cancelled".into();
-            told.tone = EventTone::Failed;
+            told.tone = StyleRole::Failed;
         }
     }
 }

@@ -1,0 +1,3 @@
+//! A collaboration in words.
+
+pub mod badges;
