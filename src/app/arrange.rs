@@ -5,6 +5,6 @@ use super::state::AppState;
 
 /// Keeps the lists of the first screen valid after any change of their contents.
 pub(super) fn arrange_home(state: &mut AppState) {
-    let items = preview::items(state).len();
+    let items = preview::items(state).lines.len();
     state.home.arrange(&state.scenarios, &state.runs, items, state.size);
 }

@@ -154,7 +154,7 @@ fn on_screen(state: &mut AppState, action: Action) -> Update {
             outcome => return outcome.into(),
         }
     } else {
-        let items = preview::items(state).len();
+        let items = preview::items(state).lines.len();
         if state.home.on_move(action, &state.scenarios, &state.runs, items, size) {
             arrange_home(state);
             return Update::redraw();

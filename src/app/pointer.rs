@@ -94,7 +94,7 @@ fn on_home(state: &mut AppState, mouse: Mouse) -> Update {
     };
     match mouse.kind {
         MouseKind::WheelUp | MouseKind::WheelDown => {
-            let items = preview::items(state).len();
+            let items = preview::items(state).lines.len();
             let lens = (state.scenarios.len(), state.runs.len(), items);
             state.home.scroll(pane, mouse.kind == MouseKind::WheelUp, lens, state.size);
             Update::redraw()

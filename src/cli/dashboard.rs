@@ -24,7 +24,8 @@ use crate::host::dirs::Dirs;
 use crate::host::models;
 use crate::host::models::LiveModels;
 use crate::host::trust::Trust;
-use crate::narrate::event_line::rounds_text;
+use crate::narrate::patterns::words;
+use crate::narrate::styled::StyledLine;
 use crate::scenario::catalogue::RequestedModel;
 use crate::shell::console::{Console, Tty};
 use crate::shell::effects::{EffectResult, LaunchExtras, Services};
@@ -247,16 +248,8 @@ fn summary_line(world: &World, paint: &StreamStyle) -> String {
     if let Some(closed) = world.closed.as_ref().filter(|closed| !said(closed.reason.class())) {
         line = format!("{line}  {}", closed.reason.phrase());
     }
-    if let Some(table) = world.collaboration() {
-        let rounds = match world.is_live() {
-            true => format::count_noun(table.rounds.len() as u64, "round"),
-            false => rounds_text(table),
-        };
-        line = format!("{line}  {rounds}");
-        if let Some(decision) = table.decision() {
-            line = format!("{line}  {}", paint.sign(paint.theme().decision(decision)));
-        }
-    }
+    let totals = words(world).map(|words| words.summary(world)).unwrap_or_default();
+    line.push_str(&paint.line(&StyledLine { parts: totals, label: None }));
     let time = format::duration_text(world.active(world.at));
     format!("{line}  {time}")
 }

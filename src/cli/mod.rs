@@ -10,7 +10,6 @@ pub mod exit;
 mod headless;
 mod in_force;
 mod output;
-mod progress;
 mod run;
 mod scenarios;
 mod schema;

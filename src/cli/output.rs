@@ -5,12 +5,15 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::args::RunFormat;
-use super::progress;
 use super::stream_style::StreamStyle;
 use crate::event::kind::SCHEMA_VERSION;
 use crate::event::world::{Outcome, SessionOutcome};
 use crate::event::{Event, RunId, World, safe_json};
-use crate::pattern::research::words::report;
+use crate::narrate::closing;
+use crate::narrate::format;
+use crate::narrate::lines::lines;
+use crate::narrate::patterns::words;
+use crate::narrate::style_role::StyleRole;
 
 /// The last line of `jsonl`: the outcome. Its `kind` tells it from the events before it.
 #[derive(Serialize)]
@@ -51,10 +54,13 @@ impl<W: Write> RunWriter<W> {
                 .map_err(io::Error::other)?;
                 writeln!(self.to, "{}", safe_json::escape(&line, false))
             }
-            RunFormat::Text => match progress::lines(event, world, &self.paint) {
-                Some(line) => writeln!(self.to, "{line}"),
-                None => Ok(()),
-            },
+            RunFormat::Text => {
+                for line in lines(event, world) {
+                    let time = self.paint.role(StyleRole::Dim, &format::time_in_run(event.at));
+                    writeln!(self.to, "{time}  {}", self.paint.line(&line))?;
+                }
+                Ok(())
+            }
         }
     }
 
@@ -75,8 +81,11 @@ impl<W: Write> RunWriter<W> {
             RunFormat::Json | RunFormat::Jsonl => {
                 self.result("outcome", Some(&outcome.run_id), outcome)
             }
-            RunFormat::Text => self.text(&progress::closing(outcome, world)),
-            RunFormat::Markdown => self.text(&report::markdown(world).unwrap_or_default()),
+            RunFormat::Text => self.text(&closing::closing(outcome, world)),
+            RunFormat::Markdown => {
+                let report = words(world).and_then(|words| words.report(world));
+                self.text(&report.unwrap_or_default())
+            }
         }
     }
 
@@ -87,8 +96,8 @@ impl<W: Write> RunWriter<W> {
     pub fn end_of_session_run(&mut self, outcome: &Outcome, world: &World) -> io::Result<()> {
         match self.format {
             RunFormat::Json | RunFormat::Jsonl => self.flush(),
-            RunFormat::Text => self.text(&format!("{}\n", progress::closing(outcome, world))),
-            // Sessions are of teams and swarms; only research has Markdown.
+            RunFormat::Text => self.text(&format!("{}\n", closing::closing(outcome, world))),
+            // No pattern that answers several messages writes a report.
             RunFormat::Markdown => Ok(()),
         }
     }
@@ -100,7 +109,10 @@ impl<W: Write> RunWriter<W> {
     pub fn session(&mut self, outcome: &SessionOutcome) -> io::Result<()> {
         match self.format {
             RunFormat::Json | RunFormat::Jsonl => self.result("session", None, outcome),
-            RunFormat::Text => self.text(&progress::session(outcome, &self.paint)),
+            RunFormat::Text => {
+                let line = self.paint.line(&closing::session(outcome));
+                self.text(&(line + "\n"))
+            }
             RunFormat::Markdown => Ok(()),
         }
     }

@@ -5,6 +5,7 @@ use std::io::IsTerminal;
 use ratatui::prelude::IntoCrossterm as _;
 use ratatui::style::Style;
 
+use crate::narrate::styled::StyledLine;
 use crate::shell::tty::Abilities;
 use crate::ui::glyph::{Glyph, Glyphs};
 use crate::ui::theme::{ColourDepth, StateSign, StyleRole, Theme};
@@ -35,11 +36,6 @@ impl StreamStyle {
         &self.theme
     }
 
-    /// The set of glyphs, Unicode or ASCII.
-    pub fn glyphs(&self) -> Glyphs {
-        self.glyphs
-    }
-
     /// The text of a glyph.
     pub fn glyph(&self, glyph: Glyph) -> &'static str {
         self.glyphs.symbol(glyph)
@@ -57,6 +53,26 @@ impl StreamStyle {
     /// Applies a role's style to a text.
     pub fn role(&self, role: StyleRole, text: &str) -> String {
         self.with(self.theme.style(role), text)
+    }
+
+    /// A line with its styles. No blanks follow its last part.
+    pub fn line(&self, line: &StyledLine) -> String {
+        let mut out = String::new();
+        for (at, part) in line.parts.iter().enumerate() {
+            let text = match part.glyph {
+                Some(glyph) if part.text.is_empty() => self.glyph(glyph).to_owned(),
+                Some(glyph) => format!("{} {}", self.glyph(glyph), part.text),
+                None => part.text.clone().into_owned(),
+            };
+            let is_last = at + 1 == line.parts.len();
+            let width = if is_last { 0 } else { usize::from(part.width) };
+            let text = format!("{text:<width$}");
+            match part.role {
+                Some(role) => out.push_str(&self.role(role, &text)),
+                None => out.push_str(&text),
+            }
+        }
+        out
     }
 
     /// A state as its glyph and word, styled.

@@ -14,7 +14,7 @@ use tracing::{Level, enabled};
 
 use crate::base::visible::visible_within;
 use crate::event::{Event, EventKind, World};
-use crate::narrate::event_line;
+use crate::narrate::tell::event_line;
 
 /// Target of these lines, for filters such as `ROUNDTABLE_LOG=roundtable::run=debug`.
 const TARGET: &str = "roundtable::run";
@@ -39,7 +39,7 @@ pub fn log_event(event: &Event, world: &World) {
         return;
     }
     let run = world.head.as_ref().map_or("-", |head| head.run.as_str());
-    let told = event_line::event_line(event, world);
+    let told = event_line(event, world);
     let parts = [told.kind, &told.subject, &told.text];
     let line: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     let line = visible_within(&line.join(" "), MAX_LINE_CHARS);

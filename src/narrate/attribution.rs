@@ -3,13 +3,15 @@
 
 use std::borrow::Cow;
 
+use super::pattern_words::Narrate;
+use super::patterns::words;
 use crate::event::SpanId;
-use crate::event::kind::{Asks, Purpose, SourceNo};
-use crate::event::world::{SpanKind, World};
+use crate::event::kind::{Asks, Purpose};
+use crate::event::world::{RunFold, SpanKind, World};
 
 /// The round and the call that a span belongs to.
-pub fn round_and_purpose(span: SpanId, world: &World) -> (Option<u32>, Option<&Purpose>) {
-    let mut at = world.spans.get(span);
+pub fn round_and_purpose(span: SpanId, run: &RunFold) -> (Option<u32>, Option<&Purpose>) {
+    let mut at = run.spans.get(span);
     // Attempt, call, round, run: our spans nest no deeper, but those of a log from a file may.
     for _ in 0..4 {
         match at.map(|span| (&span.kind, span.parent)) {
@@ -18,7 +20,7 @@ pub fn round_and_purpose(span: SpanId, world: &World) -> (Option<u32>, Option<&P
             }
             Some((SpanKind::Round(round), _)) => return (Some(*round), None),
             Some((SpanKind::Attempt(_) | SpanKind::Task { .. } | SpanKind::Source(_), parent)) => {
-                at = world.spans.get(parent)
+                at = run.spans.get(parent)
             }
             Some((SpanKind::Run, _)) | None => break,
         }
@@ -33,20 +35,27 @@ pub fn purpose_name<'a>(purpose: Option<&'a Purpose>) -> Cow<'a, str> {
 
 /// The tool of a call with this purpose.
 pub fn tool_of_purpose<'a>(purpose: &'a Purpose, world: &'a World) -> Option<&'a str> {
+    tool_of_call(purpose, words(world))
+}
+
+fn tool_of_call<'a>(purpose: &'a Purpose, words: Option<&'a dyn Narrate>) -> Option<&'a str> {
     let own = match purpose {
         Purpose::Tool { tool, .. } => Some(tool.as_str()),
         _ => purpose.called_agent().map(|agent| agent.as_str()),
     };
     match purpose.asks() {
         Asks::Model => Some("llm"),
-        Asks::Tool | Asks::Agent => own.or_else(|| world.projection()?.tool_of(purpose)),
+        Asks::Tool | Asks::Agent => own.or_else(|| words?.tool_of(purpose)),
     }
 }
 
 /// The subject of an event of a call; if many agents call many tools, with the tool.
-pub(crate) fn subject_name<'a>(purpose: Option<&'a Purpose>, world: &World) -> Cow<'a, str> {
+pub(crate) fn subject_name<'a>(
+    purpose: Option<&'a Purpose>,
+    words: Option<&dyn Narrate>,
+) -> Cow<'a, str> {
     match purpose {
-        Some(step @ Purpose::AgentStep { .. }) => match tool_of_purpose(step, world) {
+        Some(step @ Purpose::AgentStep { .. }) => match tool_of_call(step, words) {
             Some(tool) => Cow::Owned(format!("{} {tool}", purpose_name(purpose))),
             None => purpose_name(purpose),
         },
@@ -54,18 +63,10 @@ pub(crate) fn subject_name<'a>(purpose: Option<&'a Purpose>, world: &World) -> C
     }
 }
 
-/// The source of this span, if it is the span of a source.
-pub(crate) fn source_of_span(span: SpanId, world: &World) -> Option<SourceNo> {
-    match world.spans.get(span)?.kind {
-        SpanKind::Source(no) => Some(no),
+/// The task of this span, if it is the span of a task.
+pub(crate) fn task_of_span(span: SpanId, world: &World) -> Option<Cow<'_, str>> {
+    match &world.spans.get(span)?.kind {
+        kind @ SpanKind::Task { .. } => words(world)?.span_name(kind),
         _ => None,
     }
-}
-
-/// The task of this span, if it is the span of a task.
-pub(crate) fn task_of_span(span: SpanId, world: &World) -> Option<&str> {
-    let SpanKind::Task { index } = world.spans.get(span)?.kind else { return None };
-    let orchestrator = world.orchestrator()?;
-    let row = orchestrator.tasks.get(usize::try_from(index).ok()?)?;
-    Some(row.task.id.as_str())
 }

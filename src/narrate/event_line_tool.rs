@@ -1,13 +1,11 @@
-//! The lines of the events of policies, of tasks and of tools.
+//! The lines of the events of policies and of tools.
 
 use std::borrow::Cow;
 use std::time::Duration;
 
 use super::event_line::{EventLine, actor, took_ms};
 use crate::event::EventKind;
-use crate::event::kind::{
-    BreakerCause, BreakerStage, FallbackKind, LimitChange, OrchestratorFact, PatternFact,
-};
+use crate::event::kind::{BreakerCause, BreakerStage, FallbackKind, LimitChange};
 use crate::narrate::format;
 use crate::narrate::style_role::StyleRole;
 use crate::scenario::spec::limits::BreakerMode;
@@ -16,53 +14,13 @@ use crate::scenario::spec::tool::InjectedFault;
 /// Fills the line of such an event; leaves other events alone.
 pub(crate) fn fill_line<'a>(kind: &'a EventKind, told: &mut EventLine<'a>) {
     match kind {
-        EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::PlanAccepted { tasks })) => {
-            let names: Vec<String> =
-                tasks.iter().map(|task| format!("{} {}", task.id, task.worker)).collect();
-            let count = format::count_noun(tasks.len() as u64, "task");
-            told.text = format!("{count}: {}", names.join(", ")).into();
-            told.tone = StyleRole::Done;
-        }
         EventKind::PlanRefused { reason, .. } => {
             told.text = reason.phrase();
             told.tone = StyleRole::Refused;
         }
-        EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskStarted {
-            task,
-            worker,
-            args_hash,
-            ..
-        })) => {
-            told.subject = task.as_str().into();
-            told.text = format!("{worker}, args {args_hash}").into();
-        }
-        EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskDone { attempts })) => {
-            told.text = format::count_noun(u64::from(*attempts), "attempt").into();
-            told.tone = StyleRole::Done;
-        }
-        EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskFailed {
-            attempts,
-            reason,
-        })) => {
-            let attempts = format::count_noun(u64::from(*attempts), "attempt");
-            told.text = format!("{} after {attempts}", reason.phrase()).into();
-            told.tone = StyleRole::Failed;
-        }
         EventKind::ConcurrencyChanged { max_parallel, by: who } => {
             told.text = format!("concurrency limit {max_parallel}, {}", actor(*who)).into();
             told.tone = StyleRole::Flag;
-        }
-        EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::ResultsAggregated {
-            aggregate,
-            overwritten,
-        })) => {
-            told.text = serde_json::to_string(aggregate).unwrap_or_default().into();
-            if !overwritten.is_empty() {
-                let tasks: Vec<&str> = overwritten.iter().map(|task| task.as_str()).collect();
-                let what = format!("{} replaced by a later task; {}", tasks.join(", "), told.text);
-                told.text = what.into();
-            }
-            told.tone = StyleRole::Done;
         }
         EventKind::CallQueued => told.text = "queued for a call slot".into(),
         EventKind::CallAdmitted { waited_ms } => {

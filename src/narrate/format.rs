@@ -116,6 +116,25 @@ fn spaced(count: &str) -> String {
     format!("{number} {unit}")
 }
 
+/// A share from 0 to 1 in percent, rounded down to a tenth.
+pub fn percent(share: f64) -> String {
+    // The added thousandth makes up for binary fractions: 0.29 must not become 28.9 %.
+    let tenths = (share * 1_000.0 + 0.001).floor().clamp(0.0, 1_000.0) as u32;
+    match tenths {
+        1_000 => "100 %".to_owned(),
+        tenths => format!("{}.{} %", tenths / 10, tenths % 10),
+    }
+}
+
+/// Requests per call, rounded down: `x1.42`.
+pub fn factor(factor: f64) -> String {
+    let hundredths = (factor * 100.0 + 0.001).floor().max(0.0) as u64;
+    match hundredths {
+        0..10_000 => format!("x{}.{:02}", hundredths / 100, hundredths % 100),
+        _ => format!("x{}", hundredths / 100),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -188,5 +207,17 @@ mod tests {
         assert_eq!(usd(0.0052), "$0.0052");
         assert_eq!(usd(0.0), "$0.00");
         assert_eq!(usd(3.4), "$3.40");
+    }
+
+    #[test]
+    fn shares_and_factors_are_cut_off() {
+        assert_eq!(percent(0.29), "29.0 %");
+        assert_eq!(percent(0.9999), "99.9 %");
+        assert_eq!(percent(1.0), "100 %");
+        assert_eq!(percent(0.0), "0.0 %");
+        assert_eq!(factor(1.0), "x1.00");
+        assert_eq!(factor(1.999), "x1.99");
+        assert_eq!(factor(27.0), "x27.00");
+        assert_eq!(factor(412.5), "x412");
     }
 }

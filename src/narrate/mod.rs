@@ -3,11 +3,20 @@
 
 pub mod attribution;
 pub mod badges;
+pub mod closing;
 pub mod event_line;
 pub mod event_line_tool;
 pub mod export;
 pub mod format;
 pub mod glyph;
+pub mod line_parts;
+pub mod lines;
+mod lines_tool;
 pub mod measure;
+pub mod pattern_words;
+pub mod patterns;
+pub mod preview;
+pub mod progress;
 pub mod style_role;
 pub mod styled;
+pub mod tell;

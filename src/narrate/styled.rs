@@ -202,12 +202,37 @@ impl StyledText {
         }
     }
 
-    /// Adds a text with a label, line by line; the label stands before the first line.
-    pub fn labelled(&mut self, label: &str, role: StyleRole, text: &str) {
-        for (at, line) in text.lines().enumerate() {
-            let label = if at == 0 { label.to_owned() } else { String::new() };
-            self.lines.push(StyledLine::labelled(label, role, line.to_owned()));
+    /// Adds a text with a label, which is empty where the line continues the item before it.
+    pub fn item(&mut self, label: &str, role: StyleRole, text: impl AsRef<str>) {
+        self.lines.push(StyledLine::labelled(label.to_owned(), role, text.as_ref().to_owned()));
+    }
+
+    /// Adds a text with a label, behind the glyph of a badge and in its role.
+    pub fn signed(&mut self, label: &str, badge: Badge, text: impl AsRef<str>) {
+        let part = StyledPart::with_glyph(badge.glyph, badge.role, text.as_ref().to_owned());
+        self.lines.push(StyledLine { label: Some(label.to_owned().into()), parts: vec![part] });
+    }
+
+    /// Adds an error.
+    pub fn error(&mut self, label: &str, text: impl AsRef<str>) {
+        self.signed(label, Badge::new(Glyph::Failed, "", StyleRole::Failed), text);
+    }
+
+    /// Adds a warning.
+    pub fn warning(&mut self, label: &str, text: impl AsRef<str>) {
+        self.signed(label, Badge::new(Glyph::Alert, "", StyleRole::Retry), text);
+    }
+
+    /// Adds the lines of a list, the label before the first.
+    pub fn list(&mut self, label: &str, items: impl IntoIterator<Item = String>) {
+        for (at, text) in items.into_iter().enumerate() {
+            self.item(if at == 0 { label } else { "" }, StyleRole::Text, text);
         }
+    }
+
+    /// Adds a text of several lines, so that the reader can scroll through it.
+    pub fn paragraph(&mut self, label: &str, text: &str) {
+        self.list(label, text.lines().map(str::to_owned));
     }
 
     /// The lines as plain text, with two spaces after a label and for a tab.

@@ -15,13 +15,12 @@ use crate::app::home::{HomePane, HomeParts, tab_labels};
 use crate::app::layout::inside;
 use crate::app::preview;
 use crate::app::run::RunPage;
-use crate::app::run::progress::Progress;
-use crate::app::run::results::one_line;
-use crate::app::run::tool_summary::factor_text;
+use crate::app::run::progress::progress_of;
 use crate::app::state::ScenarioEntry;
 use crate::event::Elapsed;
-use crate::event::contribution::Stance;
-use crate::event::world::{Projection, RunState, World};
+use crate::event::world::{Projection, RunState};
+use crate::narrate::patterns::words;
+use crate::narrate::preview::end_line;
 use crate::narrate::styled::StyledLine;
 use crate::ui::table::{self, Column};
 
@@ -63,7 +62,7 @@ pub fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) 
                 about(state, cx, parts.description_area(pane), buf);
             }
             HomePane::Runs => runs(state, cx, parts.rows(pane), buf),
-            HomePane::Preview => draw_items(&preview::items(state), state, cx, inner, buf),
+            HomePane::Preview => draw_items(&preview::items(state).lines, state, cx, inner, buf),
         }
     }
 }
@@ -241,8 +240,7 @@ fn runs(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let longest = state.runs.iter().filter_map(|page| page.world().head.as_ref());
     let longest = longest.map(|head| columns(&head.title)).max().unwrap_or(0);
     let columns = RunColumns::of(area.width, u16::try_from(longest).unwrap_or(u16::MAX));
-    // Only a collaboration has rounds.
-    let rounds = |page: &RunPage| page.world().collaboration().is_some();
+    let rounds = |page: &RunPage| words(page.world()).is_some_and(|it| it.terms().has_rounds);
     let far = if state.runs.iter().all(rounds) { "round" } else { "steps" };
     let heads = [
         Column::left("status", WORD),
@@ -289,7 +287,7 @@ fn run_row(page: &RunPage, now: Elapsed, cx: &DrawContext, mut pen: Pen, columns
             pen.name(title, columns.title - 2, plain).space(2);
         }
     }
-    pen.cell(&Progress::short(world), ROUND, plain);
+    pen.cell(&progress_of(world).short, ROUND, plain);
     // The activity of a run that is not running ends at its last event.
     let end = match world.stage {
         RunState::Running | RunState::Pausing { .. } => now,
@@ -308,51 +306,15 @@ fn run_row(page: &RunPage, now: Elapsed, cx: &DrawContext, mut pen: Pen, columns
     result(page, cx, &mut pen);
 }
 
-/// The level in the results of an orchestrator.
-fn level(world: &World) -> Option<String> {
-    let orchestrator = world.orchestrator()?;
-    let plan = &*orchestrator.plan;
-    orchestrator.aggregate.as_ref()?.get(&plan.level).map(one_line)
-}
-
-/// The outcome of a run, or the votes of its current round.
+/// The result of a run, or how far it is.
 fn result(page: &RunPage, cx: &DrawContext, pen: &mut Pen) {
     let world = page.world();
-    let table = world.collaboration();
-    if let Some(closed) = &world.closed {
-        match table.and_then(|table| table.decision()).filter(|_| closed.reason.is_success()) {
-            Some(decision) => {
-                let sign = cx.theme.decision(decision);
-                pen.glyph(sign.glyph, sign.style).space(1).put(sign.word, sign.style);
-            }
-            None => {
-                let style = cx.theme.ended(closed.reason.class()).style;
-                pen.put(&closed.reason.phrase(), style);
-                if let Some(level) = level(world) {
-                    pen.put(&format!(", {level}"), cx.theme.style(StyleRole::Text));
-                }
-                if let Some(by) = world.team().and_then(|team| team.answered_by.as_ref()) {
-                    pen.put(&format!(", {by}"), cx.theme.style(StyleRole::Text));
-                }
-                if world.resilience().is_some()
-                    && let Some(factor) = world.tools.amplification()
-                {
-                    pen.put(&format!(", {}", factor_text(factor)), cx.theme.style(StyleRole::Text));
-                }
-                if world.orchestrator().is_some() && world.is_degraded() {
-                    pen.put(", degraded", cx.theme.style(StyleRole::Retry));
-                }
-            }
-        }
-        return;
-    }
-    let Some(round) = table.and_then(|table| table.current()) else { return };
-    for stance in Stance::ALL {
-        let votes = round.votes(stance);
-        let sign = cx.theme.stance(stance);
-        let style = if votes == 0 { cx.theme.style(StyleRole::Dim) } else { sign.style };
-        pen.glyph(sign.glyph, style).put(&format!(" {votes}  "), style);
-    }
+    let line = match (words(world), &world.closed) {
+        (Some(words), _) => words.result(world),
+        (None, Some(closed)) => end_line(closed),
+        (None, None) => return,
+    };
+    pen.line(&line, cx.theme);
 }
 
 /// Columns of the preview's labels.

@@ -15,6 +15,7 @@ use crate::app::run::{InspectTarget, Inspector, RunPage, Tab};
 use crate::event::kind::Purpose;
 use crate::event::world::SpanKind;
 use crate::narrate::attribution::tool_of_purpose;
+use crate::narrate::patterns::words;
 
 /// Draws the inspector into a run's page.
 pub fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
@@ -87,8 +88,7 @@ fn heading(page: &RunPage, target: InspectTarget) -> String {
                 format!("{role}, round {round}")
             }
             Some(SpanKind::Call(Purpose::Finalize)) => {
-                let plan = page.world().orchestrator().is_some();
-                if plan { "report" } else { "launch brief" }.to_owned()
+                words(page.world()).map_or("launch brief", |words| words.terms().answer).to_owned()
             }
             Some(SpanKind::Call(purpose)) => {
                 let who = purpose.label();

@@ -10,7 +10,9 @@ use ratatui::style::Style;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::glyph::{Glyph, Glyphs};
+use super::theme::{StyleRole, Theme};
 use crate::narrate::measure::{cluster, clusters};
+use crate::narrate::styled::StyledLine;
 
 pub use crate::narrate::measure::{columns, wrap, wrap_end, wrap_within};
 
@@ -198,6 +200,21 @@ impl<'a> Pen<'a> {
     pub fn glyph(&mut self, glyph: Glyph, style: Style) -> &mut Self {
         let text = self.glyphs.symbol(glyph);
         self.put(text, style)
+    }
+
+    /// Draws the parts of a line, each in the style of its role.
+    pub fn line(&mut self, line: &StyledLine, theme: &Theme) -> &mut Self {
+        for part in &line.parts {
+            let style = theme.style(part.role.unwrap_or(StyleRole::Text));
+            if let Some(glyph) = part.glyph {
+                self.glyph(glyph, style);
+                if !part.text.is_empty() {
+                    self.space(1);
+                }
+            }
+            self.put(&part.text, style);
+        }
+        self
     }
 
     /// Draws a glyph `times` times.

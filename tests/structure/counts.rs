@@ -26,6 +26,7 @@ pub const REGISTRIES: &[&str] = &[
     "pattern/mod.rs",
     "event/patterns.rs",
     "event/world/patterns.rs",
+    "narrate/patterns.rs",
     "panes/draw.rs",
     "scenario/patterns.rs",
 ];

@@ -79,24 +79,24 @@ fn counts_stay_below_their_ceilings() {
 }
 
 // The ceilings. Lower a ceiling when you get below it.
-const MATCHES: usize = 18;
+const MATCHES: usize = 16;
 const PUBLIC_ITEMS: usize = 400;
 const DUPLICATE_TYPES: usize = 0;
 const FIELDS: usize = 25;
 const METHODS: usize = 220;
-const CYCLES: usize = 14;
-const LONG_FILES: usize = 15;
+const CYCLES: usize = 12;
+const LONG_FILES: usize = 13;
 const BINARIES: usize = 5;
 const TESTS: usize = 1607;
 
 /// How many files outside a pattern's own folders may name it.
 fn ceiling(pattern: &str) -> usize {
     match pattern {
-        "collaboration" => 29,
-        "orchestrator" => 38,
-        "team" => 36,
-        "resilience" => 17,
-        "research" => 31,
+        "collaboration" => 21,
+        "orchestrator" => 27,
+        "team" => 28,
+        "resilience" => 14,
+        "research" => 25,
         _ => 12,
     }
 }

@@ -7,7 +7,7 @@ use crate::narrate::event_line::EventLine;
 use crate::narrate::style_role::StyleRole;
 
 /// The text for an agent that takes control.
-pub(crate) fn hop_text(purpose: &Purpose) -> String {
+fn hop_text(purpose: &Purpose) -> String {
     match purpose {
         Purpose::SwarmTurn { swarm, hop, from: Some(from), .. } => {
             format!("in control of {swarm}, hop {hop}, from {from}")
@@ -29,6 +29,11 @@ pub(crate) fn calls_text(reply: &Reply) -> String {
 /// Fills the line of an event of a team; leaves other events alone.
 pub(crate) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
     match kind {
+        EventKind::CallStarted(call) if matches!(call.purpose, Purpose::SwarmTurn { .. }) => {
+            if call.args.is_none() {
+                told.text = hop_text(&call.purpose).into();
+            }
+        }
         EventKind::Pattern(PatternFact::Agents(AgentFact::AnswerPartial { text, by })) => {
             told.subject = by.as_str().into();
             told.text = format!("best partial answer: {text}").into();

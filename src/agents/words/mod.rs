@@ -1,3 +1,6 @@
-//! What happens among agents, in words.
+//! What agents do, in words.
 
 pub mod event_line;
+pub mod fields;
+pub mod lines;
+pub mod markdown;

@@ -6,20 +6,18 @@ use std::fmt::Write as _;
 use super::inspect::raw::{call_events, raw_document};
 use super::inspect::target::{InspectTarget, Tab};
 use super::layout::Pane;
-use super::markdown::{plan_markdown, team_markdown, tool_text, tools_markdown};
+use super::markdown::{tool_text, tools_markdown};
 use super::subject::Subject;
 use super::{InputOutcome, RunPage, View};
 use crate::app::effect::{Contents, Effect, Export};
 use crate::event::contribution::Contribution;
 use crate::event::safe_json;
-use crate::event::world::World;
-use crate::narrate::event_line::{
-    conflict_names, decision_or_next, event_line, model_text, took_ms,
-};
+use crate::narrate::event_line::{model_text, took_ms};
+use crate::narrate::export::escape::reason_markdown;
 use crate::narrate::format;
+use crate::narrate::patterns::words;
 use crate::narrate::styled::StyledText;
-use crate::pattern::collaboration::projection::Round;
-use crate::pattern::research::words::report;
+use crate::narrate::tell::event_line;
 
 impl RunPage {
     pub(super) fn copy(&self) -> InputOutcome {
@@ -111,21 +109,14 @@ impl RunPage {
             let _ = writeln!(
                 out,
                 "Ended: {}{} after {}.",
-                report::reason_markdown(&closed.reason),
+                reason_markdown(&closed.reason),
                 place.unwrap_or_default(),
                 took_ms(closed.elapsed_ms)
             );
         }
-        if let Some(table) = world.collaboration() {
-            if let Some(decision) = table.decision() {
-                let _ = writeln!(out, "Decision: **{}**.", decision.phrase());
-            }
-            for round in &table.rounds {
-                round_markdown(&mut out, world, round);
-            }
+        if let Some(words) = words(world) {
+            words.markdown(&mut out);
         }
-        plan_markdown(&mut out, world);
-        team_markdown(&mut out, world);
         tools_markdown(&mut out, world);
         if let Some(answer) = &world.answer {
             let _ = writeln!(out, "\n## Answer\n\n{answer}");
@@ -154,11 +145,9 @@ impl RunPage {
         }
     }
 
-    /// Whether there is a report to export: research that has an answer, or has ended without one.
+    /// Whether there is a report to export.
     pub fn has_report(&self) -> bool {
-        self.run.world().research().is_some_and(|research| {
-            research.answered.is_some() || self.run.world().closed.is_some()
-        })
+        words(self.run.world()).is_some_and(|words| words.has_report(self.run.world()))
     }
 
     /// Exports the report first if there is one, since that is what people look for; then the
@@ -169,7 +158,9 @@ impl RunPage {
         }
         let file =
             |end: &str, contents| Export { file: format!("{}.{end}", self.run.id()), contents };
-        let report = self.has_report().then(|| report::markdown(self.run.world())).flatten();
+        let world = self.run.world();
+        let words = words(world).filter(|words| words.has_report(world));
+        let report = words.and_then(|words| words.report(world));
         let report = report.map(|text| file("md", Contents::Text(text)));
         let mut files: Vec<Export> = report.into_iter().collect();
         files.push(file("jsonl", Contents::Events(self.events_for_export())));
@@ -211,18 +202,4 @@ fn seat_markdown(round: u32, said: &Contribution) -> String {
     }
     out.push('\n');
     out
-}
-
-fn round_markdown(out: &mut String, world: &World, round: &Round) {
-    let _ = writeln!(out, "\n## Round {}\n", round.number);
-    let _ = writeln!(out, "| seat | stance | confidence | summary |\n| --- | --- | --- | --- |");
-    for said in round.contributions() {
-        let summary = said.summary.replace('|', "\\|").replace(['\n', '\r'], " ");
-        let _ =
-            writeln!(out, "| {} | {} | {} | {summary} |", said.agent, said.stance, said.confidence);
-    }
-    if round.closed.is_some() {
-        let next = decision_or_next(world, round.number, round.decision);
-        let _ = writeln!(out, "\n{}: {next}.", conflict_names(&round.conflicts));
-    }
 }

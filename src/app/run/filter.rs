@@ -1,11 +1,14 @@
 //! A filter over events: plain words, each of which must occur in the event's line, or a CEL
 //! condition over its fields.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use crate::event::kind::{Purpose, RosterChange};
 use crate::event::{Event, EventKind, World};
-use crate::narrate::event_line::{EventLine, event_line};
+use crate::narrate::event_line::EventLine;
+use crate::narrate::tell::event_line;
 use crate::scenario::condition::{CelBindings, Condition, ConditionError, EvalBudget, EvalLimits};
 
 /// The names that a condition may use. Every event has all of them; a field that the event lacks is
@@ -96,7 +99,7 @@ fn bind_fields(shown: &mut CelBindings, event: &Event, told: &EventLine<'_>, wor
     let mut role = purpose.and_then(Purpose::speaker);
     let mut tool =
         purpose.and_then(|purpose| crate::narrate::attribution::tool_of_purpose(purpose, world));
-    let task = purpose.and_then(Purpose::task).map(|task| task.as_str());
+    let task = purpose.and_then(Purpose::task).map(|task| Cow::Borrowed(task.as_str()));
     let task = task.or_else(|| crate::narrate::attribution::task_of_span(event.span, world));
     let mut agent = purpose.and_then(|purpose| purpose.agent()).map(|agent| agent.as_str());
     let (mut attempt, mut status, mut wait_ms) = (None, None, None);
@@ -166,7 +169,7 @@ fn bind_fields(shown: &mut CelBindings, event: &Event, told: &EventLine<'_>, wor
         ("role", Value::from(role)),
         ("agent", Value::from(agent)),
         ("tool", Value::from(tool)),
-        ("task", Value::from(task)),
+        ("task", Value::from(task.as_deref())),
         ("who", Value::from(&*told.subject)),
         ("stance", Value::from(stance.map(|(stance, _)| stance.word()))),
         ("confidence", Value::from(stance.map(|(_, confidence)| confidence))),

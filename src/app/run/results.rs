@@ -4,8 +4,7 @@ use serde_json::Value;
 
 use super::RunPage;
 use super::waterfall::WaterfallRow;
-use crate::narrate::event_line_tool::fallback_text;
-use crate::pattern::orchestrator::projection::{TaskRow, TaskState};
+use crate::pattern::orchestrator::projection::TaskRow;
 
 /// A line of the results.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,41 +59,5 @@ impl RunPage {
                 _ => 0,
             },
         }
-    }
-}
-
-/// The result of a task in one line.
-pub fn task_result(row: &TaskRow) -> String {
-    let result = || row.result.as_deref().map(one_line).unwrap_or_default();
-    match (row.state, row.fallback, &row.reason) {
-        (TaskState::Degraded, Some(fallback), _) => {
-            let value = result();
-            let colon = if value.is_empty() { "" } else { ": " };
-            format!("{}{colon}{value}", fallback_text(fallback))
-        }
-        (TaskState::Failed | TaskState::Cancelled, _, Some(reason)) => reason.phrase().into_owned(),
-        (TaskState::Done, ..) => result(),
-        _ => String::new(),
-    }
-}
-
-/// The state of a task in one word.
-pub fn state_word(state: TaskState) -> &'static str {
-    match state {
-        TaskState::Waiting => "waiting",
-        TaskState::Running => "running",
-        TaskState::Retrying => "retrying",
-        TaskState::Done => "done",
-        TaskState::Degraded => "degraded",
-        TaskState::Failed => "failed",
-        TaskState::Cancelled => "cancelled",
-    }
-}
-
-/// A value in one line: a string without its quotes, anything else as JSON.
-pub fn one_line(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.replace('\n', " "),
-        other => serde_json::to_string(other).unwrap_or_default(),
     }
 }

@@ -14,6 +14,7 @@ use crate::narrate::format;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::StyledText;
 use crate::pattern::orchestrator::projection::{AttemptEnd, Orchestrator, TaskRow, TaskState};
+use crate::pattern::orchestrator::words::results::one_line;
 
 impl RunPage {
     /// The details of the row that the page is about; empty for rows that have text of their own.
@@ -271,7 +272,7 @@ fn add_join(document: &mut StyledText, orchestrator: &Orchestrator, plan: &Orche
         return;
     };
     if let Some(level) = aggregate.get(&plan.level) {
-        document.field(&plan.level, super::results::one_line(level));
+        document.field(&plan.level, one_line(level));
     }
     if !orchestrator.overwritten.is_empty() {
         let tasks: Vec<&str> = orchestrator.overwritten.iter().map(|id| id.as_str()).collect();

@@ -10,6 +10,7 @@ use crate::event::world::tools::{ToolRow, ToolTally};
 use crate::event::{EventKind, SpanId};
 use crate::narrate::event_line_tool::fault_text;
 use crate::narrate::format;
+use crate::narrate::format::percent;
 use crate::scenario::spec::limits::{BreakerCounts, BreakerMode};
 
 /// Most events that are searched for the latest retried calls.
@@ -119,25 +120,6 @@ pub fn alert_text(alert: &Alert) -> String {
     format!("{} {}: {what}", format::time_in_run(alert.at), alert.tool)
 }
 
-/// A share from 0 to 1 in percent, rounded down to a tenth.
-pub fn percent(share: f64) -> String {
-    // The added thousandth makes up for binary fractions: 0.29 must not become 28.9 %.
-    let tenths = (share * 1_000.0 + 0.001).floor().clamp(0.0, 1_000.0) as u32;
-    match tenths {
-        1_000 => "100 %".to_owned(),
-        tenths => format!("{}.{} %", tenths / 10, tenths % 10),
-    }
-}
-
-/// Requests per call, rounded down: `x1.42`.
-pub fn factor_text(factor: f64) -> String {
-    let hundredths = (factor * 100.0 + 0.001).floor().max(0.0) as u64;
-    match hundredths {
-        0..10_000 => format!("x{}.{:02}", hundredths / 100, hundredths % 100),
-        _ => format!("x{}", hundredths / 100),
-    }
-}
-
 impl RunPage {
     /// The calls that were retried, latest first. Only the last `LOOKED_AT` events are searched.
     pub fn retried_calls(&self, most: usize) -> Vec<SpanId> {
@@ -161,22 +143,5 @@ impl RunPage {
         let mut shown = self.log().between(0, self.shown_event_count()).rev();
         let of_tool = |event: &&std::sync::Arc<crate::event::Event>| matches!(&event.kind, EventKind::CallStarted(call) if call.tool == *tool);
         shown.find(of_tool).map(|event| event.span)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shares_and_factors_are_cut_off() {
-        assert_eq!(percent(0.29), "29.0 %");
-        assert_eq!(percent(0.9999), "99.9 %");
-        assert_eq!(percent(1.0), "100 %");
-        assert_eq!(percent(0.0), "0.0 %");
-        assert_eq!(factor_text(1.0), "x1.00");
-        assert_eq!(factor_text(1.999), "x1.99");
-        assert_eq!(factor_text(27.0), "x27.00");
-        assert_eq!(factor_text(412.5), "x412");
     }
 }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use crate::base::visible::{is_hostile, visible};
+use crate::event::StopReason;
 
 /// A text on one line of Markdown, in the middle of a paragraph. White space becomes single blanks,
 /// and control characters become visible.
@@ -27,6 +28,11 @@ pub(crate) fn text(text: &str) -> String {
         rest = &rest[c.len_utf8()..];
     }
     out
+}
+
+/// A text of our own log in a cell of a table: on one line, and it does not end the cell.
+pub(crate) fn table_cell(text: &str) -> String {
+    text.replace('|', "\\|").replace(['\n', '\r'], " ")
 }
 
 /// A text at the beginning of a line, where some characters begin a list or a heading.
@@ -52,6 +58,12 @@ pub(crate) fn code(text: &str) -> String {
     let fence = "`".repeat(longest + 1);
     let pad = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
     format!("{fence}{pad}{text}{pad}{fence}")
+}
+
+/// A stop reason in words, followed by its identifier.
+pub(crate) fn reason_markdown(reason: &StopReason) -> String {
+    let (phrase, id) = (reason.phrase(), reason.to_string());
+    if *phrase == id { code(&id) } else { format!("{} ({})", text(&phrase), code(&id)) }
 }
 
 /// A link if the address is http or https; otherwise the address is shown as code.

@@ -16,3 +16,4 @@ pub mod projection;
 pub mod spec;
 
 pub use aggregate::{gather_results, overwritten_tasks};
+pub(crate) mod words;

@@ -7,3 +7,4 @@ pub mod plan;
 pub mod play;
 pub mod projection;
 pub mod spec;
+pub(crate) mod words;

@@ -3,3 +3,4 @@
 pub(crate) mod file;
 pub mod play;
 pub mod spec;
+pub(crate) mod words;

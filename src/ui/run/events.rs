@@ -9,7 +9,8 @@ use ratatui::style::Style;
 use crate::app::layout::line;
 use crate::app::run::RunPage;
 use crate::app::run::list::FilterStatus;
-use crate::narrate::event_line::event_line;
+use crate::narrate::patterns::words;
+use crate::narrate::tell::event_line;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::{Glyph, Glyphs};
@@ -203,14 +204,14 @@ fn event_row(
     }
     let wide = area.width >= 100;
     pen.cell(&format::time_in_run(event.at), 8, dim).space(1);
-    // Only collaborations have rounds.
-    if page.world().collaboration().is_some() || told.round.is_some() {
+    let has_rounds = words(page.world()).is_some_and(|words| words.terms().has_rounds);
+    if has_rounds || told.round.is_some() {
         let round = told.round.map_or_else(|| "--".to_owned(), |round| format!("R{round}"));
         pen.cell(&round, if wide { 4 } else { 3 }, dim);
     }
     let kind = if wide { 22 } else { 16.min(area.width / 4) };
     pen.cell(&short_kind(told.kind, usize::from(kind), cx.glyphs), kind, toned).space(1);
-    let names = world_names(page).clamp(8, if wide { 24 } else { (area.width / 5).max(8) });
+    let names = subject_width(page).clamp(8, if wide { 24 } else { (area.width / 5).max(8) });
     // The agent's number identifies it, so only the tool's name is shortened.
     let number = told.subject.strip_prefix("agent ").and_then(|rest| rest.find(' '));
     let (agent, name) = told.subject.split_at(number.map_or(0, |at| at + "agent  ".len()));
@@ -224,24 +225,11 @@ fn event_row(
     pen.put(&told.text, if told.stance.is_some() { dim } else { plain });
 }
 
-fn world_names(page: &RunPage) -> u16 {
+/// Columns of the longest subject.
+fn subject_width(page: &RunPage) -> u16 {
     let world = page.world();
-    let longest = |names: &mut dyn Iterator<Item = &str>| {
-        u16::try_from(names.map(columns).max().unwrap_or(0)).unwrap_or(u16::MAX)
-    };
-    if let Some(it) = world.collaboration() {
-        crate::panes::collaboration::draw::seat::names(&it.plan)
-    } else if let Some(orchestrator) = world.orchestrator() {
-        let plan = &*orchestrator.plan;
-        // With many tasks the first ones determine the width.
-        let tasks = orchestrator.tasks.iter().take(64).map(|row| row.task.id.as_str());
-        longest(&mut tasks.chain(plan.workers.iter().map(|worker| worker.name.as_str())))
-    } else if let Some(it) = world.team() {
-        let plan = &*it.plan;
-        longest(&mut plan.agents.iter().take(64).map(|agent| agent.name.as_str()))
-    } else {
-        longest(&mut world.tools.rows().iter().map(|tool| tool.name().as_str())) + 9
-    }
+    let longest = words(world).map_or(0, |words| words.longest_subject(world));
+    u16::try_from(longest).unwrap_or(u16::MAX)
 }
 
 /// A kind in at most `width` columns; the part after its last dot is kept.

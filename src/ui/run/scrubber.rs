@@ -10,8 +10,9 @@ use crate::app::run::RunPage;
 use crate::app::run::layout::scrubber_line;
 use crate::event::kind::{BreakerStage, OrchestratorFact, PatternFact};
 use crate::event::stop::StopReason;
-use crate::event::world::{MarkKind, PatternWorld};
+use crate::event::world::MarkKind;
 use crate::event::{Elapsed, EventKind};
+use crate::narrate::patterns::words;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
@@ -144,11 +145,7 @@ fn marks(
             StyleRole::Dim,
         );
     }
-    let finalize = match &page.world().pattern {
-        PatternWorld::Orchestrator(_) => "report",
-        PatternWorld::Research(_) => "answer",
-        _ => "brief",
-    };
+    let finalize = words(page.world()).map_or("brief", |words| words.terms().answer_mark);
     let mut chain = HopLabels::default();
     for rank in 0..3 {
         let shift = if rank < 2 { 9 } else { 1 };

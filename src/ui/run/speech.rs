@@ -7,7 +7,6 @@ use ratatui::layout::Rect;
 use super::attempts;
 use crate::app::layout::line;
 use crate::app::run::RunPage;
-use crate::app::run::results::one_line;
 use crate::app::run::scroll::Scroll;
 use crate::app::run::subject::Subject;
 use crate::app::run::subject_text::{
@@ -16,7 +15,9 @@ use crate::app::run::subject_text::{
 use crate::event::kind::EventKind;
 use crate::event::world::SpanKind;
 use crate::event::{SpanId, World};
-use crate::narrate::event_line::{model_text, rounds_text, took_ms};
+use crate::narrate::event_line::{model_text, took_ms};
+use crate::pattern::collaboration::words::phrases::rounds_text;
+use crate::pattern::orchestrator::words::results::one_line;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;

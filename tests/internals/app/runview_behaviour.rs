@@ -180,7 +180,7 @@ mod subject {
 mod truths {
     use super::*;
     use crate::event::kind::ModelLabel;
-    use crate::narrate::event_line::rounds_text;
+    use crate::pattern::collaboration::words::phrases::rounds_text;
     use crate::support::facts::Start;
 
     fn head(model: ModelLabel, title: &str, cols: u16) -> String {

@@ -535,7 +535,8 @@ async fn the_day_of_a_files_last_change_is_told_as_that() {
     assert_eq!(outcome(&world)["citation_details"][0]["dated_by"], "modified");
     let research = world.research().expect("research");
     assert_eq!(research.notes[0].note.date_label(), "changed 2026-03-01");
-    let markdown = crate::pattern::research::words::report::markdown(&world).expect("an answer");
+    let markdown =
+        crate::pattern::research::words::report::markdown(research, &world).expect("an answer");
     assert!(
         markdown.contains("changed 2026") && !markdown.contains("published 2026"),
         "{markdown}"

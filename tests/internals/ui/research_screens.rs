@@ -6,7 +6,7 @@ use crate::app::state::DisplaySettings;
 use crate::app::{KeyCode, Msg};
 use crate::event::kind::{Initiator, PatternFact, ResearchFact, StepSize};
 use crate::event::{BoundaryId, EventKind, RunId, SpanId};
-use crate::pattern::research::words::report::markdown;
+use crate::narrate::patterns::words;
 use crate::support::facts::research::{self, ResearchFacts};
 use crate::support::screen;
 use crate::support::screen::{Dash, shipped};
@@ -302,7 +302,11 @@ fn e_exports_the_report_once_there_is_one() {
         let Some(Effect::Export(files)) = asked.pop() else { panic!("no export: {asked:?}") };
         assert!(asked.is_empty(), "{asked:?}");
         let page = dash.state.visible_run().expect("a run on the screen");
-        (offered, files, markdown(page.world()).expect("it is research"))
+        (
+            offered,
+            files,
+            words(page.world()).and_then(|it| it.report(page.world())).expect("a report"),
+        )
     };
     let named = |files: &[Export]| files.iter().map(|it| it.file.clone()).collect::<Vec<_>>();
     let answered = |files: &[Export]| assert_eq!(named(files)[..2], ["r-b7c0.md", "r-b7c0.jsonl"]);
@@ -404,7 +408,7 @@ fn the_preview_of_a_run_says_how_many_sources_came_how_far() {
     let mut dash = Dash::new(120, 36);
     dash.run("r-b7c0", &research::answered().log);
     dash.state.home.preview_source = crate::app::home::HomePane::Runs;
-    let items = crate::app::preview::items(&dash.state);
+    let items = crate::app::preview::items(&dash.state).lines;
     let of = |label: &str| {
         items.iter().find(|item| item.label.as_deref() == Some(label)).map(|it| it.text())
     };

@@ -81,7 +81,7 @@ fn the_preview_of_a_run_lists_agents_as_agents() {
     let mut dash = Dash::new(120, 36);
     dash.run("r-90de", &facts);
     dash.state.home.preview_source = HomePane::Runs;
-    let items = preview::items(&dash.state);
+    let items = preview::items(&dash.state).lines;
     let under = |label: &str| -> Vec<String> {
         let from = items.iter().skip_while(|item| item.label.as_deref() != Some(label));
         let goes_on =

@@ -5,15 +5,14 @@ use std::time::Duration;
 
 use super::calls::call_model;
 use crate::app::run::data::RunData;
-use crate::event::kind::{
-    AgentFact, CollaborationFact, LoopGuard, PatternFact, Purpose, ResearchFact, SourceNo,
-};
+use crate::event::kind::Purpose;
 use crate::event::world::{Span, SpanKind, SpanState};
 use crate::event::{Event, EventKind, SpanId, World};
-use crate::narrate::event_line::{conflict_names, decision_or_next, failure_name, took_ms};
+use crate::narrate::event_line::{failure_name, took_ms};
 use crate::narrate::format;
-use crate::narrate::measure::single_line;
+use crate::narrate::patterns::words;
 use crate::narrate::styled::StyledText;
+use crate::narrate::tell::event_line;
 
 pub(super) fn timing_document(
     run: &RunData,
@@ -115,7 +114,7 @@ pub(super) fn summary_document(
     let mut document = StyledText::default();
     let world = run.world();
     if let Some(event) = fact {
-        let told = crate::narrate::event_line::event_line(event, world);
+        let told = event_line(event, world);
         document.field("kind", told.kind);
         document.field("at", format::time_in_run(event.at));
         if let Some(round) = told.round.filter(|_| call.is_none()) {
@@ -130,75 +129,8 @@ pub(super) fn summary_document(
     document.gap();
     let SpanKind::Call(purpose) = &span.kind else { return document };
     document.heading("call");
-    match purpose {
-        Purpose::Contribution { round, seat, role } => {
-            document.field("seat", role.as_str());
-            document.field("round", round.to_string());
-            let flag = world.collaboration().and_then(|it| it.plan.role_flags.get(role));
-            if let Some(flag) = flag {
-                document.field("flag", flag.flag.as_str());
-            }
-            let before = world
-                .collaboration()
-                .and_then(|table| table.seat_before(*round, usize::from(*seat)))
-                .and_then(|seat| seat.contribution.as_ref());
-            if let Some(before) = before {
-                let confidence = format::confidence(before.confidence);
-                let before = format!("{} {confidence}", before.stance);
-                document.field(&format!("in R{}", round.saturating_sub(1)), before);
-            }
-        }
-        Purpose::Plan => document.field("purpose", "plan"),
-        Purpose::Search => document.field("purpose", "search"),
-        Purpose::Synthesize => document.field("purpose", "answer"),
-        Purpose::Read { source } | Purpose::Notes { source } => {
-            document.field("source", source.to_string());
-            let row = world.research().and_then(|research| research.source(*source));
-            // For an event of the source these fields are already above.
-            if let Some(row) = row.filter(|_| fact.is_none()) {
-                document.field("title", single_line(row.title()));
-                document.field("address", single_line(row.address()));
-            }
-        }
-        Purpose::Task { task, .. } => {
-            document.field("task", task.as_str());
-            if let Some(worker) = crate::narrate::attribution::tool_of_purpose(purpose, world) {
-                document.field("worker", worker);
-            }
-        }
-        Purpose::AgentStep { agent, turn, repeat: again, .. } => {
-            document.field("agent", agent.to_string());
-            if let Some(tool) = crate::narrate::attribution::tool_of_purpose(purpose, world) {
-                document.field("tool", tool);
-            }
-            document.field("turn", turn.to_string());
-            if *again > 0 {
-                document.field("repeat", again.to_string());
-            }
-        }
-        Purpose::ModelCall { agent, turn, round } => {
-            document.field("agent", agent.as_str());
-            document.field("turn", turn.to_string());
-            document.field("call", round.to_string());
-        }
-        Purpose::Member { agent, by, turn, .. } => {
-            document.field("member", agent.as_str());
-            document.field("called by", by.as_str());
-            document.field("turn", turn.to_string());
-        }
-        Purpose::SwarmTurn { agent, swarm, hop, from, .. } => {
-            document.field("agent", agent.as_str());
-            document.field("swarm", swarm.as_str());
-            document.field("hop", hop.to_string());
-            if let Some(from) = from {
-                document.field("from", from.as_str());
-            }
-        }
-        Purpose::Tool { agent, tool, .. } => {
-            document.field("agent", agent.as_str());
-            document.field("tool", tool.as_str());
-        }
-        Purpose::Finalize => document.field("purpose", "final answer"),
+    if let Some(words) = words(world) {
+        words.call_fields(purpose, fact.is_some(), &mut document);
     }
     add_model(run, &mut document, span.id, purpose);
     let degraded = matches!(
@@ -223,80 +155,6 @@ pub(super) fn summary_document(
 
 fn add_event_fields(run: &RunData, document: &mut StyledText, event: &Event) {
     match &event.kind {
-        EventKind::Pattern(PatternFact::Collaboration(
-            CollaborationFact::ContributionAccepted { contribution, messages, .. },
-        )) => {
-            let confidence = format::confidence(contribution.confidence);
-            document.field("stance", format!("{} {confidence}", contribution.stance));
-            document.field("messages", format!("{messages} used"));
-        }
-        EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::RoundClosed {
-            round,
-            conflicts: found,
-            decision,
-        })) => {
-            document.field("conflicts", conflict_names(found));
-            let next = decision_or_next(run.world(), *round, *decision);
-            document.field("decision", next);
-        }
-        EventKind::Pattern(PatternFact::Agents(AgentFact::HandoffMade {
-            to,
-            message,
-            guard,
-            ..
-        })) => {
-            document.field("to", to.as_str());
-            if let Some(message) = message {
-                document.field("message", message.replace('\n', " "));
-            }
-            add_loop_guard(document, guard);
-        }
-        EventKind::Pattern(PatternFact::Agents(AgentFact::HandoffRefused {
-            to,
-            reason: why,
-            guard,
-            rejections,
-            ..
-        })) => {
-            document.field("to", to.as_str());
-            document.field("reason", why.to_string());
-            add_loop_guard(document, guard);
-            document.field("refusals", rejections.to_string());
-        }
-        EventKind::RosterChanged { members, .. } => {
-            let names: Vec<&str> = members.iter().map(|name| name.as_str()).collect();
-            document.field("members", names.join(", "));
-        }
-        EventKind::Pattern(PatternFact::Research(ResearchFact::SourceStarted {
-            source, ..
-        })) => add_source(document, run.world(), *source),
-        EventKind::Pattern(PatternFact::Research(ResearchFact::PageRead(page))) => {
-            add_source(document, run.world(), page.source)
-        }
-        EventKind::Pattern(PatternFact::Research(ResearchFact::NoteTaken { source, note })) => {
-            add_source(document, run.world(), *source);
-            document.field("note", note.id.as_str());
-            document.field("claim", single_line(&note.claim));
-            document.field("quote", single_line(&note.quote));
-        }
-        EventKind::Pattern(PatternFact::Research(ResearchFact::NoteRefused(note))) => {
-            add_source(document, run.world(), note.source);
-            document.field("refused", note.reason.phrase());
-            document.field("claim", single_line(&note.claim));
-            document.field("quote", single_line(&note.quote));
-        }
-        EventKind::Pattern(PatternFact::Research(ResearchFact::NotesTruncated(cut))) => {
-            add_source(document, run.world(), cut.source);
-            document.field("proposed", cut.proposed.to_string());
-            document.field("cut", format!("{} ({})", cut.cut, cut.limit.phrase()));
-        }
-        EventKind::Pattern(PatternFact::Research(ResearchFact::SourceClosed(_))) => {
-            if let Some(source) =
-                crate::narrate::attribution::source_of_span(event.span, run.world())
-            {
-                add_source(document, run.world(), source);
-            }
-        }
         EventKind::FlagChanged { on, boundary, .. } => {
             document.field("now", if *on { "on" } else { "off" });
             document.field("from", boundary.display_name());
@@ -307,39 +165,12 @@ fn add_event_fields(run: &RunData, document: &mut StyledText, event: &Event) {
                 document.field("phase", phase);
             }
         }
-        _ => {}
-    }
-}
-
-/// Adds the details of a source.
-fn add_source(document: &mut StyledText, world: &World, source: SourceNo) {
-    let Some(research) = world.research() else { return };
-    let plan = &*research.plan;
-    let Some(row) = research.source(source) else { return };
-    document.field("source", source.to_string());
-    document.field("title", single_line(row.title()));
-    document.field("address", single_line(row.address()));
-    document.field("state", crate::app::run::research::source::source_state(row));
-    if let Some(trust) = crate::app::run::research::source::trust(row, plan) {
-        document.field("trust", format::confidence(trust));
-    }
-    let age = crate::app::run::research::source::age_text(row, plan);
-    if !age.is_empty() {
-        document.field("age", age);
-    }
-    if row.page.is_none() {
-        let (why, to_do) = crate::app::run::research::source::missing_page_reason(row, plan);
-        document.field("why", single_line(&why));
-        if let Some(to_do) = to_do {
-            document.field("", to_do);
+        _ => {
+            if let Some(words) = words(run.world()) {
+                words.event_fields(event, run.world(), document);
+            }
         }
     }
-}
-
-/// Adds the state of a swarm's loop guard.
-fn add_loop_guard(document: &mut StyledText, guard: &LoopGuard) {
-    document.field("handoffs", guard.handoffs.to_string());
-    document.field("distinct", format!("{} of the last {}", guard.distinct_agents, guard.window));
 }
 
 fn add_span_times(document: &mut StyledText, span: &Span, world: &World) {

@@ -6,7 +6,6 @@ mod jump;
 mod navigation;
 pub mod notes;
 pub mod page_layout;
-pub mod source;
 pub mod step;
 mod target;
 

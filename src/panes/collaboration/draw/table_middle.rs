@@ -7,8 +7,8 @@ use crate::app::layout::line;
 use crate::event::contribution::Stance;
 use crate::event::kind::CollaborationPlan;
 use crate::event::world::{RunState, World};
-use crate::narrate::event_line::decision_or_next;
 use crate::pattern::collaboration::projection::{Collaboration, Round};
+use crate::pattern::collaboration::words::phrases::decision_or_next;
 use crate::ui::cx::DrawContext;
 use crate::ui::glyph::Glyph;
 use crate::ui::text::{Pen, columns};
@@ -144,7 +144,7 @@ pub(crate) fn state_line(
             let reason = world.closed.as_ref().map(|closed| closed.reason.phrase().into_owned());
             vec![(reason.unwrap_or_default(), StyleRole::Failed)]
         }
-        (_, Some(_)) => vec![(decision_or_next(world, round.number, None), StyleRole::Dim)],
+        (_, Some(_)) => vec![(decision_or_next(&table.plan, round.number, None), StyleRole::Dim)],
         (_, None) => vec![(format!("{came} of {asked} answered"), StyleRole::Running)],
     }
 }

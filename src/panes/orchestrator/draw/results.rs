@@ -6,10 +6,11 @@ use ratatui::layout::Rect;
 
 use super::sign::task_sign;
 use crate::app::layout::line;
-use crate::app::run::results::{ResultLine, one_line, task_result};
+use crate::app::run::results::ResultLine;
 use crate::app::run::table::first_seat;
 use crate::app::run::{RunPage, WaterfallRow};
 use crate::pattern::orchestrator::projection::TaskState;
+use crate::pattern::orchestrator::words::results::{one_line, task_result};
 use crate::ui::cx::DrawContext;
 use crate::ui::table::{self, row_style};
 use crate::ui::text::Pen;

@@ -1,9 +1,9 @@
 //! The states of an orchestrator's rows and tasks.
 
-use crate::app::run::results::state_word;
 use crate::app::run::waterfall::WaterfallRow;
 use crate::event::world::{RunState, World};
 use crate::pattern::orchestrator::projection::{Orchestrator, TaskRow, TaskState};
+use crate::pattern::orchestrator::words::results::state_word;
 use crate::ui::cx::DrawContext;
 use crate::ui::glyph::Glyph;
 use crate::ui::role::StyleRole;

@@ -7,10 +7,10 @@ use super::agents;
 use crate::app::layout::line;
 use crate::app::run::RunPage;
 use crate::app::run::table::first_seat;
-use crate::app::run::tool_summary::{factor_text, percent};
 use crate::event::kind::BreakerStage;
 use crate::event::world::tools::{CallMark, MARKS, ToolRow};
 use crate::event::{Elapsed, World};
+use crate::narrate::format::percent;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
@@ -66,8 +66,8 @@ impl ToolFigure {
             Self::Calls => (format::count(tally.calls), StyleRole::Text),
             Self::Requests => (format::count(tally.requests()), StyleRole::Text),
             Self::Amplification => match tally.amplification() {
-                Some(factor) if factor > 1.0 => (factor_text(factor), StyleRole::Retry),
-                Some(factor) => (factor_text(factor), StyleRole::Text),
+                Some(factor) if factor > 1.0 => (format::factor(factor), StyleRole::Retry),
+                Some(factor) => (format::factor(factor), StyleRole::Text),
                 None => none(),
             },
         }

@@ -4,8 +4,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::app::run::RunPage;
-use crate::app::run::tool_summary::percent;
 use crate::event::kind::BreakerStage;
+use crate::narrate::format::percent;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::text::{Pen, columns};

@@ -5,7 +5,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::app::layout::line;
-use crate::app::run::tool_summary::{alert_text, factor_text};
+use crate::app::run::tool_summary::alert_text;
 use crate::app::run::{RunComparison, RunPage};
 use crate::event::EventKind;
 use crate::event::world::SpanKind;
@@ -33,7 +33,7 @@ pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
     match world.tools.amplification() {
         Some(factor) => {
             let role = if factor > 1.0 { StyleRole::Retry } else { StyleRole::Text };
-            pen.put(&factor_text(factor), theme.style(role));
+            pen.put(&format::factor(factor), theme.style(role));
             pen.put(&format!("  {made} requests for {asked} calls"), plain);
         }
         None => {
@@ -112,7 +112,7 @@ fn comparison_row(other: &RunComparison, cx: &DrawContext, row: Rect, buf: &mut 
     let role = if *factor > 1.0 { StyleRole::Retry } else { StyleRole::Text };
     let mut pen = Pen::new(buf, row, cx.glyphs);
     pen.space(1).put(&format!("vs. {how} {} ", other.run), dim);
-    pen.put(&format!("{tool} {}", factor_text(*factor)), theme.style(role));
+    pen.put(&format!("{tool} {}", format::factor(*factor)), theme.style(role));
     for (tool, p95) in &other.p95 {
         pen.put(&format!("  p95 {tool} "), dim).put(&format::duration_text(*p95), plain);
     }

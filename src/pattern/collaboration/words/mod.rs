@@ -1,3 +1,10 @@
 //! A collaboration in words.
 
 pub mod badges;
+mod event_line;
+mod lines;
+mod markdown;
+mod narrate;
+pub mod phrases;
+mod preview;
+mod what_if;

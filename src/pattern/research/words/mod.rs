@@ -1,4 +1,8 @@
 //! What happens in a research run, in words.
 
-pub mod event_line;
+mod event_line;
+mod fields;
+mod lines;
+mod narrate;
 pub mod report;
+pub mod source;

@@ -8,20 +8,18 @@ use crate::event::kind::{
     DropReason, Note, NoteId, ReadingEnd, ResearchPlan, RunStarted, Sentence, SourceNo,
 };
 use crate::event::phrase::skip_phrase;
-use crate::event::{StopReason, World};
-use crate::narrate::export::escape::{code, link, paragraph, text};
+use crate::event::world::RunFold;
+use crate::narrate::export::escape::{code, link, paragraph, reason_markdown, text};
 use crate::narrate::format;
-use crate::pattern::research::projection::Research;
-use crate::pattern::research::projection::{SourceRow, SourceState};
+use crate::pattern::research::projection::{Research, SourceRow, SourceState};
 
-/// A run of research as Markdown, as far as it has come; `None` for another pattern.
-pub fn markdown(world: &World) -> Option<String> {
-    let research = world.research()?;
+/// A run of research as Markdown, as far as it has come; `None` before its head.
+pub fn markdown(research: &Research, run: &RunFold) -> Option<String> {
     let plan = &*research.plan;
-    let head = world.head.as_deref()?;
+    let head = run.head.as_deref()?;
     let mut out = String::new();
     heading(&mut out, head, plan);
-    answer(&mut out, world, research);
+    answer(&mut out, run, research);
     footnotes(&mut out, research);
     unused_section(&mut out, research);
     conflicts(&mut out, research);
@@ -34,7 +32,7 @@ fn heading(out: &mut String, head: &RunStarted, plan: &ResearchPlan) {
     let _ = writeln!(out, "As of {}.\n", text(&plan.as_of));
 }
 
-fn answer(out: &mut String, world: &World, research: &Research) {
+fn answer(out: &mut String, run: &RunFold, research: &Research) {
     let _ = writeln!(out, "## Answer\n");
     let sentences: Vec<String> = research
         .sentences
@@ -43,18 +41,12 @@ fn answer(out: &mut String, world: &World, research: &Research) {
         .enumerate()
         .map(|(place, sentence)| sentence_markdown(sentence, place == 0))
         .collect();
-    let why = match (&world.closed, sentences.is_empty()) {
+    let why = match (&run.closed, sentences.is_empty()) {
         (_, false) => sentences.join(" "),
         (Some(closed), true) => format!("No answer: {}.", reason_markdown(&closed.reason)),
         (None, true) => "No answer yet.".to_owned(),
     };
     let _ = writeln!(out, "{why}");
-}
-
-/// A stop reason in words, followed by its identifier.
-pub(crate) fn reason_markdown(reason: &StopReason) -> String {
-    let (phrase, id) = (reason.phrase(), reason.to_string());
-    if *phrase == id { code(&id) } else { format!("{} ({})", text(&phrase), code(&id)) }
 }
 
 /// A sentence with its citations.

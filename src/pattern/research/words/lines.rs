@@ -3,40 +3,46 @@
 
 use std::fmt::Write as _;
 
-use super::{WORD, with_model};
 use crate::base::visible::{REASON_CHARS, visible, visible_within};
-use crate::cli::stream_style::StreamStyle;
 use crate::event::kind::{
     FallbackKind, PatternFact, Purpose, ReadingEnd, ResearchFact, SourceOutcome,
 };
-use crate::event::world::SpanKind;
-use crate::event::{Event, EventKind, SpanId, World};
-use crate::narrate::event_line;
+use crate::event::world::{RunFold, SpanKind};
+use crate::event::{Event, EventKind, SpanId};
+use crate::narrate::format;
+use crate::narrate::glyph::Glyph;
+use crate::narrate::line_parts::{signed as word, with_model};
+use crate::narrate::lines::told;
+use crate::narrate::style_role::StyleRole;
+use crate::narrate::styled::StyledLine;
 use crate::pattern::research::projection::{Research, SourceRow};
-use crate::ui::format;
-use crate::ui::glyph::Glyph;
-use crate::ui::theme::StyleRole;
 
 /// Length limit of a text from a page or a model, in characters; the answer at the end is complete.
 const SAID_CHARS: usize = 200;
 
-/// The line of a research event; `None` if it is not shown.
-pub(super) fn line(event: &Event, world: &World, paint: &StreamStyle) -> Option<String> {
-    let research = world.research()?;
-    let told = || event_line::event_line(event, world).text.into_owned();
+/// The lines of a research event; `None` if another module may show it.
+pub(super) fn lines(research: &Research, event: &Event, run: &RunFold) -> Option<Vec<StyledLine>> {
+    if is_failed_read(event, run) {
+        return Some(Vec::new());
+    }
+    line(research, event, run).map(|line| line.into_iter().collect())
+}
+
+/// The line of a research event, if it has one; `None` if the event is not of research.
+fn line(research: &Research, event: &Event, run: &RunFold) -> Option<Option<StyledLine>> {
+    let told = || told(research, event, run).text.into_owned();
     let step = |word: &str, what: &str| {
-        let word = paint.role(StyleRole::Strong, &format!("{word:<8}"));
-        format!("{word}  {}", visible_within(what, SAID_CHARS)).trim_end().to_owned()
+        let what = visible_within(what, SAID_CHARS);
+        StyledLine::new(StyleRole::Strong, format!("{word:<8}"))
+            .then(format!("  {what}").trim_end().to_owned())
     };
-    let signed = |glyph: Glyph, word: &str, role: StyleRole, what: &str| {
-        let word =
-            paint.role(role, &format!("{:<WORD$}", format!("{} {word}", paint.glyph(glyph))));
-        format!("  {word}  {what}").trim_end().to_owned()
+    let signed = |glyph: Glyph, name: &'static str, role: StyleRole, what: &str| {
+        word(glyph, name, role).then(format!("  {what}").trim_end().to_owned())
     };
-    Some(match &event.kind {
+    Some(Some(match &event.kind {
         EventKind::Pattern(PatternFact::Research(ResearchFact::StepsAccepted { steps })) => {
             let steps = format::count_noun(steps.len() as u64, "step");
-            step("plan", &with_model(steps, world.models.plan()))
+            step("plan", &with_model(steps, run.models.plan()))
         }
         EventKind::Pattern(PatternFact::Research(ResearchFact::SourcesDeduped(deduped))) => {
             let query = research.query.as_ref().map_or("", |(query, _)| query);
@@ -49,7 +55,7 @@ pub(super) fn line(event: &Event, world: &World, paint: &StreamStyle) -> Option<
             step("search", &what)
         }
         EventKind::Pattern(PatternFact::Research(ResearchFact::SourceClosed(came))) => {
-            let row = source(event.span, world, research)?;
+            let row = source(event.span, run, research)?;
             let (glyph, word, role) = match &**came {
                 SourceOutcome::Read { .. } => (Glyph::Done, "read", StyleRole::Done),
                 SourceOutcome::Denied { .. } => (Glyph::Refused, "denied", StyleRole::Refused),
@@ -58,7 +64,7 @@ pub(super) fn line(event: &Event, world: &World, paint: &StreamStyle) -> Option<
             };
             let what = visible_within(&told(), SAID_CHARS);
             // The model is named only if it was called for notes.
-            let model = world.models.notes().filter(|_| row.notes_call.is_some());
+            let model = run.models.notes().filter(|_| row.notes_call.is_some());
             signed(glyph, word, role, &format!("{}  {}", address(row), with_model(what, model)))
         }
         EventKind::Pattern(PatternFact::Research(ResearchFact::NoteTaken { note, .. })) => {
@@ -84,7 +90,7 @@ pub(super) fn line(event: &Event, world: &World, paint: &StreamStyle) -> Option<
         }
         EventKind::Pattern(PatternFact::Research(ResearchFact::ReadingClosed {
             reason: ReadingEnd::NoMoreSources,
-        })) => return None,
+        })) => return Some(None),
         EventKind::Pattern(PatternFact::Research(ResearchFact::ReadingClosed { .. })) => {
             step("read", &told())
         }
@@ -94,13 +100,13 @@ pub(super) fn line(event: &Event, world: &World, paint: &StreamStyle) -> Option<
         EventKind::Pattern(PatternFact::Research(ResearchFact::NotesCompared(compared)))
             if compared.conflicts.is_empty() && compared.unconfirmed.is_empty() =>
         {
-            return None;
+            return Some(None);
         }
         EventKind::Pattern(PatternFact::Research(ResearchFact::NotesCompared(_))) => {
             signed(Glyph::Alert, "compared", StyleRole::Flag, &visible_within(&told(), SAID_CHARS))
         }
         EventKind::Pattern(PatternFact::Research(ResearchFact::AnswerCited(_))) => {
-            step("answer", &with_model(told(), world.models.answer()))
+            step("answer", &with_model(told(), run.models.answer()))
         }
         EventKind::Pattern(PatternFact::Research(ResearchFact::AnswerRefused(_))) => signed(
             Glyph::Refused,
@@ -109,22 +115,21 @@ pub(super) fn line(event: &Event, world: &World, paint: &StreamStyle) -> Option<
             &format!("the answer, {}", told()),
         ),
         _ => return None,
-    })
+    }))
 }
 
 /// Whether the event is a failed read of a source, which the source's own line reports.
-pub(super) fn is_failed_read(event: &Event, world: &World) -> bool {
+fn is_failed_read(event: &Event, run: &RunFold) -> bool {
     let lost = matches!(
         &event.kind,
         EventKind::CallFailed { .. } | EventKind::CallDegraded { by: FallbackKind::Omitted, .. }
     );
-    let what = world.spans.get(event.span).map(|span| &span.kind);
+    let what = run.spans.get(event.span).map(|span| &span.kind);
     lost && matches!(what, Some(SpanKind::Call(Purpose::Read { .. })))
 }
 
 /// What a call does, as it is shown.
-pub(super) fn call_label(purpose: &Purpose, world: &World) -> Option<String> {
-    let research = world.research()?;
+pub(super) fn call_label(research: &Research, purpose: &Purpose) -> Option<String> {
     let of = |no| research.source(no).map_or_else(String::new, address);
     Some(match purpose {
         Purpose::Search => "search".to_owned(),
@@ -135,8 +140,8 @@ pub(super) fn call_label(purpose: &Purpose, world: &World) -> Option<String> {
     })
 }
 
-fn source<'w>(span: SpanId, world: &World, research: &'w Research) -> Option<&'w SourceRow> {
-    match world.spans.get(span)?.kind {
+fn source<'w>(span: SpanId, run: &RunFold, research: &'w Research) -> Option<&'w SourceRow> {
+    match run.spans.get(span)?.kind {
         SpanKind::Source(no) => research.source(no),
         _ => None,
     }
@@ -148,7 +153,7 @@ fn address(row: &SourceRow) -> String {
 }
 
 /// The totals on the last line of a run.
-pub(super) fn research_totals(research: &Research) -> String {
+pub(super) fn totals(research: &Research) -> String {
     let funnel = research.funnel();
     let things = |count: usize, what| format::count_noun(count as u64, what);
     format!(

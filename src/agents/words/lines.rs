@@ -3,39 +3,37 @@
 
 use std::fmt::Write as _;
 
-use super::{WORD, with_model};
 use crate::agents::policy::TRANSFER;
 use crate::agents::projection::{HopKind, LineKind, Team, TranscriptLine};
 use crate::base::visible::{visible, visible_within};
-use crate::cli::stream_style::StreamStyle;
 use crate::event::kind::{AgentFact, PatternFact, Purpose, TeamPlan, ToolCall};
-use crate::event::world::SpanKind;
-use crate::event::{Event, EventKind, SpanId, World};
-use crate::narrate::event_line;
-use crate::ui::format;
-use crate::ui::glyph::Glyph;
-use crate::ui::theme::StyleRole;
+use crate::event::world::{RunFold, SpanKind};
+use crate::event::{Event, EventKind, SpanId};
+use crate::narrate::format;
+use crate::narrate::glyph::Glyph;
+use crate::narrate::line_parts::{signed, with_model};
+use crate::narrate::lines::told;
+use crate::narrate::style_role::StyleRole;
+use crate::narrate::styled::StyledLine;
 
 /// Length limit of a message, in characters; the answer at the end is complete.
 const SAID_CHARS: usize = 200;
 
 /// The lines of a team's event; `None` if another module may show it.
-pub(super) fn lines(event: &Event, world: &World, paint: &StreamStyle) -> Option<Vec<String>> {
-    let team = world.team()?;
+pub fn lines(team: &Team, event: &Event, run: &RunFold) -> Option<Vec<StyledLine>> {
     let new = team.lines.iter().rev().take_while(|line| line.seq == event.seq);
-    let mut lines: Vec<String> =
-        new.filter_map(|line| transcript_line(line, world, paint)).collect();
+    let mut lines: Vec<StyledLine> = new.filter_map(|line| transcript_line(line, run)).collect();
     lines.reverse();
     match &event.kind {
         EventKind::Pattern(PatternFact::Agents(AgentFact::AnswerPartial { .. }))
         | EventKind::Pattern(PatternFact::Agents(AgentFact::AnswerIncomplete { .. }))
         | EventKind::RosterChanged { .. } => {
-            let told = event_line::event_line(event, world);
-            lines.push(signed(paint, TeamLineKind::Note, 0, &told.subject, &shorten(&told.text)));
+            let told = told(team, event, run);
+            lines.push(agent_line(TeamLineKind::Note, 0, &told.subject, &shorten(&told.text)));
         }
         // Reported elsewhere: by the member's coordinator, or at the end of the run.
         EventKind::CallFailed { .. }
-            if runs_agent(event.span, world) || is_member_model_call(event.span, world) => {}
+            if runs_agent(event.span, run) || is_member_model_call(event.span, run) => {}
         _ if lines.is_empty() => return None,
         _ => {}
     }
@@ -43,7 +41,7 @@ pub(super) fn lines(event: &Event, world: &World, paint: &StreamStyle) -> Option
 }
 
 /// The totals on the last line of a run.
-pub(super) fn team_totals(team: &Team) -> String {
+pub fn totals(team: &Team) -> String {
     let mut text = String::new();
     if let Some(by) = &team.answered_by {
         let _ = write!(text, "  by {by}");
@@ -58,7 +56,7 @@ pub(super) fn team_totals(team: &Team) -> String {
 }
 
 /// The table of agents: the turns and model calls of each.
-pub(super) fn turns(team: &Team, plan: &TeamPlan) -> String {
+pub fn turns(team: &Team, plan: &TeamPlan) -> String {
     let width =
         team.assignable_agents(plan).map(|row| row.name.as_str().len()).max().unwrap_or(0).max(5);
     let mut text = format!("\n{:<width$}  {:>5}  {:>11}\n", "agent", "turns", "model calls");
@@ -97,15 +95,14 @@ impl TeamLineKind {
 }
 
 /// A line: kind, author (indented by nesting depth), text.
-fn signed(paint: &StreamStyle, sign: TeamLineKind, depth: u16, who: &str, what: &str) -> String {
-    let (glyph, word, role) = sign.parts();
-    let word = format!("{} {word}", paint.glyph(glyph));
-    let word = paint.role(role, &format!("{word:<WORD$}"));
+fn agent_line(kind: TeamLineKind, depth: u16, who: &str, what: &str) -> StyledLine {
+    let (glyph, word, role) = kind.parts();
     let inward = "  ".repeat(depth.into());
-    format!("  {word}  {inward}{}  {what}", visible(who)).trim_end().to_owned()
+    let text = format!("  {inward}{}  {what}", visible(who));
+    signed(glyph, word, role).then(text.trim_end().to_owned())
 }
 
-fn transcript_line(line: &TranscriptLine, world: &World, paint: &StreamStyle) -> Option<String> {
+fn transcript_line(line: &TranscriptLine, run: &RunFold) -> Option<StyledLine> {
     let (sign, what) = match &line.what {
         LineKind::Message(text) => (TeamLineKind::Message, shorten(text)),
         LineKind::Said(text) => (TeamLineKind::Said, shorten(text)),
@@ -114,8 +111,8 @@ fn transcript_line(line: &TranscriptLine, world: &World, paint: &StreamStyle) ->
         LineKind::Called(call) => (TeamLineKind::Asks, call_text(call)),
         LineKind::Result { of, text, ok } => {
             let sign = if *ok { TeamLineKind::Result } else { TeamLineKind::Failed };
-            let of = with_model(of.to_string(), world.models.for_agent(of));
-            return Some(signed(paint, sign, line.depth, &of, &shorten(text)));
+            let of = with_model(of.to_string(), run.models.for_agent(of));
+            return Some(agent_line(sign, line.depth, &of, &shorten(text)));
         }
         LineKind::HandedOver { to, message } => {
             let message =
@@ -129,8 +126,8 @@ fn transcript_line(line: &TranscriptLine, world: &World, paint: &StreamStyle) ->
         ),
     };
     let who = line.author.as_ref().map_or("you", |author| author.as_str());
-    let who = with_model(who.to_owned(), world.models.for_agent(who));
-    Some(signed(paint, sign, line.depth, &who, &what))
+    let who = with_model(who.to_owned(), run.models.for_agent(who));
+    Some(agent_line(sign, line.depth, &who, &what))
 }
 
 /// The text of a call: a member's request, or a tool's arguments.
@@ -149,17 +146,17 @@ fn shorten(text: &str) -> String {
 }
 
 /// Whether the call runs an agent, not a model or a tool.
-fn runs_agent(span: SpanId, world: &World) -> bool {
-    let what = world.spans.get(span).map(|span| &span.kind);
+fn runs_agent(span: SpanId, run: &RunFold) -> bool {
+    let what = run.spans.get(span).map(|span| &span.kind);
     matches!(what, Some(SpanKind::Call(Purpose::Member { .. } | Purpose::SwarmTurn { .. })))
 }
 
 /// Whether the call is a model call of an agent that a coordinator consults. If it fails, the
 /// consultation fails with the same reason, and that line names the agent too.
-fn is_member_model_call(span: SpanId, world: &World) -> bool {
-    let within = |span: SpanId| world.spans.get(span).and_then(|it| world.spans.get(it.parent));
+fn is_member_model_call(span: SpanId, run: &RunFold) -> bool {
+    let within = |span: SpanId| run.spans.get(span).and_then(|it| run.spans.get(it.parent));
     let Some(SpanKind::Call(Purpose::ModelCall { agent, .. })) =
-        world.spans.get(span).map(|span| &span.kind)
+        run.spans.get(span).map(|span| &span.kind)
     else {
         return false;
     };

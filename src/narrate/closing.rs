@@ -1,0 +1,118 @@
+//! The end of headless text: the answer, what was replaced, the load on each tool, and the summary
+//! of a session.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use super::format;
+use super::line_parts::estimate;
+use super::patterns::words;
+use super::styled::StyledLine;
+use crate::base::name::ToolName;
+use crate::base::visible::{REASON_CHARS, visible, visible_within};
+use crate::event::World;
+use crate::event::kind::{FallbackKind, Usage};
+use crate::event::world::latency::MIN_SAMPLES;
+use crate::event::world::{Outcome, SessionOutcome};
+
+/// The text below the last line: the answer, or what to do about a stop.
+pub fn closing(outcome: &Outcome, world: &World) -> String {
+    let mut out = String::new();
+    let own = words(world).map(|words| words.closing()).unwrap_or_default();
+    if let Some(answer) = &own.answer {
+        out.push('\n');
+        out.push_str(answer);
+    } else if let Some(answer) = &world.answer {
+        out.push('\n');
+        for line in answer.lines() {
+            out.push_str(&visible(line));
+            out.push('\n');
+        }
+    }
+    out.push_str(&fallbacks_and_tools(outcome, world, &own.table));
+    for said in [outcome.error.as_deref(), world.stop_advice()].into_iter().flatten() {
+        out.push_str(&visible(said));
+        out.push('\n');
+    }
+    out
+}
+
+/// The summary line below the last run of a session.
+pub fn session(outcome: &SessionOutcome) -> StyledLine {
+    let messages = format::count_noun(outcome.messages as u64, "message");
+    let calls = format::count_noun(outcome.usage.calls, "call");
+    let took = format::duration_text(Duration::from_millis(outcome.elapsed_ms));
+    let mut line = StyledLine::default()
+        .then(format!("session  {} of {messages} answered, {calls}, {took}", outcome.answered));
+    if outcome.usage.tokens != Usage::default() {
+        line.push(format!(", tokens {}", format::tokens(outcome.usage.tokens)));
+    }
+    if let Some(cost) = outcome.usage.cost_usd {
+        line.push(", ");
+        line.parts.push(estimate(cost));
+    }
+    line
+}
+
+/// The text below the last line: the fallbacks used, the pattern's own table, and the load on each
+/// tool.
+fn fallbacks_and_tools(outcome: &Outcome, world: &World, table: &str) -> String {
+    let mut out = String::new();
+    for it in &outcome.replaced {
+        let whose = match &it.task_id {
+            Some(task) => format!("{} of {}", it.tool, visible_within(task.as_str(), REASON_CHARS)),
+            None => format!("{}, {}", it.tool, format::count_noun(it.times.unwrap_or(1), "time")),
+        };
+        let by = match it.by {
+            FallbackKind::Cached { age_ms } => {
+                let age = format::duration_text(Duration::from_millis(age_ms));
+                format!("fallback: cached value, at most {age} old")
+            }
+            FallbackKind::Default => "fallback: default value".to_owned(),
+            FallbackKind::Omitted => "omitted".to_owned(),
+        };
+        let _ = write!(out, "\n{whose}: {by}");
+        if let Some(reason) = &it.reason {
+            let _ = write!(out, " ({})", reason.phrase());
+        }
+    }
+    if !out.is_empty() {
+        out.push('\n');
+    }
+    out.push_str(table);
+    let is_agent = |name: &ToolName| {
+        world.tools.rows().iter().any(|row| row.name() == name && row.head.is_agent())
+    };
+    let tools = || outcome.tools.iter().filter(|it| !is_agent(&it.tool));
+    if tools().next().is_none() {
+        return out;
+    }
+    let width = tools().map(|it| it.tool.as_str().len()).max().unwrap_or(0).max(4);
+    let _ = writeln!(
+        out,
+        "\n{:<width$}  {:>6}  {:>8}  {:>6}  {:>8}  {:>7}  {:>7}  {:>7}",
+        "tool", "calls", "requests", "each", "answered", "refused", "p50", "p95"
+    );
+    let took = |ms: Option<u64>| {
+        ms.map_or_else(|| "-".to_owned(), |ms| format::duration_text(Duration::from_millis(ms)))
+    };
+    for it in tools() {
+        let each = it.amplification.map_or_else(|| "-".to_owned(), |each| format!("{each:.2}"));
+        let _ = writeln!(
+            out,
+            "{:<width$}  {:>6}  {:>8}  {:>6}  {:>8}  {:>7}  {:>7}  {:>7}",
+            it.tool,
+            it.calls,
+            it.requests,
+            each,
+            it.answered,
+            it.circuit_open + it.bulkhead_full,
+            took(it.p50_ms),
+            took(it.p95_ms),
+        );
+    }
+    if tools().any(|it| it.p50_ms.is_none() || it.p95_ms.is_none()) {
+        out.push_str(&format!("p50, p95: - means fewer than {MIN_SAMPLES} answered calls\n"));
+    }
+    out
+}

@@ -1,0 +1,114 @@
+//! What every pattern says about its runs in words. Screens, headless text and documents ask these
+//! questions and never look inside a pattern.
+
+use std::borrow::Cow;
+
+use super::event_line::EventLine;
+use super::progress::Progress;
+use super::styled::{StyledLine, StyledPart, StyledText};
+use crate::base::name::FlagName;
+use crate::event::Event;
+use crate::event::kind::Purpose;
+use crate::event::world::{Projection, RunFold, SpanKind};
+
+/// The words of a pattern that are the same for all its runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PatternTerms {
+    /// The answer of a run: `launch brief`, `report`.
+    pub answer: &'static str,
+    /// The same in at most six columns, for the scrubber.
+    pub answer_mark: &'static str,
+    /// Whether a run goes in rounds, which events and lists name.
+    pub has_rounds: bool,
+}
+
+/// What a pattern adds to the end of headless text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Closing {
+    /// The answer with what belongs to it. `None`: the plain answer.
+    pub answer: Option<String>,
+    /// A table; empty if there is none.
+    pub table: String,
+}
+
+/// What a pattern says about a run. Each method gets what all patterns share of the run's state.
+pub trait Narrate: Projection {
+    /// The words that are the same for all runs.
+    fn terms(&self) -> PatternTerms;
+
+    /// The progress in figures of the pattern, without the spending.
+    fn progress(&self, run: &RunFold) -> Progress;
+
+    /// The size and the first limit of a run: `4 seats`, `max 3 rounds`.
+    fn started(&self) -> (String, String);
+
+    /// The name of a span of the pattern's own kinds, as the subject of an event.
+    fn span_name(&self, _span: &SpanKind) -> Option<Cow<'_, str>> {
+        None
+    }
+
+    /// Fills the line of an event of the pattern; leaves the lines of other events alone.
+    fn tell<'w>(&'w self, event: &'w Event, run: &'w RunFold, line: &mut EventLine<'w>);
+
+    /// Adds the details of a call for the inspector; `of_event` if an event of the call is
+    /// inspected, whose own details come first.
+    fn call_fields(&self, purpose: &Purpose, of_event: bool, to: &mut StyledText);
+
+    /// Adds the details of an event of the pattern for the inspector.
+    fn event_fields(&self, _event: &Event, _run: &RunFold, _to: &mut StyledText) {}
+
+    /// Adds the state of a run to its preview, beginning with how it ended.
+    fn preview(&self, run: &RunFold, to: &mut StyledText);
+
+    /// What somebody says in this event, with the name; for the preview.
+    fn said(&self, _event: &Event) -> Option<String> {
+        None
+    }
+
+    /// The result of a run, or how far it is, in a few words.
+    fn result(&self, run: &RunFold) -> StyledLine;
+
+    /// The lines of headless text for an event. `None`: the line that all patterns share, if any.
+    fn lines(&self, event: &Event, run: &RunFold) -> Option<Vec<StyledLine>>;
+
+    /// The caller of a call for headless text. `None`: the agent, or the model.
+    fn caller_name(&self, _purpose: &Purpose) -> Option<String> {
+        None
+    }
+
+    /// The totals of a run for the last line of headless text.
+    fn totals(&self) -> Vec<StyledPart> {
+        Vec::new()
+    }
+
+    /// The totals of a run for the line that the dashboard leaves behind.
+    fn summary(&self, _run: &RunFold) -> Vec<StyledPart> {
+        Vec::new()
+    }
+
+    /// What the pattern adds to the end of headless text.
+    fn closing(&self) -> Closing {
+        Closing::default()
+    }
+
+    /// Adds the steps of a run to its Markdown.
+    fn markdown(&self, _out: &mut String) {}
+
+    /// The report of a run as Markdown, if the pattern writes one.
+    fn report(&self, _run: &RunFold) -> Option<String> {
+        None
+    }
+
+    /// Whether there is a report to export: the answer exists, or the run ended without one.
+    fn has_report(&self, _run: &RunFold) -> bool {
+        false
+    }
+
+    /// The effects of switching a flag now, one per line; the first says when it takes effect.
+    fn if_flag(&self, _flag: &FlagName, _on: bool, _run: &RunFold) -> Vec<String> {
+        vec!["Takes effect at the next boundary.".to_owned()]
+    }
+
+    /// Columns of the longest subject of an event.
+    fn longest_subject(&self, run: &RunFold) -> usize;
+}

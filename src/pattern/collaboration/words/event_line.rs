@@ -1,0 +1,76 @@
+//! The lines of the events of a collaboration (collaboration source document).
+
+use super::phrases::{conflict_names, decision_or_next};
+use crate::event::EventKind;
+use crate::event::contribution::Contribution;
+use crate::event::kind::{CollaborationFact, CollaborationPlan, PatternFact, SeatStatus};
+use crate::narrate::event_line::EventLine;
+use crate::narrate::format;
+use crate::narrate::style_role::StyleRole;
+
+/// Fills the line of such an event; leaves other events alone.
+pub(super) fn fill_line<'a>(
+    kind: &'a EventKind,
+    plan: &CollaborationPlan,
+    told: &mut EventLine<'a>,
+) {
+    match kind {
+        EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::RoundStarted {
+            round,
+            seats,
+            ..
+        })) => {
+            told.round = Some(*round);
+            let asked = seats.iter().filter(|seat| seat.status == SeatStatus::Asked).count() as u64;
+            let mut what = format!("{} called", format::count_noun(asked, "seat"));
+            for seat in seats {
+                let why = match seat.status {
+                    SeatStatus::Asked => continue,
+                    SeatStatus::Skipped => "off",
+                    SeatStatus::Denied => "denied",
+                    SeatStatus::OverBudget => "over the message limit",
+                    SeatStatus::NotReached => "not reached",
+                };
+                what.push_str(&format!(", {} {why}", seat.role));
+            }
+            told.text = what.into();
+        }
+        EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::RoundClosed {
+            round,
+            conflicts: found,
+            decision,
+        })) => {
+            told.round = Some(*round);
+            let next = decision_or_next(plan, *round, *decision);
+            told.text = format!("{}: {next}", conflict_names(found)).into();
+            told.tone = StyleRole::Done;
+        }
+        EventKind::Pattern(PatternFact::Collaboration(
+            CollaborationFact::ContributionAccepted { round, contribution, extra_keys, .. },
+        )) => {
+            told.round = Some(*round);
+            fill_accepted(told, contribution, *extra_keys);
+        }
+        EventKind::Pattern(PatternFact::Collaboration(
+            CollaborationFact::ContributionRefused { round, role, reason, .. },
+        )) => {
+            told.round = Some(*round);
+            told.subject = role.as_str().into();
+            told.text = reason.phrase();
+            told.tone = StyleRole::Refused;
+        }
+        _ => {}
+    }
+}
+
+fn fill_accepted<'a>(told: &mut EventLine<'a>, contribution: &'a Contribution, extra_keys: u32) {
+    told.subject = contribution.agent.as_str().into();
+    told.stance = Some((contribution.stance, contribution.confidence));
+    told.text = if extra_keys == 0 {
+        contribution.summary.as_ref().into()
+    } else {
+        let dropped = format::count_noun(u64::from(extra_keys), "key");
+        format!("{} ({dropped} dropped)", contribution.summary).into()
+    };
+    told.tone = StyleRole::Done;
+}

@@ -1,0 +1,47 @@
+//! The result and the state of a task in words.
+
+use serde_json::Value;
+
+use crate::narrate::event_line_tool::fallback_text;
+use crate::pattern::orchestrator::projection::{Orchestrator, TaskRow, TaskState};
+
+/// The task with this index.
+pub(super) fn task_at(orchestrator: &Orchestrator, index: u32) -> Option<&TaskRow> {
+    orchestrator.tasks.get(usize::try_from(index).ok()?).map(|row| &**row)
+}
+
+/// The result of a task in one line.
+pub fn task_result(row: &TaskRow) -> String {
+    let result = || row.result.as_deref().map(one_line).unwrap_or_default();
+    match (row.state, row.fallback, &row.reason) {
+        (TaskState::Degraded, Some(fallback), _) => {
+            let value = result();
+            let colon = if value.is_empty() { "" } else { ": " };
+            format!("{}{colon}{value}", fallback_text(fallback))
+        }
+        (TaskState::Failed | TaskState::Cancelled, _, Some(reason)) => reason.phrase().into_owned(),
+        (TaskState::Done, ..) => result(),
+        _ => String::new(),
+    }
+}
+
+/// The state of a task in one word.
+pub fn state_word(state: TaskState) -> &'static str {
+    match state {
+        TaskState::Waiting => "waiting",
+        TaskState::Running => "running",
+        TaskState::Retrying => "retrying",
+        TaskState::Done => "done",
+        TaskState::Degraded => "degraded",
+        TaskState::Failed => "failed",
+        TaskState::Cancelled => "cancelled",
+    }
+}
+
+/// A value in one line: a string without its quotes, anything else as JSON.
+pub fn one_line(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.replace('\n', " "),
+        other => serde_json::to_string(other).unwrap_or_default(),
+    }
+}

@@ -1,0 +1,3 @@
+//! A resilience run in words.
+
+mod narrate;

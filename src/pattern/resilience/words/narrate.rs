@@ -1,0 +1,100 @@
+//! What a resilience run says about itself.
+
+use crate::event::kind::Purpose;
+use crate::event::world::{Projection, RunFold};
+use crate::event::{Event, EventKind};
+use crate::narrate::event_line::EventLine;
+use crate::narrate::format;
+use crate::narrate::measure::columns;
+use crate::narrate::pattern_words::{Narrate, PatternTerms};
+use crate::narrate::preview::{add_end, end_line};
+use crate::narrate::progress::Progress;
+use crate::narrate::style_role::StyleRole;
+use crate::narrate::styled::{StyledLine, StyledPart, StyledText};
+use crate::pattern::resilience::projection::Resilience;
+
+/// Columns of the agent before the name of a tool.
+const AGENT_COLUMNS: usize = 9;
+
+impl Narrate for Resilience {
+    fn terms(&self) -> PatternTerms {
+        PatternTerms { answer: "launch brief", answer_mark: "brief", has_rounds: false }
+    }
+
+    fn progress(&self, run: &RunFold) -> Progress {
+        // A retry is not a further step, so calls are counted and not attempts.
+        let made: u64 = run.tools.rows().iter().map(|row| row.tally.calls).sum();
+        let steps = u64::from(self.plan.agents)
+            .saturating_mul(self.plan.turns.into())
+            .saturating_mul(self.plan.steps.len() as u64);
+        let percent = made.saturating_mul(100).checked_div(steps);
+        Progress {
+            text: Some(format!("{} agents", self.plan.agents)),
+            short: percent.map_or_else(String::new, |percent| format!("{percent} %")),
+            budget: Some(("calls", made, steps)),
+            spending: None,
+        }
+    }
+
+    fn started(&self) -> (String, String) {
+        let how = if self.plan.guarded { "guarded" } else { "naive" };
+        let turns = format::count_noun(self.plan.turns.into(), "turn");
+        (format::count_noun(self.plan.agents.into(), "agent"), format!("{turns} each, {how}"))
+    }
+
+    fn tell<'w>(&'w self, event: &'w Event, _run: &'w RunFold, line: &mut EventLine<'w>) {
+        if let EventKind::CallStarted(call) = &event.kind
+            && let Purpose::AgentStep { repeat: repeat @ 1.., .. } = call.purpose
+            && let Some(args) = &call.args
+        {
+            let args = serde_json::to_string(args).unwrap_or_default();
+            line.text = format!("calls {} (repeat {repeat}) with {args}", call.tool).into();
+        }
+    }
+
+    fn call_fields(&self, purpose: &Purpose, _of_event: bool, to: &mut StyledText) {
+        if let Purpose::AgentStep { agent, turn, repeat, .. } = purpose {
+            to.field("agent", agent.to_string());
+            if let Some(tool) = self.tool_of(purpose) {
+                to.field("tool", tool);
+            }
+            to.field("turn", turn.to_string());
+            if *repeat > 0 {
+                to.field("repeat", repeat.to_string());
+            }
+        }
+    }
+
+    fn preview(&self, run: &RunFold, to: &mut StyledText) {
+        add_end(run, to);
+    }
+
+    fn result(&self, run: &RunFold) -> StyledLine {
+        let Some(closed) = &run.closed else { return StyledLine::default() };
+        let line = end_line(closed);
+        match run.tools.amplification() {
+            Some(factor) => {
+                let factor = format!(", {}", format::factor(factor));
+                line.with(StyledPart::new(StyleRole::Text, factor))
+            }
+            None => line,
+        }
+    }
+
+    fn lines(&self, event: &Event, _run: &RunFold) -> Option<Vec<StyledLine>> {
+        // So frequent that only totals are shown.
+        let is_only_counted = matches!(
+            event.kind,
+            EventKind::CallRetried { .. }
+                | EventKind::RetryRefused { .. }
+                | EventKind::CallFailed { .. }
+                | EventKind::CallDegraded { .. }
+        );
+        is_only_counted.then(Vec::new)
+    }
+
+    fn longest_subject(&self, run: &RunFold) -> usize {
+        let tools = run.tools.rows().iter().map(|tool| columns(tool.name().as_str()));
+        tools.max().unwrap_or(0) + AGENT_COLUMNS
+    }
+}

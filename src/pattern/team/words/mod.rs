@@ -1,0 +1,3 @@
+//! A team or a swarm in words. What is about its agents is in [`agents::words`](crate::agents::words).
+
+mod narrate;

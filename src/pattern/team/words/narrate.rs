@@ -1,0 +1,108 @@
+//! What a team or a swarm says about its runs.
+
+use crate::agents::projection::{HopKind, Team};
+use crate::agents::words::{event_line, fields, lines, markdown};
+use crate::event::Event;
+use crate::event::kind::Purpose;
+use crate::event::world::RunFold;
+use crate::narrate::event_line::EventLine;
+use crate::narrate::format;
+use crate::narrate::measure::columns;
+use crate::narrate::pattern_words::{Closing, Narrate, PatternTerms};
+use crate::narrate::preview::{add_end, end_line};
+use crate::narrate::progress::Progress;
+use crate::narrate::style_role::StyleRole;
+use crate::narrate::styled::{StyledLine, StyledPart, StyledText};
+
+impl Narrate for Team {
+    fn terms(&self) -> PatternTerms {
+        PatternTerms { answer: "launch brief", answer_mark: "brief", has_rounds: false }
+    }
+
+    fn progress(&self, _run: &RunFold) -> Progress {
+        let message = match self.plan.session.message {
+            0 | 1 => String::new(),
+            message => format!("message {message}   "),
+        };
+        let steps = |count: u64| if count == 0 { String::new() } else { count.to_string() };
+        let Some(swarm) = self.plan.swarm(&self.plan.root) else {
+            let consulted = self.made(HopKind::Consult);
+            let text = format!("{message}{}", format::count_noun(consulted, "consultation"));
+            return Progress { text: Some(text), short: steps(consulted), ..Progress::default() };
+        };
+        let hops = self.roots.len();
+        let used = self.swarm(&self.plan.root).map_or(0, |row| row.made());
+        let limit = u64::from(swarm.max_handoffs);
+        Progress {
+            text: Some(format!("{message}hop {hops}")),
+            short: steps(hops as u64),
+            budget: (limit > 0).then_some(("handoffs", u64::from(used), limit)),
+            spending: None,
+        }
+    }
+
+    fn started(&self) -> (String, String) {
+        let agents = format::count_noun(self.plan.agents.len() as u64, "agent");
+        (agents, format!("message {}", self.plan.session.message))
+    }
+
+    fn tell<'w>(&'w self, event: &'w Event, _run: &'w RunFold, line: &mut EventLine<'w>) {
+        event_line::fill_line(line, &event.kind);
+    }
+
+    fn call_fields(&self, purpose: &Purpose, _of_event: bool, to: &mut StyledText) {
+        fields::add_call(purpose, to);
+    }
+
+    fn event_fields(&self, event: &Event, _run: &RunFold, to: &mut StyledText) {
+        fields::add_event(&event.kind, to);
+    }
+
+    fn preview(&self, run: &RunFold, to: &mut StyledText) {
+        add_end(run, to);
+        let session = &self.plan.session;
+        if session.message > 1 {
+            to.paragraph(&format!("message {}", session.message), &session.text);
+            if let Some(after) = &session.previous_run {
+                to.item("after", StyleRole::Dim, after.as_str());
+            }
+        }
+        let agents = self.assignable_agents(&self.plan);
+        to.list(
+            "agents",
+            agents.map(|row| {
+                format!("{} {}", row.name, format::count_noun(row.turns.into(), "turn"))
+            }),
+        );
+    }
+
+    fn result(&self, run: &RunFold) -> StyledLine {
+        let Some(closed) = &run.closed else { return StyledLine::default() };
+        let line = end_line(closed);
+        match &self.answered_by {
+            Some(by) => line.with(StyledPart::new(StyleRole::Text, format!(", {by}"))),
+            None => line,
+        }
+    }
+
+    fn lines(&self, event: &Event, run: &RunFold) -> Option<Vec<StyledLine>> {
+        lines::lines(self, event, run)
+    }
+
+    fn totals(&self) -> Vec<StyledPart> {
+        vec![StyledPart::plain(lines::totals(self))]
+    }
+
+    fn closing(&self) -> Closing {
+        Closing { answer: None, table: lines::turns(self, &self.plan) }
+    }
+
+    fn markdown(&self, out: &mut String) {
+        markdown::add_hops(self, out);
+    }
+
+    fn longest_subject(&self, _run: &RunFold) -> usize {
+        let agents = self.plan.agents.iter().take(64);
+        agents.map(|agent| columns(agent.name.as_str())).max().unwrap_or(0)
+    }
+}
