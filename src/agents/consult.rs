@@ -25,7 +25,7 @@ pub(crate) struct AgentRequest<'a> {
     pub seed_path: &'a str,
     /// Number of this turn of the agent that is asked, from 1.
     pub turn: u32,
-    /// The model call that asked for it, and the index among its tool calls.
+    /// The model call that requested it, and the index among its tool calls.
     pub requested_by: SpanId,
     pub index: usize,
     pub request: &'a Arc<str>,

@@ -1,142 +1,117 @@
 //! Why a run ended: one type, printed as the exact strings of the source documents.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::failure_class::FailureClass;
+pub use super::llm_error::LlmError;
+use super::reason_part::ReasonPart;
+use super::stop_table::stop_reasons;
 use crate::base::name::{AgentName, RoleName, ToolName};
-use crate::base::visible::{REASON_CHARS, visible_within};
+pub use crate::pattern::collaboration::faults::ContributionFault;
 pub use crate::pattern::orchestrator::faults::{PlanFault, WorkerFault};
 pub use crate::pattern::research::faults::{AnswerFault, NoteIssue, NotesFault, StepFault};
 
-/// Why a run ended. A stop reason is data, not an error.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StopReason {
-    /// `success`
-    Success,
-    /// `invalid_contribution:<fault>`, in a collaboration
-    InvalidContribution(ContributionFault),
-    /// `agent_denied:<role>`, in a collaboration
-    AgentDenied(RoleName),
-    /// `max_messages`, in a collaboration
-    MaxMessages,
-    /// `max_rounds_reached`, in a collaboration
-    MaxRoundsReached,
-    /// `max_seconds`
-    MaxSeconds,
-    /// `max_tokens_budget`, added by roundtable: the next model call would exceed
-    /// `budget.max_total_tokens`
-    MaxTokensBudget,
-    /// `max_cost_budget`, added by roundtable: the next model call would exceed
-    /// `budget.max_cost_usd`
-    MaxCostBudget,
-    /// `llm_timeout`
-    LlmTimeout,
-    /// `llm_empty`
-    LlmEmpty,
-    /// `llm_error:<what>`
-    LlmError(LlmError),
-    /// `invalid_plan:<fault>`, in an orchestrator or research run
-    InvalidPlan(PlanFault),
-    /// `critical_task_failed`, in an orchestrator
-    CriticalTaskFailed,
-    /// `task_timeout`, of an orchestrator's task
-    TaskTimeout,
-    /// `max_dispatches`, in an orchestrator
-    MaxDispatches,
-    /// `worker_denied:<worker>`, `worker_missing:<worker>`, …, of an orchestrator's task
-    Worker(WorkerFault, ToolName),
-    /// `max_tool_rounds`, in a team or swarm: an agent's loop of tool calls did not end
-    MaxToolRounds,
-    /// `stuck:<agent>`, in a team or swarm: an agent repeated a tool call with the same arguments
-    Stuck(AgentName),
-    /// `max_handoffs`, in a swarm
-    MaxHandoffs,
-    /// `repetitive_handoff`, in a swarm
-    RepetitiveHandoff,
-    /// `node_timeout:<agent>`, in a swarm
-    NodeTimeout(AgentName),
-    /// `invalid_step:<fault>`, in research
-    InvalidStep(StepFault),
-    /// `invalid_search:query`, in research
-    InvalidSearchQuery,
-    /// `no_sources_after_dedupe`, in research
-    NoSourcesAfterDedupe,
-    /// `no_reliable_sources`, in research: no page yielded a note
-    NoReliableSources,
-    /// `tool_invalid_output:<tool>`, in research: a result that does not match the tool's contract
-    ToolInvalidOutput(ToolName),
-    /// `invalid_notes:<fault>`, in research
-    InvalidNotes(NotesFault),
-    /// `verification_failed:<issue>`, in research
-    VerificationFailed(NoteIssue),
-    /// `invalid_answer:<fault>`, in research
-    InvalidAnswer(AnswerFault),
-    /// `tool_error:<tool>:<what>`: a tool that the run needs was not available
-    ToolError(ToolName, FailureClass),
-    /// `circuit_open:<tool>`
-    CircuitOpen(ToolName),
-    /// `bulkhead_full:<tool>`
-    BulkheadFull(ToolName),
-    /// `script_missing:<step>`: an offline run whose script has no row for this role, agent or step
-    ScriptMissing(Box<str>),
-    /// `cancelled`: the operator ended the run
-    Cancelled,
-    /// `internal_error`: a bug in roundtable, caught; the log file has the details
-    InternalError,
-    /// A reason this version does not know, read from a file.
-    Other(Box<str>),
-}
-
-/// What is wrong with a contribution (`validate_contribution` and `accept` in the collaboration
-/// source document).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ContributionFault {
-    /// `not_object`
-    NotObject,
-    /// `missing_keys`
-    MissingKeys,
-    /// `agent`
-    Agent,
-    /// `agent_not_allowed:<name>`, the name made visible and limited in length
-    AgentNotAllowed(Box<str>),
-    /// `stance`
-    Stance,
-    /// `summary`
-    Summary,
-    /// `confidence_type`
-    ConfidenceType,
-    /// `confidence_range`
-    ConfidenceRange,
-    /// `actions`
-    Actions,
-    /// `action_item`
-    ActionItem,
-    /// `agent_mismatch:<expected role>`
-    AgentMismatch(RoleName),
-}
-
-impl ContributionFault {
-    /// `agent_not_allowed`, for a name that a model gave.
-    pub fn agent_not_allowed(name: &str) -> Self {
-        Self::AgentNotAllowed(visible_within(name, REASON_CHARS).into())
+// Each row: the variant, its word, its class, its phrase, its advice.
+stop_reasons! {
+    plain {
+        Success = "success", Ok, "success",
+            None;
+        /// In a collaboration.
+        MaxMessages = "max_messages", Budget, "message limit",
+            Some("Raise budget.max_messages, or use fewer roles.");
+        /// In a collaboration.
+        MaxRoundsReached = "max_rounds_reached", Budget, "round limit",
+            Some("The seats did not agree: raise budget.max_rounds, or see who blocks.");
+        MaxSeconds = "max_seconds", Budget, "time limit",
+            Some("Raise budget.max_seconds, or find the slow call.");
+        /// Added by roundtable: the next model call would exceed `budget.max_total_tokens`.
+        MaxTokensBudget = "max_tokens_budget", Budget, "token budget",
+            Some("Raise budget.max_total_tokens, or set a smaller model.max_tokens: each call reserves it.");
+        /// Added by roundtable: the next model call would exceed `budget.max_cost_usd`.
+        MaxCostBudget = "max_cost_budget", Budget, "cost budget",
+            Some("Raise budget.max_cost_usd, use a cheaper model, or set a smaller model.max_tokens.");
+        LlmTimeout = "llm_timeout", Unreachable, "model timed out",
+            Some("The model did not reply in time: raise tools.llm.timeout_s.");
+        LlmEmpty = "llm_empty", Stopped, "empty model reply",
+            Some("The model's final text was empty: start the run again.");
+        /// In an orchestrator.
+        CriticalTaskFailed = "critical_task_failed", Stopped, "required task failed",
+            Some("A required task failed: see its error.");
+        /// Of an orchestrator's task.
+        TaskTimeout = "task_timeout", Stopped, "worker timed out",
+            Some("The worker timed out: raise task_timeout_seconds.");
+        /// In an orchestrator.
+        MaxDispatches = "max_dispatches", Budget, "dispatch limit",
+            Some("Raise budget.max_dispatches, or see which task was retried.");
+        /// In a team or swarm: an agent's loop of tool calls did not end.
+        MaxToolRounds = "max_tool_rounds", Stopped, "tool round limit",
+            Some("The agent kept calling tools: raise max_tool_rounds, or fix its instruction.");
+        /// In a swarm.
+        MaxHandoffs = "max_handoffs", Budget, "handoff limit",
+            Some("Raise max_handoffs, or see which agents hand over to each other.");
+        /// In a swarm.
+        RepetitiveHandoff = "repetitive_handoff", Stopped, "repeated handoffs",
+            Some("Agents kept handing over in a circle: fix their instructions, or relax the loop guard.");
+        /// In research.
+        InvalidSearchQuery = "invalid_search:query", Stopped, "no search query",
+            Some("The plan's first step has no query: fix the planner's prompt, or set plan = \"rule\".");
+        /// In research.
+        NoSourcesAfterDedupe = "no_sources_after_dedupe", Stopped, "search found nothing",
+            Some("The search found nothing to read: use other words, or check where it searches.");
+        /// In research: no page yielded a note.
+        NoReliableSources = "no_reliable_sources", Stopped, "no usable sources",
+            Some("No source yielded a note: the list of sources gives the reason for each.");
+        /// The operator ended the run.
+        Cancelled = "cancelled", Cancelled, "cancelled",
+            Some("Cancelled by you.");
+        /// A bug in roundtable, caught; the log file has the details.
+        InternalError = "internal_error", Stopped, "internal error",
+            Some("A bug in roundtable: the log file has the details.");
     }
-}
-
-/// Why a model call failed, other than a timeout or an empty text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LlmError {
-    /// `auth`: 401 or 403
-    Auth,
-    /// `rate_limited`: 429 after the retries
-    RateLimited,
-    /// `http_<status>`
-    Http(u16),
-    /// `connection`: refused, reset, host name not resolved, TLS
-    Connection,
-    /// `bad_response`: a body that is not a chat completion
-    BadResponse,
+    parts {
+        /// In a collaboration.
+        InvalidContribution(ContributionFault) = "invalid_contribution", Stopped, "invalid contribution: {}",
+            Some("The reply did not match the required format: fix the role's prompt, or set model.repair or model.ask_again.");
+        /// In a collaboration.
+        AgentDenied(RoleName) = "agent_denied", Stopped, "{} denied",
+            Some("The role's flag is off and `when_off = \"deny\"`: switch the flag on, or use \"skip\".");
+        LlmError(LlmError) = "llm_error", Unreachable, "model: {}",
+            Some("The model call failed: the attempt has the error.");
+        /// In an orchestrator or research run.
+        InvalidPlan(PlanFault) = "invalid_plan", Stopped, "invalid plan: {}",
+            Some("The plan did not match the required format: fix the planner's prompt, or set model.repair or model.ask_again.");
+        /// In a team or swarm: an agent repeated a tool call with the same arguments.
+        Stuck(AgentName) = "stuck", Stopped, "{} is stuck",
+            Some("The agent kept repeating the same call: read the results it got, then fix its instruction.");
+        /// In a swarm.
+        NodeTimeout(AgentName) = "node_timeout", Stopped, "{} timed out",
+            Some("The agent timed out: raise node_timeout_s, or find the slow call.");
+        /// In research.
+        InvalidStep(StepFault) = "invalid_step", Stopped, "invalid step: {}",
+            Some("A step of the plan did not match the required format: fix the planner's prompt, or set model.ask_again.");
+        /// In research: a result that does not match the tool's contract.
+        ToolInvalidOutput(ToolName) = "tool_invalid_output", Stopped, "bad result of {}",
+            Some("The tool's result does not match its contract: the attempt has the whole result.");
+        /// In research.
+        InvalidNotes(NotesFault) = "invalid_notes", Stopped, "invalid notes: {}",
+            Some("A note did not match the required format: fix the prompt for notes, or set model.ask_again.");
+        /// In research.
+        VerificationFailed(NoteIssue) = "verification_failed", Stopped, "verification failed: {}",
+            Some("A note cannot support an answer: check its quote and claim.");
+        /// In research.
+        InvalidAnswer(AnswerFault) = "invalid_answer", Stopped, "invalid answer: {}",
+            Some("The answer did not match the required format: fix its prompt, or set model.repair or model.ask_again.");
+        CircuitOpen(ToolName) = "circuit_open", Stopped, "{}: breaker open",
+            Some("The breaker was open, so the tool was not called: see what opened it.");
+        BulkheadFull(ToolName) = "bulkhead_full", Stopped, "{}: bulkhead full",
+            Some("Too many concurrent calls: raise max_in_flight or max_wait_ms.");
+        /// An offline run whose script has no row for this role, agent or step.
+        ScriptMissing(Box<str>) = "script_missing", Stopped, "not scripted: {}",
+            Some("The offline script has no matching row: add a [[script]] row whose conditions hold.");
+    }
 }
 
 /// Class of a stop reason: it decides the exit code.
@@ -163,116 +138,16 @@ impl StopReason {
     /// The class (docs/rules/decisions.md, "Exit codes").
     pub fn class(&self) -> StopClass {
         match self {
-            Self::Success => StopClass::Ok,
-            Self::MaxMessages
-            | Self::MaxRoundsReached
-            | Self::MaxDispatches
-            | Self::MaxHandoffs
-            | Self::MaxTokensBudget
-            | Self::MaxCostBudget
-            | Self::MaxSeconds => StopClass::Budget,
-            Self::LlmTimeout | Self::LlmError(_) => StopClass::Unreachable,
+            // The model's own breaker.
             Self::CircuitOpen(tool) if tool.as_str() == "llm" => StopClass::Unreachable,
-            Self::Cancelled => StopClass::Cancelled,
-            Self::InvalidContribution(_)
-            | Self::AgentDenied(_)
-            | Self::LlmEmpty
-            | Self::InvalidPlan(_)
-            | Self::CriticalTaskFailed
-            | Self::TaskTimeout
-            | Self::MaxToolRounds
-            | Self::Stuck(_)
-            | Self::RepetitiveHandoff
-            | Self::NodeTimeout(_)
-            | Self::Worker(..)
-            | Self::InvalidStep(_)
-            | Self::InvalidSearchQuery
-            | Self::NoSourcesAfterDedupe
-            | Self::NoReliableSources
-            | Self::ToolInvalidOutput(_)
-            | Self::InvalidNotes(_)
-            | Self::VerificationFailed(_)
-            | Self::InvalidAnswer(_)
-            | Self::ToolError(..)
-            | Self::CircuitOpen(_)
-            | Self::BulkheadFull(_)
-            | Self::ScriptMissing(_)
-            | Self::InternalError
-            | Self::Other(_) => StopClass::Stopped,
+            other => other.row_class(),
         }
     }
-}
 
-impl fmt::Display for StopReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Success => f.write_str("success"),
-            Self::InvalidContribution(fault) => write!(f, "invalid_contribution:{fault}"),
-            Self::AgentDenied(role) => write!(f, "agent_denied:{role}"),
-            Self::MaxMessages => f.write_str("max_messages"),
-            Self::MaxRoundsReached => f.write_str("max_rounds_reached"),
-            Self::MaxTokensBudget => f.write_str("max_tokens_budget"),
-            Self::MaxCostBudget => f.write_str("max_cost_budget"),
-            Self::MaxSeconds => f.write_str("max_seconds"),
-            Self::LlmTimeout => f.write_str("llm_timeout"),
-            Self::LlmEmpty => f.write_str("llm_empty"),
-            Self::LlmError(error) => write!(f, "llm_error:{error}"),
-            Self::InvalidPlan(fault) => write!(f, "invalid_plan:{fault}"),
-            Self::CriticalTaskFailed => f.write_str("critical_task_failed"),
-            Self::TaskTimeout => f.write_str("task_timeout"),
-            Self::MaxDispatches => f.write_str("max_dispatches"),
-            Self::MaxToolRounds => f.write_str("max_tool_rounds"),
-            Self::Stuck(agent) => write!(f, "stuck:{agent}"),
-            Self::MaxHandoffs => f.write_str("max_handoffs"),
-            Self::RepetitiveHandoff => f.write_str("repetitive_handoff"),
-            Self::NodeTimeout(agent) => write!(f, "node_timeout:{agent}"),
-            Self::Worker(trouble, worker) => write!(f, "{}:{worker}", trouble.word()),
-            Self::InvalidStep(fault) => write!(f, "invalid_step:{fault}"),
-            Self::InvalidSearchQuery => f.write_str("invalid_search:query"),
-            Self::NoSourcesAfterDedupe => f.write_str("no_sources_after_dedupe"),
-            Self::NoReliableSources => f.write_str("no_reliable_sources"),
-            Self::ToolInvalidOutput(tool) => write!(f, "tool_invalid_output:{tool}"),
-            Self::InvalidNotes(fault) => write!(f, "invalid_notes:{fault}"),
-            Self::VerificationFailed(issue) => write!(f, "verification_failed:{issue}"),
-            Self::InvalidAnswer(fault) => write!(f, "invalid_answer:{fault}"),
-            Self::ToolError(tool, class) => write!(f, "tool_error:{tool}:{}", class.word()),
-            Self::CircuitOpen(tool) => write!(f, "circuit_open:{tool}"),
-            Self::BulkheadFull(tool) => write!(f, "bulkhead_full:{tool}"),
-            Self::ScriptMissing(step) => write!(f, "script_missing:{step}"),
-            Self::Cancelled => f.write_str("cancelled"),
-            Self::InternalError => f.write_str("internal_error"),
-            Self::Other(text) => f.write_str(text),
-        }
-    }
-}
-
-impl fmt::Display for ContributionFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotObject => f.write_str("not_object"),
-            Self::MissingKeys => f.write_str("missing_keys"),
-            Self::Agent => f.write_str("agent"),
-            Self::AgentNotAllowed(name) => write!(f, "agent_not_allowed:{name}"),
-            Self::Stance => f.write_str("stance"),
-            Self::Summary => f.write_str("summary"),
-            Self::ConfidenceType => f.write_str("confidence_type"),
-            Self::ConfidenceRange => f.write_str("confidence_range"),
-            Self::Actions => f.write_str("actions"),
-            Self::ActionItem => f.write_str("action_item"),
-            Self::AgentMismatch(role) => write!(f, "agent_mismatch:{role}"),
-        }
-    }
-}
-
-impl fmt::Display for LlmError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Auth => f.write_str("auth"),
-            Self::RateLimited => f.write_str("rate_limited"),
-            Self::Http(status) => write!(f, "http_{status}"),
-            Self::Connection => f.write_str("connection"),
-            Self::BadResponse => f.write_str("bad_response"),
-        }
+    /// The phrase, followed by the identifier where the two differ.
+    pub(crate) fn phrase_and_id(&self) -> String {
+        let (phrase, id) = (self.phrase(), self.to_string());
+        if *phrase == id { id } else { format!("{phrase} ({id})") }
     }
 }
 
@@ -291,6 +166,7 @@ impl<'de> Deserialize<'de> for StopReason {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::visible::REASON_CHARS;
 
     #[test]
     fn each_reason_reads_back_as_itself() {
@@ -363,6 +239,28 @@ mod tests {
             assert_eq!(reason.to_string(), text);
         }
         assert_eq!(StopReason::from("invalid_search:query").to_string(), "invalid_search:query");
+    }
+
+    #[test]
+    fn the_advice_about_an_endpoint_holds_for_every_provider_and_every_status() {
+        for error in [
+            LlmError::Auth,
+            LlmError::RateLimited,
+            LlmError::Http(400),
+            LlmError::Http(503),
+            LlmError::Connection,
+            LlmError::BadResponse,
+        ] {
+            let advice = StopReason::LlmError(error.clone()).advice().expect("there is some");
+            // A reason knows neither the provider nor whether a screen is shown.
+            for word in ["_API_KEY", "_BASE_URL", "inspect", "failed"] {
+                assert!(!advice.contains(word), "{error}: {advice}");
+            }
+            // Without `--live` the doctor contacts no endpoint.
+            assert_eq!(advice.contains("doctor"), advice.contains("`roundtable doctor --live`"));
+            let asks = matches!(error, LlmError::Auth | LlmError::Connection);
+            assert_eq!(advice.contains("doctor"), asks, "{error}: {advice}");
+        }
     }
 
     #[test]

@@ -92,7 +92,7 @@ const TESTS: usize = 1607;
 /// How many files outside a pattern's own folders may name it.
 fn ceiling(pattern: &str) -> usize {
     match pattern {
-        "collaboration" => 21,
+        "collaboration" => 22,
         "orchestrator" => 27,
         "team" => 28,
         "resilience" => 14,

@@ -3,6 +3,7 @@
 
 mod detail;
 pub mod facts;
+pub mod faults;
 pub(crate) mod file;
 pub(crate) mod outcome;
 pub mod payload;

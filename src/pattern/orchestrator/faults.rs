@@ -1,9 +1,12 @@
 //! Faults of an orchestrator's plan and of its workers, in the words of the orchestrator source
 //! document.
 
+use std::borrow::Cow;
 use std::fmt;
 
+use crate::base::name::ToolName;
 use crate::base::visible::{REASON_CHARS, visible_within};
+use crate::event::reason_part::ReasonPart;
 
 /// What is wrong with a plan (`validate_orchestration_plan` in the orchestrator source document).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,39 +52,59 @@ impl PlanFault {
         Self::WorkerNotAllowed(visible_within(name, REASON_CHARS).into())
     }
 
-    const PLAIN: [(Self, &'static str); 15] = [
-        (Self::NonJson, "non_json"),
-        (Self::Kind, "kind"),
-        (Self::Tasks, "tasks"),
-        (Self::MaxTasks, "max_tasks"),
-        (Self::TaskShape, "task_shape"),
-        (Self::MissingKeys, "missing_keys"),
-        (Self::TaskId, "task_id"),
-        (Self::DuplicateTaskId, "duplicate_task_id"),
-        (Self::Worker, "worker"),
-        (Self::Args, "args"),
-        (Self::Critical, "critical"),
-        (Self::ArgsInteger, "args_integer"),
-        (Self::Steps, "steps"),
-        (Self::TooManySteps, "too_many_steps"),
-        (Self::StepSequence, "step_sequence"),
+    /// The faults without a name, each with its word and its phrase.
+    const PLAIN: [(Self, &'static str, &'static str); 15] = [
+        (Self::NonJson, "non_json", "not JSON"),
+        (Self::Kind, "kind", "bad kind"),
+        (Self::Tasks, "tasks", "bad tasks"),
+        (Self::MaxTasks, "max_tasks", "too many tasks"),
+        (Self::TaskShape, "task_shape", "bad task"),
+        (Self::MissingKeys, "missing_keys", "keys missing"),
+        (Self::TaskId, "task_id", "bad task id"),
+        (Self::DuplicateTaskId, "duplicate_task_id", "duplicate task id"),
+        (Self::Worker, "worker", "bad worker"),
+        (Self::Args, "args", "bad arguments"),
+        (Self::Critical, "critical", "bad value of critical"),
+        (Self::ArgsInteger, "args_integer", "whole number beyond 64 bits"),
+        (Self::Steps, "steps", "bad steps"),
+        (Self::TooManySteps, "too_many_steps", "too many steps"),
+        (Self::StepSequence, "step_sequence", "wrong order of steps"),
     ];
 
-    pub(crate) fn from_word(text: &str) -> Option<Self> {
-        if let Some(name) = text.strip_prefix("worker_not_allowed:") {
-            return Some(Self::WorkerNotAllowed(name.into()));
-        }
-        Self::PLAIN.into_iter().find(|(_, word)| *word == text).map(|(fault, _)| fault)
+    fn plain(&self) -> (&'static str, &'static str) {
+        let row = Self::PLAIN.iter().find(|(fault, ..)| fault == self);
+        row.map_or(("", ""), |(_, word, phrase)| (word, phrase))
     }
 }
 
 impl fmt::Display for PlanFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Self::WorkerNotAllowed(name) = self {
-            return write!(f, "worker_not_allowed:{name}");
+        match self {
+            Self::WorkerNotAllowed(name) => write!(f, "worker_not_allowed:{name}"),
+            plain => f.write_str(plain.plain().0),
         }
-        let word = Self::PLAIN.iter().find(|(fault, _)| fault == self).map_or("", |(_, word)| word);
-        f.write_str(word)
+    }
+}
+
+impl ReasonPart for PlanFault {
+    fn from_text(text: &str) -> Option<Self> {
+        match text.strip_prefix("worker_not_allowed:") {
+            Some(name) => Some(Self::WorkerNotAllowed(name.into())),
+            None => Self::PLAIN.into_iter().find(|(_, word, _)| *word == text).map(|row| row.0),
+        }
+    }
+
+    fn phrase(&self) -> Cow<'_, str> {
+        match self {
+            Self::WorkerNotAllowed(name) => format!("unknown worker {name}").into(),
+            plain => plain.plain().1.into(),
+        }
+    }
+
+    fn advice(&self) -> Option<&'static str> {
+        (*self == Self::ArgsInteger).then_some(
+            "A whole number does not fit into 64 bits: have the planner give it to the worker as a string.",
+        )
     }
 }
 
@@ -116,5 +139,35 @@ impl WorkerFault {
         [Self::Denied, Self::Missing, Self::BadArgs, Self::BadResult, Self::Error]
             .into_iter()
             .find(|trouble| trouble.word() == word)
+    }
+
+    /// The fault in words, with the worker's name.
+    pub(crate) fn phrase(self, worker: &ToolName) -> String {
+        match self {
+            Self::Denied => format!("{worker} switched off"),
+            Self::Missing => format!("{worker} not implemented"),
+            Self::BadArgs => format!("bad args for {worker}"),
+            Self::BadResult => format!("bad result of {worker}"),
+            Self::Error => format!("{worker} failed"),
+        }
+    }
+
+    /// What to do about it.
+    pub(crate) fn advice(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Denied => {
+                "The worker's flag is off: switch it on, or keep the worker out of the plan."
+            }
+            Self::Missing => {
+                "The worker has no implementation: give it a fixture, http or command table."
+            }
+            Self::BadArgs => {
+                "The planner gave arguments that the worker does not accept: fix its prompt."
+            }
+            Self::BadResult => {
+                "The worker's result does not match its contract: the attempt says where."
+            }
+            Self::Error => "The tool failed: the attempt has the error.",
+        })
     }
 }
