@@ -125,9 +125,11 @@ pub mod ui;
 // The tests of internals use every part; `cargo test` builds them with both features.
 #[cfg(test)]
 extern crate self as roundtable;
-#[cfg(all(test, feature = "tui", feature = "documents"))]
+#[cfg(test)]
+#[cfg(all(feature = "tui", feature = "documents"))]
 #[path = "../tests/internals/mod.rs"]
 mod internals;
-#[cfg(all(test, feature = "tui", feature = "documents"))]
+#[cfg(test)]
+#[cfg(all(feature = "tui", feature = "documents"))]
 #[path = "../tests/support/mod.rs"]
 mod support;
