@@ -6,9 +6,10 @@ use super::form::FieldId;
 use super::home::HomePane;
 use super::keymap::{Binding, Context, bindings};
 use super::overlay::Overlay;
-use super::run::{NextMessage, RunPage, View};
+use super::run::{NextMessage, RunPage};
 use super::state::AppState;
 use crate::event::world::RunState;
+use crate::panes::tools::view::has_tools;
 
 /// An entry of the key row: one or more keys with the same effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,10 +70,9 @@ fn has_effect(state: &AppState, action: Action) -> bool {
         Action::Open if state.home.preview_source == HomePane::Runs => subject.is_some(),
         Action::Open => can_start(state),
         Action::NewRun if on_home => can_start(state),
-        Action::Tools => state.visible_run().is_some_and(|page| {
-            View::of_world(page.world()) != View::Tools
-                && (page.has_tools() || page.view() == View::Tools)
-        }),
+        Action::Tools => state
+            .visible_run()
+            .is_some_and(|page| !page.is_about_tools() && (has_tools(page) || page.shows_tools())),
         Action::Toggle
         | Action::BreakerTrip
         | Action::BreakerHold
@@ -87,33 +87,25 @@ fn has_effect(state: &AppState, action: Action) -> bool {
             page.is_some_and(|page| drawer.command(action, page).is_some())
         }
         Action::Faults => state.visible_run().is_some_and(RunPage::can_inject),
-        Action::Message => state.visible_run().is_some_and(|page| page.world().team().is_some()),
-        Action::Members => state
-            .visible_run()
-            .is_some_and(|page| page.world().team().is_some_and(|team| !team.swarms.is_empty())),
+        Action::Message | Action::Members => {
+            state.visible_run().is_some_and(|page| page.own_offers(action))
+        }
         Action::Toggle if matches!(state.overlays.last(), Some(Overlay::Members(_))) => {
             state.visible_run().is_some_and(|page| page.world().is_live())
         }
         Action::BreakerTrip
         | Action::BreakerHold
         | Action::BreakerReset
-        | Action::BreakerDisable => state.visible_run().is_some_and(|page| {
-            page.can_inject() && page.tool().is_some_and(|tool| tool.head.limits.breaker.is_some())
-        }),
+        | Action::BreakerDisable => state.visible_run().is_some_and(|page| page.offers(action)),
         // Any run can be exported; the key row shows it where there is a report to hand on.
         Action::Export => state.visible_run().is_some_and(RunPage::has_report),
         Action::Cause => {
             let page = state.visible_run().filter(|page| page.inspector().is_none());
-            page.is_some_and(|page| page.view() == View::Research && page.can_jump())
+            page.is_some_and(|page| page.offers(action))
         }
-        Action::More | Action::Less => state.visible_run().is_some_and(|page| {
-            let live = page.world().is_live();
-            live && match page.view() {
-                View::Collaboration | View::Team | View::Research => false,
-                View::Orchestrator => true,
-                View::Tools => page.tool().is_some_and(|it| it.head.limits.bulkhead.is_some()),
-            }
-        }),
+        Action::More | Action::Less => {
+            state.visible_run().is_some_and(|page| page.world().is_live() && page.offers(action))
+        }
         Action::Toggle => run_with_flags_open(state).is_some_and(|page| page.world().is_live()),
         Action::Up | Action::Down | Action::Confirm => match state.overlays.last() {
             Some(Overlay::Confirm(confirm)) if action == Action::Confirm => confirm.accepts_yes(),
@@ -153,25 +145,11 @@ fn can_start(state: &AppState) -> bool {
     entry.is_some_and(|entry| entry.loaded.is_ok())
 }
 
-/// Priority in the key row now. Among the tools the selection matters most: other keys act on it.
+/// Priority in the key row now. The view of a run may know better which keys matter.
 fn hint_rank(state: &AppState, row: &Binding) -> u8 {
-    let among_tools = state.overlays.is_empty()
-        && state.visible_run().is_some_and(|page| page.view() == View::Tools && page.has_tools());
-    // A team at work is watched, sent messages and changed: a new run can wait.
-    let at_work = state.overlays.is_empty()
-        && state
-            .visible_run()
-            .is_some_and(|page| page.view() == View::Team && page.world().is_live());
-    // An answer is read together with its pages and notes.
-    let to_read = state.overlays.is_empty()
-        && state.visible_run().is_some_and(|page| page.view() == View::Research);
-    match row.action {
-        Action::Up | Action::Down if among_tools => 4,
-        Action::NextPane | Action::Message | Action::Members if at_work => 3,
-        Action::NextPane if to_read => 3,
-        Action::NewRun if at_work || to_read => 6,
-        _ => row.rank,
-    }
+    let page = state.visible_run().filter(|_| state.overlays.is_empty());
+    let rank = page.and_then(|page| page.shown_view().rank(page, row.action));
+    rank.unwrap_or(row.rank)
 }
 
 /// The word for an action now.
@@ -182,10 +160,8 @@ fn hint_word(state: &AppState, row: &Binding) -> &'static str {
             Some(RunState::Pausing { .. } | RunState::Paused { .. }) => "resume",
             _ => row.word,
         },
-        Action::Tools if state.visible_run().is_some_and(|page| page.view() == View::Tools) => {
-            "run"
-        }
-        Action::Message => match state.visible_run().map(RunPage::next_message) {
+        Action::Tools if state.visible_run().is_some_and(|page| page.shows_tools()) => "run",
+        Action::Message => match state.visible_run().map(|page| page.next_message()) {
             Some(NextMessage::Draft(_)) => "draft",
             Some(NextMessage::Waiting(_)) => "queued message",
             _ => row.word,

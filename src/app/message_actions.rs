@@ -39,11 +39,11 @@ fn show_latest_run(state: &mut AppState) {
         return;
     }
     if let Some(NextMessage::Draft(text)) =
-        state.run_mut(&here).map(|page| page.replace_message(NextMessage::None))
+        state.run_mut(&here).map(|page| page.data_mut().replace_message(NextMessage::None))
         && let Some(page) = state.run_mut(&last)
         && *page.next_message() == NextMessage::None
     {
-        page.replace_message(NextMessage::Draft(text));
+        page.data_mut().replace_message(NextMessage::Draft(text));
     }
     let said = format!("{here} has a later run: the session continues from {last}.");
     state.screen = ActiveScreen::Run(last);
@@ -97,11 +97,11 @@ fn close(state: &mut AppState) -> Update {
         (true, true) => "No longer queued: kept as a draft. Press i to edit it.",
         (true, false) => "Draft kept, not sent. Press i to edit it.",
         (false, false) => {
-            page.replace_message(NextMessage::None);
+            page.data_mut().replace_message(NextMessage::None);
             return Update::redraw();
         }
     };
-    page.replace_message(NextMessage::Draft(text));
+    page.data_mut().replace_message(NextMessage::Draft(text));
     state.notify(NoticeKind::Info, said);
     Update::redraw()
 }
@@ -116,13 +116,13 @@ fn send(state: &mut AppState) -> Update {
         return Update::redraw();
     };
     if text.is_empty() {
-        let said = match page.replace_message(NextMessage::None) {
+        let said = match page.data_mut().replace_message(NextMessage::None) {
             NextMessage::Waiting(_) => {
                 state.overlays.pop();
                 "The queued message was withdrawn."
             }
             before => {
-                page.replace_message(before);
+                page.data_mut().replace_message(before);
                 "Nothing to send: type a message, or press Esc."
             }
         };
@@ -130,13 +130,13 @@ fn send(state: &mut AppState) -> Update {
         return Update::redraw();
     }
     if page.world().is_live() {
-        page.replace_message(NextMessage::Waiting(text.into()));
+        page.data_mut().replace_message(NextMessage::Waiting(text.into()));
         state.overlays.pop();
         state.notify(NoticeKind::Info, "Queued: sent when this run ends. Press i to edit it.");
         return Update::redraw();
     }
     let request = follow_up_request(page, &text);
-    page.replace_message(NextMessage::None);
+    page.data_mut().replace_message(NextMessage::None);
     state.overlays.pop();
     launch(state, request)
 }
@@ -155,7 +155,7 @@ pub(super) fn on_run_end(state: &mut AppState, run: &RunId) -> Option<Update> {
     let NextMessage::Waiting(text) = page.next_message().clone() else { return None };
     let reason = page.world().closed.as_ref().map(|closed| closed.reason.clone())?;
     if !reason.is_success() {
-        page.replace_message(NextMessage::Draft(text.to_string()));
+        page.data_mut().replace_message(NextMessage::Draft(text.to_string()));
         let said =
             format!("Not sent, since the run ended: {}. Press i for the draft.", reason.phrase());
         state.notify(NoticeKind::Info, said);
@@ -168,7 +168,7 @@ pub(super) fn on_run_end(state: &mut AppState, run: &RunId) -> Option<Update> {
             // It is being edited: the operator sends it when it is ready.
             message.from = DraftOrigin::Draft;
             let page = state.run_mut(run)?;
-            page.replace_message(NextMessage::Draft(text.to_string()));
+            page.data_mut().replace_message(NextMessage::Draft(text.to_string()));
             state.notify(NoticeKind::Info, "The run has ended: press Ctrl-S to send the message.");
             return Some(Update::redraw());
         }
@@ -176,7 +176,7 @@ pub(super) fn on_run_end(state: &mut AppState, run: &RunId) -> Option<Update> {
     }
     let page = state.run_mut(run)?;
     let request = follow_up_request(page, &text);
-    page.replace_message(NextMessage::None);
+    page.data_mut().replace_message(NextMessage::None);
     let watched = state.screen == ActiveScreen::Run(run.clone()) && state.overlays.is_empty();
     let update = launch(state, request);
     if !watched && let Some(starting) = state.starting.last_mut() {

@@ -14,6 +14,7 @@ use super::request::RequestId;
 use super::run::RunPage;
 use crate::event::world::RunState;
 use crate::event::{Elapsed, RunId};
+use crate::panes::tools::comparison::comparison_of;
 pub use crate::scenario::catalogue::{EntryError, LiveOffer, ScenarioEntry};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -131,14 +132,14 @@ impl AppState {
     /// be compared. Returns whether the run on the screen received some.
     pub(super) fn share_comparison(&mut self, run: &RunId) -> bool {
         let Some(page) = self.run(run) else { return false };
-        let Some(this) = page.as_comparison() else { return false };
+        let Some(this) = comparison_of(page) else { return false };
         let scenario = |page: &RunPage| page.world().head.as_ref().map(|it| it.scenario.clone());
         let wanted = scenario(page);
         let mut latest = None;
         for page in self.runs.iter_mut().filter(|page| scenario(page) == wanted) {
-            match page.as_comparison() {
+            match comparison_of(page) {
                 Some(other) if other.guarded != this.guarded => {
-                    page.set_comparison(Some(this.clone()));
+                    page.tools_mut().set_comparison(Some(this.clone()));
                     latest = Some(other);
                 }
                 _ => {}
@@ -146,7 +147,7 @@ impl AppState {
         }
         let told = latest.is_some();
         if let Some(page) = self.run_mut(run).filter(|_| told) {
-            page.set_comparison(latest);
+            page.tools_mut().set_comparison(latest);
         }
         told && self.visible_run().is_some()
     }

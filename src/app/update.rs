@@ -235,7 +235,7 @@ fn on_started(
         state.runs.push(RunPage::new(run.clone(), zero));
     }
     if let Some(page) = state.run_mut(&run) {
-        page.set_launch(launch);
+        page.data_mut().set_launch(launch);
     }
     state.home.select_run(&run);
     if open {

@@ -1,20 +1,17 @@
 //! The drawing of each view.
 
-use super::collaboration::draw::view::CollaborationDrawing;
-use super::orchestrator::draw::view::OrchestratorDrawing;
-use super::research::draw::view::ResearchDrawing;
-use super::team::draw::view::TeamDrawing;
-use super::tools::draw::view::ToolsDrawing;
-use crate::app::run::View;
+use super::View;
+use crate::app::run::RunPage;
 use crate::ui::run::draw_view::DrawView;
 
-/// The drawing of this view.
-pub(crate) fn draw_view(view: View) -> &'static dyn DrawView {
-    match view {
-        View::Collaboration => &CollaborationDrawing,
-        View::Orchestrator => &OrchestratorDrawing,
-        View::Team => &TeamDrawing,
-        View::Research => &ResearchDrawing,
-        View::Tools => &ToolsDrawing,
+/// The drawing of the view that fills a page's panes.
+pub(crate) fn draw_view(page: &RunPage) -> &dyn DrawView {
+    match page.own_view() {
+        _ if page.shows_tools() => page.tools(),
+        View::Collaboration(view) => view,
+        View::Orchestrator(view) => view,
+        View::Team(view) => view,
+        View::Research(view) => view,
+        View::Tools => page.tools(),
     }
 }

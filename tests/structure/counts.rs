@@ -28,6 +28,7 @@ pub const REGISTRIES: &[&str] = &[
     "event/world/patterns.rs",
     "narrate/patterns.rs",
     "panes/draw.rs",
+    "panes/mod.rs",
     "scenario/patterns.rs",
 ];
 

@@ -5,21 +5,20 @@ use super::inspect::calls::{call_of, first_tab, prompt_call};
 use super::inspect::cause::cause_of;
 use super::inspect::target::{InspectTarget, Tab};
 use super::layout::{Areas, Pane};
-use super::research::JumpResult;
-use super::{InputOutcome, RunPage, Selection, View};
+use super::run_view::{Jumped, PaneAt};
+use super::{InputOutcome, RunPage};
 use crate::app::action::Action;
 use crate::app::effect::Effect;
 use crate::app::layout::Size;
-use crate::event::command::BreakerOverride;
 use crate::event::kind::Initiator;
 use crate::event::world::RunState;
 use crate::event::{Command, Elapsed};
 
 impl RunPage {
-    /// Handles an action, then updates the layout of the research page that is shown.
+    /// Handles an action, then updates what the view keeps of the run.
     pub fn on_action(&mut self, action: Action, size: Size) -> InputOutcome {
         let outcome = self.act(action, size);
-        self.refresh_page_layout();
+        self.refresh_view();
         outcome
     }
 
@@ -35,11 +34,12 @@ impl RunPage {
             Action::Breakpoint => self.toggle_breakpoint(),
             Action::ScrubBack => self.scrub(-1, size),
             Action::ScrubForward => self.scrub(1, size),
-            Action::More | Action::Less => self.change_limit(action == Action::More),
-            Action::BreakerTrip => self.override_breaker(BreakerOverride::Trip),
-            Action::BreakerHold => self.override_breaker(BreakerOverride::Hold),
-            Action::BreakerReset => self.override_breaker(BreakerOverride::Reset),
-            Action::BreakerDisable => self.override_breaker(BreakerOverride::Disable),
+            Action::More
+            | Action::Less
+            | Action::BreakerTrip
+            | Action::BreakerHold
+            | Action::BreakerReset
+            | Action::BreakerDisable => self.change_run(action),
             Action::Copy => self.copy(),
             Action::CopyMarkdown => self.copy_markdown(),
             Action::Raw => self.page_raw(),
@@ -71,13 +71,7 @@ impl RunPage {
                     None => InputOutcome::Handled { redraw: false },
                 }
             }
-            Action::Cause if self.view() == View::Research && self.panes.focus != Pane::Events => {
-                match self.jump() {
-                    JumpResult::Moved => InputOutcome::redraw(),
-                    JumpResult::NoTarget => InputOutcome::Ignored,
-                    JumpResult::NoQuote => self.show_cause(size),
-                }
-            }
+            Action::Cause if self.panes.focus != Pane::Events => self.jump(size),
             Action::Cause => self.show_cause(size),
             Action::Filter => {
                 self.focus_on(Pane::Events);
@@ -106,6 +100,20 @@ impl RunPage {
             | Action::PageUp
             | Action::PageDown => self.move_in_pane(action, &self.areas_in(size)),
             _ => InputOutcome::Ignored,
+        }
+    }
+
+    /// Jumps from the selection to what is behind it: within the view, else to its cause.
+    fn jump(&mut self, size: Size) -> InputOutcome {
+        let focus = self.panes.focus;
+        let (view, run) = self.shown_view_mut();
+        match view.on_cause(run, focus) {
+            Jumped::To(pane) => {
+                self.focus_on(pane);
+                InputOutcome::redraw()
+            }
+            Jumped::Nowhere => InputOutcome::Ignored,
+            Jumped::Elsewhere => self.show_cause(size),
         }
     }
 
@@ -213,31 +221,23 @@ impl RunPage {
             self.list.drop_filter();
         } else if self.tools.is_open {
             self.tools.is_open = false;
-            self.tools.tool = None;
-        } else if self.row.is_some() || self.tools.tool.is_some() {
-            self.select_row(None);
-            self.tools.tool = None;
-        } else if self.team.clear_selections() || self.research.clear_selections() {
+            self.tools.let_tool_go();
+        } else if self.let_selection_go() {
             // Every pane follows the run again.
-        } else if self.selection != Selection::Follow || self.round.is_some() {
-            self.select(Selection::Follow);
-            self.round = None;
         } else if self.panes.zoom {
             self.panes.zoom = false;
-        } else if self.text_scroll.is_some() {
-            self.text_scroll = None;
+        } else if self.view.get_mut(&mut self.tools).reset_scroll() {
+            // The text is followed again.
         } else {
             return InputOutcome::Ignored;
         }
         InputOutcome::redraw()
     }
 
-    /// Selects a seat, or follows the run.
-    pub(super) fn select(&mut self, selection: Selection) {
-        if self.selection != selection {
-            self.selection = selection;
-            self.text_scroll = None;
-        }
+    /// Lets a selected tool go, else what is selected in the run's own view.
+    fn let_selection_go(&mut self) -> bool {
+        let tool = self.tools.let_tool_go();
+        self.view.get_mut(&mut self.tools).clear_selection(tool) || tool
     }
 
     /// Height of the list of events in rows, at least 1.
@@ -247,27 +247,14 @@ impl RunPage {
     }
 
     fn move_in_pane(&mut self, action: Action, areas: &Areas) -> InputOutcome {
-        match (self.panes.focus, self.view()) {
-            (Pane::Events, _) => self.move_in_list(action, areas),
-            (Pane::Second, View::Collaboration | View::Orchestrator) => {
-                self.move_in_words(action, areas);
-            }
-            (_, View::Team) => self.move_in_team(action, areas),
-            (_, View::Research) => self.move_in_research(action, areas),
-            (_, face) => self.move_among(face, action, areas),
+        let pane = self.panes.focus;
+        if pane == Pane::Events {
+            self.move_in_list(action, areas);
+        } else {
+            let (view, run) = self.shown_view_mut();
+            view.on_move(run, PaneAt { pane, areas }, action);
         }
         InputOutcome::redraw()
-    }
-
-    /// Moves the selection of a view.
-    fn move_among(&mut self, face: View, action: Action, areas: &Areas) {
-        match face {
-            View::Collaboration => self.move_among_seats(action),
-            View::Orchestrator => self.move_in_waterfall(action, areas),
-            View::Team => self.move_in_team(action, areas),
-            View::Research => self.move_in_research(action, areas),
-            View::Tools => self.move_among_tools(action),
-        }
     }
 
     fn move_in_list(&mut self, action: Action, areas: &Areas) {
@@ -284,62 +271,6 @@ impl RunPage {
         }
     }
 
-    fn move_in_words(&mut self, action: Action, areas: &Areas) {
-        let page = areas.pane(Pane::Second).map_or(1, |area| isize::from(area.height as i16 / 2));
-        match action {
-            Action::Up => self.scroll_text(-1, areas),
-            Action::Down => self.scroll_text(1, areas),
-            Action::PageUp => self.scroll_text(-page.max(1), areas),
-            Action::PageDown => self.scroll_text(page.max(1), areas),
-            Action::Top => self.scroll_text(isize::MIN / 2, areas),
-            Action::Bottom => self.scroll_text(isize::MAX / 2, areas),
-            Action::Left => self.move_among(self.view(), Action::Up, areas),
-            Action::Right => self.move_among(self.view(), Action::Down, areas),
-            _ => {}
-        }
-    }
-
-    fn move_among_seats(&mut self, action: Action) {
-        let Some(table) = self.shown().collaboration() else { return };
-        let plan = &*table.plan;
-        let seats = plan.sequence.len();
-        let last_round = table.current().map_or(0, |round| round.number);
-        let mut rows: Vec<Selection> = (0..seats).map(Selection::Seat).collect();
-        if table.finalize.is_some() {
-            rows.push(Selection::Finalize);
-        }
-        let at = rows.iter().position(|row| *row == self.selection);
-        let first = match self.subject() {
-            super::Subject::Seat { seat, .. } => seat,
-            _ => 0,
-        };
-        let last = rows.len().saturating_sub(1);
-        let step = |by: isize| match at {
-            Some(at) => at.saturating_add_signed(by).min(last),
-            // The first step selects what is shown now.
-            None => first.min(last),
-        };
-        let pick = |place: usize| rows.get(place).copied().unwrap_or_default();
-        let rounds = self.panes.focus == Pane::Third;
-        match action {
-            Action::Left | Action::Right if rounds => {
-                let from = self.round.unwrap_or(last_round);
-                let to = if action == Action::Left { from.saturating_sub(1) } else { from + 1 };
-                let to = to.clamp(1, last_round.max(1));
-                self.round = (to != last_round).then_some(to);
-                self.text_scroll = None;
-                if at.is_none() {
-                    self.select(pick(step(0)));
-                }
-            }
-            Action::Up | Action::Left => self.select(pick(step(-1))),
-            Action::Down | Action::Right => self.select(pick(step(1))),
-            Action::Top | Action::PageUp => self.select(pick(0)),
-            Action::Bottom | Action::PageDown => self.select(pick(last)),
-            _ => {}
-        }
-    }
-
     /// Opens the inspector, or points it at another target.
     fn inspect(&mut self, target: InspectTarget, tab: Tab) {
         self.inspector = Some(Inspector::of_target(&self.run, target, tab));
@@ -347,26 +278,12 @@ impl RunPage {
 
     /// What Enter inspects.
     pub(super) fn target(&self) -> Option<InspectTarget> {
-        if self.focus() == super::Pane::Events {
+        if self.focus() == Pane::Events {
             let place = self.list.selected(self.run.log())?;
             return self.log().get(place).map(|event| InspectTarget::Event(event.seq));
         }
-        if self.view() == super::View::Team
-            && let Some(target) = self.team_target()
-        {
+        if let Some(target) = self.shown_view().target(&self.run, self.panes.focus) {
             return Some(target);
-        }
-        if self.view() == super::View::Research
-            && let Some(target) = self.research_target()
-        {
-            return Some(target);
-        }
-        let call = match self.view() {
-            super::View::Tools => self.latest_call(),
-            _ => self.subject_call(),
-        };
-        if let Some(call) = call {
-            return Some(InspectTarget::Call(call));
         }
         self.shown_event_count()
             .checked_sub(1)

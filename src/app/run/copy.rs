@@ -6,11 +6,10 @@ use std::fmt::Write as _;
 use super::inspect::raw::{call_events, raw_document};
 use super::inspect::target::{InspectTarget, Tab};
 use super::layout::Pane;
-use super::markdown::{tool_text, tools_markdown};
-use super::subject::Subject;
-use super::{InputOutcome, RunPage, View};
+use super::markdown::tools_markdown;
+use super::subject_text::run_text;
+use super::{InputOutcome, RunPage};
 use crate::app::effect::{Contents, Effect, Export};
-use crate::event::contribution::Contribution;
 use crate::event::safe_json;
 use crate::narrate::event_line::{model_text, took_ms};
 use crate::narrate::export::escape::reason_markdown;
@@ -35,22 +34,10 @@ impl RunPage {
         if self.panes.focus == Pane::Events {
             return self.selected_row().unwrap_or_default();
         }
-        if let Some(text) = self.team_text().or_else(|| self.research_text()) {
-            return text;
-        }
-        let document = self.task_document(self.shown().at);
-        if self.view() == View::Orchestrator && !document.lines.is_empty() {
-            return document.to_plain();
-        }
-        if let Some(tool) = self.tool().filter(|_| self.view() == View::Tools) {
-            return tool_text(tool);
-        }
-        let words = self.subject_text();
-        let mut text = words.text.into_owned();
-        for action in words.actions {
-            let _ = write!(text, "\n- {action}");
-        }
-        text
+        let (focus, own) = (self.panes.focus, self.own_view().get(&self.tools));
+        let text = self.shown_view().text(&self.run, focus);
+        let text = text.or_else(|| own.text(&self.run, focus));
+        text.unwrap_or_else(|| run_text(&self.run, self.subject_call()).text.into_owned())
     }
 
     fn selected_row(&self) -> Option<String> {
@@ -71,23 +58,12 @@ impl RunPage {
             let tab = inspector.tab.name(inspector.callee);
             return format!("### {head} · {tab}\n\n{fence}{language}\n{text}{fence}\n");
         }
-        match (self.panes.focus, self.subject()) {
-            (Pane::Events, _) => {
-                self.selected_row().map(|row| format!("`{row}`\n")).unwrap_or_default()
-            }
-            (Pane::First | Pane::Second | Pane::Fourth, Subject::Seat { round, seat }) => {
-                let contribution = self
-                    .shown()
-                    .collaboration()
-                    .and_then(|table| table.round(round)?.seats.get(seat))
-                    .and_then(|seat| seat.contribution.as_deref());
-                match contribution {
-                    Some(contribution) => seat_markdown(round, contribution),
-                    None => self.subject_text().text.into_owned(),
-                }
-            }
-            _ => self.run_markdown(),
+        let focus = self.panes.focus;
+        if focus == Pane::Events {
+            return self.selected_row().map(|row| format!("`{row}`\n")).unwrap_or_default();
         }
+        let selected = self.own_view().get(&self.tools).markdown(&self.run, focus);
+        selected.unwrap_or_else(|| self.run_markdown())
     }
 
     /// The whole run as Markdown.
@@ -187,19 +163,4 @@ fn fence_around(document: &StyledText) -> String {
     };
     let most = document.lines.iter().map(|line| ticks(&line.text())).max().unwrap_or(0);
     "`".repeat((most + 1).max(3))
-}
-
-fn seat_markdown(round: u32, said: &Contribution) -> String {
-    let confidence = format::confidence(said.confidence);
-    let mut out = format!(
-        "**{}**, round {round}: **{}** {confidence}\n\n> {}\n",
-        said.agent,
-        said.stance,
-        said.summary.replace('\n', "\n> ")
-    );
-    for action in &said.actions {
-        let _ = write!(out, "\n- {action}");
-    }
-    out.push('\n');
-    out
 }

@@ -6,9 +6,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::next_message::{NextMessage, RunSession};
 use super::pending_changes::PendingChanges;
 use super::run_log::RunLog;
 use super::timeline::Timeline;
+use crate::app::effect::LaunchRequest;
 use crate::app::msg::PartialText;
 use crate::event::world::RunState;
 use crate::event::{Command, Elapsed, Event, RunId, Seq, SpanId, World};
@@ -23,6 +25,7 @@ pub struct RunData {
     past: Timeline,
     live: BTreeMap<SpanId, PartialText>,
     pending: PendingChanges,
+    session: RunSession,
 }
 
 impl RunData {
@@ -37,6 +40,7 @@ impl RunData {
             past: Timeline::default(),
             live: BTreeMap::new(),
             pending: PendingChanges::default(),
+            session: RunSession::default(),
         }
     }
 
@@ -141,8 +145,28 @@ impl RunData {
         self.log.is_empty() && self.world.tally.events > 0
     }
 
+    /// The request that started the run, if known.
+    pub fn launch(&self) -> Option<&LaunchRequest> {
+        self.session.launch.as_deref()
+    }
+
+    /// Stores the request that started the run, if it is known.
+    pub(in crate::app) fn set_launch(&mut self, launch: Option<Box<LaunchRequest>>) {
+        self.session.launch = launch.or(self.session.launch.take());
+    }
+
+    /// The next message of the session.
+    pub fn next_message(&self) -> &NextMessage {
+        &self.session.next
+    }
+
+    /// Replaces the next message of the session; returns the previous one.
+    pub(in crate::app) fn replace_message(&mut self, next: NextMessage) -> NextMessage {
+        std::mem::replace(&mut self.session.next, next)
+    }
+
     /// Records that this command was sent to the run.
-    pub(crate) fn record_command(&mut self, command: &Command) {
+    pub(in crate::app) fn record_command(&mut self, command: &Command) {
         self.pending.record(command);
     }
 

@@ -4,7 +4,6 @@
 use ratatui::layout::Rect;
 
 use super::inspect::target::{CalleeKind, Tab};
-use super::view::View;
 use crate::app::layout::{Size, hits, inside, padded, tabs};
 
 /// Rows above the page: the run's title, then its progress.
@@ -12,8 +11,6 @@ const ABOVE: u16 = 2;
 /// Rows below the page: counts and messages, then the keys.
 const BELOW: u16 = 2;
 
-/// Columns of a seat in one round: change mark, stance, confidence, two blanks.
-pub const STANCE: u16 = 9;
 /// From this page width on, panes are side by side.
 const WIDE: u16 = 120;
 /// From this page width on, panes are stacked, two sharing a place.
@@ -21,7 +18,7 @@ const STACKED: u16 = 84;
 /// From this page height on, more than one pane is shown.
 const TALL: u16 = 26;
 
-/// The panes of a run's page, in the order of their numbers. [`View`] says what each shows.
+/// The panes of a run's page, in the order of their numbers. The view of the page says what each shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pane {
     /// The overview: the seats, the waterfall, the breakers.
@@ -56,17 +53,9 @@ impl Pane {
     }
 }
 
-/// What decides the layout besides the size.
+/// The focus on a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LayoutInput {
-    /// The view that fills the panes.
-    pub face: View,
-    /// Rows of content in the lower panes: one for each seat, or tool.
-    pub rows: usize,
-    /// Columns of the longest name of a seat, including its flag's sign.
-    pub names: usize,
-    /// Most rounds that the run can have.
-    pub rounds: u32,
+pub struct PaneFocus {
     /// The focused pane.
     pub focus: Pane,
     /// Whether the focused pane is zoomed, that is shown alone.
@@ -75,6 +64,54 @@ pub struct LayoutInput {
     pub upper: Pane,
     /// The third or the fourth pane, whichever was focused last.
     pub middle: Pane,
+    /// Whether the operator is dragging, from the scrubber.
+    pub(super) dragging: bool,
+}
+
+impl Default for PaneFocus {
+    fn default() -> Self {
+        let (upper, middle) = (Pane::First, Pane::Third);
+        Self { focus: upper, zoom: false, upper, middle, dragging: false }
+    }
+}
+
+impl PaneFocus {
+    /// Focuses a pane; returns whether another one was focused.
+    pub(super) fn focus_on(&mut self, pane: Pane) -> bool {
+        let changed = self.focus != pane;
+        self.focus = pane;
+        match pane {
+            Pane::First | Pane::Second => self.upper = pane,
+            Pane::Third | Pane::Fourth => self.middle = pane,
+            Pane::Events => {}
+        }
+        changed
+    }
+}
+
+/// How the rows of a page are divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowWish {
+    /// The lower panes get as many rows as they have content: one for each seat, or tool.
+    Content(usize),
+    /// Texts get more rows than the events behind them.
+    Texts,
+}
+
+/// How a view wants its panes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PaneWish {
+    /// How the rows are divided.
+    pub rows: RowWish,
+    /// Columns of the first pane, where the second is next to it.
+    pub first: u16,
+    /// Columns of the third pane, where the fourth is next to it.
+    pub third: u16,
+}
+
+/// Columns inside the frames of two panes side by side, which take three lines.
+pub fn inner_columns(page: Rect) -> u16 {
+    page.width.saturating_sub(3)
 }
 
 /// How many panes are shown at a time.
@@ -109,21 +146,21 @@ pub fn page(size: Size) -> Rect {
 
 impl Areas {
     /// Lays out the panes of a page.
-    pub fn for_page(page: Rect, wanted: LayoutInput) -> Areas {
+    pub fn for_page(page: Rect, wish: PaneWish, focus: PaneFocus) -> Areas {
         let scrubber_rows = if page.height >= 8 { 2 } else { 0 };
         let upper = Rect { height: page.height - scrubber_rows, ..page };
         let scrubber = Rect { y: upper.bottom(), height: scrubber_rows, ..page };
         let none = Rect { width: 0, height: 0, ..page };
-        let tall = page.height >= TALL && !wanted.zoom;
+        let tall = page.height >= TALL && !focus.zoom;
         let (shape, panes) = if tall && page.width >= WIDE {
-            (PageShape::Wide, wide(upper, wanted))
+            (PageShape::Wide, wide(upper, wish))
         } else if tall && page.width >= STACKED {
-            (PageShape::Stacked, stacked(upper, wanted))
+            (PageShape::Stacked, stacked(upper, wish, focus))
         } else {
             let tabs_rows = u16::from(upper.height >= 4);
             let mut panes = [None; 5];
             let frame = Rect { y: upper.y + tabs_rows, height: upper.height - tabs_rows, ..upper };
-            panes[wanted.focus as usize] = Some(inside(frame));
+            panes[focus.focus as usize] = Some(inside(frame));
             let tabs = Rect { height: tabs_rows, ..upper };
             return Areas { shape: PageShape::Single, tabs, panes, scrubber };
         };
@@ -160,9 +197,9 @@ impl Areas {
     }
 }
 
-/// The pane of this view whose tab is at this column.
-pub fn tab_at(row: Rect, face: View, col: u16) -> Option<Pane> {
-    let places = tabs(row, Pane::ALL.map(|pane| face.tab(pane)));
+/// The pane whose tab is at this column; `names` are those on the tabs.
+pub fn tab_at(row: Rect, names: [&str; 5], col: u16) -> Option<Pane> {
+    let places = tabs(row, names);
     Pane::ALL.into_iter().zip(places).find(|(_, tab)| hits(*tab, col, row.y)).map(|(pane, _)| pane)
 }
 
@@ -221,44 +258,29 @@ const TABLE: u16 = 11;
 const LIST: u16 = 4;
 
 /// Inner rows of the three places, from top to bottom: `rows` excludes the four lines.
-fn heights(rows: u16, wanted: LayoutInput) -> [u16; 3] {
-    if matches!(wanted.face, View::Team | View::Research) {
-        return talk_heights(rows);
-    }
-    let wanted = u16::try_from(wanted.rows).unwrap_or(u16::MAX);
-    let middle = wanted.saturating_add(2).max(4).min(rows.saturating_sub(TABLE + LIST).max(4));
+fn heights(rows: u16, wish: RowWish) -> [u16; 3] {
+    let content = match wish {
+        RowWish::Texts => return text_heights(rows),
+        RowWish::Content(content) => u16::try_from(content).unwrap_or(u16::MAX),
+    };
+    let middle = content.saturating_add(2).max(4).min(rows.saturating_sub(TABLE + LIST).max(4));
     let left = rows.saturating_sub(middle);
     let upper = (left * 13 / 20).max(TABLE.min(left.saturating_sub(LIST)));
     [upper, middle, left - upper]
 }
 
-/// The rows for teams and research: what was said deserves more of them than the events behind it.
-fn talk_heights(rows: u16) -> [u16; 3] {
+/// The rows where what was said deserves more of them than the events behind it.
+fn text_heights(rows: u16) -> [u16; 3] {
     let lower = (rows / 5).clamp(LIST, 10);
     let left = rows - lower;
     let upper = (left * 4).div_ceil(7);
     [upper, left - upper, lower]
 }
 
-fn wide(area: Rect, wanted: LayoutInput) -> [Option<Rect>; 5] {
-    let [upper, middle, lower] = heights(area.height - 4, wanted);
-    // Two panes side by side take three lines.
-    let inner = area.width - 3;
-    let (first, third) = match wanted.face {
-        View::Collaboration => {
-            let rounds = u16::try_from(wanted.rounds).unwrap_or(u16::MAX).min(40);
-            let names = u16::try_from(wanted.names).unwrap_or(u16::MAX).min(30);
-            let most = inner.saturating_sub(66).min(inner / 2);
-            ((area.width * 57 / 100).clamp(66, 96), (5 + names + STANCE * rounds).clamp(30, most))
-        }
-        // Time runs to the right, so width shows more of it.
-        View::Orchestrator => (area.width * 65 / 100, inner * 55 / 100),
-        // One dividing line down the page: picture and call tree at the left, texts at the right.
-        View::Team => (inner * 43 / 100, inner * 43 / 100),
-        // The rows of sources are wide; the answer and the notes get nearly equal shares.
-        View::Research => (inner * 62 / 100, inner * 48 / 100),
-        View::Tools => ((area.width * 62 / 100).min(130), inner * 47 / 100),
-    };
+fn wide(area: Rect, wish: PaneWish) -> [Option<Rect>; 5] {
+    let [upper, middle, lower] = heights(area.height - 4, wish.rows);
+    let inner = inner_columns(area);
+    let (first, third) = (wish.first.min(inner), wish.third.min(inner));
     let row = |y: u16, height: u16, left: u16| {
         let right = Rect::new(area.x + left + 2, y, inner - left, height);
         (Some(Rect::new(area.x + 1, y, left, height)), Some(right))
@@ -269,43 +291,53 @@ fn wide(area: Rect, wanted: LayoutInput) -> [Option<Rect>; 5] {
     [first, second, third, fourth, Some(events)]
 }
 
-fn stacked(area: Rect, wanted: LayoutInput) -> [Option<Rect>; 5] {
-    let [upper, middle, lower] = heights(area.height - 4, wanted);
+fn stacked(area: Rect, wish: PaneWish, focus: PaneFocus) -> [Option<Rect>; 5] {
+    let [upper, middle, lower] = heights(area.height - 4, wish.rows);
     let row = |y: u16, height: u16| Some(Rect::new(area.x + 1, y, area.width - 2, height));
     let mut panes = [None; 5];
-    panes[wanted.upper as usize] = row(area.y + 1, upper);
-    panes[wanted.middle as usize] = row(area.y + upper + 2, middle);
+    panes[focus.upper as usize] = row(area.y + 1, upper);
+    panes[focus.middle as usize] = row(area.y + upper + 2, middle);
     panes[Pane::Events as usize] = row(area.y + upper + middle + 3, lower);
     panes
+}
+
+/// The first row in view of a list in a window of this height, so that `row` of `rows` is in view. It
+/// moves by whole windows, so that rows keep their place as long as possible.
+pub fn window_start(row: usize, rows: usize, height: usize) -> usize {
+    if rows <= height || height == 0 {
+        return 0;
+    }
+    (row / height * height).min(rows - height)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const WANTED: LayoutInput = LayoutInput {
-        face: View::Collaboration,
-        rows: 4,
-        names: 17,
-        rounds: 3,
-        focus: Pane::Events,
-        zoom: false,
-        upper: Pane::First,
-        middle: Pane::Third,
-    };
+    const WISH: PaneWish = PaneWish { rows: RowWish::Content(4), first: 68, third: 48 };
+
+    fn focus(zoom: bool) -> PaneFocus {
+        PaneFocus { focus: Pane::Events, zoom, ..PaneFocus::default() }
+    }
 
     #[test]
     fn every_pane_stands_within_its_page_at_every_size() {
+        let rows = [1, 4, 9, 60].map(RowWish::Content).into_iter().chain([RowWish::Texts]);
+        let wishes: Vec<PaneWish> = rows
+            .flat_map(|rows| {
+                [(66, 30), (130, 60), (0, 0), (u16::MAX, u16::MAX)].map(|(first, third)| PaneWish {
+                    rows,
+                    first,
+                    third,
+                })
+            })
+            .collect();
         for cols in 1..=210 {
             for rows in 1..=60 {
                 let page = page(Size { cols, rows });
-                for (face, rows) in View::ALL
-                    .into_iter()
-                    .flat_map(|face| [1, 4, 9, 60].into_iter().map(move |rows| (face, rows)))
-                {
+                for wish in &wishes {
                     for zoom in [false, true] {
-                        let wanted = LayoutInput { face, rows, zoom, ..WANTED };
-                        let areas = Areas::for_page(page, wanted);
+                        let areas = Areas::for_page(page, *wish, focus(zoom));
                         let mut cells = 0;
                         for pane in Pane::ALL {
                             let Some(area) = areas.pane(pane) else { continue };
@@ -324,7 +356,8 @@ mod tests {
 
     #[test]
     fn the_shape_goes_by_the_size() {
-        let shape = |cols, rows| Areas::for_page(page(Size { cols, rows }), WANTED).shape;
+        let shape =
+            |cols, rows| Areas::for_page(page(Size { cols, rows }), WISH, focus(false)).shape;
         assert_eq!(shape(120, 36), PageShape::Wide);
         assert_eq!(shape(200, 50), PageShape::Wide);
         assert_eq!(shape(119, 36), PageShape::Stacked);
@@ -334,12 +367,21 @@ mod tests {
 
     #[test]
     fn a_click_meets_what_it_hits() {
-        let areas = Areas::for_page(page(Size { cols: 120, rows: 36 }), WANTED);
+        let areas = Areas::for_page(page(Size { cols: 120, rows: 36 }), WISH, focus(false));
         for pane in Pane::ALL {
             let area = areas.pane(pane).expect("shown");
             assert_eq!(areas.pane_at(area.x, area.y), Some(pane));
             assert_eq!(areas.pane_at(area.right() - 1, area.bottom() - 1), Some(pane));
         }
         assert_eq!(areas.pane_at(0, 0), None);
+    }
+
+    #[test]
+    fn a_list_moves_on_by_windows() {
+        assert_eq!(window_start(3, 9, 4), 0);
+        assert_eq!(window_start(4, 9, 4), 4);
+        assert_eq!(window_start(8, 9, 4), 5);
+        assert_eq!(window_start(2, 3, 4), 0);
+        assert_eq!(window_start(2, 3, 0), 0);
     }
 }

@@ -34,7 +34,7 @@ pub(super) fn tools_markdown(out: &mut String, world: &World) {
 }
 
 /// One tool as text: its breaker, its figures and its policy.
-pub(super) fn tool_text(tool: &ToolRow) -> String {
+pub(crate) fn tool_text(tool: &ToolRow) -> String {
     let mut text = format!("{} ({})\n", tool.name(), tool.head.kind);
     if tool.head.limits.breaker.is_some() {
         let _ = writeln!(text, "breaker  {}", breaker_state(tool.breaker));

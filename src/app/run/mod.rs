@@ -2,45 +2,36 @@
 //! `ui/run` draws it.
 
 mod actions;
-mod comparison;
 pub mod controls;
 mod copy;
 pub mod data;
 mod dropped_events;
 pub mod filter;
 mod filter_input;
-mod focus;
 pub mod inspect;
 pub mod layout;
 pub mod list;
 pub mod list_cursor;
-mod markdown;
+pub mod markdown;
 mod mouse;
-mod next_message;
+pub mod next_message;
 mod pending_changes;
 pub mod progress;
-pub mod research;
-pub mod results;
 pub mod run_log;
+pub mod run_view;
 pub mod scroll;
 pub mod speech;
-pub mod subject;
 pub mod subject_text;
-pub mod table;
-pub mod task;
-pub mod team;
-mod text_window;
+pub(crate) mod text_window;
 mod timeline;
 pub mod tool_summary;
-mod tools;
-pub mod view;
-pub mod waterfall;
 
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use self::comparison::RunComparison;
+use ratatui::layout::Rect;
+
 pub use self::inspect::Inspector;
 pub use self::inspect::target::{CalleeKind, InspectTarget, Tab};
 pub use self::layout::{Areas, PageShape, Pane};
@@ -48,22 +39,20 @@ pub use self::list::EventList;
 pub use self::next_message::NextMessage;
 pub use self::pending_changes::PendingChanges;
 pub use self::run_log::RunLog;
-pub use self::subject::Subject;
-pub use self::view::View;
-pub use self::waterfall::WaterfallRow;
 
 use self::data::RunData;
-use self::focus::PaneFocus;
 use self::inspect::calls::call_of;
-use self::next_message::RunSession;
-use self::scroll::Scroll;
-use self::tools::ToolsView;
-use super::effect::{Effect, LaunchRequest};
+use self::layout::PaneFocus;
+use self::run_view::RunView;
+use super::effect::Effect;
 use super::key::KeyPress;
 use super::keymap::Context;
 use super::msg::PartialText;
+use crate::app::layout::Size;
 use crate::event::world::RunState;
 use crate::event::{Event, RunId, Seq, SpanId};
+use crate::panes::View;
+use crate::panes::tools::view::ToolsView;
 
 /// Interval at which a running clock is redrawn.
 const TICK: Duration = Duration::from_millis(100);
@@ -76,21 +65,12 @@ const MAX_UNDELAYED: usize = 64;
 #[derive(Debug)]
 pub struct RunPage {
     run: RunData,
-    selection: Selection,
-    round: Option<u32>,
-    /// The selected row of the waterfall; `None` follows the run.
-    row: Option<WaterfallRow>,
-    /// Selections and scroll positions in the panes of a team.
-    team: team::TeamView,
-    /// Selections and scroll positions in the panes of research.
-    research: research::ResearchView,
-    /// First row in view of the subject's text; `None` follows its newest words.
-    text_scroll: Option<Scroll>,
+    /// The view of the run's own pattern.
+    view: View,
     tools: ToolsView,
     panes: PaneFocus,
     list: EventList,
     inspector: Option<Inspector>,
-    session: RunSession,
 }
 
 impl Deref for RunPage {
@@ -99,18 +79,6 @@ impl Deref for RunPage {
     fn deref(&self) -> &RunData {
         &self.run
     }
-}
-
-/// The selected seat.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Selection {
-    /// None: the page follows the current speaker.
-    #[default]
-    Follow,
-    /// A seat of the sequence, from 0.
-    Seat(usize),
-    /// The model call at the end that composes the answer.
-    Finalize,
 }
 
 /// What the page did with an input.
@@ -141,17 +109,11 @@ impl RunPage {
     pub fn new(id: RunId, zero: Duration) -> Self {
         Self {
             run: RunData::new(id, zero),
-            selection: Selection::Follow,
-            round: None,
-            row: None,
-            team: team::TeamView::default(),
-            research: research::ResearchView::default(),
-            text_scroll: None,
+            view: View::default(),
             tools: ToolsView::default(),
             panes: PaneFocus::default(),
             list: EventList::default(),
             inspector: None,
-            session: RunSession::default(),
         }
     }
 
@@ -160,24 +122,68 @@ impl RunPage {
         &mut self.run
     }
 
+    /// The view of the run's own pattern.
+    pub fn own_view(&self) -> &View {
+        &self.view
+    }
+
+    /// The tools of the run.
+    pub fn tools(&self) -> &ToolsView {
+        &self.tools
+    }
+
+    /// The tools of the run, for changes.
+    pub(super) fn tools_mut(&mut self) -> &mut ToolsView {
+        &mut self.tools
+    }
+
+    /// Whether the run is about its tools, so that they are its own view.
+    pub fn is_about_tools(&self) -> bool {
+        matches!(self.view, View::Tools)
+    }
+
+    /// Whether the panes show the tools.
+    pub fn shows_tools(&self) -> bool {
+        self.tools.is_open || self.is_about_tools()
+    }
+
+    /// The view that fills the panes: that of the run's own pattern, or the tools over it.
+    pub fn shown_view(&self) -> &dyn RunView {
+        if self.tools.is_open { &self.tools } else { self.view.get(&self.tools) }
+    }
+
+    /// The view that fills the panes, and what it reads.
+    fn shown_view_mut(&mut self) -> (&mut dyn RunView, &RunData) {
+        let view: &mut dyn RunView = match self.tools.is_open {
+            true => &mut self.tools,
+            false => self.view.get_mut(&mut self.tools),
+        };
+        (view, &self.run)
+    }
+
+    /// The call that the run's own view is about, if there is one.
+    pub fn subject_call(&self) -> Option<SpanId> {
+        self.view.get(&self.tools).subject_call(&self.run)
+    }
+
+    /// The names on the tabs of all panes.
+    pub fn tabs(&self) -> [&'static str; 5] {
+        let [first, second, third, fourth] = self.shown_view().tabs();
+        [first, second, third, fourth, "Events"]
+    }
+
+    /// The areas of everything on a page of this size.
+    pub fn areas(&self, page: Rect) -> Areas {
+        Areas::for_page(page, self.shown_view().layout(&self.run, page), self.panes)
+    }
+
+    fn areas_in(&self, size: Size) -> Areas {
+        self.areas(layout::page(size))
+    }
+
     /// The focused pane.
     pub fn focus(&self) -> Pane {
         self.panes.focus
-    }
-
-    /// The view of the page: its pattern's own, or the tools over it.
-    pub fn view(&self) -> View {
-        if self.tools.is_open { View::Tools } else { View::of_world(self.world()) }
-    }
-
-    /// The selected seat.
-    pub fn selection(&self) -> Selection {
-        self.selection
-    }
-
-    /// The selected round among the stances.
-    pub fn selected_round(&self) -> Option<u32> {
-        self.round
     }
 
     /// The list of events.
@@ -201,36 +207,22 @@ impl RunPage {
         }
     }
 
-    /// The request that started the run, if known.
-    pub fn launch(&self) -> Option<&LaunchRequest> {
-        self.session.launch.as_deref()
-    }
-
-    /// Stores the request that started the run, if it is known.
-    pub(super) fn set_launch(&mut self, launch: Option<Box<LaunchRequest>>) {
-        self.session.launch = launch.or(self.session.launch.take());
-    }
-
-    /// The next message of the session.
-    pub fn next_message(&self) -> &NextMessage {
-        &self.session.next
-    }
-
-    /// Replaces the next message of the session; returns the previous one.
-    pub(super) fn replace_message(&mut self, next: NextMessage) -> NextMessage {
-        std::mem::replace(&mut self.session.next, next)
-    }
-
     /// Adds new events.
     pub fn apply(&mut self, events: &[Arc<Event>]) {
         self.run.apply(events);
+        self.view.follow(&self.run.world().pattern);
         if events.len() <= MAX_UNDELAYED && self.list.is_behind(self.run.log()) {
             self.list.scan(self.run.log(), self.run.world());
         }
         if self.inspector.as_ref().is_some_and(|open| self.concerns(open.target, events)) {
             self.refresh_inspector();
         }
-        self.refresh_page_layout();
+        self.refresh_view();
+    }
+
+    /// Updates what the run's own view keeps of the run.
+    fn refresh_view(&mut self) {
+        self.view.get_mut(&mut self.tools).refresh(&self.run);
     }
 
     /// Whether new events may change what is known of a target.

@@ -1,14 +1,10 @@
 //! The mouse on a run's page: a click focuses and selects, the wheel scrolls what is under it, a
 //! drag on the scrubber scrubs. Keys do all of it as well.
 
-use ratatui::layout::Rect;
-
-use super::layout;
-use super::layout::Pane;
-use super::{InputOutcome, RunPage, Selection, View, WaterfallRow, results, table, waterfall};
-use crate::app::action::Action;
-use crate::app::layout::Size;
-use crate::app::layout::hits;
+use super::layout::{self, Pane};
+use super::run_view::PaneAt;
+use super::{InputOutcome, RunPage};
+use crate::app::layout::{Size, hits};
 use crate::app::msg::{Mouse, MouseKind};
 use crate::event::Elapsed;
 
@@ -19,7 +15,7 @@ impl RunPage {
     /// Handles a mouse event.
     pub fn on_mouse(&mut self, mouse: Mouse, size: Size) -> InputOutcome {
         let outcome = self.take_mouse(mouse, size);
-        self.refresh_page_layout();
+        self.refresh_view();
         outcome
     }
 
@@ -41,7 +37,7 @@ impl RunPage {
                 self.scrub_to(col, size)
             }
             MouseKind::Down if hits(areas.tabs, col, row) => {
-                match layout::tab_at(areas.tabs, self.view(), col) {
+                match layout::tab_at(areas.tabs, self.tabs(), col) {
                     Some(pane) => {
                         self.focus_on(pane);
                         InputOutcome::redraw()
@@ -64,22 +60,13 @@ impl RunPage {
                         let height = self.list_height(&areas);
                         self.list.scroll(by, self.run.log(), height);
                     }
-                    Some(pane) if self.view() == View::Team => {
-                        self.wheel_in_team(pane, by, &areas);
-                    }
-                    Some(pane) if self.view() == View::Research => {
-                        self.wheel_in_research(pane, by, &areas);
-                    }
-                    Some(Pane::Second) if self.view() != View::Tools => {
-                        self.scroll_text(by, &areas);
-                    }
-                    Some(Pane::First | Pane::Third) if self.view() == View::Orchestrator => {
-                        let action = if by < 0 { Action::Up } else { Action::Down };
-                        for _ in 0..WHEEL {
-                            self.move_in_waterfall(action, &areas);
+                    Some(pane) => {
+                        let (view, run) = self.shown_view_mut();
+                        if !view.on_wheel(run, PaneAt { pane, areas: &areas }, by) {
+                            return InputOutcome::Handled { redraw: false };
                         }
                     }
-                    _ => return InputOutcome::Handled { redraw: false },
+                    None => return InputOutcome::Handled { redraw: false },
                 }
                 InputOutcome::redraw()
             }
@@ -129,83 +116,17 @@ impl RunPage {
         let Some(area) = areas.pane(pane).filter(|area| hits(*area, col, row)) else {
             return;
         };
-        let seats = self.shown().collaboration().map_or(0, |it| it.plan.sequence.len());
-        let line = usize::from(row - area.y);
-        match pane {
-            Pane::Events => {
-                let height = self.list_height(&areas);
-                let rows = self.list.window(self.run.log(), height);
-                let line = row.checked_sub(self.list_area(area).y).map(usize::from);
-                if let Some(line) = line.filter(|line| *line < rows.len())
-                    && let Some(place) = self.list.place(rows.start + line)
-                {
-                    self.list.select(place, self.run.log(), height);
-                }
-            }
-            _ if self.view() == View::Team => self.click_in_team(pane, area, col, row),
-            _ if self.view() == View::Research => self.click_in_research(pane, area, row, &areas),
-            Pane::Second => {}
-            _ if self.view() != View::Collaboration => self.click_on_row(pane, area, line),
-            Pane::First => {
-                let rows = area.height.saturating_sub(table::LIST_HEAD);
-                let first = table::first_seat(self.selected_seat(), seats, usize::from(rows));
-                if let Some(seat) = table::seat_at(area, seats, first, col, row) {
-                    self.select(Selection::Seat(seat));
-                }
-            }
-            Pane::Third | Pane::Fourth => {
-                let head = usize::from(pane == Pane::Third);
-                let first = table::first_seat(
-                    self.selected_seat(),
-                    seats,
-                    usize::from(area.height).saturating_sub(1),
-                );
-                if let Some(seat) = line.checked_sub(head).map(|line| first + line)
-                    && seat < seats
-                {
-                    self.select(Selection::Seat(seat));
-                }
-            }
+        if pane != Pane::Events {
+            let (view, run) = self.shown_view_mut();
+            return view.on_click(run, PaneAt { pane, areas: &areas }, col, row);
         }
-    }
-
-    /// Selects the clicked row in the view of the orchestrator or of the tools.
-    fn click_on_row(&mut self, pane: Pane, area: Rect, line: usize) {
-        let first = |place, count, rows: u16| table::first_seat(place, count, usize::from(rows));
-        match (self.view(), pane) {
-            (View::Orchestrator, Pane::First) => {
-                let tasks = self.shown().orchestrator().map_or(0, |it| it.tasks.len());
-                let rows = area.height.saturating_sub(waterfall::HEAD);
-                let top = first(self.shown_row().index(tasks), WaterfallRow::count(tasks), rows);
-                if let Some(row) = line
-                    .checked_sub(usize::from(waterfall::HEAD))
-                    .and_then(|line| WaterfallRow::from_index(top + line, tasks))
-                {
-                    self.select_row(Some(row));
-                }
-            }
-            (View::Orchestrator, Pane::Third) => {
-                let top = first(self.shown_result(), self.result_count(), area.height);
-                if let Some(results::ResultLine::Task(task, _)) = self.result_line(top + line) {
-                    self.select_row(Some(WaterfallRow::Task(task)));
-                }
-            }
-            (View::Tools, Pane::First | Pane::Third) => {
-                let rows = area.height.saturating_sub(1);
-                let top = first(self.tool_at().unwrap_or(0), self.shown().tools.rows().len(), rows);
-                if let Some(line) = line.checked_sub(1) {
-                    self.select_tool(top + line);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// The seat that lists scroll to.
-    pub fn selected_seat(&self) -> usize {
-        match self.subject() {
-            super::Subject::Seat { seat, .. } => seat,
-            _ => 0,
+        let height = self.list_height(&areas);
+        let rows = self.list.window(self.run.log(), height);
+        let line = row.checked_sub(self.list_area(area).y).map(usize::from);
+        if let Some(line) = line.filter(|line| *line < rows.len())
+            && let Some(place) = self.list.place(rows.start + line)
+        {
+            self.list.select(place, self.run.log(), height);
         }
     }
 }

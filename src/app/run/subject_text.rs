@@ -5,16 +5,14 @@ use std::borrow::Cow;
 
 use ratatui::layout::Rect;
 
-use super::inspect::WrappedDocument;
+use super::data::RunData;
 use super::scroll::{Scroll, WrappingLines};
 use super::speech;
-use super::subject::Subject;
 use super::text_window::windowed;
-use super::{Pane, RunPage};
+use crate::app::action::Action;
+use crate::event::world::RunState;
 use crate::event::{EventKind, SpanId};
 use crate::narrate::measure::{row_count, wrap_within};
-use crate::pattern::collaboration::projection::SeatState;
-use crate::pattern::orchestrator::projection::Orchestrator;
 
 /// The text of the subject, and how it is painted.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,20 +41,24 @@ pub enum TextState {
 }
 
 impl<'a> SubjectText<'a> {
-    fn new(text: impl Into<Cow<'a, str>>, state: TextState, actions: Vec<Cow<'a, str>>) -> Self {
+    pub(crate) fn new(
+        text: impl Into<Cow<'a, str>>,
+        state: TextState,
+        actions: Vec<Cow<'a, str>>,
+    ) -> Self {
         let (text, left_out) = windowed(text.into(), state == TextState::Streaming);
         Self { text, state, actions, left_out }
     }
 
-    fn note(text: impl Into<Cow<'a, str>>) -> Self {
+    pub(crate) fn note(text: impl Into<Cow<'a, str>>) -> Self {
         Self::new(text, TextState::Note, Vec::new())
     }
 
-    fn problem(text: String) -> Self {
+    pub(crate) fn problem(text: String) -> Self {
         Self::new(text, TextState::Problem, Vec::new())
     }
 
-    fn complete(text: impl Into<Cow<'a, str>>) -> Self {
+    pub(crate) fn complete(text: impl Into<Cow<'a, str>>) -> Self {
         Self::new(text, TextState::Complete, Vec::new())
     }
 
@@ -97,17 +99,17 @@ pub struct RowShares {
 
 impl RowShares {
     /// Divides the rows of the pane's text area: the text gets at least a third.
-    pub fn divide(area: Rect, subject: Subject, words: &SubjectText<'_>) -> RowShares {
+    pub fn divide(area: Rect, is_outcome: bool, words: &SubjectText<'_>) -> RowShares {
         let rows = area.height;
         // The stop reason, for a stop also how far the run came, and a gap.
-        let above = match (subject, words.state) {
-            (Subject::Outcome, TextState::Problem) => 3.min(rows / 3),
-            (Subject::Outcome, _) => 2.min(rows / 3),
+        let above = match (is_outcome, words.state) {
+            (true, TextState::Problem) => 3.min(rows / 3),
+            (true, _) => 2.min(rows / 3),
             _ => 0,
         };
         let actions = action_rows(area.width, words).iter().sum::<u16>();
         // A gap, the attempts (of one call), the tokens, the key; a gap before the actions.
-        let asked = if subject == Subject::Outcome { 3 } else { 4 };
+        let asked = if is_outcome { 3 } else { 4 };
         let wanted = asked + if actions > 0 { actions + 1 } else { 0 };
         let left = rows - above;
         let words = left.saturating_sub(wanted).max(left.div_ceil(3)).min(left);
@@ -115,167 +117,127 @@ impl RowShares {
     }
 }
 
-impl RunPage {
-    /// The text of the subject in the world that is shown.
-    pub fn subject_text(&self) -> SubjectText<'_> {
-        let world = self.shown();
-        let table = match (world.collaboration(), world.orchestrator()) {
-            (Some(table), _) => table,
-            (None, Some(orchestrator)) => return self.orchestrator_text(orchestrator),
-            (None, None) if world.head.is_some() => {
-                return match self.subject() {
-                    Subject::Outcome => self.outcome_text(),
-                    _ => SubjectText::note("The agents call their tools: t opens the tools."),
-                };
-            }
-            (None, None) => return SubjectText::note("The run is starting."),
-        };
-        match self.subject() {
-            Subject::Plan | Subject::Task(_) | Subject::Join => SubjectText::note(""),
-            Subject::None => SubjectText::note("No call has been made yet."),
-            Subject::Outcome => self.outcome_text(),
-            Subject::Finalize => match (&world.answer, table.finalize) {
-                (Some(answer), _) => SubjectText::complete(answer.as_ref()),
-                (None, Some(call)) => self.call_text(call),
-                (None, None) => SubjectText::note("The brief has not been requested yet."),
-            },
-            Subject::Seat { round, seat } => {
-                let Some(seat) = table.round(round).and_then(|round| round.seats.get(seat)) else {
-                    return SubjectText::note("No such seat in this round.");
-                };
-                if let Some(taken) = &seat.contribution {
-                    let actions = taken.actions.iter().map(|said| said.as_ref().into());
-                    return SubjectText::new(
-                        taken.summary.as_ref(),
-                        TextState::Complete,
-                        actions.collect(),
-                    );
-                }
-                if let Some(reason) = &seat.refused {
-                    let mut text = format!("Refused by the gateway: {}.", reason.phrase());
-                    if let Some(advice) = reason.advice() {
-                        text.push_str(&format!("\n{advice}"));
-                    }
-                    return SubjectText::problem(text);
-                }
-                match (seat.state, seat.call) {
-                    (SeatState::Off, _) => SubjectText::note(match world.collaboration() {
-                        Some(table) if table.plan.role_flags.contains_key(&seat.role) => {
-                            "Its flag is off, so its seat is empty in this round. f opens the flags."
-                        }
-                        _ => "The run stops before its turn.",
-                    }),
-                    (SeatState::Cancelled, _) => {
-                        SubjectText::note("The run was stopped during this call.")
-                    }
-                    (_, Some(call)) => self.call_text(call),
-                    (_, None) if !world.is_live() => {
-                        SubjectText::note("The run ended before this seat was called.")
-                    }
-                    (_, None) => SubjectText::note("Waiting for its turn."),
-                }
-            }
+/// What is spoken in a pane: a text, and the call that it belongs to.
+#[derive(Clone, Debug)]
+pub struct Spoken<'a> {
+    /// The text.
+    pub words: SubjectText<'a>,
+    /// The call behind it, if any.
+    pub call: Option<SpanId>,
+    /// Whether it is the outcome of the run.
+    pub is_outcome: bool,
+    /// What the key for the prompt shows.
+    pub prompt: &'static str,
+    /// The first line and row in view; `None` shows the end of a streamed text, and the start of a
+    /// complete one.
+    pub scroll: Option<Scroll>,
+}
+
+impl Spoken<'_> {
+    /// The text with its actions, for the clipboard.
+    pub fn to_text(&self) -> String {
+        let mut text = self.words.text.to_string();
+        for action in &self.words.actions {
+            text.push_str("\n- ");
+            text.push_str(action);
         }
+        text
     }
 
-    /// The text of an orchestrator's subject; empty for rows that have a document instead.
-    fn orchestrator_text(&self, orchestrator: &Orchestrator) -> SubjectText<'_> {
-        let world = self.shown();
-        match (self.subject(), &world.answer, orchestrator.finalize) {
-            (Subject::Outcome, ..) => self.outcome_text(),
-            (Subject::Finalize, Some(answer), _) => SubjectText::complete(answer.as_ref()),
-            (Subject::Finalize, None, Some(call)) => self.call_text(call),
-            (Subject::Finalize, None, None) => {
-                SubjectText::note("The report is waiting for the results.")
-            }
-            (Subject::None, ..) => SubjectText::note("No call has been made yet."),
-            _ => SubjectText::note(""),
-        }
-    }
-
-    /// The text of a call that has no verdict yet.
-    fn call_text(&self, call: SpanId) -> SubjectText<'_> {
-        let world = self.shown();
-        let Some(attempt) = world.spans.last_child(call) else {
-            return SubjectText::note("Waiting for the first attempt.");
-        };
-        if let Some(live) = self.live(attempt.id).filter(|live| !live.text.is_empty()) {
-            return readable_reply(&live.text, TextState::Streaming);
-        }
-        // Later events must not show: the attempt counts as closed only up to the playhead.
-        let closed = attempt.closed_by.and_then(|seq| self.event(seq)).map(|event| &event.kind);
-        match closed {
-            Some(EventKind::AttemptAnswered(reply)) => {
-                readable_reply(&reply.text, TextState::Complete)
-            }
-            Some(EventKind::AttemptFailed(failed)) => SubjectText::problem(failed.text.clone()),
-            _ if self.is_scrubbed() => {
-                SubjectText::note("Partial text is not recorded; scrub to the answer.")
-            }
-            _ => SubjectText::note("Waiting for the first token."),
-        }
-    }
-
-    fn outcome_text(&self) -> SubjectText<'_> {
-        let world = self.shown();
-        let Some(closed) = &world.closed else { return SubjectText::note("The run has ended.") };
-        if closed.reason.is_success() {
-            return match &world.answer {
-                Some(answer) => SubjectText::complete(answer.as_ref()),
-                None => SubjectText::note("The run ended without an answer."),
-            };
-        }
-        let mut text = String::new();
-        // What happened first, then what to do.
-        let refused = world.stop_refusal().map(|refused| format!("Refused: {}.", refused.detail));
-        let cause = refused.or_else(|| world.stop_cause().map(|cause| cause.to_string()));
-        if let Some(cause) = cause.or_else(|| self.last_failure()).filter(|it| !it.is_empty()) {
-            text.push_str(&format!("{cause}\n\n"));
-        }
-        if let Some(advice) = world.stop_advice() {
-            text.push_str(advice);
-        }
-        SubjectText::problem(text)
-    }
-
-    /// The error text of the subject's last attempt, if it failed.
-    fn last_failure(&self) -> Option<String> {
-        let world = self.shown();
-        let attempt = world.spans.last_child(self.subject_call()?)?;
-        match &self.event(attempt.closed_by?)?.kind {
-            EventKind::AttemptFailed(failed) => Some(failed.text.clone()),
-            _ => None,
-        }
-    }
-
-    /// The first line and row of the text in view; `None` shows the end of a streamed text, and the
-    /// start of a complete one.
-    pub fn text_scroll(&self) -> Option<Scroll> {
-        self.text_scroll
-    }
-
-    /// Scrolls the text of the subject.
-    pub(super) fn scroll_text(&mut self, by: isize, areas: &super::Areas) {
-        let Some(area) = areas.pane(Pane::Second).map(text_area) else { return };
-        if matches!(self.subject(), Subject::Plan | Subject::Task(_) | Subject::Join) {
-            // The document as of its last event: a countdown in it must not move lines.
-            let document = self.task_document(self.shown().at);
-            let lines = WrappedDocument { document: &document, width: area.width };
-            let at =
-                self.text_scroll.unwrap_or_default().step(by, &lines, usize::from(area.height));
-            self.text_scroll = (at != Scroll::default()).then_some(at);
-            return;
-        }
-        let words = self.subject_text();
-        let rows = RowShares::divide(area, self.subject(), &words).words;
+    /// The scroll position after this many rows, in a pane of this area.
+    pub fn scrolled(&self, by: isize, pane: Rect) -> Option<Scroll> {
+        let area = text_area(pane);
+        let words = &self.words;
+        let rows = RowShares::divide(area, self.is_outcome, words).words;
         let rows = rows - words.left_out_rows(rows);
         let coming = words.state == TextState::Streaming;
         let lines = TextLines::new(&words.text, area.width);
         let height = usize::from(rows);
         let end = Scroll::end(&lines, height);
         let start = if coming { end } else { Scroll::default() };
-        let at = self.text_scroll.unwrap_or(start).step(by, &lines, height);
-        self.text_scroll = if at == start || (coming && at == end) { None } else { Some(at) };
+        let at = self.scroll.unwrap_or(start).step(by, &lines, height);
+        if at == start || (coming && at == end) { None } else { Some(at) }
+    }
+}
+
+/// The rows that an action scrolls a text in this pane; `None` if it does not scroll.
+pub fn rows_scrolled(action: Action, pane: Option<Rect>) -> Option<isize> {
+    let page = pane.map_or(1, |area| isize::from(area.height as i16 / 2)).max(1);
+    Some(match action {
+        Action::Up => -1,
+        Action::Down => 1,
+        Action::PageUp => -page,
+        Action::PageDown => page,
+        Action::Top => isize::MIN / 2,
+        Action::Bottom => isize::MAX / 2,
+        _ => return None,
+    })
+}
+
+/// What a run says that has nothing else to say: its outcome, or where to look.
+pub fn run_text(run: &RunData, call: Option<SpanId>) -> SubjectText<'_> {
+    let world = run.shown();
+    if world.head.is_none() {
+        return SubjectText::note("The run is starting.");
+    }
+    match world.stage {
+        RunState::Closed => outcome_text(run, call),
+        _ => SubjectText::note("The agents call their tools: t opens the tools."),
+    }
+}
+
+/// The text of a call that has no verdict yet.
+pub fn call_text(run: &RunData, call: SpanId) -> SubjectText<'_> {
+    let world = run.shown();
+    let Some(attempt) = world.spans.last_child(call) else {
+        return SubjectText::note("Waiting for the first attempt.");
+    };
+    if let Some(live) = run.live(attempt.id).filter(|live| !live.text.is_empty()) {
+        return readable_reply(&live.text, TextState::Streaming);
+    }
+    // Later events must not show: the attempt counts as closed only up to the playhead.
+    let closed = attempt.closed_by.and_then(|seq| run.event(seq)).map(|event| &event.kind);
+    match closed {
+        Some(EventKind::AttemptAnswered(reply)) => readable_reply(&reply.text, TextState::Complete),
+        Some(EventKind::AttemptFailed(failed)) => SubjectText::problem(failed.text.clone()),
+        _ if run.is_scrubbed() => {
+            SubjectText::note("Partial text is not recorded; scrub to the answer.")
+        }
+        _ => SubjectText::note("Waiting for the first token."),
+    }
+}
+
+/// The outcome of a run: its answer, or why there is none. `call` is the one that prevented it.
+pub fn outcome_text(run: &RunData, call: Option<SpanId>) -> SubjectText<'_> {
+    let world = run.shown();
+    let Some(closed) = &world.closed else { return SubjectText::note("The run has ended.") };
+    if closed.reason.is_success() {
+        return match &world.answer {
+            Some(answer) => SubjectText::complete(answer.as_ref()),
+            None => SubjectText::note("The run ended without an answer."),
+        };
+    }
+    let mut text = String::new();
+    // What happened first, then what to do.
+    let refused = world.stop_refusal().map(|refused| format!("Refused: {}.", refused.detail));
+    let cause = refused.or_else(|| world.stop_cause().map(|cause| cause.to_string()));
+    if let Some(cause) =
+        cause.or_else(|| call.and_then(|call| last_failure(run, call))).filter(|it| !it.is_empty())
+    {
+        text.push_str(&format!("{cause}\n\n"));
+    }
+    if let Some(advice) = world.stop_advice() {
+        text.push_str(advice);
+    }
+    SubjectText::problem(text)
+}
+
+/// The error text of a call's last attempt, if it failed.
+fn last_failure(run: &RunData, call: SpanId) -> Option<String> {
+    let attempt = run.shown().spans.last_child(call)?;
+    match &run.event(attempt.closed_by?)?.kind {
+        EventKind::AttemptFailed(failed) => Some(failed.text.clone()),
+        _ => None,
     }
 }
 

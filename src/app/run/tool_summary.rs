@@ -1,20 +1,15 @@
 //! The details of a tool besides its breaker, as text: its policy, its fallbacks, its injected
-//! faults; and the calls that were retried.
+//! faults.
 
 use std::time::Duration;
 
-use super::RunPage;
 use crate::event::kind::ToolLimits;
 use crate::event::world::alerts::{Alert, AlertKind};
 use crate::event::world::tools::{ToolRow, ToolTally};
-use crate::event::{EventKind, SpanId};
 use crate::narrate::event_line_tool::fault_text;
 use crate::narrate::format;
 use crate::narrate::format::percent;
 use crate::scenario::spec::limits::{BreakerCounts, BreakerMode};
-
-/// Most events that are searched for the latest retried calls.
-const MAX_SEARCHED: usize = 4_096;
 
 fn ms(ms: u64) -> String {
     format::duration_text(Duration::from_millis(ms))
@@ -118,30 +113,4 @@ pub fn alert_text(alert: &Alert) -> String {
         AlertKind::CostUsed(share) => format!("{} of budget.max_cost_usd used", percent(share)),
     };
     format!("{} {}: {what}", format::time_in_run(alert.at), alert.tool)
-}
-
-impl RunPage {
-    /// The calls that were retried, latest first. Only the last `LOOKED_AT` events are searched.
-    pub fn retried_calls(&self, most: usize) -> Vec<SpanId> {
-        let mut calls: Vec<SpanId> = Vec::new();
-        let shown = self.log().between(0, self.shown_event_count());
-        for event in shown.rev().take(MAX_SEARCHED) {
-            if calls.len() == most {
-                break;
-            }
-            let again = matches!(event.kind, EventKind::CallRetried { .. });
-            if again && !calls.contains(&event.span) {
-                calls.push(event.span);
-            }
-        }
-        calls
-    }
-
-    /// The latest call of the tool that the page is about.
-    pub(super) fn latest_call(&self) -> Option<SpanId> {
-        let tool = self.tool()?.name();
-        let mut shown = self.log().between(0, self.shown_event_count()).rev();
-        let of_tool = |event: &&std::sync::Arc<crate::event::Event>| matches!(&event.kind, EventKind::CallStarted(call) if call.tool == *tool);
-        shown.find(of_tool).map(|event| event.span)
-    }
 }

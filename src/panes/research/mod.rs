@@ -1,3 +1,12 @@
 //! The panes of research.
 
+pub mod answer;
 pub(crate) mod draw;
+pub mod item;
+mod jump;
+mod moves;
+pub mod notes;
+pub mod page_layout;
+pub mod step;
+mod target;
+pub mod view;

@@ -1,6 +1,6 @@
 //! The attempts of a call in one row: their waits, results and speed.
 
-use crate::app::run::RunPage;
+use crate::app::run::data::RunData;
 use crate::app::run::inspect::timing::token_rate;
 use crate::event::kind::{EventKind, FailureClass};
 use crate::event::world::{Span, SpanKind, SpanState};
@@ -13,7 +13,7 @@ use crate::ui::role::StyleRole;
 use crate::ui::text::{Pen, columns};
 
 /// Draws a call's attempts, the last one always in view; `word` precedes each number.
-pub(crate) fn put(page: &RunPage, cx: &DrawContext, pen: &mut Pen, call: SpanId, word: &str) {
+pub(crate) fn put(page: &RunData, cx: &DrawContext, pen: &mut Pen, call: SpanId, word: &str) {
     let world = page.shown();
     let mut chain: Vec<Vec<(String, StyleRole)>> = Vec::new();
     let mut before: Option<&Span> = None;
@@ -55,7 +55,7 @@ pub(crate) fn put(page: &RunPage, cx: &DrawContext, pen: &mut Pen, call: SpanId,
 }
 
 fn attempt_state(
-    page: &RunPage,
+    page: &RunData,
     cx: &DrawContext,
     world: &World,
     attempt: &Span,
@@ -87,7 +87,7 @@ fn attempt_state(
     }
 }
 
-fn rate(page: &RunPage, attempt: &Span) -> Option<String> {
+fn rate(page: &RunData, attempt: &Span) -> Option<String> {
     match &page.event(attempt.closed_by?)?.kind {
         EventKind::AttemptAnswered(reply) => {
             let took = attempt.closed?.since(attempt.opened);

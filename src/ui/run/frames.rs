@@ -39,12 +39,12 @@ pub(super) fn render(
         let Some((inside, frame)) = areas.pane(pane).zip(areas.frame(pane)) else { continue };
         title(page, view, cx, pane, areas.shape, (inside, frame), buf);
     }
-    let face = page.view();
+    let names = page.tabs();
     if areas.shape == PageShape::Single && areas.tabs.height > 0 {
-        let places = tabs(areas.tabs, Pane::ALL.map(|pane| face.tab(pane)));
-        for (pane, place) in Pane::ALL.into_iter().zip(places) {
+        let places = tabs(areas.tabs, names);
+        for ((pane, name), place) in Pane::ALL.into_iter().zip(names).zip(places) {
             let role = if pane == page.focus() { StyleRole::Button } else { StyleRole::Dim };
-            let text = format!(" {} {} ", pane.number(), face.tab(pane));
+            let text = format!(" {} {} ", pane.number(), name);
             Pen::new(buf, place, cx.glyphs).put(&text, cx.theme.style(role));
         }
     }
@@ -109,7 +109,7 @@ fn title(
             Pane::Events => None,
         };
         if let Some(other) = other {
-            let text = format!(" {} {} ", other.number(), page.view().tab(other));
+            let text = format!(" {} {} ", other.number(), page.tabs()[other as usize]);
             if pen.fits(columns(&text) + 2) {
                 pen.glyphs(Glyph::Horizontal, 1, cx.theme.style(StyleRole::Border)).put(&text, dim);
             }

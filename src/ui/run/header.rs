@@ -173,7 +173,7 @@ pub fn second_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer
     }
     let row = Rect { x: area.x + 1.min(area.width), width: area.width.saturating_sub(2), ..area };
     let room = usize::from(row.width);
-    let view = draw_view(page.view());
+    let view = draw_view(page);
     let Some(note) = run_note(page, cx, world).or_else(|| view.note(page, cx)) else {
         // Without a notice the progress has the whole row.
         return view.track(page, cx, row, true, buf);

@@ -25,7 +25,7 @@ pub fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
         return;
     }
     let areas = page.areas(area);
-    let view = draw_view(page.view());
+    let view = draw_view(page);
     frames::render(page, view, cx, area, &areas, buf);
     for pane in Pane::ALL {
         let Some(inside) = areas.pane(pane) else { continue };

@@ -6,15 +6,14 @@ use ratatui::layout::Rect;
 
 use super::attempts;
 use crate::app::layout::line;
-use crate::app::run::RunPage;
+use crate::app::run::data::RunData;
 use crate::app::run::scroll::Scroll;
-use crate::app::run::subject::Subject;
 use crate::app::run::subject_text::{
-    ACTION, RowShares, SubjectText, TextLines, TextState, action_rows, text_area,
+    ACTION, RowShares, Spoken, TextLines, TextState, action_rows, text_area,
 };
+use crate::event::World;
 use crate::event::kind::EventKind;
 use crate::event::world::SpanKind;
-use crate::event::{SpanId, World};
 use crate::narrate::event_line::{model_text, took_ms};
 use crate::pattern::collaboration::words::phrases::rounds_text;
 use crate::pattern::orchestrator::words::results::one_line;
@@ -25,22 +24,27 @@ use crate::ui::text::{Pen, columns, elide_middle, wrap, wrap_within};
 use crate::ui::theme::StyleRole;
 
 /// Draws the pane.
-pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
-    let words = page.subject_text();
+pub(crate) fn render(
+    spoken: &Spoken<'_>,
+    page: &RunData,
+    cx: &DrawContext,
+    area: Rect,
+    buf: &mut Buffer,
+) {
+    let words = &spoken.words;
     let area = text_area(area);
-    let subject = page.subject();
-    let shares = RowShares::divide(area, subject, &words);
+    let shares = RowShares::divide(area, spoken.is_outcome, words);
     if shares.above > 0 {
         end_rows(page, cx, Rect { height: shares.above, ..area }, buf);
     }
     let text = Rect { y: area.y + shares.above, height: shares.words, ..area };
-    text_rows(page, cx, text, &words, buf);
+    text_rows(spoken, cx, text, buf);
     let below = Rect { y: text.bottom(), height: shares.below, ..area };
-    detail_rows(page, cx, below, subject, &words, buf);
+    detail_rows(spoken, page, cx, below, buf);
 }
 
 /// Draws how the run ended: the reason, the phase, the decision.
-fn end_rows(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+fn end_rows(page: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
     let theme = cx.theme;
     let dim = theme.style(StyleRole::Dim);
@@ -108,13 +112,8 @@ fn level(world: &World) -> Option<(String, &str)> {
 }
 
 /// Draws the text: its end while it arrives, else from the scroll position.
-fn text_rows(
-    page: &RunPage,
-    cx: &DrawContext,
-    area: Rect,
-    words: &SubjectText<'_>,
-    buf: &mut Buffer,
-) {
+fn text_rows(spoken: &Spoken<'_>, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+    let words = &spoken.words;
     let theme = cx.theme;
     let style = theme.style(match words.state {
         TextState::Streaming | TextState::Complete => StyleRole::Text,
@@ -142,7 +141,7 @@ fn text_rows(
     let lines = TextLines::new(&words.text, area.width);
     let end = Scroll::end(&lines, height);
     let start = if coming { end } else { Scroll::default() };
-    let top = page.text_scroll().map_or(start, |at| at.clamped(&lines, height));
+    let top = spoken.scroll.map_or(start, |at| at.clamped(&lines, height));
     let mut row = 0;
     let mut last = (area.x, area.y);
     let mut at = top.line;
@@ -180,13 +179,13 @@ fn text_rows(
 /// Draws the actions, the attempts, the tokens and the key for the prompt: from the bottom up, so
 /// that the most important rows stay when there is little room.
 fn detail_rows(
-    page: &RunPage,
+    spoken: &Spoken<'_>,
+    page: &RunData,
     cx: &DrawContext,
     area: Rect,
-    subject: Subject,
-    words: &SubjectText<'_>,
     buf: &mut Buffer,
 ) {
+    let (words, call) = (&spoken.words, spoken.call);
     let theme = cx.theme;
     let dim = theme.style(StyleRole::Dim);
     let mut left = area;
@@ -198,28 +197,13 @@ fn detail_rows(
         let row = Rect { y: left.bottom(), height: 1, ..*left };
         draw(&mut Pen::new(buf, row, cx.glyphs));
     };
-    let call = page.subject_call();
     if call.is_some() {
         bottom(&mut left, buf, &mut |pen| {
-            let brief = page.shown().collaboration().and_then(|table| table.finalize);
-            let report = page.shown().orchestrator().map(|it| it.finalize.is_some());
-            let what = match subject {
-                _ if report == Some(true) => " view the report's prompt",
-                _ if report == Some(false) => " view the failed call",
-                Subject::Outcome | Subject::Finalize if brief.is_some() => {
-                    " view the brief's prompt"
-                }
-                Subject::Outcome => match page.has_failed_seat() {
-                    true => " view the failed call's prompt",
-                    false => " view the cancelled call's prompt",
-                },
-                _ => " view prompt",
-            };
-            pen.put("p", theme.style(StyleRole::Key)).put(what, dim);
+            pen.put("p", theme.style(StyleRole::Key)).put(spoken.prompt, dim);
         });
     }
-    bottom(&mut left, buf, &mut |pen| tokens(page, cx, pen, subject, call));
-    if let Some(call) = call.filter(|_| subject != Subject::Outcome) {
+    bottom(&mut left, buf, &mut |pen| tokens(spoken, page, cx, pen));
+    if let Some(call) = call.filter(|_| !spoken.is_outcome) {
         bottom(&mut left, buf, &mut |pen| attempts::put(page, cx, pen, call, "attempt "));
     }
     // The actions start at the top of the remaining area, with a blank row before and after.
@@ -246,7 +230,8 @@ fn detail_rows(
 }
 
 /// Draws the counted tokens, or the bytes received so far, and the model.
-fn tokens(page: &RunPage, cx: &DrawContext, pen: &mut Pen, subject: Subject, call: Option<SpanId>) {
+fn tokens(spoken: &Spoken<'_>, page: &RunData, cx: &DrawContext, pen: &mut Pen) {
+    let call = spoken.call;
     let world = page.shown();
     let (dim, plain) = (cx.theme.style(StyleRole::Dim), cx.theme.style(StyleRole::Text));
     let pair = |pen: &mut Pen, name: &str, value: String| {
@@ -254,7 +239,7 @@ fn tokens(page: &RunPage, cx: &DrawContext, pen: &mut Pen, subject: Subject, cal
             pen.put(name, dim).space(1).put(&value, plain).space(3);
         }
     };
-    if subject == Subject::Outcome {
+    if spoken.is_outcome {
         let tally = world.tally;
         pair(pen, "calls", tally.calls.to_string());
         pair(pen, "attempts", tally.attempts.to_string());
@@ -279,7 +264,7 @@ fn tokens(page: &RunPage, cx: &DrawContext, pen: &mut Pen, subject: Subject, cal
         }
     }
     // For a call its own model; for the run the label of its header.
-    let own = call.filter(|_| subject != Subject::Outcome).and_then(|call| {
+    let own = call.filter(|_| !spoken.is_outcome).and_then(|call| {
         match world.spans.get(call).map(|span| &span.kind) {
             Some(SpanKind::Call(purpose)) => world.models.for_purpose(purpose).map(str::to_owned),
             _ => None,

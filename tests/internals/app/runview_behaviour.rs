@@ -6,13 +6,17 @@ use std::time::Duration;
 use crate::app::effect::{Contents, Export};
 use crate::app::layout::Size;
 use crate::app::msg::{Mouse, MouseKind, PartialText};
+use crate::app::run::data::RunData;
 use crate::app::run::inspect::prompt::prompt;
 use crate::app::run::layout::page;
-use crate::app::run::{InspectTarget, Pane, RunPage, Selection, Subject, Tab};
+use crate::app::run::{InspectTarget, Pane, RunPage, Tab};
 use crate::app::{Action, Context, Effect, KeyCode, Msg};
 use crate::base::visible::visible_lines;
 use crate::event::kind::Initiator;
 use crate::event::{BoundaryId, Command, Event, EventKind, RunId, Seq, World};
+use crate::panes::View;
+use crate::panes::collaboration::subject::SeatSubject;
+use crate::panes::collaboration::view::{CollaborationView, Selection};
 use crate::support::facts;
 use crate::support::facts::Facts;
 use crate::support::screen::Dash;
@@ -24,6 +28,19 @@ fn dash(facts: &Facts) -> Dash {
     dash.run(RUN, &facts.log);
     dash.asked();
     dash
+}
+
+/// The view of the seats, and what it reads.
+fn seats(dash: &Dash) -> (&CollaborationView, &RunData) {
+    match shown(dash).own_view() {
+        View::Collaboration(view) => (view, shown(dash)),
+        other => panic!("no seats: {other:?}"),
+    }
+}
+
+fn subject(dash: &Dash) -> SeatSubject {
+    let (view, run) = seats(dash);
+    view.subject(run)
 }
 
 fn shown(dash: &Dash) -> &RunPage {
@@ -113,9 +130,9 @@ mod keys {
         assert!(shown(&dash).list().is_filtered());
         dash.press(KeyCode::Esc);
         assert!(!shown(&dash).list().is_filtered());
-        assert_ne!(shown(&dash).selection(), Selection::Follow);
+        assert_ne!(seats(&dash).0.selection(), Selection::Follow);
         dash.press(KeyCode::Esc);
-        assert_eq!(shown(&dash).selection(), Selection::Follow);
+        assert_eq!(seats(&dash).0.selection(), Selection::Follow);
         dash.press(KeyCode::Esc);
         assert!(dash.state.visible_run().is_some(), "Escape never leaves");
         dash.text("q");
@@ -130,22 +147,22 @@ mod subject {
     fn the_page_follows_who_speaks() {
         let mut facts = facts::waiting();
         let mut dash = dash(&facts);
-        assert_eq!(shown(&dash).subject(), Subject::None);
+        assert_eq!(subject(&dash), SeatSubject::None);
         let from = facts.log.len();
         facts.after(100).round(&[3]);
         facts.ask(0).ask(1).ask(2);
         more(&mut dash, &facts, from);
-        assert_eq!(shown(&dash).subject(), Subject::Seat { round: 1, seat: 0 });
+        assert_eq!(subject(&dash), SeatSubject::Seat { round: 1, seat: 0 });
         let from = facts.log.len();
         facts.after(100).says(0, crate::event::contribution::Stance::Go, 0.9, "Yes.");
         more(&mut dash, &facts, from);
-        assert_eq!(shown(&dash).subject(), Subject::Seat { round: 1, seat: 1 });
+        assert_eq!(subject(&dash), SeatSubject::Seat { round: 1, seat: 1 });
     }
 
     #[test]
     fn at_the_end_it_is_about_what_the_run_came_to() {
         let dash = dash(&facts::decided());
-        assert_eq!(shown(&dash).subject(), Subject::Outcome);
+        assert_eq!(subject(&dash), SeatSubject::Outcome);
         assert!(dash.screen().contains("rehearse the fail-over"));
         let stopped = super::dash(&facts::stopped());
         let screen = stopped.screen();
@@ -159,21 +176,21 @@ mod subject {
         let mut facts = facts::streaming();
         let mut dash = dash(&facts);
         dash.text("1jjj");
-        assert_eq!(shown(&dash).subject(), Subject::Seat { round: 2, seat: 3 });
+        assert_eq!(subject(&dash), SeatSubject::Seat { round: 2, seat: 3 });
         let from = facts.log.len();
         facts.says(2, crate::event::contribution::Stance::Go, 0.7, "Yes.");
         more(&mut dash, &facts, from);
-        assert_eq!(shown(&dash).subject(), Subject::Seat { round: 2, seat: 3 });
+        assert_eq!(subject(&dash), SeatSubject::Seat { round: 2, seat: 3 });
     }
 
     #[test]
     fn a_round_is_selected_among_the_stances() {
         let mut dash = dash(&facts::streaming());
         dash.text("3h");
-        assert_eq!(shown(&dash).subject(), Subject::Seat { round: 1, seat: 2 });
+        assert_eq!(subject(&dash), SeatSubject::Seat { round: 1, seat: 2 });
         assert!(dash.screen().contains("Failed payments are close to the line"));
         dash.text("l");
-        assert_eq!(shown(&dash).selected_round(), None, "the current round is followed again");
+        assert_eq!(seats(&dash).0.selected_round(), None, "the current round is followed again");
     }
 }
 
@@ -249,7 +266,7 @@ mod truths {
     fn rounds_are_counted_the_same_everywhere() {
         let told = |facts: &Facts| {
             let world = World::from_events(facts.log.iter().map(|fact| &**fact));
-            world.collaboration().map(|table| rounds_text(table)).expect("a table")
+            world.collaboration().map(rounds_text).expect("a table")
         };
         let stopped = facts::stopped();
         assert_eq!(told(&stopped), "stopped in round 2, 1 closed");
@@ -360,7 +377,8 @@ mod floods {
     fn of_an_endless_text_only_its_end_is_looked_at() {
         for piece in ["x", "word ", "line\n", "\u{1f600}"] {
             let (_, mut dash) = flooded(piece, 2_000_000);
-            let words = shown(&dash).subject_text();
+            let (view, run) = seats(&dash);
+            let words = view.spoken(run).words;
             assert!(words.text.len() <= 24 * 1024, "{}", words.text.len());
             assert!(words.text.ends_with("the end"));
             assert!(words.text.len() > 16 * 1024, "{}", words.text.len());
@@ -857,11 +875,11 @@ mod pointer {
         let mut dash = dash(&facts::streaming());
         click_in(&mut dash, Pane::Fourth, 5, 3);
         assert_eq!(shown(&dash).focus(), Pane::Fourth);
-        assert_eq!(shown(&dash).selection(), Selection::Seat(3));
+        assert_eq!(seats(&dash).0.selection(), Selection::Seat(3));
         click_in(&mut dash, Pane::Third, 5, 1);
-        assert_eq!(shown(&dash).selection(), Selection::Seat(0));
+        assert_eq!(seats(&dash).0.selection(), Selection::Seat(0));
         click_in(&mut dash, Pane::First, 2, 6);
-        assert_eq!(shown(&dash).selection(), Selection::Seat(3), "the seat on the left");
+        assert_eq!(seats(&dash).0.selection(), Selection::Seat(3), "the seat on the left");
         click_in(&mut dash, Pane::Events, 9, 0);
         assert!(!shown(&dash).list().follows());
     }

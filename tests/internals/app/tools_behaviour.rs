@@ -3,11 +3,14 @@
 
 use std::sync::Arc;
 
-use crate::app::run::{Subject, Tab, View, WaterfallRow};
+use crate::app::run::Tab;
 use crate::app::{Effect, KeyCode, Msg};
 use crate::event::command::BreakerOverride;
 use crate::event::kind::{BreakerStage, Initiator, LimitChange};
 use crate::event::{Command, Elapsed, Event, EventKind, RunId, Seq, SpanId};
+use crate::panes::View;
+use crate::panes::orchestrator::subject::TaskSubject;
+use crate::panes::orchestrator::waterfall::WaterfallRow;
 use crate::scenario::spec::tool::{FaultKind, InjectedFault};
 use crate::support::facts;
 use crate::support::facts::tools::{self, ToolFacts};
@@ -46,26 +49,26 @@ fn comes(dash: &mut Dash, facts: &ToolFacts, kind: EventKind) {
 #[test]
 fn each_pattern_has_its_own_face_and_the_tools_lie_over_any() {
     let mut dash = dash(&tools::working());
-    let face = |dash: &Dash| dash.state.visible_run().expect("a run").view();
-    assert_eq!(face(&dash), View::Orchestrator);
+    let face = |dash: &Dash| dash.state.visible_run().expect("a run").tabs()[0];
+    assert_eq!(face(&dash), "Waterfall");
     dash.text("t");
-    assert_eq!(face(&dash), View::Tools);
+    assert_eq!(face(&dash), "Breakers");
     dash.press(KeyCode::Esc);
-    assert_eq!(face(&dash), View::Orchestrator, "Esc closes the tools and leaves the run");
+    assert_eq!(face(&dash), "Waterfall", "Esc closes the tools and leaves the run");
     dash.text("tt");
-    assert_eq!(face(&dash), View::Orchestrator);
+    assert_eq!(face(&dash), "Waterfall");
 
     let mut storm = self::dash(&tools::brownout(true));
-    assert_eq!(face(&storm), View::Tools, "tools are what a resilience run is about");
+    assert_eq!(face(&storm), "Breakers", "tools are what a resilience run is about");
     storm.text("t");
-    assert_eq!(face(&storm), View::Tools);
+    assert_eq!(face(&storm), "Breakers");
 
     let mut table = Dash::new(120, 36);
     table.run("r-7f3a", &facts::streaming().log);
-    assert_eq!(face(&table), View::Collaboration);
+    assert_eq!(face(&table), "Round table");
     let before = table.screen();
     table.text("t");
-    assert_eq!(face(&table), View::Tools);
+    assert_eq!(face(&table), "Breakers");
     assert!(table.screen().contains("This run has no tools."), "an empty panel says why");
     table.press(KeyCode::Esc);
     assert_eq!(table.screen(), before, "the table is as it was");
@@ -269,15 +272,18 @@ fn quick_steps_go_on_from_what_was_asked() {
 #[test]
 fn rows_of_the_waterfall_are_selected_and_looked_at_whole() {
     let mut dash = dash(&tools::working());
-    let page = |dash: &Dash| -> (Option<WaterfallRow>, Subject) {
+    let page = |dash: &Dash| -> (Option<WaterfallRow>, TaskSubject) {
         let page = dash.state.visible_run().expect("a run");
-        (page.waterfall_row(), page.subject())
+        match page.own_view() {
+            View::Orchestrator(view) => (view.waterfall_row(), view.subject(page)),
+            other => panic!("no waterfall: {other:?}"),
+        }
     };
-    assert_eq!(page(&dash), (None, Subject::Task(1)), "who goes on is followed");
+    assert_eq!(page(&dash), (None, TaskSubject::Task(1)), "who goes on is followed");
     dash.text("j");
     assert_eq!(page(&dash).0, Some(WaterfallRow::Task(1)), "the first step takes what is shown");
     dash.text("gj");
-    assert_eq!(page(&dash), (Some(WaterfallRow::Task(0)), Subject::Task(0)));
+    assert_eq!(page(&dash), (Some(WaterfallRow::Task(0)), TaskSubject::Task(0)));
     dash.press(KeyCode::Enter);
     let screen = dash.screen();
     assert!(screen.contains("1 Args") && !screen.contains("1 Prompt"), "a tool has no prompt");

@@ -11,6 +11,7 @@ use crate::app::{Action, KeyPress};
 use crate::base::visible::is_hostile;
 use crate::event::contribution::Stance;
 use crate::event::{Event, EventKind, RunId, SpanId};
+use crate::panes::View;
 use crate::support::facts;
 use crate::support::facts::research::{self, ResearchFacts};
 use crate::support::facts::team::{self, TeamFacts};
@@ -362,7 +363,8 @@ fn hostile_text_leaves_as_it_is_and_is_exported_whole() {
     let size = Size { cols: 120, rows: 36 };
     page.on_action(Action::Pane(1), size);
     page.on_action(Action::Top, size);
-    let words = page.subject_text();
+    let View::Collaboration(view) = page.own_view() else { panic!("a collaboration") };
+    let words = view.spoken(&page).words;
     assert!(words.text.contains('\u{1b}'), "what is copied is what was said");
 }
 

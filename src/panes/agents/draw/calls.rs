@@ -1,5 +1,7 @@
 //! Pane 3 of a team: the tree of calls with their results. Only the rows in view are read.
 
+use crate::panes::agents::call_tree::call_tree;
+use crate::panes::team::view::TeamView;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -7,11 +9,11 @@ use ratatui::style::Style;
 use super::agent::{MODEL, agent_sign, put_model, time_held};
 use crate::agents::projection::shown_output;
 use crate::app::layout::line;
-use crate::app::run::RunPage;
-use crate::app::run::team::call_tree::{CallNode, Fold, current_attempt};
+use crate::app::run::data::RunData;
 use crate::event::kind::{EventKind, MemberOutput, Purpose};
 use crate::event::world::{Span, SpanKind, SpanState, World};
 use crate::event::{Elapsed, SpanId, StopClass, StopReason};
+use crate::panes::agents::call_tree::{CallNode, Fold, current_attempt};
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
@@ -36,14 +38,20 @@ struct CallColumns {
 }
 
 /// Draws the pane.
-pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+pub(crate) fn render(
+    view: &TeamView,
+    page: &RunData,
+    cx: &DrawContext,
+    area: Rect,
+    buf: &mut Buffer,
+) {
     let world = page.shown();
-    let Some(tree) = page.call_tree() else { return };
+    let Some(tree) = call_tree(page, view.folded()) else { return };
     if tree.is_empty() {
         return empty(cx, area, "No calls yet: hops, members and tools will appear here.", buf);
     }
     let now = page.drawn_to(cx.now);
-    let (window, selected) = page.call_rows(&tree, usize::from(area.height));
+    let (window, selected) = view.call_rows(&tree, usize::from(area.height));
     let rows = tree.rows(window.clone());
     let wanted = rows.iter().map(|node| wanted_width(world, *node)).max();
     // The result keeps at least two fifths of the row, or half of it including the model.
@@ -84,7 +92,7 @@ fn model_column(cx: &DrawContext, pen: &mut Pen, name: Option<&str>, width: u16,
 }
 
 fn call_row(
-    page: &RunPage,
+    page: &RunData,
     cx: &DrawContext,
     world: &World,
     pen: &mut Pen,
@@ -150,7 +158,7 @@ fn call_row(
 
 /// Draws an agent's arriving text, if it may be shown; else that it is working.
 fn live_text(
-    page: &RunPage,
+    page: &RunData,
     cx: &DrawContext,
     world: &World,
     pen: &mut Pen,
@@ -191,7 +199,7 @@ fn live_text(
     }
 }
 
-fn sign(page: &RunPage, cx: &DrawContext, world: &World, span: &Span) -> StateSign {
+fn sign(page: &RunData, cx: &DrawContext, world: &World, span: &Span) -> StateSign {
     let of = |glyph, word, role| StateSign { glyph, word, style: cx.theme.style(role) };
     match span.state {
         SpanState::Open if !world.is_live() => of(Glyph::Off, "stopped", StyleRole::Off),
@@ -208,7 +216,7 @@ fn sign(page: &RunPage, cx: &DrawContext, world: &World, span: &Span) -> StateSi
 }
 
 /// A call's result, or its arguments while it is open.
-fn result_text(page: &RunPage, span: &Span) -> (String, StyleRole) {
+fn result_text(page: &RunData, span: &Span) -> (String, StyleRole) {
     if span.state == SpanState::Open {
         return match page.opening_event(span.id).map(|event| &event.kind) {
             Some(EventKind::CallStarted(started)) => {

@@ -1,15 +1,18 @@
 //! Pane 1 of a team: the graph of agents with their handoffs and consultations.
 
+use crate::panes::agents::graph::graph;
+use crate::panes::agents::graph::listed;
+use crate::panes::team::view::TeamView;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::agent::{MODEL, agent_sign, is_active_agent, names, put_model, time_held};
 use crate::agents::projection::{AgentRow, Team};
 use crate::app::layout::line;
-use crate::app::run::RunPage;
-use crate::app::run::team::graph::{AgentBox, CALLER_COLUMNS, EdgeWork, Graph, LIST_HEAD};
-use crate::app::run::team::{agents_in_picture, is_on_bench};
+use crate::app::run::data::RunData;
 use crate::event::kind::TeamPlan;
+use crate::panes::agents::graph::{AgentBox, CALLER_COLUMNS, EdgeWork, Graph, LIST_HEAD};
+use crate::panes::agents::picture::{agents_in_picture, is_on_bench};
 use crate::ui::border::Borders;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
@@ -23,25 +26,32 @@ use crate::ui::theme::StyleRole;
 const LEAST_FRAME: u16 = 12;
 
 /// Draws the pane.
-pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+pub(crate) fn render(
+    view: &TeamView,
+    page: &RunData,
+    cx: &DrawContext,
+    area: Rect,
+    buf: &mut Buffer,
+) {
     let world = page.shown();
     let Some(team) = world.team() else {
         return empty(cx, area, "The run is starting.", buf);
     };
     let plan = &*team.plan;
     let all: Vec<&AgentRow> = agents_in_picture(plan).filter_map(|name| team.agent(name)).collect();
-    match page.graph(area) {
-        Some(graph) => render_graph(page, cx, area, &graph, (team, plan), buf),
+    match graph(page, area) {
+        Some(graph) => render_graph(view, page, cx, area, &graph, (team, plan), buf),
         None => {
             let name = names(plan).clamp(4, (area.width / 3).max(4));
-            render_agent_list(page, cx, area, (team, plan), &all, name, buf);
+            render_agent_list(view, page, cx, area, (team, plan), (&all, name), buf);
         }
     }
 }
 
 /// Draws the boxes and the lines between them.
 fn render_graph(
-    page: &RunPage,
+    view: &TeamView,
+    page: &RunData,
     cx: &DrawContext,
     area: Rect,
     graph: &Graph,
@@ -51,7 +61,7 @@ fn render_graph(
     let world = page.shown();
     let theme = cx.theme;
     let dim = theme.style(StyleRole::Dim);
-    let selected = page.selected_agent();
+    let selected = view.selected_agent();
     let holder = graph.boxes.iter().find(|boxed| {
         team.agent(&boxed.agent)
             .is_some_and(|row| row.turns > 0 && is_active_agent(world, team, row))
@@ -139,7 +149,7 @@ fn render_graph(
         pen.put("you ", dim).put(arrow, theme.style(StyleRole::Border));
     }
     if graph.unlined.is_empty() || !graph.unlined_area.intersects(graph.legend) {
-        legend(page, cx, graph, buf);
+        legend(view, cx, graph, buf);
     }
     edges_without_line(cx, graph, team, buf);
 }
@@ -225,7 +235,7 @@ fn edges_without_line(cx: &DrawContext, graph: &Graph, team: &Team, buf: &mut Bu
 }
 
 /// Draws the agents without a box, then the meaning of the lines.
-fn legend(page: &RunPage, cx: &DrawContext, graph: &Graph, buf: &mut Buffer) {
+fn legend(view: &TeamView, cx: &DrawContext, graph: &Graph, buf: &mut Buffer) {
     let dim = cx.theme.style(StyleRole::Dim);
     let glyph = |glyph: Glyph| cx.glyphs.symbol(glyph);
     let mut pen = Pen::new(buf, graph.legend, cx.glyphs);
@@ -234,7 +244,7 @@ fn legend(page: &RunPage, cx: &DrawContext, graph: &Graph, buf: &mut Buffer) {
         pen.glyph(Glyph::Off, dim).put(" bench:", dim);
         for (nth, name) in graph.bench.iter().enumerate() {
             pen.put(if nth > 0 { "," } else { "" }, dim);
-            table::mark(cx, &mut pen, page.selected_agent() == Some(name));
+            table::mark(cx, &mut pen, view.selected_agent() == Some(name));
             pen.put(name.as_str(), dim);
         }
         pen.space(3);
@@ -251,12 +261,12 @@ fn legend(page: &RunPage, cx: &DrawContext, graph: &Graph, buf: &mut Buffer) {
 
 /// Draws a row for each agent, if there are many agents or little room.
 fn render_agent_list(
-    page: &RunPage,
+    view: &TeamView,
+    page: &RunData,
     cx: &DrawContext,
     area: Rect,
     (team, plan): (&Team, &TeamPlan),
-    all: &[&AgentRow],
-    name: u16,
+    (all, name): (&[&AgentRow], u16),
     buf: &mut Buffer,
 ) {
     let world = page.shown();
@@ -274,8 +284,8 @@ fn render_agent_list(
         pen.cell("model", model + 1, dim);
     }
     pen.put("passed to", dim);
-    let selected = page.selected_agent();
-    let window = page.listed(plan, area);
+    let selected = view.selected_agent();
+    let window = listed(plan, view.selected_agent(), area);
     let now = page.drawn_to(cx.now);
     for (nth, row) in all.iter().skip(window.start).take(window.len()).enumerate() {
         let here = line(area, LIST_HEAD + nth as u16);

@@ -1,14 +1,16 @@
 //! Pane 4 of a team: the transcript of messages and call results, indented by depth. It follows the
 //! run until the operator scrolls.
 
+use crate::panes::agents::transcript::Transcript;
+use crate::panes::team::view::TeamView;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use crate::app::layout::line;
-use crate::app::run::RunPage;
+use crate::app::run::data::RunData;
 use crate::app::run::scroll::WrappingLines;
-use crate::app::run::team::transcript::{STEP, SpokenLine, TIME, TranscriptKind};
+use crate::panes::agents::transcript::{STEP, SpokenLine, TIME, TranscriptKind};
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
@@ -18,13 +20,19 @@ use crate::ui::text::Pen;
 use crate::ui::theme::StyleRole;
 
 /// Draws the pane.
-pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
-    let Some(lines) = page.transcript(area.width) else { return };
+pub(crate) fn render(
+    view: &TeamView,
+    page: &RunData,
+    cx: &DrawContext,
+    area: Rect,
+    buf: &mut Buffer,
+) {
+    let Some(lines) = Transcript::of_run(page, area.width) else { return };
     let height = usize::from(area.height);
     if lines.count() == 0 {
         return empty(cx, area, "No messages yet.", buf);
     }
-    let (top, selected) = page.transcript_position(&lines, height);
+    let (top, selected) = view.transcript_position(&lines, height);
     let mut row = 0;
     let mut at = top.line;
     while row < height
@@ -66,7 +74,7 @@ fn head(
     spoken: &SpokenLine<'_>,
     mark: Option<Glyph>,
     (names, models): (u16, u16),
-    page: &RunPage,
+    page: &RunData,
 ) {
     let theme = cx.theme;
     let dim = theme.style(StyleRole::Dim);

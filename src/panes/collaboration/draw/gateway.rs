@@ -1,15 +1,17 @@
 //! Pane 4 of a collaboration: the result of each seat's call, and the use of the budgets.
 
+use crate::panes::collaboration::view::CollaborationView;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::seat::{names, put_name, seat_sign};
 use crate::app::layout::line;
-use crate::app::run::subject::{is_open, is_paused_before};
-use crate::app::run::table::first_seat;
-use crate::app::run::{RunPage, Selection};
+use crate::app::run::data::RunData;
+use crate::app::run::layout::window_start;
 use crate::event::kind::CollaborationPlan;
 use crate::event::world::World;
+use crate::panes::collaboration::subject::{is_open, is_paused_before};
+use crate::panes::collaboration::view::Selection;
 use crate::pattern::collaboration::projection::{Collaboration, RoundSeat, SeatState};
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
@@ -19,7 +21,13 @@ use crate::ui::text::{Pen, columns};
 use crate::ui::theme::{StateSign, StyleRole};
 
 /// Draws the pane.
-pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+pub(crate) fn render(
+    view: &CollaborationView,
+    page: &RunData,
+    cx: &DrawContext,
+    area: Rect,
+    buf: &mut Buffer,
+) {
     let world = page.shown();
     let Some(table) = world.collaboration() else { return };
     let plan = &*table.plan;
@@ -27,14 +35,14 @@ pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
     let finalize = u16::from(table.finalize.is_some());
     let seat_rows = rows.saturating_sub(finalize);
     let seats = plan.sequence.len();
-    let first = first_seat(page.selected_seat(), seats, usize::from(seat_rows));
+    let first = window_start(view.selected_seat(page), seats, usize::from(seat_rows));
     let name = names(plan).clamp(12, (area.width / 3).max(12));
     let mut nth = 0;
     while nth < seat_rows {
         let index = first + usize::from(nth);
         let Some(role) = plan.sequence.get(index) else { break };
         let at = line(area, nth);
-        let selected = page.selection() == Selection::Seat(index);
+        let selected = view.selection() == Selection::Seat(index);
         row_style(cx, at, selected, buf);
         let mut pen = Pen::new(buf, at, cx.glyphs);
         table::mark_or_blank(cx, &mut pen, selected);
@@ -43,7 +51,7 @@ pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
     }
     if let Some(call) = table.finalize.filter(|_| nth < rows) {
         let at = line(area, nth);
-        let selected = page.selection() == Selection::Finalize;
+        let selected = view.selection() == Selection::Finalize;
         row_style(cx, at, selected, buf);
         let mut pen = Pen::new(buf, at, cx.glyphs);
         table::mark_or_blank(cx, &mut pen, selected);
@@ -70,7 +78,7 @@ fn state(pen: &mut Pen, sign: StateSign) {
 
 #[expect(clippy::too_many_arguments, reason = "one row of one pane, all of it context")]
 fn seat(
-    page: &RunPage,
+    page: &RunData,
     cx: &DrawContext,
     pen: &mut Pen,
     world: &World,
@@ -140,7 +148,7 @@ fn seat(
     pen.put(&note, dim);
 }
 
-fn speaking(page: &RunPage, cx: &DrawContext, seat: &RoundSeat) -> String {
+fn speaking(page: &RunData, cx: &DrawContext, seat: &RoundSeat) -> String {
     let time = page.time(cx.now);
     let took =
         seat.call.and_then(|call| page.shown().spans.get(call)).map(|span| span.duration(time));
@@ -156,7 +164,7 @@ fn speaking(page: &RunPage, cx: &DrawContext, seat: &RoundSeat) -> String {
 
 /// The use of each budget in figures; highlighted above 80 %.
 fn budgets(
-    page: &RunPage,
+    page: &RunData,
     cx: &DrawContext,
     area: Rect,
     world: &World,

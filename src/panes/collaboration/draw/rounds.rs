@@ -3,7 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::app::run::RunPage;
+use crate::app::run::data::RunData;
 use crate::event::Boundary;
 use crate::event::kind::CollaborationPlan;
 use crate::event::world::RunState;
@@ -21,7 +21,7 @@ pub(crate) const BARE: u16 = 7;
 
 /// Draws the closed, current and future rounds.
 pub(crate) fn render(
-    page: &RunPage,
+    page: &RunData,
     cx: &DrawContext,
     area: Rect,
     table: &Collaboration,
@@ -59,7 +59,7 @@ pub(crate) fn render(
 }
 
 fn one_round(
-    page: &RunPage,
+    page: &RunData,
     cx: &DrawContext,
     pen: &mut Pen,
     number: u32,

@@ -2,18 +2,23 @@
 //! the rest.
 
 use super::seat::seat_sign;
-use crate::app::run::RunPage;
-use crate::app::run::subject::Subject;
+use crate::app::run::data::RunData;
+use crate::panes::collaboration::subject::SeatSubject;
+use crate::panes::collaboration::view::CollaborationView;
 use crate::ui::cx::DrawContext;
 use crate::ui::glyph::Glyph;
 use crate::ui::role::StyleRole;
 use crate::ui::sign::StateSign;
 
 /// Title and state of the speaker's pane.
-pub(crate) fn title(page: &RunPage, cx: &DrawContext) -> (String, Option<StateSign>) {
+pub(crate) fn title(
+    view: &CollaborationView,
+    page: &RunData,
+    cx: &DrawContext,
+) -> (String, Option<StateSign>) {
     let world = page.shown();
-    match (page.subject(), world.collaboration()) {
-        (Subject::Seat { round, seat }, Some(table)) => {
+    match (view.subject(page), world.collaboration()) {
+        (SeatSubject::Seat { round, seat }, Some(table)) => {
             let seat = table.round(round).and_then(|round| round.seats.get(seat));
             let who = seat.map_or("", |seat| seat.role.as_str());
             (
@@ -21,7 +26,7 @@ pub(crate) fn title(page: &RunPage, cx: &DrawContext) -> (String, Option<StateSi
                 seat.map(|seat| seat_sign(cx, world, Some(seat))),
             )
         }
-        (Subject::Finalize, _) => {
+        (SeatSubject::Finalize, _) => {
             let (glyph, word, role) = match (&world.answer, world.is_live()) {
                 (Some(_), _) => (Glyph::Done, "composed", StyleRole::Done),
                 (None, true) => (Glyph::Running, "writing", StyleRole::Running),
@@ -30,7 +35,7 @@ pub(crate) fn title(page: &RunPage, cx: &DrawContext) -> (String, Option<StateSi
             let style = cx.theme.style(role);
             ("launch brief".to_owned(), Some(StateSign { glyph, word, style }))
         }
-        (Subject::Outcome, _) => ("Outcome".to_owned(), Some(cx.theme.run(world))),
+        (SeatSubject::Outcome, _) => ("Outcome".to_owned(), Some(cx.theme.run(world))),
         _ => ("Speaker".to_owned(), None),
     }
 }

@@ -1,13 +1,15 @@
 //! Pane 3 of a collaboration: every seat's stance in every round.
 
+use crate::panes::collaboration::view::CollaborationView;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::seat::{names, put_name, seat_sign, state_sign};
 use crate::app::layout::line;
-use crate::app::run::layout::STANCE;
-use crate::app::run::table::first_seat;
-use crate::app::run::{RunPage, Selection};
+use crate::app::run::data::RunData;
+use crate::app::run::layout::window_start;
+use crate::panes::collaboration::view::STANCE;
+use crate::panes::collaboration::view::Selection;
 use crate::pattern::collaboration::projection::{Collaboration, RoundSeat, SeatState};
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
@@ -17,7 +19,13 @@ use crate::ui::text::Pen;
 use crate::ui::theme::StyleRole;
 
 /// Draws the pane.
-pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+pub(crate) fn render(
+    view: &CollaborationView,
+    page: &RunData,
+    cx: &DrawContext,
+    area: Rect,
+    buf: &mut Buffer,
+) {
     let world = page.shown();
     let Some(table) = world.collaboration() else { return };
     let plan = &*table.plan;
@@ -30,7 +38,7 @@ pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
     let last = plan.max_rounds.max(current).max(1);
     // The last column does not need its two blanks.
     let fit = u32::from(((area.width + 2).saturating_sub(head + 1) / STANCE).max(1));
-    let shown = page.selected_round().unwrap_or(current.max(1));
+    let shown = view.selected_round().unwrap_or(current.max(1));
     let from = window(shown, last, fit);
     let to = last.min(from.saturating_add(fit - 1));
 
@@ -43,7 +51,7 @@ pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
     }
     for number in from..=to {
         let end = pen.x() + STANCE;
-        let role = if Some(number) == page.selected_round() {
+        let role = if Some(number) == view.selected_round() {
             StyleRole::Strong
         } else if number == current {
             StyleRole::Text
@@ -58,12 +66,12 @@ pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
 
     let rows = area.height.saturating_sub(1);
     let seats = plan.sequence.len();
-    let first = first_seat(page.selected_seat(), seats, usize::from(rows));
+    let first = window_start(view.selected_seat(page), seats, usize::from(rows));
     for nth in 0..rows {
         let index = first + usize::from(nth);
         let Some(role) = plan.sequence.get(index) else { break };
         let at = line(area, nth + 1);
-        let selected = page.selection() == Selection::Seat(index);
+        let selected = view.selection() == Selection::Seat(index);
         row_style(cx, at, selected, buf);
         let mut pen = Pen::new(buf, at, cx.glyphs);
         let seat = table.current().and_then(|round| round.seats.get(index));
@@ -76,7 +84,7 @@ pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
         for number in from..=to {
             let end = pen.x() + STANCE;
             let seat = table.round(number).and_then(|round| round.seats.get(index));
-            let here = selected && page.selected_round() == Some(number);
+            let here = selected && view.selected_round() == Some(number);
             cell(cx, &mut pen, table, number, index, seat, world.is_live(), here);
             pen.advance_to(end);
         }

@@ -1,16 +1,19 @@
 //! Pane 1 of a collaboration: the seats around the table, and the round's result in its middle.
 
+use crate::panes::collaboration::view::CollaborationView;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::seat::{names, put_name, seat_sign};
 use super::table_middle;
 use crate::app::layout::line;
-use crate::app::run::subject::{is_paused_before, round_joined};
-use crate::app::run::table::{LIST_HEAD, RoundTable, first_seat};
-use crate::app::run::{RunPage, Selection};
+use crate::app::run::data::RunData;
+use crate::app::run::layout::window_start;
 use crate::event::kind::CollaborationPlan;
 use crate::event::world::World;
+use crate::panes::collaboration::subject::{is_paused_before, round_joined};
+use crate::panes::collaboration::table::{LIST_HEAD, RoundTable};
+use crate::panes::collaboration::view::Selection;
 use crate::pattern::collaboration::projection::{Collaboration, RoundSeat, SeatState};
 use crate::ui::border::Borders;
 use crate::ui::cx::DrawContext;
@@ -22,7 +25,13 @@ use crate::ui::text::{Pen, columns, on_border};
 use crate::ui::theme::{StateSign, StyleRole};
 
 /// Draws the pane.
-pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+pub(crate) fn render(
+    view: &CollaborationView,
+    page: &RunData,
+    cx: &DrawContext,
+    area: Rect,
+    buf: &mut Buffer,
+) {
     let world = page.shown();
     let Some(table) = world.collaboration() else {
         let dim = cx.theme.style(StyleRole::Dim);
@@ -31,8 +40,8 @@ pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
     };
     let plan = &*table.plan;
     match RoundTable::for_seats(area, plan.sequence.len()) {
-        Some(round) => render_table(page, cx, area, &round, table, plan, buf),
-        None => render_list(page, cx, area, table, plan, buf),
+        Some(round) => render_table(view, page, cx, area, &round, table, buf),
+        None => render_list(view, page, cx, area, table, plan, buf),
     }
 }
 
@@ -48,7 +57,7 @@ struct SeatView<'a> {
 }
 
 fn place<'a>(
-    page: &RunPage,
+    view: &CollaborationView,
     world: &World,
     table: &'a Collaboration,
     plan: &'a CollaborationPlan,
@@ -62,23 +71,23 @@ fn place<'a>(
         flagged: role.is_some_and(|role| plan.role_flags.contains_key(role)),
         seat: round.and_then(|round| round.seats.get(index)),
         round: round.map_or(0, |round| round.number),
-        selected: page.selection() == Selection::Seat(index),
+        selected: view.selection() == Selection::Seat(index),
         paused: round.is_some_and(|round| is_paused_before(world, round, index)),
     }
 }
 
 fn render_table(
-    page: &RunPage,
+    view: &CollaborationView,
+    page: &RunData,
     cx: &DrawContext,
     area: Rect,
     round: &RoundTable,
     table: &Collaboration,
-    plan: &CollaborationPlan,
     buf: &mut Buffer,
 ) {
-    let world = page.shown();
+    let (world, plan) = (page.shown(), &*table.plan);
     let places: Vec<_> =
-        (0..round.cards.len()).map(|index| place(page, world, table, plan, index)).collect();
+        (0..round.cards.len()).map(|index| place(view, world, table, plan, index)).collect();
     let mut borders = Borders::new(area);
     for (card, place) in round.cards.iter().zip(&places) {
         if !place.selected {
@@ -106,7 +115,7 @@ fn render_table(
 
 /// Draws one seat's card: its name on the upper line, its state, and the round in which it joined.
 fn card(
-    page: &RunPage,
+    page: &RunData,
     cx: &DrawContext,
     card: Rect,
     place: &SeatView,
@@ -152,7 +161,7 @@ fn card(
 
 /// Draws a seat's stance, or its state before it has one. `wide`: with a confidence bar.
 fn seat_state(
-    page: &RunPage,
+    page: &RunData,
     cx: &DrawContext,
     pen: &mut Pen,
     place: &SeatView,
@@ -209,7 +218,7 @@ fn confidence_bar(cx: &DrawContext, pen: &mut Pen, thousandths: u64, width: u16)
 }
 
 /// How long a seat has been speaking.
-fn speaking_time(page: &RunPage, cx: &DrawContext, seat: &RoundSeat) -> Option<String> {
+fn speaking_time(page: &RunData, cx: &DrawContext, seat: &RoundSeat) -> Option<String> {
     let speaks = matches!(seat.state, SeatState::Speaking | SeatState::Retrying);
     if !speaks || !page.shown().is_live() {
         return None;
@@ -251,7 +260,8 @@ fn second_line(cx: &DrawContext, pen: &mut Pen, place: &SeatView, table: &Collab
 
 /// Draws a row for each seat, if there are many seats or little room.
 fn render_list(
-    page: &RunPage,
+    view: &CollaborationView,
+    page: &RunData,
     cx: &DrawContext,
     area: Rect,
     table: &Collaboration,
@@ -288,14 +298,14 @@ fn render_list(
     }
     let rows = area.height.saturating_sub(LIST_HEAD);
     let seats = plan.sequence.len();
-    let first = first_seat(page.selected_seat(), seats, usize::from(rows));
+    let first = window_start(view.selected_seat(page), seats, usize::from(rows));
     let name = names(plan).clamp(4, (area.width / 3).max(4));
     for nth in 0..rows {
         let index = first + usize::from(nth);
         if index >= seats {
             break;
         }
-        let place = place(page, world, table, plan, index);
+        let place = place(view, world, table, plan, index);
         let at = line(area, LIST_HEAD + nth);
         row_style(cx, at, place.selected, buf);
         let mut pen = Pen::new(buf, at, cx.glyphs);

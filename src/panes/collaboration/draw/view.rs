@@ -1,51 +1,52 @@
 //! The drawing of a collaboration: which pane shows what, the titles, and the second header row.
 
+use crate::app::run::run_view::RunView;
+use crate::app::run::run_view::pane_title;
+use crate::panes::collaboration::view::CollaborationView;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::{gateway, rounds, speaker, stances, table, table_middle};
-use crate::app::run::{Pane, RunPage};
+use crate::app::run::data::RunData;
+use crate::app::run::layout::Pane;
 use crate::ui::cx::DrawContext;
 use crate::ui::glyph::Glyph;
 use crate::ui::role::StyleRole;
 use crate::ui::run::draw_view::{DrawView, HeaderNote, PaneTitle};
 use crate::ui::run::speech;
 
-/// The drawing of a collaboration.
-pub(crate) struct CollaborationDrawing;
-
-impl DrawView for CollaborationDrawing {
-    fn pane(&self, page: &RunPage, pane: Pane, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+impl DrawView for CollaborationView {
+    fn pane(&self, page: &RunData, pane: Pane, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
         match pane {
-            Pane::First => table::render(page, cx, area, buf),
-            Pane::Second => speech::render(page, cx, area, buf),
-            Pane::Third => stances::render(page, cx, area, buf),
-            Pane::Fourth => gateway::render(page, cx, area, buf),
+            Pane::First => table::render(self, page, cx, area, buf),
+            Pane::Second => speech::render(&self.spoken(page), page, cx, area, buf),
+            Pane::Third => stances::render(self, page, cx, area, buf),
+            Pane::Fourth => gateway::render(self, page, cx, area, buf),
             Pane::Events => {}
         }
     }
 
-    fn title(&self, page: &RunPage, pane: Pane, cx: &DrawContext, _inside: Rect) -> PaneTitle {
+    fn title(&self, page: &RunData, pane: Pane, cx: &DrawContext, _inside: Rect) -> PaneTitle {
         match pane {
-            Pane::Second => PaneTitle::with_sign(speaker::title(page, cx)),
-            _ => PaneTitle::plain(page.view().title(pane)),
+            Pane::Second => PaneTitle::with_sign(speaker::title(self, page, cx)),
+            _ => PaneTitle::plain(pane_title(self.titles(), pane)),
         }
     }
 
-    fn track(&self, page: &RunPage, cx: &DrawContext, row: Rect, _alone: bool, buf: &mut Buffer) {
+    fn track(&self, page: &RunData, cx: &DrawContext, row: Rect, _alone: bool, buf: &mut Buffer) {
         if let Some(table) = page.shown().collaboration() {
             rounds::render(page, cx, row, table, &table.plan, buf);
         }
     }
 
-    fn track_columns(&self, page: &RunPage) -> (u16, u16) {
+    fn track_columns(&self, page: &RunData) -> (u16, u16) {
         let most =
             page.shown().collaboration().map_or(0, |table| table.plan.max_rounds.min(3)) as u16;
         ((rounds::BARE * most.max(1)).min(rounds::LEAST), rounds::LEAST * most)
     }
 
     /// The decision, or the rule for it.
-    fn note(&self, page: &RunPage, cx: &DrawContext) -> Option<HeaderNote> {
+    fn note(&self, page: &RunData, cx: &DrawContext) -> Option<HeaderNote> {
         let table = page.shown().collaboration()?;
         let Some(decision) = table.decision() else {
             let text = table_middle::rule(&table.plan);

@@ -1,12 +1,14 @@
 //! The second header row of an orchestrator: the phases plan, fan-out, join and report.
 
+use crate::panes::orchestrator::waterfall::row_took;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::sign::row_sign;
 use super::slots::slots;
-use crate::app::run::{RunPage, WaterfallRow};
+use crate::app::run::data::RunData;
 use crate::event::world::{Projection, RunState};
+use crate::panes::orchestrator::waterfall::WaterfallRow;
 use crate::pattern::orchestrator::projection::{Orchestrator, TaskState};
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
@@ -35,7 +37,7 @@ pub(crate) fn aside(cx: &DrawContext, area: Rect, orchestrator: &Orchestrator, b
 
 /// Draws the phases.
 pub(crate) fn render(
-    page: &RunPage,
+    page: &RunData,
     cx: &DrawContext,
     area: Rect,
     orchestrator: &Orchestrator,
@@ -49,7 +51,7 @@ pub(crate) fn render(
     let dim = theme.style(StyleRole::Dim);
     let tasks = orchestrator.tasks.len();
     let over = orchestrator.ended();
-    let took = |row| page.row_took(row, now).map(format::duration_text);
+    let took = |row| row_took(page, row, now).map(format::duration_text);
     let rests = |id: &str| world.breakpoints.iter().any(|at| at.as_str() == id);
     let piece = |row: WaterfallRow, name: &str, at: &str, timed: bool| {
         let sign = row_sign(cx, world, orchestrator, row);
@@ -105,7 +107,7 @@ pub(crate) fn render(
 }
 
 /// The state of all tasks together.
-fn fan_sign(cx: &DrawContext, page: &RunPage, orchestrator: &Orchestrator) -> StateSign {
+fn fan_sign(cx: &DrawContext, page: &RunData, orchestrator: &Orchestrator) -> StateSign {
     let world = page.shown();
     let of = |glyph, word, role| StateSign { glyph, word, style: cx.theme.style(role) };
     let tasks = orchestrator.tasks.len();

@@ -1,14 +1,18 @@
 //! Pane 3 of an orchestrator: the result of each task, a line each, and the combined result after
 //! the join.
 
+use crate::panes::orchestrator::results::result_count;
+use crate::panes::orchestrator::results::result_line;
+use crate::panes::orchestrator::view::OrchestratorView;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::sign::task_sign;
 use crate::app::layout::line;
-use crate::app::run::results::ResultLine;
-use crate::app::run::table::first_seat;
-use crate::app::run::{RunPage, WaterfallRow};
+use crate::app::run::data::RunData;
+use crate::app::run::layout::window_start;
+use crate::panes::orchestrator::results::ResultLine;
+use crate::panes::orchestrator::waterfall::WaterfallRow;
 use crate::pattern::orchestrator::projection::TaskState;
 use crate::pattern::orchestrator::words::results::{one_line, task_result};
 use crate::ui::cx::DrawContext;
@@ -20,10 +24,16 @@ use crate::ui::theme::StyleRole;
 const NAME: u16 = 14;
 
 /// Draws the pane.
-pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+pub(crate) fn render(
+    view: &OrchestratorView,
+    page: &RunData,
+    cx: &DrawContext,
+    area: Rect,
+    buf: &mut Buffer,
+) {
     let world = page.shown();
     let (plain, dim) = (cx.theme.style(StyleRole::Text), cx.theme.style(StyleRole::Dim));
-    let count = page.result_count();
+    let count = result_count(page);
     let rows = usize::from(area.height);
     if count == 0 {
         let text = match world.orchestrator().and_then(|it| it.refused.as_ref()) {
@@ -35,9 +45,9 @@ pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
         return;
     }
     let name = NAME.min(area.width / 3);
-    let top = first_seat(page.shown_result(), count, rows);
+    let top = window_start(view.shown_result(page), count, rows);
     for nth in 0..rows {
-        let Some(result) = page.result_line(top + nth) else { break };
+        let Some(result) = result_line(page, top + nth) else { break };
         let at = line(area, nth as u16);
         match result {
             ResultLine::Level(level, value) => {
@@ -54,7 +64,7 @@ pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
                 };
             }
             ResultLine::Task(task, row) => {
-                let selected = page.waterfall_row() == Some(WaterfallRow::Task(task));
+                let selected = view.waterfall_row() == Some(WaterfallRow::Task(task));
                 row_style(cx, at, selected, buf);
                 let mut pen = Pen::new(buf, at, cx.glyphs);
                 let sign = task_sign(cx, world, row);

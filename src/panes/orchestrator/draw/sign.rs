@@ -1,7 +1,7 @@
 //! The states of an orchestrator's rows and tasks.
 
-use crate::app::run::waterfall::WaterfallRow;
 use crate::event::world::{RunState, World};
+use crate::panes::orchestrator::waterfall::WaterfallRow;
 use crate::pattern::orchestrator::projection::{Orchestrator, TaskRow, TaskState};
 use crate::pattern::orchestrator::words::results::state_word;
 use crate::ui::cx::DrawContext;

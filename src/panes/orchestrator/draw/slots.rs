@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::app::layout::line;
-use crate::app::run::RunPage;
+use crate::app::run::data::RunData;
 use crate::narrate::event_line_tool::fallback_text;
 use crate::pattern::orchestrator::projection::{Orchestrator, TaskState};
 use crate::ui::cx::DrawContext;
@@ -35,7 +35,7 @@ pub(crate) fn slots(cx: &DrawContext, pen: &mut Pen, orchestrator: &Orchestrator
 }
 
 /// Draws the pane.
-pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+pub(crate) fn render(page: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
     let Some(orchestrator) = world.orchestrator() else { return };
     let plan = &*orchestrator.plan;

@@ -1,13 +1,17 @@
 //! Pane 2 of an orchestrator: details of the selected or current row of the waterfall; at the end
 //! the outcome.
 
+use crate::panes::orchestrator::subject::TaskSubject;
+use crate::panes::orchestrator::task::task_document;
+use crate::panes::orchestrator::view::OrchestratorView;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::sign::row_sign;
+use crate::app::run::data::RunData;
 use crate::app::run::inspect::WrappedDocument;
 use crate::app::run::subject_text::text_area;
-use crate::app::run::{RunPage, Subject, WaterfallRow};
+use crate::panes::orchestrator::waterfall::WaterfallRow;
 use crate::ui::cx::DrawContext;
 use crate::ui::document::draw_line;
 use crate::ui::glyph::Glyph;
@@ -16,18 +20,24 @@ use crate::ui::text::Pen;
 use crate::ui::theme::{StateSign, StyleRole};
 
 /// Draws the pane.
-pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
-    if !matches!(page.subject(), Subject::Plan | Subject::Task(_) | Subject::Join) {
-        return speech::render(page, cx, area, buf);
+pub(crate) fn render(
+    view: &OrchestratorView,
+    page: &RunData,
+    cx: &DrawContext,
+    area: Rect,
+    buf: &mut Buffer,
+) {
+    if !view.shows_document(page) {
+        return speech::render(&view.spoken(page), page, cx, area, buf);
     }
     let area = text_area(area);
     if area.width == 0 || area.height == 0 {
         return;
     }
-    let document = page.task_document(page.drawn_to(cx.now));
+    let document = task_document(page, view.subject(page), page.drawn_to(cx.now));
     let lines = WrappedDocument { document: &document, width: area.width };
     let height = usize::from(area.height);
-    let top = page.text_scroll().unwrap_or_default().clamped(&lines, height);
+    let top = view.scroll().unwrap_or_default().clamped(&lines, height);
     let mut row = 0;
     for (nth, line) in document.lines.iter().enumerate().skip(top.line) {
         if row >= area.height {
@@ -48,21 +58,25 @@ pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
 }
 
 /// Title and state of the pane.
-pub(crate) fn title(page: &RunPage, cx: &DrawContext) -> (String, Option<StateSign>) {
+pub(crate) fn title(
+    view: &OrchestratorView,
+    page: &RunData,
+    cx: &DrawContext,
+) -> (String, Option<StateSign>) {
     let world = page.shown();
     let Some(orchestrator) = world.orchestrator() else { return (String::new(), None) };
     let sign = |row| Some(row_sign(cx, world, orchestrator, row));
-    match page.subject() {
-        Subject::Plan => ("plan".to_owned(), sign(WaterfallRow::Plan)),
-        Subject::Task(task) => {
+    match view.subject(page) {
+        TaskSubject::Plan => ("plan".to_owned(), sign(WaterfallRow::Plan)),
+        TaskSubject::Task(task) => {
             let name = orchestrator.tasks.get(task).map(|row| {
                 format!("{} {} {}", row.task.id, cx.glyphs.symbol(Glyph::Dot), row.task.worker)
             });
             (name.unwrap_or_default(), sign(WaterfallRow::Task(task)))
         }
-        Subject::Join => ("join".to_owned(), sign(WaterfallRow::Join)),
-        Subject::Finalize => ("report".to_owned(), sign(WaterfallRow::Report)),
-        Subject::Outcome => ("Outcome".to_owned(), Some(cx.theme.run(world))),
-        Subject::Seat { .. } | Subject::None => ("Task".to_owned(), None),
+        TaskSubject::Join => ("join".to_owned(), sign(WaterfallRow::Join)),
+        TaskSubject::Finalize => ("report".to_owned(), sign(WaterfallRow::Report)),
+        TaskSubject::Outcome => ("Outcome".to_owned(), Some(cx.theme.run(world))),
+        TaskSubject::None => ("Task".to_owned(), None),
     }
 }

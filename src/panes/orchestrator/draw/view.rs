@@ -1,35 +1,36 @@
 //! The drawing of an orchestrator: which pane shows what, the titles, and the second header row.
 
+use crate::app::run::run_view::RunView;
+use crate::app::run::run_view::pane_title;
+use crate::panes::orchestrator::view::OrchestratorView;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::{phases, results, slots, task, waterfall};
-use crate::app::run::{Pane, RunPage};
+use crate::app::run::data::RunData;
+use crate::app::run::layout::Pane;
 use crate::ui::cx::DrawContext;
 use crate::ui::run::draw_view::{DrawView, PaneTitle};
 
-/// The drawing of an orchestrator.
-pub(crate) struct OrchestratorDrawing;
-
-impl DrawView for OrchestratorDrawing {
-    fn pane(&self, page: &RunPage, pane: Pane, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+impl DrawView for OrchestratorView {
+    fn pane(&self, page: &RunData, pane: Pane, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
         match pane {
-            Pane::First => waterfall::render(page, cx, area, buf),
-            Pane::Second => task::render(page, cx, area, buf),
-            Pane::Third => results::render(page, cx, area, buf),
+            Pane::First => waterfall::render(self, page, cx, area, buf),
+            Pane::Second => task::render(self, page, cx, area, buf),
+            Pane::Third => results::render(self, page, cx, area, buf),
             Pane::Fourth => slots::render(page, cx, area, buf),
             Pane::Events => {}
         }
     }
 
-    fn title(&self, page: &RunPage, pane: Pane, cx: &DrawContext, _inside: Rect) -> PaneTitle {
+    fn title(&self, page: &RunData, pane: Pane, cx: &DrawContext, _inside: Rect) -> PaneTitle {
         match pane {
-            Pane::Second => PaneTitle::with_sign(task::title(page, cx)),
-            _ => PaneTitle::plain(page.view().title(pane)),
+            Pane::Second => PaneTitle::with_sign(task::title(self, page, cx)),
+            _ => PaneTitle::plain(pane_title(self.titles(), pane)),
         }
     }
 
-    fn track(&self, page: &RunPage, cx: &DrawContext, row: Rect, alone: bool, buf: &mut Buffer) {
+    fn track(&self, page: &RunData, cx: &DrawContext, row: Rect, alone: bool, buf: &mut Buffer) {
         let Some(orchestrator) = page.shown().orchestrator() else { return };
         let width = phases::aside_width(orchestrator);
         let track = row.width.saturating_sub(width + 3);
@@ -42,7 +43,7 @@ impl DrawView for OrchestratorDrawing {
         }
     }
 
-    fn track_columns(&self, _page: &RunPage) -> (u16, u16) {
+    fn track_columns(&self, _page: &RunData) -> (u16, u16) {
         (48, 48)
     }
 }

@@ -1,6 +1,9 @@
 //! Pane 1 of an orchestrator: a row for the plan, each task, the join and the report, on one time
 //! axis. Rows stay in plan order; only those in view are read.
 
+use crate::panes::orchestrator::view::OrchestratorView;
+use crate::panes::orchestrator::waterfall::bars;
+use crate::panes::orchestrator::waterfall::row_took;
 use std::time::Duration;
 
 use ratatui::buffer::Buffer;
@@ -8,13 +11,14 @@ use ratatui::layout::Rect;
 
 use super::sign::row_sign;
 use crate::app::layout::line;
-use crate::app::run::table::first_seat;
-use crate::app::run::task::{TaskWait, task_wait};
-use crate::app::run::waterfall::{Axis, Bar, HEAD};
-use crate::app::run::{RunPage, WaterfallRow};
+use crate::app::run::data::RunData;
+use crate::app::run::layout::window_start;
 use crate::event::Elapsed;
 use crate::event::kind::{FailureClass, OrchestratorPlan};
 use crate::event::world::World;
+use crate::panes::orchestrator::task::{TaskWait, task_wait};
+use crate::panes::orchestrator::waterfall::WaterfallRow;
+use crate::panes::orchestrator::waterfall::{Axis, Bar, HEAD};
 use crate::pattern::orchestrator::projection::{AttemptEnd, Orchestrator, TaskState};
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
@@ -65,7 +69,13 @@ impl WaterfallColumns {
 }
 
 /// Draws the pane.
-pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+pub(crate) fn render(
+    view: &OrchestratorView,
+    page: &RunData,
+    cx: &DrawContext,
+    area: Rect,
+    buf: &mut Buffer,
+) {
     let world = page.shown();
     let Some(orchestrator) = world.orchestrator() else { return };
     let plan = &*orchestrator.plan;
@@ -78,12 +88,12 @@ pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
     let rows = usize::from(area.height.saturating_sub(HEAD));
     let tasks = orchestrator.tasks.len();
     let count = WaterfallRow::count(tasks);
-    let top = first_seat(page.shown_row().index(tasks), count, rows);
+    let top = window_start(view.shown_row(page).index(tasks), count, rows);
     for nth in 0..rows {
         let Some(row) = WaterfallRow::from_index(top + nth, tasks) else { break };
         let at = line(area, HEAD + nth as u16);
-        row_style(cx, at, page.waterfall_row() == Some(row), buf);
-        one_row(page, cx, at, row, &places, axis, now, buf);
+        row_style(cx, at, view.waterfall_row() == Some(row), buf);
+        one_row(view, page, cx, at, row, &places, axis, now, buf);
     }
     if count > rows && rows > 0 {
         let text = table::range(top, rows, count);
@@ -115,7 +125,8 @@ fn head(cx: &DrawContext, area: Rect, places: &WaterfallColumns, axis: Axis, buf
 
 #[expect(clippy::too_many_arguments, reason = "one row of one pane, all of it context")]
 fn one_row(
-    page: &RunPage,
+    view: &OrchestratorView,
+    page: &RunData,
     cx: &DrawContext,
     area: Rect,
     row: WaterfallRow,
@@ -138,7 +149,7 @@ fn one_row(
             .map_or(("", ""), |row| (row.task.id.as_str(), row.task.worker.as_str())),
     };
     let mut pen = Pen::new(buf, area, cx.glyphs);
-    let selected = page.waterfall_row() == Some(row);
+    let selected = view.waterfall_row() == Some(row);
     table::mark_or_blank(cx, &mut pen, selected);
     pen.glyph(sign.glyph, sign.style).space(1);
     pen.name(id, places.id, plain).space(1);
@@ -146,7 +157,7 @@ fn one_row(
         pen.name(worker, places.worker, dim);
     }
     let track = Rect { y: area.y, height: area.height, ..places.axis };
-    let bars = page.bars(row);
+    let bars = bars(page, row);
     let live = world.is_live();
     let end = segments(cx, track, &bars, axis, now, live, buf);
     let note = row_note(world, orchestrator, row, now);
@@ -165,7 +176,7 @@ fn one_row(
     }
     let mut pen = Pen::new(buf, area, cx.glyphs);
     pen.advance_to(track.right() + 1);
-    let took = page.row_took(row, now);
+    let took = row_took(page, row, now);
     if let Some(took) = took {
         pen.cell(&format::duration_text(took), TOOK, plain);
     }

@@ -1,17 +1,20 @@
 //! Panes 3 and 4 of research: the answer's sentences with their citations; the notes with their
 //! quotes and conflicts. Only the rows in view are wrapped.
 
+use crate::panes::research::answer::answer_items;
+use crate::panes::research::notes::note_items;
+use crate::panes::research::view::ResearchView;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::sign::{lead, role};
 use crate::app::layout::line;
-use crate::app::run::RunPage;
-use crate::app::run::research::item::{
+use crate::app::run::data::RunData;
+use crate::app::run::scroll::Scroll;
+use crate::panes::research::item::{
     ItemList, ItemRow, ItemStyle, ItemText, PaneItem, SIGN, WrappedItems,
 };
-use crate::app::run::scroll::Scroll;
 use crate::ui::cx::DrawContext;
 use crate::ui::glyph::Glyph;
 use crate::ui::pane::{empty, out_of_view};
@@ -20,16 +23,28 @@ use crate::ui::text::Pen;
 use crate::ui::theme::StyleRole;
 
 /// Draws the answer.
-pub(crate) fn answer(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
-    let Some(items) = page.answer_items() else { return };
+pub(crate) fn answer(
+    view: &ResearchView,
+    page: &RunData,
+    cx: &DrawContext,
+    area: Rect,
+    buf: &mut Buffer,
+) {
+    let Some(items) = answer_items(page) else { return };
     let lines = WrappedItems { items: &items, width: area.width };
-    let (top, selected) = page.answer_at(&lines, usize::from(area.height));
+    let (top, selected) = view.answer_at(page, &lines, usize::from(area.height));
     draw(cx, area, &lines, top, selected, buf);
 }
 
 /// Draws the notes.
-pub(crate) fn notes(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
-    let Some(items) = page.notes() else { return };
+pub(crate) fn notes(
+    view: &ResearchView,
+    page: &RunData,
+    cx: &DrawContext,
+    area: Rect,
+    buf: &mut Buffer,
+) {
+    let Some(items) = note_items(page) else { return };
     if items.count() == 0 {
         let text = match page.shown().is_live() {
             true => "No notes yet: they are taken from pages that were read. 1 shows the sources.",
@@ -38,7 +53,7 @@ pub(crate) fn notes(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buff
         return empty(cx, area, text, buf);
     }
     let lines = WrappedItems { items: &items, width: area.width };
-    let (top, selected) = page.notes_at(&lines, usize::from(area.height));
+    let (top, selected) = view.notes_at(page, &lines, usize::from(area.height));
     draw(cx, area, &lines, top, selected, buf);
 }
 

@@ -1,18 +1,19 @@
 //! Pane 2 of research: the page of a source with the quotes of notes marked; for a dropped source
 //! the reason and advice. Only the rows in view are wrapped.
 
+use crate::panes::research::view::ResearchView;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::items::put_solids;
 use super::sign::source_sign;
 use crate::app::layout::line;
-use crate::app::run::RunPage;
-use crate::app::run::research::page_layout::{PageLayout, PageLines, Quote, solids};
-use crate::app::run::research::{GUTTER, page_text};
+use crate::app::run::data::RunData;
 use crate::app::run::scroll::WrappingLines;
 use crate::app::run::subject_text::text_area;
 use crate::event::kind::ResearchPlan;
+use crate::panes::research::page_layout::{PageLayout, PageLines, Quote, solids};
+use crate::panes::research::view::{GUTTER, page_text};
 use crate::pattern::research::projection::{SourcePage, SourceRow};
 use crate::pattern::research::words::source::{age_days, missing_page_reason, source_state, trust};
 use crate::ui::cx::DrawContext;
@@ -23,20 +24,30 @@ use crate::ui::text::{Pen, columns, elide_middle, wrap_within};
 use crate::ui::theme::{StateSign, StyleRole};
 
 /// The selected source and its state.
-pub(crate) fn title(page: &RunPage, cx: &DrawContext) -> (String, Option<StateSign>) {
-    let source = || page.shown().research()?.source(page.page_source()?);
+pub(crate) fn title(
+    view: &ResearchView,
+    page: &RunData,
+    cx: &DrawContext,
+) -> (String, Option<StateSign>) {
+    let source = || page.shown().research()?.source(view.page_source(page)?);
     let Some(row) = source() else { return ("Page".to_owned(), None) };
     // The note comes first, since the end of a long domain is cut.
-    let note = page.page_note().map_or_else(String::new, |note| format!("{note} in "));
+    let note = view.page_note(page).map_or_else(String::new, |note| format!("{note} in "));
     let text = format!("{note}{} {}", row.no, row.domain);
     (text.trim_end().to_owned(), Some(source_sign(cx.theme, &row.state)))
 }
 
 /// Draws the pane.
-pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+pub(crate) fn render(
+    view: &ResearchView,
+    page: &RunData,
+    cx: &DrawContext,
+    area: Rect,
+    buf: &mut Buffer,
+) {
     let Some(research) = page.shown().research() else { return };
     let plan = &*research.plan;
-    let Some(row) = page.page_source().and_then(|no| research.source(no)) else {
+    let Some(row) = view.page_source(page).and_then(|no| research.source(no)) else {
         let text = match (page.shown().is_live(), research.sources.is_empty()) {
             (true, true) => "No page yet: the search comes first. 3 shows the progress.",
             (true, false) => "No source has been read yet: select one in 1 (j, k).",
@@ -47,10 +58,11 @@ pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
     };
     let text = page_text(area);
     let top = Rect { height: text.y - area.y, ..text_area(area) };
-    head(cx, top, row, plan, page, buf);
-    match (&row.page, page.page_layout()) {
+    head(view, cx, top, row, plan, page, buf);
+    match (&row.page, view.page_layout(page)) {
         (Some(_), Some((reading, whole))) if !whole.trim().is_empty() => {
             marked_text(
+                view,
                 page,
                 cx,
                 (text, text.x > top.x),
@@ -76,11 +88,12 @@ pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
 
 /// Draws title, address, date and trust.
 fn head(
+    view: &ResearchView,
     cx: &DrawContext,
     area: Rect,
     row: &SourceRow,
     plan: &ResearchPlan,
-    page: &RunPage,
+    page: &RunData,
     buf: &mut Buffer,
 ) {
     let theme = cx.theme;
@@ -115,7 +128,7 @@ fn head(
         return;
     }
     let missing =
-        page.page_layout().map(|(reading, _)| reading.missing.as_slice()).unwrap_or_default();
+        view.page_layout(page).map(|(reading, _)| reading.missing.as_slice()).unwrap_or_default();
     if area.height > 3
         && let [first, rest @ ..] = missing
     {
@@ -170,7 +183,8 @@ fn aside(page: &SourcePage) -> Option<String> {
 
 /// Draws the text with its quotes marked, and the note's name where its quote begins.
 fn marked_text(
-    page: &RunPage,
+    view: &ResearchView,
+    page: &RunData,
     cx: &DrawContext,
     (area, gutter): (Rect, bool),
     lines: &PageLines<'_>,
@@ -180,8 +194,8 @@ fn marked_text(
     let height = usize::from(area.height);
     let theme = cx.theme;
     let plain = theme.style(StyleRole::Text);
-    let top = page.page_top(area.width, height);
-    let shown = page.page_note();
+    let top = view.page_top(page, area.width, height);
+    let shown = view.page_note(page);
     // Of two overlapping quotes the selected one is marked.
     let mut quotes: Vec<_> = reading.quotes().iter().collect();
     quotes.sort_by_key(|quote| (quote.solids.start, Some(&quote.note) != shown));

@@ -1,6 +1,6 @@
 //! The state of a source; the style of an item's text and the glyph at its start.
 
-use crate::app::run::research::item::{ItemSign, ItemStyle};
+use crate::panes::research::item::{ItemSign, ItemStyle};
 use crate::pattern::research::projection::SourceState;
 use crate::ui::glyph::Glyph;
 use crate::ui::role::StyleRole;
@@ -12,7 +12,6 @@ pub(crate) fn role(how: ItemStyle) -> StyleRole {
     match how {
         ItemStyle::Said => StyleRole::Text,
         ItemStyle::Quoted | ItemStyle::Note => StyleRole::Dim,
-        ItemStyle::Strong => StyleRole::Strong,
         ItemStyle::Running => StyleRole::Running,
         ItemStyle::Good => StyleRole::Done,
         ItemStyle::Alert => StyleRole::Retry,

@@ -1,17 +1,18 @@
 //! Pane 1 of research: the funnel, the budgets, and a row for each source in search order with its
 //! status, trust, age and score.
 
+use crate::panes::research::view::ResearchView;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::sign::source_sign;
 use crate::app::layout::line;
-use crate::app::run::RunPage;
-use crate::app::run::research::source_parts;
-use crate::app::run::research::step::FunnelStage;
+use crate::app::run::data::RunData;
 use crate::event::StopClass;
 use crate::event::kind::ResearchPlan;
 use crate::event::world::World;
+use crate::panes::research::step::FunnelStage;
+use crate::panes::research::view::source_parts;
 use crate::pattern::research::projection::{Research, SourceRow};
 use crate::pattern::research::words::source::{age_text, source_state, trust};
 use crate::ui::cx::DrawContext;
@@ -59,7 +60,13 @@ impl SourceColumns {
 }
 
 /// Draws the pane.
-pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+pub(crate) fn render(
+    view: &ResearchView,
+    page: &RunData,
+    cx: &DrawContext,
+    area: Rect,
+    buf: &mut Buffer,
+) {
     let world = page.shown();
     let Some(research) = world.research() else { return };
     let plan = &*research.plan;
@@ -77,7 +84,7 @@ pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
     }
     let places = SourceColumns::for_width(area.width);
     head(cx, parts.head, places, buf);
-    let (window, selected) = page.source_rows(usize::from(parts.rows.height));
+    let (window, selected) = view.source_rows(page, usize::from(parts.rows.height));
     for (nth, at) in window.enumerate() {
         let Some(row) = research.sources.get(at) else { break };
         let here = line(parts.rows, nth as u16);
@@ -132,7 +139,7 @@ fn funnel(cx: &DrawContext, area: Rect, world: &World, research: &Research, buf:
 
 /// Draws the use of each budget.
 fn budgets(
-    page: &RunPage,
+    page: &RunData,
     cx: &DrawContext,
     area: Rect,
     (research, plan): (&Research, &ResearchPlan),

@@ -3,10 +3,10 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::app::run::RunPage;
-use crate::app::run::research::step::{StepState, step_states};
+use crate::app::run::data::RunData;
 use crate::event::BoundaryId;
 use crate::event::world::RunState as RunStage;
+use crate::panes::research::step::{StepState, step_states};
 use crate::pattern::research::projection::steps::WorkflowStep;
 use crate::pattern::research::spec::ResearchStep;
 use crate::ui::cx::DrawContext;
@@ -15,7 +15,7 @@ use crate::ui::text::{Pen, columns};
 use crate::ui::theme::StyleRole;
 
 /// Draws the row.
-pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+pub(crate) fn render(page: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
     let Some(research) = world.research() else { return };
     let plan = &*research.plan;

@@ -1,9 +1,12 @@
 //! What follows the titles of the research panes.
 
+use crate::panes::research::answer::answer_items;
+use crate::panes::research::view::ResearchView;
 use ratatui::layout::Rect;
 
-use crate::app::run::research::source_parts;
-use crate::app::run::{Pane, RunPage};
+use crate::app::run::data::RunData;
+use crate::app::run::layout::Pane;
+use crate::panes::research::view::source_parts;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
@@ -14,7 +17,7 @@ use crate::ui::text::elide_middle;
 const MODEL: usize = 24;
 
 /// The model that wrote the pane's content, after its title; empty if the run uses one model.
-pub(crate) fn model(page: &RunPage, cx: &DrawContext, pane: Pane) -> String {
+pub(crate) fn model(page: &RunData, cx: &DrawContext, pane: Pane) -> String {
     let models = &page.shown().models;
     let model = match pane {
         Pane::Third => models.answer(),
@@ -26,33 +29,33 @@ pub(crate) fn model(page: &RunPage, cx: &DrawContext, pane: Pane) -> String {
 }
 
 /// Whether the pane follows the run, after its title.
-pub(crate) fn follows(page: &RunPage, cx: &DrawContext, pane: Pane) -> String {
+pub(crate) fn follows(view: &ResearchView, page: &RunData, cx: &DrawContext, pane: Pane) -> String {
     // Only a live run can be followed.
     let live = page.shown().is_live() && !page.is_scrubbed();
     if !live || pane == Pane::Second {
         return String::new();
     }
     let dot = cx.glyphs.symbol(Glyph::Dot);
-    match page.follows_research(pane) {
+    match view.follows(pane) {
         true => format!(" {dot} following {}", cx.glyphs.symbol(Glyph::Down)),
         false => format!(" {dot} G: follow"),
     }
 }
 
 /// The end of a pane's title: the range of rows in view if they do not all fit, and totals.
-pub(crate) fn aside(page: &RunPage, pane: Pane, area: Rect) -> String {
+pub(crate) fn aside(view: &ResearchView, page: &RunData, pane: Pane, area: Rect) -> String {
     let Some(research) = page.shown().research() else { return String::new() };
     match pane {
         Pane::First => {
             let rows = source_parts(area).rows;
-            let (window, _) = page.source_rows(usize::from(rows.height));
+            let (window, _) = view.source_rows(page, usize::from(rows.height));
             let all = research.sources.len();
             if window.is_empty() || window.len() >= all {
                 return String::new();
             }
             range(window.start, window.len(), all)
         }
-        Pane::Third => match page.answer_items() {
+        Pane::Third => match answer_items(page) {
             Some(_) if research.sentences.is_empty() => String::new(),
             Some(_) => {
                 let all = research.sentences.len();

@@ -1,44 +1,47 @@
 //! The drawing of research: which pane shows what, the titles, and the second header row.
 
+use crate::app::run::run_view::RunView;
+use crate::app::run::run_view::pane_title;
+use crate::panes::research::view::ResearchView;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::title::{aside, follows, model};
 use super::{items, page as page_pane, sources, steps};
-use crate::app::run::{Pane, RunPage};
+use crate::app::run::data::RunData;
+use crate::app::run::layout::Pane;
 use crate::ui::cx::DrawContext;
 use crate::ui::run::draw_view::{DrawView, PaneTitle};
 
-/// The drawing of research.
-pub(crate) struct ResearchDrawing;
-
-impl DrawView for ResearchDrawing {
-    fn pane(&self, page: &RunPage, pane: Pane, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+impl DrawView for ResearchView {
+    fn pane(&self, page: &RunData, pane: Pane, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
         match pane {
-            Pane::First => sources::render(page, cx, area, buf),
-            Pane::Second => page_pane::render(page, cx, area, buf),
-            Pane::Third => items::answer(page, cx, area, buf),
-            Pane::Fourth => items::notes(page, cx, area, buf),
+            Pane::First => sources::render(self, page, cx, area, buf),
+            Pane::Second => page_pane::render(self, page, cx, area, buf),
+            Pane::Third => items::answer(self, page, cx, area, buf),
+            Pane::Fourth => items::notes(self, page, cx, area, buf),
             Pane::Events => {}
         }
     }
 
-    fn title(&self, page: &RunPage, pane: Pane, cx: &DrawContext, inside: Rect) -> PaneTitle {
-        let aside = aside(page, pane, inside);
+    fn title(&self, page: &RunData, pane: Pane, cx: &DrawContext, inside: Rect) -> PaneTitle {
+        let aside = aside(self, page, pane, inside);
         match pane {
-            Pane::Second => PaneTitle { aside, ..PaneTitle::with_sign(page_pane::title(page, cx)) },
+            Pane::Second => {
+                PaneTitle { aside, ..PaneTitle::with_sign(page_pane::title(self, page, cx)) }
+            }
             _ => {
-                let notes = vec![model(page, cx, pane), follows(page, cx, pane)];
-                PaneTitle { notes, aside, ..PaneTitle::plain(page.view().title(pane)) }
+                let notes = vec![model(page, cx, pane), follows(self, page, cx, pane)];
+                PaneTitle { notes, aside, ..PaneTitle::plain(pane_title(self.titles(), pane)) }
             }
         }
     }
 
-    fn track(&self, page: &RunPage, cx: &DrawContext, row: Rect, _alone: bool, buf: &mut Buffer) {
+    fn track(&self, page: &RunData, cx: &DrawContext, row: Rect, _alone: bool, buf: &mut Buffer) {
         steps::render(page, cx, row, buf);
     }
 
-    fn track_columns(&self, _page: &RunPage) -> (u16, u16) {
+    fn track_columns(&self, _page: &RunData) -> (u16, u16) {
         (58, 58)
     }
 

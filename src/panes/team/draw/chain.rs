@@ -5,7 +5,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::agents::projection::{HopKind, HopState, Team};
-use crate::app::run::RunPage;
+use crate::app::run::data::RunData;
 use crate::event::kind::TeamPlan;
 use crate::event::world::World;
 use crate::panes::agents::draw::agent::MODEL;
@@ -18,7 +18,7 @@ use crate::ui::theme::StyleRole;
 const MAX_HOPS: usize = 64;
 
 /// Draws the row.
-pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+pub(crate) fn render(page: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
     let Some(team) = world.team() else { return };
     let plan = &*team.plan;

@@ -1,16 +1,18 @@
 //! Pane 2 of a team: a row for each hop (start, handoff or consultation) and each refused handoff;
 //! below them totals. Only the rows in view are read.
 
+use crate::panes::team::view::TeamView;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::agents::projection::{HopKind, HopRow, HopState, Team};
 use crate::app::layout::line;
-use crate::app::run::RunPage;
-use crate::app::run::team::{agents_in_picture, hop_areas, is_on_bench};
+use crate::app::run::data::RunData;
 use crate::event::kind::{HandoffRefusal, TeamPlan};
 use crate::event::world::World;
 use crate::panes::agents::draw::agent::{names, time_held};
+use crate::panes::agents::picture::{agents_in_picture, is_on_bench};
+use crate::panes::team::view::hop_areas;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
@@ -48,7 +50,13 @@ impl HopColumns {
 }
 
 /// Draws the pane.
-pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+pub(crate) fn render(
+    view: &TeamView,
+    page: &RunData,
+    cx: &DrawContext,
+    area: Rect,
+    buf: &mut Buffer,
+) {
     let world = page.shown();
     let Some(team) = world.team() else { return };
     let plan = &*team.plan;
@@ -68,7 +76,7 @@ pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
         pen.cell("from", places.name + 1 + HOW, dim).cell("to", places.name + 1, dim);
         pen.cell("why", places.why, dim).right_aligned("ctx", CONTEXT, dim);
     }
-    let (window, selected) = page.hop_rows(usize::from(rows.height));
+    let (window, selected) = view.hop_rows(page, usize::from(rows.height));
     for (nth, at) in window.enumerate() {
         let Some(hop) = team.hops.get(at) else { break };
         let here = line(rows, nth as u16);
@@ -162,7 +170,7 @@ fn default_hop_text(hop: &HopRow) -> &'static str {
 
 /// Draws the totals by importance: limits, time held by each agent, context tokens, unused agents.
 fn totals(
-    page: &RunPage,
+    page: &RunData,
     cx: &DrawContext,
     area: Rect,
     world: &World,

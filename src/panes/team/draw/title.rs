@@ -1,18 +1,24 @@
 //! What follows the titles of a team's panes.
 
+use crate::panes::agents::call_tree::call_tree;
+use crate::panes::agents::graph::graph;
+use crate::panes::agents::graph::listed;
+use crate::panes::team::view::TeamView;
 use ratatui::layout::Rect;
 
-use crate::app::run::team::{agents_in_picture, hop_areas};
-use crate::app::run::{Pane, RunPage};
+use crate::app::run::data::RunData;
+use crate::app::run::layout::Pane;
+use crate::panes::agents::picture::agents_in_picture;
+use crate::panes::team::view::hop_areas;
 use crate::ui::cx::DrawContext;
 use crate::ui::glyph::Glyph;
 use crate::ui::table::range;
 
 /// Whether the pane follows the run, after its title.
-pub(crate) fn follows(page: &RunPage, cx: &DrawContext, pane: Pane) -> String {
+pub(crate) fn follows(view: &TeamView, page: &RunData, cx: &DrawContext, pane: Pane) -> String {
     let follows = match pane {
-        Pane::Second => page.follows_hops(),
-        Pane::Fourth => page.follows_transcript(),
+        Pane::Second => view.follows_hops(),
+        Pane::Fourth => view.follows_transcript(),
         _ => return String::new(),
     };
     let dot = cx.glyphs.symbol(Glyph::Dot);
@@ -24,19 +30,19 @@ pub(crate) fn follows(page: &RunPage, cx: &DrawContext, pane: Pane) -> String {
 }
 
 /// The range of rows in view, such as `1-11 of 12`; empty if all fit.
-pub(crate) fn rows_in_view(page: &RunPage, pane: Pane, area: Rect) -> String {
+pub(crate) fn rows_in_view(view: &TeamView, page: &RunData, pane: Pane, area: Rect) -> String {
     let Some(team) = page.shown().team() else { return String::new() };
     let plan = &*team.plan;
     let (window, all) = match pane {
-        Pane::First if page.graph(area).is_none() => {
-            (page.listed(plan, area), agents_in_picture(plan).count())
+        Pane::First if graph(page, area).is_none() => {
+            (listed(plan, view.selected_agent(), area), agents_in_picture(plan).count())
         }
         Pane::Second => {
             let (rows, _) = hop_areas(area);
-            (page.hop_rows(usize::from(rows.height)).0, team.hops.len())
+            (view.hop_rows(page, usize::from(rows.height)).0, team.hops.len())
         }
-        Pane::Third => match page.call_tree() {
-            Some(tree) => (page.call_rows(&tree, usize::from(area.height)).0, tree.len()),
+        Pane::Third => match call_tree(page, view.folded()) {
+            Some(tree) => (view.call_rows(&tree, usize::from(area.height)).0, tree.len()),
             None => return String::new(),
         },
         _ => return String::new(),

@@ -1,12 +1,13 @@
 //! Pane 1 of the tools: each tool's breaker state, its latest calls as marks, and its figures.
 
+use crate::panes::tools::view::ToolsView;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::agents;
 use crate::app::layout::line;
-use crate::app::run::RunPage;
-use crate::app::run::table::first_seat;
+use crate::app::run::data::RunData;
+use crate::app::run::layout::window_start;
 use crate::event::kind::BreakerStage;
 use crate::event::world::tools::{CallMark, MARKS, ToolRow};
 use crate::event::{Elapsed, World};
@@ -123,7 +124,13 @@ pub(crate) fn state_text(tool: &ToolRow, sign: StateSign, now: Elapsed) -> Strin
 }
 
 /// Draws the pane.
-pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+pub(crate) fn render(
+    view: &ToolsView,
+    page: &RunData,
+    cx: &DrawContext,
+    area: Rect,
+    buf: &mut Buffer,
+) {
     let world = page.shown();
     let dim = cx.theme.style(StyleRole::Dim);
     let tools = world.tools.rows();
@@ -140,13 +147,13 @@ pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
     let places = BreakerColumns::for_width(area.width, tools);
     head(cx, line(area, 0), &places, buf);
     let rows = usize::from(area.height.saturating_sub(1));
-    let first = first_seat(page.tool_at().unwrap_or(0), tools.len(), rows);
+    let first = window_start(view.tool_at(page).unwrap_or(0), tools.len(), rows);
     let now = page.time(cx.now);
     let mut nth = 1;
     for (at, tool) in tools.iter().enumerate().skip(first).take(rows) {
-        let selected = page.tool_at() == Some(at);
+        let selected = view.tool_at(page) == Some(at);
         let here = line(area, nth);
-        row_style(cx, here, selected && page.tool_is_selected(), buf);
+        row_style(cx, here, selected && view.tool_is_selected(), buf);
         let mut pen = Pen::new(buf, here, cx.glyphs);
         one_tool(cx, &mut pen, tool, &places, selected, now);
         nth += 1;

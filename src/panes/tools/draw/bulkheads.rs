@@ -1,14 +1,15 @@
 //! Pane 3 of the tools: each tool's concurrent, queued and refused attempts; and the call slots
 //! that the agents of a resilience run share.
 
+use crate::panes::tools::view::ToolsView;
 use std::time::Duration;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::app::layout::line;
-use crate::app::run::RunPage;
-use crate::app::run::table::first_seat;
+use crate::app::run::data::RunData;
+use crate::app::run::layout::window_start;
 use crate::event::world::tools::ToolRow;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
@@ -23,7 +24,13 @@ const MAX_SLOTS: (u16, u16) = (16, 8);
 const FIGURES: u16 = 8;
 
 /// Draws the pane.
-pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+pub(crate) fn render(
+    view: &ToolsView,
+    page: &RunData,
+    cx: &DrawContext,
+    area: Rect,
+    buf: &mut Buffer,
+) {
     let world = page.shown();
     let dim = cx.theme.style(StyleRole::Dim);
     let tools = world.tools.rows();
@@ -61,9 +68,9 @@ pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
         nth += 1;
     }
     let rows = usize::from(area.height.saturating_sub(nth));
-    let first = first_seat(page.tool_at().unwrap_or(0), tools.len(), rows);
+    let first = window_start(view.tool_at(page).unwrap_or(0), tools.len(), rows);
     for (at, tool) in tools.iter().enumerate().skip(first).take(rows) {
-        let selected = page.tool_at() == Some(at) && page.tool_is_selected();
+        let selected = view.tool_at(page) == Some(at) && view.tool_is_selected();
         let here = line(area, nth);
         row_style(cx, here, selected, buf);
         let mut pen = Pen::new(buf, here, cx.glyphs);

@@ -3,7 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::app::run::RunPage;
+use crate::app::run::data::RunData;
 use crate::event::kind::BreakerStage;
 use crate::narrate::format::percent;
 use crate::ui::cx::DrawContext;
@@ -12,7 +12,7 @@ use crate::ui::text::{Pen, columns};
 use crate::ui::theme::StyleRole;
 
 /// Draws the row; a part that does not fit is left out.
-pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+pub(crate) fn render(page: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
     let theme = cx.theme;
     let dim = theme.style(StyleRole::Dim);

@@ -1,15 +1,18 @@
 //! Pane 4 of the tools: the amplification (requests per call), the alerts, and the latest calls
 //! that were retried, with each attempt and wait.
 
+use crate::panes::tools::view::ToolsView;
+use crate::panes::tools::view::retried_calls;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::app::layout::line;
+use crate::app::run::data::RunData;
 use crate::app::run::tool_summary::alert_text;
-use crate::app::run::{RunComparison, RunPage};
 use crate::event::EventKind;
 use crate::event::world::SpanKind;
 use crate::narrate::attribution::purpose_name;
+use crate::panes::tools::comparison::RunComparison;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
@@ -21,7 +24,13 @@ use crate::ui::theme::StyleRole;
 const WHO: u16 = 11;
 
 /// Draws the pane.
-pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+pub(crate) fn render(
+    view: &ToolsView,
+    page: &RunData,
+    cx: &DrawContext,
+    area: Rect,
+    buf: &mut Buffer,
+) {
     let world = page.shown();
     let theme = cx.theme;
     let (plain, dim) = (theme.style(StyleRole::Text), theme.style(StyleRole::Dim));
@@ -59,7 +68,7 @@ pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
         pen.put(&format!("{} ", format::count(count)), theme.style(role)).put(word, dim).space(2);
     }
     let mut nth = 2;
-    if let Some(other) = page.comparison() {
+    if let Some(other) = view.comparison() {
         comparison_row(other, cx, line(area, nth), buf);
         nth += 1;
     }
@@ -70,7 +79,7 @@ pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
         nth += 1;
     }
     let rows = usize::from(area.height.saturating_sub(nth));
-    let calls = page.retried_calls(rows);
+    let calls = retried_calls(page, rows);
     if calls.is_empty() && rows > 0 {
         let text = "No call was retried.";
         Pen::new(buf, line(area, nth), cx.glyphs).space(1).put(text, dim);

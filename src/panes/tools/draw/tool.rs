@@ -1,12 +1,13 @@
 //! Pane 2 of the tools: the selected tool with its injected faults, fallbacks used, load, policy,
 //! and the history of its breaker.
 
+use crate::panes::tools::view::ToolsView;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::breakers::sign;
 use crate::app::layout::line;
-use crate::app::run::RunPage;
+use crate::app::run::data::RunData;
 use crate::app::run::subject_text::text_area;
 use crate::app::run::tool_summary::{faults_text, policy_fields, refused_and_fallbacks};
 use crate::event::Elapsed;
@@ -25,18 +26,28 @@ const NAME: u16 = 10;
 const BAR: (u16, u16) = (10, 3);
 
 /// The selected tool and its breaker's state.
-pub(crate) fn title(page: &RunPage, cx: &DrawContext) -> (String, Option<StateSign>) {
-    match page.tool() {
+pub(crate) fn title(
+    view: &ToolsView,
+    page: &RunData,
+    cx: &DrawContext,
+) -> (String, Option<StateSign>) {
+    match view.tool(page) {
         Some(tool) => (tool.name().to_string(), Some(sign(cx, tool))),
         None => ("Tool".to_owned(), None),
     }
 }
 
 /// Draws the pane.
-pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+pub(crate) fn render(
+    view: &ToolsView,
+    page: &RunData,
+    cx: &DrawContext,
+    area: Rect,
+    buf: &mut Buffer,
+) {
     let area = text_area(area);
     let dim = cx.theme.style(StyleRole::Dim);
-    let Some(tool) = page.tool() else {
+    let Some(tool) = view.tool(page) else {
         let text = "No tool selected. t or Esc: back to the run.";
         Pen::new(buf, line(area, 0), cx.glyphs).put(text, dim);
         return;

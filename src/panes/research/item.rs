@@ -20,8 +20,6 @@ pub enum ItemStyle {
     Quoted,
     /// A message of the dashboard about the state.
     Note,
-    /// An emphasized word of the dashboard.
-    Strong,
     /// Something still running.
     Running,
     /// Something that succeeded.

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use super::item::{ItemList, ItemSign, ItemStyle, ItemSubject, ItemText, PaneItem};
-use crate::app::run::RunPage;
+use crate::app::run::data::RunData;
 use crate::event::kind::{ResearchPlan, Sentence};
 use crate::event::world::{SpanState, World};
 use crate::event::{SpanId, StopReason};
@@ -72,109 +72,100 @@ impl ItemList for AnswerItems<'_> {
     }
 }
 
-impl RunPage {
-    /// The items of the answer in the world that is shown.
-    pub fn answer_items(&self) -> Option<AnswerItems<'_>> {
-        let world = self.shown();
-        let research = world.research()?;
-        let plan = &*research.plan;
-        let mut answer = AnswerItems { research, above: Vec::new(), below: Vec::new() };
-        match (&world.closed, WorkflowStep::current(world, research)) {
-            (Some(closed), _) if !closed.reason.is_success() => {
-                self.add_stop(&mut answer.below, world, research);
-            }
-            (None, Some(stage)) => {
-                let call = self.open_model_call(research);
-                let told = step_text(stage, world, research, plan);
-                answer.below.push(PaneItem::text(
-                    ItemSign::Running,
-                    ItemText::of(told, ItemStyle::Running, 4),
-                ));
-                self.add_partial_reply(&mut answer.below, call);
-            }
-            _ if research.sentences.is_empty() => {
-                // A log of another version may have the text alone.
-                if let Some(text) = &world.answer {
-                    let part = ItemText::of(&**text, ItemStyle::Said, MOST);
-                    answer.below.push(PaneItem::text(ItemSign::None, part));
-                }
-            }
-            _ => {}
+/// The items of the answer in the world that is shown.
+pub fn answer_items(run: &RunData) -> Option<AnswerItems<'_>> {
+    let world = run.shown();
+    let research = world.research()?;
+    let plan = &*research.plan;
+    let mut answer = AnswerItems { research, above: Vec::new(), below: Vec::new() };
+    match (&world.closed, WorkflowStep::current(world, research)) {
+        (Some(closed), _) if !closed.reason.is_success() => {
+            add_stop(&mut answer.below, world, research);
         }
-        Some(answer)
+        (None, Some(stage)) => {
+            let call = open_model_call(run, research);
+            let told = step_text(stage, world, research, plan);
+            answer
+                .below
+                .push(PaneItem::text(ItemSign::Running, ItemText::of(told, ItemStyle::Running, 4)));
+            add_partial_reply(run, &mut answer.below, call);
+        }
+        _ if research.sentences.is_empty() => {
+            // A log of another version may have the text alone.
+            if let Some(text) = &world.answer {
+                let part = ItemText::of(&**text, ItemStyle::Said, MOST);
+                answer.below.push(PaneItem::text(ItemSign::None, part));
+            }
+        }
+        _ => {}
     }
+    Some(answer)
+}
 
-    /// The open model call, if any.
-    pub(super) fn open_model_call(&self, research: &Research) -> Option<SpanId> {
-        let spans = &self.shown().spans;
-        let noting = research.kept().filter_map(|row| row.notes_call);
-        let calls = research.plan_call.into_iter().chain(noting).chain(research.answer_call);
-        let open = |call: &SpanId| spans.get(*call).is_some_and(|it| it.state == SpanState::Open);
-        calls.filter(open).last()
+/// The open model call, if any.
+pub(super) fn open_model_call(run: &RunData, research: &Research) -> Option<SpanId> {
+    let spans = &run.shown().spans;
+    let noting = research.kept().filter_map(|row| row.notes_call);
+    let calls = research.plan_call.into_iter().chain(noting).chain(research.answer_call);
+    let open = |call: &SpanId| spans.get(*call).is_some_and(|it| it.state == SpanState::Open);
+    calls.filter(open).last()
+}
+
+/// Adds the partial reply of a model call.
+fn add_partial_reply<'a>(run: &'a RunData, items: &mut Vec<PaneItem<'a>>, call: Option<SpanId>) {
+    let attempt = call.and_then(|call| run.shown().spans.last_child(call));
+    let live = attempt.and_then(|attempt| run.live(attempt.id));
+    if let Some(live) = live.filter(|live| !live.text.is_empty()) {
+        items.push(PaneItem::gap());
+        let part = ItemText { shows_end: true, ..ItemText::of(&live.text, ItemStyle::Note, MOST) };
+        items.push(PaneItem::text(ItemSign::None, part));
     }
+}
 
-    /// Adds the partial reply of a model call.
-    fn add_partial_reply<'a>(&'a self, items: &mut Vec<PaneItem<'a>>, call: Option<SpanId>) {
-        let attempt = call.and_then(|call| self.shown().spans.last_child(call));
-        let live = attempt.and_then(|attempt| self.live(attempt.id));
-        if let Some(live) = live.filter(|live| !live.text.is_empty()) {
+/// Adds why there is no answer, and what to do.
+fn add_stop<'a>(items: &mut Vec<PaneItem<'a>>, world: &'a World, research: &'a Research) {
+    let Some(closed) = &world.closed else { return };
+    let place = closed.phase.as_deref().map(|phase| format!(" in {phase}"));
+    let head = format!("{}{}", closed.reason.phrase(), place.unwrap_or_default());
+    let (lead, how) = match closed.reason {
+        StopReason::Cancelled => (ItemSign::Off, ItemStyle::Note),
+        _ => (ItemSign::Failed, ItemStyle::Failed),
+    };
+    items.push(PaneItem::text(lead, ItemText::of(head, how, 4)));
+    if let Some(advice) = closed.reason.advice() {
+        items.push(PaneItem::text(ItemSign::None, ItemText::of(advice, ItemStyle::Said, 6)));
+    }
+    match &closed.reason {
+        StopReason::VerificationFailed(_) => {
+            let issues = research.verified.iter().flat_map(|verified| &*verified.issues);
             items.push(PaneItem::gap());
-            let part =
-                ItemText { shows_end: true, ..ItemText::of(&live.text, ItemStyle::Note, MOST) };
-            items.push(PaneItem::text(ItemSign::None, part));
+            for it in issues {
+                let told = format!("{}: {}", it.note, it.issue.phrase());
+                let parts = vec![ItemText::of(told, ItemStyle::Failed, 2)];
+                let about = ItemSubject::Note(it.note.clone());
+                items.push(PaneItem {
+                    subject: about,
+                    name: "".into(),
+                    sign: ItemSign::Failed,
+                    parts,
+                });
+            }
         }
-    }
-
-    /// Adds why there is no answer, and what to do.
-    fn add_stop<'a>(
-        &self,
-        items: &mut Vec<PaneItem<'a>>,
-        world: &'a World,
-        research: &'a Research,
-    ) {
-        let Some(closed) = &world.closed else { return };
-        let place = closed.phase.as_deref().map(|phase| format!(" in {phase}"));
-        let head = format!("{}{}", closed.reason.phrase(), place.unwrap_or_default());
-        let (lead, how) = match closed.reason {
-            StopReason::Cancelled => (ItemSign::Off, ItemStyle::Note),
-            _ => (ItemSign::Failed, ItemStyle::Failed),
-        };
-        items.push(PaneItem::text(lead, ItemText::of(head, how, 4)));
-        if let Some(advice) = closed.reason.advice() {
-            items.push(PaneItem::text(ItemSign::None, ItemText::of(advice, ItemStyle::Said, 6)));
+        StopReason::NoReliableSources | StopReason::NoSourcesAfterDedupe => {
+            items.push(PaneItem::gap());
+            items.extend(rejected_sources(research));
         }
-        match &closed.reason {
-            StopReason::VerificationFailed(_) => {
-                let issues = research.verified.iter().flat_map(|verified| &*verified.issues);
-                items.push(PaneItem::gap());
-                for it in issues {
-                    let told = format!("{}: {}", it.note, it.issue.phrase());
-                    let parts = vec![ItemText::of(told, ItemStyle::Failed, 2)];
-                    let about = ItemSubject::Note(it.note.clone());
-                    items.push(PaneItem {
-                        subject: about,
-                        name: "".into(),
-                        sign: ItemSign::Failed,
-                        parts,
-                    });
-                }
+        StopReason::InvalidAnswer(_) => {
+            if let Some((_, raw)) = &research.refused_answer {
+                add_raw_reply(items, "refused reply", raw);
             }
-            StopReason::NoReliableSources | StopReason::NoSourcesAfterDedupe => {
-                items.push(PaneItem::gap());
-                items.extend(rejected_sources(research));
-            }
-            StopReason::InvalidAnswer(_) => {
-                if let Some((_, raw)) = &research.refused_answer {
-                    add_raw_reply(items, "refused reply", raw);
-                }
-            }
-            StopReason::InvalidPlan(_) | StopReason::InvalidStep(_) => {
-                if let Some(refused) = &research.refused_plan {
-                    add_raw_reply(items, "refused plan", &refused.raw);
-                }
-            }
-            _ => {}
         }
+        StopReason::InvalidPlan(_) | StopReason::InvalidStep(_) => {
+            if let Some(refused) = &research.refused_plan {
+                add_raw_reply(items, "refused plan", &refused.raw);
+            }
+        }
+        _ => {}
     }
 }
 

@@ -1,16 +1,19 @@
 //! The targets of the panes of a team: what Enter inspects, and what is copied.
 
-use super::super::inspect::target::InspectTarget;
-use super::super::layout::Pane;
-use super::super::scroll::WrappingLines;
-use super::super::{RunPage, View};
+use super::view::TeamView;
+use crate::app::run::data::RunData;
+use crate::app::run::inspect::target::InspectTarget;
+use crate::app::run::layout::Pane;
+use crate::app::run::scroll::WrappingLines;
 use crate::base::name::AgentName;
 use crate::event::SpanId;
+use crate::panes::agents::call_tree::call_tree;
+use crate::panes::agents::transcript::Transcript;
 
-impl RunPage {
+impl TeamView {
     /// What Enter inspects in the panes of a team.
-    pub(crate) fn team_target(&self) -> Option<InspectTarget> {
-        let world = self.shown();
+    pub(super) fn pane_target(&self, run: &RunData, focus: Pane) -> Option<InspectTarget> {
+        let world = run.shown();
         let team = world.team()?;
         let plan = &*team.plan;
         let said = |name: &AgentName| team.agent(name).and_then(|row| row.last_call);
@@ -18,18 +21,18 @@ impl RunPage {
             let whom = team.answered_by.as_ref().or(team.in_control.as_ref()).unwrap_or(&plan.root);
             said(whom).map(InspectTarget::Call)
         };
-        match self.focus() {
-            Pane::First => match &self.team.agent {
+        match focus {
+            Pane::First => match &self.agent {
                 Some(agent) => said(agent).map(InspectTarget::Call),
                 None => of_holder(),
             },
             Pane::Second => {
-                let row = self.team.hops.row(team.hops.len());
+                let row = self.hops.row(team.hops.len());
                 let hop = row.and_then(|row| team.hops.get(row));
                 hop.map_or_else(of_holder, |hop| Some(InspectTarget::Call(hop.span)))
             }
             Pane::Third => {
-                let tree = self.call_tree()?;
+                let tree = call_tree(run, &self.closed)?;
                 let row = self.call_cursor(&tree).row(tree.len());
                 match row.and_then(|row| tree.row(row)) {
                     Some(node) if node.span == SpanId::RUN => {
@@ -40,10 +43,9 @@ impl RunPage {
                 }
             }
             Pane::Fourth => {
-                let lines = self.transcript(80)?;
+                let lines = Transcript::of_run(run, 80)?;
                 let last = lines.count().checked_sub(1)?;
-                let (seq, call) =
-                    lines.event_of_line(self.team.line.line.unwrap_or(last).min(last))?;
+                let (seq, call) = lines.event_of_line(self.line.line.unwrap_or(last).min(last))?;
                 Some(call.map_or(InspectTarget::Event(seq), InspectTarget::Call))
             }
             Pane::Events => None,
@@ -51,13 +53,13 @@ impl RunPage {
     }
 
     /// The text that is copied from the focused pane of a team.
-    pub(crate) fn team_text(&self) -> Option<String> {
-        let world = self.shown();
-        let team = world.team().filter(|_| self.view() == View::Team)?;
-        if let (Pane::Fourth, Some(line)) = (self.focus(), self.team.line.line) {
-            return self.transcript(80)?.line(line).map(|spoken| spoken.text.into_owned());
+    pub(super) fn pane_text(&self, run: &RunData, focus: Pane) -> Option<String> {
+        let world = run.shown();
+        let team = world.team()?;
+        if let (Pane::Fourth, Some(line)) = (focus, self.line.line) {
+            return Transcript::of_run(run, 80)?.line(line).map(|spoken| spoken.text.into_owned());
         }
-        if let (Pane::Second, Some(row)) = (self.focus(), self.team.hops.row(team.hops.len())) {
+        if let (Pane::Second, Some(row)) = (focus, self.hops.row(team.hops.len())) {
             let hop = team.hops.get(row)?;
             let from = hop.from.as_ref().map_or("you", |from| from.as_str());
             let message = hop.message.as_deref().unwrap_or_default();

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::super::RunPage;
 use crate::agents::projection::{MAX_BELOW_ROOT, MAX_DEPTH, Team, is_in_tree, root_of};
+use crate::app::run::data::RunData;
 use crate::event::SpanId;
 use crate::event::kind::Purpose;
 use crate::event::world::{Span, SpanKind, World};
@@ -234,12 +234,10 @@ fn counted_rows(team: &Team, place: usize) -> usize {
     team.roots.get(place).map_or(0, |root| root.within as usize)
 }
 
-impl RunPage {
-    /// The tree of calls in the world that is shown.
-    pub fn call_tree(&self) -> Option<CallTree<'_>> {
-        let world = self.shown();
-        let team = world.team()?;
-        let plan = &*team.plan;
-        Some(CallTree::new(world, team, plan.swarm(&plan.root).is_none(), &self.team.closed))
-    }
+/// The tree of calls in the world that is shown; the calls in `closed` are folded.
+pub fn call_tree<'a>(run: &'a RunData, closed: &'a BTreeSet<SpanId>) -> Option<CallTree<'a>> {
+    let world = run.shown();
+    let team = world.team()?;
+    let head = team.plan.swarm(&team.plan.root).is_none();
+    Some(CallTree::new(world, team, head, closed))
 }

@@ -12,11 +12,11 @@ mod lifelines;
 use ratatui::layout::Rect;
 
 use self::arrangement::{ARRANGEMENTS, Arrangement, Forest, LayerLayout};
-use super::super::RunPage;
-use super::{agents_in_picture, is_on_bench};
+use super::picture::{agents_in_picture, is_on_bench};
 use crate::agents::projection::Team;
 use crate::app::layout::hits;
-use crate::app::run::table::first_seat;
+use crate::app::run::data::RunData;
+use crate::app::run::layout::window_start;
 use crate::base::name::AgentName;
 use crate::event::kind::TeamPlan;
 use crate::narrate::measure::columns;
@@ -243,35 +243,36 @@ impl Graph {
     }
 }
 
-impl RunPage {
-    /// The picture of the shown world in an area; `None` if there is a list instead.
-    pub fn graph(&self, area: Rect) -> Option<Graph> {
-        let team = self.shown().team()?;
-        let plan = &*team.plan;
-        Graph::for_team(area, team, plan)
-    }
+/// The picture of the shown world in an area; `None` if there is a list instead.
+pub fn graph(run: &RunData, area: Rect) -> Option<Graph> {
+    let team = run.shown().team()?;
+    Graph::for_team(area, team, &team.plan)
+}
 
-    /// The agent at this cell, in the picture or in the list.
-    pub(super) fn agent_at(&self, area: Rect, col: u16, row: u16) -> Option<AgentName> {
-        if let Some(graph) = self.graph(area) {
-            return graph.agent_at_cell(col, row).cloned();
-        }
-        let plan = &*self.shown().team()?.plan;
-        let all: Vec<&AgentName> = agents_in_picture(plan).collect();
-        let line = row.checked_sub(area.y + LIST_HEAD)?;
-        let at = self.listed(plan, area).start + usize::from(line);
-        all.get(at).map(|name| (*name).clone())
+/// The agent at this cell, in the picture or in the list.
+pub fn agent_at(
+    run: &RunData,
+    selected: Option<&AgentName>,
+    area: Rect,
+    (col, row): (u16, u16),
+) -> Option<AgentName> {
+    if let Some(graph) = graph(run, area) {
+        return graph.agent_at_cell(col, row).cloned();
     }
+    let plan = &*run.shown().team()?.plan;
+    let all: Vec<&AgentName> = agents_in_picture(plan).collect();
+    let line = row.checked_sub(area.y + LIST_HEAD)?;
+    let at = listed(plan, selected, area).start + usize::from(line);
+    all.get(at).map(|name| (*name).clone())
+}
 
-    /// The agents in view in a list, by index.
-    pub fn listed(&self, plan: &TeamPlan, area: Rect) -> std::ops::Range<usize> {
-        let count = agents_in_picture(plan).count();
-        let rows = usize::from(area.height.saturating_sub(LIST_HEAD));
-        let selected = self.selected_agent();
-        let at = selected.and_then(|name| agents_in_picture(plan).position(|it| it == name));
-        let first = first_seat(at.unwrap_or(0), count, rows);
-        first..(first + rows).min(count)
-    }
+/// The agents in view in a list, by index.
+pub fn listed(plan: &TeamPlan, selected: Option<&AgentName>, area: Rect) -> std::ops::Range<usize> {
+    let count = agents_in_picture(plan).count();
+    let rows = usize::from(area.height.saturating_sub(LIST_HEAD));
+    let at = selected.and_then(|name| agents_in_picture(plan).position(|it| it == name));
+    let first = window_start(at.unwrap_or(0), count, rows);
+    first..(first + rows).min(count)
 }
 
 #[cfg(test)]

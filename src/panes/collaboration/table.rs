@@ -104,15 +104,6 @@ pub fn seat_at(area: Rect, seats: usize, first: usize, col: u16, row: u16) -> Op
     }
 }
 
-/// The first seat of a list's window of this many rows that contains `seat`. It moves by whole
-/// windows, so that rows keep their place as long as possible.
-pub fn first_seat(seat: usize, seats: usize, rows: usize) -> usize {
-    if seats <= rows || rows == 0 {
-        return 0;
-    }
-    (seat / rows * rows).min(seats - rows)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,14 +147,5 @@ mod tests {
         assert_eq!(RoundTable::for_seats(Rect::new(0, 0, 68, 10), 4), None);
         assert_eq!(seat_at(Rect::new(0, 0, 90, 20), 9, 0, 5, LIST_HEAD + 8), Some(8));
         assert_eq!(seat_at(Rect::new(0, 0, 90, 20), 9, 0, 5, LIST_HEAD + 9), None);
-    }
-
-    #[test]
-    fn a_list_moves_on_by_windows() {
-        assert_eq!(first_seat(3, 9, 4), 0);
-        assert_eq!(first_seat(4, 9, 4), 4);
-        assert_eq!(first_seat(8, 9, 4), 5);
-        assert_eq!(first_seat(2, 3, 4), 0);
-        assert_eq!(first_seat(2, 3, 0), 0);
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::item::{ItemList, ItemSign, ItemStyle, ItemSubject, ItemText, PaneItem, single_spaced};
-use crate::app::run::RunPage;
+use crate::app::run::data::RunData;
 use crate::event::kind::{NoteConflict, NoteId, NoteRefused, SourceNo};
 use crate::event::world::World;
 use crate::narrate::format;
@@ -191,10 +191,8 @@ impl ItemList for Notes<'_> {
     }
 }
 
-impl RunPage {
-    /// The items of the notes in the world that is shown.
-    pub fn notes(&self) -> Option<Notes<'_>> {
-        let world = self.shown();
-        world.research().map(|research| Notes::new(world, research))
-    }
+/// The items of the notes in the world that is shown.
+pub fn note_items(run: &RunData) -> Option<Notes<'_>> {
+    let world = run.shown();
+    world.research().map(|research| Notes::new(world, research))
 }

@@ -2,38 +2,41 @@
 
 use ratatui::layout::Rect;
 
+use super::answer::answer_items;
 use super::item::{ItemList, ItemSubject, WrappedItems};
-use super::{PageSubject, RunPage, page_text, source_parts};
+use super::notes::note_items;
+use super::view::{PageSubject, ResearchView, is_answer_growing, page_text, source_parts};
 use crate::app::action::Action;
+use crate::app::run::data::RunData;
 use crate::app::run::layout::{Areas, Pane};
 use crate::app::run::list_cursor::ListCursor;
+use crate::app::run::run_view::PaneAt;
 use crate::app::run::scroll::{Scroll, WrappingLines};
 use crate::event::kind::{NoteId, SourceNo};
 
-impl RunPage {
-    /// Moves the selection in the panes of research.
-    pub(crate) fn move_in_research(&mut self, action: Action, areas: &Areas) {
-        match self.panes.focus {
-            Pane::First => self.move_among_sources(action, areas),
-            Pane::Second => self.move_in_page(action, areas),
+impl ResearchView {
+    /// Moves the selection in a pane, or scrolls it.
+    pub(super) fn move_in(&mut self, run: &RunData, at: PaneAt<'_>, action: Action) {
+        match at.pane {
+            Pane::First => self.move_among_sources(run, action, at.areas),
+            Pane::Second => self.move_in_page(run, action, at.areas),
             Pane::Third | Pane::Fourth => {
-                let pane = self.panes.focus;
-                self.pick(pane, areas, SelectionInput::Move(action));
+                self.pick(run, at.pane, at.areas, SelectionInput::Move(action));
             }
             Pane::Events => {}
         }
     }
 
-    fn move_among_sources(&mut self, action: Action, areas: &Areas) {
-        let Some(research) = self.shown().research() else { return };
+    fn move_among_sources(&mut self, run: &RunData, action: Action, areas: &Areas) {
+        let Some(research) = run.shown().research() else { return };
         let Some(last) = research.sources.len().checked_sub(1) else { return };
         let height = areas.pane(Pane::First).map_or(8, |area| source_parts(area).rows.height);
         let far = usize::from(height.saturating_sub(1).max(1));
-        let at = self.page_source().and_then(SourceNo::index).unwrap_or(0);
-        let follows = self.research.about == PageSubject::Follow;
+        let at = self.page_source(run).and_then(SourceNo::index).unwrap_or(0);
+        let follows = self.about == PageSubject::Follow;
         let to = match action {
             Action::Bottom => {
-                self.research.set_subject(PageSubject::Follow);
+                self.set_subject(PageSubject::Follow);
                 return;
             }
             // The first step selects the source that is shown now.
@@ -45,18 +48,18 @@ impl RunPage {
             Action::Top => 0,
             _ => return,
         };
-        self.research.set_subject(PageSubject::Source(SourceNo::from_index(to.min(last))));
+        self.set_subject(PageSubject::Source(SourceNo::from_index(to.min(last))));
     }
 
-    fn move_in_page(&mut self, action: Action, areas: &Areas) {
+    fn move_in_page(&mut self, run: &RunData, action: Action, areas: &Areas) {
         let Some(area) = areas.pane(Pane::Second).map(page_text) else { return };
         if matches!(action, Action::Left | Action::Right) {
             let by = if action == Action::Left { Action::Up } else { Action::Down };
-            return self.move_among_sources(by, areas);
+            return self.move_among_sources(run, by, areas);
         }
         let height = usize::from(area.height);
-        let top = self.page_top(area.width, height);
-        let Some((reading, text)) = self.page_layout() else { return };
+        let top = self.page_top(run, area.width, height);
+        let Some((reading, text)) = self.page_layout(run) else { return };
         let lines = reading.wrapped_at(text, area.width);
         let page = isize::try_from(height.saturating_sub(1).max(1)).unwrap_or(1);
         let top = match action {
@@ -68,92 +71,92 @@ impl RunPage {
             Action::Bottom => Scroll::end(&lines, height),
             _ => return,
         };
-        self.research.top = Some(top);
+        self.top = Some(top);
     }
 
     /// Changes the selection among the sentences or the notes; the page follows it.
-    fn pick(&mut self, pane: Pane, areas: &Areas, turn: SelectionInput) {
+    fn pick(&mut self, run: &RunData, pane: Pane, areas: &Areas, turn: SelectionInput) {
         let Some(area) = areas.pane(pane) else { return };
         let height = usize::from(area.height).max(1);
         let (picked, about) = if pane == Pane::Third {
-            let Some(items) = self.answer_items() else { return };
+            let Some(items) = answer_items(run) else { return };
             let lines = WrappedItems { items: &items, width: area.width };
-            let comes = self.is_answer_growing();
-            let picked = turn.apply(self.research.answer, comes, &lines, height);
+            let comes = is_answer_growing(run);
+            let picked = turn.apply(self.answer, comes, &lines, height);
             (picked, picked.line.and_then(|line| items.item(line)).map(|item| item.subject))
         } else {
-            let Some(items) = self.notes() else { return };
+            let Some(items) = note_items(run) else { return };
             let lines = WrappedItems { items: &items, width: area.width };
-            let comes = self.shown().is_live();
+            let comes = run.shown().is_live();
             let picked = turn.apply(self.notes_picked(&items), comes, &lines, height);
             (picked, picked.line.and_then(|line| items.item(line)).map(|item| item.subject))
         };
-        let note = about.and_then(|about| self.first_note(&about));
+        let note = about.and_then(|about| first_note(run, &about));
         match (picked.line, note) {
-            (None, _) => self.research.set_subject(PageSubject::Follow),
-            (Some(_), Some(note)) => self.research.set_subject(PageSubject::Note(note)),
+            (None, _) => self.set_subject(PageSubject::Follow),
+            (Some(_), Some(note)) => self.set_subject(PageSubject::Note(note)),
             (Some(_), None) => {}
         }
         match pane {
-            Pane::Third => self.research.answer = picked,
+            Pane::Third => self.answer = picked,
             _ => {
-                self.research.items_above = self.notes().map_or(0, |items| items.above());
-                self.research.notes = picked;
+                self.items_above = note_items(run).map_or(0, |items| items.above());
+                self.notes = picked;
             }
         }
-    }
-
-    /// The first note that an item is about.
-    pub(super) fn first_note(&self, about: &ItemSubject) -> Option<NoteId> {
-        match about {
-            ItemSubject::Text => None,
-            ItemSubject::Note(id) | ItemSubject::Pair(id, _) => Some(id.clone()),
-            ItemSubject::Sentence(at) => self.citation(*at, 0),
-        }
-    }
-
-    /// The citation of a sentence with this index.
-    pub(super) fn citation(&self, sentence: usize, nth: usize) -> Option<NoteId> {
-        let research = self.shown().research()?;
-        research.sentences.get(sentence)?.citations.get(nth).cloned()
     }
 
     /// Scrolls a pane of research with the wheel.
-    pub(crate) fn wheel_in_research(&mut self, pane: Pane, by: isize, areas: &Areas) {
+    pub(super) fn wheel(&mut self, run: &RunData, pane: Pane, by: isize, areas: &Areas) {
         let action = if by < 0 { Action::Up } else { Action::Down };
         match pane {
-            Pane::First => self.move_among_sources(action, areas),
+            Pane::First => self.move_among_sources(run, action, areas),
             Pane::Second => {
                 for _ in 0..by.unsigned_abs() {
-                    self.move_in_page(action, areas);
+                    self.move_in_page(run, action, areas);
                 }
             }
             Pane::Third | Pane::Fourth => {
-                self.pick(pane, areas, SelectionInput::Wheel(by));
+                self.pick(run, pane, areas, SelectionInput::Wheel(by));
             }
             Pane::Events => {}
         }
     }
 
     /// Selects the clicked line of a pane of research.
-    pub(crate) fn click_in_research(&mut self, pane: Pane, area: Rect, row: u16, areas: &Areas) {
-        match pane {
+    pub(super) fn click(&mut self, run: &RunData, at: PaneAt<'_>, area: Rect, row: u16) {
+        match at.pane {
             Pane::First => {
                 let rows = source_parts(area).rows;
-                let (window, _) = self.source_rows(usize::from(rows.height));
+                let (window, _) = self.source_rows(run, usize::from(rows.height));
                 let Some(line) = row.checked_sub(rows.y).map(usize::from) else { return };
                 if line < window.len() {
                     let no = SourceNo::from_index(window.start + line);
-                    self.research.set_subject(PageSubject::Source(no));
+                    self.set_subject(PageSubject::Source(no));
                 }
             }
             Pane::Third | Pane::Fourth => {
                 let line = usize::from(row - area.y);
-                self.pick(pane, areas, SelectionInput::Hit(line));
+                self.pick(run, at.pane, at.areas, SelectionInput::Hit(line));
             }
             Pane::Second | Pane::Events => {}
         }
     }
+}
+
+/// The first note that an item is about.
+pub(super) fn first_note(run: &RunData, about: &ItemSubject) -> Option<NoteId> {
+    match about {
+        ItemSubject::Text => None,
+        ItemSubject::Note(id) | ItemSubject::Pair(id, _) => Some(id.clone()),
+        ItemSubject::Sentence(at) => citation(run, *at, 0),
+    }
+}
+
+/// The citation of a sentence with this index.
+pub(super) fn citation(run: &RunData, sentence: usize, nth: usize) -> Option<NoteId> {
+    let research = run.shown().research()?;
+    research.sentences.get(sentence)?.citations.get(nth).cloned()
 }
 
 /// An input that moves a selection.

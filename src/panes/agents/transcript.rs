@@ -5,10 +5,10 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::super::scroll::WrappingLines;
-use super::super::{NextMessage, RunPage};
 use super::call_tree::current_attempt;
 use crate::agents::projection::{HopKind, LineKind, TranscriptLine, shown_output};
+use crate::app::run::scroll::WrappingLines;
+use crate::app::run::{data::RunData, next_message::NextMessage};
 use crate::base::big_integer::first_changed_integer;
 use crate::base::name::AgentName;
 use crate::event::kind::{HistoryEntry, MemberOutput, ToolCall};
@@ -71,9 +71,9 @@ pub enum TranscriptKind {
 
 impl SpokenLine<'_> {
     /// The model of its author, in a run with more than one model.
-    pub fn model<'p>(&self, page: &'p RunPage) -> Option<&'p str> {
+    pub fn model<'p>(&self, run: &'p RunData) -> Option<&'p str> {
         self.at?;
-        page.shown().models.for_agent(self.author)
+        run.shown().models.for_agent(self.author)
     }
 }
 
@@ -123,7 +123,7 @@ fn value_text(value: &Value) -> String {
 
 /// The lines of a run's transcript at a width.
 pub struct Transcript<'a> {
-    page: &'a RunPage,
+    run: &'a RunData,
     history: &'a [HistoryEntry],
     lines: usize,
     /// The open model calls that are shown: agent, attempt, depth.
@@ -138,8 +138,9 @@ pub struct Transcript<'a> {
 }
 
 impl<'a> Transcript<'a> {
-    fn new(page: &'a RunPage, width: u16) -> Option<Self> {
-        let world = page.shown();
+    /// The transcript of the shown world at this width; `None` for a run without agents.
+    pub fn of_run(run: &'a RunData, width: u16) -> Option<Self> {
+        let world = run.shown();
         let team = world.team()?;
         let plan = &*team.plan;
         let names = plan.agents.iter().map(|agent| columns(agent.name.as_str())).max();
@@ -162,11 +163,11 @@ impl<'a> Transcript<'a> {
             seen.then_some((who, attempt.id, depth))
         });
         Some(Self {
-            page,
+            run,
             history: &plan.session.history,
             lines: team.lines.len(),
             coming: coming.collect(),
-            ending: ending(page),
+            ending: ending(run),
             names,
             models,
             width,
@@ -203,20 +204,20 @@ impl<'a> Transcript<'a> {
         }
         let at = at - self.history.len();
         if at < self.lines {
-            let team = self.page.shown().team()?;
+            let team = self.run.shown().team()?;
             return team.lines.get(at).map(line_text);
         }
         let at = at - self.lines;
         if let Some((how, text)) =
             at.checked_sub(self.coming.len()).and_then(|it| self.ending.get(it))
         {
-            let (at, text) = (Some(self.page.shown().at), text.clone().into());
+            let (at, text) = (Some(self.run.shown().at), text.clone().into());
             return Some(SpokenLine { at, author: "", depth: 0, kind: *how, text });
         }
         let (who, attempt, depth) = *self.coming.get(at)?;
-        let live = self.page.live(attempt);
+        let live = self.run.live(attempt);
         let at = live.and_then(|live| live.first_at);
-        let opened = self.page.shown().spans.get(attempt).map(|span| span.opened);
+        let opened = self.run.shown().spans.get(attempt).map(|span| span.opened);
         Some(SpokenLine {
             at: at.or(opened),
             author: who.as_str(),
@@ -224,16 +225,16 @@ impl<'a> Transcript<'a> {
             kind: TranscriptKind::Streaming,
             text: live.map_or("".into(), |live| {
                 // Of a long partial reply, the end is what is new.
-                let from = super::super::text_window::tail_start(&live.text, MAX_BYTES / 2);
+                let from = crate::app::run::text_window::tail_start(&live.text, MAX_BYTES / 2);
                 live.text[from..].into()
             }),
         })
     }
 
     /// The event behind a line, and the call that it belongs to.
-    pub(super) fn event_of_line(&self, at: usize) -> Option<(Seq, Option<SpanId>)> {
+    pub fn event_of_line(&self, at: usize) -> Option<(Seq, Option<SpanId>)> {
         let Some(at) = at.checked_sub(self.history.len()) else { return Some((Seq(0), None)) };
-        let world = self.page.shown();
+        let world = self.run.shown();
         if at < self.lines {
             let line = world.team()?.lines.get(at)?;
             let call = match line.what {
@@ -246,8 +247,8 @@ impl<'a> Transcript<'a> {
         }
         let at = at - self.lines;
         if at >= self.coming.len() {
-            let last = self.page.shown_event_count().checked_sub(1)?;
-            return self.page.log().get(last).map(|event| (event.seq, None));
+            let last = self.run.shown_event_count().checked_sub(1)?;
+            return self.run.log().get(last).map(|event| (event.seq, None));
         }
         let (_, attempt, _) = self.coming.get(at)?;
         let attempt = world.spans.get(*attempt)?;
@@ -266,9 +267,9 @@ impl WrappingLines for Transcript<'_> {
 }
 
 /// Lines about the end of a run, with the partial answer if it was stopped.
-fn ending(page: &RunPage) -> Vec<(TranscriptKind, String)> {
-    let world = page.shown();
-    if let NextMessage::Waiting(text) = page.next_message() {
+fn ending(run: &RunData) -> Vec<(TranscriptKind, String)> {
+    let world = run.shown();
+    if let NextMessage::Waiting(text) = run.next_message() {
         return vec![(TranscriptKind::Next, text.to_string())];
     }
     let Some((team, closed)) = world.team().zip(world.closed.as_ref()) else {
@@ -348,12 +349,5 @@ fn history_line(entry: &HistoryEntry) -> SpokenLine<'_> {
         HistoryEntry::Result { by, call, text } => {
             of(by.as_str(), TranscriptKind::Result, result_text(&call.name, text))
         }
-    }
-}
-
-impl RunPage {
-    /// The transcript of the shown world at a width.
-    pub fn transcript(&self, width: u16) -> Option<Transcript<'_>> {
-        Transcript::new(self, width)
     }
 }

@@ -1,0 +1,109 @@
+//! What the speaker's pane shows: a contribution while it is streamed or once it is accepted, the
+//! brief, or why there is none.
+
+use std::fmt::Write as _;
+
+use super::subject::{SeatSubject, has_failed_seat};
+use crate::app::run::data::RunData;
+use crate::app::run::scroll::Scroll;
+use crate::app::run::subject_text::{
+    Spoken, SubjectText, TextState, call_text, outcome_text, run_text,
+};
+use crate::event::SpanId;
+use crate::event::contribution::Contribution;
+use crate::narrate::format;
+use crate::pattern::collaboration::projection::{Collaboration, RoundSeat, SeatState};
+
+/// What is spoken about this subject; `call` is its call.
+pub(super) fn spoken(
+    run: &RunData,
+    subject: SeatSubject,
+    call: Option<SpanId>,
+    scroll: Option<Scroll>,
+) -> Spoken<'_> {
+    let is_outcome = subject == SeatSubject::Outcome;
+    let table = run.shown().collaboration();
+    let brief = table.is_some_and(|table| table.finalize.is_some());
+    let prompt = match subject {
+        SeatSubject::Outcome | SeatSubject::Finalize if brief => " view the brief's prompt",
+        SeatSubject::Outcome if table.is_some_and(has_failed_seat) => {
+            " view the failed call's prompt"
+        }
+        SeatSubject::Outcome => " view the cancelled call's prompt",
+        _ => " view prompt",
+    };
+    let words = match table {
+        Some(table) => words(run, table, subject, call),
+        None => run_text(run, call),
+    };
+    Spoken { words, call, is_outcome, prompt, scroll }
+}
+
+fn words<'a>(
+    run: &'a RunData,
+    table: &'a Collaboration,
+    subject: SeatSubject,
+    call: Option<SpanId>,
+) -> SubjectText<'a> {
+    match subject {
+        SeatSubject::None => SubjectText::note("No call has been made yet."),
+        SeatSubject::Outcome => outcome_text(run, call),
+        SeatSubject::Finalize => match (&run.shown().answer, table.finalize) {
+            (Some(answer), _) => SubjectText::complete(answer.as_ref()),
+            (None, Some(call)) => call_text(run, call),
+            (None, None) => SubjectText::note("The brief has not been requested yet."),
+        },
+        SeatSubject::Seat { round, seat } => {
+            match table.round(round).and_then(|round| round.seats.get(seat)) {
+                Some(seat) => seat_text(run, table, seat),
+                None => SubjectText::note("No such seat in this round."),
+            }
+        }
+    }
+}
+
+fn seat_text<'a>(
+    run: &'a RunData,
+    table: &'a Collaboration,
+    seat: &'a RoundSeat,
+) -> SubjectText<'a> {
+    if let Some(taken) = &seat.contribution {
+        let actions = taken.actions.iter().map(|said| said.as_ref().into());
+        return SubjectText::new(taken.summary.as_ref(), TextState::Complete, actions.collect());
+    }
+    if let Some(reason) = &seat.refused {
+        let mut text = format!("Refused by the gateway: {}.", reason.phrase());
+        if let Some(advice) = reason.advice() {
+            text.push_str(&format!("\n{advice}"));
+        }
+        return SubjectText::problem(text);
+    }
+    match (seat.state, seat.call) {
+        (SeatState::Off, _) if table.plan.role_flags.contains_key(&seat.role) => SubjectText::note(
+            "Its flag is off, so its seat is empty in this round. f opens the flags.",
+        ),
+        (SeatState::Off, _) => SubjectText::note("The run stops before its turn."),
+        (SeatState::Cancelled, _) => SubjectText::note("The run was stopped during this call."),
+        (_, Some(call)) => call_text(run, call),
+        (_, None) if !run.shown().is_live() => {
+            SubjectText::note("The run ended before this seat was called.")
+        }
+        (_, None) => SubjectText::note("Waiting for its turn."),
+    }
+}
+
+/// A contribution as Markdown.
+pub(super) fn seat_markdown(round: u32, said: &Contribution) -> String {
+    let confidence = format::confidence(said.confidence);
+    let mut out = format!(
+        "**{}**, round {round}: **{}** {confidence}\n\n> {}\n",
+        said.agent,
+        said.stance,
+        said.summary.replace('\n', "\n> ")
+    );
+    for action in &said.actions {
+        let _ = write!(out, "\n- {action}");
+    }
+    out.push('\n');
+    out
+}
