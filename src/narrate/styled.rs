@@ -248,3 +248,31 @@ impl StyledText {
         lines.join("\n") + "\n"
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_copied_with_its_labels_and_without_tabs() {
+        let mut text = StyledText::default();
+        text.gap();
+        text.heading("call");
+        text.field("model", "a\tb");
+        text.item("", StyleRole::Dim, "more");
+        text.list("tools", ["one".to_owned(), "two".to_owned()]);
+        assert_eq!(text.to_plain(), "call\nmodel  a  b\n  more\ntools  one\n  two\n");
+        assert!(text.lines[0].is_heading() && !text.lines[1].is_heading());
+        assert_eq!(StyledText::default().to_plain(), "\n");
+    }
+
+    #[test]
+    fn a_long_value_follows_its_size_in_lines_that_end_between_characters() {
+        let mut text = StyledText::default();
+        text.field("reply", "é".repeat(MAX_LINE_BYTES));
+        assert_eq!(text.lines[0].text(), format::bytes(2 * MAX_LINE_BYTES as u64));
+        let rest = text.lines[1..].iter().map(StyledLine::text);
+        assert_eq!(rest.collect::<String>(), "é".repeat(MAX_LINE_BYTES));
+        assert!(text.lines.iter().all(|line| line.text().len() <= MAX_LINE_BYTES));
+    }
+}

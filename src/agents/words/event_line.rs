@@ -29,10 +29,10 @@ pub(crate) fn calls_text(reply: &Reply) -> String {
 /// Fills the line of an event of a team; leaves other events alone.
 pub(crate) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
     match kind {
-        EventKind::CallStarted(call) if matches!(call.purpose, Purpose::SwarmTurn { .. }) => {
-            if call.args.is_none() {
-                told.text = hop_text(&call.purpose).into();
-            }
+        EventKind::CallStarted(call)
+            if call.args.is_none() && matches!(call.purpose, Purpose::SwarmTurn { .. }) =>
+        {
+            told.text = hop_text(&call.purpose).into();
         }
         EventKind::Pattern(PatternFact::Agents(AgentFact::AnswerPartial { text, by })) => {
             told.subject = by.as_str().into();
