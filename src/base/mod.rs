@@ -1,6 +1,7 @@
 //! What every other module may use and what uses none of them: seeded random numbers, digests,
-//! canonical JSON, days, names, whole numbers of any size, words and their stems, private and regular files, text made
-//! visible, and calls that contain a panic. Nothing here knows of runs or scenarios.
+//! canonical JSON, days, names, whole numbers of any size, words and their stems, private and
+//! regular files, text made visible, and calls that contain a panic. Nothing here knows of runs or
+//! scenarios.
 
 pub mod big_integer;
 pub mod canonical_json;
@@ -15,3 +16,4 @@ pub mod regular;
 pub mod seeded_random;
 pub mod stems;
 pub mod visible;
+pub mod wall_clock;

@@ -2,7 +2,7 @@
 //! are reported before anything is spent.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use crate::base::name::ToolName;
 use crate::gateway::{Tool, ToolSetup};
@@ -31,7 +31,7 @@ impl Toolbox {
     /// network are left without an implementation. `instant` skips the delays of fixtures. Folders
     /// are really searched and read, but no index of them is saved.
     pub fn offline(scenario: &Scenario, instant: bool) -> Self {
-        let documents = DocumentTools::unsaved();
+        let documents = DocumentTools::unsaved(Arc::new(SystemTime::now));
         let made = scenario.tools.values().map(|spec| {
             let folder = folder_of(spec);
             let tool: Option<Box<dyn Tool>> = match (&spec.kind, folder) {
@@ -55,7 +55,7 @@ impl Toolbox {
         instant: bool,
         env: Environment<'_>,
     ) -> Result<Self, Vec<ToolNotReady>> {
-        let clients = Clients::new(DocumentTools::for_user());
+        let clients = Clients::new(DocumentTools::for_user(Arc::new(SystemTime::now)));
         let (mut made, mut troubles) = (Vec::new(), Vec::new());
         for spec in scenario.tools.values() {
             let tool = match &spec.kind {

@@ -3,10 +3,6 @@
 
 #[cfg(feature = "documents")]
 use std::path::PathBuf;
-#[cfg(feature = "documents")]
-use std::sync::Arc;
-#[cfg(feature = "documents")]
-use std::time::SystemTime;
 
 #[cfg(feature = "documents")]
 use super::folder::{self, FolderRead, FolderSearch, index_dir};
@@ -15,6 +11,7 @@ use super::settings::NotReady;
 use super::web::cache::Cache;
 #[cfg(feature = "documents")]
 use super::web::{CrawlState, Web, WebReader};
+use crate::base::wall_clock::WallClock;
 use crate::gateway::Tool;
 use crate::scenario::spec::lookup::{FolderSpec, WebSpec};
 
@@ -29,17 +26,17 @@ pub struct DocumentTools {
 #[cfg(feature = "documents")]
 impl DocumentTools {
     /// Keeps pages and the indices of folders in the user's cache.
-    pub fn for_user() -> Self {
-        Self::with_caches(Cache::for_user(), index_dir::user_cache_dir())
+    pub fn for_user(clock: WallClock) -> Self {
+        Self::with_caches(Cache::for_user(), index_dir::user_cache_dir(), clock)
     }
 
     /// Saves nothing.
-    pub fn unsaved() -> Self {
-        Self::with_caches(None, None)
+    pub fn unsaved(clock: WallClock) -> Self {
+        Self::with_caches(None, None, clock)
     }
 
-    fn with_caches(pages: Option<Cache>, indices: Option<PathBuf>) -> Self {
-        let web = Web::new(CrawlState::of_this_process(), pages, Arc::new(SystemTime::now));
+    fn with_caches(pages: Option<Cache>, indices: Option<PathBuf>, clock: WallClock) -> Self {
+        let web = Web::new(CrawlState::of_this_process(), pages, clock);
         Self { web, indices }
     }
 
@@ -85,7 +82,7 @@ mod left_out {
     use futures::future::{self, BoxFuture};
     use serde_json::Value;
 
-    use super::{DocumentTools, FolderSpec, NotReady, Tool, WebSpec};
+    use super::{DocumentTools, FolderSpec, NotReady, Tool, WallClock, WebSpec};
     use crate::event::kind::{AttemptFailed, FailureClass};
     use crate::gateway::interface::ToolRequest;
 
@@ -93,11 +90,11 @@ mod left_out {
                        build with the Cargo feature `documents`";
 
     impl DocumentTools {
-        pub fn for_user() -> Self {
+        pub fn for_user(_: WallClock) -> Self {
             Self {}
         }
 
-        pub fn unsaved() -> Self {
+        pub fn unsaved(_: WallClock) -> Self {
             Self {}
         }
 

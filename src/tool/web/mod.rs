@@ -37,7 +37,7 @@ use crate::gateway::interface::{Tool, ToolRequest};
 use crate::scenario::file::domain::in_ascii;
 use crate::scenario::spec::lookup::WebSpec;
 
-pub use self::state::{CrawlState, WallClock, Web};
+pub use self::state::{CrawlState, Web};
 
 /// A tool that reads one page per attempt.
 ///

@@ -7,10 +7,8 @@ use std::time::SystemTime;
 use super::cache::Cache;
 use super::hosts::Hosts;
 use super::robots_cache::RobotsCache;
+use crate::base::wall_clock::WallClock;
 use crate::net::{Http, Reach};
-
-/// Returns the current time. Wall clock, because the disk cache outlives the process.
-pub type WallClock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
 
 /// Shared state of polite crawling: concurrency and pace for each host, and `robots.txt` rules.
 #[derive(Debug, Default)]
