@@ -79,24 +79,24 @@ fn counts_stay_below_their_ceilings() {
 }
 
 // The ceilings. Lower a ceiling when you get below it.
-const MATCHES: usize = 16;
-const PUBLIC_ITEMS: usize = 400;
+const MATCHES: usize = 5;
+const PUBLIC_ITEMS: usize = 261;
 const DUPLICATE_TYPES: usize = 0;
-const FIELDS: usize = 25;
+const FIELDS: usize = 24;
 const METHODS: usize = 74;
 const CYCLES: usize = 12;
-const LONG_FILES: usize = 13;
+const LONG_FILES: usize = 12;
 const BINARIES: usize = 5;
-const TESTS: usize = 1607;
+const TESTS: usize = 1620;
 
 /// How many files outside a pattern's own folders may name it.
 fn ceiling(pattern: &str) -> usize {
     match pattern {
-        "collaboration" => 22,
-        "orchestrator" => 27,
-        "team" => 28,
+        "collaboration" => 14,
+        "orchestrator" => 14,
+        "team" => 20,
         "resilience" => 14,
-        "research" => 25,
+        "research" => 15,
         _ => 12,
     }
 }
