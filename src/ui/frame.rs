@@ -1,5 +1,5 @@
 //! The frames of windows and of the home screen: titles and feet on their borders, which
-//! [`border`](super::border) draws.
+//! `border` draws.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

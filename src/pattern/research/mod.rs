@@ -1,9 +1,9 @@
 //! The research pattern (research source document): plan, search, dedupe, gate, read and take
 //! notes, verify, synthesize.
 //!
-//! [`policy`], [`address`], [`quote`], [`figures`], [`compare`] and [`answer`] are pure. They hold
-//! the rules that a user must be able to trust: which sources are read, which notes and answers are
-//! accepted. They treat what pages and models say as data. [`by_rule`] replaces the model where a
+//! [`policy`] and the modules in it are pure. They hold the rules that a user must be able to trust:
+//! which sources are read, which notes and answers are accepted. They treat what pages and models
+//! say as data. [`by_rule`] replaces the model where a
 //! scenario allows that; `play.rs` and `reading.rs` are the loop.
 
 pub mod by_rule;
@@ -11,6 +11,7 @@ mod detail;
 pub mod facts;
 pub(crate) mod faults;
 pub mod file;
+pub(crate) mod head;
 pub mod ids;
 pub(crate) mod outcome;
 mod payload;
