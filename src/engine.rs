@@ -23,13 +23,12 @@ use crate::gateway::{GuardSnapshot, GuardedTool, ToolRegistry};
 use crate::llm::prices::Price;
 use crate::llm::scripted::Scripted;
 use crate::llm::{Models, endpoint};
-use crate::pattern::{collaboration, orchestrator, research, resilience, team};
+use crate::pattern;
 use crate::run::{
     ConcurrencyLimit, Rosters, RunContext, RunControl, RunSettings, Session, model_tool,
 };
 use crate::scenario::Scenario;
 use crate::scenario::check::instant_warning;
-use crate::scenario::patterns::PatternSpec;
 
 pub use toolbox::{ToolNotReady, Toolbox};
 
@@ -362,20 +361,8 @@ impl Engine {
                 seed,
                 models: models.clone(),
                 tools: guarded,
-                max_parallel: match &scenario.pattern {
-                    PatternSpec::Orchestrator(spec) => Some(spec.budget.max_parallel),
-                    PatternSpec::Collaboration(_)
-                    | PatternSpec::Team(_)
-                    | PatternSpec::Resilience(_)
-                    | PatternSpec::Research(_) => None,
-                },
-                rosters: match &scenario.pattern {
-                    PatternSpec::Team(spec) => Rosters::new(spec, &session.memory.rosters),
-                    PatternSpec::Collaboration(_)
-                    | PatternSpec::Orchestrator(_)
-                    | PatternSpec::Resilience(_)
-                    | PatternSpec::Research(_) => Rosters::default(),
-                },
+                max_parallel: pattern::max_parallel(&scenario.pattern),
+                rosters: pattern::rosters(&scenario.pattern, &session),
                 session: session.clone(),
                 instant,
                 today: Day::from_unix_ms(wall_ms),
@@ -487,24 +474,12 @@ impl Engine {
 /// Plays a run to its end and publishes its last event.
 async fn play(context: &RunContext, scenario: &Scenario) -> StopReason {
     let ended = {
-        let pattern = async {
-            match &scenario.pattern {
-                PatternSpec::Collaboration(spec) => {
-                    collaboration::play::play(context, scenario, spec).await
-                }
-                PatternSpec::Orchestrator(spec) => {
-                    orchestrator::play::play(context, scenario, spec).await
-                }
-                PatternSpec::Team(spec) => team::play::play(context, scenario, spec).await,
-                PatternSpec::Resilience(spec) => resilience::play::play(context, spec).await,
-                PatternSpec::Research(spec) => research::play::play(context, scenario, spec).await,
-            }
-        };
-        let pattern = Contained::new(Box::pin(pattern));
+        let played = pattern::play(context, scenario);
+        let played = Contained::new(Box::pin(played));
         tokio::select! {
             biased;
             over = context.control().wait_until_over() => Err(over),
-            ended = pattern => ended.unwrap_or_else(|panic| {
+            ended = played => ended.unwrap_or_else(|panic| {
                 tracing::error!(%panic, "a pattern panicked; its run is closed");
                 let text = format!("a bug in roundtable ended the run: {panic}");
                 context.publish(SpanId::RUN, EventKind::Warning { text });

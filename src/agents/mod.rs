@@ -11,6 +11,7 @@ pub mod consult;
 pub mod facts;
 pub mod file;
 pub mod handover;
+pub(crate) mod head;
 pub mod offers;
 pub(crate) mod outcome;
 pub mod plan;

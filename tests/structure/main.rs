@@ -79,7 +79,7 @@ fn counts_stay_below_their_ceilings() {
 }
 
 // The ceilings. Lower a ceiling when you get below it.
-const MATCHES: usize = 5;
+const MATCHES: usize = 1;
 const PUBLIC_ITEMS: usize = 261;
 const DUPLICATE_TYPES: usize = 0;
 const FIELDS: usize = 24;
@@ -92,11 +92,11 @@ const TESTS: usize = 1620;
 /// How many files outside a pattern's own folders may name it.
 fn ceiling(pattern: &str) -> usize {
     match pattern {
-        "collaboration" => 14,
-        "orchestrator" => 14,
+        "collaboration" => 13,
+        "orchestrator" => 13,
         "team" => 20,
-        "resilience" => 14,
-        "research" => 15,
+        "resilience" => 13,
+        "research" => 14,
         _ => 12,
     }
 }

@@ -5,6 +5,7 @@ mod detail;
 pub mod facts;
 pub mod faults;
 pub(crate) mod file;
+pub(crate) mod head;
 pub(crate) mod outcome;
 pub mod payload;
 pub mod plain;

@@ -7,6 +7,7 @@ mod dispatch;
 pub mod facts;
 pub(crate) mod faults;
 pub mod file;
+pub(crate) mod head;
 pub(crate) mod outcome;
 mod payload;
 pub mod plan;

@@ -2,6 +2,7 @@
 //! tools at once, through a guarded gateway or a naive one.
 
 pub mod file;
+pub(crate) mod head;
 pub(crate) mod outcome;
 pub mod plan;
 pub mod play;

@@ -1,0 +1,40 @@
+//! The setup of an agent, for the head of a log.
+
+use std::sync::Arc;
+
+use super::plan::{AgentHead, SwarmHead};
+use super::spec::{AgentKind, AgentSpec};
+use crate::event::id::millis;
+use crate::run::Session;
+
+/// The setup of an agent; its members are those that earlier runs of the session left.
+pub(crate) fn agent_head(agent: &AgentSpec, session: &Session) -> AgentHead {
+    let left = session.memory.rosters.get(&agent.name);
+    let (model, team, swarm) = match &agent.kind {
+        AgentKind::Model(model) => (Some(model), None, None),
+        AgentKind::Team(team) => (Some(&team.coordinator), Some(team), None),
+        AgentKind::Swarm(swarm) => (None, None, Some(swarm)),
+    };
+    AgentHead {
+        name: agent.name.clone(),
+        description: agent.description.to_string(),
+        kind: agent.kind.word().to_owned(),
+        members: left.map_or(agent.kind.members(), |it| it).to_vec(),
+        instruction: model.map(|model| Arc::clone(&model.instruction)).unwrap_or_default(),
+        tools: model.map(|model| model.tools.clone()).unwrap_or_default(),
+        max_tool_rounds: model.map(|model| model.max_tool_rounds),
+        parallel_tools: team.is_some_and(|team| team.parallel_tools),
+        member_tools: team.map(|team| team.member_tools),
+        swarm: swarm.map(|swarm| SwarmHead {
+            entry: swarm.entry.clone(),
+            max_handoffs: swarm.limits.max_handoffs,
+            repetitive_handoff_window: swarm.limits.repetitive_handoff_window,
+            repetitive_handoff_min_unique: swarm.limits.repetitive_handoff_min_unique,
+            max_rejections: swarm.max_rejections,
+            node_timeout_ms: swarm.node_timeout.map_or(0, millis),
+            cross_request_transfer: swarm.cross_request_transfer,
+            independent_history: swarm.independent_history,
+            handoff_input: swarm.handoff_input.clone(),
+        }),
+    }
+}
