@@ -166,7 +166,7 @@ fn dispatch(cli: Cli, theme: Theme, file: &ConfigFile) -> Exit {
     }
 }
 
-/// Runs to completion; abandons blocking threads after [`LEFT_BEHIND`].
+/// Runs to completion; abandons blocking threads after [`BLOCKING_GRACE`].
 fn run_to_end(runtime: tokio::runtime::Runtime, work: impl Future<Output = Exit>) -> Exit {
     let exit = runtime.block_on(work);
     runtime.shutdown_timeout(BLOCKING_GRACE);

@@ -2,9 +2,9 @@
 //! about a reason is in its row.
 
 /// Makes the enum of stop reasons. A row has the variant, its word in logs and outcomes, the class,
-/// the phrase for people, and the advice. A row of `parts` has something behind its word and a colon:
-/// a name or a fault; its phrase has `{}` for that, and an advice of the fault goes before that of the
-/// row.
+/// the phrase for people, and the advice. A row of `parts` has a part after its word and a colon: a
+/// name or a fault. Its phrase has `{}` for the part, and the part's own advice, if it has any, is
+/// used in place of the row's.
 macro_rules! stop_reasons {
     (
         plain { $(

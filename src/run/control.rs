@@ -219,7 +219,7 @@ impl RunControl {
                 }
             }
             Command::Cancel => state.cancelled = true,
-            // These take effect elsewhere, not at the gate.
+            // These take effect elsewhere, not here.
             Command::SetParallel { .. }
             | Command::Roster { .. }
             | Command::SetLimit { .. }
@@ -450,7 +450,7 @@ impl RunControl {
         }
     }
 
-    /// Closes the gate: no command takes effect from now on. Returns the active time, the paused
+    /// Closes the control: no command takes effect from now on. Returns the active time, the paused
     /// time, and the last boundary that was passed.
     pub fn close(&self) -> (Duration, Duration, Option<BoundaryId>) {
         let mut state = self.lock();

@@ -100,3 +100,33 @@ fn each_type_and_function_in_the_documents_exists() {
     }
     assert!(missing.is_empty(), "{} do not exist:\n{}", missing.len(), missing.join("\n"));
 }
+
+/// Names of several words in the links of comments: rustdoc checks only those that it documents.
+#[test]
+fn each_name_in_the_links_of_comments_exists() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let word = Regex::new(r"[A-Za-z_][A-Za-z0-9_]*").expect("a pattern");
+    let link = Regex::new(r"\[`(?:[A-Za-z0-9_]+::)*([A-Za-z0-9]+_[A-Za-z0-9_]+)(?:\(\))?`\]")
+        .expect("a pattern");
+    let texts: Vec<(String, String)> = files::files(&src, "rs")
+        .into_iter()
+        .map(|path| {
+            let text = std::fs::read_to_string(&path).expect("a source");
+            (path.strip_prefix(&src).expect("below src").display().to_string(), text)
+        })
+        .collect();
+    let is_comment = |line: &str| line.trim_start().starts_with("//");
+    let mut known = BTreeSet::new();
+    for line in texts.iter().flat_map(|(_, text)| text.lines()).filter(|line| !is_comment(line)) {
+        known.extend(word.find_iter(line).map(|found| found.as_str()));
+    }
+    let mut missing = Vec::new();
+    for (path, text) in &texts {
+        for (nth, line) in text.lines().enumerate().filter(|(_, line)| is_comment(line)) {
+            for found in link.captures_iter(line).filter(|found| !known.contains(&found[1])) {
+                missing.push(format!("{path}:{}: `{}`", nth + 1, &found[1]));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{} do not exist:\n{}", missing.len(), missing.join("\n"));
+}

@@ -197,7 +197,7 @@ pub fn single_spaced(text: &str) -> String {
     used_part(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The used part of a text: its first [`LOOKED_AT`] bytes.
+/// The used part of a text: its first [`MAX_BYTES`] bytes.
 fn used_part(text: &str) -> &str {
     let end = (0..=MAX_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
     &text[..end.unwrap_or(0)]

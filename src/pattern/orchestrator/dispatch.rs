@@ -61,7 +61,7 @@ pub(super) async fn dispatch(
             ended = lanes.next() => ended,
             () = cx.concurrency().changed(), if next < tasks.len() => None,
         };
-        // This branch counts as active from here on, so the gate always sees a lane that moves from
+        // This branch counts as active from here on, so a pause never misses a lane that moves from
         // one task to the next.
         drop(waits);
         let Some((branch, place, task)) = ended else { continue };
@@ -100,7 +100,7 @@ struct Dispatcher<'a> {
 
 impl Dispatcher<'_> {
     /// Runs one task in a lane. Returns the lane's branch with the result, so that the lane can
-    /// take the next task without leaving the gate in between.
+    /// take the next task without ceasing to be an active branch in between.
     async fn run_in_lane(
         &self,
         branch: Branch,

@@ -61,8 +61,8 @@ impl RawReply {
 
 /// Requests JSON and has it judged. A refused reply is reported to the model, and the call is
 /// retried up to the scenario's `ask_again` times. Each retry is a model call, but does not count
-/// as a message or a dispatch. The returned future counts as an active branch of the gate from now
-/// on, not only from its first poll, as with [`RunContext::ask`].
+/// as a message or a dispatch. The returned future counts as an active branch of the run from now
+/// on, not only from its first poll, as with [`RunContext::call_model`].
 ///
 /// `wrap` turns a text that is not JSON into the value to judge, as the source documents do; an
 /// empty text becomes an empty object. `judge` receives the data and the text that it was read
@@ -80,8 +80,8 @@ pub(crate) fn request_json<'a, T: 'a>(
     request_json_fast(cx, settings, ask, wrap, |_| None, judge)
 }
 
-/// Like [`ask_json`], with a fast path for valid replies: `plain` returns what `judge` would return
-/// for an unrepaired text, or `None` to leave the reply to `judge`.
+/// Like [`request_json`], with a fast path for valid replies: `plain` returns what `judge` would
+/// return for an unrepaired text, or `None` to leave the reply to `judge`.
 ///
 /// # Errors
 /// A call that failed.

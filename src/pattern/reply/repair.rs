@@ -95,7 +95,7 @@ fn inside_fence(text: &str) -> Option<&str> {
 }
 
 /// The only object in a text, with the text before and after it. Each candidate starts after the
-/// end of the previous object, so the search is linear in practice; at most [`MOST_BEGINNINGS`]
+/// end of the previous object, so the search is linear in practice; at most [`MAX_OBJECT_STARTS`]
 /// candidates are tried.
 fn only_object(text: &str) -> Option<(&str, Value, &str)> {
     let mut found: Option<(usize, Value, usize)> = None;

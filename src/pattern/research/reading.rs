@@ -1,4 +1,4 @@
-//! Reads the sources one after another: each passes the gate, is fetched, and yields notes. A
+//! Reads the sources one after another: each is checked, fetched, and yields notes. A
 //! problem with one source is reported and ends only that source.
 
 use std::collections::HashSet;
@@ -131,7 +131,7 @@ impl<'a> SourceReader<'a> {
         policy::denied_by(domain, &policy, &self.enabled_domains())
     }
 
-    /// Reads a source that passed the gate, and takes its notes.
+    /// Reads a source that passed its check, and takes its notes.
     async fn read_one_source(
         &mut self,
         span: SpanId,

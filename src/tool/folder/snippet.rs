@@ -18,7 +18,7 @@ const MAX_SENTENCES: usize = 4;
 const SEARCHED_BYTES: usize = 512 << 10;
 
 /// The best run of consecutive sentences within one paragraph, with at most [`CHARS`] characters
-/// and [`AT_MOST`] sentences: the one with the highest weight, then the fewest sentences, then the
+/// and [`MAX_SENTENCES`] sentences: the one with the highest weight, then the fewest sentences, then the
 /// first. `weights` has the weight of each stemmed query word. Without a match, the beginning of
 /// the text.
 pub(super) fn snippet(text: &str, weights: &HashMap<String, f32>) -> String {
