@@ -20,7 +20,6 @@ pub mod projection;
 pub mod runner;
 pub mod shared_history;
 pub mod spec;
-pub mod starting;
 pub mod swarm;
 pub mod tool_calls;
 pub(crate) mod words;

@@ -1,48 +1,29 @@
-//! The fields of a team's or swarm's outcome (teams source document).
+//! The agents' part of an outcome (teams source document): handoffs, turns, the transcript.
 
 use serde_json::{Value, json};
 
-use crate::agents::projection::{HopKind, HopRow, HopState, LineKind, Team, TranscriptLine};
+use crate::agents::projection::{AgentsFold, HopKind, HopRow, HopState, LineKind, TranscriptLine};
 use crate::event::StopReason;
 use crate::event::id::millis;
-use crate::event::kind::TeamPlan;
 use crate::event::world::RunFold;
-use crate::event::world::outcome::OutcomeFields;
 use crate::event::world::outcome::fields::to_value;
 
-impl Team {
-    /// Adds the fields that the source document defines.
-    pub(super) fn outcome_fields(&self, run: &RunFold, fields: &mut OutcomeFields) {
-        let success = run.closed.as_ref().is_some_and(|closed| closed.reason.is_success());
-        let plan = &*self.plan;
-        let mut add = |name: &'static str, value: Value| fields.add(name, &value);
-        if success {
-            add("answer", run.answer.as_deref().map_or(Value::Null, Value::from));
-            add("final_agent", to_value(&self.answered_by));
-            // Added by roundtable: failed calls that the answer does not mention.
-            if !self.missing.is_empty() {
-                let missing = self.missing.iter();
-                add(
-                    "missing",
-                    missing.map(|it| json!({ "of": it.name, "text": it.text })).collect(),
-                );
-            }
-        } else if let Some((text, _)) = &self.partial {
-            add("partial_answer", (**text).into());
-        }
+impl AgentsFold {
+    /// The handoffs that were made.
+    pub(crate) fn handoff_rows(&self) -> Value {
         let handoffs = self.hops.iter().filter(|hop| hop.kind == HopKind::Handoff);
         let made = handoffs.filter(|hop| !matches!(hop.state, HopState::Refused(_)));
-        add("handoffs", made.map(|hop| handoff(hop, plan)).collect());
-        // A stopped run leaves the session with its previous owner.
-        let owner = if success { &self.answered_by } else { &plan.session.owner };
-        add("owner", to_value(owner));
-        // Added by roundtable: the number of the session's message, and the previous run.
-        add("message", plan.session.message.into());
-        if let Some(after) = &plan.session.previous_run {
-            add("after", to_value(after));
-        }
-        add("trace", self.hops.iter().map(|hop| step(hop, run)).collect());
-        add("history", self.lines.iter().map(transcript_row).collect());
+        made.map(|hop| handoff(hop, self.plan.is_root(&hop.team))).collect()
+    }
+
+    /// Every turn of an agent.
+    pub(crate) fn turn_rows(&self, run: &RunFold) -> Value {
+        self.hops.iter().map(|hop| step(hop, run)).collect()
+    }
+
+    /// The transcript.
+    pub(crate) fn transcript_rows(&self) -> Value {
+        self.lines.iter().map(transcript_row).collect()
     }
 }
 
@@ -85,14 +66,14 @@ fn step(hop: &HopRow, run: &RunFold) -> Value {
 }
 
 /// A handoff as in the teams source document; roundtable adds the swarm if it is not the outermost.
-fn handoff(hop: &HopRow, plan: &TeamPlan) -> Value {
+fn handoff(hop: &HopRow, in_root: bool) -> Value {
     let mut row = json!({
         "from": hop.from,
         "to": hop.to,
         "message": hop.message.as_deref(),
         "at_ms": hop.at.0 / 1_000,
     });
-    if hop.team != plan.root {
+    if !in_root {
         row["swarm"] = to_value(&hop.team);
     }
     row

@@ -4,26 +4,20 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::facts::{HistoryEntry, SessionHead};
 use super::spec::{HandoffPiece, HandoffTemplate, MemberTools};
 use crate::base::name::{AgentName, ToolName};
-use crate::event::plan::Plan;
-use crate::event::weight::{calls, json_weight, texts};
+use crate::event::weight::texts;
 
-/// Setup of a team or swarm: its agents, and the message that the run answers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TeamPlan {
-    /// The agent that the user talks to.
-    pub root: AgentName,
-    /// Every agent: the root first, each before its members; agents in no `members` list last.
-    pub agents: Vec<AgentHead>,
-    /// Time limit of the whole run in milliseconds, pauses not counted.
-    pub max_ms: u64,
-    /// The place of the run in its session.
-    pub session: SessionHead,
+/// The agents of a run, and which of them the user talks to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentsPlan {
+    /// The agent that the user talks to; `None`: the pattern calls the agents itself.
+    pub root: Option<AgentName>,
+    /// Every agent.
+    pub agents: Arc<[AgentHead]>,
 }
 
-impl TeamPlan {
+impl AgentsPlan {
     /// The agent with this name.
     pub fn agent(&self, name: &AgentName) -> Option<&AgentHead> {
         self.agents.iter().find(|agent| agent.name == *name)
@@ -33,9 +27,24 @@ impl TeamPlan {
     pub fn swarm(&self, name: &AgentName) -> Option<&SwarmHead> {
         self.agent(name)?.swarm.as_ref()
     }
+
+    /// The swarm that the user talks to.
+    pub fn outer_swarm(&self) -> Option<&SwarmHead> {
+        self.swarm(self.root.as_ref()?)
+    }
+
+    /// The coordinator that the user talks to.
+    pub fn coordinator(&self) -> Option<&AgentName> {
+        self.root.as_ref().filter(|root| self.swarm(root).is_none())
+    }
+
+    /// Whether this is the agent that the user talks to.
+    pub fn is_root(&self, name: &AgentName) -> bool {
+        self.root.as_ref() == Some(name)
+    }
 }
 
-/// An agent of a team.
+/// An agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentHead {
     /// Name of the agent.
@@ -99,17 +108,9 @@ fn is_empty(text: &Arc<str>) -> bool {
     text.is_empty()
 }
 
-impl Plan for TeamPlan {
-    fn max_ms(&self) -> u64 {
-        self.max_ms
-    }
-
-    fn weight(&self) -> usize {
-        size_of::<Self>()
-            + self.agents.iter().map(agent).sum::<usize>()
-            + self.session.text.len()
-            + self.session.history.iter().map(entry).sum::<usize>()
-    }
+/// The weight of agents in memory, in bytes.
+pub(crate) fn agents_weight(agents: &[AgentHead]) -> usize {
+    agents.iter().map(agent).sum()
 }
 
 fn agent(head: &AgentHead) -> usize {
@@ -126,15 +127,4 @@ fn agent(head: &AgentHead) -> usize {
         + head.instruction.len()
         + texts(head.members.iter().map(|it| it.as_str()))
         + texts(head.tools.iter().map(|it| it.as_str()))
-}
-
-fn entry(entry: &HistoryEntry) -> usize {
-    let held = match entry {
-        HistoryEntry::Input { text, .. } => text.len(),
-        HistoryEntry::Reply { text, calls: made, blocks, .. } => {
-            text.len() + calls(made) + blocks.as_deref().map_or(0, json_weight)
-        }
-        HistoryEntry::Result { call, text, .. } => text.len() + calls(std::slice::from_ref(call)),
-    };
-    size_of_val(entry) + held
 }

@@ -61,8 +61,8 @@ pub struct MembersDrawer {
 
 /// The lines of the drawer: each swarm with its first members, then the agents that could join it.
 pub fn member_rows(world: &World) -> Vec<MembersRow> {
-    let Some(team) = world.team() else { return Vec::new() };
-    let plan = &*team.plan;
+    let Some(team) = world.agents() else { return Vec::new() };
+    let plan = &team.plan;
     let mut rows = Vec::new();
     for swarm in &team.swarms {
         rows.push(MembersRow::Swarm(swarm.name.clone()));
@@ -80,13 +80,13 @@ pub fn member_rows(world: &World) -> Vec<MembersRow> {
 
 /// Whether an agent is a member of a swarm now.
 pub fn is_member(world: &World, place: &RosterEntry) -> bool {
-    let swarm = world.team().and_then(|team| team.swarm(&place.swarm));
+    let swarm = world.agents().and_then(|team| team.swarm(&place.swarm));
     swarm.is_some_and(|swarm| swarm.members.contains(&place.agent))
 }
 
 /// Whether an agent is the entry of a swarm, which cannot leave.
 pub fn is_entry(world: &World, place: &RosterEntry) -> bool {
-    let swarm = world.team().and_then(|it| it.plan.swarm(&place.swarm));
+    let swarm = world.agents().and_then(|it| it.plan.swarm(&place.swarm));
     swarm.is_some_and(|swarm| swarm.entry == place.agent)
 }
 

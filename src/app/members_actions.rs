@@ -12,7 +12,7 @@ use super::state::AppState;
 /// Opens the drawer of the run on the screen.
 pub(super) fn open(state: &mut AppState) -> Update {
     let Some(page) = state.visible_run() else { return Update::idle() };
-    let swarms = page.world().team().is_some_and(|team| !team.swarms.is_empty());
+    let swarms = page.world().agents().is_some_and(|team| !team.swarms.is_empty());
     if !swarms {
         let why = "No swarm in this run: only members of a swarm join or leave.";
         state.notify(NoticeKind::Info, why);

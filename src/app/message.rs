@@ -50,8 +50,8 @@ pub enum DraftOrigin {
 
 impl MessageBox {
     pub(super) fn for_page(page: &RunPage) -> Option<Self> {
-        let plan = &*page.world().team()?.plan;
-        let number = plan.session.message.max(1) + 1;
+        let world = page.world();
+        let number = world.session()?.message.max(1) + 1;
         let (text, from) = match page.next_message() {
             NextMessage::Draft(text) => (text.clone(), DraftOrigin::Draft),
             NextMessage::Waiting(text) => (format!("{text}\n"), DraftOrigin::Queued),
@@ -60,7 +60,7 @@ impl MessageBox {
                 None => (String::new(), DraftOrigin::Empty),
             },
         };
-        let to = plan.root.to_string();
+        let to = world.agents()?.plan.root.as_ref()?.to_string();
         let mut text = TextField::new(&text, true);
         if from == DraftOrigin::Scenario {
             text.area.move_cursor(CursorMove::Jump(0, 0));

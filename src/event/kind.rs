@@ -24,7 +24,7 @@ pub use crate::agents::facts::{
     AgentFact, CallFault, HandoffRefusal, HistoryEntry, LoopGuard, MemberOutput, MissingResult,
     RosterChange, SessionHead,
 };
-pub use crate::agents::plan::{AgentHead, SwarmHead, TeamPlan};
+pub use crate::agents::plan::{AgentHead, SwarmHead};
 pub use crate::pattern::collaboration::facts::{CollaborationFact, SeatPlan, SeatStatus};
 pub use crate::pattern::collaboration::plan::{CollaborationPlan, RoleFlagHead};
 pub use crate::pattern::orchestrator::facts::{OrchestratorFact, Task};
@@ -37,6 +37,7 @@ pub use crate::pattern::research::facts::{
 };
 pub use crate::pattern::research::plan::{ResearchPlan, SourceHead};
 pub use crate::pattern::resilience::plan::ResiliencePlan;
+pub use crate::pattern::team::plan::TeamPlan;
 
 use super::fact::facts;
 use super::id::{BoundaryId, RunId, SpanId};

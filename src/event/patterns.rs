@@ -10,7 +10,6 @@ use super::id::SpanId;
 use super::plan::Plan;
 use super::span::{SpanKind, SpanState};
 use crate::agents::facts::AgentFact;
-use crate::agents::plan::TeamPlan;
 use crate::pattern::collaboration::facts::CollaborationFact;
 use crate::pattern::collaboration::plan::CollaborationPlan;
 use crate::pattern::orchestrator::facts::OrchestratorFact;
@@ -18,6 +17,7 @@ use crate::pattern::orchestrator::plan::OrchestratorPlan;
 use crate::pattern::research::facts::ResearchFact;
 use crate::pattern::research::plan::ResearchPlan;
 use crate::pattern::resilience::plan::ResiliencePlan;
+use crate::pattern::team::plan::TeamPlan;
 
 /// The pattern of a run, with its limits at the start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

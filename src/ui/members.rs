@@ -42,7 +42,7 @@ pub fn render(
         let at = Rect { y, height: 1, ..parts.list };
         match row {
             MembersRow::Swarm(name) => {
-                let count = world.team().and_then(|team| team.swarm(name));
+                let count = world.agents().and_then(|team| team.swarm(name));
                 let count = count.map_or(0, |swarm| swarm.members.len());
                 let text = format!("{name}, {}", format::count_noun(count as u64, "member"));
                 let mut pen = Pen::new(buf, at, cx.glyphs);
@@ -107,7 +107,7 @@ fn agent(
             pen.put(text, theme.style(StyleRole::Notice));
         }
         None => {
-            let row = world.team().and_then(|team| team.agent(&place.agent));
+            let row = world.agents().and_then(|team| team.agent(&place.agent));
             if let Some(row) = row.filter(|row| row.turns > 0) {
                 let sign = state_sign(theme, row.state);
                 pen.glyph(sign.glyph, sign.style).space(1).put(sign.word, dim);
@@ -125,8 +125,8 @@ fn draw_member_note(
     place: &RosterEntry,
     buf: &mut Buffer,
 ) {
-    let Some(team) = world.team() else { return };
-    let plan = &*team.plan;
+    let Some(team) = world.agents() else { return };
+    let plan = &team.plan;
     let (plain, dim) = (cx.theme.style(StyleRole::Text), cx.theme.style(StyleRole::Dim));
     let about = plan.agent(&place.agent).map_or("", |head| head.description.as_str());
     let joined = page.pending_changes().member(&place.swarm, &place.agent);

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::lines::{CallResult, depth};
-use super::{HopKind, HopRow, HopState, LineKind, OpenModelCall, SwarmCounts, Team};
+use super::{AgentsFold, HopKind, HopRow, HopState, LineKind, OpenModelCall, SwarmCounts};
 use crate::event::kind::{CallStarted, FallbackKind, Purpose};
 use crate::event::world::pauses::Pauses;
 use crate::event::world::spans::{SpanKind, Spans};
 use crate::event::{Event, SpanId, StopReason, result_text};
 
-impl Team {
+impl AgentsFold {
     pub(super) fn call(&mut self, event: &Event, call: &CallStarted, spans: &Spans) {
         self.count_in_tree(event.span, call, spans);
         let (team, from, kind) = match &call.purpose {
@@ -51,7 +51,8 @@ impl Team {
         let passer = if nested { Some(team) } else { from };
         self.edge(passer, to, nested || kind == HopKind::Consult).count += 1;
         self.begins(to, event.at);
-        if kind != HopKind::Consult && call.parent == SpanId::RUN {
+        let takes_control = kind != HopKind::Consult || self.plan.root.is_none();
+        if takes_control && call.parent == SpanId::RUN {
             self.in_control = Some(to.clone());
         }
         let row = HopRow {

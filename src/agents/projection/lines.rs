@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{HANDED_OVER, HopState, LineKind, Team, TranscriptLine};
+use super::{AgentsFold, HANDED_OVER, HopState, LineKind, TranscriptLine};
 use crate::agents::spec::TRANSFER;
 use crate::base::name::AgentName;
 use crate::event::kind::{MemberOutput, Purpose, Reply};
@@ -23,7 +23,7 @@ struct TeamNesting {
     inner: MemberOutput,
 }
 
-impl Team {
+impl AgentsFold {
     pub(super) fn answered(&mut self, event: &Event, reply: &Reply, spans: &Spans) {
         let Some(call) = spans.get(event.span).map(|span| span.parent) else { return };
         self.set_attempt(call, None);

@@ -1,4 +1,4 @@
-//! Projection of a team or swarm: the agent in control, consultations, the transcript, and the
+//! What agents do, folded from the events: the agent in control, consultations, the transcript, and the
 //! limits of each swarm.
 
 use std::collections::BTreeMap;
@@ -19,20 +19,19 @@ pub use self::rows::{
 
 use self::calls::CallEnd;
 use self::lines::depth;
+use crate::agents::plan::AgentsPlan;
 use crate::base::name::AgentName;
-use crate::event::kind::{
-    AgentFact, HandoffRefusal, LoopGuard, MissingResult, PatternFact, TeamPlan,
-};
+use crate::event::kind::{AgentFact, HandoffRefusal, LoopGuard, MissingResult, PatternFact};
 use crate::event::world::chunked::Chunked;
 use crate::event::world::pauses::Pauses;
 use crate::event::world::spans::Spans;
 use crate::event::{Elapsed, Event, EventKind, Seq, SpanId, StopClass, StopReason};
 
-/// State of a run of a team or swarm.
+/// State of the agents of a run.
 #[derive(Clone, Debug)]
-pub struct Team {
-    /// The setup of the run.
-    pub plan: Arc<TeamPlan>,
+pub struct AgentsFold {
+    /// The setup of the agents.
+    pub plan: AgentsPlan,
     /// The agents, in the order of the plan.
     pub agents: Vec<AgentRow>,
     /// Every turn of an agent in the order of their start: hops of swarms, consultations of
@@ -90,15 +89,15 @@ struct SwarmCounts {
     refused: Option<HandoffRefusal>,
 }
 
-impl Team {
+impl AgentsFold {
     /// Number of hops of this kind, without refused ones.
     pub fn made(&self, kind: HopKind) -> u64 {
         let made = |hop: &&HopRow| hop.kind == kind && !matches!(hop.state, HopState::Refused(_));
         self.hops.iter().filter(made).count() as u64
     }
 
-    /// The state at the start of a run.
-    pub fn new(plan: Arc<TeamPlan>) -> Self {
+    /// The state at the start of a run that this message starts.
+    pub fn new(plan: AgentsPlan, message: &Arc<str>) -> Self {
         let agents = plan.agents.iter().map(|agent| AgentRow {
             name: agent.name.clone(),
             state: AgentState::Idle,
@@ -111,7 +110,7 @@ impl Team {
             running: 0,
         });
         let swarms = plan.agents.iter().filter(|agent| agent.swarm.is_some());
-        let mut team = Self {
+        let mut fold = Self {
             agents: agents.collect(),
             swarms: swarms
                 .map(|agent| SwarmRow {
@@ -137,21 +136,21 @@ impl Team {
             swarm_counts: BTreeMap::new(),
             open: BTreeMap::new(),
             pending_handoffs: BTreeMap::new(),
-            plan: Arc::clone(&plan),
+            plan,
         };
-        team.lines.push(TranscriptLine {
+        fold.lines.push(TranscriptLine {
             at: Elapsed(0),
             seq: Seq(0),
             span: SpanId::RUN,
             author: None,
             depth: 0,
-            what: LineKind::Message(Arc::clone(&plan.session.text)),
+            what: LineKind::Message(Arc::clone(message)),
         });
-        if plan.swarm(&plan.root).is_none() {
-            team.begins(&plan.root, Elapsed(0));
-            team.in_control = Some(plan.root.clone());
+        if let Some(coordinator) = fold.plan.coordinator().cloned() {
+            fold.begins(&coordinator, Elapsed(0));
+            fold.in_control = Some(coordinator);
         }
-        team
+        fold
     }
 
     /// The agent with this name.
@@ -160,14 +159,19 @@ impl Team {
     }
 
     /// The agents that can be put to work. An outermost swarm is not one of them: its members are.
-    pub fn assignable_agents(&self, plan: &TeamPlan) -> impl Iterator<Item = &AgentRow> {
-        let root = self.swarm(&plan.root).map(|swarm| swarm.name.clone());
-        self.agents.iter().filter(move |row| root.as_ref() != Some(&row.name))
+    pub fn assignable_agents(&self) -> impl Iterator<Item = &AgentRow> {
+        let outer = self.outer_swarm().map(|swarm| &swarm.name);
+        self.agents.iter().filter(move |row| outer != Some(&row.name))
     }
 
     /// The swarm with this name.
     pub fn swarm(&self, name: &AgentName) -> Option<&SwarmRow> {
         self.swarms.iter().find(|row| row.name == *name)
+    }
+
+    /// The swarm that the user talks to.
+    pub fn outer_swarm(&self) -> Option<&SwarmRow> {
+        self.swarm(self.plan.root.as_ref()?)
     }
 
     /// Unfinished hops in the order of their start.
@@ -177,7 +181,8 @@ impl Team {
         places.into_iter().filter_map(|place| self.hops.get(place))
     }
 
-    fn fold(&mut self, event: &Event, spans: &Spans, rests: &Pauses) {
+    /// Processes one event.
+    pub(crate) fn fold(&mut self, event: &Event, spans: &Spans, rests: &Pauses) {
         match &event.kind {
             EventKind::Pattern(PatternFact::Agents(fact)) => self.fold_fact(event, fact, spans),
             EventKind::CallStarted(call) => self.call(event, call, spans),
@@ -213,8 +218,9 @@ impl Team {
             EventKind::AnswerComposed { by: Some(by), .. } => self.answered_by = Some(by.clone()),
             EventKind::RunClosed(closed) => {
                 let failed = (!closed.reason.is_success()).then_some(&closed.reason);
-                let root = self.plan.root.clone();
-                self.over(&root, Elapsed(0), event.at, failed, rests);
+                if let Some(root) = self.plan.root.clone() {
+                    self.over(&root, Elapsed(0), event.at, failed, rests);
+                }
             }
             _ => {}
         }

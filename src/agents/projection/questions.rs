@@ -1,26 +1,14 @@
-//! What the rest of the program asks the projection of a team or swarm.
+//! What is asked of the agents of a run about one event: its call and its cause.
 
-use super::Team;
-use crate::agents::facts::SessionHead;
-use crate::event::kind::{AgentFact, Purpose};
-use crate::event::world::outcome::OutcomeFields;
-use crate::event::world::{EventLog, MarkKind, Projection, RunFold};
-use crate::event::{BoundaryId, Event, EventKind, Seq, SpanId};
+use super::AgentsFold;
+use crate::agents::facts::AgentFact;
+use crate::event::kind::Purpose;
+use crate::event::world::{EventLog, MarkKind, RunFold};
+use crate::event::{Event, EventKind, Seq, SpanId};
 
-impl Projection for Team {
-    fn apply(&mut self, event: &Event, run: &RunFold) {
-        self.fold(event, &run.spans, run.pauses());
-    }
-
-    fn outcome(&self, run: &RunFold, fields: &mut OutcomeFields) {
-        self.outcome_fields(run, fields);
-    }
-
-    fn is_degraded(&self) -> bool {
-        self.incomplete
-    }
-
-    fn mark(&self, event: &Event) -> Option<MarkKind> {
+impl AgentsFold {
+    /// What the scrubber marks at a fact of agents.
+    pub(crate) fn mark(&self, event: &Event) -> Option<MarkKind> {
         match AgentFact::of(&event.kind)? {
             AgentFact::HandoffMade { to, .. } => Some(MarkKind::Handoff(to.clone())),
             AgentFact::HandoffRefused { .. } => Some(MarkKind::Refused),
@@ -28,7 +16,8 @@ impl Projection for Team {
         }
     }
 
-    fn call_of(&self, event: &Event, _run: &RunFold) -> Option<SpanId> {
+    /// The call that an event is about, if it is not the call of its span.
+    pub(crate) fn call_of(&self, event: &Event) -> Option<SpanId> {
         match (&event.kind, AgentFact::of(&event.kind)) {
             (
                 _,
@@ -42,7 +31,8 @@ impl Projection for Team {
         }
     }
 
-    fn cause_of(&self, event: &Event, run: &RunFold, log: &dyn EventLog) -> Option<Seq> {
+    /// The event that caused this one.
+    pub(crate) fn cause_of(&self, event: &Event, run: &RunFold, log: &dyn EventLog) -> Option<Seq> {
         match &event.kind {
             EventKind::Pattern(_) => match AgentFact::of(&event.kind)? {
                 AgentFact::HandoffMade { requested_by, .. }
@@ -72,13 +62,5 @@ impl Projection for Team {
             },
             _ => None,
         }
-    }
-
-    fn next_breakpoint(&self, _run: &RunFold) -> Result<BoundaryId, &'static str> {
-        Err("No breakpoint here: the next speaker is not known yet. s steps to the next boundary.")
-    }
-
-    fn session(&self) -> Option<&SessionHead> {
-        Some(&self.plan.session)
     }
 }

@@ -1,7 +1,7 @@
 //! Positions in the call tree. They are counted when calls start, so no one has to walk the tree to
 //! know its length or the content of a row.
 
-use super::Team;
+use super::AgentsFold;
 use crate::event::SpanId;
 use crate::event::kind::{CallStarted, Purpose};
 use crate::event::world::spans::{SpanKind, Spans};
@@ -51,7 +51,7 @@ pub fn root_of(call: SpanId, spans: &Spans) -> Option<SpanId> {
     None
 }
 
-impl Team {
+impl AgentsFold {
     /// Adds a call to the counts of the call tree.
     pub(super) fn count_in_tree(&mut self, span: SpanId, call: &CallStarted, spans: &Spans) {
         if call.purpose.agent().is_none() || matches!(call.purpose, Purpose::ModelCall { .. }) {

@@ -4,31 +4,37 @@
 use std::fmt::Write as _;
 
 use crate::agents::policy::TRANSFER;
-use crate::agents::projection::{HopKind, LineKind, Team, TranscriptLine};
+use crate::agents::projection::{AgentsFold, HopKind, LineKind, TranscriptLine};
 use crate::base::visible::{visible, visible_within};
-use crate::event::kind::{AgentFact, PatternFact, Purpose, TeamPlan, ToolCall};
+use crate::event::kind::{AgentFact, PatternFact, Purpose, ToolCall};
 use crate::event::world::{RunFold, SpanKind};
 use crate::event::{Event, EventKind, SpanId};
 use crate::narrate::format;
 use crate::narrate::glyph::Glyph;
 use crate::narrate::line_parts::{signed, with_model};
 use crate::narrate::lines::told;
+use crate::narrate::pattern_words::Narrate;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::StyledLine;
 
 /// Length limit of a message, in characters; the answer at the end is complete.
 const SAID_CHARS: usize = 200;
 
-/// The lines of a team's event; `None` if another module may show it.
-pub fn lines(team: &Team, event: &Event, run: &RunFold) -> Option<Vec<StyledLine>> {
-    let new = team.lines.iter().rev().take_while(|line| line.seq == event.seq);
+/// The lines of an event of agents, in the words of the pattern; `None` if another module may show it.
+pub fn lines(
+    agents: &AgentsFold,
+    words: &dyn Narrate,
+    event: &Event,
+    run: &RunFold,
+) -> Option<Vec<StyledLine>> {
+    let new = agents.lines.iter().rev().take_while(|line| line.seq == event.seq);
     let mut lines: Vec<StyledLine> = new.filter_map(|line| transcript_line(line, run)).collect();
     lines.reverse();
     match &event.kind {
         EventKind::Pattern(PatternFact::Agents(AgentFact::AnswerPartial { .. }))
         | EventKind::Pattern(PatternFact::Agents(AgentFact::AnswerIncomplete { .. }))
         | EventKind::RosterChanged { .. } => {
-            let told = told(team, event, run);
+            let told = told(words, event, run);
             lines.push(agent_line(TeamLineKind::Note, 0, &told.subject, &shorten(&told.text)));
         }
         // Reported elsewhere: by the member's coordinator, or at the end of the run.
@@ -41,12 +47,12 @@ pub fn lines(team: &Team, event: &Event, run: &RunFold) -> Option<Vec<StyledLine
 }
 
 /// The totals on the last line of a run.
-pub fn totals(team: &Team) -> String {
+pub fn totals(agents: &AgentsFold) -> String {
     let mut text = String::new();
-    if let Some(by) = &team.answered_by {
+    if let Some(by) = &agents.answered_by {
         let _ = write!(text, "  by {by}");
     }
-    let (handoffs, consulted) = (team.made(HopKind::Handoff), team.made(HopKind::Consult));
+    let (handoffs, consulted) = (agents.made(HopKind::Handoff), agents.made(HopKind::Consult));
     for (count, what) in [(handoffs, "handoff"), (consulted, "consultation")] {
         if count > 0 {
             let _ = write!(text, "  {}", format::count_noun(count, what));
@@ -56,11 +62,11 @@ pub fn totals(team: &Team) -> String {
 }
 
 /// The table of agents: the turns and model calls of each.
-pub fn turns(team: &Team, plan: &TeamPlan) -> String {
+pub fn turns(agents: &AgentsFold) -> String {
     let width =
-        team.assignable_agents(plan).map(|row| row.name.as_str().len()).max().unwrap_or(0).max(5);
+        agents.assignable_agents().map(|row| row.name.as_str().len()).max().unwrap_or(0).max(5);
     let mut text = format!("\n{:<width$}  {:>5}  {:>11}\n", "agent", "turns", "model calls");
-    for row in team.assignable_agents(plan) {
+    for row in agents.assignable_agents() {
         let _ = writeln!(text, "{:<width$}  {:>5}  {:>11}", row.name, row.turns, row.calls);
     }
     text

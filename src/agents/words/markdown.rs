@@ -2,20 +2,20 @@
 
 use std::fmt::Write as _;
 
-use crate::agents::projection::{HopKind, HopState, Team};
+use crate::agents::projection::{AgentsFold, HopKind, HopState};
 use crate::narrate::export::escape::table_cell;
 use crate::narrate::format;
 
 /// Adds the hops of a team: who handed over to or consulted whom.
-pub fn add_hops(team: &Team, out: &mut String) {
+pub fn add_hops(agents: &AgentsFold, out: &mut String) {
     /// Most hops that are listed; further ones are only counted.
     const MOST: usize = 500;
-    if team.hops.is_empty() {
+    if agents.hops.is_empty() {
         return;
     }
     let _ = writeln!(out, "\n## Hops\n\n| # | from | to | how | why |");
     let _ = writeln!(out, "| --- | --- | --- | --- | --- |");
-    for (nth, hop) in team.hops.iter().take(MOST).enumerate() {
+    for (nth, hop) in agents.hops.iter().take(MOST).enumerate() {
         let from = hop.from.as_ref().map_or("you", |from| from.as_str());
         let how = match (&hop.state, hop.kind) {
             (HopState::Refused(_), _) => "refused",
@@ -32,7 +32,7 @@ pub fn add_hops(team: &Team, out: &mut String) {
         };
         let _ = writeln!(out, "| {} | {from} | {} | {how} | {why} |", nth + 1, hop.to);
     }
-    if let Some(more) = team.hops.len().checked_sub(MOST).filter(|more| *more > 0) {
+    if let Some(more) = agents.hops.len().checked_sub(MOST).filter(|more| *more > 0) {
         let _ = writeln!(out, "\nAnd {}.", format::count_noun(more as u64, "more hop"));
     }
 }

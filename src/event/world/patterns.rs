@@ -6,13 +6,15 @@ use std::sync::Arc;
 use super::fold::RunFold;
 use super::marks::MarkKind;
 use super::projection::Projection;
-use crate::agents::projection::Team;
+use crate::agents::facts::SessionHead;
+use crate::agents::projection::AgentsFold;
 use crate::event::patterns::PatternPlan;
 use crate::event::{Event, EventKind, Seq};
 use crate::pattern::collaboration::projection::Collaboration;
 use crate::pattern::orchestrator::projection::Orchestrator;
 use crate::pattern::research::projection::Research;
 use crate::pattern::resilience::projection::Resilience;
+use crate::pattern::team::projection::Team;
 
 /// State of a run after the events so far.
 #[derive(Clone, Debug, Default)]
@@ -103,12 +105,14 @@ impl World {
         }
     }
 
-    /// Projection of a team or swarm; `None` for other patterns.
-    pub fn team(&self) -> Option<&Team> {
-        match &self.pattern {
-            PatternWorld::Team(world) => Some(world),
-            _ => None,
-        }
+    /// The agents of the run, if its pattern is made of agents.
+    pub fn agents(&self) -> Option<&AgentsFold> {
+        self.projection()?.agents()
+    }
+
+    /// The place of the run in its session, if its pattern takes messages.
+    pub(crate) fn session(&self) -> Option<&SessionHead> {
+        self.projection()?.session()
     }
 
     /// Projection of a resilience run; `None` for other patterns.

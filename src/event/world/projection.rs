@@ -4,6 +4,7 @@ use super::fold::RunFold;
 use super::marks::MarkKind;
 use super::outcome::fields::{OutcomeFields, Replaced};
 use crate::agents::facts::SessionHead;
+use crate::agents::projection::AgentsFold;
 use crate::event::contribution::Decision;
 use crate::event::kind::Purpose;
 use crate::event::{BoundaryId, Event, Seq, SpanId};
@@ -53,6 +54,11 @@ pub trait Projection {
 
     /// The decision of the run so far, if the pattern decides.
     fn decision(&self) -> Option<Decision> {
+        None
+    }
+
+    /// The agents, if the pattern is made of agents.
+    fn agents(&self) -> Option<&AgentsFold> {
         None
     }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use crate::agents::projection::{MAX_BELOW_ROOT, MAX_DEPTH, Team, is_in_tree, root_of};
+use crate::agents::projection::{AgentsFold, MAX_BELOW_ROOT, MAX_DEPTH, is_in_tree, root_of};
 use crate::app::run::data::RunData;
 use crate::event::SpanId;
 use crate::event::kind::Purpose;
@@ -38,7 +38,7 @@ pub enum Fold {
 #[derive(Debug)]
 pub struct CallTree<'a> {
     world: &'a World,
-    team: &'a Team,
+    team: &'a AgentsFold,
     /// Whether the coordinator is shown as the root of all others.
     head: bool,
     /// The calls that the operator has folded.
@@ -80,7 +80,7 @@ struct FoldedRoot {
 impl<'a> CallTree<'a> {
     fn new(
         world: &'a World,
-        team: &'a Team,
+        team: &'a AgentsFold,
         head: bool,
         closed: &'a BTreeSet<SpanId>,
     ) -> CallTree<'a> {
@@ -230,14 +230,14 @@ impl<'a> CallTree<'a> {
 }
 
 /// Number of rows counted below a root, folded or not.
-fn counted_rows(team: &Team, place: usize) -> usize {
+fn counted_rows(team: &AgentsFold, place: usize) -> usize {
     team.roots.get(place).map_or(0, |root| root.within as usize)
 }
 
 /// The tree of calls in the world that is shown; the calls in `closed` are folded.
 pub fn call_tree<'a>(run: &'a RunData, closed: &'a BTreeSet<SpanId>) -> Option<CallTree<'a>> {
     let world = run.shown();
-    let team = world.team()?;
-    let head = team.plan.swarm(&team.plan.root).is_none();
+    let team = world.agents()?;
+    let head = team.plan.coordinator().is_some();
     Some(CallTree::new(world, team, head, closed))
 }

@@ -141,8 +141,8 @@ impl<'a> Transcript<'a> {
     /// The transcript of the shown world at this width; `None` for a run without agents.
     pub fn of_run(run: &'a RunData, width: u16) -> Option<Self> {
         let world = run.shown();
-        let team = world.team()?;
-        let plan = &*team.plan;
+        let team = world.agents()?;
+        let plan = &team.plan;
         let names = plan.agents.iter().map(|agent| columns(agent.name.as_str())).max();
         let names = u16::try_from(names.unwrap_or(0)).unwrap_or(u16::MAX);
         let names = names.clamp(3, (width / 4).clamp(3, 20));
@@ -156,7 +156,7 @@ impl<'a> Transcript<'a> {
             let within = u16::from(row.kind == HopKind::Consult);
             (&row.to, row.span, row.depth + within)
         });
-        let head = (plan.swarm(&plan.root).is_none()).then_some((&plan.root, SpanId::RUN, 0));
+        let head = plan.coordinator().map(|root| (root, SpanId::RUN, 0));
         let coming = head.into_iter().chain(runs).filter_map(|(who, run, depth)| {
             let attempt = current_attempt(world, run).filter(|_| world.is_live())?;
             let seen = shown_output(attempt.id, &world.spans) == MemberOutput::Text;
@@ -164,7 +164,7 @@ impl<'a> Transcript<'a> {
         });
         Some(Self {
             run,
-            history: &plan.session.history,
+            history: world.session().map_or(&[], |session| &session.history),
             lines: team.lines.len(),
             coming: coming.collect(),
             ending: ending(run),
@@ -204,7 +204,7 @@ impl<'a> Transcript<'a> {
         }
         let at = at - self.history.len();
         if at < self.lines {
-            let team = self.run.shown().team()?;
+            let team = self.run.shown().agents()?;
             return team.lines.get(at).map(line_text);
         }
         let at = at - self.lines;
@@ -236,7 +236,7 @@ impl<'a> Transcript<'a> {
         let Some(at) = at.checked_sub(self.history.len()) else { return Some((Seq(0), None)) };
         let world = self.run.shown();
         if at < self.lines {
-            let line = world.team()?.lines.get(at)?;
+            let line = world.agents()?.lines.get(at)?;
             let call = match line.what {
                 LineKind::Said(_) | LineKind::Called(_) | LineKind::Result { .. } => {
                     Some(line.span)
@@ -272,7 +272,7 @@ fn ending(run: &RunData) -> Vec<(TranscriptKind, String)> {
     if let NextMessage::Waiting(text) = run.next_message() {
         return vec![(TranscriptKind::Next, text.to_string())];
     }
-    let Some((team, closed)) = world.team().zip(world.closed.as_ref()) else {
+    let Some((team, closed)) = world.agents().zip(world.closed.as_ref()) else {
         return Vec::new();
     };
     let took = took_ms(closed.elapsed_ms);

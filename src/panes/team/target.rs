@@ -14,11 +14,12 @@ impl TeamView {
     /// What Enter inspects in the panes of a team.
     pub(super) fn pane_target(&self, run: &RunData, focus: Pane) -> Option<InspectTarget> {
         let world = run.shown();
-        let team = world.team()?;
-        let plan = &*team.plan;
+        let team = world.agents()?;
+        let plan = &team.plan;
         let said = |name: &AgentName| team.agent(name).and_then(|row| row.last_call);
         let of_holder = || {
-            let whom = team.answered_by.as_ref().or(team.in_control.as_ref()).unwrap_or(&plan.root);
+            let whom =
+                team.answered_by.as_ref().or(team.in_control.as_ref()).or(plan.root.as_ref())?;
             said(whom).map(InspectTarget::Call)
         };
         match focus {
@@ -36,7 +37,7 @@ impl TeamView {
                 let row = self.call_cursor(&tree).row(tree.len());
                 match row.and_then(|row| tree.row(row)) {
                     Some(node) if node.span == SpanId::RUN => {
-                        said(&plan.root).map(InspectTarget::Call)
+                        said(plan.coordinator()?).map(InspectTarget::Call)
                     }
                     Some(node) => Some(InspectTarget::Call(node.span)),
                     None => of_holder(),
@@ -55,7 +56,7 @@ impl TeamView {
     /// The text that is copied from the focused pane of a team.
     pub(super) fn pane_text(&self, run: &RunData, focus: Pane) -> Option<String> {
         let world = run.shown();
-        let team = world.team()?;
+        let team = world.agents()?;
         if let (Pane::Fourth, Some(line)) = (focus, self.line.line) {
             return Transcript::of_run(run, 80)?.line(line).map(|spoken| spoken.text.into_owned());
         }

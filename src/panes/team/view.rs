@@ -72,7 +72,7 @@ impl TeamView {
         run: &RunData,
         height: usize,
     ) -> (std::ops::Range<usize>, Option<usize>) {
-        let len = run.shown().team().map_or(0, |team| team.hops.len());
+        let len = run.shown().agents().map_or(0, |team| team.hops.len());
         let rows = self.hops;
         (rows.window(len, height), rows.cursor.and(rows.row(len)))
     }
@@ -117,8 +117,8 @@ impl TeamView {
     }
 
     fn move_among_agents(&mut self, run: &RunData, action: Action) {
-        let Some(team) = run.shown().team() else { return };
-        let plan = &*team.plan;
+        let Some(team) = run.shown().agents() else { return };
+        let plan = &team.plan;
         let all: Vec<AgentName> = agents_in_picture(plan).cloned().collect();
         let Some(last) = all.len().checked_sub(1) else { return };
         let at = self.agent.as_ref().and_then(|name| all.iter().position(|it| it == name));
@@ -182,7 +182,7 @@ impl TeamView {
                 self.move_among_agents(run, action);
             }
             Pane::Second => {
-                let len = run.shown().team().map_or(0, |team| team.hops.len());
+                let len = run.shown().agents().map_or(0, |team| team.hops.len());
                 let rows = usize::from(hop_areas(area).0.height).max(1);
                 self.hops = self.hops.after_wheel(by, len, rows);
             }
@@ -221,7 +221,7 @@ impl RunView for TeamView {
         match at.pane {
             Pane::First => self.move_among_agents(run, action),
             Pane::Second => {
-                let len = run.shown().team().map_or(0, |team| team.hops.len());
+                let len = run.shown().agents().map_or(0, |team| team.hops.len());
                 let rows = at.area().map_or(1, |it| hop_areas(it).0.height);
                 self.hops = self.hops.after_action(action, len, usize::from(rows).max(1));
             }
@@ -258,7 +258,7 @@ impl RunView for TeamView {
                 let (window, _) = self.hop_rows(run, height);
                 let Some(line) = row.checked_sub(rows.y).map(usize::from) else { return };
                 if line < window.len() && line < height {
-                    let len = run.shown().team().map_or(0, |team| team.hops.len());
+                    let len = run.shown().agents().map_or(0, |team| team.hops.len());
                     self.hops = self.hops.select(window.start + line, len, height);
                 }
             }
@@ -300,9 +300,9 @@ impl RunView for TeamView {
     }
 
     fn subject_call(&self, run: &RunData) -> Option<SpanId> {
-        let team = run.shown().team()?;
+        let team = run.shown().agents()?;
         let holder = team.answered_by.as_ref().or(team.in_control.as_ref());
-        team.agent(holder.unwrap_or(&team.plan.root))?.last_call
+        team.agent(holder.or(team.plan.root.as_ref())?)?.last_call
     }
 
     fn text(&self, run: &RunData, focus: Pane) -> Option<String> {
@@ -312,7 +312,7 @@ impl RunView for TeamView {
     fn offers(&self, run: &RunData, _focus: Pane, action: Action) -> bool {
         match action {
             Action::Message => true,
-            Action::Members => run.world().team().is_some_and(|team| !team.swarms.is_empty()),
+            Action::Members => run.world().agents().is_some_and(|team| !team.swarms.is_empty()),
             _ => false,
         }
     }

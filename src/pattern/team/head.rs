@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use super::plan::TeamPlan;
 use super::spec::TeamSpec;
+use super::starting::starting_agent;
 use crate::agents::facts::SessionHead;
 use crate::agents::head::agent_head;
-use crate::agents::plan::{AgentHead, TeamPlan};
-use crate::agents::starting::starting_agent;
+use crate::agents::plan::AgentHead;
 use crate::event::id::millis;
 use crate::run::Session;
 
@@ -28,7 +29,7 @@ pub(crate) fn setup(spec: &TeamSpec, session: &Session) -> TeamPlan {
     let starts = starting_agent(spec, session);
     TeamPlan {
         root: spec.root.clone(),
-        agents,
+        agents: agents.into(),
         max_ms: millis(spec.max_seconds),
         session: SessionHead {
             message: session.message,

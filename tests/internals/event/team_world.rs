@@ -1,6 +1,8 @@
 //! What the facts of a team or swarm fold to.
 
-use crate::agents::projection::{AgentState, HopKind, HopState, LineKind, Team, shown_output};
+use crate::agents::projection::{
+    AgentState, AgentsFold, HopKind, HopState, LineKind, shown_output,
+};
 use crate::event::World;
 use crate::event::kind::{HandoffRefusal, MemberOutput};
 use crate::event::world::MarkKind;
@@ -10,8 +12,8 @@ fn fold(facts: &TeamFacts) -> World {
     World::from_events(facts.log.iter().map(|event| &**event))
 }
 
-fn team(world: &World) -> &Team {
-    world.team().expect("a team")
+fn team(world: &World) -> &AgentsFold {
+    world.agents().expect("a team")
 }
 
 #[test]

@@ -201,7 +201,7 @@ async fn a_stranger_or_bad_arguments_come_back_as_an_error_that_lists_the_member
     assert_eq!(shown[4], "tool: error: `request` of a is missing; members: a, b");
     assert!(shown[5].starts_with("tool: error: the arguments of b are not JSON: "), "{}", shown[5]);
     assert!(shown[5].ends_with("; members: a, b"));
-    let team = world.team().expect("a team");
+    let team = world.agents().expect("a team");
     let refused = team.lines.iter().filter(|line| matches!(line.what, LineKind::NotCalled { .. }));
     assert_eq!(refused.count(), 3);
 }
@@ -291,7 +291,7 @@ async fn inner_output_is_shown_as_the_team_says_and_the_result_is_not_affected()
             });
             let world = play(&scenario, &cast).await;
             assert_eq!(cast.shown("lead", 2)[3..], ["tool: Seen."]);
-            let team = world.team().expect("a team");
+            let team = world.agents().expect("a team");
             let told: Vec<String> = team
                 .lines
                 .iter()
@@ -349,7 +349,7 @@ async fn teams_nest_and_each_fact_stands_in_the_span_of_its_agent() {
     });
     let world = play(&scenario, &cast).await;
     assert_eq!(answer(&world), "pm is done.");
-    let team = world.team().expect("a team");
+    let team = world.agents().expect("a team");
     let rows: Vec<_> = team
         .hops
         .iter()
@@ -529,10 +529,10 @@ async fn a_session_goes_on_at_the_coordinator_with_all_that_it_had_said_and_been
         ]
     );
     // The log of the second run is whole: its head has what was remembered.
-    let plan = &*world.team().expect("a team").plan;
-    assert_eq!((plan.session.message, plan.session.history.len()), (2, 4));
-    assert_eq!(plan.session.previous_run.as_ref(), Some(first.id()));
-    assert_eq!(&*plan.session.text, "And now?");
+    let session = world.session().expect("a session");
+    assert_eq!((session.message, session.history.len()), (2, 4));
+    assert_eq!(session.previous_run.as_ref(), Some(first.id()));
+    assert_eq!(&*session.text, "And now?");
 }
 
 #[tokio::test(start_paused = true)]

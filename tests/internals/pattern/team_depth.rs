@@ -58,7 +58,7 @@ async fn cancelling_in_the_depth_ends_every_child_and_gives_every_permit_back() 
         let world = world(&run).await;
         assert_eq!(reason(&world), "cancelled");
         assert_eq!(world.closed.as_ref().map(|closed| closed.in_flight), Some(0));
-        let team = world.team().expect("a team");
+        let team = world.agents().expect("a team");
         assert!(team.running().next().is_none());
         let facts = ended(&run).await;
         assert!(matches!(facts.last().map(|it| &it.kind), Some(EventKind::RunClosed(_))));
@@ -101,7 +101,7 @@ async fn a_pause_waits_until_every_branch_stands_and_no_members_time_goes_on() {
     run.send(Command::Resume { by: Initiator::You });
     let world = world(&run).await;
     assert_eq!(answer(&world), "lead done");
-    let team = world.team().expect("a team");
+    let team = world.agents().expect("a team");
     assert!(team.hops.iter().all(|hop| !matches!(hop.state, HopState::Failed(_))));
     let told = outcome(&world);
     assert!(told["paused_ms"].as_u64().expect("a number") >= 7_200_000);
@@ -123,7 +123,7 @@ async fn a_members_time_out_counts_only_while_the_run_goes() {
     run.send(Command::Resume { by: Initiator::You });
     let world = world(&run).await;
     // 2 s for x and 8 s of its own are more than 9 s, whatever the pause.
-    let team = world.team().expect("a team");
+    let team = world.agents().expect("a team");
     let right = team.hops.iter().find(|hop| hop.to.as_str() == "right").expect("right");
     assert!(
         matches!(&right.state, HopState::Failed(why) if why.to_string() == "tool_error:right:timeout")

@@ -92,6 +92,7 @@ async fn a_head_from_before_these_were_told_can_be_read() {
     }
     let read = Event::from_line(&told.to_string()).expect("a line of ours");
     let PatternPlan::Team(plan) = head(&read).plan else { panic!("a team") };
+    let plan = plan.agents_plan();
     let lead = plan.agent(&"lead".into()).expect("the lead");
     assert_eq!((&*lead.instruction, lead.max_tool_rounds, lead.member_tools), ("", None, None));
     let desk = plan.swarm(&"desk".into()).expect("the swarm");
@@ -104,10 +105,10 @@ async fn what_agents_are_told_weighs() {
     let weight = |text: &str, place: usize| {
         let mut head = head.clone();
         let PatternPlan::Team(plan) = &mut head.plan else { panic!("a team") };
-        let plan = Arc::make_mut(plan);
-        match &mut plan.agents[place].swarm {
+        let agent = &mut Arc::make_mut(&mut Arc::make_mut(plan).agents)[place];
+        match &mut agent.swarm {
             Some(swarm) => swarm.handoff_input = Some(HandoffTemplate::parse_template(text)),
-            None => plan.agents[place].instruction = text.into(),
+            None => agent.instruction = text.into(),
         }
         EventKind::RunStarted(Arc::new(head)).weight()
     };

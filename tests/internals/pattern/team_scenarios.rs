@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::agents::projection::Team;
+use crate::agents::projection::AgentsFold;
 use crate::agents::projection::{HopRow, HopState, LineKind};
 use crate::engine::{Engine, EngineSettings, Launch};
 use crate::event::kind::{
@@ -67,8 +67,8 @@ async fn go_on(
 }
 
 impl Played {
-    fn team(&self) -> &Team {
-        self.world.team().expect("a team")
+    fn team(&self) -> &AgentsFold {
+        self.world.agents().expect("a team")
     }
 
     /// What was done, refused hand-offs left out.

@@ -42,7 +42,7 @@ async fn it_starts_at_the_entry_and_the_last_reply_is_the_result() {
         told["handoffs"],
         json!([{ "from": "a", "to": "b", "message": "your turn", "at_ms": 0 }])
     );
-    let team = world.team().expect("a team");
+    let team = world.agents().expect("a team");
     let hops: Vec<_> = team.hops.iter().map(|hop| (hop.kind, hop.state.clone())).collect();
     assert_eq!(hops, [(HopKind::Start, HopState::HandedOver), (HopKind::Handoff, HopState::Done)]);
 }
@@ -199,7 +199,7 @@ async fn an_unknown_name_or_oneself_comes_back_with_the_names_and_does_not_count
             "tool: error: `agent_name` of transfer_to_agent is not a text; there are: b, c",
         ]
     );
-    let team = world.team().expect("a team");
+    let team = world.agents().expect("a team");
     assert_eq!(team.swarms[0].guard.handoffs, 1);
     assert_eq!(outcome(&world)["handoffs"].as_array().map(Vec::len), Some(1));
 }
@@ -258,7 +258,7 @@ async fn a_refusal_is_told_and_after_max_rejections_the_run_stops_with_the_best_
         last,
         "tool: error: repetitive handoff detected. Answer yourself now, or hand over to c."
     );
-    let team = world.team().expect("a team");
+    let team = world.agents().expect("a team");
     assert_eq!((team.swarms[0].guard.handoffs, team.swarms[0].rejections), (10, 3));
     assert_eq!((told["owner"].clone(), told["phase"].clone()), (json!(null), json!("b")));
 }
@@ -509,7 +509,7 @@ async fn members_join_and_leave_a_running_swarm_and_everyones_list_follows_at_on
         .filter(|event| matches!(event.kind, EventKind::RosterChanged { .. }))
         .count();
     assert_eq!(changes, 2, "what cannot be changes nothing, and the entry cannot leave");
-    let team = world.team().expect("a team");
+    let team = world.agents().expect("a team");
     let there: Vec<&str> = team.swarms[0].members.iter().map(|it| it.as_str()).collect();
     assert_eq!(there, ["d", "c", "a"]);
 }
@@ -627,7 +627,7 @@ async fn a_members_failure_ends_the_swarm_with_its_own_reason() {
     let world = play(&of(&["a", "b"], |_| {}), &cast).await;
     assert_eq!(reason(&world), "llm_error:auth");
     assert_eq!(outcome(&world)["partial_answer"], "Best so far.");
-    let team = world.team().expect("a team");
+    let team = world.agents().expect("a team");
     assert!(
         matches!(&team.hops.last().expect("a hop").state, HopState::Failed(why) if why.to_string() == "llm_error:auth")
     );
@@ -749,7 +749,7 @@ async fn what_a_hop_took_leaves_pauses_out() {
     tokio::time::advance(Duration::from_secs(60)).await;
     run.send(Command::Resume { by: Initiator::You });
     let world = world(&run).await;
-    let team = world.team().expect("a team");
+    let team = world.agents().expect("a team");
     let hop = team.hops.get(0).expect("a hop");
     assert_eq!(hop.until.expect("it has ended").since(hop.at), Duration::from_secs(62));
     let told = outcome(&world);

@@ -11,7 +11,7 @@ use serde_json::json;
 
 /// The results that stand so deep, as they stand, each with whether it is an answer.
 fn results(world: &World, depth: u16) -> Vec<(String, bool)> {
-    let team = world.team().expect("a team");
+    let team = world.agents().expect("a team");
     let lines = team.lines.iter().filter(|line| line.depth == depth);
     let results = lines.filter_map(|line| match &line.what {
         LineKind::Result { text, ok, .. } => Some((text.to_string(), *ok)),
@@ -129,7 +129,7 @@ async fn what_stands_in_for_a_member_of_a_swarm_is_said_by_it_and_the_run_is_deg
     let world = play(&scenario(agents, policy), &cast).await;
     let text = r#"{"text":"Call us."}"#;
     assert_eq!(answer(&world), text);
-    let team = world.team().expect("a team");
+    let team = world.agents().expect("a team");
     let said: Vec<_> = team
         .lines
         .iter()

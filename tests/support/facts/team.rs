@@ -138,7 +138,8 @@ impl TeamFacts {
         }];
         agents.extend(all.iter().zip(about).map(|(name, about)| agent(name, about, "agent")));
         agents.push(agent("lawyer", "Knows the law", "agent"));
-        let plan = TeamPlan { root: "support".into(), agents, max_ms: 60_000, session };
+        let plan =
+            TeamPlan { root: "support".into(), agents: agents.into(), max_ms: 60_000, session };
         Self::begin("Charged twice, wants refund", &goal, PatternPlan::Swarm(Arc::new(plan)))
     }
 
@@ -154,7 +155,7 @@ impl TeamFacts {
         }];
         heads.extend(members.iter().map(|name| agent(name, "One of many", "agent")));
         let session = session("Pass it on.", "a1");
-        let plan = TeamPlan { root: "ring".into(), agents: heads, max_ms: 60_000, session };
+        let plan = TeamPlan { root: "ring".into(), agents: heads.into(), max_ms: 60_000, session };
         Self::begin("A ring", "Pass it on.", PatternPlan::Swarm(Arc::new(plan)))
     }
 
@@ -183,7 +184,12 @@ impl TeamFacts {
             agent("back", "Solves them", "agent"),
         ];
         let session = session(goal, "project_manager");
-        let plan = TeamPlan { root: "project_manager".into(), agents, max_ms: 60_000, session };
+        let plan = TeamPlan {
+            root: "project_manager".into(),
+            agents: agents.into(),
+            max_ms: 60_000,
+            session,
+        };
         Self::begin("Release notes", goal, PatternPlan::Team(Arc::new(plan)))
     }
 

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use ratatui::style::Style;
 
-use crate::agents::projection::{AgentRow, AgentState, Team};
+use crate::agents::plan::AgentsPlan;
+use crate::agents::projection::{AgentRow, AgentState, AgentsFold};
 use crate::event::Elapsed;
-use crate::event::kind::TeamPlan;
 use crate::event::world::World;
 use crate::ui::cx::DrawContext;
 use crate::ui::glyph::Glyph;
@@ -31,7 +31,7 @@ pub(crate) fn put_model(cx: &DrawContext, pen: &mut Pen, name: &str, width: u16,
 }
 
 /// Width of the longest agent name.
-pub(crate) fn names(plan: &TeamPlan) -> u16 {
+pub(crate) fn names(plan: &AgentsPlan) -> u16 {
     let longest = plan.agents.iter().map(|agent| columns(agent.name.as_str())).max();
     u16::try_from(longest.unwrap_or(0)).unwrap_or(u16::MAX)
 }
@@ -53,7 +53,7 @@ pub(crate) fn time_held(world: &World, row: &AgentRow, now: Elapsed) -> Duration
 }
 
 /// Whether this agent is in control, or gave the answer of a run that has ended.
-pub(crate) fn is_active_agent(world: &World, team: &Team, row: &AgentRow) -> bool {
+pub(crate) fn is_active_agent(world: &World, team: &AgentsFold, row: &AgentRow) -> bool {
     let whom = if world.is_live() { &team.in_control } else { &team.answered_by };
     whom.as_ref().or(team.in_control.as_ref()) == Some(&row.name)
 }

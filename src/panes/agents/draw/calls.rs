@@ -77,7 +77,7 @@ fn wanted_width(world: &World, node: CallNode) -> u16 {
     let name = match world.spans.get(node.span).map(|span| &span.kind) {
         Some(SpanKind::Call(Purpose::Tool { tool, .. })) => tool.as_str(),
         Some(SpanKind::Call(purpose)) => purpose.agent().map_or("", |agent| agent.as_str()),
-        _ => world.team().map_or("", |it| it.plan.root.as_str()),
+        _ => world.agents().and_then(|it| it.plan.root.as_ref()).map_or("", |root| root.as_str()),
     };
     let name = u16::try_from(columns(name)).unwrap_or(u16::MAX).min(30);
     8 + 2 * node.depth.min(12) + name + TOOK
@@ -114,9 +114,8 @@ fn call_row(
     }
     let end = |pen: &Pen| names.saturating_sub(TOOK + pen.x() + 1);
     if node.span == SpanId::RUN {
-        let Some(team) = world.team() else { return };
-        let plan = &*team.plan;
-        let Some(agent) = team.agent(&plan.root) else { return };
+        let Some(team) = world.agents() else { return };
+        let Some(agent) = team.plan.coordinator().and_then(|it| team.agent(it)) else { return };
         let sign = agent_sign(cx, world, agent);
         pen.glyph(sign.glyph, sign.style).space(1);
         let width = end(pen);

@@ -7,10 +7,10 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::agent::{MODEL, agent_sign, is_active_agent, names, put_model, time_held};
-use crate::agents::projection::{AgentRow, Team};
+use crate::agents::plan::AgentsPlan;
+use crate::agents::projection::{AgentRow, AgentsFold};
 use crate::app::layout::line;
 use crate::app::run::data::RunData;
-use crate::event::kind::TeamPlan;
 use crate::panes::agents::graph::{AgentBox, CALLER_COLUMNS, EdgeWork, Graph, LIST_HEAD};
 use crate::panes::agents::picture::{agents_in_picture, is_on_bench};
 use crate::ui::border::Borders;
@@ -34,10 +34,10 @@ pub(crate) fn render(
     buf: &mut Buffer,
 ) {
     let world = page.shown();
-    let Some(team) = world.team() else {
+    let Some(team) = world.agents() else {
         return empty(cx, area, "The run is starting.", buf);
     };
-    let plan = &*team.plan;
+    let plan = &team.plan;
     let all: Vec<&AgentRow> = agents_in_picture(plan).filter_map(|name| team.agent(name)).collect();
     match graph(page, area) {
         Some(graph) => render_graph(view, page, cx, area, &graph, (team, plan), buf),
@@ -55,7 +55,7 @@ fn render_graph(
     cx: &DrawContext,
     area: Rect,
     graph: &Graph,
-    (team, plan): (&Team, &TeamPlan),
+    (team, plan): (&AgentsFold, &AgentsPlan),
     buf: &mut Buffer,
 ) {
     let world = page.shown();
@@ -192,7 +192,7 @@ fn edge_label(cx: &DrawContext, pen: &mut Pen, work: EdgeWork) {
 }
 
 /// Draws the edges without a line as text.
-fn edges_without_line(cx: &DrawContext, graph: &Graph, team: &Team, buf: &mut Buffer) {
+fn edges_without_line(cx: &DrawContext, graph: &Graph, team: &AgentsFold, buf: &mut Buffer) {
     let theme = cx.theme;
     let (dim, plain) = (theme.style(StyleRole::Dim), theme.style(StyleRole::Text));
     if graph.unlined.is_empty() {
@@ -265,7 +265,7 @@ fn render_agent_list(
     page: &RunData,
     cx: &DrawContext,
     area: Rect,
-    (team, plan): (&Team, &TeamPlan),
+    (team, plan): (&AgentsFold, &AgentsPlan),
     (all, name): (&[&AgentRow], u16),
     buf: &mut Buffer,
 ) {
@@ -318,7 +318,7 @@ fn render_agent_list(
 }
 
 /// The agents that an agent passed work to, with counts.
-fn outgoing_work(cx: &DrawContext, team: &Team, from: &AgentRow) -> String {
+fn outgoing_work(cx: &DrawContext, team: &AgentsFold, from: &AgentRow) -> String {
     let mut told = Vec::new();
     for edge in team.edges.iter().filter(|edge| edge.from.as_ref() == Some(&from.name)).take(12) {
         let how =

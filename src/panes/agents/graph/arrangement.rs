@@ -2,8 +2,8 @@
 //! origin. Pure geometry.
 
 use super::{BOX_ROWS, GAP};
+use crate::agents::plan::AgentsPlan;
 use crate::base::name::AgentName;
-use crate::event::kind::TeamPlan;
 
 /// Columns reserved for a label next to a line.
 const LABEL_COLUMNS: u16 = 5;
@@ -20,7 +20,7 @@ pub(super) struct Forest {
 }
 
 impl Forest {
-    pub(super) fn of(names: &[&AgentName], plan: &TeamPlan) -> Forest {
+    pub(super) fn of(names: &[&AgentName], plan: &AgentsPlan) -> Forest {
         let place = |name: &AgentName| names.iter().position(|it| *it == name);
         let mut members = vec![Vec::new(); names.len()];
         let mut is_member = vec![false; names.len()];

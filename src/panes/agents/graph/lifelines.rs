@@ -4,7 +4,7 @@
 use ratatui::layout::Rect;
 
 use super::{AgentBox, BOX_EXTRA, BOX_ROWS, CALLER_COLUMNS, EdgeWork, Graph, Label, NAMES};
-use crate::agents::projection::Team;
+use crate::agents::projection::AgentsFold;
 use crate::base::name::AgentName;
 use crate::narrate::measure::columns;
 
@@ -13,7 +13,7 @@ use crate::narrate::measure::columns;
 const LAYOUTS: [(u16, i32); 3] = [(BOX_EXTRA, 1), (BOX_EXTRA, -1), (BOX_EXTRA - 1, -1)];
 
 /// The picture, or `None` if the members do not fit.
-pub(super) fn lifelines(area: Rect, names: &[&AgentName], team: &Team) -> Option<Graph> {
+pub(super) fn lifelines(area: Rect, names: &[&AgentName], team: &AgentsFold) -> Option<Graph> {
     // Rows: boxes, the operator's message, one handoff, the work without a line, the legend.
     if area.height < BOX_ROWS + 4 {
         return None;

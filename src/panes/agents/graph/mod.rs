@@ -13,12 +13,12 @@ use ratatui::layout::Rect;
 
 use self::arrangement::{ARRANGEMENTS, Arrangement, Forest, LayerLayout};
 use super::picture::{agents_in_picture, is_on_bench};
-use crate::agents::projection::Team;
+use crate::agents::plan::AgentsPlan;
+use crate::agents::projection::AgentsFold;
 use crate::app::layout::hits;
 use crate::app::run::data::RunData;
 use crate::app::run::layout::window_start;
 use crate::base::name::AgentName;
-use crate::event::kind::TeamPlan;
 use crate::narrate::measure::columns;
 
 /// Header rows above the list of agents.
@@ -110,12 +110,12 @@ impl EdgeWork {
 
 impl Graph {
     /// The picture in an area; `None` if the agents have to be shown in a list.
-    pub fn for_team(area: Rect, team: &Team, plan: &TeamPlan) -> Option<Graph> {
+    pub fn for_team(area: Rect, team: &AgentsFold, plan: &AgentsPlan) -> Option<Graph> {
         let all: Vec<&AgentName> = agents_in_picture(plan).collect();
         // If there is no room for all, agents that joined later are left out.
         let start = |name: &&&AgentName| {
             let member = plan.agents.iter().any(|agent| agent.members.contains(name));
-            **name == &plan.root || member || !is_on_bench(team, plan, name)
+            plan.is_root(name) || member || !is_on_bench(team, plan, name)
         };
         let members: Vec<&AgentName> = all.iter().filter(start).copied().collect();
         let drawn = |names: &[&AgentName]| {
@@ -123,7 +123,7 @@ impl Graph {
                 return None;
             }
             let forest = Forest::of(names, plan);
-            let swarm = plan.swarm(&plan.root).is_some() && forest.is_flat();
+            let swarm = plan.outer_swarm().is_some() && forest.is_flat();
             let lines = if swarm { lifelines::lifelines(area, names, team) } else { None };
             lines.map_or_else(|| Self::with_boxes(area, names, &forest, team, plan), Some)
         };
@@ -143,8 +143,8 @@ impl Graph {
         area: Rect,
         names: &[&AgentName],
         forest: &Forest,
-        team: &Team,
-        plan: &TeamPlan,
+        team: &AgentsFold,
+        plan: &AgentsPlan,
     ) -> Option<Graph> {
         let swarms = plan.agents.iter().any(|agent| agent.swarm.is_some());
         let high = area.height.checked_sub(1)?;
@@ -183,8 +183,8 @@ impl Graph {
             .collect();
         boxes.sort_by_key(|(agent, _)| *agent);
         let asked = team.edges.iter().find(|edge| edge.from.is_none()).map(|edge| &edge.to);
-        let asked = asked.unwrap_or(&plan.root);
-        let frame = boxes.iter().find(|(agent, _)| names[*agent] == asked).map(|it| it.1);
+        let asked = asked.or(plan.root.as_ref());
+        let frame = boxes.iter().find(|(agent, _)| Some(names[*agent]) == asked).map(|it| it.1);
         let start = frame.map(|frame| (frame.x, frame.y + 1));
         let start = start.filter(|(x, _)| *x >= area.x + CALLER_COLUMNS);
         let clear = |(x, y): &(u16, u16)| {
@@ -245,7 +245,7 @@ impl Graph {
 
 /// The picture of the shown world in an area; `None` if there is a list instead.
 pub fn graph(run: &RunData, area: Rect) -> Option<Graph> {
-    let team = run.shown().team()?;
+    let team = run.shown().agents()?;
     Graph::for_team(area, team, &team.plan)
 }
 
@@ -259,7 +259,7 @@ pub fn agent_at(
     if let Some(graph) = graph(run, area) {
         return graph.agent_at_cell(col, row).cloned();
     }
-    let plan = &*run.shown().team()?.plan;
+    let plan = &run.shown().agents()?.plan;
     let all: Vec<&AgentName> = agents_in_picture(plan).collect();
     let line = row.checked_sub(area.y + LIST_HEAD)?;
     let at = listed(plan, selected, area).start + usize::from(line);
@@ -267,7 +267,11 @@ pub fn agent_at(
 }
 
 /// The agents in view in a list, by index.
-pub fn listed(plan: &TeamPlan, selected: Option<&AgentName>, area: Rect) -> std::ops::Range<usize> {
+pub fn listed(
+    plan: &AgentsPlan,
+    selected: Option<&AgentName>,
+    area: Rect,
+) -> std::ops::Range<usize> {
     let count = agents_in_picture(plan).count();
     let rows = usize::from(area.height.saturating_sub(LIST_HEAD));
     let at = selected.and_then(|name| agents_in_picture(plan).position(|it| it == name));
@@ -283,10 +287,10 @@ mod tests {
 
     use super::*;
     use crate::agents::projection::Edge;
-    use crate::event::kind::{AgentHead, SessionHead, SwarmHead};
+    use crate::event::kind::{AgentHead, SwarmHead};
 
     /// A plan in which agent `n + 1` is a member of agent `above[n]`.
-    fn plan(above: &[usize], swarm: bool) -> TeamPlan {
+    fn plan(above: &[usize], swarm: bool) -> AgentsPlan {
         let name = |nth: usize| AgentName::from(format!("agent_{nth}").as_str());
         let agents = (0..=above.len()).map(|nth| AgentHead {
             name: name(nth),
@@ -313,20 +317,12 @@ mod tests {
                 handoff_input: None,
             }),
         });
-        let session = SessionHead {
-            message: 1,
-            text: Arc::from("hello"),
-            previous_run: None,
-            history: Arc::from([]),
-            owner: None,
-            first_agent: name(0),
-        };
-        TeamPlan { root: name(0), agents: agents.collect(), max_ms: 1_000, session }
+        AgentsPlan { root: Some(name(0)), agents: agents.collect() }
     }
 
     /// A team with one handoff and one refusal for each of these pairs.
-    fn team(plan: &TeamPlan, pairs: &[(usize, usize)]) -> Team {
-        let mut team = Team::new(Arc::new(plan.clone()));
+    fn team(plan: &AgentsPlan, pairs: &[(usize, usize)]) -> AgentsFold {
+        let mut team = AgentsFold::new(plan.clone(), &"hello".into());
         let count = plan.agents.len();
         let name = |nth: usize| plan.agents[nth % count].name.clone();
         team.edges.push(Edge {
@@ -408,8 +404,8 @@ mod tests {
         ) {
             let area = Rect::new(0, 0, width, height);
             let plan = plan(&above, swarm);
-            let boxes = |team: &Team| Graph::for_team(area, team, &plan).map(|graph| graph.boxes);
-            prop_assert_eq!(boxes(&Team::new(Arc::new(plan.clone()))), boxes(&team(&plan, &pairs)));
+            let boxes = |team: &AgentsFold| Graph::for_team(area, team, &plan).map(|graph| graph.boxes);
+            prop_assert_eq!(boxes(&AgentsFold::new(plan.clone(), &"hello".into())), boxes(&team(&plan, &pairs)));
         }
     }
 

@@ -4,9 +4,9 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::agents::projection::{HopKind, HopState, Team};
+use crate::agents::plan::AgentsPlan;
+use crate::agents::projection::{AgentsFold, HopKind, HopState};
 use crate::app::run::data::RunData;
-use crate::event::kind::TeamPlan;
 use crate::event::world::World;
 use crate::panes::agents::draw::agent::MODEL;
 use crate::ui::cx::DrawContext;
@@ -20,8 +20,8 @@ const MAX_HOPS: usize = 64;
 /// Draws the row.
 pub(crate) fn render(page: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
-    let Some(team) = world.team() else { return };
-    let plan = &*team.plan;
+    let Some(team) = world.agents() else { return };
+    let plan = &team.plan;
     let aside = aside(cx, world, team, plan);
     let taken: usize = aside.iter().map(|(text, _)| columns(text)).sum();
     let taken = u16::try_from(taken).unwrap_or(u16::MAX);
@@ -41,8 +41,8 @@ pub(crate) fn render(page: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buf
 fn chain(
     cx: &DrawContext,
     world: &World,
-    team: &Team,
-    plan: &TeamPlan,
+    team: &AgentsFold,
+    plan: &AgentsPlan,
     area: Rect,
     buf: &mut Buffer,
 ) {
@@ -66,12 +66,12 @@ fn chain(
     }
     let dim = cx.theme.style(StyleRole::Dim);
     let mut pen = Pen::new(buf, area, cx.glyphs);
-    let coordinator = plan.swarm(&plan.root).is_none();
-    if links.is_empty() && !coordinator {
+    let coordinator = plan.coordinator();
+    if links.is_empty() && coordinator.is_none() {
         pen.put("no agent called yet", dim);
         return;
     }
-    let head = if coordinator { plan.root.as_str() } else { "" };
+    let head = coordinator.map_or("", |it| it.as_str());
     let room = usize::from(area.width).saturating_sub(columns(head));
     let mut used = 0;
     let fits = |link: &&(String, String, StyleRole)| {
@@ -79,7 +79,7 @@ fn chain(
         used + 2 <= room
     };
     let shown = links.iter().take_while(fits).count();
-    if coordinator {
+    if coordinator.is_some() {
         let role = if world.is_live() { StyleRole::Running } else { StyleRole::Text };
         pen.put(head, cx.theme.style(role));
     }
@@ -95,8 +95,8 @@ fn chain(
 fn aside(
     cx: &DrawContext,
     world: &World,
-    team: &Team,
-    plan: &TeamPlan,
+    team: &AgentsFold,
+    plan: &AgentsPlan,
 ) -> Vec<(String, StyleRole)> {
     let mut said = Vec::new();
     if world.is_live()
@@ -109,7 +109,7 @@ fn aside(
             said.push((format!(" {model}"), StyleRole::Dim));
         }
     }
-    if let Some((swarm, row)) = plan.swarm(&plan.root).zip(team.swarm(&plan.root)) {
+    if let Some((swarm, row)) = plan.outer_swarm().zip(team.outer_swarm()) {
         let gap = if said.is_empty() { "" } else { "   " };
         if swarm.repetitive_handoff_window > 0 {
             said.push((format!("{gap}loop guard: "), StyleRole::Dim));

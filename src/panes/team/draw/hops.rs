@@ -5,10 +5,11 @@ use crate::panes::team::view::TeamView;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::agents::projection::{HopKind, HopRow, HopState, Team};
+use crate::agents::plan::AgentsPlan;
+use crate::agents::projection::{AgentsFold, HopKind, HopRow, HopState};
 use crate::app::layout::line;
 use crate::app::run::data::RunData;
-use crate::event::kind::{HandoffRefusal, TeamPlan};
+use crate::event::kind::HandoffRefusal;
 use crate::event::world::World;
 use crate::panes::agents::draw::agent::{names, time_held};
 use crate::panes::agents::picture::{agents_in_picture, is_on_bench};
@@ -41,7 +42,7 @@ struct HopColumns {
 }
 
 impl HopColumns {
-    fn for_width(width: u16, plan: &TeamPlan) -> Self {
+    fn for_width(width: u16, plan: &AgentsPlan) -> Self {
         let fixed = 2 + NUMBER + CLOCK + HOW + CONTEXT + 1;
         let room = width.saturating_sub(fixed);
         let name = names(plan).clamp(4, 18).min((room / 3).max(4));
@@ -58,13 +59,13 @@ pub(crate) fn render(
     buf: &mut Buffer,
 ) {
     let world = page.shown();
-    let Some(team) = world.team() else { return };
-    let plan = &*team.plan;
+    let Some(team) = world.agents() else { return };
+    let plan = &team.plan;
     let (rows, foot) = hop_areas(area);
     let places = HopColumns::for_width(area.width, plan);
     let dim = cx.theme.style(StyleRole::Dim);
     if team.hops.is_empty() {
-        let text = match (world.is_live(), plan.swarm(&plan.root).is_some()) {
+        let text = match (world.is_live(), plan.outer_swarm().is_some()) {
             (true, true) => "No agent is in control yet.",
             (true, false) => "No agent has been consulted yet. 4 shows the transcript.",
             (false, _) => "No agent was called. 5 shows what happened.",
@@ -174,8 +175,8 @@ fn totals(
     cx: &DrawContext,
     area: Rect,
     world: &World,
-    team: &Team,
-    plan: &TeamPlan,
+    team: &AgentsFold,
+    plan: &AgentsPlan,
     buf: &mut Buffer,
 ) {
     let mut row = 0;
@@ -183,7 +184,7 @@ fn totals(
         row += 1;
         line(area, row - 1)
     };
-    if plan.swarm(&plan.root).is_some() && area.height > 0 {
+    if plan.outer_swarm().is_some() && area.height > 0 {
         limits_row(cx, next(), team, plan, buf);
     }
     let now = page.drawn_to(cx.now);
@@ -209,15 +210,21 @@ fn totals(
         .collect();
     let mut pen = Pen::new(buf, next(), cx.glyphs);
     pen.space(1).cell("unused", LABEL, dim);
-    let swarm = plan.swarm(&plan.root).is_some();
+    let swarm = plan.outer_swarm().is_some();
     let none = if swarm { "none: each had control" } else { "none: each was called" }.to_owned();
     let text = if unused.is_empty() { none } else { unused.join(", ") };
     pen.put(&text, if unused.is_empty() { dim } else { cx.theme.style(StyleRole::Text) });
 }
 
 /// Draws the limits of the outermost swarm and their use.
-fn limits_row(cx: &DrawContext, area: Rect, team: &Team, plan: &TeamPlan, buf: &mut Buffer) {
-    let Some((swarm, row)) = plan.swarm(&plan.root).zip(team.swarm(&plan.root)) else { return };
+fn limits_row(
+    cx: &DrawContext,
+    area: Rect,
+    team: &AgentsFold,
+    plan: &AgentsPlan,
+    buf: &mut Buffer,
+) {
+    let Some((swarm, row)) = plan.outer_swarm().zip(team.outer_swarm()) else { return };
     let theme = cx.theme;
     let (dim, plain) = (theme.style(StyleRole::Dim), theme.style(StyleRole::Text));
     let guard = row.guard;
@@ -254,7 +261,7 @@ fn limits_row(cx: &DrawContext, area: Rect, team: &Team, plan: &TeamPlan, buf: &
 }
 
 /// Draws the context tokens of the last hops as a sparkline, with the newest number.
-fn context_sparkline(cx: &DrawContext, pen: &mut Pen, team: &Team, live: bool) {
+fn context_sparkline(cx: &DrawContext, pen: &mut Pen, team: &AgentsFold, live: bool) {
     let dim = cx.theme.style(StyleRole::Dim);
     let width = usize::from(pen.left().saturating_sub(14)).min(40);
     let last = team.hops.iter().rev().take(4 * width.max(1)).filter_map(|hop| hop.context_tokens);

@@ -23,7 +23,7 @@ pub(crate) fn follows(view: &TeamView, page: &RunData, cx: &DrawContext, pane: P
     };
     let dot = cx.glyphs.symbol(Glyph::Dot);
     match follows {
-        _ if page.shown().team().is_none() => String::new(),
+        _ if page.shown().agents().is_none() => String::new(),
         true => format!(" {dot} following {}", cx.glyphs.symbol(Glyph::Down)),
         false => format!(" {dot} G: follow"),
     }
@@ -31,8 +31,8 @@ pub(crate) fn follows(view: &TeamView, page: &RunData, cx: &DrawContext, pane: P
 
 /// The range of rows in view, such as `1-11 of 12`; empty if all fit.
 pub(crate) fn rows_in_view(view: &TeamView, page: &RunData, pane: Pane, area: Rect) -> String {
-    let Some(team) = page.shown().team() else { return String::new() };
-    let plan = &*team.plan;
+    let Some(team) = page.shown().agents() else { return String::new() };
+    let plan = &team.plan;
     let (window, all) = match pane {
         Pane::First if graph(page, area).is_none() => {
             (listed(plan, view.selected_agent(), area), agents_in_picture(plan).count())

@@ -1,6 +1,6 @@
 //! What a team or a swarm says about its runs.
 
-use crate::agents::projection::{HopKind, Team};
+use crate::agents::projection::HopKind;
 use crate::agents::words::{event_line, fields, lines, markdown};
 use crate::event::Event;
 use crate::event::kind::Purpose;
@@ -13,6 +13,7 @@ use crate::narrate::preview::{add_end, end_line};
 use crate::narrate::progress::Progress;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::{StyledLine, StyledPart, StyledText};
+use crate::pattern::team::projection::Team;
 
 impl Narrate for Team {
     fn terms(&self) -> PatternTerms {
@@ -25,13 +26,14 @@ impl Narrate for Team {
             message => format!("message {message}   "),
         };
         let steps = |count: u64| if count == 0 { String::new() } else { count.to_string() };
-        let Some(swarm) = self.plan.swarm(&self.plan.root) else {
-            let consulted = self.made(HopKind::Consult);
+        let agents = &self.agents;
+        let Some(swarm) = agents.plan.outer_swarm() else {
+            let consulted = agents.made(HopKind::Consult);
             let text = format!("{message}{}", format::count_noun(consulted, "consultation"));
             return Progress { text: Some(text), short: steps(consulted), ..Progress::default() };
         };
-        let hops = self.roots.len();
-        let used = self.swarm(&self.plan.root).map_or(0, |row| row.made());
+        let hops = agents.roots.len();
+        let used = agents.outer_swarm().map_or(0, |row| row.made());
         let limit = u64::from(swarm.max_handoffs);
         Progress {
             text: Some(format!("{message}hop {hops}")),
@@ -67,7 +69,7 @@ impl Narrate for Team {
                 to.item("after", StyleRole::Dim, after.as_str());
             }
         }
-        let agents = self.assignable_agents(&self.plan);
+        let agents = self.agents.assignable_agents();
         to.list(
             "agents",
             agents.map(|row| {
@@ -79,26 +81,26 @@ impl Narrate for Team {
     fn result(&self, run: &RunFold) -> StyledLine {
         let Some(closed) = &run.closed else { return StyledLine::default() };
         let line = end_line(closed);
-        match &self.answered_by {
+        match &self.agents.answered_by {
             Some(by) => line.with(StyledPart::new(StyleRole::Text, format!(", {by}"))),
             None => line,
         }
     }
 
     fn lines(&self, event: &Event, run: &RunFold) -> Option<Vec<StyledLine>> {
-        lines::lines(self, event, run)
+        lines::lines(&self.agents, self, event, run)
     }
 
     fn totals(&self) -> Vec<StyledPart> {
-        vec![StyledPart::plain(lines::totals(self))]
+        vec![StyledPart::plain(lines::totals(&self.agents))]
     }
 
     fn closing(&self) -> Closing {
-        Closing { answer: None, table: lines::turns(self, &self.plan) }
+        Closing { answer: None, table: lines::turns(&self.agents) }
     }
 
     fn markdown(&self, out: &mut String) {
-        markdown::add_hops(self, out);
+        markdown::add_hops(&self.agents, out);
     }
 
     fn longest_subject(&self, _run: &RunFold) -> usize {

@@ -1,14 +1,14 @@
 //! The agent that a run starts with.
 
+use super::spec::TeamSpec;
 use crate::agents::spec::AgentKind;
 use crate::base::name::AgentName;
-use crate::pattern::team::spec::TeamSpec;
 use crate::run::Session;
 
 /// The agent that starts: the root, or the entry of a swarm. With `cross_request_transfer` the
 /// session's next message starts at the agent that gave the last answer, unless it has left the
 /// swarm.
-pub fn starting_agent(spec: &TeamSpec, session: &Session) -> AgentName {
+pub(super) fn starting_agent(spec: &TeamSpec, session: &Session) -> AgentName {
     let Some(AgentKind::Swarm(swarm)) = spec.agent(&spec.root).map(|root| &root.kind) else {
         return spec.root.clone();
     };
