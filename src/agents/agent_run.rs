@@ -6,93 +6,24 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::agent_call::Halt;
-use super::handover::AcceptedHandoff;
 use super::offers;
 use super::policy::{self, RepeatDetector, TRANSFER};
-use super::shared_history::SharedHistory;
+use super::runner::AgentRunner;
+use super::spec::{AgentSpec, ModelAgent};
 use super::tool_calls::ToolCallResults;
-use crate::agents::runner::AgentRunner;
-use crate::agents::spec::{AgentSpec, CoordinatorTeam, ModelAgent, Swarm};
+use super::turn::{AgentReply, AgentRole, AgentRun, ModelReply};
 use crate::base::name::AgentName;
 use crate::event::kind::{AgentFact, Purpose, ToolCall, ToolOffer};
-use crate::event::{Boundary, SpanId, StopReason};
+use crate::event::{Boundary, StopReason};
 use crate::llm::ReplyForm;
 use crate::pattern::{prompting, reply};
 use crate::run::ModelRequest;
 use crate::scenario::condition::CelBindings;
 
-/// The position of a running agent in the run.
-pub(crate) struct AgentPosition<'p> {
-    /// The parent span of its calls.
-    pub span: SpanId,
-    /// Its path: `pm`, `pm/dev_team.1`.
-    pub path: &'p str,
-    /// The path with the attempts around it; seeds the random numbers.
-    pub seed_path: &'p str,
-    /// Whether the user talks to this agent directly.
-    pub outer: bool,
-}
-
-/// The position of a team in the run.
-#[derive(Clone, Copy)]
-pub(crate) struct TeamPosition<'p> {
-    /// The span of the team's own events.
-    pub span: SpanId,
-    /// Path of the team.
-    pub path: &'p str,
-}
-
-/// One run of an agent.
-pub(crate) struct AgentRun<'t> {
-    pub name: &'t AgentName,
-    pub model: &'t ModelAgent,
-    pub role: AgentRole<'t>,
-    pub place: AgentPosition<'t>,
-    /// Position of its team.
-    pub team: TeamPosition<'t>,
-    pub team_history: &'t SharedHistory,
-    /// Turn number of the agent in its team, from 1.
-    pub turn: u32,
-    /// The input of this run.
-    pub input: &'t Arc<str>,
-    /// The agent that gave the input; `None` for the user or the team.
-    pub from: Option<&'t AgentName>,
-    /// A boundary (a handoff) was already passed before the first call.
-    pub begun: bool,
-}
-
-/// What an agent can do besides calling its tools.
-#[derive(Clone, Copy)]
-pub(crate) enum AgentRole<'t> {
-    /// Nothing more.
-    Alone,
-    /// Consult members.
-    Coordinator(&'t CoordinatorTeam),
-    /// Hand over to other members.
-    Member(&'t AgentName, &'t Swarm),
-}
-
 /// The last offers to an agent, and the members that they name.
 struct CurrentOffers {
     members: Arc<[AgentName]>,
     offers: Arc<[ToolOffer]>,
-}
-
-/// How an agent's run ended without an error.
-pub(crate) enum AgentReply {
-    /// The agent answered. `by`: the member whose reply became the answer, if it was one.
-    Answered { text: Arc<str>, by: Option<AgentName> },
-    /// The agent handed over.
-    HandedOver { handed: AcceptedHandoff, said: SpanId },
-}
-
-/// A reply of an agent's model.
-#[derive(Clone, Copy)]
-pub(super) struct ModelReply {
-    /// Span of the model call.
-    pub call: SpanId,
-    /// Number of the model call in this run of the agent, from 1.
-    pub round: u32,
 }
 
 impl AgentRunner<'_> {
@@ -177,14 +108,6 @@ impl AgentRunner<'_> {
             return false;
         }
         repeats.is_stuck(call)
-    }
-
-    /// Waits at a boundary. A run that is over is ended from outside, so this never returns then
-    /// and no agent reports a failure.
-    pub async fn wait_at_boundary(&self, at: Boundary) {
-        if self.cx.boundary(at).await.is_err() {
-            std::future::pending::<()>().await;
-        }
     }
 
     /// The members that the agent may consult or hand over to now.

@@ -7,10 +7,11 @@ use futures::future::BoxFuture;
 use serde_json::json;
 
 use super::agent_call::{AgentCall, AttemptId, Halt};
-use super::agent_run::{AgentPosition, AgentRun, ModelReply};
-use super::tool_calls::{Consultation, ToolCallResult, call_index};
-use crate::agents::runner::{AgentAnswer, AgentRunner};
-use crate::agents::spec::{AgentSpec, HistoryScope, InnerText, MemberTools};
+use super::call_result::{ToolCallResult, call_index};
+use super::runner::{AgentAnswer, AgentRunner};
+use super::spec::{AgentSpec, HistoryScope, InnerText, MemberTools};
+use super::tool_calls::Consultation;
+use super::turn::{AgentPosition, AgentRun, ModelReply};
 use crate::base::name::{AgentName, ToolName};
 use crate::event::kind::{CallStarted, ChatMessage, MemberOutput, Prompt, Purpose, Reply};
 use crate::event::{SpanId, result_text};

@@ -1,20 +1,14 @@
 //! The handoffs of a reply: which one counts, and whether the swarm's limits accept it.
 
 use super::agent_call::Halt;
-use super::agent_run::{AgentRun, ModelReply};
+use super::call_result::{ToolCallResult, is_transfer, listed, visible_name};
 use super::policy::{self, Transfer};
-use super::tool_calls::{ToolCallResult, is_transfer, listed, visible_name};
-use crate::agents::runner::AgentRunner;
-use crate::agents::spec::Swarm;
+use super::runner::AgentRunner;
+use super::spec::Swarm;
+use super::turn::{AcceptedHandoff, AgentRun, ModelReply};
 use crate::base::name::{AgentName, ToolName};
-use crate::event::kind::{AgentFact, CallFault, HandoffRefusal, LoopGuard, ToolCall};
+use crate::event::kind::{AgentFact, CallFault, HandoffRefusal, ToolCall};
 use crate::event::{Boundary, StopReason};
-
-/// A handoff that the limits accepted.
-pub(crate) struct AcceptedHandoff {
-    pub transfer: Transfer,
-    pub guard: LoopGuard,
-}
 
 impl AgentRunner<'_> {
     /// Judges the handoffs of a reply: the first one with a valid target counts. The run can pause

@@ -7,6 +7,8 @@
 
 pub mod agent_call;
 pub mod agent_run;
+pub mod by_kind;
+pub mod call_result;
 pub mod consult;
 pub mod facts;
 pub mod file;
@@ -22,4 +24,5 @@ pub mod shared_history;
 pub mod spec;
 pub mod swarm;
 pub mod tool_calls;
+pub mod turn;
 pub(crate) mod words;

@@ -1,17 +1,11 @@
-//! Runs an agent of any kind to its answer: a model agent, a coordinator team or a swarm.
+//! What the agents of a run share, and what they answer. The methods in the other files of this folder
+//! call one another: an agent that consults a member runs that member in the same way.
 
 use std::sync::Arc;
 
-use futures::future::BoxFuture;
-
-use super::agent_call::Halt;
-use super::agent_run::{AgentPosition, AgentReply, AgentRole, AgentRun, TeamPosition};
-use super::shared_history::SharedHistory;
-use super::spec::{AgentKind, AgentSpec, AgentsSpec, SwarmLimits};
-use super::swarm::RunningSwarm;
+use super::spec::AgentsSpec;
 use crate::base::name::AgentName;
-use crate::event::StopReason;
-use crate::event::kind::ChatMessage;
+use crate::event::Boundary;
 use crate::run::RunContext;
 use crate::scenario::Scenario;
 use crate::scenario::condition::CelBindings;
@@ -33,66 +27,11 @@ pub(crate) struct AgentAnswer {
 }
 
 impl AgentRunner<'_> {
-    /// Runs a consulted agent to its answer, with a history of its own.
-    pub(crate) fn run_consulted<'r>(
-        &'r self,
-        agent: &'r AgentSpec,
-        place: AgentPosition<'r>,
-        request: &'r Arc<str>,
-        from: Option<&'r AgentName>,
-        turn: u32,
-        inherited: Arc<[ChatMessage]>,
-    ) -> BoxFuture<'r, Result<AgentAnswer, Box<Halt>>> {
-        Box::pin(async move {
-            let (limits, start) = match &agent.kind {
-                AgentKind::Swarm(swarm) => (swarm.limits, &swarm.entry),
-                AgentKind::Model(_) | AgentKind::Team(_) => (SwarmLimits::default(), &agent.name),
-            };
-            let floor = SharedHistory::new(inherited, &[], limits);
-            self.run_agent_on(&floor, agent, place, request, from, turn, start).await
-        })
-    }
-
-    /// Runs an agent to its answer on this history.
-    #[expect(clippy::too_many_arguments, reason = "an agent with its position and its input")]
-    pub(crate) async fn run_agent_on(
-        &self,
-        floor: &SharedHistory,
-        agent: &AgentSpec,
-        place: AgentPosition<'_>,
-        input: &Arc<str>,
-        from: Option<&AgentName>,
-        turn: u32,
-        start: &AgentName,
-    ) -> Result<AgentAnswer, Box<Halt>> {
-        let (model, role) = match &agent.kind {
-            AgentKind::Model(model) => (model, AgentRole::Alone),
-            AgentKind::Team(team) => (&team.coordinator, AgentRole::Coordinator(team)),
-            AgentKind::Swarm(swarm) => {
-                let running = RunningSwarm { name: &agent.name, swarm, place, floor };
-                return self.run_swarm(&running, start, input).await;
-            }
-        };
-        floor.record_input(&agent.name, None, input);
-        let team = TeamPosition { span: place.span, path: place.path };
-        let (name, begun) = (&agent.name, false);
-        let talk = AgentRun {
-            name,
-            model,
-            role,
-            place,
-            team,
-            team_history: floor,
-            turn,
-            input,
-            from,
-            begun,
-        };
-        match self.run_agent_turn(&talk).await? {
-            AgentReply::Answered { text, by } => {
-                Ok(AgentAnswer { text, by: by.unwrap_or_else(|| agent.name.clone()) })
-            }
-            AgentReply::HandedOver { .. } => Err(Halt::by_limit(StopReason::InternalError)),
+    /// Waits at a boundary. A run that is over is ended from outside, so this never returns then
+    /// and no agent reports a failure.
+    pub async fn wait_at_boundary(&self, at: Boundary) {
+        if self.cx.boundary(at).await.is_err() {
+            std::future::pending::<()>().await;
         }
     }
 }

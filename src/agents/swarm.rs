@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures::future::BoxFuture;
 
 use super::agent_call::{AgentCall, AttemptId, Halt};
-use super::agent_run::{AgentPosition, AgentReply, AgentRole, AgentRun, TeamPosition, agent_model};
+use super::agent_run::agent_model;
 use super::policy;
+use super::projection::HANDED_OVER;
+use super::runner::{AgentAnswer, AgentRunner};
 use super::shared_history::SharedHistory;
-use crate::agents::projection::HANDED_OVER;
-use crate::agents::runner::{AgentAnswer, AgentRunner};
-use crate::agents::spec::Swarm;
+use super::spec::Swarm;
+use super::turn::{AgentPosition, AgentReply, AgentRole, AgentRun, TeamPosition};
 use crate::base::name::{AgentName, ToolName};
 use crate::event::kind::{AgentFact, CallStarted, Prompt, Purpose, Reply};
 use crate::event::{SpanId, StopReason, result_text};

@@ -7,16 +7,15 @@ use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 
 use super::agent_call::Halt;
-use super::agent_run::{AgentRole, AgentRun, ModelReply};
-use super::handover::AcceptedHandoff;
-use super::policy::{self, TRANSFER};
-use crate::agents::runner::AgentRunner;
-use crate::agents::spec::{AgentSpec, CoordinatorTeam};
+use super::call_result::{ToolCallResult, call_index, is_transfer, listed, visible_name};
+use super::policy;
+use super::runner::AgentRunner;
+use super::spec::{AgentSpec, CoordinatorTeam};
+use super::turn::{AcceptedHandoff, AgentRole, AgentRun, ModelReply};
 use crate::base::name::{AgentName, ToolName};
-use crate::base::visible::{REASON_CHARS, visible_within};
-use crate::event::kind::{AgentFact, CallFault, MissingResult, Purpose, ToolCall};
+use crate::base::visible::visible_within;
+use crate::event::kind::{CallFault, MissingResult, Purpose, ToolCall};
 use crate::event::result_text;
-use crate::gateway::CallFailed;
 use crate::run::{CallerPolicy, OrderedJoinSet, ToolCallRequest};
 
 /// The results of the calls of one reply.
@@ -29,25 +28,6 @@ pub(super) struct ToolCallResults {
     pub replies: Vec<(AgentName, Arc<str>)>,
     /// The calls that failed or were refused.
     pub missing: Vec<MissingResult>,
-}
-
-/// The result of one call.
-pub(super) struct ToolCallResult {
-    pub text: Arc<str>,
-    pub ok: bool,
-    /// The text is the reply of a member.
-    pub member: bool,
-}
-
-impl ToolCallResult {
-    pub fn error(why: impl std::fmt::Display) -> Self {
-        Self::without_result(result_text::error_text(why))
-    }
-
-    /// A call without a result; `text` says why.
-    fn without_result(text: Arc<str>) -> Self {
-        Self { text, ok: false, member: false }
-    }
 }
 
 /// A request to a member.
@@ -193,28 +173,6 @@ impl AgentRunner<'_> {
         parts.join("; ")
     }
 
-    /// Refuses a call: reports it to the log and to the model.
-    pub(super) fn refuse(
-        &self,
-        talk: &AgentRun<'_>,
-        said: ModelReply,
-        index: usize,
-        call: &ToolCall,
-        why: CallFault,
-        text: &str,
-    ) -> ToolCallResult {
-        let told = ToolCallResult::error(text);
-        let fact = AgentFact::ToolCallRefused {
-            agent: talk.name.clone(),
-            index: call_index(index),
-            tool: visible_name(&call.name),
-            reason: why,
-            text: told.text.to_string(),
-        };
-        self.cx.publish(said.call, fact);
-        told
-    }
-
     /// Carries out all calls at once; their results are collected in the order of the calls.
     async fn run_calls_in_parallel(
         &self,
@@ -303,29 +261,6 @@ impl AgentRunner<'_> {
             Err(failed) => self.failed_call_result(tool, &failed),
         }
     }
-
-    /// The result that the calling agent receives for a call that failed for good; an error if the
-    /// run requires the tool.
-    pub(super) fn failed_call_result(
-        &self,
-        tool: &ToolName,
-        failed: &CallFailed,
-    ) -> Result<ToolCallResult, Box<Halt>> {
-        if failed.unavailable && self.cx.requires(tool) {
-            return Err(Halt::by_failed_call(failed).fatal());
-        }
-        let last = failed.last.as_ref().map(|last| &*last.text);
-        Ok(ToolCallResult::without_result(result_text::failure_text(&failed.reason, last)))
-    }
-}
-
-pub(super) fn is_transfer(talk: &AgentRun<'_>, call: &ToolCall) -> bool {
-    matches!(talk.role, AgentRole::Member(..)) && &*call.name == TRANSFER
-}
-
-/// A name from a model, shortened and with control characters made visible.
-pub(super) fn visible_name(name: &str) -> String {
-    visible_within(name, REASON_CHARS)
 }
 
 /// The members that a coordinator may consult.
@@ -334,12 +269,4 @@ fn consultable_members<'t>(talk: &AgentRun<'t>) -> &'t [AgentName] {
         AgentRole::Coordinator(team) => &team.members,
         AgentRole::Alone | AgentRole::Member(..) => &[],
     }
-}
-
-pub(super) fn listed(what: &str, names: &[&str]) -> String {
-    format!("{what}: {}", names.join(", "))
-}
-
-pub(super) fn call_index(index: usize) -> u16 {
-    u16::try_from(index).unwrap_or(u16::MAX)
 }

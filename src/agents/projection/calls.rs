@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::lines::{CallResult, depth};
-use super::{AgentsFold, HopKind, HopRow, HopState, LineKind, OpenModelCall, SwarmCounts};
+use super::rows::{HopKind, HopRow, HopState, LineKind};
+use super::state::{AgentsFold, OpenModelCall, SwarmCounts};
 use crate::event::kind::{CallStarted, FallbackKind, Purpose};
 use crate::event::world::pauses::Pauses;
 use crate::event::world::spans::{SpanKind, Spans};

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{AgentsFold, HANDED_OVER, HopState, LineKind, TranscriptLine};
+use super::rows::{HopState, LineKind, TranscriptLine};
+use super::state::{AgentsFold, HANDED_OVER};
 use crate::agents::spec::TRANSFER;
 use crate::base::name::AgentName;
 use crate::event::kind::{MemberOutput, Purpose, Reply};

@@ -1,6 +1,6 @@
 //! What is asked of the agents of a run about one event: its call and its cause.
 
-use super::AgentsFold;
+use super::state::AgentsFold;
 use crate::agents::facts::AgentFact;
 use crate::event::kind::Purpose;
 use crate::event::world::{EventLog, MarkKind, RunFold};

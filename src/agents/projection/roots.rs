@@ -1,22 +1,11 @@
 //! Positions in the call tree. They are counted when calls start, so no one has to walk the tree to
 //! know its length or the content of a row.
 
-use super::AgentsFold;
+use super::rows::Root;
+use super::state::AgentsFold;
 use crate::event::SpanId;
 use crate::event::kind::{CallStarted, Purpose};
 use crate::event::world::spans::{SpanKind, Spans};
-
-/// A root of the call tree: a call outside of any other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Root {
-    /// Span of the call.
-    pub span: SpanId,
-    /// Number of calls below the earlier roots.
-    pub above: u64,
-    /// Number of calls below this one, down to [`MAX_DEPTH`] levels; [`MAX_BELOW_ROOT`] + 1 means more than
-    /// [`MAX_BELOW_ROOT`].
-    pub within: u32,
-}
 
 /// Most calls in the tree below one root.
 pub const MAX_BELOW_ROOT: u32 = 2_000;

@@ -209,3 +209,15 @@ pub enum LineKind {
         text: String,
     },
 }
+
+/// A root of the call tree: a call outside of any other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Root {
+    /// Span of the call.
+    pub span: SpanId,
+    /// Number of calls below the earlier roots.
+    pub above: u64,
+    /// Number of calls below this one, down to [`MAX_DEPTH`](super::roots::MAX_DEPTH) levels;
+    /// one more than [`MAX_BELOW_ROOT`](super::roots::MAX_BELOW_ROOT) means more than those.
+    pub within: u32,
+}

@@ -4,10 +4,10 @@ use std::sync::OnceLock;
 
 use super::spec::TeamSpec;
 use super::starting::starting_agent;
-use crate::agents::agent_run::AgentPosition;
 use crate::agents::runner::{AgentAnswer, AgentRunner};
 use crate::agents::shared_history::SharedHistory;
 use crate::agents::spec::{AgentKind, SwarmLimits};
+use crate::agents::turn::AgentPosition;
 use crate::base::name::AgentName;
 use crate::event::{EventKind, SpanId, StopReason};
 use crate::pattern::prompting;

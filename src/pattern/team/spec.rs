@@ -3,16 +3,15 @@
 mod boundary;
 
 use std::collections::BTreeMap;
-
-use crate::base::name::ToolName;
-use crate::scenario::spec::model_assignment::ModelCaller;
-use crate::scenario::spec::pattern::{LabelledText, LimitField, Spec};
-use crate::scenario::spec::tool::ToolSpec;
 use std::sync::Arc;
 use std::time::Duration;
 
+use self::boundary::TeamAgents;
 use crate::agents::spec::{AgentKind, AgentSpec, AgentsSpec};
-use crate::base::name::AgentName;
+use crate::base::name::{AgentName, ToolName};
+use crate::scenario::spec::model_assignment::ModelCaller;
+use crate::scenario::spec::pattern::{LabelledText, LimitField, Spec};
+use crate::scenario::spec::tool::ToolSpec;
 
 /// `pattern = "team"` or `pattern = "swarm"`: the root agent that the user talks to, and all other
 /// agents.
@@ -68,7 +67,7 @@ impl Spec for TeamSpec {
     }
 
     fn check_boundary(&self, at: &str, _: &BTreeMap<ToolName, ToolSpec>) -> Result<(), String> {
-        boundary::check(self, at)
+        boundary::check(TeamAgents { root: &self.root, all: &self.agents }, at)
     }
 
     fn model_callers(&self) -> Vec<ModelCaller> {

@@ -1,8 +1,5 @@
 //! Pane 1 of a team: the graph of agents with their handoffs and consultations.
 
-use crate::panes::agents::graph::graph;
-use crate::panes::agents::graph::listed;
-use crate::panes::team::view::TeamView;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -11,8 +8,10 @@ use crate::agents::plan::AgentsPlan;
 use crate::agents::projection::{AgentRow, AgentsFold};
 use crate::app::layout::line;
 use crate::app::run::data::RunData;
-use crate::panes::agents::graph::{AgentBox, CALLER_COLUMNS, EdgeWork, Graph, LIST_HEAD};
+use crate::panes::agents::graph::parts::{AgentBox, CALLER_COLUMNS, EdgeWork, Graph};
+use crate::panes::agents::graph::{LIST_HEAD, graph, listed};
 use crate::panes::agents::picture::{agents_in_picture, is_on_bench};
+use crate::panes::team::view::TeamView;
 use crate::ui::border::Borders;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;

@@ -1,7 +1,7 @@
 //! The parts of a team's picture: each agent with its members below it, each part with its own
 //! origin. Pure geometry.
 
-use super::{BOX_ROWS, GAP};
+use super::parts::{BOX_ROWS, GAP};
 use crate::agents::plan::AgentsPlan;
 use crate::base::name::AgentName;
 

@@ -3,7 +3,7 @@
 
 use ratatui::layout::Rect;
 
-use super::{AgentBox, BOX_EXTRA, BOX_ROWS, CALLER_COLUMNS, EdgeWork, Graph, Label, NAMES};
+use super::parts::{AgentBox, BOX_EXTRA, BOX_ROWS, CALLER_COLUMNS, EdgeWork, Graph, Label, NAMES};
 use crate::agents::projection::AgentsFold;
 use crate::base::name::AgentName;
 use crate::narrate::measure::columns;

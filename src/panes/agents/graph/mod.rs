@@ -7,241 +7,27 @@
 //! none of the lines is listed in words.
 
 mod arrangement;
+mod boxes;
 mod lifelines;
+pub mod parts;
 
 use ratatui::layout::Rect;
 
-use self::arrangement::{ARRANGEMENTS, Arrangement, Forest, LayerLayout};
+use self::arrangement::Forest;
+use self::boxes::boxes;
+use self::lifelines::lifelines;
+use self::parts::Graph;
 use super::picture::{agents_in_picture, is_on_bench};
 use crate::agents::plan::AgentsPlan;
 use crate::agents::projection::AgentsFold;
-use crate::app::layout::hits;
 use crate::app::run::data::RunData;
 use crate::app::run::layout::window_start;
 use crate::base::name::AgentName;
-use crate::narrate::measure::columns;
 
 /// Header rows above the list of agents.
 pub const LIST_HEAD: u16 = 1;
 /// Most agents in a picture; more of them are shown in a list.
 const MOST: usize = 12;
-/// Rows of a box.
-const BOX_ROWS: u16 = 3;
-/// Columns between two boxes of a row.
-const GAP: u16 = 2;
-/// Fewest and most columns of a name in a box.
-const NAMES: (u16, u16) = (5, 20);
-/// Columns of a box besides its name: frame, state, mark of control.
-const BOX_EXTRA: u16 = 6;
-/// Columns before the first agent, for the caller.
-pub const CALLER_COLUMNS: u16 = 7;
-
-/// The picture of a team.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Graph {
-    /// The boxes of the agents, in the order in which the plan names them.
-    pub boxes: Vec<AgentBox>,
-    /// Whether neighbouring boxes share a side.
-    pub shared: bool,
-    /// Whether the lines are handoffs rather than the members of coordinators.
-    pub lifelines: bool,
-    /// The lines, each as its corners.
-    pub wires: Vec<Vec<(u16, u16)>>,
-    /// The labels of the lines.
-    pub labels: Vec<Label>,
-    /// Where the operator's message enters.
-    pub start: Option<(u16, u16)>,
-    /// Work without a line, as indices of the team's edges.
-    pub unlined: Vec<usize>,
-    /// The rows that list it in words.
-    pub unlined_area: Rect,
-    /// Agents without a box: none of them is a member of a swarm at present.
-    pub bench: Vec<AgentName>,
-    /// The row of the legend.
-    pub legend: Rect,
-}
-
-/// An agent's box.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AgentBox {
-    /// The agent in it.
-    pub agent: AgentName,
-    /// Its frame.
-    pub frame: Rect,
-}
-
-/// The label of the work between two agents.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Label {
-    /// Where it begins.
-    pub at: (u16, u16),
-    /// Whether it is drawn on a line, with blanks around it.
-    pub on_line: bool,
-    /// The end of the line, if it has an arrow.
-    pub end: Option<(u16, u16)>,
-    /// Whether that arrow points left.
-    pub left: bool,
-    /// The work that it shows.
-    pub work: EdgeWork,
-}
-
-/// The work that one agent gave to another.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct EdgeWork {
-    /// Whether it was a consultation, so that control returns.
-    pub consults: bool,
-    /// Number of handoffs or consultations.
-    pub count: u32,
-    /// Number of refused ones.
-    pub refused: u32,
-}
-
-impl EdgeWork {
-    /// Columns of the label, if every glyph is one column wide.
-    pub fn width(self) -> u16 {
-        let digits = |number: u32| columns(&number.to_string()) as u16;
-        let refused = if self.refused > 0 { digits(self.refused) + 1 } else { 0 };
-        let there = if self.count > 0 { digits(self.count) } else { 0 };
-        let apart = u16::from(refused > 0 && there > 0);
-        let consults = if self.consults { 3 } else { 0 };
-        consults + there + apart + refused
-    }
-}
-
-impl Graph {
-    /// The picture in an area; `None` if the agents have to be shown in a list.
-    pub fn for_team(area: Rect, team: &AgentsFold, plan: &AgentsPlan) -> Option<Graph> {
-        let all: Vec<&AgentName> = agents_in_picture(plan).collect();
-        // If there is no room for all, agents that joined later are left out.
-        let start = |name: &&&AgentName| {
-            let member = plan.agents.iter().any(|agent| agent.members.contains(name));
-            plan.is_root(name) || member || !is_on_bench(team, plan, name)
-        };
-        let members: Vec<&AgentName> = all.iter().filter(start).copied().collect();
-        let drawn = |names: &[&AgentName]| {
-            if names.is_empty() || names.len() > MOST {
-                return None;
-            }
-            let forest = Forest::of(names, plan);
-            let swarm = plan.outer_swarm().is_some() && forest.is_flat();
-            let lines = if swarm { lifelines::lifelines(area, names, team) } else { None };
-            lines.map_or_else(|| Self::with_boxes(area, names, &forest, team, plan), Some)
-        };
-        // For a swarm, lines for its handoffs matter more than a box for every agent.
-        let whole = drawn(&all);
-        let few = whole.as_ref().is_none_or(|it| !it.lifelines) && members.len() < all.len();
-        let fewer = if few { drawn(&members) } else { None };
-        let better = |it: &Graph| whole.is_none() || it.lifelines;
-        let mut graph = fewer.filter(better).or(whole)?;
-        let has_box = |name: &&&AgentName| graph.boxes.iter().any(|boxed| boxed.agent == ***name);
-        graph.bench = all.iter().filter(|it| !has_box(it)).map(|it| (**it).clone()).collect();
-        Some(graph)
-    }
-
-    /// The picture as boxes, each agent with its members below it.
-    fn with_boxes(
-        area: Rect,
-        names: &[&AgentName],
-        forest: &Forest,
-        team: &AgentsFold,
-        plan: &AgentsPlan,
-    ) -> Option<Graph> {
-        let swarms = plan.agents.iter().any(|agent| agent.swarm.is_some());
-        let high = area.height.checked_sub(1)?;
-        let widths = |most: u16| -> Vec<u16> {
-            let name = |it: &&AgentName| u16::try_from(columns(it.as_str())).unwrap_or(u16::MAX);
-            names.iter().map(|it| name(it).clamp(NAMES.0, most) + BOX_EXTRA).collect()
-        };
-        let tries = [NAMES.1, 12, 9].map(widths);
-        // Handoffs have no lines here; without a row of their own they take the last one.
-        let told = if swarms { [1, 0] } else { [0, 0] };
-        let mut found = tries.iter().flat_map(|widths| {
-            ARRANGEMENTS.into_iter().flat_map(move |(stand, between)| {
-                // Boxes that share a side must be equally wide.
-                let widest = vec![widths.iter().copied().max().unwrap_or(0); widths.len()];
-                let widths = if stand == Arrangement::Tight { widest } else { widths.clone() };
-                let shape = LayerLayout { widths: &widths, between, arrangement: stand };
-                let block = shape.all_parts(forest, area.width);
-                told.map(|told| (widths.clone(), stand, told, block.clone()))
-            })
-        });
-        let (widths, stand, told, block) = found
-            .find(|(_, _, told, block)| block.wide <= area.width && block.high + told <= high)?;
-        let spare = area.width - block.wide;
-        // The caller is shown before the agent that it called, if there is room.
-        let before = CALLER_COLUMNS.saturating_sub(block.root).min(spare);
-        let stacked = matches!(stand, Arrangement::Stacked | Arrangement::Tight);
-        let left = area.x + if stacked { before } else { before.max(spare / 2) };
-        let move_to = |(x, y): (u16, u16)| (left + x, area.y + y);
-        let mut boxes: Vec<(usize, Rect)> = block
-            .boxes
-            .iter()
-            .map(|(agent, x, y)| {
-                let (x, y) = move_to((*x, *y));
-                (*agent, Rect::new(x, y, widths[*agent], BOX_ROWS))
-            })
-            .collect();
-        boxes.sort_by_key(|(agent, _)| *agent);
-        let asked = team.edges.iter().find(|edge| edge.from.is_none()).map(|edge| &edge.to);
-        let asked = asked.or(plan.root.as_ref());
-        let frame = boxes.iter().find(|(agent, _)| Some(names[*agent]) == asked).map(|it| it.1);
-        let start = frame.map(|frame| (frame.x, frame.y + 1));
-        let start = start.filter(|(x, _)| *x >= area.x + CALLER_COLUMNS);
-        let clear = |(x, y): &(u16, u16)| {
-            let words = Rect::new(*x - CALLER_COLUMNS, *y, CALLER_COLUMNS, 1);
-            !boxes.iter().any(|(_, other)| words.intersects(*other))
-        };
-        let mut lined = vec![false; team.edges.len()];
-        let mut labels = Vec::new();
-        for spot in &block.spots {
-            let (from, to) = (names[spot.from], names[spot.to]);
-            let mut work = EdgeWork::default();
-            for (edge, lined) in team.edges.iter().zip(&mut lined) {
-                if edge.from.as_ref() == Some(from) && edge.to == *to {
-                    *lined = true;
-                    work.consults |= edge.is_consultation;
-                    work.count += edge.count;
-                    work.refused += edge.refused;
-                }
-            }
-            if work != EdgeWork::default() {
-                let (x, y) = move_to(spot.at);
-                let x = if spot.before { x.saturating_sub(work.width() + 2) } else { x + 2 };
-                let on_line = spot.on_line;
-                labels.push(Label { at: (x, y), on_line, end: None, left: false, work });
-            }
-        }
-        let also = team.edges.iter().zip(&lined).enumerate();
-        let also = also.filter(|(_, (edge, lined))| edge.from.is_some() && !**lined);
-        let bottom = area.bottom() - 1;
-        let below = (area.y + block.high).min(bottom);
-        let room = bottom - below;
-        let below = Rect { y: below, height: room.max(u16::from(swarms && told == 0)), ..area };
-        Some(Graph {
-            start: start.filter(clear).map(|(x, y)| (x - CALLER_COLUMNS, y)),
-            unlined: also.map(|(nth, _)| nth).collect(),
-            boxes: boxes
-                .into_iter()
-                .map(|(agent, frame)| AgentBox { agent: names[agent].clone(), frame })
-                .collect(),
-            wires: block
-                .wires
-                .iter()
-                .map(|wire| wire.iter().copied().map(move_to).collect())
-                .collect(),
-            labels,
-            unlined_area: below,
-            shared: stand == Arrangement::Tight,
-            legend: Rect { y: bottom, height: 1, ..area },
-            ..Graph::default()
-        })
-    }
-
-    /// The agent whose box is at this cell.
-    pub fn agent_at_cell(&self, col: u16, row: u16) -> Option<&AgentName> {
-        self.boxes.iter().find(|boxed| hits(boxed.frame, col, row)).map(|boxed| &boxed.agent)
-    }
-}
 
 /// The picture of the shown world in an area; `None` if there is a list instead.
 pub fn graph(run: &RunData, area: Rect) -> Option<Graph> {
@@ -279,14 +65,47 @@ pub fn listed(
     first..(first + rows).min(count)
 }
 
+impl Graph {
+    /// The picture in an area; `None` if the agents have to be shown in a list.
+    pub fn for_team(area: Rect, team: &AgentsFold, plan: &AgentsPlan) -> Option<Graph> {
+        let all: Vec<&AgentName> = agents_in_picture(plan).collect();
+        // If there is no room for all, agents that joined later are left out.
+        let start = |name: &&&AgentName| {
+            let member = plan.agents.iter().any(|agent| agent.members.contains(name));
+            plan.is_root(name) || member || !is_on_bench(team, plan, name)
+        };
+        let members: Vec<&AgentName> = all.iter().filter(start).copied().collect();
+        let drawn = |names: &[&AgentName]| {
+            if names.is_empty() || names.len() > MOST {
+                return None;
+            }
+            let forest = Forest::of(names, plan);
+            let swarm = plan.outer_swarm().is_some() && forest.is_flat();
+            let lines = if swarm { lifelines(area, names, team) } else { None };
+            lines.map_or_else(|| boxes(area, names, &forest, team, plan), Some)
+        };
+        // For a swarm, lines for its handoffs matter more than a box for every agent.
+        let whole = drawn(&all);
+        let few = whole.as_ref().is_none_or(|it| !it.lifelines) && members.len() < all.len();
+        let fewer = if few { drawn(&members) } else { None };
+        let better = |it: &Graph| whole.is_none() || it.lifelines;
+        let mut graph = fewer.filter(better).or(whole)?;
+        let has_box = |name: &&&AgentName| graph.boxes.iter().any(|boxed| boxed.agent == ***name);
+        graph.bench = all.iter().filter(|it| !has_box(it)).map(|it| (**it).clone()).collect();
+        Some(graph)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
     use proptest::prelude::*;
 
+    use super::parts::AgentBox;
     use super::*;
     use crate::agents::projection::Edge;
+    use crate::app::layout::hits;
     use crate::event::kind::{AgentHead, SwarmHead};
 
     /// A plan in which agent `n + 1` is a member of agent `above[n]`.

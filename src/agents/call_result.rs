@@ -1,0 +1,88 @@
+//! The result of one tool call of a model, whatever the call was: a consultation, a call of a tool,
+//! a handoff.
+
+use std::sync::Arc;
+
+use crate::agents::agent_call::Halt;
+use crate::agents::policy::TRANSFER;
+use crate::agents::runner::AgentRunner;
+use crate::agents::turn::{AgentRole, AgentRun, ModelReply};
+use crate::base::name::ToolName;
+use crate::base::visible::{REASON_CHARS, visible_within};
+use crate::event::kind::{AgentFact, CallFault, ToolCall};
+use crate::event::result_text;
+use crate::gateway::CallFailed;
+
+/// The result of one call.
+pub(super) struct ToolCallResult {
+    pub text: Arc<str>,
+    pub ok: bool,
+    /// The text is the reply of a member.
+    pub member: bool,
+}
+
+impl ToolCallResult {
+    pub fn error(why: impl std::fmt::Display) -> Self {
+        Self::without_result(result_text::error_text(why))
+    }
+
+    /// A call without a result; `text` says why.
+    fn without_result(text: Arc<str>) -> Self {
+        Self { text, ok: false, member: false }
+    }
+}
+
+pub(super) fn is_transfer(talk: &AgentRun<'_>, call: &ToolCall) -> bool {
+    matches!(talk.role, AgentRole::Member(..)) && &*call.name == TRANSFER
+}
+
+/// A name from a model, shortened and with control characters made visible.
+pub(super) fn visible_name(name: &str) -> String {
+    visible_within(name, REASON_CHARS)
+}
+
+pub(super) fn listed(what: &str, names: &[&str]) -> String {
+    format!("{what}: {}", names.join(", "))
+}
+
+pub(super) fn call_index(index: usize) -> u16 {
+    u16::try_from(index).unwrap_or(u16::MAX)
+}
+
+impl AgentRunner<'_> {
+    /// Refuses a call: reports it to the log and to the model.
+    pub(super) fn refuse(
+        &self,
+        talk: &AgentRun<'_>,
+        said: ModelReply,
+        index: usize,
+        call: &ToolCall,
+        why: CallFault,
+        text: &str,
+    ) -> ToolCallResult {
+        let told = ToolCallResult::error(text);
+        let fact = AgentFact::ToolCallRefused {
+            agent: talk.name.clone(),
+            index: call_index(index),
+            tool: visible_name(&call.name),
+            reason: why,
+            text: told.text.to_string(),
+        };
+        self.cx.publish(said.call, fact);
+        told
+    }
+
+    /// The result that the calling agent receives for a call that failed for good; an error if the
+    /// run requires the tool.
+    pub(super) fn failed_call_result(
+        &self,
+        tool: &ToolName,
+        failed: &CallFailed,
+    ) -> Result<ToolCallResult, Box<Halt>> {
+        if failed.unavailable && self.cx.requires(tool) {
+            return Err(Halt::by_failed_call(failed).fatal());
+        }
+        let last = failed.last.as_ref().map(|last| &*last.text);
+        Ok(ToolCallResult::without_result(result_text::failure_text(&failed.reason, last)))
+    }
+}
