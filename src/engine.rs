@@ -23,10 +23,8 @@ use crate::gateway::{GuardSnapshot, GuardedTool, ToolRegistry};
 use crate::llm::prices::Price;
 use crate::llm::scripted::Scripted;
 use crate::llm::{Models, endpoint};
-use crate::pattern;
-use crate::run::{
-    ConcurrencyLimit, Rosters, RunContext, RunControl, RunSettings, Session, model_tool,
-};
+use crate::pattern::{self, PatternLive};
+use crate::run::{LiveControl, RunContext, RunControl, RunSettings, Session, model_tool};
 use crate::scenario::Scenario;
 use crate::scenario::check::instant_warning;
 
@@ -205,8 +203,8 @@ pub struct RunHandle {
     bus: Bus,
     gate: Arc<RunControl>,
     belt: Arc<ToolRegistry>,
-    lanes: Arc<ConcurrencyLimit>,
-    rosters: Arc<Rosters>,
+    /// The part of the pattern that commands change.
+    live: Option<Arc<dyn LiveControl>>,
     session: Session,
     in_flight: Arc<AtomicU32>,
     done: watch::Receiver<bool>,
@@ -244,13 +242,13 @@ impl RunHandle {
         if self.is_over() {
             return;
         }
-        match self.belt.command(command) {
-            Some(Command::SetParallel { max_parallel, by }) => self.lanes.set(max_parallel, by),
-            Some(Command::Roster { swarm, change, by }) => {
-                self.rosters.change(&self.bus, &swarm, change, by);
-            }
-            Some(command) => self.gate.command(command),
-            None => {}
+        let left = self.belt.command(command);
+        let left = left.and_then(|it| match &self.live {
+            Some(live) => live.take(it),
+            None => Some(it),
+        });
+        if let Some(command) = left {
+            self.gate.command(command);
         }
     }
 
@@ -349,6 +347,7 @@ impl Engine {
         let mut guarded = vec![model_tool(llm, default_timeout, scenario.llm_faults.clone())];
         guarded.extend(self.shared.build_tools(&scenario, tools));
         let (done, done_later) = watch::channel(false);
+        let changes = PatternLive::new(&scenario.pattern, &bus, &session);
         let context;
         let handle = {
             let mut runs = self.shared.runs();
@@ -361,8 +360,6 @@ impl Engine {
                 seed,
                 models: models.clone(),
                 tools: guarded,
-                max_parallel: pattern::max_parallel(&scenario.pattern),
-                rosters: pattern::rosters(&scenario.pattern, &session),
                 session: session.clone(),
                 instant,
                 today: Day::from_unix_ms(wall_ms),
@@ -373,8 +370,7 @@ impl Engine {
                 bus: bus.clone(),
                 gate: Arc::clone(context.control()),
                 belt: Arc::clone(context.tools()),
-                lanes: Arc::clone(context.concurrency()),
-                rosters: Arc::clone(context.rosters()),
+                live: changes.control(),
                 session: session.clone(),
                 in_flight: context.in_flight_counter(),
                 done: done_later,
@@ -434,7 +430,7 @@ impl Engine {
         );
         let (shared, id) = (Arc::clone(&self.shared), handle.id.clone());
         tokio::spawn(async move {
-            let reason = play(&context, &scenario).await;
+            let reason = play(&context, &scenario, &changes).await;
             bus.close();
             shared.keep_finished(&id, &bus, reason);
             let _ = done.send(true);
@@ -472,9 +468,9 @@ impl Engine {
 }
 
 /// Plays a run to its end and publishes its last event.
-async fn play(context: &RunContext, scenario: &Scenario) -> StopReason {
+async fn play(context: &RunContext, scenario: &Scenario, live: &PatternLive) -> StopReason {
     let ended = {
-        let played = pattern::play(context, scenario);
+        let played = pattern::play(context, scenario, live);
         let played = Contained::new(Box::pin(played));
         tokio::select! {
             biased;
@@ -489,8 +485,9 @@ async fn play(context: &RunContext, scenario: &Scenario) -> StopReason {
     };
     // No call and no change may come after this, so that `run.closed` is the last event.
     context.tools().release();
-    context.concurrency().freeze();
-    context.rosters().close();
+    if let Some(live) = live.control() {
+        live.end();
+    }
     // After a cancel it is obvious that later boundaries were not reached.
     if !matches!(ended, Err(StopReason::Cancelled)) {
         for text in context.control().unreached() {

@@ -101,7 +101,7 @@ impl AgentRunner<'_> {
         if let AgentRole::Member(swarm, _) = talk.role
             && &*call.name == TRANSFER
             && policy::parse_transfer(call).is_ok_and(|transfer| {
-                transfer.to != *talk.name && self.cx.rosters().members(swarm).contains(&transfer.to)
+                transfer.to != *talk.name && self.rosters.members(swarm).contains(&transfer.to)
             })
         {
             *repeats = RepeatDetector::default();
@@ -115,7 +115,7 @@ impl AgentRunner<'_> {
         match talk.role {
             AgentRole::Alone => [].into(),
             AgentRole::Coordinator(team) => team.members.as_slice().into(),
-            AgentRole::Member(swarm, _) => self.cx.rosters().members(swarm),
+            AgentRole::Member(swarm, _) => self.rosters.members(swarm),
         }
     }
 

@@ -1,16 +1,22 @@
 //! The facts of teams and swarms (teams source document): handoffs and why they are refused, the
 //! history of a session, the members of a swarm.
 
+pub mod roster;
+
 use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use self::roster::{RosterChange, RosterCommand};
 use crate::base::name::AgentName;
+use crate::event::Command;
 use crate::event::call::ToolCall;
 use crate::event::fact::{Fact, FactAbout, facts};
 use crate::event::id::SpanId;
+use crate::event::initiator::Initiator;
+use crate::event::weight::texts;
 
 facts! {
     /// A fact of agents that work together.
@@ -75,6 +81,18 @@ facts! {
             /// The text that the model gets as the result.
             text: String,
         },
+        /// Members joined or left a running swarm.
+        "roster.changed" RosterChanged {
+            /// The swarm.
+            swarm: AgentName,
+            /// Its members now.
+            members: Arc<[AgentName]>,
+            /// The change.
+            #[serde(flatten)]
+            change: RosterChange,
+            /// Who changed it.
+            by: Initiator,
+        },
     }
 }
 
@@ -92,6 +110,7 @@ impl Fact for AgentFact {
             }
             Self::HandoffMade { message, .. } => message.as_ref().map_or(0, |text| text.len()),
             Self::ToolCallRefused { tool, text, .. } => tool.len() + text.len(),
+            Self::RosterChanged { members, .. } => texts(members.iter().map(|it| it.as_str())),
         }
     }
 
@@ -105,7 +124,20 @@ impl Fact for AgentFact {
                 reason: Some(reason.to_string()),
                 ..FactAbout::default()
             },
+            Self::RosterChanged { change, .. } => {
+                FactAbout { agent: change.agent().map(AgentName::as_str), ..FactAbout::default() }
+            }
             Self::ToolCallRefused { .. } | Self::AnswerIncomplete { .. } => FactAbout::default(),
+        }
+    }
+
+    fn confirms(&self) -> Option<Command> {
+        match self {
+            Self::RosterChanged { swarm, change, by, .. } => {
+                let (swarm, change) = (swarm.clone(), change.clone());
+                Some(Command::Roster(RosterCommand { swarm, change, by: *by }))
+            }
+            _ => None,
         }
     }
 
@@ -185,27 +217,6 @@ pub struct MissingResult {
     pub name: String,
     /// The error that its caller got, such as `error: llm_error:auth: …`; limited in length.
     pub text: String,
-}
-
-/// A change of a swarm's members while it runs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "roster", rename_all = "snake_case")]
-pub enum RosterChange {
-    /// A member joins.
-    Add {
-        /// The agent.
-        agent: AgentName,
-    },
-    /// A member leaves.
-    Remove {
-        /// The agent.
-        agent: AgentName,
-    },
-    /// These agents replace all members.
-    Replace {
-        /// The new members.
-        members: Vec<AgentName>,
-    },
 }
 
 /// One entry of a team's own history.

@@ -25,19 +25,18 @@ impl AgentRunner<'_> {
         let mut counted = false;
         let (mut handed, mut halt) = (None, None);
         for (index, call) in calls.iter().enumerate().filter(|(_, call)| is_transfer(talk, call)) {
-            let transfer =
-                match handoff_target(talk, call, &self.cx.rosters().members(name), counted) {
-                    Ok(chosen) => chosen,
-                    Err((why, text)) => {
-                        told[index] = Some(self.refuse(talk, said, index, call, why, &text));
-                        continue;
-                    }
-                };
+            let transfer = match handoff_target(talk, call, &self.rosters.members(name), counted) {
+                Ok(chosen) => chosen,
+                Err((why, text)) => {
+                    told[index] = Some(self.refuse(talk, said, index, call, why, &text));
+                    continue;
+                }
+            };
             counted = true;
             let (judged, guard, rejections) =
                 talk.team_history.with_limits(|limiter, rejections| {
                     let judged = limiter.check_handoff(&transfer.to).map_err(|why| {
-                        let members = self.cx.rosters().members(name);
+                        let members = self.rosters.members(name);
                         let others = members.iter().filter(|member| *member != talk.name);
                         let open =
                             others.filter(|other| limiter.clone().check_handoff(other).is_ok());
@@ -53,7 +52,7 @@ impl AgentRunner<'_> {
                     let outer = talk.place.outer;
                     self.wait_at_boundary(Boundary::Handoff { path, handoff, to, outer }).await;
                     // The target may have left the swarm during the pause.
-                    match handoff_target(talk, call, &self.cx.rosters().members(name), false) {
+                    match handoff_target(talk, call, &self.rosters.members(name), false) {
                         Ok(transfer) => {
                             let text = format!("handed over to {}", transfer.to).into();
                             handed = Some(AcceptedHandoff { transfer, guard });

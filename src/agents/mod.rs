@@ -19,6 +19,7 @@ pub(crate) mod outcome;
 pub mod plan;
 pub mod policy;
 pub mod projection;
+pub mod rosters;
 pub mod runner;
 pub mod shared_history;
 pub mod spec;

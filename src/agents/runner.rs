@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::rosters::Rosters;
 use super::spec::AgentsSpec;
 use crate::base::name::AgentName;
 use crate::event::Boundary;
@@ -15,6 +16,8 @@ pub(crate) struct AgentRunner<'p> {
     pub cx: &'p RunContext,
     pub scenario: &'p Scenario,
     pub agents: &'p AgentsSpec,
+    /// The members of each swarm now.
+    pub rosters: &'p Rosters,
     /// The values that conditions can read during the whole run.
     pub base: Option<CelBindings>,
 }

@@ -1,6 +1,8 @@
 //! Agents as a scenario declares them (teams source document): model agents, coordinator teams and
 //! swarms. A coordinator consults all three in the same way, so teams nest.
 
+mod member_timeouts;
+
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Arc;

@@ -156,7 +156,7 @@ impl AgentRunner<'_> {
     /// that it may consult.
     fn available_calls(&self, talk: &AgentRun<'_>, members: &[AgentName]) -> String {
         let roster = match talk.role {
-            AgentRole::Member(swarm, _) => self.cx.rosters().members(swarm),
+            AgentRole::Member(swarm, _) => self.rosters.members(swarm),
             AgentRole::Alone | AgentRole::Coordinator(_) => [].into(),
         };
         let others = roster.iter().filter(|member| *member != talk.name);

@@ -164,7 +164,7 @@ impl Update {
         Self { redraw: true, effects: vec![effect] }
     }
     /// A redraw if something has changed.
-    pub(super) fn when(changed: bool) -> Self {
+    pub(crate) fn when(changed: bool) -> Self {
         Self { redraw: changed, effects: Vec::new() }
     }
 }

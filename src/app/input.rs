@@ -118,7 +118,9 @@ pub(super) fn on_action(state: &mut AppState, action: Action) -> Update {
         Some(Overlay::Form(_)) => on_form(state, action),
         Some(Overlay::Flags(_)) => on_flags(state, action),
         Some(Overlay::Faults(_)) => on_faults(state, action),
-        Some(Overlay::Members(_)) => crate::app::members_actions::on_action(state, action),
+        Some(Overlay::Members(_)) => {
+            crate::panes::agents::members_actions::on_action(state, action)
+        }
         Some(Overlay::Message(_)) => crate::app::message_actions::on_action(state, action),
         Some(Overlay::Help(_)) => match on_help(state, action) {
             Ok(update) => update,
@@ -165,7 +167,7 @@ fn on_screen(state: &mut AppState, action: Action) -> Update {
         Action::NewRun => new_run(state),
         Action::Flags => flags(state),
         Action::Faults => faults(state),
-        Action::Members => crate::app::members_actions::open(state),
+        Action::Members => crate::panes::agents::members_actions::open(state),
         Action::Message => crate::app::message_actions::open(state),
         Action::PauseResume => send_to_target(state, |page| match page.world().stage {
             RunState::Pausing { .. } | RunState::Paused { .. } => {

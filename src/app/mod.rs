@@ -20,8 +20,6 @@ pub mod layout;
 mod leave;
 pub(crate) mod limit_step;
 pub mod live;
-pub mod members;
-mod members_actions;
 pub mod message;
 mod message_actions;
 pub mod msg;

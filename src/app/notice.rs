@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 /// Notice after a manual change while the playhead is in the past.
-pub(super) const ACTS_ON_LIVE_RUN: &str = "This acts on the run as it is now, not at the playhead.";
+pub(crate) const ACTS_ON_LIVE_RUN: &str = "This acts on the run as it is now, not at the playhead.";
 
 /// How long an [`Info`](NoticeKind::Info) notice stays.
 const INFO_LIFETIME: Duration = Duration::from_secs(6);

@@ -6,8 +6,8 @@ use super::flags::FlagsDrawer;
 use super::form::LaunchForm;
 use super::help::Help;
 use super::keymap::Context;
-use super::members::MembersDrawer;
 use super::message::MessageBox;
+use crate::panes::agents::members::MembersDrawer;
 
 /// A window over a screen; it receives the keys.
 #[derive(Debug)]

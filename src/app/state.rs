@@ -194,7 +194,7 @@ impl AppState {
         Elapsed::from_duration(self.now.saturating_sub(page.zero()))
     }
 
-    pub(super) fn notify(&mut self, kind: NoticeKind, text: impl Into<String>) {
+    pub(crate) fn notify(&mut self, kind: NoticeKind, text: impl Into<String>) {
         self.notices.add(self.now, kind, text.into());
     }
 

@@ -4,9 +4,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::id::BoundaryId;
-use super::kind::{Initiator, RosterChange};
+use super::initiator::Initiator;
 use super::tool::LimitChange;
-use crate::base::name::{AgentName, FlagName, ToolName};
+use crate::agents::facts::roster::RosterCommand;
+use crate::base::name::{FlagName, ToolName};
 use crate::scenario::spec::tool::{FaultKind, InjectedFault};
 
 /// A command to one run.
@@ -87,14 +88,7 @@ pub enum Command {
         by: Initiator,
     },
     /// Change the members of a swarm. Every member's list of handoff targets follows at once.
-    Roster {
-        /// Name of the swarm.
-        swarm: AgentName,
-        /// Who joins or leaves.
-        change: RosterChange,
-        /// Who sent the command.
-        by: Initiator,
-    },
+    Roster(RosterCommand),
     /// End the run now; calls in flight are cancelled.
     Cancel,
 }

@@ -1,5 +1,6 @@
 //! What is asked of a fact of one pattern, and the macro that writes an enum of facts.
 
+use super::command::Command;
 use super::id::SpanId;
 use super::span::{SpanKind, SpanState};
 
@@ -26,6 +27,11 @@ pub trait Fact {
     /// The fields that the filter of events knows.
     fn about(&self) -> FactAbout<'_> {
         FactAbout::default()
+    }
+
+    /// The command that this fact says has taken effect; `None` if no command caused it.
+    fn confirms(&self) -> Option<Command> {
+        None
     }
 
     /// Whether the inspector shows the reply first.

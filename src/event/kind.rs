@@ -14,6 +14,7 @@ pub use super::call::{
 pub use super::failure::AttemptFailed;
 pub use super::failure_class::FailureClass;
 pub use super::head::{FlagAt, ModelLabel, ModelPriceHead, PricesHead, RunClosed, RunStarted};
+pub use super::initiator::Initiator;
 pub use super::patterns::{PatternFact, PatternPlan};
 pub use super::purpose::{Asks, Purpose, ScriptedCall};
 pub use super::tool::{
@@ -22,7 +23,7 @@ pub use super::tool::{
 };
 pub use crate::agents::facts::{
     AgentFact, CallFault, HandoffRefusal, HistoryEntry, LoopGuard, MemberOutput, MissingResult,
-    RosterChange, SessionHead,
+    SessionHead,
 };
 pub use crate::agents::plan::{AgentHead, SwarmHead};
 pub use crate::pattern::collaboration::facts::{CollaborationFact, SeatPlan, SeatStatus};
@@ -126,18 +127,6 @@ facts! {
             /// The agent whose reply it is, in a team.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             by: Option<AgentName>,
-        },
-        /// Members joined or left a running swarm.
-        "roster.changed" RosterChanged {
-            /// The swarm.
-            swarm: AgentName,
-            /// Its members now.
-            members: Arc<[AgentName]>,
-            /// The change.
-            #[serde(flatten)]
-            change: RosterChange,
-            /// Who changed it.
-            by: Initiator,
         },
         /// Opens a call's span: a tool or model is called through the gateway.
         "call.started" CallStarted(Box<CallStarted>),
@@ -363,20 +352,6 @@ facts! {
             fields: Arc<Map<String, Value>>,
         },
     }
-}
-
-/// Who caused an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Initiator {
-    /// The operator, at the dashboard.
-    You,
-    /// The command line (`--flag NAME=on@round:2`, `--pause-at`).
-    Schedule,
-    /// A breakpoint.
-    Breakpoint,
-    /// Suspension of the process (Ctrl-Z).
-    Suspend,
 }
 
 /// Length of a step.

@@ -13,6 +13,7 @@ pub(crate) mod failure;
 pub(crate) mod failure_class;
 pub mod head;
 pub mod id;
+pub(crate) mod initiator;
 pub mod kind;
 mod kind_properties;
 mod llm_error;

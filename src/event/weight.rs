@@ -136,7 +136,6 @@ impl EventKind {
             Self::RunClosed(closed) => size_of_val(&**closed) + reason_weight(&closed.reason),
             Self::AnswerComposed { text, .. } => text.len(),
             Self::Pattern(fact) => fact.get().weight(),
-            Self::RosterChanged { members, .. } => texts(members.iter().map(|it| it.as_str())),
             Self::Unknown { kind, fields } => kind.len() + entries(&**fields),
             _ => 0,
         };

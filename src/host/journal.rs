@@ -62,13 +62,13 @@ fn level(kind: &EventKind) -> Level {
         | EventKind::BreakpointChanged { .. }
         | EventKind::FlagChanged { .. }
         | EventKind::ConcurrencyChanged { .. }
-        | EventKind::RosterChanged { .. }
         | EventKind::BreakerChanged { .. }
         | EventKind::LimitsChanged { .. }
         | EventKind::FaultInjected { .. }
         | EventKind::FaultRemoved { .. }
         | EventKind::Warning { .. }
         | EventKind::SessionRunDropped { .. } => Level::INFO,
+        EventKind::Pattern(fact) if fact.get().confirms().is_some() => Level::INFO,
         // The run's own log has the first two; queue events are frequent and say little.
         EventKind::SessionRunStarted { .. }
         | EventKind::SessionRunClosed { .. }

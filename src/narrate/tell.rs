@@ -212,7 +212,7 @@ pub fn line_of<'a>(
             told.tone = StyleRole::Retry;
         }
         // Told by the pattern, below.
-        EventKind::Pattern(_) | EventKind::RosterChanged { .. } => {}
+        EventKind::Pattern(_) => {}
     }
     if let Some(words) = words {
         words.tell(event, run, &mut told);

@@ -55,6 +55,11 @@ impl View {
         };
     }
 
+    /// Whether the run is about its tools, so that they are its own view.
+    pub fn is_about_tools(&self) -> bool {
+        matches!(self, Self::Tools)
+    }
+
     /// The view as its page asks it; `tools` are those of the page.
     pub fn get<'a>(&'a self, tools: &'a ToolsView) -> &'a dyn RunView {
         match self {

@@ -15,23 +15,37 @@ pub mod team;
 
 use std::sync::Arc;
 
+use self::orchestrator::concurrency::ConcurrencyLimit;
+use crate::agents::rosters::Rosters;
+use crate::bus::Bus;
 use crate::event::StopReason;
 use crate::event::patterns::PatternPlan;
-use crate::run::{Rosters, RunContext, Session};
+use crate::run::{LiveControl, RunContext, Session};
 use crate::scenario::Scenario;
 use crate::scenario::patterns::PatternSpec;
 
-/// Plays a run to its end.
+/// Plays a run to its end. `live` was made for the same pattern.
 ///
 /// # Errors
 /// The stop reason, if it ends without an answer.
-pub(crate) async fn play(cx: &RunContext, scenario: &Scenario) -> Result<(), StopReason> {
-    match &scenario.pattern {
-        PatternSpec::Collaboration(spec) => collaboration::play::play(cx, scenario, spec).await,
-        PatternSpec::Orchestrator(spec) => orchestrator::play::play(cx, scenario, spec).await,
-        PatternSpec::Team(spec) => team::play::play(cx, scenario, spec).await,
-        PatternSpec::Resilience(spec) => resilience::play::play(cx, spec).await,
-        PatternSpec::Research(spec) => research::play::play(cx, scenario, spec).await,
+pub(crate) async fn play(
+    cx: &RunContext,
+    scenario: &Scenario,
+    live: &PatternLive,
+) -> Result<(), StopReason> {
+    match (&scenario.pattern, live) {
+        (PatternSpec::Collaboration(spec), _) => {
+            collaboration::play::play(cx, scenario, spec).await
+        }
+        (PatternSpec::Orchestrator(spec), PatternLive::Concurrency(limit)) => {
+            orchestrator::play::play(cx, scenario, spec, limit).await
+        }
+        (PatternSpec::Team(spec), PatternLive::Rosters(rosters)) => {
+            team::play::play(cx, scenario, spec, rosters).await
+        }
+        (PatternSpec::Resilience(spec), _) => resilience::play::play(cx, spec).await,
+        (PatternSpec::Research(spec), _) => research::play::play(cx, scenario, spec).await,
+        (PatternSpec::Orchestrator(_) | PatternSpec::Team(_), _) => Err(StopReason::InternalError),
     }
 }
 
@@ -58,24 +72,40 @@ pub(crate) fn plan(spec: &PatternSpec, session: &Session, live: bool, wall_ms: u
     }
 }
 
-/// The concurrency limit of tasks at the start; `None`: the pattern has none.
-pub(crate) fn max_parallel(spec: &PatternSpec) -> Option<u32> {
-    match spec {
-        PatternSpec::Orchestrator(spec) => Some(spec.budget.max_parallel),
-        PatternSpec::Collaboration(_)
-        | PatternSpec::Team(_)
-        | PatternSpec::Resilience(_)
-        | PatternSpec::Research(_) => None,
-    }
+/// The part of a running pattern that commands change, as the pattern itself needs it.
+pub(crate) enum PatternLive {
+    /// Nothing changes.
+    Nothing,
+    /// How many tasks run at once.
+    Concurrency(Arc<ConcurrencyLimit>),
+    /// The members of the swarms.
+    Rosters(Arc<Rosters>),
 }
 
-/// The members of the swarms at the start.
-pub(crate) fn rosters(spec: &PatternSpec, session: &Session) -> Rosters {
-    match spec {
-        PatternSpec::Team(spec) => Rosters::new(spec, &session.memory.rosters),
-        PatternSpec::Collaboration(_)
-        | PatternSpec::Orchestrator(_)
-        | PatternSpec::Resilience(_)
-        | PatternSpec::Research(_) => Rosters::default(),
+impl PatternLive {
+    /// The state at the start of a run with this log, which continues a session.
+    pub(crate) fn new(spec: &PatternSpec, bus: &Bus, session: &Session) -> Self {
+        match spec {
+            PatternSpec::Orchestrator(spec) => {
+                let limit = ConcurrencyLimit::new(bus.clone(), spec.budget.max_parallel);
+                Self::Concurrency(Arc::new(limit))
+            }
+            PatternSpec::Team(spec) => {
+                let left = &session.memory.rosters;
+                Self::Rosters(Arc::new(Rosters::new(bus.clone(), &spec.agents, left)))
+            }
+            PatternSpec::Collaboration(_)
+            | PatternSpec::Resilience(_)
+            | PatternSpec::Research(_) => Self::Nothing,
+        }
+    }
+
+    /// What takes the commands; `None` if nothing changes.
+    pub(crate) fn control(&self) -> Option<Arc<dyn LiveControl>> {
+        match self {
+            Self::Nothing => None,
+            Self::Concurrency(limit) => Some(Arc::clone(limit) as Arc<dyn LiveControl>),
+            Self::Rosters(rosters) => Some(Arc::clone(rosters) as Arc<dyn LiveControl>),
+        }
     }
 }

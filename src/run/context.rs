@@ -29,8 +29,6 @@ use crate::gateway::{
     Attempt, CallFailed, CallScope, Callee, GatewayCall, GuardedTool, ToolRegistry, ToolSetup,
 };
 use crate::llm::{ChatRequest, Conversation, Listener, Models, ReplyForm};
-use crate::run::concurrency::ConcurrencyLimit;
-use crate::run::rosters::Rosters;
 use crate::scenario::condition::CelBindings;
 use crate::scenario::spec::model::SpendingLimits;
 use crate::scenario::spec::policy::CallPolicy;
@@ -52,12 +50,8 @@ pub struct RunSettings {
     pub models: Models,
     /// The tools behind the gateway; first the model's guard (`llm`).
     pub tools: Vec<Arc<GuardedTool>>,
-    /// Largest number of concurrent tasks, if the pattern has such a limit.
-    pub max_parallel: Option<u32>,
     /// The message of a session that the run answers.
     pub session: Session,
-    /// The members of each swarm.
-    pub rosters: Rosters,
     /// Whether the pauses that a scenario writes into its run are skipped.
     pub instant: bool,
     /// The day on which the run starts, in UTC, as in its head.
@@ -75,9 +69,7 @@ pub struct RunContext {
     models: Models,
     llm: Arc<GuardedTool>,
     belt: Arc<ToolRegistry>,
-    lanes: Arc<ConcurrencyLimit>,
     session: Session,
-    rosters: Arc<Rosters>,
     instant: bool,
     today: Day,
     spending: Spending,
@@ -169,9 +161,7 @@ impl RunContext {
             seed,
             models,
             tools,
-            max_parallel,
             session,
-            rosters,
             instant,
             today,
             spending,
@@ -184,14 +174,12 @@ impl RunContext {
         Self {
             id,
             belt: Arc::new(ToolRegistry::new(tools)),
-            lanes: Arc::new(ConcurrencyLimit::new(bus.clone(), max_parallel)),
             bus,
             gate,
             seed,
             models,
             llm,
             session,
-            rosters: Arc::new(rosters),
             instant,
             today,
             spending: Spending::new(spending),
@@ -212,19 +200,9 @@ impl RunContext {
         &self.belt
     }
 
-    /// The limit of concurrent tasks.
-    pub fn concurrency(&self) -> &Arc<ConcurrencyLimit> {
-        &self.lanes
-    }
-
     /// The session that the run belongs to, and its message.
     pub fn session(&self) -> &Session {
         &self.session
-    }
-
-    /// The members of each swarm.
-    pub fn rosters(&self) -> &Arc<Rosters> {
-        &self.rosters
     }
 
     /// Whether an endpoint answers the model calls, not a script.

@@ -221,7 +221,7 @@ impl RunControl {
             Command::Cancel => state.cancelled = true,
             // These take effect elsewhere, not here.
             Command::SetParallel { .. }
-            | Command::Roster { .. }
+            | Command::Roster(_)
             | Command::SetLimit { .. }
             | Command::Breaker { .. }
             | Command::Inject { .. }

@@ -15,7 +15,6 @@ pub mod help;
 pub mod home;
 pub mod inspector;
 pub mod launch;
-pub mod members;
 pub mod message;
 pub(crate) mod pane;
 pub mod picker;
@@ -71,7 +70,7 @@ pub fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) 
             }
             Overlay::Members(drawer) => {
                 if let Some(page) = state.run(&drawer.run) {
-                    members::render(drawer, page, state, cx, buf);
+                    crate::panes::agents::draw::members::render(drawer, page, state, cx, buf);
                 }
             }
             Overlay::Message(message) => {

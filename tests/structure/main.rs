@@ -79,7 +79,7 @@ fn counts_stay_below_their_ceilings() {
 }
 
 // The ceilings. Lower a ceiling when you get below it.
-const MATCHES: usize = 1;
+const MATCHES: usize = 0;
 const PUBLIC_ITEMS: usize = 261;
 const DUPLICATE_TYPES: usize = 0;
 const FIELDS: usize = 24;
@@ -94,7 +94,6 @@ fn ceiling(pattern: &str) -> usize {
     match pattern {
         "collaboration" => 13,
         "orchestrator" => 13,
-        "team" => 20,
         "resilience" => 13,
         "research" => 14,
         _ => 12,

@@ -41,11 +41,6 @@ impl AgentsFold {
             EventKind::CallDegraded { reason, .. } | EventKind::CallFailed { reason, .. } => {
                 self.ends(event, &CallEnd::Failed(reason), spans, rests);
             }
-            EventKind::RosterChanged { swarm, members, .. } => {
-                if let Some(row) = self.swarms.iter_mut().find(|row| row.name == *swarm) {
-                    row.members = Arc::clone(members);
-                }
-            }
             EventKind::AnswerComposed { by: Some(by), .. } => self.answered_by = Some(by.clone()),
             EventKind::RunClosed(closed) => {
                 let failed = (!closed.reason.is_success()).then_some(&closed.reason);
@@ -65,6 +60,11 @@ impl AgentsFold {
                 self.update_counts(swarm, event.span, |limits| limits.guard = *guard);
                 let what = LineKind::HandedOver { to: to.clone(), message: message.clone() };
                 self.add_line(event, *said, from, what, spans);
+            }
+            AgentFact::RosterChanged { swarm, members, .. } => {
+                if let Some(row) = self.swarms.iter_mut().find(|row| row.name == *swarm) {
+                    row.members = Arc::clone(members);
+                }
             }
             AgentFact::HandoffRefused {
                 swarm,

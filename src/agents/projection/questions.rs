@@ -40,7 +40,9 @@ impl AgentsFold {
                     run.spans.closed_by(*requested_by)
                 }
                 AgentFact::ToolCallRefused { .. } => run.spans.closed_by(event.span),
-                AgentFact::AnswerPartial { .. } | AgentFact::AnswerIncomplete { .. } => None,
+                AgentFact::AnswerPartial { .. }
+                | AgentFact::AnswerIncomplete { .. }
+                | AgentFact::RosterChanged { .. } => None,
             },
             EventKind::AnswerComposed { by: Some(by), .. } => {
                 run.spans.closed_by(self.agent(by)?.last_call?)

@@ -1,8 +1,9 @@
 //! The lines of the events of teams and swarms.
 
+use crate::agents::facts::roster::RosterChange;
 use crate::agents::projection::HANDED_OVER;
 use crate::event::EventKind;
-use crate::event::kind::{AgentFact, MissingResult, PatternFact, Purpose, Reply, RosterChange};
+use crate::event::kind::{AgentFact, MissingResult, PatternFact, Purpose, Reply};
 use crate::narrate::event_line::EventLine;
 use crate::narrate::style_role::StyleRole;
 
@@ -79,7 +80,12 @@ pub(crate) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
             told.text = format!("{tool}: {text}").into();
             told.tone = StyleRole::Refused;
         }
-        EventKind::RosterChanged { swarm, change, members, .. } => {
+        EventKind::Pattern(PatternFact::Agents(AgentFact::RosterChanged {
+            swarm,
+            change,
+            members,
+            ..
+        })) => {
             told.subject = swarm.as_str().into();
             let there = members.iter().map(|it| it.as_str()).collect::<Vec<_>>().join(", ");
             told.text = match change {

@@ -60,7 +60,7 @@ pub fn add_event(kind: &EventKind, to: &mut StyledText) {
             add_loop_guard(guard, to);
             to.field("refusals", rejections.to_string());
         }
-        EventKind::RosterChanged { members, .. } => {
+        EventKind::Pattern(PatternFact::Agents(AgentFact::RosterChanged { members, .. })) => {
             let names: Vec<&str> = members.iter().map(|name| name.as_str()).collect();
             to.field("members", names.join(", "));
         }

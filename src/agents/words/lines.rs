@@ -33,7 +33,7 @@ pub fn lines(
     match &event.kind {
         EventKind::Pattern(PatternFact::Agents(AgentFact::AnswerPartial { .. }))
         | EventKind::Pattern(PatternFact::Agents(AgentFact::AnswerIncomplete { .. }))
-        | EventKind::RosterChanged { .. } => {
+        | EventKind::Pattern(PatternFact::Agents(AgentFact::RosterChanged { .. })) => {
             let told = told(words, event, run);
             lines.push(agent_line(TeamLineKind::Note, 0, &told.subject, &shorten(&told.text)));
         }

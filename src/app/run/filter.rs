@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use crate::event::kind::{Purpose, RosterChange};
+use crate::event::kind::Purpose;
 use crate::event::{Event, EventKind, World};
 use crate::narrate::event_line::EventLine;
 use crate::narrate::tell::event_line;
@@ -144,14 +144,6 @@ fn bind_fields(shown: &mut CelBindings, event: &Event, told: &EventLine<'_>, wor
             (attempt, reason) = (about.attempt, about.reason);
         }
         EventKind::AnswerComposed { by: Some(by), .. } => agent = Some(by.as_str()),
-        EventKind::RosterChanged { change, .. } => {
-            agent = match change {
-                RosterChange::Add { agent } | RosterChange::Remove { agent } => {
-                    Some(agent.as_str())
-                }
-                RosterChange::Replace { .. } => None,
-            };
-        }
         EventKind::PlanRefused { reason: why, .. } => reason = Some(why.to_string()),
         EventKind::BreakerChanged { tool: of, .. }
         | EventKind::ResultIgnored { tool: of, .. }

@@ -139,7 +139,7 @@ impl RunPage {
 
     /// Whether the run is about its tools, so that they are its own view.
     pub fn is_about_tools(&self) -> bool {
-        matches!(self.view, View::Tools)
+        self.view.is_about_tools()
     }
 
     /// Whether the panes show the tools.

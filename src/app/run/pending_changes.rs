@@ -1,8 +1,9 @@
 //! Pending changes: manual changes of limits, faults and members that no event has confirmed yet.
 //! The screen shows confirmed values; another press of a key counts from the pending value.
 
-use crate::base::name::{AgentName, ToolName};
-use crate::event::kind::{LimitChange, RosterChange};
+use crate::agents::facts::roster::MemberChange;
+use crate::base::name::ToolName;
+use crate::event::kind::LimitChange;
 use crate::event::{Command, EventKind};
 use crate::scenario::spec::tool::{FaultKind, InjectedFault};
 
@@ -12,8 +13,7 @@ enum PendingChange {
     Parallel(u32),
     Limit(ToolName, LimitChange),
     Fault(ToolName, FaultKind, Option<InjectedFault>),
-    /// A swarm, one of its agents, and whether the agent is to join (`true`) or to leave.
-    Member(AgentName, AgentName, bool),
+    Member(MemberChange),
 }
 
 impl PendingChange {
@@ -25,18 +25,9 @@ impl PendingChange {
                 Self::Fault(tool.clone(), fault.kind(), Some(*fault))
             }
             Command::RemoveFault { tool, kind, .. } => Self::Fault(tool.clone(), *kind, None),
-            Command::Roster { swarm, change, .. } => Self::from_roster_change(swarm, change)?,
+            Command::Roster(command) => Self::Member(command.member_change()?),
             _ => return None,
         })
-    }
-
-    fn from_roster_change(swarm: &AgentName, change: &RosterChange) -> Option<Self> {
-        let (agent, joins) = match change {
-            RosterChange::Add { agent } => (agent, true),
-            RosterChange::Remove { agent } => (agent, false),
-            RosterChange::Replace { .. } => return None,
-        };
-        Some(Self::Member(swarm.clone(), agent.clone(), joins))
     }
 
     fn from_event(kind: &EventKind) -> Option<Self> {
@@ -47,9 +38,7 @@ impl PendingChange {
                 Self::Fault(tool.clone(), fault.kind(), Some(*fault))
             }
             EventKind::FaultRemoved { tool, fault, .. } => Self::Fault(tool.clone(), *fault, None),
-            EventKind::RosterChanged { swarm, change, .. } => {
-                Self::from_roster_change(swarm, change)?
-            }
+            EventKind::Pattern(fact) => Self::from_command(&fact.get().confirms()?)?,
             _ => return None,
         })
     }
@@ -64,9 +53,7 @@ impl PendingChange {
             (Self::Fault(tool, kind, _), Self::Fault(same, other, _)) => {
                 tool == same && kind == other
             }
-            (Self::Member(swarm, agent, _), Self::Member(same, other, _)) => {
-                swarm == same && agent == other
-            }
+            (Self::Member(one), Self::Member(other)) => one.is_about_same_member(other),
             _ => false,
         }
     }
@@ -95,10 +82,10 @@ impl PendingChanges {
         }
     }
 
-    /// Whether a change of this member is pending: `true` to join, `false` to leave.
-    pub fn member(&self, swarm: &AgentName, agent: &AgentName) -> Option<bool> {
-        self.changes.iter().rev().find_map(|turn| match turn {
-            PendingChange::Member(of, who, joins) if of == swarm && who == agent => Some(*joins),
+    /// The pending changes of members, newest first.
+    pub fn members(&self) -> impl Iterator<Item = &MemberChange> {
+        self.changes.iter().rev().filter_map(|turn| match turn {
+            PendingChange::Member(change) => Some(change),
             _ => None,
         })
     }

@@ -1,8 +1,10 @@
-//! What the panes of all agents share.
+//! What the panes of all agents share, and the drawer of a swarm's members.
 
 pub mod call_tree;
 pub(crate) mod draw;
 pub mod graph;
+pub mod members;
+pub(crate) mod members_actions;
 pub mod picture;
 pub mod row_cursor;
 pub mod transcript;

@@ -9,6 +9,7 @@ use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use serde_json::Value;
 
+use super::concurrency::ConcurrencyLimit;
 use super::policy;
 use crate::base::name::ToolName;
 use crate::event::kind::{AttemptFailed, FailureClass, OrchestratorFact, Purpose, Task};
@@ -41,6 +42,7 @@ pub(super) struct FailedTask {
 pub(super) async fn dispatch(
     cx: &RunContext,
     spec: &OrchestratorSpec,
+    limit: &ConcurrencyLimit,
     tasks: &[Task],
 ) -> Result<Vec<TaskResult>, StopReason> {
     let floor = Dispatcher { cx, spec, dispatches: AtomicU32::new(0) };
@@ -48,7 +50,7 @@ pub(super) async fn dispatch(
     let (mut next, mut stops) = (0, false);
     let mut lanes = FuturesUnordered::new();
     loop {
-        while next < tasks.len() && cx.concurrency().open() {
+        while next < tasks.len() && limit.open() {
             lanes.push(floor.run_in_lane(cx.control().branch(), next, &tasks[next]));
             next += 1;
         }
@@ -59,7 +61,7 @@ pub(super) async fn dispatch(
         let ended = tokio::select! {
             biased;
             ended = lanes.next() => ended,
-            () = cx.concurrency().changed(), if next < tasks.len() => None,
+            () = limit.changed(), if next < tasks.len() => None,
         };
         // This branch counts as active from here on, so a pause never misses a lane that moves from
         // one task to the next.
@@ -75,11 +77,11 @@ pub(super) async fn dispatch(
             // The stop reason is certain; wait only for the tasks before it.
             next = tasks.len();
         }
-        if next < tasks.len() && !cx.concurrency().close_surplus() {
+        if next < tasks.len() && !limit.close_surplus() {
             lanes.push(floor.run_in_lane(branch, next, &tasks[next]));
             next += 1;
         } else if next >= tasks.len() {
-            cx.concurrency().close();
+            limit.close();
         }
     }
     came.into_iter().map(|came| came.ok_or(StopReason::InternalError)).collect()

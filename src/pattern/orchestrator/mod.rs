@@ -2,6 +2,7 @@
 //! them in parallel, and the scenario's rules aggregate the results.
 
 mod aggregate;
+pub(crate) mod concurrency;
 mod detail;
 mod dispatch;
 pub mod facts;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::concurrency::ConcurrencyLimit;
 use super::dispatch::{TaskResult, dispatch};
 use super::{detail, gather_results, payload, policy};
 use crate::base::name::ToolName;
@@ -29,13 +30,14 @@ pub async fn play(
     cx: &RunContext,
     scenario: &Scenario,
     spec: &OrchestratorSpec,
+    limit: &ConcurrencyLimit,
 ) -> Result<(), StopReason> {
     let base = prompting::run_conditions(cx, scenario);
     cx.set_phase("plan".to_owned());
     cx.boundary(Boundary::Plan).await?;
     let tasks = plan(cx, scenario, spec, base.clone()).await?;
     cx.set_phase("dispatch".to_owned());
-    let came = dispatch(cx, spec, &tasks).await?;
+    let came = dispatch(cx, spec, limit, &tasks).await?;
     let failed = tasks.iter().zip(&came).map(|(task, came)| (task, failure_reason(came)));
     if policy::has_failed_critical_task(failed) {
         return Err(StopReason::CriticalTaskFailed);

@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use super::spec::TeamSpec;
 use super::starting::starting_agent;
+use crate::agents::rosters::Rosters;
 use crate::agents::runner::{AgentAnswer, AgentRunner};
 use crate::agents::shared_history::SharedHistory;
 use crate::agents::spec::{AgentKind, SwarmLimits};
@@ -18,9 +19,14 @@ use crate::scenario::Scenario;
 ///
 /// # Errors
 /// The stop reason, if the run ends without an answer.
-pub async fn play(cx: &RunContext, scenario: &Scenario, spec: &TeamSpec) -> Result<(), StopReason> {
+pub async fn play(
+    cx: &RunContext,
+    scenario: &Scenario,
+    spec: &TeamSpec,
+    rosters: &Rosters,
+) -> Result<(), StopReason> {
     let base = prompting::run_conditions(cx, scenario);
-    let runner = AgentRunner { cx, scenario, agents: &spec.agents, base };
+    let runner = AgentRunner { cx, scenario, agents: &spec.agents, rosters, base };
     let Some(root) = spec.agent(&spec.root) else { return Err(StopReason::InternalError) };
     let session = cx.session();
     let limits = match &root.kind {
@@ -30,7 +36,7 @@ pub async fn play(cx: &RunContext, scenario: &Scenario, spec: &TeamSpec) -> Resu
     let start = starting_agent(spec, session);
     let floor = SharedHistory::new([].into(), &session.memory.history, limits);
     // Whatever the end of the run, the session's next message continues from here.
-    let leaves = SessionMemoryGuard { cx, floor: &floor, owner: OnceLock::new() };
+    let leaves = SessionMemoryGuard { cx, rosters, floor: &floor, owner: OnceLock::new() };
     cx.set_phase(start.to_string());
     let path = spec.root.as_str();
     let place = AgentPosition { span: SpanId::RUN, path, seed_path: path, outer: true };
@@ -45,6 +51,7 @@ pub async fn play(cx: &RunContext, scenario: &Scenario, spec: &TeamSpec) -> Resu
 /// Saves the state for the session's next message when the run ends.
 struct SessionMemoryGuard<'l> {
     cx: &'l RunContext,
+    rosters: &'l Rosters,
     floor: &'l SharedHistory,
     /// The agent that gave the answer, once there is one.
     owner: OnceLock<AgentName>,
@@ -56,7 +63,7 @@ impl Drop for SessionMemoryGuard<'_> {
         self.cx.session().save(SessionMemory {
             history: self.floor.complete_entries(),
             owner: self.owner.get().or(before.owner.as_ref()).cloned(),
-            rosters: self.cx.rosters().changed(),
+            rosters: self.rosters.changed(),
         });
     }
 }

@@ -66,10 +66,7 @@ fn agents(scenario: &Scenario) -> Vec<String> {
                 lost.push(format!("`{name}` past its timeout ({longest:?} of {bound:?})"));
             }
         }
-        let AgentKind::Swarm(swarm) = &agent.kind else { continue };
-        let Some(bound) = swarm.node_timeout else { continue };
-        // The timeout does not apply to the entry until it receives a handoff.
-        for member in swarm.members.iter().filter(|member| **member != swarm.entry) {
+        for (member, bound) in agent.member_timeouts() {
             let longest = longest_turn(scenario, member);
             if longest > bound {
                 lost.push(format!(

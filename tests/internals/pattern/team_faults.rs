@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use crate::agents::facts::roster::{RosterChange, RosterCommand};
 use crate::agents::spec::AgentSpec;
 use crate::event::command::BreakerOverride;
-use crate::event::kind::{AgentFact, FailureClass, Initiator, PatternFact, RosterChange};
+use crate::event::kind::{AgentFact, FailureClass, Initiator, PatternFact};
 use crate::event::{BoundaryId, Command, EventKind};
 use crate::scenario::Scenario;
 use crate::scenario::spec::tool::InjectedFault;
@@ -305,7 +306,7 @@ async fn a_target_that_left_while_the_run_rests_is_not_handed_over_to() {
     let run = engine().start(launch);
     until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
     let change = RosterChange::Remove { agent: "b".into() };
-    run.send(Command::Roster { swarm: "s".into(), change, by: Initiator::You });
+    run.send(Command::Roster(RosterCommand { swarm: "s".into(), change, by: Initiator::You }));
     run.send(Command::Resume { by: Initiator::You });
     let world = world(&run).await;
     assert_eq!(

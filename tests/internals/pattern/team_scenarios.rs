@@ -3,12 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::agents::facts::roster::{RosterChange, RosterCommand};
 use crate::agents::projection::AgentsFold;
 use crate::agents::projection::{HopRow, HopState, LineKind};
 use crate::engine::{Engine, EngineSettings, Launch};
-use crate::event::kind::{
-    AgentFact, HandoffRefusal, Initiator, LoopGuard, PatternFact, RosterChange,
-};
+use crate::event::kind::{AgentFact, HandoffRefusal, Initiator, LoopGuard, PatternFact};
 use crate::event::{Command, Event, EventKind, Seq, World};
 use crate::run::Session;
 use crate::scenario::load;
@@ -52,7 +51,11 @@ async fn go_on(
     let run = engine.start(launch);
     if let Some((swarm, agent)) = joins {
         let change = RosterChange::Add { agent: agent.into() };
-        run.send(Command::Roster { swarm: swarm.into(), change, by: Initiator::You });
+        run.send(Command::Roster(RosterCommand {
+            swarm: swarm.into(),
+            change,
+            by: Initiator::You,
+        }));
     }
     let mut reader = run.bus().reader(Seq(0));
     let mut facts = Vec::new();

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::agents::facts::roster::{RosterChange, RosterCommand};
 use crate::agents::projection::{HopKind, HopState};
 use crate::agents::spec::{HandoffTemplate, Swarm, SwarmLimits};
-use crate::event::kind::{AgentFact, FailureClass, Initiator, PatternFact, RosterChange};
+use crate::event::kind::{AgentFact, FailureClass, Initiator, PatternFact};
 use crate::event::{Command, EventKind, SpanId, World};
 use crate::scenario::Scenario;
 use crate::support::team;
@@ -477,8 +478,9 @@ async fn members_join_and_leave_a_running_swarm_and_everyones_list_follows_at_on
         _ => says("c is in"),
     });
     let run = engine().start(launch(&scenario(members(), ""), &cast));
-    let change =
-        |change| run.send(Command::Roster { swarm: "s".into(), change, by: Initiator::You });
+    let change = |change| {
+        run.send(Command::Roster(RosterCommand { swarm: "s".into(), change, by: Initiator::You }))
+    };
     let sleep = |ms| tokio::time::sleep(Duration::from_millis(ms));
     let entry = crate::base::name::AgentName::from("a");
     sleep(500).await;
@@ -506,7 +508,7 @@ async fn members_join_and_leave_a_running_swarm_and_everyones_list_follows_at_on
     let changes = ended(&run)
         .await
         .iter()
-        .filter(|event| matches!(event.kind, EventKind::RosterChanged { .. }))
+        .filter(|event| matches!(AgentFact::of(&event.kind), Some(AgentFact::RosterChanged { .. })))
         .count();
     assert_eq!(changes, 2, "what cannot be changes nothing, and the entry cannot leave");
     let team = world.agents().expect("a team");
@@ -584,7 +586,11 @@ async fn an_owner_that_has_left_leaves_the_start_to_the_entry() {
     })
     .await;
     let change = RosterChange::Remove { agent: "b".into() };
-    first.send(Command::Roster { swarm: "swarm".into(), change, by: Initiator::You });
+    first.send(Command::Roster(RosterCommand {
+        swarm: "swarm".into(),
+        change,
+        by: Initiator::You,
+    }));
     assert_eq!(answer(&world(&first).await), "b answers 1.", "who is in control ends its turn");
     let mut second = launch(&swarm, &cast);
     second.session = first.follow_up("And then?");

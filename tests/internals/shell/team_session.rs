@@ -3,12 +3,14 @@
 
 use std::sync::Arc;
 
+use crate::agents::facts::AgentFact;
+use crate::agents::facts::roster::{RosterChange, RosterCommand};
 use crate::app::effect::{Effect, LaunchRequest};
 use crate::app::request::RequestId;
 use crate::app::state::ActiveScreen;
 use crate::app::{KeyCode, KeyPress, Msg};
-use crate::event::kind::{Initiator, RosterChange};
-use crate::event::{Command, EventKind, RunId, SpanId};
+use crate::event::kind::Initiator;
+use crate::event::{Command, RunId, SpanId};
 use crate::scenario::catalogue::RequestedModel;
 use crate::support::console::{Person, scenario};
 use crate::support::facts::team;
@@ -244,7 +246,8 @@ fn agents_join_and_leave_and_what_was_asked_is_shown_until_it_is_so() {
     dash.text("G").press(KeyCode::Enter);
     let change = RosterChange::Add { agent: "lawyer".into() };
     let (run, swarm) = (RunId::new(RUN), "support".into());
-    let command = Command::Roster { swarm, change: change.clone(), by: Initiator::You };
+    let command =
+        Command::Roster(RosterCommand { swarm, change: change.clone(), by: Initiator::You });
     let asked = dash.asked();
     assert!(
         matches!(asked.as_slice(), [Effect::Command { run: of, command: it }] if *of == run && *it == command),
@@ -254,7 +257,10 @@ fn agents_join_and_leave_and_what_was_asked_is_shown_until_it_is_so() {
     let members = ["triage", "billing", "fraud", "refunds", "tech", "lawyer"];
     let members: Arc<[_]> = members.map(Into::into).into();
     let swarm = "support".into();
-    facts.add(SpanId::RUN, EventKind::RosterChanged { swarm, members, change, by: Initiator::You });
+    facts.add(
+        SpanId::RUN,
+        AgentFact::RosterChanged { swarm, members, change, by: Initiator::You }.into(),
+    );
     let last = facts.log.last().cloned().expect("the fact");
     dash.send(Msg::Events { run, events: vec![last] });
     let screen = dash.screen();

@@ -4,20 +4,20 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::cx::DrawContext;
-use super::format;
-use super::frame;
-use super::glyph::Glyph;
-use super::text::{Pen, paint, wrap_within};
-use super::theme::StyleRole;
 use crate::app::AppState;
-use crate::app::members::{
-    MembersDrawer, MembersRow, RosterEntry, is_entry, is_member, member_rows,
-};
 use crate::app::run::RunPage;
 use crate::event::world::World;
 use crate::panes::agents::draw::agent::state_sign;
+use crate::panes::agents::members::{
+    MembersDrawer, MembersRow, RosterEntry, is_entry, is_member, member_rows,
+};
+use crate::ui::cx::DrawContext;
+use crate::ui::format;
+use crate::ui::frame;
+use crate::ui::glyph::Glyph;
 use crate::ui::table;
+use crate::ui::text::{Pen, paint, wrap_within};
+use crate::ui::theme::StyleRole;
 
 /// Draws the drawer of a run.
 pub fn render(
@@ -100,7 +100,7 @@ fn agent(
         pen.put("entry: must stay", dim);
         return;
     }
-    match page.pending_changes().member(&place.swarm, &place.agent) {
+    match place.pending(page) {
         Some(joins) => {
             let text = if joins { "pending: join" } else { "pending: leave" };
             pen.glyph(Glyph::Waiting, theme.style(StyleRole::NeedsYou)).space(1);
@@ -129,7 +129,7 @@ fn draw_member_note(
     let plan = &team.plan;
     let (plain, dim) = (cx.theme.style(StyleRole::Text), cx.theme.style(StyleRole::Dim));
     let about = plan.agent(&place.agent).map_or("", |head| head.description.as_str());
-    let joined = page.pending_changes().member(&place.swarm, &place.agent);
+    let joined = place.pending(page);
     let joined = joined.unwrap_or(is_member(world, place));
     let (agent, swarm) = (&place.agent, &place.swarm);
     let holds = team.in_control.as_ref() == Some(agent);

@@ -6,7 +6,8 @@ use tokio::sync::Notify;
 
 use crate::bus::Bus;
 use crate::event::kind::Initiator;
-use crate::event::{EventKind, SpanId};
+use crate::event::{Command, EventKind, SpanId};
+use crate::run::LiveControl;
 
 /// The limit of concurrent tasks. Each slot does one task after another; a slot above a lowered
 /// limit closes after its task.
@@ -19,7 +20,7 @@ pub struct ConcurrencyLimit {
 struct ConcurrencyState {
     max: u32,
     open: u32,
-    /// Whether the limit can be changed: the pattern has one, and the run has not ended.
+    /// Whether the limit can be changed: the run has not ended.
     live: bool,
 }
 
@@ -27,14 +28,10 @@ struct ConcurrencyState {
 const MAX_LIMIT: u32 = 1_024;
 
 impl ConcurrencyLimit {
-    /// `most` is the limit at the start; `None`: the pattern has no such limit.
-    pub fn new(bus: Bus, most: Option<u32>) -> Self {
-        let live = most.is_some();
-        let state = Mutex::new(ConcurrencyState {
-            max: most.unwrap_or(1).clamp(1, MAX_LIMIT),
-            open: 0,
-            live,
-        });
+    /// `most` is the limit at the start.
+    pub fn new(bus: Bus, most: u32) -> Self {
+        let max = most.clamp(1, MAX_LIMIT);
+        let state = Mutex::new(ConcurrencyState { max, open: 0, live: true });
         Self { bus, state, changed: Notify::new() }
     }
 
@@ -43,7 +40,7 @@ impl ConcurrencyLimit {
     }
 
     /// Changes the limit. Running tasks continue.
-    pub fn set(&self, most: u32, by: Initiator) {
+    fn set(&self, most: u32, by: Initiator) {
         let mut state = self.lock();
         let max_parallel = most.clamp(1, MAX_LIMIT);
         if state.live && max_parallel != state.max {
@@ -52,11 +49,6 @@ impl ConcurrencyLimit {
             drop(state);
             self.changed.notify_one();
         }
-    }
-
-    /// The run has ended: the limit does not change any more.
-    pub fn freeze(&self) {
-        self.lock().live = false;
     }
 
     /// Opens one more slot if the limit allows it.
@@ -85,5 +77,21 @@ impl ConcurrencyLimit {
     /// Waits until the limit has changed since the last call.
     pub async fn changed(&self) {
         self.changed.notified().await;
+    }
+}
+
+impl LiveControl for ConcurrencyLimit {
+    fn take(&self, command: Command) -> Option<Command> {
+        match command {
+            Command::SetParallel { max_parallel, by } => {
+                self.set(max_parallel, by);
+                None
+            }
+            other => Some(other),
+        }
+    }
+
+    fn end(&self) {
+        self.lock().live = false;
     }
 }

@@ -3,13 +3,14 @@
 
 use ratatui::layout::Rect;
 
-use super::action::Action;
-use super::layout::Size;
-use super::layout::{drawer, inside, keep_in_view};
-use super::run::RunPage;
-use super::selection::moved_index;
+use crate::agents::facts::roster::{RosterChange, RosterCommand};
+use crate::app::action::Action;
+use crate::app::layout::Size;
+use crate::app::layout::{drawer, inside, keep_in_view};
+use crate::app::run::RunPage;
+use crate::app::selection::moved_index;
 use crate::base::name::AgentName;
-use crate::event::kind::{Initiator, RosterChange};
+use crate::event::kind::Initiator;
 use crate::event::world::World;
 use crate::event::{Command, RunId};
 
@@ -35,6 +36,15 @@ pub struct RosterEntry {
     pub swarm: AgentName,
     /// The agent.
     pub agent: AgentName,
+}
+
+impl RosterEntry {
+    /// Whether a change of this member is pending: `true` to join, `false` to leave.
+    pub fn pending(&self, page: &RunPage) -> Option<bool> {
+        let mut changes = page.pending_changes().members();
+        let own = changes.find(|it| it.swarm == self.swarm && it.agent == self.agent)?;
+        Some(own.joins)
+    }
 }
 
 /// The parts of the drawer.
@@ -134,7 +144,7 @@ impl MembersDrawer {
         }
     }
 
-    pub(super) fn on_move(&mut self, action: Action, world: &World, page: usize) -> bool {
+    pub(crate) fn on_move(&mut self, action: Action, world: &World, page: usize) -> bool {
         let places: Vec<RosterEntry> = member_rows(world)
             .into_iter()
             .filter_map(|row| match row {
@@ -153,7 +163,7 @@ impl MembersDrawer {
     }
 
     /// The command for a switch of the selected agent, or why there is none.
-    pub(super) fn command(&self, page: &RunPage) -> Result<Command, String> {
+    pub(crate) fn command(&self, page: &RunPage) -> Result<Command, String> {
         let world = page.world();
         let Some(place) = &self.selected else { return Err("This run has no swarm.".to_owned()) };
         let RosterEntry { swarm, agent } = place.clone();
@@ -163,12 +173,11 @@ impl MembersDrawer {
         if is_entry(world, place) {
             return Err(format!("{swarm} starts with {agent}: it cannot leave."));
         }
-        let joined =
-            page.pending_changes().member(&swarm, &agent).unwrap_or(is_member(world, place));
+        let joined = place.pending(page).unwrap_or(is_member(world, place));
         let change = match joined {
             true => RosterChange::Remove { agent },
             false => RosterChange::Add { agent },
         };
-        Ok(Command::Roster { swarm, change, by: Initiator::You })
+        Ok(Command::Roster(RosterCommand { swarm, change, by: Initiator::You }))
     }
 }

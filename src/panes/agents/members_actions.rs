@@ -1,16 +1,16 @@
 //! Actions in the members drawer.
 
-use super::action::Action;
-use super::effect::Effect;
-use super::effect::Update;
 use super::members::MembersDrawer;
-use super::notice::ACTS_ON_LIVE_RUN;
-use super::notice::NoticeKind;
-use super::overlay::Overlay;
-use super::state::AppState;
+use crate::app::action::Action;
+use crate::app::effect::Effect;
+use crate::app::effect::Update;
+use crate::app::notice::ACTS_ON_LIVE_RUN;
+use crate::app::notice::NoticeKind;
+use crate::app::overlay::Overlay;
+use crate::app::state::AppState;
 
 /// Opens the drawer of the run on the screen.
-pub(super) fn open(state: &mut AppState) -> Update {
+pub(crate) fn open(state: &mut AppState) -> Update {
     let Some(page) = state.visible_run() else { return Update::idle() };
     let swarms = page.world().agents().is_some_and(|team| !team.swarms.is_empty());
     if !swarms {
@@ -24,7 +24,7 @@ pub(super) fn open(state: &mut AppState) -> Update {
 }
 
 /// Handles an action in the drawer.
-pub(super) fn on_action(state: &mut AppState, action: Action) -> Update {
+pub(crate) fn on_action(state: &mut AppState, action: Action) -> Update {
     let AppState { overlays, runs, notices, now, size, .. } = state;
     let Some(Overlay::Members(drawer)) = overlays.last_mut() else { return Update::idle() };
     let Some(page) = runs.iter().find(|page| *page.id() == drawer.run) else {

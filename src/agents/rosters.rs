@@ -3,28 +3,27 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::agents::spec::{AgentKind, check_names};
+use super::facts::AgentFact;
+use super::facts::roster::{RosterChange, RosterCommand};
+use super::spec::{AgentKind, AgentsSpec, check_names};
 use crate::base::name::AgentName;
 use crate::bus::Bus;
-use crate::event::kind::{Initiator, RosterChange};
-use crate::event::{EventKind, SpanId};
-use crate::pattern::team::spec::TeamSpec;
+use crate::event::{Command, EventKind, SpanId};
+use crate::run::LiveControl;
 
 /// The members of each swarm.
-#[derive(Debug, Default)]
 pub struct Rosters {
+    bus: Bus,
     state: Mutex<RosterState>,
     /// Agents that may join: only model agents can hand over.
     may_join: BTreeSet<AgentName>,
 }
 
-#[derive(Debug, Default)]
 struct RosterState {
     swarms: BTreeMap<AgentName, Roster>,
     closed: bool,
 }
 
-#[derive(Debug)]
 struct Roster {
     entry: AgentName,
     at_start: Arc<[AgentName]>,
@@ -32,17 +31,22 @@ struct Roster {
 }
 
 impl Rosters {
-    /// The swarms of a team. `left` has the members that earlier runs of the session changed.
-    pub fn new(spec: &TeamSpec, left: &BTreeMap<AgentName, Arc<[AgentName]>>) -> Self {
-        let swarms = spec.agents.values().filter_map(|agent| {
+    /// The swarms of these agents. `left` has the members that earlier runs of the session changed.
+    pub fn new(
+        bus: Bus,
+        agents: &AgentsSpec,
+        left: &BTreeMap<AgentName, Arc<[AgentName]>>,
+    ) -> Self {
+        let swarms = agents.values().filter_map(|agent| {
             let AgentKind::Swarm(swarm) = &agent.kind else { return None };
             let at_start: Arc<[AgentName]> = swarm.members.clone().into();
             let members = left.get(&agent.name).unwrap_or(&at_start);
             let (entry, members) = (swarm.entry.clone(), Arc::clone(members));
             Some((agent.name.clone(), Roster { entry, at_start, members }))
         });
-        let able = spec.agents.values().filter(|it| matches!(it.kind, AgentKind::Model(_)));
+        let able = agents.values().filter(|it| matches!(it.kind, AgentKind::Model(_)));
         Self {
+            bus,
             may_join: able.map(|agent| agent.name.clone()).collect(),
             state: Mutex::new(RosterState { swarms: swarms.collect(), closed: false }),
         }
@@ -66,12 +70,13 @@ impl Rosters {
 
     /// Changes the members of a swarm and publishes it. An impossible change is ignored: the entry
     /// agent cannot leave, and only the scenario's model agents can join.
-    pub fn change(&self, bus: &Bus, swarm: &AgentName, change: RosterChange, by: Initiator) {
+    fn change(&self, command: RosterCommand) {
+        let RosterCommand { swarm, change, by } = command;
         let mut state = self.lock();
         if state.closed {
             return;
         }
-        let Some(roster) = state.swarms.get_mut(swarm) else { return };
+        let Some(roster) = state.swarms.get_mut(&swarm) else { return };
         let mut members: Vec<AgentName> = roster.members.to_vec();
         match &change {
             RosterChange::Add { agent } => members.push(agent.clone()),
@@ -85,12 +90,24 @@ impl Rosters {
             return;
         }
         roster.members = members.into();
-        let (swarm, members) = (swarm.clone(), Arc::clone(&roster.members));
-        bus.publish(SpanId::RUN, EventKind::RosterChanged { swarm, members, change, by });
+        let members = Arc::clone(&roster.members);
+        let changed = AgentFact::RosterChanged { swarm, members, change, by };
+        self.bus.publish(SpanId::RUN, EventKind::from(changed));
+    }
+}
+
+impl LiveControl for Rosters {
+    fn take(&self, command: Command) -> Option<Command> {
+        match command {
+            Command::Roster(command) => {
+                self.change(command);
+                None
+            }
+            other => Some(other),
+        }
     }
 
-    /// The run has ended: members do not change any more.
-    pub fn close(&self) {
+    fn end(&self) {
         self.lock().closed = true;
     }
 }

@@ -1,0 +1,17 @@
+//! Who caused an event.
+
+use serde::{Deserialize, Serialize};
+
+/// Who caused an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Initiator {
+    /// The operator, at the dashboard.
+    You,
+    /// The command line (`--flag NAME=on@round:2`, `--pause-at`).
+    Schedule,
+    /// A breakpoint.
+    Breakpoint,
+    /// Suspension of the process (Ctrl-Z).
+    Suspend,
+}
