@@ -7,7 +7,6 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::base::name::{AgentName, RoleName, TaskId};
-use crate::pattern::research::spec::ResearchStep;
 
 /// Sequence number of an event in its log: 0, 1, 2, … without gaps. It has no meaning across logs.
 #[derive(
@@ -135,8 +134,8 @@ pub enum Boundary {
         /// Whether it is in the swarm that the user talks to.
         outer: bool,
     },
-    /// Before a step of research.
-    Step(ResearchStep),
+    /// Before a step that the pattern takes once; its word.
+    Step(&'static str),
     /// Before a source is checked and read; its number among the kept ones, from 1.
     Source(u32),
     /// Before the answer is composed.
@@ -183,7 +182,7 @@ impl fmt::Display for Boundary {
             Self::Handoff { path, handoff, to, outer: false } => {
                 write!(f, "handoff:{handoff}:{path}/{to}")
             }
-            Self::Step(step) => f.write_str(step.word()),
+            Self::Step(word) => f.write_str(word),
             Self::Source(place) => write!(f, "source:{place}"),
             Self::Finalize => f.write_str("finalize"),
         }

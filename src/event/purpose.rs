@@ -169,43 +169,34 @@ impl Purpose {
         }
     }
 
+    /// The step of the pattern that the call does; `None` for calls of roles, agents and tools.
+    pub(crate) fn step(&self) -> Option<ScriptStep> {
+        Some(match self {
+            Self::Plan => ScriptStep::Plan,
+            Self::Notes { .. } => ScriptStep::Notes,
+            Self::Synthesize => ScriptStep::Synthesize,
+            Self::Finalize => ScriptStep::Finalize,
+            _ => return None,
+        })
+    }
+
     /// The name that rows of a script use for this call: the role or agent, or the step (`plan`,
     /// `notes`, `synthesize`, `finalize`). `None` for calls of tools.
     pub fn script_step(&self) -> Option<&str> {
         match self {
             Self::Contribution { role, .. } => Some(role.as_str()),
             Self::ModelCall { agent, .. } => Some(agent.as_str()),
-            Self::Plan => Some("plan"),
-            Self::Notes { .. } => Some("notes"),
-            Self::Synthesize => Some("synthesize"),
-            Self::Finalize => Some("finalize"),
-            Self::Task { .. }
-            | Self::AgentStep { .. }
-            | Self::Member { .. }
-            | Self::SwarmTurn { .. }
-            | Self::Tool { .. }
-            | Self::Search
-            | Self::Read { .. } => None,
+            _ => self.step().map(ScriptStep::word),
         }
     }
 
     /// The caller whose model is called; `None` if the call is not to a model.
     pub fn caller(&self) -> Option<ModelCaller> {
-        Some(match self {
-            Self::Contribution { role, .. } => ModelCaller::Role(role.clone()),
-            Self::ModelCall { agent, .. } => ModelCaller::Agent(agent.clone()),
-            Self::Plan => ModelCaller::Plan,
-            Self::Notes { .. } => ModelCaller::Notes,
-            Self::Synthesize => ModelCaller::Answer,
-            Self::Finalize => ModelCaller::Finalize,
-            Self::Task { .. }
-            | Self::AgentStep { .. }
-            | Self::Member { .. }
-            | Self::SwarmTurn { .. }
-            | Self::Tool { .. }
-            | Self::Search
-            | Self::Read { .. } => return None,
-        })
+        match self {
+            Self::Contribution { role, .. } => Some(ModelCaller::Role(role.clone())),
+            Self::ModelCall { agent, .. } => Some(ModelCaller::Agent(agent.clone())),
+            _ => self.step().map(ModelCaller::Step),
+        }
     }
 
     /// Whether this caller's model is called.
@@ -213,10 +204,7 @@ impl Purpose {
         match (caller, self) {
             (ModelCaller::Role(own), Self::Contribution { role, .. }) => own == role,
             (ModelCaller::Agent(own), Self::ModelCall { agent, .. }) => own == agent,
-            (ModelCaller::Plan, Self::Plan)
-            | (ModelCaller::Notes, Self::Notes { .. })
-            | (ModelCaller::Answer, Self::Synthesize)
-            | (ModelCaller::Finalize, Self::Finalize) => true,
+            (ModelCaller::Step(own), _) => self.step() == Some(*own),
             _ => false,
         }
     }
@@ -278,7 +266,6 @@ impl Purpose {
     /// What a row of a script has to name to answer this call; `None` for calls of tools and
     /// agents.
     pub fn script(&self) -> Option<ScriptedCall<'_>> {
-        let step = |step| Some(ScriptedCall::Step(step));
         match self {
             Self::Contribution { role, round, .. } => {
                 Some(ScriptedCall::Role { role, round: *round })
@@ -286,17 +273,7 @@ impl Purpose {
             Self::ModelCall { agent, turn, round } => {
                 Some(ScriptedCall::Agent { agent, turn: *turn, round: *round })
             }
-            Self::Plan => step(ScriptStep::Plan),
-            Self::Notes { .. } => step(ScriptStep::Notes),
-            Self::Synthesize => step(ScriptStep::Synthesize),
-            Self::Finalize => step(ScriptStep::Finalize),
-            Self::Task { .. }
-            | Self::AgentStep { .. }
-            | Self::Member { .. }
-            | Self::SwarmTurn { .. }
-            | Self::Tool { .. }
-            | Self::Search
-            | Self::Read { .. } => None,
+            _ => self.step().map(ScriptedCall::Step),
         }
     }
 

@@ -122,6 +122,7 @@ mod tests {
     use super::*;
     use crate::event::kind::Reply;
     use crate::llm::{ChatRequest, Failure, Listener};
+    use crate::scenario::spec::script::ScriptStep;
 
     /// A model that has a name and is never called.
     struct NamedModel(&'static str);
@@ -142,8 +143,8 @@ mod tests {
     #[test]
     fn a_call_costs_what_its_model_does() {
         let own: Vec<(ModelCaller, Arc<dyn ChatModel>)> = vec![
-            (ModelCaller::Plan, Arc::new(NamedModel("dear"))),
-            (ModelCaller::Finalize, Arc::new(NamedModel("unknown"))),
+            (ModelCaller::Step(ScriptStep::Plan), Arc::new(NamedModel("dear"))),
+            (ModelCaller::Step(ScriptStep::Finalize), Arc::new(NamedModel("unknown"))),
         ];
         let price = |model: &str, input| ModelPriceHead {
             model: model.to_owned(),

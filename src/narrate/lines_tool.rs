@@ -13,6 +13,7 @@ use crate::event::kind::BreakerStage;
 use crate::event::world::RunFold;
 use crate::event::world::alerts::{Alert, AlertKind};
 use crate::event::{Event, EventKind};
+use crate::scenario::spec::script::ScriptStep;
 
 /// The line of a plan or of a tool's event; `None` if it is not shown.
 pub(super) fn line(
@@ -26,7 +27,7 @@ pub(super) fn line(
     };
     Some(match &event.kind {
         EventKind::PlanRefused { .. } => {
-            let who = with_model("plan".to_owned(), run.models.plan());
+            let who = with_model("plan".to_owned(), run.models.for_step(ScriptStep::Plan));
             line(Glyph::Refused, "refused", StyleRole::Refused, &who)
         }
         EventKind::CallDegraded { .. } => {

@@ -87,7 +87,7 @@ pub(crate) fn condition_names(
     own: &PatternRow,
     step: Option<ScriptStep>,
 ) -> &'static [&'static str] {
-    let Some(step) = step.filter(|_| !own.has_agents()) else {
+    let Some(step) = step.filter(|step| !own.has_agents() || own.has_step(*step)) else {
         let mut names = ROWS.iter().map(|row| row.reply_names);
         return match own.reply_names {
             [] => names.next().unwrap_or_default(),

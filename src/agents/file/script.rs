@@ -31,7 +31,7 @@ pub(crate) fn report_agent_row_keys(row: &ScriptTable, help: &str, cx: &mut Read
         ("calls", row.calls.as_ref().map(|it| it.at)),
     ];
     for (key, at) in given.into_iter().filter_map(|(key, at)| Some((key, at?))) {
-        let what = format!("`{key}` is for agents of a team or swarm");
+        let what = format!("`{key}` is for replies of agents");
         cx.at_key(key, |cx| cx.error(at, what, help));
     }
 }

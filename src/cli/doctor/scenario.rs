@@ -95,10 +95,7 @@ fn caller_name(caller: &ModelCaller) -> String {
     match caller {
         ModelCaller::Role(role) => format!("role {role}"),
         ModelCaller::Agent(agent) => format!("agent {agent}"),
-        ModelCaller::Plan => "step plan".to_owned(),
-        ModelCaller::Notes => "step notes".to_owned(),
-        ModelCaller::Answer => "step answer".to_owned(),
-        ModelCaller::Finalize => "step finalize".to_owned(),
+        ModelCaller::Step(step) => format!("step {}", step.word()),
     }
 }
 

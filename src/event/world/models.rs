@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::event::kind::{CallStarted, Purpose};
 use crate::scenario::spec::model_assignment::ModelCaller;
+use crate::scenario::spec::script::ScriptStep;
 
 /// The model of each caller. Empty in a run that uses one model: its head names it.
 #[derive(Clone, Debug, Default)]
@@ -39,24 +40,9 @@ impl ModelsByCaller {
         self.find(|caller| matches!(caller, ModelCaller::Agent(name) if name.as_str() == agent))
     }
 
-    /// The planner's model, in an orchestrator or research.
-    pub fn plan(&self) -> Option<&str> {
-        self.find(|caller| *caller == ModelCaller::Plan)
-    }
-
-    /// The model that takes notes from pages.
-    pub fn notes(&self) -> Option<&str> {
-        self.find(|caller| *caller == ModelCaller::Notes)
-    }
-
-    /// The model that writes the answer of research.
-    pub fn answer(&self) -> Option<&str> {
-        self.find(|caller| *caller == ModelCaller::Answer)
-    }
-
-    /// The model that writes the answer or the report at the end.
-    pub fn finalize(&self) -> Option<&str> {
-        self.find(|caller| *caller == ModelCaller::Finalize)
+    /// The model of a step.
+    pub fn for_step(&self, step: ScriptStep) -> Option<&str> {
+        self.find(|caller| *caller == ModelCaller::Step(step))
     }
 
     fn find(&self, is: impl Fn(&ModelCaller) -> bool) -> Option<&str> {

@@ -3,6 +3,7 @@
 pub mod call_tree;
 pub(crate) mod draw;
 pub mod graph;
+pub mod lower;
 pub mod members;
 pub(crate) mod members_actions;
 pub mod picture;

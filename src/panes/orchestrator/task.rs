@@ -16,6 +16,7 @@ use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::StyledText;
 use crate::pattern::orchestrator::projection::{AttemptEnd, Orchestrator, TaskRow, TaskState};
 use crate::pattern::orchestrator::words::results::one_line;
+use crate::scenario::spec::script::ScriptStep;
 
 /// The details of the row that the page is about; empty for rows that have text of their own.
 pub fn task_document(run: &RunData, subject: TaskSubject, now: Elapsed) -> StyledText {
@@ -42,7 +43,7 @@ fn add_plan(
     orchestrator: &Orchestrator,
     plan: &OrchestratorPlan,
 ) {
-    if let Some(model) = world.models.plan() {
+    if let Some(model) = world.models.for_step(ScriptStep::Plan) {
         document.field("model", model);
     }
     if let Some((reason, raw)) = &orchestrator.refused {

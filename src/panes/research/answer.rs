@@ -13,6 +13,7 @@ use crate::pattern::research::projection::steps::WorkflowStep;
 use crate::pattern::research::projection::{Research, SourceRow, SourceState};
 use crate::pattern::research::spec::ResearchStep;
 use crate::pattern::research::spec::StepExecutor;
+use crate::scenario::spec::script::ScriptStep;
 
 /// Most rows of a sentence, and of a partial reply.
 const MOST: usize = 40;
@@ -217,7 +218,9 @@ fn step_text(
         StepExecutor::Rule => "a rule".to_owned(),
     };
     match stage {
-        WorkflowStep::Plan => format!("Planning with {}.", by(plan.plan_by, models.plan())),
+        WorkflowStep::Plan => {
+            format!("Planning with {}.", by(plan.plan_by, models.for_step(ScriptStep::Plan)))
+        }
         WorkflowStep::Step(ResearchStep::Search) => "Searching for sources.".to_owned(),
         WorkflowStep::Step(ResearchStep::Dedupe) => "Removing duplicate addresses.".to_owned(),
         WorkflowStep::Step(ResearchStep::ReadExtract) => {
@@ -228,7 +231,7 @@ fn step_text(
                     format!(
                         "Taking notes on {} with {}.",
                         row.no,
-                        by(plan.notes_by, models.notes())
+                        by(plan.notes_by, models.for_step(ScriptStep::Notes))
                     )
                 }
                 Some(row) if row.read_call.is_none() => {
@@ -246,7 +249,7 @@ fn step_text(
             let notes = format::count_noun(research.notes.len() as u64, "note");
             format!(
                 "Composing the answer from {notes} with {}.",
-                by(plan.answer_by, models.answer())
+                by(plan.answer_by, models.for_step(ScriptStep::Synthesize))
             )
         }
     }

@@ -4,11 +4,8 @@ use super::view::TeamView;
 use crate::app::run::data::RunData;
 use crate::app::run::inspect::target::InspectTarget;
 use crate::app::run::layout::Pane;
-use crate::app::run::scroll::WrappingLines;
 use crate::base::name::AgentName;
 use crate::event::SpanId;
-use crate::panes::agents::call_tree::call_tree;
-use crate::panes::agents::transcript::Transcript;
 
 impl TeamView {
     /// What Enter inspects in the panes of a team.
@@ -32,23 +29,12 @@ impl TeamView {
                 let hop = row.and_then(|row| team.hops.get(row));
                 hop.map_or_else(of_holder, |hop| Some(InspectTarget::Call(hop.span)))
             }
-            Pane::Third => {
-                let tree = call_tree(run, &self.closed)?;
-                let row = self.call_cursor(&tree).row(tree.len());
-                match row.and_then(|row| tree.row(row)) {
-                    Some(node) if node.span == SpanId::RUN => {
-                        said(plan.coordinator()?).map(InspectTarget::Call)
-                    }
-                    Some(node) => Some(InspectTarget::Call(node.span)),
-                    None => of_holder(),
-                }
-            }
-            Pane::Fourth => {
-                let lines = Transcript::of_run(run, 80)?;
-                let last = lines.count().checked_sub(1)?;
-                let (seq, call) = lines.event_of_line(self.line.line.unwrap_or(last).min(last))?;
-                Some(call.map_or(InspectTarget::Event(seq), InspectTarget::Call))
-            }
+            Pane::Third => match self.lower.call(run) {
+                Some(SpanId::RUN) => said(plan.coordinator()?).map(InspectTarget::Call),
+                Some(call) => Some(InspectTarget::Call(call)),
+                None => of_holder(),
+            },
+            Pane::Fourth => self.lower.transcript_target(run),
             Pane::Events => None,
         }
     }
@@ -57,8 +43,8 @@ impl TeamView {
     pub(super) fn pane_text(&self, run: &RunData, focus: Pane) -> Option<String> {
         let world = run.shown();
         let team = world.agents()?;
-        if let (Pane::Fourth, Some(line)) = (focus, self.line.line) {
-            return Transcript::of_run(run, 80)?.line(line).map(|spoken| spoken.text.into_owned());
+        if let (Pane::Fourth, Some(text)) = (focus, self.lower.line_text(run)) {
+            return Some(text);
         }
         if let (Pane::Second, Some(row)) = (focus, self.hops.row(team.hops.len())) {
             let hop = team.hops.get(row)?;

@@ -1,24 +1,19 @@
 //! The view of a coordinator team or a swarm: the selections in its panes, and how keys and the
 //! mouse change them.
 
-use std::collections::BTreeSet;
-
 use ratatui::layout::Rect;
 
 use crate::app::action::Action;
 use crate::app::run::data::RunData;
 use crate::app::run::inspect::target::InspectTarget;
 use crate::app::run::layout::{Pane, PaneWish, RowWish, inner_columns};
-use crate::app::run::list_cursor::ListCursor;
 use crate::app::run::run_view::{PaneAt, RunView};
-use crate::app::run::scroll::Scroll;
 use crate::base::name::AgentName;
 use crate::event::SpanId;
-use crate::panes::agents::call_tree::{CallTree, Fold, call_tree};
 use crate::panes::agents::graph::agent_at;
+use crate::panes::agents::lower::LowerPanes;
 use crate::panes::agents::picture::agents_in_picture;
 use crate::panes::agents::row_cursor::RowCursor;
-use crate::panes::agents::transcript::Transcript;
 
 /// Rows of the summary below the hops, if there is room for it.
 const FOOT: u16 = 4;
@@ -30,22 +25,8 @@ pub const HOPS_HEAD: u16 = 1;
 pub struct TeamView {
     pub(super) agent: Option<AgentName>,
     pub(super) hops: RowCursor,
-    /// The selected call of the tree.
-    call: Option<SpanId>,
-    calls_top: usize,
-    /// The calls that the operator has folded.
-    pub(super) closed: BTreeSet<SpanId>,
-    /// The selected line of the transcript.
-    pub(super) line: ListCursor,
-}
-
-impl TeamView {
-    /// Folds or unfolds a call.
-    fn toggle_fold(&mut self, call: SpanId) {
-        if !self.closed.remove(&call) {
-            self.closed.insert(call);
-        }
-    }
+    /// The call tree and the transcript.
+    pub(super) lower: LowerPanes,
 }
 
 /// The areas of the hops and of the summary below them.
@@ -82,38 +63,9 @@ impl TeamView {
         self.hops.cursor.is_none()
     }
 
-    /// Whether the transcript follows its end.
-    pub fn follows_transcript(&self) -> bool {
-        self.line.line.is_none()
-    }
-
-    /// The calls that the operator has folded.
-    pub fn folded(&self) -> &BTreeSet<SpanId> {
-        &self.closed
-    }
-
-    /// The calls in view in a window of this height, and the selected one.
-    pub fn call_rows(
-        &self,
-        tree: &CallTree<'_>,
-        height: usize,
-    ) -> (std::ops::Range<usize>, Option<usize>) {
-        let rows = self.call_cursor(tree);
-        (rows.window(tree.len(), height), rows.cursor)
-    }
-
-    pub(super) fn call_cursor(&self, tree: &CallTree<'_>) -> RowCursor {
-        let cursor = self.call.and_then(|call| tree.place(call));
-        RowCursor { cursor, top: self.calls_top }
-    }
-
-    /// The first line and row of the transcript in view, and the selected line.
-    pub fn transcript_position(
-        &self,
-        lines: &Transcript<'_>,
-        height: usize,
-    ) -> (Scroll, Option<usize>) {
-        self.line.position(lines, height)
+    /// The call tree and the transcript.
+    pub fn lower(&self) -> &LowerPanes {
+        &self.lower
     }
 
     fn move_among_agents(&mut self, run: &RunData, action: Action) {
@@ -135,47 +87,8 @@ impl TeamView {
         self.agent = all.into_iter().nth(to);
     }
 
-    fn move_in_tree(&mut self, run: &RunData, action: Action, height: usize) {
-        let Some(tree) = call_tree(run, &self.closed) else { return };
-        let rows = self.call_cursor(&tree);
-        let Some(node) = rows.row(tree.len()).and_then(|row| tree.row(row)) else { return };
-        match action {
-            // Right unfolds a call, left folds it; left on a folded call selects its parent.
-            Action::Left | Action::Right => {
-                let open = action == Action::Right;
-                let turns = if open { node.fold == Fold::Closed } else { node.fold == Fold::Open };
-                let above = tree.parent(node.span).unwrap_or(node.span);
-                let select = if turns || open { node.span } else { above };
-                if turns {
-                    self.toggle_fold(node.span);
-                }
-                self.select_call(run, select, height);
-            }
-            action => {
-                let moved = rows.after_action(action, tree.len(), height);
-                let call = moved.cursor.and_then(|row| tree.row(row)).map(|node| node.span);
-                self.call = call;
-                self.calls_top = moved.top;
-            }
-        }
-    }
-
-    fn select_call(&mut self, run: &RunData, call: SpanId, height: usize) {
-        let Some(tree) = call_tree(run, &self.closed) else { return };
-        let Some(row) = tree.place(call) else { return };
-        let rows = self.call_cursor(&tree).select(row, tree.len(), height);
-        self.call = Some(call);
-        self.calls_top = rows.top;
-    }
-
-    fn move_in_transcript(&mut self, run: &RunData, action: Action, area: Rect, height: usize) {
-        let Some(lines) = Transcript::of_run(run, area.width) else { return };
-        self.line = self.line.after_action(action, &lines, height);
-    }
-
     /// Scrolls a pane with the wheel.
     fn scroll(&mut self, run: &RunData, pane: Pane, area: Rect, by: isize) {
-        let height = usize::from(area.height).max(1);
         match pane {
             Pane::First => {
                 let action = if by < 0 { Action::Up } else { Action::Down };
@@ -186,17 +99,7 @@ impl TeamView {
                 let rows = usize::from(hop_areas(area).0.height).max(1);
                 self.hops = self.hops.after_wheel(by, len, rows);
             }
-            Pane::Third => {
-                let Some(tree) = call_tree(run, &self.closed) else { return };
-                let rows = self.call_cursor(&tree).after_wheel(by, tree.len(), height);
-                let call = rows.cursor.and_then(|row| tree.row(row)).map(|node| node.span);
-                self.call = call;
-                self.calls_top = rows.top;
-            }
-            Pane::Fourth => {
-                let Some(lines) = Transcript::of_run(run, area.width) else { return };
-                self.line = self.line.after_wheel(by, &lines, height);
-            }
+            Pane::Third | Pane::Fourth => self.lower.on_wheel(run, pane, area, by),
             Pane::Events => {}
         }
     }
@@ -225,12 +128,7 @@ impl RunView for TeamView {
                 let rows = at.area().map_or(1, |it| hop_areas(it).0.height);
                 self.hops = self.hops.after_action(action, len, usize::from(rows).max(1));
             }
-            Pane::Third => self.move_in_tree(run, action, at.height()),
-            Pane::Fourth => {
-                if let Some(area) = at.area() {
-                    self.move_in_transcript(run, action, area, at.height());
-                }
-            }
+            Pane::Third | Pane::Fourth => self.lower.on_move(run, at, action),
             Pane::Events => {}
         }
     }
@@ -245,7 +143,6 @@ impl RunView for TeamView {
     fn on_click(&mut self, run: &RunData, at: PaneAt<'_>, col: u16, row: u16) {
         let (pane, Some(area)) = (at.pane, at.area()) else { return };
         let line = usize::from(row - area.y);
-        let height = usize::from(area.height);
         match pane {
             Pane::First => {
                 if let Some(agent) = agent_at(run, self.agent.as_ref(), area, (col, row)) {
@@ -262,35 +159,19 @@ impl RunView for TeamView {
                     self.hops = self.hops.select(window.start + line, len, height);
                 }
             }
-            Pane::Third => {
-                let Some(tree) = call_tree(run, &self.closed) else { return };
-                let (window, _) = self.call_rows(&tree, height);
-                let Some(node) = tree.row(window.start + line) else { return };
-                let selected = self.call == Some(node.span);
-                if selected && matches!(node.fold, Fold::Open | Fold::Closed) {
-                    self.toggle_fold(node.span);
-                }
-                self.select_call(run, node.span, height.max(1));
-            }
-            Pane::Fourth => {
-                let Some(lines) = Transcript::of_run(run, area.width) else { return };
-                self.line = self.line.after_click(line, &lines, height);
-            }
+            Pane::Third | Pane::Fourth => self.lower.on_click(run, pane, area, line),
             Pane::Events => {}
         }
     }
 
-    // Folded calls stay folded.
     fn clear_selection(&mut self, with_tool: bool) -> bool {
-        let any = self.agent.is_some()
-            || self.hops.cursor.is_some()
-            || self.call.is_some()
-            || self.line.line.is_some();
+        let any = self.agent.is_some() || self.hops.cursor.is_some() || self.lower.has_selection();
         if with_tool || !any {
             return false;
         }
-        let closed = std::mem::take(&mut self.closed);
-        *self = Self { closed, ..Self::default() };
+        let mut lower = std::mem::take(&mut self.lower);
+        lower.clear_selection();
+        *self = Self { lower, ..Self::default() };
         true
     }
 

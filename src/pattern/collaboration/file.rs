@@ -54,7 +54,7 @@ fn models(file: &ScenarioFile) -> Vec<ModelKey<'_>> {
     });
     let brief = file.collaboration.iter().map(|table| {
         let place = "collaboration.finalize_model";
-        ModelKey::new(ModelCaller::Finalize, place, &table.finalize_model)
+        ModelKey::new(ModelCaller::Step(ScriptStep::Finalize), place, &table.finalize_model)
     });
     roles.chain(brief).collect()
 }

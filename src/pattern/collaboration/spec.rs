@@ -3,6 +3,7 @@
 use crate::base::name::ToolName;
 use crate::scenario::spec::model_assignment::ModelCaller;
 use crate::scenario::spec::pattern::{LabelledText, LimitField, Spec};
+use crate::scenario::spec::script::ScriptStep;
 use crate::scenario::spec::tool::ToolSpec;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -169,7 +170,7 @@ impl Spec for CollaborationSpec {
 
     fn model_callers(&self) -> Vec<ModelCaller> {
         let seats = self.sequence.iter().cloned().map(ModelCaller::Role);
-        seats.chain([ModelCaller::Finalize]).collect()
+        seats.chain([ModelCaller::Step(ScriptStep::Finalize)]).collect()
     }
 
     fn decides(&self) -> bool {

@@ -60,8 +60,16 @@ pub(crate) const ROW: PatternRow = PatternRow {
 fn models(file: &ScenarioFile) -> Vec<ModelKey<'_>> {
     let Some(table) = &file.orchestrator else { return Vec::new() };
     vec![
-        ModelKey::new(ModelCaller::Plan, "orchestrator.plan_model", &table.plan_model),
-        ModelKey::new(ModelCaller::Finalize, "orchestrator.finalize_model", &table.finalize_model),
+        ModelKey::new(
+            ModelCaller::Step(ScriptStep::Plan),
+            "orchestrator.plan_model",
+            &table.plan_model,
+        ),
+        ModelKey::new(
+            ModelCaller::Step(ScriptStep::Finalize),
+            "orchestrator.finalize_model",
+            &table.finalize_model,
+        ),
     ]
 }
 

@@ -3,6 +3,7 @@
 use crate::base::duration::duration_text;
 use crate::scenario::spec::model_assignment::ModelCaller;
 use crate::scenario::spec::pattern::{LabelledText, LimitField, Spec};
+use crate::scenario::spec::script::ScriptStep;
 use crate::scenario::spec::tool::ToolSpec;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -177,7 +178,7 @@ impl Spec for OrchestratorSpec {
     }
 
     fn model_callers(&self) -> Vec<ModelCaller> {
-        vec![ModelCaller::Plan, ModelCaller::Finalize]
+        vec![ModelCaller::Step(ScriptStep::Plan), ModelCaller::Step(ScriptStep::Finalize)]
     }
 
     fn attempt_time(&self, _: &ToolName) -> Option<Duration> {

@@ -75,9 +75,21 @@ const TOOLS: [&str; 2] = [SEARCH, READ];
 fn models(file: &ScenarioFile) -> Vec<ModelKey<'_>> {
     let Some(table) = &file.research else { return Vec::new() };
     vec![
-        ModelKey::new(ModelCaller::Plan, "research.plan_model", &table.plan_model),
-        ModelKey::new(ModelCaller::Notes, "research.notes_model", &table.notes_model),
-        ModelKey::new(ModelCaller::Answer, "research.answer_model", &table.answer_model),
+        ModelKey::new(
+            ModelCaller::Step(ScriptStep::Plan),
+            "research.plan_model",
+            &table.plan_model,
+        ),
+        ModelKey::new(
+            ModelCaller::Step(ScriptStep::Notes),
+            "research.notes_model",
+            &table.notes_model,
+        ),
+        ModelKey::new(
+            ModelCaller::Step(ScriptStep::Synthesize),
+            "research.answer_model",
+            &table.answer_model,
+        ),
     ]
 }
 

@@ -79,7 +79,7 @@ pub async fn play(
 impl ResearchRun<'_> {
     async fn begin(&self, step: ResearchStep) -> Result<(), StopReason> {
         self.cx.set_phase(step.word().to_owned());
-        Ok(self.cx.boundary(Boundary::Step(step)).await?)
+        Ok(self.cx.boundary(Boundary::Step(step.word())).await?)
     }
 
     /// Who executes a step in this run; it depends on whether the run uses a live model.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::base::name::ToolName;
 use crate::scenario::spec::model_assignment::ModelCaller;
 use crate::scenario::spec::pattern::{LabelledText, LimitField, Spec};
+use crate::scenario::spec::script::ScriptStep;
 use crate::scenario::spec::tool::ToolSpec;
 use std::sync::Arc;
 use std::time::Duration;
@@ -276,9 +277,9 @@ impl Spec for ResearchSpec {
     /// The steps that the model does in a live run.
     fn model_callers(&self) -> Vec<ModelCaller> {
         let steps = [
-            (self.plan.by, ModelCaller::Plan),
-            (self.notes.by, ModelCaller::Notes),
-            (self.answer.by, ModelCaller::Answer),
+            (self.plan.by, ModelCaller::Step(ScriptStep::Plan)),
+            (self.notes.by, ModelCaller::Step(ScriptStep::Notes)),
+            (self.answer.by, ModelCaller::Step(ScriptStep::Synthesize)),
         ];
         let by_model = |(who, caller): (StepMode, _)| {
             (who.executor(true) == StepExecutor::Model).then_some(caller)

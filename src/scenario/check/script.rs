@@ -56,7 +56,8 @@ fn row(
 ) -> Option<ScriptRow> {
     let table = &row.value;
     let step = table.step.as_ref().map(|step| step.value);
-    if own.has_agents() {
+    // In a pattern of agents that has steps, too, a row with a step is not an agent's.
+    if own.has_agents() && (step.is_none() || own.steps.is_empty()) {
         script::check_agent_row(row, file, cx);
     } else {
         check_row_without_agent(row, file, own, cx);
@@ -91,7 +92,7 @@ fn row(
     })
 }
 
-/// Checks the role and the step of a row of a pattern without agents.
+/// Checks the role and the step of a row that is not an agent's.
 fn check_row_without_agent(
     row: &Positioned<ScriptTable>,
     file: &ScenarioFile,
@@ -115,7 +116,7 @@ fn check_row_without_agent(
         cx.at_key("role", |cx| cx.error(role.at, what, "remove `role` or `step`"));
     }
     if let (Some(step), Some(round)) = (&table.step, &table.round) {
-        let what = format!("the step {} belongs to no round", script_steps::word(step.value));
+        let what = format!("the step {} belongs to no round", step.value.word());
         cx.at_key("round", |cx| cx.error(round.at, what, "remove `round`"));
     }
     match (&table.step, own.speakers) {
@@ -124,7 +125,7 @@ fn check_row_without_agent(
             match refused {
                 Some((_, what, help)) => cx.error(step.at, *what, *help),
                 None => {
-                    let word = script_steps::word(step.value);
+                    let word = step.value.word();
                     let what = format!("the pattern has no step {word}");
                     cx.error(step.at, what, script_steps::step_help(own));
                 }

@@ -6,19 +6,9 @@ use crate::scenario::file::tree::TextSpan;
 use crate::scenario::pattern_row::PatternRow;
 use crate::scenario::spec::script::ScriptStep;
 
-/// The word for a step in files.
-pub(crate) fn word(step: ScriptStep) -> &'static str {
-    match step {
-        ScriptStep::Plan => "plan",
-        ScriptStep::Notes => "notes",
-        ScriptStep::Synthesize => "synthesize",
-        ScriptStep::Finalize => "finalize",
-    }
-}
-
 /// The allowed steps of a pattern, as a help text.
 pub(crate) fn step_help(own: &PatternRow) -> String {
-    let words = own.steps.iter().map(|(step, _)| format!("step = \"{}\"", word(*step)));
+    let words = own.steps.iter().map(|(step, _)| format!("step = \"{}\"", step.word()));
     words.collect::<Vec<_>>().join(" or ")
 }
 
@@ -33,10 +23,8 @@ pub(crate) fn report_silent_step(
 ) {
     let rows = &file.script.0;
     if rows.iter().all(|row| row.value.step.as_ref().is_none_or(|it| it.value != step)) {
-        let help = format!("add a row in [[script]] with step = \"{}\"", word(step));
-        // Every run begins with the plan.
-        let certain = step == ScriptStep::Plan;
+        let help = format!("add a row in [[script]] with step = \"{}\"", step.word());
         let what = format!("there is no scripted {what} for offline runs");
-        cx.at_key(place, |cx| cx.warn_no_reply(at, what, &help, certain));
+        cx.at_key(place, |cx| cx.warn_no_reply(at, what, &help, step.begins_runs()));
     }
 }

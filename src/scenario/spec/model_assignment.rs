@@ -1,5 +1,6 @@
 //! Models that a scenario sets for single roles, agents and steps.
 
+use super::script::ScriptStep;
 use crate::base::name::{AgentName, RoleName};
 
 /// A role, an agent or a step that calls a model.
@@ -9,14 +10,8 @@ pub enum ModelCaller {
     Role(RoleName),
     /// An agent of a team or swarm.
     Agent(AgentName),
-    /// The planner, of tasks or of research steps.
-    Plan,
-    /// The step of research that takes notes on a page.
-    Notes,
-    /// The step of research that writes the answer.
-    Answer,
-    /// The step that writes the launch brief or report at the end.
-    Finalize,
+    /// A step of the pattern.
+    Step(ScriptStep),
 }
 
 /// The model of one caller.

@@ -67,7 +67,7 @@ impl ScriptRow {
 }
 
 /// A step of a pattern that is not a role's turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ScriptStep {
     /// The plan: tasks of an orchestrator, or steps of research.
     Plan,
@@ -77,4 +77,21 @@ pub enum ScriptStep {
     Synthesize,
     /// The launch brief or report at the end.
     Finalize,
+}
+
+impl ScriptStep {
+    /// The word for it in files and on the screen.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Plan => "plan",
+            Self::Notes => "notes",
+            Self::Synthesize => "synthesize",
+            Self::Finalize => "finalize",
+        }
+    }
+
+    /// Whether every run of a pattern that has this step begins with it.
+    pub fn begins_runs(self) -> bool {
+        self == Self::Plan
+    }
 }

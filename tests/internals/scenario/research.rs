@@ -375,7 +375,7 @@ fn mistakes_are_told_where_they_are() {
                 &[
                     "14:8: error: script[0].role: a step of the pattern is not a role's turn (remove `role` or `step`)",
                     "15:9: error: script[0].round: the step plan belongs to no round (remove `round`)",
-                    r#"16:9: error: script[0].agent: `agent` is for agents of a team or swarm (step = "plan" or step = "notes" or step = "synthesize")"#,
+                    r#"16:9: error: script[0].agent: `agent` is for replies of agents (step = "plan" or step = "notes" or step = "synthesize")"#,
                 ],
             ),
             (

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::event::kind::ModelLabel;
 use crate::event::{Event, EventKind};
 use crate::scenario::spec::model_assignment::ModelCaller;
+use crate::scenario::spec::script::ScriptStep;
 use crate::support::facts::{research, team, tools};
 use crate::support::screen::Dash;
 
@@ -18,9 +19,11 @@ fn model_of(caller: &ModelCaller) -> &'static str {
             "fraud" | "coder" => "a-model-whose-name-is-longer-than-any-place-for-it-2026-11",
             _ => "gemini-2.5-flash",
         },
-        ModelCaller::Plan => "gpt-4.1-mini",
-        ModelCaller::Notes => "gemini-2.5-flash",
-        ModelCaller::Answer | ModelCaller::Finalize => "claude-haiku-4-5",
+        ModelCaller::Step(ScriptStep::Plan) => "gpt-4.1-mini",
+        ModelCaller::Step(ScriptStep::Notes) => "gemini-2.5-flash",
+        ModelCaller::Step(ScriptStep::Synthesize) | ModelCaller::Step(ScriptStep::Finalize) => {
+            "claude-haiku-4-5"
+        }
         ModelCaller::Role(_) => "gpt-4.1-mini",
     }
 }

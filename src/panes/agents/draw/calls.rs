@@ -1,7 +1,7 @@
-//! Pane 3 of a team: the tree of calls with their results. Only the rows in view are read.
+//! Pane 3 of a run with agents: the tree of calls with their results. Only the rows in view are read.
 
 use crate::panes::agents::call_tree::call_tree;
-use crate::panes::team::view::TeamView;
+use crate::panes::agents::lower::LowerPanes;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -39,7 +39,7 @@ struct CallColumns {
 
 /// Draws the pane.
 pub(crate) fn render(
-    view: &TeamView,
+    view: &LowerPanes,
     page: &RunData,
     cx: &DrawContext,
     area: Rect,

@@ -8,10 +8,10 @@ use crate::agents::plan::AgentsPlan;
 use crate::agents::projection::{AgentRow, AgentsFold};
 use crate::app::layout::line;
 use crate::app::run::data::RunData;
+use crate::base::name::AgentName;
 use crate::panes::agents::graph::parts::{AgentBox, CALLER_COLUMNS, EdgeWork, Graph};
 use crate::panes::agents::graph::{LIST_HEAD, graph, listed};
 use crate::panes::agents::picture::{agents_in_picture, is_on_bench};
-use crate::panes::team::view::TeamView;
 use crate::ui::border::Borders;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
@@ -26,7 +26,7 @@ const LEAST_FRAME: u16 = 12;
 
 /// Draws the pane.
 pub(crate) fn render(
-    view: &TeamView,
+    selected: Option<&AgentName>,
     page: &RunData,
     cx: &DrawContext,
     area: Rect,
@@ -39,17 +39,17 @@ pub(crate) fn render(
     let plan = &team.plan;
     let all: Vec<&AgentRow> = agents_in_picture(plan).filter_map(|name| team.agent(name)).collect();
     match graph(page, area) {
-        Some(graph) => render_graph(view, page, cx, area, &graph, (team, plan), buf),
+        Some(graph) => render_graph(selected, page, cx, area, &graph, (team, plan), buf),
         None => {
             let name = names(plan).clamp(4, (area.width / 3).max(4));
-            render_agent_list(view, page, cx, area, (team, plan), (&all, name), buf);
+            render_agent_list(selected, page, cx, area, (team, plan), (&all, name), buf);
         }
     }
 }
 
 /// Draws the boxes and the lines between them.
 fn render_graph(
-    view: &TeamView,
+    selected: Option<&AgentName>,
     page: &RunData,
     cx: &DrawContext,
     area: Rect,
@@ -60,7 +60,6 @@ fn render_graph(
     let world = page.shown();
     let theme = cx.theme;
     let dim = theme.style(StyleRole::Dim);
-    let selected = view.selected_agent();
     let holder = graph.boxes.iter().find(|boxed| {
         team.agent(&boxed.agent)
             .is_some_and(|row| row.turns > 0 && is_active_agent(world, team, row))
@@ -148,7 +147,7 @@ fn render_graph(
         pen.put("you ", dim).put(arrow, theme.style(StyleRole::Border));
     }
     if graph.unlined.is_empty() || !graph.unlined_area.intersects(graph.legend) {
-        legend(view, cx, graph, buf);
+        legend(selected, cx, graph, buf);
     }
     edges_without_line(cx, graph, team, buf);
 }
@@ -234,7 +233,7 @@ fn edges_without_line(cx: &DrawContext, graph: &Graph, team: &AgentsFold, buf: &
 }
 
 /// Draws the agents without a box, then the meaning of the lines.
-fn legend(view: &TeamView, cx: &DrawContext, graph: &Graph, buf: &mut Buffer) {
+fn legend(selected: Option<&AgentName>, cx: &DrawContext, graph: &Graph, buf: &mut Buffer) {
     let dim = cx.theme.style(StyleRole::Dim);
     let glyph = |glyph: Glyph| cx.glyphs.symbol(glyph);
     let mut pen = Pen::new(buf, graph.legend, cx.glyphs);
@@ -243,7 +242,7 @@ fn legend(view: &TeamView, cx: &DrawContext, graph: &Graph, buf: &mut Buffer) {
         pen.glyph(Glyph::Off, dim).put(" bench:", dim);
         for (nth, name) in graph.bench.iter().enumerate() {
             pen.put(if nth > 0 { "," } else { "" }, dim);
-            table::mark(cx, &mut pen, view.selected_agent() == Some(name));
+            table::mark(cx, &mut pen, selected == Some(name));
             pen.put(name.as_str(), dim);
         }
         pen.space(3);
@@ -260,7 +259,7 @@ fn legend(view: &TeamView, cx: &DrawContext, graph: &Graph, buf: &mut Buffer) {
 
 /// Draws a row for each agent, if there are many agents or little room.
 fn render_agent_list(
-    view: &TeamView,
+    selected: Option<&AgentName>,
     page: &RunData,
     cx: &DrawContext,
     area: Rect,
@@ -283,8 +282,7 @@ fn render_agent_list(
         pen.cell("model", model + 1, dim);
     }
     pen.put("passed to", dim);
-    let selected = view.selected_agent();
-    let window = listed(plan, view.selected_agent(), area);
+    let window = listed(plan, selected, area);
     let now = page.drawn_to(cx.now);
     for (nth, row) in all.iter().skip(window.start).take(window.len()).enumerate() {
         let here = line(area, LIST_HEAD + nth as u16);

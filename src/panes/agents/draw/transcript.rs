@@ -1,8 +1,8 @@
-//! Pane 4 of a team: the transcript of messages and call results, indented by depth. It follows the
+//! Pane 4 of a run with agents: the transcript of messages and call results, indented by depth. It follows the
 //! run until the operator scrolls.
 
+use crate::panes::agents::lower::LowerPanes;
 use crate::panes::agents::transcript::Transcript;
-use crate::panes::team::view::TeamView;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -21,7 +21,7 @@ use crate::ui::theme::StyleRole;
 
 /// Draws the pane.
 pub(crate) fn render(
-    view: &TeamView,
+    view: &LowerPanes,
     page: &RunData,
     cx: &DrawContext,
     area: Rect,

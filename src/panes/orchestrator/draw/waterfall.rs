@@ -20,6 +20,7 @@ use crate::panes::orchestrator::task::{TaskWait, task_wait};
 use crate::panes::orchestrator::waterfall::WaterfallRow;
 use crate::panes::orchestrator::waterfall::{Axis, Bar, HEAD};
 use crate::pattern::orchestrator::projection::{AttemptEnd, Orchestrator, TaskState};
+use crate::scenario::spec::script::ScriptStep;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
@@ -140,9 +141,11 @@ fn one_row(
     let (plain, dim) = (cx.theme.style(StyleRole::Text), cx.theme.style(StyleRole::Dim));
     let sign = row_sign(cx, world, orchestrator, row);
     let (id, worker) = match row {
-        WaterfallRow::Plan => ("plan", world.models.plan().unwrap_or_default()),
+        WaterfallRow::Plan => ("plan", world.models.for_step(ScriptStep::Plan).unwrap_or_default()),
         WaterfallRow::Join => ("join", ""),
-        WaterfallRow::Report => ("report", world.models.finalize().unwrap_or_default()),
+        WaterfallRow::Report => {
+            ("report", world.models.for_step(ScriptStep::Finalize).unwrap_or_default())
+        }
         WaterfallRow::Task(task) => orchestrator
             .tasks
             .get(task)

@@ -7,6 +7,7 @@ use ratatui::layout::Rect;
 use crate::app::run::data::RunData;
 use crate::app::run::layout::Pane;
 use crate::panes::research::view::source_parts;
+use crate::scenario::spec::script::ScriptStep;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
@@ -20,8 +21,8 @@ const MODEL: usize = 24;
 pub(crate) fn model(page: &RunData, cx: &DrawContext, pane: Pane) -> String {
     let models = &page.shown().models;
     let model = match pane {
-        Pane::Third => models.answer(),
-        Pane::Fourth => models.notes(),
+        Pane::Third => models.for_step(ScriptStep::Synthesize),
+        Pane::Fourth => models.for_step(ScriptStep::Notes),
         _ => None,
     };
     let Some(model) = model else { return String::new() };

@@ -1,6 +1,5 @@
 //! What follows the titles of a team's panes.
 
-use crate::panes::agents::call_tree::call_tree;
 use crate::panes::agents::graph::graph;
 use crate::panes::agents::graph::listed;
 use crate::panes::team::view::TeamView;
@@ -18,7 +17,7 @@ use crate::ui::table::range;
 pub(crate) fn follows(view: &TeamView, page: &RunData, cx: &DrawContext, pane: Pane) -> String {
     let follows = match pane {
         Pane::Second => view.follows_hops(),
-        Pane::Fourth => view.follows_transcript(),
+        Pane::Fourth => view.lower().follows_transcript(),
         _ => return String::new(),
     };
     let dot = cx.glyphs.symbol(Glyph::Dot);
@@ -41,8 +40,8 @@ pub(crate) fn rows_in_view(view: &TeamView, page: &RunData, pane: Pane, area: Re
             let (rows, _) = hop_areas(area);
             (view.hop_rows(page, usize::from(rows.height)).0, team.hops.len())
         }
-        Pane::Third => match call_tree(page, view.folded()) {
-            Some(tree) => (view.call_rows(&tree, usize::from(area.height)).0, tree.len()),
+        Pane::Third => match view.lower().calls_in_view(page, area) {
+            Some(found) => found,
             None => return String::new(),
         },
         _ => return String::new(),

@@ -17,10 +17,10 @@ use crate::ui::run::draw_view::{DrawView, PaneTitle};
 impl DrawView for TeamView {
     fn pane(&self, page: &RunData, pane: Pane, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
         match pane {
-            Pane::First => graph::render(self, page, cx, area, buf),
+            Pane::First => graph::render(self.selected_agent(), page, cx, area, buf),
             Pane::Second => hops::render(self, page, cx, area, buf),
-            Pane::Third => calls::render(self, page, cx, area, buf),
-            Pane::Fourth => transcript::render(self, page, cx, area, buf),
+            Pane::Third => calls::render(self.lower(), page, cx, area, buf),
+            Pane::Fourth => transcript::render(self.lower(), page, cx, area, buf),
             Pane::Events => {}
         }
     }

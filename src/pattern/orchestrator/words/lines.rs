@@ -16,6 +16,7 @@ use crate::narrate::lines::told;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::{StyledLine, StyledPart};
 use crate::pattern::orchestrator::projection::{Orchestrator, TaskRow};
+use crate::scenario::spec::script::ScriptStep;
 
 /// Number of a plan's tasks that are named; the others are only counted.
 const MAX_NAMED_TASKS: usize = 8;
@@ -34,7 +35,10 @@ pub(super) fn lines(
     };
     let shown = match &event.kind {
         EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::PlanAccepted { tasks })) => {
-            Some(StyledLine::default().then(with_model(plan(tasks), run.models.plan())))
+            Some(
+                StyledLine::default()
+                    .then(with_model(plan(tasks), run.models.for_step(ScriptStep::Plan))),
+            )
         }
         EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskDone { .. })) => {
             let row = task_of_span(orchestrator, event.span, run);

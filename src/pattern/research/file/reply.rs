@@ -18,7 +18,7 @@ pub(super) fn check(row: &ScriptTable, reply: &Positioned<FreeTable>, cx: &mut R
         Some(ScriptStep::Plan) => steps(table, at, cx),
         Some(ScriptStep::Notes) => notes(table, at, cx),
         Some(ScriptStep::Synthesize) => synthesis(table, at, cx),
-        Some(ScriptStep::Finalize) | None => {}
+        _ => {}
     });
 }
 

@@ -43,7 +43,7 @@ fn step_mode_key(
         ScriptStep::Plan => Some(("plan", &table.plan)),
         ScriptStep::Notes => Some(("notes", &table.notes)),
         ScriptStep::Synthesize => Some(("answer", &table.answer)),
-        ScriptStep::Finalize => None,
+        _ => None,
     }
 }
 

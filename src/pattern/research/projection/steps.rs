@@ -38,7 +38,7 @@ impl WorkflowStep {
     pub fn boundary(self) -> BoundaryId {
         match self {
             Self::Plan => Boundary::Plan.id(),
-            Self::Step(step) => Boundary::Step(step).id(),
+            Self::Step(step) => Boundary::Step(step.word()).id(),
         }
     }
 

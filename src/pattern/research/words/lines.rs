@@ -16,6 +16,7 @@ use crate::narrate::lines::told;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::StyledLine;
 use crate::pattern::research::projection::{Research, SourceRow};
+use crate::scenario::spec::script::ScriptStep;
 
 /// Length limit of a text from a page or a model, in characters; the answer at the end is complete.
 const SAID_CHARS: usize = 200;
@@ -42,7 +43,7 @@ fn line(research: &Research, event: &Event, run: &RunFold) -> Option<Option<Styl
     Some(Some(match &event.kind {
         EventKind::Pattern(PatternFact::Research(ResearchFact::StepsAccepted { steps })) => {
             let steps = format::count_noun(steps.len() as u64, "step");
-            step("plan", &with_model(steps, run.models.plan()))
+            step("plan", &with_model(steps, run.models.for_step(ScriptStep::Plan)))
         }
         EventKind::Pattern(PatternFact::Research(ResearchFact::SourcesDeduped(deduped))) => {
             let query = research.query.as_ref().map_or("", |(query, _)| query);
@@ -64,7 +65,7 @@ fn line(research: &Research, event: &Event, run: &RunFold) -> Option<Option<Styl
             };
             let what = visible_within(&told(), SAID_CHARS);
             // The model is named only if it was called for notes.
-            let model = run.models.notes().filter(|_| row.notes_call.is_some());
+            let model = run.models.for_step(ScriptStep::Notes).filter(|_| row.notes_call.is_some());
             signed(glyph, word, role, &format!("{}  {}", address(row), with_model(what, model)))
         }
         EventKind::Pattern(PatternFact::Research(ResearchFact::NoteTaken { note, .. })) => {
@@ -106,7 +107,7 @@ fn line(research: &Research, event: &Event, run: &RunFold) -> Option<Option<Styl
             signed(Glyph::Alert, "compared", StyleRole::Flag, &visible_within(&told(), SAID_CHARS))
         }
         EventKind::Pattern(PatternFact::Research(ResearchFact::AnswerCited(_))) => {
-            step("answer", &with_model(told(), run.models.answer()))
+            step("answer", &with_model(told(), run.models.for_step(ScriptStep::Synthesize)))
         }
         EventKind::Pattern(PatternFact::Research(ResearchFact::AnswerRefused(_))) => signed(
             Glyph::Refused,
