@@ -8,8 +8,8 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use paired::{held, pairs, report, timed};
-use roundtable::event::kind::FoundSource;
 use roundtable::pattern::research::by_rule;
+use roundtable::pattern::research::facts::FoundSource;
 use roundtable::pattern::research::policy::address::dedupe;
 use roundtable::pattern::research::policy::note_issues;
 use roundtable::pattern::research::policy::quote::FoldedText;

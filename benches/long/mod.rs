@@ -7,11 +7,13 @@ use std::sync::Arc;
 use roundtable::base::name::RoleName;
 use roundtable::event::contribution::{Conflict, Contribution, Stance};
 use roundtable::event::kind::{
-    AttemptFailed, CallStarted, ChatMessage, CollaborationFact, CollaborationPlan, FailureClass,
-    MessageRole, ModelLabel, PatternFact, PatternPlan, Prompt, Purpose, Reply, RunStarted,
-    SeatPlan, SeatStatus, Usage,
+    AttemptFailed, CallStarted, ChatMessage, FailureClass, MessageRole, ModelLabel, Prompt,
+    Purpose, Reply, RunStarted, Usage,
 };
+use roundtable::event::patterns::{PatternFact, PatternPlan};
 use roundtable::event::{Elapsed, Event, EventKind, RunId, Seq, SpanId};
+use roundtable::pattern::collaboration::facts::{CollaborationFact, SeatPlan, SeatStatus};
+use roundtable::pattern::collaboration::plan::CollaborationPlan;
 
 const ROLES: [&str; 4] = ["demand_analyst", "finance_analyst", "risk_analyst", "legal_analyst"];
 

@@ -4,12 +4,13 @@
 use std::sync::Arc;
 
 use crate::agents::agent_call::Halt;
+use crate::agents::facts::{AgentFact, CallFault};
 use crate::agents::policy::TRANSFER;
 use crate::agents::runner::AgentRunner;
 use crate::agents::turn::{AgentRole, AgentRun, ModelReply};
 use crate::base::name::ToolName;
 use crate::base::visible::{REASON_CHARS, visible_within};
-use crate::event::kind::{AgentFact, CallFault, ToolCall};
+use crate::event::kind::ToolCall;
 use crate::event::result_text;
 use crate::gateway::CallFailed;
 

@@ -12,8 +12,9 @@ use super::runner::{AgentAnswer, AgentRunner};
 use super::spec::{AgentSpec, HistoryScope, InnerText, MemberTools};
 use super::tool_calls::Consultation;
 use super::turn::{AgentPosition, AgentRun, ModelReply};
+use crate::agents::facts::MemberOutput;
 use crate::base::name::{AgentName, ToolName};
-use crate::event::kind::{CallStarted, ChatMessage, MemberOutput, Prompt, Purpose, Reply};
+use crate::event::kind::{CallStarted, ChatMessage, Prompt, Purpose, Reply};
 use crate::event::{SpanId, result_text};
 use crate::gateway::{CallFailed, CallSuccess};
 

@@ -6,8 +6,9 @@ use super::policy::{self, Transfer};
 use super::runner::AgentRunner;
 use super::spec::Swarm;
 use super::turn::{AcceptedHandoff, AgentRun, ModelReply};
+use crate::agents::facts::{AgentFact, CallFault, HandoffRefusal};
 use crate::base::name::{AgentName, ToolName};
-use crate::event::kind::{AgentFact, CallFault, HandoffRefusal, ToolCall};
+use crate::event::kind::ToolCall;
 use crate::event::{Boundary, StopReason};
 
 impl AgentRunner<'_> {

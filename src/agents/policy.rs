@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use crate::agents::facts::{HandoffRefusal, LoopGuard};
 pub use crate::agents::spec::TRANSFER;
 use crate::agents::spec::{HandoffTemplate, SwarmLimits};
 use crate::base::name::AgentName;
 use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::base::{big_integer, canonical_json};
-use crate::event::kind::{HandoffRefusal, LoopGuard, ToolCall};
+use crate::event::kind::ToolCall;
 
 /// This many calls in a row of the same tool with the same arguments stop an agent.
 const STUCK_AFTER: u32 = 3;

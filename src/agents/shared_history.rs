@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::policy::{HandoffLimiter, TRANSFER};
+use crate::agents::facts::HistoryEntry;
 use crate::agents::spec::SwarmLimits;
 use crate::base::name::AgentName;
 use crate::event::SpanId;
-use crate::event::kind::{
-    ChatMessage, HistoryEntry, MessageRole, Prompt, Reply, ToolCall, ToolOffer,
-};
+use crate::event::kind::{ChatMessage, MessageRole, Prompt, Reply, ToolCall, ToolOffer};
 use crate::llm::{Bookmark, Conversation};
 
 /// The history of one run of a team: what was said, and by which agent.

@@ -12,8 +12,9 @@ use super::runner::{AgentAnswer, AgentRunner};
 use super::shared_history::SharedHistory;
 use super::spec::Swarm;
 use super::turn::{AgentPosition, AgentReply, AgentRole, AgentRun, TeamPosition};
+use crate::agents::facts::AgentFact;
 use crate::base::name::{AgentName, ToolName};
-use crate::event::kind::{AgentFact, CallStarted, Prompt, Purpose, Reply};
+use crate::event::kind::{CallStarted, Prompt, Purpose, Reply};
 use crate::event::{SpanId, StopReason, result_text};
 use crate::run::RunContext;
 

@@ -12,9 +12,10 @@ use super::policy;
 use super::runner::AgentRunner;
 use super::spec::{AgentSpec, CoordinatorTeam};
 use super::turn::{AcceptedHandoff, AgentRole, AgentRun, ModelReply};
+use crate::agents::facts::{CallFault, MissingResult};
 use crate::base::name::{AgentName, ToolName};
 use crate::base::visible::visible_within;
-use crate::event::kind::{CallFault, MissingResult, Purpose, ToolCall};
+use crate::event::kind::{Purpose, ToolCall};
 use crate::event::result_text;
 use crate::run::{CallerPolicy, OrderedJoinSet, ToolCallRequest};
 

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
+use crate::agents::facts::LoopGuard;
 use crate::agents::policy::Transfer;
 use crate::agents::shared_history::SharedHistory;
 use crate::agents::spec::{CoordinatorTeam, ModelAgent, Swarm};
 use crate::base::name::AgentName;
 use crate::event::SpanId;
-use crate::event::kind::LoopGuard;
 
 /// The position of a running agent in the run.
 pub(crate) struct AgentPosition<'p> {

@@ -15,33 +15,15 @@ pub use super::failure::AttemptFailed;
 pub use super::failure_class::FailureClass;
 pub use super::head::{FlagAt, ModelLabel, ModelPriceHead, PricesHead, RunClosed, RunStarted};
 pub use super::initiator::Initiator;
-pub use super::patterns::{PatternFact, PatternPlan};
 pub use super::purpose::{Asks, Purpose, ScriptedCall};
 pub use super::tool::{
     BreakerCause, BreakerHead, BreakerStage, BulkheadHead, FallbackKind, LimitChange, RetryLimit,
     SafeModeHead, ToolHead, ToolLimits, format_millis,
 };
-pub use crate::agents::facts::{
-    AgentFact, CallFault, HandoffRefusal, HistoryEntry, LoopGuard, MemberOutput, MissingResult,
-    SessionHead,
-};
-pub use crate::agents::plan::{AgentHead, SwarmHead};
-pub use crate::pattern::collaboration::facts::{CollaborationFact, SeatPlan, SeatStatus};
-pub use crate::pattern::collaboration::plan::{CollaborationPlan, RoleFlagHead};
-pub use crate::pattern::orchestrator::facts::{OrchestratorFact, Task};
-pub use crate::pattern::orchestrator::plan::{OrchestratorPlan, WorkerHead};
-pub use crate::pattern::research::facts::{
-    AnswerCited, AnswerRefused, Denial, DropReason, DroppedSource, FoundSource, KeptSource, Note,
-    NoteConflict, NoteId, NoteIssue, NotePair, NoteProblem, NoteRefused, NotesCompared, NotesLimit,
-    NotesTruncated, NotesVerified, PageRead, PlannedStep, ReadingEnd, ResearchFact, Sentence,
-    SourceNo, SourceOutcome, SourcesDeduped, SourcesFound,
-};
-pub use crate::pattern::research::plan::{ResearchPlan, SourceHead};
-pub use crate::pattern::resilience::plan::ResiliencePlan;
-pub use crate::pattern::team::plan::TeamPlan;
 
 use super::fact::facts;
 use super::id::{BoundaryId, RunId, SpanId};
+use super::patterns::PatternFact;
 use super::stop::StopReason;
 use crate::base::name::{AgentName, FlagName, ScenarioName, ToolName};
 use crate::scenario::spec::tool::{FaultKind, InjectedFault};

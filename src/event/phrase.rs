@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use super::contribution::{Conflict, Decision};
 use super::failure_class::FailureClass;
-use super::kind::{Denial, DropReason, NotesLimit, ReadingEnd};
+use crate::pattern::research::facts::{Denial, DropReason, NotesLimit, ReadingEnd};
 
 impl Decision {
     /// The decision in words.

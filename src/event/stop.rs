@@ -10,9 +10,9 @@ pub use super::llm_error::LlmError;
 use super::reason_part::ReasonPart;
 use super::stop_table::stop_reasons;
 use crate::base::name::{AgentName, RoleName, ToolName};
-pub use crate::pattern::collaboration::faults::ContributionFault;
-pub use crate::pattern::orchestrator::faults::{PlanFault, WorkerFault};
-pub use crate::pattern::research::faults::{AnswerFault, NoteIssue, NotesFault, StepFault};
+use crate::pattern::collaboration::faults::ContributionFault;
+use crate::pattern::orchestrator::faults::{PlanFault, WorkerFault};
+use crate::pattern::research::faults::{AnswerFault, NoteIssue, NotesFault, StepFault};
 
 // Each row: the variant, its word, its class, its phrase, its advice.
 stop_reasons! {

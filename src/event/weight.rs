@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use super::Event;
 use super::kind::{ChatMessage, EventKind, RunStarted, ToolCall, ToolHead, ToolLimits, ToolOffer};
-use super::stop::{ContributionFault, StopReason};
+use super::stop::StopReason;
+use crate::pattern::collaboration::faults::ContributionFault;
 use crate::pattern::orchestrator::faults::PlanFault;
 
 /// Overhead of a map entry in bytes, without its key and value.

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::agents::facts::HistoryEntry;
 use crate::base::name::AgentName;
 use crate::event::RunId;
-use crate::event::kind::HistoryEntry;
 
 /// The place of a run in its session, and what it leaves to the next run.
 #[derive(Clone, Debug)]

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use crate::agents::facts::AgentFact;
 use crate::agents::projection::calls::CallEnd;
 use crate::agents::projection::lines::depth;
 use crate::agents::projection::rows::{HopKind, HopRow, HopState, LineKind};
 use crate::agents::projection::state::{AgentsFold, PendingHandoff};
-use crate::event::kind::{AgentFact, PatternFact};
+use crate::event::patterns::PatternFact;
 use crate::event::world::pauses::Pauses;
 use crate::event::world::spans::Spans;
 use crate::event::{Elapsed, Event, EventKind, SpanId};

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use super::rows::{HopState, LineKind, TranscriptLine};
 use super::state::{AgentsFold, HANDED_OVER};
+use crate::agents::facts::MemberOutput;
 use crate::agents::spec::TRANSFER;
 use crate::base::name::AgentName;
-use crate::event::kind::{MemberOutput, Purpose, Reply};
+use crate::event::kind::{Purpose, Reply};
 use crate::event::world::spans::{SpanKind, Spans};
 use crate::event::{Event, SpanId, StopReason, result_text};
 

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::agents::facts::{HandoffRefusal, LoopGuard};
 use crate::base::name::AgentName;
-use crate::event::kind::{FallbackKind, HandoffRefusal, LoopGuard, ToolCall};
+use crate::event::kind::{FallbackKind, ToolCall};
 use crate::event::{Elapsed, Seq, SpanId, StopReason};
 
 /// An agent.

@@ -7,9 +7,9 @@ use std::time::Duration;
 use super::rows::{
     AgentRow, AgentState, Edge, HopKind, HopRow, HopState, LineKind, Root, SwarmRow, TranscriptLine,
 };
+use crate::agents::facts::{HandoffRefusal, LoopGuard, MissingResult};
 use crate::agents::plan::AgentsPlan;
 use crate::base::name::AgentName;
-use crate::event::kind::{HandoffRefusal, LoopGuard, MissingResult};
 use crate::event::world::chunked::Chunked;
 use crate::event::world::pauses::Pauses;
 use crate::event::{Elapsed, Seq, SpanId, StopClass, StopReason};

@@ -1,9 +1,11 @@
 //! The lines of the events of teams and swarms.
 
 use crate::agents::facts::roster::RosterChange;
+use crate::agents::facts::{AgentFact, MissingResult};
 use crate::agents::projection::HANDED_OVER;
 use crate::event::EventKind;
-use crate::event::kind::{AgentFact, MissingResult, PatternFact, Purpose, Reply};
+use crate::event::kind::{Purpose, Reply};
+use crate::event::patterns::PatternFact;
 use crate::narrate::event_line::EventLine;
 use crate::narrate::style_role::StyleRole;
 

@@ -1,7 +1,9 @@
 //! The details of agents' calls and events for the inspector.
 
+use crate::agents::facts::{AgentFact, LoopGuard};
 use crate::event::EventKind;
-use crate::event::kind::{AgentFact, LoopGuard, PatternFact, Purpose};
+use crate::event::kind::Purpose;
+use crate::event::patterns::PatternFact;
 use crate::narrate::styled::StyledText;
 
 /// Adds the details of an agent's call.

@@ -3,10 +3,12 @@
 
 use std::fmt::Write as _;
 
+use crate::agents::facts::AgentFact;
 use crate::agents::policy::TRANSFER;
 use crate::agents::projection::{AgentsFold, HopKind, LineKind, TranscriptLine};
 use crate::base::visible::{visible, visible_within};
-use crate::event::kind::{AgentFact, PatternFact, Purpose, ToolCall};
+use crate::event::kind::{Purpose, ToolCall};
+use crate::event::patterns::PatternFact;
 use crate::event::world::{RunFold, SpanKind};
 use crate::event::{Event, EventKind, SpanId};
 use crate::narrate::format;

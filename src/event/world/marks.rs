@@ -1,8 +1,9 @@
 //! The moments that the scrubber marks.
 
 use crate::base::name::{AgentName, FlagName, ToolName};
-use crate::event::kind::{BreakerStage, SourceNo};
+use crate::event::kind::BreakerStage;
 use crate::event::{Elapsed, Seq};
+use crate::pattern::research::ids::SourceNo;
 
 /// A moment to mark on the scrubber.
 #[derive(Clone, Debug, PartialEq, Eq)]

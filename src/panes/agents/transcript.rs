@@ -6,12 +6,13 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::call_tree::current_attempt;
+use crate::agents::facts::{HistoryEntry, MemberOutput};
 use crate::agents::projection::{HopKind, LineKind, TranscriptLine, shown_output};
 use crate::app::run::scroll::WrappingLines;
 use crate::app::run::{data::RunData, next_message::NextMessage};
 use crate::base::big_integer::first_changed_integer;
 use crate::base::name::AgentName;
-use crate::event::kind::{HistoryEntry, MemberOutput, ToolCall};
+use crate::event::kind::ToolCall;
 use crate::event::{Elapsed, Seq, SpanId, StopReason};
 use crate::narrate::event_line::took_ms;
 use crate::narrate::measure::{columns, wrap_within};

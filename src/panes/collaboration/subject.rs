@@ -1,8 +1,8 @@
 //! The subject of the page of a collaboration: the selected seat, else the current speaker.
 
-use crate::event::kind::SeatStatus;
 use crate::event::world::{RunState, SpanState, World};
 use crate::event::{Boundary, SpanId};
+use crate::pattern::collaboration::facts::SeatStatus;
 use crate::pattern::collaboration::projection::{Collaboration, Round, RoundSeat, SeatState};
 
 /// The subject of the speaker's pane, of the prompt and of the inspector.

@@ -13,9 +13,9 @@ use crate::app::run::run_view::{PaneAt, RunView};
 use crate::app::run::scroll::Scroll;
 use crate::app::run::subject_text::{Spoken, rows_scrolled};
 use crate::event::SpanId;
-use crate::event::kind::CollaborationPlan;
 use crate::event::world::RunState;
 use crate::narrate::measure::columns;
+use crate::pattern::collaboration::plan::CollaborationPlan;
 use crate::pattern::collaboration::projection::SeatState;
 
 /// Columns of a seat in one round: change mark, stance, confidence, two blanks.

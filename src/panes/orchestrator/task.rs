@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::subject::TaskSubject;
 use crate::app::run::data::RunData;
-use crate::event::kind::{BreakerStage, OrchestratorPlan};
+use crate::event::kind::BreakerStage;
 use crate::event::world::{RunState, World};
 use crate::event::{Boundary, Elapsed, EventKind};
 use crate::narrate::event_line::failure_name;
@@ -14,6 +14,7 @@ use crate::narrate::event_line_tool::{breaker_state, fallback_text};
 use crate::narrate::format;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::StyledText;
+use crate::pattern::orchestrator::plan::OrchestratorPlan;
 use crate::pattern::orchestrator::projection::{AttemptEnd, Orchestrator, TaskRow, TaskState};
 use crate::pattern::orchestrator::words::results::one_line;
 use crate::scenario::spec::script::ScriptStep;

@@ -5,10 +5,11 @@ use std::borrow::Cow;
 
 use super::item::{ItemList, ItemSign, ItemStyle, ItemSubject, ItemText, PaneItem};
 use crate::app::run::data::RunData;
-use crate::event::kind::{ResearchPlan, Sentence};
 use crate::event::world::{SpanState, World};
 use crate::event::{SpanId, StopReason};
 use crate::narrate::format;
+use crate::pattern::research::facts::Sentence;
+use crate::pattern::research::plan::ResearchPlan;
 use crate::pattern::research::projection::steps::WorkflowStep;
 use crate::pattern::research::projection::{Research, SourceRow, SourceState};
 use crate::pattern::research::spec::ResearchStep;

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 
 use super::page_layout::solids;
 use crate::app::run::scroll::WrappingLines;
-use crate::event::kind::NoteId;
 use crate::narrate::measure::wrap_within;
+use crate::pattern::research::ids::NoteId;
 
 /// Most bytes of one text that are used.
 const MAX_BYTES: usize = 8 * 1024;

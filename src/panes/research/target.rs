@@ -7,8 +7,10 @@ use super::view::ResearchView;
 use crate::app::run::data::RunData;
 use crate::app::run::inspect::target::InspectTarget;
 use crate::app::run::layout::Pane;
-use crate::event::kind::{NoteId, PatternFact, ResearchFact, SourceNo};
+use crate::event::patterns::PatternFact;
 use crate::event::{EventKind, SpanId};
+use crate::pattern::research::facts::ResearchFact;
+use crate::pattern::research::ids::{NoteId, SourceNo};
 
 impl ResearchView {
     /// What Enter inspects in the panes of research.

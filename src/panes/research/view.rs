@@ -19,7 +19,7 @@ use crate::app::run::run_view::{Jumped, PaneAt, RunView};
 use crate::app::run::scroll::{Scroll, WrappingLines};
 use crate::app::run::subject_text::text_area;
 use crate::event::SpanId;
-use crate::event::kind::{NoteId, SourceNo};
+use crate::pattern::research::ids::{NoteId, SourceNo};
 use crate::pattern::research::projection::{NoteRow, Research, SourceState};
 
 /// Selections and scroll positions in the panes of research.

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::policy::{KEYS, RoleSet};
 use crate::base::name::RoleName;
 use crate::event::contribution::Stance;
-use crate::event::stop::ContributionFault;
+use crate::pattern::collaboration::faults::ContributionFault;
 use crate::pattern::reply::detail::{
     Detail, join_with_or, missing_keys, show_value, wrong_name, wrong_value,
 };

@@ -6,9 +6,10 @@ use serde_json::Value;
 
 use crate::base::name::RoleName;
 use crate::event::contribution::{Conflict, Contribution, Decision, Stance};
-use crate::event::kind::{CollaborationPlan, RunStarted};
+use crate::event::kind::RunStarted;
 use crate::event::world::RunFold;
 use crate::event::world::outcome::OutcomeFields;
+use crate::pattern::collaboration::plan::CollaborationPlan;
 use crate::pattern::collaboration::projection::Collaboration;
 use crate::pattern::collaboration::projection::Round;
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::base::name::RoleName;
 use crate::event::StopReason;
 use crate::event::contribution::{Conflict, Contribution, Decision, Stance};
-use crate::event::stop::ContributionFault;
+use crate::pattern::collaboration::faults::ContributionFault;
 
 /// The roles that may act (the execution allowlist).
 pub type RoleSet = BTreeSet<RoleName>;

@@ -8,8 +8,11 @@ use serde_json::Value;
 
 use crate::base::name::RoleName;
 use crate::event::contribution::{Conflict, Contribution, Decision, Stance};
-use crate::event::kind::{CollaborationFact, CollaborationPlan, PatternFact, Purpose, SeatStatus};
+use crate::event::kind::Purpose;
+use crate::event::patterns::PatternFact;
 use crate::event::{Elapsed, Event, EventKind, SpanId, StopReason};
+use crate::pattern::collaboration::facts::{CollaborationFact, SeatStatus};
+use crate::pattern::collaboration::plan::CollaborationPlan;
 
 use crate::event::world::spans::{SpanKind, Spans};
 

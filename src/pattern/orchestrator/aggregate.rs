@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::base::name::{TaskId, ToolName};
 use crate::decide::ConditionDecision;
 use crate::event::StopReason;
-use crate::event::kind::Task;
+use crate::pattern::orchestrator::facts::Task;
 use crate::pattern::orchestrator::spec::{AggregateSection, LevelRule, LevelRules};
 use crate::scenario::condition::{CelBindings, ConditionError, EvalBudget};
 

@@ -13,9 +13,12 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::base::name::TaskId;
-use crate::event::kind::{OrchestratorFact, OrchestratorPlan, PatternFact, Purpose};
+use crate::event::kind::Purpose;
+use crate::event::patterns::PatternFact;
 use crate::event::world::spans::{SpanKind, Spans};
 use crate::event::{Elapsed, Event, EventKind, SpanId, StopReason};
+use crate::pattern::orchestrator::facts::OrchestratorFact;
+use crate::pattern::orchestrator::plan::OrchestratorPlan;
 
 /// State of an orchestrator run.
 #[derive(Clone, Debug)]

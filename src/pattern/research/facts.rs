@@ -10,8 +10,7 @@ pub use self::parts::{
     NotesVerified, PageRead, PlannedStep, ReadingEnd, Sentence, SourceOutcome, SourcesDeduped,
     SourcesFound,
 };
-pub use super::faults::{AnswerFault, NoteIssue, NotesFault, StepFault};
-pub use super::ids::{NoteId, SourceNo};
+use super::ids::SourceNo;
 use crate::event::fact::{Fact, FactAbout, facts};
 use crate::event::id::SpanId;
 use crate::event::span::{SpanKind, SpanState};

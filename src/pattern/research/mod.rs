@@ -9,7 +9,7 @@
 pub mod by_rule;
 mod detail;
 pub mod facts;
-pub(crate) mod faults;
+pub mod faults;
 pub mod file;
 pub(crate) mod head;
 pub mod ids;

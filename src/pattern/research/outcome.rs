@@ -2,11 +2,13 @@
 
 use serde_json::{Value, json};
 
-use crate::event::kind::{DropReason, NoteConflict, ResearchPlan, RunClosed};
+use crate::event::kind::RunClosed;
 use crate::event::world::RunFold;
 use crate::event::world::outcome::OutcomeFields;
 use crate::event::world::outcome::fields::to_value;
 use crate::event::{Elapsed, StopReason};
+use crate::pattern::research::facts::{DropReason, NoteConflict};
+use crate::pattern::research::plan::ResearchPlan;
 use crate::pattern::research::projection::{NoteRow, Research, SourceRow, SourceState};
 
 impl Research {

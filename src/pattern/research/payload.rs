@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::event::kind::{ChatMessage, Note};
+use crate::event::kind::ChatMessage;
 use crate::llm::{ReplyContract, ReplyForm};
 use crate::pattern::prompting;
+use crate::pattern::research::facts::Note;
 use crate::pattern::research::spec::ResearchSpec;
 use crate::pattern::research::spec::ResearchStep;
 use crate::scenario::Scenario;

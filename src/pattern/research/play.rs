@@ -11,14 +11,14 @@ use super::reading::{AcceptedNote, SourceReader};
 use super::tool_data::{parse_source, unwrap_tool_data};
 use super::{by_rule, detail, payload, policy};
 use crate::base::name::ToolName;
-use crate::event::kind::{
-    AnswerCited, AnswerRefused, AttemptFailed, FailureClass, FoundSource, KeptSource, Note,
-    NoteProblem, NotesCompared, NotesVerified, PlannedStep, Purpose, ResearchFact, SourcesDeduped,
-    SourcesFound,
-};
+use crate::event::kind::{AttemptFailed, FailureClass, Purpose};
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
 use crate::pattern::prompting;
 use crate::pattern::reply::{JudgedReply, Refusal, request_json};
+use crate::pattern::research::facts::{
+    AnswerCited, AnswerRefused, FoundSource, KeptSource, Note, NoteProblem, NotesCompared,
+    NotesVerified, PlannedStep, ResearchFact, SourcesDeduped, SourcesFound,
+};
 use crate::pattern::research::spec::ResearchStep;
 use crate::pattern::research::spec::{ResearchSpec, SEARCH, StepExecutor};
 use crate::run::{CallerPolicy, ModelRequest, RunContext, ToolCallRequest};

@@ -12,8 +12,10 @@ use serde_json::{Map, Value, json};
 
 use super::policy::quote::FoldedText;
 use crate::event::StopReason;
-use crate::event::kind::{Denial, NoteIssue};
-use crate::event::stop::{NotesFault, PlanFault, StepFault};
+use crate::pattern::orchestrator::faults::PlanFault;
+use crate::pattern::research::facts::Denial;
+use crate::pattern::research::faults::NoteIssue;
+use crate::pattern::research::faults::{NotesFault, StepFault};
 use crate::pattern::research::spec::ResearchStep;
 
 /// The fewest characters of a quote.

@@ -12,12 +12,15 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::event::kind::{
-    NoteId, NoteRefused, NotesCompared, PatternFact, PlannedStep, Purpose, ReadingEnd,
-    ResearchFact, ResearchPlan, Sentence, SourceNo, SourceOutcome,
-};
+use crate::event::kind::Purpose;
+use crate::event::patterns::PatternFact;
 use crate::event::world::spans::{SpanKind, Spans};
 use crate::event::{Elapsed, Event, EventKind, SpanId, StopReason};
+use crate::pattern::research::facts::{
+    NoteRefused, NotesCompared, PlannedStep, ReadingEnd, ResearchFact, Sentence, SourceOutcome,
+};
+use crate::pattern::research::ids::{NoteId, SourceNo};
+use crate::pattern::research::plan::ResearchPlan;
 
 /// State of a research run.
 #[derive(Clone, Debug)]

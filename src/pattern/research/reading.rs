@@ -16,14 +16,16 @@ use super::{by_rule, detail};
 use crate::base::day::Day;
 use crate::base::name::ToolName;
 use crate::base::visible::visible_within;
-use crate::event::kind::{
-    AttemptFailed, Denial, FailureClass, FoundSource, KeptSource, Note, NoteId, NoteIssue,
-    NoteRefused, NotesLimit, NotesTruncated, PageRead, Purpose, ReadingEnd, ResearchFact, SourceNo,
-    SourceOutcome,
-};
+use crate::event::kind::{AttemptFailed, FailureClass, Purpose};
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
 use crate::gateway::CallFailed;
 use crate::pattern::reply::Refusal;
+use crate::pattern::research::facts::{
+    Denial, FoundSource, KeptSource, Note, NoteRefused, NotesLimit, NotesTruncated, PageRead,
+    ReadingEnd, ResearchFact, SourceOutcome,
+};
+use crate::pattern::research::faults::NoteIssue;
+use crate::pattern::research::ids::{NoteId, SourceNo};
 use crate::pattern::research::spec::{MisquotePolicy, READ, StepExecutor};
 use crate::run::{ModelRequest, RunContext, ToolCallRequest};
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::policy::quote::FoldedText;
 use crate::base::visible::visible_within;
-use crate::event::kind::FoundSource;
+use crate::pattern::research::facts::FoundSource;
 
 /// The most bytes of an address; a longer one is dropped as invalid.
 const URL_BYTES: usize = 2_048;

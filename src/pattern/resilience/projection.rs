@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::base::name::ToolName;
-use crate::event::kind::{Purpose, ResiliencePlan};
+use crate::event::kind::Purpose;
 use crate::event::{Event, EventKind, SpanId, StopReason};
+use crate::pattern::resilience::plan::ResiliencePlan;
 
 /// State of a resilience run.
 #[derive(Clone, Debug)]

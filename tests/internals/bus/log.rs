@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::bus::Bus;
-use crate::event::kind::{CollaborationFact, PatternFact};
+use crate::event::patterns::PatternFact;
 use crate::event::{Event, EventKind, Seq, SpanId, World};
+use crate::pattern::collaboration::facts::CollaborationFact;
 use crate::support::random_cases;
 use crate::support::table;
 use crate::support::table::{BRIEF, says};

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::base::digest::sha256_of_text;
 use crate::engine::Launch;
-use crate::event::kind::PatternFact;
+use crate::event::patterns::PatternFact;
 use crate::event::{Event, EventKind, RunId, World};
 use crate::scenario::load;
 use crate::scenario::shipped;

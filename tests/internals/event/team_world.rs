@@ -1,10 +1,10 @@
 //! What the facts of a team or swarm fold to.
 
+use crate::agents::facts::{HandoffRefusal, MemberOutput};
 use crate::agents::projection::{
     AgentState, AgentsFold, HopKind, HopState, LineKind, shown_output,
 };
 use crate::event::World;
-use crate::event::kind::{HandoffRefusal, MemberOutput};
 use crate::event::world::MarkKind;
 use crate::support::facts::team::{self, TeamFacts};
 

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use crate::event::kind::{
-    BreakerCause, BreakerStage, FailureClass, FallbackKind, OrchestratorFact, PatternFact,
-    PatternPlan, ResiliencePlan, Task,
-};
+use crate::event::kind::{BreakerCause, BreakerStage, FailureClass, FallbackKind};
+use crate::event::patterns::{PatternFact, PatternPlan};
 use crate::event::{EventKind, SpanId, StopReason, World};
+use crate::pattern::orchestrator::facts::{OrchestratorFact, Task};
 use crate::pattern::orchestrator::projection::Orchestrator;
+use crate::pattern::resilience::plan::ResiliencePlan;
 use crate::support::facts::tools::{ToolFacts, brownout, critical, many, story, tool};
 use serde_json::{Map, Value, json};
 

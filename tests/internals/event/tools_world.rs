@@ -6,13 +6,15 @@ use std::time::Duration;
 
 use crate::event::kind::{
     AttemptFailed, BreakerCause, BreakerHead, BreakerStage, BulkheadHead, CallStarted,
-    FailureClass, FallbackKind, Initiator, LimitChange, ModelLabel, OrchestratorFact, PatternFact,
-    PatternPlan, Prompt, Purpose, Reply, ResiliencePlan, RetryLimit, RunStarted, Task, ToolHead,
-    ToolLimits,
+    FailureClass, FallbackKind, Initiator, LimitChange, ModelLabel, Prompt, Purpose, Reply,
+    RetryLimit, RunStarted, ToolHead, ToolLimits,
 };
+use crate::event::patterns::{PatternFact, PatternPlan};
 use crate::event::world::alerts::AlertKind;
 use crate::event::world::tools::CallMark;
 use crate::event::{Elapsed, Event, EventKind, RunId, Seq, SpanId, StopReason, World};
+use crate::pattern::orchestrator::facts::{OrchestratorFact, Task};
+use crate::pattern::resilience::plan::ResiliencePlan;
 use crate::scenario::spec::alert::AlertLimits;
 use crate::scenario::spec::limits::{BreakerCounts, BreakerMode, RetryBudgetLimits};
 use crate::scenario::spec::tool::{FaultKind, InjectedFault};

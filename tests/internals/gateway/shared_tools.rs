@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use crate::engine::{Launch, RunHandle, Schedule};
 use crate::event::command::BreakerOverride;
-use crate::event::kind::{
-    AttemptFailed, BreakerStage, Initiator, LimitChange, OrchestratorFact, PatternFact,
-};
+use crate::event::kind::{AttemptFailed, BreakerStage, Initiator, LimitChange};
+use crate::event::patterns::PatternFact;
 use crate::event::{BoundaryId, Command, EventKind};
+use crate::pattern::orchestrator::facts::OrchestratorFact;
 use crate::support::plan::{engine, facts, plans, scenario, told, until, with, world};
 use futures::FutureExt;
 use serde_json::json;

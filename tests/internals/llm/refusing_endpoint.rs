@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 
 use crate::event::EventKind;
-use crate::event::kind::{CollaborationFact, OrchestratorFact, PatternFact, ResearchFact};
+use crate::event::patterns::PatternFact;
+use crate::pattern::collaboration::facts::CollaborationFact;
+use crate::pattern::orchestrator::facts::OrchestratorFact;
+use crate::pattern::research::facts::ResearchFact;
 use crate::support::relay::{Does, Relay, shipped};
 use futures::future::join_all;
 use serde_json::{Value, json};

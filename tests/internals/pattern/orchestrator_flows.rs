@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::engine::{Launch, Schedule};
-use crate::event::kind::{AttemptFailed, FailureClass, Initiator, OrchestratorFact, PatternFact};
+use crate::event::kind::{AttemptFailed, FailureClass, Initiator};
+use crate::event::patterns::PatternFact;
 use crate::event::world::RunState;
 use crate::event::{BoundaryId, Command, EventKind};
+use crate::pattern::orchestrator::facts::OrchestratorFact;
 use crate::pattern::orchestrator::projection::TaskState;
 use crate::support::plan::{
     HEAD, engine, facts, outcome, plans, played, read, says, scenario, three, told, until, with,

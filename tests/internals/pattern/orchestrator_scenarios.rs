@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use crate::decide::ConditionDecision;
 use crate::engine::Launch;
-use crate::event::kind::{FailureClass, OrchestratorFact, PatternFact, Purpose, Task};
+use crate::event::kind::{FailureClass, Purpose};
+use crate::event::patterns::PatternFact;
 use crate::event::world::SpanKind;
 use crate::event::{EventKind, StopReason};
+use crate::pattern::orchestrator::facts::{OrchestratorFact, Task};
 use crate::pattern::orchestrator::gather_results;
 use crate::scenario::condition::EvalBudget;
 use crate::scenario::patterns::PatternSpec;

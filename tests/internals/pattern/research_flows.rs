@@ -4,8 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::event::kind::{FailureClass, PatternFact, Purpose, ResearchFact};
+use crate::event::kind::{FailureClass, Purpose};
+use crate::event::patterns::PatternFact;
 use crate::event::{Command, EventKind};
+use crate::pattern::research::facts::ResearchFact;
 use crate::pattern::research::projection::SourceState;
 use crate::pattern::research::spec::{
     MisquotePolicy, ResearchSpec, SourceRule, StepMode, StepSpec,

@@ -3,9 +3,10 @@
 //! sentences, which notes agree and which conflict.
 
 use crate::event::StopReason;
-use crate::event::kind::{DropReason, FoundSource, Note, NoteId, SourceNo};
-use crate::event::stop::NoteIssue;
 use crate::pattern::research::by_rule;
+use crate::pattern::research::facts::{DropReason, FoundSource, Note};
+use crate::pattern::research::faults::NoteIssue;
+use crate::pattern::research::ids::{NoteId, SourceNo};
 use crate::pattern::research::policy::address::{dedupe, domain, normalize, without_fragment};
 use crate::pattern::research::policy::answer;
 use crate::pattern::research::policy::answer::{judge_answer, validate_synthesis};
@@ -274,7 +275,7 @@ fn drafts_are_judged_in_the_sources_order() {
 
 fn cites(raw: Value) -> Result<Vec<(String, Vec<String>)>, String> {
     let judged = judge_answer(&raw, ["n1", "n2", "n3"], 200).map_err(|fault| fault.to_string())?;
-    let of = |it: &crate::event::kind::Sentence| {
+    let of = |it: &crate::pattern::research::facts::Sentence| {
         let ids = it.citations.iter().map(|id| id.as_str().to_owned()).collect();
         (it.text.to_string(), ids)
     };

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use crate::agents::facts::AgentFact;
 use crate::agents::facts::roster::{RosterChange, RosterCommand};
 use crate::agents::spec::AgentSpec;
 use crate::event::command::BreakerOverride;
-use crate::event::kind::{AgentFact, FailureClass, Initiator, PatternFact};
+use crate::event::kind::{FailureClass, Initiator};
+use crate::event::patterns::PatternFact;
 use crate::event::{BoundaryId, Command, EventKind};
 use crate::scenario::Scenario;
 use crate::scenario::spec::tool::InjectedFault;

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use crate::agents::spec::{HandoffTemplate, HistoryScope, InnerText, MemberTools};
-use crate::event::kind::{PatternPlan, RunStarted};
+use crate::event::kind::RunStarted;
+use crate::event::patterns::PatternPlan;
 use crate::event::{Event, EventKind};
 use crate::support::team::{
     Cast, agent, ended, engine, launch, says, scenario, swarm, team, with_tools,

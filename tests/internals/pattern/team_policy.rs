@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use crate::agents::facts::HandoffRefusal;
 use crate::agents::policy::{
     HandoffLimiter, RepeatDetector, Transfer, arguments, handoff_input, member_request,
     parse_transfer,
 };
 use crate::agents::spec::{HandoffTemplate, SwarmLimits, check_names};
 use crate::base::name::AgentName;
-use crate::event::kind::{HandoffRefusal, ToolCall};
+use crate::event::kind::ToolCall;
 use crate::support::vectors;
 use proptest::prelude::*;
 use serde_json::Value;

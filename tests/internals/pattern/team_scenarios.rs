@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::agents::facts::roster::{RosterChange, RosterCommand};
+use crate::agents::facts::{AgentFact, HandoffRefusal, LoopGuard};
 use crate::agents::projection::AgentsFold;
 use crate::agents::projection::{HopRow, HopState, LineKind};
 use crate::engine::{Engine, EngineSettings, Launch};
-use crate::event::kind::{AgentFact, HandoffRefusal, Initiator, LoopGuard, PatternFact};
+use crate::event::kind::Initiator;
+use crate::event::patterns::PatternFact;
 use crate::event::{Command, Event, EventKind, Seq, World};
 use crate::run::Session;
 use crate::scenario::load;

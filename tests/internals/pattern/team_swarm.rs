@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::agents::facts::AgentFact;
 use crate::agents::facts::roster::{RosterChange, RosterCommand};
 use crate::agents::projection::{HopKind, HopState};
 use crate::agents::spec::{HandoffTemplate, Swarm, SwarmLimits};
-use crate::event::kind::{AgentFact, FailureClass, Initiator, PatternFact};
+use crate::event::kind::{FailureClass, Initiator};
+use crate::event::patterns::PatternFact;
 use crate::event::{Command, EventKind, SpanId, World};
 use crate::scenario::Scenario;
 use crate::support::team;

@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use crate::engine::{Launch, Schedule};
 use crate::event::contribution::Decision;
-use crate::event::kind::{CollaborationFact, Initiator, PatternFact, SeatStatus};
+use crate::event::kind::Initiator;
+use crate::event::patterns::PatternFact;
 use crate::event::world::{RunState, SpanState};
 use crate::event::{BoundaryId, Command, EventKind, World};
+use crate::pattern::collaboration::facts::{CollaborationFact, SeatStatus};
 use crate::pattern::collaboration::projection::SeatState;
 use crate::support::table;
 use crate::support::table::{BRIEF, facts, outcome, says, scenario, until, world};

@@ -11,8 +11,9 @@ use crate::app::request::RequestId;
 use crate::app::state::{DisplaySettings, ScenarioEntry};
 use crate::app::{Effect, KeyCode, KeyPress, Msg};
 use crate::engine::Schedule;
-use crate::event::kind::{CollaborationFact, PatternFact};
+use crate::event::patterns::PatternFact;
 use crate::event::{BoundaryId, Elapsed, Event, EventKind, SpanId};
+use crate::pattern::collaboration::facts::CollaborationFact;
 use crate::scenario::catalogue::LiveOffer;
 use ratatui::layout::Rect;
 

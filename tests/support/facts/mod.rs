@@ -12,11 +12,13 @@ use std::sync::Arc;
 
 use roundtable::event::contribution::{Conflict, Contribution, Decision, Stance};
 use roundtable::event::kind::{
-    AttemptFailed, BudgetReached, CallStarted, ChatMessage, CollaborationFact, CollaborationPlan,
-    FailureClass, FlagAt, Initiator, MessageRole, ModelLabel, PatternFact, PatternPlan, Prompt,
-    Purpose, Reply, ReplyRefused, RoleFlagHead, RunStarted, SeatPlan, SeatStatus, Usage,
+    AttemptFailed, BudgetReached, CallStarted, ChatMessage, FailureClass, FlagAt, Initiator,
+    MessageRole, ModelLabel, Prompt, Purpose, Reply, ReplyRefused, RunStarted, Usage,
 };
+use roundtable::event::patterns::{PatternFact, PatternPlan};
 use roundtable::event::{BoundaryId, EventKind, RunId, SpanId, StopReason};
+use roundtable::pattern::collaboration::facts::{CollaborationFact, SeatPlan, SeatStatus};
+use roundtable::pattern::collaboration::plan::{CollaborationPlan, RoleFlagHead};
 use serde_json::Map;
 
 use self::builder::LogBuilder;

@@ -6,14 +6,19 @@ use std::sync::Arc;
 
 use roundtable::base::day::Day;
 use roundtable::event::kind::{
-    AnswerCited, AnswerRefused, CallStarted, ChatMessage, Denial, DropReason, DroppedSource,
-    FlagAt, FoundSource, KeptSource, MessageRole, ModelLabel, Note, NoteConflict, NoteId, NotePair,
-    NoteProblem, NoteRefused, NotesCompared, NotesVerified, PageRead, PatternFact, PatternPlan,
-    PlannedStep, Prompt, Purpose, ReadingEnd, Reply, ResearchFact, ResearchPlan, RunStarted,
-    Sentence, SourceHead, SourceNo, SourceOutcome, SourcesDeduped, SourcesFound, Usage,
+    CallStarted, ChatMessage, FlagAt, MessageRole, ModelLabel, Prompt, Purpose, Reply, RunStarted,
+    Usage,
 };
-use roundtable::event::stop::NoteIssue;
+use roundtable::event::patterns::{PatternFact, PatternPlan};
 use roundtable::event::{EventKind, RunId, SpanId, StopReason};
+use roundtable::pattern::research::facts::{
+    AnswerCited, AnswerRefused, Denial, DropReason, DroppedSource, FoundSource, KeptSource, Note,
+    NoteConflict, NotePair, NoteProblem, NoteRefused, NotesCompared, NotesVerified, PageRead,
+    PlannedStep, ReadingEnd, ResearchFact, Sentence, SourceOutcome, SourcesDeduped, SourcesFound,
+};
+use roundtable::pattern::research::faults::NoteIssue;
+use roundtable::pattern::research::ids::{NoteId, SourceNo};
+use roundtable::pattern::research::plan::{ResearchPlan, SourceHead};
 use roundtable::pattern::research::spec::ResearchStep;
 use roundtable::pattern::research::spec::{MisquotePolicy, StepExecutor};
 use roundtable::scenario::spec::alert::AlertLimits;

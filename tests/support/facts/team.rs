@@ -4,14 +4,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use roundtable::agents::facts::{
+    AgentFact, HandoffRefusal, HistoryEntry, LoopGuard, MemberOutput, SessionHead,
+};
+use roundtable::agents::plan::{AgentHead, SwarmHead};
 use roundtable::agents::projection::HANDED_OVER;
 use roundtable::base::name::AgentName;
 use roundtable::event::kind::{
-    AgentFact, AgentHead, CallStarted, ChatMessage, FlagAt, HandoffRefusal, HistoryEntry,
-    LoopGuard, MemberOutput, MessageRole, ModelLabel, PatternFact, PatternPlan, Prompt, Purpose,
-    Reply, RunStarted, SessionHead, SwarmHead, TeamPlan, ToolCall, ToolOffer, Usage,
+    CallStarted, ChatMessage, FlagAt, MessageRole, ModelLabel, Prompt, Purpose, Reply, RunStarted,
+    ToolCall, ToolOffer, Usage,
 };
+use roundtable::event::patterns::{PatternFact, PatternPlan};
 use roundtable::event::{EventKind, RunId, SpanId};
+use roundtable::pattern::team::plan::TeamPlan;
 use roundtable::scenario::spec::alert::AlertLimits;
 use serde_json::{Map, Value, json};
 

@@ -6,11 +6,14 @@ use std::sync::Arc;
 
 use roundtable::event::kind::{
     AttemptFailed, BreakerCause, BreakerHead, BreakerStage, BulkheadHead, CallStarted, ChatMessage,
-    FailureClass, FallbackKind, FlagAt, Initiator, MessageRole, ModelLabel, OrchestratorFact,
-    OrchestratorPlan, PatternFact, PatternPlan, Prompt, Purpose, Reply, ResiliencePlan, RunStarted,
-    SafeModeHead, Task, ToolHead, ToolLimits, Usage, WorkerHead,
+    FailureClass, FallbackKind, FlagAt, Initiator, MessageRole, ModelLabel, Prompt, Purpose, Reply,
+    RunStarted, SafeModeHead, ToolHead, ToolLimits, Usage,
 };
+use roundtable::event::patterns::{PatternFact, PatternPlan};
 use roundtable::event::{EventKind, RunId, SpanId, StopReason};
+use roundtable::pattern::orchestrator::facts::{OrchestratorFact, Task};
+use roundtable::pattern::orchestrator::plan::{OrchestratorPlan, WorkerHead};
+use roundtable::pattern::resilience::plan::ResiliencePlan;
 use roundtable::scenario::spec::alert::AlertLimits;
 use roundtable::scenario::spec::limits::{BreakerCounts, BreakerMode};
 use serde_json::{Map, Value, json};

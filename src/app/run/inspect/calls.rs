@@ -2,11 +2,11 @@
 
 use super::target::{CalleeKind, InspectTarget, Tab};
 use crate::app::run::data::RunData;
-use crate::event::kind::{
-    CollaborationFact, ModelLabel, PatternFact, Purpose, Reply, ReplyRefused,
-};
+use crate::event::kind::{ModelLabel, Purpose, Reply, ReplyRefused};
+use crate::event::patterns::PatternFact;
 use crate::event::world::SpanKind;
 use crate::event::{Event, EventKind, SpanId};
+use crate::pattern::collaboration::facts::CollaborationFact;
 
 /// The call that a target belongs to, if any.
 pub fn call_of(run: &RunData, target: InspectTarget) -> Option<SpanId> {

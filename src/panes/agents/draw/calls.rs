@@ -7,10 +7,11 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::agent::{MODEL, agent_sign, put_model, time_held};
+use crate::agents::facts::MemberOutput;
 use crate::agents::projection::shown_output;
 use crate::app::layout::line;
 use crate::app::run::data::RunData;
-use crate::event::kind::{EventKind, MemberOutput, Purpose};
+use crate::event::kind::{EventKind, Purpose};
 use crate::event::world::{Span, SpanKind, SpanState, World};
 use crate::event::{Elapsed, SpanId, StopClass, StopReason};
 use crate::panes::agents::call_tree::{CallNode, Fold, current_attempt};

@@ -104,9 +104,9 @@ mod tests {
 
     use super::parts::AgentBox;
     use super::*;
+    use crate::agents::plan::{AgentHead, SwarmHead};
     use crate::agents::projection::Edge;
     use crate::app::layout::hits;
-    use crate::event::kind::{AgentHead, SwarmHead};
 
     /// A plan in which agent `n + 1` is a member of agent `above[n]`.
     fn plan(above: &[usize], swarm: bool) -> AgentsPlan {

@@ -5,8 +5,8 @@ use ratatui::layout::Rect;
 
 use crate::app::run::data::RunData;
 use crate::event::Boundary;
-use crate::event::kind::CollaborationPlan;
 use crate::event::world::RunState;
+use crate::pattern::collaboration::plan::CollaborationPlan;
 use crate::pattern::collaboration::projection::{Collaboration, Round};
 use crate::ui::cx::DrawContext;
 use crate::ui::format;

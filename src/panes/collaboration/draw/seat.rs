@@ -2,8 +2,8 @@
 
 use ratatui::style::Style;
 
-use crate::event::kind::CollaborationPlan;
 use crate::event::world::{RunState, World};
+use crate::pattern::collaboration::plan::CollaborationPlan;
 use crate::pattern::collaboration::projection::{RoundSeat, SeatState};
 use crate::pattern::collaboration::words::badges::seat_badge;
 use crate::ui::cx::DrawContext;

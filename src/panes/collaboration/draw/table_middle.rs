@@ -5,8 +5,8 @@ use ratatui::layout::Rect;
 
 use crate::app::layout::line;
 use crate::event::contribution::Stance;
-use crate::event::kind::CollaborationPlan;
 use crate::event::world::{RunState, World};
+use crate::pattern::collaboration::plan::CollaborationPlan;
 use crate::pattern::collaboration::projection::{Collaboration, Round};
 use crate::pattern::collaboration::words::phrases::decision_or_next;
 use crate::ui::cx::DrawContext;

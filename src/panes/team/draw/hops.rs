@@ -5,11 +5,11 @@ use crate::panes::team::view::TeamView;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use crate::agents::facts::HandoffRefusal;
 use crate::agents::plan::AgentsPlan;
 use crate::agents::projection::{AgentsFold, HopKind, HopRow, HopState};
 use crate::app::layout::line;
 use crate::app::run::data::RunData;
-use crate::event::kind::HandoffRefusal;
 use crate::event::world::World;
 use crate::panes::agents::draw::agent::{names, time_held};
 use crate::panes::agents::picture::{agents_in_picture, is_on_bench};

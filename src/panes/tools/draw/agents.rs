@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::app::layout::line;
-use crate::event::kind::ResiliencePlan;
+use crate::pattern::resilience::plan::ResiliencePlan;
 use crate::pattern::resilience::projection::{Agent, Resilience};
 use crate::ui::cx::DrawContext;
 use crate::ui::glyph::Glyph;

@@ -2,10 +2,11 @@
 
 use super::Collaboration;
 use crate::event::contribution::Decision;
-use crate::event::kind::{CollaborationFact, Purpose};
+use crate::event::kind::Purpose;
 use crate::event::world::outcome::OutcomeFields;
 use crate::event::world::{EventLog, MarkKind, Projection, RunFold};
 use crate::event::{Boundary, BoundaryId, Event, EventKind, Seq, SpanId};
+use crate::pattern::collaboration::facts::CollaborationFact;
 
 impl Collaboration {
     fn seat_call(&self, round: u32, seat: u16) -> Option<SpanId> {

@@ -3,10 +3,12 @@
 use super::phrases::{conflict_names, decision_or_next};
 use crate::event::EventKind;
 use crate::event::contribution::Contribution;
-use crate::event::kind::{CollaborationFact, CollaborationPlan, PatternFact, SeatStatus};
+use crate::event::patterns::PatternFact;
 use crate::narrate::event_line::EventLine;
 use crate::narrate::format;
 use crate::narrate::style_role::StyleRole;
+use crate::pattern::collaboration::facts::{CollaborationFact, SeatStatus};
+use crate::pattern::collaboration::plan::CollaborationPlan;
 
 /// Fills the line of such an event; leaves other events alone.
 pub(super) fn fill_line<'a>(

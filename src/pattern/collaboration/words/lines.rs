@@ -2,7 +2,7 @@
 
 use super::phrases::rounds_text;
 use crate::base::visible::visible;
-use crate::event::kind::{CollaborationFact, PatternFact};
+use crate::event::patterns::PatternFact;
 use crate::event::world::RunFold;
 use crate::event::{Event, EventKind};
 use crate::narrate::badges;
@@ -12,6 +12,7 @@ use crate::narrate::line_parts::{WORD, model_of, signed, with_model};
 use crate::narrate::lines::caller_name;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::{StyledLine, StyledPart};
+use crate::pattern::collaboration::facts::CollaborationFact;
 use crate::pattern::collaboration::projection::Collaboration;
 
 /// The line of an event; `None` if it does not belong to a collaboration.

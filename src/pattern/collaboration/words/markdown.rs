@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::phrases::{conflict_names, decision_or_next};
-use crate::event::kind::CollaborationPlan;
+use crate::pattern::collaboration::plan::CollaborationPlan;
 use crate::pattern::collaboration::projection::{Collaboration, Round};
 
 /// Adds the decision and the rounds.

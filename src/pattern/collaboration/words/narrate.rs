@@ -5,7 +5,8 @@ use super::phrases::{conflict_names, decision_or_next};
 use super::{lines, markdown, preview, what_if};
 use crate::base::name::FlagName;
 use crate::event::contribution::Stance;
-use crate::event::kind::{CollaborationFact, PatternFact, Purpose};
+use crate::event::kind::Purpose;
+use crate::event::patterns::PatternFact;
 use crate::event::world::RunFold;
 use crate::event::{Event, EventKind};
 use crate::narrate::badges;
@@ -17,6 +18,7 @@ use crate::narrate::preview::end_line;
 use crate::narrate::progress::Progress;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::{StyledLine, StyledPart, StyledText};
+use crate::pattern::collaboration::facts::CollaborationFact;
 use crate::pattern::collaboration::projection::Collaboration;
 
 impl Narrate for Collaboration {

@@ -1,8 +1,8 @@
 //! Conflicts, decisions and rounds in words.
 
 use crate::event::contribution::{Conflict, Decision};
-use crate::event::kind::CollaborationPlan;
 use crate::narrate::format;
+use crate::pattern::collaboration::plan::CollaborationPlan;
 use crate::pattern::collaboration::projection::Collaboration;
 
 /// The names of the conflicts, or that there are none.

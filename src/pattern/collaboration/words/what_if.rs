@@ -4,8 +4,9 @@
 //! boundary `round:N`).
 
 use crate::base::name::{FlagName, RoleName};
-use crate::event::kind::{CollaborationPlan, SeatStatus};
 use crate::event::world::{RunFold, RunState};
+use crate::pattern::collaboration::facts::SeatStatus;
+use crate::pattern::collaboration::plan::CollaborationPlan;
 use crate::pattern::collaboration::projection::{Collaboration, SeatState, messages_left};
 
 /// The effects of switching `flag` to `on` now, one per line; the first says when it takes effect.

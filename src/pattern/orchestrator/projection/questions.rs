@@ -1,10 +1,11 @@
 //! What the rest of the program asks the projection of an orchestrator.
 
 use super::Orchestrator;
-use crate::event::kind::{FallbackKind, OrchestratorFact, Purpose};
+use crate::event::kind::{FallbackKind, Purpose};
 use crate::event::world::outcome::{OutcomeFields, Replaced};
 use crate::event::world::{EventLog, MarkKind, Projection, RunFold, SpanKind};
 use crate::event::{Boundary, BoundaryId, Event, EventKind, Seq, SpanId};
+use crate::pattern::orchestrator::facts::OrchestratorFact;
 
 impl Projection for Orchestrator {
     fn apply(&mut self, event: &Event, run: &RunFold) {

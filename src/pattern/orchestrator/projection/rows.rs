@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::event::kind::{FailureClass, FallbackKind, Task};
+use crate::event::kind::{FailureClass, FallbackKind};
 use crate::event::{Elapsed, Event, SpanId, StopReason};
+use crate::pattern::orchestrator::facts::Task;
 
 /// A task of the plan.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,10 +1,11 @@
 //! The lines of the events of an orchestrator (orchestrator source document).
 
 use crate::event::EventKind;
-use crate::event::kind::{OrchestratorFact, PatternFact};
+use crate::event::patterns::PatternFact;
 use crate::narrate::event_line::EventLine;
 use crate::narrate::format;
 use crate::narrate::style_role::StyleRole;
+use crate::pattern::orchestrator::facts::OrchestratorFact;
 
 /// Fills the line of such an event; leaves other events alone.
 pub(super) fn fill_line<'a>(kind: &'a EventKind, told: &mut EventLine<'a>) {

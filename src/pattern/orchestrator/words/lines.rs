@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use super::results::task_at;
 use crate::base::name::TaskId;
 use crate::base::visible::{REASON_CHARS, visible, visible_within};
-use crate::event::kind::{FallbackKind, OrchestratorFact, PatternFact, Purpose, Task};
+use crate::event::kind::{FallbackKind, Purpose};
+use crate::event::patterns::PatternFact;
 use crate::event::world::{RunFold, SpanKind};
 use crate::event::{Event, EventKind, SpanId};
 use crate::narrate::event_line::EventLine;
@@ -15,6 +16,7 @@ use crate::narrate::line_parts::{signed, with_model};
 use crate::narrate::lines::told;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::{StyledLine, StyledPart};
+use crate::pattern::orchestrator::facts::{OrchestratorFact, Task};
 use crate::pattern::orchestrator::projection::{Orchestrator, TaskRow};
 use crate::scenario::spec::script::ScriptStep;
 

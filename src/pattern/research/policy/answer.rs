@@ -7,8 +7,9 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::event::kind::{NoteId, Sentence};
-use crate::event::stop::AnswerFault;
+use crate::pattern::research::facts::Sentence;
+use crate::pattern::research::faults::AnswerFault;
+use crate::pattern::research::ids::NoteId;
 
 /// An accepted answer.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::address::domain;
 use super::figures::{QuotedFigure, figures};
 use crate::base::stems::stems;
-use crate::event::kind::{Note, NoteConflict, NoteId, NotePair, NotesCompared};
+use crate::pattern::research::facts::{Note, NoteConflict, NotePair, NotesCompared};
+use crate::pattern::research::ids::NoteId;
 
 /// Compares notes with each other. A claim needs `min_independent_sources` domains; below 2, no
 /// claim is unconfirmed.

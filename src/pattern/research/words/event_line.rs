@@ -1,11 +1,12 @@
 //! The lines of the events of research (research source document).
 
 use crate::event::EventKind;
-use crate::event::kind::{DropReason, PatternFact, ResearchFact, SourceOutcome};
+use crate::event::patterns::PatternFact;
 use crate::event::phrase::skip_phrase;
 use crate::narrate::event_line::EventLine;
 use crate::narrate::format;
 use crate::narrate::style_role::StyleRole;
+use crate::pattern::research::facts::{DropReason, ResearchFact, SourceOutcome};
 
 /// Most items that one line names.
 const MAX_ITEMS: usize = 4;

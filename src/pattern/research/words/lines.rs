@@ -4,9 +4,8 @@
 use std::fmt::Write as _;
 
 use crate::base::visible::{REASON_CHARS, visible, visible_within};
-use crate::event::kind::{
-    FallbackKind, PatternFact, Purpose, ReadingEnd, ResearchFact, SourceOutcome,
-};
+use crate::event::kind::{FallbackKind, Purpose};
+use crate::event::patterns::PatternFact;
 use crate::event::world::{RunFold, SpanKind};
 use crate::event::{Event, EventKind, SpanId};
 use crate::narrate::format;
@@ -15,6 +14,7 @@ use crate::narrate::line_parts::{signed as word, with_model};
 use crate::narrate::lines::told;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::StyledLine;
+use crate::pattern::research::facts::{ReadingEnd, ResearchFact, SourceOutcome};
 use crate::pattern::research::projection::{Research, SourceRow};
 use crate::scenario::spec::script::ScriptStep;
 

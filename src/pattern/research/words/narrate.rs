@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use super::event_line::fill_line;
 use super::{fields, lines, report};
-use crate::event::kind::{PatternFact, Purpose, ResearchFact};
+use crate::event::kind::Purpose;
+use crate::event::patterns::PatternFact;
 use crate::event::world::{RunFold, SpanKind};
 use crate::event::{Event, EventKind};
 use crate::narrate::event_line::EventLine;
@@ -15,6 +16,7 @@ use crate::narrate::preview::{add_end, end_line};
 use crate::narrate::progress::Progress;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::{StyledLine, StyledPart, StyledText};
+use crate::pattern::research::facts::ResearchFact;
 use crate::pattern::research::projection::Research;
 
 impl Narrate for Research {

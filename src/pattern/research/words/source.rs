@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 
 use crate::base::day::Day;
-use crate::event::kind::{Denial, DropReason, ReadingEnd, ResearchPlan};
 use crate::event::phrase::skip_phrase;
 use crate::narrate::format;
+use crate::pattern::research::facts::{Denial, DropReason, ReadingEnd};
+use crate::pattern::research::plan::ResearchPlan;
 use crate::pattern::research::projection::{SourceRow, SourceState};
 
 /// The state of a source, or why it was rejected, in a few words.

@@ -6,8 +6,10 @@ use crate::app::keymap::Context;
 use crate::app::what_if::what_if;
 use crate::app::{Effect, KeyCode, Msg};
 use crate::engine::Schedule;
-use crate::event::kind::{CollaborationFact, Initiator, PatternFact, SeatStatus};
+use crate::event::kind::Initiator;
+use crate::event::patterns::PatternFact;
 use crate::event::{BoundaryId, Command, Elapsed, Event, EventKind, RunId, Seq, SpanId, World};
+use crate::pattern::collaboration::facts::{CollaborationFact, SeatStatus};
 
 use crate::support::screen::{Dash, facts, until};
 

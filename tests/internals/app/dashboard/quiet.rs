@@ -6,8 +6,9 @@ use std::time::Duration;
 use crate::app::state::DisplaySettings;
 use crate::app::{KeyCode, KeyPress, Msg};
 use crate::engine::Schedule;
-use crate::event::kind::{CollaborationFact, PatternFact};
+use crate::event::patterns::PatternFact;
 use crate::event::{BoundaryId, Elapsed, Event, EventKind, RunId, Seq, SpanId};
+use crate::pattern::collaboration::facts::CollaborationFact;
 
 use crate::support::screen::{Dash, facts, shipped, until};
 

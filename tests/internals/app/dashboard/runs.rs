@@ -8,8 +8,10 @@ use crate::app::keymap::Context;
 use crate::app::state::{ActiveScreen, DisplaySettings};
 use crate::app::{Effect, KeyCode, KeyPress, Msg};
 use crate::engine::Schedule;
-use crate::event::kind::{CollaborationFact, Initiator, PatternFact};
+use crate::event::kind::Initiator;
+use crate::event::patterns::PatternFact;
 use crate::event::{Command, Elapsed, Event, EventKind, RunId, Seq, SpanId, StopReason};
+use crate::pattern::collaboration::facts::CollaborationFact;
 use crate::scenario::catalogue::RequestedModel;
 
 use crate::support::screen::{Dash, facts, own, until};

@@ -3,8 +3,10 @@
 
 use std::sync::Arc;
 
-use crate::event::kind::{FailureClass, PatternFact, ResearchFact};
+use crate::event::kind::FailureClass;
+use crate::event::patterns::PatternFact;
 use crate::event::{Command, EventKind};
+use crate::pattern::research::facts::ResearchFact;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
