@@ -2,6 +2,7 @@
 
 use super::command::Command;
 use super::id::SpanId;
+use super::purpose::Purpose;
 use super::span::{SpanKind, SpanState};
 
 /// A fact of one pattern: what the rest of the program asks it.
@@ -32,6 +33,16 @@ pub trait Fact {
     /// The command that this fact says has taken effect; `None` if no command caused it.
     fn confirms(&self) -> Option<Command> {
         None
+    }
+
+    /// Whether it ends a part of the work because that was cancelled.
+    fn is_cancellation(&self) -> bool {
+        false
+    }
+
+    /// Whether it says what became of the reply to a call of this purpose.
+    fn is_verdict_on(&self, _call: &Purpose) -> bool {
+        false
     }
 
     /// Whether the inspector shows the reply first.

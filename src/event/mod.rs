@@ -20,6 +20,7 @@ mod llm_error;
 pub mod patterns;
 pub(crate) mod phrase;
 pub mod plan;
+pub(crate) mod plan_fault;
 pub(crate) mod purpose;
 pub(crate) mod reason_part;
 pub mod result_text;

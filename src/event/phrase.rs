@@ -1,11 +1,8 @@
 //! What people read in place of an identifier of a log: on screen, in Markdown and in text output.
 //! JSON keeps the identifiers.
 
-use std::borrow::Cow;
-
 use super::contribution::{Conflict, Decision};
 use super::failure_class::FailureClass;
-use crate::pattern::research::facts::{Denial, DropReason, NotesLimit, ReadingEnd};
 
 impl Decision {
     /// The decision in words.
@@ -31,48 +28,6 @@ impl Conflict {
     }
 }
 
-impl DropReason {
-    /// The reason in words.
-    pub(crate) fn phrase(self) -> &'static str {
-        match self {
-            Self::InvalidUrl => "invalid address",
-            Self::Duplicate { .. } => "duplicate",
-            Self::MaxUrls => "over the URL limit",
-        }
-    }
-}
-
-impl Denial {
-    /// The reason in words.
-    pub(crate) fn phrase(self) -> &'static str {
-        match self {
-            Self::Policy => "not on the allowlist",
-            Self::Execution => "switched off",
-        }
-    }
-}
-
-impl NotesLimit {
-    /// The limit in words.
-    pub(crate) fn phrase(self) -> &'static str {
-        match self {
-            Self::NotesPerPage => "limit per page",
-            Self::MaxNotes => "limit per run",
-        }
-    }
-}
-
-impl ReadingEnd {
-    /// The reason in words.
-    pub(crate) fn phrase(self) -> &'static str {
-        match self {
-            Self::NoMoreSources => "no more sources",
-            Self::MaxReadPages => "page limit reached",
-            Self::MaxNotes => "note limit reached",
-        }
-    }
-}
-
 impl FailureClass {
     /// The class in words, as short as its identifier.
     pub(crate) fn phrase(self) -> &'static str {
@@ -83,15 +38,6 @@ impl FailureClass {
             Self::ScriptMissing => "not scripted",
             other => other.word(),
         }
-    }
-}
-
-/// Why a source was skipped, in words; its identifier may come from a tool of the scenario.
-pub(crate) fn skip_phrase(reason: &str) -> Cow<'_, str> {
-    match reason.strip_prefix("http_") {
-        Some(status) => format!("HTTP {status}").into(),
-        None if reason.contains('_') => reason.replace('_', " ").into(),
-        None => reason.into(),
     }
 }
 
@@ -106,8 +52,6 @@ mod tests {
         for phrase in phrases.chain(FailureClass::ALL.map(FailureClass::phrase)) {
             assert!(!phrase.contains('_'), "{phrase}");
         }
-        assert_eq!(skip_phrase("http_404"), "HTTP 404");
-        assert_eq!(skip_phrase("robots_disallowed"), "robots disallowed");
     }
 
     #[test]

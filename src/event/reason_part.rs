@@ -13,6 +13,11 @@ pub(crate) trait ReasonPart: fmt::Display + Sized {
     /// The part in words.
     fn phrase(&self) -> Cow<'_, str>;
 
+    /// Bytes that it refers to, besides its own size.
+    fn weight(&self) -> usize {
+        0
+    }
+
     /// What to do about it, if it needs advice of its own.
     fn advice(&self) -> Option<&'static str> {
         None
@@ -30,8 +35,26 @@ macro_rules! names {
             fn phrase(&self) -> Cow<'_, str> {
                 self.to_string().into()
             }
+
+            fn weight(&self) -> usize {
+                self.as_str().len()
+            }
         }
     )+};
 }
 
-names! { AgentName RoleName ToolName Box<str> }
+names! { AgentName RoleName ToolName }
+
+impl ReasonPart for Box<str> {
+    fn from_text(text: &str) -> Option<Self> {
+        Some(text.into())
+    }
+
+    fn phrase(&self) -> Cow<'_, str> {
+        (&**self).into()
+    }
+
+    fn weight(&self) -> usize {
+        self.len()
+    }
+}

@@ -7,11 +7,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::failure_class::FailureClass;
 pub use super::llm_error::LlmError;
+use super::plan_fault::PlanFault;
 use super::reason_part::ReasonPart;
 use super::stop_table::stop_reasons;
 use crate::base::name::{AgentName, RoleName, ToolName};
 use crate::pattern::collaboration::faults::ContributionFault;
-use crate::pattern::orchestrator::faults::{PlanFault, WorkerFault};
+use crate::pattern::orchestrator::faults::WorkerFault;
 use crate::pattern::research::faults::{AnswerFault, NoteIssue, NotesFault, StepFault};
 
 // Each row: the variant, its word, its class, its phrase, its advice.

@@ -40,6 +40,16 @@ macro_rules! stop_reasons {
                 }
             }
 
+            /// Bytes that it refers to, besides its own size.
+            pub(crate) fn weight(&self) -> usize {
+                match self {
+                    $(Self::$plain => 0,)+
+                    $(Self::$name(part) => part.weight(),)+
+                    Self::Worker(_, tool) | Self::ToolError(tool, _) => tool.as_str().len(),
+                    Self::Other(text) => text.len(),
+                }
+            }
+
             /// What to do about this stop reason, in one sentence; `None` for a success.
             pub fn advice(&self) -> Option<&'static str> {
                 match self {

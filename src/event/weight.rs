@@ -7,9 +7,6 @@ use serde_json::Value;
 
 use super::Event;
 use super::kind::{ChatMessage, EventKind, RunStarted, ToolCall, ToolHead, ToolLimits, ToolOffer};
-use super::stop::StopReason;
-use crate::pattern::collaboration::faults::ContributionFault;
-use crate::pattern::orchestrator::faults::PlanFault;
 
 /// Overhead of a map entry in bytes, without its key and value.
 pub(crate) const ENTRY: usize = 64;
@@ -30,24 +27,6 @@ pub(crate) fn json_weight(value: &Value) -> usize {
 /// Bytes of these fields.
 pub(crate) fn entries<'a>(fields: impl IntoIterator<Item = (&'a String, &'a Value)>) -> usize {
     fields.into_iter().map(|(name, value)| ENTRY + name.len() + json_weight(value)).sum()
-}
-
-/// Bytes that a stop reason refers to, besides its own size.
-pub(crate) fn reason_weight(reason: &StopReason) -> usize {
-    match reason {
-        StopReason::InvalidContribution(ContributionFault::AgentNotAllowed(name))
-        | StopReason::InvalidPlan(PlanFault::WorkerNotAllowed(name))
-        | StopReason::Other(name) => name.len(),
-        StopReason::Stuck(agent) | StopReason::NodeTimeout(agent) => agent.as_str().len(),
-        StopReason::InvalidContribution(ContributionFault::AgentMismatch(role))
-        | StopReason::AgentDenied(role) => role.as_str().len(),
-        StopReason::Worker(_, tool)
-        | StopReason::ToolError(tool, _)
-        | StopReason::ToolInvalidOutput(tool)
-        | StopReason::CircuitOpen(tool)
-        | StopReason::BulkheadFull(tool) => tool.as_str().len(),
-        _ => 0,
-    }
 }
 
 fn tool(head: &ToolHead) -> usize {
@@ -115,13 +94,13 @@ impl EventKind {
                 128 + failed.text.len() + failed.partial.as_ref().map_or(0, |text| text.len())
             }
             Self::PlanRefused { raw, reason: why, details } => {
-                json_weight(raw) + reason_weight(why) + details.as_deref().map_or(0, json_weight)
+                json_weight(raw) + why.weight() + details.as_deref().map_or(0, json_weight)
             }
             Self::CallFailed { reason: why, .. }
             | Self::AttemptRefused { reason: why, .. }
-            | Self::SessionRunClosed { reason: why, .. } => reason_weight(why),
+            | Self::SessionRunClosed { reason: why, .. } => why.weight(),
             Self::CallDegraded { reason: why, value, .. } => {
-                reason_weight(why) + value.as_deref().map_or(0, json_weight)
+                why.weight() + value.as_deref().map_or(0, json_weight)
             }
             Self::LimitsChanged { limits, .. } => {
                 size_of::<ToolLimits>() + size_of_val(&*limits.backoff_ms)
@@ -130,11 +109,11 @@ impl EventKind {
             Self::RequestAdapted { model, parameter } => model.len() + parameter.len(),
             Self::ReplyRepaired { repair, changed: what } => repair.len() + what.len(),
             Self::ReplyRefused(it) => {
-                size_of_val(&**it) + reason_weight(&it.reason) + it.detail.len() + it.preview.len()
+                size_of_val(&**it) + it.reason.weight() + it.detail.len() + it.preview.len()
             }
             Self::Warning { text } => text.len(),
             Self::ConditionFailed { place, text } => place.len() + text.len(),
-            Self::RunClosed(closed) => size_of_val(&**closed) + reason_weight(&closed.reason),
+            Self::RunClosed(closed) => size_of_val(&**closed) + closed.reason.weight(),
             Self::AnswerComposed { text, .. } => text.len(),
             Self::Pattern(fact) => fact.get().weight(),
             Self::Unknown { kind, fields } => kind.len() + entries(&**fields),

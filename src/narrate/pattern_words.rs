@@ -7,9 +7,9 @@ use super::event_line::EventLine;
 use super::progress::Progress;
 use super::styled::{StyledLine, StyledPart, StyledText};
 use crate::base::name::FlagName;
-use crate::event::Event;
 use crate::event::kind::Purpose;
 use crate::event::world::{Projection, RunFold, SpanKind};
+use crate::event::{Event, StopReason};
 
 /// The words of a pattern that are the same for all its runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +54,14 @@ pub trait Narrate: Projection {
     /// inspected, whose own details come first.
     fn call_fields(&self, purpose: &Purpose, of_event: bool, to: &mut StyledText);
 
+    /// Adds how the pattern parsed the reply to a call, if it judges replies by themselves.
+    fn parsed_reply(&self, _call: &Purpose, _to: &mut StyledText) {}
+
+    /// Why the pattern refused the reply to a call.
+    fn refusal(&self, _call: &Purpose) -> Option<&StopReason> {
+        None
+    }
+
     /// Adds the details of an event of the pattern for the inspector.
     fn event_fields(&self, _event: &Event, _run: &RunFold, _to: &mut StyledText) {}
 
@@ -67,6 +75,16 @@ pub trait Narrate: Projection {
 
     /// The result of a run, or how far it is, in a few words.
     fn result(&self, run: &RunFold) -> StyledLine;
+
+    /// How far a run came, for its end: `2 rounds`, `3/4 tasks`. `None`: the number of calls says it.
+    fn reached(&self) -> Option<String> {
+        None
+    }
+
+    /// The level that the rules of the scenario found, and its name.
+    fn level(&self) -> Option<(String, &str)> {
+        None
+    }
 
     /// The lines of headless text for an event. `None`: the line that all patterns share, if any.
     fn lines(&self, event: &Event, run: &RunFold) -> Option<Vec<StyledLine>>;

@@ -3,7 +3,6 @@
 use crate::base::name::{AgentName, FlagName, ToolName};
 use crate::event::kind::BreakerStage;
 use crate::event::{Elapsed, Seq};
-use crate::pattern::research::ids::SourceNo;
 
 /// A moment to mark on the scrubber.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,8 +28,9 @@ pub enum MarkKind {
     Handoff(AgentName),
     /// The root agent consults another agent.
     Consulted(AgentName),
-    /// A source's page was read.
-    Page(SourceNo),
+    /// A part of the work that the pattern names is done, such as reading a source's page; its short
+    /// label.
+    Part(Box<str>),
     /// A call is retried.
     Retry,
     /// A tool's breaker changed its state.

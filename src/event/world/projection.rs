@@ -52,6 +52,11 @@ pub trait Projection {
     /// The next boundary at which a breakpoint can be set, or why there is none.
     fn next_breakpoint(&self, run: &RunFold) -> Result<BoundaryId, &'static str>;
 
+    /// Whether runs of the pattern end with a decision.
+    fn decides(&self) -> bool {
+        false
+    }
+
     /// The decision of the run so far, if the pattern decides.
     fn decision(&self) -> Option<Decision> {
         None

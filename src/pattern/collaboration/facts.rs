@@ -9,9 +9,10 @@ use crate::base::name::RoleName;
 use crate::event::contribution::{Conflict, Contribution, Decision};
 use crate::event::fact::{Fact, FactAbout, facts};
 use crate::event::id::SpanId;
+use crate::event::kind::Purpose;
 use crate::event::span::{SpanKind, SpanState};
 use crate::event::stop::StopReason;
-use crate::event::weight::{json_weight, reason_weight, texts};
+use crate::event::weight::{json_weight, texts};
 
 facts! {
     /// A fact of a collaboration.
@@ -78,7 +79,7 @@ impl Fact for CollaborationFact {
                 contribution.summary.len() + texts(contribution.actions.iter().map(|it| &**it))
             }
             Self::ContributionRefused { raw, reason: why, .. } => {
-                raw.as_deref().map_or(0, json_weight) + reason_weight(why)
+                raw.as_deref().map_or(0, json_weight) + why.weight()
             }
         }
     }
@@ -105,6 +106,17 @@ impl Fact for CollaborationFact {
                 ..FactAbout::default()
             },
             Self::RoundStarted { .. } | Self::RoundClosed { .. } => FactAbout::default(),
+        }
+    }
+
+    fn is_verdict_on(&self, call: &Purpose) -> bool {
+        match (self, call) {
+            (
+                Self::ContributionAccepted { round, seat, .. }
+                | Self::ContributionRefused { round, seat, .. },
+                Purpose::Contribution { round: of, seat: at, .. },
+            ) => round == of && seat == at,
+            _ => false,
         }
     }
 

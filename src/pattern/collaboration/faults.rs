@@ -87,4 +87,12 @@ impl ReasonPart for ContributionFault {
             plain => plain.plain().1.into(),
         }
     }
+
+    fn weight(&self) -> usize {
+        match self {
+            Self::AgentNotAllowed(name) => name.len(),
+            Self::AgentMismatch(role) => role.as_str().len(),
+            _ => 0,
+        }
+    }
 }

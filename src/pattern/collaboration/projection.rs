@@ -166,6 +166,12 @@ impl Collaboration {
         self.rounds.last().and_then(|round| round.decision)
     }
 
+    /// The seat that a call asks for its contribution.
+    pub(crate) fn asked_seat(&self, call: &Purpose) -> Option<&RoundSeat> {
+        let Purpose::Contribution { round, seat, .. } = call else { return None };
+        self.round(*round)?.seats.get(usize::from(*seat))
+    }
+
     fn fold(&mut self, event: &Event, spans: &Spans) {
         match &event.kind {
             EventKind::Pattern(PatternFact::Collaboration(fact)) => self.fold_fact(event, fact),

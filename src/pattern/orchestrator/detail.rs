@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use serde_json::Value;
 
 use crate::base::name::ToolName;
-use crate::pattern::orchestrator::faults::PlanFault;
+use crate::event::plan_fault::PlanFault;
 use crate::pattern::reply::detail::{
     Detail, listed, missing_keys, show_value, wrong_name, wrong_value,
 };

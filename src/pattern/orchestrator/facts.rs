@@ -10,7 +10,7 @@ use crate::event::fact::{Fact, FactAbout, facts};
 use crate::event::id::SpanId;
 use crate::event::span::{SpanKind, SpanState};
 use crate::event::stop::StopReason;
-use crate::event::weight::{entries, json_weight, reason_weight, texts};
+use crate::event::weight::{entries, json_weight, texts};
 
 facts! {
     /// A fact of an orchestrator.
@@ -68,7 +68,7 @@ impl Fact for OrchestratorFact {
                 task.as_str().len() + worker.as_str().len() + args_hash.len()
             }
             Self::TaskDone { .. } => 0,
-            Self::TaskFailed { reason, .. } => reason_weight(reason),
+            Self::TaskFailed { reason, .. } => reason.weight(),
             Self::ResultsAggregated { aggregate, overwritten } => {
                 json_weight(aggregate) + texts(overwritten.iter().map(|task| task.as_str()))
             }
@@ -101,6 +101,10 @@ impl Fact for OrchestratorFact {
             },
             _ => FactAbout::default(),
         }
+    }
+
+    fn is_cancellation(&self) -> bool {
+        matches!(self, Self::TaskFailed { reason: StopReason::Cancelled, .. })
     }
 
     fn shows_reply(&self) -> bool {

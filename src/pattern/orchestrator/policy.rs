@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 use crate::base::name::{TaskId, ToolName};
 use crate::base::{big_integer, canonical_json, digest};
 use crate::event::StopReason;
+use crate::event::plan_fault::PlanFault;
 use crate::pattern::orchestrator::facts::Task;
-use crate::pattern::orchestrator::faults::PlanFault;
 use crate::scenario::spec::tool::REQUEST_ID;
 
 /// `validate_orchestration_plan`: the tasks of a plan, in order, without other keys. Ids are

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::policy::{MIN_QUOTE_CHARS, is_long_enough};
 use crate::event::StopReason;
-use crate::pattern::orchestrator::faults::PlanFault;
+use crate::event::plan_fault::PlanFault;
 use crate::pattern::reply::detail::{Detail, listed, show_value, wrong_name, wrong_value};
 use crate::pattern::research::faults::{AnswerFault, NotesFault, StepFault};
 use crate::pattern::research::spec::ResearchStep;

@@ -1,6 +1,7 @@
 //! The facts of a research run: its plan, the sources, the notes, the answer.
 
 mod parts;
+pub(crate) mod phrases;
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use super::ids::SourceNo;
 use crate::event::fact::{Fact, FactAbout, facts};
 use crate::event::id::SpanId;
 use crate::event::span::{SpanKind, SpanState};
-use crate::event::weight::{ENTRY, json_weight, reason_weight};
+use crate::event::weight::{ENTRY, json_weight};
 
 facts! {
     /// A fact of a research run.
@@ -122,7 +123,7 @@ impl Fact for ResearchFact {
                     .map(|it| size_of_val(it) + it.text.len() + size_of_val(&*it.citations));
                 each.sum::<usize>() + size_of_val(&*it.citations)
             }
-            Self::AnswerRefused(it) => json_weight(&it.raw) + reason_weight(&it.reason),
+            Self::AnswerRefused(it) => json_weight(&it.raw) + it.reason.weight(),
             Self::SourceStarted { .. } | Self::NotesTruncated(_) | Self::ReadingClosed { .. } => 0,
         }
     }

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::policy::quote::FoldedText;
 use crate::event::StopReason;
-use crate::pattern::orchestrator::faults::PlanFault;
+use crate::event::plan_fault::PlanFault;
 use crate::pattern::research::facts::Denial;
 use crate::pattern::research::faults::NoteIssue;
 use crate::pattern::research::faults::{NotesFault, StepFault};

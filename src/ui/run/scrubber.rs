@@ -9,12 +9,9 @@ use crate::app::layout::line;
 use crate::app::run::RunPage;
 use crate::app::run::layout::scrubber_line;
 use crate::event::kind::BreakerStage;
-use crate::event::patterns::PatternFact;
-use crate::event::stop::StopReason;
 use crate::event::world::MarkKind;
 use crate::event::{Elapsed, EventKind};
 use crate::narrate::patterns::words;
-use crate::pattern::orchestrator::facts::OrchestratorFact;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
@@ -277,7 +274,7 @@ fn rank_of(what: &MarkKind) -> Option<u8> {
         MarkKind::Round(_)
         | MarkKind::Handoff(_)
         | MarkKind::Consulted(_)
-        | MarkKind::Page(_)
+        | MarkKind::Part(_)
         | MarkKind::Finalize => Some(1),
         MarkKind::Paused | MarkKind::Retry => Some(2),
         MarkKind::Closed => None,
@@ -289,15 +286,9 @@ fn is_cancelled(page: &RunPage, at: Elapsed) -> bool {
     let log = page.log();
     let first = log.partition_point(|event| event.at < at);
     let mut ends = log.between(first, log.len()).take_while(|event| event.at == at);
-    ends.any(|event| {
-        matches!(
-            event.kind,
-            EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskFailed {
-                reason: StopReason::Cancelled,
-                ..
-            }))
-        )
-    })
+    ends.any(
+        |event| matches!(&event.kind, EventKind::Pattern(fact) if fact.get().is_cancellation()),
+    )
 }
 
 /// A mark's label and role.
@@ -309,7 +300,7 @@ fn label(cx: &DrawContext, what: &MarkKind, finalize: &str) -> (String, StyleRol
         MarkKind::Consulted(whom) => {
             (format!("{} {whom}", glyph(Glyph::Consults)), StyleRole::Text)
         }
-        MarkKind::Page(source) => (source.to_string(), StyleRole::Text),
+        MarkKind::Part(part) => (part.to_string(), StyleRole::Text),
         MarkKind::Finalize => (finalize.to_owned(), StyleRole::Text),
         MarkKind::Flag(_, true) => ("flag on".to_owned(), StyleRole::Flag),
         MarkKind::Flag(_, false) => ("flag off".to_owned(), StyleRole::Flag),

@@ -11,12 +11,10 @@ use crate::app::run::scroll::Scroll;
 use crate::app::run::subject_text::{
     ACTION, RowShares, Spoken, TextLines, TextState, action_rows, text_area,
 };
-use crate::event::World;
 use crate::event::kind::EventKind;
-use crate::event::world::SpanKind;
+use crate::event::world::{Projection, SpanKind};
 use crate::narrate::event_line::{model_text, took_ms};
-use crate::pattern::collaboration::words::phrases::rounds_text;
-use crate::pattern::orchestrator::words::results::one_line;
+use crate::narrate::patterns::words;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
@@ -50,15 +48,11 @@ fn end_rows(page: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let dim = theme.style(StyleRole::Dim);
     let Some(closed) = &world.closed else { return };
     let sign = theme.ended(closed.reason.class());
-    let table = world.collaboration();
-    let decision = table.and_then(|table| table.decision());
-    let far = match (table, world.orchestrator()) {
-        (Some(table), _) => rounds_text(table),
-        (None, Some(orchestrator)) => {
-            format!("{}/{} tasks", orchestrator.ended(), orchestrator.tasks.len())
-        }
-        (None, None) => format::count_noun(world.tally.calls, "call"),
-    };
+    let decides = world.projection().is_some_and(Projection::decides);
+    let decision = world.projection().and_then(Projection::decision);
+    let words = words(world);
+    let far = words.and_then(|words| words.reached());
+    let far = far.unwrap_or_else(|| format::count_noun(world.tally.calls, "call"));
     let mut after = format!("{far}, {}", took_ms(closed.elapsed_ms));
     if let Some(cost) = world.cost_usd().filter(|cost| *cost > 0.0) {
         after.push_str(&format!(", {}", format::estimate(cost, cx.glyphs)));
@@ -70,14 +64,14 @@ fn end_rows(page: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
             let sign = theme.decision(decision);
             pen.space(3).glyph(sign.glyph, sign.style).space(1).put(sign.word, sign.style);
         }
-        if let Some((level, name)) = level(world) {
+        if let Some((level, name)) = words.and_then(|words| words.level()) {
             pen.space(3).put(&format!("{name} "), dim).put(&level, theme.style(StyleRole::Strong));
         }
         if world.is_degraded() {
             pen.space(3).put("degraded", theme.style(StyleRole::Retry));
         }
-        // An orchestrator's header already shows the progress.
-        if table.is_some() || pen.fits(columns(&after) + 3) {
+        // Without rounds the header already shows the progress.
+        if decides || pen.fits(columns(&after) + 3) {
             pen.space(3).put(&after, dim);
         }
         return;
@@ -92,7 +86,7 @@ fn end_rows(page: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
             pen.put("decided ", dim).glyph(sign.glyph, sign.style).space(1);
             pen.put(sign.word, sign.style);
         }
-        None if table.is_some() => {
+        None if decides => {
             pen.put("no decision", dim);
         }
         None => {
@@ -101,14 +95,6 @@ fn end_rows(page: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
         }
     }
     pen.put(&format!(", {after}"), dim);
-}
-
-/// The level in an orchestrator's combined result, and the level's name.
-fn level(world: &World) -> Option<(String, &str)> {
-    let orchestrator = world.orchestrator()?;
-    let plan = &*orchestrator.plan;
-    let level = orchestrator.aggregate.as_ref()?.get(&plan.level)?;
-    Some((one_line(level), &plan.level))
 }
 
 /// Draws the text: its end while it arrives, else from the scroll position.

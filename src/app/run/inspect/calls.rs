@@ -3,10 +3,8 @@
 use super::target::{CalleeKind, InspectTarget, Tab};
 use crate::app::run::data::RunData;
 use crate::event::kind::{ModelLabel, Purpose, Reply, ReplyRefused};
-use crate::event::patterns::PatternFact;
 use crate::event::world::SpanKind;
 use crate::event::{Event, EventKind, SpanId};
-use crate::pattern::collaboration::facts::CollaborationFact;
 
 /// The call that a target belongs to, if any.
 pub fn call_of(run: &RunData, target: InspectTarget) -> Option<SpanId> {
@@ -96,15 +94,9 @@ pub fn verdict_event(run: &RunData, call: SpanId) -> Option<&Event> {
     let SpanKind::Call(purpose) = &span.kind else { return None };
     let end = run.world().spans.get(span.parent).and_then(|round| round.closed_by);
     let end = end.map_or(run.log().len(), |end| run.place(end));
-    run.log().between(from, end).map(|event| &**event).find(|event| match (&event.kind, purpose) {
-        (
-            EventKind::Pattern(PatternFact::Collaboration(
-                CollaborationFact::ContributionAccepted { round, seat, .. }
-                | CollaborationFact::ContributionRefused { round, seat, .. },
-            )),
-            Purpose::Contribution { round: of, seat: at, .. },
-        ) => round == of && seat == at,
-        (EventKind::AnswerComposed { .. }, Purpose::Finalize) => true,
+    run.log().between(from, end).map(|event| &**event).find(|event| match &event.kind {
+        EventKind::Pattern(fact) => fact.get().is_verdict_on(purpose),
+        EventKind::AnswerComposed { .. } => *purpose == Purpose::Finalize,
         _ => false,
     })
 }
@@ -125,11 +117,9 @@ pub(super) fn refused_reply(run: &RunData, call: SpanId) -> Option<&ReplyRefused
 /// the whole turn of an agent the last one within it.
 pub fn prompt_call(run: &RunData, call: SpanId) -> SpanId {
     let world = run.shown();
-    let of_run = matches!(
-        world.spans.get(call).map(|span| &span.kind),
-        Some(SpanKind::Call(Purpose::Member { .. } | Purpose::SwarmTurn { .. }))
-    );
-    if !of_run {
+    let kind = world.spans.get(call).map(|span| &span.kind);
+    let runs_agent = |purpose: &Purpose| purpose.called_agent().is_some();
+    if !matches!(kind, Some(SpanKind::Call(purpose)) if runs_agent(purpose)) {
         return call;
     }
     let is_say = |span: &&crate::event::world::Span| {

@@ -8,11 +8,11 @@ use super::tool_calls;
 use crate::agents::projection::HANDED_OVER;
 use crate::app::run::data::RunData;
 use crate::app::run::text_window::tail_start;
-use crate::event::kind::Purpose;
 use crate::event::world::{Span, SpanKind};
 use crate::event::{EventKind, SpanId};
 use crate::narrate::event_line::failure_name;
 use crate::narrate::format;
+use crate::narrate::patterns::words;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::StyledText;
 
@@ -135,34 +135,16 @@ fn add_fallback(run: &RunData, document: &mut StyledText, call: SpanId) {
     }
 }
 
-/// Shows how the gateway parsed a seat's reply, or why it refused it.
+/// Shows how the pattern parsed a reply, or why it refused it.
 fn add_verdict(run: &RunData, document: &mut StyledText, call: SpanId) {
     let world = run.world();
-    let Some(SpanKind::Call(Purpose::Contribution { round, seat, .. })) =
-        world.spans.get(call).map(|span| &span.kind)
-    else {
+    let Some(words) = words(world) else { return };
+    let Some(SpanKind::Call(purpose)) = world.spans.get(call).map(|span| &span.kind) else {
         return;
     };
-    let seat =
-        world.collaboration().and_then(|table| table.round(*round)?.seats.get(usize::from(*seat)));
-    let Some(seat) = seat else { return };
-    if let Some(contribution) = &seat.contribution {
-        document.gap();
-        document.heading("as parsed");
-        document.field("stance", contribution.stance.word());
-        document.field("confidence", contribution.confidence.to_string());
-        document.field("summary", contribution.summary.replace('\n', " "));
-        for (nth, action) in contribution.actions.iter().enumerate() {
-            document.field(&format!("action {}", nth + 1), action.replace('\n', " "));
-        }
-        for (dropped, noun) in [(seat.extra_keys, "key"), (seat.extra_actions, "action")] {
-            if dropped > 0 {
-                let what = format::count_noun(u64::from(dropped), noun);
-                document.field("dropped", format!("{what} beyond the contract"));
-            }
-        }
-    }
-    if let Some(reason) = seat.refused.as_ref().filter(|_| refused_reply(run, call).is_none()) {
+    words.parsed_reply(purpose, document);
+    let refused = words.refusal(purpose).filter(|_| refused_reply(run, call).is_none());
+    if let Some(reason) = refused {
         document.gap();
         document.text(StyleRole::Failed, &format!("refused: {}", reason.phrase()));
         if let Some(advice) = reason.advice() {

@@ -92,6 +92,10 @@ impl Projection for Collaboration {
         Ok(if finalizes { Boundary::Finalize } else { Boundary::Round(next) }.id())
     }
 
+    fn decides(&self) -> bool {
+        true
+    }
+
     fn decision(&self) -> Option<Decision> {
         self.rounds.last().and_then(|round| round.decision)
     }

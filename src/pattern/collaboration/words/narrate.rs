@@ -1,14 +1,14 @@
 //! What a collaboration says about its runs.
 
 use super::event_line::fill_line;
-use super::phrases::{conflict_names, decision_or_next};
+use super::phrases::{conflict_names, decision_or_next, rounds_text};
 use super::{lines, markdown, preview, what_if};
 use crate::base::name::FlagName;
 use crate::event::contribution::Stance;
 use crate::event::kind::Purpose;
 use crate::event::patterns::PatternFact;
 use crate::event::world::RunFold;
-use crate::event::{Event, EventKind};
+use crate::event::{Event, EventKind, StopReason};
 use crate::narrate::badges;
 use crate::narrate::event_line::EventLine;
 use crate::narrate::format;
@@ -65,6 +65,36 @@ impl Narrate for Collaboration {
             Purpose::Finalize => to.field("purpose", "final answer"),
             _ => {}
         }
+    }
+
+    fn parsed_reply(&self, call: &Purpose, to: &mut StyledText) {
+        let seat = self.asked_seat(call);
+        let Some((seat, contribution)) = seat.and_then(|it| Some((it, it.contribution.as_ref()?)))
+        else {
+            return;
+        };
+        to.gap();
+        to.heading("as parsed");
+        to.field("stance", contribution.stance.word());
+        to.field("confidence", contribution.confidence.to_string());
+        to.field("summary", contribution.summary.replace('\n', " "));
+        for (nth, action) in contribution.actions.iter().enumerate() {
+            to.field(&format!("action {}", nth + 1), action.replace('\n', " "));
+        }
+        for (dropped, noun) in [(seat.extra_keys, "key"), (seat.extra_actions, "action")] {
+            if dropped > 0 {
+                let what = format::count_noun(u64::from(dropped), noun);
+                to.field("dropped", format!("{what} beyond the contract"));
+            }
+        }
+    }
+
+    fn refusal(&self, call: &Purpose) -> Option<&StopReason> {
+        self.asked_seat(call)?.refused.as_ref()
+    }
+
+    fn reached(&self) -> Option<String> {
+        Some(rounds_text(self))
     }
 
     fn event_fields(&self, event: &Event, _run: &RunFold, to: &mut StyledText) {

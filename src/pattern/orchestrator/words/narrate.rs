@@ -80,6 +80,15 @@ impl Narrate for Orchestrator {
         line
     }
 
+    fn reached(&self) -> Option<String> {
+        Some(format!("{}/{} tasks", self.ended(), self.tasks.len()))
+    }
+
+    fn level(&self) -> Option<(String, &str)> {
+        let level = self.aggregate.as_ref()?.get(&self.plan.level)?;
+        Some((one_line(level), &self.plan.level))
+    }
+
     fn lines(&self, event: &Event, run: &RunFold) -> Option<Vec<StyledLine>> {
         lines::lines(self, event, run)
     }

@@ -60,7 +60,7 @@ impl Projection for Research {
 
     fn mark(&self, event: &Event) -> Option<MarkKind> {
         match ResearchFact::of(&event.kind)? {
-            ResearchFact::PageRead(page) => Some(MarkKind::Page(page.source)),
+            ResearchFact::PageRead(page) => Some(MarkKind::Part(page.source.to_string().into())),
             ResearchFact::SourceClosed(came) => match **came {
                 SourceOutcome::Denied { .. } => Some(MarkKind::Refused),
                 SourceOutcome::Skipped { .. } => Some(MarkKind::Failed),

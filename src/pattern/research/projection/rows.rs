@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::event::phrase::skip_phrase;
 use crate::event::{Elapsed, SpanId, StopReason};
+use crate::pattern::research::facts::phrases::skip_phrase;
 use crate::pattern::research::facts::{
     Denial, DropReason, FoundSource, Note, NoteProblem, NotesTruncated, ReadingEnd,
 };

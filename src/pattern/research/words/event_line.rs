@@ -2,10 +2,10 @@
 
 use crate::event::EventKind;
 use crate::event::patterns::PatternFact;
-use crate::event::phrase::skip_phrase;
 use crate::narrate::event_line::EventLine;
 use crate::narrate::format;
 use crate::narrate::style_role::StyleRole;
+use crate::pattern::research::facts::phrases::skip_phrase;
 use crate::pattern::research::facts::{DropReason, ResearchFact, SourceOutcome};
 
 /// Most items that one line names.

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use crate::event::kind::RunStarted;
-use crate::event::phrase::skip_phrase;
 use crate::event::world::RunFold;
 use crate::narrate::export::escape::{code, link, paragraph, reason_markdown, text};
 use crate::narrate::format;
+use crate::pattern::research::facts::phrases::skip_phrase;
 use crate::pattern::research::facts::{DropReason, Note, ReadingEnd, Sentence};
 use crate::pattern::research::ids::{NoteId, SourceNo};
 use crate::pattern::research::plan::ResearchPlan;

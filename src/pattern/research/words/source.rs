@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use crate::base::day::Day;
-use crate::event::phrase::skip_phrase;
 use crate::narrate::format;
+use crate::pattern::research::facts::phrases::skip_phrase;
 use crate::pattern::research::facts::{Denial, DropReason, ReadingEnd};
 use crate::pattern::research::plan::ResearchPlan;
 use crate::pattern::research::projection::{SourceRow, SourceState};
