@@ -92,8 +92,6 @@ const TESTS: usize = 1621;
 /// How many files outside a pattern's own folders may name it.
 fn ceiling(pattern: &str) -> usize {
     match pattern {
-        "collaboration" => 13,
-        "orchestrator" => 13,
         "resilience" => 13,
         "research" => 14,
         _ => 12,
