@@ -4,8 +4,7 @@
 use ratatui::layout::Rect;
 
 use super::action::Action;
-use super::layout::Size;
-use super::layout::{drawer, inside, keep_in_view};
+use super::layout::{Size, drawer, inside, keep_in_view};
 use super::limit_step::{stepped_limit, stepped_ms};
 use super::run::RunPage;
 use super::selection::moved_index;
@@ -13,7 +12,7 @@ use crate::base::name::ToolName;
 use crate::event::command::BreakerOverride;
 use crate::event::kind::{Initiator, LimitChange, ToolLimits};
 use crate::event::world::World;
-use crate::event::world::tools::ToolRow;
+use crate::event::world::tool_row::ToolRow;
 use crate::event::{Command, RunId};
 use crate::scenario::spec::tool::{FaultKind, InjectedFault};
 

@@ -8,7 +8,9 @@ use ratatui::layout::Size;
 
 use super::args::{Global, RunArgs};
 use super::exit::Exit;
-use super::run::{self, print_message};
+use super::message::print_message;
+use super::run;
+use super::runtime::{build_runtime, builder};
 use super::stream_style::StreamStyle;
 use crate::app::AppState;
 use crate::app::effect::LaunchRequest;
@@ -21,8 +23,7 @@ use crate::engine::{Engine, EngineSettings};
 use crate::event::{StopClass, World};
 use crate::host::consent;
 use crate::host::dirs::Dirs;
-use crate::host::models;
-use crate::host::models::LiveModels;
+use crate::host::models::{self, LiveModels};
 use crate::host::trust::Trust;
 use crate::narrate::patterns::words;
 use crate::narrate::styled::StyledLine;
@@ -73,7 +74,7 @@ pub fn open(wanted: &DashboardArgs<'_>, global: &Global, theme: Theme) -> Exit {
             return Exit::Usage;
         }
     };
-    let runtime = match super::build_runtime(super::builder().on_thread_start(lower_priority)) {
+    let runtime = match build_runtime(builder().on_thread_start(lower_priority)) {
         Ok(runtime) => runtime,
         Err(exit) => return exit,
     };

@@ -14,7 +14,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::sleep;
 
 use super::exit::Exit;
-use super::run::print_message;
+use super::message::print_message;
 use crate::base::visible::visible_within;
 
 /// Size limit of a request, in bytes.

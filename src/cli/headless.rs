@@ -12,8 +12,8 @@ use tokio::sync::mpsc as lines;
 
 use super::args::{FailOn, PauseArg};
 use super::exit::Exit;
+use super::message::print_message;
 use super::output::RunWriter;
-use super::run::print_message;
 use super::stop_signals::on_stop;
 use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::engine::{Engine, Launch, RunHandle};

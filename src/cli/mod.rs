@@ -9,8 +9,10 @@ mod doctor;
 pub mod exit;
 mod headless;
 mod in_force;
+mod message;
 mod output;
 mod run;
+mod runtime;
 mod scenarios;
 mod schema;
 mod stdout;
@@ -20,26 +22,22 @@ mod validate;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::Parser;
 
 use self::args::{Cli, CliCommand, Global, RunArgs};
 use self::dashboard::DashboardArgs;
 use self::exit::Exit;
+use self::message::print_message;
+use self::runtime::{run_to_end, runtime};
 use self::stream_style::StreamStyle;
 use crate::base::visible::visible;
 use crate::host::config::{ConfigFile, set_in_force};
 use crate::host::dirs::Dirs;
-use crate::host::log;
-use crate::host::log::{LogGuard, Sink};
-use crate::host::models;
-use crate::host::models::LiveModels;
+use crate::host::log::{self, LogGuard, Sink};
+use crate::host::models::{self, LiveModels};
 use crate::shell::{screen, signals, themes};
 use crate::ui::theme::Theme;
-
-/// How long a command waits at its end for blocking threads.
-const BLOCKING_GRACE: Duration = Duration::from_millis(200);
 
 /// Runs the program.
 pub fn main() -> ExitCode {
@@ -76,7 +74,7 @@ fn resolve_theme(cli: &Cli, file: &ConfigFile, configured: Option<Theme>) -> Res
     );
     if uses_it {
         for line in file.warnings.iter().chain(&file.errors) {
-            run::print_message(&visible(line));
+            print_message(&visible(line));
         }
         if file.failed() {
             return Err(Exit::Usage);
@@ -84,7 +82,7 @@ fn resolve_theme(cli: &Cli, file: &ConfigFile, configured: Option<Theme>) -> Res
     }
     match &cli.global.theme {
         Some(wanted) => themes::find(Some(wanted)).map_err(|text| {
-            run::print_message(&text);
+            print_message(&text);
             Exit::Usage
         }),
         None => Ok(configured.unwrap_or_default()),
@@ -152,7 +150,7 @@ fn dispatch(cli: Cli, theme: Theme, file: &ConfigFile) -> Exit {
             let via = match models::parse_proxy(args.proxy.as_deref()) {
                 Ok(via) => via,
                 Err(why) => {
-                    run::print_message(&format!("--proxy: {why}"));
+                    print_message(&format!("--proxy: {why}"));
                     return Exit::Usage;
                 }
             };
@@ -164,13 +162,6 @@ fn dispatch(cli: Cli, theme: Theme, file: &ConfigFile) -> Exit {
             }
         }
     }
-}
-
-/// Runs to completion; abandons blocking threads after [`BLOCKING_GRACE`].
-fn run_to_end(runtime: tokio::runtime::Runtime, work: impl Future<Output = Exit>) -> Exit {
-    let exit = runtime.block_on(work);
-    runtime.shutdown_timeout(BLOCKING_GRACE);
-    exit
 }
 
 fn run_headless(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
@@ -197,29 +188,12 @@ fn start_log(global: &Global, dashboard: bool) -> Result<Option<LogGuard>, Exit>
     let path = file.map(|path| visible(&path.display().to_string()).into_owned());
     let path = path.unwrap_or_default();
     if global.log_file.is_none() {
-        run::print_message(&format!(
+        print_message(&format!(
             "no log: cannot open {path}: {error}; choose another file with --log-file"
         ));
         return Ok(None);
     }
     let advice = "use a writable file, or omit the option";
-    run::print_message(&format!("--log-file: cannot open {path}: {error}; {advice}"));
+    print_message(&format!("--log-file: cannot open {path}: {error}; {advice}"));
     Err(Exit::Usage)
-}
-
-fn runtime() -> Result<tokio::runtime::Runtime, Exit> {
-    build_runtime(&mut builder())
-}
-
-fn builder() -> tokio::runtime::Builder {
-    let mut builder = tokio::runtime::Builder::new_multi_thread();
-    builder.enable_all();
-    builder
-}
-
-fn build_runtime(builder: &mut tokio::runtime::Builder) -> Result<tokio::runtime::Runtime, Exit> {
-    builder.build().map_err(|error| {
-        run::print_message(&format!("cannot start: {error}"));
-        Exit::Stopped
-    })
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::args::{FailOn, FlagArg, Global, RunArgs, RunFormat};
 use super::exit::Exit;
 use super::headless::{self, HeadlessOptions};
+use super::message::print_message;
 use super::output::RunWriter;
 use super::stream_style::StreamStyle;
 use crate::base::name::FlagName;
@@ -14,8 +15,7 @@ use crate::bus::LogLimits;
 use crate::engine::{Engine, EngineSettings, Launch, ModelChoice, Schedule, Toolbox};
 use crate::event::BoundaryId;
 use crate::host::dirs::Dirs;
-use crate::host::models;
-use crate::host::models::{Endpoints, LiveModels};
+use crate::host::models::{self, Endpoints, LiveModels};
 use crate::host::prepare::{PrepareError, prepare};
 use crate::host::trust::Trust;
 use crate::scenario::catalogue::RequestedModel;
@@ -247,9 +247,4 @@ fn print_needed_permission(scenario: &Scenario, consent: &Consent, live: bool) {
     print_message(&format!(
         "review it, then allow it with --trust (once for each version of the file{of})"
     ));
-}
-
-/// Prints a line to standard error, prefixed with the program's name.
-pub fn print_message(text: &str) {
-    let _ = writeln!(io::stderr(), "roundtable: {text}");
 }

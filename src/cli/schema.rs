@@ -11,7 +11,7 @@ pub fn run() -> Exit {
     match safe_json::pretty(&schema()) {
         Ok(json) => stdout::print(&(json + "\n"), Exit::Ok),
         Err(error) => {
-            super::run::print_message(&error.to_string());
+            super::message::print_message(&error.to_string());
             Exit::Stopped
         }
     }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::exit::Exit;
-use super::run::print_message;
+use super::message::print_message;
 
 /// Writes a text. Returns `exit` if all of it was written, or if the reader closed the pipe (as
 /// `head` does). On another error prints the reason to standard error and returns a failure.

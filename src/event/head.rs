@@ -9,8 +9,8 @@ use super::stop::StopReason;
 use super::tool::ToolHead;
 use crate::base::name::{FlagName, ScenarioName};
 use crate::scenario::spec::alert::AlertLimits;
-use crate::scenario::spec::model::SpendingLimits;
 use crate::scenario::spec::price::Price;
+use crate::scenario::spec::spending_limits::SpendingLimits;
 
 /// The whole setup of a run: the head of its log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -21,8 +21,8 @@ pub use super::tool::{
     SafeModeHead, ToolHead, ToolLimits, format_millis,
 };
 
-use super::fact::facts;
 use super::id::{BoundaryId, RunId, SpanId};
+use super::kind_enum::kinds;
 use super::patterns::PatternFact;
 use super::stop::StopReason;
 use crate::base::name::{AgentName, FlagName, ScenarioName, ToolName};
@@ -31,7 +31,7 @@ use crate::scenario::spec::tool::{FaultKind, InjectedFault};
 /// Version of the event schema.
 pub const SCHEMA_VERSION: u32 = 2;
 
-facts! {
+kinds! {
     /// A kind of event with its fields. In JSON the kind is a dotted name (`round.closed`).
     pub enum EventKind {
         /// First event of every log.

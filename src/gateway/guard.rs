@@ -11,20 +11,15 @@ use futures::future::BoxFuture;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::breaker::{
-    AttemptVerdict, Breaker, BreakerRefusal, BreakerState, BreakerView, Recorded, Ticket,
-};
-use super::budget::RetryBudget;
+use super::breaker::{AttemptVerdict, BreakerRefusal, BreakerState, BreakerView, Recorded, Ticket};
 use super::bulkhead::{Bulkhead, Counts, Fill, Full, Permit};
 use super::change;
-use super::last_good::LastGood;
+use super::guard_state::{GuardState, initial_stage, limits_of};
 use crate::base::name::ToolName;
 use crate::bus::Bus;
 use crate::event::command::BreakerOverride;
-use crate::event::id::millis;
 use crate::event::kind::{
-    BreakerCause, BreakerHead, BreakerStage, BulkheadHead, Initiator, LimitChange, RetryLimit,
-    SafeModeHead, ToolLimits,
+    BreakerCause, BreakerStage, Initiator, LimitChange, RetryLimit, ToolLimits,
 };
 use crate::event::{EventKind, SpanId};
 use crate::scenario::spec::policy::CallPolicy;
@@ -35,29 +30,6 @@ pub struct Guard {
     name: ToolName,
     bulkhead: Bulkhead,
     state: Mutex<GuardState>,
-}
-
-struct GuardState {
-    policy: Arc<CallPolicy>,
-    timeout: Duration,
-    breaker: Breaker,
-    budget: RetryBudget,
-    last_good: LastGood,
-    faults: Arc<[InjectedFault]>,
-    /// Last published state of the breaker.
-    published: PublishedState,
-    watchers: Vec<(u64, Bus)>,
-    last_watcher: u64,
-}
-
-/// State of the breaker as last published to the logs.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct PublishedState {
-    stage: BreakerStage,
-    /// Time when the breaker allows a call again, if time decides that.
-    until: Option<Instant>,
-    why: BreakerCause,
-    by: Option<Initiator>,
 }
 
 /// State of a guard at one moment.
@@ -152,28 +124,9 @@ impl Guard {
         timeout: Duration,
         faults: &[InjectedFault],
     ) -> Self {
-        let mut breaker = Breaker::new(policy.breaker.unwrap_or_default());
-        if policy.breaker.is_none() {
-            breaker.disable();
-        }
         let permits = policy.bulkhead.map_or(u32::MAX, |bulkhead| bulkhead.max_in_flight);
-        let (stage, until) = breaker_stage(&breaker, Instant::now());
-        let told = PublishedState { stage, until, why: BreakerCause::CooldownOver, by: None };
-        Self {
-            name,
-            bulkhead: Bulkhead::new(permits),
-            state: Mutex::new(GuardState {
-                timeout: policy.timeout.unwrap_or(timeout),
-                policy: Arc::new(policy),
-                breaker,
-                budget: RetryBudget::default(),
-                last_good: LastGood::default(),
-                faults: faults.into(),
-                published: told,
-                watchers: Vec::new(),
-                last_watcher: 0,
-            }),
-        }
+        let state = Mutex::new(GuardState::new(policy, timeout, faults));
+        Self { name, bulkhead: Bulkhead::new(permits), state }
     }
 
     fn lock(&self) -> MutexGuard<'_, GuardState> {
@@ -422,83 +375,5 @@ impl Guard {
         state.faults = state.faults.iter().filter(|had| had.kind() != kind).copied().collect();
         let tool = &self.name;
         state.publish(|| EventKind::FaultRemoved { tool: tool.clone(), fault: kind, by });
-    }
-}
-
-impl GuardState {
-    fn publish(&self, fact: impl Fn() -> EventKind) {
-        for (_, bus) in &self.watchers {
-            bus.publish(SpanId::RUN, fact());
-        }
-    }
-
-    /// Publishes the breaker's state if it differs from the published one.
-    fn publish_change(
-        &mut self,
-        tool: &ToolName,
-        now: Instant,
-        why: BreakerCause,
-        by: Option<Initiator>,
-    ) {
-        let (stage, until) = breaker_stage(&self.breaker, now);
-        if (stage, until) == (self.published.stage, self.published.until) {
-            return;
-        }
-        self.published = PublishedState { stage, until, why, by };
-        self.publish(|| self.breaker_event(tool, now));
-    }
-
-    /// The published state as an event.
-    fn breaker_event(&self, tool: &ToolName, now: Instant) -> EventKind {
-        let PublishedState { stage, until, why, by } = self.published;
-        let open_for_ms = until.map(|until| millis(until.saturating_duration_since(now)));
-        EventKind::BreakerChanged { tool: tool.clone(), to: stage, cause: why, open_for_ms, by }
-    }
-}
-
-/// State of a breaker, and when it ends if time decides that: the end of `Retry-After` or of the
-/// open time, whichever is later.
-fn breaker_stage(breaker: &Breaker, now: Instant) -> (BreakerStage, Option<Instant>) {
-    let gate = breaker.retry_after_end(now);
-    match breaker.state() {
-        BreakerState::Open { until: None, .. } => (BreakerStage::Held, None),
-        BreakerState::Open { until, .. } => (BreakerStage::Open, until.max(gate)),
-        _ if gate.is_some() => (BreakerStage::Open, gate),
-        BreakerState::Closed { .. } => (BreakerStage::Closed, None),
-        BreakerState::HalfOpen { .. } => (BreakerStage::HalfOpen, None),
-        BreakerState::Disabled => (BreakerStage::Disabled, None),
-    }
-}
-
-/// Initial state of a tool's breaker.
-fn initial_stage(policy: &CallPolicy) -> BreakerStage {
-    if policy.breaker.is_some() { BreakerStage::Closed } else { BreakerStage::Disabled }
-}
-
-/// A policy as events carry it.
-pub fn limits_of(policy: &CallPolicy, timeout: Duration) -> ToolLimits {
-    let safe = &policy.safe_mode;
-    ToolLimits {
-        timeout_ms: millis(timeout),
-        max_attempts: policy.max_attempts,
-        backoff_ms: policy.backoff.iter().copied().map(millis).collect(),
-        jitter: policy.jitter,
-        breaker: policy.breaker.map(|it| BreakerHead {
-            fail_threshold: it.fail_threshold,
-            open_for_ms: millis(it.open_for),
-            probe_permits: it.probe_permits,
-            mode: it.mode,
-            counts: it.counts,
-        }),
-        bulkhead: policy.bulkhead.map(|it| BulkheadHead {
-            max_in_flight: it.max_in_flight,
-            max_wait_ms: it.max_wait.map(millis),
-        }),
-        retry_budget: policy.retry_budget,
-        safe_mode: safe.enabled.then(|| SafeModeHead {
-            allow_partial: safe.allow_partial,
-            cache_ttl_ms: safe.cache_ttl.map(millis),
-            fallback: safe.fallback.is_some(),
-        }),
     }
 }

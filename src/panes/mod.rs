@@ -10,7 +10,7 @@ pub mod tools;
 
 use self::collaboration::view::CollaborationView;
 use self::orchestrator::view::OrchestratorView;
-use self::research::view::ResearchView;
+use self::research::selection::ResearchView;
 use self::team::view::TeamView;
 use self::tools::view::ToolsView;
 use crate::app::run::run_view::RunView;

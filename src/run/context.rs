@@ -15,8 +15,7 @@ use super::session::Session;
 use super::spending::{self, Reserved, Spending};
 use crate::base::day::Day;
 use crate::base::name::{FlagName, ToolName};
-use crate::base::seeded_random::Latency;
-use crate::base::seeded_random::{random_duration, random_u64};
+use crate::base::seeded_random::{Latency, random_duration, random_u64};
 use crate::bus::{Bus, LiveSlot};
 use crate::event::kind::{
     AttemptFailed, CallStarted, ChatMessage, FailureClass, MessageRole, ModelLabel, Prompt,
@@ -24,14 +23,14 @@ use crate::event::kind::{
 };
 use crate::event::stop::LlmError;
 use crate::event::{Boundary, EventKind, RunId, Seq, SpanId, StopReason};
-use crate::gateway::faults;
 use crate::gateway::{
     Attempt, CallFailed, CallScope, Callee, GatewayCall, GuardedTool, ToolRegistry, ToolSetup,
+    faults,
 };
 use crate::llm::{ChatRequest, Conversation, Listener, Models, ReplyForm};
 use crate::scenario::condition::CelBindings;
-use crate::scenario::spec::model::SpendingLimits;
 use crate::scenario::spec::policy::CallPolicy;
+use crate::scenario::spec::spending_limits::SpendingLimits;
 use crate::scenario::spec::tool::{InjectedFault, ResultContract};
 
 /// Everything that a run's context is built from.

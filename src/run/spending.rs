@@ -12,8 +12,8 @@ use tokio::sync::Notify;
 use crate::event::StopReason;
 use crate::event::kind::{BudgetReached, Reply, Usage};
 use crate::llm::Conversation;
-use crate::scenario::spec::model::SpendingLimits;
 use crate::scenario::spec::price::Price;
+use crate::scenario::spec::spending_limits::SpendingLimits;
 use crate::scenario::spec::tool::ToolOffer;
 use crate::scenario::spec::tuning::REPLY_TOKENS;
 

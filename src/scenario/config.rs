@@ -9,11 +9,10 @@ use super::file::amount::{Dollars, Number, Seconds};
 use super::file::load::report_syntax_errors;
 use super::file::named::{NameRule, NamedEntries};
 use super::file::problem::Problems;
-use super::file::reader::{ReadContext, UnknownKey, closest_name, suggest_name};
+use super::file::reader::{ReadContext, UnknownKey, UnknownKeys, closest_name, suggest_name};
 use super::file::record::{ObjectSchema, Requirement, join_doc_lines, record};
 use super::file::shape::{FormatShape, FreeTable, IntegerField, NonBlankString, Positioned};
-use super::file::toml_text;
-use super::file::toml_text::MAX_TABLES;
+use super::file::toml_text::{self, MAX_TABLES};
 use super::file::tree::{TextSpan, TomlNode, TomlTable, TomlValue};
 use super::spec::price::Price;
 use super::spec::tuning::{JsonMode, Tuning};
@@ -174,7 +173,7 @@ pub struct CheckedConfig {
 /// Reads a configuration file. `name` is its name in messages.
 pub fn check_config(name: &str, text: &str) -> CheckedConfig {
     let mut cx =
-        ReadContext::new(name.to_owned(), text, Vec::new()).warning_of_unknown_keys(unknown_key);
+        ReadContext::new(name.to_owned(), text, Vec::new(), UnknownKeys::Ignored(unknown_key));
     let mut config = parse(text, &mut cx).unwrap_or_default();
     let problems = cx.finish();
     if let Some(theme) = &mut config.ui.theme {

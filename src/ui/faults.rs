@@ -4,15 +4,14 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::cx::DrawContext;
-use super::format;
-use super::frame;
 use super::glyph::Glyph;
 use super::text::{Pen, paint, wrap_within};
 use super::theme::StyleRole;
+use super::{format, frame};
 use crate::app::AppState;
 use crate::app::faults::{FaultsDrawer, ToolSetting, default_fault, injected_fault};
 use crate::app::run::RunPage;
-use crate::event::world::tools::ToolRow;
+use crate::event::world::tool_row::ToolRow;
 use crate::narrate::event_line_tool;
 use crate::ui::table;
 

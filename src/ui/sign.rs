@@ -7,7 +7,7 @@ use super::theme::{StyleRole, Theme};
 use crate::event::contribution::{Decision, Stance};
 use crate::event::kind::BreakerStage;
 use crate::event::stop::StopClass;
-use crate::event::world::tools::CallMark;
+use crate::event::world::tool_row::CallMark;
 use crate::event::world::{RunState, World};
 use crate::narrate::badges;
 use crate::narrate::styled::Badge;

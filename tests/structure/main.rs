@@ -84,8 +84,8 @@ const PUBLIC_ITEMS: usize = 261;
 const DUPLICATE_TYPES: usize = 0;
 const FIELDS: usize = 24;
 const METHODS: usize = 74;
-const CYCLES: usize = 8;
-const LONG_FILES: usize = 11;
+const CYCLES: usize = 0;
+const LONG_FILES: usize = 3;
 const BINARIES: usize = 5;
 const TESTS: usize = 1621;
 

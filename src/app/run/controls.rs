@@ -6,7 +6,7 @@ use super::run_view::LiveChange;
 use super::{InputOutcome, RunPage};
 use crate::app::action::Action;
 use crate::app::effect::Effect;
-use crate::event::world::tools::ToolRow;
+use crate::event::world::tool_row::ToolRow;
 
 impl RunPage {
     /// The tool that the page is about: the selected one, else the first that is not the model.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::tool_summary::{faults_text, policy_fields, refused_and_fallbacks};
 use crate::event::World;
-use crate::event::world::tools::ToolRow;
+use crate::event::world::tool_row::ToolRow;
 use crate::narrate::event_line_tool::breaker_state;
 use crate::narrate::format;
 

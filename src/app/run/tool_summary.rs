@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use crate::event::kind::ToolLimits;
 use crate::event::world::alerts::{Alert, AlertKind};
-use crate::event::world::tools::{ToolRow, ToolTally};
+use crate::event::world::tool_row::{ToolRow, ToolTally};
 use crate::narrate::event_line_tool::fault_text;
-use crate::narrate::format;
-use crate::narrate::format::percent;
+use crate::narrate::format::{self, percent};
 use crate::scenario::spec::limits::{BreakerCounts, BreakerMode};
 
 fn ms(ms: u64) -> String {

@@ -23,6 +23,7 @@ pub mod spans;
 mod spending;
 mod stop_cause;
 mod tally;
+pub mod tool_row;
 pub mod tools;
 
 pub use activity::Activity;

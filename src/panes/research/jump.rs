@@ -5,19 +5,10 @@ use super::answer::answer_items;
 use super::item::{ItemList, ItemSubject};
 use super::moves::{citation, first_note};
 use super::notes::note_items;
-use super::view::{PageSubject, ResearchView};
+use super::selection::{JumpOrigin, PageSubject, ResearchView};
 use crate::app::run::data::RunData;
 use crate::app::run::layout::Pane;
 use crate::app::run::run_view::Jumped;
-
-/// The origin of a jump.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum JumpOrigin {
-    /// A sentence of the answer, and which of its citations is shown; both from 0.
-    Sentence(usize, usize),
-    /// The notes pane.
-    Notes,
-}
 
 impl ResearchView {
     /// Jumps from the selection to the quote behind it, then to the next quote, and back at the

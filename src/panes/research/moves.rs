@@ -3,9 +3,10 @@
 use ratatui::layout::Rect;
 
 use super::answer::answer_items;
+use super::areas::{page_text, source_parts};
 use super::item::{ItemList, ItemSubject, WrappedItems};
 use super::notes::note_items;
-use super::view::{PageSubject, ResearchView, is_answer_growing, page_text, source_parts};
+use super::selection::{PageSubject, ResearchView, is_answer_growing};
 use crate::app::action::Action;
 use crate::app::run::data::RunData;
 use crate::app::run::layout::{Areas, Pane};

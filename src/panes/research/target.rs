@@ -3,7 +3,7 @@
 use super::answer::{answer_items, open_model_call};
 use super::item::{ItemList, ItemStyle, ItemSubject};
 use super::notes::note_items;
-use super::view::ResearchView;
+use super::selection::ResearchView;
 use crate::app::run::data::RunData;
 use crate::app::run::inspect::target::InspectTarget;
 use crate::app::run::layout::Pane;

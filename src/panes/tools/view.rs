@@ -7,14 +7,13 @@ use super::comparison::RunComparison;
 use crate::app::action::Action;
 use crate::app::limit_step::stepped_limit;
 use crate::app::run::data::RunData;
-use crate::app::run::layout::window_start;
-use crate::app::run::layout::{Pane, PaneWish, RowWish, inner_columns};
+use crate::app::run::layout::{Pane, PaneWish, RowWish, inner_columns, window_start};
 use crate::app::run::markdown::tool_text;
 use crate::app::run::run_view::{LiveChange, PaneAt, RunView};
 use crate::base::name::ToolName;
 use crate::event::command::BreakerOverride;
 use crate::event::kind::{Initiator, LimitChange};
-use crate::event::world::tools::ToolRow;
+use crate::event::world::tool_row::ToolRow;
 use crate::event::{Command, EventKind, SpanId};
 
 /// Most events that are searched for the latest retried calls.

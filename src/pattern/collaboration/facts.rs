@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use crate::base::name::RoleName;
 use crate::event::contribution::{Conflict, Contribution, Decision};
-use crate::event::fact::{Fact, FactAbout, facts};
+use crate::event::fact::{Fact, FactAbout};
+use crate::event::fact_enum::facts;
 use crate::event::id::SpanId;
 use crate::event::kind::Purpose;
 use crate::event::span::{SpanKind, SpanState};

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::base::name::{TaskId, ToolName};
-use crate::event::fact::{Fact, FactAbout, facts};
+use crate::event::fact::{Fact, FactAbout};
+use crate::event::fact_enum::facts;
 use crate::event::id::SpanId;
 use crate::event::span::{SpanKind, SpanState};
 use crate::event::stop::StopReason;

@@ -11,8 +11,10 @@ pub use self::parts::{
     NotesVerified, PageRead, PlannedStep, ReadingEnd, Sentence, SourceOutcome, SourcesDeduped,
     SourcesFound,
 };
+
 use super::ids::SourceNo;
-use crate::event::fact::{Fact, FactAbout, facts};
+use crate::event::fact::{Fact, FactAbout};
+use crate::event::fact_enum::facts;
 use crate::event::id::SpanId;
 use crate::event::span::{SpanKind, SpanState};
 use crate::event::weight::{ENTRY, json_weight};

@@ -5,47 +5,24 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::policy::BadPlan;
-use super::policy::{address, answer, compare};
-use super::reading::{AcceptedNote, SourceReader};
-use super::tool_data::{parse_source, unwrap_tool_data};
-use super::{by_rule, detail, payload, policy};
-use crate::base::name::ToolName;
-use crate::event::kind::{AttemptFailed, FailureClass, Purpose};
-use crate::event::{Boundary, EventKind, SpanId, StopReason};
-use crate::pattern::prompting;
-use crate::pattern::reply::{JudgedReply, Refusal, request_json};
-use crate::pattern::research::facts::{
+use super::facts::{
     AnswerCited, AnswerRefused, FoundSource, KeptSource, Note, NoteProblem, NotesCompared,
     NotesVerified, PlannedStep, ResearchFact, SourcesDeduped, SourcesFound,
 };
-use crate::pattern::research::spec::ResearchStep;
-use crate::pattern::research::spec::{ResearchSpec, SEARCH, StepExecutor};
-use crate::run::{CallerPolicy, ModelRequest, RunContext, ToolCallRequest};
+use super::note_taking::AcceptedNote;
+use super::policy::{self, BadPlan, address, answer, compare};
+use super::reading::SourceReader;
+use super::research_run::{ResearchCaller, ResearchRun};
+use super::spec::{ResearchSpec, ResearchStep, SEARCH, StepExecutor};
+use super::tool_data::{parse_source, unwrap_tool_data};
+use super::{by_rule, detail, payload};
+use crate::base::name::ToolName;
+use crate::event::kind::Purpose;
+use crate::event::{Boundary, EventKind, SpanId, StopReason};
+use crate::pattern::prompting;
+use crate::pattern::reply::{JudgedReply, Refusal};
+use crate::run::{ModelRequest, RunContext, ToolCallRequest};
 use crate::scenario::Scenario;
-use crate::scenario::condition::CelBindings;
-
-/// One run of research.
-pub(super) struct ResearchRun<'a> {
-    pub cx: &'a RunContext,
-    pub scenario: &'a Scenario,
-    pub spec: &'a ResearchSpec,
-    /// The values that conditions can read during the whole run; `None` without conditions.
-    base: Option<CelBindings>,
-}
-
-/// The caller of the search and read tools. An invalid result has the stop reason of the source
-/// document.
-pub(super) struct ResearchCaller;
-
-impl CallerPolicy for ResearchCaller {
-    fn stop_reason(&self, tool: &ToolName, failure: &AttemptFailed) -> StopReason {
-        match failure.class {
-            FailureClass::BadResponse => StopReason::ToolInvalidOutput(tool.clone()),
-            class => StopReason::ToolError(tool.clone(), class),
-        }
-    }
-}
 
 /// Runs research to its end. The context's phase says how far it got.
 ///
@@ -77,25 +54,6 @@ pub async fn play(
 }
 
 impl ResearchRun<'_> {
-    async fn begin(&self, step: ResearchStep) -> Result<(), StopReason> {
-        self.cx.set_phase(step.word().to_owned());
-        Ok(self.cx.boundary(Boundary::Step(step.word())).await?)
-    }
-
-    /// Who executes a step in this run; it depends on whether the run uses a live model.
-    pub fn executor(&self, who: crate::pattern::research::spec::StepMode) -> StepExecutor {
-        who.executor(self.cx.is_live())
-    }
-
-    /// The values that the condition of a step can read: the common ones, and its own.
-    pub fn condition_values(&self, own: impl FnOnce(&mut CelBindings)) -> Option<CelBindings> {
-        self.base.clone().map(|mut shown| {
-            shown.bind("flags", &prompting::to_json(&self.cx.control().flags()));
-            own(&mut shown);
-            shown
-        })
-    }
-
     /// Makes the plan and validates it. Returns the query of its first step; null if the step has
     /// none.
     async fn plan(&self) -> Result<Value, StopReason> {
@@ -156,18 +114,6 @@ impl ResearchRun<'_> {
             return Ok(());
         }
         Err(StopReason::InvalidSearchQuery.into())
-    }
-
-    /// Calls the model until the reply is accepted or the retries are used up. A reply that is not
-    /// JSON reaches `judge` as a JSON string.
-    pub async fn request_object<T>(
-        &self,
-        ask: ModelRequest,
-        mut judge: impl FnMut(&Value) -> Result<T, Refusal> + Send,
-    ) -> Result<JudgedReply<T>, StopReason> {
-        let wrap = |text: &str| Value::from(text);
-        let asked = request_json(self.cx, &self.scenario.model, ask, wrap, |raw, _| judge(raw));
-        asked.await.map_err(|failed| failed.reason)
     }
 
     async fn search(&self, query: Value) -> Result<Vec<FoundSource>, StopReason> {

@@ -6,40 +6,30 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::facts::{
+    Denial, FoundSource, KeptSource, PageRead, ReadingEnd, ResearchFact, SourceOutcome,
+};
+use super::fetched_page::{FetchedPage, SourceResult, skipped};
+use super::ids::SourceNo;
+use super::note_taking::{AcceptedNote, NoteTaker};
 use super::payload;
-use super::play::{ResearchCaller, ResearchRun};
-use super::policy::address;
-use super::policy::quote::FoldedText;
-use super::policy::{self, Draft};
+use super::policy::{self, address};
+use super::research_run::{ResearchCaller, ResearchRun};
+use super::spec::READ;
 use super::tool_data::{DAY_CHARS, TITLE_CHARS, single_line_text, unwrap_tool_data};
-use super::{by_rule, detail};
 use crate::base::day::Day;
 use crate::base::name::ToolName;
 use crate::base::visible::visible_within;
 use crate::event::kind::{AttemptFailed, FailureClass, Purpose};
-use crate::event::{Boundary, EventKind, SpanId, StopReason};
+use crate::event::{Boundary, SpanId, StopReason};
 use crate::gateway::CallFailed;
-use crate::pattern::reply::Refusal;
-use crate::pattern::research::facts::{
-    Denial, FoundSource, KeptSource, Note, NoteRefused, NotesLimit, NotesTruncated, PageRead,
-    ReadingEnd, ResearchFact, SourceOutcome,
-};
-use crate::pattern::research::faults::NoteIssue;
-use crate::pattern::research::ids::{NoteId, SourceNo};
-use crate::pattern::research::spec::{MisquotePolicy, READ, StepExecutor};
-use crate::run::{ModelRequest, RunContext, ToolCallRequest};
-
-/// An accepted note, with the page that must contain its quote.
-pub(super) struct AcceptedNote {
-    pub note: Arc<Note>,
-    pub page: Arc<FoldedText>,
-}
+use crate::run::{RunContext, ToolCallRequest};
 
 /// Reads the sources of one run.
 pub(super) struct SourceReader<'a> {
     research: &'a ResearchRun<'a>,
     found: &'a [FoundSource],
-    taken: Vec<AcceptedNote>,
+    notes: NoteTaker<'a>,
     /// The addresses of the pages that were read.
     read: HashSet<String>,
     /// The number of pages that were read, useless ones included.
@@ -47,24 +37,10 @@ pub(super) struct SourceReader<'a> {
     tool: ToolName,
 }
 
-/// The outcome of a source, or why the run stops.
-type SourceResult = Result<SourceOutcome, StopReason>;
-
-/// A page as its tool returned it.
-struct FetchedPage {
-    call: SpanId,
-    url: String,
-    title: Arc<str>,
-    published_at: Arc<str>,
-    /// `published_at` is the modification date of its file.
-    modified: bool,
-    body: String,
-}
-
 impl<'a> SourceReader<'a> {
     pub fn new(research: &'a ResearchRun<'a>, found: &'a [FoundSource]) -> Self {
-        let (taken, read) = (Vec::new(), HashSet::new());
-        Self { research, found, taken, read, pages: 0, tool: ToolName::from(READ) }
+        let (notes, read) = (NoteTaker::new(research), HashSet::new());
+        Self { research, found, notes, read, pages: 0, tool: ToolName::from(READ) }
     }
 
     /// Reads the sources in order, within the budget.
@@ -92,22 +68,18 @@ impl<'a> SourceReader<'a> {
                 None => self.read_one_source(span, nth, source).await?,
             };
             open.close(came);
-            if self.is_full() {
+            if self.notes.is_full() {
                 why = ReadingEnd::MaxNotes;
                 break;
             }
         }
         cx.publish(SpanId::RUN, ResearchFact::ReadingClosed { reason: why });
-        if self.taken.is_empty() {
+        if self.notes.taken.is_empty() {
             return Err(StopReason::NoReliableSources);
         }
-        let notes = payload::notes_json(self.taken.iter().map(|it| &*it.note));
+        let notes = payload::notes_json(self.notes.taken.iter().map(|it| &*it.note));
         policy::validate_notes(&notes, budget.max_notes).map_err(StopReason::InvalidNotes)?;
-        Ok(self.taken)
-    }
-
-    fn is_full(&self) -> bool {
-        self.taken.len() >= self.research.spec.budget.max_notes as usize
+        Ok(self.notes.taken)
     }
 
     /// The domains that both allowlists allow now.
@@ -167,7 +139,7 @@ impl<'a> SourceReader<'a> {
         if let Some(why) = spec.max_age_days.and_then(|most| age_outcome(age_days, most)) {
             return Ok(why);
         }
-        self.take_notes(span, nth, source, page).await
+        self.notes.take_notes(span, nth, source, page).await
     }
 
     /// Days from a date until the date that the run is about (`as_of`, else today).
@@ -281,189 +253,10 @@ impl<'a> SourceReader<'a> {
             None => skipped(&reason.to_string(), reason.advice().unwrap_or_default()),
         })
     }
-
-    /// Takes the notes of a page.
-    async fn take_notes(
-        &mut self,
-        span: SpanId,
-        nth: u32,
-        source: &KeptSource,
-        page: FetchedPage,
-    ) -> SourceResult {
-        let spec = self.research.spec;
-        let room = spec.budget.max_notes as usize - self.taken.len();
-        let room = u32::try_from(room).unwrap_or(u32::MAX);
-        let most = room.min(spec.notes_per_page);
-        let drafts = match self.research.executor(spec.notes.by) {
-            StepExecutor::Rule => {
-                by_rule::notes(&spec.question, &page.body, room.min(spec.notes_by_rule))
-            }
-            StepExecutor::Model => {
-                match self.request_notes(span, nth, source.source, &page, most).await? {
-                    Some(proposed) => {
-                        self.report_cut_notes(span, source.source, &proposed, room);
-                        proposed.drafts
-                    }
-                    None => {
-                        let invalid = StopReason::ToolInvalidOutput(ToolName::from(EXTRACT));
-                        let text = "the reply is not a list of notes: inspect the model's reply";
-                        return Ok(skipped(&invalid.to_string(), text));
-                    }
-                }
-            }
-        };
-        let folded = Arc::new(FoldedText::fold_white_space(&page.body));
-        let (mut notes, mut refused) = (0, 0);
-        for draft in drafts {
-            let misquoted =
-                || spec.misquotes == MisquotePolicy::Refuse && !folded.contains_quote(&draft.quote);
-            let why = policy::length_issue(&draft)
-                .or_else(|| misquoted().then_some(NoteIssue::QuoteNotInSource));
-            if let Some(why) = why {
-                refused += 1;
-                self.refuse(span, source.source, draft, why);
-                continue;
-            }
-            notes += 1;
-            let note = Arc::new(Note {
-                id: NoteId::nth(self.taken.len() + 1),
-                claim: draft.claim.into(),
-                quote: draft.quote.into(),
-                url: page.url.as_str().into(),
-                title: Arc::clone(&page.title),
-                published_at: Arc::clone(&page.published_at),
-                modified: page.modified,
-            });
-            let taken = ResearchFact::NoteTaken { source: source.source, note: Arc::clone(&note) };
-            self.research.cx.publish(span, taken);
-            self.taken.push(AcceptedNote { note, page: Arc::clone(&folded) });
-        }
-        Ok(SourceOutcome::Read { notes, refused })
-    }
-
-    /// Reports that the model proposed more notes of a page than may be taken. `room`: what is left
-    /// of the run's `max_notes`.
-    fn report_cut_notes(
-        &self,
-        span: SpanId,
-        source: SourceNo,
-        proposed: &ProposedNotes,
-        room: u32,
-    ) {
-        let looked_at = u32::try_from(proposed.drafts.len()).unwrap_or(u32::MAX);
-        let cut = proposed.count.saturating_sub(looked_at);
-        if cut > 0 {
-            let per_page = self.research.spec.notes_per_page < room;
-            let limit = if per_page { NotesLimit::NotesPerPage } else { NotesLimit::MaxNotes };
-            let fact = NotesTruncated { source, proposed: proposed.count, cut, limit };
-            self.research.cx.publish(span, ResearchFact::NotesTruncated(fact));
-        }
-    }
-
-    fn refuse(&self, span: SpanId, source: SourceNo, draft: Draft, reason: NoteIssue) {
-        let refused = NoteRefused {
-            source,
-            reason,
-            claim: truncated(draft.claim, policy::CLAIM_CHARS).into(),
-            quote: truncated(draft.quote, policy::MAX_QUOTE_CHARS).into(),
-        };
-        self.research.cx.publish(span, ResearchFact::NoteRefused(Box::new(refused)));
-    }
-
-    /// The notes that the model proposes for a page; `None` if the reply has no list.
-    async fn request_notes(
-        &self,
-        span: SpanId,
-        nth: u32,
-        source: SourceNo,
-        page: &FetchedPage,
-        most: u32,
-    ) -> Result<Option<ProposedNotes>, StopReason> {
-        let research = self.research;
-        let shown = research.condition_values(|shown| {
-            shown.bind("url", &page.url.as_str().into());
-            shown.bind("domain", &address::domain(&page.url).into());
-            shown.bind("title", &Value::from(&*page.title));
-            shown.bind("published_at", &Value::from(&*page.published_at));
-            shown.bind("body", &page.body.as_str().into());
-            shown.bind("notes", &payload::notes_json(self.taken.iter().map(|it| &*it.note)));
-        });
-        let told = payload::PagePayload {
-            url: &page.url,
-            title: &page.title,
-            published_at: &page.published_at,
-            body: &page.body,
-        };
-        let (messages, cut) = payload::notes_messages(research.spec, &told, most);
-        if cut {
-            let text = format!(
-                "the model sees the first {} characters of {} (research.page_chars)",
-                research.spec.page_chars,
-                visible_within(&page.url, URL_CHARS)
-            );
-            research.cx.publish(span, EventKind::Warning { text });
-        }
-        let purpose = Purpose::Notes { source };
-        let ask = ModelRequest::single(
-            span,
-            purpose,
-            format!("notes:{nth}"),
-            messages,
-            payload::notes_form(),
-            shown,
-        );
-        match research.request_object(ask, |raw| judge(raw, most)).await?.judged {
-            Ok(proposed) => Ok(Some(proposed)),
-            // As in the source document: a reply without a list skips its page, a note that breaks
-            // the contract ends the run.
-            Err(StopReason::ToolInvalidOutput(_)) => Ok(None),
-            Err(reason) => Err(reason),
-        }
-    }
 }
 
-/// Validates the first `most` notes of a reply.
-fn judge(raw: &Value, most: u32) -> Result<ProposedNotes, Refusal> {
-    let Some(rows) = raw.get("notes").and_then(Value::as_array) else {
-        let reason = StopReason::ToolInvalidOutput(ToolName::from(EXTRACT));
-        return Err(Refusal { reason, detail: detail::describe_missing_notes(raw).into() });
-    };
-    let drafts = rows.iter().take(most as usize).enumerate().map(|(nth, note)| {
-        policy::validate_draft(note).map_err(|fault| Refusal {
-            reason: StopReason::InvalidNotes(fault),
-            detail: detail::describe_note_fault(fault, nth, note).into(),
-        })
-    });
-    let count = u32::try_from(rows.len()).unwrap_or(u32::MAX);
-    Ok(ProposedNotes { drafts: drafts.collect::<Result<_, _>>()?, count })
-}
-
-/// The notes that a model proposed for a page.
-struct ProposedNotes {
-    /// The notes within the limit.
-    drafts: Vec<Draft>,
-    /// The number of notes that it proposed.
-    count: u32,
-}
-
-/// A text cut to `most` characters, with an ellipsis if it was longer.
-fn truncated(text: String, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
-}
-
-/// The source document's name for the note taking step.
-const EXTRACT: &str = "extract_notes_from_page";
-/// The most characters of an address in a warning.
-const URL_CHARS: usize = 120;
 /// The most characters of a redirect target.
 const LOCATION_CHARS: usize = 300;
-/// The most characters of a tool's error identifier.
-const REASON_CHARS: usize = 64;
-/// The most characters of a tool's error text.
-const TEXT_CHARS: usize = 400;
 
 /// Why a page of this age is not used, given a limit of `most` days. A page without a date, or with
 /// one in the future, may be too old, so it is skipped too.
@@ -480,14 +273,6 @@ fn age_outcome(age_days: Option<i64>, most: u32) -> Option<SourceOutcome> {
             let text = format!("no publication date; research.max_age_days is {most}");
             Some(skipped("undated", &text))
         }
-    }
-}
-
-/// A skipped source. Texts of a tool are data: shortened, and control characters made visible.
-fn skipped(reason: &str, text: &str) -> SourceOutcome {
-    SourceOutcome::Skipped {
-        reason: visible_within(reason, REASON_CHARS).into(),
-        text: visible_within(text, TEXT_CHARS).into(),
     }
 }
 

@@ -3,10 +3,8 @@
 
 use std::sync::Arc;
 
-use super::build_lookup;
-use super::fault;
-use super::fixture_contract;
-use super::url_template;
+use super::{build_lookup, fault, fixture_contract, url_template};
+use crate::scenario::check::fixture_contract::KnownArguments;
 use crate::scenario::file::format_lookup::{ReadTable, SearchTable};
 use crate::scenario::file::format_tools::{
     CommandTable, FixtureRowTable, FixtureTable, HttpTable, LoadTable, RetriesTable, ToolTable,
@@ -89,14 +87,6 @@ impl AttemptLimit {
     pub fn raise_to(&mut self, attempts: u32) {
         self.most = self.most.max(attempts);
     }
-}
-
-/// The arguments of a tool's calls.
-pub(crate) struct KnownArguments<'a> {
-    /// Their names; `None` if they are not known.
-    pub names: Option<&'a [&'a str]>,
-    /// The calls have no other arguments. For an author's tool a model may send any.
-    pub certain: bool,
 }
 
 /// The implementation of a tool. Outer `None`: invalid; inner `None`: none is declared. `args` are

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::build_implementation;
-use super::build_implementation::{AttemptLimit, DeclaredImplementation, KnownArguments};
+use super::build_implementation::{self, AttemptLimit, DeclaredImplementation};
 use super::build_policy::{faults, tool_policy};
+use super::fixture_contract::KnownArguments;
 use crate::agents::spec::TRANSFER;
 use crate::base::name::ToolName;
 use crate::scenario::file::format::ScenarioFile;

@@ -1,6 +1,5 @@
 //! Checks that the rows of a fixture keep the contract of their tool.
 
-use super::build_implementation::KnownArguments;
 use crate::scenario::file::format_tools::FixtureTable;
 use crate::scenario::file::reader::ReadContext;
 use crate::scenario::spec::tool::REQUEST_ID;
@@ -35,4 +34,12 @@ pub(crate) fn check_row_arguments(
             });
         }
     }
+}
+
+/// The arguments of a tool's calls.
+pub(crate) struct KnownArguments<'a> {
+    /// Their names; `None` if they are not known.
+    pub names: Option<&'a [&'a str]>,
+    /// The calls have no other arguments. For an author's tool a model may send any.
+    pub certain: bool,
 }

@@ -5,43 +5,16 @@
 //! The rules are CEL's: operators are strict about types, `&&` and `||` ignore an error on a side
 //! that does not decide, `all` and `exists` ignore an error of an element that does not decide.
 
-use std::cmp::Ordering;
 use std::rc::Rc;
 
-use super::CelBindings;
-use super::budget::{BudgetExceeded, EvalBudget};
-use super::expr::{ArithmeticOp, CelLoop, CelNode, ComparisonOp, LoopKind};
-use super::value::{CelList, CelMap, CelText, CelValue, compare, equal};
-
-/// Longest part of a name or a text that an error repeats, in characters.
-const MAX_REPEATED_CHARS: usize = 64;
-
-/// Why an evaluation has no value.
-#[derive(Debug)]
-pub(super) enum EvalError {
-    /// An error. It does not count where another part decides.
-    Failed(String),
-    /// The budget is used up; the whole evaluation ends.
-    BudgetExceeded(BudgetExceeded),
-}
-
-impl From<BudgetExceeded> for EvalError {
-    fn from(spent: BudgetExceeded) -> Self {
-        Self::BudgetExceeded(spent)
-    }
-}
-
-pub(super) fn eval_error(what: String) -> EvalError {
-    EvalError::Failed(what)
-}
-
-/// The beginning of a text.
-pub(super) fn shorten(text: &str) -> String {
-    match text.char_indices().nth(MAX_REPEATED_CHARS) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
-}
+use super::bindings::CelBindings;
+use super::budget::EvalBudget;
+use super::error::{EvalError, eval_error, shorten};
+use super::expr::{CelLoop, CelNode, LoopKind};
+use super::operators::{
+    arithmetic, index, invalid_key_type, is_in, is_key, no_key, operand_type_error, overflow,
+};
+use super::value::{CelList, CelMap, CelText, CelValue, SLOT, compare, equal};
 
 /// Evaluates a condition.
 pub(super) fn value<'v>(
@@ -58,9 +31,6 @@ struct Evaluation<'v, 'b> {
     /// The current elements of the enclosing loops, the outermost first.
     variables: Vec<CelValue<'v>>,
 }
-
-/// The size of one value in a list.
-const SLOT: usize = size_of::<CelValue<'_>>();
 
 impl<'v> Evaluation<'v, '_> {
     fn value(&mut self, node: &'v CelNode) -> Result<CelValue<'v>, EvalError> {
@@ -108,8 +78,8 @@ impl<'v> Evaluation<'v, '_> {
                 CelValue::Bool(map.field(field, self.budget)?.is_some())
             }
             CelNode::Index(sides) => {
-                let [operand, index] = self.eval_sides(sides)?;
-                self.index(&operand, &index)?
+                let [operand, place] = self.eval_sides(sides)?;
+                index(&operand, &place, self.budget)?
             }
             CelNode::List(items) => {
                 self.budget.count_created(items.len() * SLOT)?;
@@ -145,11 +115,11 @@ impl<'v> Evaluation<'v, '_> {
             }
             CelNode::Arithmetic(reckon, sides) => {
                 let [left, right] = self.eval_sides(sides)?;
-                self.eval_arithmetic(*reckon, &left, &right)?
+                arithmetic(*reckon, &left, &right, self.budget)?
             }
             CelNode::In(sides) => {
                 let [item, whole] = self.eval_sides(sides)?;
-                CelValue::Bool(self.is_in(&item, &whole)?)
+                CelValue::Bool(is_in(&item, &whole, self.budget)?)
             }
             CelNode::Call(function, values) => {
                 // No function takes more than two arguments.
@@ -194,47 +164,6 @@ impl<'v> Evaluation<'v, '_> {
         if right == deciding { Ok(true) } else { left.map(|_| false) }
     }
 
-    fn index(
-        &mut self,
-        operand: &CelValue<'v>,
-        index: &CelValue<'v>,
-    ) -> Result<CelValue<'v>, EvalError> {
-        match (operand, index) {
-            (CelValue::Map(map), CelValue::Text(key)) => {
-                let found = map.get(index, self.budget)?;
-                found.ok_or_else(|| no_key(key.as_str()))
-            }
-            (
-                CelValue::Map(map),
-                CelValue::Bool(_) | CelValue::Int(_) | CelValue::UInt(_) | CelValue::Double(_),
-            ) => {
-                let found = map.get(index, self.budget)?;
-                found.ok_or_else(|| {
-                    eval_error(format!("the map has no such key of type {}", index.kind()))
-                })
-            }
-            (CelValue::List(list), CelValue::Int(_) | CelValue::UInt(_) | CelValue::Double(_)) => {
-                let place = match index {
-                    CelValue::Int(place) => usize::try_from(*place).ok(),
-                    CelValue::UInt(place) => usize::try_from(*place).ok(),
-                    CelValue::Double(place) if place.fract() == 0.0 && *place >= 0.0 => {
-                        Some(*place as usize)
-                    }
-                    _ => None,
-                };
-                let items = list.len();
-                place.and_then(|place| list.get(place)).ok_or_else(|| {
-                    eval_error(format!("the index is out of range: the list has {items} items"))
-                })
-            }
-            _ => Err(eval_error(format!(
-                "`[ ]` does not take {} and {}",
-                operand.kind(),
-                index.kind()
-            ))),
-        }
-    }
-
     fn map(&mut self, entries: &'v [(CelNode, CelNode)]) -> Result<CelValue<'v>, EvalError> {
         self.budget.count_created(entries.len() * 2 * SLOT)?;
         let mut made: Vec<(CelValue<'v>, CelValue<'v>)> = Vec::with_capacity(entries.len());
@@ -252,86 +181,6 @@ impl<'v> Evaluation<'v, '_> {
             made.push((key, value));
         }
         Ok(CelValue::Map(CelMap::Owned(Rc::new(made))))
-    }
-
-    fn is_in(&mut self, item: &CelValue<'v>, whole: &CelValue<'v>) -> Result<bool, EvalError> {
-        match whole {
-            CelValue::List(list) => {
-                for place in 0..list.len() {
-                    let Some(other) = list.get(place) else { break };
-                    if equal(item, &other, self.budget)? {
-                        return Ok(true);
-                    }
-                }
-                Ok(false)
-            }
-            CelValue::Map(map) if is_key(item) || matches!(item, CelValue::Double(_)) => {
-                Ok(map.get(item, self.budget)?.is_some())
-            }
-            CelValue::Map(_) => Err(invalid_key_type(item)),
-            other => Err(eval_error(format!("`in` needs a list or a map, not {}", other.kind()))),
-        }
-    }
-
-    fn eval_arithmetic(
-        &mut self,
-        reckon: ArithmeticOp,
-        left: &CelValue<'v>,
-        right: &CelValue<'v>,
-    ) -> Result<CelValue<'v>, EvalError> {
-        match (left, right) {
-            (CelValue::Int(left), CelValue::Int(right)) => {
-                let found = match reckon {
-                    ArithmeticOp::Add => left.checked_add(*right),
-                    ArithmeticOp::Subtract => left.checked_sub(*right),
-                    ArithmeticOp::Multiply => left.checked_mul(*right),
-                    ArithmeticOp::Divide | ArithmeticOp::Remainder if *right == 0 => {
-                        return Err(division_by_zero(reckon));
-                    }
-                    ArithmeticOp::Divide => left.checked_div(*right),
-                    ArithmeticOp::Remainder => left.checked_rem(*right),
-                };
-                found.map(CelValue::Int).ok_or_else(|| overflow(reckon.sign()))
-            }
-            (CelValue::UInt(left), CelValue::UInt(right)) => {
-                let found = match reckon {
-                    ArithmeticOp::Add => left.checked_add(*right),
-                    ArithmeticOp::Subtract => left.checked_sub(*right),
-                    ArithmeticOp::Multiply => left.checked_mul(*right),
-                    ArithmeticOp::Divide | ArithmeticOp::Remainder if *right == 0 => {
-                        return Err(division_by_zero(reckon));
-                    }
-                    ArithmeticOp::Divide => left.checked_div(*right),
-                    ArithmeticOp::Remainder => left.checked_rem(*right),
-                };
-                found.map(CelValue::UInt).ok_or_else(|| overflow(reckon.sign()))
-            }
-            (CelValue::Double(first), CelValue::Double(second)) => match reckon {
-                ArithmeticOp::Add => Ok(CelValue::Double(first + second)),
-                ArithmeticOp::Subtract => Ok(CelValue::Double(first - second)),
-                ArithmeticOp::Multiply => Ok(CelValue::Double(first * second)),
-                ArithmeticOp::Divide => Ok(CelValue::Double(first / second)),
-                ArithmeticOp::Remainder => Err(operand_type_error(reckon.sign(), left, right)),
-            },
-            (CelValue::Text(left), CelValue::Text(right)) if reckon == ArithmeticOp::Add => {
-                let (left, right) = (left.as_str(), right.as_str());
-                let bytes = left.len().saturating_add(right.len());
-                self.budget.count_created(bytes)?;
-                self.budget.count_read(bytes)?;
-                Ok(CelValue::text([left, right].concat()))
-            }
-            (CelValue::List(left), CelValue::List(right)) if reckon == ArithmeticOp::Add => {
-                let items = left.len().saturating_add(right.len());
-                self.budget.count_created(items.saturating_mul(SLOT))?;
-                self.budget.count_steps(items as u64)?;
-                let each = |list: &CelList<'v>| {
-                    let list = list.clone();
-                    (0..list.len()).map_while(move |place| list.get(place))
-                };
-                Ok(CelValue::List(CelList::Owned(Rc::new(each(left).chain(each(right)).collect()))))
-            }
-            _ => Err(operand_type_error(reckon.sign(), left, right)),
-        }
     }
 
     fn eval_loop(&mut self, inner: &'v CelLoop) -> Result<CelValue<'v>, EvalError> {
@@ -438,60 +287,4 @@ impl<'v> Iterator for LoopItems<'v> {
             Self::Keys(entries) => entries.next().map(|(key, _)| key),
         }
     }
-}
-
-impl ComparisonOp {
-    fn sign(self) -> &'static str {
-        match self {
-            Self::Less => "<",
-            Self::LessEqual => "<=",
-            Self::Greater => ">",
-            Self::GreaterEqual => ">=",
-        }
-    }
-
-    fn holds(self, found: Ordering) -> bool {
-        match self {
-            Self::Less => found == Ordering::Less,
-            Self::LessEqual => found != Ordering::Greater,
-            Self::Greater => found == Ordering::Greater,
-            Self::GreaterEqual => found != Ordering::Less,
-        }
-    }
-}
-
-impl ArithmeticOp {
-    fn sign(self) -> &'static str {
-        match self {
-            Self::Add => "+",
-            Self::Subtract => "-",
-            Self::Multiply => "*",
-            Self::Divide => "/",
-            Self::Remainder => "%",
-        }
-    }
-}
-
-fn is_key(value: &CelValue<'_>) -> bool {
-    matches!(value, CelValue::Bool(_) | CelValue::Int(_) | CelValue::UInt(_) | CelValue::Text(_))
-}
-
-fn invalid_key_type(value: &CelValue<'_>) -> EvalError {
-    eval_error(format!("{} cannot be the key of a map", value.kind()))
-}
-
-fn no_key(key: &str) -> EvalError {
-    eval_error(format!("there is no key `{}`", shorten(key)))
-}
-
-fn overflow(sign: &str) -> EvalError {
-    eval_error(format!("`{sign}` overflows 64 bits"))
-}
-
-fn division_by_zero(reckon: ArithmeticOp) -> EvalError {
-    eval_error(format!("`{}` by zero", reckon.sign()))
-}
-
-fn operand_type_error(sign: &str, left: &CelValue<'_>, right: &CelValue<'_>) -> EvalError {
-    eval_error(format!("`{sign}` does not take {} and {}", left.kind(), right.kind()))
 }

@@ -3,7 +3,7 @@
 //! documents.
 
 use super::budget::EvalBudget;
-use super::eval::{EvalError, eval_error, shorten};
+use super::error::{EvalError, eval_error, shorten};
 use super::value::{CelText, CelValue};
 
 /// A function that a condition may call.

@@ -4,83 +4,31 @@
 //! The crate's own evaluator has no limits: nested loops over a list from a tool's result take
 //! hours, and a loop that builds lists uses up all memory. Ours counts steps and bytes.
 
+mod bindings;
 mod budget;
+mod error;
 mod eval;
 mod expr;
 mod function;
+mod names;
+mod operators;
 mod parse;
 mod value;
 
-use std::borrow::Cow;
-use std::fmt;
-use std::sync::Arc;
-
-use cel::common::ast::{EntryExpr, Expr, IdedExpr};
-use serde_json::Value;
-
+pub use bindings::CelBindings;
 pub use budget::{BudgetExceeded, EvalBudget, EvalLimits};
-use eval::EvalError;
+pub use error::ConditionError;
+pub use names::Name;
+
+use std::fmt;
+
+use cel::common::ast::{Expr, IdedExpr};
+use error::EvalError;
 use expr::CelNode;
+use names::path_of;
 use parse::{byte_of, parse};
 
-/// The names bound in a condition, with their values. Cheap to clone: values that stay the same for
-/// a whole run (facts, inputs) are copied once, the others are set for each evaluation.
-#[derive(Clone, Default, Debug)]
-pub struct CelBindings {
-    names: Vec<(Cow<'static, str>, Arc<Value>)>,
-}
-
-impl CelBindings {
-    /// Binds a name to a copy of a value; replaces an earlier value.
-    pub fn bind(&mut self, name: &'static str, value: &Value) {
-        self.bind_shared(Cow::Borrowed(name), Arc::new(value.clone()));
-    }
-
-    /// Binds a name to a shared value; replaces an earlier value.
-    pub fn bind_shared(&mut self, name: impl Into<Cow<'static, str>>, value: Arc<Value>) {
-        let name = name.into();
-        match self.names.iter_mut().find(|(taken, _)| *taken == name) {
-            Some((_, old)) => *old = value,
-            None => self.names.push((name, value)),
-        }
-    }
-
-    fn get(&self, name: &str) -> Option<&Value> {
-        self.names.iter().find(|(shown, _)| *shown == name).map(|(_, value)| &**value)
-    }
-}
-
-/// Why a condition cannot be compiled or evaluated.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ConditionError {
-    /// It is not valid CEL, or exceeds a limit.
-    #[error("not a condition: {text}")]
-    Syntax {
-        /// The error.
-        text: String,
-        /// Byte offset of the error in the condition, if known.
-        offset: Option<usize>,
-    },
-    /// It could not be evaluated: a missing name or key, or a wrong type.
-    #[error("cannot be evaluated: {0}")]
-    Evaluation(String),
-    /// The budget is used up, by this condition or by earlier ones of the same decision.
-    #[error("cannot be evaluated: {0}")]
-    BudgetExceeded(BudgetExceeded),
-    /// Its value is not a boolean.
-    #[error("gives {0}, not true or false")]
-    NotBoolean(String),
-}
-
-impl ConditionError {
-    /// Byte offset of the error in the condition's text, if known.
-    pub fn offset(&self) -> Option<usize> {
-        match self {
-            Self::Syntax { offset, .. } => *offset,
-            _ => None,
-        }
-    }
-}
+use self::parse::children;
 
 /// A condition of a scenario or a filter.
 pub struct Condition {
@@ -181,72 +129,9 @@ impl Condition {
     }
 }
 
-/// A bound name that a condition uses.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Name<'c> {
-    /// The name, then the fields selected on it: `facts`, `risk_signals`, `chargeback_alerts`.
-    pub path: Vec<&'c str>,
-    /// Whether the last field is only tested with `has()`.
-    pub guarded: bool,
-    /// Byte offset of its start in the condition's text.
-    pub at: usize,
-}
-
-/// The name and the fields of `a.b.c`, the id of `a`, and whether it is inside `has()`.
-fn path_of(expr: &IdedExpr) -> Option<(u64, Vec<&str>, bool)> {
-    let mut path = Vec::new();
-    let mut guarded = false;
-    let mut expr = expr;
-    loop {
-        match &expr.expr {
-            Expr::Ident(name) => {
-                path.push(name.trim_start_matches('.'));
-                path.reverse();
-                return Some((expr.id, path, guarded));
-            }
-            Expr::Select(select) => {
-                guarded |= select.test;
-                path.push(&select.field);
-                expr = &select.operand;
-            }
-            _ => return None,
-        }
-    }
-}
-
 impl fmt::Debug for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Condition").field(&self.text).finish()
-    }
-}
-
-/// The parts of an expression.
-pub(super) fn children<'e>(expr: &'e Expr, mut each: impl FnMut(&'e IdedExpr)) {
-    let entry = |entry: &'e EntryExpr, each: &mut dyn FnMut(&'e IdedExpr)| match entry {
-        EntryExpr::StructField(field) => each(&field.value),
-        EntryExpr::MapEntry(entry) => {
-            each(&entry.key);
-            each(&entry.value);
-        }
-    };
-    match expr {
-        Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) => {}
-        Expr::Call(call) => call.target.iter().map(|it| &**it).chain(&call.args).for_each(each),
-        Expr::Comprehension(inner) => {
-            for part in [
-                &inner.iter_range,
-                &inner.accu_init,
-                &inner.loop_cond,
-                &inner.loop_step,
-                &inner.result,
-            ] {
-                each(part);
-            }
-        }
-        Expr::List(list) => list.elements.iter().for_each(each),
-        Expr::Map(map) => map.entries.iter().for_each(|it| entry(&it.expr, &mut each)),
-        Expr::Select(select) => each(&select.operand),
-        Expr::Struct(it) => it.entries.iter().for_each(|it| entry(&it.expr, &mut each)),
     }
 }
 

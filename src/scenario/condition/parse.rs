@@ -3,9 +3,9 @@
 
 use std::sync::LazyLock;
 
-use cel::common::ast::IdedExpr;
+use cel::common::ast::{EntryExpr, Expr, IdedExpr};
 
-use super::{ConditionError, children};
+use crate::scenario::condition::error::ConditionError;
 
 /// Longest condition, in bytes.
 pub(super) const MAX_BYTES: usize = 2_000;
@@ -133,4 +133,34 @@ fn syntax(text: &str, errors: &cel::ParseErrors) -> ConditionError {
 /// The byte offset of a character.
 pub(super) fn byte_of(text: &str, characters: usize) -> usize {
     text.char_indices().nth(characters).map_or(text.len(), |(at, _)| at)
+}
+
+/// The parts of an expression.
+pub(super) fn children<'e>(expr: &'e Expr, mut each: impl FnMut(&'e IdedExpr)) {
+    let entry = |entry: &'e EntryExpr, each: &mut dyn FnMut(&'e IdedExpr)| match entry {
+        EntryExpr::StructField(field) => each(&field.value),
+        EntryExpr::MapEntry(entry) => {
+            each(&entry.key);
+            each(&entry.value);
+        }
+    };
+    match expr {
+        Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) => {}
+        Expr::Call(call) => call.target.iter().map(|it| &**it).chain(&call.args).for_each(each),
+        Expr::Comprehension(inner) => {
+            for part in [
+                &inner.iter_range,
+                &inner.accu_init,
+                &inner.loop_cond,
+                &inner.loop_step,
+                &inner.result,
+            ] {
+                each(part);
+            }
+        }
+        Expr::List(list) => list.elements.iter().for_each(each),
+        Expr::Map(map) => map.entries.iter().for_each(|it| entry(&it.expr, &mut each)),
+        Expr::Select(select) => each(&select.operand),
+        Expr::Struct(it) => it.entries.iter().for_each(|it| entry(&it.expr, &mut each)),
+    }
 }

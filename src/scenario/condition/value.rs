@@ -8,6 +8,9 @@ use serde_json::Value as Json;
 
 use super::budget::{BudgetExceeded, EvalBudget};
 
+/// The size of one value in a list.
+pub(super) const SLOT: usize = size_of::<CelValue<'_>>();
+
 /// A value of CEL.
 #[derive(Clone, Debug)]
 pub(super) enum CelValue<'v> {

@@ -7,7 +7,7 @@ use super::reader::ReadContext;
 use super::record::{ObjectSchema, Requirement, record};
 use super::shape::{FormatShape, IntegerField, Positioned};
 use super::tree::TomlNode;
-use crate::scenario::spec::model::SpendingLimits;
+use crate::scenario::spec::spending_limits::SpendingLimits;
 
 record! {
     /// Limits of the run. They depend on the pattern.

@@ -5,9 +5,10 @@ use std::path::Path;
 use toml::de::Error;
 
 use super::format::ScenarioFile;
+use super::key_suggestion::suggest_key;
 use super::overrides::Override;
 use super::problem::{AffectedRuns, Problems};
-use super::reader::ReadContext;
+use super::reader::{ReadContext, UnknownKeys};
 use super::shape::FormatShape as _;
 use super::toml_text::{self, MAX_TABLES};
 use super::tree::{TextSpan, TomlNode, TomlTable, TomlValue};
@@ -53,7 +54,7 @@ pub fn check(text: &str, origin: ScenarioOrigin, overrides: &[Override]) -> Chec
         ScenarioOrigin::Shipped(_) => name(&origin).to_string(),
         ScenarioOrigin::File(_) => origin.to_string(),
     };
-    let mut cx = ReadContext::new(called, text, set);
+    let mut cx = ReadContext::new(called, text, set, UnknownKeys::Refused(suggest_key));
     if text.len() as u64 > MAX_BYTES {
         cx.error(
             TextSpan::new(0, 0..0),

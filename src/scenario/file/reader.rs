@@ -1,6 +1,5 @@
 //! Collects the problems of a file, with their positions, while it is read.
 
-use super::key_suggestion;
 use super::problem::{AffectedRuns, Problems, Severity, UnplacedProblem, position};
 use super::toml_string;
 use super::tree::{TextSpan, TomlNode, TomlTable, TomlValue};
@@ -10,16 +9,21 @@ pub(crate) struct ReadContext {
     texts: Vec<String>,
     problems: Problems,
     path: String,
-    /// The rule for unknown keys; `None`: they are errors, as in a scenario.
-    unknown_key: Option<UnknownKeyRule>,
+    unknown_keys: UnknownKeys,
 }
 
-/// Makes the problem of an unknown key of the table at `path`, whose keys are `known`.
-pub(crate) type UnknownKeyRule = fn(path: &str, key: &str, known: &[&str]) -> UnknownKey;
+/// The rule for unknown keys of the table at `path`, whose keys are `known`.
+#[derive(Clone, Copy)]
+pub(crate) enum UnknownKeys {
+    /// They are errors; the function makes the help.
+    Refused(fn(path: &str, key: &str, known: &[&str]) -> String),
+    /// They are warnings; the function makes them.
+    Ignored(fn(path: &str, key: &str, known: &[&str]) -> UnknownKey),
+}
 
 /// The problem of an unknown key.
 pub(crate) struct UnknownKey {
-    /// The error.
+    /// The warning.
     pub what: String,
     /// What to do.
     pub help: String,
@@ -27,16 +31,16 @@ pub(crate) struct UnknownKey {
 
 impl ReadContext {
     /// A reader of a file and its overrides.
-    pub fn new(name: String, text: &str, overrides: Vec<String>) -> Self {
+    pub fn new(
+        name: String,
+        text: &str,
+        overrides: Vec<String>,
+        unknown_keys: UnknownKeys,
+    ) -> Self {
         let mut texts = vec![text.to_owned()];
         texts.extend(overrides.iter().cloned());
         let problems = Problems::new(name, text.to_owned(), overrides);
-        Self { texts, problems, path: String::new(), unknown_key: None }
-    }
-
-    /// A reader for which unknown keys are only warnings.
-    pub fn warning_of_unknown_keys(self, unknown_key: UnknownKeyRule) -> Self {
-        Self { unknown_key: Some(unknown_key), ..self }
+        Self { texts, problems, path: String::new(), unknown_keys }
     }
 
     /// Line and column of a node in the file, both from 1.
@@ -152,17 +156,20 @@ impl ReadContext {
         };
         for (key, _) in &table.entries {
             if !known.contains(&key.text.as_str()) {
-                if let Some(unknown_key) = self.unknown_key {
-                    let UnknownKey { what, help } = unknown_key(&self.path, &key.text, known);
-                    self.at_key(&key.text, |cx| cx.warn(key.at, what, help));
-                    continue;
+                match self.unknown_keys {
+                    UnknownKeys::Ignored(warning) => {
+                        let UnknownKey { what, help } = warning(&self.path, &key.text, known);
+                        self.at_key(&key.text, |cx| cx.warn(key.at, what, help));
+                    }
+                    UnknownKeys::Refused(suggestion) => {
+                        let what = format!("unknown key `{}`", key.text);
+                        let help = match self.is_full() {
+                            true => String::new(),
+                            false => suggestion(&self.path, &key.text, known),
+                        };
+                        self.at_key(&key.text, |cx| cx.error(key.at, what, help));
+                    }
                 }
-                let what = format!("unknown key `{}`", key.text);
-                let help = match self.is_full() {
-                    true => String::new(),
-                    false => key_suggestion::suggest_key(&self.path, &key.text, known),
-                };
-                self.at_key(&key.text, |cx| cx.error(key.at, what, help));
             }
         }
         Some(table)

@@ -15,5 +15,6 @@ pub mod prepared;
 pub mod price;
 pub mod repair;
 pub mod script;
+pub mod spending_limits;
 pub mod tool;
 pub mod tuning;

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::alert::AlertLimits;
@@ -13,6 +12,7 @@ use super::policy::{CallPolicy, UnsetLlmKeys};
 use super::prepared::Prepared;
 use super::repair::Repairs;
 use super::script::Script;
+use super::spending_limits::SpendingLimits;
 use super::tool::{InjectedFault, ToolSpec};
 use super::tuning::Tuning;
 use crate::base::name::{FlagName, InputName, ScenarioName, ToolName};
@@ -164,24 +164,6 @@ pub struct ModelSettings {
     pub ask_again: u32,
     /// The price, if known; without one the cost is `null`.
     pub prices: Option<Prices>,
-}
-
-/// The spending limits of a run; `None` means no limit.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct SpendingLimits {
-    /// Tokens, of prompts and replies together.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_total_tokens: Option<u64>,
-    /// US dollars, estimated from prices.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_cost_usd: Option<f64>,
-}
-
-impl SpendingLimits {
-    /// Whether no limit is set.
-    pub fn is_none(&self) -> bool {
-        self.max_total_tokens.is_none() && self.max_cost_usd.is_none()
-    }
 }
 
 /// US dollars per million tokens.

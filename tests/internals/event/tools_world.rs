@@ -11,7 +11,7 @@ use crate::event::kind::{
 };
 use crate::event::patterns::{PatternFact, PatternPlan};
 use crate::event::world::alerts::AlertKind;
-use crate::event::world::tools::CallMark;
+use crate::event::world::tool_row::CallMark;
 use crate::event::{Elapsed, Event, EventKind, RunId, Seq, SpanId, StopReason, World};
 use crate::pattern::orchestrator::facts::{OrchestratorFact, Task};
 use crate::pattern::resilience::plan::ResiliencePlan;
@@ -137,7 +137,7 @@ impl Log {
         self.put(attempt, EventKind::AttemptFailed(failed));
     }
 
-    fn vendor(&self) -> &crate::event::world::tools::ToolRow {
+    fn vendor(&self) -> &crate::event::world::tool_row::ToolRow {
         self.world.tools.get("vendor").expect("the vendor")
     }
 }
@@ -198,7 +198,7 @@ fn marks_tell_slow_from_good_and_the_tools_fault_from_the_callers() {
         let reason = StopReason::BulkheadFull("vendor".into());
         log.put(call, EventKind::AttemptRefused { attempt: 1, reason, retry_in_ms: None });
     }
-    assert_eq!(log.vendor().marks.len(), crate::event::world::tools::MARKS);
+    assert_eq!(log.vendor().marks.len(), crate::event::world::tool_row::MARKS);
     assert_eq!((log.vendor().tally.circuit_open, log.vendor().tally.bulkhead_full), (1, 100));
 }
 

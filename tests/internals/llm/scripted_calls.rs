@@ -10,7 +10,8 @@ use crate::event::kind::{
 };
 use crate::llm::scripted::Scripted;
 use crate::llm::{ChatModel, ChatRequest, Conversation, Listener, ReplyForm};
-use crate::scenario::condition::{CelBindings, Condition};
+use crate::scenario::condition::CelBindings;
+use crate::scenario::condition::Condition;
 use crate::scenario::load;
 use crate::scenario::spec::fault::{ScriptFault, ScriptFaultKind};
 use crate::scenario::spec::script::ScriptRow;

@@ -1,9 +1,6 @@
 //! Panes 3 and 4 of research: the answer's sentences with their citations; the notes with their
 //! quotes and conflicts. Only the rows in view are wrapped.
 
-use crate::panes::research::answer::answer_items;
-use crate::panes::research::notes::note_items;
-use crate::panes::research::view::ResearchView;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -12,9 +9,12 @@ use super::sign::{lead, role};
 use crate::app::layout::line;
 use crate::app::run::data::RunData;
 use crate::app::run::scroll::Scroll;
+use crate::panes::research::answer::answer_items;
 use crate::panes::research::item::{
     ItemList, ItemRow, ItemStyle, ItemText, PaneItem, SIGN, WrappedItems,
 };
+use crate::panes::research::notes::note_items;
+use crate::panes::research::selection::ResearchView;
 use crate::ui::cx::DrawContext;
 use crate::ui::glyph::Glyph;
 use crate::ui::pane::{empty, out_of_view};

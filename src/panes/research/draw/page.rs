@@ -1,7 +1,6 @@
 //! Pane 2 of research: the page of a source with the quotes of notes marked; for a dropped source
 //! the reason and advice. Only the rows in view are wrapped.
 
-use crate::panes::research::view::ResearchView;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -11,8 +10,9 @@ use crate::app::layout::line;
 use crate::app::run::data::RunData;
 use crate::app::run::scroll::WrappingLines;
 use crate::app::run::subject_text::text_area;
+use crate::panes::research::areas::{GUTTER, page_text};
 use crate::panes::research::page_layout::{PageLayout, PageLines, Quote, solids};
-use crate::panes::research::view::{GUTTER, page_text};
+use crate::panes::research::selection::ResearchView;
 use crate::pattern::research::plan::ResearchPlan;
 use crate::pattern::research::projection::{SourcePage, SourceRow};
 use crate::pattern::research::words::source::{age_days, missing_page_reason, source_state, trust};

@@ -1,7 +1,6 @@
 //! Pane 1 of research: the funnel, the budgets, and a row for each source in search order with its
 //! status, trust, age and score.
 
-use crate::panes::research::view::ResearchView;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -10,8 +9,9 @@ use crate::app::layout::line;
 use crate::app::run::data::RunData;
 use crate::event::StopClass;
 use crate::event::world::World;
+use crate::panes::research::areas::source_parts;
+use crate::panes::research::selection::ResearchView;
 use crate::panes::research::step::FunnelStage;
-use crate::panes::research::view::source_parts;
 use crate::pattern::research::plan::ResearchPlan;
 use crate::pattern::research::projection::{Research, SourceRow};
 use crate::pattern::research::words::source::{age_text, source_state, trust};

@@ -1,12 +1,12 @@
 //! What follows the titles of the research panes.
 
-use crate::panes::research::answer::answer_items;
-use crate::panes::research::view::ResearchView;
 use ratatui::layout::Rect;
 
 use crate::app::run::data::RunData;
 use crate::app::run::layout::Pane;
-use crate::panes::research::view::source_parts;
+use crate::panes::ResearchView;
+use crate::panes::research::answer::answer_items;
+use crate::panes::research::areas::source_parts;
 use crate::scenario::spec::script::ScriptStep;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;

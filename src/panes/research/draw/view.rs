@@ -1,8 +1,5 @@
 //! The drawing of research: which pane shows what, the titles, and the second header row.
 
-use crate::app::run::run_view::RunView;
-use crate::app::run::run_view::pane_title;
-use crate::panes::research::view::ResearchView;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -10,6 +7,8 @@ use super::title::{aside, follows, model};
 use super::{items, page as page_pane, sources, steps};
 use crate::app::run::data::RunData;
 use crate::app::run::layout::Pane;
+use crate::app::run::run_view::{RunView, pane_title};
+use crate::panes::research::selection::ResearchView;
 use crate::ui::cx::DrawContext;
 use crate::ui::run::draw_view::{DrawView, PaneTitle};
 

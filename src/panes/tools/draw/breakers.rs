@@ -1,6 +1,5 @@
 //! Pane 1 of the tools: each tool's breaker state, its latest calls as marks, and its figures.
 
-use crate::panes::tools::view::ToolsView;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -9,9 +8,10 @@ use crate::app::layout::line;
 use crate::app::run::data::RunData;
 use crate::app::run::layout::window_start;
 use crate::event::kind::BreakerStage;
-use crate::event::world::tools::{CallMark, MARKS, ToolRow};
+use crate::event::world::tool_row::{CallMark, MARKS, ToolRow};
 use crate::event::{Elapsed, World};
 use crate::narrate::format::percent;
+use crate::panes::tools::view::ToolsView;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;

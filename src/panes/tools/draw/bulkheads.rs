@@ -1,7 +1,6 @@
 //! Pane 3 of the tools: each tool's concurrent, queued and refused attempts; and the call slots
 //! that the agents of a resilience run share.
 
-use crate::panes::tools::view::ToolsView;
 use std::time::Duration;
 
 use ratatui::buffer::Buffer;
@@ -10,7 +9,8 @@ use ratatui::layout::Rect;
 use crate::app::layout::line;
 use crate::app::run::data::RunData;
 use crate::app::run::layout::window_start;
-use crate::event::world::tools::ToolRow;
+use crate::event::world::tool_row::ToolRow;
+use crate::panes::tools::view::ToolsView;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;

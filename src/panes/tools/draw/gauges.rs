@@ -29,7 +29,7 @@ pub(crate) fn render(page: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buf
         (BreakerStage::HalfOpen, StyleRole::Retry),
         (BreakerStage::Disabled, StyleRole::Off),
     ] {
-        let has = |it: &&crate::event::world::tools::ToolRow| {
+        let has = |it: &&crate::event::world::tool_row::ToolRow| {
             it.head.limits.breaker.is_some() && it.breaker == stage
         };
         let count = tools.iter().filter(has).count();

@@ -1,7 +1,6 @@
 //! Pane 2 of the tools: the selected tool with its injected faults, fallbacks used, load, policy,
 //! and the history of its breaker.
 
-use crate::panes::tools::view::ToolsView;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -11,9 +10,10 @@ use crate::app::run::data::RunData;
 use crate::app::run::subject_text::text_area;
 use crate::app::run::tool_summary::{faults_text, policy_fields, refused_and_fallbacks};
 use crate::event::Elapsed;
-use crate::event::world::tools::ToolRow;
+use crate::event::world::tool_row::ToolRow;
 use crate::narrate::event_line::actor;
 use crate::narrate::event_line_tool::{breaker_cause, short_breaker_cause};
+use crate::panes::tools::view::ToolsView;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;

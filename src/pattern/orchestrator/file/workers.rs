@@ -2,11 +2,9 @@
 
 use crate::base::name::ToolName;
 use crate::pattern::orchestrator::file::table::WorkerTable;
-use crate::scenario::check::build_implementation;
-use crate::scenario::check::build_implementation::{
-    AttemptLimit, DeclaredImplementation, KnownArguments,
-};
+use crate::scenario::check::build_implementation::{self, AttemptLimit, DeclaredImplementation};
 use crate::scenario::check::build_policy::{faults, tool_policy};
+use crate::scenario::check::fixture_contract::KnownArguments;
 use crate::scenario::file::format::ScenarioFile;
 use crate::scenario::file::format_budget::BudgetTable;
 use crate::scenario::file::named::NamedEntry;

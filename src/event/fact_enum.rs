@@ -1,0 +1,59 @@
+//! The macro that writes the enum of facts of one pattern.
+
+/// Writes an enum of facts. Each variant follows its dotted name in JSON, so that the name is
+/// written once.
+///
+/// `pub enum F in V` is an enum of the pattern whose variant of
+/// [`PatternFact`](super::patterns::PatternFact) is `V`.
+macro_rules! facts {
+    (
+        $(#[$meta:meta])*
+        pub enum $name:ident in $pattern:ident {
+            $(
+                $(#[$doc:meta])*
+                $kind:literal $variant:ident $({ $($fields:tt)* })? $(( $($parts:tt)* ))?
+            ),* $(,)?
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, ::serde::Serialize, ::serde::Deserialize)]
+        #[serde(tag = "kind")]
+        pub enum $name {
+            $(
+                $(#[$doc])*
+                #[serde(rename = $kind)]
+                $variant $({ $($fields)* })? $(( $($parts)* ))?
+            ),*
+        }
+
+        impl $name {
+            /// The dotted names, as in JSON.
+            pub const NAMES: &'static [&'static str] = &[$($kind),*];
+
+            /// The dotted name, as in JSON.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$variant { .. } => $kind),*
+                }
+            }
+
+            /// The fact of this pattern, if the event is one.
+            pub fn of(kind: &$crate::event::EventKind) -> Option<&Self> {
+                match kind {
+                    $crate::event::EventKind::Pattern(
+                        $crate::event::patterns::PatternFact::$pattern(fact),
+                    ) => Some(fact),
+                    _ => None,
+                }
+            }
+        }
+
+        impl From<$name> for $crate::event::EventKind {
+            fn from(fact: $name) -> Self {
+                Self::Pattern($crate::event::patterns::PatternFact::$pattern(fact))
+            }
+        }
+    };
+}
+
+pub(crate) use facts;

@@ -1,0 +1,223 @@
+//! Takes the notes of a page: by the model or by rule, within the limits of the run.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::base::name::ToolName;
+use crate::base::visible::visible_within;
+use crate::event::kind::Purpose;
+use crate::event::{EventKind, SpanId, StopReason};
+use crate::pattern::reply::Refusal;
+use crate::pattern::research::facts::{
+    KeptSource, Note, NoteRefused, NotesLimit, NotesTruncated, ResearchFact, SourceOutcome,
+};
+use crate::pattern::research::faults::NoteIssue;
+use crate::pattern::research::fetched_page::{FetchedPage, SourceResult, skipped};
+use crate::pattern::research::ids::{NoteId, SourceNo};
+use crate::pattern::research::policy::quote::FoldedText;
+use crate::pattern::research::policy::{self, Draft, address};
+use crate::pattern::research::research_run::ResearchRun;
+use crate::pattern::research::spec::{MisquotePolicy, StepExecutor};
+use crate::pattern::research::{by_rule, detail, payload};
+use crate::run::ModelRequest;
+
+/// An accepted note, with the page that must contain its quote.
+pub(super) struct AcceptedNote {
+    pub note: Arc<Note>,
+    pub page: Arc<FoldedText>,
+}
+
+/// Takes the notes of one run.
+pub(super) struct NoteTaker<'a> {
+    research: &'a ResearchRun<'a>,
+    /// The notes so far.
+    pub taken: Vec<AcceptedNote>,
+}
+
+/// The notes that a model proposed for a page.
+struct ProposedNotes {
+    /// The notes within the limit.
+    drafts: Vec<Draft>,
+    /// The number of notes that it proposed.
+    count: u32,
+}
+
+impl<'a> NoteTaker<'a> {
+    pub fn new(research: &'a ResearchRun<'a>) -> Self {
+        Self { research, taken: Vec::new() }
+    }
+
+    /// Whether the run has all the notes that it may have.
+    pub fn is_full(&self) -> bool {
+        self.taken.len() >= self.research.spec.budget.max_notes as usize
+    }
+
+    /// Takes the notes of a page.
+    pub async fn take_notes(
+        &mut self,
+        span: SpanId,
+        nth: u32,
+        source: &KeptSource,
+        page: FetchedPage,
+    ) -> SourceResult {
+        let spec = self.research.spec;
+        let room = spec.budget.max_notes as usize - self.taken.len();
+        let room = u32::try_from(room).unwrap_or(u32::MAX);
+        let most = room.min(spec.notes_per_page);
+        let drafts = match self.research.executor(spec.notes.by) {
+            StepExecutor::Rule => {
+                by_rule::notes(&spec.question, &page.body, room.min(spec.notes_by_rule))
+            }
+            StepExecutor::Model => {
+                match self.request_notes(span, nth, source.source, &page, most).await? {
+                    Some(proposed) => {
+                        self.report_cut_notes(span, source.source, &proposed, room);
+                        proposed.drafts
+                    }
+                    None => {
+                        let invalid = StopReason::ToolInvalidOutput(ToolName::from(EXTRACT));
+                        let text = "the reply is not a list of notes: inspect the model's reply";
+                        return Ok(skipped(&invalid.to_string(), text));
+                    }
+                }
+            }
+        };
+        let folded = Arc::new(FoldedText::fold_white_space(&page.body));
+        let (mut notes, mut refused) = (0, 0);
+        for draft in drafts {
+            let misquoted =
+                || spec.misquotes == MisquotePolicy::Refuse && !folded.contains_quote(&draft.quote);
+            let why = policy::length_issue(&draft)
+                .or_else(|| misquoted().then_some(NoteIssue::QuoteNotInSource));
+            if let Some(why) = why {
+                refused += 1;
+                self.refuse(span, source.source, draft, why);
+                continue;
+            }
+            notes += 1;
+            let note = Arc::new(Note {
+                id: NoteId::nth(self.taken.len() + 1),
+                claim: draft.claim.into(),
+                quote: draft.quote.into(),
+                url: page.url.as_str().into(),
+                title: Arc::clone(&page.title),
+                published_at: Arc::clone(&page.published_at),
+                modified: page.modified,
+            });
+            let taken = ResearchFact::NoteTaken { source: source.source, note: Arc::clone(&note) };
+            self.research.cx.publish(span, taken);
+            self.taken.push(AcceptedNote { note, page: Arc::clone(&folded) });
+        }
+        Ok(SourceOutcome::Read { notes, refused })
+    }
+
+    /// Reports that the model proposed more notes of a page than may be taken. `room`: what is left
+    /// of the run's `max_notes`.
+    fn report_cut_notes(
+        &self,
+        span: SpanId,
+        source: SourceNo,
+        proposed: &ProposedNotes,
+        room: u32,
+    ) {
+        let looked_at = u32::try_from(proposed.drafts.len()).unwrap_or(u32::MAX);
+        let cut = proposed.count.saturating_sub(looked_at);
+        if cut > 0 {
+            let per_page = self.research.spec.notes_per_page < room;
+            let limit = if per_page { NotesLimit::NotesPerPage } else { NotesLimit::MaxNotes };
+            let fact = NotesTruncated { source, proposed: proposed.count, cut, limit };
+            self.research.cx.publish(span, ResearchFact::NotesTruncated(fact));
+        }
+    }
+
+    fn refuse(&self, span: SpanId, source: SourceNo, draft: Draft, reason: NoteIssue) {
+        let refused = NoteRefused {
+            source,
+            reason,
+            claim: truncated(draft.claim, policy::CLAIM_CHARS).into(),
+            quote: truncated(draft.quote, policy::MAX_QUOTE_CHARS).into(),
+        };
+        self.research.cx.publish(span, ResearchFact::NoteRefused(Box::new(refused)));
+    }
+
+    /// The notes that the model proposes for a page; `None` if the reply has no list.
+    async fn request_notes(
+        &self,
+        span: SpanId,
+        nth: u32,
+        source: SourceNo,
+        page: &FetchedPage,
+        most: u32,
+    ) -> Result<Option<ProposedNotes>, StopReason> {
+        let research = self.research;
+        let shown = research.condition_values(|shown| {
+            shown.bind("url", &page.url.as_str().into());
+            shown.bind("domain", &address::domain(&page.url).into());
+            shown.bind("title", &Value::from(&*page.title));
+            shown.bind("published_at", &Value::from(&*page.published_at));
+            shown.bind("body", &page.body.as_str().into());
+            shown.bind("notes", &payload::notes_json(self.taken.iter().map(|it| &*it.note)));
+        });
+        let told = payload::PagePayload {
+            url: &page.url,
+            title: &page.title,
+            published_at: &page.published_at,
+            body: &page.body,
+        };
+        let (messages, cut) = payload::notes_messages(research.spec, &told, most);
+        if cut {
+            let text = format!(
+                "the model sees the first {} characters of {} (research.page_chars)",
+                research.spec.page_chars,
+                visible_within(&page.url, URL_CHARS)
+            );
+            research.cx.publish(span, EventKind::Warning { text });
+        }
+        let purpose = Purpose::Notes { source };
+        let ask = ModelRequest::single(
+            span,
+            purpose,
+            format!("notes:{nth}"),
+            messages,
+            payload::notes_form(),
+            shown,
+        );
+        match research.request_object(ask, |raw| judge(raw, most)).await?.judged {
+            Ok(proposed) => Ok(Some(proposed)),
+            // As in the source document: a reply without a list skips its page, a note that breaks
+            // the contract ends the run.
+            Err(StopReason::ToolInvalidOutput(_)) => Ok(None),
+            Err(reason) => Err(reason),
+        }
+    }
+}
+
+/// Validates the first `most` notes of a reply.
+fn judge(raw: &Value, most: u32) -> Result<ProposedNotes, Refusal> {
+    let Some(rows) = raw.get("notes").and_then(Value::as_array) else {
+        let reason = StopReason::ToolInvalidOutput(ToolName::from(EXTRACT));
+        return Err(Refusal { reason, detail: detail::describe_missing_notes(raw).into() });
+    };
+    let drafts = rows.iter().take(most as usize).enumerate().map(|(nth, note)| {
+        policy::validate_draft(note).map_err(|fault| Refusal {
+            reason: StopReason::InvalidNotes(fault),
+            detail: detail::describe_note_fault(fault, nth, note).into(),
+        })
+    });
+    let count = u32::try_from(rows.len()).unwrap_or(u32::MAX);
+    Ok(ProposedNotes { drafts: drafts.collect::<Result<_, _>>()?, count })
+}
+
+/// A text cut to `most` characters, with an ellipsis if it was longer.
+fn truncated(text: String, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// The source document's name for the note taking step.
+const EXTRACT: &str = "extract_notes_from_page";
+/// The most characters of an address in a warning.
+const URL_CHARS: usize = 120;
