@@ -19,6 +19,7 @@ use crate::agents::spec::{
 };
 use crate::base::name::{AgentName, ToolName};
 use crate::scenario::check::unknown_name::report_unknown_name;
+use crate::scenario::spec::boundary_form::BoundaryForm;
 
 use crate::scenario::file::format::ScenarioFile;
 use crate::scenario::file::named::NamedEntry;
@@ -28,6 +29,10 @@ use crate::scenario::file::template::TemplateScope;
 use crate::scenario::file::tree::TextSpan;
 use crate::scenario::pattern_row::{ModelKey, ToolUse};
 use crate::scenario::spec::model_assignment::ModelCaller;
+
+/// The ids of the boundaries of agents.
+pub(crate) const AGENT_BOUNDARIES: &[BoundaryForm] =
+    &[BoundaryForm::Named("ask"), BoundaryForm::Named("handoff")];
 
 /// The kind of an agent, as its keys imply it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::base::name::FlagName;
 use crate::event::BoundaryId;
 use crate::event::contribution::Decision;
-use crate::pattern::research::spec::ResearchStep;
+use crate::scenario::patterns::is_boundary;
 
 pub use display::Global;
 pub use report::{ConfigArgs, ConfigFormat, DoctorArgs};
@@ -226,20 +226,7 @@ impl PauseArg {
 /// Parses a boundary of any pattern, spelled as [`Boundary::id`](crate::event::Boundary::id) does.
 /// Whether the scenario's pattern has it is checked later, when the scenario is read.
 fn boundary(text: &str) -> Result<BoundaryId, String> {
-    // `02` is refused: as an id it would not equal the run's `2`.
-    let number = |text: &str| text.parse::<u32>().is_ok_and(|it| it > 0 && it.to_string() == text);
-    let mut parts = text.splitn(3, ':');
-    let known = match (parts.next(), parts.next(), parts.next()) {
-        (Some("plan" | "finalize"), None, None) => true,
-        (Some(step), None, None) => ResearchStep::ALL.iter().any(|it| it.word() == step),
-        (Some("round" | "source"), Some(nth), None) => number(nth),
-        (Some("message" | "dispatch" | "ask" | "handoff"), Some(nth), Some(who)) => {
-            number(nth) && !who.is_empty()
-        }
-        (Some("turn"), Some(turn), Some(agent)) => number(turn) && number(agent),
-        _ => false,
-    };
-    if known {
+    if is_boundary(text) {
         Ok(BoundaryId::new(text))
     } else {
         Err(format!(

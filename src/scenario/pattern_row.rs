@@ -10,6 +10,7 @@ use crate::scenario::file::reader::ReadContext;
 use crate::scenario::file::shape::{FreeTable, NonBlankString, Positioned};
 use crate::scenario::file::template::TemplateScope;
 use crate::scenario::file::tree::TextSpan;
+use crate::scenario::spec::boundary_form::BoundaryForm;
 use crate::scenario::spec::model_assignment::ModelCaller;
 use crate::scenario::spec::script::ScriptStep;
 use crate::scenario::spec::tool::ToolSpec;
@@ -29,6 +30,8 @@ pub(crate) struct PatternRow {
     pub budget: &'static [&'static str],
     /// The place of a limit that does not belong into `[budget]`; `None` if the key is not one.
     pub misplaced_limit: fn(key: &str) -> Option<String>,
+    /// The ids of its boundaries.
+    pub boundaries: &'static [BoundaryForm],
     /// Who replies in the rows of the script.
     pub speakers: Speakers,
     /// Names that the conditions of rows without a step may use.
@@ -114,6 +117,7 @@ impl PatternRow {
             required: &[],
             budget: &[],
             misplaced_limit: |_| None,
+            boundaries: &[],
             speakers: Speakers::Nobody,
             reply_names: &[],
             steps: &[],

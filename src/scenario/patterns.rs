@@ -82,6 +82,11 @@ pub(crate) fn build(
     }
 }
 
+/// Whether some pattern has boundaries with ids of this form.
+pub(crate) fn is_boundary(id: &str) -> bool {
+    ROWS.iter().flat_map(|row| row.boundaries).any(|form| form.fits(id))
+}
+
 /// Names that the condition of a row may use. The step may be one that the pattern does not have.
 pub(crate) fn condition_names(
     own: &PatternRow,

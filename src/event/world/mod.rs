@@ -12,6 +12,7 @@ pub mod chunked;
 mod fold;
 mod last_errors;
 pub mod latency;
+pub mod load;
 mod marks;
 pub mod models;
 pub(crate) mod outcome;

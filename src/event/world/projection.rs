@@ -1,6 +1,7 @@
 //! What is asked of the projection of a pattern.
 
 use super::fold::RunFold;
+use super::load::ToolLoad;
 use super::marks::MarkKind;
 use super::outcome::fields::{OutcomeFields, Replaced};
 use crate::agents::facts::SessionHead;
@@ -51,6 +52,11 @@ pub trait Projection {
 
     /// The next boundary at which a breakpoint can be set, or why there is none.
     fn next_breakpoint(&self, run: &RunFold) -> Result<BoundaryId, &'static str>;
+
+    /// The callers that put load on the tools, if the run is about its tools.
+    fn tool_load(&self) -> Option<ToolLoad<'_>> {
+        None
+    }
 
     /// Whether runs of the pattern end with a decision.
     fn decides(&self) -> bool {

@@ -24,8 +24,8 @@ pub struct RunComparison {
 /// The figures of a run; `None` where it has no calls of tools to compare.
 pub(crate) fn comparison_of(run: &RunData) -> Option<RunComparison> {
     let world = run.world();
-    let plan = &*world.resilience()?.plan;
-    let rows = || plan.steps.iter().filter_map(|step| world.tools.get(step.as_str()));
+    let load = world.projection()?.tool_load()?;
+    let rows = || load.steps.iter().filter_map(|step| world.tools.get(step.as_str()));
     let factors = rows().filter_map(|row| Some((row, row.tally.amplification()?)));
     // A factor of 0.5 is as far from one request per call as a factor of 2.
     let far = |factor: f64| factor.max(f64::MIN_POSITIVE).ln().abs();
@@ -33,7 +33,7 @@ pub(crate) fn comparison_of(run: &RunData) -> Option<RunComparison> {
     let p95 = rows().filter_map(|row| Some((row.name().clone(), row.latencies.percentile(95)?)));
     Some(RunComparison {
         run: run.id().clone(),
-        guarded: plan.guarded,
+        guarded: load.naive_attempts.is_none(),
         amplification: (row.name().clone(), factor),
         p95: p95.filter(|(name, _)| name != row.name()).collect(),
     })

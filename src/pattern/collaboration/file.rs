@@ -6,6 +6,7 @@ pub(crate) mod table;
 
 use crate::scenario::file::format::Pattern;
 use crate::scenario::pattern_row::{ModelKey, PatternRow, Speakers, ToolUse};
+use crate::scenario::spec::boundary_form::BoundaryForm;
 use crate::scenario::spec::model_assignment::ModelCaller;
 use crate::scenario::spec::script::ScriptStep;
 use std::collections::BTreeMap;
@@ -27,6 +28,11 @@ use crate::scenario::file::tree::TextSpan;
 pub(crate) const ROW: PatternRow = PatternRow {
     tables: &["roles"],
     budget: &["max_rounds", "max_messages", "min_go_votes"],
+    boundaries: &[
+        BoundaryForm::Numbered("round"),
+        BoundaryForm::Named("message"),
+        BoundaryForm::Word("finalize"),
+    ],
     speakers: Speakers::Roles,
     reply_names: script::CONTRIBUTION_NAMES,
     steps: &[(ScriptStep::Finalize, script::FINALIZE_NAMES)],

@@ -8,6 +8,7 @@ pub(crate) mod workers;
 use crate::scenario::file::format::Pattern;
 use crate::scenario::file::reader::{closest_name, suggest_name};
 use crate::scenario::pattern_row::{ModelKey, PatternRow, Speakers, ToolUse};
+use crate::scenario::spec::boundary_form::BoundaryForm;
 use crate::scenario::spec::model_assignment::ModelCaller;
 use crate::scenario::spec::script::ScriptStep;
 use std::sync::Arc;
@@ -41,6 +42,11 @@ pub(crate) const ROW: PatternRow = PatternRow {
         "max_retries_per_task",
         "max_dispatches",
         "task_timeout_seconds",
+    ],
+    boundaries: &[
+        BoundaryForm::Word("plan"),
+        BoundaryForm::Named("dispatch"),
+        BoundaryForm::Word("finalize"),
     ],
     speakers: Speakers::Steps("an orchestrator has no roles"),
     steps: &[(ScriptStep::Plan, script::PLAN_NAMES), (ScriptStep::Finalize, script::REPORT_NAMES)],

@@ -19,7 +19,7 @@ use self::tools::{tools, warn_of_slow_pages};
 use crate::base::day::Day;
 use crate::base::name::InputName;
 use crate::pattern::research::spec::{
-    NOTES_BY_RULE, READ, ResearchSpec, SEARCH, StepMode, StepSpec,
+    NOTES_BY_RULE, READ, ResearchSpec, ResearchStep, SEARCH, StepMode, StepSpec,
 };
 use crate::scenario::check::build_lookup::SEARCHED;
 use crate::scenario::check::unknown_name::report_unknown_name;
@@ -28,6 +28,7 @@ use crate::scenario::file::reader::{ReadContext, closest_name, suggest_name};
 use crate::scenario::file::shape::{NonBlankString, Positioned, StringField};
 use crate::scenario::file::template::TemplateScope;
 use crate::scenario::pattern_row::{ModelKey, PatternRow, Speakers, ToolUse};
+use crate::scenario::spec::boundary_form::BoundaryForm;
 use crate::scenario::spec::model_assignment::ModelCaller;
 use crate::scenario::spec::script::ScriptStep;
 
@@ -35,6 +36,15 @@ use crate::scenario::spec::script::ScriptStep;
 pub(crate) const ROW: PatternRow = PatternRow {
     tables: &["sources"],
     budget: &["max_steps", "max_urls", "max_read_pages", "max_notes", "max_answer_chars"],
+    boundaries: &[
+        BoundaryForm::Word("plan"),
+        BoundaryForm::Word(ResearchStep::Search.word()),
+        BoundaryForm::Word(ResearchStep::Dedupe.word()),
+        BoundaryForm::Word(ResearchStep::ReadExtract.word()),
+        BoundaryForm::Word(ResearchStep::Verify.word()),
+        BoundaryForm::Word(ResearchStep::Synthesize.word()),
+        BoundaryForm::Numbered("source"),
+    ],
     speakers: Speakers::Steps("research has no roles"),
     steps: &[
         (ScriptStep::Plan, script::STEPS_NAMES),

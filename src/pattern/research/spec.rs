@@ -193,7 +193,7 @@ impl ResearchStep {
         [Self::Search, Self::Dedupe, Self::ReadExtract, Self::Verify, Self::Synthesize];
 
     /// The word for the step: the phase in the source document.
-    pub fn word(self) -> &'static str {
+    pub const fn word(self) -> &'static str {
         match self {
             Self::Search => "search",
             Self::Dedupe => "dedupe",

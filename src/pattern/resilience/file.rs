@@ -10,9 +10,11 @@ use crate::scenario::file::format::ScenarioFile;
 use crate::scenario::file::reader::ReadContext;
 use crate::scenario::file::template::TemplateScope;
 use crate::scenario::pattern_row::{PatternRow, ToolUse};
+use crate::scenario::spec::boundary_form::BoundaryForm;
 
 /// What a file of this pattern may contain.
 pub(crate) const ROW: PatternRow = PatternRow {
+    boundaries: &[BoundaryForm::Pair("turn")],
     most_attempts: |file| {
         let naive = file.resilience.as_ref()?.naive.as_ref();
         Some(naive.map_or(0, |naive| naive.tool_retries.0 + 1))

@@ -6,8 +6,8 @@ mod questions;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::base::name::ToolName;
 use crate::event::kind::Purpose;
+use crate::event::world::load::LoadAgent;
 use crate::event::{Event, EventKind, SpanId, StopReason};
 use crate::pattern::resilience::plan::ResiliencePlan;
 
@@ -17,7 +17,7 @@ pub struct Resilience {
     /// The setup of the run.
     pub plan: Arc<ResiliencePlan>,
     /// The agents in order.
-    pub agents: Vec<Agent>,
+    pub agents: Vec<LoadAgent>,
     /// Call slots in use.
     pub in_use: u32,
     /// Most call slots in use at the same time.
@@ -42,30 +42,13 @@ struct OpenStepCall {
     has_slot: bool,
 }
 
-/// One agent.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Agent {
-    /// Number of its current turn, from 1; 0 before the first.
-    pub turn: u32,
-    /// The tool it calls now.
-    pub calling: Option<ToolName>,
-    /// Whether that call waits for a slot.
-    pub waits_for_slot: bool,
-    /// Its calls with a result.
-    pub answered: u32,
-    /// Its calls with a fallback or an omitted result.
-    pub degraded: u32,
-    /// Its calls without a result.
-    pub failed: u32,
-}
-
 impl Resilience {
     pub(crate) fn new(plan: Arc<ResiliencePlan>) -> Self {
         // A file may give any number; no run has more agents than this.
         let agents = plan.agents.min(100_000) as usize;
         Self {
             plan,
-            agents: vec![Agent::default(); agents],
+            agents: vec![LoadAgent::default(); agents],
             in_use: 0,
             peak: 0,
             waiting: 0,
@@ -77,7 +60,7 @@ impl Resilience {
         }
     }
 
-    fn agent(&mut self, agent: u32) -> Option<&mut Agent> {
+    fn agent(&mut self, agent: u32) -> Option<&mut LoadAgent> {
         self.agents.get_mut(usize::try_from(agent.checked_sub(1)?).ok()?)
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::agents::file::AGENT_BOUNDARIES;
 use crate::agents::file::script::{AGENT_NAMES, report_silent_agents};
 use crate::agents::file::table::{EntryMember, RootTable, key_owner};
 use crate::agents::file::{AgentTableKind, agents, models, tool_use, warn_of_orphans};
@@ -37,6 +38,7 @@ const fn of_agents(pattern: Pattern, name: &'static str) -> PatternRow {
         // A team needs agents.
         required: &["agents"],
         misplaced_limit: |key| key_owner(key).map(|owner| format!("{owner}: [agents.NAME]")),
+        boundaries: AGENT_BOUNDARIES,
         speakers: Speakers::Agents,
         reply_names: AGENT_NAMES,
         models,

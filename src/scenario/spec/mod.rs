@@ -2,6 +2,7 @@
 //! reads a file, and nothing here runs.
 
 pub mod alert;
+pub(crate) mod boundary_form;
 pub mod fault;
 pub mod http;
 pub mod limits;

@@ -1,11 +1,10 @@
-//! The agents of a resilience run, a glyph each: calling, queued for a call slot, or idle.
+//! The agents of a run that puts load on tools, a glyph each: calling, queued for a call slot, or idle.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::app::layout::line;
-use crate::pattern::resilience::plan::ResiliencePlan;
-use crate::pattern::resilience::projection::{Agent, Resilience};
+use crate::event::world::load::{LoadAgent, ToolLoad};
 use crate::ui::cx::DrawContext;
 use crate::ui::glyph::Glyph;
 use crate::ui::text::{Pen, columns};
@@ -26,7 +25,7 @@ impl AgentActivity {
         (Self::Idle, Glyph::NotYet, StyleRole::Dim, "idle"),
     ];
 
-    fn from_agent(agent: &Agent) -> AgentActivity {
+    fn from_agent(agent: &LoadAgent) -> AgentActivity {
         match (&agent.calling, agent.waits_for_slot) {
             (Some(_), true) => Self::Queued,
             (Some(_), false) => Self::Calling,
@@ -36,21 +35,15 @@ impl AgentActivity {
 }
 
 /// Number of rows for the agents at this width, including the row of counts.
-pub(crate) fn rows(width: u16, resilience: &Resilience) -> u16 {
+pub(crate) fn rows(width: u16, load: &ToolLoad<'_>) -> u16 {
     let across = usize::from(width.saturating_sub(2)).max(1);
-    u16::try_from(resilience.agents.len().div_ceil(across)).unwrap_or(u16::MAX).saturating_add(1)
+    u16::try_from(load.agents.len().div_ceil(across)).unwrap_or(u16::MAX).saturating_add(1)
 }
 
 /// Draws the counts and the agents; only the counts if the agents do not all fit.
-pub(crate) fn render(
-    cx: &DrawContext,
-    area: Rect,
-    resilience: &Resilience,
-    plan: &ResiliencePlan,
-    buf: &mut Buffer,
-) {
+pub(crate) fn render(cx: &DrawContext, area: Rect, load: &ToolLoad<'_>, buf: &mut Buffer) {
     let dim = cx.theme.style(StyleRole::Dim);
-    let agents = &resilience.agents;
+    let agents = load.agents;
     let mut pen = Pen::new(buf, line(area, 0), cx.glyphs);
     pen.space(1).put("agents  ", dim);
     for (does, glyph, role, word) in AgentActivity::ALL {
@@ -61,13 +54,13 @@ pub(crate) fn render(
     let turns = || agents.iter().map(|agent| agent.turn);
     if let (Some(first), Some(last)) = (turns().min(), turns().max()) {
         let far = if first == last { last.to_string() } else { format!("{first} to {last}") };
-        let text = format!("turn {far} of {}", plan.turns);
+        let text = format!("turn {far} of {}", load.turns);
         if pen.fits(columns(&text)) {
             pen.put(&text, dim);
         }
     }
     let across = usize::from(area.width.saturating_sub(2)).max(1);
-    if rows(area.width, resilience) > area.height {
+    if rows(area.width, load) > area.height {
         return;
     }
     for (nth, row) in agents.chunks(across).enumerate() {

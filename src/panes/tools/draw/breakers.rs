@@ -8,6 +8,7 @@ use crate::app::layout::line;
 use crate::app::run::data::RunData;
 use crate::app::run::layout::window_start;
 use crate::event::kind::BreakerStage;
+use crate::event::world::Projection;
 use crate::event::world::tool_row::{CallMark, MARKS, ToolRow};
 use crate::event::{Elapsed, World};
 use crate::narrate::format::percent;
@@ -174,10 +175,10 @@ pub(crate) fn render(
         calls(cx, &mut pen, world);
     }
     // Plus a blank row above and below the agents.
-    if let Some(resilience) = world.resilience().filter(|_| left >= 5) {
-        let height = agents::rows(area.width, resilience).min(left - 4);
+    if let Some(load) = world.projection().and_then(Projection::tool_load).filter(|_| left >= 5) {
+        let height = agents::rows(area.width, &load).min(left - 4);
         let y = area.y + nth + 1;
-        agents::render(cx, Rect { y, height, ..area }, resilience, &resilience.plan, buf);
+        agents::render(cx, Rect { y, height, ..area }, &load, buf);
     }
 }
 

@@ -9,6 +9,7 @@ use ratatui::layout::Rect;
 use crate::app::layout::line;
 use crate::app::run::data::RunData;
 use crate::app::run::layout::window_start;
+use crate::event::world::Projection;
 use crate::event::world::tool_row::ToolRow;
 use crate::panes::tools::view::ToolsView;
 use crate::ui::cx::DrawContext;
@@ -42,7 +43,8 @@ pub(crate) fn render(
     let name = u16::try_from(longest).unwrap_or(u16::MAX).min((area.width / 4).max(10));
     let most = if area.width < 64 { MAX_SLOTS.1 } else { MAX_SLOTS.0 };
     // The figures are in one column, right after the longest row of slots.
-    let pool = world.resilience().map(|it| it.plan.pool);
+    let slots = world.projection().and_then(Projection::tool_load).map(|it| it.slots);
+    let pool = slots.map(|it| it.pool);
     let limits = tools.iter().filter_map(|tool| tool.head.limits.bulkhead);
     let longest = limits.map(|it| it.max_in_flight).chain(pool).max().unwrap_or(0);
     let most = u16::try_from(longest).unwrap_or(most).min(most);
@@ -56,14 +58,13 @@ pub(crate) fn render(
     ];
     table::heads(cx, pen.space(3), &heads);
     let mut nth = 1;
-    if let Some(resilience) = world.resilience() {
-        let plan = &*resilience.plan;
+    if let Some(slots) = slots {
         let here = line(area, nth);
         let mut pen = Pen::new(buf, here, cx.glyphs);
         pen.space(3).name("call slots", name, cx.theme.style(StyleRole::Text)).space(1);
-        slots_bar(cx, &mut pen, resilience.in_use, plan.pool, most);
-        pen.cell(&resilience.waiting.to_string(), 7, queue_style(cx, resilience.waiting));
-        let peak = format!("peak {}, queue {}", resilience.peak, resilience.peak_waiting);
+        slots_bar(cx, &mut pen, slots.in_use, slots.pool, most);
+        pen.cell(&slots.waiting.to_string(), 7, queue_style(cx, slots.waiting));
+        let peak = format!("peak {}, queue {}", slots.peak, slots.peak_waiting);
         pen.put(&peak, dim);
         nth += 1;
     }

@@ -1,6 +1,7 @@
 //! Pane 4 of the tools: the amplification (requests per call), the alerts, and the latest calls
 //! that were retried, with each attempt and wait.
 
+use crate::event::world::Projection;
 use crate::panes::tools::view::ToolsView;
 use crate::panes::tools::view::retried_calls;
 use ratatui::buffer::Buffer;
@@ -49,13 +50,12 @@ pub(crate) fn render(
             pen.put("no tool calls yet", dim);
         }
     }
-    if let Some(it) = world.resilience() {
-        let plan = &*it.plan;
-        let text = match plan.guarded {
-            true => "  guarded".to_owned(),
-            false => format!("  naive: max x{}", plan.naive_attempts),
+    if let Some(load) = world.projection().and_then(Projection::tool_load) {
+        let (text, style) = match load.naive_attempts {
+            None => ("  guarded".to_owned(), dim),
+            Some(most) => (format!("  naive: max x{most}"), theme.style(StyleRole::Retry)),
         };
-        pen.put(&text, if plan.guarded { dim } else { theme.style(StyleRole::Retry) });
+        pen.put(&text, style);
     }
     let retries: u64 = tools().map(|tool| tool.tally.retries).sum();
     let clients: u64 = tools().map(|tool| tool.tally.client_retries).sum();

@@ -2,6 +2,7 @@
 
 use super::Resilience;
 use crate::event::kind::Purpose;
+use crate::event::world::load::{CallSlots, ToolLoad};
 use crate::event::world::outcome::OutcomeFields;
 use crate::event::world::{Projection, RunFold};
 use crate::event::{BoundaryId, Event};
@@ -18,6 +19,24 @@ impl Projection for Resilience {
     fn tool_of(&self, purpose: &Purpose) -> Option<&str> {
         let Purpose::AgentStep { step, .. } = purpose else { return None };
         self.plan.steps.get(usize::from(*step)).map(|tool| tool.as_str())
+    }
+
+    fn tool_load(&self) -> Option<ToolLoad<'_>> {
+        let plan = &*self.plan;
+        let slots = CallSlots {
+            pool: plan.pool,
+            in_use: self.in_use,
+            peak: self.peak,
+            waiting: self.waiting,
+            peak_waiting: self.peak_waiting,
+        };
+        Some(ToolLoad {
+            agents: &self.agents,
+            turns: plan.turns,
+            steps: &plan.steps,
+            slots,
+            naive_attempts: (!plan.guarded).then_some(plan.naive_attempts),
+        })
     }
 
     fn next_breakpoint(&self, _run: &RunFold) -> Result<BoundaryId, &'static str> {
