@@ -1,91 +1,36 @@
 //! Starts runs, keeps their handles and takes commands. Each run is one task and owns everything
 //! that belongs to it, so nothing is left when the task ends.
 
+mod handle;
 mod head;
+mod launch;
 mod toolbox;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use tokio::sync::watch;
 
 use crate::base::contained::Contained;
 use crate::base::day::Day;
-use crate::base::name::FlagName;
 use crate::base::seeded_random::random_u64;
-use crate::bus::{Bus, LogLimits, LogReader};
+use crate::bus::{Bus, LogLimits};
 use crate::event::id::millis;
 use crate::event::kind::{FlagAt, ModelLabel, RunClosed};
-use crate::event::{BoundaryId, Command, EventKind, RunId, Seq, SpanId, StopReason};
-use crate::gateway::{GuardSnapshot, GuardedTool, ToolRegistry};
+use crate::event::{Command, EventKind, RunId, Seq, SpanId, StopReason};
+use crate::gateway::GuardedTool;
 use crate::llm::prices::Price;
 use crate::llm::scripted::Scripted;
 use crate::llm::{Models, endpoint};
 use crate::pattern::{self, PatternLive};
-use crate::run::{LiveControl, RunContext, RunControl, RunSettings, Session, model_tool};
+use crate::run::{RunContext, RunSettings, Session, model_tool};
 use crate::scenario::Scenario;
 use crate::scenario::check::instant_warning;
 
+pub use handle::RunHandle;
+pub use launch::{Launch, ModelChoice, Schedule};
 pub use toolbox::{ToolNotReady, Toolbox};
-
-/// Everything that a run is started with.
-pub struct Launch {
-    /// The scenario to run.
-    pub scenario: Arc<Scenario>,
-    /// What answers the model calls.
-    pub model: ModelChoice,
-    /// The implementations of its tools; `None`: those that need nothing from the environment.
-    pub tools: Option<Toolbox>,
-    /// Flags whose position at the start differs from the scenario's.
-    pub flags: Vec<(FlagName, bool)>,
-    /// What to do at which boundary.
-    pub schedule: Schedule,
-    /// Seed of all random numbers; `None`: the scenario's.
-    pub seed: Option<u64>,
-    /// The message of a session that this run answers; `None`: it starts a session with the
-    /// scenario's goal.
-    pub session: Option<Session>,
-}
-
-impl Launch {
-    /// Runs the scenario as it is written, with its script as the model.
-    pub fn scripted(scenario: Arc<Scenario>, instant: bool) -> Self {
-        Self {
-            scenario,
-            model: ModelChoice::Scripted { instant },
-            tools: None,
-            flags: Vec::new(),
-            schedule: Schedule::default(),
-            seed: None,
-            session: None,
-        }
-    }
-}
-
-/// What answers the model calls of a run.
-#[derive(Clone)]
-pub enum ModelChoice {
-    /// The scenario's script.
-    Scripted {
-        /// Skips the delays of the script.
-        instant: bool,
-    },
-    /// Models, and the timeout of one attempt if the scenario sets none.
-    Live(Models, Duration),
-}
-
-/// What the command line schedules at boundaries.
-#[derive(Clone, Debug, Default)]
-pub struct Schedule {
-    /// Flags to switch, each at its boundary.
-    pub flags: Vec<(BoundaryId, FlagName, bool)>,
-    /// Boundaries to pause at.
-    pub breaks: Vec<BoundaryId>,
-    /// Whether to pause at the first boundary.
-    pub start_paused: bool,
-}
 
 /// Limits of the engine.
 #[derive(Clone, Copy, Debug)]
@@ -193,86 +138,6 @@ impl EngineShared {
             }
         }
         drop(runs);
-    }
-}
-
-/// Handle of a run. Cheap to clone.
-#[derive(Clone)]
-pub struct RunHandle {
-    id: RunId,
-    bus: Bus,
-    gate: Arc<RunControl>,
-    belt: Arc<ToolRegistry>,
-    /// The part of the pattern that commands change.
-    live: Option<Arc<dyn LiveControl>>,
-    session: Session,
-    in_flight: Arc<AtomicU32>,
-    done: watch::Receiver<bool>,
-    /// Reader from the first event; only for a log that does not keep everything.
-    first: Option<Arc<Mutex<Option<LogReader>>>>,
-}
-
-impl RunHandle {
-    /// Id of the run.
-    pub fn id(&self) -> &RunId {
-        &self.id
-    }
-
-    /// Log of the run.
-    pub fn bus(&self) -> &Bus {
-        &self.bus
-    }
-
-    /// A reader that was created before the first event, for the screen or output that shows the
-    /// run. It misses nothing, however small the log's window is, and the run waits for it if it is
-    /// too far behind. Later callers get a reader of what the log still has.
-    pub fn first_reader(&self) -> LogReader {
-        let first = self.first.as_ref();
-        let first =
-            first.and_then(|first| first.lock().unwrap_or_else(PoisonError::into_inner).take());
-        first.unwrap_or_else(|| self.bus.reader(Seq(0)))
-    }
-
-    fn is_over(&self) -> bool {
-        *self.done.borrow()
-    }
-
-    /// Sends a command to the run. It becomes events in the log when it takes effect.
-    pub fn send(&self, command: Command) {
-        if self.is_over() {
-            return;
-        }
-        let left = self.belt.command(command);
-        let left = left.and_then(|it| match &self.live {
-            Some(live) => live.take(it),
-            None => Some(it),
-        });
-        if let Some(command) = left {
-            self.gate.command(command);
-        }
-    }
-
-    /// A snapshot of each tool's guard. The numbers of shared tools include the other runs that use
-    /// them.
-    pub fn tool_snapshots(&self) -> Vec<GuardSnapshot> {
-        self.belt.snapshots()
-    }
-
-    /// The next message of the same session. `None` while the run is not finished, and for patterns
-    /// without sessions.
-    pub fn follow_up(&self, text: impl Into<Arc<str>>) -> Option<Session> {
-        self.session.next(self.id.clone(), text)
-    }
-
-    /// Number of attempts in flight.
-    pub fn in_flight(&self) -> u32 {
-        self.in_flight.load(Ordering::Acquire)
-    }
-
-    /// Waits until the run has ended and its log is closed.
-    pub async fn wait_until_finished(&self) {
-        // An error means that the run's task is gone, so it has finished.
-        let _ = self.done.clone().wait_for(|done| *done).await;
     }
 }
 

@@ -1,33 +1,24 @@
 //! The context of one run: everything that a pattern may use besides its own logic.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use futures::future::BoxFuture;
 use tokio::time::sleep;
 
 use super::control::{RunControl, RunStopped};
 use super::phase::Phase;
 use super::session::Session;
-use super::spending::{self, Reserved, Spending};
+use super::spending::Spending;
 use crate::base::day::Day;
 use crate::base::name::{FlagName, ToolName};
 use crate::base::seeded_random::{Latency, random_duration, random_u64};
-use crate::bus::{Bus, LiveSlot};
-use crate::event::kind::{
-    AttemptFailed, CallStarted, ChatMessage, FailureClass, MessageRole, ModelLabel, Prompt,
-    Purpose, Reply, ToolOffer, Usage,
-};
-use crate::event::stop::LlmError;
-use crate::event::{Boundary, EventKind, RunId, Seq, SpanId, StopReason};
-use crate::gateway::{
-    Attempt, CallFailed, CallScope, Callee, GatewayCall, GuardedTool, ToolRegistry, ToolSetup,
-    faults,
-};
-use crate::llm::{ChatRequest, Conversation, Listener, Models, ReplyForm};
+use crate::bus::Bus;
+use crate::event::kind::ModelLabel;
+use crate::event::{Boundary, EventKind, RunId, Seq, SpanId};
+use crate::gateway::{GuardedTool, ToolRegistry, ToolSetup};
+use crate::llm::Models;
 use crate::scenario::condition::CelBindings;
 use crate::scenario::spec::policy::CallPolicy;
 use crate::scenario::spec::spending_limits::SpendingLimits;
@@ -62,91 +53,22 @@ pub struct RunSettings {
 /// Everything that a pattern may use while it runs.
 pub struct RunContext {
     id: RunId,
-    bus: Bus,
-    gate: Arc<RunControl>,
-    seed: u64,
-    models: Models,
-    llm: Arc<GuardedTool>,
+    pub(super) bus: Bus,
+    pub(super) gate: Arc<RunControl>,
+    pub(super) seed: u64,
+    pub(super) models: Models,
+    pub(super) llm: Arc<GuardedTool>,
     belt: Arc<ToolRegistry>,
-    session: Session,
+    pub(super) session: Session,
     instant: bool,
     today: Day,
-    spending: Spending,
+    pub(super) spending: Spending,
     in_flight: Arc<AtomicU32>,
     phase: Mutex<Option<Phase>>,
     /// The pairs of model and parameter whose removal was published already (`request.adapted`).
-    adapted: Mutex<BTreeSet<(String, String)>>,
+    pub(super) adapted: Mutex<BTreeSet<(String, String)>>,
     /// The empty bindings that calls share if their conditions may read nothing.
-    empty_bindings: Arc<CelBindings>,
-}
-
-/// A request to the model.
-#[derive(Clone, Debug)]
-pub struct ModelRequest {
-    /// The span that the call belongs to.
-    pub parent: SpanId,
-    /// What the call is for.
-    pub purpose: Purpose,
-    /// Name of the call within the run, the same in every run: random numbers are derived from it.
-    pub path: String,
-    /// The whole conversation.
-    pub messages: Conversation,
-    /// The part of the conversation that the log does not have yet.
-    pub prompt: Prompt,
-    /// The tools that the model may call.
-    pub tools: Arc<[ToolOffer]>,
-    /// The format that the reply must have.
-    pub form: ReplyForm,
-    /// The values that conditions of a script may read, if there are conditions.
-    pub shown: Option<Arc<CelBindings>>,
-    /// How many replies to this request were refused before: the model is asked again.
-    pub again: u32,
-}
-
-impl ModelRequest {
-    /// A single question without an earlier conversation.
-    pub fn single(
-        parent: SpanId,
-        purpose: Purpose,
-        path: String,
-        messages: Arc<[ChatMessage]>,
-        form: ReplyForm,
-        shown: Option<CelBindings>,
-    ) -> Self {
-        Self {
-            parent,
-            purpose,
-            path,
-            messages: Conversation::from(Arc::clone(&messages)),
-            prompt: Prompt::complete(messages),
-            tools: Arc::default(),
-            form,
-            shown: shown.map(Arc::new),
-            again: 0,
-        }
-    }
-
-    /// The same request after a refused reply: the conversation continues with that reply and with
-    /// what is wrong with it.
-    pub fn repeat_after_refusal(mut self, call: SpanId, reply: &Reply, wrong: String) -> Self {
-        let wrong: Arc<[ChatMessage]> = [ChatMessage::new(MessageRole::User, wrong)].into();
-        // Some providers refuse a conversation with an empty message.
-        if !reply.text.trim().is_empty() {
-            self.messages.push([ChatMessage::from_reply(reply)].into());
-        }
-        self.messages.push(Arc::clone(&wrong));
-        self.prompt = Prompt { after: Some(call), messages: wrong, tools: None };
-        self.again += 1;
-        self
-    }
-
-    /// The path that random numbers are derived from: each request to repeat gets its own.
-    fn random_path(&self) -> Cow<'_, str> {
-        match self.again {
-            0 => Cow::Borrowed(&self.path),
-            again => Cow::Owned(format!("{}+{again}", self.path)),
-        }
-    }
+    pub(super) empty_bindings: Arc<CelBindings>,
 }
 
 impl RunContext {
@@ -289,77 +211,6 @@ impl RunContext {
         self.models.default_model().reads_conditions()
     }
 
-    /// Calls the model through the gateway. The call counts as an active branch from this moment,
-    /// not from its first poll, so a pause waits for it.
-    ///
-    /// # Errors
-    /// [`CallFailed`] with the run's stop reason after the last attempt.
-    pub fn call_model(
-        &self,
-        ask: ModelRequest,
-    ) -> impl Future<Output = Result<(SpanId, Reply), Box<CallFailed>>> + Send + '_ {
-        let branch = self.gate.branch();
-        async move {
-            let _branch = branch;
-            self.call_model_on_branch(ask).await
-        }
-    }
-
-    /// Like [`RunContext::call_model`], for a caller that holds an active branch until the call has
-    /// ended.
-    ///
-    /// # Errors
-    /// As [`RunContext::call_model`].
-    pub(crate) async fn call_model_on_branch(
-        &self,
-        ask: ModelRequest,
-    ) -> Result<(SpanId, Reply), Box<CallFailed>> {
-        let lost = Mutex::default();
-        let scope =
-            ModelCallScope { cx: self, path: &ask.random_path(), ask: &ask, failed_usage: lost };
-        let call = GatewayCall {
-            started: CallStarted {
-                parent: ask.parent,
-                tool: self.llm.guard.name().clone(),
-                purpose: ask.purpose.clone(),
-                prompt: ask.prompt.clone(),
-                args: None,
-                model: self.models.name_for(&ask.purpose),
-                repeat: ask.again,
-            },
-            safe_key: None,
-        };
-        let asked = ModelCallee { scope: &scope, ask: &ask };
-        let reserved = self.reserve(&ask).await;
-        let answered = call.make(&scope, &self.llm.guard, &asked).await;
-        if let Some(reserved) = reserved {
-            let mut used = scope.failed_usage();
-            used.add(answered.as_ref().ok().and_then(|it| it.reply.usage).unwrap_or_default());
-            reserved.used(&used);
-        }
-        let answered = answered?;
-        Ok((answered.span, answered.reply))
-    }
-
-    /// Reserves what a call is estimated to use, if the run has a limit. If it does not fit, the
-    /// run is stopped and this never returns.
-    async fn reserve(&self, ask: &ModelRequest) -> Option<Reserved<'_>> {
-        if !self.spending.is_limited() {
-            return None;
-        }
-        let most = self.models.model_for(&ask.purpose).max_tokens();
-        let estimate = spending::estimate(&ask.messages, &ask.tools, most);
-        let price = self.models.price_for(&ask.purpose);
-        match self.spending.reserve(estimate, price).await {
-            Ok(reserved) => Some(reserved),
-            Err((reason, reached)) => {
-                self.publish(ask.parent, EventKind::BudgetReached(reached));
-                self.gate.stop(reason);
-                std::future::pending().await
-            }
-        }
-    }
-
     /// Counts an attempt that starts (`true`) or has ended (`false`).
     pub(crate) fn count_in_flight(&self, out: bool) {
         if out {
@@ -390,197 +241,4 @@ pub fn model_tool(
         shared: false,
         fingerprint: String::new(),
     })
-}
-
-/// One model call of a run, as the gateway sees it.
-struct ModelCallScope<'a> {
-    cx: &'a RunContext,
-    path: &'a str,
-    ask: &'a ModelRequest,
-    /// Tokens that its failed attempts have used.
-    failed_usage: Mutex<Usage>,
-}
-
-impl ModelCallScope<'_> {
-    fn failed_usage(&self) -> Usage {
-        *self.failed_usage.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl CallScope for ModelCallScope<'_> {
-    fn bus(&self) -> &Bus {
-        &self.cx.bus
-    }
-
-    fn remaining(&self) -> Duration {
-        self.cx.gate.remaining()
-    }
-
-    fn random_bits(&self, attempt: u32, what: &str) -> u64 {
-        self.cx.random_bits(self.path, attempt, what)
-    }
-
-    fn in_flight(&self, out: bool) {
-        self.cx.count_in_flight(out);
-    }
-
-    fn reason(&self, failure: &AttemptFailed) -> StopReason {
-        match (failure.class, self.ask.purpose.script_step()) {
-            (FailureClass::ScriptMissing, Some(step)) => StopReason::ScriptMissing(step.into()),
-            _ => stop_reason(failure),
-        }
-    }
-
-    fn keeps_reason(&self) -> bool {
-        true
-    }
-
-    fn estimate_usage(&self, failed: &mut AttemptFailed) {
-        // A script costs nothing.
-        let Some(partial) = failed.partial.as_ref().filter(|_| self.cx.is_live()) else { return };
-        let usage = spending::estimate_usage(&self.ask.messages, &self.ask.tools, partial.len());
-        failed.usage = Some(usage);
-        self.failed_usage.lock().unwrap_or_else(PoisonError::into_inner).add(usage);
-    }
-
-    fn on_adapted(&self, call: SpanId, failed: &AttemptFailed) {
-        let ModelLabel::Live { name: model, .. } =
-            self.cx.models.model_for(&self.ask.purpose).label()
-        else {
-            return;
-        };
-        for parameter in failed.adapted.iter().flatten() {
-            let told = (model.clone(), parameter.clone());
-            let mut adapted = self.cx.adapted.lock().unwrap_or_else(PoisonError::into_inner);
-            if adapted.insert(told) {
-                let (model, parameter) = (model.clone(), parameter.clone());
-                self.cx.publish(call, EventKind::RequestAdapted { model, parameter });
-            }
-        }
-    }
-
-    fn callee_host(&self) -> Option<String> {
-        match self.cx.models.model_for(&self.ask.purpose).label() {
-            ModelLabel::Live { host, .. } => Some(host),
-            ModelLabel::Scripted => None,
-        }
-    }
-}
-
-/// The stop reason of a run whose model call failed (docs/rules/patterns.md, *All patterns*).
-pub fn stop_reason(failure: &AttemptFailed) -> StopReason {
-    let error = match failure.class {
-        FailureClass::Timeout => return StopReason::LlmTimeout,
-        FailureClass::Panic => return StopReason::InternalError,
-        FailureClass::Cancelled => return StopReason::Cancelled,
-        FailureClass::Auth => LlmError::Auth,
-        FailureClass::RateLimited => LlmError::RateLimited,
-        FailureClass::Resolve | FailureClass::Connect | FailureClass::Tls | FailureClass::Reset => {
-            LlmError::Connection
-        }
-        FailureClass::Status => failure.status.map_or(LlmError::BadResponse, LlmError::Http),
-        FailureClass::BadResponse
-        | FailureClass::Tool
-        | FailureClass::TooLarge
-        | FailureClass::Limit
-        | FailureClass::ScriptMissing
-        | FailureClass::Denied => LlmError::BadResponse,
-    };
-    StopReason::LlmError(error)
-}
-
-/// The model behind the gateway, with the request.
-struct ModelCallee<'a> {
-    scope: &'a ModelCallScope<'a>,
-    ask: &'a ModelRequest,
-}
-
-impl Callee for ModelCallee<'_> {
-    fn attempt<'a>(
-        &'a self,
-        attempt: Attempt<'a>,
-    ) -> BoxFuture<'a, Result<Reply, Box<AttemptFailed>>> {
-        let cx = self.scope.cx;
-        let request = ChatRequest {
-            messages: self.ask.messages.clone(),
-            tools: Arc::clone(&self.ask.tools),
-            form: self.ask.form.clone(),
-            purpose: self.ask.purpose.clone(),
-            message: cx.session.message,
-            attempt: attempt.number,
-            again: self.ask.again,
-            draw: random_u64(cx.seed, self.scope.path, attempt.number, "model"),
-            shown: Arc::clone(self.ask.shown.as_ref().unwrap_or(&cx.empty_bindings)),
-        };
-        Box::pin(async move {
-            let listener = LiveSlotWriter { bus: &cx.bus, call: attempt.call, live: attempt.live };
-            let model = cx.models.model_for(&self.ask.purpose);
-            let said = async {
-                let mut reply = model.chat(&request, &listener).await?;
-                if reply.usage.is_none() {
-                    let (messages, tools) = (&request.messages, &request.tools);
-                    let came = spending::reply_bytes(&reply);
-                    reply.usage = Some(spending::estimate_usage(messages, tools, came));
-                    reply.estimated = true;
-                }
-                Ok(reply)
-            };
-            let injected = cx.llm.guard.faults();
-            if injected.is_empty() {
-                return said.await;
-            }
-            // Rare: boxed, so that it does not make every other attempt larger.
-            let draw = self.scope.random_bits(attempt.number, "fault");
-            Box::pin(faults::with_faults(&injected, draw, said)).await
-        })
-    }
-}
-
-/// Writes a reply to the live slot while it is received.
-struct LiveSlotWriter<'a> {
-    bus: &'a Bus,
-    call: SpanId,
-    live: &'a LiveSlot,
-}
-
-impl Listener for LiveSlotWriter<'_> {
-    fn piece(&self, text: &str) {
-        self.live.push(text);
-    }
-
-    fn condition_failed(&self, place: &str, text: &str) {
-        let (place, text) = (place.to_owned(), text.to_owned());
-        self.bus.publish(self.call, EventKind::ConditionFailed { place, text });
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::llm::failure;
-
-    #[test]
-    fn failures_give_the_reasons_of_the_spec() {
-        use FailureClass::*;
-        let table = [
-            (Timeout, None, "llm_timeout"),
-            (Auth, Some(401), "llm_error:auth"),
-            (Auth, Some(403), "llm_error:auth"),
-            (RateLimited, Some(429), "llm_error:rate_limited"),
-            (Status, Some(500), "llm_error:http_500"),
-            (Status, Some(404), "llm_error:http_404"),
-            (Resolve, None, "llm_error:connection"),
-            (Connect, None, "llm_error:connection"),
-            (Tls, None, "llm_error:connection"),
-            (Reset, None, "llm_error:connection"),
-            (BadResponse, Some(200), "llm_error:bad_response"),
-            (TooLarge, Some(200), "llm_error:bad_response"),
-            (Denied, None, "llm_error:bad_response"),
-            (Panic, None, "internal_error"),
-        ];
-        for (class, status, expected) in table {
-            let failed = AttemptFailed { status, ..*failure(class, "") };
-            assert_eq!(stop_reason(&failed).to_string(), expected, "{class:?}");
-        }
-    }
 }

@@ -5,7 +5,10 @@
 //! The run is `pausing` until every branch waits at a boundary. Only then does its clock stop, and
 //! `max_seconds` with it.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod commands;
+mod state;
+
+use std::collections::BTreeMap;
 use std::future::pending;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,11 +17,11 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
+use self::state::{PauseState, RunControlState};
 use crate::base::name::FlagName;
 use crate::bus::Bus;
-use crate::event::id::millis;
-use crate::event::kind::{Initiator, StepSize};
-use crate::event::{Boundary, BoundaryId, Command, EventKind, SpanId, StopReason};
+use crate::event::kind::Initiator;
+use crate::event::{Boundary, BoundaryId, EventKind, SpanId, StopReason};
 
 /// Why a branch must not continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,73 +41,13 @@ pub struct RunControl {
     changed: Notify,
 }
 
-struct RunControlState {
-    started: Instant,
-    /// Time that the clock has been stopped so far.
-    paused: Duration,
-    hold: PauseState,
-    /// Set while the process is suspended: the clock stops at once, even if branches are still
-    /// active.
-    suspended_since: Option<Instant>,
-    /// The hold came with the suspension, and ends with it.
-    held_by_suspend: bool,
-    /// A running run pauses at the next boundary that ends a round.
-    pause_at_round: bool,
-    /// Number of active branches: neither waiting at a boundary nor done.
-    active_branches: u32,
-    /// Branches that wait at a boundary, in the order of their arrival.
-    waiting: BTreeMap<u64, BoundaryId>,
-    arrivals: u64,
-    breaks: BTreeSet<BoundaryId>,
-    flags: BTreeMap<FlagName, bool>,
-    pending_flags: Vec<(FlagName, bool, Initiator)>,
-    scheduled: Vec<(BoundaryId, FlagName, bool)>,
-    /// Boundaries to pause at that were given before the run began and were not reached so far.
-    unreached_pauses: BTreeSet<BoundaryId>,
-    /// The last boundary that was passed.
-    last: Option<Boundary>,
-    cancelled: bool,
-    /// Set if the run must stop, with the reason.
-    stopped: Option<StopReason>,
-    closed: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum PauseState {
-    /// Branches pass boundaries.
-    Running,
-    /// Branches wait at boundaries; some are still active.
-    Pausing,
-    /// Every branch waits; the clock has been stopped since then.
-    Paused(Instant),
-}
-
 impl RunControl {
     /// A gate for a run with one branch. The run's clock starts now.
     pub fn new(bus: Bus, max: Duration, flags: BTreeMap<FlagName, bool>) -> Arc<Self> {
         Arc::new(Self {
             bus,
             max,
-            state: Mutex::new(RunControlState {
-                started: Instant::now(),
-                paused: Duration::ZERO,
-                hold: PauseState::Running,
-                suspended_since: None,
-                held_by_suspend: false,
-                pause_at_round: false,
-                active_branches: 1,
-                waiting: BTreeMap::new(),
-                arrivals: 0,
-                breaks: BTreeSet::new(),
-                flags,
-                pending_flags: Vec::new(),
-                scheduled: Vec::new(),
-                unreached_pauses: BTreeSet::new(),
-                last: None,
-                cancelled: false,
-                stopped: None,
-                closed: false,
-            }),
+            state: Mutex::new(RunControlState::new(flags)),
             changed: Notify::new(),
         })
     }
@@ -122,12 +65,6 @@ impl RunControl {
         self.lock().scheduled.push((at, flag, on));
     }
 
-    /// Schedules a pause at this boundary (`--pause-at BOUNDARY`).
-    pub fn pause_at(&self, at: BoundaryId) {
-        self.lock().unreached_pauses.insert(at.clone());
-        self.command(Command::Break { at, set: true });
-    }
-
     /// One warning for each scheduled change whose boundary was never reached.
     pub fn unreached(&self) -> Vec<String> {
         let state = self.lock();
@@ -140,95 +77,6 @@ impl RunControl {
             .iter()
             .map(|at| format!("{at} was never reached: the run did not pause there"));
         flags.chain(rests).collect()
-    }
-
-    /// Takes a command. It becomes events when it takes effect, and none if it changes nothing.
-    pub fn command(&self, command: Command) {
-        let mut state = self.lock();
-        if state.closed {
-            return;
-        }
-        match command {
-            Command::Pause { by: Initiator::Suspend } => {
-                state.held_by_suspend = state.hold == PauseState::Running;
-                let rest_at_round = state.pause_at_round;
-                self.hold(&mut state, Initiator::Suspend);
-                state.pause_at_round = rest_at_round;
-                if state.hold == PauseState::Pausing {
-                    state.suspended_since = Some(Instant::now());
-                }
-            }
-            Command::Resume { by: Initiator::Suspend } if !state.held_by_suspend => {
-                state.unfreeze();
-            }
-            Command::Pause { by } => self.hold(&mut state, by),
-            Command::Resume { by } => {
-                state.held_by_suspend = false;
-                if state.hold != PauseState::Running || state.pause_at_round {
-                    let paused_ms = millis(state.start_clock());
-                    state.hold = PauseState::Running;
-                    self.publish(EventKind::Resumed { by, paused_ms });
-                }
-                if state.pause_at_round && by == Initiator::Suspend {
-                    // The pause at the next round was requested before the suspension, and still
-                    // applies.
-                    self.publish(EventKind::Pausing { by: Initiator::You });
-                } else {
-                    state.pause_at_round = false;
-                }
-            }
-            Command::Step => match state.first_waiting() {
-                Some((arrival, boundary)) if matches!(state.hold, PauseState::Paused(_)) => {
-                    let paused_ms = millis(state.start_clock());
-                    state.hold = PauseState::Pausing;
-                    state.reactivate(arrival);
-                    let step = StepSize::Boundary;
-                    self.publish(EventKind::Stepped { step, boundary, paused_ms });
-                }
-                _ => self.hold(&mut state, Initiator::You),
-            },
-            Command::StepRound => match state.first_waiting() {
-                Some((_, boundary)) if matches!(state.hold, PauseState::Paused(_)) => {
-                    let paused_ms = millis(state.start_clock());
-                    state.hold = PauseState::Running;
-                    state.pause_at_round = true;
-                    let step = StepSize::Round;
-                    self.publish(EventKind::Stepped { step, boundary, paused_ms });
-                }
-                _ => {
-                    if state.hold == PauseState::Pausing {
-                        state.hold = PauseState::Running;
-                    }
-                    if !state.pause_at_round {
-                        state.pause_at_round = true;
-                        self.publish(EventKind::Pausing { by: Initiator::You });
-                    }
-                }
-            },
-            Command::SetFlag { flag, on, by } => {
-                if state.flags.contains_key(&flag) {
-                    state.pending_flags.retain(|(asked, _, _)| *asked != flag);
-                    state.pending_flags.push((flag, on, by));
-                }
-            }
-            Command::Break { at, set } => {
-                let changed =
-                    if set { state.breaks.insert(at.clone()) } else { state.breaks.remove(&at) };
-                if changed {
-                    self.publish(EventKind::BreakpointChanged { at, set });
-                }
-            }
-            Command::Cancel => state.cancelled = true,
-            // These take effect elsewhere, not here.
-            Command::SetParallel { .. }
-            | Command::Roster(_)
-            | Command::SetLimit { .. }
-            | Command::Breaker { .. }
-            | Command::Inject { .. }
-            | Command::RemoveFault { .. } => return,
-        }
-        drop(state);
-        self.changed.notify_waiters();
     }
 
     fn hold(&self, state: &mut RunControlState, by: Initiator) {
@@ -458,57 +306,6 @@ impl RunControl {
         state.hold = PauseState::Running;
         state.closed = true;
         (state.active(), state.paused, state.last.as_ref().map(Boundary::id))
-    }
-}
-
-impl RunControlState {
-    /// Whether the next boundary needs no check at all.
-    fn has_nothing_pending(&self) -> bool {
-        self.hold == PauseState::Running
-            && !self.pause_at_round
-            && self.breaks.is_empty()
-            && self.unreached_pauses.is_empty()
-            && self.pending_flags.is_empty()
-            && self.scheduled.is_empty()
-    }
-
-    /// The moment when the clock stopped, if it is stopped.
-    fn stopped_since(&self) -> Option<Instant> {
-        match self.hold {
-            PauseState::Paused(since) => Some(since),
-            PauseState::Running | PauseState::Pausing => self.suspended_since,
-        }
-    }
-
-    fn active(&self) -> Duration {
-        let standing = self.stopped_since().map_or(Duration::ZERO, |since| since.elapsed());
-        self.started.elapsed().saturating_sub(self.paused).saturating_sub(standing)
-    }
-
-    /// Starts the clock again; returns how long it was stopped.
-    fn start_clock(&mut self) -> Duration {
-        let stood = self.stopped_since().map_or(Duration::ZERO, |since| since.elapsed());
-        self.suspended_since = None;
-        self.paused += stood;
-        stood
-    }
-
-    /// Starts a clock again that only the suspension had stopped.
-    fn unfreeze(&mut self) {
-        if let Some(since) = self.suspended_since.take() {
-            self.paused += since.elapsed();
-        }
-    }
-
-    /// Makes a waiting branch active again.
-    fn reactivate(&mut self, arrival: u64) {
-        if self.waiting.remove(&arrival).is_some() {
-            self.active_branches += 1;
-        }
-    }
-
-    fn first_waiting(&self) -> Option<(u64, BoundaryId)> {
-        self.waiting.iter().next().map(|(arrival, boundary)| (*arrival, boundary.clone()))
     }
 }
 

@@ -87,6 +87,6 @@ const DUPLICATE_TYPES: usize = 0;
 const FIELDS: usize = 24;
 const METHODS: usize = 74;
 const CYCLES: usize = 0;
-const LONG_FILES: usize = 3;
+const LONG_FILES: usize = 0;
 const BINARIES: usize = 5;
 const TESTS: usize = 1621;

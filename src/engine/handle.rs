@@ -1,0 +1,91 @@
+//! The handle of a run: its log, its commands, its end.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::watch;
+
+use crate::bus::{Bus, LogReader};
+use crate::event::{Command, RunId, Seq};
+use crate::gateway::{GuardSnapshot, ToolRegistry};
+use crate::run::{LiveControl, RunControl, Session};
+
+/// Handle of a run. Cheap to clone.
+#[derive(Clone)]
+pub struct RunHandle {
+    pub(super) id: RunId,
+    pub(super) bus: Bus,
+    pub(super) gate: Arc<RunControl>,
+    pub(super) belt: Arc<ToolRegistry>,
+    /// The part of the pattern that commands change.
+    pub(super) live: Option<Arc<dyn LiveControl>>,
+    pub(super) session: Session,
+    pub(super) in_flight: Arc<AtomicU32>,
+    pub(super) done: watch::Receiver<bool>,
+    /// Reader from the first event; only for a log that does not keep everything.
+    pub(super) first: Option<Arc<Mutex<Option<LogReader>>>>,
+}
+
+impl RunHandle {
+    /// Id of the run.
+    pub fn id(&self) -> &RunId {
+        &self.id
+    }
+
+    /// Log of the run.
+    pub fn bus(&self) -> &Bus {
+        &self.bus
+    }
+
+    /// A reader that was created before the first event, for the screen or output that shows the
+    /// run. It misses nothing, however small the log's window is, and the run waits for it if it is
+    /// too far behind. Later callers get a reader of what the log still has.
+    pub fn first_reader(&self) -> LogReader {
+        let first = self.first.as_ref();
+        let first =
+            first.and_then(|first| first.lock().unwrap_or_else(PoisonError::into_inner).take());
+        first.unwrap_or_else(|| self.bus.reader(Seq(0)))
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        *self.done.borrow()
+    }
+
+    /// Sends a command to the run. It becomes events in the log when it takes effect.
+    pub fn send(&self, command: Command) {
+        if self.is_over() {
+            return;
+        }
+        let left = self.belt.command(command);
+        let left = left.and_then(|it| match &self.live {
+            Some(live) => live.take(it),
+            None => Some(it),
+        });
+        if let Some(command) = left {
+            self.gate.command(command);
+        }
+    }
+
+    /// A snapshot of each tool's guard. The numbers of shared tools include the other runs that use
+    /// them.
+    pub fn tool_snapshots(&self) -> Vec<GuardSnapshot> {
+        self.belt.snapshots()
+    }
+
+    /// The next message of the same session. `None` while the run is not finished, and for patterns
+    /// without sessions.
+    pub fn follow_up(&self, text: impl Into<Arc<str>>) -> Option<Session> {
+        self.session.next(self.id.clone(), text)
+    }
+
+    /// Number of attempts in flight.
+    pub fn in_flight(&self) -> u32 {
+        self.in_flight.load(Ordering::Acquire)
+    }
+
+    /// Waits until the run has ended and its log is closed.
+    pub async fn wait_until_finished(&self) {
+        // An error means that the run's task is gone, so it has finished.
+        let _ = self.done.clone().wait_for(|done| *done).await;
+    }
+}

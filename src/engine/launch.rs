@@ -1,0 +1,68 @@
+//! What a run is started with.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::Toolbox;
+use crate::base::name::FlagName;
+use crate::event::BoundaryId;
+use crate::llm::Models;
+use crate::run::Session;
+use crate::scenario::Scenario;
+
+/// Everything that a run is started with.
+pub struct Launch {
+    /// The scenario to run.
+    pub scenario: Arc<Scenario>,
+    /// What answers the model calls.
+    pub model: ModelChoice,
+    /// The implementations of its tools; `None`: those that need nothing from the environment.
+    pub tools: Option<Toolbox>,
+    /// Flags whose position at the start differs from the scenario's.
+    pub flags: Vec<(FlagName, bool)>,
+    /// What to do at which boundary.
+    pub schedule: Schedule,
+    /// Seed of all random numbers; `None`: the scenario's.
+    pub seed: Option<u64>,
+    /// The message of a session that this run answers; `None`: it starts a session with the
+    /// scenario's goal.
+    pub session: Option<Session>,
+}
+
+impl Launch {
+    /// Runs the scenario as it is written, with its script as the model.
+    pub fn scripted(scenario: Arc<Scenario>, instant: bool) -> Self {
+        Self {
+            scenario,
+            model: ModelChoice::Scripted { instant },
+            tools: None,
+            flags: Vec::new(),
+            schedule: Schedule::default(),
+            seed: None,
+            session: None,
+        }
+    }
+}
+
+/// What answers the model calls of a run.
+#[derive(Clone)]
+pub enum ModelChoice {
+    /// The scenario's script.
+    Scripted {
+        /// Skips the delays of the script.
+        instant: bool,
+    },
+    /// Models, and the timeout of one attempt if the scenario sets none.
+    Live(Models, Duration),
+}
+
+/// What the command line schedules at boundaries.
+#[derive(Clone, Debug, Default)]
+pub struct Schedule {
+    /// Flags to switch, each at its boundary.
+    pub flags: Vec<(BoundaryId, FlagName, bool)>,
+    /// Boundaries to pause at.
+    pub breaks: Vec<BoundaryId>,
+    /// Whether to pause at the first boundary.
+    pub start_paused: bool,
+}

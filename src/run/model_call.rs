@@ -1,0 +1,284 @@
+//! One model call of a run: what it may spend, how it passes the gateway, and what its failure means
+//! for the run.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+
+use crate::base::seeded_random::random_u64;
+use crate::bus::{Bus, LiveSlot};
+use crate::event::kind::{AttemptFailed, CallStarted, FailureClass, ModelLabel, Reply, Usage};
+use crate::event::stop::LlmError;
+use crate::event::{EventKind, SpanId, StopReason};
+use crate::gateway::{Attempt, CallFailed, CallScope, Callee, GatewayCall, faults};
+use crate::llm::{ChatRequest, Listener};
+use crate::run::context::RunContext;
+use crate::run::model_request::ModelRequest;
+use crate::run::spending::{self, Reserved};
+
+/// One model call of a run, as the gateway sees it.
+struct ModelCallScope<'a> {
+    cx: &'a RunContext,
+    path: &'a str,
+    ask: &'a ModelRequest,
+    /// Tokens that its failed attempts have used.
+    failed_usage: Mutex<Usage>,
+}
+
+impl ModelCallScope<'_> {
+    fn failed_usage(&self) -> Usage {
+        *self.failed_usage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl CallScope for ModelCallScope<'_> {
+    fn bus(&self) -> &Bus {
+        &self.cx.bus
+    }
+
+    fn remaining(&self) -> Duration {
+        self.cx.gate.remaining()
+    }
+
+    fn random_bits(&self, attempt: u32, what: &str) -> u64 {
+        self.cx.random_bits(self.path, attempt, what)
+    }
+
+    fn in_flight(&self, out: bool) {
+        self.cx.count_in_flight(out);
+    }
+
+    fn reason(&self, failure: &AttemptFailed) -> StopReason {
+        match (failure.class, self.ask.purpose.script_step()) {
+            (FailureClass::ScriptMissing, Some(step)) => StopReason::ScriptMissing(step.into()),
+            _ => stop_reason(failure),
+        }
+    }
+
+    fn keeps_reason(&self) -> bool {
+        true
+    }
+
+    fn estimate_usage(&self, failed: &mut AttemptFailed) {
+        // A script costs nothing.
+        let Some(partial) = failed.partial.as_ref().filter(|_| self.cx.is_live()) else { return };
+        let usage = spending::estimate_usage(&self.ask.messages, &self.ask.tools, partial.len());
+        failed.usage = Some(usage);
+        self.failed_usage.lock().unwrap_or_else(PoisonError::into_inner).add(usage);
+    }
+
+    fn on_adapted(&self, call: SpanId, failed: &AttemptFailed) {
+        let ModelLabel::Live { name: model, .. } =
+            self.cx.models.model_for(&self.ask.purpose).label()
+        else {
+            return;
+        };
+        for parameter in failed.adapted.iter().flatten() {
+            let told = (model.clone(), parameter.clone());
+            let mut adapted = self.cx.adapted.lock().unwrap_or_else(PoisonError::into_inner);
+            if adapted.insert(told) {
+                let (model, parameter) = (model.clone(), parameter.clone());
+                self.cx.publish(call, EventKind::RequestAdapted { model, parameter });
+            }
+        }
+    }
+
+    fn callee_host(&self) -> Option<String> {
+        match self.cx.models.model_for(&self.ask.purpose).label() {
+            ModelLabel::Live { host, .. } => Some(host),
+            ModelLabel::Scripted => None,
+        }
+    }
+}
+
+/// The stop reason of a run whose model call failed (docs/rules/patterns.md, *All patterns*).
+pub fn stop_reason(failure: &AttemptFailed) -> StopReason {
+    let error = match failure.class {
+        FailureClass::Timeout => return StopReason::LlmTimeout,
+        FailureClass::Panic => return StopReason::InternalError,
+        FailureClass::Cancelled => return StopReason::Cancelled,
+        FailureClass::Auth => LlmError::Auth,
+        FailureClass::RateLimited => LlmError::RateLimited,
+        FailureClass::Resolve | FailureClass::Connect | FailureClass::Tls | FailureClass::Reset => {
+            LlmError::Connection
+        }
+        FailureClass::Status => failure.status.map_or(LlmError::BadResponse, LlmError::Http),
+        FailureClass::BadResponse
+        | FailureClass::Tool
+        | FailureClass::TooLarge
+        | FailureClass::Limit
+        | FailureClass::ScriptMissing
+        | FailureClass::Denied => LlmError::BadResponse,
+    };
+    StopReason::LlmError(error)
+}
+
+/// The model behind the gateway, with the request.
+struct ModelCallee<'a> {
+    scope: &'a ModelCallScope<'a>,
+    ask: &'a ModelRequest,
+}
+
+impl Callee for ModelCallee<'_> {
+    fn attempt<'a>(
+        &'a self,
+        attempt: Attempt<'a>,
+    ) -> BoxFuture<'a, Result<Reply, Box<AttemptFailed>>> {
+        let cx = self.scope.cx;
+        let request = ChatRequest {
+            messages: self.ask.messages.clone(),
+            tools: Arc::clone(&self.ask.tools),
+            form: self.ask.form.clone(),
+            purpose: self.ask.purpose.clone(),
+            message: cx.session.message,
+            attempt: attempt.number,
+            again: self.ask.again,
+            draw: random_u64(cx.seed, self.scope.path, attempt.number, "model"),
+            shown: Arc::clone(self.ask.shown.as_ref().unwrap_or(&cx.empty_bindings)),
+        };
+        Box::pin(async move {
+            let listener = LiveSlotWriter { bus: &cx.bus, call: attempt.call, live: attempt.live };
+            let model = cx.models.model_for(&self.ask.purpose);
+            let said = async {
+                let mut reply = model.chat(&request, &listener).await?;
+                if reply.usage.is_none() {
+                    let (messages, tools) = (&request.messages, &request.tools);
+                    let came = spending::reply_bytes(&reply);
+                    reply.usage = Some(spending::estimate_usage(messages, tools, came));
+                    reply.estimated = true;
+                }
+                Ok(reply)
+            };
+            let injected = cx.llm.guard.faults();
+            if injected.is_empty() {
+                return said.await;
+            }
+            // Rare: boxed, so that it does not make every other attempt larger.
+            let draw = self.scope.random_bits(attempt.number, "fault");
+            Box::pin(faults::with_faults(&injected, draw, said)).await
+        })
+    }
+}
+
+/// Writes a reply to the live slot while it is received.
+struct LiveSlotWriter<'a> {
+    bus: &'a Bus,
+    call: SpanId,
+    live: &'a LiveSlot,
+}
+
+impl Listener for LiveSlotWriter<'_> {
+    fn piece(&self, text: &str) {
+        self.live.push(text);
+    }
+
+    fn condition_failed(&self, place: &str, text: &str) {
+        let (place, text) = (place.to_owned(), text.to_owned());
+        self.bus.publish(self.call, EventKind::ConditionFailed { place, text });
+    }
+}
+
+impl RunContext {
+    /// Calls the model through the gateway. The call counts as an active branch from this moment,
+    /// not from its first poll, so a pause waits for it.
+    ///
+    /// # Errors
+    /// [`CallFailed`] with the run's stop reason after the last attempt.
+    pub fn call_model(
+        &self,
+        ask: ModelRequest,
+    ) -> impl Future<Output = Result<(SpanId, Reply), Box<CallFailed>>> + Send + '_ {
+        let branch = self.gate.branch();
+        async move {
+            let _branch = branch;
+            self.call_model_on_branch(ask).await
+        }
+    }
+
+    /// Like [`RunContext::call_model`], for a caller that holds an active branch until the call has
+    /// ended.
+    ///
+    /// # Errors
+    /// As [`RunContext::call_model`].
+    pub(crate) async fn call_model_on_branch(
+        &self,
+        ask: ModelRequest,
+    ) -> Result<(SpanId, Reply), Box<CallFailed>> {
+        let lost = Mutex::default();
+        let scope =
+            ModelCallScope { cx: self, path: &ask.random_path(), ask: &ask, failed_usage: lost };
+        let call = GatewayCall {
+            started: CallStarted {
+                parent: ask.parent,
+                tool: self.llm.guard.name().clone(),
+                purpose: ask.purpose.clone(),
+                prompt: ask.prompt.clone(),
+                args: None,
+                model: self.models.name_for(&ask.purpose),
+                repeat: ask.again,
+            },
+            safe_key: None,
+        };
+        let asked = ModelCallee { scope: &scope, ask: &ask };
+        let reserved = self.reserve(&ask).await;
+        let answered = call.make(&scope, &self.llm.guard, &asked).await;
+        if let Some(reserved) = reserved {
+            let mut used = scope.failed_usage();
+            used.add(answered.as_ref().ok().and_then(|it| it.reply.usage).unwrap_or_default());
+            reserved.used(&used);
+        }
+        let answered = answered?;
+        Ok((answered.span, answered.reply))
+    }
+
+    /// Reserves what a call is estimated to use, if the run has a limit. If it does not fit, the
+    /// run is stopped and this never returns.
+    async fn reserve(&self, ask: &ModelRequest) -> Option<Reserved<'_>> {
+        if !self.spending.is_limited() {
+            return None;
+        }
+        let most = self.models.model_for(&ask.purpose).max_tokens();
+        let estimate = spending::estimate(&ask.messages, &ask.tools, most);
+        let price = self.models.price_for(&ask.purpose);
+        match self.spending.reserve(estimate, price).await {
+            Ok(reserved) => Some(reserved),
+            Err((reason, reached)) => {
+                self.publish(ask.parent, EventKind::BudgetReached(reached));
+                self.gate.stop(reason);
+                std::future::pending().await
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::llm::failure;
+
+    #[test]
+    fn failures_give_the_reasons_of_the_spec() {
+        use FailureClass::*;
+        let table = [
+            (Timeout, None, "llm_timeout"),
+            (Auth, Some(401), "llm_error:auth"),
+            (Auth, Some(403), "llm_error:auth"),
+            (RateLimited, Some(429), "llm_error:rate_limited"),
+            (Status, Some(500), "llm_error:http_500"),
+            (Status, Some(404), "llm_error:http_404"),
+            (Resolve, None, "llm_error:connection"),
+            (Connect, None, "llm_error:connection"),
+            (Tls, None, "llm_error:connection"),
+            (Reset, None, "llm_error:connection"),
+            (BadResponse, Some(200), "llm_error:bad_response"),
+            (TooLarge, Some(200), "llm_error:bad_response"),
+            (Denied, None, "llm_error:bad_response"),
+            (Panic, None, "internal_error"),
+        ];
+        for (class, status, expected) in table {
+            let failed = AttemptFailed { status, ..*failure(class, "") };
+            assert_eq!(stop_reason(&failed).to_string(), expected, "{class:?}");
+        }
+    }
+}
