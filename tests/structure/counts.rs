@@ -19,7 +19,15 @@ pub const PATTERNS: &[(&str, &[&str])] = &[
 ];
 
 /// Enums with one variant for each pattern.
-const PATTERN_ENUMS: &[&str] = &["Pattern", "PatternSpec", "PatternPlan", "PatternWorld", "View"];
+const PATTERN_ENUMS: &[&str] = &[
+    "Pattern",
+    "PatternSpec",
+    "PatternPlan",
+    "PatternFact",
+    "PatternWorld",
+    "PatternLive",
+    "View",
+];
 
 /// Files that list the patterns, where a match on one is expected.
 pub const REGISTRIES: &[&str] = &[

@@ -7,7 +7,6 @@ use crate::agents::projection::calls::CallEnd;
 use crate::agents::projection::lines::depth;
 use crate::agents::projection::rows::{HopKind, HopRow, HopState, LineKind};
 use crate::agents::projection::state::{AgentsFold, PendingHandoff};
-use crate::event::patterns::PatternFact;
 use crate::event::world::pauses::Pauses;
 use crate::event::world::spans::Spans;
 use crate::event::{Elapsed, Event, EventKind, SpanId};
@@ -16,7 +15,11 @@ impl AgentsFold {
     /// Processes one event.
     pub(crate) fn fold(&mut self, event: &Event, spans: &Spans, rests: &Pauses) {
         match &event.kind {
-            EventKind::Pattern(PatternFact::Agents(fact)) => self.fold_fact(event, fact, spans),
+            EventKind::Pattern(_) => {
+                if let Some(fact) = AgentFact::of(&event.kind) {
+                    self.fold_fact(event, fact, spans);
+                }
+            }
             EventKind::CallStarted(call) => self.call(event, call, spans),
             EventKind::AttemptStarted { parent, .. } => self.set_attempt(*parent, Some(event.span)),
             EventKind::AttemptAnswered(reply) => {

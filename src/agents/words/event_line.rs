@@ -5,7 +5,6 @@ use crate::agents::facts::{AgentFact, MissingResult};
 use crate::agents::projection::HANDED_OVER;
 use crate::event::EventKind;
 use crate::event::kind::{Purpose, Reply};
-use crate::event::patterns::PatternFact;
 use crate::narrate::event_line::EventLine;
 use crate::narrate::style_role::StyleRole;
 
@@ -37,11 +36,21 @@ pub(crate) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
         {
             told.text = hop_text(&call.purpose).into();
         }
-        EventKind::Pattern(PatternFact::Agents(AgentFact::AnswerPartial { text, by })) => {
+        kind => {
+            if let Some(fact) = AgentFact::of(kind) {
+                fill_fact(told, fact);
+            }
+        }
+    }
+}
+
+fn fill_fact<'a>(told: &mut EventLine<'a>, fact: &'a AgentFact) {
+    match fact {
+        AgentFact::AnswerPartial { text, by } => {
             told.subject = by.as_str().into();
             told.text = format!("best partial answer: {text}").into();
         }
-        EventKind::Pattern(PatternFact::Agents(AgentFact::AnswerIncomplete { missing })) => {
+        AgentFact::AnswerIncomplete { missing } => {
             let each = |of: fn(&MissingResult) -> &str, between: &str| {
                 missing.iter().map(of).collect::<Vec<_>>().join(between)
             };
@@ -50,44 +59,24 @@ pub(crate) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
             told.text = format!("the answer lacks {it}: {}", each(|it| &it.text, "; ")).into();
             told.tone = StyleRole::Failed;
         }
-        EventKind::Pattern(PatternFact::Agents(AgentFact::HandoffMade {
-            from,
-            to,
-            message,
-            ..
-        })) => {
+        AgentFact::HandoffMade { from, to, message, .. } => {
             told.subject = from.as_str().into();
             told.text = match message {
                 Some(message) => format!("hands over to {to}: {message}").into(),
                 None => format!("hands over to {to}").into(),
             };
         }
-        EventKind::Pattern(PatternFact::Agents(AgentFact::HandoffRefused {
-            from,
-            to,
-            reason: why,
-            ..
-        })) => {
+        AgentFact::HandoffRefused { from, to, reason: why, .. } => {
             told.subject = from.as_str().into();
             told.text = format!("handoff to {to} refused: {why}").into();
             told.tone = StyleRole::Refused;
         }
-        EventKind::Pattern(PatternFact::Agents(AgentFact::ToolCallRefused {
-            agent,
-            tool,
-            text,
-            ..
-        })) => {
+        AgentFact::ToolCallRefused { agent, tool, text, .. } => {
             told.subject = agent.as_str().into();
             told.text = format!("{tool}: {text}").into();
             told.tone = StyleRole::Refused;
         }
-        EventKind::Pattern(PatternFact::Agents(AgentFact::RosterChanged {
-            swarm,
-            change,
-            members,
-            ..
-        })) => {
+        AgentFact::RosterChanged { swarm, change, members, .. } => {
             told.subject = swarm.as_str().into();
             let there = members.iter().map(|it| it.as_str()).collect::<Vec<_>>().join(", ");
             told.text = match change {
@@ -97,6 +86,5 @@ pub(crate) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
             }
             .into();
         }
-        _ => {}
     }
 }

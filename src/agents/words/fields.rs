@@ -3,7 +3,6 @@
 use crate::agents::facts::{AgentFact, LoopGuard};
 use crate::event::EventKind;
 use crate::event::kind::Purpose;
-use crate::event::patterns::PatternFact;
 use crate::narrate::styled::StyledText;
 
 /// Adds the details of an agent's call.
@@ -37,32 +36,22 @@ pub fn add_call(purpose: &Purpose, to: &mut StyledText) {
 
 /// Adds the details of an event of agents.
 pub fn add_event(kind: &EventKind, to: &mut StyledText) {
-    match kind {
-        EventKind::Pattern(PatternFact::Agents(AgentFact::HandoffMade {
-            to: next,
-            message,
-            guard,
-            ..
-        })) => {
+    let Some(fact) = AgentFact::of(kind) else { return };
+    match fact {
+        AgentFact::HandoffMade { to: next, message, guard, .. } => {
             to.field("to", next.as_str());
             if let Some(message) = message {
                 to.field("message", message.replace('\n', " "));
             }
             add_loop_guard(guard, to);
         }
-        EventKind::Pattern(PatternFact::Agents(AgentFact::HandoffRefused {
-            to: next,
-            reason,
-            guard,
-            rejections,
-            ..
-        })) => {
+        AgentFact::HandoffRefused { to: next, reason, guard, rejections, .. } => {
             to.field("to", next.as_str());
             to.field("reason", reason.to_string());
             add_loop_guard(guard, to);
             to.field("refusals", rejections.to_string());
         }
-        EventKind::Pattern(PatternFact::Agents(AgentFact::RosterChanged { members, .. })) => {
+        AgentFact::RosterChanged { members, .. } => {
             let names: Vec<&str> = members.iter().map(|name| name.as_str()).collect();
             to.field("members", names.join(", "));
         }

@@ -8,7 +8,6 @@ use crate::agents::policy::TRANSFER;
 use crate::agents::projection::{AgentsFold, HopKind, LineKind, TranscriptLine};
 use crate::base::visible::{visible, visible_within};
 use crate::event::kind::{Purpose, ToolCall};
-use crate::event::patterns::PatternFact;
 use crate::event::world::{RunFold, SpanKind};
 use crate::event::{Event, EventKind, SpanId};
 use crate::narrate::format;
@@ -33,9 +32,7 @@ pub fn lines(
     let mut lines: Vec<StyledLine> = new.filter_map(|line| transcript_line(line, run)).collect();
     lines.reverse();
     match &event.kind {
-        EventKind::Pattern(PatternFact::Agents(AgentFact::AnswerPartial { .. }))
-        | EventKind::Pattern(PatternFact::Agents(AgentFact::AnswerIncomplete { .. }))
-        | EventKind::Pattern(PatternFact::Agents(AgentFact::RosterChanged { .. })) => {
+        kind if AgentFact::of(kind).is_some_and(has_no_transcript_line) => {
             let told = told(words, event, run);
             lines.push(agent_line(TeamLineKind::Note, 0, &told.subject, &shorten(&told.text)));
         }
@@ -46,6 +43,16 @@ pub fn lines(
         _ => {}
     }
     Some(lines)
+}
+
+/// Whether the transcript says nothing about a fact that headless text tells.
+fn has_no_transcript_line(fact: &AgentFact) -> bool {
+    matches!(
+        fact,
+        AgentFact::AnswerPartial { .. }
+            | AgentFact::AnswerIncomplete { .. }
+            | AgentFact::RosterChanged { .. }
+    )
 }
 
 /// The totals on the last line of a run.

@@ -7,8 +7,7 @@ use super::selection::ResearchView;
 use crate::app::run::data::RunData;
 use crate::app::run::inspect::target::InspectTarget;
 use crate::app::run::layout::Pane;
-use crate::event::patterns::PatternFact;
-use crate::event::{EventKind, SpanId};
+use crate::event::SpanId;
 use crate::pattern::research::facts::ResearchFact;
 use crate::pattern::research::ids::{NoteId, SourceNo};
 
@@ -30,12 +29,7 @@ impl ResearchView {
                 }
                 let call = open_model_call(run, research).or(research.answer_call);
                 call.or(research.plan_call).map(InspectTarget::Call).or_else(|| {
-                    event_target(run, |kind| {
-                        matches!(
-                            kind,
-                            EventKind::Pattern(PatternFact::Research(ResearchFact::AnswerCited(_)))
-                        )
-                    })
+                    event_target(run, |fact| matches!(fact, ResearchFact::AnswerCited(_)))
                 })
             }
             Pane::Fourth => {
@@ -44,13 +38,8 @@ impl ResearchView {
                 let note = match about {
                     Some(ItemSubject::Note(note)) => Some(note),
                     Some(ItemSubject::Pair(..)) => {
-                        return event_target(run, |kind| {
-                            matches!(
-                                kind,
-                                EventKind::Pattern(PatternFact::Research(
-                                    ResearchFact::NotesCompared(_)
-                                ))
-                            )
+                        return event_target(run, |fact| {
+                            matches!(fact, ResearchFact::NotesCompared(_))
                         });
                     }
                     _ => research.notes.last().map(|row| row.note.id.clone()),
@@ -113,12 +102,7 @@ fn source_target(run: &RunData, no: SourceNo, page: bool) -> Option<InspectTarge
     }
     let closed = row.span.and_then(|span| run.shown().spans.get(span)?.closed_by);
     closed.map(InspectTarget::Event).or_else(|| {
-        let deduped = event_target(run, |kind| {
-            matches!(
-                kind,
-                EventKind::Pattern(PatternFact::Research(ResearchFact::SourcesDeduped(_)))
-            )
-        });
+        let deduped = event_target(run, |fact| matches!(fact, ResearchFact::SourcesDeduped(_)));
         deduped.or(research.search_call.map(InspectTarget::Call))
     })
 }
@@ -129,15 +113,17 @@ fn note_target(run: &RunData, note: &NoteId, page: bool) -> Option<InspectTarget
     let row = research.source(research.note(note)?.source)?;
     let call = if page { row.read_call } else { row.notes_call };
     call.map(InspectTarget::Call).or_else(|| {
-        event_target(run,
-            |kind| matches!(kind, EventKind::Pattern(PatternFact::Research(ResearchFact::NoteTaken { note: it, .. })) if it.id == *note),
+        event_target(
+            run,
+            |fact| matches!(fact, ResearchFact::NoteTaken { note: it, .. } if it.id == *note),
         )
     })
 }
 
-/// The last shown event that matches.
-fn event_target(run: &RunData, so: impl Fn(&EventKind) -> bool) -> Option<InspectTarget> {
-    run.last_shown(|event| so(&event.kind)).map(|event| InspectTarget::Event(event.seq))
+/// The last shown fact of research that matches.
+fn event_target(run: &RunData, so: impl Fn(&ResearchFact) -> bool) -> Option<InspectTarget> {
+    run.last_shown(|event| ResearchFact::of(&event.kind).is_some_and(&so))
+        .map(|event| InspectTarget::Event(event.seq))
 }
 
 /// The model call that the page is about.

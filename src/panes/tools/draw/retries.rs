@@ -1,9 +1,6 @@
 //! Pane 4 of the tools: the amplification (requests per call), the alerts, and the latest calls
 //! that were retried, with each attempt and wait.
 
-use crate::event::world::Projection;
-use crate::panes::tools::view::ToolsView;
-use crate::panes::tools::view::retried_calls;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -11,9 +8,11 @@ use crate::app::layout::line;
 use crate::app::run::data::RunData;
 use crate::app::run::tool_summary::alert_text;
 use crate::event::EventKind;
+use crate::event::world::Projection;
 use crate::event::world::SpanKind;
 use crate::narrate::attribution::purpose_name;
 use crate::panes::tools::comparison::RunComparison;
+use crate::panes::tools::view::{ToolsView, retried_calls};
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
