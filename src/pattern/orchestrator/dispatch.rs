@@ -1,4 +1,4 @@
-//! Runs the tasks in parallel, at most the concurrency limit at once. Each lane starts the next
+//! Runs the tasks in parallel, at most the concurrency limit at once. Each slot starts the next
 //! task of the plan when it is free (`dispatch_parallel` in the orchestrator source document).
 
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub(super) struct FailedTask {
 
 /// Dispatches every task and waits for all of them. Returns their results in plan order.
 ///
-/// Which lane takes the next task depends on which one finishes first, and so does which task finds
+/// Which slot takes the next task depends on which one finishes first, and so does which task finds
 /// the dispatch budget used up; how the results are aggregated does not.
 ///
 /// # Errors
@@ -49,22 +49,22 @@ pub(super) async fn dispatch(
     let floor = Dispatcher { cx, spec, dispatches: AtomicU32::new(0) };
     let mut came: Vec<Option<TaskResult>> = tasks.iter().map(|_| None).collect();
     let (mut next, mut stops) = (0, false);
-    let mut lanes = FuturesUnordered::new();
+    let mut slots = FuturesUnordered::new();
     loop {
         while next < tasks.len() && limit.open() {
-            lanes.push(floor.run_in_lane(cx.control().branch(), next, &tasks[next]));
+            slots.push(floor.run_in_slot(cx.control().branch(), next, &tasks[next]));
             next += 1;
         }
-        if lanes.is_empty() {
+        if slots.is_empty() {
             break;
         }
         let waits = cx.control().mark_waiting();
         let ended = tokio::select! {
             biased;
-            ended = lanes.next() => ended,
+            ended = slots.next() => ended,
             () = limit.changed(), if next < tasks.len() => None,
         };
-        // This branch counts as active from here on, so a pause never misses a lane that moves from
+        // This branch counts as active from here on, so a pause never misses a slot that moves from
         // one task to the next.
         drop(waits);
         let Some((branch, place, task)) = ended else { continue };
@@ -79,7 +79,7 @@ pub(super) async fn dispatch(
             next = tasks.len();
         }
         if next < tasks.len() && !limit.close_surplus() {
-            lanes.push(floor.run_in_lane(branch, next, &tasks[next]));
+            slots.push(floor.run_in_slot(branch, next, &tasks[next]));
             next += 1;
         } else if next >= tasks.len() {
             limit.close();
@@ -94,7 +94,7 @@ fn first_stop_reason(came: &[Option<TaskResult>]) -> Option<StopReason> {
     done.find_map(|came| came.as_ref().err().filter(|it| it.stops_run).map(|it| it.reason.clone()))
 }
 
-/// What all lanes share.
+/// What all slots share.
 struct Dispatcher<'a> {
     cx: &'a RunContext,
     spec: &'a OrchestratorSpec,
@@ -102,9 +102,9 @@ struct Dispatcher<'a> {
 }
 
 impl Dispatcher<'_> {
-    /// Runs one task in a lane. Returns the lane's branch with the result, so that the lane can
+    /// Runs one task in a slot. Returns the slot's branch with the result, so that the slot can
     /// take the next task without ceasing to be an active branch in between.
-    async fn run_in_lane(
+    async fn run_in_slot(
         &self,
         branch: Branch,
         place: usize,

@@ -290,7 +290,7 @@ async fn max_parallel_changes_while_tasks_are_out() {
     run.send(Command::SetParallel { max_parallel: 4, by: Initiator::You });
     sleep(Duration::from_millis(100)).await;
     assert_eq!(run.in_flight(), 4);
-    // They are back by 2.5 s; only two lanes stay, and two tasks are left then.
+    // They are back by 2.5 s; only two slots stay, and two tasks are left then.
     run.send(Command::SetParallel { max_parallel: 1, by: Initiator::You });
     sleep(Duration::from_millis(800)).await;
     let world = world(&run).await;

@@ -378,11 +378,11 @@ async fn each_report_ends_as_it_is_there_to_show() {
 
 /// The time of a run on tokio's clock is the sum of its latencies, not a measurement.
 #[tokio::test(start_paused = true)]
-async fn two_more_lanes_make_the_fraud_check_as_fast_as_its_slowest_worker() {
+async fn two_more_slots_make_the_fraud_check_as_fast_as_its_slowest_worker() {
     let two = play_in_time("fraud-check", &[], &[]).await;
     let four = play_in_time("fraud-check", &[], &["budget.max_parallel=4"]).await;
     let elapsed = |outcome: &Value| outcome["elapsed_ms"].as_u64().expect("milliseconds");
-    // Two lanes: 1.6 s, then 1.8 s. Four: 1.8 s.
+    // Two slots: 1.6 s, then 1.8 s. Four: 1.8 s.
     assert_eq!(elapsed(&two) - elapsed(&four), 1_600);
     assert_eq!(two["aggregate"], four["aggregate"]);
 }
