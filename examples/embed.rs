@@ -45,8 +45,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
 
     let outcome = world.outcome().ok_or("the log has no end")?;
-    println!("{}: {}, {} events", outcome.status, outcome.stop_reason, world.next.0);
+    println!("{}: {}, {} events", outcome.status, outcome.stop_reason, world.progress.next.0);
     println!("decision: {}", outcome.fields.get("final_decision").unwrap_or_default());
-    println!("{}", world.answer.as_deref().unwrap_or("no answer"));
+    println!("{}", world.progress.answer.as_deref().unwrap_or("no answer"));
     Ok(())
 }

@@ -61,6 +61,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let outcome = world.outcome().ok_or("the log has no end")?;
     println!("{}: {}, {} calls", outcome.status, outcome.stop_reason, outcome.usage.calls);
     println!("decision: {}", outcome.fields.get("final_decision").unwrap_or_default());
-    println!("{}", world.answer.as_deref().unwrap_or("no answer"));
+    println!("{}", world.progress.answer.as_deref().unwrap_or("no answer"));
     Ok(())
 }

@@ -53,7 +53,7 @@ fn step(hop: &HopRow, run: &RunFold) -> Value {
         },
         "status": status,
         "at_ms": hop.at.0 / 1_000,
-        "elapsed_ms": hop.until.map(|until| millis(run.active_between(hop.at, until))),
+        "elapsed_ms": hop.until.map(|until| millis(run.progress.active_between(hop.at, until))),
         "context_tokens": hop.context_tokens,
     });
     if let Some(reason) = reason {

@@ -229,7 +229,7 @@ impl FaultsDrawer {
     /// value, where there is one.
     pub fn command(&self, action: Action, page: &RunPage) -> Option<Command> {
         let (world, asked) = (page.world(), page.pending_changes());
-        let row = self.tool(world).filter(|_| world.is_live())?;
+        let row = self.tool(world).filter(|_| world.progress.is_live())?;
         let tool = self.tool.clone();
         let breaker = |hand| {
             let has = row.head.limits.breaker.is_some();

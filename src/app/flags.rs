@@ -4,8 +4,7 @@
 use ratatui::layout::Rect;
 
 use super::action::Action;
-use super::layout::Size;
-use super::layout::{drawer, inside, keep_in_view};
+use super::layout::{Size, drawer, inside, keep_in_view};
 use super::selection::moved_index;
 use crate::base::name::FlagName;
 use crate::event::kind::Initiator;
@@ -44,32 +43,36 @@ pub struct FlagsDrawer {
 impl FlagsDrawer {
     /// The drawer of a run, with its first flag selected.
     pub fn new(run: RunId, world: &World) -> Self {
-        Self { run, selected: world.flags.first().map(|flag| flag.name.clone()) }
+        Self { run, selected: world.settings.flags.first().map(|flag| flag.name.clone()) }
     }
 
     /// The parts of its window at this size.
     pub fn parts(&self, size: Size, world: &World) -> FlagsParts {
-        let flags = u16::try_from(world.flags.len().max(1)).unwrap_or(u16::MAX);
+        let flags = u16::try_from(world.settings.flags.len().max(1)).unwrap_or(u16::MAX);
         let wanted = flags.saturating_mul(FLAG_ROWS).saturating_add(FOOT + 2);
         let column = drawer(size.body(), COLS);
         let window = Rect { height: column.height.min(wanted), ..column };
         let inner = inside(window);
         let foot = FOOT.min(inner.height.saturating_sub(FLAG_ROWS));
         let list = Rect { height: inner.height - foot, ..inner };
-        let at = world.flags.iter().position(|flag| Some(&flag.name) == self.selected.as_ref());
+        let at =
+            world.settings.flags.iter().position(|flag| Some(&flag.name) == self.selected.as_ref());
         let rows = usize::from(list.height / FLAG_ROWS);
         FlagsParts {
             window,
             list,
             what_if: Rect { y: list.bottom(), height: foot, ..inner },
-            top: keep_in_view(0, at.unwrap_or(0), rows, world.flags.len()),
+            top: keep_in_view(0, at.unwrap_or(0), rows, world.settings.flags.len()),
         }
     }
 
     /// Moves the selection; returns whether the action was a movement.
     pub fn on_move(&mut self, action: Action, world: &World, page: usize) -> bool {
-        let at = world.flags.iter().position(|flag| Some(&flag.name) == self.selected.as_ref());
-        match moved_index(action, at, world.flags.len(), page).and_then(|at| world.flags.get(at)) {
+        let at =
+            world.settings.flags.iter().position(|flag| Some(&flag.name) == self.selected.as_ref());
+        match moved_index(action, at, world.settings.flags.len(), page)
+            .and_then(|at| world.settings.flags.get(at))
+        {
             Some(flag) => {
                 self.selected = Some(flag.name.clone());
                 true
@@ -114,7 +117,7 @@ impl PendingFlags {
 
     /// Switches a flag. `None` if the run has ended or has no such flag.
     pub fn switch(&mut self, run: &RunId, flag: &FlagName, world: &World) -> Option<Command> {
-        if !world.is_live() || !world.flags.iter().any(|row| row.name == *flag) {
+        if !world.progress.is_live() || !world.settings.flags.iter().any(|row| row.name == *flag) {
             return None;
         }
         let on = self.next_position(run, flag, world);
@@ -124,12 +127,12 @@ impl PendingFlags {
 
     /// Whether there is a change of this run to undo.
     pub fn can_undo(&self, run: &RunId, world: &World) -> bool {
-        world.is_live() && self.undoable.iter().any(|asked| asked.run == *run)
+        world.progress.is_live() && self.undoable.iter().any(|asked| asked.run == *run)
     }
 
     /// Undoes the last change of this run.
     pub fn undo(&mut self, run: &RunId, world: &World) -> Option<(FlagName, Command)> {
-        if !world.is_live() {
+        if !world.progress.is_live() {
             return None;
         }
         let at = self.undoable.iter().rposition(|asked| asked.run == *run)?;
@@ -176,5 +179,5 @@ impl PendingFlags {
 }
 
 fn position(world: &World, flag: &FlagName) -> bool {
-    world.flags.iter().any(|row| row.name == *flag && row.on)
+    world.settings.flags.iter().any(|row| row.name == *flag && row.on)
 }

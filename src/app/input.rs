@@ -1,34 +1,29 @@
 //! Keys: from the binding table to their effect on the screen or the focused overlay.
 
-use crate::app::launch::start;
-use crate::app::state::visible_run_mut;
 use std::sync::Arc;
 
 use super::action::Action;
 use super::arrange::arrange_home;
-use super::effect::Update;
-use super::effect::{Effect, LaunchRequest};
+use super::effect::{Effect, LaunchRequest, Update};
 use super::faults::FaultsDrawer;
 use super::flags::FlagsDrawer;
 use super::form::{KeyOutcome, LaunchForm};
 use super::help::Help;
 use super::home::HomePane;
 use super::key::KeyPress;
-use super::keymap;
+use super::launch::start;
 use super::layout::too_small;
 use super::leave::{interrupt, kill, quit, suspend};
-use super::notice::ACTS_ON_LIVE_RUN;
-use super::notice::NoticeKind;
+use super::notice::{ACTS_ON_LIVE_RUN, NoticeKind};
 use super::overlay::Overlay;
 use super::overlay_actions::{on_confirm, on_faults, on_flags, on_form, on_help};
-use super::preview;
 use super::run::{InputOutcome, RunPage};
-use super::state::{ActiveScreen, AppState};
+use super::state::{ActiveScreen, AppState, visible_run_mut};
+use super::{keymap, preview};
 use crate::event::Command;
 use crate::event::kind::Initiator;
 use crate::event::world::RunState;
-use crate::scenario::catalogue::RequestedModel;
-use crate::scenario::catalogue::ScenarioEntry;
+use crate::scenario::catalogue::{RequestedModel, ScenarioEntry};
 
 pub(super) fn on_key(state: &mut AppState, key: KeyPress) -> Update {
     let action = keymap::lookup(state.context(), key);
@@ -169,7 +164,7 @@ fn on_screen(state: &mut AppState, action: Action) -> Update {
         Action::Faults => faults(state),
         Action::Members => crate::panes::agents::members_actions::open(state),
         Action::Message => crate::app::message_actions::open(state),
-        Action::PauseResume => send_to_target(state, |page| match page.world().stage {
+        Action::PauseResume => send_to_target(state, |page| match page.world().progress.stage {
             RunState::Pausing { .. } | RunState::Paused { .. } => {
                 Command::Resume { by: Initiator::You }
             }
@@ -310,7 +305,7 @@ fn faults(state: &mut AppState) -> Update {
 
 fn send_to_target(state: &mut AppState, command: impl Fn(&RunPage) -> Command) -> Update {
     let said = match state.target_run() {
-        Some(page) if matches!(page.world().stage, RunState::Closed) => {
+        Some(page) if matches!(page.world().progress.stage, RunState::Closed) => {
             format!("{} has ended.", page.id())
         }
         Some(page) => {

@@ -62,11 +62,11 @@ fn has_effect(state: &AppState, action: Action) -> bool {
     match action {
         Action::PauseResume if state.visible_run().is_some_and(|page| page.is_scrubbed()) => true,
         Action::PauseResume | Action::Step | Action::StepRound => {
-            subject.is_some_and(|page| page.world().is_live())
+            subject.is_some_and(|page| page.world().progress.is_live())
         }
-        Action::Flags => subject.is_some_and(|page| !page.world().flags.is_empty()),
+        Action::Flags => subject.is_some_and(|page| !page.world().settings.flags.is_empty()),
         Action::Kill if on_home => state.live_runs().next().is_some(),
-        Action::Kill => subject.is_some_and(|page| page.world().is_live()),
+        Action::Kill => subject.is_some_and(|page| page.world().progress.is_live()),
         Action::Open if state.home.preview_source == HomePane::Runs => subject.is_some(),
         Action::Open => can_start(state),
         Action::NewRun if on_home => can_start(state),
@@ -91,7 +91,7 @@ fn has_effect(state: &AppState, action: Action) -> bool {
             state.visible_run().is_some_and(|page| page.own_offers(action))
         }
         Action::Toggle if matches!(state.overlays.last(), Some(Overlay::Members(_))) => {
-            state.visible_run().is_some_and(|page| page.world().is_live())
+            state.visible_run().is_some_and(|page| page.world().progress.is_live())
         }
         Action::BreakerTrip
         | Action::BreakerHold
@@ -103,10 +103,12 @@ fn has_effect(state: &AppState, action: Action) -> bool {
             let page = state.visible_run().filter(|page| page.inspector().is_none());
             page.is_some_and(|page| page.offers(action))
         }
-        Action::More | Action::Less => {
-            state.visible_run().is_some_and(|page| page.world().is_live() && page.offers(action))
+        Action::More | Action::Less => state
+            .visible_run()
+            .is_some_and(|page| page.world().progress.is_live() && page.offers(action)),
+        Action::Toggle => {
+            run_with_flags_open(state).is_some_and(|page| page.world().progress.is_live())
         }
-        Action::Toggle => run_with_flags_open(state).is_some_and(|page| page.world().is_live()),
         Action::Up | Action::Down | Action::Confirm => match state.overlays.last() {
             Some(Overlay::Confirm(confirm)) if action == Action::Confirm => confirm.accepts_yes(),
             Some(Overlay::Confirm(confirm)) => confirm.is_long(state.size),
@@ -156,7 +158,7 @@ fn hint_rank(state: &AppState, row: &Binding) -> u8 {
 fn hint_word(state: &AppState, row: &Binding) -> &'static str {
     match row.action {
         Action::PauseResume if state.visible_run().is_some_and(|page| page.is_scrubbed()) => "live",
-        Action::PauseResume => match state.target_run().map(|page| &page.world().stage) {
+        Action::PauseResume => match state.target_run().map(|page| &page.world().progress.stage) {
             Some(RunState::Pausing { .. } | RunState::Paused { .. }) => "resume",
             _ => row.word,
         },

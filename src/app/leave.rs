@@ -2,8 +2,7 @@
 //! be undone.
 
 use super::confirm::Confirm;
-use super::effect::Effect;
-use super::effect::Update;
+use super::effect::{Effect, Update};
 use super::message_actions::unsent_count;
 use super::notice::NoticeKind;
 use super::overlay::Overlay;
@@ -14,7 +13,7 @@ use crate::event::{Command, RunId};
 
 pub(super) fn kill(state: &mut AppState) -> Update {
     let live: Vec<RunId> = match state.visible_run() {
-        Some(page) if page.world().is_live() => {
+        Some(page) if page.world().progress.is_live() => {
             let title = page.world().head.as_ref().map_or("", |head| &head.title);
             let ask = Confirm::kill(page.id(), title);
             state.overlays.push(Overlay::Confirm(ask));
@@ -48,7 +47,7 @@ pub(super) fn interrupt(state: &mut AppState) -> Update {
     }
     state.interrupted_at = Some(state.now);
     let ask = match state.visible_run() {
-        Some(page) if page.world().is_live() => {
+        Some(page) if page.world().progress.is_live() => {
             let title = page.world().head.as_ref().map_or("", |head| &head.title);
             Some(Confirm::kill(page.id(), title))
         }
@@ -72,7 +71,7 @@ pub(super) fn suspend(state: &mut AppState) -> Update {
         .iter()
         .filter(|page| {
             matches!(
-                page.world().stage,
+                page.world().progress.stage,
                 RunState::Running | RunState::Pausing { .. } | RunState::Empty
             )
         })

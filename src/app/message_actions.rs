@@ -1,8 +1,7 @@
 //! Actions in the message box: a message is sent at once or when the run ends, and kept as a draft.
 
 use super::action::Action;
-use super::effect::Update;
-use super::effect::{FollowUp, LaunchRequest};
+use super::effect::{FollowUp, LaunchRequest, Update};
 use super::launch::start;
 use super::message::{DraftOrigin, MessageBox, suggestion};
 use super::notice::NoticeKind;
@@ -129,7 +128,7 @@ fn send(state: &mut AppState) -> Update {
         state.notify(NoticeKind::Info, said);
         return Update::redraw();
     }
-    if page.world().is_live() {
+    if page.world().progress.is_live() {
         page.data_mut().replace_message(NextMessage::Waiting(text.into()));
         state.overlays.pop();
         state.notify(NoticeKind::Info, "Queued: sent when this run ends. Press i to edit it.");
@@ -153,7 +152,7 @@ fn launch(state: &mut AppState, request: Option<LaunchRequest>) -> Update {
 pub(super) fn on_run_end(state: &mut AppState, run: &RunId) -> Option<Update> {
     let page = state.run_mut(run)?;
     let NextMessage::Waiting(text) = page.next_message().clone() else { return None };
-    let reason = page.world().closed.as_ref().map(|closed| closed.reason.clone())?;
+    let reason = page.world().progress.closed.as_ref().map(|closed| closed.reason.clone())?;
     if !reason.is_success() {
         page.data_mut().replace_message(NextMessage::Draft(text.to_string()));
         let said =
@@ -206,7 +205,7 @@ pub(super) fn unsent_count(state: &AppState) -> usize {
 /// The request for the run that answers a message: as before, with the current flags.
 fn follow_up_request(page: &RunPage, text: &str) -> Option<LaunchRequest> {
     let before = page.launch()?;
-    let flags = page.world().flags.iter();
+    let flags = page.world().settings.flags.iter();
     let flags: Vec<(FlagName, bool)> = flags.map(|flag| (flag.name.clone(), flag.on)).collect();
     let follows = Some(FollowUp { run: page.id().clone(), text: text.into() });
     Some(LaunchRequest { flags, follows, ..before.clone() })

@@ -2,15 +2,13 @@
 
 use super::action::Action;
 use super::confirm::{Confirm, OnYes};
-use super::effect::Effect;
-use super::effect::Update;
+use super::effect::{Effect, Update};
 use super::form::FieldId;
 use super::help::help_rows;
 use super::launch::start;
-use super::notice::NoticeKind;
+use super::notice::{ACTS_ON_LIVE_RUN, NoticeKind};
 use super::overlay::Overlay;
 use super::state::AppState;
-use crate::app::notice::ACTS_ON_LIVE_RUN;
 use crate::event::Command;
 
 pub(super) fn on_form(state: &mut AppState, action: Action) -> Update {
@@ -94,7 +92,7 @@ pub(super) fn on_flags(state: &mut AppState, action: Action) -> Update {
             match command {
                 Some(command) => Update::effect(Effect::Command { run, command }),
                 None => {
-                    let why = if world.is_live() {
+                    let why = if world.progress.is_live() {
                         "This run has no flags."
                     } else {
                         "The run has ended: its flags can no longer change."
@@ -141,7 +139,7 @@ pub(super) fn on_faults(state: &mut AppState, action: Action) -> Update {
         }
         return Update::effect(Effect::Command { run, command });
     }
-    let why = match (world.is_live(), action) {
+    let why = match (world.progress.is_live(), action) {
         (false, _) => "The run has ended: its tools can no longer change.",
         (true, Action::Toggle) => "Use + and - to change a limit.",
         (true, Action::More | Action::Less) => {

@@ -16,8 +16,7 @@ use super::layout::{hits, inside, too_small};
 use super::msg::{Mouse, MouseKind};
 use super::overlay::Overlay;
 use super::preview;
-use super::state::visible_run_mut;
-use super::state::{ActiveScreen, AppState};
+use super::state::{ActiveScreen, AppState, visible_run_mut};
 
 /// Two clicks within this time are one double click.
 const DOUBLE_CLICK: Duration = Duration::from_millis(400);
@@ -234,7 +233,7 @@ fn on_flags(state: &mut AppState, mouse: Mouse) -> Update {
     match mouse.kind {
         MouseKind::Down if hits(parts.list, mouse.col, mouse.row) => {
             let at = parts.top + usize::from((mouse.row - parts.list.y) / super::flags::FLAG_ROWS);
-            let Some(flag) = page.world().flags.get(at) else { return Update::idle() };
+            let Some(flag) = page.world().settings.flags.get(at) else { return Update::idle() };
             let was = drawer.selected.as_ref() == Some(&flag.name);
             drawer.selected = Some(flag.name.clone());
             if was {

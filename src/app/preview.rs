@@ -1,9 +1,9 @@
 //! The preview of the selected row: items with a label each, not yet wrapped.
 
+use super::form::shown_value::shown_value;
 use super::home::HomePane;
 use super::run::{RunLog, RunPage};
 use super::state::AppState;
-use crate::app::form::shown_value::shown_value;
 use crate::event::kind::ModelLabel;
 use crate::event::world::{RunState, World};
 use crate::narrate::event_line_tool::breaker_state;
@@ -135,7 +135,7 @@ fn run_items(page: &RunPage) -> StyledText {
         return notice("No events yet.");
     };
     items.add(StyleRole::Title, head.title.clone());
-    if let RunState::Paused { at, .. } = &world.stage {
+    if let RunState::Paused { at, .. } = &world.progress.stage {
         let at: Vec<_> = at.iter().map(|at| at.display_name()).collect();
         items.item("paused", StyleRole::Text, format!("before {}", at.join(", ")));
     }
@@ -145,13 +145,13 @@ fn run_items(page: &RunPage) -> StyledText {
         None => add_end(world, &mut items),
     }
     add_tools(world, &mut items);
-    if let Some(answer) = &world.answer {
+    if let Some(answer) = &world.progress.answer {
         items.paragraph("answer", answer);
     } else if let Some(said) = words.and_then(|words| last_said(page.log(), words)) {
         items.item("said", StyleRole::Text, said);
     }
     items.paragraph("goal", &head.goal);
-    for (at, flag) in world.flags.iter().enumerate() {
+    for (at, flag) in world.settings.flags.iter().enumerate() {
         let label = if at == 0 { "flags" } else { "" };
         let position = if flag.on { "on" } else { "off" };
         items.item(label, StyleRole::Text, format!("{} {position}", flag.name));

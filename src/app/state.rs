@@ -1,13 +1,12 @@
 //! The state of the dashboard: screens, overlays, runs, settings.
 
-use crate::app::layout::Size;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::flags::PendingFlags;
 use super::home::Home;
 use super::keymap::Context;
-use super::layout::too_small;
+use super::layout::{Size, too_small};
 use super::notice::{NoticeKind, Notices};
 use super::overlay::Overlay;
 use super::request::RequestId;
@@ -170,7 +169,7 @@ impl AppState {
 
     /// The live runs.
     pub fn live_runs(&self) -> impl Iterator<Item = &RunPage> {
-        self.runs.iter().filter(|page| page.world().is_live())
+        self.runs.iter().filter(|page| page.world().progress.is_live())
     }
 
     /// The focused context, as the binding table knows it.
@@ -220,9 +219,9 @@ impl AppState {
     /// How long until the clock of a run shows another second; `None` while the clock is stopped.
     fn next_second(&self, page: &RunPage) -> Option<Duration> {
         let world = page.world();
-        match world.stage {
+        match world.progress.stage {
             RunState::Running | RunState::Pausing { .. } => {
-                let clock = world.active(self.elapsed(page));
+                let clock = world.progress.active(self.elapsed(page));
                 let into = Duration::from_nanos(clock.subsec_nanos().into());
                 Some(SECOND.saturating_sub(into).max(Duration::from_millis(1)))
             }

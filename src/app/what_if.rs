@@ -6,10 +6,10 @@ use crate::narrate::patterns::words;
 
 /// The effects of switching `flag` to `on` now, one per line; the first says when it takes effect.
 pub fn what_if(world: &World, flag: &FlagName, on: bool) -> Vec<String> {
-    if !world.is_live() {
+    if !world.progress.is_live() {
         return vec!["The run has ended: its flags can no longer change.".to_owned()];
     }
-    if world.flags.iter().any(|row| row.name == *flag && row.on == on) {
+    if world.settings.flags.iter().any(|row| row.name == *flag && row.on == on) {
         return vec!["Cancels the pending switch.".to_owned()];
     }
     match words(world) {

@@ -246,11 +246,13 @@ fn summary_line(world: &World, paint: &StreamStyle) -> String {
     let mut line = format!("{sign}  {}  {}", head.run, head.scenario);
     // For a completed or cancelled run the sign's word is enough.
     let said = |class| matches!(class, StopClass::Ok | StopClass::Cancelled);
-    if let Some(closed) = world.closed.as_ref().filter(|closed| !said(closed.reason.class())) {
+    if let Some(closed) =
+        world.progress.closed.as_ref().filter(|closed| !said(closed.reason.class()))
+    {
         line = format!("{line}  {}", closed.reason.phrase());
     }
     let totals = words(world).map(|words| words.summary(world)).unwrap_or_default();
     line.push_str(&paint.line(&StyledLine { parts: totals, label: None }));
-    let time = format::duration_text(world.active(world.at));
+    let time = format::duration_text(world.progress.active(world.progress.at));
     format!("{line}  {time}")
 }

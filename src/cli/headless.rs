@@ -178,11 +178,11 @@ async fn follow<W: Write>(
             written = written.and_then(|()| output.flush());
         }
         if let Err(why) = written {
-            broken = Some(BrokenOutput { why, late: world.closed.is_some() });
+            broken = Some(BrokenOutput { why, late: world.progress.closed.is_some() });
         }
-        if world.next.0 >= forget_at {
-            world.forget_before(Seq(world.next.0.saturating_sub(KEPT_EVENTS)));
-            forget_at = world.next.0 + KEPT_EVENTS;
+        if world.progress.next.0 >= forget_at {
+            world.forget_before(Seq(world.progress.next.0.saturating_sub(KEPT_EVENTS)));
+            forget_at = world.progress.next.0 + KEPT_EVENTS;
         }
         if broken.is_some() {
             // No reader is left: cancel, to spend no more on the run.

@@ -22,7 +22,7 @@ pub fn closing(outcome: &Outcome, world: &World) -> String {
     if let Some(answer) = &own.answer {
         out.push('\n');
         out.push_str(answer);
-    } else if let Some(answer) = &world.answer {
+    } else if let Some(answer) = &world.progress.answer {
         out.push('\n');
         for line in answer.lines() {
             out.push_str(&visible(line));

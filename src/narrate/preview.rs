@@ -14,7 +14,7 @@ pub fn end_line(closed: &RunClosed) -> StyledLine {
 
 /// Adds how the run ended, and what to do about it.
 pub fn add_end(run: &RunFold, to: &mut StyledText) {
-    let Some(closed) = &run.closed else { return };
+    let Some(closed) = &run.progress.closed else { return };
     match closed.reason.is_success() {
         true => to.item("ended", StyleRole::Text, closed.reason.phrase()),
         false => to.error("ended", closed.reason.phrase()),

@@ -346,7 +346,7 @@ impl<C: Console> DashboardLoop<C> {
         loop {
             let behind = self.state.runs.iter().any(|page| {
                 let run = self.services.engine.run(page.id());
-                run.is_some_and(|run| page.world().next.0 < run.bus().len())
+                run.is_some_and(|run| page.world().progress.next.0 < run.bus().len())
             });
             if !behind {
                 return;

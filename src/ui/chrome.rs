@@ -3,6 +3,8 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+pub use crate::app::layout::ScreenParts;
+
 use super::cx::DrawContext;
 use super::glyph::Glyph;
 use super::header;
@@ -10,7 +12,6 @@ use super::text::{Pen, columns};
 use super::theme::StyleRole;
 use crate::app::AppState;
 use crate::app::key_hints::{KeyHint, visible_hints};
-pub use crate::app::layout::ScreenParts;
 use crate::app::notice::NoticeKind;
 use crate::event::stop::StopClass;
 
@@ -114,7 +115,7 @@ fn counts(state: &AppState) -> Vec<StatusCount> {
     }
     let ended = |class: fn(StopClass) -> bool| {
         let of = |page: &&crate::app::run::RunPage| {
-            let closed = page.world().closed.as_ref();
+            let closed = page.world().progress.closed.as_ref();
             closed.is_some_and(|closed| class(closed.reason.class()))
         };
         state.runs.iter().filter(of).count() as u64

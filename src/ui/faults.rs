@@ -25,7 +25,7 @@ pub fn render(
 ) {
     let world = page.world();
     let parts = drawer.parts(state.size, world);
-    let title = match world.is_live() {
+    let title = match world.progress.is_live() {
         true => format!("Faults and limits of {}, live", drawer.tool),
         false => format!("Faults and limits of {}", drawer.tool),
     };
@@ -105,7 +105,7 @@ fn draw_change_help(
     if page.is_scrubbed() {
         lines.push("The run as it is now, not at the playhead.");
     }
-    if !page.world().is_live() {
+    if !page.world().progress.is_live() {
         lines.push("The run has ended: its tools can no longer change.");
     } else {
         lines.push(drawer.selected.help_text());

@@ -4,11 +4,10 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::cx::DrawContext;
-use super::format;
-use super::frame;
 use super::glyph::Glyph;
 use super::text::{Pen, paint, wrap_within};
 use super::theme::StyleRole;
+use super::{format, frame};
 use crate::app::AppState;
 use crate::app::flags::{FLAG_ROWS, FlagsDrawer};
 use crate::app::run::RunPage;
@@ -27,20 +26,20 @@ pub fn render(
 ) {
     let world = page.world();
     let parts = drawer.parts(state.size, world);
-    let title = match world.is_live() {
+    let title = match world.progress.is_live() {
         true => format!("Flags of {}, live", page.id()),
         false => format!("Flags of {}", page.id()),
     };
-    let foot = format::count_noun(world.flags.len() as u64, "flag");
+    let foot = format::count_noun(world.settings.flags.len() as u64, "flag");
     frame::window(&title, &foot, cx, parts.window, buf);
-    if world.flags.is_empty() {
+    if world.settings.flags.is_empty() {
         let row = Rect { x: parts.list.x + 1, height: parts.list.height.min(1), ..parts.list };
         let text = "This scenario has no flags. Esc closes.";
         Pen::new(buf, row, cx.glyphs).put(text, cx.theme.style(StyleRole::Dim));
         return;
     }
     let rows = usize::from(parts.list.height / FLAG_ROWS);
-    for (at, flag) in world.flags.iter().skip(parts.top).take(rows).enumerate() {
+    for (at, flag) in world.settings.flags.iter().skip(parts.top).take(rows).enumerate() {
         let y = parts.list.y + at as u16 * FLAG_ROWS;
         let area = Rect { y, height: FLAG_ROWS, ..parts.list };
         flag_rows(flag, drawer, page, state, cx, area, buf);
@@ -131,7 +130,7 @@ fn consequences(
         Rect { x: area.x + 1, y, width: area.width.saturating_sub(2), height: 1 }.intersection(area)
     };
     let position = if on { "on" } else { "off" };
-    let heading = match page.world().is_live() {
+    let heading = match page.world().progress.is_live() {
         true => format!("If you switch {flag} {position} now"),
         false => "Final positions".to_owned(),
     };

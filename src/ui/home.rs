@@ -8,21 +8,21 @@ use super::cx::DrawContext;
 use super::format;
 use super::frame::{self, Frame};
 use super::glyph::Glyph;
+use super::table::Column;
 use super::text::{Pen, columns, paint, wrap_within};
 use super::theme::StyleRole;
-use crate::app::AppState;
 use crate::app::home::{HomePane, HomeParts, tab_labels};
 use crate::app::layout::inside;
-use crate::app::preview;
 use crate::app::run::RunPage;
 use crate::app::run::progress::progress_of;
 use crate::app::state::ScenarioEntry;
+use crate::app::{AppState, preview};
 use crate::event::Elapsed;
 use crate::event::world::{Projection, RunState};
 use crate::narrate::patterns::words;
 use crate::narrate::preview::end_line;
 use crate::narrate::styled::StyledLine;
-use crate::ui::table::{self, Column};
+use crate::ui::table;
 
 /// Draws the first screen.
 pub fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
@@ -289,11 +289,11 @@ fn run_row(page: &RunPage, now: Elapsed, cx: &DrawContext, mut pen: Pen, columns
     }
     pen.cell(&progress_of(world).short, ROUND, plain);
     // The activity of a run that is not running ends at its last event.
-    let end = match world.stage {
+    let end = match world.progress.stage {
         RunState::Running | RunState::Pausing { .. } => now,
-        RunState::Empty | RunState::Paused { .. } | RunState::Closed => world.at,
+        RunState::Empty | RunState::Paused { .. } | RunState::Closed => world.progress.at,
     };
-    let counts = world.activity.columns(end, columns.spark.into());
+    let counts = world.over_time.activity.columns(end, columns.spark.into());
     let most = counts.iter().copied().max().unwrap_or(0);
     let spark = cx.theme.style(StyleRole::Spark);
     for count in counts {
@@ -302,14 +302,14 @@ fn run_row(page: &RunPage, now: Elapsed, cx: &DrawContext, mut pen: Pen, columns
     if columns.spark > 0 {
         pen.space(GAP);
     }
-    pen.cell(&format::clock(world.active(now)), CLOCK, plain);
+    pen.cell(&format::clock(world.progress.active(now)), CLOCK, plain);
     result(page, cx, &mut pen);
 }
 
 /// The result of a run, or how far it is.
 fn result(page: &RunPage, cx: &DrawContext, pen: &mut Pen) {
     let world = page.world();
-    let line = match (words(world), &world.closed) {
+    let line = match (words(world), &world.progress.closed) {
         (Some(words), _) => words.result(world),
         (None, Some(closed)) => end_line(closed),
         (None, None) => return,

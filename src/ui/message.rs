@@ -62,7 +62,7 @@ fn more_below(message: &MessageBox, above: u16, height: u16) -> bool {
 
 /// Where the text came from, and when it is sent.
 fn message_note(message: &MessageBox, page: &RunPage) -> String {
-    let live = page.world().is_live();
+    let live = page.world().progress.is_live();
     let from = match message.from {
         DraftOrigin::Scenario => "the scenario's suggestion: Ctrl-S sends it, typing replaces it; ",
         DraftOrigin::Queued if live => {

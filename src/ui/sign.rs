@@ -68,7 +68,7 @@ impl Theme {
 
     /// The sign of a run's stage.
     pub fn run(&self, world: &World) -> StateSign {
-        match (&world.stage, &world.closed) {
+        match (&world.progress.stage, &world.progress.closed) {
             (RunState::Empty, _) => self.sign(Glyph::Waiting, "STARTING", StyleRole::Waiting),
             (RunState::Running, _) => self.sign(Glyph::Running, "LIVE", StyleRole::Running),
             (RunState::Pausing { .. }, _) => self.sign(Glyph::Paused, "PAUSING", StyleRole::Paused),

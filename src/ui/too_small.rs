@@ -15,7 +15,7 @@ pub use crate::app::layout::too_small as is;
 pub fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let (cols, rows) = MIN_SIZE;
     let live = state.live_runs().count();
-    let goes_on = match (state.visible_run().filter(|page| page.world().is_live()), live) {
+    let goes_on = match (state.visible_run().filter(|page| page.world().progress.is_live()), live) {
         (Some(page), _) => format!("run {} continues", page.id()),
         (None, 0) => "no run is live".to_owned(),
         (None, 1) => "the run continues".to_owned(),

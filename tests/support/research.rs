@@ -371,6 +371,6 @@ pub fn outcome(world: &World) -> Value {
 
 /// Why a run stopped, and where.
 pub fn stop(world: &World) -> (String, String) {
-    let closed = world.closed.as_ref().expect("it has ended");
+    let closed = world.progress.closed.as_ref().expect("it has ended");
     (closed.reason.to_string(), closed.phase.clone().unwrap_or_default())
 }

@@ -97,7 +97,7 @@ pub async fn world(run: &RunHandle) -> World {
 pub async fn outcome(launch: Launch) -> Value {
     let run = engine().start(launch);
     let world = world(&run).await;
-    assert_eq!(world.closed.as_ref().map(|closed| closed.in_flight), Some(0));
+    assert_eq!(world.progress.closed.as_ref().map(|closed| closed.in_flight), Some(0));
     assert_eq!(run.in_flight(), 0);
     serde_json::to_value(world.outcome().expect("an outcome")).expect("json")
 }

@@ -133,14 +133,14 @@ impl RunPage {
     }
 
     fn send_live_command(&self, command: Command) -> InputOutcome {
-        if !self.run.world().is_live() {
+        if !self.run.world().progress.is_live() {
             return InputOutcome::Handled { redraw: false };
         }
         InputOutcome::Emit(vec![Effect::Command { run: self.run.id().clone(), command }])
     }
 
     fn pause_or_resume(&self) -> InputOutcome {
-        self.send_live_command(match self.run.world().stage {
+        self.send_live_command(match self.run.world().progress.stage {
             RunState::Paused { .. } | RunState::Pausing { .. } => {
                 Command::Resume { by: Initiator::You }
             }
@@ -155,7 +155,7 @@ impl RunPage {
         let pattern = self.run.world().projection();
         match pattern.map(|pattern| pattern.next_breakpoint(self.run.world())) {
             Some(Ok(at)) => {
-                let set = !self.run.world().breakpoints.contains(&at);
+                let set = !self.run.world().settings.breakpoints.contains(&at);
                 self.send_live_command(Command::Break { at, set })
             }
             Some(Err(_)) | None => InputOutcome::Ignored,

@@ -28,7 +28,7 @@ impl RunPage {
         match self.shown_view().command(&self.run, action) {
             LiveChange::NotHere => InputOutcome::Ignored,
             LiveChange::AtLimit => InputOutcome::Handled { redraw: false },
-            LiveChange::Send(_) if !self.world().is_live() => InputOutcome::Ignored,
+            LiveChange::Send(_) if !self.world().progress.is_live() => InputOutcome::Ignored,
             LiveChange::Send(command) => {
                 let run = self.id().clone();
                 InputOutcome::Emit(vec![Effect::Command { run, command }])
@@ -70,7 +70,7 @@ impl RunPage {
                 | Action::BreakerReset
                 | Action::Faults
         );
-        if (limit || chaos) && !self.world().is_live() {
+        if (limit || chaos) && !self.world().progress.is_live() {
             return Some("The run has ended: its tools cannot be changed.".to_owned());
         }
         if (limit || chaos) && !self.shows_tools() {

@@ -80,7 +80,7 @@ impl RunPage {
             head.plan.name(),
             model_text(&head.model)
         );
-        if let Some(closed) = &world.closed {
+        if let Some(closed) = &world.progress.closed {
             let place = closed.phase.as_deref().map(|phase| format!(" in {phase}"));
             let _ = writeln!(
                 out,
@@ -94,7 +94,7 @@ impl RunPage {
             words.markdown(&mut out);
         }
         tools_markdown(&mut out, world);
-        if let Some(answer) = &world.answer {
+        if let Some(answer) = &world.progress.answer {
             let _ = writeln!(out, "\n## Answer\n\n{answer}");
         }
         out

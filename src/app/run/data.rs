@@ -88,22 +88,22 @@ impl RunData {
     /// `now` is the time since the start of the program.
     pub fn time(&self, now: Duration) -> Elapsed {
         let world = self.shown();
-        if self.is_scrubbed() || !world.is_live() {
-            return world.at;
+        if self.is_scrubbed() || !world.progress.is_live() {
+            return world.progress.at;
         }
-        Elapsed::from_duration(now.saturating_sub(self.zero)).max(world.at)
+        Elapsed::from_duration(now.saturating_sub(self.zero)).max(world.progress.at)
     }
 
     /// The run's own time at the head of its log, wherever the playhead is.
     pub fn head_time(&self, now: Duration) -> Elapsed {
         // The clock of a paused run is stopped.
-        let rests = matches!(self.world.stage, RunState::Paused { .. });
-        if rests || self.is_scrubbed() { self.world.at } else { self.time(now) }
+        let rests = matches!(self.world.progress.stage, RunState::Paused { .. });
+        if rests || self.is_scrubbed() { self.world.progress.at } else { self.time(now) }
     }
 
     /// The moment up to which bars are drawn; for a paused run, the moment of the pause.
     pub fn drawn_to(&self, now: Duration) -> Elapsed {
-        match self.shown().stage {
+        match self.shown().progress.stage {
             RunState::Paused { since, .. } => since,
             _ => self.time(now),
         }

@@ -12,7 +12,7 @@ use crate::narrate::format;
 impl RunData {
     /// Whether an event has happened and was dropped.
     pub fn is_dropped(&self, seq: Seq) -> bool {
-        self.log().first().is_none_or(|first| seq < first.seq) && seq < self.world().next
+        self.log().first().is_none_or(|first| seq < first.seq) && seq < self.world().progress.next
     }
 
     /// Whether all events of what is inspected were dropped.

@@ -47,8 +47,8 @@ use self::run_view::RunView;
 use super::effect::Effect;
 use super::key::KeyPress;
 use super::keymap::Context;
+use super::layout::Size;
 use super::msg::PartialText;
-use crate::app::layout::Size;
 use crate::event::world::RunState;
 use crate::event::{Event, RunId, Seq, SpanId};
 use crate::panes::View;
@@ -284,7 +284,7 @@ impl RunPage {
         if self.list.is_behind(self.run.log()) {
             return Some(Duration::ZERO);
         }
-        let moves = match self.run.world().stage {
+        let moves = match self.run.world().progress.stage {
             RunState::Empty | RunState::Closed | RunState::Paused { .. } => false,
             RunState::Running | RunState::Pausing { .. } => !self.is_scrubbed(),
         };

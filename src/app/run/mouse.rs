@@ -102,7 +102,7 @@ impl RunPage {
         }
         let col = col.clamp(line.left(), line.right() - 1) - line.left();
         let from = self.scrubber_start().0;
-        let span = u128::from(self.run.world().at.0.saturating_sub(from));
+        let span = u128::from(self.run.world().progress.at.0.saturating_sub(from));
         // The end of the clicked column, so that everything in it has happened.
         let at = from + (span * u128::from(col + 1) / u128::from(line.width)) as u64;
         if col + 1 == line.width {

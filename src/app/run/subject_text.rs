@@ -180,7 +180,7 @@ pub fn run_text(run: &RunData, call: Option<SpanId>) -> SubjectText<'_> {
     if world.head.is_none() {
         return SubjectText::note("The run is starting.");
     }
-    match world.stage {
+    match world.progress.stage {
         RunState::Closed => outcome_text(run, call),
         _ => SubjectText::note("The agents call their tools: t opens the tools."),
     }
@@ -210,9 +210,11 @@ pub fn call_text(run: &RunData, call: SpanId) -> SubjectText<'_> {
 /// The outcome of a run: its answer, or why there is none. `call` is the one that prevented it.
 pub fn outcome_text(run: &RunData, call: Option<SpanId>) -> SubjectText<'_> {
     let world = run.shown();
-    let Some(closed) = &world.closed else { return SubjectText::note("The run has ended.") };
+    let Some(closed) = &world.progress.closed else {
+        return SubjectText::note("The run has ended.");
+    };
     if closed.reason.is_success() {
-        return match &world.answer {
+        return match &world.progress.answer {
             Some(answer) => SubjectText::complete(answer.as_ref()),
             None => SubjectText::note("The run ended without an answer."),
         };

@@ -1,15 +1,19 @@
-//! The models of a run that uses more than one, by caller, as far as calls have named them.
+//! The models of a run: those of a run that uses more than one by caller, as far as calls have named
+//! them, and what each has used.
 
 use std::sync::Arc;
 
+use super::spending::SpendingTally;
 use crate::event::kind::{CallStarted, Purpose};
 use crate::scenario::spec::model_assignment::ModelCaller;
 use crate::scenario::spec::script::ScriptStep;
 
-/// The model of each caller. Empty in a run that uses one model: its head names it.
+/// The model of each caller, and what the models have used.
 #[derive(Clone, Debug, Default)]
 pub struct ModelsByCaller {
+    /// Empty in a run that uses one model: its head names it.
     of: Vec<(ModelCaller, Arc<str>)>,
+    pub(super) spending: SpendingTally,
 }
 
 impl ModelsByCaller {

@@ -66,7 +66,7 @@ impl World {
                 if let EventKind::Pattern(_) = &event.kind
                     && let Some(mark) = self.pattern.mark(event)
                 {
-                    self.run.mark(event, mark);
+                    self.run.over_time.mark(event, mark);
                 }
             }
         }

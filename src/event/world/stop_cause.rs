@@ -17,28 +17,28 @@ impl World {
     /// The cause of the end of a run, if a model call or an open breaker stopped it: the last error
     /// and the limit that prevented a retry, or what opened the breaker.
     pub fn stop_cause(&self) -> Option<Arc<str>> {
-        let reason = &self.closed.as_ref()?.reason;
+        let reason = &self.progress.closed.as_ref()?.reason;
         match reason {
             StopReason::CircuitOpen(tool) => self.opened_by(tool),
             StopReason::MaxTokensBudget | StopReason::MaxCostBudget => {
-                self.budget_reached.map(|reached| reached.sentence().into())
+                self.failures.budget_reached.map(|reached| reached.sentence().into())
             }
             _ => {
                 let most = self.tools.get(LLM).map(|row| row.head.limits.max_attempts);
-                self.last_errors.for_reason(reason).map(|said| said.cause(most))
+                self.failures.last_errors.for_reason(reason).map(|said| said.cause(most))
             }
         }
     }
 
     /// The refused reply that stopped the run, if one did.
     pub fn stop_refusal(&self) -> Option<&Arc<ReplyRefused>> {
-        self.refusals.for_reason(&self.closed.as_ref()?.reason)
+        self.failures.refusals.for_reason(&self.progress.closed.as_ref()?.reason)
     }
 
     /// What to do about the end of the run, in one sentence; `None` for a success.
     pub fn stop_advice(&self) -> Option<&'static str> {
-        let reason = &self.closed.as_ref()?.reason;
-        let limit = self.last_errors.for_reason(reason).and_then(|said| said.limit);
+        let reason = &self.progress.closed.as_ref()?.reason;
+        let limit = self.failures.last_errors.for_reason(reason).and_then(|said| said.limit);
         match (reason, limit) {
             (
                 StopReason::LlmError(LlmError::RateLimited),

@@ -5,8 +5,7 @@ use ratatui::layout::Rect;
 
 use crate::agents::facts::roster::{RosterChange, RosterCommand};
 use crate::app::action::Action;
-use crate::app::layout::Size;
-use crate::app::layout::{drawer, inside, keep_in_view};
+use crate::app::layout::{Size, drawer, inside, keep_in_view};
 use crate::app::run::RunPage;
 use crate::app::selection::moved_index;
 use crate::base::name::AgentName;
@@ -167,7 +166,7 @@ impl MembersDrawer {
         let world = page.world();
         let Some(place) = &self.selected else { return Err("This run has no swarm.".to_owned()) };
         let RosterEntry { swarm, agent } = place.clone();
-        if !world.is_live() {
+        if !world.progress.is_live() {
             return Err("The run has ended: its swarms can no longer change.".to_owned());
         }
         if is_entry(world, place) {

@@ -8,8 +8,9 @@ use serde_json::Value;
 use super::call_tree::current_attempt;
 use crate::agents::facts::{HistoryEntry, MemberOutput};
 use crate::agents::projection::{HopKind, LineKind, TranscriptLine, shown_output};
+use crate::app::run::data::RunData;
+use crate::app::run::next_message::NextMessage;
 use crate::app::run::scroll::WrappingLines;
-use crate::app::run::{data::RunData, next_message::NextMessage};
 use crate::base::big_integer::first_changed_integer;
 use crate::base::name::AgentName;
 use crate::event::kind::ToolCall;
@@ -159,7 +160,7 @@ impl<'a> Transcript<'a> {
         });
         let head = plan.coordinator().map(|root| (root, SpanId::RUN, 0));
         let coming = head.into_iter().chain(runs).filter_map(|(who, run, depth)| {
-            let attempt = current_attempt(world, run).filter(|_| world.is_live())?;
+            let attempt = current_attempt(world, run).filter(|_| world.progress.is_live())?;
             let seen = shown_output(attempt.id, &world.spans) == MemberOutput::Text;
             seen.then_some((who, attempt.id, depth))
         });
@@ -212,7 +213,7 @@ impl<'a> Transcript<'a> {
         if let Some((how, text)) =
             at.checked_sub(self.coming.len()).and_then(|it| self.ending.get(it))
         {
-            let (at, text) = (Some(self.run.shown().at), text.clone().into());
+            let (at, text) = (Some(self.run.shown().progress.at), text.clone().into());
             return Some(SpokenLine { at, author: "", depth: 0, kind: *how, text });
         }
         let (who, attempt, depth) = *self.coming.get(at)?;
@@ -273,7 +274,7 @@ fn ending(run: &RunData) -> Vec<(TranscriptKind, String)> {
     if let NextMessage::Waiting(text) = run.next_message() {
         return vec![(TranscriptKind::Next, text.to_string())];
     }
-    let Some((team, closed)) = world.agents().zip(world.closed.as_ref()) else {
+    let Some((team, closed)) = world.agents().zip(world.progress.closed.as_ref()) else {
         return Vec::new();
     };
     let took = took_ms(closed.elapsed_ms);

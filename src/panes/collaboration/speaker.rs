@@ -48,7 +48,7 @@ fn words<'a>(
     match subject {
         SeatSubject::None => SubjectText::note("No call has been made yet."),
         SeatSubject::Outcome => outcome_text(run, call),
-        SeatSubject::Finalize => match (&run.shown().answer, table.finalize) {
+        SeatSubject::Finalize => match (&run.shown().progress.answer, table.finalize) {
             (Some(answer), _) => SubjectText::complete(answer.as_ref()),
             (None, Some(call)) => call_text(run, call),
             (None, None) => SubjectText::note("The brief has not been requested yet."),
@@ -85,7 +85,7 @@ fn seat_text<'a>(
         (SeatState::Off, _) => SubjectText::note("The run stops before its turn."),
         (SeatState::Cancelled, _) => SubjectText::note("The run was stopped during this call."),
         (_, Some(call)) => call_text(run, call),
-        (_, None) if !run.shown().is_live() => {
+        (_, None) if !run.shown().progress.is_live() => {
             SubjectText::note("The run ended before this seat was called.")
         }
         (_, None) => SubjectText::note("Waiting for its turn."),

@@ -25,7 +25,7 @@ pub enum SeatSubject {
 
 /// The subject that follows the run.
 pub(super) fn followed_subject(world: &World, table: &Collaboration) -> SeatSubject {
-    if world.stage == RunState::Closed {
+    if world.progress.stage == RunState::Closed {
         return SeatSubject::Outcome;
     }
     if table.finalize.is_some() {
@@ -53,7 +53,7 @@ pub(super) fn followed_subject(world: &World, table: &Collaboration) -> SeatSubj
 
 /// Whether the run is paused right before this seat is called.
 pub fn is_paused_before(world: &World, round: &Round, seat: usize) -> bool {
-    let RunState::Paused { at, .. } = &world.stage else { return false };
+    let RunState::Paused { at, .. } = &world.progress.stage else { return false };
     let Some(role) = round.seats.get(seat).map(|seat| &seat.role) else { return false };
     let nth = round.seats[..=seat].iter().filter(|seat| seat.role == *role).count();
     let nth = u32::try_from(nth).unwrap_or(u32::MAX);

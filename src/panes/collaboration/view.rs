@@ -57,7 +57,7 @@ impl CollaborationView {
     pub fn subject(&self, run: &RunData) -> SeatSubject {
         let world = run.shown();
         let Some(table) = world.collaboration() else {
-            return match world.stage {
+            return match world.progress.stage {
                 RunState::Closed => SeatSubject::Outcome,
                 _ => SeatSubject::None,
             };

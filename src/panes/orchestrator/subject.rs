@@ -34,7 +34,7 @@ pub(super) fn subject_of(
         Some(WaterfallRow::Plan) => TaskSubject::Plan,
         Some(WaterfallRow::Task(task)) if task < plan.tasks.len() => TaskSubject::Task(task),
         Some(WaterfallRow::Join) => TaskSubject::Join,
-        Some(WaterfallRow::Report) => match world.stage {
+        Some(WaterfallRow::Report) => match world.progress.stage {
             RunState::Closed => TaskSubject::Outcome,
             _ => TaskSubject::Finalize,
         },
@@ -62,7 +62,7 @@ pub(super) fn call_of(subject: TaskSubject, plan: &Orchestrator) -> Option<SpanI
 }
 
 fn followed_subject(world: &World, plan: &Orchestrator) -> TaskSubject {
-    if world.stage == RunState::Closed {
+    if world.progress.stage == RunState::Closed {
         return TaskSubject::Outcome;
     }
     if plan.finalize.is_some() {

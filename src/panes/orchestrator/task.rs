@@ -77,7 +77,7 @@ fn add_plan(
         let critical = if row.task.critical { ", critical" } else { "" };
         document.field(row.task.id.as_str(), format!("{}{critical}", row.task.worker));
     }
-    if !world.is_live() {
+    if !world.progress.is_live() {
         return;
     }
     document.gap();
@@ -106,7 +106,7 @@ fn add_task(
     }
     document.field("critical", if task.critical { "yes: no report without it" } else { "no" });
     if let Some(flag) = worker.and_then(|worker| worker.flag.as_ref()) {
-        let on = world.flags.iter().any(|it| it.name == *flag && it.on);
+        let on = world.settings.flags.iter().any(|it| it.name == *flag && it.on);
         let now = if on { "on" } else { "off: its next attempt is denied" };
         document.field("flag", format!("{flag}, {now}"));
     }
@@ -152,7 +152,8 @@ fn add_wait_and_duration(
         document.field("waits", wait.to_string());
     }
     if let Some(opened) = row.opened {
-        let took = format::duration_text(world.active_between(opened, row.closed.unwrap_or(now)));
+        let took =
+            format::duration_text(world.progress.active_between(opened, row.closed.unwrap_or(now)));
         let since = format!("{took}, since {}", format::time_in_run(opened));
         let name = if row.has_ended() { "took" } else { "running" };
         document.field(name, since);
@@ -168,8 +169,9 @@ fn add_attempts(run: &RunData, document: &mut StyledText, row: &TaskRow, now: El
     let mut before: Option<Elapsed> = row.opened;
     for bar in &row.attempts {
         let took = format::duration_text(bar.closed.unwrap_or(now).since(bar.opened));
-        let waited =
-            before.map(|before| world.active_between(before, bar.opened)).unwrap_or_default();
+        let waited = before
+            .map(|before| world.progress.active_between(before, bar.opened))
+            .unwrap_or_default();
         let waited = match waited.as_millis() {
             0 => String::new(),
             _ => format!(", waited {}", format::duration_text(waited)),
@@ -231,10 +233,10 @@ pub(crate) fn task_wait(
     row: &TaskRow,
     now: Elapsed,
 ) -> Option<TaskWait> {
-    if !world.is_live() || row.has_ended() {
+    if !world.progress.is_live() || row.has_ended() {
         return None;
     }
-    if let RunState::Paused { at, .. } = &world.stage {
+    if let RunState::Paused { at, .. } = &world.progress.stage {
         let attempt = u32::try_from(row.attempts.len()).unwrap_or(u32::MAX).saturating_add(1);
         let here = Boundary::Dispatch { task: row.task.id.clone(), attempt }.id();
         if at.contains(&here) {

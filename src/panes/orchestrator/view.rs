@@ -10,8 +10,7 @@ use super::waterfall::{self, WaterfallRow};
 use crate::app::action::Action;
 use crate::app::run::data::RunData;
 use crate::app::run::inspect::WrappedDocument;
-use crate::app::run::layout::window_start;
-use crate::app::run::layout::{Pane, PaneWish, RowWish, inner_columns};
+use crate::app::run::layout::{Pane, PaneWish, RowWish, inner_columns, window_start};
 use crate::app::run::run_view::{LiveChange, PaneAt, RunView};
 use crate::app::run::scroll::Scroll;
 use crate::app::run::subject_text::{
@@ -44,7 +43,7 @@ impl OrchestratorView {
     /// The subject in the world that is shown.
     pub fn subject(&self, run: &RunData) -> TaskSubject {
         let world = run.shown();
-        match (world.orchestrator(), &world.stage) {
+        match (world.orchestrator(), &world.progress.stage) {
             (Some(orchestrator), _) => subject_of(self.row, world, orchestrator),
             (None, RunState::Closed) => TaskSubject::Outcome,
             (None, _) => TaskSubject::None,
@@ -88,7 +87,7 @@ impl OrchestratorView {
         let (subject, call) = (self.subject(run), self.subject_call(run));
         let world = run.shown();
         let finalize = world.orchestrator().and_then(|orchestrator| orchestrator.finalize);
-        let words = match (subject, &world.answer, finalize) {
+        let words = match (subject, &world.progress.answer, finalize) {
             _ if world.orchestrator().is_none() => run_text(run, call),
             (TaskSubject::Outcome, ..) => outcome_text(run, call),
             (TaskSubject::Finalize, Some(answer), _) => SubjectText::complete(answer.as_ref()),
@@ -123,7 +122,7 @@ impl OrchestratorView {
         }
         let area = text_area(area);
         // The document as of its last event: a countdown in it must not move lines.
-        let document = task_document(run, self.subject(run), run.shown().at);
+        let document = task_document(run, self.subject(run), run.shown().progress.at);
         let lines = WrappedDocument { document: &document, width: area.width };
         let to = self.scroll.unwrap_or_default().step(by, &lines, usize::from(area.height));
         self.scroll = (to != Scroll::default()).then_some(to);
@@ -240,7 +239,7 @@ impl RunView for OrchestratorView {
     }
 
     fn text(&self, run: &RunData, _focus: Pane) -> Option<String> {
-        let document = task_document(run, self.subject(run), run.shown().at);
+        let document = task_document(run, self.subject(run), run.shown().progress.at);
         Some(match document.lines.is_empty() {
             false => document.to_plain(),
             true => self.spoken(run).to_text(),

@@ -157,7 +157,7 @@ pub fn row_took(run: &RunData, row: WaterfallRow, now: Elapsed) -> Option<Durati
         WaterfallRow::Join => None,
         WaterfallRow::Task(task) => {
             let row = plan.tasks.get(task)?;
-            Some(world.active_between(row.opened?, row.closed.unwrap_or(now)))
+            Some(world.progress.active_between(row.opened?, row.closed.unwrap_or(now)))
         }
     }
 }

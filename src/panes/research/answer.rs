@@ -12,8 +12,7 @@ use crate::pattern::research::facts::Sentence;
 use crate::pattern::research::plan::ResearchPlan;
 use crate::pattern::research::projection::steps::WorkflowStep;
 use crate::pattern::research::projection::{Research, SourceRow, SourceState};
-use crate::pattern::research::spec::ResearchStep;
-use crate::pattern::research::spec::StepExecutor;
+use crate::pattern::research::spec::{ResearchStep, StepExecutor};
 use crate::scenario::spec::script::ScriptStep;
 
 /// Most rows of a sentence, and of a partial reply.
@@ -80,7 +79,7 @@ pub fn answer_items(run: &RunData) -> Option<AnswerItems<'_>> {
     let research = world.research()?;
     let plan = &*research.plan;
     let mut answer = AnswerItems { research, above: Vec::new(), below: Vec::new() };
-    match (&world.closed, WorkflowStep::current(world, research)) {
+    match (&world.progress.closed, WorkflowStep::current(world, research)) {
         (Some(closed), _) if !closed.reason.is_success() => {
             add_stop(&mut answer.below, world, research);
         }
@@ -94,7 +93,7 @@ pub fn answer_items(run: &RunData) -> Option<AnswerItems<'_>> {
         }
         _ if research.sentences.is_empty() => {
             // A log of another version may have the text alone.
-            if let Some(text) = &world.answer {
+            if let Some(text) = &world.progress.answer {
                 let part = ItemText::of(&**text, ItemStyle::Said, MOST);
                 answer.below.push(PaneItem::text(ItemSign::None, part));
             }
@@ -126,7 +125,7 @@ fn add_partial_reply<'a>(run: &'a RunData, items: &mut Vec<PaneItem<'a>>, call: 
 
 /// Adds why there is no answer, and what to do.
 fn add_stop<'a>(items: &mut Vec<PaneItem<'a>>, world: &'a World, research: &'a Research) {
-    let Some(closed) = &world.closed else { return };
+    let Some(closed) = &world.progress.closed else { return };
     let place = closed.phase.as_deref().map(|phase| format!(" in {phase}"));
     let head = format!("{}{}", closed.reason.phrase(), place.unwrap_or_default());
     let (lead, how) = match closed.reason {

@@ -88,7 +88,7 @@ impl ResearchView {
         } else {
             let Some(items) = note_items(run) else { return };
             let lines = WrappedItems { items: &items, width: area.width };
-            let comes = run.shown().is_live();
+            let comes = run.shown().progress.is_live();
             let picked = turn.apply(self.notes_picked(&items), comes, &lines, height);
             (picked, picked.line.and_then(|line| items.item(line)).map(|item| item.subject))
         };

@@ -58,7 +58,7 @@ impl<'a> Notes<'a> {
             None if self.research.verified.is_some() => {
                 (ItemSign::Done, "verified", ItemStyle::Good)
             }
-            None if self.world.is_live() => (ItemSign::Waiting, "taken", ItemStyle::Note),
+            None if self.world.progress.is_live() => (ItemSign::Waiting, "taken", ItemStyle::Note),
             None => (ItemSign::Off, "taken", ItemStyle::Note),
         };
         let mut parts = Vec::new();

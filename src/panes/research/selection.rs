@@ -59,7 +59,7 @@ impl ResearchView {
             PageSubject::Note(id) => research.note(id).map(|row| row.source),
             PageSubject::Follow => match first_cited(research) {
                 Some(row) => Some(row.source),
-                None => current_source(research, run.shown().is_live()),
+                None => current_source(research, run.shown().progress.is_live()),
             },
         }
     }
@@ -139,7 +139,7 @@ impl ResearchView {
         height: usize,
     ) -> (Scroll, Option<usize>) {
         let picked = note_items(run).map(|items| self.notes_picked(&items)).unwrap_or_default();
-        list_window(picked, run.shown().is_live(), lines, height)
+        list_window(picked, run.shown().progress.is_live(), lines, height)
     }
 
     /// The selection among the notes, moved down by the items that were added above them since.
@@ -159,7 +159,7 @@ impl ResearchView {
 
 /// Whether the answer's pane is still growing.
 pub(super) fn is_answer_growing(run: &RunData) -> bool {
-    run.shown().is_live() && run.shown().answer.is_none()
+    run.shown().progress.is_live() && run.shown().progress.answer.is_none()
 }
 
 /// The window of a list: at its end while the list grows, else at its start.

@@ -24,19 +24,19 @@ pub enum StepState {
 /// The state of every step.
 pub fn step_states(world: &World, research: &Research) -> [(WorkflowStep, StepState); 6] {
     let current = WorkflowStep::current(world, research);
-    let stopped = world.closed.as_ref().map(|closed| closed.reason.class());
+    let stopped = world.progress.closed.as_ref().map(|closed| closed.reason.class());
     let mut before = true;
     WorkflowStep::ALL.map(|stage| {
         if Some(stage) == current {
             before = false;
-            let state = match (world.is_live(), stopped) {
+            let state = match (world.progress.is_live(), stopped) {
                 (true, _) => StepState::Running,
                 (false, Some(StopClass::Cancelled)) => StepState::Off,
                 (false, _) => StepState::Failed,
             };
             return (stage, state);
         }
-        let after = if world.is_live() { StepState::Waiting } else { StepState::Off };
+        let after = if world.progress.is_live() { StepState::Waiting } else { StepState::Off };
         (stage, if before { StepState::Done } else { after })
     })
 }
@@ -70,7 +70,7 @@ impl FunnelStage {
                 };
                 match research.kept().find(noting) {
                     Some(_) => Self::Notes,
-                    None if !world.is_live() && research.pages_read() > 0 => Self::Notes,
+                    None if !world.progress.is_live() && research.pages_read() > 0 => Self::Notes,
                     None if research.kept().any(|row| row.read_call.is_some()) => Self::Read,
                     None => Self::Allowed,
                 }

@@ -69,7 +69,9 @@ impl ResearchView {
             Pane::Third => {
                 let line = self.answer.line;
                 let item = line.and_then(|line| Some(item_text(&answer_items(run)?.item(line)?)));
-                item.or_else(|| run.shown().answer.as_ref().map(|answer| answer.to_string()))
+                item.or_else(|| {
+                    run.shown().progress.answer.as_ref().map(|answer| answer.to_string())
+                })
             }
             Pane::Fourth => match self.picked_note(run) {
                 Some(line) => Some(item_text(&note_items(run)?.item(line)?)),

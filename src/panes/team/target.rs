@@ -53,6 +53,6 @@ impl TeamView {
             return Some(format!("{from} -> {}  {message}", hop.to).trim_end().to_owned());
         }
         let partial = || team.partial.as_ref().map(|(text, _)| text.to_string());
-        world.answer.as_ref().map(|answer| answer.to_string()).or_else(partial)
+        world.progress.answer.as_ref().map(|answer| answer.to_string()).or_else(partial)
     }
 }

@@ -199,7 +199,7 @@ impl RunView for TeamView {
     }
 
     fn rank(&self, run: &RunData, action: Action) -> Option<u8> {
-        if !run.world().is_live() {
+        if !run.world().progress.is_live() {
             return None;
         }
         // A team at work is watched, sent messages and changed: a new run can wait.

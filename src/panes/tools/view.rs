@@ -65,7 +65,7 @@ impl ToolsView {
 
     /// Whether a fault can be injected into the tool that the view is about.
     pub(crate) fn can_inject(&self, run: &RunData) -> bool {
-        run.world().is_live() && self.tool(run).is_some()
+        run.world().progress.is_live() && self.tool(run).is_some()
     }
 
     /// Selects the tool in this row.

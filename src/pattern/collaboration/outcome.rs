@@ -1,7 +1,6 @@
 //! The fields of a collaboration's outcome (collaboration source document).
 
-use serde::Serialize;
-use serde::Serializer;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use crate::base::name::RoleName;
@@ -10,8 +9,7 @@ use crate::event::kind::RunStarted;
 use crate::event::world::RunFold;
 use crate::event::world::outcome::OutcomeFields;
 use crate::pattern::collaboration::plan::CollaborationPlan;
-use crate::pattern::collaboration::projection::Collaboration;
-use crate::pattern::collaboration::projection::Round;
+use crate::pattern::collaboration::projection::{Collaboration, Round};
 
 #[derive(Serialize)]
 #[serde(untagged)]
@@ -95,10 +93,10 @@ impl<'a> Summary<'a> {
 impl Collaboration {
     /// Adds the fields that the source document defines.
     pub(super) fn outcome_fields(&self, run: &RunFold, fields: &mut OutcomeFields) {
-        let success = run.closed.as_ref().is_some_and(|closed| closed.reason.is_success());
+        let success = run.progress.closed.as_ref().is_some_and(|closed| closed.reason.is_success());
         let closed_rounds = || self.rounds.iter().filter(|round| round.closed.is_some());
         if success {
-            fields.add("answer", &run.answer);
+            fields.add("answer", &run.progress.answer);
             fields.add("final_decision", &self.decision());
             fields.add("rounds_used", &closed_rounds().count());
             let last = closed_rounds().next_back().map(|round| &**round);

@@ -11,14 +11,14 @@ use crate::pattern::orchestrator::projection::{Orchestrator, TaskRow, TaskState}
 impl Orchestrator {
     /// Adds the fields that the source document defines.
     pub(super) fn outcome_fields(&self, run: &RunFold, fields: &mut OutcomeFields) {
-        let Some(closed) = &run.closed else { return };
+        let Some(closed) = &run.progress.closed else { return };
         let success = closed.reason.is_success();
         let phase = closed.phase.as_deref();
         let mut add = |name: &'static str, value: Value| fields.add(name, &value);
         // Ended tasks are reported, whatever stopped the run.
         let over = || self.tasks.iter().filter(|row| has_ended(row));
         if success {
-            add("answer", run.answer.as_deref().map_or(Value::Null, Value::from));
+            add("answer", run.progress.answer.as_deref().map_or(Value::Null, Value::from));
         }
         if let Some(details) = &self.refused_details {
             add("details", details.clone());

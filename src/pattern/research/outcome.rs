@@ -14,13 +14,13 @@ use crate::pattern::research::projection::{NoteRow, Research, SourceRow, SourceS
 impl Research {
     /// Adds the fields that the source document defines.
     pub(super) fn outcome_fields(&self, run: &RunFold, fields: &mut OutcomeFields) {
-        let Some(closed) = &run.closed else { return };
+        let Some(closed) = &run.progress.closed else { return };
         let plan = &*self.plan;
         let success = closed.reason.is_success();
         let mut add = |name: &'static str, value: Value| fields.add(name, &value);
         if success {
             add("outcome", "grounded_research_answer".into());
-            add("answer", run.answer.as_deref().map_or(Value::Null, Value::from));
+            add("answer", run.progress.answer.as_deref().map_or(Value::Null, Value::from));
             add("citations", to_value(&self.citations));
             let cited = self.notes.iter().filter(|row| self.is_cited(&row.note.id));
             add("citation_details", cited.map(citation).collect());
@@ -81,7 +81,7 @@ impl Research {
     fn trace(&self, run: &RunFold, noted: bool) -> Value {
         let mut lines: Vec<Value> = Vec::new();
         let mut step = |phase: &str, at: Elapsed, own: Value| {
-            let took = crate::event::id::millis(run.active_between(Elapsed(0), at)).max(1);
+            let took = crate::event::id::millis(run.progress.active_between(Elapsed(0), at)).max(1);
             let mut line = json!({ "step": lines.len() + 1, "phase": phase });
             if let (Value::Object(line), Value::Object(own)) = (&mut line, own) {
                 line.extend(own);
@@ -113,7 +113,7 @@ impl Research {
         }
         if let Some(at) = self.answered {
             let own = json!({
-                "answer_chars": run.answer.as_deref().map_or(0, |text| text.chars().count()),
+                "answer_chars": run.progress.answer.as_deref().map_or(0, |text| text.chars().count()),
                 "citations": self.citations.len(),
             });
             step("synthesize", at, own);

@@ -10,11 +10,11 @@ use crate::pattern::team::projection::Team;
 impl Team {
     /// Adds the fields that the source document defines.
     pub(super) fn outcome_fields(&self, run: &RunFold, fields: &mut OutcomeFields) {
-        let success = run.closed.as_ref().is_some_and(|closed| closed.reason.is_success());
+        let success = run.progress.closed.as_ref().is_some_and(|closed| closed.reason.is_success());
         let (plan, agents) = (&*self.plan, &self.agents);
         let mut add = |name: &'static str, value: Value| fields.add(name, &value);
         if success {
-            add("answer", run.answer.as_deref().map_or(Value::Null, Value::from));
+            add("answer", run.progress.answer.as_deref().map_or(Value::Null, Value::from));
             add("final_agent", to_value(&agents.answered_by));
             // Added by roundtable: failed calls that the answer does not mention.
             if !agents.missing.is_empty() {

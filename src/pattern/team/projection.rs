@@ -27,7 +27,7 @@ impl Team {
 
 impl Projection for Team {
     fn apply(&mut self, event: &Event, run: &RunFold) {
-        self.agents.fold(event, &run.spans, run.pauses());
+        self.agents.fold(event, &run.spans, run.progress.pauses());
     }
 
     fn outcome(&self, run: &RunFold, fields: &mut OutcomeFields) {

@@ -63,7 +63,9 @@ fn attempt_state(
     let took = format::duration_text(attempt.duration(page.time(cx.now)));
     let glyph = |glyph: Glyph| cx.glyphs.symbol(glyph);
     match attempt.state {
-        SpanState::Open if !world.is_live() => vec![(glyph(Glyph::Off).to_owned(), StyleRole::Off)],
+        SpanState::Open if !world.progress.is_live() => {
+            vec![(glyph(Glyph::Off).to_owned(), StyleRole::Off)]
+        }
         SpanState::Open => vec![(format!("{} {took}", glyph(Glyph::Running)), StyleRole::Running)],
         SpanState::Done => {
             vec![

@@ -63,7 +63,7 @@ pub fn first_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer)
     if let Some(far) = progress.text {
         pieces.push(piece(2, far, plain, 3));
     }
-    let clock = format::clock(world.active(page.time(cx.now)));
+    let clock = format::clock(world.progress.active(page.time(cx.now)));
     pieces.push(piece(1, clock, plain, 3));
     if let Some(cost) = world.cost_usd().filter(|cost| *cost > 0.0) {
         pieces.push(piece(6, format::estimate(cost, cx.glyphs), plain, 3));
@@ -214,7 +214,7 @@ fn run_note(page: &RunPage, cx: &DrawContext, world: &World) -> Option<HeaderNot
     if page.is_scrubbed() {
         let (facts, all) = (page.shown_event_count(), page.log().len());
         // The state of the run itself, which is not what the screen shows.
-        let run = match &page.world().stage {
+        let run = match &page.world().progress.stage {
             RunState::Empty | RunState::Running => ", run continues (Space or G: back to live)",
             RunState::Pausing { .. } => ", run pausing (Space or G: back to live)",
             RunState::Paused { .. } => ", run paused (Space or G: back to live)",
@@ -223,7 +223,7 @@ fn run_note(page: &RunPage, cx: &DrawContext, world: &World) -> Option<HeaderNot
         let text = format!("event {facts} of {all}{run}");
         return Some(matters(text, StyleRole::Playhead));
     }
-    Some(match (&world.stage, &world.closed) {
+    Some(match (&world.progress.stage, &world.progress.closed) {
         (RunState::Closed, Some(closed)) if !closed.reason.is_success() => {
             let place = closed.phase.as_deref().map(|phase| format!(" in {phase}"));
             let mut text = format!(
@@ -265,7 +265,7 @@ fn run_note(page: &RunPage, cx: &DrawContext, world: &World) -> Option<HeaderNot
             };
             matters(text, StyleRole::Paused)
         }
-        (RunState::Running, _) if world.pauses_at_next_round => {
+        (RunState::Running, _) if world.settings.pauses_at_next_round => {
             matters("will pause at the next round".to_owned(), StyleRole::Paused)
         }
         _ => return None,
@@ -274,5 +274,5 @@ fn run_note(page: &RunPage, cx: &DrawContext, world: &World) -> Option<HeaderNot
 
 /// Active run time at the shown moment, without pauses.
 pub fn active(page: &RunPage, now: Duration) -> Duration {
-    page.shown().active(page.time(now))
+    page.shown().progress.active(page.time(now))
 }

@@ -30,11 +30,11 @@ pub(super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
     let from = page.scrubber_start();
     let span = TimeTrack { from, end, track };
     let columns_of_time = match page.log().dropped_count() {
-        0 => page.world().activity.columns(end, usize::from(track.width)),
+        0 => page.world().over_time.activity.columns(end, usize::from(track.width)),
         _ => span.column_counts(page),
     };
     let most = columns_of_time.iter().copied().max().unwrap_or(0);
-    let playhead = page.is_scrubbed().then(|| span.column(page.shown().at));
+    let playhead = page.is_scrubbed().then(|| span.column(page.shown().progress.at));
 
     if track.x > area.x {
         let clock = format::clock(from.duration());
@@ -121,11 +121,18 @@ fn marks(
         }
     };
     if let Some(x) = playhead {
-        let text = format!("{} playhead", format::time_in_run(page.shown().at));
-        put(labels.reserve(page.shown().at, x, columns(&text), 0), &text, StyleRole::Playhead);
+        let text = format!("{} playhead", format::time_in_run(page.shown().progress.at));
+        put(
+            labels.reserve(page.shown().progress.at, x, columns(&text), 0),
+            &text,
+            StyleRole::Playhead,
+        );
     }
-    let (now, role) =
-        if page.world().is_live() { ("now", StyleRole::Notice) } else { ("end", StyleRole::Dim) };
+    let (now, role) = if page.world().progress.is_live() {
+        ("now", StyleRole::Notice)
+    } else {
+        ("end", StyleRole::Dim)
+    };
     put(
         labels.reserve(Elapsed(u64::MAX), track.right().saturating_sub(1), now.len(), 0),
         now,
@@ -136,8 +143,8 @@ fn marks(
         let text = format!("{} events dropped", format::count(gone));
         put(labels.reserve(Elapsed(0), row.x + 1, columns(&text), 0), &text, StyleRole::Notice);
     }
-    if page.world().marks_not_kept > 0 {
-        let more = format!("+{}", format::count(page.world().marks_not_kept));
+    if page.world().over_time.marks_not_kept > 0 {
+        let more = format!("+{}", format::count(page.world().over_time.marks_not_kept));
         put(
             labels.reserve(Elapsed(u64::MAX), track.right() + 3, more.len(), 4),
             &more,
@@ -149,7 +156,7 @@ fn marks(
     for rank in 0..3 {
         let shift = if rank < 2 { 9 } else { 1 };
         let mut before = None;
-        let held = page.world().marks.iter().filter(|mark| mark.at >= from);
+        let held = page.world().over_time.marks.iter().filter(|mark| mark.at >= from);
         for mark in held.filter(|mark| rank_of(&mark.what) == Some(rank)) {
             let x = span.column(mark.at);
             let links = matches!(mark.what, MarkKind::Handoff(_) | MarkKind::Consulted(_));

@@ -46,7 +46,7 @@ fn end_rows(page: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
     let theme = cx.theme;
     let dim = theme.style(StyleRole::Dim);
-    let Some(closed) = &world.closed else { return };
+    let Some(closed) = &world.progress.closed else { return };
     let sign = theme.ended(closed.reason.class());
     let decides = world.projection().is_some_and(Projection::decides);
     let decision = world.projection().and_then(Projection::decision);

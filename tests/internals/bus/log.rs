@@ -137,7 +137,7 @@ async fn a_log_that_starts_again_after_its_end_stays_closed() {
     let log = a_log().await;
     let (head, end) = (&log[0], &log[log.len() - 1]);
     let world = World::from_events([&**end, &**head]);
-    assert!(!world.is_live());
+    assert!(!world.progress.is_live());
 }
 
 #[tokio::test(start_paused = true)]
@@ -287,8 +287,8 @@ proptest! {
         for kind in kinds.iter().chain(&kinds) {
             world.apply(&Event { seq: Seq(seq), at: Elapsed(at), span: SpanId(span), kind: kind.clone() });
         }
-        world.active(Elapsed(seq));
-        world.activity.columns(Elapsed(at), 80);
+        world.progress.active(Elapsed(seq));
+        world.over_time.activity.columns(Elapsed(at), 80);
         prop_assert!(world.outcome().is_none());
     }
 }

@@ -92,7 +92,8 @@ fn a_swarm_within_a_team_is_put_to_work_by_who_consults_it() {
     assert_eq!((hop.kind, hop.depth), (HopKind::Start, 1));
     assert_eq!(team.roots.len(), 3, "what the project manager asked, and nothing of theirs");
     assert_eq!(team.in_control, Some("project_manager".into()));
-    let consulted = world.marks.iter().filter(|it| matches!(it.what, MarkKind::Consulted(_)));
+    let consulted =
+        world.over_time.marks.iter().filter(|it| matches!(it.what, MarkKind::Consulted(_)));
     assert_eq!(consulted.count(), 3, "and none of those within");
 }
 

@@ -23,7 +23,7 @@ async fn brownout(through_guards: bool, seed: u64) -> World {
     };
     let launch = Launch { seed: Some(seed), ..Launch::scripted(scenario, false) };
     let world = world(&engine().start(launch)).await;
-    let closed = world.closed.as_ref().expect("closed");
+    let closed = world.progress.closed.as_ref().expect("closed");
     assert_eq!(closed.in_flight, 0);
     // Naive, the vendor stays down as long as the agents do not let go of it.
     assert!(closed.reason.is_success() || !through_guards, "{}", closed.reason);
@@ -105,7 +105,7 @@ async fn with_every_breaker_open_the_run_stops_early() {
         run.send(Command::Breaker { tool: tool.into(), hand, by: Initiator::You });
     }
     let world = world(&run).await;
-    let closed = world.closed.as_ref().expect("closed");
+    let closed = world.progress.closed.as_ref().expect("closed");
     assert_eq!(closed.reason.to_string(), "circuit_open:enrich");
     assert!(closed.elapsed_ms < 10_000, "{}", closed.elapsed_ms);
 }

@@ -49,7 +49,7 @@ fn broken(good: &str, how: u64) -> String {
 }
 
 fn reason(world: &World) -> String {
-    world.closed.as_ref().expect("it has ended").reason.to_string()
+    world.progress.closed.as_ref().expect("it has ended").reason.to_string()
 }
 
 /// The shipped scenarios that succeed over an endpoint that is reliable, in at most 15 calls of their

@@ -82,13 +82,13 @@ async fn play(scenario: &Arc<Scenario>, model: &Arc<dyn ChatModel>, seed: u64) -
     });
     let facts = facts(&run).await;
     let world = World::from_events(facts.iter().map(|fact| &**fact));
-    assert_eq!(world.closed.as_ref().map(|closed| closed.in_flight), Some(0));
+    assert_eq!(world.progress.closed.as_ref().map(|closed| closed.in_flight), Some(0));
     assert!(world.spans.open() <= 1, "at most the round");
     world
 }
 
 fn reason(world: &World) -> String {
-    world.closed.as_ref().expect("it has ended").reason.to_string()
+    world.progress.closed.as_ref().expect("it has ended").reason.to_string()
 }
 
 fn error(world: &World) -> String {
@@ -252,7 +252,7 @@ async fn a_retry_after_beyond_the_run_says_what_was_asked_for_and_what_was_left(
     for concurrency in [PARALLEL, SEQUENTIAL] {
         let world = play(&read(SEATS, &[concurrency]), &limited, 1).await;
         assert_eq!(
-            world.closed.as_ref().map(|it| &it.reason),
+            world.progress.closed.as_ref().map(|it| &it.reason),
             Some(&StopReason::from("llm_error:rate_limited"))
         );
         let error = error(&world);

@@ -87,7 +87,7 @@ async fn holds(refusing: &Refusing, (scenario, needs_tools): (&str, bool)) {
     });
     let relay = relay.await;
     let (world, facts) = relay.play(&shipped(scenario, &SETS), 1).await;
-    let reason = world.closed.as_ref().expect("it has ended").reason.to_string();
+    let reason = world.progress.closed.as_ref().expect("it has ended").reason.to_string();
     let place = format!("{scenario} without {name}: {words}");
     if name == "tools" && needs_tools {
         assert_eq!(reason, "llm_error:http_400", "{place}");

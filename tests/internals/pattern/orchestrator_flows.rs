@@ -323,7 +323,7 @@ async fn a_pause_waits_for_what_is_out_and_the_clock_stands() {
     sleep(Duration::from_secs(100)).await;
     run.send(Command::Resume { by: Initiator::You });
     let world = world(&run).await;
-    let closed = world.closed.as_ref().expect("closed");
+    let closed = world.progress.closed.as_ref().expect("closed");
     assert!(closed.reason.is_success(), "a pause does not consume max_seconds: {}", closed.reason);
     assert!(closed.paused_ms >= 99_000, "{}", closed.paused_ms);
 }
@@ -397,7 +397,7 @@ async fn a_cancelled_run_drops_its_attempts_and_closes_every_span() {
     run.send(Command::Cancel);
     let world = world(&run).await;
     assert_eq!(dropped.load(Ordering::SeqCst), 1);
-    assert_eq!((world.run.stage, world.run.spans.open()), (RunState::Closed, 0));
+    assert_eq!((world.run.progress.stage, world.run.spans.open()), (RunState::Closed, 0));
     let rows = world.pattern;
     let crate::event::world::PatternWorld::Orchestrator(rows) = rows else { panic!("one") };
     assert!(rows.tasks.iter().all(|row| row.state == TaskState::Cancelled));
@@ -549,7 +549,7 @@ async fn a_worker_is_given_the_id_of_its_request() {
     tools.replace("sales", Box::new(Seen(Arc::clone(&seen))));
     let run = engine().start(Launch { tools: Some(tools), ..Launch::scripted(scenario, true) });
     let world = world(&run).await;
-    assert!(world.run.closed.expect("closed").reason.is_success());
+    assert!(world.run.progress.closed.expect("closed").reason.is_success());
     let id = format!("{}:t1", run.id());
     assert_eq!(*seen.lock().expect("free"), [json!({ "day": "Monday", "request_id": id })]);
 }
@@ -593,7 +593,7 @@ async fn what_a_run_rests_is_left_out_of_what_its_tasks_took() {
     let row = &orchestrator.tasks[0];
     let (opened, closed) = (row.opened.expect("begun"), row.closed.expect("over"));
     assert_eq!(closed.since(opened), Duration::from_millis(32_300));
-    assert_eq!(world.active_between(opened, closed), Duration::from_millis(2_300));
+    assert_eq!(world.progress.active_between(opened, closed), Duration::from_millis(2_300));
     let latencies = &world.tools.get("money").expect("it").latencies;
     assert_eq!(latencies.longest(), Some(Duration::from_millis(2_300)));
 }

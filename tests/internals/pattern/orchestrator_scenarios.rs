@@ -215,7 +215,7 @@ async fn a_fourth_worker_gains_from_more_at_once() {
     for parallel in ["2", "4"] {
         let scenario = shipped("fraud-check", &[("budget.max_parallel", parallel)]);
         let world = world(&engine().start(Launch::scripted(scenario, false))).await;
-        assert!(world.closed.as_ref().is_some_and(|closed| closed.reason.is_success()));
+        assert!(world.progress.closed.as_ref().is_some_and(|closed| closed.reason.is_success()));
         let orchestrator = world.orchestrator().expect("an orchestrator");
         assert_eq!(orchestrator.tasks.len(), 4);
         let opened = orchestrator.tasks.iter().filter_map(|row| row.opened).min().expect("one");

@@ -146,7 +146,7 @@ async fn several_calls_run_one_after_another_or_at_once_and_come_back_in_their_o
             _ => says("c").after(3_000),
         });
         let world = play(&scenario, &cast).await;
-        assert_eq!(world.at.duration().as_secs(), seconds, "parallel_tools = {parallel}");
+        assert_eq!(world.progress.at.duration().as_secs(), seconds, "parallel_tools = {parallel}");
         assert_eq!(cast.shown("lead", 2)[3..], ["tool: c", "tool: a", "tool: b"]);
         // At once, nobody sees what the others say; one after another, each does.
         let before = cast.shown("b", 1).len();
@@ -404,7 +404,7 @@ async fn members_go_through_the_gateway_like_any_tool() {
     let world = play(&scenario(members(), policy), &cast).await;
     let told = cast.shown("lead", 2).pop().expect("a result");
     assert!(told.starts_with("tool: error: tool_error:a:timeout: no reply within 2.0 s"), "{told}");
-    assert_eq!(world.at.duration(), Duration::from_millis(4_500));
+    assert_eq!(world.progress.at.duration(), Duration::from_millis(4_500));
     assert_eq!(cast.speakers(), ["lead", "a", "a", "lead"]);
     // Breaker: after two failures nobody asks it any more.
     let policy = "[tools.a]\nretries = { max_attempts = 1 }\nbreaker = { fail_threshold = 2, open_for_s = 60 }\n";

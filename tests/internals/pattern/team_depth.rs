@@ -57,7 +57,7 @@ async fn cancelling_in_the_depth_ends_every_child_and_gives_every_permit_back() 
         // Every span closed, every permit back: `world` looks.
         let world = world(&run).await;
         assert_eq!(reason(&world), "cancelled");
-        assert_eq!(world.closed.as_ref().map(|closed| closed.in_flight), Some(0));
+        assert_eq!(world.progress.closed.as_ref().map(|closed| closed.in_flight), Some(0));
         let team = world.agents().expect("a team");
         assert!(team.running().next().is_none());
         let facts = ended(&run).await;
@@ -82,7 +82,7 @@ async fn the_deadline_ends_a_nested_team_as_a_person_does() {
     });
     let world = world(&engine().start(launch(&deep(""), &cast))).await;
     assert_eq!(reason(&world), "max_seconds");
-    assert_eq!(world.at.duration(), Duration::from_secs(600));
+    assert_eq!(world.progress.at.duration(), Duration::from_secs(600));
 }
 
 #[tokio::test(start_paused = true)]

@@ -85,7 +85,7 @@ async fn what_stops_the_run_does_not_wait_for_a_sibling() {
     });
     let world = play(&scenario(agents, &table("b", NEEDED)), &cast).await;
     assert_eq!(
-        (reason(&world).as_str(), world.at.duration()),
+        (reason(&world).as_str(), world.progress.at.duration()),
         ("llm_error:connection", Duration::ZERO)
     );
 }
@@ -172,7 +172,7 @@ async fn node_timeout_bounds_the_member_whatever_its_table_or_a_fault_does() {
         let more = if more.is_empty() { String::new() } else { table("b", more) };
         let world = play(&pair(bound, &more), &cast).await;
         assert_eq!(reason(&world), "node_timeout:b");
-        assert_eq!(world.at.duration(), Duration::from_secs(5));
+        assert_eq!(world.progress.at.duration(), Duration::from_secs(5));
         assert_eq!(cast.speakers(), ["a", "b"]);
     }
     for fault in [InjectedFault::Hang, InjectedFault::Latency { ms: 60_000 }] {
@@ -180,7 +180,7 @@ async fn node_timeout_bounds_the_member_whatever_its_table_or_a_fault_does() {
         run.send(Command::Inject { tool: "b".into(), fault, by: Initiator::You });
         let world = world(&run).await;
         assert_eq!(reason(&world), "node_timeout:b", "{fault:?}");
-        assert_eq!(world.at.duration(), Duration::from_secs(5));
+        assert_eq!(world.progress.at.duration(), Duration::from_secs(5));
     }
 }
 

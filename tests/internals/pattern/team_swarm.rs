@@ -327,7 +327,7 @@ async fn a_swarm_that_is_stopped_from_outside_keeps_its_best_text() {
     // The deadline.
     let timed = play(&two(), &Cast::new(slow)).await;
     assert_eq!(reason(&timed), "max_seconds");
-    assert_eq!(timed.at.duration(), Duration::from_secs(600));
+    assert_eq!(timed.progress.at.duration(), Duration::from_secs(600));
     assert_eq!(outcome(&timed)["partial_answer"], "The first half.");
     // A person.
     let run = engine().start(launch(&two(), &Cast::new(slow)));
@@ -377,7 +377,7 @@ async fn the_twenty_first_hand_off_of_a_circle_is_refused() {
         cast.heard().pop().expect("asked").last,
         "tool: error: max handoffs exceeded: 20. Answer yourself now."
     );
-    let class = world.closed.as_ref().map(|closed| closed.reason.class());
+    let class = world.progress.closed.as_ref().map(|closed| closed.reason.class());
     assert_eq!(class, Some(crate::event::stop::StopClass::Budget));
 }
 
@@ -403,7 +403,7 @@ async fn node_timeout_bounds_runs_that_a_transfer_started_never_the_entrys() {
     let cast = Cast::new(slow);
     let run = play(&swarm(), &cast).await;
     assert_eq!(reason(&run), "node_timeout:c");
-    assert_eq!(run.at.duration(), Duration::from_secs(39), "each by its own clock");
+    assert_eq!(run.progress.at.duration(), Duration::from_secs(39), "each by its own clock");
     assert_eq!(outcome(&run)["partial_answer"], "I take my time.");
     // A pause does not count.
     let cast = Cast::new(|heard| match (heard.agent.as_str(), heard.round) {

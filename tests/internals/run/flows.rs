@@ -384,7 +384,7 @@ async fn a_paused_run_does_not_spend_its_time() {
     tokio::time::advance(Duration::from_secs(3600)).await;
     run.send(Command::Resume { by: Initiator::You });
     let world = world(&run).await;
-    let closed = world.run.closed.expect("closed");
+    let closed = world.run.progress.closed.expect("closed");
     assert_eq!(closed.reason.to_string(), "max_rounds_reached");
     assert_eq!((closed.elapsed_ms, closed.paused_ms), (6000, 3_600_000));
 }
@@ -506,7 +506,7 @@ async fn the_command_line_can_turn_flags_and_rest_at_boundaries() {
     let third: Vec<_> = it.rounds.iter().map(|round| round.seats[2].asked).collect();
     assert_eq!(third, [SeatStatus::Asked, SeatStatus::Asked, SeatStatus::Skipped]);
     assert_eq!(
-        world.flags[0].changed.as_ref().map(|(_, at, by)| (at.as_str(), *by)),
+        world.settings.flags[0].changed.as_ref().map(|(_, at, by)| (at.as_str(), *by)),
         Some(("round:3", Initiator::Schedule))
     );
 }
@@ -520,7 +520,7 @@ async fn resume_before_the_rest_takes_the_pause_back() {
     run.send(Command::Resume { by: Initiator::You });
     let world = world(&run).await;
     assert_eq!(world.outcome().map(|it| (it.status, it.paused_ms)), Some(("ok", 0)));
-    assert_eq!(world.stage, RunState::Closed);
+    assert_eq!(world.progress.stage, RunState::Closed);
 }
 
 #[tokio::test(start_paused = true)]
@@ -633,7 +633,7 @@ async fn a_suspended_process_spends_no_time_though_a_call_is_out() {
     tokio::time::advance(Duration::from_secs(3600)).await;
     run.send(Command::Resume { by: Initiator::Suspend });
     let world = world(&run).await;
-    let closed = world.run.closed.expect("closed");
+    let closed = world.run.progress.closed.expect("closed");
     assert_eq!(closed.reason.to_string(), "success");
     assert!(closed.paused_ms >= 3_600_000 && closed.elapsed_ms < 5_000);
 }
@@ -650,7 +650,7 @@ async fn a_run_that_a_person_paused_stays_paused_over_a_suspension() {
     run.send(Command::Resume { by: Initiator::Suspend });
     tokio::time::advance(Duration::from_secs(60)).await;
     assert!(matches!(
-        World::from_events(facts_now(&run).iter().map(|fact| &**fact)).stage,
+        World::from_events(facts_now(&run).iter().map(|fact| &**fact)).progress.stage,
         RunState::Paused { .. }
     ));
     run.send(Command::Resume { by: Initiator::You });
@@ -700,7 +700,7 @@ async fn a_rest_at_the_next_round_can_be_taken_back_and_the_run_paused_again() {
     run.send(Command::StepRound);
     run.send(Command::Resume { by: Initiator::You });
     let now = World::from_events(facts_now(&run).iter().map(|fact| &**fact));
-    assert_eq!(now.stage, RunState::Running, "the screen does not go on saying pausing");
+    assert_eq!(now.progress.stage, RunState::Running, "the screen does not go on saying pausing");
     run.send(Command::StepRound);
     let paused = until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
     assert_eq!(paused.kind, EventKind::Paused { at: vec![BoundaryId::new("round:2")] });

@@ -38,7 +38,7 @@ async fn fold_lean(mut reader: LogReader) -> (World, u64) {
             world.apply(&event);
         }
         most = most.max(world.spans.opened() - world.spans.forgotten());
-        world.forget_before(Seq(world.next.0.saturating_sub(1_000)));
+        world.forget_before(Seq(world.progress.next.0.saturating_sub(1_000)));
     }
     (world, most)
 }
@@ -94,7 +94,10 @@ async fn a_run_waits_for_a_reader_that_is_too_far_behind_and_goes_on_with_it() {
     assert!(facts.iter().zip(0..).all(|(fact, seq)| fact.seq == Seq(seq)));
     assert!(facts.len() as u64 > 3 * stands, "it went on: {}", facts.len());
     let world = World::from_events(facts.iter().map(|fact| &**fact));
-    assert_eq!(world.run.closed.map(|closed| closed.reason.clone()), Some(StopReason::Success));
+    assert_eq!(
+        world.run.progress.closed.map(|closed| closed.reason.clone()),
+        Some(StopReason::Success)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -166,7 +169,7 @@ fn make_logs() -> Vec<Named> {
 
 fn outcome(world: &World) -> String {
     let outcome = world.outcome().map(|outcome| serde_json::to_string(&outcome).expect("JSON"));
-    format!("{outcome:?} {:?} {:?}", world.tally, world.stage)
+    format!("{outcome:?} {:?} {:?}", world.tally, world.progress.stage)
 }
 
 proptest! {

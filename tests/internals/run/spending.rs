@@ -30,7 +30,7 @@ async fn play(scenario: &Arc<Scenario>) -> (World, Vec<Arc<Event>>) {
 }
 
 fn reason(world: &World) -> String {
-    world.closed.as_ref().expect("it has ended").reason.to_string()
+    world.progress.closed.as_ref().expect("it has ended").reason.to_string()
 }
 
 fn model_calls(facts: &[Arc<Event>]) -> usize {

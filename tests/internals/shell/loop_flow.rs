@@ -178,7 +178,7 @@ async fn a_signal_ends_the_program_and_every_run_with_it() {
     let ending = person.ends().await.expect("an end");
     assert_eq!(ending.code, 143);
     assert_eq!(services.engine.in_flight(), 0);
-    let closed = ending.state.runs[0].world().closed.clone().expect("folded to its end");
+    let closed = ending.state.runs[0].world().progress.closed.clone().expect("folded to its end");
     assert_eq!(closed.reason, StopReason::Cancelled);
 }
 

@@ -81,7 +81,7 @@ fn add_attempt_times(run: &RunData, document: &mut StyledText, attempt: &Span) {
             if let Some(usage) = reply.usage {
                 document.field("tokens in", format::exact(usage.prompt_tokens));
                 document.field("tokens out", format::exact(usage.completion_tokens));
-                let took = attempt.duration(run.world().at);
+                let took = attempt.duration(run.world().progress.at);
                 if let Some(rate) = token_rate(usage.completion_tokens, reply.first_token_ms, took)
                 {
                     document.field("rate", rate);
@@ -148,7 +148,7 @@ pub(super) fn summary_document(
     document.field("attempts", attempts.to_string());
     document.field("started", format::time_in_run(span.opened));
     if span.closed.is_some() {
-        document.field("took", format::duration_text(span.duration(world.at)));
+        document.field("took", format::duration_text(span.duration(world.progress.at)));
     }
     document
 }
@@ -178,7 +178,7 @@ fn add_span_times(document: &mut StyledText, span: &Span, world: &World) {
     match span.closed {
         Some(closed) => {
             document.field("ended", format::time_in_run(closed));
-            document.field("took", format::duration_text(span.duration(world.at)));
+            document.field("took", format::duration_text(span.duration(world.progress.at)));
         }
         None => document.field("ended", "not yet"),
     }

@@ -87,7 +87,7 @@ fn cost_note(cost_usd: Option<f64>) -> Option<&'static str> {
 impl World {
     /// The outcome, once the run is closed.
     pub fn outcome(&self) -> Option<Outcome> {
-        let (head, closed) = (self.head.as_ref()?, self.closed.as_ref()?);
+        let (head, closed) = (self.head.as_ref()?, self.progress.closed.as_ref()?);
         let success = closed.reason.is_success();
         let mut fields = OutcomeFields::default();
         if let Some(pattern) = self.projection() {

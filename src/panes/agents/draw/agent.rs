@@ -39,7 +39,7 @@ pub(crate) fn names(plan: &AgentsPlan) -> u16 {
 /// The state of an agent. After the run's end no agent is running.
 pub(crate) fn agent_sign(cx: &DrawContext, world: &World, row: &AgentRow) -> StateSign {
     match row.state {
-        AgentState::Running if !world.is_live() => {
+        AgentState::Running if !world.progress.is_live() => {
             StateSign { glyph: Glyph::Off, word: "stopped", style: cx.theme.style(StyleRole::Off) }
         }
         state => state_sign(cx.theme, state),
@@ -48,13 +48,14 @@ pub(crate) fn agent_sign(cx: &DrawContext, world: &World, row: &AgentRow) -> Sta
 
 /// Total time that an agent was active, including the current turn.
 pub(crate) fn time_held(world: &World, row: &AgentRow, now: Elapsed) -> Duration {
-    let going = row.since.map(|since| world.active_between(since, now)).unwrap_or_default();
+    let going =
+        row.since.map(|since| world.progress.active_between(since, now)).unwrap_or_default();
     row.work_time + going
 }
 
 /// Whether this agent is in control, or gave the answer of a run that has ended.
 pub(crate) fn is_active_agent(world: &World, team: &AgentsFold, row: &AgentRow) -> bool {
-    let whom = if world.is_live() { &team.in_control } else { &team.answered_by };
+    let whom = if world.progress.is_live() { &team.in_control } else { &team.answered_by };
     whom.as_ref().or(team.in_control.as_ref()) == Some(&row.name)
 }
 

@@ -1,7 +1,5 @@
 //! Pane 3 of a run with agents: the tree of calls with their results. Only the rows in view are read.
 
-use crate::panes::agents::call_tree::call_tree;
-use crate::panes::agents::lower::LowerPanes;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -14,7 +12,8 @@ use crate::app::run::data::RunData;
 use crate::event::kind::{EventKind, Purpose};
 use crate::event::world::{Span, SpanKind, SpanState, World};
 use crate::event::{Elapsed, SpanId, StopClass, StopReason};
-use crate::panes::agents::call_tree::{CallNode, Fold, current_attempt};
+use crate::panes::agents::call_tree::{CallNode, Fold, call_tree, current_attempt};
+use crate::panes::agents::lower::LowerPanes;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
@@ -140,11 +139,13 @@ fn call_row(
     pen.glyph(sign.glyph, sign.style).space(1).glyph(glyph, dim).space(1);
     let width = end(pen);
     pen.name(name, width, plain).advance_to(names.saturating_sub(TOOK));
-    let took = format::duration_text(world.active_between(span.opened, span.closed.unwrap_or(now)));
+    let took = format::duration_text(
+        world.progress.active_between(span.opened, span.closed.unwrap_or(now)),
+    );
     pen.right_aligned(&took, TOOK - 1, dim).advance_to(names).space(1);
     model_column(cx, pen, world.models.for_purpose(purpose), model, dim);
     let is_agent = !matches!(purpose, Purpose::Tool { .. });
-    if span.state == SpanState::Open && world.is_live() && world.tools.is_queued(span.id) {
+    if span.state == SpanState::Open && world.progress.is_live() && world.tools.is_queued(span.id) {
         pen.put("queued", theme.style(StyleRole::Retry));
         return;
     }
@@ -166,7 +167,7 @@ fn live_text(
     now: Elapsed,
 ) {
     let dim = cx.theme.style(StyleRole::Dim);
-    if !world.is_live() {
+    if !world.progress.is_live() {
         return;
     }
     let Some(attempt) = current_attempt(world, run) else {
@@ -178,7 +179,7 @@ fn live_text(
     if world.tools.is_queued(ask) {
         let since = world.spans.last_child(ask).and_then(|it| it.closed);
         let since = since.or(world.spans.get(ask).map(|it| it.opened)).unwrap_or(now);
-        let took = format::duration_text(world.active_between(since, now));
+        let took = format::duration_text(world.progress.active_between(since, now));
         pen.put(&format!("queued, {took}"), cx.theme.style(StyleRole::Retry));
         return;
     }
@@ -192,7 +193,7 @@ fn live_text(
             pen.glyph(Glyph::Cursor, cx.theme.style(StyleRole::Cursor));
         }
         None => {
-            let took = format::duration_text(world.active_between(attempt.opened, now));
+            let took = format::duration_text(world.progress.active_between(attempt.opened, now));
             let what = if seen == MemberOutput::Text { "thinking" } else { "replying (hidden)" };
             pen.put(&format!("{what}, {took}"), dim);
         }
@@ -202,7 +203,7 @@ fn live_text(
 fn sign(page: &RunData, cx: &DrawContext, world: &World, span: &Span) -> StateSign {
     let of = |glyph, word, role| StateSign { glyph, word, style: cx.theme.style(role) };
     match span.state {
-        SpanState::Open if !world.is_live() => of(Glyph::Off, "stopped", StyleRole::Off),
+        SpanState::Open if !world.progress.is_live() => of(Glyph::Off, "stopped", StyleRole::Off),
         SpanState::Open => of(Glyph::Running, "working", StyleRole::Running),
         SpanState::Done => of(Glyph::Done, "done", StyleRole::Done),
         SpanState::Failed(_) => match page.closing_event(span.id).map(|event| &event.kind) {

@@ -12,12 +12,10 @@ use crate::panes::agents::members::{
     MembersDrawer, MembersRow, RosterEntry, is_entry, is_member, member_rows,
 };
 use crate::ui::cx::DrawContext;
-use crate::ui::format;
-use crate::ui::frame;
 use crate::ui::glyph::Glyph;
-use crate::ui::table;
 use crate::ui::text::{Pen, paint, wrap_within};
 use crate::ui::theme::StyleRole;
+use crate::ui::{format, frame, table};
 
 /// Draws the drawer of a run.
 pub fn render(
@@ -29,7 +27,7 @@ pub fn render(
 ) {
     let world = page.world();
     let parts = drawer.parts(state.size, world);
-    let title = match world.is_live() {
+    let title = match world.progress.is_live() {
         true => format!("Members of {}, live", page.id()),
         false => format!("Members of {}", page.id()),
     };
@@ -133,7 +131,7 @@ fn draw_member_note(
     let joined = joined.unwrap_or(is_member(world, place));
     let (agent, swarm) = (&place.agent, &place.swarm);
     let holds = team.in_control.as_ref() == Some(agent);
-    let would = if !world.is_live() {
+    let would = if !world.progress.is_live() {
         "The run has ended: its swarms can no longer change.".to_owned()
     } else if is_entry(world, place) {
         format!("{swarm} starts with it, so it cannot leave.")

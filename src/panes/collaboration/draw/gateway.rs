@@ -1,6 +1,5 @@
 //! Pane 4 of a collaboration: the result of each seat's call, and the use of the budgets.
 
-use crate::panes::collaboration::view::CollaborationView;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -10,7 +9,7 @@ use crate::app::run::data::RunData;
 use crate::app::run::layout::window_start;
 use crate::event::world::World;
 use crate::panes::collaboration::subject::{is_open, is_paused_before};
-use crate::panes::collaboration::view::Selection;
+use crate::panes::collaboration::view::{CollaborationView, Selection};
 use crate::pattern::collaboration::plan::CollaborationPlan;
 use crate::pattern::collaboration::projection::{Collaboration, RoundSeat, SeatState};
 use crate::ui::cx::DrawContext;
@@ -55,14 +54,14 @@ pub(crate) fn render(
         row_style(cx, at, selected, buf);
         let mut pen = Pen::new(buf, at, cx.glyphs);
         table::mark_or_blank(cx, &mut pen, selected);
-        let (glyph, word, role) = match (&world.answer, is_open(world, call)) {
+        let (glyph, word, role) = match (&world.progress.answer, is_open(world, call)) {
             (Some(_), _) => (Glyph::Done, "composed", StyleRole::Done),
             (None, true) => (Glyph::Running, "writing", StyleRole::Running),
             (None, false) => (Glyph::Failed, "not written", StyleRole::Failed),
         };
         state(&mut pen, StateSign { glyph, word, style: cx.theme.style(role) });
         pen.name("launch brief", name, cx.theme.style(StyleRole::Text)).space(1);
-        if let Some(answer) = &world.answer {
+        if let Some(answer) = &world.progress.answer {
             let text = format::bytes(answer.len() as u64);
             pen.put(&text, cx.theme.style(StyleRole::Dim));
         }
@@ -133,10 +132,10 @@ fn seat(
             Some(behind) => format!("flag {} is off", behind.flag),
             None => "not reached".to_owned(),
         },
-        _ if !world.is_live() && matches!(seat.state, SeatState::Waiting) => {
+        _ if !world.progress.is_live() && matches!(seat.state, SeatState::Waiting) => {
             "not reached: the run ended".to_owned()
         }
-        SeatState::Speaking | SeatState::Retrying if !world.is_live() => {
+        SeatState::Speaking | SeatState::Retrying if !world.progress.is_live() => {
             "the run was stopped".to_owned()
         }
         SeatState::Speaking | SeatState::Retrying => speaking(page, cx, seat),
@@ -177,7 +176,7 @@ fn budgets(
     let mut pen = Pen::new(buf, area, cx.glyphs);
     pen.space(1);
     let rounds = table.current().map_or(0, |round| round.number);
-    let active = world.active(page.time(cx.now));
+    let active = world.progress.active(page.time(cx.now));
     let seconds = plan.max_ms.div_ceil(1000);
     let budget = |pen: &mut Pen, name: &str, used: u64, allowed: u64, last: bool| {
         pen.put(name, dim).space(1);

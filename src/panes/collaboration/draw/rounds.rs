@@ -41,7 +41,7 @@ pub(crate) fn render(
     if from > 1 {
         pen.glyph(Glyph::Ellipsis, dim).space(1);
     }
-    let brief = page.shown().breakpoints.contains(&Boundary::Finalize.id());
+    let brief = page.shown().settings.breakpoints.contains(&Boundary::Finalize.id());
     let tail = if to < last { 2 } else { 0 } + if brief { 9 } else { 0 };
     let share = pen.left().saturating_sub(tail) / u16::try_from(fit).unwrap_or(u16::MAX).max(1);
     for number in from..=to {
@@ -67,8 +67,8 @@ fn one_round(
     end: u16,
 ) {
     let theme = cx.theme;
-    let live = page.shown().is_live();
-    let paused = matches!(page.shown().stage, RunState::Paused { .. });
+    let live = page.shown().progress.is_live();
+    let paused = matches!(page.shown().progress.stage, RunState::Paused { .. });
     let (glyph, role, text) = match round {
         None if !live => (Glyph::Off, StyleRole::Off, String::new()),
         None => (Glyph::Waiting, StyleRole::Waiting, String::new()),
@@ -95,7 +95,7 @@ fn one_round(
     let left = |pen: &Pen| end.saturating_sub(pen.x() + 2);
     // A breakpoint is always shown, even if the bar gets shorter.
     let at = Boundary::Round(number).id();
-    if round.is_none() && live && page.shown().breakpoints.contains(&at) {
+    if round.is_none() && live && page.shown().settings.breakpoints.contains(&at) {
         let word = format!("{} break", cx.glyphs.symbol(Glyph::Breakpoint));
         let fits = columns(&word) as u16 <= left(pen) + 1;
         let word = if fits { &word } else { cx.glyphs.symbol(Glyph::Breakpoint) };

@@ -16,7 +16,7 @@ use crate::ui::theme::Theme;
 /// The state of a seat. After the run's end no seat is waiting or speaking.
 pub(crate) fn seat_sign(cx: &DrawContext, world: &World, seat: Option<&RoundSeat>) -> StateSign {
     let state = seat.map_or(SeatState::Waiting, |seat| seat.state);
-    match (&world.stage, state) {
+    match (&world.progress.stage, state) {
         (RunState::Closed, SeatState::Waiting) => {
             StateSign { word: "not run", ..state_sign(cx.theme, SeatState::Off) }
         }

@@ -27,7 +27,7 @@ pub(crate) fn title(
             )
         }
         (SeatSubject::Finalize, _) => {
-            let (glyph, word, role) = match (&world.answer, world.is_live()) {
+            let (glyph, word, role) = match (&world.progress.answer, world.progress.is_live()) {
                 (Some(_), _) => (Glyph::Done, "composed", StyleRole::Done),
                 (None, true) => (Glyph::Running, "writing", StyleRole::Running),
                 (None, false) => (Glyph::Failed, "not written", StyleRole::Failed),

@@ -1,6 +1,5 @@
 //! Pane 3 of a collaboration: every seat's stance in every round.
 
-use crate::panes::collaboration::view::CollaborationView;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -8,8 +7,7 @@ use super::seat::{names, put_name, seat_sign, state_sign};
 use crate::app::layout::line;
 use crate::app::run::data::RunData;
 use crate::app::run::layout::window_start;
-use crate::panes::collaboration::view::STANCE;
-use crate::panes::collaboration::view::Selection;
+use crate::panes::collaboration::view::{CollaborationView, STANCE, Selection};
 use crate::pattern::collaboration::projection::{Collaboration, RoundSeat, SeatState};
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
@@ -85,7 +83,7 @@ pub(crate) fn render(
             let end = pen.x() + STANCE;
             let seat = table.round(number).and_then(|round| round.seats.get(index));
             let here = selected && view.selected_round() == Some(number);
-            cell(cx, &mut pen, table, number, index, seat, world.is_live(), here);
+            cell(cx, &mut pen, table, number, index, seat, world.progress.is_live(), here);
             pen.advance_to(end);
         }
     }

@@ -1,6 +1,5 @@
 //! Pane 1 of a collaboration: the seats around the table, and the round's result in its middle.
 
-use crate::panes::collaboration::view::CollaborationView;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -12,7 +11,7 @@ use crate::app::run::layout::window_start;
 use crate::event::world::World;
 use crate::panes::collaboration::subject::{is_paused_before, round_joined};
 use crate::panes::collaboration::table::{LIST_HEAD, RoundTable};
-use crate::panes::collaboration::view::Selection;
+use crate::panes::collaboration::view::{CollaborationView, Selection};
 use crate::pattern::collaboration::plan::CollaborationPlan;
 use crate::pattern::collaboration::projection::{Collaboration, RoundSeat, SeatState};
 use crate::ui::border::Borders;
@@ -220,7 +219,7 @@ fn confidence_bar(cx: &DrawContext, pen: &mut Pen, thousandths: u64, width: u16)
 /// How long a seat has been speaking.
 fn speaking_time(page: &RunData, cx: &DrawContext, seat: &RoundSeat) -> Option<String> {
     let speaks = matches!(seat.state, SeatState::Speaking | SeatState::Retrying);
-    if !speaks || !page.shown().is_live() {
+    if !speaks || !page.shown().progress.is_live() {
         return None;
     }
     let span = page.shown().spans.get(seat.call?)?;

@@ -37,7 +37,10 @@ pub(crate) fn render(
     let state = state_line(cx, world, table, round);
     rows.push(state);
     let rule = rule(plan);
-    if table.decision().is_none() && world.is_live() && columns(&rule) + 2 <= area.width.into() {
+    if table.decision().is_none()
+        && world.progress.is_live()
+        && columns(&rule) + 2 <= area.width.into()
+    {
         rows.push(one(rule, StyleRole::Dim));
     }
     // With few rows the less important ones are left out.
@@ -139,9 +142,10 @@ pub(crate) fn state_line(
         ];
     }
     let (came, asked) = (round.contributions().count(), round.asked_seats());
-    match (&world.stage, round.closed) {
+    match (&world.progress.stage, round.closed) {
         (RunState::Closed, _) => {
-            let reason = world.closed.as_ref().map(|closed| closed.reason.phrase().into_owned());
+            let reason =
+                world.progress.closed.as_ref().map(|closed| closed.reason.phrase().into_owned());
             vec![(reason.unwrap_or_default(), StyleRole::Failed)]
         }
         (_, Some(_)) => vec![(decision_or_next(&table.plan, round.number, None), StyleRole::Dim)],

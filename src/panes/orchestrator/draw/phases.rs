@@ -1,6 +1,5 @@
 //! The second header row of an orchestrator: the phases plan, fan-out, join and report.
 
-use crate::panes::orchestrator::waterfall::row_took;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -8,7 +7,7 @@ use super::sign::row_sign;
 use super::slots::slots;
 use crate::app::run::data::RunData;
 use crate::event::world::{Projection, RunState};
-use crate::panes::orchestrator::waterfall::WaterfallRow;
+use crate::panes::orchestrator::waterfall::{WaterfallRow, row_took};
 use crate::pattern::orchestrator::projection::{Orchestrator, TaskState};
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
@@ -52,7 +51,7 @@ pub(crate) fn render(
     let tasks = orchestrator.tasks.len();
     let over = orchestrator.ended();
     let took = |row| row_took(page, row, now).map(format::duration_text);
-    let rests = |id: &str| world.breakpoints.iter().any(|at| at.as_str() == id);
+    let rests = |id: &str| world.settings.breakpoints.iter().any(|at| at.as_str() == id);
     let piece = |row: WaterfallRow, name: &str, at: &str, timed: bool| {
         let sign = row_sign(cx, world, orchestrator, row);
         let mut text = format!("{name} {}", cx.glyphs.symbol(sign.glyph));
@@ -93,7 +92,7 @@ pub(crate) fn render(
         let full = (usize::from(width) * over / tasks).min(usize::from(width)) as u16;
         let tip = u16::from(full < width);
         let done = over == tasks;
-        let role = match (done, world.is_live()) {
+        let role = match (done, world.progress.is_live()) {
             (true, _) => StyleRole::Track,
             (false, true) => StyleRole::TrackNow,
             (false, false) => StyleRole::Failed,
@@ -111,8 +110,10 @@ fn fan_sign(cx: &DrawContext, page: &RunData, orchestrator: &Orchestrator) -> St
     let world = page.shown();
     let of = |glyph, word, role| StateSign { glyph, word, style: cx.theme.style(role) };
     let tasks = orchestrator.tasks.len();
-    match (&world.stage, tasks > 0 && orchestrator.ended() == tasks) {
-        _ if tasks == 0 && world.is_live() => of(Glyph::Waiting, "waiting", StyleRole::Waiting),
+    match (&world.progress.stage, tasks > 0 && orchestrator.ended() == tasks) {
+        _ if tasks == 0 && world.progress.is_live() => {
+            of(Glyph::Waiting, "waiting", StyleRole::Waiting)
+        }
         _ if tasks == 0 => of(Glyph::Off, "not reached", StyleRole::Off),
         (_, true) if orchestrator.is_degraded() => of(Glyph::Alert, "degraded", StyleRole::Retry),
         (_, true) => of(Glyph::Done, "done", StyleRole::Done),

@@ -1,9 +1,6 @@
 //! Pane 3 of an orchestrator: the result of each task, a line each, and the combined result after
 //! the join.
 
-use crate::panes::orchestrator::results::result_count;
-use crate::panes::orchestrator::results::result_line;
-use crate::panes::orchestrator::view::OrchestratorView;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -11,7 +8,8 @@ use super::sign::task_sign;
 use crate::app::layout::line;
 use crate::app::run::data::RunData;
 use crate::app::run::layout::window_start;
-use crate::panes::orchestrator::results::ResultLine;
+use crate::panes::orchestrator::results::{ResultLine, result_count, result_line};
+use crate::panes::orchestrator::view::OrchestratorView;
 use crate::panes::orchestrator::waterfall::WaterfallRow;
 use crate::pattern::orchestrator::projection::TaskState;
 use crate::pattern::orchestrator::words::results::{one_line, task_result};
@@ -38,7 +36,7 @@ pub(crate) fn render(
     if count == 0 {
         let text = match world.orchestrator().and_then(|it| it.refused.as_ref()) {
             Some(_) => "The plan was refused, so there are no tasks. 2 shows why.",
-            None if world.is_live() => "No results yet: the plan comes first.",
+            None if world.progress.is_live() => "No results yet: the plan comes first.",
             None => "No task was planned.",
         };
         Pen::new(buf, line(area, 0), cx.glyphs).space(1).put(text, dim);

@@ -17,7 +17,7 @@ pub(crate) fn row_sign(
     orchestrator: &Orchestrator,
     row: WaterfallRow,
 ) -> StateSign {
-    let live = world.is_live();
+    let live = world.progress.is_live();
     let of = |glyph, word, role| StateSign { glyph, word, style: cx.theme.style(role) };
     let waiting = |live: bool| match live {
         true => of(Glyph::Waiting, "waiting", StyleRole::Waiting),
@@ -42,7 +42,7 @@ pub(crate) fn row_sign(
             Some(_) => of(Glyph::Done, "joined", StyleRole::Done),
             None => waiting(live),
         },
-        WaterfallRow::Report => match (&world.answer, orchestrator.finalize) {
+        WaterfallRow::Report => match (&world.progress.answer, orchestrator.finalize) {
             (Some(_), _) => of(Glyph::Done, "composed", StyleRole::Done),
             (None, Some(_)) => going(live, "writing"),
             (None, None) => waiting(live),
@@ -52,7 +52,7 @@ pub(crate) fn row_sign(
 
 /// The state of a task. After the run's end no task is waiting or running.
 pub(crate) fn task_sign(cx: &DrawContext, world: &World, row: &TaskRow) -> StateSign {
-    match (&world.stage, row.state) {
+    match (&world.progress.stage, row.state) {
         (RunState::Closed, TaskState::Waiting) => {
             StateSign { word: "not started", ..state_sign(cx.theme, TaskState::Cancelled) }
         }

@@ -55,7 +55,7 @@ pub(crate) fn render(page: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buf
         pen.cell("slots", NAME, dim);
         slots(cx, pen, orchestrator);
         pen.space(3).put("queue ", dim).put(&waiting.to_string(), theme.style(StyleRole::Text));
-        if world.is_live() {
+        if world.progress.is_live() {
             pen.space(3).put("+ -", theme.style(StyleRole::Key)).put(" change", dim);
         }
     });
@@ -76,7 +76,7 @@ pub(crate) fn render(page: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buf
         );
         pen.put(&format!(" (max {})", plan.max_tasks), dim);
     });
-    let active = world.active(page.time(cx.now)).as_secs();
+    let active = world.progress.active(page.time(cx.now)).as_secs();
     row(&mut |pen| {
         budget(cx, pen, "seconds", active, plan.max_ms.div_ceil(1000));
         if let Some(cost) = world.cost_usd() {

@@ -1,9 +1,6 @@
 //! Pane 1 of an orchestrator: a row for the plan, each task, the join and the report, on one time
 //! axis. Rows stay in plan order; only those in view are read.
 
-use crate::panes::orchestrator::view::OrchestratorView;
-use crate::panes::orchestrator::waterfall::bars;
-use crate::panes::orchestrator::waterfall::row_took;
 use std::time::Duration;
 
 use ratatui::buffer::Buffer;
@@ -17,8 +14,8 @@ use crate::event::Elapsed;
 use crate::event::kind::FailureClass;
 use crate::event::world::World;
 use crate::panes::orchestrator::task::{TaskWait, task_wait};
-use crate::panes::orchestrator::waterfall::WaterfallRow;
-use crate::panes::orchestrator::waterfall::{Axis, Bar, HEAD};
+use crate::panes::orchestrator::view::OrchestratorView;
+use crate::panes::orchestrator::waterfall::{Axis, Bar, HEAD, WaterfallRow, bars, row_took};
 use crate::pattern::orchestrator::plan::OrchestratorPlan;
 use crate::pattern::orchestrator::projection::{AttemptEnd, Orchestrator, TaskState};
 use crate::scenario::spec::script::ScriptStep;
@@ -162,7 +159,7 @@ fn one_row(
     }
     let track = Rect { y: area.y, height: area.height, ..places.axis };
     let bars = bars(page, row);
-    let live = world.is_live();
+    let live = world.progress.is_live();
     let end = segments(cx, track, &bars, axis, now, live, buf);
     let note = row_note(world, orchestrator, row, now);
     if let Some((text, role)) = note {
@@ -292,7 +289,7 @@ fn row_note(
             let refused = orchestrator.refused.as_ref()?;
             Some((refused.0.phrase().into_owned(), StyleRole::Refused))
         }
-        WaterfallRow::Join if orchestrator.aggregate.is_none() && world.is_live() => {
+        WaterfallRow::Join if orchestrator.aggregate.is_none() && world.progress.is_live() => {
             let open = || orchestrator.tasks.iter().filter(|row| !row.has_ended());
             let names: Vec<&str> = open().take(6).map(|row| row.task.id.as_str()).collect();
             let text = match names.as_slice() {
@@ -304,7 +301,7 @@ fn row_note(
             };
             Some((text, StyleRole::Dim))
         }
-        WaterfallRow::Report if orchestrator.finalize.is_none() && world.is_live() => {
+        WaterfallRow::Report if orchestrator.finalize.is_none() && world.progress.is_live() => {
             Some(("waiting for the join".to_owned(), StyleRole::Dim))
         }
         WaterfallRow::Join | WaterfallRow::Report => None,

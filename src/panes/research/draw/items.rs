@@ -46,7 +46,7 @@ pub(crate) fn notes(
 ) {
     let Some(items) = note_items(page) else { return };
     if items.count() == 0 {
-        let text = match page.shown().is_live() {
+        let text = match page.shown().progress.is_live() {
             true => "No notes yet: they are taken from pages that were read. 1 shows the sources.",
             false => "No source yielded a note. 1 shows the reason for each.",
         };

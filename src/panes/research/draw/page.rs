@@ -48,7 +48,7 @@ pub(crate) fn render(
     let Some(research) = page.shown().research() else { return };
     let plan = &*research.plan;
     let Some(row) = view.page_source(page).and_then(|no| research.source(no)) else {
-        let text = match (page.shown().is_live(), research.sources.is_empty()) {
+        let text = match (page.shown().progress.is_live(), research.sources.is_empty()) {
             (true, true) => "No page yet: the search comes first. 3 shows the progress.",
             (true, false) => "No source has been read yet: select one in 1 (j, k).",
             (false, true) => "No source was found. 3 shows why.",

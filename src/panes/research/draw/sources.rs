@@ -75,7 +75,7 @@ pub(crate) fn render(
     budgets(page, cx, parts.budgets, (research, plan), buf);
     if research.sources.is_empty() {
         let rows = Rect { y: parts.head.y, height: parts.head.height + parts.rows.height, ..area };
-        let text = match (world.is_live(), research.query.is_some()) {
+        let text = match (world.progress.is_live(), research.query.is_some()) {
             (_, true) => "The search found nothing. 5 shows the query.",
             (true, _) => "No sources yet: the search comes first. 3 shows the progress.",
             (false, _) => "The search did not run. 3 shows why.",
@@ -107,7 +107,7 @@ fn funnel(cx: &DrawContext, area: Rect, world: &World, research: &Research, buf:
         (FunnelStage::Cited, "cited", counts.cited),
     ];
     let current = FunnelStage::current(world, research);
-    let (glyph, role) = match world.closed.as_ref().map(|closed| closed.reason.class()) {
+    let (glyph, role) = match world.progress.closed.as_ref().map(|closed| closed.reason.class()) {
         None => (Glyph::Running, StyleRole::Running),
         Some(StopClass::Cancelled) => (Glyph::Off, StyleRole::Off),
         Some(_) => (Glyph::Failed, StyleRole::Failed),
@@ -149,9 +149,9 @@ fn budgets(
         return;
     }
     let world = page.shown();
-    let active = world.active(page.time(cx.now));
+    let active = world.progress.active(page.time(cx.now));
     let spent = u64::try_from(active.as_millis()).unwrap_or(u64::MAX);
-    let answer = world.answer.as_ref().map_or(0, |answer| answer.chars().count());
+    let answer = world.progress.answer.as_ref().map_or(0, |answer| answer.chars().count());
     let kept = research.kept.as_ref().map_or(0, |(kept, _)| kept.len());
     let of = |used: usize, allowed: u32| (used as u64, u64::from(allowed));
     let all = [

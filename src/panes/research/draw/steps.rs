@@ -19,8 +19,8 @@ pub(crate) fn render(page: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buf
     let world = page.shown();
     let Some(research) = world.research() else { return };
     let plan = &*research.plan;
-    let paused = matches!(world.stage, RunStage::Paused { .. });
-    let rests = |at: &BoundaryId| world.breakpoints.contains(at);
+    let paused = matches!(world.progress.stage, RunStage::Paused { .. });
+    let rests = |at: &BoundaryId| world.settings.breakpoints.contains(at);
     let pieces: Vec<(String, StyleRole)> = step_states(world, research)
         .into_iter()
         .map(|(stage, state)| {

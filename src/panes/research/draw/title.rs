@@ -32,7 +32,7 @@ pub(crate) fn model(page: &RunData, cx: &DrawContext, pane: Pane) -> String {
 /// Whether the pane follows the run, after its title.
 pub(crate) fn follows(view: &ResearchView, page: &RunData, cx: &DrawContext, pane: Pane) -> String {
     // Only a live run can be followed.
-    let live = page.shown().is_live() && !page.is_scrubbed();
+    let live = page.shown().progress.is_live() && !page.is_scrubbed();
     if !live || pane == Pane::Second {
         return String::new();
     }

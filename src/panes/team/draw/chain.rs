@@ -53,7 +53,7 @@ fn chain(
     let mut links: Vec<(String, String, StyleRole)> = Vec::new();
     for hop in hops.filter(|hop| !matches!(hop.state, HopState::Refused(_))) {
         let role = match hop.state {
-            HopState::Running if world.is_live() => StyleRole::Running,
+            HopState::Running if world.progress.is_live() => StyleRole::Running,
             HopState::Failed(_) => StyleRole::Failed,
             _ => StyleRole::Text,
         };
@@ -80,7 +80,7 @@ fn chain(
     };
     let shown = links.iter().take_while(fits).count();
     if coordinator.is_some() {
-        let role = if world.is_live() { StyleRole::Running } else { StyleRole::Text };
+        let role = if world.progress.is_live() { StyleRole::Running } else { StyleRole::Text };
         pen.put(head, cx.theme.style(role));
     }
     if shown < links.len() || team.roots.len() > links.len() + MAX_HOPS {
@@ -99,7 +99,7 @@ fn aside(
     plan: &AgentsPlan,
 ) -> Vec<(String, StyleRole)> {
     let mut said = Vec::new();
-    if world.is_live()
+    if world.progress.is_live()
         && let Some(holder) = &team.in_control
     {
         said.push(("active: ".to_owned(), StyleRole::Dim));

@@ -1,7 +1,6 @@
 //! Pane 2 of a team: a row for each hop (start, handoff or consultation) and each refused handoff;
 //! below them totals. Only the rows in view are read.
 
-use crate::panes::team::view::TeamView;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -13,7 +12,7 @@ use crate::app::run::data::RunData;
 use crate::event::world::World;
 use crate::panes::agents::draw::agent::{names, time_held};
 use crate::panes::agents::picture::{agents_in_picture, is_on_bench};
-use crate::panes::team::view::hop_areas;
+use crate::panes::team::view::{TeamView, hop_areas};
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
@@ -65,7 +64,7 @@ pub(crate) fn render(
     let places = HopColumns::for_width(area.width, plan);
     let dim = cx.theme.style(StyleRole::Dim);
     if team.hops.is_empty() {
-        let text = match (world.is_live(), plan.outer_swarm().is_some()) {
+        let text = match (world.progress.is_live(), plan.outer_swarm().is_some()) {
             (true, true) => "No agent is in control yet.",
             (true, false) => "No agent has been consulted yet. 4 shows the transcript.",
             (false, _) => "No agent was called. 5 shows what happened.",
@@ -101,7 +100,7 @@ fn hop_row(
     let theme = cx.theme;
     let (dim, plain) = (theme.style(StyleRole::Dim), theme.style(StyleRole::Text));
     let mut sign = state_sign(theme, &hop.state);
-    if hop.state == HopState::Running && !world.is_live() {
+    if hop.state == HopState::Running && !world.progress.is_live() {
         (sign.glyph, sign.style) = (Glyph::Off, theme.style(StyleRole::Off));
     }
     let mut pen = Pen::new(buf, area, cx.glyphs);
@@ -202,7 +201,7 @@ fn totals(
     }
     let mut pen = Pen::new(buf, next(), cx.glyphs);
     pen.space(1).cell("context", LABEL, dim);
-    context_sparkline(cx, &mut pen, team, world.is_live());
+    context_sparkline(cx, &mut pen, team, world.progress.is_live());
     let unused: Vec<&str> = agents_in_picture(plan)
         .filter(|name| team.agent(name).is_none_or(|row| row.turns == 0))
         .filter(|name| !is_on_bench(team, plan, name))

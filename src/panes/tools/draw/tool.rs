@@ -52,7 +52,7 @@ pub(crate) fn render(
         Pen::new(buf, line(area, 0), cx.glyphs).put(text, dim);
         return;
     };
-    let live = page.world().is_live();
+    let live = page.world().progress.is_live();
     let now = page.time(cx.now);
     let mut rows = FieldRows { cx, area, buf, nth: 0 };
     match faults_text(tool) {

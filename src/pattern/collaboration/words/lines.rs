@@ -5,13 +5,12 @@ use crate::base::visible::visible;
 use crate::event::patterns::PatternFact;
 use crate::event::world::RunFold;
 use crate::event::{Event, EventKind};
-use crate::narrate::badges;
-use crate::narrate::format;
 use crate::narrate::glyph::Glyph;
 use crate::narrate::line_parts::{WORD, model_of, signed, with_model};
 use crate::narrate::lines::caller_name;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::{StyledLine, StyledPart};
+use crate::narrate::{badges, format};
 use crate::pattern::collaboration::facts::CollaborationFact;
 use crate::pattern::collaboration::projection::Collaboration;
 
@@ -85,7 +84,7 @@ pub(super) fn totals(table: &Collaboration) -> Vec<StyledPart> {
 
 /// The rounds and the decision, for the line that the dashboard leaves behind.
 pub(super) fn summary(table: &Collaboration, run: &RunFold) -> Vec<StyledPart> {
-    let rounds = match run.is_live() {
+    let rounds = match run.progress.is_live() {
         true => format::count_noun(table.rounds.len() as u64, "round"),
         false => rounds_text(table),
     };

@@ -9,15 +9,14 @@ use crate::event::kind::Purpose;
 use crate::event::patterns::PatternFact;
 use crate::event::world::RunFold;
 use crate::event::{Event, EventKind, StopReason};
-use crate::narrate::badges;
 use crate::narrate::event_line::EventLine;
-use crate::narrate::format;
 use crate::narrate::measure::columns;
 use crate::narrate::pattern_words::{Narrate, PatternTerms};
 use crate::narrate::preview::end_line;
 use crate::narrate::progress::Progress;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::{StyledLine, StyledPart, StyledText};
+use crate::narrate::{badges, format};
 use crate::pattern::collaboration::facts::CollaborationFact;
 use crate::pattern::collaboration::projection::Collaboration;
 
@@ -132,7 +131,7 @@ impl Narrate for Collaboration {
     }
 
     fn result(&self, run: &RunFold) -> StyledLine {
-        if let Some(closed) = &run.closed {
+        if let Some(closed) = &run.progress.closed {
             return match self.decision().filter(|_| closed.reason.is_success()) {
                 Some(decision) => StyledPart::from(badges::decision(decision)).into(),
                 None => end_line(closed),

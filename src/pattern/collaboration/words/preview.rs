@@ -2,15 +2,14 @@
 
 use super::badges::seat_badge;
 use crate::event::world::RunFold;
-use crate::narrate::badges;
-use crate::narrate::format;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::StyledText;
+use crate::narrate::{badges, format};
 use crate::pattern::collaboration::projection::Collaboration;
 
 /// Adds how the run ended, its current round and its messages.
 pub(super) fn add_state(table: &Collaboration, run: &RunFold, to: &mut StyledText) {
-    if let Some(closed) = &run.closed {
+    if let Some(closed) = &run.progress.closed {
         match table.decision() {
             Some(decision) if closed.reason.is_success() => {
                 to.item("decision", StyleRole::Text, decision.phrase());

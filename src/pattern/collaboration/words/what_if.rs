@@ -67,7 +67,7 @@ pub(super) fn effects(
 
 /// When a flag that is switched now takes effect.
 fn when_effective(run: &RunFold, table: &Collaboration, plan: &CollaborationPlan) -> String {
-    if let RunState::Paused { at, .. } = &run.stage
+    if let RunState::Paused { at, .. } = &run.progress.stage
         && let Some(first) = at.first()
     {
         return format!("Takes effect when the run resumes, at {}.", first.display_name());
@@ -147,7 +147,7 @@ fn seats_after(
         if name == flag {
             return on;
         }
-        run.flags.iter().any(|row| row.name == *name && row.on)
+        run.settings.flags.iter().any(|row| row.name == *name && row.on)
     };
     let seats = plan
         .sequence

@@ -69,7 +69,7 @@ impl Narrate for Orchestrator {
     }
 
     fn result(&self, run: &RunFold) -> StyledLine {
-        let Some(closed) = &run.closed else { return StyledLine::default() };
+        let Some(closed) = &run.progress.closed else { return StyledLine::default() };
         let mut line = end_line(closed);
         if let Some(level) = self.aggregate.as_ref().and_then(|it| it.get(&self.plan.level)) {
             line = line.with(StyledPart::new(StyleRole::Text, format!(", {}", one_line(level))));

@@ -13,7 +13,7 @@ pub(super) fn effects(
     run: &RunFold,
 ) -> Vec<String> {
     let plan = &*orchestrator.plan;
-    let mut lines = vec![match &run.stage {
+    let mut lines = vec![match &run.progress.stage {
         RunState::Paused { at, .. } if !at.is_empty() => {
             let first = at[0].display_name();
             format!("Takes effect when the run resumes, at {first}.")

@@ -51,13 +51,13 @@ impl WorkflowStep {
             Self::Step(ResearchStep::Verify) => {
                 research.verified.as_ref().is_some_and(|verified| verified.issues.is_empty())
             }
-            Self::Step(ResearchStep::Synthesize) => run.answer.is_some(),
+            Self::Step(ResearchStep::Synthesize) => run.progress.answer.is_some(),
         }
     }
 
     /// The current step, or the one in which the run stopped; `None` if all are done.
     pub fn current(run: &RunFold, research: &Research) -> Option<WorkflowStep> {
-        let phase = run.closed.as_ref().and_then(|closed| closed.phase.as_deref());
+        let phase = run.progress.closed.as_ref().and_then(|closed| closed.phase.as_deref());
         let of =
             |phase: &str| Self::ALL.into_iter().find(|stage| stage.boundary().as_str() == phase);
         if let Some(stage) = phase.and_then(of) {

@@ -90,7 +90,7 @@ impl Narrate for Research {
     }
 
     fn result(&self, run: &RunFold) -> StyledLine {
-        run.closed.as_ref().map(|closed| end_line(closed)).unwrap_or_default()
+        run.progress.closed.as_ref().map(|closed| end_line(closed)).unwrap_or_default()
     }
 
     fn lines(&self, event: &Event, run: &RunFold) -> Option<Vec<StyledLine>> {
@@ -114,7 +114,7 @@ impl Narrate for Research {
     }
 
     fn has_report(&self, run: &RunFold) -> bool {
-        self.answered.is_some() || run.closed.is_some()
+        self.answered.is_some() || run.progress.closed.is_some()
     }
 
     fn longest_subject(&self, run: &RunFold) -> usize {

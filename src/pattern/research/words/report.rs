@@ -42,7 +42,7 @@ fn answer(out: &mut String, run: &RunFold, research: &Research) {
         .enumerate()
         .map(|(place, sentence)| sentence_markdown(sentence, place == 0))
         .collect();
-    let why = match (&run.closed, sentences.is_empty()) {
+    let why = match (&run.progress.closed, sentences.is_empty()) {
         (_, false) => sentences.join(" "),
         (Some(closed), true) => format!("No answer: {}.", reason_markdown(&closed.reason)),
         (None, true) => "No answer yet.".to_owned(),

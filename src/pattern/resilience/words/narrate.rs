@@ -70,7 +70,7 @@ impl Narrate for Resilience {
     }
 
     fn result(&self, run: &RunFold) -> StyledLine {
-        let Some(closed) = &run.closed else { return StyledLine::default() };
+        let Some(closed) = &run.progress.closed else { return StyledLine::default() };
         let line = end_line(closed);
         match run.tools.amplification() {
             Some(factor) => {

@@ -79,7 +79,7 @@ impl Narrate for Team {
     }
 
     fn result(&self, run: &RunFold) -> StyledLine {
-        let Some(closed) = &run.closed else { return StyledLine::default() };
+        let Some(closed) = &run.progress.closed else { return StyledLine::default() };
         let line = end_line(closed);
         match &self.agents.answered_by {
             Some(by) => line.with(StyledPart::new(StyleRole::Text, format!(", {by}"))),

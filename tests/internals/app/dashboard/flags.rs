@@ -30,7 +30,12 @@ fn world(events: &[Arc<Event>]) -> World {
 /// The world with one more fact at its end.
 fn then(events: &[Arc<Event>], kind: EventKind) -> World {
     let mut world = world(events);
-    world.apply(&Event { seq: world.next, at: world.at, span: SpanId::RUN, kind });
+    world.apply(&Event {
+        seq: world.progress.next,
+        at: world.progress.at,
+        span: SpanId::RUN,
+        kind,
+    });
     world
 }
 

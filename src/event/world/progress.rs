@@ -1,0 +1,132 @@
+//! How far a run is: its stage, its clock without the pauses, its answer and its end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::pauses::Pauses;
+use crate::event::kind::{Initiator, RunClosed};
+use crate::event::{BoundaryId, Elapsed, Event, Seq};
+
+/// Whether a run is running, paused or closed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum RunState {
+    /// No event yet.
+    #[default]
+    Empty,
+    /// Running.
+    Running,
+    /// A pause was requested; active branches finish first.
+    Pausing {
+        /// Who requested it.
+        by: Initiator,
+    },
+    /// Every branch waits at a boundary.
+    Paused {
+        /// The boundaries; the first one resumes first.
+        at: Vec<BoundaryId>,
+        /// When the pause began.
+        since: Elapsed,
+    },
+    /// Ended; [`RunProgress::closed`] says how.
+    Closed,
+}
+
+/// How far a run is.
+#[derive(Clone, Debug, Default)]
+pub struct RunProgress {
+    /// Whether the run is running, paused or closed.
+    pub stage: RunState,
+    /// Time of the last event.
+    pub at: Elapsed,
+    /// Sequence number of the next event.
+    pub next: Seq,
+    /// The answer, once it is composed.
+    pub answer: Option<Arc<str>>,
+    /// How the run ended, once it has.
+    pub closed: Option<Arc<RunClosed>>,
+    /// Total length of the pauses so far.
+    paused: Duration,
+    pauses: Pauses,
+}
+
+impl RunProgress {
+    /// Counts the time and the number of an event.
+    pub(super) fn count(&mut self, event: &Event) {
+        self.at = self.at.max(event.at);
+        self.next = self.next.max(Seq(event.seq.0.saturating_add(1)));
+    }
+
+    /// The run starts, unless it is closed already.
+    pub(super) fn start(&mut self) {
+        if self.closed.is_none() {
+            self.stage = RunState::Running;
+        }
+    }
+
+    /// The run ends at `at`.
+    pub(super) fn close(&mut self, closed: &RunClosed, at: Elapsed) {
+        if let RunState::Paused { since, .. } = self.stage {
+            self.pauses.add(since, at);
+        }
+        self.stage = RunState::Closed;
+        self.closed = Some(Arc::new(closed.clone()));
+        self.paused = Duration::from_millis(closed.paused_ms);
+    }
+
+    /// The run is paused at these boundaries. Returns whether the pause begins now; otherwise one
+    /// more branch has arrived.
+    pub(super) fn pause(&mut self, boundaries: &[BoundaryId], now: Elapsed) -> bool {
+        let (since, begins) = match self.stage {
+            RunState::Paused { since, .. } => (since, false),
+            _ => (now, true),
+        };
+        self.set_stage(RunState::Paused { at: boundaries.to_vec(), since });
+        begins
+    }
+
+    /// The run resumes at `until` after a pause of `paused_ms`.
+    pub(super) fn resume(&mut self, until: Elapsed, paused_ms: u64, stage: RunState) {
+        self.paused = self.paused.saturating_add(Duration::from_millis(paused_ms));
+        let from = until.0.saturating_sub(paused_ms.saturating_mul(1_000));
+        self.pauses.add(Elapsed(from), until);
+        self.set_stage(stage);
+    }
+
+    /// A closed run stays closed, whatever follows in a file.
+    pub(super) fn set_stage(&mut self, stage: RunState) {
+        if self.is_live() {
+            self.stage = stage;
+        }
+    }
+
+    /// Whether the run has started and is not closed.
+    pub fn is_live(&self) -> bool {
+        !matches!(self.stage, RunState::Empty | RunState::Closed)
+    }
+
+    /// Time that the run has been active until `now`, without pauses: `max_seconds` limits it.
+    pub fn active(&self, now: Elapsed) -> Duration {
+        if let Some(closed) = &self.closed {
+            return Duration::from_millis(closed.elapsed_ms);
+        }
+        let standing = match &self.stage {
+            RunState::Paused { since, .. } => now.since(*since),
+            _ => Duration::ZERO,
+        };
+        now.duration().saturating_sub(self.paused).saturating_sub(standing)
+    }
+
+    /// Time between two moments, without the pauses between them.
+    pub fn active_between(&self, from: Elapsed, until: Elapsed) -> Duration {
+        let standing = match &self.stage {
+            RunState::Paused { since, .. } => until.since((*since).max(from)),
+            _ => Duration::ZERO,
+        };
+        until.since(from).saturating_sub(self.pauses.between(from, until)).saturating_sub(standing)
+    }
+
+    /// The pauses so far.
+    pub(crate) fn pauses(&self) -> &Pauses {
+        &self.pauses
+    }
+}
