@@ -207,8 +207,8 @@ fn is_manual_control(action: Action) -> bool {
 /// Why a key for the tools does nothing here; `None` for `!` where its drawer can be opened.
 fn manual_refusal(page: &RunPage, action: Action) -> Option<String> {
     match action {
-        Action::Faults if page.can_inject() => None,
-        action => page.unavailable_reason(action),
+        Action::Faults if page.views.can_inject(page) => None,
+        action => page.views.unavailable_reason(page, action),
     }
 }
 
@@ -294,8 +294,9 @@ fn flags(state: &mut AppState) -> Update {
 }
 
 fn faults(state: &mut AppState) -> Update {
-    let Some((run, tool)) =
-        state.visible_run().and_then(|page| Some((page.id().clone(), page.tool()?.name().clone())))
+    let Some((run, tool)) = state
+        .visible_run()
+        .and_then(|page| Some((page.id().clone(), page.views.tools.tool(page)?.name().clone())))
     else {
         return Update::idle();
     };

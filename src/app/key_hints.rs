@@ -70,9 +70,9 @@ fn has_effect(state: &AppState, action: Action) -> bool {
         Action::Open if state.home.preview_source == HomePane::Runs => subject.is_some(),
         Action::Open => can_start(state),
         Action::NewRun if on_home => can_start(state),
-        Action::Tools => state
-            .visible_run()
-            .is_some_and(|page| !page.is_about_tools() && (has_tools(page) || page.shows_tools())),
+        Action::Tools => state.visible_run().is_some_and(|page| {
+            !page.views.is_about_tools() && (has_tools(page) || page.views.shows_tools())
+        }),
         Action::Toggle
         | Action::BreakerTrip
         | Action::BreakerHold
@@ -86,9 +86,9 @@ fn has_effect(state: &AppState, action: Action) -> bool {
             let page = state.run(&drawer.run);
             page.is_some_and(|page| drawer.command(action, page).is_some())
         }
-        Action::Faults => state.visible_run().is_some_and(RunPage::can_inject),
+        Action::Faults => state.visible_run().is_some_and(|page| page.views.can_inject(page)),
         Action::Message | Action::Members => {
-            state.visible_run().is_some_and(|page| page.own_offers(action))
+            state.visible_run().is_some_and(|page| page.views.own_offers(page, action))
         }
         Action::Toggle if matches!(state.overlays.last(), Some(Overlay::Members(_))) => {
             state.visible_run().is_some_and(|page| page.world().progress.is_live())
@@ -96,16 +96,18 @@ fn has_effect(state: &AppState, action: Action) -> bool {
         Action::BreakerTrip
         | Action::BreakerHold
         | Action::BreakerReset
-        | Action::BreakerDisable => state.visible_run().is_some_and(|page| page.offers(action)),
+        | Action::BreakerDisable => {
+            state.visible_run().is_some_and(|page| page.views.offers(page, action))
+        }
         // Any run can be exported; the key row shows it where there is a report to hand on.
-        Action::Export => state.visible_run().is_some_and(RunPage::has_report),
+        Action::Export => state.visible_run().is_some_and(|page| page.has_report()),
         Action::Cause => {
             let page = state.visible_run().filter(|page| page.inspector().is_none());
-            page.is_some_and(|page| page.offers(action))
+            page.is_some_and(|page| page.views.offers(page, action))
         }
         Action::More | Action::Less => state
             .visible_run()
-            .is_some_and(|page| page.world().progress.is_live() && page.offers(action)),
+            .is_some_and(|page| page.world().progress.is_live() && page.views.offers(page, action)),
         Action::Toggle => {
             run_with_flags_open(state).is_some_and(|page| page.world().progress.is_live())
         }
@@ -150,7 +152,7 @@ fn can_start(state: &AppState) -> bool {
 /// Priority in the key row now. The view of a run may know better which keys matter.
 fn hint_rank(state: &AppState, row: &Binding) -> u8 {
     let page = state.visible_run().filter(|_| state.overlays.is_empty());
-    let rank = page.and_then(|page| page.shown_view().rank(page, row.action));
+    let rank = page.and_then(|page| page.views.shown().rank(page, row.action));
     rank.unwrap_or(row.rank)
 }
 
@@ -162,7 +164,7 @@ fn hint_word(state: &AppState, row: &Binding) -> &'static str {
             Some(RunState::Pausing { .. } | RunState::Paused { .. }) => "resume",
             _ => row.word,
         },
-        Action::Tools if state.visible_run().is_some_and(|page| page.shows_tools()) => "run",
+        Action::Tools if state.visible_run().is_some_and(|page| page.views.shows_tools()) => "run",
         Action::Message => match state.visible_run().map(|page| page.next_message()) {
             Some(NextMessage::Draft(_)) => "draft",
             Some(NextMessage::Waiting(_)) => "queued message",

@@ -138,7 +138,7 @@ impl AppState {
         for page in self.runs.iter_mut().filter(|page| scenario(page) == wanted) {
             match comparison_of(page) {
                 Some(other) if other.guarded != this.guarded => {
-                    page.tools_mut().set_comparison(Some(this.clone()));
+                    page.views.tools.set_comparison(Some(this.clone()));
                     latest = Some(other);
                 }
                 _ => {}
@@ -146,7 +146,7 @@ impl AppState {
         }
         let told = latest.is_some();
         if let Some(page) = self.run_mut(run).filter(|_| told) {
-            page.tools_mut().set_comparison(latest);
+            page.views.tools.set_comparison(latest);
         }
         told && self.visible_run().is_some()
     }

@@ -6,12 +6,12 @@ use crate::ui::run::draw_view::DrawView;
 
 /// The drawing of the view that fills a page's panes.
 pub(crate) fn draw_view(page: &RunPage) -> &dyn DrawView {
-    match page.own_view() {
-        _ if page.shows_tools() => page.tools(),
+    match &page.views.own {
+        _ if page.views.shows_tools() => &page.views.tools,
         View::Collaboration(view) => view,
         View::Orchestrator(view) => view,
         View::Team(view) => view,
         View::Research(view) => view,
-        View::Tools => page.tools(),
+        View::Tools => &page.views.tools,
     }
 }

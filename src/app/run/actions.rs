@@ -1,37 +1,35 @@
 //! The keys of a run's page: what each action does.
 
+use super::data::RunData;
 use super::inspect::Inspector;
 use super::inspect::calls::{call_of, first_tab, prompt_call};
 use super::inspect::cause::cause_of;
 use super::inspect::target::{InspectTarget, Tab};
 use super::layout::{Areas, Pane};
 use super::run_view::{Jumped, PaneAt};
-use super::{InputOutcome, RunPage};
+use super::{InputOutcome, RunPage, controls, copy};
 use crate::app::action::Action;
-use crate::app::effect::Effect;
 use crate::app::layout::Size;
-use crate::event::kind::Initiator;
-use crate::event::world::RunState;
 use crate::event::{Command, Elapsed};
 
 impl RunPage {
     /// Handles an action, then updates what the view keeps of the run.
     pub fn on_action(&mut self, action: Action, size: Size) -> InputOutcome {
         let outcome = self.act(action, size);
-        self.refresh_view();
+        self.views.refresh(&self.run);
         outcome
     }
 
     fn act(&mut self, action: Action, size: Size) -> InputOutcome {
-        if let Some(outcome) = self.on_filter_action(action) {
+        if let Some(outcome) = self.list.on_filter_action(action) {
             return outcome;
         }
         match action {
             Action::PauseResume if self.is_scrubbed() => self.back_to_live(),
-            Action::PauseResume => self.pause_or_resume(),
-            Action::Step => self.send_live_command(Command::Step),
-            Action::StepRound => self.send_live_command(Command::StepRound),
-            Action::Breakpoint => self.toggle_breakpoint(),
+            Action::PauseResume => controls::pause_or_resume(&self.run),
+            Action::Step => controls::send(&self.run, Command::Step),
+            Action::StepRound => controls::send(&self.run, Command::StepRound),
+            Action::Breakpoint => controls::toggle_breakpoint(&self.run),
             Action::ScrubBack => self.scrub(-1, size),
             Action::ScrubForward => self.scrub(1, size),
             Action::More
@@ -39,11 +37,11 @@ impl RunPage {
             | Action::BreakerTrip
             | Action::BreakerHold
             | Action::BreakerReset
-            | Action::BreakerDisable => self.change_run(action),
-            Action::Copy => self.copy(),
-            Action::CopyMarkdown => self.copy_markdown(),
-            Action::Raw => self.page_raw(),
-            Action::Export => self.export(),
+            | Action::BreakerDisable => self.views.change_run(&self.run, action),
+            Action::Copy => copy::copy(self),
+            Action::CopyMarkdown => copy::copy_markdown(self),
+            Action::Raw => copy::page_raw(self),
+            Action::Export => copy::export(&self.run),
             _ if self.inspector.is_some() => self.on_inspector_action(action, size),
             Action::Inspect => match self.target() {
                 Some(target) => {
@@ -56,7 +54,7 @@ impl RunPage {
                 let target = self
                     .target()
                     .filter(|target| call_of(&self.run, *target).is_some())
-                    .or_else(|| self.subject_call().map(InspectTarget::Call));
+                    .or_else(|| self.views.subject_call(&self.run).map(InspectTarget::Call));
                 let target = match target.and_then(|target| call_of(&self.run, target)) {
                     Some(call) if prompt_call(&self.run, call) != call => {
                         Some(InspectTarget::Call(prompt_call(&self.run, call)))
@@ -71,22 +69,24 @@ impl RunPage {
                     None => InputOutcome::Handled { redraw: false },
                 }
             }
-            Action::Cause if self.panes.focus != Pane::Events => self.jump(size),
+            Action::Cause if self.views.panes.focus != Pane::Events => self.jump(size),
             Action::Cause => self.show_cause(size),
             Action::Filter => {
-                self.focus_on(Pane::Events);
+                self.views.panes.focus_on(Pane::Events);
                 self.list.type_filter();
                 InputOutcome::redraw()
             }
-            Action::Tools => self.toggle_tools(),
+            Action::Tools => self.views.toggle_tools(),
             Action::Zoom => {
-                self.panes.zoom = !self.panes.zoom;
+                self.views.panes.zoom = !self.views.panes.zoom;
                 InputOutcome::redraw()
             }
-            Action::NextPane => self.focus_pane(self.panes.focus.next(1)),
-            Action::PrevPane => self.focus_pane(self.panes.focus.next(Pane::ALL.len() - 1)),
+            Action::NextPane => self.views.focus_on(self.views.panes.focus.next(1)),
+            Action::PrevPane => {
+                self.views.focus_on(self.views.panes.focus.next(Pane::ALL.len() - 1))
+            }
             Action::Pane(number) => match Pane::from_number(number) {
-                Some(pane) => self.focus_pane(pane),
+                Some(pane) => self.views.focus_on(pane),
                 None => InputOutcome::Handled { redraw: false },
             },
             Action::Cancel => self.cancel_view_state(),
@@ -105,60 +105,14 @@ impl RunPage {
 
     /// Jumps from the selection to what is behind it: within the view, else to its cause.
     fn jump(&mut self, size: Size) -> InputOutcome {
-        let focus = self.panes.focus;
-        let (view, run) = self.shown_view_mut();
-        match view.on_cause(run, focus) {
+        let focus = self.views.panes.focus;
+        match self.views.shown_mut().on_cause(&self.run, focus) {
             Jumped::To(pane) => {
-                self.focus_on(pane);
+                self.views.panes.focus_on(pane);
                 InputOutcome::redraw()
             }
             Jumped::Nowhere => InputOutcome::Ignored,
             Jumped::Elsewhere => self.show_cause(size),
-        }
-    }
-
-    fn on_filter_action(&mut self, action: Action) -> Option<InputOutcome> {
-        self.list.typing.as_ref()?;
-        Some(match action {
-            Action::Apply => {
-                self.list.accept();
-                InputOutcome::redraw()
-            }
-            Action::Cancel => {
-                self.list.drop_filter();
-                InputOutcome::redraw()
-            }
-            _ => InputOutcome::Ignored,
-        })
-    }
-
-    fn send_live_command(&self, command: Command) -> InputOutcome {
-        if !self.run.world().progress.is_live() {
-            return InputOutcome::Handled { redraw: false };
-        }
-        InputOutcome::Emit(vec![Effect::Command { run: self.run.id().clone(), command }])
-    }
-
-    fn pause_or_resume(&self) -> InputOutcome {
-        self.send_live_command(match self.run.world().progress.stage {
-            RunState::Paused { .. } | RunState::Pausing { .. } => {
-                Command::Resume { by: Initiator::You }
-            }
-            RunState::Empty | RunState::Running | RunState::Closed => {
-                Command::Pause { by: Initiator::You }
-            }
-        })
-    }
-
-    /// Sets or clears a breakpoint at the boundary that comes next.
-    fn toggle_breakpoint(&self) -> InputOutcome {
-        let pattern = self.run.world().projection();
-        match pattern.map(|pattern| pattern.next_breakpoint(self.run.world())) {
-            Some(Ok(at)) => {
-                let set = !self.run.world().settings.breakpoints.contains(&at);
-                self.send_live_command(Command::Break { at, set })
-            }
-            Some(Err(_)) | None => InputOutcome::Ignored,
         }
     }
 
@@ -207,37 +161,23 @@ impl RunPage {
         InputOutcome::redraw()
     }
 
-    fn focus_pane(&mut self, pane: Pane) -> InputOutcome {
-        InputOutcome::Handled { redraw: self.panes.focus_on(pane) }
-    }
-
-    pub(super) fn focus_on(&mut self, pane: Pane) {
-        self.panes.focus_on(pane);
-    }
-
     /// Escape undoes one thing at a time (filter, selection, zoom); it never cancels the run.
     fn cancel_view_state(&mut self) -> InputOutcome {
         if self.list.is_filtered() {
             self.list.drop_filter();
-        } else if self.tools.is_open {
-            self.tools.is_open = false;
-            self.tools.let_tool_go();
-        } else if self.let_selection_go() {
+        } else if self.views.tools.is_open {
+            self.views.tools.is_open = false;
+            self.views.tools.let_tool_go();
+        } else if self.views.let_selection_go() {
             // Every pane follows the run again.
-        } else if self.panes.zoom {
-            self.panes.zoom = false;
-        } else if self.view.get_mut(&mut self.tools).reset_scroll() {
+        } else if self.views.panes.zoom {
+            self.views.panes.zoom = false;
+        } else if self.views.own_view_mut().reset_scroll() {
             // The text is followed again.
         } else {
             return InputOutcome::Ignored;
         }
         InputOutcome::redraw()
-    }
-
-    /// Lets a selected tool go, else what is selected in the run's own view.
-    fn let_selection_go(&mut self) -> bool {
-        let tool = self.tools.let_tool_go();
-        self.view.get_mut(&mut self.tools).clear_selection(tool) || tool
     }
 
     /// Height of the list of events in rows, at least 1.
@@ -247,28 +187,14 @@ impl RunPage {
     }
 
     fn move_in_pane(&mut self, action: Action, areas: &Areas) -> InputOutcome {
-        let pane = self.panes.focus;
+        let pane = self.views.panes.focus;
         if pane == Pane::Events {
-            self.move_in_list(action, areas);
+            let height = self.list_height(areas);
+            self.list.on_move(action, self.run.log(), height);
         } else {
-            let (view, run) = self.shown_view_mut();
-            view.on_move(run, PaneAt { pane, areas }, action);
+            self.views.shown_mut().on_move(&self.run, PaneAt { pane, areas }, action);
         }
         InputOutcome::redraw()
-    }
-
-    fn move_in_list(&mut self, action: Action, areas: &Areas) {
-        let (log, height) = (self.run.log(), self.list_height(areas));
-        let page = isize::try_from(height.saturating_sub(1).max(1)).unwrap_or(1);
-        match action {
-            Action::Up => self.list.step(-1, log, height),
-            Action::Down => self.list.step(1, log, height),
-            Action::PageUp => self.list.step(-page, log, height),
-            Action::PageDown => self.list.step(page, log, height),
-            Action::Top => self.list.select_first(log),
-            Action::Bottom => self.list.follow(),
-            _ => {}
-        }
     }
 
     /// Opens the inspector, or points it at another target.
@@ -282,7 +208,7 @@ impl RunPage {
             let place = self.list.selected(self.run.log())?;
             return self.log().get(place).map(|event| InspectTarget::Event(event.seq));
         }
-        if let Some(target) = self.shown_view().target(&self.run, self.panes.focus) {
+        if let Some(target) = self.views.shown().target(&self.run, self.views.panes.focus) {
             return Some(target);
         }
         self.shown_event_count()
@@ -294,22 +220,16 @@ impl RunPage {
     /// Selects the event that caused what is selected.
     fn show_cause(&mut self, size: Size) -> InputOutcome {
         let Some(target) = self.target() else { return InputOutcome::Handled { redraw: false } };
-        let Some(seq) = cause_of(&self.run, target) else { return self.report_no_cause(target) };
+        let Some(seq) = cause_of(&self.run, target) else {
+            return report_no_cause(&self.run, target);
+        };
         if self.is_dropped(seq) {
             return InputOutcome::Say(self.dropped_notice());
         }
-        self.focus_on(Pane::Events);
+        self.views.panes.focus_on(Pane::Events);
         let height = self.list_height(&self.areas_in(size));
         self.list.select(self.run.place(seq), self.run.log(), height);
         InputOutcome::redraw()
-    }
-
-    /// Answers a jump to a cause that is not there; says so if its event was dropped.
-    fn report_no_cause(&self, target: InspectTarget) -> InputOutcome {
-        match self.is_target_dropped(target) {
-            true => InputOutcome::Say(self.dropped_notice()),
-            false => InputOutcome::Handled { redraw: false },
-        }
     }
 
     fn on_inspector_action(&mut self, action: Action, size: Size) -> InputOutcome {
@@ -341,7 +261,7 @@ impl RunPage {
             Action::Cause => {
                 let target = inspector.target;
                 let Some(seq) = cause_of(&self.run, target) else {
-                    return self.report_no_cause(target);
+                    return report_no_cause(&self.run, target);
                 };
                 if self.is_dropped(seq) {
                     return InputOutcome::Say(self.dropped_notice());
@@ -357,5 +277,13 @@ impl RunPage {
         }
         self.refresh_inspector();
         InputOutcome::redraw()
+    }
+}
+
+/// Answers a jump to a cause that is not there; says so if its event was dropped.
+fn report_no_cause(run: &RunData, target: InspectTarget) -> InputOutcome {
+    match run.is_target_dropped(target) {
+        true => InputOutcome::Say(run.dropped_notice()),
+        false => InputOutcome::Handled { redraw: false },
     }
 }

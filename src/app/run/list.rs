@@ -8,6 +8,8 @@ use std::sync::Arc;
 use super::RunLog;
 use super::filter::{EVENT_LIMITS, Filter};
 use super::filter_input::FilterInput;
+use super::input_outcome::InputOutcome;
+use crate::app::action::Action;
 use crate::event::{Event, World};
 use crate::scenario::condition::EvalBudget;
 
@@ -61,6 +63,44 @@ pub struct FilterStatus<'a> {
 }
 
 impl EventList {
+    /// Filters another slice of the log, if the list is behind it.
+    pub(super) fn catch_up(&mut self, log: &RunLog, world: &World) {
+        if self.is_behind(log) {
+            self.scan(log, world);
+        }
+    }
+
+    /// Applies what is typed into the filter.
+    pub(super) fn filter_typed(&mut self, log: &RunLog, world: &World) {
+        self.apply_typed(log);
+        self.scan(log, world);
+    }
+
+    /// Handles an action while a filter is typed; `None`: none is.
+    pub(super) fn on_filter_action(&mut self, action: Action) -> Option<InputOutcome> {
+        self.typing.as_ref()?;
+        match action {
+            Action::Apply => self.accept(),
+            Action::Cancel => self.drop_filter(),
+            _ => return Some(InputOutcome::Ignored),
+        }
+        Some(InputOutcome::redraw())
+    }
+
+    /// Moves the selection in a window of this height.
+    pub(super) fn on_move(&mut self, action: Action, log: &RunLog, height: usize) {
+        let page = isize::try_from(height.saturating_sub(1).max(1)).unwrap_or(1);
+        match action {
+            Action::Up => self.step(-1, log, height),
+            Action::Down => self.step(1, log, height),
+            Action::PageUp => self.step(-page, log, height),
+            Action::PageDown => self.step(page, log, height),
+            Action::Top => self.select_first(log),
+            Action::Bottom => self.follow(),
+            _ => {}
+        }
+    }
+
     /// Whether the list follows the newest event.
     pub fn follows(&self) -> bool {
         self.cursor.is_none()

@@ -8,6 +8,7 @@ pub mod data;
 mod dropped_events;
 pub mod filter;
 mod filter_input;
+mod input_outcome;
 pub mod inspect;
 pub mod layout;
 pub mod list;
@@ -25,6 +26,7 @@ pub mod subject_text;
 pub(crate) mod text_window;
 mod timeline;
 pub mod tool_summary;
+pub mod views;
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -32,6 +34,7 @@ use std::time::Duration;
 
 use ratatui::layout::Rect;
 
+pub use self::input_outcome::InputOutcome;
 pub use self::inspect::Inspector;
 pub use self::inspect::target::{CalleeKind, InspectTarget, Tab};
 pub use self::layout::{Areas, PageShape, Pane};
@@ -39,20 +42,16 @@ pub use self::list::EventList;
 pub use self::next_message::NextMessage;
 pub use self::pending_changes::PendingChanges;
 pub use self::run_log::RunLog;
+pub use self::views::PageViews;
 
 use self::data::RunData;
 use self::inspect::calls::call_of;
-use self::layout::PaneFocus;
-use self::run_view::RunView;
-use super::effect::Effect;
 use super::key::KeyPress;
 use super::keymap::Context;
 use super::layout::Size;
 use super::msg::PartialText;
 use crate::event::world::RunState;
 use crate::event::{Event, RunId, Seq, SpanId};
-use crate::panes::View;
-use crate::panes::tools::view::ToolsView;
 
 /// Interval at which a running clock is redrawn.
 const TICK: Duration = Duration::from_millis(100);
@@ -65,10 +64,8 @@ const MAX_UNDELAYED: usize = 64;
 #[derive(Debug)]
 pub struct RunPage {
     run: RunData,
-    /// The view of the run's own pattern.
-    view: View,
-    tools: ToolsView,
-    panes: PaneFocus,
+    /// The views in its panes.
+    pub views: PageViews,
     list: EventList,
     inspector: Option<Inspector>,
 }
@@ -81,37 +78,13 @@ impl Deref for RunPage {
     }
 }
 
-/// What the page did with an input.
-#[derive(Debug)]
-pub enum InputOutcome {
-    /// The page handled it.
-    Handled {
-        /// Whether the screen must be redrawn.
-        redraw: bool,
-    },
-    /// The page handled it; the shell has to carry out these effects.
-    Emit(Vec<Effect>),
-    /// The page handled it, with a message for the operator.
-    Say(String),
-    /// The page has no use for it; the dashboard may.
-    Ignored,
-}
-
-impl InputOutcome {
-    fn redraw() -> Self {
-        Self::Handled { redraw: true }
-    }
-}
-
 impl RunPage {
     /// A page before its first event. `zero` is the time at which the run's own clock was zero,
     /// counted from the start of the program.
     pub fn new(id: RunId, zero: Duration) -> Self {
         Self {
             run: RunData::new(id, zero),
-            view: View::default(),
-            tools: ToolsView::default(),
-            panes: PaneFocus::default(),
+            views: PageViews::default(),
             list: EventList::default(),
             inspector: None,
         }
@@ -122,59 +95,9 @@ impl RunPage {
         &mut self.run
     }
 
-    /// The view of the run's own pattern.
-    pub fn own_view(&self) -> &View {
-        &self.view
-    }
-
-    /// The tools of the run.
-    pub fn tools(&self) -> &ToolsView {
-        &self.tools
-    }
-
-    /// The tools of the run, for changes.
-    pub(super) fn tools_mut(&mut self) -> &mut ToolsView {
-        &mut self.tools
-    }
-
-    /// Whether the run is about its tools, so that they are its own view.
-    pub fn is_about_tools(&self) -> bool {
-        self.view.is_about_tools()
-    }
-
-    /// Whether the panes show the tools.
-    pub fn shows_tools(&self) -> bool {
-        self.tools.is_open || self.is_about_tools()
-    }
-
-    /// The view that fills the panes: that of the run's own pattern, or the tools over it.
-    pub fn shown_view(&self) -> &dyn RunView {
-        if self.tools.is_open { &self.tools } else { self.view.get(&self.tools) }
-    }
-
-    /// The view that fills the panes, and what it reads.
-    fn shown_view_mut(&mut self) -> (&mut dyn RunView, &RunData) {
-        let view: &mut dyn RunView = match self.tools.is_open {
-            true => &mut self.tools,
-            false => self.view.get_mut(&mut self.tools),
-        };
-        (view, &self.run)
-    }
-
-    /// The call that the run's own view is about, if there is one.
-    pub fn subject_call(&self) -> Option<SpanId> {
-        self.view.get(&self.tools).subject_call(&self.run)
-    }
-
-    /// The names on the tabs of all panes.
-    pub fn tabs(&self) -> [&'static str; 5] {
-        let [first, second, third, fourth] = self.shown_view().tabs();
-        [first, second, third, fourth, "Events"]
-    }
-
     /// The areas of everything on a page of this size.
     pub fn areas(&self, page: Rect) -> Areas {
-        Areas::for_page(page, self.shown_view().layout(&self.run, page), self.panes)
+        self.views.areas(&self.run, page)
     }
 
     fn areas_in(&self, size: Size) -> Areas {
@@ -183,7 +106,7 @@ impl RunPage {
 
     /// The focused pane.
     pub fn focus(&self) -> Pane {
-        self.panes.focus
+        self.views.panes.focus
     }
 
     /// The list of events.
@@ -210,29 +133,14 @@ impl RunPage {
     /// Adds new events.
     pub fn apply(&mut self, events: &[Arc<Event>]) {
         self.run.apply(events);
-        self.view.follow(&self.run.world().pattern);
-        if events.len() <= MAX_UNDELAYED && self.list.is_behind(self.run.log()) {
-            self.list.scan(self.run.log(), self.run.world());
+        self.views.own.follow(&self.run.world().pattern);
+        if events.len() <= MAX_UNDELAYED {
+            self.list.catch_up(self.run.log(), self.run.world());
         }
-        if self.inspector.as_ref().is_some_and(|open| self.concerns(open.target, events)) {
+        if self.inspector.as_ref().is_some_and(|open| open.concerns(&self.run, events)) {
             self.refresh_inspector();
         }
-        self.refresh_view();
-    }
-
-    /// Updates what the run's own view keeps of the run.
-    fn refresh_view(&mut self) {
-        self.view.get_mut(&mut self.tools).refresh(&self.run);
-    }
-
-    /// Whether new events may change what is known of a target.
-    fn concerns(&self, target: InspectTarget, events: &[Arc<Event>]) -> bool {
-        let Some(call) = call_of(&self.run, target) else { return false };
-        let of_call = |event: &Arc<Event>| {
-            event.span == call
-                || self.world().spans.get(event.span).is_some_and(|span| span.parent == call)
-        };
-        events.iter().any(of_call)
+        self.views.refresh(&self.run);
     }
 
     /// Fills the open tab of the inspector again.
@@ -273,9 +181,7 @@ impl RunPage {
 
     /// Filters another slice of the log.
     pub fn on_tick(&mut self) {
-        if self.list.is_behind(self.run.log()) {
-            self.list.scan(self.run.log(), self.run.world());
-        }
+        self.list.catch_up(self.run.log(), self.run.world());
     }
 
     /// Time until the page needs the next tick; `None` while nothing on it moves by itself.
@@ -301,7 +207,7 @@ impl RunPage {
         if !taken {
             return InputOutcome::Ignored;
         }
-        self.filter_typed();
+        self.list.filter_typed(self.run.log(), self.run.world());
         InputOutcome::redraw()
     }
 
@@ -310,15 +216,10 @@ impl RunPage {
         match &mut self.list.typing {
             Some(typed) => {
                 typed.insert(text);
-                self.filter_typed();
+                self.list.filter_typed(self.run.log(), self.run.world());
                 InputOutcome::redraw()
             }
             None => InputOutcome::Ignored,
         }
-    }
-
-    fn filter_typed(&mut self) {
-        self.list.apply_typed(self.run.log());
-        self.list.scan(self.run.log(), self.run.world());
     }
 }

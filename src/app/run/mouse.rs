@@ -1,6 +1,8 @@
 //! The mouse on a run's page: a click focuses and selects, the wheel scrolls what is under it, a
 //! drag on the scrubber scrubs. Keys do all of it as well.
 
+use super::data::RunData;
+use super::inspect::Inspector;
 use super::layout::{self, Pane};
 use super::run_view::PaneAt;
 use super::{InputOutcome, RunPage};
@@ -15,31 +17,31 @@ impl RunPage {
     /// Handles a mouse event.
     pub fn on_mouse(&mut self, mouse: Mouse, size: Size) -> InputOutcome {
         let outcome = self.take_mouse(mouse, size);
-        self.refresh_view();
+        self.views.refresh(&self.run);
         outcome
     }
 
     fn take_mouse(&mut self, mouse: Mouse, size: Size) -> InputOutcome {
         let Mouse { kind: what, col, row } = mouse;
-        if self.inspector.is_some() {
-            return self.on_inspector_mouse(mouse, size);
+        if let Some(inspector) = &mut self.inspector {
+            return inspector.on_mouse(&self.run, mouse, size);
         }
         let areas = self.areas_in(size);
         match what {
             MouseKind::Up => {
-                self.panes.dragging = false;
+                self.views.panes.dragging = false;
                 InputOutcome::Handled { redraw: false }
             }
-            MouseKind::Drag if self.panes.dragging => self.scrub_to(col, size),
+            MouseKind::Drag if self.views.panes.dragging => self.scrub_to(col, size),
             MouseKind::Drag => InputOutcome::Handled { redraw: false },
             MouseKind::Down if hits(areas.scrubber, col, row) => {
-                self.panes.dragging = true;
+                self.views.panes.dragging = true;
                 self.scrub_to(col, size)
             }
             MouseKind::Down if hits(areas.tabs, col, row) => {
-                match layout::tab_at(areas.tabs, self.tabs(), col) {
+                match layout::tab_at(areas.tabs, self.views.tabs(), col) {
                     Some(pane) => {
-                        self.focus_on(pane);
+                        self.views.panes.focus_on(pane);
                         InputOutcome::redraw()
                     }
                     None => InputOutcome::Handled { redraw: false },
@@ -47,7 +49,7 @@ impl RunPage {
             }
             MouseKind::Down => match areas.pane_at(col, row) {
                 Some(pane) => {
-                    self.focus_on(pane);
+                    self.views.panes.focus_on(pane);
                     self.click_in(pane, col, row, size);
                     InputOutcome::redraw()
                 }
@@ -61,8 +63,8 @@ impl RunPage {
                         self.list.scroll(by, self.run.log(), height);
                     }
                     Some(pane) => {
-                        let (view, run) = self.shown_view_mut();
-                        if !view.on_wheel(run, PaneAt { pane, areas: &areas }, by) {
+                        let view = self.views.shown_mut();
+                        if !view.on_wheel(&self.run, PaneAt { pane, areas: &areas }, by) {
                             return InputOutcome::Handled { redraw: false };
                         }
                     }
@@ -71,27 +73,6 @@ impl RunPage {
                 InputOutcome::redraw()
             }
         }
-    }
-
-    fn on_inspector_mouse(&mut self, mouse: Mouse, size: Size) -> InputOutcome {
-        let parts = layout::inspector(layout::page(size));
-        let area = parts.text;
-        let Some(inspector) = &mut self.inspector else { return InputOutcome::Ignored };
-        match mouse.kind {
-            MouseKind::WheelUp => inspector.step(-WHEEL, area.width, area.height),
-            MouseKind::WheelDown => inspector.step(WHEEL, area.width, area.height),
-            MouseKind::Down if hits(parts.tabs, mouse.col, mouse.row) => {
-                match layout::inspector_tab_at(parts.tabs, inspector.callee, mouse.col) {
-                    Some(tab) => inspector.open(tab),
-                    None => return InputOutcome::Handled { redraw: false },
-                }
-                self.refresh_inspector();
-            }
-            MouseKind::Down | MouseKind::Drag | MouseKind::Up => {
-                return InputOutcome::Handled { redraw: false };
-            }
-        }
-        InputOutcome::redraw()
     }
 
     /// Moves the playhead to the clicked place of the scrubber.
@@ -117,8 +98,8 @@ impl RunPage {
             return;
         };
         if pane != Pane::Events {
-            let (view, run) = self.shown_view_mut();
-            return view.on_click(run, PaneAt { pane, areas: &areas }, col, row);
+            let view = self.views.shown_mut();
+            return view.on_click(&self.run, PaneAt { pane, areas: &areas }, col, row);
         }
         let height = self.list_height(&areas);
         let rows = self.list.window(self.run.log(), height);
@@ -128,5 +109,28 @@ impl RunPage {
         {
             self.list.select(place, self.run.log(), height);
         }
+    }
+}
+
+impl Inspector {
+    /// Handles a mouse event over the inspector.
+    fn on_mouse(&mut self, run: &RunData, mouse: Mouse, size: Size) -> InputOutcome {
+        let parts = layout::inspector(layout::page(size));
+        let area = parts.text;
+        match mouse.kind {
+            MouseKind::WheelUp => self.step(-WHEEL, area.width, area.height),
+            MouseKind::WheelDown => self.step(WHEEL, area.width, area.height),
+            MouseKind::Down if hits(parts.tabs, mouse.col, mouse.row) => {
+                match layout::inspector_tab_at(parts.tabs, self.callee, mouse.col) {
+                    Some(tab) => self.open(tab),
+                    None => return InputOutcome::Handled { redraw: false },
+                }
+                self.refresh(run);
+            }
+            MouseKind::Down | MouseKind::Drag | MouseKind::Up => {
+                return InputOutcome::Handled { redraw: false };
+            }
+        }
+        InputOutcome::redraw()
     }
 }

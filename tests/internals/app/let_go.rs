@@ -20,7 +20,7 @@ fn page(dash: &Dash) -> &RunPage {
 }
 
 fn tool_is_selected(dash: &Dash) -> bool {
-    page(dash).tools().tool_is_selected()
+    page(dash).views.tools.tool_is_selected()
 }
 
 /// Presses Esc until it changes nothing, and returns how often it did change the screen.

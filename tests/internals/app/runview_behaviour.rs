@@ -32,7 +32,7 @@ fn dash(facts: &Facts) -> Dash {
 
 /// The view of the seats, and what it reads.
 fn seats(dash: &Dash) -> (&CollaborationView, &RunData) {
-    match shown(dash).own_view() {
+    match &shown(dash).views.own {
         View::Collaboration(view) => (view, shown(dash)),
         other => panic!("no seats: {other:?}"),
     }

@@ -49,7 +49,7 @@ fn comes(dash: &mut Dash, facts: &ToolFacts, kind: EventKind) {
 #[test]
 fn each_pattern_has_its_own_face_and_the_tools_lie_over_any() {
     let mut dash = dash(&tools::working());
-    let face = |dash: &Dash| dash.state.visible_run().expect("a run").tabs()[0];
+    let face = |dash: &Dash| dash.state.visible_run().expect("a run").views.tabs()[0];
     assert_eq!(face(&dash), "Waterfall");
     dash.text("t");
     assert_eq!(face(&dash), "Breakers");
@@ -274,7 +274,7 @@ fn rows_of_the_waterfall_are_selected_and_looked_at_whole() {
     let mut dash = dash(&tools::working());
     let page = |dash: &Dash| -> (Option<WaterfallRow>, TaskSubject) {
         let page = dash.state.visible_run().expect("a run");
-        match page.own_view() {
+        match &page.views.own {
             View::Orchestrator(view) => (view.waterfall_row(), view.subject(page)),
             other => panic!("no waterfall: {other:?}"),
         }

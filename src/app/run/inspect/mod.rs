@@ -9,6 +9,8 @@ pub mod target;
 pub mod timing;
 mod tool_calls;
 
+use std::sync::Arc;
+
 use self::calls::{call_of, callee_kind};
 use self::prompt::prompt_document;
 use self::raw::{call_events, raw_document};
@@ -17,6 +19,7 @@ use self::target::{CalleeKind, InspectTarget, Tab};
 use self::timing::{summary_document, timing_document};
 use super::data::RunData;
 use super::scroll::{Scroll, WrappingLines};
+use crate::event::Event;
 use crate::narrate::measure::row_count;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::StyledText;
@@ -51,6 +54,16 @@ impl Inspector {
         };
         inspector.refresh(run);
         inspector
+    }
+
+    /// Whether new events may change what is known of the target.
+    pub(super) fn concerns(&self, run: &RunData, events: &[Arc<Event>]) -> bool {
+        let Some(call) = call_of(run, self.target) else { return false };
+        let of_call = |event: &Arc<Event>| {
+            event.span == call
+                || run.world().spans.get(event.span).is_some_and(|span| span.parent == call)
+        };
+        events.iter().any(of_call)
     }
 
     /// Fills the open tab again, after new events.
