@@ -1,6 +1,7 @@
 //! Agents as a scenario declares them (teams source document): model agents, coordinator teams and
 //! swarms. A coordinator consults all three in the same way, so teams nest.
 
+pub(crate) mod boundary;
 mod member_timeouts;
 
 use std::collections::BTreeMap;

@@ -1,12 +1,10 @@
 //! A team or swarm as a scenario declares it (teams source document).
 
-mod boundary;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::boundary::TeamAgents;
+use crate::agents::spec::boundary::{self, TeamAgents};
 use crate::agents::spec::{AgentKind, AgentSpec, AgentsSpec};
 use crate::base::name::{AgentName, ToolName};
 use crate::scenario::spec::model_assignment::ModelCaller;
@@ -67,7 +65,8 @@ impl Spec for TeamSpec {
     }
 
     fn check_boundary(&self, at: &str, _: &BTreeMap<ToolName, ToolSpec>) -> Result<(), String> {
-        boundary::check(TeamAgents { root: &self.root, all: &self.agents }, at)
+        let team = TeamAgents { root: &self.root, all: &self.agents };
+        boundary::check(team, at, &|| boundary::example_boundaries(team))
     }
 
     fn model_callers(&self) -> Vec<ModelCaller> {

@@ -1,11 +1,11 @@
-//! Which boundaries a run of a team or swarm can reach.
+//! Which boundaries agents can reach.
 
 use crate::agents::spec::{AgentKind, AgentSpec, AgentsSpec, ModelAgent};
 use crate::base::name::AgentName;
 
 /// The agents of a team, and the one that the user talks to.
 #[derive(Clone, Copy)]
-pub(super) struct TeamAgents<'s> {
+pub(crate) struct TeamAgents<'s> {
     pub root: &'s AgentName,
     pub all: &'s AgentsSpec,
 }
@@ -18,8 +18,15 @@ impl<'s> TeamAgents<'s> {
 
 /// Checks `ask:ROUND:PATH`, `handoff:NTH:AGENT` of the outermost swarm and `handoff:NTH:PATH/AGENT`
 /// of a nested one. A path begins with the outermost agent; each nested agent has its turn number:
-/// `pm/dev_team.1`.
-pub(super) fn check(team: TeamAgents<'_>, at: &str) -> Result<(), String> {
+/// `pm/dev_team.1`. `examples` names boundaries that are reached.
+///
+/// # Errors
+/// Why it is never reached, and the examples.
+pub(crate) fn check(
+    team: TeamAgents<'_>,
+    at: &str,
+    examples: &dyn Fn() -> String,
+) -> Result<(), String> {
     let mut parts = at.splitn(3, ':');
     let word = parts.next();
     let nth = parts.next().and_then(|nth| nth.parse::<u32>().ok()).unwrap_or(1);
@@ -32,7 +39,7 @@ pub(super) fn check(team: TeamAgents<'_>, at: &str) -> Result<(), String> {
     }
     let never = |why: String| {
         let why = if why.is_empty() { why } else { format!(": {why}") };
-        Err(format!("never reached here{why}; use {}", example_boundaries(team)))
+        Err(format!("never reached here{why}; use {}", examples()))
     };
     match word {
         Some("ask") => match agent_at_path(team, path) {
@@ -130,7 +137,7 @@ fn model_agent(kind: &AgentKind) -> Option<&ModelAgent> {
 }
 
 /// Examples of this team's boundaries, for error messages.
-fn example_boundaries(team: TeamAgents<'_>) -> String {
+pub(crate) fn example_boundaries(team: TeamAgents<'_>) -> String {
     let root = team.root;
     let Some(AgentKind::Swarm(swarm)) = team.agent(root).map(|it| &it.kind) else {
         let handoff = first_swarm_path(team, root, root.to_string());
