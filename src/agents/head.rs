@@ -1,14 +1,33 @@
-//! The setup of an agent, for the head of a log.
+//! The setup of agents, for the head of a log.
 
 use std::sync::Arc;
 
 use super::plan::{AgentHead, SwarmHead};
-use super::spec::{AgentKind, AgentSpec};
+use super::spec::{AgentKind, AgentSpec, AgentsSpec};
+use crate::base::name::AgentName;
 use crate::event::id::millis;
 use crate::run::Session;
 
+/// The setup of all agents: each of `roots` before its members, agents in no `members` list last.
+pub(crate) fn agent_heads<'s>(
+    agents: &'s AgentsSpec,
+    roots: impl DoubleEndedIterator<Item = &'s AgentName>,
+    session: &Session,
+) -> Arc<[AgentHead]> {
+    let mut heads: Vec<AgentHead> = Vec::new();
+    let mut next: Vec<&AgentName> = roots.rev().collect();
+    let mut others: Vec<&AgentName> = agents.keys().rev().collect();
+    while let Some(name) = next.pop().or_else(|| others.pop()) {
+        let new = || heads.iter().all(|head| head.name != *name);
+        let Some(agent) = agents.get(name).filter(|_| new()) else { continue };
+        next.extend(agent.kind.members().iter().rev());
+        heads.push(agent_head(agent, session));
+    }
+    heads.into()
+}
+
 /// The setup of an agent; its members are those that earlier runs of the session left.
-pub(crate) fn agent_head(agent: &AgentSpec, session: &Session) -> AgentHead {
+fn agent_head(agent: &AgentSpec, session: &Session) -> AgentHead {
     let left = session.memory.rosters.get(&agent.name);
     let (model, team, swarm) = match &agent.kind {
         AgentKind::Model(model) => (Some(model), None, None),

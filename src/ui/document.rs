@@ -7,8 +7,42 @@ use super::cx::DrawContext;
 use super::glyph::Glyph;
 use super::role::StyleRole;
 use super::text::{Pen, wrap};
-use crate::app::run::inspect::FIELD_COLUMNS;
-use crate::narrate::styled::StyledLine;
+use crate::app::run::inspect::{FIELD_COLUMNS, WrappedDocument};
+use crate::app::run::scroll::Scroll;
+use crate::narrate::styled::{StyledLine, StyledText};
+
+/// Draws a document from this scroll position on, with scroll arrows in the column at its right.
+pub(crate) fn draw_scrolled(
+    cx: &DrawContext,
+    area: Rect,
+    document: &StyledText,
+    scroll: Scroll,
+    buf: &mut Buffer,
+) {
+    if area.width == 0 || area.height == 0 {
+        return;
+    }
+    let lines = WrappedDocument { document, width: area.width };
+    let height = usize::from(area.height);
+    let top = scroll.clamped(&lines, height);
+    let mut row = 0;
+    for (nth, line) in document.lines.iter().enumerate().skip(top.line) {
+        if row >= area.height {
+            break;
+        }
+        let skip = if nth == top.line { top.row } else { 0 };
+        row = draw_line(cx, area, row, skip, line, buf);
+    }
+    let more = Rect { x: area.right(), width: 1, height: area.height.min(1), ..area };
+    let key = cx.theme.style(StyleRole::Key);
+    if top != Scroll::default() {
+        Pen::new(buf, more, cx.glyphs).glyph(Glyph::Up, key);
+    }
+    if top != Scroll::end(&lines, height) {
+        let last = Rect { y: area.bottom().saturating_sub(1), ..more };
+        Pen::new(buf, last, cx.glyphs).glyph(Glyph::Down, key);
+    }
+}
 
 /// Draws a line from row `row` of the area on, without its first `skip` rows. Returns the next row.
 pub(crate) fn draw_line(

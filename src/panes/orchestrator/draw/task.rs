@@ -9,15 +9,13 @@ use ratatui::layout::Rect;
 
 use super::sign::row_sign;
 use crate::app::run::data::RunData;
-use crate::app::run::inspect::WrappedDocument;
 use crate::app::run::subject_text::text_area;
 use crate::panes::orchestrator::waterfall::WaterfallRow;
 use crate::ui::cx::DrawContext;
-use crate::ui::document::draw_line;
+use crate::ui::document::draw_scrolled;
 use crate::ui::glyph::Glyph;
 use crate::ui::run::speech;
-use crate::ui::text::Pen;
-use crate::ui::theme::{StateSign, StyleRole};
+use crate::ui::theme::StateSign;
 
 /// Draws the pane.
 pub(crate) fn render(
@@ -30,31 +28,8 @@ pub(crate) fn render(
     if !view.shows_document(page) {
         return speech::render(&view.spoken(page), page, cx, area, buf);
     }
-    let area = text_area(area);
-    if area.width == 0 || area.height == 0 {
-        return;
-    }
     let document = task_document(page, view.subject(page), page.drawn_to(cx.now));
-    let lines = WrappedDocument { document: &document, width: area.width };
-    let height = usize::from(area.height);
-    let top = view.scroll().unwrap_or_default().clamped(&lines, height);
-    let mut row = 0;
-    for (nth, line) in document.lines.iter().enumerate().skip(top.line) {
-        if row >= area.height {
-            break;
-        }
-        let skip = if nth == top.line { top.row } else { 0 };
-        row = draw_line(cx, area, row, skip, line, buf);
-    }
-    // Scroll arrows in the blank column next to the lines.
-    let more = Rect { x: area.right(), width: 1, height: area.height.min(1), ..area };
-    if top != Default::default() {
-        Pen::new(buf, more, cx.glyphs).glyph(Glyph::Up, cx.theme.style(StyleRole::Key));
-    }
-    if top != crate::app::run::scroll::Scroll::end(&lines, height) {
-        let last = Rect { y: area.bottom().saturating_sub(1), ..more };
-        Pen::new(buf, last, cx.glyphs).glyph(Glyph::Down, cx.theme.style(StyleRole::Key));
-    }
+    draw_scrolled(cx, text_area(area), &document, view.scroll().unwrap_or_default(), buf);
 }
 
 /// Title and state of the pane.
