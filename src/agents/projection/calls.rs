@@ -25,6 +25,10 @@ impl AgentsFold {
                 }
                 return;
             }
+            // The pattern itself calls the agent that answers.
+            Purpose::Member { by, .. } if self.plan.agent(by).is_none() => {
+                (by, None, HopKind::Start)
+            }
             Purpose::Member { by, .. } => (by, Some(by), HopKind::Consult),
             Purpose::SwarmTurn { swarm, from: Some(from), .. } => {
                 (swarm, Some(from), HopKind::Handoff)
@@ -52,8 +56,7 @@ impl AgentsFold {
         let passer = if nested { Some(team) } else { from };
         self.edge(passer, to, nested || kind == HopKind::Consult).count += 1;
         self.begins(to, event.at);
-        let takes_control = kind != HopKind::Consult || self.plan.root.is_none();
-        if takes_control && call.parent == SpanId::RUN {
+        if kind != HopKind::Consult && call.parent == SpanId::RUN {
             self.in_control = Some(to.clone());
         }
         let row = HopRow {

@@ -51,6 +51,8 @@ impl AgentsFold {
                     self.add_line(event, call, agent, LineKind::Called(made.clone()), spans);
                 }
             }
+            // The user gets it: it is the run's answer, which the agent has said.
+            Purpose::Member { by, .. } if self.plan.agent(by).is_none() => {}
             Purpose::Member { .. } | Purpose::Tool { .. } => {
                 self.add_result(
                     event,

@@ -82,7 +82,7 @@ pub struct HopRow {
 /// How an agent is put to work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HopKind {
-    /// A swarm starts with it.
+    /// A swarm, or the run, starts with it.
     Start,
     /// Another agent hands over to it.
     Handoff,
