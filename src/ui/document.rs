@@ -7,7 +7,7 @@ use super::cx::DrawContext;
 use super::glyph::Glyph;
 use super::role::StyleRole;
 use super::text::{Pen, wrap};
-use crate::app::run::inspect::{FIELD_COLUMNS, WrappedDocument};
+use crate::app::run::inspect::{GLYPH_COLUMNS, WrappedDocument, text_columns};
 use crate::app::run::scroll::Scroll;
 use crate::narrate::styled::{StyledLine, StyledText};
 
@@ -55,10 +55,7 @@ pub(crate) fn draw_line(
 ) -> u16 {
     let theme = cx.theme;
     let style = theme.style(line.role());
-    let (name, indent) = match &line.label {
-        Some(name) => (&**name, FIELD_COLUMNS),
-        None => ("", 0),
-    };
+    let (name, indent) = (line.label.as_deref().unwrap_or_default(), text_columns(line));
     let width = area.width.saturating_sub(indent);
     let mut row = row;
     for (nth, part) in wrap(&line.text(), usize::from(width)).iter().enumerate().skip(skip) {
@@ -69,6 +66,10 @@ pub(crate) fn draw_line(
         let mut pen = Pen::new(buf, at, cx.glyphs);
         if nth == 0 && indent > 0 {
             pen.put_within(name, indent.saturating_sub(1), theme.style(StyleRole::Dim));
+        }
+        if let Some(glyph) = line.glyph().filter(|_| nth == 0) {
+            pen.advance_to(area.x + indent - GLYPH_COLUMNS);
+            pen.put_within(cx.glyphs.symbol(glyph), GLYPH_COLUMNS, style);
         }
         pen.advance_to(area.x + indent).put(part, style);
         if line.is_heading() && nth == 0 && pen.left() > 2 {

@@ -22,7 +22,7 @@ use super::scroll::{Scroll, WrappingLines};
 use crate::event::Event;
 use crate::narrate::measure::row_count;
 use crate::narrate::style_role::StyleRole;
-use crate::narrate::styled::StyledText;
+use crate::narrate::styled::{StyledLine, StyledText};
 
 /// The inspector while it is open.
 #[derive(Debug)]
@@ -128,7 +128,15 @@ impl Inspector {
 }
 
 /// Columns for the name of a field.
-pub const FIELD_COLUMNS: u16 = 11;
+const FIELD_COLUMNS: u16 = 11;
+/// Columns for the glyph of a sign, with a blank.
+pub const GLYPH_COLUMNS: u16 = 2;
+
+/// The columns before the text of a line: its label, and the glyph of its sign.
+pub fn text_columns(line: &StyledLine) -> u16 {
+    let label = if line.label.is_some() { FIELD_COLUMNS } else { 0 };
+    label + if line.glyph().is_some() { GLYPH_COLUMNS } else { 0 }
+}
 
 /// A document whose lines wrap at a width.
 pub struct WrappedDocument<'a> {
@@ -145,10 +153,7 @@ impl WrappingLines for WrappedDocument<'_> {
 
     fn rows(&self, line: usize) -> usize {
         let Some(line) = self.document.lines.get(line) else { return 1 };
-        let width = match line.label {
-            Some(_) => self.width.saturating_sub(FIELD_COLUMNS),
-            None => self.width,
-        };
+        let width = self.width.saturating_sub(text_columns(line));
         row_count(&line.text(), usize::from(width))
     }
 }
