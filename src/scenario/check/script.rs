@@ -64,7 +64,11 @@ fn row(
     }
     let shown = ConditionScope { names: patterns::condition_names(own, step), file, filling };
     // For an unknown step, the names that its condition may use are unknown, too.
-    let lost = !own.checks_unknown_steps && step.is_none_or(|step| !own.has_step(step));
+    let unknown = step.is_some_and(|step| !own.has_step(step));
+    let lost = match own.has_agents() {
+        true => unknown && !own.steps.is_empty(),
+        false => !own.checks_unknown_steps && (step.is_none() || unknown),
+    };
     let when =
         table.when.as_ref().filter(|_| !lost).map(|when| {
             cx.at_key("when", |cx| condition_check::compile_condition(when, &shown, cx))
