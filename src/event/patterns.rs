@@ -17,6 +17,8 @@ use crate::pattern::orchestrator::plan::OrchestratorPlan;
 use crate::pattern::research::facts::ResearchFact;
 use crate::pattern::research::plan::ResearchPlan;
 use crate::pattern::resilience::plan::ResiliencePlan;
+use crate::pattern::router::facts::RouterFact;
+use crate::pattern::router::plan::RouterPlan;
 use crate::pattern::team::plan::TeamPlan;
 
 /// The pattern of a run, with its limits at the start.
@@ -35,6 +37,8 @@ pub enum PatternPlan {
     Resilience(Arc<ResiliencePlan>),
     /// Search, read, take notes, verify, answer (research source document).
     Research(Arc<ResearchPlan>),
+    /// Classify, choose a route, let its agent answer.
+    Router(Arc<RouterPlan>),
 }
 
 impl PatternPlan {
@@ -47,6 +51,7 @@ impl PatternPlan {
             Self::Swarm(_) => "swarm",
             Self::Resilience(_) => "resilience",
             Self::Research(_) => "research",
+            Self::Router(_) => "router",
         }
     }
 
@@ -58,6 +63,7 @@ impl PatternPlan {
             Self::Team(plan) | Self::Swarm(plan) => &**plan,
             Self::Resilience(plan) => &**plan,
             Self::Research(plan) => &**plan,
+            Self::Router(plan) => &**plan,
         }
     }
 
@@ -79,12 +85,19 @@ pub enum PatternFact {
     Agents(AgentFact),
     /// Of a research run.
     Research(ResearchFact),
+    /// Of a router.
+    Router(RouterFact),
 }
 
 impl PatternFact {
     /// The dotted names of each pattern's facts, as in JSON.
-    pub const NAMES: [&'static [&'static str]; 4] =
-        [CollaborationFact::NAMES, OrchestratorFact::NAMES, AgentFact::NAMES, ResearchFact::NAMES];
+    pub const NAMES: [&'static [&'static str]; 5] = [
+        CollaborationFact::NAMES,
+        OrchestratorFact::NAMES,
+        AgentFact::NAMES,
+        ResearchFact::NAMES,
+        RouterFact::NAMES,
+    ];
 
     /// Reads the fact of this name; `None` if no pattern has one.
     pub(super) fn read(name: &str, from: &Value) -> Option<serde_json::Result<Self>> {
@@ -96,6 +109,8 @@ impl PatternFact {
             AgentFact::deserialize(from).map(Self::Agents)
         } else if ResearchFact::NAMES.contains(&name) {
             ResearchFact::deserialize(from).map(Self::Research)
+        } else if RouterFact::NAMES.contains(&name) {
+            RouterFact::deserialize(from).map(Self::Router)
         } else {
             return None;
         })
@@ -108,6 +123,7 @@ impl PatternFact {
             Self::Orchestrator(fact) => fact,
             Self::Agents(fact) => fact,
             Self::Research(fact) => fact,
+            Self::Router(fact) => fact,
         }
     }
 
@@ -118,6 +134,7 @@ impl PatternFact {
             Self::Orchestrator(fact) => fact.opens(),
             Self::Agents(fact) => fact.opens(),
             Self::Research(fact) => fact.opens(),
+            Self::Router(fact) => fact.opens(),
         }
     }
 
@@ -128,6 +145,7 @@ impl PatternFact {
             Self::Orchestrator(fact) => fact.closes(),
             Self::Agents(fact) => fact.closes(),
             Self::Research(fact) => fact.closes(),
+            Self::Router(fact) => fact.closes(),
         }
     }
 }

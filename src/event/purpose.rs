@@ -107,6 +107,8 @@ pub enum Purpose {
     },
     /// The model writes the answer from the notes.
     Synthesize,
+    /// The model says which route a request is for.
+    Classify,
     /// The model writes the answer or the report at the end.
     Finalize,
 }
@@ -131,6 +133,7 @@ impl Purpose {
             | Self::ModelCall { .. }
             | Self::Notes { .. }
             | Self::Synthesize
+            | Self::Classify
             | Self::Finalize => Asks::Model,
             Self::Task { .. }
             | Self::AgentStep { .. }
@@ -156,6 +159,7 @@ impl Purpose {
             | Self::Read { .. }
             | Self::Notes { .. }
             | Self::Synthesize
+            | Self::Classify
             | Self::Finalize => None,
         }
     }
@@ -175,13 +179,14 @@ impl Purpose {
             Self::Plan => ScriptStep::Plan,
             Self::Notes { .. } => ScriptStep::Notes,
             Self::Synthesize => ScriptStep::Synthesize,
+            Self::Classify => ScriptStep::Classify,
             Self::Finalize => ScriptStep::Finalize,
             _ => return None,
         })
     }
 
     /// The name that rows of a script use for this call: the role or agent, or the step (`plan`,
-    /// `notes`, `synthesize`, `finalize`). `None` for calls of tools.
+    /// `notes`, `synthesize`, `classify`, `finalize`). `None` for calls of tools.
     pub fn script_step(&self) -> Option<&str> {
         match self {
             Self::Contribution { role, .. } => Some(role.as_str()),
@@ -255,6 +260,7 @@ impl Purpose {
             Self::Search => Cow::Borrowed("search"),
             Self::Read { source } | Self::Notes { source } => Cow::Owned(source.to_string()),
             Self::Synthesize => Cow::Borrowed("synthesize"),
+            Self::Classify => Cow::Borrowed("classify"),
             Self::Finalize => Cow::Borrowed("finalize"),
             Self::ModelCall { agent, .. }
             | Self::Member { agent, .. }
@@ -287,7 +293,9 @@ impl Purpose {
                 format!("{agent} (message {message}, turn {turn}, round {round})")
             }
             Self::Notes { source } => format!("the notes step (source {source})"),
-            Self::Plan | Self::Synthesize | Self::Finalize => format!("the {} step", self.label()),
+            Self::Plan | Self::Synthesize | Self::Classify | Self::Finalize => {
+                format!("the {} step", self.label())
+            }
             Self::Search | Self::Read { .. } => "a tool".to_owned(),
             Self::AgentStep { .. }
             | Self::Member { .. }

@@ -14,6 +14,7 @@ use crate::base::name::{AgentName, RoleName, ToolName};
 use crate::pattern::collaboration::faults::ContributionFault;
 use crate::pattern::orchestrator::faults::WorkerFault;
 use crate::pattern::research::faults::{AnswerFault, NoteIssue, NotesFault, StepFault};
+use crate::pattern::router::faults::RouteFault;
 
 // Each row: the variant, its word, its class, its phrase, its advice.
 stop_reasons! {
@@ -65,6 +66,9 @@ stop_reasons! {
         /// In research: no page yielded a note.
         NoReliableSources = "no_reliable_sources", Stopped, "no usable sources",
             Some("No source yielded a note: the list of sources gives the reason for each.");
+        /// In a router: neither the classifier's route nor a fallback can be taken.
+        NoRoute = "no_route", Stopped, "no route",
+            Some("The classifier's route is off or its confidence too low: set router.fallback, or switch the route's flag on.");
         /// The operator ended the run.
         Cancelled = "cancelled", Cancelled, "cancelled",
             Some("Cancelled by you.");
@@ -105,6 +109,12 @@ stop_reasons! {
         /// In research.
         InvalidAnswer(AnswerFault) = "invalid_answer", Stopped, "invalid answer: {}",
             Some("The answer did not match the required format: fix its prompt, or set model.repair or model.ask_again.");
+        /// In a router.
+        InvalidRoute(RouteFault) = "invalid_route", Stopped, "invalid route: {}",
+            Some("The classification did not match the required format: fix router.prompt, or set model.repair or model.ask_again.");
+        /// In a router: a route that the scenario does not have.
+        RouteDenied(Box<str>) = "route_denied", Stopped, "unknown route {}",
+            Some("The classifier named a route that is not in [router.routes]: fix router.prompt, or set model.ask_again.");
         CircuitOpen(ToolName) = "circuit_open", Stopped, "{}: breaker open",
             Some("The breaker was open, so the tool was not called: see what opened it.");
         BulkheadFull(ToolName) = "bulkhead_full", Stopped, "{}: bulkhead full",

@@ -12,5 +12,6 @@ pub fn words(world: &World) -> Option<&dyn Narrate> {
         PatternWorld::Team(it) => Some(it),
         PatternWorld::Resilience(it) => Some(it),
         PatternWorld::Research(it) => Some(&**it),
+        PatternWorld::Router(it) => Some(it),
     }
 }

@@ -12,6 +12,7 @@ pub(crate) fn draw_view(page: &RunPage) -> &dyn DrawView {
         View::Orchestrator(view) => view,
         View::Team(view) => view,
         View::Research(view) => view,
+        View::Router(view) => view,
         View::Tools => &page.views.tools,
     }
 }

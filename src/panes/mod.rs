@@ -5,12 +5,14 @@ pub mod collaboration;
 pub(crate) mod draw;
 pub mod orchestrator;
 pub mod research;
+pub mod router;
 pub mod team;
 pub mod tools;
 
 use self::collaboration::view::CollaborationView;
 use self::orchestrator::view::OrchestratorView;
 use self::research::selection::ResearchView;
+use self::router::view::RouterView;
 use self::team::view::TeamView;
 use self::tools::view::ToolsView;
 use crate::app::run::run_view::RunView;
@@ -27,6 +29,8 @@ pub enum View {
     Team(TeamView),
     /// Sources, the page being read, notes and the answer (research source document).
     Research(ResearchView),
+    /// The routes of a router, and the agent that answers.
+    Router(RouterView),
     /// The tools of the page, which a run about them shows (cascading failures source document).
     Tools,
 }
@@ -46,11 +50,13 @@ impl View {
             | (Self::Orchestrator(_), PatternWorld::Orchestrator(_))
             | (Self::Team(_), PatternWorld::Team(_))
             | (Self::Research(_), PatternWorld::Research(_))
+            | (Self::Router(_), PatternWorld::Router(_))
             | (Self::Tools, PatternWorld::Resilience(_)) => return,
             (_, PatternWorld::None | PatternWorld::Collaboration(_)) => Self::default(),
             (_, PatternWorld::Orchestrator(_)) => Self::Orchestrator(OrchestratorView::default()),
             (_, PatternWorld::Team(_)) => Self::Team(TeamView::default()),
             (_, PatternWorld::Research(_)) => Self::Research(ResearchView::default()),
+            (_, PatternWorld::Router(_)) => Self::Router(RouterView::default()),
             (_, PatternWorld::Resilience(_)) => Self::Tools,
         };
     }
@@ -67,6 +73,7 @@ impl View {
             Self::Orchestrator(view) => view,
             Self::Team(view) => view,
             Self::Research(view) => view,
+            Self::Router(view) => view,
             Self::Tools => tools,
         }
     }
@@ -78,6 +85,7 @@ impl View {
             Self::Orchestrator(view) => view,
             Self::Team(view) => view,
             Self::Research(view) => view,
+            Self::Router(view) => view,
             Self::Tools => tools,
         }
     }

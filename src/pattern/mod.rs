@@ -11,11 +11,14 @@ pub(crate) mod prompting;
 pub mod reply;
 pub mod research;
 pub mod resilience;
+pub mod router;
 pub mod team;
 
 use std::sync::Arc;
 
 use self::orchestrator::concurrency::ConcurrencyLimit;
+use self::router::spec::RouterSpec;
+use self::team::spec::TeamSpec;
 use crate::agents::rosters::Rosters;
 use crate::bus::Bus;
 use crate::event::StopReason;
@@ -45,7 +48,12 @@ pub(crate) async fn play(
         }
         (PatternSpec::Resilience(spec), _) => resilience::play::play(cx, spec).await,
         (PatternSpec::Research(spec), _) => research::play::play(cx, scenario, spec).await,
-        (PatternSpec::Orchestrator(_) | PatternSpec::Team(_), _) => Err(StopReason::InternalError),
+        (PatternSpec::Router(spec), PatternLive::Rosters(rosters)) => {
+            router::play::play(cx, scenario, spec, rosters).await
+        }
+        (PatternSpec::Orchestrator(_) | PatternSpec::Team(_) | PatternSpec::Router(_), _) => {
+            Err(StopReason::InternalError)
+        }
     }
 }
 
@@ -69,6 +77,9 @@ pub(crate) fn plan(spec: &PatternSpec, session: &Session, live: bool, wall_ms: u
         PatternSpec::Research(spec) => {
             PatternPlan::Research(Arc::new(research::head::setup(spec, live, wall_ms)))
         }
+        PatternSpec::Router(spec) => {
+            PatternPlan::Router(Arc::new(router::head::setup(spec, session)))
+        }
     }
 }
 
@@ -90,9 +101,10 @@ impl PatternLive {
                 let limit = ConcurrencyLimit::new(bus.clone(), spec.budget.max_parallel);
                 Self::Concurrency(Arc::new(limit))
             }
-            PatternSpec::Team(spec) => {
+            PatternSpec::Team(TeamSpec { agents, .. })
+            | PatternSpec::Router(RouterSpec { agents, .. }) => {
                 let left = &session.memory.rosters;
-                Self::Rosters(Arc::new(Rosters::new(bus.clone(), &spec.agents, left)))
+                Self::Rosters(Arc::new(Rosters::new(bus.clone(), agents, left)))
             }
             PatternSpec::Collaboration(_)
             | PatternSpec::Resilience(_)

@@ -11,6 +11,8 @@ use crate::pattern::research::file as research_file;
 use crate::pattern::research::spec::ResearchSpec;
 use crate::pattern::resilience::file as resilience_file;
 use crate::pattern::resilience::spec::ResilienceSpec;
+use crate::pattern::router::file as router_file;
+use crate::pattern::router::spec::RouterSpec;
 use crate::pattern::team::file as team_file;
 use crate::pattern::team::spec::TeamSpec;
 use crate::scenario::file::format;
@@ -34,6 +36,8 @@ pub enum PatternSpec {
     Resilience(ResilienceSpec),
     /// Research source document: an answer from sources, with citations.
     Research(ResearchSpec),
+    /// A classifier, and the agents that it routes requests to.
+    Router(RouterSpec),
 }
 
 impl PatternSpec {
@@ -45,18 +49,20 @@ impl PatternSpec {
             Self::Team(spec) => spec,
             Self::Resilience(spec) => spec,
             Self::Research(spec) => spec,
+            Self::Router(spec) => spec,
         }
     }
 }
 
 /// The rows of all patterns.
-pub(crate) static ROWS: [PatternRow; 6] = [
+pub(crate) static ROWS: [PatternRow; 7] = [
     collaboration_file::ROW,
     orchestrator_file::ROW,
     team_file::TEAM,
     team_file::SWARM,
     resilience_file::ROW,
     research_file::ROW,
+    router_file::ROW,
 ];
 
 /// Builds the pattern of a file. Problems are reported to `cx`.
@@ -79,6 +85,7 @@ pub(crate) fn build(
             resilience_file::resilience(file, filling, cx).map(PatternSpec::Resilience)
         }
         Pattern::Research => research_file::research(file, filling, cx).map(PatternSpec::Research),
+        Pattern::Router => router_file::router(file, filling, cx).map(PatternSpec::Router),
     }
 }
 

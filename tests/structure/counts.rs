@@ -16,6 +16,7 @@ pub const PATTERNS: &[(&str, &[&str])] = &[
     ("team", &["team", "swarm"]),
     ("resilience", &["resilience"]),
     ("research", &["research"]),
+    ("router", &["router"]),
 ];
 
 /// Enums with one variant for each pattern.
@@ -86,6 +87,8 @@ pub fn shared_files(tree: &Tree) -> BTreeMap<&'static str, Vec<String>> {
     for file in &tree.files {
         let mut names = BTreeSet::new();
         identifiers(&file.tokens, &mut names);
+        // A provider's name.
+        names.retain(|name| name != "OpenRouter");
         let names: BTreeSet<String> = names.iter().flat_map(|name| words(name)).collect();
         for (pattern, by) in PATTERNS {
             // What all agents share stands for the patterns that are made of agents.

@@ -14,6 +14,7 @@ use crate::pattern::collaboration::projection::Collaboration;
 use crate::pattern::orchestrator::projection::Orchestrator;
 use crate::pattern::research::projection::Research;
 use crate::pattern::resilience::projection::Resilience;
+use crate::pattern::router::projection::Router;
 use crate::pattern::team::projection::Team;
 
 /// State of a run after the events so far.
@@ -130,6 +131,14 @@ impl World {
             _ => None,
         }
     }
+
+    /// Projection of a router; `None` for other patterns.
+    pub(crate) fn router(&self) -> Option<&Router> {
+        match &self.pattern {
+            PatternWorld::Router(world) => Some(world),
+            _ => None,
+        }
+    }
 }
 
 /// The projection of the run's pattern.
@@ -148,6 +157,8 @@ pub enum PatternWorld {
     Resilience(Resilience),
     /// A research run.
     Research(Box<Research>),
+    /// A router.
+    Router(Router),
 }
 
 impl PatternWorld {
@@ -167,6 +178,7 @@ impl PatternWorld {
             PatternPlan::Research(plan) => {
                 Self::Research(Box::new(Research::new(Arc::clone(plan))))
             }
+            PatternPlan::Router(plan) => Self::Router(Router::new(Arc::clone(plan))),
         }
     }
 
@@ -180,6 +192,7 @@ impl PatternWorld {
             Self::Team(world) => world.apply(event, run),
             Self::Resilience(world) => world.apply(event, run),
             Self::Research(world) => world.apply(event, run),
+            Self::Router(world) => world.apply(event, run),
         }
     }
 
@@ -192,6 +205,7 @@ impl PatternWorld {
             Self::Team(world) => world.mark(event),
             Self::Resilience(world) => world.mark(event),
             Self::Research(world) => world.mark(event),
+            Self::Router(world) => world.mark(event),
         }
     }
 
@@ -204,6 +218,7 @@ impl PatternWorld {
             Self::Team(world) => Some(world),
             Self::Resilience(world) => Some(world),
             Self::Research(world) => Some(&**world),
+            Self::Router(world) => Some(world),
         }
     }
 }

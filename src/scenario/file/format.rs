@@ -20,6 +20,7 @@ use crate::pattern::collaboration::file::table::{CollaborationTable, RoleTable};
 use crate::pattern::orchestrator::file::table::{OrchestratorTable, WorkerTable};
 use crate::pattern::research::file::table::{ResearchTable, SourceTable};
 use crate::pattern::resilience::file::table::ResilienceTable;
+use crate::pattern::router::file::table::RouterTable;
 use crate::scenario::file::domain::DomainName;
 use crate::scenario::spec::repair::{Repair, Repairs};
 use crate::scenario::spec::script::ScriptStep;
@@ -60,7 +61,9 @@ record! {
         team: RootTable = optional,
         /// Settings of the pattern `swarm`.
         swarm: RootTable = optional,
-        /// The agents of a team or swarm, by name.
+        /// Settings of the pattern `router`.
+        router: RouterTable = optional,
+        /// The agents of a team, a swarm or a router, by name.
         agents: NamedEntries<AgentTable, ActorName> = default(NamedEntries::default()),
         /// Settings of the pattern `resilience`.
         resilience: ResilienceTable = optional,
@@ -88,6 +91,7 @@ pub(crate) enum Pattern {
     Swarm,
     Resilience,
     Research,
+    Router,
 }
 
 words! { Pattern:
@@ -97,6 +101,7 @@ words! { Pattern:
     "swarm" => Pattern::Swarm, "Agents hand over to each other.";
     "resilience" => Pattern::Resilience, "Many agents call tools that fail.";
     "research" => Pattern::Research, "An answer from sources, with citations.";
+    "router" => Pattern::Router, "A classifier picks the agent that answers.";
 }
 
 record! {
@@ -290,7 +295,7 @@ record! {
         /// attempt, flags, and max_tasks, available_workers for a plan; final_decision, history for
         /// a launch brief; aggregate for an orchestrator's report; question, max_steps for a
         /// research plan; question, url, domain, title, body, published_at, notes (those taken
-        /// before) for the notes of a page; question, notes for the answer. For an agent: facts,
+        /// before) for the notes of a page; question, notes for the answer; routes for a classification. For an agent: facts,
         /// inputs, goal, attempt, flags, agent, input (of this turn), message, turn, round, results
         /// (its tool calls so far: tool, ok, text), handoffs (how many its swarm has requested),
         /// from (the agent that consults it or handed over), members (the agents that it may
@@ -315,6 +320,7 @@ words! { ScriptStep:
     "plan" => ScriptStep::Plan, "The plan: tasks of an orchestrator, or steps of research.";
     "notes" => ScriptStep::Notes, "The notes on one page of research.";
     "synthesize" => ScriptStep::Synthesize, "The answer of research, written from the notes.";
+    "classify" => ScriptStep::Classify, "The classification of a router.";
     "finalize" => ScriptStep::Finalize, "The launch brief or report at the end.";
 }
 

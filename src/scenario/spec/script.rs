@@ -75,6 +75,8 @@ pub enum ScriptStep {
     Notes,
     /// The answer of research, written from the notes.
     Synthesize,
+    /// The classification of a router.
+    Classify,
     /// The launch brief or report at the end.
     Finalize,
 }
@@ -86,12 +88,13 @@ impl ScriptStep {
             Self::Plan => "plan",
             Self::Notes => "notes",
             Self::Synthesize => "synthesize",
+            Self::Classify => "classify",
             Self::Finalize => "finalize",
         }
     }
 
     /// Whether every run of a pattern that has this step begins with it.
     pub fn begins_runs(self) -> bool {
-        self == Self::Plan
+        matches!(self, Self::Plan | Self::Classify)
     }
 }

@@ -8,6 +8,8 @@ mod research_flows;
 mod research_policy;
 mod research_scenarios;
 mod research_web;
+mod router_policy;
+mod router_scenarios;
 mod team_coordinator;
 mod team_depth;
 mod team_faults;

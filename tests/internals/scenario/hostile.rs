@@ -188,6 +188,10 @@ fn mutated(dice: &mut Dice) -> String {
     let mut text = all[dice.below(all.len())].text.to_owned();
     for _ in 0..=dice.below(4) {
         let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        // A mutation may have left nothing.
+        if lines.is_empty() {
+            break;
+        }
         let (at, other) = (dice.below(lines.len()), dice.below(lines.len()));
         match dice.below(10) {
             0 => drop(lines.remove(at)),
@@ -209,7 +213,9 @@ fn mutated(dice: &mut Dice) -> String {
                 // A line that sets something, so that what is set is put to the test.
                 let sets: Vec<usize> =
                     (0..lines.len()).filter(|at| lines[*at].contains(" = ")).collect();
-                if let Some(at) = sets.get(dice.below(sets.len())) {
+                if !sets.is_empty()
+                    && let Some(at) = sets.get(dice.below(sets.len()))
+                {
                     let (key, _) = lines[*at].split_once(" = ").expect("it sets something");
                     lines[*at] = format!("{key} = {}", dice.one_of(&EXTREMES));
                 }

@@ -8,6 +8,7 @@ mod load;
 mod problems;
 mod properties;
 mod research;
+mod router;
 mod schema;
 mod shipped;
 mod teams;

@@ -166,7 +166,7 @@ title = "B""#,
             r#"pattern = "collaboration""#,
             r#"pattern = "committee""#,
             &[
-                "2:11: error: pattern: `committee` is not allowed here (one of collaboration, orchestrator, team, swarm, resilience, research)",
+                "2:11: error: pattern: `committee` is not allowed here (one of collaboration, orchestrator, team, swarm, resilience, research, router)",
             ],
         ),
     ]);
@@ -862,7 +862,7 @@ fn overrides_are_named_where_they_are_wrong() {
         (
             "a.b.c=1",
             &[
-                "--set a.b.c=1: error: a: unknown key `a` (one of title, pattern, about, goal, seed, inputs, flags, budget, facts, collaboration, roles, orchestrator, workers, team, swarm, agents, … (23 in all))",
+                "--set a.b.c=1: error: a: unknown key `a` (one of title, pattern, about, goal, seed, inputs, flags, budget, facts, collaboration, roles, orchestrator, workers, team, swarm, router, … (24 in all))",
             ],
         ),
         (

@@ -87,6 +87,7 @@ fn every_shipped_scenario_is_good_and_without_a_warning() {
             "dev-team",
             "fabricated-quote",
             "fraud-check",
+            "front-desk",
             "mixed-table",
             "morning-report",
             "morning-report-denied",

@@ -4,6 +4,7 @@ mod dashboard_screens;
 mod model_names_screens;
 mod orchestrator_screens;
 mod research_screens;
+mod router_screens;
 mod runview_screens;
 mod runview_sizes;
 mod runview_window;

@@ -19,7 +19,7 @@ fn model_of(caller: &ModelCaller) -> &'static str {
             "fraud" | "coder" => "a-model-whose-name-is-longer-than-any-place-for-it-2026-11",
             _ => "gemini-2.5-flash",
         },
-        ModelCaller::Step(ScriptStep::Plan) => "gpt-4.1-mini",
+        ModelCaller::Step(ScriptStep::Plan | ScriptStep::Classify) => "gpt-4.1-mini",
         ModelCaller::Step(ScriptStep::Notes) => "gemini-2.5-flash",
         ModelCaller::Step(ScriptStep::Synthesize) | ModelCaller::Step(ScriptStep::Finalize) => {
             "claude-haiku-4-5"

@@ -1,0 +1,5 @@
+//! Drawing of the panes of a router.
+
+mod routes;
+mod steps;
+mod view;

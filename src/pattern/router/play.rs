@@ -1,0 +1,131 @@
+//! The run of a router: classify, choose the route, let its agent answer.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::facts::{Classification, RouterFact};
+use super::policy::{self, RouteRefusal};
+use super::projection::{CLASSIFY, ROUTE};
+use super::spec::RouterSpec;
+use super::spec::boundary::CALLER;
+use super::{detail, payload};
+use crate::agents::consult::AgentRequest;
+use crate::agents::facts::MemberOutput;
+use crate::agents::rosters::Rosters;
+use crate::agents::runner::AgentRunner;
+use crate::base::name::AgentName;
+use crate::event::kind::Purpose;
+use crate::event::{Boundary, EventKind, SpanId, StopReason, result_text};
+use crate::pattern::prompting;
+use crate::pattern::reply::{JudgedReply, Refusal, request_json};
+use crate::run::{ModelRequest, RunContext};
+use crate::scenario::Scenario;
+use crate::scenario::condition::CelBindings;
+
+/// Runs a router to its end. The context's phase says how far it got.
+///
+/// # Errors
+/// The stop reason, if the run ends without an answer.
+pub async fn play(
+    cx: &RunContext,
+    scenario: &Scenario,
+    spec: &RouterSpec,
+    rosters: &Rosters,
+) -> Result<(), StopReason> {
+    let base = prompting::run_conditions(cx, scenario);
+    cx.set_phase(CLASSIFY.to_owned());
+    cx.boundary(Boundary::Step(CLASSIFY)).await?;
+    let (call, proposed) = classify(cx, scenario, spec, base.clone()).await?;
+    cx.set_phase(ROUTE.to_owned());
+    cx.boundary(Boundary::Step(ROUTE)).await?;
+    let route = choose(cx, spec, &proposed)?;
+    cx.set_phase(route.to_string());
+    let runner = AgentRunner { cx, scenario, agents: &spec.agents, rosters, base };
+    answer(&runner, call, &route).await
+}
+
+/// Requests the classification and checks it.
+async fn classify(
+    cx: &RunContext,
+    scenario: &Scenario,
+    spec: &RouterSpec,
+    base: Option<CelBindings>,
+) -> Result<(SpanId, Classification), StopReason> {
+    let shown = base.map(|mut shown| {
+        shown.bind("routes", &payload::catalogue(spec));
+        shown.bind("flags", &prompting::to_json(&cx.control().flags()));
+        shown
+    });
+    let policy_list: Vec<AgentName> = spec.routes.iter().map(|it| it.agent.clone()).collect();
+    let form = payload::form(&policy_list);
+    let messages = payload::messages(scenario, spec);
+    let path = Boundary::Step(CLASSIFY).text();
+    let ask = ModelRequest::single(SpanId::RUN, Purpose::Classify, path, messages, form, shown);
+    let wrap = |text: &str| Value::from(text);
+    let asking = request_json(cx, &scenario.model, ask, wrap, |raw, _| {
+        policy::validate_classification(raw, &policy_list).map_err(|refusal| Refusal {
+            detail: detail::describe_route_refusal(&refusal, raw, &policy_list),
+            reason: match refusal {
+                RouteRefusal::Invalid(fault) => StopReason::InvalidRoute(fault),
+                RouteRefusal::Denied(route) => StopReason::RouteDenied(route),
+            },
+        })
+    });
+    let JudgedReply { call, judged, .. } = asking.await.map_err(|failed| failed.reason)?;
+    let proposed = judged?;
+    cx.publish(call, RouterFact::RouteProposed(Arc::new(proposed.clone())));
+    Ok((call, proposed))
+}
+
+/// Chooses the route by the flags of this moment.
+fn choose(
+    cx: &RunContext,
+    spec: &RouterSpec,
+    proposed: &Classification,
+) -> Result<AgentName, StopReason> {
+    let flags = cx.control().flags();
+    let on = |flag: &Option<_>| flag.as_ref().is_none_or(|flag| flags.get(flag) != Some(&false));
+    let routes = spec.routes.iter().filter(|route| on(&route.flag));
+    let execution_list: Vec<AgentName> = routes.map(|route| route.agent.clone()).collect();
+    let (needed, fallback) = (spec.min_confidence, spec.fallback.as_ref());
+    match policy::choose_route(proposed, &execution_list, needed, fallback) {
+        Ok(choice) => {
+            let (route, fallback) = (choice.route.clone(), choice.fallback);
+            cx.publish(SpanId::RUN, RouterFact::RouteChosen { route, fallback });
+            Ok(choice.route)
+        }
+        Err(cause) => {
+            cx.publish(SpanId::RUN, RouterFact::RouteMissing { cause });
+            Err(StopReason::NoRoute)
+        }
+    }
+}
+
+/// Lets the agent behind the route answer the request.
+async fn answer(
+    runner: &AgentRunner<'_>,
+    call: SpanId,
+    route: &AgentName,
+) -> Result<(), StopReason> {
+    let cx = runner.cx;
+    let agent = runner.agents.get(route).ok_or(StopReason::InternalError)?;
+    let request = Arc::clone(&cx.session().text);
+    let asked = AgentRequest {
+        by: &AgentName::from(CALLER),
+        parent: SpanId::RUN,
+        path: CALLER,
+        seed_path: CALLER,
+        turn: 1,
+        requested_by: call,
+        index: 0,
+        request: &request,
+        inherited: [].into(),
+        output: MemberOutput::Text,
+    };
+    let (answered, by) = runner.call_agent(agent, asked).await.map_err(|(_, halt)| halt.reason)?;
+    let text = result_text::reply_text(&answered.reply);
+    let by = Some(by.unwrap_or_else(|| route.clone()));
+    cx.publish(SpanId::RUN, EventKind::AnswerComposed { text: text.trim().into(), by });
+    Ok(())
+}

@@ -1,0 +1,124 @@
+//! The rules of the router that a user must be able to trust: which replies of the classifier are
+//! accepted, and which route a request takes. Pure.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::facts::{Classification, FallbackCause, RouteScore};
+use super::faults::RouteFault;
+use crate::base::name::AgentName;
+use crate::base::visible::{REASON_CHARS, visible_within};
+
+/// The keys that a reply must have.
+pub(super) const KEYS: [&str; 3] = ["route", "confidence", "reason"];
+/// Most alternatives that are kept; a reply may have more.
+const MAX_ALTERNATIVES: usize = 16;
+/// Most characters of the reason that are kept.
+const MAX_REASON_CHARS: usize = 1_000;
+
+/// Why a classification is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RouteRefusal {
+    /// The reply is not a classification.
+    Invalid(RouteFault),
+    /// The route is not on the policy list: its name, made visible and limited in length.
+    Denied(Box<str>),
+}
+
+/// Checks a classifier's reply: an object, its keys, their types, their ranges, then the policy
+/// list. Other keys are dropped. Names of alternatives are not checked against the list: they are
+/// shown and never called.
+///
+/// # Errors
+/// The first check that fails.
+pub fn validate_classification(
+    raw: &Value,
+    policy_list: &[AgentName],
+) -> Result<Classification, RouteRefusal> {
+    let read = read_classification(raw).map_err(RouteRefusal::Invalid)?;
+    if !policy_list.contains(&read.route) {
+        return Err(RouteRefusal::Denied(visible_within(read.route.as_str(), REASON_CHARS).into()));
+    }
+    Ok(read)
+}
+
+fn read_classification(raw: &Value) -> Result<Classification, RouteFault> {
+    let object = raw.as_object().ok_or(RouteFault::NotObject)?;
+    let [Some(route), Some(confidence), Some(reason)] = KEYS.map(|key| object.get(key)) else {
+        return Err(RouteFault::MissingKeys);
+    };
+    let route = text(route).ok_or(RouteFault::Route)?;
+    let confidence = confidence.as_f64().ok_or(RouteFault::ConfidenceType)?;
+    let reason = text(reason).ok_or(RouteFault::Reason)?;
+    let alternatives = match object.get("alternatives") {
+        None | Some(Value::Null) => Vec::new(),
+        Some(list) => {
+            let list = list.as_array().ok_or(RouteFault::Alternatives)?;
+            let read = |entry: &Value| alternative(entry).ok_or(RouteFault::Alternative);
+            list.iter().map(read).collect::<Result<Vec<_>, _>>()?
+        }
+    };
+    let in_range = |confidence: f64| (0.0..=1.0).contains(&confidence);
+    if !in_range(confidence) || !alternatives.iter().all(|it| in_range(it.confidence)) {
+        return Err(RouteFault::ConfidenceRange);
+    }
+    Ok(Classification {
+        route: AgentName::from(route),
+        confidence,
+        reason: shortened(reason),
+        alternatives: alternatives.into_iter().take(MAX_ALTERNATIVES).collect(),
+    })
+}
+
+fn alternative(entry: &Value) -> Option<RouteScore> {
+    let entry: &Map<String, Value> = entry.as_object()?;
+    let route = text(entry.get("route")?)?;
+    let confidence = entry.get("confidence")?.as_f64()?;
+    Some(RouteScore { route: visible_within(route, REASON_CHARS).into(), confidence })
+}
+
+/// The text without surrounding white space, unless nothing is left.
+fn text(value: &Value) -> Option<&str> {
+    value.as_str().map(str::trim).filter(|text| !text.is_empty())
+}
+
+fn shortened(text: &str) -> Arc<str> {
+    match text.char_indices().nth(MAX_REASON_CHARS) {
+        None => text.into(),
+        Some((end, _)) => format!("{}…", &text[..end]).into(),
+    }
+}
+
+/// The route that a request takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RouteChoice {
+    /// The route.
+    pub route: AgentName,
+    /// Why it is the fallback and not the route of the classifier; `None` if it is the latter.
+    pub fallback: Option<FallbackCause>,
+}
+
+/// Chooses the route: that of the classifier if it is on the execution list and its confidence is at
+/// least `min_confidence`, else the fallback, if it is on the execution list.
+///
+/// # Errors
+/// Why the classifier's route is not taken, if there is no fallback either.
+pub fn choose_route(
+    proposed: &Classification,
+    execution_list: &[AgentName],
+    min_confidence: f64,
+    fallback: Option<&AgentName>,
+) -> Result<RouteChoice, FallbackCause> {
+    let cause = if !execution_list.contains(&proposed.route) {
+        FallbackCause::RouteOff
+    } else if proposed.confidence < min_confidence {
+        FallbackCause::LowConfidence
+    } else {
+        return Ok(RouteChoice { route: proposed.route.clone(), fallback: None });
+    };
+    match fallback.filter(|route| execution_list.contains(route)) {
+        Some(route) => Ok(RouteChoice { route: route.clone(), fallback: Some(cause) }),
+        None => Err(cause),
+    }
+}

@@ -1,0 +1,85 @@
+//! What a router's run looks like: snapshots of text and styles.
+
+use std::sync::Arc;
+
+use crate::app::KeyCode;
+use crate::engine::Schedule;
+use crate::event::{Event, EventKind};
+use crate::pattern::router::facts::RouterFact;
+use crate::support::screen::{Dash, facts, until};
+
+const SIZES: [(u16, u16); 3] = [(80, 24), (120, 36), (200, 50)];
+
+fn dash(cols: u16, rows: u16, events: &[Arc<Event>]) -> Dash {
+    let mut dash = Dash::new(cols, rows);
+    dash.run("r-7f3a", events);
+    dash
+}
+
+fn is_chosen(kind: &EventKind) -> bool {
+    matches!(RouterFact::of(kind), Some(RouterFact::RouteChosen { .. }))
+}
+
+#[test]
+fn while_the_classifier_reads_the_request() {
+    let events = facts("front-desk", &[], &[], Schedule::default());
+    let open = until(&events, |kind| matches!(kind, EventKind::AttemptStarted { .. }));
+    insta::assert_snapshot!("router_classifies_80x24", dash(80, 24, &events[..open]).dump());
+    let mut second = dash(80, 24, &events[..open]);
+    second.text("2");
+    insta::assert_snapshot!("router_classifies_decision_80x24", second.screen());
+}
+
+#[test]
+fn a_route_is_chosen_and_its_agent_works() {
+    let events = facts("front-desk", &[], &[], Schedule::default());
+    let open = until(&events, is_chosen) + 4;
+    for (cols, rows) in SIZES {
+        let dump = dash(cols, rows, &events[..open]).dump();
+        insta::assert_snapshot!(format!("router_routed_{cols}x{rows}"), dump);
+    }
+}
+
+#[test]
+fn the_fallback_has_answered() {
+    let set = ["inputs.request=It does not work."];
+    let events = facts("front-desk", &set, &[], Schedule::default());
+    insta::assert_snapshot!("router_fallback_120x36", dash(120, 36, &events).dump());
+}
+
+#[test]
+fn there_is_no_route() {
+    let flags = [("billing_desk", false), ("front_office", false)];
+    let events = facts("front-desk", &[], &flags, Schedule::default());
+    let mut dash = dash(80, 24, &events);
+    insta::assert_snapshot!("router_no_route_80x24", dash.dump());
+    dash.text("2");
+    insta::assert_snapshot!("router_no_route_decision_80x24", dash.screen());
+}
+
+/// A selected route takes the place of the decision, and Esc gives it back.
+#[test]
+fn a_selected_route_says_what_it_is() {
+    let events = facts("front-desk", &[], &[], Schedule::default());
+    let mut dash = dash(120, 36, &events);
+    dash.press(KeyCode::Down).press(KeyCode::Down);
+    let screen = dash.screen();
+    assert!(screen.contains("2 Route ─") && screen.contains("line_check, field_service"));
+    dash.press(KeyCode::Esc);
+    let screen = dash.screen();
+    assert!(screen.contains("2 Decision ─") && !screen.contains("line_check, field_service"));
+    // A click selects the row below the column names.
+    dash.click(4, 6);
+    assert!(dash.screen().contains("agent      agent"), "{}", dash.screen());
+}
+
+/// Names that are no routes are shown, and never called.
+#[test]
+fn a_name_that_is_no_route_is_shown_as_such() {
+    let set = [
+        r#"script[0].reply={ route = "billing", confidence = 0.9, reason = "r", alternatives = [{ route = "sales", confidence = 0.1 }] }"#,
+    ];
+    let events = facts("front-desk", &set, &[], Schedule::default());
+    let screen = dash(80, 24, &events).screen();
+    assert!(screen.contains("sales") && screen.contains("not a route"), "{screen}");
+}
