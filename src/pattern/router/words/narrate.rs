@@ -35,11 +35,13 @@ impl Narrate for Router {
                 format!("route {}{consulted}", choice.route)
             }
             (Some(Err(_)), _) => "no route".to_owned(),
-            (None, Some(_)) => "classifying".to_owned(),
+            (None, Some(_)) => match &self.proposed {
+                Some(proposed) => format!("{} proposed", proposed.route),
+                None => "classifying".to_owned(),
+            },
             (None, None) => String::new(),
         };
-        let short = self.route().map_or_else(String::new, |it| it.route.to_string());
-        Progress { text: (!text.is_empty()).then_some(text), short, ..Progress::default() }
+        Progress { text: (!text.is_empty()).then_some(text), ..Progress::default() }
     }
 
     fn started(&self) -> (String, String) {
