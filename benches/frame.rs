@@ -16,9 +16,9 @@ use roundtable::app::key::KeyPress;
 use roundtable::app::layout::Size;
 use roundtable::app::run::RunPage;
 use roundtable::event::RunId;
+use roundtable::narrate::glyph::Glyphs;
 use roundtable::ui;
 use roundtable::ui::cx::DrawContext;
-use roundtable::ui::glyph::Glyphs;
 use roundtable::ui::theme::Theme;
 
 const SIZE: Size = Size { cols: 200, rows: 50 };

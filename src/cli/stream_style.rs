@@ -5,9 +5,9 @@ use std::io::IsTerminal;
 use ratatui::prelude::IntoCrossterm as _;
 use ratatui::style::Style;
 
+use crate::narrate::glyph::{Glyph, Glyphs};
 use crate::narrate::styled::StyledLine;
 use crate::shell::tty::Abilities;
-use crate::ui::glyph::{Glyph, Glyphs};
 use crate::ui::theme::{ColourDepth, StateSign, StyleRole, Theme};
 
 /// Style of the output on one stream.

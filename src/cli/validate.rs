@@ -10,9 +10,9 @@ use super::stdout;
 use super::stream_style::StreamStyle;
 use crate::base::visible::visible;
 use crate::host::catalogue;
+use crate::narrate::glyph::Glyph;
 use crate::scenario::{Override, STDIN, Scenario, ScenarioSource, check};
 use crate::ui::format::count_noun;
-use crate::ui::glyph::Glyph;
 use crate::ui::theme::{StyleRole, Theme};
 
 /// Checks files, the `*.toml` of folders, standard input (`-`), or shipped scenarios by name, each

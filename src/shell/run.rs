@@ -27,9 +27,9 @@ use super::watch::LiveTextWatcher;
 use crate::app::{AppState, Effect, Msg, update};
 use crate::event::{Event, RunId, Seq, World};
 use crate::host::journal;
+use crate::narrate::glyph::Glyphs;
 use crate::ui;
 use crate::ui::cx::DrawContext;
-use crate::ui::glyph::Glyphs;
 use crate::ui::theme::Theme;
 
 /// Minimum time between two frames: at most 30 per second.

@@ -9,8 +9,8 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::cx::DrawContext;
-use super::glyph::{Glyph, Glyphs};
-use super::role::StyleRole;
+use crate::narrate::glyph::{Glyph, Glyphs};
+use crate::narrate::style_role::StyleRole;
 
 const UP: u8 = 1;
 const DOWN: u8 = 2;

@@ -6,7 +6,6 @@ use ratatui::layout::Rect;
 pub use crate::app::layout::ScreenParts;
 
 use super::cx::DrawContext;
-use super::glyph::Glyph;
 use super::header;
 use super::text::{Pen, columns};
 use super::theme::StyleRole;
@@ -14,6 +13,7 @@ use crate::app::AppState;
 use crate::app::key_hints::{KeyHint, visible_hints};
 use crate::app::notice::NoticeKind;
 use crate::event::stop::StopClass;
+use crate::narrate::glyph::Glyph;
 
 /// Draws header, status and keys.
 pub fn render(state: &AppState, cx: &DrawContext, parts: ScreenParts, buf: &mut Buffer) {

@@ -6,11 +6,11 @@ use ratatui::layout::Rect;
 use super::cx::DrawContext;
 use super::format::count_noun;
 use super::frame;
-use super::glyph::Glyph;
 use super::text::Pen;
 use super::theme::StyleRole;
 use crate::app::confirm::Confirm;
 use crate::app::layout::Size;
+use crate::narrate::glyph::Glyph;
 
 /// Draws a question.
 pub fn render(confirm: &Confirm, cx: &DrawContext, size: Size, buf: &mut Buffer) {

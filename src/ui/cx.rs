@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::glyph::Glyphs;
 use super::theme::Theme;
+use crate::narrate::glyph::Glyphs;
 
 /// Context of drawing: everything a pane needs besides its own data.
 #[derive(Clone, Copy, Debug)]

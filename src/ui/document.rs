@@ -4,11 +4,11 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::cx::DrawContext;
-use super::glyph::Glyph;
-use super::role::StyleRole;
 use super::text::{Pen, wrap};
 use crate::app::run::inspect::{GLYPH_COLUMNS, WrappedDocument, text_columns};
 use crate::app::run::scroll::Scroll;
+use crate::narrate::glyph::Glyph;
+use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::{StyledLine, StyledText};
 
 /// Draws a document from this scroll position on, with scroll arrows in the column at its right.

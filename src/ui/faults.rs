@@ -4,7 +4,6 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::cx::DrawContext;
-use super::glyph::Glyph;
 use super::text::{Pen, paint, wrap_within};
 use super::theme::StyleRole;
 use super::{format, frame};
@@ -13,6 +12,7 @@ use crate::app::faults::{FaultsDrawer, ToolSetting, default_fault, injected_faul
 use crate::app::run::RunPage;
 use crate::event::world::tool_row::ToolRow;
 use crate::narrate::event_line_tool;
+use crate::narrate::glyph::Glyph;
 use crate::ui::table;
 
 /// Draws the drawer of a tool.

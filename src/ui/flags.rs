@@ -4,7 +4,6 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::cx::DrawContext;
-use super::glyph::Glyph;
 use super::text::{Pen, paint, wrap_within};
 use super::theme::StyleRole;
 use super::{format, frame};
@@ -14,6 +13,7 @@ use crate::app::run::RunPage;
 use crate::app::what_if::what_if;
 use crate::event::kind::Initiator;
 use crate::event::world::FlagNow;
+use crate::narrate::glyph::Glyph;
 use crate::ui::table;
 
 /// Draws the drawer of a run.

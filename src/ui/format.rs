@@ -3,7 +3,7 @@
 
 pub use crate::narrate::format::*;
 
-use super::glyph::{Glyph, Glyphs};
+use crate::narrate::glyph::{Glyph, Glyphs};
 
 /// The estimated cost of a run: `≈ $0.0052`.
 pub fn estimate(cost: f64, glyphs: Glyphs) -> String {

@@ -6,9 +6,9 @@ use ratatui::layout::Rect;
 
 use super::border;
 use super::cx::DrawContext;
-use super::role::StyleRole;
 use super::text::{self, Pen};
 use crate::app::layout::inside;
+use crate::narrate::style_role::StyleRole;
 
 /// The number, labels and border style of a pane.
 #[derive(Clone, Copy, Debug, Default)]
@@ -79,7 +79,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::ui::glyph::Glyphs;
+    use crate::narrate::glyph::Glyphs;
     use crate::ui::theme::Theme;
 
     #[test]

@@ -4,12 +4,12 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::cx::DrawContext;
-use super::glyph::Glyph;
 use super::text::{Pen, columns};
 use super::theme::StyleRole;
 use super::{format, run};
 use crate::app::AppState;
 use crate::event::kind::{ModelLabel, RunStarted};
+use crate::narrate::glyph::Glyph;
 
 /// Draws both rows.
 pub fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) {

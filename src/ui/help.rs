@@ -6,12 +6,12 @@ use ratatui::layout::Rect;
 use super::cx::DrawContext;
 use super::format;
 use super::frame;
-use super::glyph::Glyph;
 use super::text::{Pen, paint};
 use super::theme::StyleRole;
 use crate::app::help::help_window;
 use crate::app::help::{Help, HelpLine, keys_of};
 use crate::app::layout::Size;
+use crate::narrate::glyph::Glyph;
 use crate::ui::table;
 
 /// Columns of the keys.

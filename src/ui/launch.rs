@@ -6,7 +6,6 @@ use ratatui::style::{Modifier, Style};
 
 use super::cx::DrawContext;
 use super::frame;
-use super::glyph::Glyph;
 use super::text::{Pen, columns, elide, elide_middle, wrap_within};
 use super::text_field;
 use super::theme::StyleRole;
@@ -14,6 +13,7 @@ use crate::app::form::{
     CANCEL_AT, Field, FieldId, FieldValue, FormParts, FormSlot, LABEL, LaunchForm,
 };
 use crate::app::layout::Size;
+use crate::narrate::glyph::Glyph;
 use crate::scenario::catalogue::LiveOffer;
 use crate::scenario::catalogue::RequestedModel;
 use crate::ui::table;

@@ -5,13 +5,13 @@ use ratatui::layout::Rect;
 
 use super::cx::DrawContext;
 use super::frame::{self, Frame};
-use super::glyph::Glyph;
 use super::text::{Pen, paint, wrap_within};
 use super::theme::StyleRole;
 use super::{format, text_field};
 use crate::app::layout::Size;
 use crate::app::message::{DraftOrigin, MessageBox};
 use crate::app::run::RunPage;
+use crate::narrate::glyph::Glyph;
 
 /// Draws the box.
 pub fn render(

@@ -5,12 +5,12 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::cx::DrawContext;
-use super::glyph::Glyph;
-use super::role::StyleRole;
 use super::sign::StateSign;
 use super::text::{Pen, wrap_within};
 use crate::app::layout::line;
 use crate::app::run::scroll::{Scroll, WrappingLines};
+use crate::narrate::glyph::Glyph;
+use crate::narrate::style_role::StyleRole;
 
 /// Draws a state: its glyph, then its word.
 pub(crate) fn put_sign(cx: &DrawContext, pen: &mut Pen, sign: StateSign) {

@@ -6,13 +6,13 @@ use ratatui::layout::Rect;
 use super::cx::DrawContext;
 use super::format;
 use super::frame;
-use super::glyph::Glyph;
 use super::text::{Pen, columns, elide_middle, paint, wrap_within};
 use super::theme::StyleRole;
 use crate::app::form::LaunchForm;
 use crate::app::form::picker::{ModelPicker, PickRow, PickerParts};
 use crate::app::layout::Size;
 use crate::app::live::OfferedModels;
+use crate::narrate::glyph::Glyph;
 use crate::scenario::catalogue::LiveOffer;
 use crate::ui::table;
 

@@ -2,7 +2,6 @@
 
 use ratatui::style::Style;
 
-use super::glyph::Glyph;
 use super::theme::{StyleRole, Theme};
 use crate::event::contribution::{Decision, Stance};
 use crate::event::kind::BreakerStage;
@@ -10,6 +9,7 @@ use crate::event::stop::StopClass;
 use crate::event::world::tool_row::CallMark;
 use crate::event::world::{RunState, World};
 use crate::narrate::badges;
+use crate::narrate::glyph::Glyph;
 use crate::narrate::styled::Badge;
 
 /// The sign of a state: a glyph and a word, then a colour.

@@ -5,9 +5,9 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::cx::DrawContext;
-use super::glyph::Glyph;
-use super::role::StyleRole;
 use super::text::{Pen, paint};
+use crate::narrate::glyph::Glyph;
+use crate::narrate::style_role::StyleRole;
 
 /// The head of a column.
 #[derive(Clone, Copy, Debug)]

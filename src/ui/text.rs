@@ -9,8 +9,8 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::glyph::{Glyph, Glyphs};
 use super::theme::{StyleRole, Theme};
+use crate::narrate::glyph::{Glyph, Glyphs};
 use crate::narrate::measure::{cluster, clusters};
 use crate::narrate::styled::StyledLine;
 
@@ -81,7 +81,7 @@ pub fn elide(text: &str, width: usize, glyphs: Glyphs) -> Cow<'_, str> {
 /// their ends.
 ///
 /// ```
-/// use roundtable::ui::glyph::Glyphs;
+/// use roundtable::narrate::glyph::Glyphs;
 /// use roundtable::ui::text::elide_middle;
 /// assert_eq!(elide_middle("regional_finance_analyst", 13, Glyphs::Unicode), "region…nalyst");
 /// assert_eq!(elide_middle("short", 13, Glyphs::Unicode), "short");

@@ -20,11 +20,11 @@ use roundtable::app::{AppState, Effect, KeyCode, KeyPress, Msg, update};
 use roundtable::engine::{Engine, EngineSettings, Launch, Schedule};
 use roundtable::event::kind::RunStarted;
 use roundtable::event::{Event, EventKind, RunId, Seq};
+use roundtable::narrate::glyph::Glyphs;
 use roundtable::scenario::catalogue::{ProviderHost, ProviderOffer};
 use roundtable::scenario::{self, Override, ScenarioOrigin};
 use roundtable::ui;
 use roundtable::ui::cx::DrawContext;
-use roundtable::ui::glyph::Glyphs;
 use roundtable::ui::theme::Theme;
 
 /// The scenarios that are shipped, as entries; none can be run live.

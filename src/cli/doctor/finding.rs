@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use crate::base::visible::visible;
 use crate::cli::stream_style::StreamStyle;
+use crate::narrate::glyph::Glyph;
 use crate::narrate::measure::columns;
-use crate::ui::glyph::Glyph;
 use crate::ui::theme::StyleRole;
 
 /// Largest width of the first column; a longer subject breaks the alignment.

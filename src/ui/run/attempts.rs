@@ -6,10 +6,10 @@ use crate::event::kind::{EventKind, FailureClass};
 use crate::event::world::{Span, SpanKind, SpanState};
 use crate::event::{SpanId, World};
 use crate::narrate::event_line::failure_name;
+use crate::narrate::glyph::Glyph;
+use crate::narrate::style_role::StyleRole;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
-use crate::ui::glyph::Glyph;
-use crate::ui::role::StyleRole;
 use crate::ui::text::{Pen, columns};
 
 /// Draws a call's attempts, the last one always in view; `word` precedes each number.

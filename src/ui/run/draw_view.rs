@@ -6,8 +6,8 @@ use ratatui::layout::Rect;
 
 use crate::app::run::data::RunData;
 use crate::app::run::layout::Pane;
+use crate::narrate::style_role::StyleRole;
 use crate::ui::cx::DrawContext;
-use crate::ui::role::StyleRole;
 use crate::ui::sign::StateSign;
 
 /// The title of a pane.

@@ -7,11 +7,11 @@ use super::draw_view::{DrawView, PaneTitle};
 use super::events;
 use crate::app::layout::tabs;
 use crate::app::run::{Areas, PageShape, Pane, RunPage};
+use crate::narrate::glyph::Glyph;
+use crate::narrate::style_role::StyleRole;
 use crate::ui::border::Borders;
 use crate::ui::cx::DrawContext;
-use crate::ui::glyph::Glyph;
 use crate::ui::pane::put_sign;
-use crate::ui::role::StyleRole;
 use crate::ui::sign::StateSign;
 use crate::ui::text::{Pen, columns, on_border};
 

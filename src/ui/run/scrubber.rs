@@ -11,10 +11,10 @@ use crate::app::run::layout::scrubber_line;
 use crate::event::kind::BreakerStage;
 use crate::event::world::MarkKind;
 use crate::event::{Elapsed, EventKind};
+use crate::narrate::glyph::Glyph;
 use crate::narrate::patterns::words;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
-use crate::ui::glyph::Glyph;
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::StyleRole;
 

@@ -14,10 +14,10 @@ use crate::app::run::subject_text::{
 use crate::event::kind::EventKind;
 use crate::event::world::{Projection, SpanKind};
 use crate::narrate::event_line::{model_text, took_ms};
+use crate::narrate::glyph::Glyph;
 use crate::narrate::patterns::words;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
-use crate::ui::glyph::Glyph;
 use crate::ui::text::{Pen, columns, elide_middle, wrap, wrap_within};
 use crate::ui::theme::StyleRole;
 

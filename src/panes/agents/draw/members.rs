@@ -7,12 +7,12 @@ use ratatui::layout::Rect;
 use crate::app::AppState;
 use crate::app::run::RunPage;
 use crate::event::world::World;
+use crate::narrate::glyph::Glyph;
 use crate::panes::agents::draw::agent::state_sign;
 use crate::panes::agents::members::{
     MembersDrawer, MembersRow, RosterEntry, is_entry, is_member, member_rows,
 };
 use crate::ui::cx::DrawContext;
-use crate::ui::glyph::Glyph;
 use crate::ui::text::{Pen, paint, wrap_within};
 use crate::ui::theme::StyleRole;
 use crate::ui::{format, frame, table};

@@ -6,11 +6,11 @@ use ratatui::layout::Rect;
 use crate::app::run::data::RunData;
 use crate::event::Boundary;
 use crate::event::world::RunState;
+use crate::narrate::glyph::Glyph;
 use crate::pattern::collaboration::plan::CollaborationPlan;
 use crate::pattern::collaboration::projection::{Collaboration, Round};
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
-use crate::ui::glyph::Glyph;
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::StyleRole;
 

@@ -3,12 +3,12 @@
 use ratatui::style::Style;
 
 use crate::event::world::{RunState, World};
+use crate::narrate::glyph::Glyph;
+use crate::narrate::style_role::StyleRole;
 use crate::pattern::collaboration::plan::CollaborationPlan;
 use crate::pattern::collaboration::projection::{RoundSeat, SeatState};
 use crate::pattern::collaboration::words::badges::seat_badge;
 use crate::ui::cx::DrawContext;
-use crate::ui::glyph::Glyph;
-use crate::ui::role::StyleRole;
 use crate::ui::sign::StateSign;
 use crate::ui::text::{Pen, columns, elide_middle};
 use crate::ui::theme::Theme;

@@ -3,11 +3,11 @@
 
 use super::seat::seat_sign;
 use crate::app::run::data::RunData;
+use crate::narrate::glyph::Glyph;
+use crate::narrate::style_role::StyleRole;
 use crate::panes::collaboration::subject::SeatSubject;
 use crate::panes::collaboration::view::CollaborationView;
 use crate::ui::cx::DrawContext;
-use crate::ui::glyph::Glyph;
-use crate::ui::role::StyleRole;
 use crate::ui::sign::StateSign;
 
 /// Title and state of the speaker's pane.

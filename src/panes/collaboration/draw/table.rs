@@ -9,6 +9,7 @@ use crate::app::layout::line;
 use crate::app::run::data::RunData;
 use crate::app::run::layout::window_start;
 use crate::event::world::World;
+use crate::narrate::glyph::Glyph;
 use crate::panes::collaboration::subject::{is_paused_before, round_joined};
 use crate::panes::collaboration::table::{LIST_HEAD, RoundTable};
 use crate::panes::collaboration::view::{CollaborationView, Selection};
@@ -17,7 +18,6 @@ use crate::pattern::collaboration::projection::{Collaboration, RoundSeat, SeatSt
 use crate::ui::border::Borders;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
-use crate::ui::glyph::Glyph;
 use crate::ui::pane::put_sign;
 use crate::ui::table::{self, row_style};
 use crate::ui::text::{Pen, columns, on_border};

@@ -6,11 +6,11 @@ use ratatui::layout::Rect;
 use crate::app::layout::line;
 use crate::event::contribution::Stance;
 use crate::event::world::{RunState, World};
+use crate::narrate::glyph::Glyph;
 use crate::pattern::collaboration::plan::CollaborationPlan;
 use crate::pattern::collaboration::projection::{Collaboration, Round};
 use crate::pattern::collaboration::words::phrases::decision_or_next;
 use crate::ui::cx::DrawContext;
-use crate::ui::glyph::Glyph;
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::StyleRole;
 

@@ -9,9 +9,9 @@ use ratatui::layout::Rect;
 use super::{gateway, rounds, speaker, stances, table, table_middle};
 use crate::app::run::data::RunData;
 use crate::app::run::layout::Pane;
+use crate::narrate::glyph::Glyph;
+use crate::narrate::style_role::StyleRole;
 use crate::ui::cx::DrawContext;
-use crate::ui::glyph::Glyph;
-use crate::ui::role::StyleRole;
 use crate::ui::run::draw_view::{DrawView, HeaderNote, PaneTitle};
 use crate::ui::run::speech;
 

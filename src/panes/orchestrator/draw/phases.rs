@@ -7,11 +7,11 @@ use super::sign::row_sign;
 use super::slots::slots;
 use crate::app::run::data::RunData;
 use crate::event::world::{Projection, RunState};
+use crate::narrate::glyph::Glyph;
 use crate::panes::orchestrator::waterfall::{WaterfallRow, row_took};
 use crate::pattern::orchestrator::projection::{Orchestrator, TaskState};
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
-use crate::ui::glyph::Glyph;
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::{StateSign, StyleRole};
 

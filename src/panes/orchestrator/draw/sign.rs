@@ -1,12 +1,12 @@
 //! The states of an orchestrator's rows and tasks.
 
 use crate::event::world::{RunState, World};
+use crate::narrate::glyph::Glyph;
+use crate::narrate::style_role::StyleRole;
 use crate::panes::orchestrator::waterfall::WaterfallRow;
 use crate::pattern::orchestrator::projection::{Orchestrator, TaskRow, TaskState};
 use crate::pattern::orchestrator::words::results::state_word;
 use crate::ui::cx::DrawContext;
-use crate::ui::glyph::Glyph;
-use crate::ui::role::StyleRole;
 use crate::ui::sign::StateSign;
 use crate::ui::theme::Theme;
 

@@ -10,10 +10,10 @@ use ratatui::layout::Rect;
 use super::sign::row_sign;
 use crate::app::run::data::RunData;
 use crate::app::run::subject_text::text_area;
+use crate::narrate::glyph::Glyph;
 use crate::panes::orchestrator::waterfall::WaterfallRow;
 use crate::ui::cx::DrawContext;
 use crate::ui::document::draw_scrolled;
-use crate::ui::glyph::Glyph;
 use crate::ui::run::speech;
 use crate::ui::theme::StateSign;
 

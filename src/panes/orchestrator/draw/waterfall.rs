@@ -13,6 +13,7 @@ use crate::app::run::layout::window_start;
 use crate::event::Elapsed;
 use crate::event::kind::FailureClass;
 use crate::event::world::World;
+use crate::narrate::glyph::Glyph;
 use crate::panes::orchestrator::task::{TaskWait, task_wait};
 use crate::panes::orchestrator::view::OrchestratorView;
 use crate::panes::orchestrator::waterfall::{Axis, Bar, HEAD, WaterfallRow, bars, row_took};
@@ -21,7 +22,6 @@ use crate::pattern::orchestrator::projection::{AttemptEnd, Orchestrator, TaskSta
 use crate::scenario::spec::script::ScriptStep;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
-use crate::ui::glyph::Glyph;
 use crate::ui::table::{self, row_style};
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::StyleRole;

@@ -9,6 +9,7 @@ use super::sign::{lead, role};
 use crate::app::layout::line;
 use crate::app::run::data::RunData;
 use crate::app::run::scroll::Scroll;
+use crate::narrate::glyph::Glyph;
 use crate::panes::research::answer::answer_items;
 use crate::panes::research::item::{
     ItemList, ItemRow, ItemStyle, ItemText, PaneItem, SIGN, WrappedItems,
@@ -16,7 +17,6 @@ use crate::panes::research::item::{
 use crate::panes::research::notes::note_items;
 use crate::panes::research::selection::ResearchView;
 use crate::ui::cx::DrawContext;
-use crate::ui::glyph::Glyph;
 use crate::ui::pane::{empty, out_of_view};
 use crate::ui::table::{self, row_style};
 use crate::ui::text::Pen;

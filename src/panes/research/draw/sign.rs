@@ -1,9 +1,9 @@
 //! The state of a source; the style of an item's text and the glyph at its start.
 
+use crate::narrate::glyph::Glyph;
+use crate::narrate::style_role::StyleRole;
 use crate::panes::research::item::{ItemSign, ItemStyle};
 use crate::pattern::research::projection::SourceState;
-use crate::ui::glyph::Glyph;
-use crate::ui::role::StyleRole;
 use crate::ui::sign::StateSign;
 use crate::ui::theme::Theme;
 

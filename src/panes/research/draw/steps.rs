@@ -6,11 +6,11 @@ use ratatui::layout::Rect;
 use crate::app::run::data::RunData;
 use crate::event::BoundaryId;
 use crate::event::world::RunState as RunStage;
+use crate::narrate::glyph::Glyph;
 use crate::panes::research::step::{StepState, step_states};
 use crate::pattern::research::projection::steps::WorkflowStep;
 use crate::pattern::research::spec::ResearchStep;
 use crate::ui::cx::DrawContext;
-use crate::ui::glyph::Glyph;
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::StyleRole;
 

@@ -4,13 +4,13 @@ use ratatui::layout::Rect;
 
 use crate::app::run::data::RunData;
 use crate::app::run::layout::Pane;
+use crate::narrate::glyph::Glyph;
 use crate::panes::ResearchView;
 use crate::panes::research::answer::answer_items;
 use crate::panes::research::areas::source_parts;
 use crate::scenario::spec::script::ScriptStep;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
-use crate::ui::glyph::Glyph;
 use crate::ui::table::range;
 use crate::ui::text::elide_middle;
 

@@ -5,10 +5,10 @@ use ratatui::layout::Rect;
 
 use crate::app::run::data::RunData;
 use crate::event::world::SpanState;
+use crate::narrate::glyph::Glyph;
 use crate::panes::agents::draw::agent::agent_sign;
 use crate::pattern::router::projection::{CLASSIFY, ROUTE};
 use crate::ui::cx::DrawContext;
-use crate::ui::glyph::Glyph;
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::StyleRole;
 

@@ -8,12 +8,12 @@ use crate::app::run::data::RunData;
 use crate::app::run::layout::Pane;
 use crate::app::run::run_view::{RunView, pane_title};
 use crate::app::run::subject_text::text_area;
+use crate::narrate::glyph::Glyph;
 use crate::panes::agents::draw::{calls, transcript};
 use crate::panes::router::decision::document;
 use crate::panes::router::view::RouterView;
 use crate::ui::cx::DrawContext;
 use crate::ui::document::draw_scrolled;
-use crate::ui::glyph::Glyph;
 use crate::ui::run::draw_view::{DrawView, PaneTitle};
 use crate::ui::table::range;
 

@@ -8,9 +8,9 @@ use crate::agents::plan::AgentsPlan;
 use crate::agents::projection::{AgentsFold, HopKind, HopState};
 use crate::app::run::data::RunData;
 use crate::event::world::World;
+use crate::narrate::glyph::Glyph;
 use crate::panes::agents::draw::agent::MODEL;
 use crate::ui::cx::DrawContext;
-use crate::ui::glyph::Glyph;
 use crate::ui::text::{Pen, columns, elide_middle};
 use crate::ui::theme::StyleRole;
 

@@ -7,10 +7,10 @@ use ratatui::layout::Rect;
 
 use crate::app::run::data::RunData;
 use crate::app::run::layout::Pane;
+use crate::narrate::glyph::Glyph;
 use crate::panes::agents::picture::agents_in_picture;
 use crate::panes::team::view::hop_areas;
 use crate::ui::cx::DrawContext;
-use crate::ui::glyph::Glyph;
 use crate::ui::table::range;
 
 /// Whether the pane follows the run, after its title.

@@ -5,8 +5,8 @@ use ratatui::layout::Rect;
 
 use crate::app::layout::line;
 use crate::event::world::load::{LoadAgent, ToolLoad};
+use crate::narrate::glyph::Glyph;
 use crate::ui::cx::DrawContext;
-use crate::ui::glyph::Glyph;
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::StyleRole;
 

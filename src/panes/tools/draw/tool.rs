@@ -13,10 +13,10 @@ use crate::event::Elapsed;
 use crate::event::world::tool_row::ToolRow;
 use crate::narrate::event_line::actor;
 use crate::narrate::event_line_tool::{breaker_cause, short_breaker_cause};
+use crate::narrate::glyph::Glyph;
 use crate::panes::tools::view::ToolsView;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
-use crate::ui::glyph::Glyph;
 use crate::ui::text::{Pen, columns, wrap_within};
 use crate::ui::theme::{StateSign, StyleRole};
 
