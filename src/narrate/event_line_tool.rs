@@ -12,42 +12,42 @@ use crate::scenario::spec::limits::BreakerMode;
 use crate::scenario::spec::tool::InjectedFault;
 
 /// Fills the line of such an event; leaves other events alone.
-pub(crate) fn fill_line<'a>(kind: &'a EventKind, told: &mut EventLine<'a>) {
+pub(crate) fn fill_line<'a>(kind: &'a EventKind, line: &mut EventLine<'a>) {
     match kind {
         EventKind::PlanRefused { reason, .. } => {
-            told.text = reason.phrase();
-            told.tone = StyleRole::Refused;
+            line.text = reason.phrase();
+            line.tone = StyleRole::Refused;
         }
         EventKind::ConcurrencyChanged { max_parallel, by: who } => {
-            told.text = format!("concurrency limit {max_parallel}, {}", actor(*who)).into();
-            told.tone = StyleRole::Flag;
+            line.text = format!("concurrency limit {max_parallel}, {}", actor(*who)).into();
+            line.tone = StyleRole::Flag;
         }
-        EventKind::CallQueued => told.text = "queued for a call slot".into(),
+        EventKind::CallQueued => line.text = "queued for a call slot".into(),
         EventKind::CallAdmitted { waited_ms } => {
-            told.text = format!("got a call slot after {}", took_ms(*waited_ms)).into();
+            line.text = format!("got a call slot after {}", took_ms(*waited_ms)).into();
         }
         EventKind::CallDegraded { attempts, reason, by, .. } => {
-            told.text = degraded_text(*attempts, &reason.phrase(), *by).into();
-            told.tone = StyleRole::Retry;
+            line.text = degraded_text(*attempts, &reason.phrase(), *by).into();
+            line.tone = StyleRole::Retry;
         }
         EventKind::AttemptRefused { attempt, reason, retry_in_ms } => {
             let again = match retry_in_ms {
                 Some(ms) => format!(", retry possible in {}", took_ms(*ms)),
                 None => String::new(),
             };
-            told.text = format!("attempt {attempt} not made: {}{again}", reason.phrase()).into();
-            told.tone = StyleRole::Refused;
+            line.text = format!("attempt {attempt} not made: {}{again}", reason.phrase()).into();
+            line.tone = StyleRole::Refused;
         }
         EventKind::AttemptQueued { attempt } => {
-            told.text = format!("attempt {attempt} queued at the bulkhead").into();
+            line.text = format!("attempt {attempt} queued at the bulkhead").into();
         }
         EventKind::ClientRetried { request, cause: after } => {
-            told.text =
+            line.text =
                 format!("{}: the tool's client sends request {request}", after.phrase()).into();
-            told.tone = StyleRole::Retry;
+            line.tone = StyleRole::Retry;
         }
         EventKind::BreakerChanged { tool, to, cause: why, open_for_ms, by: who } => {
-            told.subject = tool.as_str().into();
+            line.subject = tool.as_str().into();
             let mut what = format!("{}: {}", breaker_state(*to), breaker_cause(*why));
             if let Some(ms) = open_for_ms {
                 what.push_str(&format!(", for {}", took_ms(*ms)));
@@ -55,32 +55,32 @@ pub(crate) fn fill_line<'a>(kind: &'a EventKind, told: &mut EventLine<'a>) {
             if let Some(who) = who {
                 what.push_str(&format!(", {}", actor(*who)));
             }
-            told.text = what.into();
-            told.tone = match to {
+            line.text = what.into();
+            line.tone = match to {
                 BreakerStage::Open | BreakerStage::Held => StyleRole::Refused,
                 BreakerStage::Closed => StyleRole::Done,
                 BreakerStage::HalfOpen | BreakerStage::Disabled => StyleRole::Retry,
             };
         }
         EventKind::ResultIgnored { tool, success: ok } => {
-            told.subject = tool.as_str().into();
+            line.subject = tool.as_str().into();
             let what = if *ok { "a result" } else { "a failure" };
-            told.text = format!("{what} arrived too late and was ignored").into();
+            line.text = format!("{what} arrived too late and was ignored").into();
         }
         EventKind::LimitsChanged { tool, change, by: who, .. } => {
-            told.subject = tool.as_str().into();
-            told.text = format!("{}, {}", limit_text(*change), actor(*who)).into();
-            told.tone = StyleRole::Flag;
+            line.subject = tool.as_str().into();
+            line.text = format!("{}, {}", limit_text(*change), actor(*who)).into();
+            line.tone = StyleRole::Flag;
         }
         EventKind::FaultInjected { tool, fault, by: who } => {
-            told.subject = tool.as_str().into();
-            told.text = format!("{}, {}", fault_text(fault), actor(*who)).into();
-            told.tone = StyleRole::Retry;
+            line.subject = tool.as_str().into();
+            line.text = format!("{}, {}", fault_text(fault), actor(*who)).into();
+            line.tone = StyleRole::Retry;
         }
         EventKind::FaultRemoved { tool, fault, by: who } => {
-            told.subject = tool.as_str().into();
-            told.text = format!("{} fault removed, {}", fault.word(), actor(*who)).into();
-            told.tone = StyleRole::Done;
+            line.subject = tool.as_str().into();
+            line.text = format!("{} fault removed, {}", fault.word(), actor(*who)).into();
+            line.tone = StyleRole::Done;
         }
         _ => {}
     }

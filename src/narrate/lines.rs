@@ -38,7 +38,7 @@ pub fn lines(event: &Event, world: &World) -> Vec<StyledLine> {
 }
 
 /// The line that the list of events shows for an event of this pattern.
-pub fn told<'w>(words: &'w dyn Narrate, event: &'w Event, run: &'w RunFold) -> EventLine<'w> {
+pub fn described<'w>(words: &'w dyn Narrate, event: &'w Event, run: &'w RunFold) -> EventLine<'w> {
     line_of(event, run, Some(words))
 }
 

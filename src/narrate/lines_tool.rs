@@ -21,9 +21,9 @@ pub(super) fn line(
     run: &RunFold,
     words: Option<&dyn Narrate>,
 ) -> Option<StyledLine> {
-    let told: EventLine = line_of(event, run, words);
+    let described: EventLine = line_of(event, run, words);
     let line = |glyph: Glyph, word: &'static str, role: StyleRole, who: &str| {
-        signed(glyph, word, role).then(format!("  {}  {}", visible(who), visible(&told.text)))
+        signed(glyph, word, role).then(format!("  {}  {}", visible(who), visible(&described.text)))
     };
     Some(match &event.kind {
         EventKind::PlanRefused { .. } => {
@@ -32,25 +32,27 @@ pub(super) fn line(
         }
         EventKind::CallDegraded { .. } => {
             run.spans.get(event.span)?;
-            line(Glyph::Alert, "degraded", StyleRole::Flag, &told.subject)
+            line(Glyph::Alert, "degraded", StyleRole::Flag, &described.subject)
         }
-        EventKind::ConcurrencyChanged { .. } => StyledLine::default().then(told.text.into_owned()),
+        EventKind::ConcurrencyChanged { .. } => {
+            StyledLine::default().then(described.text.into_owned())
+        }
         EventKind::BreakerChanged { to, .. } => {
             let (glyph, role) = match to {
                 BreakerStage::Open | BreakerStage::Held => (Glyph::Refused, StyleRole::Refused),
                 BreakerStage::HalfOpen | BreakerStage::Disabled => (Glyph::Alert, StyleRole::Flag),
                 BreakerStage::Closed => (Glyph::Done, StyleRole::Done),
             };
-            line(glyph, "breaker", role, &told.subject)
+            line(glyph, "breaker", role, &described.subject)
         }
         EventKind::FaultInjected { .. } => {
-            line(Glyph::Alert, "fault", StyleRole::Flag, &told.subject)
+            line(Glyph::Alert, "fault", StyleRole::Flag, &described.subject)
         }
         EventKind::FaultRemoved { .. } => {
-            line(Glyph::Done, "fault", StyleRole::Done, &told.subject)
+            line(Glyph::Done, "fault", StyleRole::Done, &described.subject)
         }
         EventKind::LimitsChanged { .. } => {
-            line(Glyph::Alert, "limits", StyleRole::Flag, &told.subject)
+            line(Glyph::Alert, "limits", StyleRole::Flag, &described.subject)
         }
         _ => return None,
     })

@@ -28,7 +28,7 @@ pub fn line_of<'a>(
 ) -> EventLine<'a> {
     let (round, purpose) = round_and_purpose(event.span, run);
     let span = run.spans.get(event.span).map(|span| &span.kind);
-    let mut told = EventLine {
+    let mut line = EventLine {
         round,
         kind: event.kind.name(),
         subject: words
@@ -40,54 +40,54 @@ pub fn line_of<'a>(
         tone: StyleRole::Text,
     };
     match &event.kind {
-        EventKind::RunStarted(head) => told.text = run_started_text(head, words).into(),
+        EventKind::RunStarted(head) => line.text = run_started_text(head, words).into(),
         EventKind::RunClosed(closed) => {
-            told.text = run_closed_text(closed).into();
-            told.tone =
+            line.text = run_closed_text(closed).into();
+            line.tone =
                 if closed.reason.is_success() { StyleRole::Done } else { StyleRole::Failed };
         }
         EventKind::Pausing { by: who } => {
-            told.text = actor(*who).into();
-            told.tone = StyleRole::Paused;
+            line.text = actor(*who).into();
+            line.tone = StyleRole::Paused;
         }
         EventKind::Paused { at } => {
             let at: Vec<_> = at.iter().map(|at| at.display_name()).collect();
-            told.text = format!("before {}", at.join(", ")).into();
-            told.tone = StyleRole::Paused;
+            line.text = format!("before {}", at.join(", ")).into();
+            line.tone = StyleRole::Paused;
         }
         EventKind::Resumed { by: who, paused_ms } => {
-            told.text = format!("{}, paused for {}", actor(*who), took_ms(*paused_ms)).into();
-            told.tone = StyleRole::Paused;
+            line.text = format!("{}, paused for {}", actor(*who), took_ms(*paused_ms)).into();
+            line.tone = StyleRole::Paused;
         }
         EventKind::Stepped { step, boundary, paused_ms } => {
             let far = match step {
                 StepSize::Boundary => "to the next boundary",
                 StepSize::Round => "to the next round",
             };
-            told.text = format!(
+            line.text = format!(
                 "past {}, {far}, paused for {}",
                 boundary.display_name(),
                 took_ms(*paused_ms)
             )
             .into();
-            told.tone = StyleRole::Paused;
+            line.tone = StyleRole::Paused;
         }
         EventKind::BreakpointChanged { at, set } => {
             let what = if *set { "set before" } else { "removed before" };
-            told.text = format!("{what} {}", at.display_name()).into();
-            told.tone = StyleRole::Paused;
+            line.text = format!("{what} {}", at.display_name()).into();
+            line.tone = StyleRole::Paused;
         }
         EventKind::FlagChanged { flag, on, by: who, boundary } => {
-            told.subject = flag.as_str().into();
+            line.subject = flag.as_str().into();
             let position = if *on { "off to on" } else { "on to off" };
-            told.text =
+            line.text =
                 format!("{position}, {}, from {}", actor(*who), boundary.display_name()).into();
-            told.tone = StyleRole::Flag;
+            line.tone = StyleRole::Flag;
         }
         EventKind::CallStarted(call) => {
             let size: usize = call.prompt.messages.iter().map(|said| said.content.len()).sum();
-            told.subject = subject_name(Some(&call.purpose), words);
-            told.text = match &call.args {
+            line.subject = subject_name(Some(&call.purpose), words);
+            line.text = match &call.args {
                 Some(args) => {
                     let args = serde_json::to_string(args).unwrap_or_default();
                     format!("calls {} with {args}", call.tool).into()
@@ -102,26 +102,26 @@ pub fn line_of<'a>(
             };
         }
         EventKind::CallAnswered { attempts } => {
-            told.text = format::count_noun(u64::from(*attempts), "attempt").into();
+            line.text = format::count_noun(u64::from(*attempts), "attempt").into();
         }
         EventKind::CallFailed { attempts, reason } => {
-            told.text = failed_text(reason, *attempts).into();
-            told.tone = StyleRole::Failed;
+            line.text = failed_text(reason, *attempts).into();
+            line.tone = StyleRole::Failed;
         }
         EventKind::CallRetried { attempt, wait_ms, cause: after, status } => {
             let failed = failure_name(*after, *status);
-            told.text = format!("{failed}, attempt {attempt} in {}", took_ms(*wait_ms)).into();
-            told.tone = StyleRole::Retry;
+            line.text = format!("{failed}, attempt {attempt} in {}", took_ms(*wait_ms)).into();
+            line.tone = StyleRole::Retry;
         }
         EventKind::RetryRefused { attempt, limit } => {
-            told.text = format!("attempt {attempt} not made: {}", limit.description()).into();
-            told.tone = StyleRole::Failed;
+            line.text = format!("attempt {attempt} not made: {}", limit.description()).into();
+            line.tone = StyleRole::Failed;
         }
         EventKind::AttemptStarted { attempt, timeout_ms, .. } => {
-            told.text = format!("attempt {attempt} (timeout {})", took_ms(*timeout_ms)).into();
+            line.text = format!("attempt {attempt} (timeout {})", took_ms(*timeout_ms)).into();
         }
         EventKind::AttemptAnswered(reply) if reply.result.is_some() => {
-            told.text = serde_json::to_string(&reply.result).unwrap_or_default().into();
+            line.text = serde_json::to_string(&reply.result).unwrap_or_default().into();
         }
         EventKind::AttemptAnswered(reply) => {
             let mut what = format::bytes(reply.text.len() as u64);
@@ -135,59 +135,59 @@ pub fn line_of<'a>(
             if let Some(first) = reply.first_token_ms {
                 what.push_str(&format!(", first token {}", took_ms(first)));
             }
-            told.text = what.into();
+            line.text = what.into();
         }
         EventKind::AttemptFailed(failed) => {
-            told.text = attempt_failed_text(failed).into();
-            told.tone = StyleRole::Failed;
+            line.text = attempt_failed_text(failed).into();
+            line.tone = StyleRole::Failed;
         }
         EventKind::RequestAdapted { model, parameter } => {
-            told.text =
+            line.text =
                 format!("{model} does not accept {parameter}; sent again without it").into();
-            told.tone = StyleRole::Retry;
+            line.tone = StyleRole::Retry;
         }
         EventKind::ReplyRepaired { repair, changed } => {
-            told.text = match (Repair::phrase(repair), changed.as_str()) {
+            line.text = match (Repair::phrase(repair), changed.as_str()) {
                 (repair, "") => repair.into(),
                 (repair, what) => format!("{repair}: {what}").into(),
             };
-            told.tone = StyleRole::Retry;
+            line.tone = StyleRole::Retry;
         }
         EventKind::ReplyRefused(refused) => {
-            told.text = match refused.repeat {
+            line.text = match refused.repeat {
                 Some(nth) => format!("{}; asked again ({nth})", refused.detail).into(),
                 None => refused.detail.as_ref().into(),
             };
-            told.tone =
+            line.tone =
                 if refused.repeat.is_some() { StyleRole::Retry } else { StyleRole::Refused };
         }
         EventKind::BudgetReached(reached) => {
-            told.text = reached.sentence().into();
-            told.tone = StyleRole::Failed;
+            line.text = reached.sentence().into();
+            line.tone = StyleRole::Failed;
         }
         EventKind::ConditionFailed { place, text } => {
-            told.text = format!("{place}: {text}").into();
-            told.tone = StyleRole::Retry;
+            line.text = format!("{place}: {text}").into();
+            line.tone = StyleRole::Retry;
         }
         EventKind::Warning { text } => {
-            told.text = text.as_str().into();
-            told.tone = StyleRole::Retry;
+            line.text = text.as_str().into();
+            line.tone = StyleRole::Retry;
         }
         EventKind::SessionRunStarted { run, scenario } => {
-            told.subject = run.as_str().into();
-            told.text = scenario.as_str().into();
+            line.subject = run.as_str().into();
+            line.text = scenario.as_str().into();
         }
         EventKind::SessionRunClosed { run, reason } => {
-            told.subject = run.as_str().into();
-            told.text = reason.phrase();
+            line.subject = run.as_str().into();
+            line.text = reason.phrase();
         }
         EventKind::SessionRunDropped { run, events: facts } => {
-            told.subject = run.as_str().into();
-            told.text = format::count_noun(*facts, "event").into();
+            line.subject = run.as_str().into();
+            line.text = format::count_noun(*facts, "event").into();
         }
         EventKind::EventsDropped { events: facts } => {
-            told.text = format!("{} to bound memory", format::count_noun(*facts, "event")).into();
-            told.tone = StyleRole::Retry;
+            line.text = format!("{} to bound memory", format::count_noun(*facts, "event")).into();
+            line.tone = StyleRole::Retry;
         }
         EventKind::PlanRefused { .. }
         | EventKind::ConcurrencyChanged { .. }
@@ -201,23 +201,23 @@ pub fn line_of<'a>(
         | EventKind::ResultIgnored { .. }
         | EventKind::LimitsChanged { .. }
         | EventKind::FaultInjected { .. }
-        | EventKind::FaultRemoved { .. } => fill_line(&event.kind, &mut told),
+        | EventKind::FaultRemoved { .. } => fill_line(&event.kind, &mut line),
         EventKind::AnswerComposed { text, by } => {
-            told.subject = by.as_ref().map_or("finalize", |by| by.as_str()).into();
-            told.text = text.as_ref().into();
-            told.tone = StyleRole::Done;
+            line.subject = by.as_ref().map_or("finalize", |by| by.as_str()).into();
+            line.text = text.as_ref().into();
+            line.tone = StyleRole::Done;
         }
         EventKind::Unknown { fields, .. } => {
-            told.text = serde_json::to_string(&**fields).unwrap_or_default().into();
-            told.tone = StyleRole::Retry;
+            line.text = serde_json::to_string(&**fields).unwrap_or_default().into();
+            line.tone = StyleRole::Retry;
         }
         // Told by the pattern, below.
         EventKind::Pattern(_) => {}
     }
     if let Some(words) = words {
-        words.tell(event, run, &mut told);
+        words.tell(event, run, &mut line);
     }
-    told
+    line
 }
 
 /// The reason of a failure, and after how many attempts.

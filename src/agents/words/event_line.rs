@@ -29,57 +29,57 @@ pub(crate) fn calls_text(reply: &Reply) -> String {
 }
 
 /// Fills the line of an event of a team; leaves other events alone.
-pub(crate) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
+pub(crate) fn fill_line<'a>(line: &mut EventLine<'a>, kind: &'a EventKind) {
     match kind {
         EventKind::CallStarted(call)
             if call.args.is_none() && matches!(call.purpose, Purpose::SwarmTurn { .. }) =>
         {
-            told.text = hop_text(&call.purpose).into();
+            line.text = hop_text(&call.purpose).into();
         }
         kind => {
             if let Some(fact) = AgentFact::of(kind) {
-                fill_fact(told, fact);
+                fill_fact(line, fact);
             }
         }
     }
 }
 
-fn fill_fact<'a>(told: &mut EventLine<'a>, fact: &'a AgentFact) {
+fn fill_fact<'a>(line: &mut EventLine<'a>, fact: &'a AgentFact) {
     match fact {
         AgentFact::AnswerPartial { text, by } => {
-            told.subject = by.as_str().into();
-            told.text = format!("best partial answer: {text}").into();
+            line.subject = by.as_str().into();
+            line.text = format!("best partial answer: {text}").into();
         }
         AgentFact::AnswerIncomplete { missing } => {
             let each = |of: fn(&MissingResult) -> &str, between: &str| {
                 missing.iter().map(of).collect::<Vec<_>>().join(between)
             };
-            told.subject = each(|it| &it.name, ", ").into();
+            line.subject = each(|it| &it.name, ", ").into();
             let it = if missing.len() == 1 { "it" } else { "them" };
-            told.text = format!("the answer lacks {it}: {}", each(|it| &it.text, "; ")).into();
-            told.tone = StyleRole::Failed;
+            line.text = format!("the answer lacks {it}: {}", each(|it| &it.text, "; ")).into();
+            line.tone = StyleRole::Failed;
         }
         AgentFact::HandoffMade { from, to, message, .. } => {
-            told.subject = from.as_str().into();
-            told.text = match message {
+            line.subject = from.as_str().into();
+            line.text = match message {
                 Some(message) => format!("hands over to {to}: {message}").into(),
                 None => format!("hands over to {to}").into(),
             };
         }
         AgentFact::HandoffRefused { from, to, reason: why, .. } => {
-            told.subject = from.as_str().into();
-            told.text = format!("handoff to {to} refused: {why}").into();
-            told.tone = StyleRole::Refused;
+            line.subject = from.as_str().into();
+            line.text = format!("handoff to {to} refused: {why}").into();
+            line.tone = StyleRole::Refused;
         }
         AgentFact::ToolCallRefused { agent, tool, text, .. } => {
-            told.subject = agent.as_str().into();
-            told.text = format!("{tool}: {text}").into();
-            told.tone = StyleRole::Refused;
+            line.subject = agent.as_str().into();
+            line.text = format!("{tool}: {text}").into();
+            line.tone = StyleRole::Refused;
         }
         AgentFact::RosterChanged { swarm, change, members, .. } => {
-            told.subject = swarm.as_str().into();
+            line.subject = swarm.as_str().into();
             let there = members.iter().map(|it| it.as_str()).collect::<Vec<_>>().join(", ");
-            told.text = match change {
+            line.text = match change {
                 RosterChange::Add { agent } => format!("{agent} joined, members: {there}"),
                 RosterChange::Remove { agent } => format!("{agent} left, members: {there}"),
                 RosterChange::Replace { .. } => format!("members: {there}"),

@@ -13,7 +13,7 @@ use crate::event::{Event, EventKind, SpanId};
 use crate::narrate::format;
 use crate::narrate::glyph::Glyph;
 use crate::narrate::line_parts::{signed, with_model};
-use crate::narrate::lines::told;
+use crate::narrate::lines::described;
 use crate::narrate::pattern_words::Narrate;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::StyledLine;
@@ -33,8 +33,13 @@ pub fn lines(
     lines.reverse();
     match &event.kind {
         kind if AgentFact::of(kind).is_some_and(has_no_transcript_line) => {
-            let told = told(words, event, run);
-            lines.push(agent_line(TeamLineKind::Note, 0, &told.subject, &shorten(&told.text)));
+            let described = described(words, event, run);
+            lines.push(agent_line(
+                TeamLineKind::Note,
+                0,
+                &described.subject,
+                &shorten(&described.text),
+            ));
         }
         // Reported elsewhere: by the member's coordinator, or at the end of the run.
         EventKind::CallFailed { .. }

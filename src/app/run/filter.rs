@@ -72,15 +72,15 @@ impl Filter {
         world: &World,
         budget: &mut EvalBudget,
     ) -> Result<bool, ConditionError> {
-        let told = event_line(event, world);
+        let described = event_line(event, world);
         match self {
             Self::Words(words) => {
-                let line = told.line().to_lowercase();
+                let line = described.line().to_lowercase();
                 Ok(words.iter().all(|word| line.contains(word.as_str())))
             }
             Self::Condition { condition, whole } => {
                 let mut shown = CelBindings::default();
-                bind_fields(&mut shown, event, &told, world);
+                bind_fields(&mut shown, event, &described, world);
                 let value = if *whole { event_value(event) } else { Value::Null };
                 shown.bind("event", &value);
                 shown.bind("fact", &value);
@@ -94,7 +94,7 @@ fn event_value(event: &Event) -> Value {
     event.to_line().ok().and_then(|line| serde_json::from_str(&line).ok()).unwrap_or(Value::Null)
 }
 
-fn bind_fields(shown: &mut CelBindings, event: &Event, told: &EventLine<'_>, world: &World) {
+fn bind_fields(shown: &mut CelBindings, event: &Event, described: &EventLine<'_>, world: &World) {
     let (_, purpose) = crate::narrate::attribution::round_and_purpose(event.span, world);
     let mut role = purpose.and_then(Purpose::speaker);
     let mut tool =
@@ -154,15 +154,15 @@ fn bind_fields(shown: &mut CelBindings, event: &Event, told: &EventLine<'_>, wor
         EventKind::RunClosed(closed) => reason = Some(closed.reason.to_string()),
         _ => {}
     }
-    let stance = told.stance;
+    let stance = described.stance;
     for (name, value) in [
-        ("kind", Value::from(told.kind)),
-        ("round", Value::from(told.round)),
+        ("kind", Value::from(described.kind)),
+        ("round", Value::from(described.round)),
         ("role", Value::from(role)),
         ("agent", Value::from(agent)),
         ("tool", Value::from(tool)),
         ("task", Value::from(task.as_deref())),
-        ("who", Value::from(&*told.subject)),
+        ("who", Value::from(&*described.subject)),
         ("stance", Value::from(stance.map(|(stance, _)| stance.word()))),
         ("confidence", Value::from(stance.map(|(_, confidence)| confidence))),
         ("attempt", Value::from(attempt)),
@@ -171,7 +171,7 @@ fn bind_fields(shown: &mut CelBindings, event: &Event, told: &EventLine<'_>, wor
         ("flag", Value::from(flag)),
         ("on", Value::from(on)),
         ("reason", Value::from(reason)),
-        ("text", Value::from(&*told.text)),
+        ("text", Value::from(&*described.text)),
         ("seq", Value::from(event.seq.0)),
         ("at", Value::from(event.at.0 as f64 / 1e6)),
     ] {

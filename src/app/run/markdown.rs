@@ -40,15 +40,15 @@ pub(crate) fn tool_text(tool: &ToolRow) -> String {
         let _ = writeln!(text, "breaker  {}", breaker_state(tool.breaker));
     }
     let (refused, instead) = refused_and_fallbacks(&tool.tally);
-    for (name, told) in
+    for (name, value) in
         [("injected", faults_text(tool)), ("refused", refused), ("fallback", instead)]
     {
-        if let Some(told) = told {
-            let _ = writeln!(text, "{name}  {told}");
+        if let Some(value) = value {
+            let _ = writeln!(text, "{name}  {value}");
         }
     }
-    for (name, told) in policy_fields(&tool.head.limits) {
-        let _ = writeln!(text, "{name}  {told}");
+    for (name, value) in policy_fields(&tool.head.limits) {
+        let _ = writeln!(text, "{name}  {value}");
     }
     text
 }

@@ -182,13 +182,13 @@ fn event_row(
 ) {
     let Some(event) = page.log().get(place) else { return };
     let theme = cx.theme;
-    let told = event_line(event, page.world());
+    let shown = event_line(event, page.world());
     row_style(cx, area, selected, buf);
     // Events after the playhead are dimmed.
     let later = playhead.is_some_and(|playhead| place > playhead);
     let dim = theme.style(StyleRole::Dim);
     let plain = if later { dim } else { theme.style(StyleRole::Text) };
-    let toned = if later { dim } else { theme.style(told.tone) };
+    let toned = if later { dim } else { theme.style(shown.tone) };
     let mut pen = Pen::new(buf, area, cx.glyphs);
     let mark = if selected { Glyph::Selected } else { Glyph::NotYet };
     match playhead {
@@ -205,24 +205,24 @@ fn event_row(
     let wide = area.width >= 100;
     pen.cell(&format::time_in_run(event.at), 8, dim).space(1);
     let has_rounds = words(page.world()).is_some_and(|words| words.terms().has_rounds);
-    if has_rounds || told.round.is_some() {
-        let round = told.round.map_or_else(|| "--".to_owned(), |round| format!("R{round}"));
+    if has_rounds || shown.round.is_some() {
+        let round = shown.round.map_or_else(|| "--".to_owned(), |round| format!("R{round}"));
         pen.cell(&round, if wide { 4 } else { 3 }, dim);
     }
     let kind = if wide { 22 } else { 16.min(area.width / 4) };
-    pen.cell(&short_kind(told.kind, usize::from(kind), cx.glyphs), kind, toned).space(1);
+    pen.cell(&short_kind(shown.kind, usize::from(kind), cx.glyphs), kind, toned).space(1);
     let names = subject_width(page).clamp(8, if wide { 24 } else { (area.width / 5).max(8) });
     // The agent's number identifies it, so only the tool's name is shortened.
-    let number = told.subject.strip_prefix("agent ").and_then(|rest| rest.find(' '));
-    let (agent, name) = told.subject.split_at(number.map_or(0, |at| at + "agent  ".len()));
+    let number = shown.subject.strip_prefix("agent ").and_then(|rest| rest.find(' '));
+    let (agent, name) = shown.subject.split_at(number.map_or(0, |at| at + "agent  ".len()));
     let taken = u16::try_from(columns(agent)).unwrap_or(u16::MAX).min(names);
     pen.cell(agent, taken, plain).name(name, names - taken, plain).space(1);
-    if let Some((stance, confidence)) = told.stance {
+    if let Some((stance, confidence)) = shown.stance {
         let sign = theme.stance(stance);
         pen.glyph(sign.glyph, if later { dim } else { sign.style }).space(1);
         pen.cell(sign.word, 8, plain).put(&format::confidence(confidence), plain).space(2);
     }
-    pen.put(&told.text, if told.stance.is_some() { dim } else { plain });
+    pen.put(&shown.text, if shown.stance.is_some() { dim } else { plain });
 }
 
 /// Columns of the longest subject.

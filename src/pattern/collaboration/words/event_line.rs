@@ -14,7 +14,7 @@ use crate::pattern::collaboration::plan::CollaborationPlan;
 pub(super) fn fill_line<'a>(
     kind: &'a EventKind,
     plan: &CollaborationPlan,
-    told: &mut EventLine<'a>,
+    line: &mut EventLine<'a>,
 ) {
     match kind {
         EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::RoundStarted {
@@ -22,7 +22,7 @@ pub(super) fn fill_line<'a>(
             seats,
             ..
         })) => {
-            told.round = Some(*round);
+            line.round = Some(*round);
             let asked = seats.iter().filter(|seat| seat.status == SeatStatus::Asked).count() as u64;
             let mut what = format!("{} called", format::count_noun(asked, "seat"));
             for seat in seats {
@@ -35,44 +35,44 @@ pub(super) fn fill_line<'a>(
                 };
                 what.push_str(&format!(", {} {why}", seat.role));
             }
-            told.text = what.into();
+            line.text = what.into();
         }
         EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::RoundClosed {
             round,
             conflicts: found,
             decision,
         })) => {
-            told.round = Some(*round);
+            line.round = Some(*round);
             let next = decision_or_next(plan, *round, *decision);
-            told.text = format!("{}: {next}", conflict_names(found)).into();
-            told.tone = StyleRole::Done;
+            line.text = format!("{}: {next}", conflict_names(found)).into();
+            line.tone = StyleRole::Done;
         }
         EventKind::Pattern(PatternFact::Collaboration(
             CollaborationFact::ContributionAccepted { round, contribution, extra_keys, .. },
         )) => {
-            told.round = Some(*round);
-            fill_accepted(told, contribution, *extra_keys);
+            line.round = Some(*round);
+            fill_accepted(line, contribution, *extra_keys);
         }
         EventKind::Pattern(PatternFact::Collaboration(
             CollaborationFact::ContributionRefused { round, role, reason, .. },
         )) => {
-            told.round = Some(*round);
-            told.subject = role.as_str().into();
-            told.text = reason.phrase();
-            told.tone = StyleRole::Refused;
+            line.round = Some(*round);
+            line.subject = role.as_str().into();
+            line.text = reason.phrase();
+            line.tone = StyleRole::Refused;
         }
         _ => {}
     }
 }
 
-fn fill_accepted<'a>(told: &mut EventLine<'a>, contribution: &'a Contribution, extra_keys: u32) {
-    told.subject = contribution.agent.as_str().into();
-    told.stance = Some((contribution.stance, contribution.confidence));
-    told.text = if extra_keys == 0 {
+fn fill_accepted<'a>(line: &mut EventLine<'a>, contribution: &'a Contribution, extra_keys: u32) {
+    line.subject = contribution.agent.as_str().into();
+    line.stance = Some((contribution.stance, contribution.confidence));
+    line.text = if extra_keys == 0 {
         contribution.summary.as_ref().into()
     } else {
         let dropped = format::count_noun(u64::from(extra_keys), "key");
         format!("{} ({dropped} dropped)", contribution.summary).into()
     };
-    told.tone = StyleRole::Done;
+    line.tone = StyleRole::Done;
 }

@@ -8,14 +8,14 @@ use crate::narrate::style_role::StyleRole;
 use crate::pattern::orchestrator::facts::OrchestratorFact;
 
 /// Fills the line of such an event; leaves other events alone.
-pub(super) fn fill_line<'a>(kind: &'a EventKind, told: &mut EventLine<'a>) {
+pub(super) fn fill_line<'a>(kind: &'a EventKind, line: &mut EventLine<'a>) {
     match kind {
         EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::PlanAccepted { tasks })) => {
             let names: Vec<String> =
                 tasks.iter().map(|task| format!("{} {}", task.id, task.worker)).collect();
             let count = format::count_noun(tasks.len() as u64, "task");
-            told.text = format!("{count}: {}", names.join(", ")).into();
-            told.tone = StyleRole::Done;
+            line.text = format!("{count}: {}", names.join(", ")).into();
+            line.tone = StyleRole::Done;
         }
         EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskStarted {
             task,
@@ -23,32 +23,32 @@ pub(super) fn fill_line<'a>(kind: &'a EventKind, told: &mut EventLine<'a>) {
             args_hash,
             ..
         })) => {
-            told.subject = task.as_str().into();
-            told.text = format!("{worker}, args {args_hash}").into();
+            line.subject = task.as_str().into();
+            line.text = format!("{worker}, args {args_hash}").into();
         }
         EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskDone { attempts })) => {
-            told.text = format::count_noun(u64::from(*attempts), "attempt").into();
-            told.tone = StyleRole::Done;
+            line.text = format::count_noun(u64::from(*attempts), "attempt").into();
+            line.tone = StyleRole::Done;
         }
         EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskFailed {
             attempts,
             reason,
         })) => {
             let attempts = format::count_noun(u64::from(*attempts), "attempt");
-            told.text = format!("{} after {attempts}", reason.phrase()).into();
-            told.tone = StyleRole::Failed;
+            line.text = format!("{} after {attempts}", reason.phrase()).into();
+            line.tone = StyleRole::Failed;
         }
         EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::ResultsAggregated {
             aggregate,
             overwritten,
         })) => {
-            told.text = serde_json::to_string(aggregate).unwrap_or_default().into();
+            line.text = serde_json::to_string(aggregate).unwrap_or_default().into();
             if !overwritten.is_empty() {
                 let tasks: Vec<&str> = overwritten.iter().map(|task| task.as_str()).collect();
-                let what = format!("{} replaced by a later task; {}", tasks.join(", "), told.text);
-                told.text = what.into();
+                let what = format!("{} replaced by a later task; {}", tasks.join(", "), line.text);
+                line.text = what.into();
             }
-            told.tone = StyleRole::Done;
+            line.tone = StyleRole::Done;
         }
         _ => {}
     }

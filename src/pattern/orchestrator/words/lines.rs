@@ -13,7 +13,7 @@ use crate::narrate::event_line::EventLine;
 use crate::narrate::format;
 use crate::narrate::glyph::Glyph;
 use crate::narrate::line_parts::{signed, with_model};
-use crate::narrate::lines::told;
+use crate::narrate::lines::described;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::{StyledLine, StyledPart};
 use crate::pattern::orchestrator::facts::{OrchestratorFact, Task};
@@ -32,8 +32,8 @@ pub(super) fn lines(
     run: &RunFold,
 ) -> Option<Vec<StyledLine>> {
     let line = |glyph: Glyph, word: &'static str, role: StyleRole, who: &str| {
-        let told: EventLine = told(orchestrator, event, run);
-        signed(glyph, word, role).then(format!("  {}  {}", visible(who), visible(&told.text)))
+        let described: EventLine = described(orchestrator, event, run);
+        signed(glyph, word, role).then(format!("  {}  {}", visible(who), visible(&described.text)))
     };
     let shown = match &event.kind {
         EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::PlanAccepted { tasks })) => {

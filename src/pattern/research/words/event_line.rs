@@ -12,13 +12,13 @@ use crate::pattern::research::facts::{DropReason, ResearchFact, SourceOutcome};
 const MAX_ITEMS: usize = 4;
 
 /// Fills the line of an event of research.
-pub(crate) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
+pub(crate) fn fill_line<'a>(line: &mut EventLine<'a>, kind: &'a EventKind) {
     let things = |count: usize, what| format::count_noun(count as u64, what);
     match kind {
         EventKind::Pattern(PatternFact::Research(ResearchFact::StepsAccepted { steps })) => {
             let actions: Vec<&str> = steps.iter().map(|step| &*step.action).collect();
-            told.text = actions.join(", ").into();
-            told.tone = StyleRole::Done;
+            line.text = actions.join(", ").into();
+            line.tone = StyleRole::Done;
         }
         EventKind::Pattern(PatternFact::Research(ResearchFact::SourcesFound(found))) => {
             let left: u64 = found.unsearched.values().sum();
@@ -26,8 +26,8 @@ pub(crate) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
             if left > 0 {
                 what.push_str(&format!(", {} left out", format::count_noun(left, "document")));
             }
-            told.text = what.into();
-            told.tone = StyleRole::Done;
+            line.text = what.into();
+            line.tone = StyleRole::Done;
         }
         EventKind::Pattern(PatternFact::Research(ResearchFact::SourcesDeduped(deduped))) => {
             let mut what = format!("{} kept", deduped.kept.len());
@@ -43,37 +43,37 @@ pub(crate) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
             if let Some(more @ 1..) = deduped.dropped.len().checked_sub(MAX_ITEMS) {
                 what.push_str(&format!(", {more} more dropped"));
             }
-            told.text = what.into();
-            told.tone = StyleRole::Done;
+            line.text = what.into();
+            line.tone = StyleRole::Done;
         }
         EventKind::Pattern(PatternFact::Research(ResearchFact::PageRead(page))) => {
             let dated = if page.published_at.is_empty() { "undated" } else { &page.published_at };
-            told.text = format!("{}, {dated}, {}", page.title, characters(page.chars)).into();
-            told.tone = StyleRole::Done;
+            line.text = format!("{}, {dated}, {}", page.title, characters(page.chars)).into();
+            line.tone = StyleRole::Done;
         }
         EventKind::Pattern(PatternFact::Research(ResearchFact::NoteTaken { note, .. })) => {
-            told.text = format!("{}: {}", note.id, note.claim).into();
-            told.tone = StyleRole::Done;
+            line.text = format!("{}: {}", note.id, note.claim).into();
+            line.tone = StyleRole::Done;
         }
         EventKind::Pattern(PatternFact::Research(ResearchFact::NoteRefused(note))) => {
-            told.text = format!("{}: {}", note.reason.phrase(), note.quote).into();
-            told.tone = StyleRole::Refused;
+            line.text = format!("{}: {}", note.reason.phrase(), note.quote).into();
+            line.tone = StyleRole::Refused;
         }
         EventKind::Pattern(PatternFact::Research(ResearchFact::NotesTruncated(cut))) => {
             let (proposed, kept) = (u64::from(cut.proposed), cut.proposed.saturating_sub(cut.cut));
-            told.text = format!(
+            line.text = format!(
                 "{} proposed, first {kept} checked ({})",
                 format::count_noun(proposed, "note"),
                 cut.limit.phrase()
             )
             .into();
-            told.tone = StyleRole::Retry;
+            line.tone = StyleRole::Retry;
         }
         EventKind::Pattern(PatternFact::Research(ResearchFact::SourceClosed(came))) => {
-            fill_source_closed(told, came)
+            fill_source_closed(line, came)
         }
         EventKind::Pattern(PatternFact::Research(ResearchFact::ReadingClosed { reason })) => {
-            told.text = reason.phrase().into();
+            line.text = reason.phrase().into();
         }
         EventKind::Pattern(PatternFact::Research(ResearchFact::NotesCompared(compared))) => {
             let pairs = compared.conflicts.iter().map(|it| {
@@ -90,8 +90,8 @@ pub(crate) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
             if !compared.unconfirmed.is_empty() {
                 what.push_str(&format!("; {} unconfirmed", compared.unconfirmed.len()));
             }
-            told.text = what.into();
-            told.tone =
+            line.text = what.into();
+            line.tone =
                 if compared.conflicts.is_empty() { StyleRole::Text } else { StyleRole::Retry };
         }
         EventKind::Pattern(PatternFact::Research(ResearchFact::NotesVerified(verified))) => {
@@ -99,7 +99,7 @@ pub(crate) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
                 verified.issues.iter().map(|it| format!("{} {}", it.note, it.issue.phrase()));
             let issues: Vec<String> = issues.collect();
             let checked = format::count_noun(u64::from(verified.checked), "note");
-            (told.text, told.tone) = if issues.is_empty() {
+            (line.text, line.tone) = if issues.is_empty() {
                 (format!("{checked}, no issue").into(), StyleRole::Done)
             } else {
                 (format!("{checked}: {}", issues.join(", ")).into(), StyleRole::Refused)
@@ -113,41 +113,41 @@ pub(crate) fn fill_line<'a>(told: &mut EventLine<'a>, kind: &'a EventKind) {
             if uncited > 0 {
                 what.push_str(&format!(", {uncited} uncited"));
             }
-            told.text = what.into();
-            told.tone = StyleRole::Done;
+            line.text = what.into();
+            line.tone = StyleRole::Done;
         }
         EventKind::Pattern(PatternFact::Research(ResearchFact::AnswerRefused(refused))) => {
-            told.text = refused.reason.phrase();
-            told.tone = StyleRole::Refused;
+            line.text = refused.reason.phrase();
+            line.tone = StyleRole::Refused;
         }
         _ => {}
     }
 }
 
-fn fill_source_closed<'a>(told: &mut EventLine<'a>, came: &'a SourceOutcome) {
+fn fill_source_closed<'a>(line: &mut EventLine<'a>, came: &'a SourceOutcome) {
     match came {
         SourceOutcome::Denied { reason, location } => {
-            told.text = match location {
+            line.text = match location {
                 Some(location) => format!("{} at {location}", reason.phrase()).into(),
                 None => reason.phrase().into(),
             };
-            told.tone = StyleRole::Refused;
+            line.tone = StyleRole::Refused;
         }
         SourceOutcome::Skipped { reason, text } => {
-            told.text = format!("{}: {text}", skip_phrase(reason)).into();
-            told.tone = StyleRole::Failed;
+            line.text = format!("{}: {text}", skip_phrase(reason)).into();
+            line.tone = StyleRole::Failed;
         }
         SourceOutcome::Read { notes, refused } => {
             let mut what = format::count_noun(u64::from(*notes), "note");
             if *refused > 0 {
                 what.push_str(&format!(", {refused} refused"));
             }
-            told.text = what.into();
-            told.tone = StyleRole::Done;
+            line.text = what.into();
+            line.tone = StyleRole::Done;
         }
         SourceOutcome::Cancelled => {
-            told.text = "cancelled".into();
-            told.tone = StyleRole::Failed;
+            line.text = "cancelled".into();
+            line.tone = StyleRole::Failed;
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::event::{Event, EventKind, SpanId};
 use crate::narrate::format;
 use crate::narrate::glyph::Glyph;
 use crate::narrate::line_parts::{signed as word, with_model};
-use crate::narrate::lines::told;
+use crate::narrate::lines::described;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::StyledLine;
 use crate::pattern::research::facts::{ReadingEnd, ResearchFact, SourceOutcome};
@@ -31,7 +31,7 @@ pub(super) fn lines(research: &Research, event: &Event, run: &RunFold) -> Option
 
 /// The line of a research event, if it has one; `None` if the event is not of research.
 fn line(research: &Research, event: &Event, run: &RunFold) -> Option<Option<StyledLine>> {
-    let told = || told(research, event, run).text.into_owned();
+    let text = || described(research, event, run).text.into_owned();
     let step = |word: &str, what: &str| {
         let what = visible_within(what, SAID_CHARS);
         StyledLine::new(StyleRole::Strong, format!("{word:<8}"))
@@ -63,7 +63,7 @@ fn line(research: &Research, event: &Event, run: &RunFold) -> Option<Option<Styl
                 SourceOutcome::Skipped { .. } => (Glyph::Alert, "skipped", StyleRole::Flag),
                 SourceOutcome::Cancelled => (Glyph::Failed, "cancelled", StyleRole::Failed),
             };
-            let what = visible_within(&told(), SAID_CHARS);
+            let what = visible_within(&text(), SAID_CHARS);
             // The model is named only if it was called for notes.
             let model = run.models.for_step(ScriptStep::Notes).filter(|_| row.notes_call.is_some());
             signed(glyph, word, role, &format!("{}  {}", address(row), with_model(what, model)))
@@ -87,16 +87,16 @@ fn line(research: &Research, event: &Event, run: &RunFold) -> Option<Option<Styl
             )
         }
         EventKind::Pattern(PatternFact::Research(ResearchFact::NotesTruncated(_))) => {
-            signed(Glyph::Alert, "cut", StyleRole::Flag, &told())
+            signed(Glyph::Alert, "cut", StyleRole::Flag, &text())
         }
         EventKind::Pattern(PatternFact::Research(ResearchFact::ReadingClosed {
             reason: ReadingEnd::NoMoreSources,
         })) => return Some(None),
         EventKind::Pattern(PatternFact::Research(ResearchFact::ReadingClosed { .. })) => {
-            step("read", &told())
+            step("read", &text())
         }
         EventKind::Pattern(PatternFact::Research(ResearchFact::NotesVerified(_))) => {
-            step("verify", &told())
+            step("verify", &text())
         }
         EventKind::Pattern(PatternFact::Research(ResearchFact::NotesCompared(compared)))
             if compared.conflicts.is_empty() && compared.unconfirmed.is_empty() =>
@@ -104,16 +104,16 @@ fn line(research: &Research, event: &Event, run: &RunFold) -> Option<Option<Styl
             return Some(None);
         }
         EventKind::Pattern(PatternFact::Research(ResearchFact::NotesCompared(_))) => {
-            signed(Glyph::Alert, "compared", StyleRole::Flag, &visible_within(&told(), SAID_CHARS))
+            signed(Glyph::Alert, "compared", StyleRole::Flag, &visible_within(&text(), SAID_CHARS))
         }
         EventKind::Pattern(PatternFact::Research(ResearchFact::AnswerCited(_))) => {
-            step("answer", &with_model(told(), run.models.for_step(ScriptStep::Synthesize)))
+            step("answer", &with_model(text(), run.models.for_step(ScriptStep::Synthesize)))
         }
         EventKind::Pattern(PatternFact::Research(ResearchFact::AnswerRefused(_))) => signed(
             Glyph::Refused,
             "refused",
             StyleRole::Refused,
-            &format!("the answer, {}", told()),
+            &format!("the answer, {}", text()),
         ),
         _ => return None,
     }))
