@@ -1,5 +1,5 @@
 //! The guard of one tool: its breaker, bulkhead, retry budget, cache of good values and injected
-//! faults, with their limits. It belongs to one run, or is shared by all runs of a session.
+//! faults, with their limits. It belongs to one run, or is shared by all runs of the engine.
 //!
 //! Every state change of the breaker is published to the watching runs under the lock that made it,
 //! so their logs have the changes in the order in which they happened.

@@ -1,4 +1,4 @@
-//! The tools of one run, each with its guard; shared tools belong to the session.
+//! The tools of one run, each with its guard; shared tools belong to the engine.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub struct GuardedTool {
     pub contract: ResultContract,
     /// Kind of tool, in one word.
     pub kind: &'static str,
-    /// Whether all runs of the session share it.
+    /// Whether all runs of the engine share it.
     pub shared: bool,
 }
 
@@ -43,7 +43,7 @@ pub struct ToolSetup {
     pub timeout: Duration,
     /// Faults injected from the start.
     pub faults: Vec<InjectedFault>,
-    /// Whether all runs of the session share it.
+    /// Whether all runs of the engine share it.
     pub shared: bool,
     /// The whole definition as text: runs share tools with equal fingerprints.
     pub fingerprint: String,

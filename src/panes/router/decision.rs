@@ -31,7 +31,8 @@ fn add_decision(router: &Router, run: &RunData, text: &mut StyledText) {
     match (&router.proposed, router.classify) {
         (Some(proposed), _) => {
             text.field("proposed", proposed.route.as_str());
-            text.field("claim", format::confidence(proposed.confidence));
+            let claimed = format::confidence(proposed.confidence);
+            text.field("confidence", format!("{claimed} claimed"));
             text.paragraph("reason", &proposed.reason);
         }
         (None, Some(call)) => {
@@ -99,9 +100,9 @@ fn add_checks(router: &Router, text: &mut StyledText) {
 fn add_route(router: &Router, route: &AgentName, run: &RunData, text: &mut StyledText) {
     let world = run.shown();
     text.field("route", route.as_str());
-    let claim = router.proposed.as_ref().and_then(|proposed| proposed.claim(route));
-    if let Some(claim) = claim {
-        text.field("claim", format::confidence(claim));
+    let claimed = router.proposed.as_ref().and_then(|proposed| proposed.confidence_in(route));
+    if let Some(claimed) = claimed {
+        text.field("confidence", format!("{} claimed", format::confidence(claimed)));
     }
     let standing = standing(router, route.as_str(), &world.run);
     if !standing.is_empty() {

@@ -87,8 +87,8 @@ pub struct Classification {
 }
 
 impl Classification {
-    /// What it claims about a route; `None` if it does not name the route.
-    pub fn claim(&self, route: &AgentName) -> Option<f64> {
+    /// The confidence that it claims in a route; `None` if it does not name the route.
+    pub fn confidence_in(&self, route: &AgentName) -> Option<f64> {
         if self.route == *route {
             return Some(self.confidence);
         }

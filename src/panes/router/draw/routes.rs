@@ -67,7 +67,7 @@ pub(super) fn render(
         &[
             Column::left("route", widths.name + 1),
             Column::left(kind, widths.kind),
-            Column::left("claim", claim + 1),
+            Column::left("claimed", claim + 1),
             Column::rest("state"),
         ],
     );
@@ -116,7 +116,7 @@ fn route_row(
         let kind = router.agents.plan.agent(&route.agent).map_or("", |agent| &agent.kind);
         pen.cell(kind, widths.kind, dim);
     }
-    let claim = router.proposed.as_ref().and_then(|it| it.claim(&route.agent));
+    let claim = router.proposed.as_ref().and_then(|it| it.confidence_in(&route.agent));
     claim_cell(cx, pen, claim, router.plan.min_confidence, widths.bar);
     let state = standing(router, route.agent.as_str(), &world.run);
     let role = match (chosen, proposed, off) {

@@ -8,16 +8,16 @@ use crate::narrate::export::escape::table_cell;
 use crate::narrate::format;
 use crate::pattern::router::projection::Router;
 
-/// Adds the routes with what the classifier claims, the decision, and what the agents did.
+/// Adds the routes with the confidence that the classifier claims, the decision, and what the agents did.
 pub(super) fn add_routes(router: &Router, out: &mut String) {
-    let _ = writeln!(out, "\n## Routes\n\n| route | claim | |");
+    let _ = writeln!(out, "\n## Routes\n\n| route | confidence | |");
     let _ = writeln!(out, "| --- | --- | --- |");
     let chosen = router.route().map(|choice| &choice.route);
     for route in &router.plan.routes {
-        let claim = router.proposed.as_ref().and_then(|it| it.claim(&route.agent));
-        let claim = claim.map_or_else(String::new, format::confidence);
+        let claimed = router.proposed.as_ref().and_then(|it| it.confidence_in(&route.agent));
+        let claimed = claimed.map_or_else(String::new, format::confidence);
         let mark = if chosen == Some(&route.agent) { "chosen" } else { "" };
-        let _ = writeln!(out, "| {} | {claim} | {mark} |", route.agent);
+        let _ = writeln!(out, "| {} | {claimed} | {mark} |", route.agent);
     }
     if let Some(proposed) = &router.proposed {
         let _ = writeln!(out, "\nThe classifier's reason: {}", table_cell(&proposed.reason));
