@@ -15,7 +15,8 @@ use crate::event::StopReason;
 use crate::event::kind::ChatMessage;
 
 impl AgentRunner<'_> {
-    /// Runs a consulted agent to its answer, with a history of its own.
+    /// Runs an agent that another agent or the pattern calls, until it answers. It has its own
+    /// history.
     pub(crate) fn run_consulted<'r>(
         &'r self,
         agent: &'r AgentSpec,

@@ -25,10 +25,8 @@ pub fn render(
 ) {
     let world = page.world();
     let parts = drawer.parts(state.size, world);
-    let title = match world.progress.is_live() {
-        true => format!("Faults and limits of {}, live", drawer.tool),
-        false => format!("Faults and limits of {}", drawer.tool),
-    };
+    let title =
+        frame::live_title("Faults and limits", drawer.tool.as_str(), world.progress.is_live());
     let tools = world.tools.rows();
     let at = tools.iter().position(|tool| *tool.name() == drawer.tool).map_or(0, |at| at + 1);
     let foot = format!("tool {at} of {}", format::count_noun(tools.len() as u64, "tool"));

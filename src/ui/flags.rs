@@ -26,10 +26,7 @@ pub fn render(
 ) {
     let world = page.world();
     let parts = drawer.parts(state.size, world);
-    let title = match world.progress.is_live() {
-        true => format!("Flags of {}, live", page.id()),
-        false => format!("Flags of {}", page.id()),
-    };
+    let title = frame::live_title("Flags", page.id().as_str(), world.progress.is_live());
     let foot = format::count_noun(world.settings.flags.len() as u64, "flag");
     frame::window(&title, &foot, cx, parts.window, buf);
     if world.settings.flags.is_empty() {

@@ -23,6 +23,11 @@ pub struct Frame<'a> {
     pub focused: bool,
 }
 
+/// The title of a window about a run that goes on or has ended: `Flags of r-7f3a, live`.
+pub fn live_title(what: &str, of: &str, is_live: bool) -> String {
+    format!("{what} of {of}{}", if is_live { ", live" } else { "" })
+}
+
 /// Draws a window that covers what is below it; returns the area inside.
 pub fn window(title: &str, foot: &str, cx: &DrawContext, area: Rect, buf: &mut Buffer) -> Rect {
     window_border(cx, area, buf);

@@ -32,8 +32,7 @@ impl AgentsFold {
                 self.set_attempt(call, None);
                 self.last_errors.insert(call, failed.text.as_str().into());
             }
-            // It has no error of its own, so the error of the attempt before is no longer the last
-            // one.
+            // This attempt was never made, so the call has no last error now.
             EventKind::AttemptRefused { .. } => {
                 self.last_errors.remove(&event.span);
             }

@@ -35,11 +35,11 @@ pub struct AgentsFold {
     pub swarms: Vec<SwarmRow>,
     /// The agent in control: the one that the outermost swarm is at, or the coordinator.
     pub in_control: Option<AgentName>,
-    /// The agent whose reply is the answer.
+    /// The agent that wrote the answer.
     pub answered_by: Option<AgentName>,
     /// The best text when the run was stopped, and the agent that gave it.
     pub partial: Option<(Arc<str>, AgentName)>,
-    /// The failed calls whose results are missing in the run's answer.
+    /// Failed calls: the answer of the run lacks their results.
     pub missing: Arc<[MissingResult]>,
     /// Whether the answer of any team, nested ones included, lacks the results of failed calls.
     pub incomplete: bool,
@@ -51,7 +51,7 @@ pub struct AgentsFold {
     pub(super) swarm_counts: BTreeMap<SpanId, SwarmCounts>,
     /// Index of each unfinished hop, by the span of its call.
     pub(super) open: BTreeMap<SpanId, usize>,
-    /// Handoffs whose target has not started yet, by the swarm's span.
+    /// Handoffs to agents that have not started yet, by the swarm's span.
     pub(super) pending_handoffs: BTreeMap<SpanId, PendingHandoff>,
 }
 

@@ -6,8 +6,8 @@ use super::{AgentKind, AgentSpec};
 use crate::base::name::AgentName;
 
 impl AgentSpec {
-    /// The members whose turns have a timeout, with that timeout. That of a swarm does not apply to
-    /// the entry until it receives a handoff.
+    /// The members of a swarm that work under its `node_timeout`, with that timeout. The entry is
+    /// not one of them: the timeout begins with a handoff.
     pub fn member_timeouts(&self) -> impl Iterator<Item = (&AgentName, Duration)> {
         let swarm = match &self.kind {
             AgentKind::Swarm(swarm) => Some(swarm),

@@ -9,7 +9,9 @@ use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::{Badge, StyledText};
 use crate::pattern::router::facts::FallbackCause;
 use crate::pattern::router::projection::Router;
-use crate::pattern::router::words::decision::{decision_text, no_fallback_text, standing};
+use crate::pattern::router::words::decision::{
+    compared, decision_text, no_fallback_text, standing,
+};
 
 /// The glyphs of a check that holds, and of one that does not.
 const HOLDS: Badge = Badge::new(Glyph::Done, "", StyleRole::Done);
@@ -75,7 +77,7 @@ fn add_decision(router: &Router, run: &RunData, text: &mut StyledText) {
 /// Adds the checks of policy in their order, up to the first that does not hold.
 fn add_checks(router: &Router, text: &mut StyledText) {
     let (Some(proposed), Some(chosen)) = (&router.proposed, &router.chosen) else { return };
-    let cause = chosen.as_ref().map_or_else(|cause| Some(*cause), |choice| choice.fallback);
+    let cause = router.cause();
     let route = &proposed.route;
     let count = format::count_noun(router.plan.routes.len() as u64, "route");
     text.signed("checks", HOLDS, format!("{route} is on the policy list of {count}"));
@@ -85,8 +87,7 @@ fn add_checks(router: &Router, text: &mut StyledText) {
         text.signed("", FAILS, format!("{route} is not on the execution list{flag}"));
     } else {
         text.signed("", HOLDS, format!("{route} is on the execution list"));
-        let (claimed, least) = (proposed.confidence, router.plan.min_confidence);
-        let (claimed, least) = (format::confidence(claimed), format::confidence(least));
+        let (claimed, least) = compared(router).unwrap_or_default();
         match cause {
             None => text.signed("", HOLDS, format!("{claimed} is at least {least}")),
             Some(_) => text.signed("", FAILS, format!("{claimed} is below {least}")),
@@ -104,7 +105,7 @@ fn add_route(router: &Router, route: &AgentName, run: &RunData, text: &mut Style
     if let Some(claimed) = claimed {
         text.field("confidence", format!("{} claimed", format::confidence(claimed)));
     }
-    let standing = standing(router, route.as_str(), &world.run);
+    let standing = standing(router, route, &world.run);
     if !standing.is_empty() {
         text.field("state", standing);
     }

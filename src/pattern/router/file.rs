@@ -10,6 +10,7 @@ use crate::agents::file::table::key_owner;
 use crate::agents::file::{agents, models as agent_models, tool_use, warn_of_orphans};
 use crate::base::name::{AgentName, FlagName, InputName};
 use crate::pattern::router::file::table::{RouteTable, RouterTable};
+use crate::pattern::router::spec::boundary::{CLASSIFY, ROUTE};
 use crate::pattern::router::spec::{MIN_CONFIDENCE, RouteSpec, RouterSpec};
 use crate::scenario::check::script_steps::report_silent_step;
 use crate::scenario::check::unknown_name::report_unknown_name;
@@ -42,8 +43,8 @@ pub(crate) const ROW: PatternRow = PatternRow {
 
 /// The ids of its boundaries: its own steps, and those of agents.
 const BOUNDARIES: &[BoundaryForm] = &[
-    BoundaryForm::Word("classify"),
-    BoundaryForm::Word("route"),
+    BoundaryForm::Word(CLASSIFY),
+    BoundaryForm::Word(ROUTE),
     BoundaryForm::Named("ask"),
     BoundaryForm::Named("handoff"),
 ];

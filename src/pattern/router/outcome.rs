@@ -22,8 +22,7 @@ impl Router {
         }
         if let Some(chosen) = &self.chosen {
             add("fallback_used", chosen.as_ref().is_ok_and(|it| it.fallback.is_some()).into());
-            let cause = chosen.as_ref().map_or_else(|cause| Some(*cause), |it| it.fallback);
-            if let Some(cause) = cause {
+            if let Some(cause) = self.cause() {
                 add("fallback_cause", to_value(&cause));
             }
         }

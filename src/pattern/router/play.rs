@@ -6,9 +6,8 @@ use serde_json::Value;
 
 use super::facts::{Classification, RouterFact};
 use super::policy::{self, RouteRefusal};
-use super::projection::{CLASSIFY, ROUTE};
 use super::spec::RouterSpec;
-use super::spec::boundary::CALLER;
+use super::spec::boundary::{CALLER, CLASSIFY, ROUTE};
 use super::{detail, payload};
 use crate::agents::consult::AgentRequest;
 use crate::agents::facts::MemberOutput;

@@ -5,17 +5,13 @@ use std::sync::Arc;
 use super::facts::{Classification, FallbackCause, RouterFact};
 use super::plan::RouterPlan;
 use super::policy::RouteChoice;
+use super::spec::boundary::{CLASSIFY, ROUTE};
 use crate::agents::projection::AgentsFold;
 use crate::base::name::{AgentName, FlagName};
 use crate::event::kind::Purpose;
 use crate::event::world::outcome::OutcomeFields;
 use crate::event::world::{EventLog, MarkKind, Projection, RunFold};
 use crate::event::{Boundary, BoundaryId, Event, EventKind, Seq, SpanId};
-
-/// The step in which the classifier is asked; also its boundary.
-pub const CLASSIFY: &str = "classify";
-/// The step in which the route is chosen; also its boundary.
-pub const ROUTE: &str = "route";
 
 /// State of a run of a router.
 #[derive(Clone, Debug)]
@@ -50,6 +46,20 @@ impl Router {
     /// The route that the request takes.
     pub fn route(&self) -> Option<&RouteChoice> {
         self.chosen.as_ref()?.as_ref().ok()
+    }
+
+    /// Why the classifier's route is not taken; `None`: it is, or nothing is decided yet.
+    pub fn cause(&self) -> Option<FallbackCause> {
+        match self.chosen.as_ref()? {
+            Ok(choice) => choice.fallback,
+            Err(cause) => Some(*cause),
+        }
+    }
+
+    /// The routes whose flag is not off: the execution list.
+    pub fn execution_list(&self, run: &RunFold) -> Vec<AgentName> {
+        let names = self.plan.routes.iter().map(|route| &route.agent);
+        names.filter(|name| self.flag_off(name, run).is_none()).cloned().collect()
     }
 
     /// The flag that has taken a route off the execution list, if it is off.

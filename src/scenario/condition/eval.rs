@@ -113,9 +113,9 @@ impl<'v> Evaluation<'v, '_> {
                 let found = found.ok_or_else(|| operand_type_error(order.sign(), &left, &right))?;
                 CelValue::Bool(order.holds(found))
             }
-            CelNode::Arithmetic(reckon, sides) => {
+            CelNode::Arithmetic(op, sides) => {
                 let [left, right] = self.eval_sides(sides)?;
-                arithmetic(*reckon, &left, &right, self.budget)?
+                arithmetic(*op, &left, &right, self.budget)?
             }
             CelNode::In(sides) => {
                 let [item, whole] = self.eval_sides(sides)?;

@@ -56,8 +56,8 @@ pub(super) fn overflow(sign: &str) -> EvalError {
     eval_error(format!("`{sign}` overflows 64 bits"))
 }
 
-fn division_by_zero(reckon: ArithmeticOp) -> EvalError {
-    eval_error(format!("`{}` by zero", reckon.sign()))
+fn division_by_zero(op: ArithmeticOp) -> EvalError {
+    eval_error(format!("`{}` by zero", op.sign()))
 }
 
 pub(super) fn operand_type_error(
@@ -132,55 +132,50 @@ pub(super) fn is_in<'v>(
     }
 }
 
+/// The result for whole numbers of one type, which all have the same checked operations.
+macro_rules! whole {
+    ($op:expr, $left:expr, $right:expr) => {{
+        let found = match $op {
+            ArithmeticOp::Add => $left.checked_add($right),
+            ArithmeticOp::Subtract => $left.checked_sub($right),
+            ArithmeticOp::Multiply => $left.checked_mul($right),
+            ArithmeticOp::Divide | ArithmeticOp::Remainder if $right == 0 => {
+                return Err(division_by_zero($op));
+            }
+            ArithmeticOp::Divide => $left.checked_div($right),
+            ArithmeticOp::Remainder => $left.checked_rem($right),
+        };
+        found.ok_or_else(|| overflow($op.sign()))
+    }};
+}
+
 /// The result of `+`, `-`, `*`, `/` or `%`.
 pub(super) fn arithmetic<'v>(
-    reckon: ArithmeticOp,
+    op: ArithmeticOp,
     left: &CelValue<'v>,
     right: &CelValue<'v>,
     budget: &mut EvalBudget,
 ) -> Result<CelValue<'v>, EvalError> {
     match (left, right) {
-        (CelValue::Int(left), CelValue::Int(right)) => {
-            let found = match reckon {
-                ArithmeticOp::Add => left.checked_add(*right),
-                ArithmeticOp::Subtract => left.checked_sub(*right),
-                ArithmeticOp::Multiply => left.checked_mul(*right),
-                ArithmeticOp::Divide | ArithmeticOp::Remainder if *right == 0 => {
-                    return Err(division_by_zero(reckon));
-                }
-                ArithmeticOp::Divide => left.checked_div(*right),
-                ArithmeticOp::Remainder => left.checked_rem(*right),
-            };
-            found.map(CelValue::Int).ok_or_else(|| overflow(reckon.sign()))
-        }
+        (CelValue::Int(left), CelValue::Int(right)) => whole!(op, *left, *right).map(CelValue::Int),
         (CelValue::UInt(left), CelValue::UInt(right)) => {
-            let found = match reckon {
-                ArithmeticOp::Add => left.checked_add(*right),
-                ArithmeticOp::Subtract => left.checked_sub(*right),
-                ArithmeticOp::Multiply => left.checked_mul(*right),
-                ArithmeticOp::Divide | ArithmeticOp::Remainder if *right == 0 => {
-                    return Err(division_by_zero(reckon));
-                }
-                ArithmeticOp::Divide => left.checked_div(*right),
-                ArithmeticOp::Remainder => left.checked_rem(*right),
-            };
-            found.map(CelValue::UInt).ok_or_else(|| overflow(reckon.sign()))
+            whole!(op, *left, *right).map(CelValue::UInt)
         }
-        (CelValue::Double(first), CelValue::Double(second)) => match reckon {
+        (CelValue::Double(first), CelValue::Double(second)) => match op {
             ArithmeticOp::Add => Ok(CelValue::Double(first + second)),
             ArithmeticOp::Subtract => Ok(CelValue::Double(first - second)),
             ArithmeticOp::Multiply => Ok(CelValue::Double(first * second)),
             ArithmeticOp::Divide => Ok(CelValue::Double(first / second)),
-            ArithmeticOp::Remainder => Err(operand_type_error(reckon.sign(), left, right)),
+            ArithmeticOp::Remainder => Err(operand_type_error(op.sign(), left, right)),
         },
-        (CelValue::Text(left), CelValue::Text(right)) if reckon == ArithmeticOp::Add => {
+        (CelValue::Text(left), CelValue::Text(right)) if op == ArithmeticOp::Add => {
             let (left, right) = (left.as_str(), right.as_str());
             let bytes = left.len().saturating_add(right.len());
             budget.count_created(bytes)?;
             budget.count_read(bytes)?;
             Ok(CelValue::text([left, right].concat()))
         }
-        (CelValue::List(left), CelValue::List(right)) if reckon == ArithmeticOp::Add => {
+        (CelValue::List(left), CelValue::List(right)) if op == ArithmeticOp::Add => {
             let items = left.len().saturating_add(right.len());
             budget.count_created(items.saturating_mul(SLOT))?;
             budget.count_steps(items as u64)?;
@@ -190,6 +185,6 @@ pub(super) fn arithmetic<'v>(
             };
             Ok(CelValue::List(CelList::Owned(Rc::new(each(left).chain(each(right)).collect()))))
         }
-        _ => Err(operand_type_error(reckon.sign(), left, right)),
+        _ => Err(operand_type_error(op.sign(), left, right)),
     }
 }

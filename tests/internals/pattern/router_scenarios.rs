@@ -9,7 +9,9 @@ use crate::engine::{Launch, Schedule};
 use crate::event::patterns::PatternFact;
 use crate::event::world::Projection;
 use crate::event::{BoundaryId, Command, Event, EventKind, SpanId, World};
+use crate::narrate::pattern_words::Narrate;
 use crate::pattern::router::facts::{FallbackCause, RouterFact};
+use crate::pattern::router::words::decision::decision_text;
 use crate::scenario::{Override, Scenario, load, shipped};
 use crate::support::plan::{engine, facts};
 use serde_json::{Value, json};
@@ -299,4 +301,72 @@ async fn a_log_reads_back_as_it_was_written() {
     let world = World::from_events(read.iter());
     let outcome = serde_json::to_value(world.outcome().expect("an outcome")).expect("JSON");
     assert_eq!(outcome, run.outcome);
+}
+
+/// Two decimals would make these look equal: both figures are written out.
+#[tokio::test(start_paused = true)]
+async fn figures_that_look_equal_are_written_out() {
+    let reply = r#"script[0].reply={ route = "billing", confidence = 0.5996, reason = "r" }"#;
+    let run = play(&[], &[reply]).await;
+    let router = run.world.router().expect("a router");
+    let text = decision_text(router).expect("a decision");
+    assert_eq!(text, "fallback general: the confidence 0.5996 is below 0.6");
+    let run = play(&[], &["inputs.request=It does not work."]).await;
+    let text = decision_text(run.world.router().expect("a router")).expect("a decision");
+    assert_eq!(text, "fallback general: the confidence .35 is below .60");
+}
+
+/// Each row: the flags at the start, the events that have happened, the switch, and its effect.
+#[tokio::test(start_paused = true)]
+async fn the_effect_of_a_switch_is_said_before_it_is_made() {
+    type Row<'a> = (&'a [(&'a str, bool)], &'a str, (&'a str, bool), &'a [&'a str]);
+    let later = "Takes effect when the route is chosen.";
+    let table: [Row<'_>; 8] = [
+        (
+            &[],
+            "run.started",
+            ("billing_desk", false),
+            &[later, "billing could not be chosen: general would answer instead."],
+        ),
+        (
+            &[],
+            "run.started",
+            ("front_office", false),
+            &[later, "general could not be chosen, and the fallback would be off."],
+        ),
+        (
+            &[("front_office", false)],
+            "run.started",
+            ("billing_desk", false),
+            &[later, "billing could not be chosen: the run would stop with no_route."],
+        ),
+        (
+            &[("billing_desk", false)],
+            "run.started",
+            ("billing_desk", true),
+            &[later, "billing can be chosen again."],
+        ),
+        (&[], "route.proposed", ("billing_desk", false), &[later, "general would answer."]),
+        (
+            &[],
+            "route.proposed",
+            ("front_office", false),
+            &[later, "billing would answer, as without the switch."],
+        ),
+        (
+            &[("front_office", false)],
+            "route.proposed",
+            ("billing_desk", false),
+            &[later, "The run would stop with no_route."],
+        ),
+        (&[], "route.chosen", ("billing_desk", false), &["Too late: the route is chosen."]),
+    ];
+    for (flags, until, (flag, on), expected) in table {
+        let run = play(flags, &[]).await;
+        let last = run.facts.iter().position(|fact| fact.kind.name() == until).expect(until);
+        let world = World::from_events(run.facts[..=last].iter().map(|fact| &**fact));
+        let router = world.router().expect("a router");
+        let effects = router.if_flag(&flag.into(), on, &world.run);
+        assert_eq!(effects, expected, "{flags:?} {until} {flag}={on}");
+    }
 }

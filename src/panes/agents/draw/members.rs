@@ -27,10 +27,7 @@ pub fn render(
 ) {
     let world = page.world();
     let parts = drawer.parts(state.size, world);
-    let title = match world.progress.is_live() {
-        true => format!("Members of {}, live", page.id()),
-        false => format!("Members of {}", page.id()),
-    };
+    let title = frame::live_title("Members", page.id().as_str(), world.progress.is_live());
     let all = member_rows(world);
     let swarms = all.iter().filter(|row| matches!(row, MembersRow::Swarm(_))).count();
     let foot = format::count_noun(swarms as u64, "swarm");

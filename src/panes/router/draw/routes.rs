@@ -6,7 +6,6 @@ use ratatui::layout::Rect;
 
 use crate::app::layout::line;
 use crate::app::run::data::RunData;
-use crate::base::name::AgentName;
 use crate::event::world::World;
 use crate::narrate::glyph::Glyph;
 use crate::panes::agents::draw::agent::agent_sign;
@@ -20,7 +19,7 @@ use crate::ui::table::{self, Column, heads, row_style};
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::StyleRole;
 
-/// Width of a claim's figure with a blank.
+/// Width of the figure of a confidence, with a blank.
 const CLAIM: u16 = 4;
 /// Width of the kind of the agent, with a blank.
 const KIND: u16 = 6;
@@ -118,7 +117,7 @@ fn route_row(
     }
     let claim = router.proposed.as_ref().and_then(|it| it.confidence_in(&route.agent));
     claim_cell(cx, pen, claim, router.plan.min_confidence, widths.bar);
-    let state = standing(router, route.agent.as_str(), &world.run);
+    let state = standing(router, &route.agent, &world.run);
     let role = match (chosen, proposed, off) {
         (true, ..) => StyleRole::Strong,
         (_, true, _) if router.chosen.is_some() => StyleRole::Refused,
@@ -128,7 +127,7 @@ fn route_row(
     pen.put(&state, theme.style(role));
 }
 
-/// Draws a claim as a bar and a figure. A claim below `min_confidence` is drawn as a warning.
+/// Draws a confidence as a bar and a figure; one below `min_confidence` is dimmed.
 fn claim_cell(cx: &DrawContext, pen: &mut Pen, claim: Option<f64>, least: f64, bar: u16) {
     let theme = cx.theme;
     let (dim, empty) = (theme.style(StyleRole::Dim), theme.style(StyleRole::BarEmpty));
@@ -137,7 +136,7 @@ fn claim_cell(cx: &DrawContext, pen: &mut Pen, claim: Option<f64>, least: f64, b
     if bar > 0 {
         let part = claim.unwrap_or(0.0).clamp(0.0, 1.0);
         let full = (part * f64::from(bar)).round() as u16;
-        // Only a claim of nothing is empty.
+        // Only a confidence of 0 has an empty bar.
         let full = if part > 0.0 { full.max(1) } else { 0 }.min(bar);
         pen.glyphs(Glyph::BarFull, full, style).glyphs(Glyph::BarEmpty, bar - full, empty);
         pen.space(1);
@@ -150,7 +149,7 @@ fn claim_cell(cx: &DrawContext, pen: &mut Pen, claim: Option<f64>, least: f64, b
 /// Draws what the classifier named besides the routes: such names are shown and never called.
 fn strangers(cx: &DrawContext, router: &Router, area: Rect, buf: &mut Buffer) {
     let Some(proposed) = &router.proposed else { return };
-    let known = |name: &str| router.plan.route(&AgentName::from(name)).is_some();
+    let known = |name: &str| router.plan.routes.iter().any(|it| it.agent.as_str() == name);
     let others = proposed.alternatives.iter().filter(|score| !known(&score.route));
     let dim = cx.theme.style(StyleRole::Dim);
     for (nth, score) in others.take(usize::from(area.height)).enumerate() {

@@ -7,7 +7,7 @@ use crate::app::run::data::RunData;
 use crate::event::world::SpanState;
 use crate::narrate::glyph::Glyph;
 use crate::panes::agents::draw::agent::agent_sign;
-use crate::pattern::router::projection::{CLASSIFY, ROUTE};
+use crate::pattern::router::spec::boundary::{CLASSIFY, ROUTE};
 use crate::ui::cx::DrawContext;
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::StyleRole;

@@ -4,6 +4,10 @@ use crate::agents::spec::AgentsSpec;
 use crate::agents::spec::boundary::{self, TeamAgents};
 use crate::base::name::AgentName;
 
+/// The step in which the classifier is asked; also its boundary.
+pub(crate) const CLASSIFY: &str = "classify";
+/// The step in which the route is chosen; also its boundary.
+pub(crate) const ROUTE: &str = "route";
 /// The first step of the paths of a router's agents: `router/billing.1`.
 pub(crate) const CALLER: &str = "router";
 
@@ -12,9 +16,9 @@ pub(crate) const CALLER: &str = "router";
 pub(super) fn check(routes: &[&AgentName], agents: &AgentsSpec, at: &str) -> Result<(), String> {
     let examples = || {
         let first = routes.first().map_or("AGENT", |route| route.as_str());
-        format!("classify, route, ask:1:{CALLER}/{first}.1")
+        format!("{CLASSIFY}, {ROUTE}, ask:1:{CALLER}/{first}.1")
     };
-    if matches!(at, "classify" | "route") {
+    if matches!(at, CLASSIFY | ROUTE) {
         return Ok(());
     }
     let mut parts = at.splitn(3, ':');

@@ -1,9 +1,19 @@
 //! Why a request took its route, in words.
 
+use crate::base::name::AgentName;
 use crate::event::world::RunFold;
 use crate::narrate::format;
 use crate::pattern::router::facts::FallbackCause;
 use crate::pattern::router::projection::Router;
+
+/// The confidence that is claimed and the one that is needed. They are written out where two
+/// decimals would make them look equal.
+pub(crate) fn compared(router: &Router) -> Option<(String, String)> {
+    let (claimed, least) = (router.proposed.as_ref()?.confidence, router.plan.min_confidence);
+    let short = (format::confidence(claimed), format::confidence(least));
+    let equal = short.0 == short.1 && claimed != least;
+    Some(if equal { (claimed.to_string(), least.to_string()) } else { short })
+}
 
 /// Why the classifier's route is not taken.
 pub(crate) fn cause_text(router: &Router, cause: FallbackCause) -> String {
@@ -11,8 +21,7 @@ pub(crate) fn cause_text(router: &Router, cause: FallbackCause) -> String {
     match cause {
         FallbackCause::RouteOff => format!("{} is off", proposed.route),
         FallbackCause::LowConfidence => {
-            let claimed = format::confidence(proposed.confidence);
-            let least = format::confidence(router.plan.min_confidence);
+            let (claimed, least) = compared(router).unwrap_or_default();
             format!("the confidence {claimed} is below {least}")
         }
     }
@@ -42,30 +51,24 @@ pub(crate) fn decision_text(router: &Router) -> Option<String> {
 }
 
 /// What a route is to the run, in a few words: chosen, proposed, off. Empty for all other routes.
-pub(crate) fn standing(router: &Router, route: &str, run: &RunFold) -> String {
-    let name = route.into();
-    let proposed = router.proposed.as_ref().is_some_and(|it| it.route == name);
-    let below = || {
-        let least = format::confidence(router.plan.min_confidence);
-        format!("proposed, below {least}")
-    };
-    let off = router.flag_off(&name, run);
+pub(crate) fn standing(router: &Router, route: &AgentName, run: &RunFold) -> String {
+    let proposed = router.proposed.as_ref().is_some_and(|it| it.route == *route);
+    let off = router.flag_off(route, run);
     match (router.chosen.as_ref(), off) {
-        (Some(Ok(choice)), _) if choice.route == name => match choice.fallback {
+        (Some(Ok(choice)), _) if choice.route == *route => match choice.fallback {
             Some(_) => "chosen as the fallback".to_owned(),
             None => "chosen".to_owned(),
         },
-        (Some(chosen), _) if proposed => {
-            let cause = chosen.as_ref().map_or_else(|cause| Some(*cause), |it| it.fallback);
-            match cause {
-                Some(FallbackCause::LowConfidence) => below(),
-                Some(FallbackCause::RouteOff) | None => "proposed, but off".to_owned(),
+        (Some(_), _) if proposed => match router.cause() {
+            Some(FallbackCause::LowConfidence) => {
+                format!("proposed, below {}", compared(router).unwrap_or_default().1)
             }
-        }
+            Some(FallbackCause::RouteOff) | None => "proposed, but off".to_owned(),
+        },
         (None, Some(flag)) if proposed => format!("proposed, but {flag} is off"),
         (_, Some(flag)) => format!("off: flag {flag}"),
         (None, None) if proposed => "proposed".to_owned(),
-        (_, None) if router.plan.fallback.as_ref() == Some(&name) => "fallback".to_owned(),
+        (_, None) if router.plan.fallback.as_ref() == Some(route) => "fallback".to_owned(),
         (_, None) => String::new(),
     }
 }

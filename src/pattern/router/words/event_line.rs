@@ -7,6 +7,7 @@ use crate::narrate::format;
 use crate::narrate::style_role::StyleRole;
 use crate::pattern::router::facts::{Classification, RouterFact};
 use crate::pattern::router::projection::Router;
+use crate::pattern::router::spec::boundary::CLASSIFY;
 
 /// What the classifier says, in one line.
 pub(super) fn claim_text(proposed: &Classification) -> String {
@@ -22,7 +23,7 @@ pub(super) fn claim_text(proposed: &Classification) -> String {
 pub(super) fn fill_line<'a>(router: &'a Router, kind: &'a EventKind, line: &mut EventLine<'a>) {
     match RouterFact::of(kind) {
         Some(RouterFact::RouteProposed(proposed)) => {
-            line.subject = "classify".into();
+            line.subject = CLASSIFY.into();
             line.text = claim_text(proposed).into();
         }
         Some(RouterFact::RouteChosen { route, fallback }) => {

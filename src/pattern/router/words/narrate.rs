@@ -17,7 +17,8 @@ use crate::narrate::progress::Progress;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::{StyledLine, StyledPart, StyledText};
 use crate::pattern::router::facts::RouterFact;
-use crate::pattern::router::projection::{CLASSIFY, Router};
+use crate::pattern::router::projection::Router;
+use crate::pattern::router::spec::boundary::CLASSIFY;
 
 impl Narrate for Router {
     fn terms(&self) -> PatternTerms {
