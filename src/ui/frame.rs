@@ -23,7 +23,7 @@ pub struct Frame<'a> {
     pub focused: bool,
 }
 
-/// The title of a window about a run that goes on or has ended: `Flags of r-7f3a, live`.
+/// The title of a window about a run, and whether that run is live: `Flags of r-7f3a, live`.
 pub fn live_title(what: &str, of: &str, is_live: bool) -> String {
     format!("{what} of {of}{}", if is_live { ", live" } else { "" })
 }
