@@ -15,25 +15,18 @@ use crossterm::event::{Event as Input, KeyCode, KeyEvent, KeyModifiers};
 use futures::Stream;
 use paired::{median, report};
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
-use ratatui::layout::Size;
-use roundtable::app::AppState;
-use roundtable::app::request::RequestId;
-use roundtable::app::state::DisplaySettings;
-use roundtable::bus::Bus;
-use roundtable::engine::{Engine, EngineSettings, Launch, Schedule};
-use roundtable::event::{EventKind, SpanId};
-use roundtable::host::models::LiveModels;
-use roundtable::host::trust::Trust;
-use roundtable::net::ProxyMode;
-use roundtable::scenario::{self, ScenarioOrigin};
-use roundtable::shell::console::{Console, Pager};
-use roundtable::shell::effects::{EffectResult, Services};
-use roundtable::shell::run::DashboardConfig;
-use roundtable::shell::surface::Canvas;
-use roundtable::ui::theme::Theme;
+use ratatui::layout::Size as TerminalSize;
+use roundtable::bench::{
+    AppState, Canvas, Console, DashboardConfig, DisplaySettings, EffectResult, LiveModels, Pager,
+    ProcessSignal, RequestId, Services, Size, Theme, Trust, run_dashboard,
+};
+use roundtable::{
+    Bus, Engine, EngineSettings, EventKind, Launch, ProxyMode, ScenarioOrigin, Schedule, SpanId,
+    load,
+};
 use tokio::sync::mpsc;
 
-const SIZE: Size = Size::new(200, 50);
+const SIZE: TerminalSize = TerminalSize::new(200, 50);
 const FACTS_A_SECOND: u64 = 100_000;
 const KEYS: usize = 30;
 
@@ -70,7 +63,7 @@ impl Console for Bench {
         Ok(Keys(self.keys.take().unwrap_or_else(|| mpsc::unbounded_channel().1)))
     }
 
-    fn size(&self) -> Size {
+    fn size(&self) -> TerminalSize {
         SIZE
     }
 
@@ -128,8 +121,7 @@ fn measure_flood() -> Flood {
     let stop = Arc::new(AtomicBool::new(false));
     let published = Arc::new(AtomicU64::new(0));
     let text = include_str!("../scenarios/checkout-launch.toml");
-    let scenario =
-        scenario::load(text, ScenarioOrigin::Shipped("scenarios/checkout-launch.toml"), &[]);
+    let scenario = load(text, ScenarioOrigin::Shipped("scenarios/checkout-launch.toml"), &[]);
     let launch = Launch {
         schedule: Schedule { start_paused: true, ..Schedule::default() },
         ..Launch::scripted(Arc::new(scenario.expect("a good scenario")), true)
@@ -154,11 +146,11 @@ fn measure_flood() -> Flood {
                     facts,
                     launch: None,
                 });
-                let size = roundtable::app::layout::Size { cols: SIZE.width, rows: SIZE.height };
+                let size = Size { cols: SIZE.width, rows: SIZE.height };
                 let state = AppState::new(size, DisplaySettings::default(), Vec::new());
                 let opening = DashboardConfig { state, theme: Theme::default() };
                 let console = Bench { keys: Some(keys), frames };
-                roundtable::shell::run::run(console, opening, services, answers).await
+                run_dashboard(console, opening, services, answers).await
             })
         })
     };
@@ -201,7 +193,7 @@ fn measure_flood() -> Flood {
     stop.store(true, Ordering::Relaxed);
     flooding.join().expect("the flood");
     let facts_a_second = published.load(Ordering::Relaxed) as f64 / took;
-    services.answer(EffectResult::Signal(roundtable::shell::signals::ProcessSignal::End(143)));
+    services.answer(EffectResult::Signal(ProcessSignal::End(143)));
     drop(type_key);
     let _ = looped.join();
     Flood { latencies, frames_a_second: frames as f64 / took, facts_a_second }

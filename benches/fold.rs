@@ -7,8 +7,8 @@ mod paired;
 use std::time::Duration;
 
 use paired::{report, timed};
-use roundtable::app::run::RunPage;
-use roundtable::event::{RunId, World};
+use roundtable::bench::RunPage;
+use roundtable::{RunId, World};
 
 const FACTS: usize = 1_000_000;
 

@@ -1,25 +1,25 @@
 //! What a frame costs: the run view at 200x50 with a long log beside a short one, live, with a
 //! filter on, and far back in time.
 
-#[path = "../tests/support/facts/mod.rs"]
-mod facts;
+#[path = "../tests/support/facts/builder.rs"]
+mod builder;
+#[path = "../tests/support/facts/head.rs"]
+mod head;
 mod long;
 mod paired;
+#[path = "../tests/support/facts/team.rs"]
+mod team;
 
 use std::time::Duration;
 
 use paired::{pairs, report, timed};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use roundtable::app::Action;
-use roundtable::app::key::KeyPress;
-use roundtable::app::layout::Size;
-use roundtable::app::run::RunPage;
-use roundtable::event::RunId;
-use roundtable::narrate::glyph::Glyphs;
-use roundtable::ui;
-use roundtable::ui::cx::DrawContext;
-use roundtable::ui::theme::Theme;
+use roundtable::RunId;
+use roundtable::bench::{
+    Action, DrawContext, Glyphs, KeyPress, Mouse, MouseKind, RunPage, Size, Theme, first_row,
+    render_run, second_row,
+};
 
 const SIZE: Size = Size { cols: 200, rows: 50 };
 const FRAMES: u32 = 20;
@@ -48,14 +48,7 @@ fn filtered(facts: usize) -> RunPage {
 /// The page with its playhead in the middle of the log.
 fn scrubbed(facts: usize) -> RunPage {
     let mut page = page(facts);
-    page.on_mouse(
-        roundtable::app::msg::Mouse {
-            kind: roundtable::app::msg::MouseKind::Down,
-            col: 100,
-            row: SIZE.rows - 4,
-        },
-        SIZE,
-    );
+    page.on_mouse(Mouse { kind: MouseKind::Down, col: 100, row: SIZE.rows - 4 }, SIZE);
     assert!(page.is_scrubbed());
     page
 }
@@ -63,7 +56,7 @@ fn scrubbed(facts: usize) -> RunPage {
 /// A swarm that has handed over once for each hundred of these facts.
 fn swarm(facts: usize) -> RunPage {
     let mut page = RunPage::new(RunId::new("r-ring"), Duration::ZERO);
-    for batch in facts::team::ring(12, facts / 100).log.chunks(512) {
+    for batch in team::ring(12, facts / 100).log.chunks(512) {
         page.apply(batch);
     }
     page
@@ -78,9 +71,9 @@ fn frames(page: &RunPage) -> Duration {
     let mut buf = Buffer::empty(area);
     timed(|| {
         for _ in 0..FRAMES {
-            ui::run::header::first_row(page, &cx, rows(0, 1), &mut buf);
-            ui::run::header::second_row(page, &cx, rows(1, 1), &mut buf);
-            ui::run::render(page, &cx, rows(2, SIZE.rows - 4), &mut buf);
+            first_row(page, &cx, rows(0, 1), &mut buf);
+            second_row(page, &cx, rows(1, 1), &mut buf);
+            render_run(page, &cx, rows(2, SIZE.rows - 4), &mut buf);
         }
     })
 }

@@ -11,16 +11,11 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use paired::{cpu, held, pairs, report, timed};
-use roundtable::engine::{Engine, EngineSettings, Launch, ModelChoice, Toolbox};
-use roundtable::event::Seq;
-use roundtable::event::kind::{AttemptFailed, ModelLabel, Purpose, Reply};
-use roundtable::gateway::breaker::AttemptVerdict;
-use roundtable::gateway::call::with_timeout;
-use roundtable::gateway::{Guard, Tool, ToolRequest};
-use roundtable::llm::{ChatModel, ChatRequest, Failure, Listener};
-use roundtable::pattern::orchestrator::policy::args_hash;
-use roundtable::scenario::spec::policy::CallPolicy;
-use roundtable::scenario::{self, Scenario, ScenarioOrigin};
+use roundtable::bench::{AttemptVerdict, CallPolicy, Failure, Guard, args_hash, run_within};
+use roundtable::{
+    AttemptFailed, ChatModel, ChatRequest, Engine, EngineSettings, Launch, Listener, ModelChoice,
+    ModelLabel, Purpose, Reply, Scenario, ScenarioOrigin, Seq, Tool, ToolRequest, Toolbox, load,
+};
 use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -41,7 +36,7 @@ async fn guarded(guard: &Guard, number: u32) -> u32 {
     let (policy, limit) = guard.policy();
     let pass = guard.enter(LIMIT, |_| None).await.expect("let through");
     let faults = guard.faults();
-    let answered = with_timeout(limit, work(number)).await.expect("answered");
+    let answered = run_within(limit, work(number)).await.expect("in time").expect("answered");
     pass.settle(AttemptVerdict::Success);
     black_box((policy, faults));
     answered
@@ -200,7 +195,7 @@ fn main() -> std::process::ExitCode {
     let (with, without) = all.medians();
     let each = (with - without) / f64::from(CALLS) * 1e9;
     report("all policies around one attempt", &format!("{each:.0} ns"), "1,000 ns");
-    let scenario = scenario::load(SCENARIO, ScenarioOrigin::File("tasks.toml".into()), &[]);
+    let scenario = load(SCENARIO, ScenarioOrigin::File("tasks.toml".into()), &[]);
     let scenario = Arc::new(scenario.expect("a good scenario"));
     let tasks = pairs(5, || orchestrated(&scenario), bare);
     let ratio = tasks.ratio();

@@ -23,17 +23,12 @@ use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt, try_join_all};
 use paired::cpu;
-use roundtable::engine::{Engine, EngineSettings, Launch, ModelChoice};
-use roundtable::event::kind::{ChatMessage, MessageRole, Purpose};
-use roundtable::event::{Seq, World};
-use roundtable::llm::Tuning;
-use roundtable::llm::anthropic::Anthropic;
-use roundtable::llm::endpoint::{self, EndpointRequest, Wire};
-use roundtable::llm::openai::OpenAi;
-use roundtable::llm::{ChatModel, ChatRequest, Conversation, Listener, ReplyForm};
-use roundtable::net::{Http, ProxyMode};
-use roundtable::scenario::condition::CelBindings;
-use roundtable::scenario::{self, ScenarioOrigin};
+use roundtable::bench::{CelBindings, Wire, find};
+use roundtable::{
+    Anthropic, ChatMessage, ChatModel, ChatRequest, Conversation, EndpointRequest, Engine,
+    EngineSettings, Http, Launch, Listener, MessageRole, ModelChoice, OpenAi, ProxyMode, Purpose,
+    ReplyForm, ScenarioOrigin, Seq, Tuning, World, load,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -213,7 +208,7 @@ stream = false
 /// The whole engine: runs with their log, gate, gateway and policy, each folded to its outcome.
 fn engine(at: SocketAddr, wire: Wire) -> Outcome<Contender> {
     let origin = ScenarioOrigin::File("table.toml".into());
-    let scenario = scenario::load(TABLE, origin, &[]).map_err(|problems| problems.pretty(false))?;
+    let scenario = load(TABLE, origin, &[]).map_err(|problems| problems.pretty(false))?;
     let scenario = Arc::new(scenario);
     let model = open(at, wire)?;
     let engine =
@@ -257,7 +252,7 @@ fn open(at: SocketAddr, wire: Wire) -> Outcome<Arc<dyn ChatModel>> {
         (key.to_owned(), "sk-bench".to_owned()),
         (address.to_owned(), format!("http://{at}/v1")),
     ]);
-    let endpoint = endpoint::find(&shell, None, EndpointRequest::default())?;
+    let endpoint = find(&shell, None, EndpointRequest::default())?;
     let (http, tuning) = (Http::new(ProxyMode::Direct), Tuning::default());
     Ok(match wire {
         Wire::Chat => Arc::new(OpenAi::new(http, endpoint, tuning, false)),

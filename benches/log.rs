@@ -6,8 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use paired::{held, pairs, report, timed};
-use roundtable::bus::Bus;
-use roundtable::event::{Elapsed, Event, EventKind, Seq, SpanId};
+use roundtable::{Bus, Elapsed, Event, EventKind, Seq, SpanId};
 
 const FACTS: u64 = 100_000;
 

@@ -8,11 +8,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use paired::{held, pairs, report, timed};
-use roundtable::pattern::research::by_rule;
-use roundtable::pattern::research::facts::FoundSource;
-use roundtable::pattern::research::policy::address::dedupe;
-use roundtable::pattern::research::policy::note_issues;
-use roundtable::pattern::research::policy::quote::FoldedText;
+use roundtable::bench::{FoldedText, FoundSource, dedupe, note_issues, notes_by_rule};
 
 /// How many times the long input is as long as the short one.
 const TIMES: u32 = 10;
@@ -83,8 +79,8 @@ fn main() -> std::process::ExitCode {
 
     let question = "What is the uptime of plan 7?";
     let grown = growth(
-        || drop(black_box(by_rule::notes(question, &long, 3))),
-        || drop(black_box(by_rule::notes(question, &short, 3))),
+        || drop(black_box(notes_by_rule(question, &long, 3))),
+        || drop(black_box(notes_by_rule(question, &short, 3))),
     );
     line("notes by rule of a page, each byte", grown, long.len() as f64);
     held(&bounds)

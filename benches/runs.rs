@@ -6,15 +6,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use paired::{median, report};
-use roundtable::engine::{Engine, EngineSettings, Launch};
-use roundtable::event::{Seq, World};
-use roundtable::scenario::{self, Scenario, ScenarioOrigin};
+use roundtable::{Engine, EngineSettings, Launch, Scenario, ScenarioOrigin, Seq, World, load};
 
 const TEXT: &str = include_str!("../scenarios/checkout-unanimous.toml");
 
 fn unanimous() -> Arc<Scenario> {
     let origin = ScenarioOrigin::Shipped("scenarios/checkout-unanimous.toml");
-    Arc::new(scenario::load(TEXT, origin, &[]).expect("a good scenario"))
+    Arc::new(load(TEXT, origin, &[]).expect("a good scenario"))
 }
 
 fn one_core() -> tokio::runtime::Runtime {

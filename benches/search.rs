@@ -9,14 +9,10 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use paired::{held, median, pairs, report, timed};
-use roundtable::base::seeded_random::random_u64;
-use roundtable::gateway::{Tool, ToolRequest};
-use roundtable::scenario::spec::lookup::FolderSpec;
-use roundtable::tool::folder::FolderSearch;
-use roundtable::tool::folder::address::Layout;
-use roundtable::tool::folder::cancellation::CancelFlag;
-use roundtable::tool::folder::source::DocumentSource;
-use roundtable::tool::folder::text_index::TextIndex;
+use roundtable::bench::{
+    CancelFlag, DocumentSource, FolderSearch, FolderSpec, Layout, TextIndex, random_u64,
+};
+use roundtable::{Tool, ToolRequest};
 use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
 

@@ -10,10 +10,11 @@ use allocation_counter::{AllocationInfo, measure};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use paired::{cpu, held, report};
-use roundtable::engine::{Engine, EngineSettings, Launch, ModelChoice, RunHandle};
-use roundtable::event::kind::{ModelLabel, Purpose, Reply, ToolCall, Usage};
-use roundtable::llm::{ChatModel, ChatRequest, Failure, Listener};
-use roundtable::scenario::{self, Scenario, ScenarioOrigin};
+use roundtable::bench::Failure;
+use roundtable::{
+    ChatModel, ChatRequest, Engine, EngineSettings, Launch, Listener, ModelChoice, ModelLabel,
+    Purpose, Reply, RunHandle, Scenario, ScenarioOrigin, ToolCall, Usage, load,
+};
 
 const SCENARIO: &str = r#"
 title = "A relay"
@@ -109,7 +110,7 @@ fn memory(scenario: &Arc<Scenario>, handoffs: u32) -> AllocationInfo {
 }
 
 fn main() -> std::process::ExitCode {
-    let scenario = scenario::load(SCENARIO, ScenarioOrigin::Shipped("relay.toml"), &[]);
+    let scenario = load(SCENARIO, ScenarioOrigin::Shipped("relay.toml"), &[]);
     let scenario = Arc::new(scenario.expect("a scenario"));
     // The difference of runs with and without hand-offs leaves out what a run costs by itself.
     let (times, handoffs) = (400, 20);

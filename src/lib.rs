@@ -33,13 +33,13 @@
 //! `ARCHITECTURE.md` says what each module contains, and `tests/structure` fails when a module
 //! imports one that it may not.
 
-// Dead code is judged where everything is built: the parts that a feature leaves out use the rest.
-#![cfg_attr(not(all(feature = "tui", feature = "documents")), allow(dead_code))]
+// Dead code and unused names are judged where everything is built: what a feature leaves out uses them.
+#![cfg_attr(not(all(feature = "tui", feature = "documents")), allow(dead_code, unused_imports))]
 // Only in the library: tests and benches may panic.
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-// What is public. The modules below are reached by the program, the tests and the benches alone; they
-// promise nothing.
+// What is public. The modules below are private, so the compiler finds what nothing uses; `bench` has
+// what the project's own program, benches and integration tests need of them.
 
 // A scenario: load it, say what is wrong with it.
 pub use scenario::{
@@ -57,6 +57,13 @@ pub use bus::{Bus, LogLimits, LogReader};
 pub use event::kind::{RunClosed, RunStarted, SCHEMA_VERSION};
 pub use event::world::{Outcome, OutcomeFields, OutcomeUsage, RunFold, World};
 pub use event::{Elapsed, Event, EventKind, LineError, RunId, Seq, SpanId, StopClass, StopReason};
+// What its pattern did: an event of `EventKind::Pattern` has one of these.
+pub use agents::facts::AgentFact;
+pub use event::patterns::PatternFact;
+pub use pattern::collaboration::facts::CollaborationFact;
+pub use pattern::orchestrator::facts::OrchestratorFact;
+pub use pattern::research::facts::ResearchFact;
+pub use pattern::router::facts::RouterFact;
 // The names in them.
 pub use base::name::{AgentName, FlagName, RoleName, ScenarioName, TaskId, ToolName};
 // A model: over HTTP, or one's own.
@@ -74,53 +81,35 @@ pub use net::{Http, ProxyMode};
 // A tool of one's own.
 pub use gateway::{GuardSnapshot, Tool, ToolRequest};
 
-#[doc(hidden)]
-pub mod agents;
+mod agents;
 #[cfg(feature = "tui")]
+mod app;
+mod base;
 #[doc(hidden)]
-pub mod app;
-#[doc(hidden)]
-pub mod base;
-#[doc(hidden)]
-pub mod bus;
+pub mod bench;
+mod bus;
 #[cfg(feature = "tui")]
-#[doc(hidden)]
-pub mod cli;
-#[doc(hidden)]
-pub mod decide;
+mod cli;
+mod decide;
 #[cfg(feature = "documents")]
-#[doc(hidden)]
-pub mod document;
-#[doc(hidden)]
-pub mod engine;
-#[doc(hidden)]
-pub mod event;
-#[doc(hidden)]
-pub mod gateway;
-#[doc(hidden)]
-pub mod host;
-#[doc(hidden)]
-pub mod llm;
-#[doc(hidden)]
-pub mod narrate;
-#[doc(hidden)]
-pub mod net;
+mod document;
+mod engine;
+mod event;
+mod gateway;
+mod host;
+mod llm;
+mod narrate;
+mod net;
 #[cfg(feature = "tui")]
-pub(crate) mod panes;
-#[doc(hidden)]
-pub mod pattern;
-#[doc(hidden)]
-pub mod run;
-#[doc(hidden)]
-pub mod scenario;
+mod panes;
+mod pattern;
+mod run;
+mod scenario;
 #[cfg(feature = "tui")]
-#[doc(hidden)]
-pub mod shell;
-#[doc(hidden)]
-pub mod tool;
+mod shell;
+mod tool;
 #[cfg(feature = "tui")]
-#[doc(hidden)]
-pub mod ui;
+mod ui;
 
 // The tests of internals use every part; `cargo test` builds them with both features.
 #[cfg(test)]

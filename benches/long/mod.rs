@@ -4,16 +4,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use roundtable::base::name::RoleName;
-use roundtable::event::contribution::{Conflict, Contribution, Stance};
-use roundtable::event::kind::{
-    AttemptFailed, CallStarted, ChatMessage, FailureClass, MessageRole, ModelLabel, Prompt,
-    Purpose, Reply, RunStarted, Usage,
+use roundtable::bench::{
+    CallStarted, CollaborationPlan, Conflict, Contribution, PatternPlan, Prompt, SeatPlan,
+    SeatStatus, Stance,
 };
-use roundtable::event::patterns::{PatternFact, PatternPlan};
-use roundtable::event::{Elapsed, Event, EventKind, RunId, Seq, SpanId};
-use roundtable::pattern::collaboration::facts::{CollaborationFact, SeatPlan, SeatStatus};
-use roundtable::pattern::collaboration::plan::CollaborationPlan;
+use roundtable::{
+    AttemptFailed, ChatMessage, CollaborationFact, Elapsed, Event, EventKind, FailureClass,
+    MessageRole, ModelLabel, PatternFact, Purpose, Reply, RoleName, RunId, RunStarted, Seq, SpanId,
+    Usage,
+};
 
 const ROLES: [&str; 4] = ["demand_analyst", "finance_analyst", "risk_analyst", "legal_analyst"];
 

@@ -75,6 +75,7 @@ impl HandoffLimiter {
     }
 
     /// The targets in the window, oldest first.
+    #[cfg(test)]
     pub fn window(&self) -> impl Iterator<Item = &AgentName> {
         self.window.iter()
     }

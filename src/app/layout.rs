@@ -107,17 +107,6 @@ pub fn padded(frame: Rect) -> Rect {
     }
 }
 
-/// The row on the upper line of a frame that a title takes: without the corners and a column next
-/// to each.
-pub fn title_row(frame: Rect) -> Rect {
-    Rect {
-        x: frame.x + 2,
-        width: frame.width.saturating_sub(4),
-        height: frame.height.min(1),
-        ..frame
-    }
-}
-
 /// The nth line of an area; empty if it is outside.
 pub fn line(area: Rect, nth: u16) -> Rect {
     let height = u16::from(nth < area.height);

@@ -36,9 +36,8 @@ pub mod update;
 pub mod what_if;
 
 pub use action::Action;
-pub use effect::{Effect, Update};
+pub use effect::Effect;
 pub use key::{KeyCode, KeyPress};
-pub use keymap::Context;
 pub use msg::Msg;
 pub use state::AppState;
 pub use update::update;

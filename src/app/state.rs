@@ -14,7 +14,7 @@ use super::run::RunPage;
 use crate::event::world::RunState;
 use crate::event::{Elapsed, RunId};
 use crate::panes::tools::comparison::comparison_of;
-pub use crate::scenario::catalogue::{EntryError, LiveOffer, ScenarioEntry};
+pub use crate::scenario::catalogue::{EntryError, ScenarioEntry};
 
 const SECOND: Duration = Duration::from_secs(1);
 /// Time that a second Ctrl-C has to follow the first within, to quit.

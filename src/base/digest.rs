@@ -5,11 +5,6 @@ use std::io::{self, Read};
 use sha2::{Digest as _, Sha256};
 
 /// SHA-256 of a text, in hexadecimal digits.
-///
-/// ```
-/// use roundtable::base::digest::sha256_of_text;
-/// assert_eq!(sha256_of_text("").get(..8), Some("e3b0c442"));
-/// ```
 pub fn sha256_of_text(text: &str) -> String {
     hex(&Sha256::digest(text.as_bytes()))
 }
@@ -33,4 +28,14 @@ pub fn sha256_of_reader(mut from: impl Read) -> io::Result<String> {
 /// Bytes as hexadecimal digits, two per byte.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_is_written_in_hexadecimal() {
+        assert_eq!(sha256_of_text("").get(..8), Some("e3b0c442"));
+    }
 }

@@ -6,13 +6,6 @@ use crate::base::day::Day;
 
 /// The date at the start of an ISO 8601 text: `2026-02-10`, `2026-02-10T08:00:00Z`. `None` if it is
 /// not a calendar date, or is followed by something else.
-///
-/// ```
-/// use roundtable::base::iso_day::from_iso;
-/// assert_eq!(from_iso(" 2026-02-10T08:00:00+01:00 ").as_deref(), Some("2026-02-10"));
-/// assert_eq!(from_iso("2026-02-30"), None);
-/// assert_eq!(from_iso("10 February"), None);
-/// ```
 pub fn from_iso(text: &str) -> Option<String> {
     let text = text.trim();
     let day = text.get(..10)?;
@@ -24,13 +17,6 @@ pub fn from_iso(text: &str) -> Option<String> {
 }
 
 /// The date of a time in UTC; `None` before 1970.
-///
-/// ```
-/// use std::time::{Duration, UNIX_EPOCH};
-/// use roundtable::base::iso_day::from_time;
-/// let leap_day = UNIX_EPOCH + Duration::from_secs(1_709_164_800);
-/// assert_eq!(from_time(leap_day).as_deref(), Some("2024-02-29"));
-/// ```
 pub fn from_time(time: SystemTime) -> Option<String> {
     let since = time.duration_since(UNIX_EPOCH).ok()?;
     Some(Day::from_unix_ms(u64::try_from(since.as_millis()).ok()?).to_string())
@@ -86,5 +72,20 @@ mod tests {
     fn dates_of_http() {
         assert_eq!(from_http_date("Sun, 06 Nov 1994 08:49:37 GMT").as_deref(), Some("1994-11-06"));
         assert_eq!(from_http_date("last week"), None);
+    }
+
+    #[test]
+    fn a_date_is_read_and_an_impossible_one_is_not() {
+        assert_eq!(from_iso(" 2026-02-10T08:00:00+01:00 ").as_deref(), Some("2026-02-10"));
+        assert_eq!(from_iso("2026-02-30"), None);
+        assert_eq!(from_iso("10 February"), None);
+    }
+
+    #[test]
+    fn a_time_gives_its_day() {
+        use std::time::{Duration, UNIX_EPOCH};
+
+        let leap_day = UNIX_EPOCH + Duration::from_secs(1_709_164_800);
+        assert_eq!(from_time(leap_day).as_deref(), Some("2024-02-29"));
     }
 }

@@ -76,12 +76,6 @@ fn is_pictograph(c: char) -> bool {
 }
 
 /// Whether a text has a character that must not be shown as it is.
-///
-/// ```
-/// use roundtable::base::visible::has_hostile;
-/// assert!(has_hostile("ad\u{200d}min") && has_hostile("\u{1b}[2J"));
-/// assert!(!has_hostile("👩\u{200d}🚀 می\u{200c}خواهم"));
-/// ```
 pub fn has_hostile(text: &str) -> bool {
     match text.is_ascii() {
         true => text.bytes().any(|byte| byte.is_ascii_control()),
@@ -128,23 +122,12 @@ pub fn visible_char(c: char) -> char {
 /// The text with every hostile character replaced by a visible one, including line breaks and tabs.
 /// Joiners and variation selectors stay where they have a function: inside an emoji, and in words
 /// of scripts that need them.
-///
-/// ```
-/// use roundtable::base::visible::visible;
-/// assert_eq!(visible("go\u{1b}[2J"), "go␛[2J");
-/// assert_eq!(visible("plain"), "plain");
-/// ```
 pub fn visible(text: &str) -> Cow<'_, str> {
     if has_hostile(text) { Cow::Owned(visible_chars(text).collect()) } else { Cow::Borrowed(text) }
 }
 
 /// Like [`visible`], but keeps line breaks and tabs, for longer texts such as those for the
 /// clipboard. Line breaks become `\n`.
-///
-/// ```
-/// use roundtable::base::visible::visible_lines;
-/// assert_eq!(visible_lines("a\tb\r\nc\u{1b}[201~\rd"), "a\tb\nc␛[201~␍d");
-/// ```
 pub fn visible_lines(text: &str) -> Cow<'_, str> {
     let text = match text.contains("\r\n") {
         true => Cow::Owned(text.replace("\r\n", "\n")),
@@ -165,11 +148,6 @@ pub fn visible_lines(text: &str) -> Cow<'_, str> {
 }
 
 /// Like [`visible`], cut to `chars` characters; `…` is the last one if something was cut off.
-///
-/// ```
-/// use roundtable::base::visible::visible_within;
-/// assert_eq!(visible_within("abcdef", 4), "abc…");
-/// ```
 pub fn visible_within(text: &str, chars: usize) -> String {
     // Most words are short and plain, and stay as they are.
     if text.len() <= chars && text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
@@ -249,5 +227,27 @@ mod tests {
             prop_assert!(!lines.chars().any(|c| is_hostile(c) && !matches!(c, '\n' | '\t')));
             prop_assert_eq!(&visible_lines(&lines), &lines);
         }
+    }
+
+    #[test]
+    fn joiners_are_hostile_except_where_a_script_needs_them() {
+        assert!(has_hostile("ad\u{200d}min") && has_hostile("\u{1b}[2J"));
+        assert!(!has_hostile("👩\u{200d}🚀 می\u{200c}خواهم"));
+    }
+
+    #[test]
+    fn an_escape_sequence_becomes_visible() {
+        assert_eq!(visible("go\u{1b}[2J"), "go␛[2J");
+        assert_eq!(visible("plain"), "plain");
+    }
+
+    #[test]
+    fn line_breaks_stay_and_other_control_characters_become_visible() {
+        assert_eq!(visible_lines("a\tb\r\nc\u{1b}[201~\rd"), "a\tb\nc␛[201~␍d");
+    }
+
+    #[test]
+    fn a_text_is_cut_to_a_length() {
+        assert_eq!(visible_within("abcdef", 4), "abc…");
     }
 }

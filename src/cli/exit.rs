@@ -29,12 +29,6 @@ pub enum Exit {
 
 impl Exit {
     /// The code as a number.
-    ///
-    /// ```
-    /// use roundtable::cli::exit::Exit;
-    /// use roundtable::event::StopReason;
-    /// assert_eq!(Exit::from(StopReason::MaxSeconds.class()).code(), 4);
-    /// ```
     pub fn code(self) -> u8 {
         match self {
             Self::Ok => 0,
@@ -64,5 +58,15 @@ impl From<StopClass> for Exit {
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit.code())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_limit_has_an_exit_code_of_its_own() {
+        assert_eq!(Exit::from(crate::event::StopReason::MaxSeconds.class()).code(), 4);
     }
 }

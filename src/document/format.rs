@@ -16,13 +16,6 @@ pub enum DocumentFormat {
 impl DocumentFormat {
     /// The format of a media type such as `text/html; charset=utf-8`; `None` if it is not
     /// supported. JSON counts as plain text: status pages use it, and quotes can be found in it.
-    ///
-    /// ```
-    /// use roundtable::document::DocumentFormat;
-    /// let html = DocumentFormat::from_media_type("Text/HTML; charset=utf-8");
-    /// assert_eq!(html, Some(DocumentFormat::Html));
-    /// assert_eq!(DocumentFormat::from_media_type("image/png"), None);
-    /// ```
     pub fn from_media_type(media_type: &str) -> Option<Self> {
         let bare = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         Some(match bare.as_str() {
@@ -43,5 +36,17 @@ impl DocumentFormat {
             "pdf" => Self::Pdf,
             _ => return None,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_media_type_is_read_without_its_parameters() {
+        let html = DocumentFormat::from_media_type("Text/HTML; charset=utf-8");
+        assert_eq!(html, Some(DocumentFormat::Html));
+        assert_eq!(DocumentFormat::from_media_type("image/png"), None);
     }
 }

@@ -6,14 +6,6 @@ use crate::scenario::spec::price::Price;
 impl Price {
     /// Cost of these tokens in US dollars. Prompt tokens that were read from or written to the
     /// provider's cache have their own prices.
-    ///
-    /// ```
-    /// use roundtable::event::kind::Usage;
-    /// use roundtable::scenario::spec::price::Price;
-    /// let price = Price { cached: Some(0.1), ..Price::new(1.0, 4.0) };
-    /// let usage = Usage { cached_tokens: 600_000, ..Usage::new(1_000_000, 500_000) };
-    /// assert!((price.cost(&usage) - (0.4 + 0.06 + 2.0)).abs() < 1e-9);
-    /// ```
     pub fn cost(&self, usage: &Usage) -> f64 {
         // Both are part of the prompt, whatever an endpoint reports.
         let cached = usage.cached_tokens.min(usage.prompt_tokens);
@@ -56,5 +48,12 @@ mod tests {
             let cost = price.cost(&usage) * 1e6;
             assert!((cost - micros).abs() < 1e-6, "{usage:?}: {cost}");
         }
+    }
+
+    #[test]
+    fn cached_tokens_have_their_own_price() {
+        let price = Price { cached: Some(0.1), ..Price::new(1.0, 4.0) };
+        let usage = Usage { cached_tokens: 600_000, ..Usage::new(1_000_000, 500_000) };
+        assert!((price.cost(&usage) - (0.4 + 0.06 + 2.0)).abs() < 1e-9);
     }
 }

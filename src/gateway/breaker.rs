@@ -138,6 +138,7 @@ impl Breaker {
     }
 
     /// Current limits.
+    #[cfg(test)]
     pub fn limits(&self) -> BreakerLimits {
         self.limits
     }

@@ -8,8 +8,6 @@
 //! permit is held during an attempt, never during a wait. Every step is an event on the call's own
 //! span; a dropped call closes its span itself, so no span is open when a run ends.
 
-pub use super::time_limit::with_timeout;
-
 use std::sync::Arc;
 use std::time::Duration;
 

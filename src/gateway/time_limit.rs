@@ -10,20 +10,12 @@ use tokio::time::timeout;
 use crate::base::contained::Contained;
 use crate::event::kind::{AttemptFailed, FailureClass};
 
-/// Runs an attempt with a timeout and contains its panics. Allocates nothing for an attempt that is
-/// ready at once.
+/// Runs an attempt with a timeout and contains its panics; `None` is a timeout. Allocates nothing for
+/// an attempt that is ready at once.
 ///
 /// # Errors
-/// The attempt's own failure, a timeout, or a panic.
-pub async fn with_timeout<T>(
-    limit: Duration,
-    attempt: impl Future<Output = Result<T, Box<AttemptFailed>>>,
-) -> Result<T, Box<AttemptFailed>> {
-    run_within(limit, attempt).await.unwrap_or_else(|| Err(timeout_error(limit, None)))
-}
-
-/// Like [`bounded`]; `None` is a timeout.
-pub(super) async fn run_within<T>(
+/// The attempt's own failure, or a panic.
+pub async fn run_within<T>(
     limit: Duration,
     attempt: impl Future<Output = Result<T, Box<AttemptFailed>>>,
 ) -> Option<Result<T, Box<AttemptFailed>>> {
@@ -31,7 +23,7 @@ pub(super) async fn run_within<T>(
     timeout(limit, Contained::new(attempt)).await.ok().map(flatten_panic)
 }
 
-/// Like [`within`], with the caller's own clock.
+/// Like [`run_within`], with the caller's own clock.
 pub(super) async fn run_within_clock<T>(
     time_up: BoxFuture<'_, ()>,
     attempt: impl Future<Output = Result<T, Box<AttemptFailed>>>,

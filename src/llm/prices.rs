@@ -38,11 +38,6 @@ impl PriceTable {
         self.models.values().map(BTreeMap::len).sum()
     }
 
-    /// Whether no model has a price.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// The price of exactly this model name.
     fn get(&self, provider: Provider, model: &str) -> Option<Price> {
         self.models.get(provider.word())?.get(model).copied()

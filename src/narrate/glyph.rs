@@ -90,8 +90,6 @@ pub enum Glyph {
     Right,
     /// Separates two parts of a line.
     Dot,
-    /// The Enter key.
-    Enter,
     /// A breakpoint.
     Breakpoint,
     /// The line of a waiting time.
@@ -130,7 +128,8 @@ pub enum Glyph {
 
 impl Glyph {
     /// Every glyph.
-    pub const ALL: [Glyph; 61] = [
+    #[cfg(test)]
+    pub const ALL: [Glyph; 60] = [
         Self::Done,
         Self::Running,
         Self::Waiting,
@@ -174,7 +173,6 @@ impl Glyph {
         Self::Left,
         Self::Right,
         Self::Dot,
-        Self::Enter,
         Self::Breakpoint,
         Self::Wait,
         Self::Horizontal,
@@ -240,7 +238,6 @@ impl Glyph {
             Self::Left => ("‹", "<"),
             Self::Right => ("›", ">"),
             Self::Dot => ("·", "."),
-            Self::Enter => ("⏎", "Enter"),
             Self::Breakpoint => ("◉", "b"),
             Self::Wait => ("─", "-"),
             Self::Horizontal => ("─", "-"),
@@ -284,8 +281,7 @@ impl Glyphs {
     }
 
     /// The text of a glyph: one column wide, except [`Glyph::Ellipsis`], [`Glyph::Arrow`],
-    /// [`Glyph::ArrowBack`] and [`Glyph::Consults`] (two columns in ASCII) and [`Glyph::Enter`]
-    /// (five).
+    /// [`Glyph::ArrowBack`] and [`Glyph::Consults`] (two columns in ASCII).
     pub fn symbol(self, glyph: Glyph) -> &'static str {
         let (unicode, ascii) = glyph.pair();
         match self {
@@ -320,7 +316,7 @@ mod tests {
             assert!(twin.is_ascii(), "{glyph:?}");
             let wide = matches!(
                 glyph,
-                Glyph::Ellipsis | Glyph::Arrow | Glyph::ArrowBack | Glyph::Consults | Glyph::Enter
+                Glyph::Ellipsis | Glyph::Arrow | Glyph::ArrowBack | Glyph::Consults
             );
             assert_eq!(columns(twin) == 1, !wide, "{glyph:?}");
         }

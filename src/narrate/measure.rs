@@ -85,12 +85,6 @@ pub fn columns(text: &str) -> usize {
 /// The whole text on one line, with nothing hidden: control characters become visible, and any
 /// white space but a single blank becomes one mark, `␊` where it contains a line end and `␣`
 /// otherwise.
-///
-/// ```
-/// use roundtable::narrate::measure::single_line;
-/// assert_eq!(single_line("echo harmless      ; rm x"), "echo harmless ␣ ; rm x");
-/// assert_eq!(single_line("one\n\n  two"), "one ␊ two");
-/// ```
 pub fn single_line(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -317,5 +311,11 @@ mod tests {
             let whole: String = text.split_whitespace().collect();
             prop_assert_eq!(kept, whole);
         }
+    }
+
+    #[test]
+    fn a_line_hides_neither_wide_gaps_nor_line_breaks() {
+        assert_eq!(single_line("echo harmless      ; rm x"), "echo harmless ␣ ; rm x");
+        assert_eq!(single_line("one\n\n  two"), "one ␊ two");
     }
 }

@@ -61,16 +61,6 @@ impl Redactor {
     /// - user names, passwords, queries and fragments of URLs;
     /// - values of headers and fields with secret names;
     /// - what follows `Bearer` and `Basic`, and words that start like keys (`sk-`).
-    ///
-    /// ```
-    /// use roundtable::net::{Redactor, Secret};
-    /// let redactor = Redactor::with_secrets([Secret::new("hunter2hunter2")]);
-    /// assert_eq!(redactor.redact("no hunter2hunter2, no sk-abc"), "no ***, no ***");
-    /// assert_eq!(
-    ///     redactor.redact("GET https://me:pw@a.example/v1?key=1"),
-    ///     "GET https://***@a.example/v1?***",
-    /// );
-    /// ```
     pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut out = self.redact_known(text);
         apply_pass(&mut out, redact_urls);

@@ -10,13 +10,6 @@ pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
 ///
 /// A date is compared with the response's own `Date`, never with our clock, which may be wrong.
 /// `None`: no header, not parseable, in the past, or a date without a `Date` header.
-///
-/// ```
-/// use roundtable::net::retry_after::retry_after;
-/// use std::time::Duration;
-/// assert_eq!(retry_after(Some("2"), None), Some(Duration::from_secs(2)));
-/// assert_eq!(retry_after(Some("soon"), None), None);
-/// ```
 pub fn retry_after(value: Option<&str>, date: Option<&str>) -> Option<Duration> {
     let value = value?.trim();
     let wait = seconds(value).or_else(|| {
@@ -116,5 +109,12 @@ mod tests {
                 "{value:?} at {date:?}"
             );
         }
+    }
+
+    #[test]
+    fn seconds_are_read_and_other_words_are_not() {
+        use std::time::Duration;
+        assert_eq!(retry_after(Some("2"), None), Some(Duration::from_secs(2)));
+        assert_eq!(retry_after(Some("soon"), None), None);
     }
 }

@@ -15,7 +15,7 @@ mod spending;
 mod tools;
 
 pub use context::{LLM, RunContext, RunSettings, model_tool};
-pub use control::{RunControl, RunStopped};
+pub use control::RunControl;
 pub use join_set::OrderedJoinSet;
 pub use live_control::LiveControl;
 pub use model_request::ModelRequest;

@@ -13,10 +13,14 @@ pub mod patterns;
 mod shipped;
 pub mod spec;
 
-pub use file::load::{CheckedScenario, MAX_BYTES, check, load};
+#[cfg(test)]
+pub use file::load::MAX_BYTES;
+pub use file::load::{CheckedScenario, check, load};
 pub use file::overrides::{Override, OverrideError};
-pub use file::problem::{AffectedRuns, Problem, ProblemPosition, Problems, Severity};
-pub use file::source::{STDIN, ScenarioSource, SourceError};
+pub use file::problem::{Problem, ProblemPosition, Problems, Severity};
+#[cfg(test)]
+pub use file::source::SourceError;
+pub use file::source::{STDIN, ScenarioSource};
 pub use patterns::schema;
 pub use shipped::{ScenarioListing, ShippedScenario, shipped};
 pub use spec::model::{Scenario, ScenarioOrigin};

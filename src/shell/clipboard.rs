@@ -11,10 +11,6 @@ use crossterm::queue;
 pub const MAX_OSC52_BYTES: usize = 74_994;
 
 /// The escape sequence that copies a text to the terminal's clipboard.
-///
-/// ```
-/// assert_eq!(roundtable::shell::clipboard::osc52("hi"), b"\x1b]52;c;aGk=\x1b\\");
-/// ```
 pub fn osc52(text: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     // Writing into memory cannot fail.
@@ -37,4 +33,14 @@ pub fn through_tmux(text: &str) -> bool {
     let Ok(mut tmux) = tmux else { return false };
     let given = tmux.stdin.take().is_some_and(|mut stdin| stdin.write_all(text.as_bytes()).is_ok());
     tmux.wait().is_ok_and(|status| status.success()) && given
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_sent_to_the_clipboard_as_base64() {
+        assert_eq!(osc52("hi"), b"\x1b]52;c;aGk=\x1b\\");
+    }
 }

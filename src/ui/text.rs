@@ -14,7 +14,7 @@ use crate::narrate::glyph::{Glyph, Glyphs};
 use crate::narrate::measure::{cluster, clusters};
 use crate::narrate::styled::StyledLine;
 
-pub use crate::narrate::measure::{columns, wrap, wrap_end, wrap_within};
+pub use crate::narrate::measure::{columns, wrap, wrap_within};
 
 /// Draws a text in row `y` from column `x`, at most `width` columns and never outside the buffer;
 /// the rest is cut off. Returns the column after the last one drawn.
@@ -79,13 +79,6 @@ pub fn elide(text: &str, width: usize, glyphs: Glyphs) -> Cow<'_, str> {
 
 /// The text in at most `width` columns; a longer one loses its middle, since names differ most at
 /// their ends.
-///
-/// ```
-/// use roundtable::narrate::glyph::Glyphs;
-/// use roundtable::ui::text::elide_middle;
-/// assert_eq!(elide_middle("regional_finance_analyst", 13, Glyphs::Unicode), "region…nalyst");
-/// assert_eq!(elide_middle("short", 13, Glyphs::Unicode), "short");
-/// ```
 pub fn elide_middle(text: &str, width: usize, glyphs: Glyphs) -> Cow<'_, str> {
     if head(text, width).len() == text.len() {
         return Cow::Borrowed(text);
@@ -315,5 +308,11 @@ mod tests {
                 prop_assert!(columns(&elide_middle(&text, width, glyphs)) <= width);
             }
         }
+    }
+
+    #[test]
+    fn a_long_name_keeps_both_ends() {
+        assert_eq!(elide_middle("regional_finance_analyst", 13, Glyphs::Unicode), "region…nalyst");
+        assert_eq!(elide_middle("short", 13, Glyphs::Unicode), "short");
     }
 }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use roundtable::engine::{Engine, EngineSettings, Launch};
-use roundtable::event::{Event, EventKind, Seq, World};
-use roundtable::scenario::{ScenarioOrigin, load};
+use roundtable::{
+    Engine, EngineSettings, Event, EventKind, Launch, ScenarioOrigin, Seq, World, load,
+};
 
 const SCENARIO: &str = include_str!("../../scenarios/checkout-unanimous.toml");
 

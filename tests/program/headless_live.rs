@@ -289,7 +289,7 @@ async fn the_doctor_says_which_timeout_applies() {
         ended.out
     );
     assert!(ended.flat().contains("slow-one (1m30s)"), "{}", ended.out);
-    let shipped: Vec<&str> = roundtable::scenario::shipped().iter().map(|one| one.name).collect();
+    let shipped: Vec<&str> = roundtable::shipped().iter().map(|one| one.name).collect();
     let own = shipped.iter().filter(|name| ended.flat().contains(&format!("{name} (")));
     assert_eq!(own.count(), 0, "OPENAI_TIMEOUT_SECONDS holds for all of them: {}", ended.out);
 }
@@ -308,7 +308,7 @@ async fn the_doctor_names_what_is_to_be_mended() {
     let home = Home::new();
     let fresh = ended(home.command(&["doctor"])).await;
     assert_eq!(fresh.code, Some(0), "a fresh machine has nothing to mend: {fresh:?}");
-    let shipped = roundtable::scenario::shipped().len();
+    let shipped = roundtable::shipped().len();
     let said = format!("{shipped} scenarios can be run");
     assert!(fresh.flat().contains("! key") && fresh.flat().contains(&said), "{}", fresh.out);
 

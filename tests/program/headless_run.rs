@@ -79,7 +79,7 @@ fn text_of_a_model_steers_no_terminal() {
     for format in ["json", "jsonl", "text"] {
         let ended = home.run(&["run", "mine.toml", "--instant", "--format", format]);
         assert_eq!(ended.code, Some(0), "{ended:?}");
-        let steers = |c: char| roundtable::base::visible::is_hostile(c) && c != '\n';
+        let steers = |c: char| roundtable::bench::is_hostile(c) && c != '\n';
         assert_eq!(ended.out.chars().find(|&c| steers(c)), None, "{format}: {}", ended.out);
     }
     let outcome = home.run(&["run", "mine.toml", "--instant"]).json();

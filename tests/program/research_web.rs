@@ -1,6 +1,6 @@
 //! Research over the web with the real binary: what pages and searches say steers no terminal.
 
-use roundtable::base::visible::is_hostile;
+use roundtable::bench::is_hostile;
 use serde_json::json;
 
 use crate::support::binary::{Home, end};

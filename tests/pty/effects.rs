@@ -11,7 +11,7 @@ use std::time::Duration;
 use std::time::Instant;
 
 use crate::support::pty::{Start, Terminal};
-use roundtable::shell::clipboard::osc52;
+use roundtable::bench::osc52;
 
 /// The log of a dashboard that has ended.
 fn log(terminal: &Terminal) -> String {

@@ -8,10 +8,7 @@ use std::time::Duration;
 
 use crate::support::binary::{Home, Running};
 use crate::support::pty::{Start, Terminal};
-use roundtable::engine::{Engine, EngineSettings, Launch};
-use roundtable::event::Command as Told;
-use roundtable::scenario::ScenarioOrigin;
-use roundtable::scenario::load;
+use roundtable::{Command as Told, Engine, EngineSettings, Launch, ScenarioOrigin, load};
 use serde_json::json;
 
 /// A thousand million turns of a loop.
@@ -180,7 +177,7 @@ fn fifty_runs_at_once_hold_up_no_timer_and_little_memory() {
         for run in &runs {
             run.wait_until_finished().await;
         }
-        runs.iter().map(roundtable::engine::RunHandle::in_flight).sum::<u32>()
+        runs.iter().map(roundtable::RunHandle::in_flight).sum::<u32>()
     });
     assert_eq!(ended, 0);
     drop(runtime);

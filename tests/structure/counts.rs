@@ -81,10 +81,10 @@ fn declares_file(tokens: &[TokenTree], at: usize) -> bool {
 }
 
 /// For each pattern the files that name it, are not named for it and are in no folder that is.
-/// Declarations of modules do not count.
+/// Declarations of modules do not count, nor what is re-exported for the benches alone.
 pub fn shared_files(tree: &Tree) -> BTreeMap<&'static str, Vec<String>> {
     let mut shared: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
-    for file in &tree.files {
+    for file in tree.files.iter().filter(|file| file.path != "bench.rs") {
         let mut names = BTreeSet::new();
         identifiers(&file.tokens, &mut names);
         // A provider's name.

@@ -4,9 +4,8 @@
 use std::path::Path;
 
 use clap::CommandFactory;
-use roundtable::app::help::keys_markdown;
-use roundtable::cli::args::Cli;
-use roundtable::scenario::schema;
+use roundtable::bench::{Cli, keys_markdown};
+use roundtable::schema;
 use serde_json::Value;
 
 /// Lines that belong together, so that a phrase may go over a line's end.

@@ -1,8 +1,7 @@
 //! A storm: agents that ask a tool turn after turn without a pause, four facts for each call.
 #![allow(dead_code, reason = "each test file uses the part that it needs")]
 
-use roundtable::event::World;
-use roundtable::scenario::{self, Override, Scenario, ScenarioOrigin};
+use roundtable::{Override, Scenario, ScenarioOrigin, World, load};
 use serde_json::Value;
 
 /// Its file.
@@ -38,8 +37,7 @@ result = {{ hits = 7 }}
 pub fn scenario_of(agents: u32, turns: u32, sets: &[&str]) -> Scenario {
     let sets: Vec<Override> = sets.iter().map(|set| set.parse().expect("an override")).collect();
     let text = text(agents, turns);
-    scenario::load(&text, ScenarioOrigin::File("storm.toml".into()), &sets)
-        .expect("a good scenario")
+    load(&text, ScenarioOrigin::File("storm.toml".into()), &sets).expect("a good scenario")
 }
 
 /// The outcome without what differs from run to run.

@@ -11,7 +11,7 @@ mod state;
 
 pub use self::lines::shown_output;
 pub use self::roots::{MAX_BELOW_ROOT, MAX_DEPTH, is_in_tree, root_of};
-pub use self::rows::{
-    AgentRow, AgentState, Edge, HopKind, HopRow, HopState, LineKind, Root, SwarmRow, TranscriptLine,
-};
+#[cfg(test)]
+pub use self::rows::Edge;
+pub use self::rows::{AgentRow, AgentState, HopKind, HopRow, HopState, LineKind, TranscriptLine};
 pub use self::state::{AgentsFold, HANDED_OVER};

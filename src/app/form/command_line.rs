@@ -41,16 +41,6 @@ impl LaunchForm {
 
 /// A word quoted for a shell. Line ends and control characters are written as `$'…'`, which bash,
 /// zsh and ksh read, so that the command stays on one line.
-///
-/// ```
-/// use roundtable::app::form::quoted;
-/// assert_eq!(quoted("budget.max_rounds=1"), "budget.max_rounds=1");
-/// assert_eq!(quoted("goal=Is it safe?"), "'goal=Is it safe?'");
-/// assert_eq!(quoted("it's"), r"'it'\''s'");
-/// assert_eq!(quoted("two\nlines"), r"$'two\nlines'");
-/// assert_eq!(quoted("it's\n\\"), r"$'it\'s\n\\'");
-/// assert_eq!(quoted(""), "''");
-/// ```
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -101,5 +91,15 @@ mod tests {
                 .unwrap_or_else(|error| panic!("{text:?} as {value:?}: {error}"));
             assert_eq!(read.get_ref().as_str(), Some(text), "{value}");
         }
+    }
+
+    #[test]
+    fn an_argument_is_quoted_only_where_a_shell_needs_it() {
+        assert_eq!(quoted("budget.max_rounds=1"), "budget.max_rounds=1");
+        assert_eq!(quoted("goal=Is it safe?"), "'goal=Is it safe?'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted("two\nlines"), r"$'two\nlines'");
+        assert_eq!(quoted("it's\n\\"), r"$'it\'s\n\\'");
+        assert_eq!(quoted(""), "''");
     }
 }

@@ -15,9 +15,9 @@ mod text_input;
 use std::sync::Arc;
 
 pub use command_line::quoted;
-pub use field::{Field, FieldId, FieldValue, MAX_TEXT_BYTES, TextField};
+pub use field::{Field, FieldId, FieldValue};
 pub use launch_form::{FormProblem, FormSection, LaunchForm, MODEL_CHOICES};
-pub use layout::{CANCEL_AT, FormParts, FormSlot, LABEL, height, is_long};
+pub use layout::{CANCEL_AT, FormParts, FormSlot, LABEL, is_long};
 pub use text_input::KeyOutcome;
 
 use self::models::FormModels;

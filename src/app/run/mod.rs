@@ -36,11 +36,10 @@ use ratatui::layout::Rect;
 
 pub use self::input_outcome::InputOutcome;
 pub use self::inspect::Inspector;
-pub use self::inspect::target::{CalleeKind, InspectTarget, Tab};
+pub use self::inspect::target::{InspectTarget, Tab};
 pub use self::layout::{Areas, PageShape, Pane};
 pub use self::list::EventList;
 pub use self::next_message::NextMessage;
-pub use self::pending_changes::PendingChanges;
 pub use self::run_log::RunLog;
 pub use self::views::PageViews;
 

@@ -25,10 +25,12 @@ mod stream;
 mod wire;
 
 pub use super::client::adapter::Adapter;
+#[cfg(test)]
 pub use super::client::probe::ProbeResult;
-pub use super::client::{ANSWER_CAP, EVENT_CAP, STREAM_CAP, TEXT_CAP};
+#[cfg(test)]
+pub use super::client::{EVENT_CAP, TEXT_CAP};
+#[cfg(test)]
 pub use blocks::BLOCKS_CAP;
-pub use parameters::DEFAULT_MAX_TOKENS;
 
 /// A chat model at an endpoint with the Messages API.
 pub type Anthropic = Adapter<Messages>;

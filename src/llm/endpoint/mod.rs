@@ -33,10 +33,10 @@ use dotenv::{MODEL, TIMEOUT};
 pub use error::EndpointError;
 pub use origin::{SettingOrigin, WithOrigin};
 use pair::VariableSources;
+#[cfg(test)]
+pub use provider::DEFAULT_MODEL;
 use provider::unknown_provider_note;
-pub use provider::{
-    DEFAULT_BASE_URL, DEFAULT_MODEL, DEFAULT_MODELS_DATE, Provider, Wire, split_model_name,
-};
+pub use provider::{DEFAULT_MODELS_DATE, Provider, Wire, split_model_name};
 
 /// The default timeout of one attempt (collaboration source document).
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);

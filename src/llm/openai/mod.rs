@@ -23,9 +23,11 @@ mod parameters;
 mod stream;
 mod wire;
 
+pub use super::client::TEXT_CAP;
 pub use super::client::adapter::Adapter;
 pub use super::client::probe::ProbeResult;
-pub use super::client::{ANSWER_CAP, EVENT_CAP, STREAM_CAP, TEXT_CAP};
+#[cfg(test)]
+pub use super::client::{ANSWER_CAP, EVENT_CAP};
 
 /// A chat model at an endpoint with the chat completions API.
 pub type OpenAi = Adapter<ChatCompletions>;

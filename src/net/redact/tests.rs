@@ -187,3 +187,13 @@ proptest! {
         let _ = Redactor::with_secrets([Secret::new("aaaaaaaa"), Secret::new(":///?#@=")]).redact(&text);
     }
 }
+
+#[test]
+fn secrets_and_what_looks_like_one_are_removed() {
+    let redactor = Redactor::with_secrets([Secret::new("hunter2hunter2")]);
+    assert_eq!(redactor.redact("no hunter2hunter2, no sk-abc"), "no ***, no ***");
+    assert_eq!(
+        redactor.redact("GET https://me:pw@a.example/v1?key=1"),
+        "GET https://***@a.example/v1?***",
+    );
+}

@@ -51,6 +51,7 @@ pub(super) fn parse_stance(text: &str) -> Option<Stance> {
 ///
 /// # Errors
 /// `invalid_contribution:*`, the first check that fails.
+#[cfg(test)]
 pub fn validate_contribution(
     raw: &Value,
     allowed: &RoleSet,
@@ -235,6 +236,7 @@ impl ContributionGateway {
     /// # Errors
     /// `agent_denied:<role>`, `max_messages`, `invalid_contribution:*`, in this order. A message
     /// whose content is refused counts as used.
+    #[cfg(test)]
     pub fn accept(
         &mut self,
         raw: &Value,
@@ -245,7 +247,8 @@ impl ContributionGateway {
         judge(raw, expected, allow).map_err(StopReason::InvalidContribution)
     }
 
-    /// The part of [`accept`](Self::accept) that does not look at the reply: uses up one message.
+    /// The part of `accept` of the source document that does not look at the reply: uses up one
+    /// message.
     ///
     /// # Errors
     /// `agent_denied:<role>`, `max_messages`, in this order.

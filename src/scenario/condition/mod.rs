@@ -16,7 +16,9 @@ mod parse;
 mod value;
 
 pub use bindings::CelBindings;
-pub use budget::{BudgetExceeded, EvalBudget, EvalLimits};
+#[cfg(test)]
+pub use budget::BudgetExceeded;
+pub use budget::{EvalBudget, EvalLimits};
 pub use error::ConditionError;
 pub use names::Name;
 

@@ -91,7 +91,7 @@ pub fn check(text: &str, origin: ScenarioOrigin, overrides: &[Override]) -> Chec
         let lines = |of_every_run: bool| -> Vec<String> {
             let of = problems
                 .iter()
-                .filter(|it| (it.affected_runs == AffectedRuns::AllRuns) == of_every_run);
+                .filter(|it| (it.affected_runs == AffectedRuns::All) == of_every_run);
             of.map(|problem| problems.line(problem)).collect()
         };
         let mut warnings = lines(true);

@@ -10,13 +10,6 @@ use super::tree::{TextSpan, TomlKey, TomlNode, TomlTable, TomlValue};
 
 /// Sets one field before the scenario is checked: `budget.max_rounds=1`, `inputs.region=EU`,
 /// `script[0].latency="2s"`. The value is TOML; if it is not valid TOML, it is a string.
-///
-/// ```
-/// use roundtable::scenario::Override;
-/// let set: Override = "budget.max_rounds=1".parse()?;
-/// assert_eq!(set.path(), ["budget", "max_rounds"]);
-/// # Ok::<(), roundtable::scenario::OverrideError>(())
-/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Override {
     text: String,
@@ -211,5 +204,16 @@ impl FromStr for Override {
 impl fmt::Display for Override {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_override_has_a_path() {
+        let set: Override = "budget.max_rounds=1".parse().expect("an override");
+        assert_eq!(set.path(), ["budget", "max_rounds"]);
     }
 }

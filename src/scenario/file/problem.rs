@@ -25,12 +25,12 @@ impl Severity {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AffectedRuns {
     /// Every run.
-    AllRuns,
+    All,
     /// Offline runs, which may stop because of it: the script has no reply to a call that may
     /// happen.
-    SomeOfflineRuns,
+    SomeOffline,
     /// All offline runs, which will stop because of it: the script has no reply to the first call.
-    AllOfflineRuns,
+    AllOffline,
 }
 
 /// The position of a problem.
@@ -162,10 +162,10 @@ impl Problems {
     /// offline run cannot start without a reply to the first call.
     pub fn for_run(mut self, live: bool) -> Self {
         if live {
-            self.list.retain(|problem| problem.affected_runs == AffectedRuns::AllRuns);
+            self.list.retain(|problem| problem.affected_runs == AffectedRuns::All);
         }
         for problem in &mut self.list {
-            if problem.affected_runs == AffectedRuns::AllOfflineRuns {
+            if problem.affected_runs == AffectedRuns::AllOffline {
                 problem.severity = Severity::Error;
             }
         }

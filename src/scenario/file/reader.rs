@@ -61,12 +61,12 @@ impl ReadContext {
 
     /// Reports an error; `help` says what to do.
     pub fn error(&mut self, at: TextSpan, what: impl Into<String>, help: impl Into<String>) {
-        self.note(Severity::Error, AffectedRuns::AllRuns, at, what.into(), help.into());
+        self.note(Severity::Error, AffectedRuns::All, at, what.into(), help.into());
     }
 
     /// Reports a warning.
     pub fn warn(&mut self, at: TextSpan, what: impl Into<String>, help: impl Into<String>) {
-        self.note(Severity::Warning, AffectedRuns::AllRuns, at, what.into(), help.into());
+        self.note(Severity::Warning, AffectedRuns::All, at, what.into(), help.into());
     }
 
     /// Warns that an offline run has no reply to a call; `certain`: every offline run makes this
@@ -78,8 +78,7 @@ impl ReadContext {
         help: &str,
         certain: bool,
     ) {
-        let concerns =
-            if certain { AffectedRuns::AllOfflineRuns } else { AffectedRuns::SomeOfflineRuns };
+        let concerns = if certain { AffectedRuns::AllOffline } else { AffectedRuns::SomeOffline };
         self.note(Severity::Warning, concerns, at, what.into(), help.to_owned());
     }
 

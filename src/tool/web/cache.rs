@@ -3,7 +3,9 @@
 
 use std::fs;
 use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
+#[cfg(test)]
+use std::path::Path;
+use std::path::PathBuf;
 use std::time::SystemTime;
 
 use etcetera::BaseStrategy;
@@ -104,6 +106,7 @@ impl Cache {
     }
 
     /// The same cache with another size limit in bytes.
+    #[cfg(test)]
     pub fn with_limit(self, most_bytes: u64) -> Self {
         Self { most_bytes, ..self }
     }
@@ -155,6 +158,7 @@ impl Cache {
     }
 
     /// Folder of the cache.
+    #[cfg(test)]
     pub fn folder(&self) -> &Path {
         &self.folder
     }

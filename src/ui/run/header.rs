@@ -1,7 +1,5 @@
 //! The two header rows of a run: its identity, then its progress or a notice.
 
-use std::time::Duration;
-
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -270,9 +268,4 @@ fn run_note(page: &RunPage, cx: &DrawContext, world: &World) -> Option<HeaderNot
         }
         _ => return None,
     })
-}
-
-/// Active run time at the shown moment, without pauses.
-pub fn active(page: &RunPage, now: Duration) -> Duration {
-    page.shown().progress.active(page.time(now))
 }

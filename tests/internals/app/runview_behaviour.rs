@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::app::effect::{Contents, Export};
+use crate::app::keymap::Context;
 use crate::app::layout::Size;
 use crate::app::msg::{Mouse, MouseKind, PartialText};
 use crate::app::run::data::RunData;
 use crate::app::run::inspect::prompt::prompt;
 use crate::app::run::layout::page;
 use crate::app::run::{InspectTarget, Pane, RunPage, Tab};
-use crate::app::{Action, Context, Effect, KeyCode, Msg};
+use crate::app::{Action, Effect, KeyCode, Msg};
 use crate::base::visible::visible_lines;
 use crate::event::kind::Initiator;
 use crate::event::{BoundaryId, Command, Event, EventKind, RunId, Seq, World};

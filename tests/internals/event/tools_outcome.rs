@@ -9,7 +9,8 @@ use crate::event::{EventKind, SpanId, StopReason, World};
 use crate::pattern::orchestrator::facts::{OrchestratorFact, Task};
 use crate::pattern::orchestrator::projection::Orchestrator;
 use crate::pattern::resilience::plan::ResiliencePlan;
-use crate::support::facts::tools::{ToolFacts, brownout, critical, many, story, tool};
+use crate::support::facts::head::tool;
+use crate::support::facts::tools::{ToolFacts, brownout, critical, many, story};
 use serde_json::{Map, Value, json};
 
 fn world(facts: &ToolFacts) -> World {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::event::kind::AttemptFailed;
 use crate::gateway::Guard;
 use crate::gateway::breaker::AttemptVerdict;
-use crate::gateway::call::with_timeout;
+use crate::gateway::time_limit::run_within;
 use crate::scenario::spec::policy::CallPolicy;
 
 const LIMIT: Duration = Duration::from_secs(10);
@@ -14,7 +14,8 @@ async fn guarded(guard: &Guard) {
     let (_, limit) = guard.policy();
     let pass = guard.enter(LIMIT, |_| None).await.expect("let through");
     assert!(guard.faults().is_empty());
-    with_timeout(limit, async { Ok::<(), Box<AttemptFailed>>(()) }).await.expect("answered");
+    let attempt = async { Ok::<(), Box<AttemptFailed>>(()) };
+    run_within(limit, attempt).await.expect("in time").expect("answered");
     pass.settle(AttemptVerdict::Success);
 }
 

@@ -1,11 +1,11 @@
 //! The one builder of logs: span ids, places and times are its own.
+#![allow(dead_code, reason = "a bench uses a part of it")]
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Duration;
 
-use roundtable::event::kind::RunClosed;
-use roundtable::event::{Elapsed, Event, EventKind, Seq, SpanId, StopReason};
+use roundtable::{Elapsed, Event, EventKind, RunClosed, Seq, SpanId, StopReason};
 
 /// A log that is being written, with what a pattern's story knows of itself.
 pub struct LogBuilder<S> {

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file uses the part that it needs")]
 
 mod builder;
+pub mod head;
 pub mod research;
 pub mod team;
 pub mod tools;

@@ -105,7 +105,7 @@ impl ResearchFacts {
             notes: 0,
             taken: BTreeMap::new(),
         });
-        let tool = |name| super::tools::tool(name, "search", 8_000, true);
+        let tool = |name| super::head::tool(name, "search", 8_000, true);
         let head = RunStarted {
             run: RunId::new("r-b7c0"),
             wall_ms: 1_772_884_800_000,
@@ -123,7 +123,7 @@ impl ResearchFacts {
             prices: None,
             model_prices: Vec::new(),
             tools: vec![
-                super::tools::tool("llm", "model", 60_000, false),
+                super::head::tool("llm", "model", 60_000, false),
                 tool("search_sources"),
                 tool("read_source"),
             ],

@@ -1,23 +1,18 @@
 //! Logs of facts by hand of a coordinator team and of a swarm: who was asked, who handed over, what
 //! was said, as a test wants it, without an engine.
+#![allow(dead_code, reason = "a bench uses a part of it")]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use roundtable::agents::facts::{
-    AgentFact, HandoffRefusal, HistoryEntry, LoopGuard, MemberOutput, SessionHead,
+use roundtable::bench::{
+    AgentHead, AlertLimits, CallStarted, FlagAt, HANDED_OVER, HandoffRefusal, HistoryEntry,
+    LoopGuard, MemberOutput, PatternPlan, Prompt, SessionHead, SwarmHead, TeamPlan,
 };
-use roundtable::agents::plan::{AgentHead, SwarmHead};
-use roundtable::agents::projection::HANDED_OVER;
-use roundtable::base::name::AgentName;
-use roundtable::event::kind::{
-    CallStarted, ChatMessage, FlagAt, MessageRole, ModelLabel, Prompt, Purpose, Reply, RunStarted,
-    ToolCall, ToolOffer, Usage,
+use roundtable::{
+    AgentFact, AgentName, ChatMessage, EventKind, MessageRole, ModelLabel, PatternFact, Purpose,
+    Reply, RunId, RunStarted, SpanId, ToolCall, ToolOffer, Usage,
 };
-use roundtable::event::patterns::{PatternFact, PatternPlan};
-use roundtable::event::{EventKind, RunId, SpanId};
-use roundtable::pattern::team::plan::TeamPlan;
-use roundtable::scenario::spec::alert::AlertLimits;
 use serde_json::{Map, Value, json};
 
 use super::builder::LogBuilder;
@@ -122,7 +117,7 @@ impl TeamFacts {
             seed: 7,
             prices: None,
             model_prices: Vec::new(),
-            tools: vec![super::tools::tool("llm", "model", 60_000, false)],
+            tools: vec![super::head::tool("llm", "model", 60_000, false)],
             alerts: AlertLimits::default(),
             spending: Default::default(),
             plan,

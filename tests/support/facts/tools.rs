@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use roundtable::event::kind::{
-    AttemptFailed, BreakerCause, BreakerHead, BreakerStage, BulkheadHead, CallStarted, ChatMessage,
-    FailureClass, FallbackKind, FlagAt, Initiator, MessageRole, ModelLabel, Prompt, Purpose, Reply,
-    RunStarted, SafeModeHead, ToolHead, ToolLimits, Usage,
+    AttemptFailed, BreakerCause, BreakerStage, CallStarted, ChatMessage, FailureClass,
+    FallbackKind, FlagAt, Initiator, MessageRole, ModelLabel, Prompt, Purpose, Reply, RunStarted,
+    ToolHead, Usage,
 };
 use roundtable::event::patterns::{PatternFact, PatternPlan};
 use roundtable::event::{EventKind, RunId, SpanId, StopReason};
@@ -15,10 +15,10 @@ use roundtable::pattern::orchestrator::facts::{OrchestratorFact, Task};
 use roundtable::pattern::orchestrator::plan::{OrchestratorPlan, WorkerHead};
 use roundtable::pattern::resilience::plan::ResiliencePlan;
 use roundtable::scenario::spec::alert::AlertLimits;
-use roundtable::scenario::spec::limits::{BreakerCounts, BreakerMode};
 use serde_json::{Map, Value, json};
 
 use super::builder::LogBuilder;
+use super::head::tool;
 
 /// A log of tools that is being written.
 pub type ToolFacts = LogBuilder<ToolStory>;
@@ -28,35 +28,6 @@ pub struct ToolStory {
     /// Open calls by a name of the test's own: call, attempt, number of the attempt, task.
     calls: BTreeMap<String, (SpanId, SpanId, u32)>,
     tasks: Vec<(SpanId, Task)>,
-}
-
-fn limits(timeout_ms: u64, guarded: bool) -> ToolLimits {
-    ToolLimits {
-        timeout_ms,
-        max_attempts: 3,
-        backoff_ms: vec![200, 400],
-        jitter: true,
-        breaker: guarded.then_some(BreakerHead {
-            fail_threshold: 3,
-            open_for_ms: 3_000,
-            probe_permits: 1,
-            mode: BreakerMode::HalfOpen,
-            counts: BreakerCounts::Attempts,
-        }),
-        bulkhead: guarded.then_some(BulkheadHead { max_in_flight: 8, max_wait_ms: Some(200) }),
-        retry_budget: None,
-        safe_mode: Some(SafeModeHead {
-            allow_partial: true,
-            cache_ttl_ms: Some(60_000),
-            fallback: guarded,
-        }),
-    }
-}
-
-/// A tool with its limits.
-pub fn tool(name: &str, kind: &str, timeout_ms: u64, guarded: bool) -> ToolHead {
-    let limits = limits(timeout_ms, guarded);
-    ToolHead { name: name.into(), kind: kind.to_owned(), shared: false, limits, faults: vec![] }
 }
 
 fn model() -> ToolHead {

@@ -38,6 +38,7 @@ fn role_name(role: MessageRole) -> &'static str {
 }
 
 /// The messages of a call exactly as the model saw them, those of earlier calls included.
+#[cfg(test)]
 pub fn prompt(run: &RunData, call: SpanId) -> Vec<ChatMessage> {
     prompt_in_memory(run, call).0
 }
