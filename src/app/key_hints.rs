@@ -175,8 +175,8 @@ fn hint_word(state: &AppState, row: &Binding) -> &'static str {
             "join or leave"
         }
         Action::Press => match state.overlays.last() {
-            Some(Overlay::Form(form)) if form.is_on_text() => "edit",
-            Some(Overlay::Form(form)) if form.focus == FieldId::ModelName => "choose",
+            Some(Overlay::Form(form)) if form.fields.is_on_text() => "edit",
+            Some(Overlay::Form(form)) if form.fields.focus == FieldId::ModelName => "choose",
             _ => row.word,
         },
         Action::NextPane if matches!(state.context(), Context::Form | Context::FormText) => "field",

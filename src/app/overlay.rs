@@ -33,7 +33,7 @@ impl Overlay {
     pub fn context(&self) -> Context {
         match self {
             Self::Form(form) if form.picker.is_some() => Context::Models,
-            Self::Form(form) if form.is_editing() => Context::FormText,
+            Self::Form(form) if form.fields.is_editing() => Context::FormText,
             Self::Form(_) => Context::Form,
             Self::Flags(_) => Context::Flags,
             Self::Faults(_) => Context::Faults,

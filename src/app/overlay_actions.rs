@@ -21,10 +21,10 @@ pub(super) fn on_form(state: &mut AppState, action: Action) -> Update {
     }
     match action {
         Action::Start => return start_form(state),
-        Action::Press if form.focus == FieldId::Start => return start_form(state),
-        Action::Press if form.focus == FieldId::Cancel => return close_form(state),
-        Action::Cancel if form.is_editing() => {
-            form.leave_text();
+        Action::Press if form.fields.focus == FieldId::Start => return start_form(state),
+        Action::Press if form.fields.focus == FieldId::Cancel => return close_form(state),
+        Action::Cancel if form.fields.is_editing() => {
+            form.fields.leave_text();
             return Update::redraw();
         }
         Action::Cancel | Action::Back => return close_form(state),
@@ -46,7 +46,7 @@ pub(super) fn on_form(state: &mut AppState, action: Action) -> Update {
 
 fn close_form(state: &mut AppState) -> Update {
     match state.overlays.last() {
-        Some(Overlay::Form(form)) if form.changed() => {
+        Some(Overlay::Form(form)) if form.fields.changed() => {
             state.overlays.push(Overlay::Confirm(Confirm::discard()));
         }
         _ => {

@@ -170,9 +170,11 @@ fn on_form(state: &mut AppState, mouse: Mouse) -> Update {
             Update::redraw()
         }
         MouseKind::Down => {
-            let Some(id) = form.field_at(size, mouse.col, mouse.row) else { return Update::idle() };
-            form.focus(id.clone());
-            match form.field(&id).map(|field| &field.value) {
+            let Some(id) = form.layout(size).field_at(mouse.col, mouse.row) else {
+                return Update::idle();
+            };
+            form.fields.focus(id.clone());
+            match form.fields.get(&id).map(|field| &field.value) {
                 Some(FieldValue::Button) => on_action(
                     state,
                     if id == FieldId::Start { Action::Start } else { Action::Cancel },

@@ -10,7 +10,7 @@ use super::text::{Pen, columns, elide, elide_middle, wrap_within};
 use super::text_field;
 use super::theme::StyleRole;
 use crate::app::form::{
-    CANCEL_AT, Field, FieldId, FieldValue, FormParts, FormSlot, LABEL, LaunchForm,
+    CANCEL_AT, Field, FieldId, FieldValue, FormLayout, FormParts, FormSlot, LABEL, LaunchForm,
 };
 use crate::app::layout::Size;
 use crate::narrate::glyph::Glyph;
@@ -20,52 +20,41 @@ use crate::ui::table;
 
 /// Draws the form.
 pub fn render(form: &LaunchForm, cx: &DrawContext, size: Size, buf: &mut Buffer) {
-    let parts = form.parts(size);
-    let slots = form.slots(&parts);
+    let layout = form.layout(size);
+    let parts = &layout.parts;
     let title = format!("New run of {}", form.entry.name);
-    let rows = parts.fields.height;
     let room = usize::from(parts.window.width).saturating_sub(8);
-    let foot = hidden(form.hidden(&parts, &slots), cx);
+    let foot = hidden(form, &layout, cx);
     let foot = elide(&foot, room, cx.glyphs);
     frame::window(&title, &foot, cx, parts.window, buf);
-    let end = form.top + rows;
-    for slot in slots.iter().filter(|slot| slot.y < end && slot.y + slot.rows > form.top) {
-        match slot.id.as_ref().and_then(|id| form.field(id)) {
-            None => heading(slot, form, &parts, cx, buf),
-            Some(field) => draw(field, slot, form, &parts, cx, buf),
+    for slot in layout.visible() {
+        match slot.id.as_ref().and_then(|id| form.fields.get(id)) {
+            None => heading(slot, &layout, cx, buf),
+            Some(field) => draw(field, slot, form, &layout, cx, buf),
         }
     }
-    fault(form, &parts, cx, buf);
-    command(form, &parts, cx, buf);
-    buttons(form, &parts, cx, buf);
+    fault(form, parts, cx, buf);
+    command(form, parts, cx, buf);
+    buttons(form, parts, cx, buf);
 }
 
 /// The labels of fields out of view, so that the reader knows that they exist.
-fn hidden([above, below]: [Vec<&str>; 2], cx: &DrawContext) -> String {
-    let part = |glyph, labels: Vec<&str>| {
+fn hidden(form: &LaunchForm, layout: &FormLayout, cx: &DrawContext) -> String {
+    let part = |glyph, ids: Vec<&FieldId>| {
         let arrow = cx.glyphs.symbol(glyph);
+        let fields = ids.into_iter().filter_map(|id| form.fields.get(id));
+        let labels: Vec<&str> = fields.map(|field| field.label.as_str()).collect();
         (!labels.is_empty())
             .then(|| format!("{arrow} {} more: {}", labels.len(), labels.join(", ")))
     };
+    let [above, below] = layout.hidden();
     let parts = [part(Glyph::Down, below), part(Glyph::Up, above)];
     parts.into_iter().flatten().collect::<Vec<_>>().join("  ")
 }
 
-/// The screen row of a row of the form.
-fn row_at(parts: &FormParts, form: &LaunchForm, y: u16) -> Rect {
-    let down = y.saturating_sub(form.top).min(parts.fields.height);
-    Rect { y: parts.fields.y + down, height: 1, ..parts.fields }.intersection(parts.fields)
-}
-
-fn heading(
-    slot: &FormSlot,
-    form: &LaunchForm,
-    parts: &FormParts,
-    cx: &DrawContext,
-    buf: &mut Buffer,
-) {
+fn heading(slot: &FormSlot, layout: &FormLayout, cx: &DrawContext, buf: &mut Buffer) {
     let line = cx.theme.style(StyleRole::Border);
-    let mut pen = Pen::new(buf, row_at(parts, form, slot.y), cx.glyphs);
+    let mut pen = Pen::new(buf, layout.row(slot.y), cx.glyphs);
     pen.glyphs(Glyph::Horizontal, 2, line).space(1);
     pen.put(slot.section.title(), cx.theme.style(StyleRole::Title)).space(1);
     let rest = pen.left();
@@ -76,15 +65,15 @@ fn draw(
     field: &Field,
     slot: &FormSlot,
     form: &LaunchForm,
-    parts: &FormParts,
+    layout: &FormLayout,
     cx: &DrawContext,
     buf: &mut Buffer,
 ) {
-    let focused = form.focus == field.id;
+    let focused = form.fields.focus == field.id;
     let (dim, plain) = (cx.theme.style(StyleRole::Dim), cx.theme.style(StyleRole::Text));
-    let place = form.value_area(parts, slot);
-    if slot.y >= form.top {
-        let mut pen = Pen::new(buf, row_at(parts, form, slot.y), cx.glyphs);
+    let place = layout.value_area(slot);
+    if slot.y >= layout.top {
+        let mut pen = Pen::new(buf, layout.row(slot.y), cx.glyphs);
         table::mark(cx, &mut pen, focused);
         let style = if focused { cx.theme.style(StyleRole::Strong) } else { plain };
         pen.name(&field.label, LABEL - 3, style);
@@ -94,8 +83,8 @@ fn draw(
     }
     match &field.value {
         FieldValue::Text(text) => {
-            let typing = focused && form.is_editing();
-            let cut = form.top.saturating_sub(slot.y);
+            let typing = focused && form.fields.is_editing();
+            let cut = layout.top.saturating_sub(slot.y);
             text_field::render(text, cx, place, slot.rows, cut, typing, buf);
         }
         FieldValue::Choice { choices, at, .. } => {
@@ -121,7 +110,7 @@ fn draw(
         }
         FieldValue::Button => {}
     }
-    note(field, slot, form, parts, cx, buf);
+    note(field, slot, form, layout, cx, buf);
 }
 
 /// Draws the note next to a field: its problem, else its hint.
@@ -129,15 +118,15 @@ fn note(
     field: &Field,
     slot: &FormSlot,
     form: &LaunchForm,
-    parts: &FormParts,
+    layout: &FormLayout,
     cx: &DrawContext,
     buf: &mut Buffer,
 ) {
-    if slot.y < form.top {
+    if slot.y < layout.top {
         return;
     }
-    let row = row_at(parts, form, slot.y);
-    let from = LABEL + parts.widget(crate::app::form::is_long(&field.id)) + 1;
+    let row = layout.row(slot.y);
+    let from = LABEL + layout.parts.widget(Some(&field.id)) + 1;
     let area =
         Rect { x: row.x + from.min(row.width), width: row.width.saturating_sub(from), ..row };
     let mut pen = Pen::new(buf, area, cx.glyphs);
@@ -161,7 +150,7 @@ fn marked(error: bool) -> (Glyph, StyleRole) {
 /// the key.
 fn answers(form: &LaunchForm, cx: &DrawContext, pen: &mut Pen) {
     let dim = cx.theme.style(StyleRole::Dim);
-    match form.model() {
+    match form.fields.model() {
         RequestedModel::Scripted { instant: false } => {
             pen.put("offline: scripted replies with their delays", dim);
         }
@@ -195,7 +184,7 @@ fn model(form: &LaunchForm, text: &str, focused: bool, cx: &DrawContext, mut pen
     let style = cx.theme.style(if focused { StyleRole::Strong } else { StyleRole::Text });
     let named = match &form.models.offer {
         _ if !text.is_empty() => {
-            let changed = form.field(&FieldId::ModelName).is_some_and(Field::changed);
+            let changed = form.fields.get(&FieldId::ModelName).is_some_and(Field::changed);
             Some((text, if changed { "chosen here" } else { form.models.given.as_str() }))
         }
         LiveOffer::Ready { model, model_from, .. } if !form.is_checking_model() => {
@@ -225,14 +214,14 @@ fn model(form: &LaunchForm, text: &str, focused: bool, cx: &DrawContext, mut pen
 /// Draws the problem of the focused field, else the first one of the form. If the form cannot be
 /// started it takes the rows of the command line too, since a text ends with what to do.
 fn fault(form: &LaunchForm, parts: &FormParts, cx: &DrawContext, buf: &mut Buffer) {
-    let of_focus = form.problem_of(&form.focus);
+    let of_focus = form.problem_of(&form.fields.focus);
     let first = form.problems.iter().find(|fault| fault.error).or_else(|| form.problems.first());
     let Some(fault) = of_focus.or(first) else { return };
     let (glyph, role) = marked(fault.error);
     let style = cx.theme.style(role);
     let mut text = String::new();
     if of_focus.is_none()
-        && let Some(field) = fault.field.as_ref().and_then(|id| form.field(id))
+        && let Some(field) = fault.field.as_ref().and_then(|id| form.fields.get(id))
     {
         text.push_str(&format!("{}: ", field.label));
     }
@@ -279,7 +268,7 @@ fn buttons(form: &LaunchForm, parts: &FormParts, cx: &DrawContext, buf: &mut Buf
     let area = parts.buttons;
     let mut button = |id: FieldId, text: &str, right: u16, good: bool| {
         let row = Rect { x: area.x + right.min(area.width), ..area }.intersection(area);
-        let style: Style = match (form.focus == id, good) {
+        let style: Style = match (form.fields.focus == id, good) {
             (true, _) => cx.theme.style(StyleRole::Button).add_modifier(Modifier::REVERSED),
             (false, true) => cx.theme.style(StyleRole::Key),
             (false, false) => cx.theme.style(StyleRole::Dim),
@@ -290,7 +279,7 @@ fn buttons(form: &LaunchForm, parts: &FormParts, cx: &DrawContext, buf: &mut Buf
     button(FieldId::Cancel, "[ Cancel ]", CANCEL_AT, true);
     let rest = CANCEL_AT + 13;
     let row = Rect { x: area.x + rest.min(area.width), ..area }.intersection(area);
-    let text = if form.is_editing() {
+    let text = if form.fields.is_editing() {
         "Ctrl-S starts, Esc leaves the text"
     } else {
         "y copies the command line"

@@ -125,7 +125,8 @@ fn draw_row(
         PickRow::Name { list, at } => {
             let Some(name) = models.name(list, at) else { return };
             let room = usize::from(pen.left());
-            let chosen = picker.value(row, models).as_deref() == form.chosen_model().as_deref();
+            let chosen =
+                picker.value(row, models).as_deref() == form.fields.chosen_model().as_deref();
             let room = if chosen { room.saturating_sub(8) } else { room };
             pen.put(&elide_middle(name, room, cx.glyphs), plain);
             if chosen {

@@ -10,14 +10,14 @@ impl LaunchForm {
     /// The words of the command line that starts the same run, not quoted.
     pub fn command_words(&self) -> Vec<String> {
         let mut words = vec!["roundtable".to_owned(), "run".to_owned(), self.entry.path.clone()];
-        for (_, _, text) in self.overrides() {
+        for (_, _, text) in self.fields.overrides() {
             words.extend(["--set".to_owned(), text]);
         }
-        for (name, on) in self.flags() {
+        for (name, on) in self.fields.flags() {
             words
                 .extend(["--flag".to_owned(), format!("{name}={}", if on { "on" } else { "off" })]);
         }
-        match self.model() {
+        match self.fields.model() {
             RequestedModel::Scripted { instant: false } => {}
             RequestedModel::Scripted { instant: true } => words.push("--instant".to_owned()),
             RequestedModel::Live(model) => {
@@ -67,31 +67,9 @@ pub fn quoted(word: &str) -> String {
     out
 }
 
-/// The value of `--set` that results in this text: the text itself if it is not valid TOML, else a
-/// TOML string.
-pub(super) fn text_value(text: &str) -> String {
-    if toml::de::DeValue::parse(text).is_err() {
-        return text.to_owned();
-    }
-    toml::Value::String(text.to_owned()).to_string()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_looks_like_toml_is_written_as_a_string() {
-        assert_eq!(text_value("EU"), "EU");
-        assert_eq!(text_value(" 12 "), " 12 ");
-        assert_eq!(text_value("Decide whether it may start."), "Decide whether it may start.");
-        for text in ["1", "true", "1.5", "2026-03-02", "\"x\"", "[1]", "{}", "inf"] {
-            let value = text_value(text);
-            let read = toml::de::DeValue::parse(&value)
-                .unwrap_or_else(|error| panic!("{text:?} as {value:?}: {error}"));
-            assert_eq!(read.get_ref().as_str(), Some(text), "{value}");
-        }
-    }
 
     #[test]
     fn an_argument_is_quoted_only_where_a_shell_needs_it() {

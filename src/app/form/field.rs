@@ -9,6 +9,9 @@ use crate::base::visible::{chars_with_hostility, is_hostile, visible_char};
 /// The largest text that the form accepts, in bytes.
 pub const MAX_TEXT_BYTES: usize = 256 * 1024;
 
+/// The choices of the model field, in order: `FormFields::model` depends on it.
+pub const MODEL_CHOICES: [&str; 3] = ["scripted", "scripted, no delays", "live"];
+
 /// Which field of the form.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum FieldId {

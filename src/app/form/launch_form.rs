@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::field::{Field, FieldId};
+use super::field::FieldId;
+use super::fields::FormFields;
 use super::models::FormModels;
 use super::picker::ModelPicker;
 use crate::scenario::Scenario;
@@ -47,9 +48,6 @@ impl FormSection {
     }
 }
 
-/// The choices of the model field, in order: `LaunchForm::model` depends on it.
-pub const MODEL_CHOICES: [&str; 3] = ["scripted", "scripted, no delays", "live"];
-
 /// A problem of the form: an error keeps it from being started, a warning does not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FormProblem {
@@ -66,10 +64,8 @@ pub struct FormProblem {
 pub struct LaunchForm {
     /// The scenario that it starts from.
     pub entry: ScenarioEntry,
-    /// The fields in order.
-    pub fields: Vec<Field>,
-    /// The focused field.
-    pub focus: FieldId,
+    /// Its fields, and the focus.
+    pub fields: FormFields,
     /// Its errors and warnings.
     pub problems: Vec<FormProblem>,
     /// The first row in view.
@@ -80,9 +76,6 @@ pub struct LaunchForm {
     pub models: FormModels,
     /// The list of models, while it is open.
     pub picker: Option<ModelPicker>,
-    /// Whether the focused text is being edited: Tab, Enter and a click start that, other moves do
-    /// not.
-    pub(super) typing: bool,
     pub(super) scenario: Arc<Scenario>,
     pub(super) loads: bool,
 }

@@ -3,11 +3,11 @@
 use ratatui::layout::Rect;
 use tui_textarea::CursorMove;
 
-use super::field::{FieldId, FieldValue};
+use super::field::{Field, FieldId, FieldValue};
+use super::fields::FormFields;
 use super::picker::PickerParts;
 use super::{FormSection, LaunchForm};
-use crate::app::layout::Size;
-use crate::app::layout::{centred, inside};
+use crate::app::layout::{Size, centred, hits, inside};
 
 /// Widest size of the form, in columns.
 const COLS: u16 = 108;
@@ -62,62 +62,128 @@ impl FormParts {
     }
 
     /// Columns of a field's value; a note begins after them. A long field takes the whole width.
-    pub fn widget(&self, long: bool) -> u16 {
+    pub fn widget(&self, id: Option<&FieldId>) -> u16 {
         let room = self.fields.width.saturating_sub(LABEL);
-        if long { room } else { room.min(30) }
+        if id.is_some_and(is_long) { room } else { room.min(30) }
+    }
+}
+
+/// Where the parts of the form and its fields are at one size of the screen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FormLayout {
+    /// The parts of the window.
+    pub parts: FormParts,
+    /// The slots of all fields, in order.
+    pub slots: Vec<FormSlot>,
+    /// The first row in view.
+    pub top: u16,
+}
+
+impl FormLayout {
+    /// The layout of these fields, where `top` is the first row in view.
+    fn of(fields: &FormFields, top: u16, size: Size) -> Self {
+        let slots = slots(fields, &FormParts::split(size, u16::MAX));
+        Self { parts: FormParts::split(size, height(&slots)), slots, top }
+    }
+
+    /// The slot of a field; a button has none.
+    fn slot(&self, id: &FieldId) -> Option<&FormSlot> {
+        self.slots.iter().find(|slot| slot.id.as_ref() == Some(id))
+    }
+
+    /// The row after the last one in view.
+    fn end(&self) -> u16 {
+        self.top + self.parts.fields.height
+    }
+
+    /// The slots with a row in view.
+    pub fn visible(&self) -> impl Iterator<Item = &FormSlot> {
+        self.slots.iter().filter(|slot| slot.y < self.end() && slot.y + slot.rows > self.top)
+    }
+
+    /// The fields above and below the view, partly visible ones included.
+    pub fn hidden(&self) -> [Vec<&FieldId>; 2] {
+        let ids = |out: &dyn Fn(&FormSlot) -> bool| {
+            self.slots.iter().filter(|slot| out(slot)).filter_map(|slot| slot.id.as_ref()).collect()
+        };
+        [ids(&|slot| slot.y < self.top), ids(&|slot| slot.y + slot.rows > self.end())]
+    }
+
+    /// The last row that may be the first in view.
+    fn last_top(&self, rows: u16) -> u16 {
+        height(&self.slots).saturating_sub(rows)
+    }
+
+    /// The first row in view that shows this field.
+    fn top_for(&self, id: &FieldId) -> u16 {
+        let rows = self.parts.fields.height.max(1);
+        let last = self.last_top(rows);
+        let mut top = self.top.min(last);
+        let Some(at) = self.slots.iter().position(|slot| slot.id.as_ref() == Some(id)) else {
+            return top;
+        };
+        // The heading scrolls with the first field under it.
+        let first = match at.checked_sub(1).and_then(|before| self.slots.get(before)) {
+            Some(head) if head.id.is_none() => head.y,
+            _ => self.slots[at].y,
+        };
+        let end = self.slots[at].y + self.slots[at].rows;
+        if end > top + rows {
+            top = end - rows;
+        }
+        if first < top {
+            top = first.min(last);
+        }
+        top
+    }
+
+    /// The first row in view after scrolling by one row.
+    fn scrolled(&self, up: bool) -> u16 {
+        let last = self.last_top(self.parts.fields.height);
+        if up { self.top.saturating_sub(1) } else { (self.top + 1).min(last) }
+    }
+
+    /// The screen row of a row of the form.
+    pub fn row(&self, y: u16) -> Rect {
+        let area = self.parts.fields;
+        let down = y.saturating_sub(self.top).min(area.height);
+        Rect { y: area.y + down, height: 1, ..area }.intersection(area)
+    }
+
+    /// The area of a field's value on the screen; empty where it is out of view.
+    pub fn value_area(&self, slot: &FormSlot) -> Rect {
+        let parts = &self.parts;
+        let (from, to) = (slot.y.max(self.top), (slot.y + slot.rows).min(self.end()));
+        Rect {
+            x: parts.fields.x + LABEL.min(parts.fields.width),
+            y: parts.fields.y + from.saturating_sub(self.top).min(parts.fields.height),
+            width: parts.widget(slot.id.as_ref()),
+            height: to.saturating_sub(from),
+        }
+    }
+
+    /// The field or button under a cell of the screen.
+    pub fn field_at(&self, col: u16, row: u16) -> Option<FieldId> {
+        let parts = &self.parts;
+        if hits(parts.buttons, col, row) {
+            return Some(if col < parts.buttons.x + CANCEL_AT {
+                FieldId::Start
+            } else {
+                FieldId::Cancel
+            });
+        }
+        if !hits(parts.fields, col, row) {
+            return None;
+        }
+        let y = row - parts.fields.y + self.top;
+        self.slots.iter().find(|slot| (slot.y..slot.y + slot.rows).contains(&y))?.id.clone()
     }
 }
 
 impl LaunchForm {
-    /// The parts of the window at this size.
-    pub fn parts(&self, size: Size) -> FormParts {
-        let probe = FormParts::split(size, u16::MAX);
-        FormParts::split(size, height(&self.slots(&probe)))
-    }
-
-    /// The slots of all fields, in order, for this width.
-    pub fn slots(&self, parts: &FormParts) -> Vec<FormSlot> {
-        let mut slots: Vec<FormSlot> = Vec::new();
-        let mut y = 0;
-        for field in self.fields.iter().filter(|field| self.is_shown(&field.id)) {
-            let section = FormSection::of_field(&field.id);
-            if section == FormSection::Buttons {
-                continue;
-            }
-            if slots.last().is_none_or(|last| last.section != section) {
-                slots.push(FormSlot { id: None, section, y, rows: 1 });
-                y += 1;
-            }
-            let rows = match &field.value {
-                FieldValue::Text(text) => {
-                    let long = is_long(&field.id);
-                    let cols = usize::from(parts.widget(long).saturating_sub(1)).max(1);
-                    let least = if field.id == FieldId::Goal { 3 } else { 1 };
-                    let rows: usize = text
-                        .area
-                        .lines()
-                        .iter()
-                        .map(|line| line.chars().count() / cols + 1)
-                        .take(TEXT_ROWS)
-                        .sum();
-                    rows.clamp(least, TEXT_ROWS) as u16
-                }
-                _ => 1,
-            };
-            slots.push(FormSlot { id: Some(field.id.clone()), section, y, rows });
-            y += rows;
-        }
-        slots
-    }
-
-    /// The labels of the fields above and below the view, partly visible ones included.
-    pub fn hidden(&self, parts: &FormParts, slots: &[FormSlot]) -> [Vec<&str>; 2] {
-        let end = self.top + parts.fields.height;
-        let labels = |out: &dyn Fn(&FormSlot) -> bool| {
-            let of = slots.iter().filter(|slot| out(slot)).filter_map(|slot| slot.id.as_ref());
-            of.filter_map(|id| self.field(id)).map(|field| field.label.as_str()).collect()
-        };
-        [labels(&|slot| slot.y < self.top), labels(&|slot| slot.y + slot.rows > end)]
+    /// Where the fields are at this size.
+    pub fn layout(&self, size: Size) -> FormLayout {
+        FormLayout::of(&self.fields, self.top, size)
     }
 
     /// Keeps the focused field in view, and the selected row in the list of models.
@@ -125,64 +191,22 @@ impl LaunchForm {
         if let Some(picker) = &mut self.picker {
             picker.arrange(usize::from(PickerParts::split(size).list.height));
         }
-        let parts = self.parts(size);
-        let slots = self.slots(&parts);
-        let rows = parts.fields.height.max(1);
-        let last = height(&slots).saturating_sub(rows);
-        self.top = self.top.min(last);
-        let Some(at) = slots.iter().position(|slot| slot.id.as_ref() == Some(&self.focus)) else {
-            return;
-        };
-        // The heading scrolls with the first field under it.
-        let first = match at.checked_sub(1).and_then(|before| slots.get(before)) {
-            Some(head) if head.id.is_none() => head.y,
-            _ => slots[at].y,
-        };
-        let end = slots[at].y + slots[at].rows;
-        if end > self.top + rows {
-            self.top = end - rows;
-        }
-        if first < self.top {
-            self.top = first.min(last);
-        }
+        self.top = self.layout(size).top_for(&self.fields.focus);
     }
 
     /// Scrolls by one row.
     pub fn scroll(&mut self, up: bool, size: Size) {
-        let parts = self.parts(size);
-        let last = height(&self.slots(&parts)).saturating_sub(parts.fields.height);
-        self.top = if up { self.top.saturating_sub(1) } else { (self.top + 1).min(last) };
-    }
-
-    /// The area of a field's value on the screen; empty where it is out of view.
-    pub fn value_area(&self, parts: &FormParts, slot: &FormSlot) -> Rect {
-        let end = self.top + parts.fields.height;
-        let (from, to) = (slot.y.max(self.top), (slot.y + slot.rows).min(end));
-        let long = slot.id.as_ref().is_some_and(is_long);
-        Rect {
-            x: parts.fields.x + LABEL.min(parts.fields.width),
-            y: parts.fields.y + from.saturating_sub(self.top).min(parts.fields.height),
-            width: parts.widget(long),
-            height: to.saturating_sub(from),
-        }
+        self.top = self.layout(size).scrolled(up);
     }
 
     /// Moves the cursor of the focused text to the mouse.
     pub fn place_cursor(&mut self, size: Size, col: u16, row: u16) {
-        let parts = self.parts(size);
-        let slots = self.slots(&parts);
-        let Some(slot) = slots.iter().find(|slot| slot.id.as_ref() == Some(&self.focus)) else {
-            return;
-        };
-        let at = self.value_area(&parts, slot);
+        let layout = self.layout(size);
+        let Some(slot) = layout.slot(&self.fields.focus) else { return };
+        let at = layout.value_area(slot);
         // A text that is cut at the top begins above the first row in view.
         let cut = self.top.saturating_sub(slot.y);
-        let Some(FieldValue::Text(text)) = self
-            .fields
-            .iter_mut()
-            .find(|field| field.id == self.focus)
-            .map(|field| &mut field.value)
-        else {
+        let Some(Field { value: FieldValue::Text(text), .. }) = self.fields.focused() else {
             return;
         };
         let (down, right) = (row.saturating_sub(at.y) + cut, col.saturating_sub(at.x));
@@ -191,35 +215,46 @@ impl LaunchForm {
         let to = |at: usize| u16::try_from(at).unwrap_or(u16::MAX);
         text.area.move_cursor(CursorMove::Jump(to(clicked.0), to(clicked.1)));
     }
+}
 
-    /// The field or button under a cell of the screen.
-    pub fn field_at(&self, size: Size, col: u16, row: u16) -> Option<FieldId> {
-        let parts = self.parts(size);
-        if crate::app::layout::hits(parts.buttons, col, row) {
-            return Some(if col < parts.buttons.x + CANCEL_AT {
-                FieldId::Start
-            } else {
-                FieldId::Cancel
-            });
+/// The slots of all fields that are shown, in order; `parts` has their width.
+fn slots(fields: &FormFields, parts: &FormParts) -> Vec<FormSlot> {
+    let mut slots: Vec<FormSlot> = Vec::new();
+    let mut y = 0;
+    for field in fields.list.iter().filter(|field| fields.is_shown(&field.id)) {
+        let section = FormSection::of_field(&field.id);
+        if section == FormSection::Buttons {
+            continue;
         }
-        if !crate::app::layout::hits(parts.fields, col, row) {
-            return None;
+        if slots.last().is_none_or(|last| last.section != section) {
+            slots.push(FormSlot { id: None, section, y, rows: 1 });
+            y += 1;
         }
-        let y = row - parts.fields.y + self.top;
-        let slots = self.slots(&parts);
-        slots.into_iter().find(|slot| (slot.y..slot.y + slot.rows).contains(&y))?.id
+        let rows = match &field.value {
+            FieldValue::Text(text) => {
+                let cols = usize::from(parts.widget(Some(&field.id)).saturating_sub(1)).max(1);
+                let least = if field.id == FieldId::Goal { 3 } else { 1 };
+                let lines = text.area.lines().iter();
+                let rows = lines.map(|line| line.chars().count() / cols + 1).take(TEXT_ROWS);
+                rows.sum::<usize>().clamp(least, TEXT_ROWS) as u16
+            }
+            _ => 1,
+        };
+        slots.push(FormSlot { id: Some(field.id.clone()), section, y, rows });
+        y += rows;
     }
+    slots
 }
 
 /// Offset of the second button, in columns.
 pub const CANCEL_AT: u16 = 14;
 
 /// Whether a field takes the whole width.
-pub fn is_long(id: &FieldId) -> bool {
+fn is_long(id: &FieldId) -> bool {
     matches!(id, FieldId::Goal | FieldId::Model | FieldId::ModelName)
 }
 
 /// Number of rows of all slots.
-pub fn height(slots: &[FormSlot]) -> u16 {
+fn height(slots: &[FormSlot]) -> u16 {
     slots.last().map_or(0, |slot| slot.y + slot.rows)
 }

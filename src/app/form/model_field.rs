@@ -9,35 +9,22 @@ use crate::app::effect::Effect;
 use crate::app::layout::Size;
 use crate::app::live::{LiveQuery, LiveQueryResult, OfferedModels};
 use crate::app::request::RequestId;
-use crate::scenario::catalogue::RequestedModel;
 use crate::scenario::catalogue::{LiveOffer, ProviderHost};
 use std::sync::Arc;
 
 impl LaunchForm {
-    /// The model that the operator chose instead of those of the scenario and the environment.
-    pub fn chosen_model(&self) -> Option<Arc<str>> {
-        let text = self.field(&FieldId::ModelName)?.text();
-        let text = text.trim();
-        (!text.is_empty()).then(|| text.into())
-    }
-
     /// Whether the shell has not answered yet whether the chosen model can be called.
     pub fn is_checking_model(&self) -> bool {
-        self.models.offer_of != self.chosen_model()
-    }
-
-    /// Whether live models answer the calls.
-    pub fn is_live(&self) -> bool {
-        matches!(self.model(), RequestedModel::Live(_))
+        self.models.offer_of != self.fields.chosen_model()
     }
 
     /// The pending questions to the shell: which models a live run would call, and which ones a
     /// provider lists.
     pub(in crate::app) fn pending_queries(&mut self) -> Vec<Effect> {
-        if !self.is_live() {
+        if !self.fields.is_live() {
             return Vec::new();
         }
-        let model = self.chosen_model();
+        let model = self.fields.chosen_model();
         let scenario = Arc::clone(self.scenario());
         let query = LiveQuery { form: self.models.form, scenario, model: model.clone() };
         if self.models.asked.as_ref() != Some(&model) {
@@ -119,7 +106,7 @@ impl LaunchForm {
     /// Opens the list of models. Lists that failed to load are requested again.
     pub(in crate::app) fn open_picker(&mut self) {
         self.models.lists.retain(|(_, list)| !matches!(list, OfferedModels::Failed { .. }));
-        let model = self.chosen_model();
+        let model = self.fields.chosen_model();
         self.picker = Some(ModelPicker::open(&self.models, model.as_deref()));
     }
 
@@ -145,7 +132,7 @@ impl LaunchForm {
     }
 
     fn set_model(&mut self, to: String) {
-        let field = self.fields.iter_mut().find(|field| field.id == FieldId::ModelName);
+        let field = self.fields.get_mut(&FieldId::ModelName);
         if let Some(FieldValue::Model { text, .. }) = field.map(|field| &mut field.value) {
             *text = to;
         }

@@ -1,9 +1,7 @@
 //! From a scenario to the fields of the form, and from a changed field back to an override of the
 //! scenario.
 
-use super::MODEL_CHOICES;
-use super::command_line::text_value;
-use super::field::{Field, FieldId, FieldValue, TextField};
+use super::field::{Field, FieldId, FieldValue, MODEL_CHOICES, TextField};
 use crate::app::form::shown_value::shown_value;
 use crate::scenario::spec::model::{InputKind, ScenarioInput};
 use crate::scenario::{Override, Scenario};
@@ -110,4 +108,31 @@ pub(super) fn override_of(field: &Field) -> Option<(FieldId, Override, String)> 
         (Override::new(&path, &text), text.clone())
     };
     Some((field.id.clone(), laid.ok()?, format!("{path}={value}")))
+}
+
+/// The value of `--set` that results in this text: the text itself if it is not valid TOML, else a
+/// TOML string.
+fn text_value(text: &str) -> String {
+    if toml::de::DeValue::parse(text).is_err() {
+        return text.to_owned();
+    }
+    toml::Value::String(text.to_owned()).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_looks_like_toml_is_written_as_a_string() {
+        assert_eq!(text_value("EU"), "EU");
+        assert_eq!(text_value(" 12 "), " 12 ");
+        assert_eq!(text_value("Decide whether it may start."), "Decide whether it may start.");
+        for text in ["1", "true", "1.5", "2026-03-02", "\"x\"", "[1]", "{}", "inf"] {
+            let value = text_value(text);
+            let read = toml::de::DeValue::parse(&value)
+                .unwrap_or_else(|error| panic!("{text:?} as {value:?}: {error}"));
+            assert_eq!(read.get_ref().as_str(), Some(text), "{value}");
+        }
+    }
 }

@@ -27,16 +27,16 @@ impl LaunchForm {
             let taken = picker.on_key(key, &self.models);
             return if taken { KeyOutcome::Taken } else { KeyOutcome::Ignored };
         }
-        if !self.is_editing() {
-            let typable = self.is_on_text() || self.focus == FieldId::ModelName;
+        if !self.fields.is_editing() {
+            let typable = self.fields.is_on_text() || self.fields.focus == FieldId::ModelName;
             let would = typable && key.typed_char().is_some();
             return if would { KeyOutcome::NotEditing } else { KeyOutcome::Ignored };
         }
-        let Some(Field { value: FieldValue::Text(text), .. }) = self.focused() else {
+        let Some(Field { value: FieldValue::Text(text), .. }) = self.fields.focused() else {
             return KeyOutcome::Ignored;
         };
         if key.code == KeyCode::Enter && !text.lines {
-            self.move_focus(true);
+            self.fields.move_focus(true);
             return KeyOutcome::Taken;
         }
         let before = text.area.cursor();
@@ -47,8 +47,8 @@ impl LaunchForm {
         }
         match edge {
             Some(forward) if text.area.cursor() == before => {
-                self.move_focus(forward);
-                self.typing = false;
+                self.fields.move_focus(forward);
+                self.fields.typing = false;
             }
             Some(_) => {}
             None => self.revalidate(),
@@ -61,14 +61,14 @@ impl LaunchForm {
     /// # Errors
     /// Why it was not inserted, or how it was changed, for the status row.
     pub fn on_paste(&mut self, pasted: &str) -> Result<(), String> {
-        if self.focus == FieldId::ModelName && self.picker.is_none() {
+        if self.fields.focus == FieldId::ModelName && self.picker.is_none() {
             self.open_picker();
         }
         if let Some(picker) = &mut self.picker {
             picker.on_paste(pasted, &self.models);
             return Ok(());
         }
-        let Some(Field { value: FieldValue::Text(text), .. }) = self.focused() else {
+        let Some(Field { value: FieldValue::Text(text), .. }) = self.fields.focused() else {
             return Err("Pasting needs a text field: press Tab to reach one.".to_owned());
         };
         if pasted.len() > text.free_bytes() {
@@ -80,7 +80,7 @@ impl LaunchForm {
         }
         let (taken, left_out) = text.accepted_paste(pasted);
         let signs = text.on_paste(taken);
-        self.typing = true;
+        self.fields.typing = true;
         self.revalidate();
         let mut said = Vec::new();
         if left_out > 0 {

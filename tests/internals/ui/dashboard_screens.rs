@@ -236,7 +236,7 @@ fn with_list(dash: &mut Dash) {
 fn focus(dash: &mut Dash, id: &FieldId) {
     loop {
         match dash.state.overlays.last() {
-            Some(Overlay::Form(form)) if form.focus == *id => return,
+            Some(Overlay::Form(form)) if form.fields.focus == *id => return,
             Some(Overlay::Form(_)) => {
                 dash.press(KeyCode::Tab);
             }

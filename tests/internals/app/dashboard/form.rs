@@ -21,8 +21,8 @@ pub fn form(dash: &Dash) -> &LaunchForm {
 }
 
 pub fn goto(dash: &mut Dash, id: &FieldId) {
-    for _ in 0..form(dash).fields.len() {
-        if form(dash).focus == *id {
+    for _ in 0..form(dash).fields.list.len() {
+        if form(dash).fields.focus == *id {
             return;
         }
         dash.press(KeyCode::Tab);
@@ -39,7 +39,7 @@ pub fn retype(dash: &mut Dash, text: &str) {
 fn everything_is_prefilled_and_enter_enter_starts() {
     let mut dash = Dash::new(80, 24);
     dash.text("n");
-    assert_eq!(form(&dash).focus, FieldId::Start);
+    assert_eq!(form(&dash).fields.focus, FieldId::Start);
     assert_eq!(form(&dash).command_line(), "roundtable run checkout-launch");
     dash.press(KeyCode::Enter);
     let request = dash.launch();
@@ -71,7 +71,7 @@ fn control_characters_of_a_paste_become_signs_and_that_is_said() {
     dash.text("n");
     goto(&mut dash, &FieldId::Goal);
     dash.send(Msg::Paste("go\u{1b}[2J\u{202e}now\ttab".to_owned()));
-    let goal = form(&dash).field(&FieldId::Goal).expect("a goal").text();
+    let goal = form(&dash).fields.get(&FieldId::Goal).expect("a goal").text();
     assert!(goal.ends_with("go␛[2J\u{fffd}now    tab"), "{goal}");
     assert!(dash.state.notices.current().expect("said").text.contains("2 control characters"));
 }
@@ -82,7 +82,7 @@ fn joiners_of_a_paste_stay_where_they_join() {
     dash.text("n");
     goto(&mut dash, &FieldId::Goal);
     dash.send(Msg::Paste("می\u{200c}خواهم 👩\u{200d}🚀 ad\u{200d}min".to_owned()));
-    let goal = form(&dash).field(&FieldId::Goal).expect("a goal").text();
+    let goal = form(&dash).fields.get(&FieldId::Goal).expect("a goal").text();
     assert!(goal.ends_with("می\u{200c}خواهم 👩\u{200d}🚀 ad\u{fffd}min"), "{goal}");
     assert!(dash.state.notices.current().expect("said").text.contains("1 control character"));
 }
@@ -92,9 +92,9 @@ fn a_paste_past_the_cap_is_refused_whole() {
     let mut dash = Dash::new(80, 24);
     dash.text("n");
     goto(&mut dash, &FieldId::Goal);
-    let before = form(&dash).field(&FieldId::Goal).expect("a goal").text();
+    let before = form(&dash).fields.get(&FieldId::Goal).expect("a goal").text();
     dash.send(Msg::Paste("x".repeat(300 * 1024)));
-    assert_eq!(form(&dash).field(&FieldId::Goal).expect("a goal").text(), before);
+    assert_eq!(form(&dash).fields.get(&FieldId::Goal).expect("a goal").text(), before);
     assert!(dash.state.notices.current().expect("said").text.contains("nothing was inserted"));
 }
 
@@ -105,11 +105,11 @@ fn enter_is_a_line_end_in_a_text_and_goes_on_from_a_number() {
     goto(&mut dash, &FieldId::Goal);
     assert_eq!(dash.state.context(), Context::FormText);
     dash.press(KeyCode::Enter).text("and q ? n");
-    let goal = form(&dash).field(&FieldId::Goal).expect("a goal").text();
+    let goal = form(&dash).fields.get(&FieldId::Goal).expect("a goal").text();
     assert!(goal.ends_with("\nand q ? n"), "{goal}");
     goto(&mut dash, &FieldId::Limit("budget.max_rounds"));
     dash.press(KeyCode::Enter);
-    assert_eq!(form(&dash).focus, FieldId::Limit("budget.max_messages"));
+    assert_eq!(form(&dash).fields.focus, FieldId::Limit("budget.max_messages"));
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn what_is_wrong_is_said_beside_its_field_and_keeps_the_run_from_starting() {
     dash.press(KeyCode::Enter);
     assert!(dash.asked().is_empty(), "nothing is started");
     assert!(dash.screen().contains("Not started"), "{}", dash.screen());
-    assert_eq!(form(&dash).focus, rounds, "the field has the keys");
+    assert_eq!(form(&dash).fields.focus, rounds, "the field has the keys");
     retype(&mut dash, "2");
     assert!(form(&dash).is_startable(), "{:?}", form(&dash).problems);
     dash.key(KeyPress::ctrl('s'));
@@ -165,7 +165,7 @@ fn a_goal_that_nobody_edited_follows_the_inputs() {
     let region = FieldId::Input("region".into());
     goto(&mut dash, &region);
     dash.press(KeyCode::Right);
-    let goal = form(&dash).field(&FieldId::Goal).expect("a goal");
+    let goal = form(&dash).fields.get(&FieldId::Goal).expect("a goal");
     assert!(goal.text().contains("in EU"), "{}", goal.text());
     assert!(!goal.changed());
     assert_eq!(form(&dash).command_line(), "roundtable run checkout-launch --set inputs.region=EU");
@@ -176,7 +176,7 @@ fn a_goal_that_nobody_edited_follows_the_inputs() {
     dash.text("!");
     goto(&mut dash, &region);
     dash.press(KeyCode::Right);
-    assert!(form(&dash).field(&FieldId::Goal).expect("a goal").text().contains("in US"));
+    assert!(form(&dash).fields.get(&FieldId::Goal).expect("a goal").text().contains("in US"));
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn live_without_a_key_says_what_to_set_and_does_not_start() {
     dash.asked();
     dash.key(KeyPress::ctrl('s'));
     assert!(dash.asked().is_empty());
-    assert_eq!(form(&dash).focus, FieldId::Model);
+    assert_eq!(form(&dash).fields.focus, FieldId::Model);
 }
 
 #[test]
@@ -331,9 +331,9 @@ fn the_focused_field_is_always_in_view() {
     for (cols, rows) in [(60, 16), (80, 24), (120, 36), (200, 50)] {
         let mut dash = Dash::new(cols, rows);
         dash.text("n");
-        for _ in 0..form(&dash).fields.len() {
+        for _ in 0..form(&dash).fields.list.len() {
             dash.press(KeyCode::Tab);
-            let field = form(&dash).field(&form(&dash).focus).expect("a field");
+            let field = form(&dash).fields.get(&form(&dash).fields.focus).expect("a field");
             let label = match field.value {
                 FieldValue::Button => format!("[ {} ]", field.label),
                 _ => format!(">{}", field.label),
@@ -349,9 +349,9 @@ fn arrows_leave_a_text_at_its_ends() {
     dash.text("n");
     goto(&mut dash, &FieldId::Limit("budget.max_rounds"));
     dash.press(KeyCode::Down);
-    assert_eq!(form(&dash).focus, FieldId::Limit("budget.max_messages"));
+    assert_eq!(form(&dash).fields.focus, FieldId::Limit("budget.max_messages"));
     dash.press(KeyCode::Up).press(KeyCode::Up);
-    assert_eq!(form(&dash).focus, FieldId::Flag("legal_analyst".into()));
+    assert_eq!(form(&dash).fields.focus, FieldId::Flag("legal_analyst".into()));
 }
 
 #[test]
@@ -374,10 +374,16 @@ fn what_a_file_says_is_shown_as_signs_where_it_would_steer_the_terminal() {
     dash.text("n");
     let hostile = |symbol: &str| symbol.chars().any(crate::base::visible::is_hostile);
     assert!(
-        form(&dash).field(&FieldId::Goal).expect("a goal").text().chars().any(|c| c == '\u{202e}')
+        form(&dash)
+            .fields
+            .get(&FieldId::Goal)
+            .expect("a goal")
+            .text()
+            .chars()
+            .any(|c| c == '\u{202e}')
     );
     assert!(!dash.draw().content().iter().any(|cell| hostile(cell.symbol())));
-    assert!(!form(&dash).changed(), "what is shown changes nothing");
+    assert!(!form(&dash).fields.changed(), "what is shown changes nothing");
     let screen = dash.screen();
     assert!(screen.contains("Goal: contains 3 invisible characters"), "{screen}");
 }
@@ -415,29 +421,34 @@ fn that_it_was_not_started_goes_with_the_form() {
 fn moving_past_a_text_types_nothing_into_it() {
     let mut dash = Dash::new(80, 24);
     dash.text("n").text("jjjjkkkkkkjG");
-    assert!(!form(&dash).changed(), "{}", form(&dash).command_line());
+    assert!(!form(&dash).fields.changed(), "{}", form(&dash).command_line());
     dash.text("g");
-    assert_eq!(form(&dash).focus, FieldId::Goal);
+    assert_eq!(form(&dash).fields.focus, FieldId::Goal);
     assert_eq!(dash.state.context(), Context::Form);
     let row = dash.screen().lines().last().expect("a key row").to_owned();
     assert!(row.contains("move") && row.contains("edit"), "{row}");
     dash.text("Z");
-    assert!(!form(&dash).changed());
+    assert!(!form(&dash).fields.changed());
     let said = &dash.state.notices.current().expect("said").text;
     assert_eq!(said, "Press Enter to edit this field.");
     dash.press(KeyCode::Enter).text("jk");
     assert_eq!(dash.state.context(), Context::FormText);
-    assert!(form(&dash).field(&FieldId::Goal).expect("a goal").text().ends_with("jk"));
+    assert!(form(&dash).fields.get(&FieldId::Goal).expect("a goal").text().ends_with("jk"));
     let row = dash.screen().lines().last().expect("a key row").to_owned();
     assert!(!row.contains("move") && row.contains("Esc leave text"), "{row}");
     dash.press(KeyCode::Esc).text("jk");
-    assert_eq!(form(&dash).focus, FieldId::Goal, "down and up again");
+    assert_eq!(form(&dash).fields.focus, FieldId::Goal, "down and up again");
     assert!(
-        form(&dash).field(&FieldId::Goal).expect("a goal").text().ends_with("stands behind.jk")
+        form(&dash)
+            .fields
+            .get(&FieldId::Goal)
+            .expect("a goal")
+            .text()
+            .ends_with("stands behind.jk")
     );
     // A paste needs no Enter.
     dash.send(Msg::Paste("pasted".to_owned()));
-    assert!(form(&dash).field(&FieldId::Goal).expect("a goal").text().ends_with("jkpasted"));
+    assert!(form(&dash).fields.get(&FieldId::Goal).expect("a goal").text().ends_with("jkpasted"));
 }
 
 #[test]
@@ -451,7 +462,7 @@ fn a_field_of_one_line_takes_the_first_line_and_says_so() {
         goto(&mut dash, &id);
         retype(&mut dash, "");
         dash.send(Msg::Paste(lines.join("\n")));
-        assert_eq!(form(&dash).field(&id).expect("it").text(), "1", "{id:?}");
+        assert_eq!(form(&dash).fields.get(&id).expect("it").text(), "1", "{id:?}");
         let said = &dash.state.notices.current().expect("said").text;
         assert_eq!(said, "This field has one line: 39 more pasted lines left out.");
     }
@@ -461,7 +472,7 @@ fn a_field_of_one_line_takes_the_first_line_and_says_so() {
     goto(&mut dash, &FieldId::Seed);
     retype(&mut dash, "");
     dash.send(Msg::Paste("12\n".to_owned()));
-    assert_eq!(form(&dash).field(&FieldId::Seed).expect("a seed").text(), "12");
+    assert_eq!(form(&dash).fields.get(&FieldId::Seed).expect("a seed").text(), "12");
     assert!(dash.state.notices.current().is_none());
 }
 
@@ -474,10 +485,11 @@ fn who_answers_is_in_view_on_a_small_screen_and_what_is_not_is_named() {
         let screen = dash.screen();
         assert!(screen.contains("Replies") && screen.contains("scripted"), "{screen}");
         let (form, size) = (form(&dash), dash.state.size);
-        let parts = form.parts(size);
-        let [above, below] = form.hidden(&parts, &form.slots(&parts));
+        let layout = form.layout(size);
+        let [above, below] = layout.hidden();
         assert!(above.is_empty());
-        if let Some(first) = below.first() {
+        if let Some(first) = below.first().and_then(|id| form.fields.get(id)) {
+            let first = &first.label;
             let said = format!("↓ {} more: {first}", below.len());
             assert!(screen.contains(&said), "{said}\n{screen}");
         }

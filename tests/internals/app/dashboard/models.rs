@@ -52,7 +52,7 @@ fn choose(dash: &mut Dash) -> &mut Dash {
 }
 
 fn model(form: &LaunchForm) -> Option<String> {
-    form.chosen_model().map(|model| model.to_string())
+    form.fields.chosen_model().map(|model| model.to_string())
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn nothing_is_asked_for_before_live_is_chosen_and_each_thing_once() {
     let mut dash = open();
     for _ in 0..40 {
         dash.press(KeyCode::Tab);
-        assert_ne!(form(&dash).focus, FieldId::ModelName, "no model is asked offline");
+        assert_ne!(form(&dash).fields.focus, FieldId::ModelName, "no model is asked offline");
     }
     assert!(dash.asked().is_empty());
     assert!(!dash.screen().contains("the default of Example"), "{}", dash.screen());
@@ -130,7 +130,7 @@ fn what_is_typed_is_taken_where_no_name_fits_and_a_whole_name_goes_before_longer
     // The first row takes the choice back.
     choose(&mut dash).press(KeyCode::Home).press(KeyCode::Enter);
     assert_eq!(model(form(&dash)), None);
-    assert!(!form(&dash).field(&FieldId::ModelName).expect("a field").changed());
+    assert!(!form(&dash).fields.get(&FieldId::ModelName).expect("a field").changed());
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn several_keys_and_nothing_said_are_asked_about_and_a_choice_makes_it_ready() {
     assert!(screen.contains("several providers have a key"), "{screen}");
     dash.key(KeyPress::ctrl('s'));
     assert!(dash.asked().is_empty(), "nothing starts");
-    assert_eq!(form(&dash).focus, FieldId::ModelName, "the field that is to be filled");
+    assert_eq!(form(&dash).fields.focus, FieldId::ModelName, "the field that is to be filled");
     choose(&mut dash);
     let screen = dash.screen();
     for row in ["alpha/a-1", "beta/b-1", "with their default models", "key from the shell"] {
@@ -213,7 +213,7 @@ fn a_model_that_cannot_be_asked_keeps_the_run_from_starting() {
     assert!(dash.screen().contains(why), "{}", dash.screen());
     dash.key(KeyPress::ctrl('s'));
     assert!(dash.asked().is_empty());
-    assert_eq!(form(&dash).focus, FieldId::ModelName);
+    assert_eq!(form(&dash).fields.focus, FieldId::ModelName);
 }
 
 #[test]
@@ -285,7 +285,7 @@ fn the_field_begins_with_the_model_of_the_command_line_and_of_the_run_that_is_la
     dash.state.model = Some("alpha/a-1".into());
     dash.text("n");
     assert_eq!(model(form(&dash)).as_deref(), Some("alpha/a-1"));
-    assert!(!form(&dash).changed());
+    assert!(!form(&dash).fields.changed());
     assert_eq!(form(&dash).command_line(), "roundtable run checkout-launch", "offline: no model");
     goto(&mut dash, &FieldId::Model);
     dash.press(KeyCode::Left);

@@ -111,7 +111,7 @@ fn the_form_is_worked_by_mouse() {
     click(&mut dash, "2026-03-02  ");
     assert_eq!(dash.state.context(), Context::FormText);
     let Some(Overlay::Form(form)) = dash.state.overlays.last() else { panic!("no form") };
-    assert_eq!(form.focus, FieldId::Input("report_date".into()));
+    assert_eq!(form.fields.focus, FieldId::Input("report_date".into()));
     click(&mut dash, "[ Start ]");
     assert_eq!(dash.launch().flags, [("legal_analyst".into(), true)]);
 }
