@@ -26,6 +26,7 @@ use tokio::time::Instant;
 
 use self::live_slots::LiveSlots;
 use self::segment::{HeldBytes, MAX_SEGMENT_BYTES, Segment};
+use crate::clock::Clock;
 use crate::event::{Elapsed, Event, EventKind, Seq, SpanId};
 
 pub use self::live::LiveSlot;
@@ -57,6 +58,7 @@ const STEPS: u64 = 32;
 pub struct Bus(Arc<Log>);
 
 struct Log {
+    clock: Clock,
     started: Instant,
     tail: Mutex<Tail>,
     held: Arc<HeldBytes>,
@@ -153,10 +155,16 @@ impl Bus {
         Self::with_limits(LogLimits::default())
     }
 
-    /// An empty log with these limits. Its clock starts now.
+    /// An empty log with these limits. It begins now, by tokio's clock.
     pub fn with_limits(bounds: LogLimits) -> Self {
+        Self::with_clock(bounds, Clock::real())
+    }
+
+    /// An empty log with these limits, which begins now by this clock.
+    pub(crate) fn with_clock(bounds: LogLimits, clock: Clock) -> Self {
         let bus = Self(Arc::new(Log {
-            started: Instant::now(),
+            started: clock.now(),
+            clock,
             tail: Mutex::new(Tail {
                 len: 0,
                 weight: 0,
@@ -235,7 +243,12 @@ impl Bus {
 
     /// Time since the start of the log, pauses included.
     pub fn now(&self) -> Elapsed {
-        Elapsed::from_duration(self.0.started.elapsed())
+        Elapsed::from_duration(self.0.clock.since(self.0.started))
+    }
+
+    /// The clock of the run.
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.0.clock
     }
 
     /// Number of events published so far.

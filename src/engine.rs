@@ -16,6 +16,7 @@ use crate::base::contained::Contained;
 use crate::base::day::Day;
 use crate::base::seeded_random::random_u64;
 use crate::bus::{Bus, LogLimits};
+use crate::clock::Clock;
 use crate::event::id::millis;
 use crate::event::kind::{FlagAt, ModelLabel, RunClosed};
 use crate::event::{Command, EventKind, RunId, Seq, SpanId, StopReason};
@@ -79,16 +80,21 @@ impl EngineShared {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The tools of a run. A shared tool is created once and then reused.
-    fn build_tools(&self, scenario: &Scenario, toolbox: Toolbox) -> Vec<Arc<GuardedTool>> {
+    /// The tools of a run with this clock. A shared tool is created once and then reused.
+    fn build_tools(
+        &self,
+        scenario: &Scenario,
+        toolbox: Toolbox,
+        clock: &Clock,
+    ) -> Vec<Arc<GuardedTool>> {
         let mut shared = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
         let made = toolbox.into_makings().into_iter().map(|making| {
             if !making.shared {
-                return GuardedTool::new(making);
+                return GuardedTool::new(making, clock.clone());
             }
             let key = (scenario.hash.clone(), making.fingerprint.clone());
             Arc::clone(shared.entry(key).or_insert_with(|| {
-                let tool = GuardedTool::new(making);
+                let tool = GuardedTool::new(making, Clock::real());
                 let _ = tool.guard.watch(&self.log);
                 tool
             }))
@@ -209,8 +215,9 @@ impl Engine {
         let first = (bounds != LogLimits::default()).then(|| bus.reader(Seq(0)));
         let wall_ms = millis(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
         let tools = tools.unwrap_or_else(|| Toolbox::offline(&scenario, instant));
-        let mut guarded = vec![model_tool(llm, default_timeout, scenario.llm_faults.clone())];
-        guarded.extend(self.shared.build_tools(&scenario, tools));
+        let mut guarded =
+            vec![model_tool(llm, default_timeout, scenario.llm_faults.clone(), bus.clock())];
+        guarded.extend(self.shared.build_tools(&scenario, tools, bus.clock()));
         let (done, done_later) = watch::channel(false);
         let changes = PatternLive::new(&scenario.pattern, &bus, &session);
         let context;
@@ -233,8 +240,8 @@ impl Engine {
             let handle = RunHandle {
                 id: id.clone(),
                 bus: bus.clone(),
-                gate: Arc::clone(context.control()),
-                belt: Arc::clone(context.tools()),
+                control: Arc::clone(context.control()),
+                tools: Arc::clone(context.tools()),
                 live: changes.control(),
                 session: session.clone(),
                 in_flight: context.in_flight_counter(),

@@ -90,6 +90,7 @@ pub mod bench;
 mod bus;
 #[cfg(feature = "tui")]
 mod cli;
+mod clock;
 mod decide;
 #[cfg(feature = "documents")]
 mod document;

@@ -236,8 +236,13 @@ where
         if injected.is_empty() {
             return run.await;
         }
-        faults::with_faults(&injected, self.agent_call_scope.random_bits(number, "fault"), run)
-            .await
+        faults::with_faults(
+            self.agent_call_scope.bus().clock(),
+            &injected,
+            self.agent_call_scope.random_bits(number, "fault"),
+            run,
+        )
+        .await
     }
 }
 

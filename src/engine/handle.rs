@@ -15,8 +15,8 @@ use crate::run::{LiveControl, RunControl, Session};
 pub struct RunHandle {
     pub(super) id: RunId,
     pub(super) bus: Bus,
-    pub(super) gate: Arc<RunControl>,
-    pub(super) belt: Arc<ToolRegistry>,
+    pub(super) control: Arc<RunControl>,
+    pub(super) tools: Arc<ToolRegistry>,
     /// The part of the pattern that commands change.
     pub(super) live: Option<Arc<dyn LiveControl>>,
     pub(super) session: Session,
@@ -56,20 +56,20 @@ impl RunHandle {
         if self.is_over() {
             return;
         }
-        let left = self.belt.command(command);
+        let left = self.tools.command(command);
         let left = left.and_then(|it| match &self.live {
             Some(live) => live.take(it),
             None => Some(it),
         });
         if let Some(command) = left {
-            self.gate.command(command);
+            self.control.command(command);
         }
     }
 
     /// A snapshot of each tool's guard. The numbers of shared tools include the other runs that use
     /// them.
     pub fn tool_snapshots(&self) -> Vec<GuardSnapshot> {
-        self.belt.snapshots()
+        self.tools.snapshots()
     }
 
     /// The next message of the same session. `None` while the run is not finished, and for patterns

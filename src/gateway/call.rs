@@ -13,7 +13,6 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio::sync::SemaphorePermit;
-use tokio::time::{Instant, sleep};
 
 use super::breaker::AttemptVerdict;
 use super::call_scope::{Attempt, CallScope, Callee};
@@ -150,7 +149,7 @@ impl GatewayCall {
                             status: failed.status,
                         },
                     );
-                    sleep(wait).await;
+                    bus.clock().sleep(wait).await;
                     before = Some(failed);
                 }
                 Err(limit) => {
@@ -179,10 +178,10 @@ async fn acquire_slot(scope: &dyn CallScope, call: SpanId) -> Option<SemaphorePe
     if let Ok(permit) = pool.try_acquire() {
         return Some(permit);
     }
-    let since = Instant::now();
+    let since = scope.bus().clock().now();
     scope.bus().publish(call, EventKind::CallQueued);
     let permit = pool.acquire().await.ok()?;
-    let waited_ms = millis(since.elapsed());
+    let waited_ms = millis(scope.bus().clock().since(since));
     scope.bus().publish(call, EventKind::CallAdmitted { waited_ms });
     Some(permit)
 }

@@ -3,21 +3,21 @@
 use std::future::{Future, pending};
 use std::time::Duration;
 
-use tokio::time::sleep;
-
 use crate::base::seeded_random::happens_with;
+use crate::clock::Clock;
 use crate::event::kind::{AttemptFailed, FailureClass};
 use crate::scenario::spec::tool::InjectedFault;
 
 /// Makes one attempt with these faults. `draw` is random bits for this attempt.
 pub async fn with_faults<T>(
+    clock: &Clock,
     faults: &[InjectedFault],
     draw: u64,
     attempt: impl Future<Output = Result<T, Box<AttemptFailed>>>,
 ) -> Result<T, Box<AttemptFailed>> {
     for fault in faults {
         match fault {
-            InjectedFault::Latency { ms } => sleep(Duration::from_millis(*ms)).await,
+            InjectedFault::Latency { ms } => clock.sleep(Duration::from_millis(*ms)).await,
             InjectedFault::Errors { percent, status }
                 if happens_with(f64::from(*percent) / 100.0, draw) =>
             {

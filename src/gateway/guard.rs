@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use serde_json::Value;
-use tokio::time::Instant;
 
 use super::breaker::{AttemptVerdict, BreakerRefusal, BreakerState, BreakerView, Recorded, Ticket};
 use super::bulkhead::{Bulkhead, Counts, Fill, Full, Permit};
@@ -17,6 +16,7 @@ use super::change;
 use super::guard_state::{GuardState, initial_stage, limits_of};
 use crate::base::name::ToolName;
 use crate::bus::Bus;
+use crate::clock::Clock;
 use crate::event::command::BreakerOverride;
 use crate::event::kind::{
     BreakerCause, BreakerStage, Initiator, LimitChange, RetryLimit, ToolLimits,
@@ -28,6 +28,7 @@ use crate::scenario::spec::tool::{FaultKind, InjectedFault};
 /// Guards one tool.
 pub struct Guard {
     name: ToolName,
+    clock: Clock,
     bulkhead: Bulkhead,
     state: Mutex<GuardState>,
 }
@@ -117,7 +118,8 @@ impl BreakerPermit<'_> {
 }
 
 impl Guard {
-    /// A guard in its initial state. `timeout` applies to an attempt if the policy sets none.
+    /// A guard in its initial state, in real time. `timeout` applies to an attempt if the policy
+    /// sets none.
     pub fn new(
         name: ToolName,
         policy: CallPolicy,
@@ -126,7 +128,12 @@ impl Guard {
     ) -> Self {
         let permits = policy.bulkhead.map_or(u32::MAX, |bulkhead| bulkhead.max_in_flight);
         let state = Mutex::new(GuardState::new(policy, timeout, faults));
-        Self { name, bulkhead: Bulkhead::new(permits), state }
+        Self { name, clock: Clock::real(), bulkhead: Bulkhead::new(permits), state }
+    }
+
+    /// The same guard by the clock of the run that it belongs to.
+    pub(crate) fn with_clock(self, clock: Clock) -> Self {
+        Self { clock, ..self }
     }
 
     fn lock(&self) -> MutexGuard<'_, GuardState> {
@@ -152,7 +159,7 @@ impl Guard {
     /// Publishes every change to this log from now on, until [`Guard::unwatch`] with the returned
     /// number. If the breaker is not in its initial state, its state is published at once.
     pub fn watch(&self, bus: &Bus) -> u64 {
-        let now = Instant::now();
+        let now = self.clock.now();
         let mut state = self.lock();
         if state.published.stage != initial_stage(&state.policy) {
             bus.publish(SpanId::RUN, state.breaker_event(&self.name, now));
@@ -172,7 +179,7 @@ impl Guard {
 
     /// State at this moment.
     pub fn snapshot(&self) -> GuardSnapshot {
-        let now = Instant::now();
+        let now = self.clock.now();
         let state = self.lock();
         GuardSnapshot {
             tool: self.name.clone(),
@@ -186,7 +193,7 @@ impl Guard {
 
     /// Asks the breaker for permission.
     fn ask_breaker(&self) -> Result<BreakerPermit<'_>, GuardRefusal> {
-        let now = Instant::now();
+        let now = self.clock.now();
         let mut state = self.lock();
         let allowed = state.breaker.allow(now);
         state.publish_change(&self.name, now, BreakerCause::CooldownOver, None);
@@ -215,8 +222,9 @@ impl Guard {
         let max_wait = max_wait.unwrap_or(remaining).min(remaining);
         let mut since = None;
         let stands = || {
-            since = Some(Instant::now());
-            queued(max_wait)
+            since = Some(self.clock.now());
+            let time_up = queued(max_wait);
+            Some(time_up.unwrap_or_else(|| Box::pin(self.clock.sleep(max_wait))))
         };
         let permit = match self.bulkhead.enter_with(Some(max_wait), stands).await {
             Ok(permit) => permit,
@@ -225,7 +233,7 @@ impl Guard {
         let Some(since) = since else { return Ok(self.permit(leave, permit, Duration::ZERO)) };
         // The breaker may have changed while this attempt was queued: ask it again.
         drop(leave);
-        Ok(self.permit(self.ask_breaker()?, permit, since.elapsed()))
+        Ok(self.permit(self.ask_breaker()?, permit, self.clock.since(since)))
     }
 
     fn permit<'a>(
@@ -234,12 +242,12 @@ impl Guard {
         permit: Permit,
         waited: Duration,
     ) -> CallPermit<'a> {
-        self.lock().budget.count_attempt(Instant::now());
+        self.lock().budget.count_attempt(self.clock.now());
         CallPermit { breaker: leave, _permit: permit, waited }
     }
 
     fn record(&self, ticket: Ticket, verdict: AttemptVerdict) -> Recorded {
-        let now = Instant::now();
+        let now = self.clock.now();
         let mut state = self.lock();
         let was = state.breaker.state();
         let recorded = state.breaker.record(ticket, verdict, now);
@@ -262,7 +270,7 @@ impl Guard {
     pub fn take_retry(&self) -> Result<(), RetryLimit> {
         let mut state = self.lock();
         let Some(limits) = state.policy.retry_budget else { return Ok(()) };
-        let now = Instant::now();
+        let now = self.clock.now();
         if state.budget.take_retry(now, limits) {
             return Ok(());
         }
@@ -272,7 +280,7 @@ impl Guard {
 
     /// Refuses all attempts for this time, as the tool requested (`Retry-After`).
     pub fn block_for(&self, wait: Duration) {
-        let now = Instant::now();
+        let now = self.clock.now();
         let mut state = self.lock();
         if let Some(until) = now.checked_add(wait) {
             state.breaker.set_retry_after(until);
@@ -284,7 +292,7 @@ impl Guard {
     pub fn cache_good(&self, key: &str, value: &Arc<Value>) {
         let mut state = self.lock();
         if state.policy.safe_mode.cache_ttl.is_some() {
-            state.last_good.insert(key, Arc::clone(value), Instant::now());
+            state.last_good.insert(key, Arc::clone(value), self.clock.now());
         }
     }
 
@@ -292,13 +300,13 @@ impl Guard {
     pub fn last_good(&self, key: &str) -> Option<(Arc<Value>, Duration)> {
         let state = self.lock();
         let ttl = state.policy.safe_mode.cache_ttl?;
-        state.last_good.get(key, Instant::now()).filter(|(_, age)| *age <= ttl)
+        state.last_good.get(key, self.clock.now()).filter(|(_, age)| *age <= ttl)
     }
 
     /// Whether the breaker refuses everything for this time: held manually, or open for longer.
     pub fn is_blocked_for(&self, time: Duration) -> bool {
         let state = self.lock();
-        let until = Instant::now().checked_add(time);
+        let until = self.clock.now().checked_add(time);
         match state.published.stage {
             BreakerStage::Held => true,
             BreakerStage::Open => state.published.until.is_some_and(|opens| Some(opens) > until),
@@ -308,7 +316,7 @@ impl Guard {
 
     /// Overrides the breaker manually, if the policy has one.
     pub fn override_breaker(&self, hand: BreakerOverride, by: Initiator) {
-        let now = Instant::now();
+        let now = self.clock.now();
         let mut state = self.lock();
         if state.policy.breaker.is_none() {
             return;
@@ -347,7 +355,7 @@ impl Guard {
             change,
             by,
         });
-        state.publish_change(&self.name, Instant::now(), BreakerCause::Manual, Some(by));
+        state.publish_change(&self.name, self.clock.now(), BreakerCause::Manual, Some(by));
     }
 
     /// The limits as events carry them.

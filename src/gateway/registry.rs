@@ -7,6 +7,7 @@ use super::guard::{Guard, GuardSnapshot};
 use super::interface::Tool;
 use crate::base::name::ToolName;
 use crate::bus::Bus;
+use crate::clock::Clock;
 use crate::event::Command;
 use crate::event::kind::ToolHead;
 use crate::scenario::spec::policy::CallPolicy;
@@ -50,8 +51,9 @@ pub struct ToolSetup {
 }
 
 impl GuardedTool {
-    /// A tool with its guard in the initial state.
-    pub fn new(making: ToolSetup) -> Arc<Self> {
+    /// A tool with its guard in the initial state. The guard goes by this clock: that of its run, or
+    /// a real one if runs share it.
+    pub fn new(making: ToolSetup, clock: Clock) -> Arc<Self> {
         let ToolSetup {
             name,
             tool,
@@ -63,7 +65,7 @@ impl GuardedTool {
             shared,
             fingerprint: _,
         } = making;
-        let guard = Guard::new(name, policy, timeout, &faults);
+        let guard = Guard::new(name, policy, timeout, &faults).with_clock(clock);
         Arc::new(Self { guard, tool, contract, kind, shared })
     }
 

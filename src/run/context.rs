@@ -5,8 +5,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::time::sleep;
-
 use super::control::{RunControl, RunStopped};
 use super::phase::Phase;
 use super::session::Session;
@@ -15,6 +13,7 @@ use crate::base::day::Day;
 use crate::base::name::{FlagName, ToolName};
 use crate::base::seeded_random::{Latency, random_duration, random_u64};
 use crate::bus::Bus;
+use crate::clock::Clock;
 use crate::event::kind::ModelLabel;
 use crate::event::{Boundary, EventKind, RunId, Seq, SpanId};
 use crate::gateway::{GuardedTool, ToolRegistry, ToolSetup};
@@ -54,11 +53,11 @@ pub struct RunSettings {
 pub struct RunContext {
     id: RunId,
     pub(super) bus: Bus,
-    pub(super) gate: Arc<RunControl>,
+    pub(super) control: Arc<RunControl>,
     pub(super) seed: u64,
     pub(super) models: Models,
     pub(super) llm: Arc<GuardedTool>,
-    belt: Arc<ToolRegistry>,
+    tools: Arc<ToolRegistry>,
     pub(super) session: Session,
     instant: bool,
     today: Day,
@@ -87,16 +86,17 @@ impl RunContext {
             today,
             spending,
         } = settings;
-        let gate = RunControl::new(bus.clone(), max, flags);
+        let control = RunControl::new(bus.clone(), max, flags);
         let name = ToolName::from(LLM);
         let llm = tools.iter().find(|tool| *tool.guard.name() == name).cloned();
-        let llm =
-            llm.unwrap_or_else(|| model_tool(CallPolicy::default(), Duration::MAX, Vec::new()));
+        let llm = llm.unwrap_or_else(|| {
+            model_tool(CallPolicy::default(), Duration::MAX, Vec::new(), bus.clock())
+        });
         Self {
             id,
-            belt: Arc::new(ToolRegistry::new(tools)),
+            tools: Arc::new(ToolRegistry::new(tools)),
             bus,
-            gate,
+            control,
             seed,
             models,
             llm,
@@ -118,7 +118,7 @@ impl RunContext {
 
     /// The tools of this run.
     pub fn tools(&self) -> &Arc<ToolRegistry> {
-        &self.belt
+        &self.tools
     }
 
     /// The session that the run belongs to, and its message.
@@ -142,9 +142,9 @@ impl RunContext {
         random_u64(self.seed, path, attempt, what)
     }
 
-    /// The gate that commands are sent to.
+    /// The control that commands are sent to.
     pub fn control(&self) -> &Arc<RunControl> {
-        &self.gate
+        &self.control
     }
 
     /// Every pattern awaits this before it acts.
@@ -152,18 +152,19 @@ impl RunContext {
     /// # Errors
     /// [`RunStopped`] if the run was cancelled or stopped, or its time is up.
     pub async fn boundary(&self, at: Boundary) -> Result<(), RunStopped> {
-        self.gate.pass(&at).await
+        self.control.pass(&at).await
     }
 
     /// Whether a flag is on. Read it right after a boundary.
     pub fn flag(&self, flag: &FlagName) -> bool {
-        self.gate.flag(flag)
+        self.control.flag(flag)
     }
 
     /// Waits for the scenario's latency, drawn from the seed. Does not wait in an instant run.
     pub async fn wait(&self, latency: Latency, path: &str, nth: u32) {
         if !self.instant {
-            sleep(random_duration(latency, self.random_bits(path, nth, "wait"))).await;
+            let time = random_duration(latency, self.random_bits(path, nth, "wait"));
+            self.bus.clock().sleep(time).await;
         }
     }
 
@@ -224,13 +225,14 @@ impl RunContext {
 /// Name of the model at the gateway.
 pub const LLM: &str = "llm";
 
-/// The model behind its guard.
+/// The model behind its guard, by the clock of the run.
 pub fn model_tool(
     policy: CallPolicy,
     timeout: Duration,
     faults: Vec<InjectedFault>,
+    clock: &Clock,
 ) -> Arc<GuardedTool> {
-    GuardedTool::new(ToolSetup {
+    let setup = ToolSetup {
         name: ToolName::from(LLM),
         tool: None,
         kind: "model",
@@ -240,5 +242,6 @@ pub fn model_tool(
         faults,
         shared: false,
         fingerprint: String::new(),
-    })
+    };
+    GuardedTool::new(setup, clock.clone())
 }

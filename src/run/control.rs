@@ -15,7 +15,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
-use tokio::time::{Instant, sleep_until};
 
 use self::state::{PauseState, RunControlState};
 use crate::base::name::FlagName;
@@ -42,12 +41,12 @@ pub struct RunControl {
 }
 
 impl RunControl {
-    /// A gate for a run with one branch. The run's clock starts now.
+    /// The control of a run with one branch. The run's clock starts now.
     pub fn new(bus: Bus, max: Duration, flags: BTreeMap<FlagName, bool>) -> Arc<Self> {
         Arc::new(Self {
+            state: Mutex::new(RunControlState::new(flags, bus.clock().clone())),
             bus,
             max,
-            state: Mutex::new(RunControlState::new(flags)),
             changed: Notify::new(),
         })
     }
@@ -94,8 +93,9 @@ impl RunControl {
             && state.active_branches == 0
             && !state.waiting.is_empty()
         {
-            state.hold =
-                PauseState::Paused(state.suspended_since.take().unwrap_or_else(Instant::now));
+            state.hold = PauseState::Paused(
+                state.suspended_since.take().unwrap_or_else(|| self.bus.clock().now()),
+            );
             self.publish(EventKind::Paused { at: state.waiting.values().cloned().collect() });
         }
     }
@@ -108,6 +108,7 @@ impl RunControl {
     /// [`RunStopped`] if the run was cancelled or stopped, or its time is up.
     pub async fn pass(&self, boundary: &Boundary) -> Result<(), RunStopped> {
         if !self.bus.is_within_limits() {
+            let _outside = self.bus.clock().outside();
             // Ends at once if the run is over meanwhile: the slow reader may never read on.
             tokio::select! {
                 biased;
@@ -147,7 +148,7 @@ impl RunControl {
                 self.publish(EventKind::Paused { at: state.waiting.values().cloned().collect() });
             }
             self.pause_if_all_wait(&mut state);
-            BranchAtBoundary { gate: self, arrival }
+            BranchAtBoundary { control: self, arrival }
         };
         loop {
             let changed = self.changed.notified();
@@ -200,7 +201,7 @@ impl RunControl {
     /// [done](Fork::done) at its end; the last one continues as the caller's branch.
     pub fn fork(&self, branches: u32) -> Fork<'_> {
         self.lock().active_branches += branches.saturating_sub(1);
-        Fork { gate: self, left: AtomicU32::new(branches.max(1)) }
+        Fork { control: self, left: AtomicU32::new(branches.max(1)) }
     }
 
     /// The caller only waits for other branches until the returned guard is dropped, so a pause
@@ -262,12 +263,12 @@ impl RunControl {
                 if state.stopped_since().is_some() {
                     None
                 } else {
-                    Instant::now().checked_add(until.saturating_sub(state.active()))
+                    state.now().checked_add(until.saturating_sub(state.active()))
                 }
             };
             let reached = async {
                 match wake {
-                    Some(wake) => sleep_until(wake).await,
+                    Some(wake) => self.bus.clock().sleep_until(wake).await,
                     None => pending().await,
                 }
             };
@@ -312,13 +313,13 @@ impl RunControl {
 /// A branch that waits at a boundary. It is active again when this is dropped, however the wait
 /// ended.
 struct BranchAtBoundary<'a> {
-    gate: &'a RunControl,
+    control: &'a RunControl,
     arrival: u64,
 }
 
 impl Drop for BranchAtBoundary<'_> {
     fn drop(&mut self) {
-        self.gate.lock().reactivate(self.arrival);
+        self.control.lock().reactivate(self.arrival);
     }
 }
 
@@ -334,17 +335,17 @@ impl Drop for WaitingBranch<'_> {
 /// A branch that was split into several. When this is dropped, the original branch is active again,
 /// even if some of the several were dropped early. They have to be dropped before this.
 pub struct Fork<'a> {
-    gate: &'a RunControl,
+    control: &'a RunControl,
     left: AtomicU32,
 }
 
 impl Fork<'_> {
     /// One of the branches has finished.
     pub fn done(&self) {
-        let mut state = self.gate.lock();
+        let mut state = self.control.lock();
         if self.left.fetch_sub(1, Ordering::AcqRel) > 1 {
             state.active_branches -= 1;
-            self.gate.pause_if_all_wait(&mut state);
+            self.control.pause_if_all_wait(&mut state);
         }
     }
 }
@@ -352,7 +353,7 @@ impl Fork<'_> {
 impl Drop for Fork<'_> {
     fn drop(&mut self) {
         let left = self.left.load(Ordering::Acquire);
-        self.gate.lock().active_branches -= left.saturating_sub(1);
+        self.control.lock().active_branches -= left.saturating_sub(1);
     }
 }
 

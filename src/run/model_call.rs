@@ -38,7 +38,7 @@ impl CallScope for ModelCallScope<'_> {
     }
 
     fn remaining(&self) -> Duration {
-        self.cx.gate.remaining()
+        self.cx.control.remaining()
     }
 
     fn random_bits(&self, attempt: u32, what: &str) -> u64 {
@@ -156,7 +156,7 @@ impl Callee for ModelCallee<'_> {
             }
             // Rare: boxed, so that it does not make every other attempt larger.
             let draw = self.scope.random_bits(attempt.number, "fault");
-            Box::pin(faults::with_faults(&injected, draw, said)).await
+            Box::pin(faults::with_faults(cx.bus.clock(), &injected, draw, said)).await
         })
     }
 }
@@ -189,7 +189,7 @@ impl RunContext {
         &self,
         ask: ModelRequest,
     ) -> impl Future<Output = Result<(SpanId, Reply), Box<CallFailed>>> + Send + '_ {
-        let branch = self.gate.branch();
+        let branch = self.control.branch();
         async move {
             let _branch = branch;
             self.call_model_on_branch(ask).await
@@ -245,7 +245,7 @@ impl RunContext {
             Ok(reserved) => Some(reserved),
             Err((reason, reached)) => {
                 self.publish(ask.parent, EventKind::BudgetReached(reached));
-                self.gate.stop(reason);
+                self.control.stop(reason);
                 std::future::pending().await
             }
         }

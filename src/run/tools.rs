@@ -190,7 +190,13 @@ impl ToolCallee<'_> {
             let answered = if injected.is_empty() {
                 tool.ask(asked).await
             } else {
-                faults::with_faults(&injected, spread(draw("fault")), tool.ask(asked)).await
+                faults::with_faults(
+                    self.scope.bus().clock(),
+                    &injected,
+                    spread(draw("fault")),
+                    tool.ask(asked),
+                )
+                .await
             };
             let failed = match answered {
                 Ok(result) => match contract::check(&self.guarded.contract, &result) {

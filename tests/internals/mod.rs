@@ -3,6 +3,7 @@
 
 mod app;
 mod bus;
+mod clock;
 mod event;
 mod gateway;
 mod llm;

@@ -141,7 +141,10 @@ async fn build_aggregate(
         .map(|(task, came)| (task, came.as_ref().map_err(|failed| &failed.reason)));
     let echo = payload::echo(scenario, spec);
     let gathered = gather_results(echo, &spec.sections, results);
+    // The rules may be evaluated on another thread.
+    let outside = cx.bus().clock().outside();
     let (rule, failed) = decide(&gathered.level_decision(&spec.level)).await;
+    drop(outside);
     for (place, error) in failed {
         let (place, text) = (format!("orchestrator.level.rules[{place}].when"), error.to_string());
         cx.publish(SpanId::RUN, EventKind::ConditionFailed { place, text });

@@ -1,7 +1,5 @@
 //! What commands do to a run.
 
-use tokio::time::Instant;
-
 use crate::event::id::millis;
 use crate::event::kind::{Initiator, StepSize};
 use crate::event::{BoundaryId, Command, EventKind};
@@ -28,7 +26,7 @@ impl RunControl {
                 self.hold(&mut state, Initiator::Suspend);
                 state.pause_at_round = rest_at_round;
                 if state.hold == PauseState::Pausing {
-                    state.suspended_since = Some(Instant::now());
+                    state.suspended_since = Some(state.now());
                 }
             }
             Command::Resume { by: Initiator::Suspend } if !state.held_by_suspend => {

@@ -7,10 +7,12 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::base::name::FlagName;
+use crate::clock::Clock;
 use crate::event::kind::Initiator;
 use crate::event::{Boundary, BoundaryId, StopReason};
 
 pub(super) struct RunControlState {
+    clock: Clock,
     pub(super) started: Instant,
     /// Time that the clock has been stopped so far.
     pub(super) paused: Duration,
@@ -52,10 +54,11 @@ pub(super) enum PauseState {
 }
 
 impl RunControlState {
-    /// The state at the start of a run with one branch. Its clock starts now.
-    pub(super) fn new(flags: BTreeMap<FlagName, bool>) -> Self {
+    /// The state at the start of a run with one branch. It begins now, by this clock.
+    pub(super) fn new(flags: BTreeMap<FlagName, bool>, clock: Clock) -> Self {
         Self {
-            started: Instant::now(),
+            started: clock.now(),
+            clock,
             paused: Duration::ZERO,
             hold: PauseState::Running,
             suspended_since: None,
@@ -74,6 +77,11 @@ impl RunControlState {
             stopped: None,
             closed: false,
         }
+    }
+
+    /// The present moment.
+    pub(super) fn now(&self) -> Instant {
+        self.clock.now()
     }
 
     /// Whether the next boundary needs no check at all.
@@ -95,13 +103,13 @@ impl RunControlState {
     }
 
     pub(super) fn active(&self) -> Duration {
-        let standing = self.stopped_since().map_or(Duration::ZERO, |since| since.elapsed());
-        self.started.elapsed().saturating_sub(self.paused).saturating_sub(standing)
+        let standing = self.stopped_since().map_or(Duration::ZERO, |since| self.clock.since(since));
+        self.clock.since(self.started).saturating_sub(self.paused).saturating_sub(standing)
     }
 
     /// Starts the clock again; returns how long it was stopped.
     pub(super) fn start_clock(&mut self) -> Duration {
-        let stood = self.stopped_since().map_or(Duration::ZERO, |since| since.elapsed());
+        let stood = self.stopped_since().map_or(Duration::ZERO, |since| self.clock.since(since));
         self.suspended_since = None;
         self.paused += stood;
         stood
@@ -110,7 +118,7 @@ impl RunControlState {
     /// Starts a clock again that only the suspension had stopped.
     pub(super) fn unfreeze(&mut self) {
         if let Some(since) = self.suspended_since.take() {
-            self.paused += since.elapsed();
+            self.paused += self.clock.since(since);
         }
     }
 
