@@ -69,10 +69,10 @@ impl AgentRunner<'_> {
             if calls.iter().any(|call| self.is_stuck(talk, call, &mut repeats)) {
                 return Err(Halt::by_limit(StopReason::Stuck(talk.name.clone())));
             }
-            let ToolCallResults { condition_results: told, handed_over, replies, missing } =
+            let ToolCallResults { condition_results, handed_over, replies, missing } =
                 self.run_tool_calls(talk, ModelReply { call: said, round }, calls).await?;
             if self.cx.reads_conditions() {
-                results.extend(told);
+                results.extend(condition_results);
             }
             if let Some(handed) = handed_over {
                 return Ok(AgentReply::HandedOver { handed, said });

@@ -61,16 +61,16 @@ impl AgentRunner<'_> {
         why: CallFault,
         text: &str,
     ) -> ToolCallResult {
-        let told = ToolCallResult::error(text);
+        let result = ToolCallResult::error(text);
         let fact = AgentFact::ToolCallRefused {
             agent: talk.name.clone(),
             index: call_index(index),
             tool: visible_name(&call.name),
             reason: why,
-            text: told.text.to_string(),
+            text: result.text.to_string(),
         };
         self.cx.publish(said.call, fact);
-        told
+        result
     }
 
     /// The result that the calling agent receives for a call that failed for good; an error if the

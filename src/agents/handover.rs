@@ -21,7 +21,7 @@ impl AgentRunner<'_> {
         swarm: &Swarm,
         said: ModelReply,
         calls: &[ToolCall],
-        told: &mut [Option<ToolCallResult>],
+        results: &mut [Option<ToolCallResult>],
     ) -> Result<Option<AcceptedHandoff>, Box<Halt>> {
         let mut counted = false;
         let (mut handed, mut halt) = (None, None);
@@ -29,7 +29,7 @@ impl AgentRunner<'_> {
             let transfer = match handoff_target(talk, call, &self.rosters.members(name), counted) {
                 Ok(chosen) => chosen,
                 Err((why, text)) => {
-                    told[index] = Some(self.refuse(talk, said, index, call, why, &text));
+                    results[index] = Some(self.refuse(talk, said, index, call, why, &text));
                     continue;
                 }
             };
@@ -46,7 +46,7 @@ impl AgentRunner<'_> {
                     *rejections += u32::from(judged.is_err());
                     (judged, limiter.guard(), *rejections)
                 });
-            told[index] = Some(match judged {
+            results[index] = Some(match judged {
                 Ok(()) => {
                     let to = transfer.to.clone();
                     let (path, handoff) = (talk.team.path.into(), guard.handoffs);

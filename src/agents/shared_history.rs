@@ -125,9 +125,9 @@ impl SharedHistory {
         thread.conversation.push(replied);
         thread.conversation.push(Arc::clone(&new));
         let same = thread.offered.as_ref().is_some_and(|offered| Arc::ptr_eq(offered, offers));
-        let told = !same && (thread.offered.is_some() || !offers.is_empty());
+        let offers_changed = !same && (thread.offered.is_some() || !offers.is_empty());
         thread.offered = Some(Arc::clone(offers));
-        let tools = told.then(|| Arc::clone(offers));
+        let tools = offers_changed.then(|| Arc::clone(offers));
         let prompt = Prompt { after: thread.after, messages: new, tools };
         (thread.conversation.clone(), prompt)
     }

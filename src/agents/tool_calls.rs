@@ -62,7 +62,7 @@ impl AgentRunner<'_> {
         said: ModelReply,
         calls: &[ToolCall],
     ) -> Result<ToolCallResults, Box<Halt>> {
-        let mut told: Vec<Option<ToolCallResult>> = calls.iter().map(|_| None).collect();
+        let mut results: Vec<Option<ToolCallResult>> = calls.iter().map(|_| None).collect();
         let mut work: Vec<Option<CallAction<'_>>> = calls.iter().map(|_| None).collect();
         for (index, call) in calls.iter().enumerate() {
             if is_transfer(talk, call) {
@@ -71,52 +71,52 @@ impl AgentRunner<'_> {
             match self.call_action(talk, call) {
                 Ok(found) => work[index] = Some(found),
                 Err((why, text)) => {
-                    told[index] = Some(self.refuse(talk, said, index, call, why, &text));
+                    results[index] = Some(self.refuse(talk, said, index, call, why, &text));
                 }
             }
         }
         // With sequential calls, the next member also receives what earlier members said.
         let in_turn = matches!(talk.role, AgentRole::Coordinator(team) if !team.parallel_tools);
         if matches!(talk.role, AgentRole::Coordinator(team) if team.parallel_tools) {
-            self.run_calls_in_parallel(talk, said, work, &mut told).await?;
+            self.run_calls_in_parallel(talk, said, work, &mut results).await?;
         } else {
             for (index, work) in work.into_iter().enumerate() {
                 if let Some(work) = work {
-                    told[index] = Some(self.run_call(talk, said, index, work).await?);
+                    results[index] = Some(self.run_call(talk, said, index, work).await?);
                 }
-                if let Some(told) = told[index].as_ref().filter(|_| in_turn) {
+                if let Some(result) = results[index].as_ref().filter(|_| in_turn) {
                     talk.team_history.record_result(
                         talk.name,
                         &calls[index],
-                        Arc::clone(&told.text),
+                        Arc::clone(&result.text),
                     );
                 }
             }
         }
         let handed_over = match talk.role {
             AgentRole::Member(name, swarm) => {
-                self.judge_handoffs(talk, name, swarm, said, calls, &mut told).await
+                self.judge_handoffs(talk, name, swarm, said, calls, &mut results).await
             }
             AgentRole::Alone | AgentRole::Coordinator(_) => Ok(None),
         };
-        let (told_of, replies, missing) = (Vec::new(), Vec::new(), Vec::new());
+        let (condition_results, replies, missing) = (Vec::new(), Vec::new(), Vec::new());
         let mut carried =
-            ToolCallResults { condition_results: told_of, handed_over: None, replies, missing };
-        for (call, told) in calls.iter().zip(told) {
-            let Some(told) = told else { continue };
+            ToolCallResults { condition_results, handed_over: None, replies, missing };
+        for (call, result) in calls.iter().zip(results) {
+            let Some(result) = result else { continue };
             carried
                 .condition_results
-                .push(json!({ "tool": &*call.name, "ok": told.ok, "text": &*told.text }));
-            if told.member && told.ok {
-                carried.replies.push((AgentName::from(&*call.name), Arc::clone(&told.text)));
+                .push(json!({ "tool": &*call.name, "ok": result.ok, "text": &*result.text }));
+            if result.member && result.ok {
+                carried.replies.push((AgentName::from(&*call.name), Arc::clone(&result.text)));
             }
-            if !told.ok {
+            if !result.ok {
                 let (of, text) =
-                    (visible_name(&call.name), visible_within(&told.text, MISSING_CHARS));
+                    (visible_name(&call.name), visible_within(&result.text, MISSING_CHARS));
                 carried.missing.push(MissingResult { name: of, text });
             }
             if !in_turn {
-                talk.team_history.record_result(talk.name, call, told.text);
+                talk.team_history.record_result(talk.name, call, result.text);
             }
         }
         carried.handed_over = handed_over?;
@@ -180,7 +180,7 @@ impl AgentRunner<'_> {
         talk: &AgentRun<'_>,
         said: ModelReply,
         work: Vec<Option<CallAction<'_>>>,
-        told: &mut [Option<ToolCallResult>],
+        results: &mut [Option<ToolCallResult>],
     ) -> Result<(), Box<Halt>> {
         let branches = u32::try_from(work.iter().flatten().count()).unwrap_or(u32::MAX);
         let fork = self.cx.control().fork(branches);
@@ -200,12 +200,12 @@ impl AgentRunner<'_> {
             });
         }
         let mut next = 0;
-        while next < told.len() {
+        while next < results.len() {
             tokio::select! {
                 biased;
                 came = crew.take(next) => {
                     if let Some(came) = came {
-                        told[next] = Some(came?);
+                        results[next] = Some(came?);
                     }
                     next += 1;
                 }
@@ -213,7 +213,7 @@ impl AgentRunner<'_> {
             }
         }
         // If several calls halt the run, the first in the order of the calls counts.
-        for place in next..told.len() {
+        for place in next..results.len() {
             if let Some(Err(halt)) = crew.try_take(place) {
                 return Err(halt);
             }

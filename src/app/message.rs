@@ -89,8 +89,8 @@ impl MessageBox {
             4.. => Rect { x: inner.x + 1, width: inner.width - 2, ..inner },
             _ => inner,
         };
-        let told = note_rows(self.window(size).width);
-        let text = Rect { height: inner.height.saturating_sub(told).max(1), ..inner };
+        let rows = note_rows(self.window(size).width);
+        let text = Rect { height: inner.height.saturating_sub(rows).max(1), ..inner };
         (text, Rect { y: text.bottom(), height: inner.height - text.height, ..inner })
     }
 

@@ -144,11 +144,11 @@ impl AppState {
                 _ => {}
             }
         }
-        let told = latest.is_some();
-        if let Some(page) = self.run_mut(run).filter(|_| told) {
+        let is_compared = latest.is_some();
+        if let Some(page) = self.run_mut(run).filter(|_| is_compared) {
             page.views.tools.set_comparison(latest);
         }
-        told && self.visible_run().is_some()
+        is_compared && self.visible_run().is_some()
     }
 
     /// The run on the screen; only its live text is sent.

@@ -178,8 +178,8 @@ fn on_run_events(state: &mut AppState, run: &RunId, events: &[Arc<Event>]) -> Up
         Some(page) => {
             page.apply(events);
             let ended = events.iter().any(|it| matches!(it.kind, EventKind::RunClosed(_)));
-            let told = state.share_comparison(run);
-            let mut update = Update::when((shown || told) && !events.is_empty());
+            let compared = state.share_comparison(run);
+            let mut update = Update::when((shown || compared) && !events.is_empty());
             if ended && let Some(sent) = crate::app::message_actions::on_run_end(state, run) {
                 update.effects.extend(sent.effects);
                 update.redraw = true;

@@ -172,9 +172,9 @@ fn request(args: &RunArgs) -> Option<(LaunchRequest, LaunchExtras)> {
 
 fn listen(services: &Services, warden: Watchdog) -> io::Result<()> {
     let services = services.clone();
-    signals::listen(move |told| {
-        let tell = || services.answer(EffectResult::Signal(told));
-        match told {
+    signals::listen(move |signal| {
+        let tell = || services.answer(EffectResult::Signal(signal));
+        match signal {
             // It may be meant for the pager: a single one does not end a responsive dashboard.
             ProcessSignal::End(signals::INTERRUPTED) => {
                 warden.request_end(EndRequest::Interrupt, tell)

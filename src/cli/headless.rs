@@ -59,8 +59,8 @@ pub async fn run<W: Write>(
     mut output: RunWriter<W>,
 ) -> Exit {
     let wanted = Arc::new(InterruptTarget::default());
-    let told = Arc::clone(&wanted);
-    if let Err(error) = on_stop(move || told.stop(), Exit::Cancelled.code()) {
+    let target = Arc::clone(&wanted);
+    if let Err(error) = on_stop(move || target.stop(), Exit::Cancelled.code()) {
         tracing::warn!("signals end the program immediately: {error}");
     }
     let messages = turns.len();
@@ -247,10 +247,10 @@ impl InterruptTarget {
     /// Handles the first interrupt.
     fn stop(&self) {
         // On another thread: standard error may stall, and this thread must handle the next signal.
-        let (told, said) = mpsc::channel();
+        let (sent, said) = mpsc::channel();
         let tell = move || {
             print_message("cancelling; interrupt again to end immediately");
-            let _ = told.send(());
+            let _ = sent.send(());
         };
         match thread::Builder::new().spawn(tell) {
             Ok(_) => drop(said.recv_timeout(STDERR_TIMEOUT)),

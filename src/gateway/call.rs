@@ -196,8 +196,11 @@ async fn make_attempt<'g>(
     let bus = scope.bus();
     let refuse = |reason: StopReason, retry_in: Option<Duration>, tool| {
         let retry_in_ms = retry_in.map(millis);
-        let told = reason.clone();
-        bus.publish(call, EventKind::AttemptRefused { attempt: number, reason: told, retry_in_ms });
+        let published = reason.clone();
+        bus.publish(
+            call,
+            EventKind::AttemptRefused { attempt: number, reason: published, retry_in_ms },
+        );
         AttemptOutcome::Refused { reason, tool }
     };
     if let Some(admitted) = scope.admit(number)

@@ -144,13 +144,13 @@ mod tests {
 
     #[test]
     fn what_the_endpoint_says_itself_of_another_attempt_goes_first() {
-        let told = |status, should| AttemptFailed {
+        let failed = |status, should| AttemptFailed {
             should_retry: Some(should),
             ..*AttemptFailed::from_status(status, "")
         };
         for status in [400, 401, 404, 429, 500, 503] {
-            assert!(is_retryable(&told(status, true)), "{status}");
-            assert!(!is_retryable(&told(status, false)), "{status}");
+            assert!(is_retryable(&failed(status, true)), "{status}");
+            assert!(!is_retryable(&failed(status, false)), "{status}");
         }
     }
 
@@ -194,9 +194,9 @@ mod tests {
         assert_eq!(honoured_retry_after(&policy(), &failed(429)), hour);
         assert_eq!(honoured_retry_after(&policy(), &failed(503)), hour);
         assert_eq!(honoured_retry_after(&policy(), &failed(404)), None, "it was asked wrongly");
-        let told = CallPolicy { retry_on: RetryOn::Timeout, ..policy() };
+        let timeouts_only = CallPolicy { retry_on: RetryOn::Timeout, ..policy() };
         assert_eq!(
-            honoured_retry_after(&told, &failed(429)),
+            honoured_retry_after(&timeouts_only, &failed(429)),
             None,
             "the orchestrator source document has no Retry-After"
         );
@@ -207,15 +207,15 @@ mod tests {
         let once = CallPolicy { idempotent: false, ..policy() };
         let failure = failed(FailureClass::Timeout, None, None);
         assert_eq!(decide_retry(&once, 1, &failure, LONG, || 0), RetryDecision::GiveUp);
-        let told = CallPolicy { retry_on: RetryOn::Timeout, ..policy() };
+        let timeouts_only = CallPolicy { retry_on: RetryOn::Timeout, ..policy() };
         let (reset, status) = (failed(FailureClass::Reset, None, None), FailureClass::Status);
         assert_eq!(
-            decide_retry(&told, 1, &failure, LONG, || 0),
+            decide_retry(&timeouts_only, 1, &failure, LONG, || 0),
             RetryDecision::Retry(Duration::from_millis(250))
         );
-        assert_eq!(decide_retry(&told, 1, &reset, LONG, || 0), RetryDecision::GiveUp);
+        assert_eq!(decide_retry(&timeouts_only, 1, &reset, LONG, || 0), RetryDecision::GiveUp);
         assert_eq!(
-            decide_retry(&told, 1, &failed(status, Some(503), None), LONG, || 0),
+            decide_retry(&timeouts_only, 1, &failed(status, Some(503), None), LONG, || 0),
             RetryDecision::GiveUp
         );
     }

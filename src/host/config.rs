@@ -84,11 +84,11 @@ impl ConfigFile {
         file.exists = true;
         let CheckedConfig { config, problems } = check_config(&name, &text);
         // The file's text is not shown: a line may contain a key.
-        let told = |severity| {
+        let lines = |severity| {
             let of = problems.iter().filter(move |it: &&Problem| it.severity == severity);
             of.map(|problem| problems.line(problem)).collect()
         };
-        (file.warnings, file.errors) = (told(Severity::Warning), told(Severity::Error));
+        (file.warnings, file.errors) = (lines(Severity::Warning), lines(Severity::Error));
         if problems.more() > 0 {
             let lines = if file.failed() { &mut file.errors } else { &mut file.warnings };
             lines.push(format!("{name}: … and {} more", problems.more()));

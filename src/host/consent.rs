@@ -62,8 +62,8 @@ pub fn needed_permissions(
         }
     }
     // Searching a folder and reading from it need only one permission.
-    let mut told = BTreeSet::new();
-    parts.retain(|part| told.insert(part.clone()));
+    let mut seen = BTreeSet::new();
+    parts.retain(|part| seen.insert(part.clone()));
     (parts.concat(), own.digest(&scenario.hash))
 }
 

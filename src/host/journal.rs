@@ -39,8 +39,8 @@ pub fn log_event(event: &Event, world: &World) {
         return;
     }
     let run = world.head.as_ref().map_or("-", |head| head.run.as_str());
-    let told = event_line(event, world);
-    let parts = [told.kind, &told.subject, &told.text];
+    let words = event_line(event, world);
+    let parts = [words.kind, &words.subject, &words.text];
     let line: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     let line = visible_within(&line.join(" "), MAX_LINE_CHARS);
     let span = event.span.0;

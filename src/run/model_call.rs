@@ -75,9 +75,9 @@ impl CallScope for ModelCallScope<'_> {
             return;
         };
         for parameter in failed.adapted.iter().flatten() {
-            let told = (model.clone(), parameter.clone());
+            let pair = (model.clone(), parameter.clone());
             let mut adapted = self.cx.adapted.lock().unwrap_or_else(PoisonError::into_inner);
-            if adapted.insert(told) {
+            if adapted.insert(pair) {
                 let (model, parameter) = (model.clone(), parameter.clone());
                 self.cx.publish(call, EventKind::RequestAdapted { model, parameter });
             }

@@ -275,7 +275,7 @@ impl<C: Console> DashboardLoop<C> {
                 self.update(Msg::Started { request, run: run.id().clone(), zero, launch });
                 self.feed.follow(run.id().clone(), *facts);
             }
-            EffectResult::Signal(told) => self.on_signal(told)?,
+            EffectResult::Signal(signal) => self.on_signal(signal)?,
             #[cfg(debug_assertions)]
             #[allow(clippy::panic, reason = "tests check the state it leaves behind")]
             EffectResult::Panic => panic!("a panic of the tests, in the loop"),

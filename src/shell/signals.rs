@@ -69,7 +69,7 @@ pub fn listen(tell: impl Fn(ProcessSignal) + Send + 'static) -> io::Result<()> {
         (SIGWINCH, ProcessSignal::Resized),
     ];
     handle_each(&all.map(|(signal, _)| signal), move |signal| {
-        all.iter().filter(|(of, _)| *of == signal).for_each(|(_, told)| tell(*told));
+        all.iter().filter(|(of, _)| *of == signal).for_each(|(_, meaning)| tell(*meaning));
     })
 }
 

@@ -157,9 +157,9 @@ mod tests {
         let (end, ended) = mpsc::channel();
         let warden =
             Watchdog::start(move |code| end.send(code).expect("the test waits")).expect("a thread");
-        let (tell, told) = mpsc::channel();
+        let (tell, sent) = mpsc::channel();
         warden.request_end(EndRequest::End(143), || tell.send(()).expect("the test looks"));
-        told.try_recv().expect("the loop was told");
+        sent.try_recv().expect("the loop was told");
         assert_eq!(ended.recv(), Ok(143));
     }
 }

@@ -265,8 +265,8 @@ mod tests {
                 "the url holds a user name or password: put them into a header",
             ),
         ] {
-            let told = Address::parse(template).expect_err(template);
-            assert_eq!(told, NotReady::Address { why: why.to_owned() }, "{template}");
+            let error = Address::parse(template).expect_err(template);
+            assert_eq!(error, NotReady::Address { why: why.to_owned() }, "{template}");
         }
     }
 }

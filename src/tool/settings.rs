@@ -106,10 +106,10 @@ mod tests {
             "EMPTY" => Some(String::new()),
             _ => None,
         };
-        let told = ToolSettings::look_up(&settings, &env).expect_err("two are missing");
-        let told: Vec<String> = told.iter().map(ToString::to_string).collect();
+        let missing = ToolSettings::look_up(&settings, &env).expect_err("two are missing");
+        let missing: Vec<String> = missing.iter().map(ToString::to_string).collect();
         assert_eq!(
-            told,
+            missing,
             [
                 "C comes from $EMPTY, which is not set: set it and start again",
                 "D comes from $NONE, which is not set: set it and start again",

@@ -73,11 +73,11 @@ fn flag_rows(
         pen.put(&text, cx.theme.style(StyleRole::Notice));
     }
     // For a pending change: when it takes effect. Otherwise: where the position came from.
-    let told = match state.pending_flags.pending_position(page.id(), &flag.name) {
+    let note = match state.pending_flags.pending_position(page.id(), &flag.name) {
         Some(on) => what_if(page.world(), &flag.name, on).into_iter().next().unwrap_or_default(),
         None => position_origin(flag, page, state),
     };
-    Pen::new(buf, second, cx.glyphs).space(5).put(&told, dim);
+    Pen::new(buf, second, cx.glyphs).space(5).put(&note, dim);
 }
 
 /// Where a flag's position came from: its last change, else the start of the run.

@@ -278,10 +278,10 @@ fn run_row(page: &RunPage, now: Elapsed, cx: &DrawContext, mut pen: Pen, columns
     match world.projection().and_then(Projection::session).filter(|session| session.message > 1) {
         Some(session) => {
             let text = session.text.replace(['\n', '\r', '\t'], " ");
-            let told = format!("message {}: {text}", session.message);
+            let text = format!("message {}: {text}", session.message);
             let start = pen.x();
             pen.glyph(Glyph::Within, dim).space(1);
-            pen.cell(&told, columns.title - 4, plain).advance_to(start + columns.title);
+            pen.cell(&text, columns.title - 4, plain).advance_to(start + columns.title);
         }
         None => {
             pen.name(title, columns.title - 2, plain).space(2);

@@ -45,8 +45,8 @@ pub fn render(
     }
     let frame = Frame { title: &title, foot, focused: true, ..Frame::default() };
     frame::label(frame, cx, window, buf);
-    let told = message_note(message, page);
-    let (rows, _) = wrap_within(&told, usize::from(below.width).max(1), below.height.into());
+    let note = message_note(message, page);
+    let (rows, _) = wrap_within(&note, usize::from(below.width).max(1), below.height.into());
     for (row, y) in rows.iter().zip(below.y..below.bottom()) {
         let line = Rect { y, height: 1, ..below };
         Pen::new(buf, line, cx.glyphs).put(row, cx.theme.style(StyleRole::Dim));

@@ -78,13 +78,13 @@ impl PickerParts {
         let inner =
             Rect { x: inner.x + inner.width.min(1), width: inner.width.saturating_sub(2), ..inner };
         let row = |y: u16, height: u16| Rect { y, height, ..inner }.intersection(inner);
-        let told = 2.min(inner.height.saturating_sub(4));
-        let list = inner.height.saturating_sub(2 + told);
+        let note_rows = 2.min(inner.height.saturating_sub(4));
+        let list = inner.height.saturating_sub(2 + note_rows);
         Self {
             window,
             query: row(inner.y, 1),
             list: row(inner.y + inner.height.min(2), list),
-            note: row(inner.bottom() - told, told),
+            note: row(inner.bottom() - note_rows, note_rows),
         }
     }
 }

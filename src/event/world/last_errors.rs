@@ -117,7 +117,7 @@ impl LastErrors {
     pub fn for_reason(&self, stop: &StopReason) -> Option<&LastError> {
         let failed = self.failed.iter().find(|failed| failed.reason == *stop)?;
         // For a missing script row, the text already says whose row it is and what to add.
-        let told = matches!(stop, StopReason::ScriptMissing(_));
-        (told || stop.class() == StopClass::Unreachable).then_some(&failed.said)
+        let is_explained = matches!(stop, StopReason::ScriptMissing(_));
+        (is_explained || stop.class() == StopClass::Unreachable).then_some(&failed.said)
     }
 }

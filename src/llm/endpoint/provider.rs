@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_provider_that_is_not_known_is_told_where_no_model_is_called_that() {
-        for (asked, url, model, told) in [
+        for (asked, url, model, has_note) in [
             (Provider::OpenAi, "https://api.openai.com/v1", "mistral/large", true),
             (Provider::OpenAi, "https://api.openai.com/v1", "ft:gpt-4.1-mini", false),
             (Provider::OpenAi, "https://api.openai.com/v1", "openai/", false),
@@ -206,7 +206,7 @@ mod tests {
         ] {
             let url = Url::parse(url).expect(url);
             let note = unknown_provider_note(asked, &url, model);
-            assert_eq!(note.is_some(), told, "{asked} {url} {model}: {note:?}");
+            assert_eq!(note.is_some(), has_note, "{asked} {url} {model}: {note:?}");
         }
         let url = Url::parse(Provider::OpenAi.base_url()).expect("an address");
         assert_eq!(

@@ -342,8 +342,8 @@ fn history_line(entry: &HistoryEntry) -> SpokenLine<'_> {
             of(from.as_str(), TranscriptKind::Handoff, format!("{to}: {text}").into())
         }
         HistoryEntry::Reply { by, text, calls, .. } if text.is_empty() => {
-            let told: Vec<String> = calls.iter().map(call_text).collect();
-            of(by.as_str(), TranscriptKind::Call, told.join(", ").into())
+            let texts: Vec<String> = calls.iter().map(call_text).collect();
+            of(by.as_str(), TranscriptKind::Call, texts.join(", ").into())
         }
         HistoryEntry::Reply { by, text, .. } => {
             of(by.as_str(), TranscriptKind::Said, (&**text).into())

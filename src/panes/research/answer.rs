@@ -85,10 +85,10 @@ pub fn answer_items(run: &RunData) -> Option<AnswerItems<'_>> {
         }
         (None, Some(stage)) => {
             let call = open_model_call(run, research);
-            let told = step_text(stage, world, research, plan);
+            let text = step_text(stage, world, research, plan);
             answer
                 .below
-                .push(PaneItem::text(ItemSign::Running, ItemText::of(told, ItemStyle::Running, 4)));
+                .push(PaneItem::text(ItemSign::Running, ItemText::of(text, ItemStyle::Running, 4)));
             add_partial_reply(run, &mut answer.below, call);
         }
         _ if research.sentences.is_empty() => {
@@ -141,8 +141,8 @@ fn add_stop<'a>(items: &mut Vec<PaneItem<'a>>, world: &'a World, research: &'a R
             let issues = research.verified.iter().flat_map(|verified| &*verified.issues);
             items.push(PaneItem::gap());
             for it in issues {
-                let told = format!("{}: {}", it.note, it.issue.phrase());
-                let parts = vec![ItemText::of(told, ItemStyle::Failed, 2)];
+                let text = format!("{}: {}", it.note, it.issue.phrase());
+                let parts = vec![ItemText::of(text, ItemStyle::Failed, 2)];
                 let about = ItemSubject::Note(it.note.clone());
                 items.push(PaneItem {
                     subject: about,
@@ -198,11 +198,11 @@ fn rejected_sources<'a>(research: &Research) -> Vec<PaneItem<'a>> {
     if dry > 0 {
         reasons.push(("read, no note".into(), dry as u64, ItemSign::Done));
     }
-    let told = reasons.into_iter().map(|(reason, count, lead)| {
+    let items = reasons.into_iter().map(|(reason, count, lead)| {
         let text = format!("{}: {reason}", format::count_noun(count, "source"));
         PaneItem::text(lead, ItemText::of(text, ItemStyle::Said, 1))
     });
-    told.collect()
+    items.collect()
 }
 
 /// What the current step does, in a sentence.

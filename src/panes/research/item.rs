@@ -184,12 +184,12 @@ fn whole_rows(text: &str, width: u16, most: usize) -> Vec<ItemRow> {
     let (rows, cut) = wrap_within(text, usize::from(width.max(1)), most);
     let count = rows.len();
     let mut before = 0;
-    let told = rows.into_iter().enumerate().map(|(nth, text)| {
+    let item_rows = rows.into_iter().enumerate().map(|(nth, text)| {
         let from = before;
         before += solids(&text);
         ItemRow { text, solids: from, other: None, cut: cut && nth + 1 == count }
     });
-    told.collect()
+    item_rows.collect()
 }
 
 /// The used part of a text, with each run of white space as one blank.

@@ -191,12 +191,12 @@ impl PageLines<'_> {
     pub fn wrapped_rows(&self, at: usize) -> Vec<(usize, String)> {
         let mut before = self.reading.lines.get(at).map_or(0, |line| line.solids);
         let rows = wrap(&self.line(at), self.width);
-        let told = rows.into_iter().map(|row| {
+        let counted = rows.into_iter().map(|row| {
             let from = before;
             before += solids(&row);
             (from, row)
         });
-        told.collect()
+        counted.collect()
     }
 
     /// The scroll position that shows a note's quote a few rows below the top; `None` if the page
@@ -248,9 +248,9 @@ mod tests {
         let text = format!("{long}\nand more\n- an item\n\n{long}\n- another\nshort\nlines");
         let reading = reading(&text);
         let lines = reading.wrapped_at(&text, 200);
-        let told: Vec<String> = (0..lines.count()).map(|at| lines.line(at).into_owned()).collect();
+        let shown: Vec<String> = (0..lines.count()).map(|at| lines.line(at).into_owned()).collect();
         let first = format!("{long} and more");
-        assert_eq!(told, [&first, "- an item", "", long, "- another", "short", "lines"]);
+        assert_eq!(shown, [&first, "- an item", "", long, "- another", "short", "lines"]);
     }
 
     proptest! {

@@ -77,7 +77,7 @@ impl ResearchView {
                 Some(line) => Some(item_text(&note_items(run)?.item(line)?)),
                 None => {
                     let all = research.notes.iter();
-                    let told = all.map(|row| {
+                    let texts = all.map(|row| {
                         let note = &row.note;
                         format!(
                             "{}  {}\n{}",
@@ -86,7 +86,7 @@ impl ResearchView {
                             quoted(&note.quote, &note.title, &note.url)
                         )
                     });
-                    Some(told.collect::<Vec<_>>().join("\n\n"))
+                    Some(texts.collect::<Vec<_>>().join("\n\n"))
                 }
             },
             Pane::Events => None,

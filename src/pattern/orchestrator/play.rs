@@ -95,8 +95,8 @@ async fn plan(
         Err(reason) => {
             let raw = raw.into_value(&text);
             let details = changed_number(&raw, &text, &allowed, max_tasks).map(Arc::new);
-            let (told, raw) = (reason.clone(), Arc::new(raw));
-            cx.publish(call, EventKind::PlanRefused { reason: told, raw, details });
+            let (published, raw) = (reason.clone(), Arc::new(raw));
+            cx.publish(call, EventKind::PlanRefused { reason: published, raw, details });
             Err(reason)
         }
     }

@@ -159,13 +159,13 @@ impl<'a> NoteTaker<'a> {
             shown.bind("body", &page.body.as_str().into());
             shown.bind("notes", &payload::notes_json(self.taken.iter().map(|it| &*it.note)));
         });
-        let told = payload::PagePayload {
+        let payload = payload::PagePayload {
             url: &page.url,
             title: &page.title,
             published_at: &page.published_at,
             body: &page.body,
         };
-        let (messages, cut) = payload::notes_messages(research.spec, &told, most);
+        let (messages, cut) = payload::notes_messages(research.spec, &payload, most);
         if cut {
             let text = format!(
                 "the model sees the first {} characters of {} (research.page_chars)",

@@ -87,11 +87,11 @@ impl ResearchRun<'_> {
         };
         match policy::validate_plan(plan_steps(&raw), self.spec.budget.max_steps) {
             Ok(steps) => {
-                let told = steps.iter().map(|step| PlannedStep {
+                let planned = steps.iter().map(|step| PlannedStep {
                     id: step.id.as_str().into(),
                     action: step.action.as_str().into(),
                 });
-                self.cx.publish(span, ResearchFact::StepsAccepted { steps: told.collect() });
+                self.cx.publish(span, ResearchFact::StepsAccepted { steps: planned.collect() });
                 let query = steps.into_iter().next().and_then(|mut step| step.args.remove("query"));
                 Ok(query.unwrap_or_default())
             }
@@ -228,9 +228,9 @@ impl ResearchRun<'_> {
                 (SpanId::RUN, judged.map_err(refused))
             }
             StepExecutor::Model => {
-                let told = payload::notes_json(notes.iter().copied());
-                let shown = self.condition_values(|shown| shown.bind("notes", &told));
-                let messages = payload::answer_messages(self.scenario, self.spec, &told);
+                let notes_json = payload::notes_json(notes.iter().copied());
+                let shown = self.condition_values(|shown| shown.bind("notes", &notes_json));
+                let messages = payload::answer_messages(self.scenario, self.spec, &notes_json);
                 let path = ResearchStep::Synthesize.word().to_owned();
                 let ask = ModelRequest::single(
                     SpanId::RUN,

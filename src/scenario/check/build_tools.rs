@@ -188,7 +188,7 @@ fn offer(
         .map(|text| cx.at_key("description", |cx| filling.text(&text.text, text.at, cx)));
     let properties: Vec<Option<(String, Value)>> = cx.at_key("args", |cx| {
         let args = table.args.value.entries.iter();
-        let told = args.map(|arg| {
+        let properties = args.map(|arg| {
             cx.at_key(&arg.name, |cx| {
                 let schema = match arg.value.as_ref()? {
                     TextOrTable::Text(text) => json!({
@@ -202,7 +202,7 @@ fn offer(
                 Some((arg.name.clone(), schema))
             })
         });
-        told.collect()
+        properties.collect()
     });
     let properties: Map<String, Value> = properties.into_iter().collect::<Option<_>>()?;
     let required: Vec<&String> = properties.keys().collect();

@@ -65,7 +65,7 @@ fn everything_that_is_wrong_is_told_at_once_with_its_place() {
     let text = "[model]\ntemperature = 3\nmax_tokens = \"many\"\njson = \"yaml\"\nextra = { model = \"x\" }\n\
                 timeout_s = 0\n[prices.x]\ninput = -1\n[ui]\nascii = \"yes\"\n";
     assert_eq!(check_config("config.toml", text).problems.warnings(), 0);
-    let told = lines(text);
+    let found = lines(text);
     let expected = [
         "config.toml:2:15: error: model.temperature: 3 is out of range (0 to 2)",
         "config.toml:3:14: error: model.max_tokens: expected a whole number from 1 to 10000000, found the string \"many\"",
@@ -76,13 +76,13 @@ fn everything_that_is_wrong_is_told_at_once_with_its_place() {
         "config.toml:8:9: error: prices.x.input: -1 is out of range (0 to 1000000)",
         "config.toml:10:9: error: ui.ascii: expected true or false, found the string \"yes\"",
     ];
-    assert_eq!(told, expected);
+    assert_eq!(found, expected);
 }
 
 #[test]
 fn what_is_no_toml_is_refused_alone() {
-    let told = lines("[model]\nname = \nspeed = 3\n");
-    assert_eq!(told, ["config.toml:2:8: error: not TOML: a value is missing"]);
+    let found = lines("[model]\nname = \nspeed = 3\n");
+    assert_eq!(found, ["config.toml:2:8: error: not TOML: a value is missing"]);
 }
 
 #[test]
@@ -109,9 +109,9 @@ fn an_unknown_key_is_a_warning_that_says_what_was_meant() {
     ] {
         let checked = check_config("config.toml", text);
         assert_eq!(checked.problems.errors(), 0, "{text}");
-        let told = lines(text);
-        assert_eq!(told.len(), 1, "{told:?}");
-        assert!(told[0].ends_with(&format!(": warning: {said}")), "{told:?}");
+        let found = lines(text);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].ends_with(&format!(": warning: {said}")), "{found:?}");
     }
 }
 
@@ -127,9 +127,9 @@ fn a_key_or_an_address_is_told_where_it_belongs_and_never_shown() {
         for table in ["", "[model]\n"] {
             let text = format!("{table}{key} = \"hidden-value\"\n");
             assert_eq!(check_config("config.toml", &text).problems.errors(), 0);
-            let told = lines(&text);
-            assert!(told[0].contains("warning") && told[0].contains(place), "{told:?}");
-            assert!(!told.concat().contains("hidden-value"), "{told:?}");
+            let found = lines(&text);
+            assert!(found[0].contains("warning") && found[0].contains(place), "{found:?}");
+            assert!(!found.concat().contains("hidden-value"), "{found:?}");
         }
     }
 }

@@ -102,8 +102,8 @@ impl Problems {
 
     /// Adds a problem. Once the list [is full](Self::is_full), use
     /// [`count_only`](Self::count_only).
-    pub(crate) fn add(&mut self, text: usize, range: Range<usize>, told: UnplacedProblem) {
-        let UnplacedProblem { severity, concerns, path, what, help } = told;
+    pub(crate) fn add(&mut self, text: usize, range: Range<usize>, problem: UnplacedProblem) {
+        let UnplacedProblem { severity, concerns, path, what, help } = problem;
         let (path, what) = (truncate_text(path), truncate_text(what));
         let help = help.map(truncate_text);
         let source = self.source(text);

@@ -96,8 +96,8 @@ impl ReadContext {
         }
         let help = Some(help).filter(|help| !help.is_empty());
         let path = self.path.clone();
-        let told = UnplacedProblem { severity, concerns, path, what, help };
-        self.problems.add(at.text, at.start..at.end, told);
+        let problem = UnplacedProblem { severity, concerns, path, what, help };
+        self.problems.add(at.text, at.start..at.end, problem);
     }
 
     /// Reports a value of the wrong type.

@@ -26,8 +26,8 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 const PAGER_TIMEOUT: Duration = Duration::from_millis(300);
 
 impl<C: Console> DashboardLoop<C> {
-    pub(super) fn on_signal(&mut self, told: ProcessSignal) -> io::Result<()> {
-        match told {
+    pub(super) fn on_signal(&mut self, signal: ProcessSignal) -> io::Result<()> {
+        match signal {
             // Ctrl-C in the pager reaches both processes; it is meant for the pager, which may
             // have ended before the signal arrives here.
             ProcessSignal::End(signals::INTERRUPTED)

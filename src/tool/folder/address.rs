@@ -194,10 +194,10 @@ mod tests {
             "xn--bcher-kva.example/b.md",
         ];
         let addresses = assigned(&Layout::Mirror, &paths);
-        let told: Vec<&str> =
+        let texts: Vec<&str> =
             addresses.iter().map(|address| address.as_deref().unwrap_or("none")).collect();
         assert_eq!(
-            told,
+            texts,
             [
                 "https://vendor.example.com/policies/sla",
                 "none",

@@ -111,11 +111,11 @@ impl SkippedFiles {
     /// JSON for the tool's result: the reasons with a count above 0.
     pub fn to_json(&self) -> Value {
         let counts = SkipReason::ALL.iter().map(|reason| (*reason, self.count_of(*reason)));
-        let told: Map<String, Value> = counts
+        let reasons: Map<String, Value> = counts
             .filter(|(_, count)| *count > 0)
             .map(|(reason, count)| (reason.word().to_owned(), count.into()))
             .collect();
-        Value::Object(told)
+        Value::Object(reasons)
     }
 }
 

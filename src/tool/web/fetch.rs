@@ -230,10 +230,10 @@ impl PageFetch<'_> {
     /// Checks `robots.txt` for the current page; returns the pace that it asks for.
     async fn check_robots(&self, way: &RedirectChain<'_>) -> Result<Duration, FetchFailure> {
         let site = way.url().origin().ascii_serialization();
-        let told =
+        let reply =
             self.web.crawl_state().robots.get_or_fetch(&site, || self.fetch_robots(way)).await?;
         let denied = |text| Err(FetchError::new(FetchErrorKind::RobotsDisallowed, text).into());
-        match &*told {
+        match &*reply {
             RobotsReply::Rules(rules) if rules.allows(way.url()) => {
                 Ok(rules.crawl_delay.unwrap_or_default().min(MAX_CRAWL_DELAY))
             }

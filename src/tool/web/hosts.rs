@@ -242,8 +242,8 @@ mod tests {
         let first = turn(&hosts, "a.example", 1, PACE).await;
         let mut second = Box::pin(hosts.acquire("a.example", 1, PACE));
         assert!(second.as_mut().now_or_never().is_none());
-        let told = hosts.record_retry_after("a.example", 503, Duration::from_secs(20));
-        assert_eq!(told.map_err(|it| it.status), Err(503));
+        let recorded = hosts.record_retry_after("a.example", 503, Duration::from_secs(20));
+        assert_eq!(recorded.map_err(|it| it.status), Err(503));
         drop(first);
         assert_eq!(second.await.err().map(|it| it.status), Some(503));
     }

@@ -70,14 +70,14 @@ impl<'a> RedirectChain<'a> {
             Some(here) => here.domain.clone(),
             None => page_url::domain(&to, location),
         };
-        let told = page_url::shown_url(&to, &domain);
+        let shown = page_url::shown_url(&to, &domain);
         let missed = |why, what: &str| {
             let text = format!(
                 "{} redirects to {}, {what}",
                 redacted_address(&self.url),
-                redacted_address(&told)
+                redacted_address(&shown)
             );
-            Err(FetchError::new(why, text).with_location(&told))
+            Err(FetchError::new(why, text).with_location(&shown))
         };
         if !self.policy.allowed.contains(&domain) {
             return missed(FetchErrorKind::RedirectDenied, "whose domain is not allowed");
@@ -90,7 +90,7 @@ impl<'a> RedirectChain<'a> {
             return missed(FetchErrorKind::RedirectLoop, "which was already visited (a loop)");
         }
         self.hops.push(make_hop(&to, domain, self.policy));
-        self.redirects.push(told);
+        self.redirects.push(shown);
         self.url = to;
         Ok(())
     }

@@ -34,18 +34,18 @@ pub(super) struct CachedRobots {
 
 impl CachedRobots {
     /// Cached for the usual time.
-    pub(super) fn cached(told: RobotsReply) -> Self {
-        Self { reply: Arc::new(told), ttl: RULES_TTL }
+    pub(super) fn cached(reply: RobotsReply) -> Self {
+        Self { reply: Arc::new(reply), ttl: RULES_TTL }
     }
 
     /// Cached for a short time only.
-    pub(super) fn briefly_cached(told: RobotsReply) -> Self {
-        Self { reply: Arc::new(told), ttl: UNREACHABLE_TTL }
+    pub(super) fn briefly_cached(reply: RobotsReply) -> Self {
+        Self { reply: Arc::new(reply), ttl: UNREACHABLE_TTL }
     }
 
     /// Not cached: valid for this request alone.
-    pub(super) fn uncached(told: RobotsReply) -> Self {
-        Self { reply: Arc::new(told), ttl: Duration::ZERO }
+    pub(super) fn uncached(reply: RobotsReply) -> Self {
+        Self { reply: Arc::new(reply), ttl: Duration::ZERO }
     }
 }
 
@@ -65,10 +65,10 @@ impl RobotsCache {
     ) -> Result<Arc<RobotsReply>, E> {
         let slot = self.slot(site);
         let mut slot = slot.lock().await;
-        if let Some((until, told)) = &*slot
+        if let Some((until, reply)) = &*slot
             && Instant::now() < *until
         {
-            return Ok(Arc::clone(told));
+            return Ok(Arc::clone(reply));
         }
         let verdict = ask().await?;
         *slot = Some((Instant::now() + verdict.ttl, Arc::clone(&verdict.reply)));
@@ -121,13 +121,13 @@ mod tests {
         let elsewhere = async || {
             Ok::<_, Infallible>(CachedRobots::uncached(RobotsReply::RedirectedAway(String::new())))
         };
-        let Ok(told) = permissions.get_or_fetch("https://a.example", elsewhere).await;
-        assert!(matches!(&*told, RobotsReply::RedirectedAway(_)));
+        let Ok(reply) = permissions.get_or_fetch("https://a.example", elsewhere).await;
+        assert!(matches!(&*reply, RobotsReply::RedirectedAway(_)));
         let rules = async || {
             Ok::<_, Infallible>(CachedRobots::cached(RobotsReply::Rules(RobotsRules::default())))
         };
-        let Ok(told) = permissions.get_or_fetch("https://a.example", rules).await;
-        assert!(matches!(&*told, RobotsReply::Rules(_)), "another run may read it");
+        let Ok(reply) = permissions.get_or_fetch("https://a.example", rules).await;
+        assert!(matches!(&*reply, RobotsReply::Rules(_)), "another run may read it");
     }
 
     #[tokio::test]
@@ -137,8 +137,8 @@ mod tests {
             permissions.get_or_fetch("https://a.example", async || Err("no connection")).await;
         assert_eq!(failed.expect_err("it failed"), "no connection");
         let verdict = CachedRobots::cached(RobotsReply::Rules(RobotsRules::default()));
-        let told =
+        let reply =
             permissions.get_or_fetch("https://a.example", async || Ok::<_, ()>(verdict)).await;
-        assert!(matches!(&*told.expect("asked again"), RobotsReply::Rules(_)));
+        assert!(matches!(&*reply.expect("asked again"), RobotsReply::Rules(_)));
     }
 }

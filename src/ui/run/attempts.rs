@@ -13,8 +13,8 @@ use crate::ui::format;
 use crate::ui::text::{Pen, columns};
 
 /// Draws a call's attempts, the last one always in view; `word` precedes each number.
-pub(crate) fn put(page: &RunData, cx: &DrawContext, pen: &mut Pen, call: SpanId, word: &str) {
-    let world = page.shown();
+pub(crate) fn put(data: &RunData, cx: &DrawContext, pen: &mut Pen, call: SpanId, word: &str) {
+    let world = data.shown();
     let mut chain: Vec<Vec<(String, StyleRole)>> = Vec::new();
     let mut before: Option<&Span> = None;
     for attempt in world.spans.children(call) {
@@ -26,7 +26,7 @@ pub(crate) fn put(page: &RunData, cx: &DrawContext, pen: &mut Pen, call: SpanId,
             link.push((format!(" {line}{wait}{line} "), StyleRole::Dim));
         }
         link.push((format!("{word}{nth} "), StyleRole::Text));
-        link.extend(attempt_state(page, cx, world, attempt));
+        link.extend(attempt_state(data, cx, world, attempt));
         chain.push(link);
         before = Some(attempt);
     }
@@ -47,7 +47,7 @@ pub(crate) fn put(page: &RunData, cx: &DrawContext, pen: &mut Pen, call: SpanId,
     for (text, role) in chain.iter().skip(first).flatten() {
         pen.put(text, cx.theme.style(*role));
     }
-    if let Some(rate) = before.and_then(|last| rate(page, last))
+    if let Some(rate) = before.and_then(|last| rate(data, last))
         && pen.fits(columns(&rate) + 3)
     {
         pen.space(3).put(&rate, cx.theme.style(StyleRole::Dim));
@@ -55,12 +55,12 @@ pub(crate) fn put(page: &RunData, cx: &DrawContext, pen: &mut Pen, call: SpanId,
 }
 
 fn attempt_state(
-    page: &RunData,
+    data: &RunData,
     cx: &DrawContext,
     world: &World,
     attempt: &Span,
 ) -> Vec<(String, StyleRole)> {
-    let took = format::duration_text(attempt.duration(page.time(cx.now)));
+    let took = format::duration_text(attempt.duration(data.time(cx.now)));
     let glyph = |glyph: Glyph| cx.glyphs.symbol(glyph);
     match attempt.state {
         SpanState::Open if !world.progress.is_live() => {
@@ -77,7 +77,7 @@ fn attempt_state(
             vec![(format!("{} cancelled", glyph(Glyph::Off)), StyleRole::Off)]
         }
         SpanState::Failed(class) => {
-            let status = attempt.closed_by.and_then(|seq| page.event(seq)).and_then(|event| {
+            let status = attempt.closed_by.and_then(|seq| data.event(seq)).and_then(|event| {
                 match &event.kind {
                     EventKind::AttemptFailed(failed) => failed.status,
                     _ => None,
@@ -89,8 +89,8 @@ fn attempt_state(
     }
 }
 
-fn rate(page: &RunData, attempt: &Span) -> Option<String> {
-    match &page.event(attempt.closed_by?)?.kind {
+fn rate(data: &RunData, attempt: &Span) -> Option<String> {
+    match &data.event(attempt.closed_by?)?.kind {
         EventKind::AttemptAnswered(reply) => {
             let took = attempt.closed?.since(attempt.opened);
             token_rate(reply.usage?.completion_tokens, reply.first_token_ms, took)

@@ -49,19 +49,19 @@ pub(crate) struct HeaderNote {
 /// The drawing of a view.
 pub(crate) trait DrawView {
     /// Draws one of the first four panes into the area inside its frame.
-    fn pane(&self, page: &RunData, pane: Pane, cx: &DrawContext, area: Rect, buf: &mut Buffer);
+    fn pane(&self, data: &RunData, pane: Pane, cx: &DrawContext, area: Rect, buf: &mut Buffer);
 
     /// The title of one of the first four panes, of which `inside` is the area inside the frame.
-    fn title(&self, page: &RunData, pane: Pane, cx: &DrawContext, inside: Rect) -> PaneTitle;
+    fn title(&self, data: &RunData, pane: Pane, cx: &DrawContext, inside: Rect) -> PaneTitle;
 
     /// Draws the progress into the second header row; `alone` if no note shares that row.
-    fn track(&self, page: &RunData, cx: &DrawContext, row: Rect, alone: bool, buf: &mut Buffer);
+    fn track(&self, data: &RunData, cx: &DrawContext, row: Rect, alone: bool, buf: &mut Buffer);
 
     /// Columns that the progress needs: the minimum, and those for all of it.
-    fn track_columns(&self, page: &RunData) -> (u16, u16);
+    fn track_columns(&self, data: &RunData) -> (u16, u16);
 
     /// The note where the run has none of its own.
-    fn note(&self, _page: &RunData, _cx: &DrawContext) -> Option<HeaderNote> {
+    fn note(&self, _data: &RunData, _cx: &DrawContext) -> Option<HeaderNote> {
         None
     }
 

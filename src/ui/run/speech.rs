@@ -24,7 +24,7 @@ use crate::ui::theme::StyleRole;
 /// Draws the pane.
 pub(crate) fn render(
     spoken: &Spoken<'_>,
-    page: &RunData,
+    data: &RunData,
     cx: &DrawContext,
     area: Rect,
     buf: &mut Buffer,
@@ -33,17 +33,17 @@ pub(crate) fn render(
     let area = text_area(area);
     let shares = RowShares::divide(area, spoken.is_outcome, words);
     if shares.above > 0 {
-        end_rows(page, cx, Rect { height: shares.above, ..area }, buf);
+        end_rows(data, cx, Rect { height: shares.above, ..area }, buf);
     }
     let text = Rect { y: area.y + shares.above, height: shares.words, ..area };
     text_rows(spoken, cx, text, buf);
     let below = Rect { y: text.bottom(), height: shares.below, ..area };
-    detail_rows(spoken, page, cx, below, buf);
+    detail_rows(spoken, data, cx, below, buf);
 }
 
 /// Draws how the run ended: the reason, the phase, the decision.
-fn end_rows(page: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
-    let world = page.shown();
+fn end_rows(data: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+    let world = data.shown();
     let theme = cx.theme;
     let dim = theme.style(StyleRole::Dim);
     let Some(closed) = &world.progress.closed else { return };
@@ -107,9 +107,9 @@ fn text_rows(spoken: &Spoken<'_>, cx: &DrawContext, area: Rect, buf: &mut Buffer
         TextState::Problem => StyleRole::Strong,
     });
     let coming = words.state == TextState::Streaming;
-    let told = words.left_out_rows(area.height);
+    let note_rows = words.left_out_rows(area.height);
     let mut area = area;
-    if told > 0 {
+    if note_rows > 0 {
         // Above an arriving text, below a complete one.
         let size = format::bytes(words.left_out as u64);
         let (text, at) = if coming {
@@ -120,8 +120,8 @@ fn text_rows(spoken: &Spoken<'_>, cx: &DrawContext, area: Rect, buf: &mut Buffer
         let at = Rect { y: at, height: 1, ..area };
         let dim = theme.style(StyleRole::Dim);
         Pen::new(buf, at, cx.glyphs).glyph(Glyph::Ellipsis, dim).space(1).put(&text, dim);
-        area.height -= told;
-        area.y += if coming { told } else { 0 };
+        area.height -= note_rows;
+        area.y += if coming { note_rows } else { 0 };
     }
     let height = usize::from(area.height);
     let lines = TextLines::new(&words.text, area.width);
@@ -166,7 +166,7 @@ fn text_rows(spoken: &Spoken<'_>, cx: &DrawContext, area: Rect, buf: &mut Buffer
 /// that the most important rows stay when there is little room.
 fn detail_rows(
     spoken: &Spoken<'_>,
-    page: &RunData,
+    data: &RunData,
     cx: &DrawContext,
     area: Rect,
     buf: &mut Buffer,
@@ -188,9 +188,9 @@ fn detail_rows(
             pen.put("p", theme.style(StyleRole::Key)).put(spoken.prompt, dim);
         });
     }
-    bottom(&mut left, buf, &mut |pen| tokens(spoken, page, cx, pen));
+    bottom(&mut left, buf, &mut |pen| tokens(spoken, data, cx, pen));
     if let Some(call) = call.filter(|_| !spoken.is_outcome) {
-        bottom(&mut left, buf, &mut |pen| attempts::put(page, cx, pen, call, "attempt "));
+        bottom(&mut left, buf, &mut |pen| attempts::put(data, cx, pen, call, "attempt "));
     }
     // The actions start at the top of the remaining area, with a blank row before and after.
     let mut at = Rect { y: left.y + 1, height: left.height.saturating_sub(2), ..left };
@@ -216,9 +216,9 @@ fn detail_rows(
 }
 
 /// Draws the counted tokens, or the bytes received so far, and the model.
-fn tokens(spoken: &Spoken<'_>, page: &RunData, cx: &DrawContext, pen: &mut Pen) {
+fn tokens(spoken: &Spoken<'_>, data: &RunData, cx: &DrawContext, pen: &mut Pen) {
     let call = spoken.call;
-    let world = page.shown();
+    let world = data.shown();
     let (dim, plain) = (cx.theme.style(StyleRole::Dim), cx.theme.style(StyleRole::Text));
     let pair = |pen: &mut Pen, name: &str, value: String| {
         if pen.fits(columns(name) + 1 + columns(&value)) {
@@ -232,7 +232,7 @@ fn tokens(spoken: &Spoken<'_>, page: &RunData, cx: &DrawContext, pen: &mut Pen) 
         pair(pen, "in", format::count(tally.usage.prompt_tokens));
         pair(pen, "out", format::count(tally.usage.completion_tokens));
     } else if let Some(last) = call.and_then(|call| world.spans.last_child(call)) {
-        match last.closed_by.and_then(|seq| page.event(seq)).map(|event| &event.kind) {
+        match last.closed_by.and_then(|seq| data.event(seq)).map(|event| &event.kind) {
             Some(EventKind::AttemptAnswered(reply)) => match reply.usage {
                 Some(usage) => {
                     pair(pen, "in", format::count(usage.prompt_tokens));
@@ -243,7 +243,7 @@ fn tokens(spoken: &Spoken<'_>, page: &RunData, cx: &DrawContext, pen: &mut Pen) 
                 }
             },
             _ => {
-                if let Some(live) = page.live(last.id) {
+                if let Some(live) = data.live(last.id) {
                     pair(pen, "received", format::bytes(live.text.len() as u64));
                 }
             }

@@ -114,14 +114,14 @@ pub(super) fn summary_document(
     let mut document = StyledText::default();
     let world = run.world();
     if let Some(event) = fact {
-        let told = event_line(event, world);
-        document.field("kind", told.kind);
+        let line = event_line(event, world);
+        document.field("kind", line.kind);
         document.field("at", format::time_in_run(event.at));
-        if let Some(round) = told.round.filter(|_| call.is_none()) {
+        if let Some(round) = line.round.filter(|_| call.is_none()) {
             document.field("round", round.to_string());
         }
-        if !told.subject.is_empty() && call.is_none() {
-            document.field("who", &told.subject);
+        if !line.subject.is_empty() && call.is_none() {
+            document.field("who", &line.subject);
         }
         add_event_fields(run, &mut document, event);
     }

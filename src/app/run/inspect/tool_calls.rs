@@ -52,8 +52,8 @@ fn add_tool_list(document: &mut StyledText, tools: &[ToolOffer]) {
         if !tool.description.is_empty() {
             document.add(StyleRole::Dim, format!("  {}", tool.description.replace('\n', " ")));
         }
-        let told = tool.parameters.get("properties").and_then(Value::as_object);
-        for (name, about) in told.into_iter().flatten() {
+        let properties = tool.parameters.get("properties").and_then(Value::as_object);
+        for (name, about) in properties.into_iter().flatten() {
             let kind = about.get("type").and_then(Value::as_str).unwrap_or("any");
             let about = about.get("description").and_then(Value::as_str).unwrap_or_default();
             document

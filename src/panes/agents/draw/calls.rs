@@ -40,17 +40,17 @@ struct CallColumns {
 /// Draws the pane.
 pub(crate) fn render(
     view: &LowerPanes,
-    page: &RunData,
+    data: &RunData,
     cx: &DrawContext,
     area: Rect,
     buf: &mut Buffer,
 ) {
-    let world = page.shown();
-    let Some(tree) = call_tree(page, view.folded()) else { return };
+    let world = data.shown();
+    let Some(tree) = call_tree(data, view.folded()) else { return };
     if tree.is_empty() {
         return empty(cx, area, "No calls yet: hops, members and tools will appear here.", buf);
     }
-    let now = page.drawn_to(cx.now);
+    let now = data.drawn_to(cx.now);
     let (window, selected) = view.call_rows(&tree, usize::from(area.height));
     let rows = tree.rows(window.clone());
     let wanted = rows.iter().map(|node| wanted_width(world, *node)).max();
@@ -68,7 +68,7 @@ pub(crate) fn render(
         row_style(cx, here, selected == Some(at), buf);
         let mut pen = Pen::new(buf, here, cx.glyphs);
         table::mark(cx, &mut pen, selected == Some(at));
-        call_row(page, cx, world, &mut pen, node, now, places);
+        call_row(data, cx, world, &mut pen, node, now, places);
     }
 }
 
@@ -92,7 +92,7 @@ fn model_column(cx: &DrawContext, pen: &mut Pen, name: Option<&str>, width: u16,
 }
 
 fn call_row(
-    page: &RunData,
+    data: &RunData,
     cx: &DrawContext,
     world: &World,
     pen: &mut Pen,
@@ -124,12 +124,12 @@ fn call_row(
             .advance_to(names)
             .space(1);
         model_column(cx, pen, world.models.for_agent(agent.name.as_str()), model, dim);
-        live_text(page, cx, world, pen, SpanId::RUN, now);
+        live_text(data, cx, world, pen, SpanId::RUN, now);
         return;
     }
     let Some(span) = world.spans.get(node.span) else { return };
     let SpanKind::Call(purpose) = &span.kind else { return };
-    let sign = sign(page, cx, world, span);
+    let sign = sign(data, cx, world, span);
     let (glyph, name) = match purpose {
         Purpose::SwarmTurn { agent, .. } => (Glyph::Arrow, agent.as_str()),
         Purpose::Member { agent, .. } => (Glyph::Consults, agent.as_str()),
@@ -150,16 +150,16 @@ fn call_row(
         return;
     }
     if span.state == SpanState::Open && is_agent {
-        live_text(page, cx, world, pen, span.id, now);
+        live_text(data, cx, world, pen, span.id, now);
         return;
     }
-    let (text, role) = result_text(page, span);
+    let (text, role) = result_text(data, span);
     pen.put(&text.replace(['\n', '\r', '\t'], " "), theme.style(role));
 }
 
 /// Draws an agent's arriving text, if it may be shown; else that it is working.
 fn live_text(
-    page: &RunData,
+    data: &RunData,
     cx: &DrawContext,
     world: &World,
     pen: &mut Pen,
@@ -184,7 +184,7 @@ fn live_text(
         return;
     }
     let seen = shown_output(attempt.id, &world.spans);
-    let text = page.live(attempt.id).map(|live| live.text.as_str()).filter(|it| !it.is_empty());
+    let text = data.live(attempt.id).map(|live| live.text.as_str()).filter(|it| !it.is_empty());
     match text.filter(|_| seen == MemberOutput::Text) {
         Some(text) => {
             let width = usize::from(pen.left().saturating_sub(1));
@@ -200,13 +200,13 @@ fn live_text(
     }
 }
 
-fn sign(page: &RunData, cx: &DrawContext, world: &World, span: &Span) -> StateSign {
+fn sign(data: &RunData, cx: &DrawContext, world: &World, span: &Span) -> StateSign {
     let of = |glyph, word, role| StateSign { glyph, word, style: cx.theme.style(role) };
     match span.state {
         SpanState::Open if !world.progress.is_live() => of(Glyph::Off, "stopped", StyleRole::Off),
         SpanState::Open => of(Glyph::Running, "working", StyleRole::Running),
         SpanState::Done => of(Glyph::Done, "done", StyleRole::Done),
-        SpanState::Failed(_) => match page.closing_event(span.id).map(|event| &event.kind) {
+        SpanState::Failed(_) => match data.closing_event(span.id).map(|event| &event.kind) {
             Some(EventKind::CallFailed { reason: StopReason::Cancelled, .. }) => {
                 of(Glyph::Off, "cancelled", StyleRole::Off)
             }
@@ -217,9 +217,9 @@ fn sign(page: &RunData, cx: &DrawContext, world: &World, span: &Span) -> StateSi
 }
 
 /// A call's result, or its arguments while it is open.
-fn result_text(page: &RunData, span: &Span) -> (String, StyleRole) {
+fn result_text(data: &RunData, span: &Span) -> (String, StyleRole) {
     if span.state == SpanState::Open {
-        return match page.opening_event(span.id).map(|event| &event.kind) {
+        return match data.opening_event(span.id).map(|event| &event.kind) {
             Some(EventKind::CallStarted(started)) => {
                 let args = started.args.as_ref().map(|args| args.to_string());
                 (args.unwrap_or_default(), StyleRole::Dim)
@@ -228,7 +228,7 @@ fn result_text(page: &RunData, span: &Span) -> (String, StyleRole) {
         };
     }
     if let Some(EventKind::CallFailed { reason, .. } | EventKind::CallDegraded { reason, .. }) =
-        page.closing_event(span.id).map(|event| &event.kind)
+        data.closing_event(span.id).map(|event| &event.kind)
     {
         let cancelled = reason.class() == StopClass::Cancelled;
         return (
@@ -236,8 +236,8 @@ fn result_text(page: &RunData, span: &Span) -> (String, StyleRole) {
             if cancelled { StyleRole::Off } else { StyleRole::Failed },
         );
     }
-    let last = page.shown().spans.last_child(span.id);
-    match last.and_then(|attempt| page.closing_event(attempt.id)).map(|event| &event.kind) {
+    let last = data.shown().spans.last_child(span.id);
+    match last.and_then(|attempt| data.closing_event(attempt.id)).map(|event| &event.kind) {
         Some(EventKind::AttemptAnswered(reply)) => match &reply.result {
             Some(result) => (start_of(&result.to_string()), StyleRole::Dim),
             None if reply.finish.as_deref() == Some(crate::agents::projection::HANDED_OVER) => {

@@ -27,22 +27,22 @@ const LEAST_FRAME: u16 = 12;
 /// Draws the pane.
 pub(crate) fn render(
     selected: Option<&AgentName>,
-    page: &RunData,
+    data: &RunData,
     cx: &DrawContext,
     area: Rect,
     buf: &mut Buffer,
 ) {
-    let world = page.shown();
+    let world = data.shown();
     let Some(team) = world.agents() else {
         return empty(cx, area, "The run is starting.", buf);
     };
     let plan = &team.plan;
     let all: Vec<&AgentRow> = agents_in_picture(plan).filter_map(|name| team.agent(name)).collect();
-    match graph(page, area) {
-        Some(graph) => render_graph(selected, page, cx, area, &graph, (team, plan), buf),
+    match graph(data, area) {
+        Some(graph) => render_graph(selected, data, cx, area, &graph, (team, plan), buf),
         None => {
             let name = names(plan).clamp(4, (area.width / 3).max(4));
-            render_agent_list(selected, page, cx, area, (team, plan), (&all, name), buf);
+            render_agent_list(selected, data, cx, area, (team, plan), (&all, name), buf);
         }
     }
 }
@@ -50,14 +50,14 @@ pub(crate) fn render(
 /// Draws the boxes and the lines between them.
 fn render_graph(
     selected: Option<&AgentName>,
-    page: &RunData,
+    data: &RunData,
     cx: &DrawContext,
     area: Rect,
     graph: &Graph,
     (team, plan): (&AgentsFold, &AgentsPlan),
     buf: &mut Buffer,
 ) {
-    let world = page.shown();
+    let world = data.shown();
     let theme = cx.theme;
     let dim = theme.style(StyleRole::Dim);
     let holder = graph.boxes.iter().find(|boxed| {
@@ -260,14 +260,14 @@ fn legend(selected: Option<&AgentName>, cx: &DrawContext, graph: &Graph, buf: &m
 /// Draws a row for each agent, if there are many agents or little room.
 fn render_agent_list(
     selected: Option<&AgentName>,
-    page: &RunData,
+    data: &RunData,
     cx: &DrawContext,
     area: Rect,
     (team, plan): (&AgentsFold, &AgentsPlan),
     (all, name): (&[&AgentRow], u16),
     buf: &mut Buffer,
 ) {
-    let world = page.shown();
+    let world = data.shown();
     let theme = cx.theme;
     let (dim, plain) = (theme.style(StyleRole::Dim), theme.style(StyleRole::Text));
     let mut pen = Pen::new(buf, line(area, 0), cx.glyphs);
@@ -283,7 +283,7 @@ fn render_agent_list(
     }
     pen.put("passed to", dim);
     let window = listed(plan, selected, area);
-    let now = page.drawn_to(cx.now);
+    let now = data.drawn_to(cx.now);
     for (nth, row) in all.iter().skip(window.start).take(window.len()).enumerate() {
         let here = line(area, LIST_HEAD + nth as u16);
         let chosen = selected == Some(&row.name);
@@ -316,7 +316,7 @@ fn render_agent_list(
 
 /// The agents that an agent passed work to, with counts.
 fn outgoing_work(cx: &DrawContext, team: &AgentsFold, from: &AgentRow) -> String {
-    let mut told = Vec::new();
+    let mut parts = Vec::new();
     for edge in team.edges.iter().filter(|edge| edge.from.as_ref() == Some(&from.name)).take(12) {
         let how =
             cx.glyphs.symbol(if edge.is_consultation { Glyph::Consults } else { Glyph::Arrow });
@@ -324,7 +324,7 @@ fn outgoing_work(cx: &DrawContext, team: &AgentsFold, from: &AgentRow) -> String
         if edge.refused > 0 {
             text.push_str(&format!(" {}{}", cx.glyphs.symbol(Glyph::Refused), edge.refused));
         }
-        told.push(text);
+        parts.push(text);
     }
-    told.join("  ")
+    parts.join("  ")
 }

@@ -22,12 +22,12 @@ use crate::ui::theme::StyleRole;
 /// Draws the pane.
 pub(crate) fn render(
     view: &LowerPanes,
-    page: &RunData,
+    data: &RunData,
     cx: &DrawContext,
     area: Rect,
     buf: &mut Buffer,
 ) {
-    let Some(lines) = Transcript::of_run(page, area.width) else { return };
+    let Some(lines) = Transcript::of_run(data, area.width) else { return };
     let height = usize::from(area.height);
     if lines.count() == 0 {
         return empty(cx, area, "No messages yet.", buf);
@@ -51,7 +51,7 @@ pub(crate) fn render(
             if nth == 0 {
                 let mark = if selected == Some(at) { Glyph::Selected } else { Glyph::NotYet };
                 let mark = (mark == Glyph::Selected).then_some(mark);
-                head(cx, &mut pen, &spoken, mark, (lines.names, lines.models), page);
+                head(cx, &mut pen, &spoken, mark, (lines.names, lines.models), data);
             }
             pen.advance_to(here.x + lines.text_indent(&spoken)).put(part, style(cx, &spoken));
             if nth == last && cut {
@@ -74,7 +74,7 @@ fn head(
     spoken: &SpokenLine<'_>,
     mark: Option<Glyph>,
     (names, models): (u16, u16),
-    page: &RunData,
+    data: &RunData,
 ) {
     let theme = cx.theme;
     let dim = theme.style(StyleRole::Dim);
@@ -108,7 +108,7 @@ fn head(
                 | TranscriptKind::Call
                 | TranscriptKind::Handoff
         );
-        let model = spoken.model(page).filter(|_| says).unwrap_or_default();
+        let model = spoken.model(data).filter(|_| says).unwrap_or_default();
         super::agent::put_model(cx, pen, model, models - 1, dim);
         pen.space(1);
     }

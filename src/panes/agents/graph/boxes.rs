@@ -27,7 +27,7 @@ pub(super) fn boxes(
     };
     let tries = [NAMES.1, 12, 9].map(widths);
     // Handoffs have no lines here; without a row of their own they take the last one.
-    let told = if swarms { [1, 0] } else { [0, 0] };
+    let handoff_rows = if swarms { [1, 0] } else { [0, 0] };
     let mut found = tries.iter().flat_map(|widths| {
         ARRANGEMENTS.into_iter().flat_map(move |(stand, between)| {
             // Boxes that share a side must be equally wide.
@@ -35,11 +35,12 @@ pub(super) fn boxes(
             let widths = if stand == Arrangement::Tight { widest } else { widths.clone() };
             let shape = LayerLayout { widths: &widths, between, arrangement: stand };
             let block = shape.all_parts(forest, area.width);
-            told.map(|told| (widths.clone(), stand, told, block.clone()))
+            handoff_rows.map(|handoff_rows| (widths.clone(), stand, handoff_rows, block.clone()))
         })
     });
-    let (widths, stand, told, block) =
-        found.find(|(_, _, told, block)| block.wide <= area.width && block.high + told <= high)?;
+    let (widths, stand, handoff_rows, block) = found.find(|(_, _, handoff_rows, block)| {
+        block.wide <= area.width && block.high + handoff_rows <= high
+    })?;
     let spare = area.width - block.wide;
     // The caller is shown before the agent that it called, if there is room.
     let before = CALLER_COLUMNS.saturating_sub(block.root).min(spare);
@@ -89,7 +90,7 @@ pub(super) fn boxes(
     let bottom = area.bottom() - 1;
     let below = (area.y + block.high).min(bottom);
     let room = bottom - below;
-    let below = Rect { y: below, height: room.max(u16::from(swarms && told == 0)), ..area };
+    let below = Rect { y: below, height: room.max(u16::from(swarms && handoff_rows == 0)), ..area };
     Some(Graph {
         start: start.filter(clear).map(|(x, y)| (x - CALLER_COLUMNS, y)),
         unlined: also.map(|(nth, _)| nth).collect(),

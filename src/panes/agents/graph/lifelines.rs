@@ -35,10 +35,10 @@ pub(super) fn lifelines(area: Rect, names: &[&AgentName], team: &AgentsFold) -> 
         x += width + gap;
     }
     let foot = area.y + BOX_ROWS;
-    let told = Rect { y: area.bottom() - 2, height: 1, ..area };
+    let unlined = Rect { y: area.bottom() - 2, height: 1, ..area };
     let mut graph = Graph {
-        unlined_area: told,
-        legend: Rect { y: told.bottom(), ..told },
+        unlined_area: unlined,
+        legend: Rect { y: unlined.bottom(), ..unlined },
         shared: gap < 0,
         lifelines: true,
         ..Graph::default()
@@ -54,7 +54,7 @@ pub(super) fn lifelines(area: Rect, names: &[&AgentName], team: &AgentsFold) -> 
     for (nth, edge) in team.edges.iter().enumerate() {
         let Some(from) = &edge.from else { continue };
         let ends = line(from).zip(line(&edge.to)).filter(|_| !edge.is_consultation);
-        let Some((from, to)) = ends.filter(|(from, to)| from != to && y < told.y) else {
+        let Some((from, to)) = ends.filter(|(from, to)| from != to && y < unlined.y) else {
             graph.unlined.push(nth);
             continue;
         };

@@ -22,19 +22,19 @@ use crate::ui::theme::{StateSign, StyleRole};
 /// Draws the pane.
 pub(crate) fn render(
     view: &CollaborationView,
-    page: &RunData,
+    data: &RunData,
     cx: &DrawContext,
     area: Rect,
     buf: &mut Buffer,
 ) {
-    let world = page.shown();
+    let world = data.shown();
     let Some(table) = world.collaboration() else { return };
     let plan = &*table.plan;
     let rows = area.height.saturating_sub(1);
     let finalize = u16::from(table.finalize.is_some());
     let seat_rows = rows.saturating_sub(finalize);
     let seats = plan.sequence.len();
-    let first = window_start(view.selected_seat(page), seats, usize::from(seat_rows));
+    let first = window_start(view.selected_seat(data), seats, usize::from(seat_rows));
     let name = names(plan).clamp(12, (area.width / 3).max(12));
     let mut nth = 0;
     while nth < seat_rows {
@@ -45,7 +45,7 @@ pub(crate) fn render(
         row_style(cx, at, selected, buf);
         let mut pen = Pen::new(buf, at, cx.glyphs);
         table::mark_or_blank(cx, &mut pen, selected);
-        seat(page, cx, &mut pen, world, table, plan, index, role.as_str(), name);
+        seat(data, cx, &mut pen, world, table, plan, index, role.as_str(), name);
         nth += 1;
     }
     if let Some(call) = table.finalize.filter(|_| nth < rows) {
@@ -67,7 +67,7 @@ pub(crate) fn render(
         }
     }
     if area.height > 0 {
-        budgets(page, cx, line(area, area.height - 1), world, table, plan, buf);
+        budgets(data, cx, line(area, area.height - 1), world, table, plan, buf);
     }
 }
 
@@ -77,7 +77,7 @@ fn state(pen: &mut Pen, sign: StateSign) {
 
 #[expect(clippy::too_many_arguments, reason = "one row of one pane, all of it context")]
 fn seat(
-    page: &RunData,
+    data: &RunData,
     cx: &DrawContext,
     pen: &mut Pen,
     world: &World,
@@ -138,7 +138,7 @@ fn seat(
         SeatState::Speaking | SeatState::Retrying if !world.progress.is_live() => {
             "the run was stopped".to_owned()
         }
-        SeatState::Speaking | SeatState::Retrying => speaking(page, cx, seat),
+        SeatState::Speaking | SeatState::Retrying => speaking(data, cx, seat),
         SeatState::Answered => "waiting for earlier seats".to_owned(),
         SeatState::Waiting | SeatState::Accepted | SeatState::Refused => String::new(),
         SeatState::Failed => "no reply".to_owned(),
@@ -147,10 +147,10 @@ fn seat(
     pen.put(&note, dim);
 }
 
-fn speaking(page: &RunData, cx: &DrawContext, seat: &RoundSeat) -> String {
-    let time = page.time(cx.now);
+fn speaking(data: &RunData, cx: &DrawContext, seat: &RoundSeat) -> String {
+    let time = data.time(cx.now);
     let took =
-        seat.call.and_then(|call| page.shown().spans.get(call)).map(|span| span.duration(time));
+        seat.call.and_then(|call| data.shown().spans.get(call)).map(|span| span.duration(time));
     let mut text = took.map(format::duration_text).unwrap_or_default();
     if seat.attempts > 1 {
         text.push_str(&format!(", attempt {}", seat.attempts));
@@ -163,7 +163,7 @@ fn speaking(page: &RunData, cx: &DrawContext, seat: &RoundSeat) -> String {
 
 /// The use of each budget in figures; highlighted above 80 %.
 fn budgets(
-    page: &RunData,
+    data: &RunData,
     cx: &DrawContext,
     area: Rect,
     world: &World,
@@ -176,7 +176,7 @@ fn budgets(
     let mut pen = Pen::new(buf, area, cx.glyphs);
     pen.space(1);
     let rounds = table.current().map_or(0, |round| round.number);
-    let active = world.progress.active(page.time(cx.now));
+    let active = world.progress.active(data.time(cx.now));
     let seconds = plan.max_ms.div_ceil(1000);
     let budget = |pen: &mut Pen, name: &str, used: u64, allowed: u64, last: bool| {
         pen.put(name, dim).space(1);

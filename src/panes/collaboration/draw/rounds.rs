@@ -21,7 +21,7 @@ pub(crate) const BARE: u16 = 7;
 
 /// Draws the closed, current and future rounds.
 pub(crate) fn render(
-    page: &RunData,
+    data: &RunData,
     cx: &DrawContext,
     area: Rect,
     table: &Collaboration,
@@ -41,12 +41,12 @@ pub(crate) fn render(
     if from > 1 {
         pen.glyph(Glyph::Ellipsis, dim).space(1);
     }
-    let brief = page.shown().settings.breakpoints.contains(&Boundary::Finalize.id());
+    let brief = data.shown().settings.breakpoints.contains(&Boundary::Finalize.id());
     let tail = if to < last { 2 } else { 0 } + if brief { 9 } else { 0 };
     let share = pen.left().saturating_sub(tail) / u16::try_from(fit).unwrap_or(u16::MAX).max(1);
     for number in from..=to {
         let end = pen.x() + share;
-        one_round(page, cx, &mut pen, number, table.round(number), end);
+        one_round(data, cx, &mut pen, number, table.round(number), end);
         pen.advance_to(end);
     }
     if to < last {
@@ -59,7 +59,7 @@ pub(crate) fn render(
 }
 
 fn one_round(
-    page: &RunData,
+    data: &RunData,
     cx: &DrawContext,
     pen: &mut Pen,
     number: u32,
@@ -67,8 +67,8 @@ fn one_round(
     end: u16,
 ) {
     let theme = cx.theme;
-    let live = page.shown().progress.is_live();
-    let paused = matches!(page.shown().progress.stage, RunState::Paused { .. });
+    let live = data.shown().progress.is_live();
+    let paused = matches!(data.shown().progress.stage, RunState::Paused { .. });
     let (glyph, role, text) = match round {
         None if !live => (Glyph::Off, StyleRole::Off, String::new()),
         None => (Glyph::Waiting, StyleRole::Waiting, String::new()),
@@ -95,7 +95,7 @@ fn one_round(
     let left = |pen: &Pen| end.saturating_sub(pen.x() + 2);
     // A breakpoint is always shown, even if the bar gets shorter.
     let at = Boundary::Round(number).id();
-    if round.is_none() && live && page.shown().settings.breakpoints.contains(&at) {
+    if round.is_none() && live && data.shown().settings.breakpoints.contains(&at) {
         let word = format!("{} break", cx.glyphs.symbol(Glyph::Breakpoint));
         let fits = columns(&word) as u16 <= left(pen) + 1;
         let word = if fits { &word } else { cx.glyphs.symbol(Glyph::Breakpoint) };

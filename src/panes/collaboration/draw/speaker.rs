@@ -13,11 +13,11 @@ use crate::ui::sign::StateSign;
 /// Title and state of the speaker's pane.
 pub(crate) fn title(
     view: &CollaborationView,
-    page: &RunData,
+    data: &RunData,
     cx: &DrawContext,
 ) -> (String, Option<StateSign>) {
-    let world = page.shown();
-    match (view.subject(page), world.collaboration()) {
+    let world = data.shown();
+    match (view.subject(data), world.collaboration()) {
         (SeatSubject::Seat { round, seat }, Some(table)) => {
             let seat = table.round(round).and_then(|round| round.seats.get(seat));
             let who = seat.map_or("", |seat| seat.role.as_str());

@@ -19,12 +19,12 @@ use crate::ui::theme::StyleRole;
 /// Draws the pane.
 pub(crate) fn render(
     view: &CollaborationView,
-    page: &RunData,
+    data: &RunData,
     cx: &DrawContext,
     area: Rect,
     buf: &mut Buffer,
 ) {
-    let world = page.shown();
+    let world = data.shown();
     let Some(table) = world.collaboration() else { return };
     let plan = &*table.plan;
     let theme = cx.theme;
@@ -64,7 +64,7 @@ pub(crate) fn render(
 
     let rows = area.height.saturating_sub(1);
     let seats = plan.sequence.len();
-    let first = window_start(view.selected_seat(page), seats, usize::from(rows));
+    let first = window_start(view.selected_seat(data), seats, usize::from(rows));
     for nth in 0..rows {
         let index = first + usize::from(nth);
         let Some(role) = plan.sequence.get(index) else { break };

@@ -26,12 +26,12 @@ use crate::ui::theme::{StateSign, StyleRole};
 /// Draws the pane.
 pub(crate) fn render(
     view: &CollaborationView,
-    page: &RunData,
+    data: &RunData,
     cx: &DrawContext,
     area: Rect,
     buf: &mut Buffer,
 ) {
-    let world = page.shown();
+    let world = data.shown();
     let Some(table) = world.collaboration() else {
         let dim = cx.theme.style(StyleRole::Dim);
         Pen::new(buf, area, cx.glyphs).put("The run is starting.", dim);
@@ -39,8 +39,8 @@ pub(crate) fn render(
     };
     let plan = &*table.plan;
     match RoundTable::for_seats(area, plan.sequence.len()) {
-        Some(round) => render_table(view, page, cx, area, &round, table, buf),
-        None => render_list(view, page, cx, area, table, plan, buf),
+        Some(round) => render_table(view, data, cx, area, &round, table, buf),
+        None => render_list(view, data, cx, area, table, plan, buf),
     }
 }
 
@@ -77,14 +77,14 @@ fn place<'a>(
 
 fn render_table(
     view: &CollaborationView,
-    page: &RunData,
+    data: &RunData,
     cx: &DrawContext,
     area: Rect,
     round: &RoundTable,
     table: &Collaboration,
     buf: &mut Buffer,
 ) {
-    let (world, plan) = (page.shown(), &*table.plan);
+    let (world, plan) = (data.shown(), &*table.plan);
     let places: Vec<_> =
         (0..round.cards.len()).map(|index| place(view, world, table, plan, index)).collect();
     let mut borders = Borders::new(area);
@@ -101,7 +101,7 @@ fn render_table(
     }
     borders.paint(cx, buf);
     for (card, place) in round.cards.iter().zip(&places) {
-        self::card(page, cx, *card, place, table, buf);
+        self::card(data, cx, *card, place, table, buf);
     }
     let inside = Rect::new(
         round.table.x + 1,
@@ -114,7 +114,7 @@ fn render_table(
 
 /// Draws one seat's card: its name on the upper line, its state, and the round in which it joined.
 fn card(
-    page: &RunData,
+    data: &RunData,
     cx: &DrawContext,
     card: Rect,
     place: &SeatView,
@@ -138,7 +138,7 @@ fn card(
 
     let inside = Rect::new(card.x + 2, card.y + 1, card.width - 4, card.height - 2);
     let mut pen = Pen::new(buf, line(inside, 0), cx.glyphs);
-    seat_state(page, cx, &mut pen, place, table, true);
+    seat_state(data, cx, &mut pen, place, table, true);
     if inside.height > 1 {
         let mut pen = Pen::new(buf, line(inside, 1), cx.glyphs);
         second_line(cx, &mut pen, place, table);
@@ -160,7 +160,7 @@ fn card(
 
 /// Draws a seat's stance, or its state before it has one. `wide`: with a confidence bar.
 fn seat_state(
-    page: &RunData,
+    data: &RunData,
     cx: &DrawContext,
     pen: &mut Pen,
     place: &SeatView,
@@ -169,7 +169,7 @@ fn seat_state(
 ) {
     let theme = cx.theme;
     let Some(seat) = place.seat else {
-        put_sign(cx, pen, seat_sign(cx, page.shown(), None));
+        put_sign(cx, pen, seat_sign(cx, data.shown(), None));
         return;
     };
     let Some(said) = &seat.contribution else {
@@ -180,12 +180,12 @@ fn seat_state(
                 style: theme.style(StyleRole::Paused),
             }
         } else if seat.asked_again > 0 && seat.state == SeatState::Speaking {
-            StateSign { word: "retrying", ..seat_sign(cx, page.shown(), Some(seat)) }
+            StateSign { word: "retrying", ..seat_sign(cx, data.shown(), Some(seat)) }
         } else {
-            seat_sign(cx, page.shown(), Some(seat))
+            seat_sign(cx, data.shown(), Some(seat))
         };
         put_sign(cx, pen, sign);
-        if let Some(text) = speaking_time(page, cx, seat) {
+        if let Some(text) = speaking_time(data, cx, seat) {
             pen.space(1).put(&text, theme.style(StyleRole::Dim));
         }
         return;
@@ -217,13 +217,13 @@ fn confidence_bar(cx: &DrawContext, pen: &mut Pen, thousandths: u64, width: u16)
 }
 
 /// How long a seat has been speaking.
-fn speaking_time(page: &RunData, cx: &DrawContext, seat: &RoundSeat) -> Option<String> {
+fn speaking_time(data: &RunData, cx: &DrawContext, seat: &RoundSeat) -> Option<String> {
     let speaks = matches!(seat.state, SeatState::Speaking | SeatState::Retrying);
-    if !speaks || !page.shown().progress.is_live() {
+    if !speaks || !data.shown().progress.is_live() {
         return None;
     }
-    let span = page.shown().spans.get(seat.call?)?;
-    Some(format::duration_text(span.duration(page.time(cx.now))))
+    let span = data.shown().spans.get(seat.call?)?;
+    Some(format::duration_text(span.duration(data.time(cx.now))))
 }
 
 /// Draws a seat's number of actions and its previous stance, or why its reply was refused.
@@ -260,14 +260,14 @@ fn second_line(cx: &DrawContext, pen: &mut Pen, place: &SeatView, table: &Collab
 /// Draws a row for each seat, if there are many seats or little room.
 fn render_list(
     view: &CollaborationView,
-    page: &RunData,
+    data: &RunData,
     cx: &DrawContext,
     area: Rect,
     table: &Collaboration,
     plan: &CollaborationPlan,
     buf: &mut Buffer,
 ) {
-    let world = page.shown();
+    let world = data.shown();
     let theme = cx.theme;
     let mut pen = Pen::new(buf, line(area, 0), cx.glyphs);
     pen.space(1);
@@ -297,7 +297,7 @@ fn render_list(
     }
     let rows = area.height.saturating_sub(LIST_HEAD);
     let seats = plan.sequence.len();
-    let first = window_start(view.selected_seat(page), seats, usize::from(rows));
+    let first = window_start(view.selected_seat(data), seats, usize::from(rows));
     let name = names(plan).clamp(4, (area.width / 3).max(4));
     for nth in 0..rows {
         let index = first + usize::from(nth);
@@ -314,7 +314,7 @@ fn render_list(
         put_name(cx, &mut pen, place.name, place.flagged, name, theme.style(StyleRole::Text));
         pen.space(2);
         let start = pen.x();
-        seat_state(page, cx, &mut pen, &place, table, false);
+        seat_state(data, cx, &mut pen, &place, table, false);
         pen.advance_to(start + 17).space(1);
         if let Some(said) = place.seat.and_then(|seat| seat.contribution.as_ref()) {
             pen.put(&said.summary, theme.style(StyleRole::Dim));

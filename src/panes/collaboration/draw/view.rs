@@ -16,38 +16,38 @@ use crate::ui::run::draw_view::{DrawView, HeaderNote, PaneTitle};
 use crate::ui::run::speech;
 
 impl DrawView for CollaborationView {
-    fn pane(&self, page: &RunData, pane: Pane, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+    fn pane(&self, data: &RunData, pane: Pane, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
         match pane {
-            Pane::First => table::render(self, page, cx, area, buf),
-            Pane::Second => speech::render(&self.spoken(page), page, cx, area, buf),
-            Pane::Third => stances::render(self, page, cx, area, buf),
-            Pane::Fourth => gateway::render(self, page, cx, area, buf),
+            Pane::First => table::render(self, data, cx, area, buf),
+            Pane::Second => speech::render(&self.spoken(data), data, cx, area, buf),
+            Pane::Third => stances::render(self, data, cx, area, buf),
+            Pane::Fourth => gateway::render(self, data, cx, area, buf),
             Pane::Events => {}
         }
     }
 
-    fn title(&self, page: &RunData, pane: Pane, cx: &DrawContext, _inside: Rect) -> PaneTitle {
+    fn title(&self, data: &RunData, pane: Pane, cx: &DrawContext, _inside: Rect) -> PaneTitle {
         match pane {
-            Pane::Second => PaneTitle::with_sign(speaker::title(self, page, cx)),
+            Pane::Second => PaneTitle::with_sign(speaker::title(self, data, cx)),
             _ => PaneTitle::plain(pane_title(self.titles(), pane)),
         }
     }
 
-    fn track(&self, page: &RunData, cx: &DrawContext, row: Rect, _alone: bool, buf: &mut Buffer) {
-        if let Some(table) = page.shown().collaboration() {
-            rounds::render(page, cx, row, table, &table.plan, buf);
+    fn track(&self, data: &RunData, cx: &DrawContext, row: Rect, _alone: bool, buf: &mut Buffer) {
+        if let Some(table) = data.shown().collaboration() {
+            rounds::render(data, cx, row, table, &table.plan, buf);
         }
     }
 
-    fn track_columns(&self, page: &RunData) -> (u16, u16) {
+    fn track_columns(&self, data: &RunData) -> (u16, u16) {
         let most =
-            page.shown().collaboration().map_or(0, |table| table.plan.max_rounds.min(3)) as u16;
+            data.shown().collaboration().map_or(0, |table| table.plan.max_rounds.min(3)) as u16;
         ((rounds::BARE * most.max(1)).min(rounds::LEAST), rounds::LEAST * most)
     }
 
     /// The decision, or the rule for it.
-    fn note(&self, page: &RunData, cx: &DrawContext) -> Option<HeaderNote> {
-        let table = page.shown().collaboration()?;
+    fn note(&self, data: &RunData, cx: &DrawContext) -> Option<HeaderNote> {
+        let table = data.shown().collaboration()?;
         let Some(decision) = table.decision() else {
             let text = table_middle::rule(&table.plan);
             return Some(HeaderNote { text, role: StyleRole::Dim, matters: false });

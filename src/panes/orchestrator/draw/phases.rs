@@ -36,7 +36,7 @@ pub(crate) fn aside(cx: &DrawContext, area: Rect, orchestrator: &Orchestrator, b
 
 /// Draws the phases.
 pub(crate) fn render(
-    page: &RunData,
+    data: &RunData,
     cx: &DrawContext,
     area: Rect,
     orchestrator: &Orchestrator,
@@ -44,13 +44,13 @@ pub(crate) fn render(
 ) {
     /// Minimum width of the bar.
     const LEAST: u16 = 6;
-    let world = page.shown();
-    let now = page.drawn_to(cx.now);
+    let world = data.shown();
+    let now = data.drawn_to(cx.now);
     let theme = cx.theme;
     let dim = theme.style(StyleRole::Dim);
     let tasks = orchestrator.tasks.len();
     let over = orchestrator.ended();
-    let took = |row| row_took(page, row, now).map(format::duration_text);
+    let took = |row| row_took(data, row, now).map(format::duration_text);
     let rests = |id: &str| world.settings.breakpoints.iter().any(|at| at.as_str() == id);
     let piece = |row: WaterfallRow, name: &str, at: &str, timed: bool| {
         let sign = row_sign(cx, world, orchestrator, row);
@@ -70,7 +70,7 @@ pub(crate) fn render(
             piece(WaterfallRow::Report, "report", "finalize", timed),
         ]
     };
-    let fan = fan_sign(cx, page, orchestrator);
+    let fan = fan_sign(cx, data, orchestrator);
     let count = if tasks > 0 { format!(" {over}/{tasks}") } else { String::new() };
     let fan_text = format!("fan-out {}{count}", cx.glyphs.symbol(fan.glyph));
     let gap = format!(" {} ", cx.glyphs.symbol(Glyph::Horizontal).repeat(2));
@@ -106,8 +106,8 @@ pub(crate) fn render(
 }
 
 /// The state of all tasks together.
-fn fan_sign(cx: &DrawContext, page: &RunData, orchestrator: &Orchestrator) -> StateSign {
-    let world = page.shown();
+fn fan_sign(cx: &DrawContext, data: &RunData, orchestrator: &Orchestrator) -> StateSign {
+    let world = data.shown();
     let of = |glyph, word, role| StateSign { glyph, word, style: cx.theme.style(role) };
     let tasks = orchestrator.tasks.len();
     match (&world.progress.stage, tasks > 0 && orchestrator.ended() == tasks) {

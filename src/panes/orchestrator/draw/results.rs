@@ -24,14 +24,14 @@ const NAME: u16 = 14;
 /// Draws the pane.
 pub(crate) fn render(
     view: &OrchestratorView,
-    page: &RunData,
+    data: &RunData,
     cx: &DrawContext,
     area: Rect,
     buf: &mut Buffer,
 ) {
-    let world = page.shown();
+    let world = data.shown();
     let (plain, dim) = (cx.theme.style(StyleRole::Text), cx.theme.style(StyleRole::Dim));
-    let count = result_count(page);
+    let count = result_count(data);
     let rows = usize::from(area.height);
     if count == 0 {
         let text = match world.orchestrator().and_then(|it| it.refused.as_ref()) {
@@ -43,9 +43,9 @@ pub(crate) fn render(
         return;
     }
     let name = NAME.min(area.width / 3);
-    let top = window_start(view.shown_result(page), count, rows);
+    let top = window_start(view.shown_result(data), count, rows);
     for nth in 0..rows {
-        let Some(result) = result_line(page, top + nth) else { break };
+        let Some(result) = result_line(data, top + nth) else { break };
         let at = line(area, nth as u16);
         match result {
             ResultLine::Level(level, value) => {

@@ -35,8 +35,8 @@ pub(crate) fn slots(cx: &DrawContext, pen: &mut Pen, orchestrator: &Orchestrator
 }
 
 /// Draws the pane.
-pub(crate) fn render(page: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
-    let world = page.shown();
+pub(crate) fn render(data: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+    let world = data.shown();
     let Some(orchestrator) = world.orchestrator() else { return };
     let plan = &*orchestrator.plan;
     let theme = cx.theme;
@@ -76,7 +76,7 @@ pub(crate) fn render(page: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buf
         );
         pen.put(&format!(" (max {})", plan.max_tasks), dim);
     });
-    let active = world.progress.active(page.time(cx.now)).as_secs();
+    let active = world.progress.active(data.time(cx.now)).as_secs();
     row(&mut |pen| {
         budget(cx, pen, "seconds", active, plan.max_ms.div_ceil(1000));
         if let Some(cost) = world.cost_usd() {

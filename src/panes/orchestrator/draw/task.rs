@@ -20,28 +20,28 @@ use crate::ui::theme::StateSign;
 /// Draws the pane.
 pub(crate) fn render(
     view: &OrchestratorView,
-    page: &RunData,
+    data: &RunData,
     cx: &DrawContext,
     area: Rect,
     buf: &mut Buffer,
 ) {
-    if !view.shows_document(page) {
-        return speech::render(&view.spoken(page), page, cx, area, buf);
+    if !view.shows_document(data) {
+        return speech::render(&view.spoken(data), data, cx, area, buf);
     }
-    let document = task_document(page, view.subject(page), page.drawn_to(cx.now));
+    let document = task_document(data, view.subject(data), data.drawn_to(cx.now));
     draw_scrolled(cx, text_area(area), &document, view.scroll().unwrap_or_default(), buf);
 }
 
 /// Title and state of the pane.
 pub(crate) fn title(
     view: &OrchestratorView,
-    page: &RunData,
+    data: &RunData,
     cx: &DrawContext,
 ) -> (String, Option<StateSign>) {
-    let world = page.shown();
+    let world = data.shown();
     let Some(orchestrator) = world.orchestrator() else { return (String::new(), None) };
     let sign = |row| Some(row_sign(cx, world, orchestrator, row));
-    match view.subject(page) {
+    match view.subject(data) {
         TaskSubject::Plan => ("plan".to_owned(), sign(WaterfallRow::Plan)),
         TaskSubject::Task(task) => {
             let name = orchestrator.tasks.get(task).map(|row| {

@@ -13,37 +13,37 @@ use crate::ui::cx::DrawContext;
 use crate::ui::run::draw_view::{DrawView, PaneTitle};
 
 impl DrawView for OrchestratorView {
-    fn pane(&self, page: &RunData, pane: Pane, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+    fn pane(&self, data: &RunData, pane: Pane, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
         match pane {
-            Pane::First => waterfall::render(self, page, cx, area, buf),
-            Pane::Second => task::render(self, page, cx, area, buf),
-            Pane::Third => results::render(self, page, cx, area, buf),
-            Pane::Fourth => slots::render(page, cx, area, buf),
+            Pane::First => waterfall::render(self, data, cx, area, buf),
+            Pane::Second => task::render(self, data, cx, area, buf),
+            Pane::Third => results::render(self, data, cx, area, buf),
+            Pane::Fourth => slots::render(data, cx, area, buf),
             Pane::Events => {}
         }
     }
 
-    fn title(&self, page: &RunData, pane: Pane, cx: &DrawContext, _inside: Rect) -> PaneTitle {
+    fn title(&self, data: &RunData, pane: Pane, cx: &DrawContext, _inside: Rect) -> PaneTitle {
         match pane {
-            Pane::Second => PaneTitle::with_sign(task::title(self, page, cx)),
+            Pane::Second => PaneTitle::with_sign(task::title(self, data, cx)),
             _ => PaneTitle::plain(pane_title(self.titles(), pane)),
         }
     }
 
-    fn track(&self, page: &RunData, cx: &DrawContext, row: Rect, alone: bool, buf: &mut Buffer) {
-        let Some(orchestrator) = page.shown().orchestrator() else { return };
+    fn track(&self, data: &RunData, cx: &DrawContext, row: Rect, alone: bool, buf: &mut Buffer) {
+        let Some(orchestrator) = data.shown().orchestrator() else { return };
         let width = phases::aside_width(orchestrator);
         let track = row.width.saturating_sub(width + 3);
         if alone && track >= 40 {
-            phases::render(page, cx, Rect { width: track, ..row }, orchestrator, buf);
+            phases::render(data, cx, Rect { width: track, ..row }, orchestrator, buf);
             let aside = Rect { x: row.right() - width, width, ..row };
             phases::aside(cx, aside, orchestrator, buf);
         } else {
-            phases::render(page, cx, row, orchestrator, buf);
+            phases::render(data, cx, row, orchestrator, buf);
         }
     }
 
-    fn track_columns(&self, _page: &RunData) -> (u16, u16) {
+    fn track_columns(&self, _data: &RunData) -> (u16, u16) {
         (48, 48)
     }
 }

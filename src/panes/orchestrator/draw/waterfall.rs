@@ -70,16 +70,16 @@ impl WaterfallColumns {
 /// Draws the pane.
 pub(crate) fn render(
     view: &OrchestratorView,
-    page: &RunData,
+    data: &RunData,
     cx: &DrawContext,
     area: Rect,
     buf: &mut Buffer,
 ) {
-    let world = page.shown();
+    let world = data.shown();
     let Some(orchestrator) = world.orchestrator() else { return };
     let plan = &*orchestrator.plan;
     let places = WaterfallColumns::for_area(area, orchestrator, plan);
-    let now = page.drawn_to(cx.now);
+    let now = data.drawn_to(cx.now);
     let axis = Axis::covering(now, places.axis.width);
     if places.axis.width >= LEAST {
         head(cx, area, &places, axis, buf);
@@ -87,12 +87,12 @@ pub(crate) fn render(
     let rows = usize::from(area.height.saturating_sub(HEAD));
     let tasks = orchestrator.tasks.len();
     let count = WaterfallRow::count(tasks);
-    let top = window_start(view.shown_row(page).index(tasks), count, rows);
+    let top = window_start(view.shown_row(data).index(tasks), count, rows);
     for nth in 0..rows {
         let Some(row) = WaterfallRow::from_index(top + nth, tasks) else { break };
         let at = line(area, HEAD + nth as u16);
         row_style(cx, at, view.waterfall_row() == Some(row), buf);
-        one_row(view, page, cx, at, row, &places, axis, now, buf);
+        one_row(view, data, cx, at, row, &places, axis, now, buf);
     }
     if count > rows && rows > 0 {
         let text = table::range(top, rows, count);
@@ -125,7 +125,7 @@ fn head(cx: &DrawContext, area: Rect, places: &WaterfallColumns, axis: Axis, buf
 #[expect(clippy::too_many_arguments, reason = "one row of one pane, all of it context")]
 fn one_row(
     view: &OrchestratorView,
-    page: &RunData,
+    data: &RunData,
     cx: &DrawContext,
     area: Rect,
     row: WaterfallRow,
@@ -134,7 +134,7 @@ fn one_row(
     now: Elapsed,
     buf: &mut Buffer,
 ) {
-    let world = page.shown();
+    let world = data.shown();
     let Some(orchestrator) = world.orchestrator() else { return };
     let (plain, dim) = (cx.theme.style(StyleRole::Text), cx.theme.style(StyleRole::Dim));
     let sign = row_sign(cx, world, orchestrator, row);
@@ -158,7 +158,7 @@ fn one_row(
         pen.name(worker, places.worker, dim);
     }
     let track = Rect { y: area.y, height: area.height, ..places.axis };
-    let bars = bars(page, row);
+    let bars = bars(data, row);
     let live = world.progress.is_live();
     let end = segments(cx, track, &bars, axis, now, live, buf);
     let note = row_note(world, orchestrator, row, now);
@@ -177,7 +177,7 @@ fn one_row(
     }
     let mut pen = Pen::new(buf, area, cx.glyphs);
     pen.advance_to(track.right() + 1);
-    let took = row_took(page, row, now);
+    let took = row_took(data, row, now);
     if let Some(took) = took {
         pen.cell(&format::duration_text(took), TOOK, plain);
     }

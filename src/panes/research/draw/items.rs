@@ -25,35 +25,35 @@ use crate::ui::theme::StyleRole;
 /// Draws the answer.
 pub(crate) fn answer(
     view: &ResearchView,
-    page: &RunData,
+    data: &RunData,
     cx: &DrawContext,
     area: Rect,
     buf: &mut Buffer,
 ) {
-    let Some(items) = answer_items(page) else { return };
+    let Some(items) = answer_items(data) else { return };
     let lines = WrappedItems { items: &items, width: area.width };
-    let (top, selected) = view.answer_at(page, &lines, usize::from(area.height));
+    let (top, selected) = view.answer_at(data, &lines, usize::from(area.height));
     draw(cx, area, &lines, top, selected, buf);
 }
 
 /// Draws the notes.
 pub(crate) fn notes(
     view: &ResearchView,
-    page: &RunData,
+    data: &RunData,
     cx: &DrawContext,
     area: Rect,
     buf: &mut Buffer,
 ) {
-    let Some(items) = note_items(page) else { return };
+    let Some(items) = note_items(data) else { return };
     if items.count() == 0 {
-        let text = match page.shown().progress.is_live() {
+        let text = match data.shown().progress.is_live() {
             true => "No notes yet: they are taken from pages that were read. 1 shows the sources.",
             false => "No source yielded a note. 1 shows the reason for each.",
         };
         return empty(cx, area, text, buf);
     }
     let lines = WrappedItems { items: &items, width: area.width };
-    let (top, selected) = view.notes_at(page, &lines, usize::from(area.height));
+    let (top, selected) = view.notes_at(data, &lines, usize::from(area.height));
     draw(cx, area, &lines, top, selected, buf);
 }
 
@@ -77,7 +77,7 @@ fn draw<I: ItemList>(
             let looks = part.styles();
             let rows = part.rows(lines.text_columns());
             let last = rows.len().saturating_sub(1);
-            for (of_part, told) in rows.iter().enumerate() {
+            for (of_part, text_row) in rows.iter().enumerate() {
                 if nth >= skip && row < height {
                     let here = line(area, row as u16);
                     row_style(cx, here, selected == Some(at), buf);
@@ -86,7 +86,7 @@ fn draw<I: ItemList>(
                         head(cx, &mut pen, &item, selected == Some(at), lines.items.names());
                     }
                     pen.advance_to(here.x + SIGN + lines.items.names() + 1);
-                    text(cx, &mut pen, part, told, &looks, lines.text_columns());
+                    text(cx, &mut pen, part, text_row, &looks, lines.text_columns());
                     if part.shows_end && of_part == last {
                         pen.glyph(Glyph::Cursor, cx.theme.style(StyleRole::Cursor));
                     }

@@ -26,13 +26,13 @@ use crate::ui::theme::{StateSign, StyleRole};
 /// The selected source and its state.
 pub(crate) fn title(
     view: &ResearchView,
-    page: &RunData,
+    data: &RunData,
     cx: &DrawContext,
 ) -> (String, Option<StateSign>) {
-    let source = || page.shown().research()?.source(view.page_source(page)?);
+    let source = || data.shown().research()?.source(view.page_source(data)?);
     let Some(row) = source() else { return ("Page".to_owned(), None) };
     // The note comes first, since the end of a long domain is cut.
-    let note = view.page_note(page).map_or_else(String::new, |note| format!("{note} in "));
+    let note = view.page_note(data).map_or_else(String::new, |note| format!("{note} in "));
     let text = format!("{note}{} {}", row.no, row.domain);
     (text.trim_end().to_owned(), Some(source_sign(cx.theme, &row.state)))
 }
@@ -40,15 +40,15 @@ pub(crate) fn title(
 /// Draws the pane.
 pub(crate) fn render(
     view: &ResearchView,
-    page: &RunData,
+    data: &RunData,
     cx: &DrawContext,
     area: Rect,
     buf: &mut Buffer,
 ) {
-    let Some(research) = page.shown().research() else { return };
+    let Some(research) = data.shown().research() else { return };
     let plan = &*research.plan;
-    let Some(row) = view.page_source(page).and_then(|no| research.source(no)) else {
-        let text = match (page.shown().progress.is_live(), research.sources.is_empty()) {
+    let Some(row) = view.page_source(data).and_then(|no| research.source(no)) else {
+        let text = match (data.shown().progress.is_live(), research.sources.is_empty()) {
             (true, true) => "No page yet: the search comes first. 3 shows the progress.",
             (true, false) => "No source has been read yet: select one in 1 (j, k).",
             (false, true) => "No source was found. 3 shows why.",
@@ -58,12 +58,12 @@ pub(crate) fn render(
     };
     let text = page_text(area);
     let top = Rect { height: text.y - area.y, ..text_area(area) };
-    head(view, cx, top, row, plan, page, buf);
-    match (&row.page, view.page_layout(page)) {
+    head(view, cx, top, row, plan, data, buf);
+    match (&row.page, view.page_layout(data)) {
         (Some(_), Some((reading, whole))) if !whole.trim().is_empty() => {
             marked_text(
                 view,
-                page,
+                data,
                 cx,
                 (text, text.x > top.x),
                 &reading.wrapped_at(whole, text.width),
@@ -93,7 +93,7 @@ fn head(
     area: Rect,
     row: &SourceRow,
     plan: &ResearchPlan,
-    page: &RunData,
+    data: &RunData,
     buf: &mut Buffer,
 ) {
     let theme = cx.theme;
@@ -128,7 +128,7 @@ fn head(
         return;
     }
     let missing =
-        view.page_layout(page).map(|(reading, _)| reading.missing.as_slice()).unwrap_or_default();
+        view.page_layout(data).map(|(reading, _)| reading.missing.as_slice()).unwrap_or_default();
     if area.height > 3
         && let [first, rest @ ..] = missing
     {
@@ -184,7 +184,7 @@ fn aside(page: &SourcePage) -> Option<String> {
 /// Draws the text with its quotes marked, and the note's name where its quote begins.
 fn marked_text(
     view: &ResearchView,
-    page: &RunData,
+    data: &RunData,
     cx: &DrawContext,
     (area, gutter): (Rect, bool),
     lines: &PageLines<'_>,
@@ -194,8 +194,8 @@ fn marked_text(
     let height = usize::from(area.height);
     let theme = cx.theme;
     let plain = theme.style(StyleRole::Text);
-    let top = view.page_top(page, area.width, height);
-    let shown = view.page_note(page);
+    let top = view.page_top(data, area.width, height);
+    let shown = view.page_note(data);
     // Of two overlapping quotes the selected one is marked.
     let mut quotes: Vec<_> = reading.quotes().iter().collect();
     quotes.sort_by_key(|quote| (quote.solids.start, Some(&quote.note) != shown));

@@ -62,17 +62,17 @@ impl SourceColumns {
 /// Draws the pane.
 pub(crate) fn render(
     view: &ResearchView,
-    page: &RunData,
+    data: &RunData,
     cx: &DrawContext,
     area: Rect,
     buf: &mut Buffer,
 ) {
-    let world = page.shown();
+    let world = data.shown();
     let Some(research) = world.research() else { return };
     let plan = &*research.plan;
     let parts = source_parts(area);
     funnel(cx, parts.funnel, world, research, buf);
-    budgets(page, cx, parts.budgets, (research, plan), buf);
+    budgets(data, cx, parts.budgets, (research, plan), buf);
     if research.sources.is_empty() {
         let rows = Rect { y: parts.head.y, height: parts.head.height + parts.rows.height, ..area };
         let text = match (world.progress.is_live(), research.query.is_some()) {
@@ -84,7 +84,7 @@ pub(crate) fn render(
     }
     let places = SourceColumns::for_width(area.width);
     head(cx, parts.head, places, buf);
-    let (window, selected) = view.source_rows(page, usize::from(parts.rows.height));
+    let (window, selected) = view.source_rows(data, usize::from(parts.rows.height));
     for (nth, at) in window.enumerate() {
         let Some(row) = research.sources.get(at) else { break };
         let here = line(parts.rows, nth as u16);
@@ -139,7 +139,7 @@ fn funnel(cx: &DrawContext, area: Rect, world: &World, research: &Research, buf:
 
 /// Draws the use of each budget.
 fn budgets(
-    page: &RunData,
+    data: &RunData,
     cx: &DrawContext,
     area: Rect,
     (research, plan): (&Research, &ResearchPlan),
@@ -148,8 +148,8 @@ fn budgets(
     if area.height == 0 {
         return;
     }
-    let world = page.shown();
-    let active = world.progress.active(page.time(cx.now));
+    let world = data.shown();
+    let active = world.progress.active(data.time(cx.now));
     let spent = u64::try_from(active.as_millis()).unwrap_or(u64::MAX);
     let answer = world.progress.answer.as_ref().map_or(0, |answer| answer.chars().count());
     let kept = research.kept.as_ref().map_or(0, |(kept, _)| kept.len());
@@ -236,9 +236,9 @@ fn source_row(
         }
     }
     let start = pen.x();
-    let told = age_text(row, plan);
-    let told = if told.is_empty() { cx.glyphs.symbol(Glyph::NotYet) } else { &told };
-    pen.right_aligned(told, AGE - 1, dim).advance_to(start + AGE);
+    let age = age_text(row, plan);
+    let age = if age.is_empty() { cx.glyphs.symbol(Glyph::NotYet) } else { &age };
+    pen.right_aligned(age, AGE - 1, dim).advance_to(start + AGE);
     if places.figures {
         pen.cell(&figure(row.found.score), SCORE, dim);
     }

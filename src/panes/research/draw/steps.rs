@@ -15,8 +15,8 @@ use crate::ui::text::{Pen, columns};
 use crate::ui::theme::StyleRole;
 
 /// Draws the row.
-pub(crate) fn render(page: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
-    let world = page.shown();
+pub(crate) fn render(data: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+    let world = data.shown();
     let Some(research) = world.research() else { return };
     let plan = &*research.plan;
     let paused = matches!(world.progress.stage, RunStage::Paused { .. });

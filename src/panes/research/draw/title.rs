@@ -18,8 +18,8 @@ use crate::ui::text::elide_middle;
 const MODEL: usize = 24;
 
 /// The model that wrote the pane's content, after its title; empty if the run uses one model.
-pub(crate) fn model(page: &RunData, cx: &DrawContext, pane: Pane) -> String {
-    let models = &page.shown().models;
+pub(crate) fn model(data: &RunData, cx: &DrawContext, pane: Pane) -> String {
+    let models = &data.shown().models;
     let model = match pane {
         Pane::Third => models.for_step(ScriptStep::Synthesize),
         Pane::Fourth => models.for_step(ScriptStep::Notes),
@@ -30,9 +30,9 @@ pub(crate) fn model(page: &RunData, cx: &DrawContext, pane: Pane) -> String {
 }
 
 /// Whether the pane follows the run, after its title.
-pub(crate) fn follows(view: &ResearchView, page: &RunData, cx: &DrawContext, pane: Pane) -> String {
+pub(crate) fn follows(view: &ResearchView, data: &RunData, cx: &DrawContext, pane: Pane) -> String {
     // Only a live run can be followed.
-    let live = page.shown().progress.is_live() && !page.is_scrubbed();
+    let live = data.shown().progress.is_live() && !data.is_scrubbed();
     if !live || pane == Pane::Second {
         return String::new();
     }
@@ -44,19 +44,19 @@ pub(crate) fn follows(view: &ResearchView, page: &RunData, cx: &DrawContext, pan
 }
 
 /// The end of a pane's title: the range of rows in view if they do not all fit, and totals.
-pub(crate) fn aside(view: &ResearchView, page: &RunData, pane: Pane, area: Rect) -> String {
-    let Some(research) = page.shown().research() else { return String::new() };
+pub(crate) fn aside(view: &ResearchView, data: &RunData, pane: Pane, area: Rect) -> String {
+    let Some(research) = data.shown().research() else { return String::new() };
     match pane {
         Pane::First => {
             let rows = source_parts(area).rows;
-            let (window, _) = view.source_rows(page, usize::from(rows.height));
+            let (window, _) = view.source_rows(data, usize::from(rows.height));
             let all = research.sources.len();
             if window.is_empty() || window.len() >= all {
                 return String::new();
             }
             range(window.start, window.len(), all)
         }
-        Pane::Third => match answer_items(page) {
+        Pane::Third => match answer_items(data) {
             Some(_) if research.sentences.is_empty() => String::new(),
             Some(_) => {
                 let all = research.sentences.len();
@@ -66,19 +66,19 @@ pub(crate) fn aside(view: &ResearchView, page: &RunData, pane: Pane, area: Rect)
             None => String::new(),
         },
         Pane::Fourth => {
-            let mut told = Vec::new();
+            let mut parts = Vec::new();
             for (count, word) in [
                 (research.compared.conflicts.len(), "in conflict"),
                 (research.refused.len(), "refused"),
                 (research.compared.unconfirmed.len(), "unconfirmed"),
             ] {
                 let piece = format!("{count} {word}");
-                let taken: usize = told.iter().map(|told: &String| told.len() + 2).sum();
+                let taken: usize = parts.iter().map(|part: &String| part.len() + 2).sum();
                 if count > 0 && taken + piece.len() + 30 <= usize::from(area.width) {
-                    told.push(piece);
+                    parts.push(piece);
                 }
             }
-            told.join(", ")
+            parts.join(", ")
         }
         Pane::Second | Pane::Events => String::new(),
     }

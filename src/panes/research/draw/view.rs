@@ -13,34 +13,34 @@ use crate::ui::cx::DrawContext;
 use crate::ui::run::draw_view::{DrawView, PaneTitle};
 
 impl DrawView for ResearchView {
-    fn pane(&self, page: &RunData, pane: Pane, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+    fn pane(&self, data: &RunData, pane: Pane, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
         match pane {
-            Pane::First => sources::render(self, page, cx, area, buf),
-            Pane::Second => page_pane::render(self, page, cx, area, buf),
-            Pane::Third => items::answer(self, page, cx, area, buf),
-            Pane::Fourth => items::notes(self, page, cx, area, buf),
+            Pane::First => sources::render(self, data, cx, area, buf),
+            Pane::Second => page_pane::render(self, data, cx, area, buf),
+            Pane::Third => items::answer(self, data, cx, area, buf),
+            Pane::Fourth => items::notes(self, data, cx, area, buf),
             Pane::Events => {}
         }
     }
 
-    fn title(&self, page: &RunData, pane: Pane, cx: &DrawContext, inside: Rect) -> PaneTitle {
-        let aside = aside(self, page, pane, inside);
+    fn title(&self, data: &RunData, pane: Pane, cx: &DrawContext, inside: Rect) -> PaneTitle {
+        let aside = aside(self, data, pane, inside);
         match pane {
             Pane::Second => {
-                PaneTitle { aside, ..PaneTitle::with_sign(page_pane::title(self, page, cx)) }
+                PaneTitle { aside, ..PaneTitle::with_sign(page_pane::title(self, data, cx)) }
             }
             _ => {
-                let notes = vec![model(page, cx, pane), follows(self, page, cx, pane)];
+                let notes = vec![model(data, cx, pane), follows(self, data, cx, pane)];
                 PaneTitle { notes, aside, ..PaneTitle::plain(pane_title(self.titles(), pane)) }
             }
         }
     }
 
-    fn track(&self, page: &RunData, cx: &DrawContext, row: Rect, _alone: bool, buf: &mut Buffer) {
-        steps::render(page, cx, row, buf);
+    fn track(&self, data: &RunData, cx: &DrawContext, row: Rect, _alone: bool, buf: &mut Buffer) {
+        steps::render(data, cx, row, buf);
     }
 
-    fn track_columns(&self, _page: &RunData) -> (u16, u16) {
+    fn track_columns(&self, _data: &RunData) -> (u16, u16) {
         (58, 58)
     }
 

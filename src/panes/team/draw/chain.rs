@@ -18,8 +18,8 @@ use crate::ui::theme::StyleRole;
 const MAX_HOPS: usize = 64;
 
 /// Draws the row.
-pub(crate) fn render(page: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
-    let world = page.shown();
+pub(crate) fn render(data: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+    let world = data.shown();
     let Some(team) = world.agents() else { return };
     let plan = &team.plan;
     let aside = aside(cx, world, team, plan);

@@ -52,12 +52,12 @@ impl HopColumns {
 /// Draws the pane.
 pub(crate) fn render(
     view: &TeamView,
-    page: &RunData,
+    data: &RunData,
     cx: &DrawContext,
     area: Rect,
     buf: &mut Buffer,
 ) {
-    let world = page.shown();
+    let world = data.shown();
     let Some(team) = world.agents() else { return };
     let plan = &team.plan;
     let (rows, foot) = hop_areas(area);
@@ -76,14 +76,14 @@ pub(crate) fn render(
         pen.cell("from", places.name + 1 + HOW, dim).cell("to", places.name + 1, dim);
         pen.cell("why", places.why, dim).right_aligned("ctx", CONTEXT, dim);
     }
-    let (window, selected) = view.hop_rows(page, usize::from(rows.height));
+    let (window, selected) = view.hop_rows(data, usize::from(rows.height));
     for (nth, at) in window.enumerate() {
         let Some(hop) = team.hops.get(at) else { break };
         let here = line(rows, nth as u16);
         row_style(cx, here, selected == Some(at), buf);
         hop_row(cx, world, here, at, hop, selected == Some(at), places, buf);
     }
-    self::totals(page, cx, foot, world, team, plan, buf);
+    self::totals(data, cx, foot, world, team, plan, buf);
 }
 
 #[allow(clippy::too_many_arguments, reason = "a row is all of these, and each is used once")]
@@ -170,7 +170,7 @@ fn default_hop_text(hop: &HopRow) -> &'static str {
 
 /// Draws the totals by importance: limits, time held by each agent, context tokens, unused agents.
 fn totals(
-    page: &RunData,
+    data: &RunData,
     cx: &DrawContext,
     area: Rect,
     world: &World,
@@ -186,7 +186,7 @@ fn totals(
     if plan.outer_swarm().is_some() && area.height > 0 {
         limits_row(cx, next(), team, plan, buf);
     }
-    let now = page.drawn_to(cx.now);
+    let now = data.drawn_to(cx.now);
     let dim = cx.theme.style(StyleRole::Dim);
     let mut pen = Pen::new(buf, next(), cx.glyphs);
     pen.space(1).cell("held", LABEL, dim);

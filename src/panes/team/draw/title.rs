@@ -14,7 +14,7 @@ use crate::ui::cx::DrawContext;
 use crate::ui::table::range;
 
 /// Whether the pane follows the run, after its title.
-pub(crate) fn follows(view: &TeamView, page: &RunData, cx: &DrawContext, pane: Pane) -> String {
+pub(crate) fn follows(view: &TeamView, data: &RunData, cx: &DrawContext, pane: Pane) -> String {
     let follows = match pane {
         Pane::Second => view.follows_hops(),
         Pane::Fourth => view.lower().follows_transcript(),
@@ -22,25 +22,25 @@ pub(crate) fn follows(view: &TeamView, page: &RunData, cx: &DrawContext, pane: P
     };
     let dot = cx.glyphs.symbol(Glyph::Dot);
     match follows {
-        _ if page.shown().agents().is_none() => String::new(),
+        _ if data.shown().agents().is_none() => String::new(),
         true => format!(" {dot} following {}", cx.glyphs.symbol(Glyph::Down)),
         false => format!(" {dot} G: follow"),
     }
 }
 
 /// The range of rows in view, such as `1-11 of 12`; empty if all fit.
-pub(crate) fn rows_in_view(view: &TeamView, page: &RunData, pane: Pane, area: Rect) -> String {
-    let Some(team) = page.shown().agents() else { return String::new() };
+pub(crate) fn rows_in_view(view: &TeamView, data: &RunData, pane: Pane, area: Rect) -> String {
+    let Some(team) = data.shown().agents() else { return String::new() };
     let plan = &team.plan;
     let (window, all) = match pane {
-        Pane::First if graph(page, area).is_none() => {
+        Pane::First if graph(data, area).is_none() => {
             (listed(plan, view.selected_agent(), area), agents_in_picture(plan).count())
         }
         Pane::Second => {
             let (rows, _) = hop_areas(area);
-            (view.hop_rows(page, usize::from(rows.height)).0, team.hops.len())
+            (view.hop_rows(data, usize::from(rows.height)).0, team.hops.len())
         }
-        Pane::Third => match view.lower().calls_in_view(page, area) {
+        Pane::Third => match view.lower().calls_in_view(data, area) {
             Some(found) => found,
             None => return String::new(),
         },

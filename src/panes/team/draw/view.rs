@@ -15,30 +15,30 @@ use crate::ui::cx::DrawContext;
 use crate::ui::run::draw_view::{DrawView, PaneTitle};
 
 impl DrawView for TeamView {
-    fn pane(&self, page: &RunData, pane: Pane, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+    fn pane(&self, data: &RunData, pane: Pane, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
         match pane {
-            Pane::First => graph::render(self.selected_agent(), page, cx, area, buf),
-            Pane::Second => hops::render(self, page, cx, area, buf),
-            Pane::Third => calls::render(self.lower(), page, cx, area, buf),
-            Pane::Fourth => transcript::render(self.lower(), page, cx, area, buf),
+            Pane::First => graph::render(self.selected_agent(), data, cx, area, buf),
+            Pane::Second => hops::render(self, data, cx, area, buf),
+            Pane::Third => calls::render(self.lower(), data, cx, area, buf),
+            Pane::Fourth => transcript::render(self.lower(), data, cx, area, buf),
             Pane::Events => {}
         }
     }
 
-    fn title(&self, page: &RunData, pane: Pane, cx: &DrawContext, inside: Rect) -> PaneTitle {
-        let (text, follows) = (pane_title(self.titles(), pane), follows(self, page, cx, pane));
-        let aside = rows_in_view(self, page, pane, inside);
+    fn title(&self, data: &RunData, pane: Pane, cx: &DrawContext, inside: Rect) -> PaneTitle {
+        let (text, follows) = (pane_title(self.titles(), pane), follows(self, data, cx, pane));
+        let aside = rows_in_view(self, data, pane, inside);
         match pane {
             Pane::Second => PaneTitle { aside, ..PaneTitle::plain(format!("{text}{follows}")) },
             _ => PaneTitle { notes: vec![follows], aside, ..PaneTitle::plain(text) },
         }
     }
 
-    fn track(&self, page: &RunData, cx: &DrawContext, row: Rect, _alone: bool, buf: &mut Buffer) {
-        chain::render(page, cx, row, buf);
+    fn track(&self, data: &RunData, cx: &DrawContext, row: Rect, _alone: bool, buf: &mut Buffer) {
+        chain::render(data, cx, row, buf);
     }
 
-    fn track_columns(&self, _page: &RunData) -> (u16, u16) {
+    fn track_columns(&self, _data: &RunData) -> (u16, u16) {
         (48, 48)
     }
 

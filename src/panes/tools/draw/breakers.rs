@@ -127,12 +127,12 @@ pub(crate) fn state_text(tool: &ToolRow, sign: StateSign, now: Elapsed) -> Strin
 /// Draws the pane.
 pub(crate) fn render(
     view: &ToolsView,
-    page: &RunData,
+    data: &RunData,
     cx: &DrawContext,
     area: Rect,
     buf: &mut Buffer,
 ) {
-    let world = page.shown();
+    let world = data.shown();
     let dim = cx.theme.style(StyleRole::Dim);
     let tools = world.tools.rows();
     if tools.is_empty() {
@@ -148,11 +148,11 @@ pub(crate) fn render(
     let places = BreakerColumns::for_width(area.width, tools);
     head(cx, line(area, 0), &places, buf);
     let rows = usize::from(area.height.saturating_sub(1));
-    let first = window_start(view.tool_at(page).unwrap_or(0), tools.len(), rows);
-    let now = page.time(cx.now);
+    let first = window_start(view.tool_at(data).unwrap_or(0), tools.len(), rows);
+    let now = data.time(cx.now);
     let mut nth = 1;
     for (at, tool) in tools.iter().enumerate().skip(first).take(rows) {
-        let selected = view.tool_at(page) == Some(at);
+        let selected = view.tool_at(data) == Some(at);
         let here = line(area, nth);
         row_style(cx, here, selected && view.tool_is_selected(), buf);
         let mut pen = Pen::new(buf, here, cx.glyphs);

@@ -27,12 +27,12 @@ const FIGURES: u16 = 8;
 /// Draws the pane.
 pub(crate) fn render(
     view: &ToolsView,
-    page: &RunData,
+    data: &RunData,
     cx: &DrawContext,
     area: Rect,
     buf: &mut Buffer,
 ) {
-    let world = page.shown();
+    let world = data.shown();
     let dim = cx.theme.style(StyleRole::Dim);
     let tools = world.tools.rows();
     if tools.is_empty() {
@@ -69,9 +69,9 @@ pub(crate) fn render(
         nth += 1;
     }
     let rows = usize::from(area.height.saturating_sub(nth));
-    let first = window_start(view.tool_at(page).unwrap_or(0), tools.len(), rows);
+    let first = window_start(view.tool_at(data).unwrap_or(0), tools.len(), rows);
     for (at, tool) in tools.iter().enumerate().skip(first).take(rows) {
-        let selected = view.tool_at(page) == Some(at) && view.tool_is_selected();
+        let selected = view.tool_at(data) == Some(at) && view.tool_is_selected();
         let here = line(area, nth);
         row_style(cx, here, selected, buf);
         let mut pen = Pen::new(buf, here, cx.glyphs);

@@ -12,8 +12,8 @@ use crate::ui::text::{Pen, columns};
 use crate::ui::theme::StyleRole;
 
 /// Draws the row; a part that does not fit is left out.
-pub(crate) fn render(page: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
-    let world = page.shown();
+pub(crate) fn render(data: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+    let world = data.shown();
     let theme = cx.theme;
     let dim = theme.style(StyleRole::Dim);
     let tools = world.tools.rows();

@@ -26,12 +26,12 @@ const WHO: u16 = 11;
 /// Draws the pane.
 pub(crate) fn render(
     view: &ToolsView,
-    page: &RunData,
+    data: &RunData,
     cx: &DrawContext,
     area: Rect,
     buf: &mut Buffer,
 ) {
-    let world = page.shown();
+    let world = data.shown();
     let theme = cx.theme;
     let (plain, dim) = (theme.style(StyleRole::Text), theme.style(StyleRole::Dim));
     let tools = || world.tools.rows().iter().filter(|tool| tool.name().as_str() != "llm");
@@ -78,7 +78,7 @@ pub(crate) fn render(
         nth += 1;
     }
     let rows = usize::from(area.height.saturating_sub(nth));
-    let calls = retried_calls(page, rows);
+    let calls = retried_calls(data, rows);
     if calls.is_empty() && rows > 0 {
         let text = "No call was retried.";
         Pen::new(buf, line(area, nth), cx.glyphs).space(1).put(text, dim);
@@ -86,7 +86,7 @@ pub(crate) fn render(
     for call in calls {
         let mut pen = Pen::new(buf, line(area, nth), cx.glyphs);
         nth += 1;
-        let started = page.opening_event(call).map(|event| &event.kind);
+        let started = data.opening_event(call).map(|event| &event.kind);
         let tool = match started {
             Some(EventKind::CallStarted(started)) => started.tool.as_str(),
             _ => "",
@@ -100,10 +100,10 @@ pub(crate) fn render(
         let asks_model = purpose.filter(|purpose| purpose.caller().is_some());
         let tool = asks_model.and_then(|purpose| world.models.for_purpose(purpose)).unwrap_or(tool);
         pen.space(1).name(&who, WHO, plain).space(1).name(tool, WHO, dim).space(1);
-        attempts::put(page, cx, &mut pen, call, "");
+        attempts::put(data, cx, &mut pen, call, "");
         let over = world.spans.get(call).is_some_and(|span| span.closed.is_some());
         if let Some(EventKind::CallDegraded { by, .. }) =
-            page.closing_event(call).map(|event| &event.kind).filter(|_| over)
+            data.closing_event(call).map(|event| &event.kind).filter(|_| over)
         {
             let text = format!(" {} {}", cx.glyphs.symbol(Glyph::Alert), by.word());
             pen.put(&text, theme.style(StyleRole::Retry));

@@ -28,10 +28,10 @@ const BAR: (u16, u16) = (10, 3);
 /// The selected tool and its breaker's state.
 pub(crate) fn title(
     view: &ToolsView,
-    page: &RunData,
+    data: &RunData,
     cx: &DrawContext,
 ) -> (String, Option<StateSign>) {
-    match view.tool(page) {
+    match view.tool(data) {
         Some(tool) => (tool.name().to_string(), Some(sign(cx, tool))),
         None => ("Tool".to_owned(), None),
     }
@@ -40,20 +40,20 @@ pub(crate) fn title(
 /// Draws the pane.
 pub(crate) fn render(
     view: &ToolsView,
-    page: &RunData,
+    data: &RunData,
     cx: &DrawContext,
     area: Rect,
     buf: &mut Buffer,
 ) {
     let area = text_area(area);
     let dim = cx.theme.style(StyleRole::Dim);
-    let Some(tool) = view.tool(page) else {
+    let Some(tool) = view.tool(data) else {
         let text = "No tool selected. t or Esc: back to the run.";
         Pen::new(buf, line(area, 0), cx.glyphs).put(text, dim);
         return;
     };
-    let live = page.world().progress.is_live();
-    let now = page.time(cx.now);
+    let live = data.world().progress.is_live();
+    let now = data.time(cx.now);
     let mut rows = FieldRows { cx, area, buf, nth: 0 };
     match faults_text(tool) {
         Some(faults) => rows.field("injected", &faults, StyleRole::Flag, 2),

@@ -13,28 +13,28 @@ use crate::ui::cx::DrawContext;
 use crate::ui::run::draw_view::{DrawView, PaneTitle};
 
 impl DrawView for ToolsView {
-    fn pane(&self, page: &RunData, pane: Pane, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+    fn pane(&self, data: &RunData, pane: Pane, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
         match pane {
-            Pane::First => breakers::render(self, page, cx, area, buf),
-            Pane::Second => tool::render(self, page, cx, area, buf),
-            Pane::Third => bulkheads::render(self, page, cx, area, buf),
-            Pane::Fourth => retries::render(self, page, cx, area, buf),
+            Pane::First => breakers::render(self, data, cx, area, buf),
+            Pane::Second => tool::render(self, data, cx, area, buf),
+            Pane::Third => bulkheads::render(self, data, cx, area, buf),
+            Pane::Fourth => retries::render(self, data, cx, area, buf),
             Pane::Events => {}
         }
     }
 
-    fn title(&self, page: &RunData, pane: Pane, cx: &DrawContext, _inside: Rect) -> PaneTitle {
+    fn title(&self, data: &RunData, pane: Pane, cx: &DrawContext, _inside: Rect) -> PaneTitle {
         match pane {
-            Pane::Second => PaneTitle::with_sign(tool::title(self, page, cx)),
+            Pane::Second => PaneTitle::with_sign(tool::title(self, data, cx)),
             _ => PaneTitle::plain(pane_title(self.titles(), pane)),
         }
     }
 
-    fn track(&self, page: &RunData, cx: &DrawContext, row: Rect, _alone: bool, buf: &mut Buffer) {
-        gauges::render(page, cx, row, buf);
+    fn track(&self, data: &RunData, cx: &DrawContext, row: Rect, _alone: bool, buf: &mut Buffer) {
+        gauges::render(data, cx, row, buf);
     }
 
-    fn track_columns(&self, _page: &RunData) -> (u16, u16) {
+    fn track_columns(&self, _data: &RunData) -> (u16, u16) {
         (60, 60)
     }
 }

@@ -15,7 +15,7 @@ pub(super) fn add_tasks(orchestrator: &Orchestrator, out: &mut String) {
     let _ = writeln!(out, "| --- | --- | --- | --- |");
     for row in &orchestrator.tasks {
         let (id, worker) = (&row.task.id, &row.task.worker);
-        let (attempts, told) = (row.attempts.len(), table_cell(&task_result(row)));
-        let _ = writeln!(out, "| {id} | {worker} | {attempts} | {told} |");
+        let (attempts, result) = (row.attempts.len(), table_cell(&task_result(row)));
+        let _ = writeln!(out, "| {id} | {worker} | {attempts} | {result} |");
     }
 }

@@ -52,16 +52,16 @@ fn answer(out: &mut String, run: &RunFold, research: &Research) {
 
 /// A sentence with its citations.
 fn sentence_markdown(sentence: &Sentence, first: bool) -> String {
-    let mut told = if first { paragraph(&sentence.text) } else { text(&sentence.text) };
+    let mut markdown = if first { paragraph(&sentence.text) } else { text(&sentence.text) };
     for id in &*sentence.citations {
-        let _ = write!(told, "[^{}]", label(id));
+        let _ = write!(markdown, "[^{}]", label(id));
     }
     if sentence.citations.is_empty() {
-        told.push_str(" *(uncited)*");
+        markdown.push_str(" *(uncited)*");
     } else if sentence.unconfirmed {
-        told.push_str(" *(unconfirmed)*");
+        markdown.push_str(" *(unconfirmed)*");
     }
-    told
+    markdown
 }
 
 /// The id of a note as a footnote label. Ids are our own, but a file may contain anything.
@@ -151,8 +151,8 @@ fn unused_reason(row: &SourceRow, research: &Research) -> Option<String> {
         SourceState::Denied { reason, location: Some(location) } => {
             format!("{}, redirects to {}", reason.phrase(), code(location))
         }
-        SourceState::Skipped { reason, text: told } => {
-            format!("{}, {}", text(&skip_phrase(reason)), text(told))
+        SourceState::Skipped { reason, text: detail } => {
+            format!("{}, {}", text(&skip_phrase(reason)), text(detail))
         }
         SourceState::NotReached(ReadingEnd::MaxReadPages) => {
             "not reached: page limit reached (`max_read_pages`)".to_owned()

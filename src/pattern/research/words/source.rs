@@ -99,8 +99,8 @@ pub fn missing_page_reason(row: &SourceRow, plan: &ResearchPlan) -> (String, Opt
             denial_text(*reason, &whom, location.is_none().then_some(domain), plan)
         }
         SourceState::Skipped { text, reason } => {
-            let told = if text.is_empty() { skip_phrase(reason) } else { (&**text).into() };
-            (told.into_owned(), Some(advice(reason).to_owned()))
+            let phrase = if text.is_empty() { skip_phrase(reason) } else { (&**text).into() };
+            (phrase.into_owned(), Some(advice(reason).to_owned()))
         }
         SourceState::NotReached(ReadingEnd::MaxReadPages) => (
             format!("{} were read before its turn.", pages(plan)),
