@@ -50,6 +50,32 @@ impl Elapsed {
     }
 }
 
+/// Number of a source in the search results of a research run, from 1: the same in every run with the
+/// same results.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct SourceNo(pub u32);
+
+impl SourceNo {
+    /// The number of the source at this index, from 0.
+    pub fn from_index(place: usize) -> Self {
+        Self(u32::try_from(place).unwrap_or(u32::MAX).saturating_add(1))
+    }
+
+    /// The index, from 0.
+    pub fn index(self) -> Option<usize> {
+        usize::try_from(self.0).ok()?.checked_sub(1)
+    }
+}
+
+impl fmt::Display for SourceNo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#{}", self.0)
+    }
+}
+
 /// A duration in whole milliseconds, as events carry it, rounded down.
 pub fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)

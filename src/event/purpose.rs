@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::id::SpanId;
 use crate::agents::facts::MemberOutput;
 use crate::base::name::{AgentName, RoleName, TaskId, ToolName};
-use crate::pattern::research::ids::SourceNo;
+use crate::event::id::SourceNo;
 use crate::scenario::spec::model_assignment::ModelCaller;
 use crate::scenario::spec::script::ScriptStep;
 

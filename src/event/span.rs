@@ -2,7 +2,7 @@
 
 use super::failure_class::FailureClass;
 use super::purpose::Purpose;
-use crate::pattern::research::ids::SourceNo;
+use crate::event::id::SourceNo;
 
 /// The kind of a span.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -117,7 +117,8 @@ impl World {
     }
 
     /// Projection of a resilience run; `None` for other patterns.
-    pub fn resilience(&self) -> Option<&Resilience> {
+    #[cfg(test)]
+    pub(crate) fn resilience(&self) -> Option<&Resilience> {
         match &self.pattern {
             PatternWorld::Resilience(world) => Some(world),
             _ => None,

@@ -13,7 +13,8 @@ use crate::app::run::layout::{Areas, Pane};
 use crate::app::run::list_cursor::ListCursor;
 use crate::app::run::run_view::PaneAt;
 use crate::app::run::scroll::{Scroll, WrappingLines};
-use crate::pattern::research::ids::{NoteId, SourceNo};
+use crate::event::id::SourceNo;
+use crate::pattern::research::ids::NoteId;
 
 impl ResearchView {
     /// Moves the selection in a pane, or scrolls it.

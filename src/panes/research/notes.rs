@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 
 use super::item::{ItemList, ItemSign, ItemStyle, ItemSubject, ItemText, PaneItem, single_spaced};
 use crate::app::run::data::RunData;
+use crate::event::id::SourceNo;
 use crate::event::world::World;
 use crate::narrate::format;
 use crate::pattern::research::facts::{NoteConflict, NoteRefused};
-use crate::pattern::research::ids::{NoteId, SourceNo};
+use crate::pattern::research::ids::NoteId;
 use crate::pattern::research::projection::{NoteRow, Research};
 
 /// Most rows of a claim or a quote; the inspector shows all of it.

@@ -8,8 +8,9 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::app::run::scroll::{Scroll, WrappingLines};
+use crate::event::id::SourceNo;
 use crate::narrate::measure::{row_count, wrap};
-use crate::pattern::research::ids::{NoteId, SourceNo};
+use crate::pattern::research::ids::NoteId;
 use crate::pattern::research::projection::Research;
 
 /// Longest line that is kept as one, in bytes; a longer one is continued on the next.

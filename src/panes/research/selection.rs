@@ -6,9 +6,10 @@ use crate::app::run::data::RunData;
 use crate::app::run::layout::{Pane, window_start};
 use crate::app::run::list_cursor::ListCursor;
 use crate::app::run::scroll::{Scroll, WrappingLines};
+use crate::event::id::SourceNo;
 use crate::panes::research::notes::{Notes, note_items};
 use crate::panes::research::page_layout::PageLayout;
-use crate::pattern::research::ids::{NoteId, SourceNo};
+use crate::pattern::research::ids::NoteId;
 use crate::pattern::research::projection::{NoteRow, Research, SourceState};
 
 /// Selections and scroll positions in the panes of research.

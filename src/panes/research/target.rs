@@ -8,8 +8,9 @@ use crate::app::run::data::RunData;
 use crate::app::run::inspect::target::InspectTarget;
 use crate::app::run::layout::Pane;
 use crate::event::SpanId;
+use crate::event::id::SourceNo;
 use crate::pattern::research::facts::ResearchFact;
-use crate::pattern::research::ids::{NoteId, SourceNo};
+use crate::pattern::research::ids::NoteId;
 
 impl ResearchView {
     /// What Enter inspects in the panes of research.

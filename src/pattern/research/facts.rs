@@ -12,9 +12,9 @@ pub use self::parts::{
     SourcesFound,
 };
 
-use super::ids::SourceNo;
 use crate::event::fact::{Fact, FactAbout};
 use crate::event::fact_enum::facts;
+use crate::event::id::SourceNo;
 use crate::event::id::SpanId;
 use crate::event::span::{SpanKind, SpanState};
 use crate::event::weight::{ENTRY, json_weight};

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::base::name::ToolName;
 use crate::base::visible::visible_within;
+use crate::event::id::SourceNo;
 use crate::event::kind::Purpose;
 use crate::event::{EventKind, SpanId, StopReason};
 use crate::pattern::reply::Refusal;
@@ -14,7 +15,7 @@ use crate::pattern::research::facts::{
 };
 use crate::pattern::research::faults::NoteIssue;
 use crate::pattern::research::fetched_page::{FetchedPage, SourceResult, skipped};
-use crate::pattern::research::ids::{NoteId, SourceNo};
+use crate::pattern::research::ids::NoteId;
 use crate::pattern::research::policy::quote::FoldedText;
 use crate::pattern::research::policy::{self, Draft, address};
 use crate::pattern::research::research_run::ResearchRun;

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::event::id::SourceNo;
 use crate::event::kind::Purpose;
 use crate::event::patterns::PatternFact;
 use crate::event::world::spans::{SpanKind, Spans};
@@ -19,7 +20,7 @@ use crate::event::{Elapsed, Event, EventKind, SpanId, StopReason};
 use crate::pattern::research::facts::{
     NoteRefused, NotesCompared, PlannedStep, ReadingEnd, ResearchFact, Sentence, SourceOutcome,
 };
-use crate::pattern::research::ids::{NoteId, SourceNo};
+use crate::pattern::research::ids::NoteId;
 use crate::pattern::research::plan::ResearchPlan;
 
 /// State of a research run.

@@ -10,7 +10,6 @@ use super::facts::{
     Denial, FoundSource, KeptSource, PageRead, ReadingEnd, ResearchFact, SourceOutcome,
 };
 use super::fetched_page::{FetchedPage, SourceResult, skipped};
-use super::ids::SourceNo;
 use super::note_taking::{AcceptedNote, NoteTaker};
 use super::payload;
 use super::policy::{self, address};
@@ -20,6 +19,7 @@ use super::tool_data::{DAY_CHARS, TITLE_CHARS, single_line_text, unwrap_tool_dat
 use crate::base::day::Day;
 use crate::base::name::ToolName;
 use crate::base::visible::visible_within;
+use crate::event::id::SourceNo;
 use crate::event::kind::{AttemptFailed, FailureClass, Purpose};
 use crate::event::{Boundary, SpanId, StopReason};
 use crate::gateway::CallFailed;

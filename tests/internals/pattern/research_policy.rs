@@ -3,10 +3,11 @@
 //! sentences, which notes agree and which conflict.
 
 use crate::event::StopReason;
+use crate::event::id::SourceNo;
 use crate::pattern::research::by_rule;
 use crate::pattern::research::facts::{DropReason, FoundSource, Note};
 use crate::pattern::research::faults::NoteIssue;
-use crate::pattern::research::ids::{NoteId, SourceNo};
+use crate::pattern::research::ids::NoteId;
 use crate::pattern::research::policy::address::{dedupe, domain, normalize, without_fragment};
 use crate::pattern::research::policy::answer;
 use crate::pattern::research::policy::answer::{judge_answer, validate_synthesis};

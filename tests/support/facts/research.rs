@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use roundtable::base::day::Day;
+use roundtable::event::id::SourceNo;
 use roundtable::event::kind::{
     CallStarted, ChatMessage, FlagAt, MessageRole, ModelLabel, Prompt, Purpose, Reply, RunStarted,
     Usage,
@@ -17,7 +18,7 @@ use roundtable::pattern::research::facts::{
     PlannedStep, ReadingEnd, ResearchFact, Sentence, SourceOutcome, SourcesDeduped, SourcesFound,
 };
 use roundtable::pattern::research::faults::NoteIssue;
-use roundtable::pattern::research::ids::{NoteId, SourceNo};
+use roundtable::pattern::research::ids::NoteId;
 use roundtable::pattern::research::plan::{ResearchPlan, SourceHead};
 use roundtable::pattern::research::spec::ResearchStep;
 use roundtable::pattern::research::spec::{MisquotePolicy, StepExecutor};

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::event::id::SourceNo;
 use crate::event::id::SpanId;
 use crate::event::stop::StopReason;
 use crate::pattern::research::faults::NoteIssue;
-use crate::pattern::research::ids::{NoteId, SourceNo};
+use crate::pattern::research::ids::NoteId;
 
 /// A step of an accepted plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,8 +8,8 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use crate::event::id::SourceNo;
 use crate::pattern::research::facts::{DropReason, DroppedSource, FoundSource};
-use crate::pattern::research::ids::SourceNo;
 use crate::scenario::file::domain::in_ascii;
 
 /// The normal form of an address: scheme and host in lower case, the host in ASCII, no query, no

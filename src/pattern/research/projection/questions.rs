@@ -2,12 +2,12 @@
 
 use super::Research;
 use super::steps::WorkflowStep;
+use crate::event::id::SourceNo;
 use crate::event::kind::Purpose;
 use crate::event::world::outcome::OutcomeFields;
 use crate::event::world::{EventLog, MarkKind, Projection, RunFold, SpanKind};
 use crate::event::{BoundaryId, Event, EventKind, Seq, SpanId};
 use crate::pattern::research::facts::{ResearchFact, SourceOutcome};
-use crate::pattern::research::ids::SourceNo;
 use crate::pattern::research::spec::{READ, SEARCH};
 
 impl Research {

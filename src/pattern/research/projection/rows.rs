@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::event::id::SourceNo;
 use crate::event::{Elapsed, SpanId, StopReason};
 use crate::pattern::research::facts::phrases::skip_phrase;
 use crate::pattern::research::facts::{
     Denial, DropReason, FoundSource, Note, NoteProblem, NotesTruncated, ReadingEnd,
 };
-use crate::pattern::research::ids::SourceNo;
 
 /// A refused plan.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,6 +1,7 @@
 //! The details of the calls and events of research for the inspector.
 
 use super::source::{age_text, missing_page_reason, source_state, trust};
+use crate::event::id::SourceNo;
 use crate::event::kind::Purpose;
 use crate::event::patterns::PatternFact;
 use crate::event::world::{RunFold, SpanKind};
@@ -9,7 +10,6 @@ use crate::narrate::format;
 use crate::narrate::measure::single_line;
 use crate::narrate::styled::StyledText;
 use crate::pattern::research::facts::ResearchFact;
-use crate::pattern::research::ids::SourceNo;
 use crate::pattern::research::projection::Research;
 
 /// Adds the details of a call; `of_event` if the details of its source are already there.

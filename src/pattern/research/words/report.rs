@@ -4,13 +4,14 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use crate::event::id::SourceNo;
 use crate::event::kind::RunStarted;
 use crate::event::world::RunFold;
 use crate::narrate::export::escape::{code, link, paragraph, reason_markdown, text};
 use crate::narrate::format;
 use crate::pattern::research::facts::phrases::skip_phrase;
 use crate::pattern::research::facts::{DropReason, Note, ReadingEnd, Sentence};
-use crate::pattern::research::ids::{NoteId, SourceNo};
+use crate::pattern::research::ids::NoteId;
 use crate::pattern::research::plan::ResearchPlan;
 use crate::pattern::research::projection::{Research, SourceRow, SourceState};
 
