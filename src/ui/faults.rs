@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::cx::DrawContext;
-use super::text::{Pen, paint, wrap_within};
+use super::pane::list_below_heading;
 use super::theme::StyleRole;
 use super::{format, frame};
 use crate::app::AppState;
@@ -12,7 +12,6 @@ use crate::app::faults::{FaultsDrawer, ToolSetting, default_fault, injected_faul
 use crate::app::run::RunPage;
 use crate::event::world::tool_row::ToolRow;
 use crate::narrate::event_line_tool;
-use crate::narrate::glyph::Glyph;
 use crate::ui::table;
 
 /// Draws the drawer of a tool.
@@ -52,11 +51,7 @@ fn knob_row(
     buf: &mut Buffer,
 ) {
     let (plain, dim) = (cx.theme.style(StyleRole::Text), cx.theme.style(StyleRole::Dim));
-    if selected {
-        paint(buf, area, cx.theme.style(StyleRole::Selected));
-    }
-    let mut pen = Pen::new(buf, area, cx.glyphs);
-    table::mark(cx, &mut pen, selected);
+    let mut pen = table::row(cx, area, selected, buf);
     match knob {
         ToolSetting::Fault(kind) => {
             let now = injected_fault(tool, kind);
@@ -85,20 +80,11 @@ fn draw_change_help(
     area: Rect,
     buf: &mut Buffer,
 ) {
-    let row = |y: u16| {
-        Rect { x: area.x + 1, y, width: area.width.saturating_sub(2), height: 1 }.intersection(area)
-    };
-    let border = cx.theme.style(StyleRole::Border);
-    let mut pen = Pen::new(buf, row(area.y), cx.glyphs);
-    pen.glyphs(Glyph::Horizontal, 2, border).space(1);
     let sign = cx.theme.breaker(tool.breaker);
     let heading = match tool.head.limits.breaker {
         Some(_) => format!("breaker {}", sign.word),
         None => "no breaker".to_owned(),
     };
-    pen.put(&heading, cx.theme.style(StyleRole::Title)).space(1);
-    let rest = pen.left();
-    pen.glyphs(Glyph::Horizontal, rest, border);
     let mut lines: Vec<&str> = Vec::new();
     if page.is_scrubbed() {
         lines.push("The run as it is now, not at the playhead.");
@@ -112,20 +98,5 @@ fn draw_change_help(
             lines.push("Its breaker and bulkhead are shared by all runs of this dashboard.");
         }
     }
-    let width = usize::from(area.width.saturating_sub(4)).max(1);
-    let mut y = area.y + 1;
-    for line in lines {
-        let room = area.bottom().saturating_sub(y);
-        let (rows, _) = wrap_within(line, width, room.into());
-        for (at, text) in rows.iter().take(room.into()).enumerate() {
-            let dim = cx.theme.style(StyleRole::Dim);
-            let mut pen = Pen::new(buf, row(y), cx.glyphs);
-            match at {
-                0 => pen.glyph(Glyph::Dot, dim).space(1),
-                _ => pen.space(2),
-            };
-            pen.put(text, cx.theme.style(StyleRole::Text));
-            y += 1;
-        }
-    }
+    list_below_heading(cx, area, &heading, &lines, buf);
 }

@@ -4,7 +4,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::cx::DrawContext;
-use super::text::{Pen, paint, wrap_within};
+use super::pane::list_below_heading;
+use super::text::Pen;
 use super::theme::StyleRole;
 use super::{format, frame};
 use crate::app::AppState;
@@ -57,11 +58,7 @@ fn flag_rows(
     let selected = drawer.selected.as_ref() == Some(&flag.name);
     let first = Rect { height: 1, ..area };
     let second = Rect { y: area.y + 1, height: 1, ..area };
-    if selected {
-        paint(buf, first, cx.theme.style(StyleRole::Selected));
-    }
-    let mut pen = Pen::new(buf, first, cx.glyphs);
-    table::mark(cx, &mut pen, selected);
+    let mut pen = table::row(cx, first, selected, buf);
     let (mark, position, role) =
         if flag.on { ("[x] ", "on ", StyleRole::Flag) } else { ("[ ] ", "off", StyleRole::Off) };
     pen.put(mark, cx.theme.style(role));
@@ -111,6 +108,7 @@ fn position_origin(flag: &FlagNow, page: &RunPage, state: &AppState) -> String {
     if flag.label.is_empty() { whence } else { format!("{whence}. {}", flag.label) }
 }
 
+/// Draws the effect of a switch of the selected flag.
 fn consequences(
     drawer: &FlagsDrawer,
     page: &RunPage,
@@ -121,34 +119,10 @@ fn consequences(
 ) {
     let Some(flag) = &drawer.selected else { return };
     let on = state.pending_flags.next_position(page.id(), flag, page.world());
-    let dim = cx.theme.style(StyleRole::Dim);
-    let mut y = area.y;
-    let row = |y: u16| {
-        Rect { x: area.x + 1, y, width: area.width.saturating_sub(2), height: 1 }.intersection(area)
-    };
     let position = if on { "on" } else { "off" };
     let heading = match page.world().progress.is_live() {
         true => format!("If you switch {flag} {position} now"),
         false => "Final positions".to_owned(),
     };
-    let mut pen = Pen::new(buf, row(y), cx.glyphs);
-    pen.glyphs(Glyph::Horizontal, 2, cx.theme.style(StyleRole::Border)).space(1);
-    pen.put(&heading, cx.theme.style(StyleRole::Title)).space(1);
-    let rest = pen.left();
-    pen.glyphs(Glyph::Horizontal, rest, cx.theme.style(StyleRole::Border));
-    y += 1;
-    let width = usize::from(area.width.saturating_sub(4)).max(1);
-    for line in what_if(page.world(), flag, on) {
-        let room = area.bottom().saturating_sub(y);
-        let (rows, _) = wrap_within(&line, width, room.into());
-        for (at, text) in rows.iter().enumerate() {
-            let mut pen = Pen::new(buf, row(y), cx.glyphs);
-            match at {
-                0 => pen.glyph(Glyph::Dot, dim).space(1),
-                _ => pen.space(2),
-            };
-            pen.put(text, cx.theme.style(StyleRole::Text));
-            y += 1;
-        }
-    }
+    list_below_heading(cx, area, &heading, &what_if(page.world(), flag, on), buf);
 }

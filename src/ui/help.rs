@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use super::cx::DrawContext;
 use super::format;
 use super::frame;
-use super::text::{Pen, paint};
+use super::text::Pen;
 use super::theme::StyleRole;
 use crate::app::help::help_window;
 use crate::app::help::{Help, HelpLine, keys_of};
@@ -51,11 +51,7 @@ pub fn render(help: &Help, cx: &DrawContext, size: Size, ascii: bool, buf: &mut 
             HelpLine::Row(binding) => {
                 let selected = help.selected == Some(binding.action);
                 let here = help.is_available(binding);
-                if selected {
-                    paint(buf, row(y), cx.theme.style(StyleRole::Selected));
-                }
-                let mut pen = Pen::new(buf, row(y), cx.glyphs);
-                table::mark(cx, &mut pen, selected);
+                let mut pen = table::row(cx, row(y), selected, buf);
                 let key = if here { cx.theme.style(StyleRole::Key) } else { dim };
                 pen.space(1).cell(&keys_of(binding, ascii), KEYS, key);
                 if here {

@@ -6,6 +6,7 @@ use ratatui::style::{Modifier, Style};
 
 use super::cx::DrawContext;
 use super::frame;
+use super::pane::{heading, paragraph};
 use super::text::{Pen, columns, elide, elide_middle, wrap_within};
 use super::text_field;
 use super::theme::StyleRole;
@@ -29,7 +30,7 @@ pub fn render(form: &LaunchForm, cx: &DrawContext, size: Size, buf: &mut Buffer)
     frame::window(&title, &foot, cx, parts.window, buf);
     for slot in layout.visible() {
         match slot.id.as_ref().and_then(|id| form.fields.get(id)) {
-            None => heading(slot, &layout, cx, buf),
+            None => heading(cx, layout.row(slot.y), slot.section.title(), buf),
             Some(field) => draw(field, slot, form, &layout, cx, buf),
         }
     }
@@ -50,15 +51,6 @@ fn hidden(form: &LaunchForm, layout: &FormLayout, cx: &DrawContext) -> String {
     let [above, below] = layout.hidden();
     let parts = [part(Glyph::Down, below), part(Glyph::Up, above)];
     parts.into_iter().flatten().collect::<Vec<_>>().join("  ")
-}
-
-fn heading(slot: &FormSlot, layout: &FormLayout, cx: &DrawContext, buf: &mut Buffer) {
-    let line = cx.theme.style(StyleRole::Border);
-    let mut pen = Pen::new(buf, layout.row(slot.y), cx.glyphs);
-    pen.glyphs(Glyph::Horizontal, 2, line).space(1);
-    pen.put(slot.section.title(), cx.theme.style(StyleRole::Title)).space(1);
-    let rest = pen.left();
-    pen.glyphs(Glyph::Horizontal, rest, line);
 }
 
 fn draw(
@@ -234,10 +226,7 @@ fn fault(form: &LaunchForm, parts: &FormParts, cx: &DrawContext, buf: &mut Buffe
     Pen::new(buf, Rect { height: 1, ..area }, cx.glyphs).glyph(glyph, style);
     let inside =
         Rect { x: area.x + 2.min(area.width), width: area.width.saturating_sub(2), ..area };
-    let (rows, _) = wrap_within(&text, usize::from(inside.width).max(1), inside.height.into());
-    for (row, y) in rows.iter().zip(inside.top()..inside.bottom()) {
-        Pen::new(buf, Rect { y, height: 1, ..inside }, cx.glyphs).put(row, style);
-    }
+    paragraph(cx, inside, &text, style, buf);
 }
 
 /// Draws the command line that starts the same run.

@@ -1,17 +1,16 @@
 //! The message box, over the lower part of a run.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
 
 use super::cx::DrawContext;
 use super::frame::{self, Frame};
-use super::text::{Pen, paint, wrap_within};
+use super::pane::{paragraph, scroll_arrows};
+use super::text::paint;
 use super::theme::StyleRole;
 use super::{format, text_field};
 use crate::app::layout::Size;
 use crate::app::message::{DraftOrigin, MessageBox};
 use crate::app::run::RunPage;
-use crate::narrate::glyph::Glyph;
 
 /// Draws the box.
 pub fn render(
@@ -33,24 +32,15 @@ pub fn render(
     }
     // The widget scrolls while it is drawn: only now is it known which rows are out of view.
     let above = message.text.area.scroll_offset().0;
-    let mark = Rect { x: window.right() - 1, y: text.y, width: 1, height: 1 };
-    let key = cx.theme.style(StyleRole::Key);
+    let hidden = [above > 0, more_below(message, above, text.height)];
+    scroll_arrows(cx, window.right() - 1, text, hidden, buf);
     if above > 0 {
-        Pen::new(buf, mark, cx.glyphs).glyph(Glyph::Up, key);
         title.push_str(&format!(", {} above", format::count_noun(above.into(), "row")));
-    }
-    if more_below(message, above, text.height) {
-        let last = Rect { y: text.bottom().saturating_sub(1), ..mark };
-        Pen::new(buf, last, cx.glyphs).glyph(Glyph::Down, key);
     }
     let frame = Frame { title: &title, foot, focused: true, ..Frame::default() };
     frame::label(frame, cx, window, buf);
     let note = message_note(message, page);
-    let (rows, _) = wrap_within(&note, usize::from(below.width).max(1), below.height.into());
-    for (row, y) in rows.iter().zip(below.y..below.bottom()) {
-        let line = Rect { y, height: 1, ..below };
-        Pen::new(buf, line, cx.glyphs).put(row, cx.theme.style(StyleRole::Dim));
-    }
+    paragraph(cx, below, &note, cx.theme.style(StyleRole::Dim), buf);
 }
 
 /// Whether another row follows the last one in view.

@@ -1,8 +1,9 @@
-//! What the panes of a run's page draw alike: rows, bars, states, scroll arrows, the text of an
-//! empty pane.
+//! What panes and windows draw alike: rows, bars, states, texts, headings, scroll arrows, the text of
+//! an empty pane.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 
 use super::cx::DrawContext;
 use super::sign::StateSign;
@@ -45,6 +46,72 @@ pub(crate) fn empty(cx: &DrawContext, area: Rect, text: &str, buf: &mut Buffer) 
     }
 }
 
+/// Draws a text that wraps, as far as the area has rows for it.
+pub(crate) fn paragraph(cx: &DrawContext, area: Rect, text: &str, style: Style, buf: &mut Buffer) {
+    let (rows, _) = wrap_within(text, usize::from(area.width).max(1), area.height.into());
+    for (row, y) in rows.iter().zip(area.top()..area.bottom()) {
+        Pen::new(buf, Rect { y, height: 1, ..area }, cx.glyphs).put(row, style);
+    }
+}
+
+/// Draws a heading, followed by a line to the end of the row.
+pub(crate) fn heading(cx: &DrawContext, row: Rect, text: &str, buf: &mut Buffer) {
+    let border = cx.theme.style(StyleRole::Border);
+    let mut pen = Pen::new(buf, row, cx.glyphs);
+    pen.glyphs(Glyph::Horizontal, 2, border).space(1);
+    pen.put(text, cx.theme.style(StyleRole::Title)).space(1);
+    let rest = pen.left();
+    pen.glyphs(Glyph::Horizontal, rest, border);
+}
+
+/// Draws texts below a heading, each with a dot before its first row.
+pub(crate) fn list_below_heading<T: AsRef<str>>(
+    cx: &DrawContext,
+    area: Rect,
+    heading_text: &str,
+    texts: &[T],
+    buf: &mut Buffer,
+) {
+    let row = |y: u16| {
+        Rect { x: area.x + 1, y, width: area.width.saturating_sub(2), height: 1 }.intersection(area)
+    };
+    heading(cx, row(area.y), heading_text, buf);
+    let width = usize::from(area.width.saturating_sub(4)).max(1);
+    let mut y = area.y + 1;
+    for text in texts {
+        let room = area.bottom().saturating_sub(y);
+        let (rows, _) = wrap_within(text.as_ref(), width, room.into());
+        for (at, text) in rows.iter().take(room.into()).enumerate() {
+            let mut pen = Pen::new(buf, row(y), cx.glyphs);
+            match at {
+                0 => pen.glyph(Glyph::Dot, cx.theme.style(StyleRole::Dim)).space(1),
+                _ => pen.space(2),
+            };
+            pen.put(text, cx.theme.style(StyleRole::Text));
+            y += 1;
+        }
+    }
+}
+
+/// Draws scroll arrows in a column of the frame, at the first and the last of these rows.
+pub(crate) fn scroll_arrows(
+    cx: &DrawContext,
+    column: u16,
+    rows: Rect,
+    [above, below]: [bool; 2],
+    buf: &mut Buffer,
+) {
+    let at = Rect { x: column, width: 1, height: 1, ..rows };
+    let key = cx.theme.style(StyleRole::Key);
+    if above {
+        Pen::new(buf, at, cx.glyphs).glyph(Glyph::Up, key);
+    }
+    if below {
+        let last = Rect { y: rows.bottom().saturating_sub(1), ..at };
+        Pen::new(buf, last, cx.glyphs).glyph(Glyph::Down, key);
+    }
+}
+
 /// Draws scroll arrows on the frame next to the text, so that the text keeps its width.
 pub(crate) fn out_of_view(
     cx: &DrawContext,
@@ -56,13 +123,6 @@ pub(crate) fn out_of_view(
     if area.width < 20 || area.height < 2 {
         return;
     }
-    let at = Rect { x: area.right(), width: 1, height: 1, ..area };
-    let key = cx.theme.style(StyleRole::Key);
-    if top > Scroll::default() {
-        Pen::new(buf, at, cx.glyphs).glyph(Glyph::Up, key);
-    }
-    if top < Scroll::end(lines, usize::from(area.height)) {
-        let last = Rect { y: area.bottom() - 1, ..at };
-        Pen::new(buf, last, cx.glyphs).glyph(Glyph::Down, key);
-    }
+    let hidden = [top > Scroll::default(), top < Scroll::end(lines, usize::from(area.height))];
+    scroll_arrows(cx, area.right(), area, hidden, buf);
 }

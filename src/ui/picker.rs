@@ -6,7 +6,8 @@ use ratatui::layout::Rect;
 use super::cx::DrawContext;
 use super::format;
 use super::frame;
-use super::text::{Pen, columns, elide_middle, paint, wrap_within};
+use super::pane::paragraph;
+use super::text::{Pen, columns, elide_middle, paint};
 use super::theme::StyleRole;
 use crate::app::form::LaunchForm;
 use crate::app::form::picker::{ModelPicker, PickRow, PickerParts};
@@ -201,10 +202,5 @@ fn draw_choice_note(
         (None, Some(chosen)) => (chosen, StyleRole::Dim),
         (None, None) => ("Nothing to choose: type a name.".to_owned(), StyleRole::Dim),
     };
-    let width = usize::from(area.width).max(1);
-    let (rows, _) = wrap_within(&text, width, area.height.into());
-    for (row, y) in rows.iter().zip(area.top()..area.bottom()) {
-        let here = Rect { y, height: 1, ..area };
-        Pen::new(buf, here, cx.glyphs).put(row, cx.theme.style(role));
-    }
+    paragraph(cx, area, &text, cx.theme.style(role), buf);
 }

@@ -45,11 +45,53 @@ pub(crate) fn heads(cx: &DrawContext, pen: &mut Pen, columns: &[Column<'_>]) {
     }
 }
 
+/// The row of column heads above the rows of a list.
+pub(crate) fn head_row(rows: Rect) -> Rect {
+    Rect { y: rows.y.saturating_sub(1), height: 1, ..rows }
+}
+
 /// Paints the background of a selected row.
 pub(crate) fn row_style(cx: &DrawContext, area: Rect, selected: bool, buf: &mut Buffer) {
     if selected {
         paint(buf, area, cx.theme.style(StyleRole::Selected));
     }
+}
+
+/// A pen on a row: the background of a selected row is painted, and its mark drawn.
+pub(crate) fn row<'a>(
+    cx: &DrawContext,
+    area: Rect,
+    selected: bool,
+    buf: &'a mut Buffer,
+) -> Pen<'a> {
+    row_style(cx, area, selected, buf);
+    let mut pen = Pen::new(buf, area, cx.glyphs);
+    mark(cx, &mut pen, selected);
+    pen
+}
+
+/// A pen on a row of a list that keeps its selection while another pane has the focus: the mark is
+/// then dim, and the background is not painted.
+pub(crate) fn pane_row<'a>(
+    cx: &DrawContext,
+    area: Rect,
+    y: u16,
+    selected: bool,
+    focused: bool,
+    buf: &'a mut Buffer,
+) -> Pen<'a> {
+    let row = Rect { y, height: 1, ..area };
+    if selected && focused {
+        paint(buf, row, cx.theme.style(StyleRole::Selected));
+    }
+    let mut pen = Pen::new(buf, row, cx.glyphs);
+    if selected {
+        let role = if focused { StyleRole::Key } else { StyleRole::Dim };
+        pen.glyph(Glyph::Selected, cx.theme.style(role));
+    } else {
+        pen.space(1);
+    }
+    pen
 }
 
 /// Draws the mark of a selected row, or leaves its column as it is.

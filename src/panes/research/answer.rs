@@ -3,11 +3,13 @@
 
 use std::borrow::Cow;
 
-use super::item::{ItemList, ItemSign, ItemStyle, ItemSubject, ItemText, PaneItem};
+use super::item::{ItemList, ItemSign, ItemSubject, ItemText, PaneItem};
 use crate::app::run::data::RunData;
 use crate::event::world::{SpanState, World};
 use crate::event::{SpanId, StopReason};
 use crate::narrate::format;
+use crate::narrate::style_role::StyleRole;
+use crate::narrate::styled::StyledPart;
 use crate::pattern::research::facts::Sentence;
 use crate::pattern::research::plan::ResearchPlan;
 use crate::pattern::research::projection::steps::WorkflowStep;
@@ -36,18 +38,18 @@ impl AnswerItems<'_> {
         let unsaid = sentence.citations.iter().filter(|id| !text.contains(&format!("[{id}]")));
         let marks: Vec<String> = unsaid.map(|id| format!("[{id}]")).collect();
         if !marks.is_empty() {
-            tail.push((marks.join(" "), ItemStyle::Note));
+            tail.push(StyledPart::new(StyleRole::Dim, marks.join(" ")));
         }
         let mut lead = ItemSign::Done;
         if sentence.citations.is_empty() {
             lead = ItemSign::Off;
-            tail.push(("uncited".to_owned(), ItemStyle::Note));
+            tail.push(StyledPart::new(StyleRole::Dim, "uncited"));
         }
         if sentence.unconfirmed {
             lead = ItemSign::Alert;
-            tail.push(("unconfirmed".to_owned(), ItemStyle::Alert));
+            tail.push(StyledPart::new(StyleRole::Retry, "unconfirmed"));
         }
-        let parts = vec![ItemText { tail, ..ItemText::of(text, ItemStyle::Said, MOST) }];
+        let parts = vec![ItemText { tail, ..ItemText::of(text, StyleRole::Text, MOST) }];
         PaneItem { subject: ItemSubject::Sentence(at), name: "".into(), sign: lead, parts }
     }
 }
@@ -88,13 +90,13 @@ pub fn answer_items(run: &RunData) -> Option<AnswerItems<'_>> {
             let text = step_text(stage, world, research, plan);
             answer
                 .below
-                .push(PaneItem::text(ItemSign::Running, ItemText::of(text, ItemStyle::Running, 4)));
+                .push(PaneItem::text(ItemSign::Running, ItemText::of(text, StyleRole::Running, 4)));
             add_partial_reply(run, &mut answer.below, call);
         }
         _ if research.sentences.is_empty() => {
             // A log of another version may have the text alone.
             if let Some(text) = &world.progress.answer {
-                let part = ItemText::of(&**text, ItemStyle::Said, MOST);
+                let part = ItemText::of(&**text, StyleRole::Text, MOST);
                 answer.below.push(PaneItem::text(ItemSign::None, part));
             }
         }
@@ -118,7 +120,7 @@ fn add_partial_reply<'a>(run: &'a RunData, items: &mut Vec<PaneItem<'a>>, call: 
     let live = attempt.and_then(|attempt| run.live(attempt.id));
     if let Some(live) = live.filter(|live| !live.text.is_empty()) {
         items.push(PaneItem::gap());
-        let part = ItemText { shows_end: true, ..ItemText::of(&live.text, ItemStyle::Note, MOST) };
+        let part = ItemText { shows_end: true, ..ItemText::of(&live.text, StyleRole::Dim, MOST) };
         items.push(PaneItem::text(ItemSign::None, part));
     }
 }
@@ -129,12 +131,12 @@ fn add_stop<'a>(items: &mut Vec<PaneItem<'a>>, world: &'a World, research: &'a R
     let place = closed.phase.as_deref().map(|phase| format!(" in {phase}"));
     let head = format!("{}{}", closed.reason.phrase(), place.unwrap_or_default());
     let (lead, how) = match closed.reason {
-        StopReason::Cancelled => (ItemSign::Off, ItemStyle::Note),
-        _ => (ItemSign::Failed, ItemStyle::Failed),
+        StopReason::Cancelled => (ItemSign::Off, StyleRole::Dim),
+        _ => (ItemSign::Failed, StyleRole::Failed),
     };
     items.push(PaneItem::text(lead, ItemText::of(head, how, 4)));
     if let Some(advice) = closed.reason.advice() {
-        items.push(PaneItem::text(ItemSign::None, ItemText::of(advice, ItemStyle::Said, 6)));
+        items.push(PaneItem::text(ItemSign::None, ItemText::of(advice, StyleRole::Text, 6)));
     }
     match &closed.reason {
         StopReason::VerificationFailed(_) => {
@@ -142,7 +144,7 @@ fn add_stop<'a>(items: &mut Vec<PaneItem<'a>>, world: &'a World, research: &'a R
             items.push(PaneItem::gap());
             for it in issues {
                 let text = format!("{}: {}", it.note, it.issue.phrase());
-                let parts = vec![ItemText::of(text, ItemStyle::Failed, 2)];
+                let parts = vec![ItemText::of(text, StyleRole::Failed, 2)];
                 let about = ItemSubject::Note(it.note.clone());
                 items.push(PaneItem {
                     subject: about,
@@ -172,9 +174,9 @@ fn add_stop<'a>(items: &mut Vec<PaneItem<'a>>, world: &'a World, research: &'a R
 
 fn add_raw_reply(items: &mut Vec<PaneItem<'_>>, name: &str, raw: &serde_json::Value) {
     items.push(PaneItem::gap());
-    items.push(PaneItem::text(ItemSign::None, ItemText::of(name.to_owned(), ItemStyle::Note, 1)));
+    items.push(PaneItem::text(ItemSign::None, ItemText::of(name.to_owned(), StyleRole::Dim, 1)));
     let text = serde_json::to_string(raw).unwrap_or_default();
-    items.push(PaneItem::text(ItemSign::None, ItemText::of(text, ItemStyle::Quoted, 8)));
+    items.push(PaneItem::text(ItemSign::None, ItemText::of(text, StyleRole::Dim, 8)));
 }
 
 /// The number of sources that were rejected, by reason.
@@ -200,7 +202,7 @@ fn rejected_sources<'a>(research: &Research) -> Vec<PaneItem<'a>> {
     }
     let items = reasons.into_iter().map(|(reason, count, lead)| {
         let text = format!("{}: {reason}", format::count_noun(count, "source"));
-        PaneItem::text(lead, ItemText::of(text, ItemStyle::Said, 1))
+        PaneItem::text(lead, ItemText::of(text, StyleRole::Text, 1))
     });
     items.collect()
 }

@@ -6,31 +6,12 @@ use std::borrow::Cow;
 use super::page_layout::solids;
 use crate::app::run::scroll::WrappingLines;
 use crate::narrate::measure::wrap_within;
+use crate::narrate::style_role::StyleRole;
+use crate::narrate::styled::StyledPart;
 use crate::pattern::research::ids::NoteId;
 
 /// Most bytes of one text that are used.
 const MAX_BYTES: usize = 8 * 1024;
-
-/// How a text is painted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ItemStyle {
-    /// Text of the run.
-    Said,
-    /// A quote of a page, word for word.
-    Quoted,
-    /// A message of the dashboard about the state.
-    Note,
-    /// Something still running.
-    Running,
-    /// Something that succeeded.
-    Good,
-    /// Something that deserves attention.
-    Alert,
-    /// Something that was refused.
-    Refused,
-    /// Something that failed.
-    Failed,
-}
 
 /// The sign at the start of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,9 +53,9 @@ pub struct ItemText<'a> {
     /// The text itself.
     pub text: Cow<'a, str>,
     /// How it is painted.
-    pub style: ItemStyle,
-    /// Texts that follow it on the same line, each with its style.
-    pub tail: Vec<(String, ItemStyle)>,
+    pub role: StyleRole,
+    /// Parts that follow it on the same line.
+    pub tail: Vec<StyledPart>,
     /// The text in the other column, if any.
     pub other: Option<Cow<'a, str>>,
     /// Most rows that are shown.
@@ -85,9 +66,9 @@ pub struct ItemText<'a> {
 
 impl<'a> ItemText<'a> {
     /// A text of at most `most` rows.
-    pub fn of(text: impl Into<Cow<'a, str>>, style: ItemStyle, max_rows: usize) -> Self {
+    pub fn of(text: impl Into<Cow<'a, str>>, role: StyleRole, max_rows: usize) -> Self {
         let text = text.into();
-        Self { text, style, tail: Vec::new(), other: None, max_rows, shows_end: false }
+        Self { text, role, tail: Vec::new(), other: None, max_rows, shows_end: false }
     }
 }
 
@@ -123,25 +104,25 @@ impl ItemText<'_> {
             return Cow::Borrowed(used_part(&self.text));
         }
         let mut text = used_part(&self.text).to_owned();
-        for (tail, _) in &self.tail {
+        for part in &self.tail {
             if !text.is_empty() {
                 text.push(' ');
             }
-            text.push_str(tail);
+            text.push_str(&part.text);
         }
         Cow::Owned(text)
     }
 
-    /// The styles of the text with what follows it: each applies up to this many non-blank
+    /// The roles of the text and of what follows it: each applies up to this many non-blank
     /// characters.
-    pub fn styles(&self) -> Vec<(usize, ItemStyle)> {
+    pub fn roles(&self) -> Vec<(usize, StyleRole)> {
         let mut until = solids(used_part(&self.text));
-        let mut looks = vec![(until, self.style)];
-        for (tail, how) in &self.tail {
-            until += solids(tail);
-            looks.push((until, *how));
+        let mut roles = vec![(until, self.role)];
+        for part in &self.tail {
+            until += solids(&part.text);
+            roles.push((until, part.role.unwrap_or(self.role)));
         }
-        looks
+        roles
     }
 
     /// The rows of the part at this width.
@@ -224,7 +205,7 @@ impl<'a> PaneItem<'a> {
 
     /// A blank row.
     pub fn gap() -> Self {
-        Self::text(ItemSign::None, ItemText::of("", ItemStyle::Note, 1))
+        Self::text(ItemSign::None, ItemText::of("", StyleRole::Dim, 1))
     }
 }
 

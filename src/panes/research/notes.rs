@@ -3,11 +3,13 @@
 
 use std::collections::BTreeSet;
 
-use super::item::{ItemList, ItemSign, ItemStyle, ItemSubject, ItemText, PaneItem, single_spaced};
+use super::item::{ItemList, ItemSign, ItemSubject, ItemText, PaneItem, single_spaced};
 use crate::app::run::data::RunData;
 use crate::event::id::SourceNo;
 use crate::event::world::World;
 use crate::narrate::format;
+use crate::narrate::style_role::StyleRole;
+use crate::narrate::styled::StyledPart;
 use crate::pattern::research::facts::{NoteConflict, NoteRefused};
 use crate::pattern::research::ids::NoteId;
 use crate::pattern::research::projection::{NoteRow, Research};
@@ -53,26 +55,26 @@ impl<'a> Notes<'a> {
         });
         let answered = self.research.answered.is_some();
         let (lead, word, how) = match issue {
-            Some(issue) => (ItemSign::Failed, issue.phrase(), ItemStyle::Failed),
-            None if self.research.is_cited(&note.id) => (ItemSign::Done, "cited", ItemStyle::Good),
-            None if answered => (ItemSign::Off, "not cited", ItemStyle::Note),
+            Some(issue) => (ItemSign::Failed, issue.phrase(), StyleRole::Failed),
+            None if self.research.is_cited(&note.id) => (ItemSign::Done, "cited", StyleRole::Done),
+            None if answered => (ItemSign::Off, "not cited", StyleRole::Dim),
             None if self.research.verified.is_some() => {
-                (ItemSign::Done, "verified", ItemStyle::Good)
+                (ItemSign::Done, "verified", StyleRole::Done)
             }
-            None if self.world.progress.is_live() => (ItemSign::Waiting, "taken", ItemStyle::Note),
-            None => (ItemSign::Off, "taken", ItemStyle::Note),
+            None if self.world.progress.is_live() => (ItemSign::Waiting, "taken", StyleRole::Dim),
+            None => (ItemSign::Off, "taken", StyleRole::Dim),
         };
         let mut parts = Vec::new();
         // A note taken by a rule has its quote as its claim: show it once.
         let same = note.claim.trim() == note.quote.trim();
         if !same {
-            parts.push(ItemText::of(single_spaced(&note.claim), ItemStyle::Said, MOST));
+            parts.push(ItemText::of(single_spaced(&note.claim), StyleRole::Text, MOST));
         }
-        let look = if same { ItemStyle::Said } else { ItemStyle::Quoted };
+        let look = if same { StyleRole::Text } else { StyleRole::Dim };
         parts.push(ItemText::of(format!("\"{}\"", single_spaced(&note.quote)), look, MOST));
-        let mut tail = vec![(format!(" {word}"), how)];
+        let mut tail = vec![StyledPart::new(how, format!(" {word}"))];
         if issue.is_none() && self.research.compared.unconfirmed.contains(&note.id) {
-            tail.push((" ! unconfirmed".to_owned(), ItemStyle::Alert));
+            tail.push(StyledPart::new(StyleRole::Retry, " ! unconfirmed"));
         }
         let against = self.conflicts().iter().filter_map(|it| match () {
             () if it.left == note.id => Some(&it.right),
@@ -82,10 +84,13 @@ impl<'a> Notes<'a> {
         let mut against: Vec<&str> = against.map(NoteId::as_str).collect();
         against.dedup();
         if !against.is_empty() {
-            tail.push((format!(" ! conflicts with {}", against.join(" ")), ItemStyle::Alert));
+            tail.push(StyledPart::new(
+                StyleRole::Retry,
+                format!(" ! conflicts with {}", against.join(" ")),
+            ));
         }
         let source = self.source(row.source);
-        parts.push(ItemText { tail, ..ItemText::of(source, ItemStyle::Note, 2) });
+        parts.push(ItemText { tail, ..ItemText::of(source, StyleRole::Dim, 2) });
         let name = note.id.as_str().into();
         PaneItem { subject: ItemSubject::Note(note.id.clone()), name, sign: lead, parts }
     }
@@ -93,15 +98,18 @@ impl<'a> Notes<'a> {
     fn refused(&self, note: &'a NoteRefused) -> PaneItem<'a> {
         let mut parts = Vec::new();
         if note.claim.trim() != note.quote.trim() && !note.claim.is_empty() {
-            parts.push(ItemText::of(single_spaced(&note.claim), ItemStyle::Note, MOST));
+            parts.push(ItemText::of(single_spaced(&note.claim), StyleRole::Dim, MOST));
         }
         parts.push(ItemText::of(
             format!("\"{}\"", single_spaced(&note.quote)),
-            ItemStyle::Note,
+            StyleRole::Dim,
             MOST,
         ));
-        let tail = vec![(format!(" refused: {}", note.reason.phrase()), ItemStyle::Refused)];
-        parts.push(ItemText { tail, ..ItemText::of(self.source(note.source), ItemStyle::Note, 2) });
+        let tail = vec![StyledPart::new(
+            StyleRole::Refused,
+            format!(" refused: {}", note.reason.phrase()),
+        )];
+        parts.push(ItemText { tail, ..ItemText::of(self.source(note.source), StyleRole::Dim, 2) });
         PaneItem { subject: ItemSubject::Text, name: "".into(), sign: ItemSign::Refused, parts }
     }
 
@@ -119,9 +127,9 @@ impl<'a> Notes<'a> {
         };
         let quotes = ItemText {
             other: Some(quote(&conflict.right).into()),
-            ..ItemText::of(quote(&conflict.left), ItemStyle::Quoted, MOST + 1)
+            ..ItemText::of(quote(&conflict.left), StyleRole::Dim, MOST + 1)
         };
-        let parts = vec![ItemText::of(head, ItemStyle::Alert, 3), quotes];
+        let parts = vec![ItemText::of(head, StyleRole::Retry, 3), quotes];
         let about = ItemSubject::Pair(conflict.left.clone(), conflict.right.clone());
         PaneItem { subject: about, name: "".into(), sign: ItemSign::Alert, parts }
     }
@@ -135,7 +143,7 @@ impl<'a> Notes<'a> {
             [left, right, ..] => ItemSubject::Pair(left.clone(), right.clone()),
             _ => ItemSubject::Text,
         };
-        let parts = vec![ItemText::of(text, ItemStyle::Said, 3)];
+        let parts = vec![ItemText::of(text, StyleRole::Text, 3)];
         PaneItem { subject: about, name: "".into(), sign: ItemSign::Done, parts }
     }
 }

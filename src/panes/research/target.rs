@@ -1,7 +1,7 @@
 //! The targets of the panes of research: what Enter inspects, and what is copied.
 
 use super::answer::{answer_items, open_model_call};
-use super::item::{ItemList, ItemStyle, ItemSubject};
+use super::item::{ItemList, ItemSubject};
 use super::notes::note_items;
 use super::selection::ResearchView;
 use crate::app::run::data::RunData;
@@ -9,6 +9,8 @@ use crate::app::run::inspect::target::InspectTarget;
 use crate::app::run::layout::Pane;
 use crate::event::SpanId;
 use crate::event::id::SourceNo;
+use crate::narrate::style_role::StyleRole;
+use crate::narrate::styled::StyledPart;
 use crate::pattern::research::facts::ResearchFact;
 use crate::pattern::research::ids::NoteId;
 
@@ -146,11 +148,11 @@ fn item_text(item: &super::item::PaneItem<'_>) -> String {
     for part in &item.parts {
         let mut line = part.text.to_string();
         // Citations belong to the text; states do not.
-        for (tail, _) in
-            part.tail.iter().filter(|(tail, how)| *how == ItemStyle::Note && tail.starts_with('['))
-        {
+        let is_citation =
+            |tail: &&StyledPart| tail.role == Some(StyleRole::Dim) && tail.text.starts_with('[');
+        for tail in part.tail.iter().filter(is_citation) {
             line.push(' ');
-            line.push_str(tail);
+            line.push_str(&tail.text);
         }
         lines.push(line);
         lines.extend(part.other.as_ref().map(|other| other.to_string()));

@@ -14,7 +14,7 @@ use crate::narrate::patterns::words;
 use crate::narrate::tell::event_line;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
-use crate::ui::table::row_style;
+use crate::ui::table::{self, row_style};
 use crate::ui::text::{Pen, columns, elide, on_border};
 use crate::ui::theme::StyleRole;
 
@@ -190,17 +190,11 @@ fn event_row(
     let plain = if later { dim } else { theme.style(StyleRole::Text) };
     let toned = if later { dim } else { theme.style(shown.tone) };
     let mut pen = Pen::new(buf, area, cx.glyphs);
-    let mark = if selected { Glyph::Selected } else { Glyph::NotYet };
     match playhead {
         Some(playhead) if playhead == place => {
             pen.glyph(Glyph::Playhead, theme.style(StyleRole::Playhead));
         }
-        _ if selected => {
-            pen.glyph(mark, theme.style(StyleRole::Key));
-        }
-        _ => {
-            pen.space(1);
-        }
+        _ => table::mark(cx, &mut pen, selected),
     }
     let wide = area.width >= 100;
     pen.cell(&format::time_in_run(event.at), 8, dim).space(1);

@@ -18,7 +18,7 @@ use crate::panes::agents::lower::LowerPanes;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::pane::empty;
-use crate::ui::table::{self, row_style};
+use crate::ui::table;
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::{StateSign, StyleRole};
 
@@ -65,9 +65,7 @@ pub(crate) fn render(
     let places = CallColumns { names, model };
     for (nth, (at, node)) in window.zip(rows).enumerate() {
         let here = line(area, nth as u16);
-        row_style(cx, here, selected == Some(at), buf);
-        let mut pen = Pen::new(buf, here, cx.glyphs);
-        table::mark(cx, &mut pen, selected == Some(at));
+        let mut pen = table::row(cx, here, selected == Some(at), buf);
         call_row(data, cx, world, &mut pen, node, now, places);
     }
 }

@@ -13,7 +13,8 @@ use crate::panes::agents::members::{
     MembersDrawer, MembersRow, RosterEntry, is_entry, is_member, member_rows,
 };
 use crate::ui::cx::DrawContext;
-use crate::ui::text::{Pen, paint, wrap_within};
+use crate::ui::pane::scroll_arrows;
+use crate::ui::text::{Pen, wrap_within};
 use crate::ui::theme::StyleRole;
 use crate::ui::{format, frame, table};
 
@@ -51,16 +52,8 @@ pub fn render(
             }
         }
     }
-    let mark =
-        Rect { x: parts.window.right().saturating_sub(1), width: 1, height: 1, ..parts.list };
-    let key = cx.theme.style(StyleRole::Key);
-    if parts.top > 0 {
-        Pen::new(buf, mark, cx.glyphs).glyph(Glyph::Up, key);
-    }
-    if parts.top + usize::from(parts.list.height) < all.len() {
-        let last = Rect { y: parts.list.bottom().saturating_sub(1), ..mark };
-        Pen::new(buf, last, cx.glyphs).glyph(Glyph::Down, key);
-    }
+    let hidden = [parts.top > 0, parts.top + usize::from(parts.list.height) < all.len()];
+    scroll_arrows(cx, parts.window.right().saturating_sub(1), parts.list, hidden, buf);
     if let Some(place) = &drawer.selected {
         draw_member_note(page, cx, world, parts.foot, place, buf);
     }
@@ -77,11 +70,7 @@ fn agent(
 ) {
     let theme = cx.theme;
     let (plain, dim) = (theme.style(StyleRole::Text), theme.style(StyleRole::Dim));
-    if selected {
-        paint(buf, area, theme.style(StyleRole::Selected));
-    }
-    let mut pen = Pen::new(buf, area, cx.glyphs);
-    table::mark(cx, &mut pen, selected);
+    let mut pen = table::row(cx, area, selected, buf);
     let member = is_member(world, place);
     let (mark, word, role) = if member {
         ("[x] ", "member", StyleRole::Flag)

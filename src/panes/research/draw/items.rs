@@ -5,15 +5,13 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::sign::{lead, role};
+use super::sign::lead;
 use crate::app::layout::line;
 use crate::app::run::data::RunData;
 use crate::app::run::scroll::Scroll;
 use crate::narrate::glyph::Glyph;
 use crate::panes::research::answer::answer_items;
-use crate::panes::research::item::{
-    ItemList, ItemRow, ItemStyle, ItemText, PaneItem, SIGN, WrappedItems,
-};
+use crate::panes::research::item::{ItemList, ItemRow, ItemText, PaneItem, SIGN, WrappedItems};
 use crate::panes::research::notes::note_items;
 use crate::panes::research::selection::ResearchView;
 use crate::ui::cx::DrawContext;
@@ -74,7 +72,7 @@ fn draw<I: ItemList>(
         let skip = if at == top.line { top.row } else { 0 };
         let mut nth = 0;
         for part in &item.parts {
-            let looks = part.styles();
+            let roles = part.roles();
             let rows = part.rows(lines.text_columns());
             let last = rows.len().saturating_sub(1);
             for (of_part, text_row) in rows.iter().enumerate() {
@@ -86,7 +84,7 @@ fn draw<I: ItemList>(
                         head(cx, &mut pen, &item, selected == Some(at), lines.items.names());
                     }
                     pen.advance_to(here.x + SIGN + lines.items.names() + 1);
-                    text(cx, &mut pen, part, text_row, &looks, lines.text_columns());
+                    text(cx, &mut pen, part, text_row, &roles, lines.text_columns());
                     if part.shows_end && of_part == last {
                         pen.glyph(Glyph::Cursor, cx.theme.style(StyleRole::Cursor));
                     }
@@ -116,21 +114,21 @@ fn text(
     pen: &mut Pen,
     part: &ItemText<'_>,
     row: &ItemRow,
-    looks: &[(usize, ItemStyle)],
+    roles: &[(usize, StyleRole)],
     room: u16,
 ) {
-    let style = |how| cx.theme.style(role(how));
+    let style = |role| cx.theme.style(role);
     if part.has_two_columns(room) && !part.shows_end {
         let half = ItemText::column_width(room);
         let start = pen.x();
-        pen.put_within(&row.text, half, style(part.style));
+        pen.put_within(&row.text, half, style(part.role));
         pen.advance_to(start + half + 1)
             .glyph(Glyph::Vertical, cx.theme.style(StyleRole::Border))
             .space(1);
-        pen.put_within(row.other.as_deref().unwrap_or_default(), half, style(part.style));
+        pen.put_within(row.other.as_deref().unwrap_or_default(), half, style(part.role));
         return;
     }
-    let stretches = looks.iter().map(|(until, how)| (*until, style(*how)));
+    let stretches = roles.iter().map(|(until, role)| (*until, style(*role)));
     put_solids(pen, &row.text, row.solids, stretches);
     if row.cut {
         pen.glyph(Glyph::Ellipsis, cx.theme.style(StyleRole::Dim));

@@ -1,24 +1,11 @@
-//! The state of a source; the style of an item's text and the glyph at its start.
+//! The state of a source, and the glyph at the start of an item.
 
 use crate::narrate::glyph::Glyph;
 use crate::narrate::style_role::StyleRole;
-use crate::panes::research::item::{ItemSign, ItemStyle};
+use crate::panes::research::item::ItemSign;
 use crate::pattern::research::projection::SourceState;
 use crate::ui::sign::StateSign;
 use crate::ui::theme::Theme;
-
-/// The role for the style of a text.
-pub(crate) fn role(how: ItemStyle) -> StyleRole {
-    match how {
-        ItemStyle::Said => StyleRole::Text,
-        ItemStyle::Quoted | ItemStyle::Note => StyleRole::Dim,
-        ItemStyle::Running => StyleRole::Running,
-        ItemStyle::Good => StyleRole::Done,
-        ItemStyle::Alert => StyleRole::Retry,
-        ItemStyle::Refused => StyleRole::Refused,
-        ItemStyle::Failed => StyleRole::Failed,
-    }
-}
 
 /// The glyph at the start of an item, with its role.
 pub(crate) fn lead(lead: ItemSign) -> Option<(Glyph, StyleRole)> {

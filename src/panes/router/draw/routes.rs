@@ -15,7 +15,7 @@ use crate::pattern::router::projection::Router;
 use crate::pattern::router::words::decision::standing;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
-use crate::ui::table::{self, Column, heads, row_style};
+use crate::ui::table::{self, Column, heads};
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::StyleRole;
 
@@ -75,9 +75,7 @@ pub(super) fn render(
     for (nth, route) in router.plan.routes.iter().enumerate().skip(first).take(window.len()) {
         let here = line(area, ROUTES_HEAD + (nth - first) as u16);
         let selected = view.route() == Some(&route.agent);
-        row_style(cx, here, selected, buf);
-        let mut pen = Pen::new(buf, here, cx.glyphs);
-        table::mark(cx, &mut pen, selected);
+        let mut pen = table::row(cx, here, selected, buf);
         route_row(cx, world, router, route, &mut pen, widths);
     }
     let below = ROUTES_HEAD + window.len() as u16;

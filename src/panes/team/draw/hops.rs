@@ -18,7 +18,7 @@ use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::pane::{bar, empty};
 use crate::ui::sign::StateSign;
-use crate::ui::table::{self, row_style};
+use crate::ui::table::{self, Column, row_style};
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::{StyleRole, Theme};
 
@@ -62,7 +62,6 @@ pub(crate) fn render(
     let plan = &team.plan;
     let (rows, foot) = hop_areas(area);
     let places = HopColumns::for_width(area.width, plan);
-    let dim = cx.theme.style(StyleRole::Dim);
     if team.hops.is_empty() {
         let text = match (world.progress.is_live(), plan.outer_swarm().is_some()) {
             (true, true) => "No agent is in control yet.",
@@ -71,10 +70,16 @@ pub(crate) fn render(
         };
         empty(cx, area, text, buf);
     } else {
-        let mut pen = Pen::new(buf, line(area, 0), cx.glyphs);
-        pen.space(2).right_aligned("#", NUMBER - 1, dim).space(1).cell("when", CLOCK, dim);
-        pen.cell("from", places.name + 1 + HOW, dim).cell("to", places.name + 1, dim);
-        pen.cell("why", places.why, dim).right_aligned("ctx", CONTEXT, dim);
+        let heads = [
+            Column::right("#", NUMBER - 1),
+            Column::left("", 1),
+            Column::left("when", CLOCK),
+            Column::left("from", places.name + 1 + HOW),
+            Column::left("to", places.name + 1),
+            Column::left("why", places.why),
+            Column::right("ctx", CONTEXT),
+        ];
+        table::heads(cx, Pen::new(buf, line(area, 0), cx.glyphs).space(2), &heads);
     }
     let (window, selected) = view.hop_rows(data, usize::from(rows.height));
     for (nth, at) in window.enumerate() {

@@ -1,0 +1,138 @@
+//! Pane 2 of the first screen: the runs of this dashboard.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::app::AppState;
+use crate::app::home::HomePane;
+use crate::app::run::RunPage;
+use crate::app::run::progress::progress_of;
+use crate::event::Elapsed;
+use crate::event::world::{Projection, RunState};
+use crate::narrate::glyph::Glyph;
+use crate::narrate::patterns::words;
+use crate::narrate::preview::end_line;
+use crate::ui::cx::DrawContext;
+use crate::ui::format;
+use crate::ui::pane::empty;
+use crate::ui::table::{self, Column};
+use crate::ui::text::{Pen, columns};
+use crate::ui::theme::StyleRole;
+
+/// The column widths of the list of runs.
+struct RunColumns {
+    pattern: u16,
+    title: u16,
+    spark: u16,
+}
+
+const WORD: u16 = 10;
+const ID: u16 = 7;
+const ROUND: u16 = 7;
+const CLOCK: u16 = 8;
+/// Columns after the activity.
+const GAP: u16 = 2;
+
+impl RunColumns {
+    /// The widths for titles of at most `longest` columns. In a narrow list a complete title is
+    /// more important than the activity.
+    fn of(width: u16, longest: u16) -> Self {
+        let (pattern, spark, result) = match width {
+            150.. => (14, 32, 30),
+            116.. => (14, 16, 24),
+            _ => (0, 8, 17),
+        };
+        let room = width.saturating_sub(3 + WORD + ID + ROUND + CLOCK + pattern + result);
+        let beside = room.saturating_sub(spark + GAP);
+        if beside < longest.saturating_add(2).min(room) && width < 116 {
+            return Self { pattern, title: room.max(8), spark: 0 };
+        }
+        Self { pattern, title: beside.max(8), spark }
+    }
+}
+
+/// Draws the rows and the heads above them.
+pub(super) fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+    if state.runs.is_empty() {
+        let text = "No runs yet. Press Enter on a scenario to start one, or n for the launch form.";
+        return empty(cx, table::head_row(area).union(area), text, buf);
+    }
+    let longest = state.runs.iter().filter_map(|page| page.world().head.as_ref());
+    let longest = longest.map(|head| columns(&head.title)).max().unwrap_or(0);
+    let columns = RunColumns::of(area.width, u16::try_from(longest).unwrap_or(u16::MAX));
+    let rounds = |page: &RunPage| words(page.world()).is_some_and(|it| it.terms().has_rounds);
+    let far = if state.runs.iter().all(rounds) { "round" } else { "steps" };
+    let heads = [
+        Column::left("status", WORD),
+        Column::left("run", ID),
+        Column::left("pattern", columns.pattern),
+        Column::left("title", columns.title),
+        Column::left(far, ROUND),
+        Column::left("activity", if columns.spark > 0 { columns.spark + GAP } else { 0 }),
+        Column::left("clock", CLOCK),
+        Column::rest("result"),
+    ];
+    table::heads(cx, Pen::new(buf, table::head_row(area), cx.glyphs).space(3), &heads);
+
+    let focused = state.home.focus == HomePane::Runs;
+    let shown = state.runs.iter().skip(state.home.runs_top);
+    for (page, y) in shown.zip(area.top()..area.bottom()) {
+        let selected = state.home.run.as_ref() == Some(page.id());
+        let pen = table::pane_row(cx, area, y, selected, focused, buf);
+        run_row(page, state.elapsed(page), cx, pen, &columns);
+    }
+}
+
+fn run_row(page: &RunPage, now: Elapsed, cx: &DrawContext, mut pen: Pen, columns: &RunColumns) {
+    let (plain, dim) = (cx.theme.style(StyleRole::Text), cx.theme.style(StyleRole::Dim));
+    let world = page.world();
+    let sign = cx.theme.run(world);
+    pen.glyph(sign.glyph, sign.style).space(1).cell(sign.word, WORD, sign.style);
+    pen.cell(page.id().as_str(), ID, plain);
+    let head = world.head.as_ref();
+    if columns.pattern > 0 {
+        pen.cell(head.map_or("", |head| head.plan.name()), columns.pattern, dim);
+    }
+    let title = head.map_or("", |head| head.title.as_str());
+    // A follow-up message is shown in place of the title, which is on the session's first row.
+    match world.projection().and_then(Projection::session).filter(|session| session.message > 1) {
+        Some(session) => {
+            let text = session.text.replace(['\n', '\r', '\t'], " ");
+            let text = format!("message {}: {text}", session.message);
+            let start = pen.x();
+            pen.glyph(Glyph::Within, dim).space(1);
+            pen.cell(&text, columns.title - 4, plain).advance_to(start + columns.title);
+        }
+        None => {
+            pen.name(title, columns.title - 2, plain).space(2);
+        }
+    }
+    pen.cell(&progress_of(world).short, ROUND, plain);
+    // The activity of a run that is not running ends at its last event.
+    let end = match world.progress.stage {
+        RunState::Running | RunState::Pausing { .. } => now,
+        RunState::Empty | RunState::Paused { .. } | RunState::Closed => world.progress.at,
+    };
+    let counts = world.over_time.activity.columns(end, columns.spark.into());
+    let most = counts.iter().copied().max().unwrap_or(0);
+    let spark = cx.theme.style(StyleRole::Spark);
+    for count in counts {
+        pen.put(cx.glyphs.spark(count, most), spark);
+    }
+    if columns.spark > 0 {
+        pen.space(GAP);
+    }
+    pen.cell(&format::clock(world.progress.active(now)), CLOCK, plain);
+    result(page, cx, &mut pen);
+}
+
+/// The result of a run, or how far it is.
+fn result(page: &RunPage, cx: &DrawContext, pen: &mut Pen) {
+    let world = page.world();
+    let line = match (words(world), &world.progress.closed) {
+        (Some(words), _) => words.result(world),
+        (None, Some(closed)) => end_line(closed),
+        (None, None) => return,
+    };
+    pen.line(&line, cx.theme);
+}
