@@ -193,6 +193,14 @@ impl FaultsDrawer {
         ToolSetting::rows_for(limits).get(at).copied()
     }
 
+    /// Selects the row on this line of the list, whose first row in view is `top`. Returns whether it
+    /// was selected before and can be switched; `None` if the line has no row.
+    pub(super) fn select_line(&mut self, line: usize, top: usize, world: &World) -> Option<bool> {
+        let setting = Self::setting_at(top + line, &self.tool(world)?.head.limits)?;
+        let before = std::mem::replace(&mut self.selected, setting);
+        Some(before == setting && matches!(setting, ToolSetting::Fault(_)))
+    }
+
     /// Moves the selection, or changes to the previous or next tool. Returns whether the action was
     /// a movement.
     pub fn on_move(&mut self, action: Action, world: &World) -> bool {

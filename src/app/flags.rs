@@ -66,6 +66,14 @@ impl FlagsDrawer {
         }
     }
 
+    /// Selects the row on this line of the list, whose first row in view is `top`. Returns whether it
+    /// was selected before and can be switched; `None` if the line has no row.
+    pub(super) fn select_line(&mut self, line: usize, top: usize, world: &World) -> Option<bool> {
+        let flag = world.settings.flags.get(top + line / usize::from(FLAG_ROWS))?;
+        let before = self.selected.replace(flag.name.clone());
+        Some(before.as_ref() == Some(&flag.name))
+    }
+
     /// Moves the selection; returns whether the action was a movement.
     pub fn on_move(&mut self, action: Action, world: &World, page: usize) -> bool {
         let at =

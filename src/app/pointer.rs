@@ -3,10 +3,11 @@
 
 use std::time::Duration;
 
+use ratatui::layout::Rect;
+
 use super::action::Action;
 use super::arrange::arrange_home;
 use super::effect::Update;
-use super::faults::{FaultsDrawer, ToolSetting};
 use super::form::picker::PickerParts;
 use super::form::{FieldId, FieldValue};
 use super::help::{help_rows, help_window};
@@ -17,6 +18,7 @@ use super::msg::{Mouse, MouseKind};
 use super::overlay::Overlay;
 use super::preview;
 use super::state::{ActiveScreen, AppState, visible_run_mut};
+use crate::event::RunId;
 
 /// Two clicks within this time are one double click.
 const DOUBLE_CLICK: Duration = Duration::from_millis(400);
@@ -28,9 +30,9 @@ pub(super) fn on_mouse(state: &mut AppState, mouse: Mouse) -> Update {
     match state.overlays.last() {
         Some(Overlay::Form(_)) => on_form(state, mouse),
         Some(Overlay::Help(_)) => on_help(state, mouse),
-        Some(Overlay::Flags(_)) => on_flags(state, mouse),
-        Some(Overlay::Faults(_)) => on_faults(state, mouse),
-        Some(Overlay::Members(_)) => on_members(state, mouse),
+        Some(Overlay::Flags(_) | Overlay::Faults(_) | Overlay::Members(_)) => {
+            on_drawer(state, mouse)
+        }
         Some(Overlay::Message(message)) => match mouse.kind {
             MouseKind::Down if !hits(message.window(state.size), mouse.col, mouse.row) => {
                 on_action(state, Action::Cancel)
@@ -224,87 +226,47 @@ fn on_help(state: &mut AppState, mouse: Mouse) -> Update {
     }
 }
 
-fn on_flags(state: &mut AppState, mouse: Mouse) -> Update {
+/// A drawer over a run: a click selects a row, a click on the selected one switches it, a click
+/// outside the window closes it, the wheel moves.
+fn on_drawer(state: &mut AppState, mouse: Mouse) -> Update {
     let size = state.size;
     let AppState { overlays, runs, .. } = state;
-    let Some(Overlay::Flags(drawer)) = overlays.last_mut() else { return Update::idle() };
-    let Some(page) = runs.iter().find(|page| *page.id() == drawer.run) else {
-        return Update::idle();
+    let world_of = |run: &RunId| runs.iter().find(|page| page.id() == run).map(|page| page.world());
+    let line = |list: Rect| {
+        let clicked = mouse.kind == MouseKind::Down && hits(list, mouse.col, mouse.row);
+        clicked.then(|| usize::from(mouse.row - list.y))
     };
-    let parts = drawer.parts(size, page.world());
-    match mouse.kind {
-        MouseKind::Down if hits(parts.list, mouse.col, mouse.row) => {
-            let at = parts.top + usize::from((mouse.row - parts.list.y) / super::flags::FLAG_ROWS);
-            let Some(flag) = page.world().settings.flags.get(at) else { return Update::idle() };
-            let was = drawer.selected.as_ref() == Some(&flag.name);
-            drawer.selected = Some(flag.name.clone());
-            if was {
-                return on_action(state, Action::Toggle);
-            }
-            Update::redraw()
+    let (window, clicked) = match overlays.last_mut() {
+        Some(Overlay::Flags(drawer)) => {
+            let Some(world) = world_of(&drawer.run) else { return Update::idle() };
+            let parts = drawer.parts(size, world);
+            let clicked = line(parts.list).map(|line| drawer.select_line(line, parts.top, world));
+            (parts.window, clicked)
         }
-        _ => on_drawer_margin(state, mouse, parts.window),
-    }
-}
-
-fn on_faults(state: &mut AppState, mouse: Mouse) -> Update {
-    let size = state.size;
-    let AppState { overlays, runs, .. } = state;
-    let Some(Overlay::Faults(drawer)) = overlays.last_mut() else { return Update::idle() };
-    let Some(page) = runs.iter().find(|page| *page.id() == drawer.run) else {
-        return Update::idle();
+        Some(Overlay::Faults(drawer)) => {
+            let Some(world) = world_of(&drawer.run) else { return Update::idle() };
+            let parts = drawer.parts(size, world);
+            let clicked = line(parts.list).map(|line| drawer.select_line(line, parts.top, world));
+            (parts.window, clicked)
+        }
+        Some(Overlay::Members(drawer)) => {
+            let Some(world) = world_of(&drawer.run) else { return Update::idle() };
+            let parts = drawer.parts(size, world);
+            let clicked = line(parts.list).map(|line| drawer.select_line(line, parts.top, world));
+            (parts.window, clicked)
+        }
+        _ => return Update::idle(),
     };
-    let parts = drawer.parts(size, page.world());
-    match mouse.kind {
-        MouseKind::Down if hits(parts.list, mouse.col, mouse.row) => {
-            let line = parts.top + usize::from(mouse.row - parts.list.y);
-            let limits = drawer.tool(page.world()).map(|tool| &tool.head.limits);
-            let Some(knob) = limits.and_then(|limits| FaultsDrawer::setting_at(line, limits))
-            else {
-                return Update::idle();
-            };
-            if std::mem::replace(&mut drawer.selected, knob) == knob
-                && matches!(knob, ToolSetting::Fault(_))
-            {
-                return on_action(state, Action::Toggle);
-            }
-            Update::redraw()
-        }
-        _ => on_drawer_margin(state, mouse, parts.window),
-    }
-}
-
-fn on_members(state: &mut AppState, mouse: Mouse) -> Update {
-    let size = state.size;
-    let AppState { overlays, runs, .. } = state;
-    let Some(Overlay::Members(drawer)) = overlays.last_mut() else { return Update::idle() };
-    let Some(page) = runs.iter().find(|page| *page.id() == drawer.run) else {
-        return Update::idle();
-    };
-    let parts = drawer.parts(size, page.world());
-    match mouse.kind {
-        MouseKind::Down if hits(parts.list, mouse.col, mouse.row) => {
-            let at = parts.top + usize::from(mouse.row - parts.list.y);
-            let Some(place) = drawer.entry_at(page.world(), at) else { return Update::idle() };
-            if drawer.selected.replace(place.clone()) == Some(place) {
-                return on_action(state, Action::Toggle);
-            }
-            Update::redraw()
-        }
-        _ => on_drawer_margin(state, mouse, parts.window),
-    }
-}
-
-/// Mouse events outside the rows of a drawer: a click outside its window closes it, the wheel
-/// moves.
-fn on_drawer_margin(state: &mut AppState, mouse: Mouse, window: ratatui::layout::Rect) -> Update {
-    match mouse.kind {
-        MouseKind::Down if !hits(window, mouse.col, mouse.row) => {
+    match (clicked, mouse.kind) {
+        (Some(None), _) => Update::idle(),
+        (Some(Some(true)), _) => on_action(state, Action::Toggle),
+        (Some(Some(false)), _) => Update::redraw(),
+        (None, MouseKind::Down) if !hits(window, mouse.col, mouse.row) => {
             state.overlays.pop();
             Update::redraw()
         }
-        MouseKind::WheelUp => on_action(state, Action::Up),
-        MouseKind::WheelDown => on_action(state, Action::Down),
+        (None, MouseKind::WheelUp) => on_action(state, Action::Up),
+        (None, MouseKind::WheelDown) => on_action(state, Action::Down),
         _ => Update::idle(),
     }
 }

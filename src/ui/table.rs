@@ -70,6 +70,19 @@ pub(crate) fn row<'a>(
     pen
 }
 
+/// Like [`row`]; without a selection, the column of the mark has a blank of the mark's style.
+pub(crate) fn row_or_blank<'a>(
+    cx: &DrawContext,
+    area: Rect,
+    selected: bool,
+    buf: &'a mut Buffer,
+) -> Pen<'a> {
+    row_style(cx, area, selected, buf);
+    let mut pen = Pen::new(buf, area, cx.glyphs);
+    mark_or_blank(cx, &mut pen, selected);
+    pen
+}
+
 /// A pen on a row of a list that keeps its selection while another pane has the focus: the mark is
 /// then dim, and the background is not painted.
 pub(crate) fn pane_row<'a>(

@@ -10,7 +10,7 @@ use super::run_view::{Jumped, PaneAt};
 use super::{InputOutcome, RunPage, controls, copy};
 use crate::app::action::Action;
 use crate::app::layout::Size;
-use crate::event::{Command, Elapsed};
+use crate::event::{Command, Elapsed, Seq};
 
 impl RunPage {
     /// Handles an action, then updates what the view keeps of the run.
@@ -217,15 +217,25 @@ impl RunPage {
             .map(|event| InspectTarget::Event(event.seq))
     }
 
+    /// The event that caused this, which the log still has.
+    ///
+    /// # Errors
+    /// What to say where there is none, or where the log has dropped it.
+    fn kept_cause(&self, target: InspectTarget) -> Result<Seq, InputOutcome> {
+        match cause_of(&self.run, target) {
+            Some(seq) if self.is_dropped(seq) => Err(InputOutcome::Say(self.dropped_notice())),
+            Some(seq) => Ok(seq),
+            None => Err(report_no_cause(&self.run, target)),
+        }
+    }
+
     /// Selects the event that caused what is selected.
     fn show_cause(&mut self, size: Size) -> InputOutcome {
         let Some(target) = self.target() else { return InputOutcome::Handled { redraw: false } };
-        let Some(seq) = cause_of(&self.run, target) else {
-            return report_no_cause(&self.run, target);
+        let seq = match self.kept_cause(target) {
+            Ok(seq) => seq,
+            Err(why) => return why,
         };
-        if self.is_dropped(seq) {
-            return InputOutcome::Say(self.dropped_notice());
-        }
         self.views.panes.focus_on(Pane::Events);
         let height = self.list_height(&self.areas_in(size));
         self.list.select(self.run.place(seq), self.run.log(), height);
@@ -260,12 +270,10 @@ impl RunPage {
             }
             Action::Cause => {
                 let target = inspector.target;
-                let Some(seq) = cause_of(&self.run, target) else {
-                    return report_no_cause(&self.run, target);
+                let seq = match self.kept_cause(target) {
+                    Ok(seq) => seq,
+                    Err(why) => return why,
                 };
-                if self.is_dropped(seq) {
-                    return InputOutcome::Say(self.dropped_notice());
-                }
                 let target = InspectTarget::Event(seq);
                 self.inspect(target, first_tab(&self.run, target));
                 let height = self.list_height(&self.areas_in(size));

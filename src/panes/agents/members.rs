@@ -143,6 +143,14 @@ impl MembersDrawer {
         }
     }
 
+    /// Selects the row on this line of the list, whose first row in view is `top`. Returns whether it
+    /// was selected before and can be switched; `None` if the line has no row.
+    pub(crate) fn select_line(&mut self, line: usize, top: usize, world: &World) -> Option<bool> {
+        let entry = self.entry_at(world, top + line)?;
+        let before = self.selected.replace(entry.clone());
+        Some(before == Some(entry))
+    }
+
     pub(crate) fn on_move(&mut self, action: Action, world: &World, page: usize) -> bool {
         let places: Vec<RosterEntry> = member_rows(world)
             .into_iter()

@@ -17,7 +17,7 @@ use crate::ui::border::Borders;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::pane::empty;
-use crate::ui::table::{self, row_style};
+use crate::ui::table;
 use crate::ui::text::{Pen, columns, on_border};
 use crate::ui::theme::StyleRole;
 
@@ -287,9 +287,7 @@ fn render_agent_list(
     for (nth, row) in all.iter().skip(window.start).take(window.len()).enumerate() {
         let here = line(area, LIST_HEAD + nth as u16);
         let chosen = selected == Some(&row.name);
-        row_style(cx, here, chosen, buf);
-        let mut pen = Pen::new(buf, here, cx.glyphs);
-        table::mark_or_blank(cx, &mut pen, chosen);
+        let mut pen = table::row_or_blank(cx, here, chosen, buf);
         let sign = agent_sign(cx, world, row);
         let style = if row.turns == 0 { dim } else { plain };
         pen.glyph(sign.glyph, sign.style).space(1).name(row.name.as_str(), name, style).space(1);

@@ -15,7 +15,7 @@ use crate::pattern::collaboration::plan::CollaborationPlan;
 use crate::pattern::collaboration::projection::{Collaboration, RoundSeat, SeatState};
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
-use crate::ui::table::{self, row_style};
+use crate::ui::table;
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::{StateSign, StyleRole};
 
@@ -42,18 +42,14 @@ pub(crate) fn render(
         let Some(role) = plan.sequence.get(index) else { break };
         let at = line(area, nth);
         let selected = view.selection() == Selection::Seat(index);
-        row_style(cx, at, selected, buf);
-        let mut pen = Pen::new(buf, at, cx.glyphs);
-        table::mark_or_blank(cx, &mut pen, selected);
+        let mut pen = table::row_or_blank(cx, at, selected, buf);
         seat(data, cx, &mut pen, world, table, plan, index, role.as_str(), name);
         nth += 1;
     }
     if let Some(call) = table.finalize.filter(|_| nth < rows) {
         let at = line(area, nth);
         let selected = view.selection() == Selection::Finalize;
-        row_style(cx, at, selected, buf);
-        let mut pen = Pen::new(buf, at, cx.glyphs);
-        table::mark_or_blank(cx, &mut pen, selected);
+        let mut pen = table::row_or_blank(cx, at, selected, buf);
         let (glyph, word, role) = match (&world.progress.answer, is_open(world, call)) {
             (Some(_), _) => (Glyph::Done, "composed", StyleRole::Done),
             (None, true) => (Glyph::Running, "writing", StyleRole::Running),

@@ -12,7 +12,7 @@ use crate::panes::collaboration::view::{CollaborationView, STANCE, Selection};
 use crate::pattern::collaboration::projection::{Collaboration, RoundSeat, SeatState};
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
-use crate::ui::table::{self, row_style};
+use crate::ui::table;
 use crate::ui::text::Pen;
 use crate::ui::theme::StyleRole;
 
@@ -70,11 +70,9 @@ pub(crate) fn render(
         let Some(role) = plan.sequence.get(index) else { break };
         let at = line(area, nth + 1);
         let selected = view.selection() == Selection::Seat(index);
-        row_style(cx, at, selected, buf);
-        let mut pen = Pen::new(buf, at, cx.glyphs);
+        let mut pen = table::row_or_blank(cx, at, selected, buf);
         let seat = table.current().and_then(|round| round.seats.get(index));
         let sign = seat_sign(cx, world, seat);
-        table::mark_or_blank(cx, &mut pen, selected);
         pen.glyph(sign.glyph, sign.style).space(1);
         let flagged = plan.role_flags.contains_key(role);
         put_name(cx, &mut pen, role.as_str(), flagged, name, theme.style(StyleRole::Text));

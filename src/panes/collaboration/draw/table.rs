@@ -19,7 +19,7 @@ use crate::ui::border::Borders;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::pane::put_sign;
-use crate::ui::table::{self, row_style};
+use crate::ui::table;
 use crate::ui::text::{Pen, columns, on_border};
 use crate::ui::theme::{StateSign, StyleRole};
 
@@ -306,9 +306,7 @@ fn render_list(
         }
         let place = place(view, world, table, plan, index);
         let at = line(area, LIST_HEAD + nth);
-        row_style(cx, at, place.selected, buf);
-        let mut pen = Pen::new(buf, at, cx.glyphs);
-        table::mark_or_blank(cx, &mut pen, place.selected);
+        let mut pen = table::row_or_blank(cx, at, place.selected, buf);
         let sign = seat_sign(cx, world, place.seat);
         pen.glyph(sign.glyph, sign.style).space(1);
         put_name(cx, &mut pen, place.name, place.flagged, name, theme.style(StyleRole::Text));

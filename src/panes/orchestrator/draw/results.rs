@@ -14,7 +14,7 @@ use crate::panes::orchestrator::waterfall::WaterfallRow;
 use crate::pattern::orchestrator::projection::TaskState;
 use crate::pattern::orchestrator::words::results::{one_line, task_result};
 use crate::ui::cx::DrawContext;
-use crate::ui::table::{self, row_style};
+use crate::ui::table;
 use crate::ui::text::Pen;
 use crate::ui::theme::StyleRole;
 
@@ -63,10 +63,8 @@ pub(crate) fn render(
             }
             ResultLine::Task(task, row) => {
                 let selected = view.waterfall_row() == Some(WaterfallRow::Task(task));
-                row_style(cx, at, selected, buf);
-                let mut pen = Pen::new(buf, at, cx.glyphs);
+                let mut pen = table::row_or_blank(cx, at, selected, buf);
                 let sign = task_sign(cx, world, row);
-                table::mark_or_blank(cx, &mut pen, selected);
                 pen.glyph(sign.glyph, sign.style).space(1);
                 pen.name(row.task.id.as_str(), name, plain).space(1);
                 let text = task_result(row);

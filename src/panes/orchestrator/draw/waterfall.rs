@@ -22,7 +22,7 @@ use crate::pattern::orchestrator::projection::{AttemptEnd, Orchestrator, TaskSta
 use crate::scenario::spec::script::ScriptStep;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
-use crate::ui::table::{self, row_style};
+use crate::ui::table;
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::StyleRole;
 
@@ -91,7 +91,6 @@ pub(crate) fn render(
     for nth in 0..rows {
         let Some(row) = WaterfallRow::from_index(top + nth, tasks) else { break };
         let at = line(area, HEAD + nth as u16);
-        row_style(cx, at, view.waterfall_row() == Some(row), buf);
         one_row(view, data, cx, at, row, &places, axis, now, buf);
     }
     if count > rows && rows > 0 {
@@ -149,9 +148,8 @@ fn one_row(
             .get(task)
             .map_or(("", ""), |row| (row.task.id.as_str(), row.task.worker.as_str())),
     };
-    let mut pen = Pen::new(buf, area, cx.glyphs);
     let selected = view.waterfall_row() == Some(row);
-    table::mark_or_blank(cx, &mut pen, selected);
+    let mut pen = table::row_or_blank(cx, area, selected, buf);
     pen.glyph(sign.glyph, sign.style).space(1);
     pen.name(id, places.id, plain).space(1);
     if places.worker > 0 {

@@ -19,7 +19,7 @@ use crate::pattern::research::words::source::{age_text, source_state, trust};
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::pane::{bar, empty};
-use crate::ui::table::{self, Column, row_style};
+use crate::ui::table::{self, Column};
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::StyleRole;
 
@@ -88,7 +88,6 @@ pub(crate) fn render(
     for (nth, at) in window.enumerate() {
         let Some(row) = research.sources.get(at) else { break };
         let here = line(parts.rows, nth as u16);
-        row_style(cx, here, selected == Some(at), buf);
         source_row(cx, here, row, plan, selected == Some(at), places, buf);
     }
 }
@@ -208,8 +207,7 @@ fn source_row(
     let (dim, plain) = (theme.style(StyleRole::Dim), theme.style(StyleRole::Text));
     let sign = source_sign(theme, &row.state);
     let out = row.drop_phrase().is_some();
-    let mut pen = Pen::new(buf, area, cx.glyphs);
-    table::mark_or_blank(cx, &mut pen, selected);
+    let mut pen = table::row_or_blank(cx, area, selected, buf);
     pen.glyph(sign.glyph, sign.style).space(1);
     pen.cell(&row.no.to_string(), NUMBER, if out { dim } else { plain });
     let start = pen.x();

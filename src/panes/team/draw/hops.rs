@@ -18,7 +18,7 @@ use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::pane::{bar, empty};
 use crate::ui::sign::StateSign;
-use crate::ui::table::{self, Column, row_style};
+use crate::ui::table::{self, Column};
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::{StyleRole, Theme};
 
@@ -85,7 +85,6 @@ pub(crate) fn render(
     for (nth, at) in window.enumerate() {
         let Some(hop) = team.hops.get(at) else { break };
         let here = line(rows, nth as u16);
-        row_style(cx, here, selected == Some(at), buf);
         hop_row(cx, world, here, at, hop, selected == Some(at), places, buf);
     }
     self::totals(data, cx, foot, world, team, plan, buf);
@@ -108,8 +107,7 @@ fn hop_row(
     if hop.state == HopState::Running && !world.progress.is_live() {
         (sign.glyph, sign.style) = (Glyph::Off, theme.style(StyleRole::Off));
     }
-    let mut pen = Pen::new(buf, area, cx.glyphs);
-    table::mark_or_blank(cx, &mut pen, selected);
+    let mut pen = table::row_or_blank(cx, area, selected, buf);
     pen.glyph(sign.glyph, sign.style);
     pen.right_aligned(&(at + 1).to_string(), NUMBER - 1, dim).space(1);
     pen.cell(&format::clock(hop.at.duration()), CLOCK, dim);
