@@ -215,8 +215,11 @@ fn c_in_research_says_when_a_sentence_or_a_note_has_no_quote() {
     facts.refuses(1, "A claim", "A quote that is not there");
     let mut dash = dash(&facts.log);
     dash.text("4Gc");
-    let told = said(&dash);
-    assert!(told.is_empty() || told == "That note was refused: it has no quote to show.", "{told}");
+    let notice = said(&dash);
+    assert!(
+        notice.is_empty() || notice == "That note was refused: it has no quote to show.",
+        "{notice}"
+    );
     dash.text("1c");
     assert_eq!(page(&dash).focus(), Pane::Events, "elsewhere c jumps to the cause");
 }

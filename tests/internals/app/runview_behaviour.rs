@@ -265,17 +265,17 @@ mod truths {
 
     #[test]
     fn rounds_are_counted_the_same_everywhere() {
-        let told = |facts: &Facts| {
+        let text_of = |facts: &Facts| {
             let world = World::from_events(facts.log.iter().map(|fact| &**fact));
             world.collaboration().map(rounds_text).expect("a table")
         };
         let stopped = facts::stopped();
-        assert_eq!(told(&stopped), "stopped in round 2, 1 closed");
+        assert_eq!(text_of(&stopped), "stopped in round 2, 1 closed");
         let mut dash = dash(&stopped);
         dash.text("2");
         assert!(dash.screen().contains("stopped in round 2, 1 closed"));
-        assert_eq!(told(&facts::decided()), "2 rounds");
-        assert_eq!(told(&facts::waiting()), "no round");
+        assert_eq!(text_of(&facts::decided()), "2 rounds");
+        assert_eq!(text_of(&facts::waiting()), "no round");
     }
 
     #[test]

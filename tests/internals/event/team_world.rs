@@ -20,7 +20,7 @@ fn team(world: &World) -> &AgentsFold {
 fn hops_say_who_had_control_and_how_it_went_on() {
     let world = fold(&team::working());
     let team = team(&world);
-    let told: Vec<String> = team
+    let hops: Vec<String> = team
         .hops
         .iter()
         .map(|hop| {
@@ -44,7 +44,7 @@ fn hops_say_who_had_control_and_how_it_went_on() {
         "billing fraud refused",
         "billing refunds runs",
     ];
-    assert_eq!(told, expected);
+    assert_eq!(hops, expected);
     assert_eq!(team.in_control.as_ref().map(|it| it.as_str()), Some("refunds"));
     assert_eq!(team.hops.get(1).and_then(|hop| hop.context_tokens), Some(900));
     let message = team.hops.get(1).and_then(|hop| hop.message.clone());
@@ -60,7 +60,7 @@ fn hops_say_who_had_control_and_how_it_went_on() {
 #[test]
 fn edges_are_counted_and_so_are_refusals() {
     let world = fold(&team::working());
-    let told: Vec<String> = team(&world)
+    let edges: Vec<String> = team(&world)
         .edges
         .iter()
         .map(|edge| {
@@ -75,7 +75,7 @@ fn edges_are_counted_and_so_are_refusals() {
         "fraud billing 1 0",
         "billing refunds 1 0",
     ];
-    assert_eq!(told, expected);
+    assert_eq!(edges, expected);
     let swarm = team(&world).swarm(&"support".into()).expect("the swarm");
     assert_eq!((swarm.guard.handoffs, swarm.rejections), (5, 1));
     assert_eq!(swarm.refused, Some(HandoffRefusal::Repetitive));
@@ -172,19 +172,19 @@ fn a_swarm_that_runs_twice_at_once_shows_the_limits_of_the_run_that_moved_last()
     facts.consults("project_manager", "dev_team", "x", MemberOutput::Text).asks("dev_team");
     facts.consults("dev_team", "desk", "x", MemberOutput::Text).hop_within("desk", "front", None);
     let second = facts.within("desk");
-    let told = |facts: &TeamFacts| {
+    let state = |facts: &TeamFacts| {
         let world = fold(facts);
         let row = team(&world).swarm(&"desk".into()).expect("the swarm").clone();
         (row.span, row.guard.handoffs, row.rejections, row.refused)
     };
     let why = HandoffRefusal::Repetitive;
-    assert_eq!(told(&facts), (Some(second), 0, 0, None));
+    assert_eq!(state(&facts), (Some(second), 0, 0, None));
     facts.refused_within("desk", first, 4, 2, why, said);
-    assert_eq!(told(&facts), (Some(first), 4, 2, Some(why)));
+    assert_eq!(state(&facts), (Some(first), 4, 2, Some(why)));
     facts.made_within("desk", second, 1, said);
-    assert_eq!(told(&facts), (Some(second), 1, 0, None));
+    assert_eq!(state(&facts), (Some(second), 1, 0, None));
     facts.made_within("desk", first, 5, said);
-    assert_eq!(told(&facts), (Some(first), 5, 2, Some(why)));
+    assert_eq!(state(&facts), (Some(first), 5, 2, Some(why)));
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn a_critical_task_that_failed_without_safe_mode_replaces_nothing() {
 
 #[test]
 fn failed_critical_tasks_are_told_only_where_they_stopped_the_run() {
-    for (reason, told) in
+    for (reason, is_listed) in
         [("critical_task_failed", true), ("max_seconds", false), ("cancelled", false)]
     {
         let mut facts = at_the_second();
@@ -70,7 +70,7 @@ fn failed_critical_tasks_are_told_only_where_they_stopped_the_run() {
         facts.gives_up("t2", "task_timeout").task_failed(1, "task_timeout");
         facts.ends(reason, Some("dispatch"));
         let outcome = outcome(&facts);
-        assert_eq!(outcome.get("failed_critical").is_some(), told, "{reason}");
+        assert_eq!(outcome.get("failed_critical").is_some(), is_listed, "{reason}");
         assert_eq!(outcome["trace"][0]["stop_reason"], "task_timeout", "{reason}");
     }
 }

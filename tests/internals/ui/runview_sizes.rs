@@ -54,32 +54,32 @@ fn draw(page: &RunPage, cols: u16, rows: u16, glyphs: Glyphs) -> Buffer {
     buf
 }
 
-fn check(buf: &Buffer, told: &str) {
+fn check(buf: &Buffer, case: &str) {
     let area = buf.area;
     for y in 0..area.height {
         for x in [0, area.width - 1] {
-            assert_eq!(buf[(x, y)].symbol(), "#", "{told}: drawn outside at {x},{y}");
+            assert_eq!(buf[(x, y)].symbol(), "#", "{case}: drawn outside at {x},{y}");
         }
     }
     for x in 0..area.width {
         for y in [0, area.height - 1] {
-            assert_eq!(buf[(x, y)].symbol(), "#", "{told}: drawn outside at {x},{y}");
+            assert_eq!(buf[(x, y)].symbol(), "#", "{case}: drawn outside at {x},{y}");
         }
     }
     for y in 0..area.height {
         let mut x = 0;
         while x < area.width {
             let symbol = buf[(x, y)].symbol();
-            assert!(!symbol.chars().any(is_hostile), "{told}: {symbol:?} at {x},{y}");
+            assert!(!symbol.chars().any(is_hostile), "{case}: {symbol:?} at {x},{y}");
             let wide = unicode_width::UnicodeWidthStr::width(symbol).max(1) as u16;
-            assert!(x + wide < area.width || wide == 1, "{told}: cut in half at {x},{y}");
+            assert!(x + wide < area.width || wide == 1, "{case}: cut in half at {x},{y}");
             x += wide;
         }
     }
 }
 
 /// Every line of a frame goes on into the cell that it points to.
-fn borders_meet(buf: &Buffer, told: &str) {
+fn borders_meet(buf: &Buffer, case: &str) {
     let up = "│├┤┴┼└┘╰╯";
     let down = "│├┤┬┼┌┐╭╮";
     let joins = |symbol: &str, set: &str| symbol.chars().next().is_some_and(|c| set.contains(c));
@@ -90,7 +90,7 @@ fn borders_meet(buf: &Buffer, told: &str) {
             // A title, a label or a mark of more may stand on a line, and nothing else may end one.
             if joins(here, down) && !joins(below, up) {
                 let text = below.chars().all(|c| c.is_alphanumeric() || " ·↑↓:_-.".contains(c));
-                assert!(text, "{told}: {here} above {below} at {x},{y}");
+                assert!(text, "{case}: {here} above {below} at {x},{y}");
             }
         }
     }
@@ -132,9 +132,9 @@ fn every_face_at_every_size() {
             }
             for cols in (1..=24).chain([40, 59, 60, 79, 80, 84, 100, 119, 120, 137, 200, 300]) {
                 for rows in (1..=12).chain([16, 24, 30, 36, 50]) {
-                    let told = format!("{name}, tools {over}, at {cols}x{rows}");
-                    check(&draw(&page, cols, rows, Glyphs::Unicode), &told);
-                    check(&draw(&page, cols, rows, Glyphs::Ascii), &told);
+                    let case = format!("{name}, tools {over}, at {cols}x{rows}");
+                    check(&draw(&page, cols, rows, Glyphs::Unicode), &case);
+                    check(&draw(&page, cols, rows, Glyphs::Ascii), &case);
                 }
             }
         }
@@ -157,10 +157,10 @@ fn every_pane_of_every_face_is_walked_through() {
                     page.on_action(Action::Pane(pane), size);
                     for action in moves {
                         page.on_action(action, size);
-                        let told = format!("{name}, pane {pane}, {action:?}, {cols}x{rows}");
+                        let case = format!("{name}, pane {pane}, {action:?}, {cols}x{rows}");
                         let buf = draw(&page, cols, rows, Glyphs::Unicode);
-                        check(&buf, &told);
-                        borders_meet(&buf, &told);
+                        check(&buf, &case);
+                        borders_meet(&buf, &case);
                     }
                     for action in [Action::Inspect, Action::Pane(1), Action::Pane(4)] {
                         page.on_action(action, size);
@@ -200,8 +200,8 @@ fn every_state_at_every_size() {
             .chain([59, 60, 79, 80, 83, 84, 99, 100, 119, 120, 121, 160, 200, 300])
         {
             for rows in (1..=12).chain([16, 23, 24, 29, 30, 31, 36, 50, 90]) {
-                let told = format!("{name} at {cols}x{rows}");
-                check(&draw(&page, cols, rows, Glyphs::Unicode), &told);
+                let case = format!("{name} at {cols}x{rows}");
+                check(&draw(&page, cols, rows, Glyphs::Unicode), &case);
             }
         }
     }
@@ -305,13 +305,13 @@ fn hostile_text_never_breaks_columns() {
                 for action in actions {
                     page.on_action(*action, size);
                 }
-                let told = format!("{text:?} at {cols}x{rows} after {actions:?}");
+                let case = format!("{text:?} at {cols}x{rows} after {actions:?}");
                 let buf = draw(&page, cols, rows, Glyphs::Unicode);
-                check(&buf, &told);
+                check(&buf, &case);
                 // The right border of the page stands, whatever stands beside it.
                 for y in 4..rows - 3 {
                     let edge = buf[(cols, y + 1)].symbol();
-                    assert!(["│", "┐", "┘", "┤", " "].contains(&edge), "{told}: {edge:?} at {y}");
+                    assert!(["│", "┐", "┘", "┤", " "].contains(&edge), "{case}: {edge:?} at {y}");
                 }
             }
         }
@@ -349,8 +349,8 @@ fn hostile_tasks_and_tools_never_break_columns() {
                 for action in actions {
                     page.on_action(*action, size);
                 }
-                let told = format!("{text:?} at {cols}x{rows} after {actions:?}");
-                check(&draw(&page, cols, rows, Glyphs::Unicode), &told);
+                let case = format!("{text:?} at {cols}x{rows} after {actions:?}");
+                check(&draw(&page, cols, rows, Glyphs::Unicode), &case);
             }
         }
     }
@@ -394,8 +394,8 @@ fn hostile_teams_never_break_columns() {
                 for action in actions {
                     page.on_action(*action, size);
                 }
-                let told = format!("{text:?} at {cols}x{rows} after {actions:?}");
-                check(&draw(&page, cols, rows, Glyphs::Unicode), &told);
+                let case = format!("{text:?} at {cols}x{rows} after {actions:?}");
+                check(&draw(&page, cols, rows, Glyphs::Unicode), &case);
             }
         }
     }
@@ -420,8 +420,8 @@ fn hostile_research_never_breaks_columns() {
                 for action in actions {
                     page.on_action(*action, size);
                 }
-                let told = format!("{text:?} at {cols}x{rows} after {actions:?}");
-                check(&draw(&page, cols, rows, Glyphs::Unicode), &told);
+                let case = format!("{text:?} at {cols}x{rows} after {actions:?}");
+                check(&draw(&page, cols, rows, Glyphs::Unicode), &case);
             }
         }
     }
