@@ -14,6 +14,8 @@
 mod live;
 mod live_slots;
 mod reader;
+mod recording;
+mod replay;
 mod segment;
 
 use std::collections::VecDeque;
@@ -27,11 +29,14 @@ use tokio::time::Instant;
 use self::live_slots::LiveSlots;
 use self::segment::{HeldBytes, MAX_SEGMENT_BYTES, Segment};
 use crate::clock::Clock;
-use crate::event::{Elapsed, Event, EventKind, Seq, SpanId};
+use crate::event::{Command, Elapsed, Event, EventKind, Seq, SpanId};
 
 pub use self::live::LiveSlot;
 pub use self::live_slots::LiveText;
 pub use self::reader::LogReader;
+pub use self::recording::{Recording, RecordingError};
+pub use self::replay::Divergence;
+pub(crate) use self::replay::{RecordedEnd, RecordedInput, Replay};
 
 /// Limits of the memory that a log uses, in bytes as [`EventKind::weight`] estimates them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +71,8 @@ struct Log {
     live: Mutex<LiveSlots>,
     live_version: AtomicU64,
     live_changed: Notify,
+    /// The log continues a recording.
+    replay: Option<Replay>,
 }
 
 struct Tail {
@@ -157,11 +164,23 @@ impl Bus {
 
     /// An empty log with these limits. It begins now, by tokio's clock.
     pub fn with_limits(bounds: LogLimits) -> Self {
-        Self::with_clock(bounds, Clock::real())
+        Self::build(bounds, Clock::real(), 1, None)
     }
 
-    /// An empty log with these limits, which begins now by this clock.
-    pub(crate) fn with_clock(bounds: LogLimits, clock: Clock) -> Self {
+    /// A log that begins with a recording and continues it. Its clock is recorded time.
+    pub(crate) fn resumed(bounds: LogLimits, recording: Recording) -> Self {
+        let (clock, driver) = Clock::recorded();
+        let next_span = recording.last_span().0.saturating_add(1);
+        let events = recording.clone();
+        let replay = Replay::new(recording, driver, clock.now());
+        let bus = Self::build(bounds, clock, next_span, Some(replay));
+        for event in events.events() {
+            bus.push(|_| Arc::clone(event));
+        }
+        bus
+    }
+
+    fn build(bounds: LogLimits, clock: Clock, next_span: u32, replay: Option<Replay>) -> Self {
         let bus = Self(Arc::new(Log {
             started: clock.now(),
             clock,
@@ -177,10 +196,11 @@ impl Bus {
                 closed: false,
             }),
             held: HeldBytes::new(),
-            spans: AtomicU32::new(1),
+            spans: AtomicU32::new(next_span),
             live: Mutex::default(),
             live_version: AtomicU64::new(0),
             live_changed: Notify::new(),
+            replay,
         }));
         bus.set_limits(bounds);
         bus
@@ -194,18 +214,61 @@ impl Bus {
         self.0.held.set_limit(kept.saturating_add(ahead), kept.saturating_add(ahead / 2));
     }
 
-    /// Appends an event and returns its sequence number. Number and time are assigned inside the
-    /// lock, so both only grow along the log.
+    /// Appends an event and returns its sequence number. While a recording is executed again, an
+    /// event that the recording has is not appended.
     pub fn publish(&self, span: SpanId, kind: impl Into<EventKind>) -> Seq {
-        let kind = kind.into();
-        let weight = kind.weight();
+        let mut kind = Some(kind.into());
+        let replay = self.0.replay.as_ref().filter(|replay| !replay.is_live());
+        let matched = replay.and_then(|replay| replay.publish(span, &mut kind));
+        matched.or_else(|| Some(self.append(span, kind?))).unwrap_or_default()
+    }
+
+    /// Opens a span with the event that opens it, and returns its id: that of the recording, if the
+    /// recording has this span.
+    pub(crate) fn open(&self, kind: impl Into<EventKind>) -> SpanId {
+        let mut kind = Some(kind.into());
+        let replay = self.0.replay.as_ref().filter(|replay| !replay.is_live());
+        let matched = replay.and_then(|replay| replay.open(&mut kind, || self.next_span()));
+        matched.unwrap_or_else(|| {
+            let span = self.next_span();
+            kind.map(|kind| self.append(span, kind));
+            span
+        })
+    }
+
+    /// The recording is used up: time becomes real, and the events that were held are appended after
+    /// `first`. Returns the commands that were sent before.
+    pub(crate) fn go_live(&self, first: EventKind) -> Vec<Command> {
+        let append = |span, kind| {
+            self.append(span, kind);
+        };
+        self.0.replay.as_ref().map_or_else(Vec::new, |replay| replay.go_live(first, append))
+    }
+
+    /// The recording that this log continues, with what was executed of it.
+    pub(crate) fn replay(&self) -> Option<&Replay> {
+        self.0.replay.as_ref()
+    }
+
+    /// Appends an event.
+    fn append(&self, span: SpanId, kind: EventKind) -> Seq {
         let mut fact = Arc::new(Event { seq: Seq(0), at: Elapsed(0), span, kind });
+        self.push(|seq| {
+            if let Some(fact) = Arc::get_mut(&mut fact) {
+                fact.seq = seq;
+                fact.at = self.now();
+            }
+            fact
+        })
+    }
+
+    /// Appends the event that is made for the next sequence number. Number and time are assigned
+    /// inside the lock, so both only grow along the log.
+    fn push(&self, make: impl FnOnce(Seq) -> Arc<Event>) -> Seq {
         let mut tail = lock(&self.0.tail);
         let seq = Seq(tail.len);
-        if let Some(fact) = Arc::get_mut(&mut fact) {
-            fact.seq = seq;
-            fact.at = self.now();
-        }
+        let fact = make(seq);
+        let weight = fact.kind.weight();
         tail.ensure_slot(&self.0.held);
         if let Some(place) = tail.segments.back().and_then(|last| last.events.get(tail.last_len)) {
             let _ = place.set(fact);
@@ -236,8 +299,8 @@ impl Bus {
         }
     }
 
-    /// Returns the id for a span that is about to be opened.
-    pub fn next_span(&self) -> SpanId {
+    /// A new id of a span.
+    fn next_span(&self) -> SpanId {
         SpanId(self.0.spans.fetch_add(1, Ordering::Relaxed))
     }
 

@@ -31,7 +31,6 @@ impl Clock {
     }
 
     /// A clock that is stopped at the present moment, and what moves it.
-    #[cfg_attr(not(test), expect(dead_code, reason = "no run is re-executed yet"))]
     pub(crate) fn recorded() -> (Self, ClockDriver) {
         let time = RecordedTime::new(Instant::now());
         (Self(Some(Arc::clone(&time))), ClockDriver::new(time))

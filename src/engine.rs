@@ -4,33 +4,23 @@
 mod handle;
 mod head;
 mod launch;
+mod play;
+mod start;
 mod toolbox;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use tokio::sync::watch;
-
-use crate::base::contained::Contained;
-use crate::base::day::Day;
 use crate::base::seeded_random::random_u64;
 use crate::bus::{Bus, LogLimits};
 use crate::clock::Clock;
-use crate::event::id::millis;
-use crate::event::kind::{FlagAt, ModelLabel, RunClosed};
-use crate::event::{Command, EventKind, RunId, Seq, SpanId, StopReason};
+use crate::event::{Command, EventKind, RunId, SpanId, StopReason};
 use crate::gateway::GuardedTool;
-use crate::llm::prices::Price;
-use crate::llm::scripted::Scripted;
-use crate::llm::{Models, endpoint};
-use crate::pattern::{self, PatternLive};
-use crate::run::{RunContext, RunSettings, Session, model_tool};
 use crate::scenario::Scenario;
-use crate::scenario::check::instant_warning;
 
 pub use handle::RunHandle;
-pub use launch::{Launch, ModelChoice, Schedule};
+pub use launch::{Launch, ModelChoice, ResumeError, Resumption, Schedule};
 pub use toolbox::{ToolNotReady, Toolbox};
 
 /// Limits of the engine.
@@ -80,17 +70,18 @@ impl EngineShared {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The tools of a run with this clock. A shared tool is created once and then reused.
+    /// The tools of the run with this log. A shared tool is created once and then reused; a run that
+    /// is resumed has a tool of its own, because its guard goes by recorded time.
     fn build_tools(
         &self,
         scenario: &Scenario,
         toolbox: Toolbox,
-        clock: &Clock,
+        bus: &Bus,
     ) -> Vec<Arc<GuardedTool>> {
         let mut shared = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
         let made = toolbox.into_makings().into_iter().map(|making| {
-            if !making.shared {
-                return GuardedTool::new(making, clock.clone());
+            if !making.shared || bus.replay().is_some() {
+                return GuardedTool::new(making, bus.clock().clone());
             }
             let key = (scenario.hash.clone(), making.fingerprint.clone());
             Arc::clone(shared.entry(key).or_insert_with(|| {
@@ -115,6 +106,15 @@ impl EngineShared {
         for run in live {
             run.bus.set_limits(LogLimits { window, ahead });
         }
+    }
+
+    /// Forgets a run that could not be resumed.
+    fn forget(&self, run: &RunId) {
+        let mut runs = self.runs();
+        let forgotten = runs.by_id.remove(run);
+        self.divide_window(&runs, None);
+        drop(runs);
+        drop(forgotten);
     }
 
     /// Keeps the log of a finished run, and drops the oldest finished runs above the limit.
@@ -181,133 +181,26 @@ impl Engine {
 
     /// Starts a run. Must be called within a tokio runtime.
     pub fn start(&self, launch: Launch) -> RunHandle {
-        let Launch { scenario, model, tools, flags, schedule, seed, session } = launch;
-        let session = session.unwrap_or_else(|| Session::first(scenario.goal.as_str()));
-        let seed = seed.unwrap_or(scenario.seed);
-        let instant = matches!(model, ModelChoice::Scripted { instant: true });
-        let (models, llm, default_timeout): (Models, _, _) = match model {
-            ModelChoice::Scripted { instant } => {
-                let scripted = Scripted::new(Arc::clone(&scenario), instant);
-                (Arc::new(scripted).into(), scenario.llm.clone(), endpoint::DEFAULT_TIMEOUT)
-            }
-            ModelChoice::Live(models, timeout) => (models, scenario.llm_live(), timeout),
-        };
-        let one_price = scenario.model.prices.map(|prices| {
-            Price::new(prices.prompt_usd_per_million, prices.completion_usd_per_million)
-        });
-        let models = models.at_one_price(one_price);
-        let mut positions: Vec<FlagAt> = scenario
-            .flags
-            .iter()
-            .map(|flag| FlagAt {
-                name: flag.name.clone(),
-                label: flag.label.clone(),
-                on: flag.default,
-            })
-            .collect();
-        for (name, on) in flags {
-            if let Some(flag) = positions.iter_mut().find(|flag| flag.name == name) {
-                flag.on = on;
-            }
+        self.begin(launch, None)
+    }
+
+    /// Continues a run that did not reach its end, in the same log: the run is executed again from
+    /// its start with what its models and tools returned, then it continues live. Its id, seed, flags
+    /// and day are those of the recording. Must be called within a tokio runtime.
+    /// [`RunHandle::wait_until_live`] says whether the recording could be executed.
+    ///
+    /// # Errors
+    /// [`ResumeError`] if the run has ended, or this engine has it.
+    pub fn resume(&self, launch: Launch, resumption: Resumption) -> Result<RunHandle, ResumeError> {
+        let recording = &resumption.recording;
+        if recording.has_ended() {
+            return Err(ResumeError::Ended);
         }
-        let bounds = self.shared.settings.log;
-        let bus = Bus::with_limits(bounds);
-        let first = (bounds != LogLimits::default()).then(|| bus.reader(Seq(0)));
-        let wall_ms = millis(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
-        let tools = tools.unwrap_or_else(|| Toolbox::offline(&scenario, instant));
-        let mut guarded =
-            vec![model_tool(llm, default_timeout, scenario.llm_faults.clone(), bus.clock())];
-        guarded.extend(self.shared.build_tools(&scenario, tools, bus.clock()));
-        let (done, done_later) = watch::channel(false);
-        let changes = PatternLive::new(&scenario.pattern, &bus, &session);
-        let context;
-        let handle = {
-            let mut runs = self.shared.runs();
-            let id = self.next_id(&mut runs);
-            context = RunContext::new(RunSettings {
-                id: id.clone(),
-                bus: bus.clone(),
-                max: scenario.pattern.get().max_time(),
-                flags: positions.iter().map(|flag| (flag.name.clone(), flag.on)).collect(),
-                seed,
-                models: models.clone(),
-                tools: guarded,
-                session: session.clone(),
-                instant,
-                today: Day::from_unix_ms(wall_ms),
-                spending: scenario.spending,
-            });
-            let handle = RunHandle {
-                id: id.clone(),
-                bus: bus.clone(),
-                control: Arc::clone(context.control()),
-                tools: Arc::clone(context.tools()),
-                live: changes.control(),
-                session: session.clone(),
-                in_flight: context.in_flight_counter(),
-                done: done_later,
-                first: first.map(|first| Arc::new(Mutex::new(Some(first)))),
-            };
-            runs.by_id.insert(id, handle.clone());
-            self.shared.divide_window(&runs, None);
-            handle
-        };
-        let tools = context.tools().iter().map(|tool| tool.head()).collect();
-        let label = models.label();
-        let live = matches!(label, ModelLabel::Live { .. });
-        let begun = head::RunSetup {
-            run: &handle.id,
-            model: label,
-            model_prices: models.prices().to_vec(),
-            flags: positions,
-            tools,
-            seed,
-            session: &session,
-            wall_ms,
-        };
-        let head = head::build_head(&scenario, begun);
-        bus.publish(SpanId::RUN, EventKind::RunStarted(Arc::new(head)));
-        context.tools().watch(&bus);
-        for warning in scenario.run_warnings(live) {
-            bus.publish(SpanId::RUN, EventKind::Warning { text: warning.clone() });
+        let id = &recording.head().run;
+        if self.run(id).is_some() {
+            return Err(ResumeError::Present(id.clone()));
         }
-        if scenario.spending.max_cost_usd.is_some() && !live && scenario.model.prices.is_none() {
-            let text =
-                "budget.max_cost_usd has no effect here: scripted replies have no price; set \
-                        [model.prices] to try it"
-                    .to_owned();
-            bus.publish(SpanId::RUN, EventKind::Warning { text });
-        }
-        let lost = instant.then(|| instant_warning::warning(&scenario, default_timeout)).flatten();
-        if let Some(text) = lost {
-            bus.publish(SpanId::RUN, EventKind::Warning { text });
-        }
-        for (at, flag, on) in schedule.flags {
-            context.control().schedule(at, flag, on);
-        }
-        for at in schedule.breaks {
-            context.control().pause_at(at);
-        }
-        if schedule.start_paused {
-            context
-                .control()
-                .command(Command::Pause { by: crate::event::kind::Initiator::Schedule });
-        }
-        self.shared.log.publish(
-            SpanId::RUN,
-            EventKind::SessionRunStarted {
-                run: handle.id.clone(),
-                scenario: scenario.name.clone(),
-            },
-        );
-        let (shared, id) = (Arc::clone(&self.shared), handle.id.clone());
-        tokio::spawn(async move {
-            let reason = play(&context, &scenario, &changes).await;
-            bus.close();
-            shared.keep_finished(&id, &bus, reason);
-            let _ = done.send(true);
-        });
-        handle
+        Ok(self.begin(launch, Some(resumption)))
     }
 
     /// Cancels every run and waits until all have ended.
@@ -337,50 +230,4 @@ impl Engine {
             }
         }
     }
-}
-
-/// Plays a run to its end and publishes its last event.
-async fn play(context: &RunContext, scenario: &Scenario, live: &PatternLive) -> StopReason {
-    let ended = {
-        let played = pattern::play(context, scenario, live);
-        let played = Contained::new(Box::pin(played));
-        tokio::select! {
-            biased;
-            over = context.control().wait_until_over() => Err(over),
-            ended = played => ended.unwrap_or_else(|panic| {
-                tracing::error!(%panic, "a pattern panicked; its run is closed");
-                let text = format!("a bug in roundtable ended the run: {panic}");
-                context.publish(SpanId::RUN, EventKind::Warning { text });
-                Err(StopReason::InternalError)
-            }),
-        }
-    };
-    // No call and no change may come after this, so that `run.closed` is the last event.
-    context.tools().release();
-    if let Some(live) = live.control() {
-        live.end();
-    }
-    // After a cancel it is obvious that later boundaries were not reached.
-    if !matches!(ended, Err(StopReason::Cancelled)) {
-        for text in context.control().unreached() {
-            context.publish(SpanId::RUN, EventKind::Warning { text });
-        }
-    }
-    let (elapsed, paused, boundary) = context.control().close();
-    let (reason, phase) = match ended {
-        Ok(()) => (StopReason::Success, None),
-        Err(reason) => (reason, context.phase()),
-    };
-    context.publish(
-        SpanId::RUN,
-        EventKind::RunClosed(Box::new(RunClosed {
-            reason: reason.clone(),
-            phase,
-            boundary,
-            elapsed_ms: millis(elapsed),
-            paused_ms: millis(paused),
-            in_flight: context.in_flight(),
-        })),
-    );
-    reason
 }

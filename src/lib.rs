@@ -48,12 +48,13 @@ pub use scenario::{
 };
 // Start it, steer it.
 pub use engine::{
-    Engine, EngineSettings, Launch, ModelChoice, RunHandle, Schedule, ToolNotReady, Toolbox,
+    Engine, EngineSettings, Launch, ModelChoice, ResumeError, Resumption, RunHandle, Schedule,
+    ToolNotReady, Toolbox,
 };
 pub use event::kind::Initiator;
 pub use event::{BoundaryId, Command};
 // Read its events and its outcome.
-pub use bus::{Bus, LogLimits, LogReader};
+pub use bus::{Bus, Divergence, LogLimits, LogReader, Recording, RecordingError};
 pub use event::kind::{RunClosed, RunStarted, SCHEMA_VERSION};
 pub use event::world::{Outcome, OutcomeFields, OutcomeUsage, RunFold, World};
 pub use event::{Elapsed, Event, EventKind, LineError, RunId, Seq, SpanId, StopClass, StopReason};

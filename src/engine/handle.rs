@@ -5,10 +5,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
 
-use crate::bus::{Bus, LogReader};
+use crate::bus::{Bus, Divergence, LogReader};
 use crate::event::{Command, RunId, Seq};
 use crate::gateway::{GuardSnapshot, ToolRegistry};
 use crate::run::{LiveControl, RunControl, Session};
+
+/// How far a run is that continues a recording.
+#[derive(Clone, Debug)]
+pub(super) enum ReplayEnd {
+    /// Its recording is executed again.
+    Open,
+    /// The run is live.
+    Live,
+    /// It cannot be continued.
+    Diverged(Divergence),
+}
 
 /// Handle of a run. Cheap to clone.
 #[derive(Clone)]
@@ -22,6 +33,8 @@ pub struct RunHandle {
     pub(super) session: Session,
     pub(super) in_flight: Arc<AtomicU32>,
     pub(super) done: watch::Receiver<bool>,
+    /// Whether the run is live.
+    pub(super) replayed: watch::Receiver<ReplayEnd>,
     /// Reader from the first event; only for a log that does not keep everything.
     pub(super) first: Option<Arc<Mutex<Option<LogReader>>>>,
 }
@@ -51,11 +64,39 @@ impl RunHandle {
         *self.done.borrow()
     }
 
-    /// Sends a command to the run. It becomes events in the log when it takes effect.
+    /// Sends a command to the run. It becomes events in the log when it takes effect. A run that is
+    /// resumed takes it once it is live.
     pub fn send(&self, command: Command) {
         if self.is_over() {
             return;
         }
+        let now = match self.bus.replay() {
+            Some(replay) => replay.queue_command(command),
+            None => Some(command),
+        };
+        if let Some(command) = now {
+            self.deliver(command);
+        }
+    }
+
+    /// Waits until a run that is resumed has executed its recording again and is live. A run that
+    /// was started is live from its start.
+    ///
+    /// # Errors
+    /// [`Divergence`] if the run does something else than its log says. It is not continued then,
+    /// and nothing was appended to its log.
+    pub async fn wait_until_live(&self) -> Result<(), Divergence> {
+        let mut replayed = self.replayed.clone();
+        let ended = replayed.wait_for(|it| !matches!(it, ReplayEnd::Open)).await;
+        match ended.as_deref() {
+            Ok(ReplayEnd::Diverged(divergence)) => Err(divergence.clone()),
+            // An error means that the run's task is gone.
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives the run a command.
+    pub(super) fn deliver(&self, command: Command) {
         let left = self.tools.command(command);
         let left = left.and_then(|it| match &self.live {
             Some(live) => live.take(it),

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use crate::Toolbox;
 use crate::base::name::FlagName;
-use crate::event::BoundaryId;
+use crate::bus::Recording;
+use crate::event::kind::Initiator;
+use crate::event::{BoundaryId, RunId};
 use crate::llm::Models;
 use crate::run::Session;
 use crate::scenario::Scenario;
@@ -42,6 +44,26 @@ impl Launch {
             session: None,
         }
     }
+}
+
+/// A recorded run that is continued.
+#[derive(Clone, Debug)]
+pub struct Resumption {
+    /// The events of the run, as far as they were stored.
+    pub recording: Recording,
+    /// Who continues it.
+    pub by: Initiator,
+}
+
+/// Why a recorded run is not continued.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ResumeError {
+    /// It has ended.
+    #[error("the run has ended; a run can be resumed until its end")]
+    Ended,
+    /// This engine has the run already.
+    #[error("the run {0} is open already")]
+    Present(RunId),
 }
 
 /// What answers the model calls of a run.

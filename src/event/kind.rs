@@ -42,6 +42,9 @@ kinds! {
         "pausing" Pausing {
             /// Who requested it.
             by: Initiator,
+            /// Whether the run pauses where its next round begins, not at its next boundary.
+            #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+            at_round: bool,
         },
         /// Every branch waits at a boundary, and the run's clock is stopped.
         "paused" Paused {
@@ -65,6 +68,17 @@ kinds! {
             boundary: BoundaryId,
             /// How long the clock was stopped, in milliseconds.
             paused_ms: u64,
+        },
+        /// A run that had stopped without its end is continued from its log: the first event after what
+        /// was stored.
+        "run.resumed" RunResumed {
+            /// Who continues it.
+            by: Initiator,
+            /// Milliseconds between the last stored event and this one; the clock of the run did not
+            /// count them.
+            downtime_ms: u64,
+            /// How many stored events were executed again.
+            events: u64,
         },
         /// A breakpoint was set or removed.
         "breakpoint.changed" BreakpointChanged {

@@ -20,9 +20,9 @@ use super::failed_attempt::{FailedAttempt, publish_if_stale};
 use super::guard::{Guard, GuardRefusal};
 use super::retry;
 use super::time_limit::{run_within, run_within_clock, timeout_error};
-use crate::bus::{Bus, LiveSlot};
+use crate::bus::{Bus, LiveSlot, RecordedEnd};
 use crate::event::id::millis;
-use crate::event::kind::{AttemptFailed, CallStarted, FailureClass, FallbackKind, Reply};
+use crate::event::kind::{Asks, AttemptFailed, CallStarted, FailureClass, FallbackKind, Reply};
 use crate::event::{EventKind, SpanId, StopReason};
 
 /// Most attempts of one call that may be repeated with an adapted request: each parameter once, the
@@ -92,8 +92,9 @@ impl GatewayCall {
         callee: &dyn Callee,
     ) -> Result<CallSuccess, Box<CallFailed>> {
         let bus = scope.bus();
-        let span = bus.next_span();
-        bus.publish(span, EventKind::CallStarted(Box::new(self.started)));
+        // The calls that an agent makes are executed again; the agent itself has no recorded reply.
+        let leaf = self.started.purpose.asks() != Asks::Agent;
+        let span = bus.open(EventKind::CallStarted(Box::new(self.started)));
         let mut open = OpenCall { bus, span, attempts: 0, open: true };
         let _slot = acquire_slot(scope, span).await;
         let key = self.safe_key.as_deref();
@@ -102,7 +103,7 @@ impl GatewayCall {
         let (reason, last) = loop {
             open.attempts += 1;
             let number = open.attempts;
-            let attempt = match make_attempt(scope, guard, span, number, callee).await {
+            let attempt = match make_attempt(scope, guard, (span, leaf), number, callee).await {
                 AttemptOutcome::Answered(reply) => {
                     if let (Some(key), Some(value)) = (key, &reply.result) {
                         guard.cache_good(key, value);
@@ -189,7 +190,7 @@ async fn acquire_slot(scope: &dyn CallScope, call: SpanId) -> Option<SemaphorePe
 async fn make_attempt<'g>(
     scope: &dyn CallScope,
     guard: &'g Guard,
-    call: SpanId,
+    (call, leaf): (SpanId, bool),
     number: u32,
     callee: &dyn Callee,
 ) -> AttemptOutcome<'g> {
@@ -226,25 +227,27 @@ async fn make_attempt<'g>(
         }
     };
     let (_, limit) = guard.policy();
-    let span = bus.next_span();
-    bus.publish(
-        span,
-        EventKind::AttemptStarted {
-            parent: call,
-            attempt: number,
-            timeout_ms: millis(limit),
-            waited_ms: millis(pass.waited),
-            probe: pass.is_probe(),
-        },
-    );
+    let span = bus.open(EventKind::AttemptStarted {
+        parent: call,
+        attempt: number,
+        timeout_ms: millis(limit),
+        waited_ms: millis(pass.waited),
+        probe: pass.is_probe(),
+    });
     scope.in_flight(true);
     let mut open = OpenAttempt { scope, span, live: bus.live(span), open: true };
-    let attempt = callee.attempt(Attempt { number, live: &open.live, call, span });
-    let ended = match scope.timeout_clock(limit) {
-        Some(time_up) => run_within_clock(time_up, attempt).await,
-        None => run_within(limit, attempt).await,
+    let recorded = if leaf { recorded_result(bus, span).await } else { None };
+    let ended = match recorded {
+        Some(recorded) => recorded,
+        None => {
+            let attempt = callee.attempt(Attempt { number, live: &open.live, call, span });
+            let ended = match scope.timeout_clock(limit) {
+                Some(time_up) => run_within_clock(time_up, attempt).await,
+                None => run_within(limit, attempt).await,
+            };
+            ended.unwrap_or_else(|| Err(timeout_error(limit, scope.callee_host())))
+        }
     };
-    let ended = ended.unwrap_or_else(|| Err(timeout_error(limit, scope.callee_host())));
     match ended {
         Ok(reply) => {
             open.close(EventKind::AttemptAnswered(Box::new(reply.clone())));
@@ -259,6 +262,18 @@ async fn make_attempt<'g>(
             open.close(EventKind::AttemptFailed(failed.clone()));
             AttemptOutcome::Failed(FailedAttempt { span, failed, permit: pass.end() })
         }
+    }
+}
+
+/// What an attempt of a model or tool returned, if the log is executed again and has it.
+async fn recorded_result(bus: &Bus, span: SpanId) -> Option<Result<Reply, Box<AttemptFailed>>> {
+    match bus.replay()?.recorded_end(span).await {
+        RecordedEnd::Unknown => None,
+        RecordedEnd::Ended(event) => match &event.kind {
+            EventKind::AttemptAnswered(reply) => Some(Ok((**reply).clone())),
+            EventKind::AttemptFailed(failed) => Some(Err(failed.clone())),
+            _ => None,
+        },
     }
 }
 

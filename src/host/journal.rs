@@ -58,6 +58,7 @@ fn level(kind: &EventKind) -> Level {
         | EventKind::Pausing { .. }
         | EventKind::Paused { .. }
         | EventKind::Resumed { .. }
+        | EventKind::RunResumed { .. }
         | EventKind::Stepped { .. }
         | EventKind::BreakpointChanged { .. }
         | EventKind::FlagChanged { .. }

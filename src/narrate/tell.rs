@@ -46,7 +46,7 @@ pub fn line_of<'a>(
             line.tone =
                 if closed.reason.is_success() { StyleRole::Done } else { StyleRole::Failed };
         }
-        EventKind::Pausing { by: who } => {
+        EventKind::Pausing { by: who, .. } => {
             line.text = actor(*who).into();
             line.tone = StyleRole::Paused;
         }
@@ -57,6 +57,15 @@ pub fn line_of<'a>(
         }
         EventKind::Resumed { by: who, paused_ms } => {
             line.text = format!("{}, paused for {}", actor(*who), took_ms(*paused_ms)).into();
+            line.tone = StyleRole::Paused;
+        }
+        EventKind::RunResumed { by: who, downtime_ms, events } => {
+            line.text = format!(
+                "{}, from {events} stored events, stopped for {}",
+                actor(*who),
+                took_ms(*downtime_ms)
+            )
+            .into();
             line.tone = StyleRole::Paused;
         }
         EventKind::Stepped { step, boundary, paused_ms } => {

@@ -180,9 +180,7 @@ impl RunContext {
 
     /// Opens a span with the event that opens it, and returns its id.
     pub fn open_span(&self, kind: impl Into<EventKind>) -> SpanId {
-        let span = self.bus.next_span();
-        self.bus.publish(span, kind);
-        span
+        self.bus.open(kind)
     }
 
     /// Sets the phase of the run in the source document's words (`round_2:risk_analyst`). If the

@@ -59,15 +59,16 @@ impl RunControl {
         self.bus.publish(SpanId::RUN, kind);
     }
 
-    /// Schedules a flag to be switched at this boundary (`--flag NAME=on@BOUNDARY`).
-    pub fn schedule(&self, at: BoundaryId, flag: FlagName, on: bool) {
-        self.lock().scheduled.push((at, flag, on));
+    /// Schedules a flag to be switched at this boundary, as the command line does (`--flag
+    /// NAME=on@BOUNDARY`), or as a recorded run did.
+    pub fn schedule(&self, at: BoundaryId, flag: FlagName, on: bool, by: Initiator) {
+        self.lock().scheduled.push((at, flag, on, by));
     }
 
     /// One warning for each scheduled change whose boundary was never reached.
     pub fn unreached(&self) -> Vec<String> {
         let state = self.lock();
-        let flags = state.scheduled.iter().map(|(at, flag, on)| {
+        let flags = state.scheduled.iter().map(|(at, flag, on, _)| {
             let position = if *on { "on" } else { "off" };
             format!("{at} was never reached: the flag {flag} was not switched {position}")
         });
@@ -82,7 +83,7 @@ impl RunControl {
         if state.hold == PauseState::Running {
             state.hold = PauseState::Pausing;
             state.pause_at_round = false;
-            self.publish(EventKind::Pausing { by });
+            self.publish(EventKind::Pausing { by, at_round: false });
             self.pause_if_all_wait(state);
         }
     }
@@ -178,9 +179,7 @@ impl RunControl {
             state.scheduled = later;
             due
         };
-        let due = due
-            .into_iter()
-            .map(|(_, flag, on): (BoundaryId, _, _)| (flag, on, Initiator::Schedule));
+        let due = due.into_iter().map(|(_, flag, on, by): (BoundaryId, _, _, _)| (flag, on, by));
         let asked = std::mem::take(&mut state.pending_flags);
         for (flag, on, by) in due.chain(asked) {
             if let Some(position) = state.flags.get_mut(&flag).filter(|position| **position != on) {

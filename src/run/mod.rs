@@ -10,6 +10,7 @@ mod live_control;
 mod model_call;
 mod model_request;
 mod phase;
+pub(crate) mod replay;
 mod session;
 mod spending;
 mod tools;

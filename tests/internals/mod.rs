@@ -8,6 +8,7 @@ mod event;
 mod gateway;
 mod llm;
 mod pattern;
+mod replay;
 mod run;
 mod scenario;
 mod shell;

@@ -68,7 +68,7 @@ impl RunFold {
                 self.settings.pauses_at_next_round = false;
                 self.over_time.mark(event, MarkKind::Closed);
             }
-            EventKind::Pausing { by } => {
+            EventKind::Pausing { by, .. } => {
                 self.progress.set_stage(RunState::Pausing { by: *by });
             }
             EventKind::Paused { at } => {

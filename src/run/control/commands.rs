@@ -43,7 +43,7 @@ impl RunControl {
                 if state.pause_at_round && by == Initiator::Suspend {
                     // The pause at the next round was requested before the suspension, and still
                     // applies.
-                    self.publish(EventKind::Pausing { by: Initiator::You });
+                    self.publish(EventKind::Pausing { by: Initiator::You, at_round: true });
                 } else {
                     state.pause_at_round = false;
                 }
@@ -72,7 +72,7 @@ impl RunControl {
                     }
                     if !state.pause_at_round {
                         state.pause_at_round = true;
-                        self.publish(EventKind::Pausing { by: Initiator::You });
+                        self.publish(EventKind::Pausing { by: Initiator::You, at_round: true });
                     }
                 }
             },

@@ -32,7 +32,7 @@ pub(super) struct RunControlState {
     pub(super) breaks: BTreeSet<BoundaryId>,
     pub(super) flags: BTreeMap<FlagName, bool>,
     pub(super) pending_flags: Vec<(FlagName, bool, Initiator)>,
-    pub(super) scheduled: Vec<(BoundaryId, FlagName, bool)>,
+    pub(super) scheduled: Vec<(BoundaryId, FlagName, bool, Initiator)>,
     /// Boundaries to pause at that were given before the run began and were not reached so far.
     pub(super) unreached_pauses: BTreeSet<BoundaryId>,
     /// The last boundary that was passed.

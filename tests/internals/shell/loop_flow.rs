@@ -160,8 +160,9 @@ async fn the_background_is_entered_with_runs_held_and_left_as_it_was() {
     person.told(ProcessSignal::End(143));
     let ending = person.ends().await.expect("an end");
     let log = ending.state.runs[0].log();
-    let held =
-        log.iter().position(|event| event.kind == EventKind::Pausing { by: Initiator::Suspend });
+    let held = log.iter().position(|event| {
+        event.kind == EventKind::Pausing { by: Initiator::Suspend, at_round: false }
+    });
     let resumed = log
         .iter()
         .position(|event| matches!(event.kind, EventKind::Resumed { by: Initiator::Suspend, .. }));

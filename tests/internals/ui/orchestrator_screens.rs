@@ -67,7 +67,7 @@ fn before_the_plan_and_with_more_tasks_than_rows() {
 fn paused_before_a_dispatch() {
     let mut facts = ToolFacts::orchestrator(8);
     facts.plan(tools::story()).place(0).place(1);
-    facts.add(SpanId::RUN, EventKind::Pausing { by: Initiator::You });
+    facts.add(SpanId::RUN, EventKind::Pausing { by: Initiator::You, at_round: false });
     let at = vec![BoundaryId::new("dispatch:1:t1"), BoundaryId::new("dispatch:1:t2")];
     facts.add(SpanId::RUN, EventKind::Paused { at });
     let screen = dash(120, 36, &facts).screen();

@@ -340,7 +340,7 @@ impl Facts {
 
     /// The run is paused before these boundaries.
     pub fn paused(&mut self, at: &[&str]) -> &mut Self {
-        self.add(SpanId::RUN, EventKind::Pausing { by: Initiator::You });
+        self.add(SpanId::RUN, EventKind::Pausing { by: Initiator::You, at_round: false });
         let at = at.iter().map(|at| BoundaryId::new(*at)).collect();
         self.add(SpanId::RUN, EventKind::Paused { at })
     }
@@ -474,7 +474,7 @@ pub fn pausing() -> Facts {
     let mut facts = waiting();
     facts.after(100).round(&[3]);
     facts.ask(0).ask(1).ask(2);
-    facts.after(200).add(SpanId::RUN, EventKind::Pausing { by: Initiator::You });
+    facts.after(200).add(SpanId::RUN, EventKind::Pausing { by: Initiator::You, at_round: false });
     facts
 }
 

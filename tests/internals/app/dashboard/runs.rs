@@ -134,7 +134,7 @@ fn space_pauses_and_lets_go_on_from_both_screens() {
         seq: Seq(events.len() as u64),
         at: Elapsed(3_000_000),
         span: SpanId::RUN,
-        kind: EventKind::Pausing { by: Initiator::You },
+        kind: EventKind::Pausing { by: Initiator::You, at_round: false },
     };
     dash.send(Msg::Events { run: RunId::new("r-0001"), events: vec![Arc::new(pausing)] });
     dash.text("q ");

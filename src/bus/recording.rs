@@ -1,0 +1,124 @@
+//! The recorded events of one run, checked and indexed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::event::kind::{Asks, FailureClass, RunStarted};
+use crate::event::{Elapsed, Event, EventKind, Seq, SpanId};
+
+/// The recorded events of one run, from its head on: its whole log, or the part of it that was
+/// stored. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Recording {
+    head: Arc<RunStarted>,
+    events: Arc<[Arc<Event>]>,
+    /// The attempts of models and tools, by span.
+    attempts: Arc<BTreeMap<SpanId, RecordedAttempt>>,
+    last_span: SpanId,
+}
+
+/// A recorded attempt of a model or a tool.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RecordedAttempt {
+    /// The call.
+    pub call: SpanId,
+    /// Index of the event that closes it with what the model or tool returned; `None` if it is open,
+    /// or was cancelled.
+    pub end: Option<usize>,
+}
+
+/// Why events are not the log of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RecordingError {
+    /// The first event is not `run.started`.
+    #[error("the log does not begin with run.started")]
+    NoHead,
+    /// Events are missing before this one, or out of order.
+    #[error("events are missing or out of order before event {}", .0.0)]
+    Gap(Seq),
+    /// An event belongs to a span that no earlier event opened, or opens one that is open already.
+    #[error("event {} belongs to no span of the run", .0.0)]
+    Span(Seq),
+}
+
+impl Recording {
+    /// Checks the events of a log and indexes them.
+    ///
+    /// # Errors
+    /// [`RecordingError`] if they are not the log of a run, from its head on and without gaps.
+    pub fn new(events: impl Into<Arc<[Arc<Event>]>>) -> Result<Self, RecordingError> {
+        let events: Arc<[Arc<Event>]> = events.into();
+        let head = match events.first().map(|event| &event.kind) {
+            Some(EventKind::RunStarted(head)) => Arc::clone(head),
+            _ => return Err(RecordingError::NoHead),
+        };
+        let mut attempts = BTreeMap::new();
+        // Each span, and whether it is a call of a model or tool.
+        let mut spans = BTreeMap::from([(SpanId::RUN, false)]);
+        let mut before = Elapsed(0);
+        for (place, event) in events.iter().enumerate() {
+            if event.seq.0 != place as u64 || event.at < before {
+                return Err(RecordingError::Gap(event.seq));
+            }
+            before = event.at;
+            let wrong = RecordingError::Span(event.seq);
+            match event.kind.opens().filter(|_| place > 0) {
+                Some((parent, _)) => {
+                    let of_leaf = *spans.get(&parent).ok_or(wrong)?;
+                    let leaf = matches!(&event.kind, EventKind::CallStarted(call)
+                        if call.purpose.asks() != Asks::Agent);
+                    if event.span.0 >= LAST_SPAN || spans.insert(event.span, leaf).is_some() {
+                        return Err(wrong);
+                    }
+                    if of_leaf && matches!(event.kind, EventKind::AttemptStarted { .. }) {
+                        attempts.insert(event.span, RecordedAttempt { call: parent, end: None });
+                    }
+                }
+                None if !spans.contains_key(&event.span) => return Err(wrong),
+                None => {}
+            }
+            let ends = match &event.kind {
+                EventKind::AttemptAnswered(_) => true,
+                EventKind::AttemptFailed(failed) => failed.class != FailureClass::Cancelled,
+                _ => false,
+            };
+            if let Some(attempt) = attempts.get_mut(&event.span).filter(|_| ends) {
+                attempt.end.get_or_insert(place);
+            }
+        }
+        let last_span = spans.keys().next_back().copied().unwrap_or_default();
+        Ok(Self { head, events, attempts: Arc::new(attempts), last_span })
+    }
+
+    /// The head of the log: the setup of the run.
+    pub(crate) fn head(&self) -> &RunStarted {
+        &self.head
+    }
+
+    /// The events, from the head on.
+    pub(crate) fn events(&self) -> &[Arc<Event>] {
+        &self.events
+    }
+
+    /// Whether the run has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.events.last().is_some_and(|last| matches!(last.kind, EventKind::RunClosed(_)))
+    }
+
+    /// Time of the last event.
+    pub(crate) fn last_at(&self) -> Elapsed {
+        self.events.last().map_or(Elapsed(0), |last| last.at)
+    }
+
+    pub(super) fn last_span(&self) -> SpanId {
+        self.last_span
+    }
+
+    /// An attempt of a model or tool; `None` if the span is something else.
+    pub(super) fn attempt(&self, span: SpanId) -> Option<RecordedAttempt> {
+        self.attempts.get(&span).copied()
+    }
+}
+
+/// Ids of spans end here, so that a log from elsewhere leaves enough of them.
+const LAST_SPAN: u32 = u32::MAX / 2;

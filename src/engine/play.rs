@@ -1,0 +1,97 @@
+//! Plays a run to its end, or continues a recorded one.
+
+use tokio::sync::watch;
+
+use super::handle::{ReplayEnd, RunHandle};
+use crate::base::contained::Contained;
+use crate::event::id::millis;
+use crate::event::kind::{Initiator, RunClosed};
+use crate::event::{EventKind, SpanId, StopReason};
+use crate::pattern::{self, PatternLive};
+use crate::run::{RunContext, replay};
+use crate::scenario::Scenario;
+
+/// Executes a recorded run again and continues it. `now_ms` is the present time of the wall, in
+/// milliseconds. Returns `None` if the run cannot be continued: its log stays as it is.
+pub(super) async fn resume(
+    context: &RunContext,
+    run: &RunHandle,
+    by: Initiator,
+    now_ms: u64,
+    replayed: &watch::Sender<ReplayEnd>,
+    playing: impl Future<Output = StopReason>,
+) -> Option<StopReason> {
+    let resumed = |recording: &crate::bus::Recording| {
+        let stored_ms =
+            recording.head().wall_ms.saturating_add(millis(recording.last_at().duration()));
+        EventKind::RunResumed {
+            by,
+            downtime_ms: now_ms.saturating_sub(stored_ms),
+            events: recording.events().len() as u64,
+        }
+    };
+    let steps = replay::RunInputs {
+        bus: context.bus(),
+        control: context.control(),
+        send: &|command| run.deliver(command),
+        resumed: &resumed,
+        live: &|| drop(replayed.send(ReplayEnd::Live)),
+    };
+    match replay::execute_again(&steps, playing).await {
+        Ok(reason) => Some(reason),
+        Err(divergence) => {
+            let _ = replayed.send(ReplayEnd::Diverged(divergence));
+            None
+        }
+    }
+}
+
+/// Plays a run to its end and publishes its last event.
+pub(super) async fn play(
+    context: &RunContext,
+    scenario: &Scenario,
+    live: &PatternLive,
+) -> StopReason {
+    let ended = {
+        let played = pattern::play(context, scenario, live);
+        let played = Contained::new(Box::pin(played));
+        tokio::select! {
+            biased;
+            over = context.control().wait_until_over() => Err(over),
+            ended = played => ended.unwrap_or_else(|panic| {
+                tracing::error!(%panic, "a pattern panicked; its run is closed");
+                let text = format!("a bug in roundtable ended the run: {panic}");
+                context.publish(SpanId::RUN, EventKind::Warning { text });
+                Err(StopReason::InternalError)
+            }),
+        }
+    };
+    // No call and no change may come after this, so that `run.closed` is the last event.
+    context.tools().release();
+    if let Some(live) = live.control() {
+        live.end();
+    }
+    // After a cancel it is obvious that later boundaries were not reached.
+    if !matches!(ended, Err(StopReason::Cancelled)) {
+        for text in context.control().unreached() {
+            context.publish(SpanId::RUN, EventKind::Warning { text });
+        }
+    }
+    let (elapsed, paused, boundary) = context.control().close();
+    let (reason, phase) = match ended {
+        Ok(()) => (StopReason::Success, None),
+        Err(reason) => (reason, context.phase()),
+    };
+    context.publish(
+        SpanId::RUN,
+        EventKind::RunClosed(Box::new(RunClosed {
+            reason: reason.clone(),
+            phase,
+            boundary,
+            elapsed_ms: millis(elapsed),
+            paused_ms: millis(paused),
+            in_flight: context.in_flight(),
+        })),
+    );
+    reason
+}

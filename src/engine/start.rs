@@ -1,0 +1,198 @@
+//! Starts a run, or continues a recorded one: makes its log, its tools and its context, publishes
+//! the head, and starts its task.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio::sync::watch;
+
+use super::handle::{ReplayEnd, RunHandle};
+use super::launch::{Launch, ModelChoice, Resumption, Schedule};
+use super::play::{play, resume};
+use super::{Engine, Toolbox, head};
+use crate::base::day::Day;
+use crate::base::name::FlagName;
+use crate::bus::{Bus, LogLimits};
+use crate::event::id::millis;
+use crate::event::kind::{FlagAt, Initiator, ModelLabel};
+use crate::event::{Command, EventKind, Seq, SpanId};
+use crate::llm::prices::Price;
+use crate::llm::scripted::Scripted;
+use crate::llm::{Models, endpoint};
+use crate::pattern::PatternLive;
+use crate::run::{RunContext, RunSettings, Session, model_tool};
+use crate::scenario::Scenario;
+use crate::scenario::check::instant_warning;
+
+impl Engine {
+    /// Starts a run, or continues a recorded one.
+    pub(super) fn begin(&self, launch: Launch, resumption: Option<Resumption>) -> RunHandle {
+        let Launch { scenario, model, tools, flags, schedule, seed, session } = launch;
+        let (recording, by) = resumption.map(|it| (it.recording, it.by)).unzip();
+        let recorded = recording.as_ref().map(|it| it.head().clone());
+        let session = session.unwrap_or_else(|| Session::first(scenario.goal.as_str()));
+        let seed = recorded.as_ref().map(|it| it.seed).or(seed).unwrap_or(scenario.seed);
+        let instant = matches!(model, ModelChoice::Scripted { instant: true });
+        let (models, llm, default_timeout): (Models, _, _) = match model {
+            ModelChoice::Scripted { instant } => {
+                let scripted = Scripted::new(Arc::clone(&scenario), instant);
+                (Arc::new(scripted).into(), scenario.llm.clone(), endpoint::DEFAULT_TIMEOUT)
+            }
+            ModelChoice::Live(models, timeout) => (models, scenario.llm_live(), timeout),
+        };
+        let one_price = scenario.model.prices.map(|prices| {
+            Price::new(prices.prompt_usd_per_million, prices.completion_usd_per_million)
+        });
+        let models = models.at_one_price(one_price);
+        let positions = match &recorded {
+            Some(head) => head.flags.clone(),
+            None => flag_positions(&scenario, flags),
+        };
+        let bounds = self.shared.settings.log;
+        let bus = match recording {
+            Some(recording) => Bus::resumed(bounds, recording),
+            None => Bus::with_limits(bounds),
+        };
+        let first = (bounds != LogLimits::default()).then(|| bus.reader(Seq(0)));
+        let now_ms = millis(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
+        let wall_ms = recorded.as_ref().map_or(now_ms, |head| head.wall_ms);
+        let tools = tools.unwrap_or_else(|| Toolbox::offline(&scenario, instant));
+        let faults = scenario.llm_faults.clone();
+        let mut guarded = vec![model_tool(llm, default_timeout, faults, bus.clock())];
+        guarded.extend(self.shared.build_tools(&scenario, tools, &bus));
+        let (done, done_later) = watch::channel(false);
+        let (replayed, replayed_later) = watch::channel(match recorded {
+            Some(_) => ReplayEnd::Open,
+            None => ReplayEnd::Live,
+        });
+        let changes = PatternLive::new(&scenario.pattern, &bus, &session);
+        let context;
+        let handle = {
+            let mut runs = self.shared.runs();
+            let id = match &recorded {
+                Some(head) => head.run.clone(),
+                None => self.next_id(&mut runs),
+            };
+            context = RunContext::new(RunSettings {
+                id: id.clone(),
+                bus: bus.clone(),
+                max: scenario.pattern.get().max_time(),
+                flags: positions.iter().map(|flag| (flag.name.clone(), flag.on)).collect(),
+                seed,
+                models: models.clone(),
+                tools: guarded,
+                session: session.clone(),
+                instant,
+                today: Day::from_unix_ms(wall_ms),
+                spending: scenario.spending,
+            });
+            let handle = RunHandle {
+                id: id.clone(),
+                bus: bus.clone(),
+                control: Arc::clone(context.control()),
+                tools: Arc::clone(context.tools()),
+                live: changes.control(),
+                session: session.clone(),
+                in_flight: context.in_flight_counter(),
+                done: done_later,
+                replayed: replayed_later,
+                first: first.map(|first| Arc::new(Mutex::new(Some(first)))),
+            };
+            runs.by_id.insert(id, handle.clone());
+            self.shared.divide_window(&runs, None);
+            handle
+        };
+        let tools = context.tools().iter().map(|tool| tool.head()).collect();
+        let label = models.label();
+        let live = matches!(label, ModelLabel::Live { .. });
+        let begun = head::RunSetup {
+            run: &handle.id,
+            model: label,
+            model_prices: models.prices().to_vec(),
+            flags: positions,
+            tools,
+            seed,
+            session: &session,
+            wall_ms,
+        };
+        let head = head::build_head(&scenario, begun);
+        bus.publish(SpanId::RUN, EventKind::RunStarted(Arc::new(head)));
+        context.tools().watch(&bus);
+        for text in warnings(&scenario, live, instant.then_some(default_timeout)) {
+            bus.publish(SpanId::RUN, EventKind::Warning { text });
+        }
+        for tool in context.tools().iter().filter(|it| it.shared && recorded.is_some()) {
+            let text = format!(
+                "the tool {} is shared by runs; this run, which was resumed, has a breaker, a queue \
+                 and limits of its own",
+                tool.guard.name()
+            );
+            bus.publish(SpanId::RUN, EventKind::Warning { text });
+        }
+        apply_schedule(&context, schedule, recorded.is_some());
+        self.shared.log.publish(
+            SpanId::RUN,
+            EventKind::SessionRunStarted {
+                run: handle.id.clone(),
+                scenario: scenario.name.clone(),
+            },
+        );
+        let (shared, run) = (Arc::clone(&self.shared), handle.clone());
+        tokio::spawn(async move {
+            let playing = play(&context, &scenario, &changes);
+            let reason = match by {
+                None => Some(playing.await),
+                Some(by) => resume(&context, &run, by, now_ms, &replayed, playing).await,
+            };
+            bus.close();
+            match reason {
+                Some(reason) => shared.keep_finished(&run.id, &bus, reason),
+                None => shared.forget(&run.id),
+            }
+            let _ = done.send(true);
+        });
+        handle
+    }
+}
+
+/// The positions of the flags at the start.
+fn flag_positions(scenario: &Scenario, set: Vec<(FlagName, bool)>) -> Vec<FlagAt> {
+    let flags = scenario.flags.iter().map(|flag| FlagAt {
+        name: flag.name.clone(),
+        label: flag.label.clone(),
+        on: flag.default,
+    });
+    let mut positions: Vec<FlagAt> = flags.collect();
+    for (name, on) in set {
+        if let Some(flag) = positions.iter_mut().find(|flag| flag.name == name) {
+            flag.on = on;
+        }
+    }
+    positions
+}
+
+/// What is said of a run when it starts. `instant`: the timeout of an attempt of an instant run.
+fn warnings(scenario: &Scenario, live: bool, instant: Option<Duration>) -> Vec<String> {
+    let mut texts: Vec<String> = scenario.run_warnings(live).cloned().collect();
+    if scenario.spending.max_cost_usd.is_some() && !live && scenario.model.prices.is_none() {
+        let text = "budget.max_cost_usd has no effect here: scripted replies have no price; set \
+                    [model.prices] to try it";
+        texts.push(text.to_owned());
+    }
+    texts.extend(instant.and_then(|timeout| instant_warning::warning(scenario, timeout)));
+    texts
+}
+
+/// Schedules what the command line says. A run that is resumed began in its recording, so it does not
+/// begin with a pause again.
+fn apply_schedule(context: &RunContext, schedule: Schedule, resumed: bool) {
+    for (at, flag, on) in schedule.flags {
+        context.control().schedule(at, flag, on, Initiator::Schedule);
+    }
+    for at in schedule.breaks {
+        context.control().pause_at(at);
+    }
+    if schedule.start_paused && !resumed {
+        context.control().command(Command::Pause { by: Initiator::Schedule });
+    }
+}

@@ -1,0 +1,237 @@
+//! Executes a recorded run again, until its recording is used up; then the run continues live.
+//!
+//! The run is polled until it is idle: nothing woke it, and it waits for nothing outside. Then the
+//! first recorded event that it has not published says what comes next: what a model or tool
+//! returned, a command, or a timer. Time moves to that event, and only what leads to it happens. If
+//! nothing leads to it, the run does something else than its log says ([`Divergence`]).
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+use futures::task::AtomicWaker;
+
+use super::control::RunControl;
+use crate::bus::{Bus, Divergence, RecordedInput, Recording, Replay};
+use crate::event::command::BreakerOverride;
+use crate::event::kind::{BreakerCause, BreakerStage, Initiator, StepSize};
+use crate::event::{Command, Event, EventKind, Seq};
+
+/// What reaches a run from outside while it is executed again.
+pub(crate) struct RunInputs<'a> {
+    /// The log, which continues a recording.
+    pub bus: &'a Bus,
+    /// The control of the run.
+    pub control: &'a RunControl,
+    /// Gives the run a command.
+    pub send: &'a (dyn Fn(Command) + Send + Sync),
+    /// The first event after the recording.
+    pub resumed: &'a (dyn Fn(&Recording) -> EventKind + Send + Sync),
+    /// Called when the recording is used up.
+    pub live: &'a (dyn Fn() + Send + Sync),
+}
+
+/// The most steps of a run before other tasks have their turn.
+const STEPS_AT_ONCE: u32 = 64;
+
+/// Remembers that the run was woken, and wakes its task.
+#[derive(Default)]
+struct WakeFlag {
+    woken: AtomicBool,
+    task: AtomicWaker,
+}
+
+impl Wake for WakeFlag {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.woken.store(true, Ordering::Release);
+        self.task.wake();
+    }
+}
+
+/// What one step of a run led to.
+enum Step<T> {
+    /// The run has to be polled again.
+    Continue,
+    /// The run waits.
+    Wait,
+    Ended(Result<T, Divergence>),
+}
+
+/// Plays a run whose log continues a recording.
+///
+/// # Errors
+/// [`Divergence`] if the run does something else than its recording says; nothing was appended to
+/// its log then.
+pub(crate) async fn execute_again<T>(
+    inputs: &RunInputs<'_>,
+    run: impl Future<Output = T>,
+) -> Result<T, Divergence> {
+    let mut run = pin!(run);
+    if let Some(replay) = inputs.bus.replay() {
+        for event in replay.recording().events() {
+            if let EventKind::FlagChanged { flag, on, by, boundary } = &event.kind {
+                inputs.control.schedule(boundary.clone(), flag.clone(), *on, *by);
+            }
+        }
+        let flag = Arc::new(WakeFlag::default());
+        let waker = Waker::from(Arc::clone(&flag));
+        let mut driver = Driver { inputs, replay, delivered: None };
+        driver.deliver_first_commands();
+        let ended = poll_fn(|cx| {
+            flag.task.register(cx.waker());
+            for _ in 0..STEPS_AT_ONCE {
+                flag.woken.store(false, Ordering::Release);
+                let polled = run.as_mut().poll(&mut Context::from_waker(&waker));
+                let step = match polled {
+                    Poll::Ready(ended) => driver.end(ended),
+                    Poll::Pending if flag.woken.load(Ordering::Acquire) => Step::Continue,
+                    Poll::Pending => driver.step(),
+                };
+                match step {
+                    Step::Continue => {}
+                    Step::Wait => return Poll::Pending,
+                    Step::Ended(ended) => return Poll::Ready(Some(ended)),
+                }
+                if driver.replay.is_live() {
+                    return Poll::Ready(None);
+                }
+            }
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
+        if let Some(ended) = ended {
+            return ended;
+        }
+    }
+    Ok(run.await)
+}
+
+/// Decides what happens next in a run that is executed again.
+struct Driver<'a> {
+    inputs: &'a RunInputs<'a>,
+    replay: &'a Replay,
+    /// The event whose command was given last.
+    delivered: Option<Seq>,
+}
+
+impl Driver<'_> {
+    /// Gives the run the commands that it had before its first step.
+    fn deliver_first_commands(&mut self) {
+        while let Some(command) = self.replay.next_event().as_deref().and_then(command_of) {
+            if self.delivered.replace(self.replay.position()) == Some(self.replay.position()) {
+                break;
+            }
+            (self.inputs.send)(command);
+        }
+    }
+
+    /// One step of a run that is idle.
+    fn step<T>(&mut self) -> Step<T> {
+        if let Some(divergence) = self.replay.divergence() {
+            return Step::Ended(Err(divergence));
+        }
+        if self.replay.clock().waits_outside() {
+            return Step::Wait;
+        }
+        match self.replay.next_input() {
+            RecordedInput::Over => {
+                self.go_live();
+                Step::Continue
+            }
+            RecordedInput::Delivered | RecordedInput::Skipped => Step::Continue,
+            RecordedInput::Event(event) => self.lead_to(&event),
+        }
+    }
+
+    /// Lets the run publish this event.
+    fn lead_to<T>(&mut self, event: &Event) -> Step<T> {
+        if let Some(command) = command_of(event)
+            && self.delivered != Some(event.seq)
+        {
+            self.delivered = Some(event.seq);
+            (self.inputs.send)(command);
+            return Step::Continue;
+        }
+        if self.replay.clock().fire() {
+            return Step::Continue;
+        }
+        // Another version of the program may warn of something else.
+        if let EventKind::Warning { .. } = event.kind {
+            self.replay.skip_next();
+            return Step::Continue;
+        }
+        match self.replay.diverge() {
+            Some(divergence) => Step::Ended(Err(divergence)),
+            None => Step::Continue,
+        }
+    }
+
+    /// The run has ended.
+    fn end<T>(&self, ended: T) -> Step<T> {
+        if let Some(divergence) = self.replay.divergence() {
+            return Step::Ended(Err(divergence));
+        }
+        if !self.replay.is_used_up() {
+            return match self.replay.diverge() {
+                Some(divergence) => Step::Ended(Err(divergence)),
+                None => Step::Ended(Ok(ended)),
+            };
+        }
+        self.go_live();
+        Step::Ended(Ok(ended))
+    }
+
+    fn go_live(&self) {
+        let first = (self.inputs.resumed)(self.replay.recording());
+        let commands = self.inputs.bus.go_live(first);
+        (self.inputs.live)();
+        for command in commands {
+            (self.inputs.send)(command);
+        }
+    }
+}
+
+/// The command that this event says has taken effect; `None` if no command caused it. A flag is
+/// switched at its boundary, and needs no command.
+fn command_of(event: &Event) -> Option<Command> {
+    Some(match &event.kind {
+        EventKind::Pausing { by: Initiator::Breakpoint, .. } => return None,
+        EventKind::Pausing { at_round: true, .. } => Command::StepRound,
+        EventKind::Pausing { by, at_round: false } => Command::Pause { by: *by },
+        EventKind::Resumed { by, .. } => Command::Resume { by: *by },
+        EventKind::Stepped { step: StepSize::Boundary, .. } => Command::Step,
+        EventKind::Stepped { step: StepSize::Round, .. } => Command::StepRound,
+        EventKind::BreakpointChanged { at, set } => Command::Break { at: at.clone(), set: *set },
+        EventKind::ConcurrencyChanged { max_parallel, by } => {
+            Command::SetParallel { max_parallel: *max_parallel, by: *by }
+        }
+        EventKind::LimitsChanged { tool, change, by, .. } => {
+            Command::SetLimit { tool: tool.clone(), change: *change, by: *by }
+        }
+        EventKind::FaultInjected { tool, fault, by } => {
+            Command::Inject { tool: tool.clone(), fault: *fault, by: *by }
+        }
+        EventKind::FaultRemoved { tool, fault, by } => {
+            Command::RemoveFault { tool: tool.clone(), kind: *fault, by: *by }
+        }
+        EventKind::BreakerChanged {
+            tool, to, cause: BreakerCause::Manual, by: Some(by), ..
+        } => {
+            let hand = match to {
+                BreakerStage::Open => BreakerOverride::Trip,
+                BreakerStage::Held => BreakerOverride::Hold,
+                BreakerStage::Disabled => BreakerOverride::Disable,
+                BreakerStage::Closed | BreakerStage::HalfOpen => BreakerOverride::Reset,
+            };
+            Command::Breaker { tool: tool.clone(), hand, by: *by }
+        }
+        kind => return kind.pattern()?.get().confirms(),
+    })
+}

@@ -1,0 +1,114 @@
+//! Every shipped scenario, cut after every event.
+
+use std::sync::Arc;
+
+use super::{faults, resume, scenario, stored};
+use crate::bus::{Recording, RecordingError};
+use crate::engine::{Launch, ResumeError, Resumption};
+use crate::event::kind::{ChatMessage, Initiator, MessageRole, Purpose};
+use crate::event::{Elapsed, Event, EventKind, Seq, SpanId};
+use crate::scenario::shipped;
+use crate::support::table::{engine, facts};
+
+/// Continues a scenario after each of its first events that `cuts` picks; what is wrong then.
+async fn continue_after(
+    name: &str,
+    instant: bool,
+    cuts: impl Fn(usize, usize) -> bool,
+) -> Vec<String> {
+    let launch = || Launch::scripted(scenario(name), instant);
+    let full = facts(&engine().start(launch())).await;
+    let mut wrong = Vec::new();
+    for cut in (1..full.len()).filter(|cut| cuts(*cut, full.len())) {
+        let found = match resume(launch(), stored(&full[..cut])).await {
+            Ok(continued) => faults(&full, cut, &continued),
+            Err(divergence) => vec![divergence.to_string()],
+        };
+        let place = format!("{name}, instant {instant}, cut after {cut} of {}", full.len());
+        wrong.extend(found.into_iter().map(|fault| format!("{place}: {fault}")));
+    }
+    wrong
+}
+
+async fn continue_all(cuts: impl Fn(usize, usize) -> bool) {
+    let mut wrong = Vec::new();
+    for shipped in shipped() {
+        for instant in [false, true] {
+            wrong.extend(continue_after(shipped.name, instant, &cuts).await);
+        }
+    }
+    assert!(wrong.is_empty(), "{} faults:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_shipped_scenario_goes_on_wherever_its_log_ends() {
+    continue_all(|cut, len| cut % (len / 6).max(1) == 1 || cut + 1 == len).await;
+}
+
+/// Each place of each scenario: `cargo test --lib replay -- --ignored`.
+#[tokio::test(start_paused = true)]
+#[ignore = "takes minutes"]
+async fn every_shipped_scenario_goes_on_after_each_of_its_events() {
+    continue_all(|_, _| true).await;
+}
+
+/// A run does not go on from a log that it would not have written.
+#[tokio::test(start_paused = true)]
+async fn another_prompt_is_named_with_its_place_and_changes_nothing() {
+    let launch = || Launch::scripted(scenario("checkout-launch"), false);
+    let full = facts(&engine().start(launch())).await;
+    let second_round = |event: &&Arc<Event>| {
+        matches!(&event.kind, EventKind::CallStarted(call)
+        if matches!(call.purpose, Purpose::Contribution { round: 2, .. }))
+    };
+    let expected = full.iter().find(second_round).expect("a second round").seq;
+    let events: Vec<Arc<Event>> = full[..full.len() - 1]
+        .iter()
+        .map(|event| match &event.kind {
+            EventKind::CallStarted(call) if event.seq == expected => {
+                let mut call = call.clone();
+                call.prompt.messages = [ChatMessage::new(MessageRole::User, "other")].into();
+                Arc::new(Event { kind: EventKind::CallStarted(call), ..(**event).clone() })
+            }
+            _ => Arc::clone(event),
+        })
+        .collect();
+    let resumption = Resumption { recording: stored(&events), by: Initiator::You };
+    let run = engine().resume(launch(), resumption).expect("a run without its end");
+    let divergence = run.wait_until_live().await.expect_err("another prompt");
+    assert_eq!(divergence.seq, expected);
+    assert!(divergence.executed.ends_with("with another prompt"), "{divergence}");
+    assert_eq!(facts(&run).await, events, "nothing was appended");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_has_ended_or_is_open_is_not_resumed() {
+    let engine = engine();
+    let run = engine.start(Launch::scripted(scenario("checkout-launch"), true));
+    let full = facts(&run).await;
+    let resume = |events| {
+        let resumption = Resumption { recording: stored(events), by: Initiator::You };
+        engine.resume(Launch::scripted(scenario("checkout-launch"), true), resumption).err()
+    };
+    assert_eq!(resume(&full), Some(ResumeError::Ended));
+    assert_eq!(resume(&full[..9]), Some(ResumeError::Present(run.id().clone())));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_no_log_of_a_run_is_no_recording() {
+    let run = engine().start(Launch::scripted(scenario("checkout-launch"), true));
+    let first = Arc::clone(&facts(&run).await[0]);
+    let event = |seq: u64, span: u32, kind: EventKind| {
+        Arc::new(Event { seq: Seq(seq), at: Elapsed(seq), span: SpanId(span), kind })
+    };
+    let head = || first.kind.clone();
+    let queued = || EventKind::CallQueued;
+    let of = |events: Vec<Arc<Event>>| Recording::new(events).err();
+    assert_eq!(of(Vec::new()), Some(RecordingError::NoHead));
+    assert_eq!(of(vec![event(0, 0, queued())]), Some(RecordingError::NoHead));
+    assert_eq!(of(vec![event(0, 0, head()), event(1, 0, queued())]), None);
+    let gap = Some(RecordingError::Gap(Seq(2)));
+    assert_eq!(of(vec![event(0, 0, head()), event(2, 0, queued())]), gap);
+    let foreign = Some(RecordingError::Span(Seq(1)));
+    assert_eq!(of(vec![event(0, 0, head()), event(1, 7, queued())]), foreign);
+}
