@@ -17,10 +17,11 @@ mod reader;
 mod recording;
 mod replay;
 mod segment;
+mod stored;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Waker;
 
 use tokio::sync::Notify;
@@ -37,6 +38,7 @@ pub use self::reader::LogReader;
 pub use self::recording::{Recording, RecordingError};
 pub use self::replay::Divergence;
 pub(crate) use self::replay::{RecordedEnd, RecordedInput, Replay};
+pub use self::stored::StoredMark;
 
 /// Limits of the memory that a log uses, in bytes as [`EventKind::weight`] estimates them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +75,7 @@ struct Log {
     live_changed: Notify,
     /// The log continues a recording.
     replay: Option<Replay>,
+    stored: OnceLock<Arc<StoredMark>>,
 }
 
 struct Tail {
@@ -201,6 +204,7 @@ impl Bus {
             live_version: AtomicU64::new(0),
             live_changed: Notify::new(),
             replay,
+            stored: OnceLock::new(),
         }));
         bus.set_limits(bounds);
         bus
@@ -312,6 +316,18 @@ impl Bus {
     /// The clock of the run.
     pub(crate) fn clock(&self) -> &Clock {
         &self.0.clock
+    }
+
+    /// The mark of what is stored. From the first call on, paid calls wait for it.
+    pub fn stored_mark(&self) -> Arc<StoredMark> {
+        Arc::clone(self.0.stored.get_or_init(Arc::default))
+    }
+
+    /// Waits until everything published so far is stored, if this log is stored at all.
+    pub async fn wait_until_stored(&self) {
+        if let Some(mark) = self.0.stored.get() {
+            mark.reached(Seq(self.len())).await;
+        }
     }
 
     /// Number of events published so far.

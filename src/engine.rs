@@ -3,16 +3,17 @@
 
 mod handle;
 mod head;
+mod keeper;
 mod launch;
 mod play;
+mod run_ids;
 mod start;
 mod toolbox;
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::base::seeded_random::random_u64;
 use crate::bus::{Bus, LogLimits};
 use crate::clock::Clock;
 use crate::event::{Command, EventKind, RunId, SpanId, StopReason};
@@ -20,6 +21,7 @@ use crate::gateway::GuardedTool;
 use crate::scenario::Scenario;
 
 pub use handle::RunHandle;
+pub use keeper::RunKeeper;
 pub use launch::{Launch, ModelChoice, ResumeError, Resumption, Schedule};
 pub use toolbox::{ToolNotReady, Toolbox};
 
@@ -49,6 +51,7 @@ pub struct Engine {
 
 struct EngineShared {
     settings: EngineSettings,
+    keeper: Option<Arc<dyn RunKeeper>>,
     log: Bus,
     nonce: u64,
     runs: Mutex<Runs>,
@@ -60,6 +63,8 @@ struct EngineShared {
 #[derive(Default)]
 struct Runs {
     started: u32,
+    /// Ids of runs that are about to be in `by_id`.
+    starting: HashSet<RunId>,
     by_id: HashMap<RunId, RunHandle>,
     finished: VecDeque<(RunId, u64)>,
     finished_bytes: u64,
@@ -150,11 +155,17 @@ impl EngineShared {
 impl Engine {
     /// An engine without runs.
     pub fn new(settings: EngineSettings) -> Self {
+        Self::with_keeper(settings, None)
+    }
+
+    /// An engine without runs, whose runs are kept.
+    pub fn with_keeper(settings: EngineSettings, keeper: Option<Arc<dyn RunKeeper>>) -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let nonce = since.as_nanos() as u64 ^ u64::from(std::process::id()).rotate_left(32);
         let runs = Mutex::default();
         let tools = Mutex::default();
-        Self { shared: Arc::new(EngineShared { settings, log: Bus::new(), nonce, runs, tools }) }
+        let log = Bus::new();
+        Self { shared: Arc::new(EngineShared { settings, keeper, log, nonce, runs, tools }) }
     }
 
     /// Log of the engine: which runs were started, closed and forgotten.
@@ -211,23 +222,6 @@ impl Engine {
         }
         for run in &runs {
             run.wait_until_finished().await;
-        }
-    }
-
-    fn next_id(&self, runs: &mut Runs) -> RunId {
-        loop {
-            runs.started += 1;
-            let number = random_u64(self.shared.nonce, "run", runs.started, "id");
-            // Four digits are easy to say aloud; after 4,096 runs the ids get longer.
-            let id = if runs.by_id.len() < 4096 {
-                format!("r-{:04x}", number & 0xffff)
-            } else {
-                format!("r-{:08x}", number & 0xffff_ffff)
-            };
-            let id = RunId::new(id);
-            if !runs.by_id.contains_key(&id) {
-                return id;
-            }
         }
     }
 }

@@ -109,6 +109,8 @@ mod run;
 mod scenario;
 #[cfg(feature = "tui")]
 mod shell;
+#[cfg(feature = "store")]
+mod store;
 mod tool;
 #[cfg(feature = "tui")]
 mod ui;

@@ -63,6 +63,7 @@ pub fn log(facts: usize) -> Vec<Arc<Event>> {
         tools: Vec::new(),
         alerts: Default::default(),
         spending: Default::default(),
+        launch: None,
         plan: PatternPlan::Collaboration(Arc::new(plan)),
     };
     let mut log = Log { facts: Vec::with_capacity(facts + 64), spans: 0 };

@@ -2,7 +2,7 @@
 
 use super::form::shown_value::shown_value;
 use super::home::HomePane;
-use super::run::{RunLog, RunPage};
+use super::run::{EventWindow, RunPage};
 use super::state::AppState;
 use crate::event::kind::ModelLabel;
 use crate::event::world::{RunState, World};
@@ -189,6 +189,6 @@ fn add_tools(world: &World, items: &mut StyledText) {
 }
 
 /// What somebody said last, if it is near the end of the log.
-fn last_said(log: &RunLog, words: &dyn Narrate) -> Option<String> {
+fn last_said(log: &EventWindow, words: &dyn Narrate) -> Option<String> {
     log.iter().rev().take(MAX_SEARCHED_EVENTS).find_map(|event| words.said(event))
 }

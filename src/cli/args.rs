@@ -1,7 +1,10 @@
 //! The command line: commands, their arguments, and the parsing of values.
 
 mod display;
+#[cfg(feature = "store")]
+pub mod kept;
 mod report;
+mod run_format;
 
 use std::time::Duration;
 
@@ -14,6 +17,7 @@ use crate::scenario::patterns::is_boundary;
 
 pub use display::Global;
 pub use report::{ConfigArgs, ConfigFormat, DoctorArgs};
+pub use run_format::RunFormat;
 
 /// Launches runs of multi-agent patterns and shows them live.
 #[derive(Debug, Parser)]
@@ -44,6 +48,18 @@ pub enum CliCommand {
         #[arg(long)]
         json: bool,
     },
+    /// List kept runs; remove, pin or restore some
+    #[cfg(feature = "store")]
+    Runs(kept::RunsArgs),
+    /// Show a kept or exported run
+    #[cfg(feature = "store")]
+    Show(kept::ShowArgs),
+    /// Write the log of a kept run as JSON lines
+    #[cfg(feature = "store")]
+    Export(kept::ExportArgs),
+    /// Put exported logs into the store
+    #[cfg(feature = "store")]
+    Import(kept::ImportArgs),
     /// Print the JSON schema of the scenario format, for editors
     Schema,
     /// Serve a small demo shop on this machine, for the scenario real-services
@@ -158,19 +174,6 @@ pub struct RunArgs {
     /// Call the endpoint through this proxy; env: the proxy of HTTPS_PROXY and similar variables
     #[arg(long, value_name = "URL|env")]
     pub proxy: Option<String>,
-}
-
-/// Output format of a headless run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum RunFormat {
-    /// Only the outcome object; for several messages one object for the whole session
-    Json,
-    /// One line for each event, then the outcome object
-    Jsonl,
-    /// Human-readable progress
-    Text,
-    /// The answer of a research run with footnotes, refused notes and contradictions
-    Markdown,
 }
 
 /// A value of `--flag NAME=on|off[@BOUNDARY]`.

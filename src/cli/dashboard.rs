@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ratatui::layout::Size;
 
@@ -11,11 +12,12 @@ use super::exit::Exit;
 use super::message::print_message;
 use super::run;
 use super::runtime::{build_runtime, builder};
+use super::stored::{OnStoreFailure, StoreOfCommand};
 use super::stream_style::StreamStyle;
-use crate::app::AppState;
 use crate::app::effect::LaunchRequest;
 use crate::app::request::RequestId;
 use crate::app::state::DisplaySettings;
+use crate::app::{AppState, Msg};
 use crate::base::regular;
 use crate::base::visible::visible;
 use crate::bus::LogLimits;
@@ -105,11 +107,13 @@ pub fn open(wanted: &DashboardArgs<'_>, global: &Global, theme: Theme) -> Exit {
     let named = wanted.run.map(|args| args.scenario.clone());
     // A pipe can be read only once.
     let named = named.filter(|what| !regular::is_pipe(Path::new(what)));
+    let stored = StoreOfCommand::open(global, OnStoreFailure::Pause);
     let (services, answers) = {
         let _runs_go_on_in = runtime.enter();
         let trust = Trust::saved_in(Dirs::find().map(|dirs| dirs.trusted()));
         let folder = std::env::current_dir().unwrap_or_default();
-        let engine = Engine::new(EngineSettings { log: LOG, ..EngineSettings::default() });
+        let settings = EngineSettings { log: LOG, ..EngineSettings::default() };
+        let engine = Engine::with_keeper(settings, stored.keeper());
         Services::new(engine, models, trust, named, folder)
     };
     let ended = own.block_on(async {
@@ -122,6 +126,9 @@ pub fn open(wanted: &DashboardArgs<'_>, global: &Global, theme: Theme) -> Exit {
             AppState::new(crate::app::layout::Size { cols, rows }, settings, Vec::new());
         state.model = wanted.run.and_then(|args| args.model.as_deref()).map(Arc::from);
         let opening = DashboardConfig { state, theme: theme.with_depth(abilities.depth) };
+        for problem in &stored.problems {
+            services.answer(EffectResult::Msg(Msg::Notice(problem.clone())));
+        }
         if let Some((request, extra)) = request {
             if wanted.run.is_some_and(|args| args.trust) {
                 services.allow(&consent::digest(&request.scenario), &request.scenario.title);
@@ -133,12 +140,18 @@ pub fn open(wanted: &DashboardArgs<'_>, global: &Global, theme: Theme) -> Exit {
         provoke_failure(wanted.panic, &services);
         shell::run::run(console, opening, services, answers).await
     });
+    // The runs have ended; a disk that hangs must not hold the operator.
+    let notes = own.block_on(tokio::time::timeout(STORE_GRACE, stored.finish()));
     // Tasks that still wait for a disk or a pager are abandoned.
     own.shutdown_background();
     runtime.shutdown_background();
     match ended {
         Ok(DashboardExit { code, state }) => {
             print_summary(&state, &paint);
+            let place = stored.place.filter(|_| !state.runs.is_empty());
+            for note in place.into_iter().chain(notes.unwrap_or_default()) {
+                print_message(&visible(&note));
+            }
             Exit::Other(code)
         }
         Err(error) => {
@@ -204,6 +217,9 @@ fn provoke_failure(place: Option<super::args::PanicPlace>, services: &Services) 
         Some(PanicPlace::Headless) => {}
     }
 }
+
+/// How long the end of the program waits for the store.
+const STORE_GRACE: Duration = Duration::from_secs(2);
 
 /// How much nicer the threads of runs are than the loop's thread.
 #[cfg(target_os = "linux")]

@@ -9,6 +9,8 @@ mod doctor;
 pub mod exit;
 mod headless;
 mod in_force;
+#[cfg(feature = "store")]
+mod kept;
 mod message;
 mod output;
 mod run;
@@ -17,6 +19,7 @@ mod scenarios;
 mod schema;
 mod stdout;
 mod stop_signals;
+mod stored;
 mod stream_style;
 mod validate;
 
@@ -121,6 +124,17 @@ fn dispatch(cli: Cli, theme: Theme, file: &ConfigFile) -> Exit {
         ),
         Some(CliCommand::Validate(args)) => validate::run(&args, theme, global.is_ascii()),
         Some(CliCommand::Scenarios { json }) => scenarios::run(json, theme, global.is_ascii()),
+        #[cfg(feature = "store")]
+        Some(CliCommand::Runs(args)) => kept::runs(&args, theme, global.is_ascii()),
+        #[cfg(feature = "store")]
+        Some(CliCommand::Show(args)) => match runtime() {
+            Ok(runtime) => run_to_end(runtime, kept::show(&args, theme, global.is_ascii())),
+            Err(exit) => exit,
+        },
+        #[cfg(feature = "store")]
+        Some(CliCommand::Export(args)) => kept::export(&args),
+        #[cfg(feature = "store")]
+        Some(CliCommand::Import(args)) => kept::import(&args),
         Some(CliCommand::Schema) => schema::run(),
         Some(CliCommand::DemoService { port }) => match runtime() {
             Ok(runtime) => run_to_end(runtime, demo_service::run(port)),

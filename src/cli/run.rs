@@ -8,6 +8,7 @@ use super::exit::Exit;
 use super::headless::{self, HeadlessOptions};
 use super::message::print_message;
 use super::output::RunWriter;
+use super::stored::{OnStoreFailure, StoreOfCommand};
 use super::stream_style::StreamStyle;
 use crate::base::name::FlagName;
 use crate::base::visible::visible;
@@ -162,7 +163,14 @@ pub async fn headless(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
     let paint = StreamStyle::on(&stdout, theme, global.is_ascii());
     // Each event is folded and written once, so no window of old events is kept.
     let log = LogLimits { window: 0, ahead: MAX_AHEAD };
-    let engine = Engine::new(EngineSettings { log, ..EngineSettings::default() });
+    let settings = EngineSettings { log, ..EngineSettings::default() };
+    let stored = StoreOfCommand::open(global, OnStoreFailure::Stop);
+    print_notes(&stored.problems);
+    // A log of a pipeline needs to know only what is wrong.
+    if io::stderr().is_terminal() {
+        print_notes(stored.place.as_slice());
+    }
+    let engine = Engine::with_keeper(settings, stored.keeper());
     let drive = HeadlessOptions { pauses: &args.pause_at, fail_on: &args.fail_on };
     let turns = messages.into_iter().zip(tools).map(|(text, tools)| {
         let (flags, schedule) = schedule(args);
@@ -173,11 +181,19 @@ pub async fn headless(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
             flags,
             schedule,
             seed: args.seed,
+            requested_model: args.model.as_deref().map(Arc::from),
             session: None,
         };
         (text, launch)
     });
-    headless::run(&engine, turns.collect(), drive, RunWriter::new(format, paint, stdout)).await
+    let output = RunWriter::new(format, paint, stdout);
+    let exit = headless::run(&engine, turns.collect(), drive, output).await;
+    print_notes(&stored.finish().await);
+    exit
+}
+
+fn print_notes(notes: &[String]) {
+    notes.iter().for_each(|note| print_message(&visible(note)));
 }
 
 /// The model and one toolbox for each run. `None`: the errors have already been printed.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
 
 use crate::bus::{Bus, Divergence, LogReader};
-use crate::event::{Command, RunId, Seq};
+use crate::event::{Command, RunId, Seq, StopReason};
 use crate::gateway::{GuardSnapshot, ToolRegistry};
 use crate::run::{LiveControl, RunControl, Session};
 
@@ -105,6 +105,11 @@ impl RunHandle {
         if let Some(command) = left {
             self.control.command(command);
         }
+    }
+
+    /// Stops the run with this reason, before its next call.
+    pub(crate) fn stop(&self, reason: StopReason) {
+        self.control.stop(reason);
     }
 
     /// A snapshot of each tool's guard. The numbers of shared tools include the other runs that use

@@ -2,6 +2,7 @@
 
 use crate::event::RunId;
 use crate::event::kind::{FlagAt, ModelLabel, ModelPriceHead, PricesHead, RunStarted, ToolHead};
+use crate::event::launch::LaunchRecord;
 use crate::pattern;
 use crate::run::Session;
 use crate::scenario::Scenario;
@@ -14,13 +15,14 @@ pub(super) struct RunSetup<'a> {
     pub flags: Vec<FlagAt>,
     pub tools: Vec<ToolHead>,
     pub seed: u64,
+    pub launch: LaunchRecord,
     pub session: &'a Session,
     /// Unix time in milliseconds.
     pub wall_ms: u64,
 }
 
 pub(super) fn build_head(scenario: &Scenario, begun: RunSetup<'_>) -> RunStarted {
-    let RunSetup { run, model, model_prices, flags, tools, seed, session, wall_ms } = begun;
+    let RunSetup { run, model, model_prices, flags, tools, seed, launch, session, wall_ms } = begun;
     let live = matches!(model, ModelLabel::Live { .. });
     let plan = pattern::plan(&scenario.pattern, session, live, wall_ms);
     RunStarted {
@@ -45,6 +47,7 @@ pub(super) fn build_head(scenario: &Scenario, begun: RunSetup<'_>) -> RunStarted
         tools,
         alerts: scenario.alerts,
         spending: scenario.spending,
+        launch: Some(launch),
         plan,
     }
 }

@@ -26,6 +26,9 @@ pub struct Launch {
     pub schedule: Schedule,
     /// Seed of all random numbers; `None`: the scenario's.
     pub seed: Option<u64>,
+    /// The model that the operator requested, in place of those that the scenario names: for the
+    /// log, the choice is in `model`.
+    pub requested_model: Option<Arc<str>>,
     /// The message of a session that this run answers; `None`: it starts a session with the
     /// scenario's goal.
     pub session: Option<Session>,
@@ -41,6 +44,7 @@ impl Launch {
             flags: Vec::new(),
             schedule: Schedule::default(),
             seed: None,
+            requested_model: None,
             session: None,
         }
     }

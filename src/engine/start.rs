@@ -15,6 +15,7 @@ use crate::base::name::FlagName;
 use crate::bus::{Bus, LogLimits};
 use crate::event::id::millis;
 use crate::event::kind::{FlagAt, Initiator, ModelLabel};
+use crate::event::launch::LaunchRecord;
 use crate::event::{Command, EventKind, Seq, SpanId};
 use crate::llm::prices::Price;
 use crate::llm::scripted::Scripted;
@@ -27,7 +28,8 @@ use crate::scenario::check::instant_warning;
 impl Engine {
     /// Starts a run, or continues a recorded one.
     pub(super) fn begin(&self, launch: Launch, resumption: Option<Resumption>) -> RunHandle {
-        let Launch { scenario, model, tools, flags, schedule, seed, session } = launch;
+        let Launch { scenario, model, tools, flags, schedule, seed, requested_model, session } =
+            launch;
         let (recording, by) = resumption.map(|it| (it.recording, it.by)).unzip();
         let recorded = recording.as_ref().map(|it| it.head().clone());
         let session = session.unwrap_or_else(|| Session::first(scenario.goal.as_str()));
@@ -49,6 +51,8 @@ impl Engine {
             None => flag_positions(&scenario, flags),
         };
         let bounds = self.shared.settings.log;
+        // What a resumed run begins with is stored already.
+        let stored = Seq(recording.as_ref().map_or(0, |it| it.events().len() as u64));
         let bus = match recording {
             Some(recording) => Bus::resumed(bounds, recording),
             None => Bus::with_limits(bounds),
@@ -68,11 +72,12 @@ impl Engine {
         let changes = PatternLive::new(&scenario.pattern, &bus, &session);
         let context;
         let handle = {
-            let mut runs = self.shared.runs();
             let id = match &recorded {
                 Some(head) => head.run.clone(),
-                None => self.next_id(&mut runs),
+                None => self.next_id(),
             };
+            let mut runs = self.shared.runs();
+            runs.starting.remove(&id);
             context = RunContext::new(RunSettings {
                 id: id.clone(),
                 bus: bus.clone(),
@@ -102,6 +107,9 @@ impl Engine {
             self.shared.divide_window(&runs, None);
             handle
         };
+        if let Some(keeper) = &self.shared.keeper {
+            keeper.keep(&handle, bus.reader(Seq(0)), stored);
+        }
         let tools = context.tools().iter().map(|tool| tool.head()).collect();
         let label = models.label();
         let live = matches!(label, ModelLabel::Live { .. });
@@ -112,6 +120,13 @@ impl Engine {
             flags: positions,
             tools,
             seed,
+            launch: LaunchRecord {
+                source: Arc::clone(&scenario.source),
+                instant,
+                model: requested_model,
+                flags: schedule.flags.clone(),
+                pauses: schedule.breaks.clone(),
+            },
             session: &session,
             wall_ms,
         };

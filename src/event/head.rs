@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::id::{BoundaryId, RunId};
+use super::launch::LaunchRecord;
 use super::patterns::PatternPlan;
 use super::stop::StopReason;
 use super::tool::ToolHead;
@@ -48,6 +49,9 @@ pub struct RunStarted {
     /// Limits of what the run may spend on its models.
     #[serde(default, skip_serializing_if = "SpendingLimits::is_none")]
     pub spending: SpendingLimits,
+    /// What the run was started with; `None` in logs of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launch: Option<LaunchRecord>,
     /// The setup of the pattern.
     pub plan: PatternPlan,
 }

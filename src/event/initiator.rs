@@ -14,4 +14,6 @@ pub enum Initiator {
     Breakpoint,
     /// Suspension of the process (Ctrl-Z).
     Suspend,
+    /// The store of runs, while it cannot be written.
+    Store,
 }

@@ -72,6 +72,9 @@ stop_reasons! {
         /// The operator ended the run.
         Cancelled = "cancelled", Cancelled, "cancelled",
             Some("Cancelled by you.");
+        /// The run could not be stored, so no more paid calls were made.
+        StoreFailed = "store_failed", Stopped, "cannot be stored",
+            Some("The run's log could not be stored: make room on the disk, or run with --no-store.");
         /// A bug in roundtable, caught; the log file has the details.
         InternalError = "internal_error", Stopped, "internal error",
             Some("A bug in roundtable: the log file has the details.");

@@ -240,6 +240,9 @@ async fn make_attempt<'g>(
     let ended = match recorded {
         Some(recorded) => recorded,
         None => {
+            if scope.has_effects() {
+                bus.wait_until_stored().await;
+            }
             let attempt = callee.attempt(Attempt { number, live: &open.live, call, span });
             let ended = match scope.timeout_clock(limit) {
                 Some(time_up) => run_within_clock(time_up, attempt).await,

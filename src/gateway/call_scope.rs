@@ -39,6 +39,11 @@ pub trait CallScope: Send + Sync {
     fn callee_host(&self) -> Option<String> {
         None
     }
+    /// Whether an attempt costs money or changes something outside the run: it is made only once the
+    /// log says so durably.
+    fn has_effects(&self) -> bool {
+        false
+    }
     /// Awaited before each attempt: a boundary, or the caller's own policy. `None`: no wait. A
     /// refused attempt counts as used.
     fn admit(&self, attempt: u32) -> Option<BoxFuture<'_, Result<(), StopReason>>> {

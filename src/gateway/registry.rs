@@ -51,6 +51,12 @@ pub struct ToolSetup {
 }
 
 impl GuardedTool {
+    /// Whether an attempt may change something outside the run: everything except the results that a
+    /// scenario lists, and what only searches and reads.
+    pub fn has_effects(&self) -> bool {
+        self.tool.is_some() && !matches!(self.kind, "fixture" | "search" | "read")
+    }
+
     /// A tool with its guard in the initial state. The guard goes by this clock: that of its run, or
     /// a real one if runs share it.
     pub fn new(making: ToolSetup, clock: Clock) -> Arc<Self> {

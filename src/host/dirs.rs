@@ -21,6 +21,11 @@ impl Dirs {
         Some(Self { config: base.config_dir().join("roundtable"), state: state.join("roundtable") })
     }
 
+    /// Path of the database of kept runs.
+    pub fn runs(&self) -> PathBuf {
+        self.state.join("runs.db")
+    }
+
     /// Path of the log file.
     pub fn log(&self) -> PathBuf {
         self.state.join("roundtable.log")

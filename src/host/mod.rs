@@ -6,6 +6,10 @@ pub mod config;
 pub mod consent;
 pub mod dirs;
 pub mod journal;
+#[cfg(feature = "store")]
+pub mod keep;
+#[cfg(feature = "store")]
+pub mod kept;
 #[cfg(feature = "tui")]
 pub mod log;
 pub mod models;

@@ -56,6 +56,7 @@ pub fn actor(by: Initiator) -> &'static str {
         Initiator::Schedule => "by schedule",
         Initiator::Breakpoint => "by a breakpoint",
         Initiator::Suspend => "by suspending",
+        Initiator::Store => "by the store",
     }
 }
 

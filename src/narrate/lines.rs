@@ -203,6 +203,7 @@ fn cause_suffix(by: Initiator) -> &'static str {
         Initiator::Schedule => ", from the command line",
         Initiator::Breakpoint => ", by a breakpoint",
         Initiator::Suspend => ", after a suspend",
+        Initiator::Store => ", by the store",
     }
 }
 

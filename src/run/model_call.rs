@@ -84,6 +84,10 @@ impl CallScope for ModelCallScope<'_> {
         }
     }
 
+    fn has_effects(&self) -> bool {
+        self.cx.is_live()
+    }
+
     fn callee_host(&self) -> Option<String> {
         match self.cx.models.model_for(&self.ask.purpose).label() {
             ModelLabel::Live { host, .. } => Some(host),

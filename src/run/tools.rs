@@ -149,6 +149,10 @@ impl CallScope for ToolCallScope<'_> {
         self.ask.caller.before_attempt(attempt)
     }
 
+    fn has_effects(&self) -> bool {
+        self.cx.tools().get(self.ask.tool).is_some_and(|tool| tool.has_effects())
+    }
+
     fn call_slots(&self) -> Option<&Semaphore> {
         self.ask.caller.call_slots()
     }

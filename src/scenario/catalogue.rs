@@ -156,3 +156,13 @@ pub enum RequestedModel {
     /// here replaces those that the scenario gives.
     Live(Option<Arc<str>>),
 }
+
+impl RequestedModel {
+    /// The name that replaces those of the scenario, if there is one.
+    pub fn name(&self) -> Option<Arc<str>> {
+        match self {
+            Self::Scripted { .. } => None,
+            Self::Live(name) => name.clone(),
+        }
+    }
+}

@@ -29,6 +29,8 @@ pub struct UserConfig {
     pub prices: Vec<ConfiguredPrice>,
     /// How the dashboard looks.
     pub ui: UiDefaults,
+    /// Which runs are kept.
+    pub store: StoreDefaults,
 }
 
 /// Defaults of live models. Each applies where a scenario does not set the key. A scripted run uses
@@ -80,6 +82,25 @@ pub struct UiDefaults {
     pub animation: Option<bool>,
 }
 
+/// Which runs are kept, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoreDefaults {
+    /// Whether runs are kept at all.
+    pub keep: bool,
+    /// Most runs that are kept; scripted and live ones are counted apart.
+    pub keep_runs: u32,
+    /// Most days that a run is kept.
+    pub keep_days: u32,
+    /// Most bytes of all kept runs together.
+    pub keep_bytes: u64,
+}
+
+impl Default for StoreDefaults {
+    fn default() -> Self {
+        Self { keep: true, keep_runs: 1_000, keep_days: 90, keep_bytes: 1 << 30 }
+    }
+}
+
 /// A theme that the configuration selects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfiguredTheme {
@@ -98,6 +119,8 @@ record! {
         prices: NamedEntries<ConfiguredPriceTable, ModelName> = default(NamedEntries::default()),
         /// Defaults of the display options.
         ui: UiTable = table,
+        /// Which runs are kept, and for how long.
+        store: StoreTable = table,
     }
 }
 
@@ -144,6 +167,20 @@ record! {
         ascii: bool = optional,
         /// Whether spinners and sparklines move.
         animation: bool = optional,
+    }
+}
+
+record! {
+    /// Which runs are kept, and for how long.
+    struct StoreTable => {
+        /// Whether runs are kept.
+        keep: bool = optional,
+        /// Most runs that are kept; scripted and live ones are counted apart.
+        keep_runs: IntegerField<1, 10_000_000> = optional,
+        /// Most days that a run is kept.
+        keep_days: IntegerField<1, 36_500> = optional,
+        /// Most bytes of all kept runs together.
+        keep_bytes: IntegerField<1_000_000, 4_000_000_000> = optional,
     }
 }
 
@@ -219,7 +256,14 @@ fn parse(text: &str, cx: &mut ReadContext) -> Option<UserConfig> {
         ConfiguredTheme { name, place: format!("{line}:{column}") }
     });
     let ui = UiDefaults { theme, ascii: ui.ascii, animation: ui.animation };
-    Some(UserConfig { model, prices, ui })
+    let (store, usual) = (file.store?, StoreDefaults::default());
+    let store = StoreDefaults {
+        keep: store.keep.unwrap_or(usual.keep),
+        keep_runs: store.keep_runs.map_or(usual.keep_runs, |it| it.0),
+        keep_days: store.keep_days.map_or(usual.keep_days, |it| it.0),
+        keep_bytes: store.keep_bytes.map_or(usual.keep_bytes, |it| u64::from(it.0)),
+    };
+    Some(UserConfig { model, prices, ui, store })
 }
 
 fn defaults(table: ModelDefaultsTable, cx: &mut ReadContext) -> ModelDefaults {

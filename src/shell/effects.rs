@@ -169,6 +169,7 @@ impl Services {
             flags: request.flags.clone(),
             schedule: extra.schedule,
             seed: request.seed,
+            requested_model: request.model.name(),
             session,
         });
         let facts = run.first_reader();

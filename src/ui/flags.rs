@@ -86,6 +86,7 @@ fn position_origin(flag: &FlagNow, page: &RunPage, state: &AppState) -> String {
                 Initiator::Schedule => "the command line",
                 Initiator::Breakpoint => "a breakpoint",
                 Initiator::Suspend => "Ctrl-Z",
+                Initiator::Store => "the store",
             };
             let (when, place) = (format::time_in_run(*at), boundary.display_name());
             format!("by {who} at {when}, since {place}")

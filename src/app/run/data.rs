@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::event_window::EventWindow;
 use super::next_message::{NextMessage, RunSession};
 use super::pending_changes::PendingChanges;
-use super::run_log::RunLog;
 use super::timeline::Timeline;
 use crate::app::effect::LaunchRequest;
 use crate::app::msg::PartialText;
@@ -20,7 +20,7 @@ use crate::event::{Command, Elapsed, Event, RunId, Seq, SpanId, World};
 pub struct RunData {
     id: RunId,
     zero: Duration,
-    log: RunLog,
+    log: EventWindow,
     world: World,
     past: Timeline,
     live: BTreeMap<SpanId, PartialText>,
@@ -35,7 +35,7 @@ impl RunData {
         Self {
             id,
             zero,
-            log: RunLog::default(),
+            log: EventWindow::default(),
             world: World::new(),
             past: Timeline::default(),
             live: BTreeMap::new(),
@@ -55,7 +55,7 @@ impl RunData {
     }
 
     /// The run's events so far; only the last ones are in memory.
-    pub fn log(&self) -> &RunLog {
+    pub fn log(&self) -> &EventWindow {
         &self.log
     }
 
@@ -225,7 +225,7 @@ impl RunData {
     /// Drops all events, and everything kept for scrubbing. The world stays.
     pub(super) fn drop_log(&mut self) {
         self.past = Timeline::default();
-        self.log = RunLog::default();
+        self.log = EventWindow::default();
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::RunLog;
+use super::EventWindow;
 use super::filter::{EVENT_LIMITS, Filter};
 use super::filter_input::FilterInput;
 use super::input_outcome::InputOutcome;
@@ -64,14 +64,14 @@ pub struct FilterStatus<'a> {
 
 impl EventList {
     /// Filters another slice of the log, if the list is behind it.
-    pub(super) fn catch_up(&mut self, log: &RunLog, world: &World) {
+    pub(super) fn catch_up(&mut self, log: &EventWindow, world: &World) {
         if self.is_behind(log) {
             self.scan(log, world);
         }
     }
 
     /// Applies what is typed into the filter.
-    pub(super) fn filter_typed(&mut self, log: &RunLog, world: &World) {
+    pub(super) fn filter_typed(&mut self, log: &EventWindow, world: &World) {
         self.apply_typed(log);
         self.scan(log, world);
     }
@@ -88,7 +88,7 @@ impl EventList {
     }
 
     /// Moves the selection in a window of this height.
-    pub(super) fn on_move(&mut self, action: Action, log: &RunLog, height: usize) {
+    pub(super) fn on_move(&mut self, action: Action, log: &EventWindow, height: usize) {
         let page = isize::try_from(height.saturating_sub(1).max(1)).unwrap_or(1);
         match action {
             Action::Up => self.step(-1, log, height),
@@ -112,7 +112,7 @@ impl EventList {
     }
 
     /// The number of rows.
-    pub fn len(&self, log: &RunLog) -> usize {
+    pub fn len(&self, log: &EventWindow) -> usize {
         match &self.filter {
             Some(active) => active.found.len(),
             // An invalid filter matches nothing.
@@ -132,7 +132,7 @@ impl EventList {
     }
 
     /// The state of the filter; `None` if there is none and none is typed.
-    pub fn filter(&self, log: &RunLog) -> Option<FilterStatus<'_>> {
+    pub fn filter(&self, log: &EventWindow) -> Option<FilterStatus<'_>> {
         let active = self.filter.as_ref();
         let held = (log.len() - log.dropped_count()) as u64;
         let done = active.map_or(100, |active| {
@@ -175,7 +175,7 @@ impl EventList {
     }
 
     /// The rows in a window of this height.
-    pub fn window(&self, log: &RunLog, height: usize) -> Range<usize> {
+    pub fn window(&self, log: &EventWindow, height: usize) -> Range<usize> {
         let len = self.len(log);
         if height == 0 || len == 0 {
             return 0..0;
@@ -193,7 +193,7 @@ impl EventList {
     }
 
     /// The place of the selected event; the newest if it is followed.
-    pub fn selected(&self, log: &RunLog) -> Option<usize> {
+    pub fn selected(&self, log: &EventWindow) -> Option<usize> {
         match self.cursor {
             Some(cursor) => Some(cursor),
             None => self.place(self.len(log).checked_sub(1)?),
@@ -201,7 +201,7 @@ impl EventList {
     }
 
     /// Moves the selection by this many rows.
-    pub(super) fn step(&mut self, by: isize, log: &RunLog, height: usize) {
+    pub(super) fn step(&mut self, by: isize, log: &EventWindow, height: usize) {
         let Some(last) = self.len(log).checked_sub(1) else { return };
         let window = self.window(log, height);
         let row = self.cursor.map_or(last, |cursor| self.row(cursor).min(last));
@@ -216,7 +216,7 @@ impl EventList {
     }
 
     /// Selects the first row.
-    pub(super) fn select_first(&mut self, log: &RunLog) {
+    pub(super) fn select_first(&mut self, log: &EventWindow) {
         self.cursor = self.place(0).filter(|_| self.len(log) > 0);
         self.top = self.dropped;
     }
@@ -227,7 +227,7 @@ impl EventList {
     }
 
     /// Scrolls the window, as a wheel does; the selection stays within it.
-    pub(super) fn scroll(&mut self, by: isize, log: &RunLog, height: usize) {
+    pub(super) fn scroll(&mut self, by: isize, log: &EventWindow, height: usize) {
         let len = self.len(log);
         let Some(last) = len.checked_sub(1) else { return };
         let window = self.window(log, height);
@@ -246,7 +246,7 @@ impl EventList {
     }
 
     /// Selects an event and brings it into view. Clears a filter that hides it.
-    pub(super) fn select(&mut self, place: usize, log: &RunLog, height: usize) {
+    pub(super) fn select(&mut self, place: usize, log: &EventWindow, height: usize) {
         if let Some(active) = &self.filter
             && active.found.binary_search(&place).is_err()
         {
@@ -269,7 +269,7 @@ impl EventList {
     }
 
     /// Applies what is typed so far: words at once, CEL as soon as it compiles.
-    pub(super) fn apply_typed(&mut self, log: &RunLog) {
+    pub(super) fn apply_typed(&mut self, log: &EventWindow) {
         let Some(typed) = &self.typing else { return };
         let text = typed.text().to_owned();
         if self.filter.as_ref().is_some_and(|active| active.text == text) {
@@ -320,7 +320,7 @@ impl EventList {
     }
 
     /// Whether part of the log is still to be filtered.
-    pub(super) fn is_behind(&self, log: &RunLog) -> bool {
+    pub(super) fn is_behind(&self, log: &EventWindow) -> bool {
         let held = log.dropped_count()..log.len();
         self.filter.as_ref().is_some_and(|active| active.scanned != held)
     }
@@ -337,7 +337,7 @@ impl EventList {
     }
 
     /// Filters the next slice of the log: new events first, then backwards.
-    pub(super) fn scan(&mut self, log: &RunLog, world: &World) {
+    pub(super) fn scan(&mut self, log: &EventWindow, world: &World) {
         let Some(active) = &mut self.filter else { return };
         let mut left = active.filter.batch_size();
         let mut steps = SCAN_STEPS;

@@ -6,6 +6,7 @@ pub mod controls;
 mod copy;
 pub mod data;
 mod dropped_events;
+pub mod event_window;
 pub mod filter;
 mod filter_input;
 mod input_outcome;
@@ -18,7 +19,6 @@ mod mouse;
 pub mod next_message;
 mod pending_changes;
 pub mod progress;
-pub mod run_log;
 pub mod run_view;
 pub mod scroll;
 pub mod speech;
@@ -34,13 +34,13 @@ use std::time::Duration;
 
 use ratatui::layout::Rect;
 
+pub use self::event_window::EventWindow;
 pub use self::input_outcome::InputOutcome;
 pub use self::inspect::Inspector;
 pub use self::inspect::target::{InspectTarget, Tab};
 pub use self::layout::{Areas, PageShape, Pane};
 pub use self::list::EventList;
 pub use self::next_message::NextMessage;
-pub use self::run_log::RunLog;
 pub use self::views::PageViews;
 
 use self::data::RunData;

@@ -2,7 +2,7 @@
 //! number of them, so that a seek folds a part of the log and never all of it. If the first events
 //! were dropped, there is a snapshot at the first that is left.
 
-use super::RunLog;
+use super::EventWindow;
 use crate::event::World;
 
 /// Most snapshots along the whole log; above it every other one is dropped.
@@ -79,7 +79,7 @@ impl Timeline {
 
     /// Called before the log drops the events up to this place: replaces the snapshots among them
     /// by one at this place.
-    pub(super) fn drop_before(&mut self, place: usize, log: &RunLog) {
+    pub(super) fn drop_before(&mut self, place: usize, log: &EventWindow) {
         let before = self.snapshots.partition_point(|kept| kept.events <= place);
         let first = self.snapshots.drain(..before).next_back();
         let mut first = first.unwrap_or_else(|| Snapshot { events: 0, world: World::new() });
@@ -100,7 +100,7 @@ impl Timeline {
 
     /// Moves the playhead after this many events of the log, or to the first event in memory if
     /// that is later.
-    pub(super) fn seek(&mut self, facts: usize, log: &RunLog) {
+    pub(super) fn seek(&mut self, facts: usize, log: &EventWindow) {
         let facts = facts.clamp(log.dropped_count(), log.len());
         self.nearby.retain(|near| near.events <= facts);
         let here = self.playhead.take();
@@ -137,8 +137,8 @@ mod tests {
     use super::*;
     use crate::event::{Elapsed, Event, EventKind, Seq, SpanId};
 
-    fn log(facts: u64) -> RunLog {
-        let mut log = RunLog::default();
+    fn log(facts: u64) -> EventWindow {
+        let mut log = EventWindow::default();
         for at in 0..facts {
             let kind = EventKind::Warning { text: String::new() };
             log.push(&Arc::new(Event { seq: Seq(at), at: Elapsed(at), span: SpanId::RUN, kind }));
@@ -169,7 +169,7 @@ mod tests {
     fn seeking_stops_at_the_first_event_in_memory() {
         let all = log(100_000);
         let (mut held, mut past, mut world) =
-            (RunLog::default(), Timeline::default(), World::new());
+            (EventWindow::default(), Timeline::default(), World::new());
         for (at, event) in all.iter().enumerate() {
             world.apply(event);
             held.push(event);

@@ -40,6 +40,9 @@ pub struct Global {
     /// Write the log to this file (filter: ROUNDTABLE_LOG=debug)
     #[arg(long, global = true, value_name = "FILE", help_heading = "Display")]
     pub log_file: Option<PathBuf>,
+    /// Do not keep runs in the store (see `roundtable runs`)
+    #[arg(long, global = true)]
+    pub no_store: bool,
     /// Display settings of the configuration file; the command line overrides them.
     #[arg(skip)]
     pub configured: UiDefaults,

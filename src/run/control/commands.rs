@@ -20,16 +20,18 @@ impl RunControl {
             return;
         }
         match command {
-            Command::Pause { by: Initiator::Suspend } => {
+            Command::Pause { by: by @ (Initiator::Suspend | Initiator::Store) } => {
                 state.held_by_suspend = state.hold == PauseState::Running;
                 let rest_at_round = state.pause_at_round;
-                self.hold(&mut state, Initiator::Suspend);
+                self.hold(&mut state, by);
                 state.pause_at_round = rest_at_round;
                 if state.hold == PauseState::Pausing {
                     state.suspended_since = Some(state.now());
                 }
             }
-            Command::Resume { by: Initiator::Suspend } if !state.held_by_suspend => {
+            Command::Resume { by: Initiator::Suspend | Initiator::Store }
+                if !state.held_by_suspend =>
+            {
                 state.unfreeze();
             }
             Command::Pause { by } => self.hold(&mut state, by),
@@ -40,7 +42,7 @@ impl RunControl {
                     state.hold = PauseState::Running;
                     self.publish(EventKind::Resumed { by, paused_ms });
                 }
-                if state.pause_at_round && by == Initiator::Suspend {
+                if state.pause_at_round && matches!(by, Initiator::Suspend | Initiator::Store) {
                     // The pause at the next round was requested before the suspension, and still
                     // applies.
                     self.publish(EventKind::Pausing { by: Initiator::You, at_round: true });

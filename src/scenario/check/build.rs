@@ -10,6 +10,7 @@ use super::build_policy;
 use super::build_tools;
 use super::input::{input, label};
 use super::script;
+use crate::base::digest;
 use crate::base::name::{FlagName, ScenarioName};
 use crate::scenario::file::format::{ModelTable, ScenarioFile};
 use crate::scenario::file::format_budget::BudgetTable;
@@ -18,9 +19,10 @@ use crate::scenario::file::template::TemplateScope;
 use crate::scenario::pattern_row::PatternRow;
 use crate::scenario::patterns;
 use crate::scenario::spec::model::{
-    Flag, ModelSettings, Prices, Scenario, ScenarioInput, ScenarioOrigin,
+    Flag, ModelSettings, Prices, Scenario, ScenarioInput, ScenarioOrigin, ScenarioWarnings,
 };
 use crate::scenario::spec::prepared::Prepared;
+use crate::scenario::spec::source_text::SourceText;
 use crate::scenario::spec::tuning::REPLY_TOKENS;
 
 /// Builds the scenario from a file, as far as possible. Problems are reported to `cx`.
@@ -29,7 +31,7 @@ pub(crate) fn scenario(
     own: &PatternRow,
     name: ScenarioName,
     origin: ScenarioOrigin,
-    hash: String,
+    source: SourceText,
     cx: &mut ReadContext,
 ) -> Option<Scenario> {
     let inputs: Vec<ScenarioInput> = cx.at_key("inputs", |cx| {
@@ -81,7 +83,8 @@ pub(crate) fn scenario(
     Some(Scenario {
         name,
         origin,
-        hash,
+        hash: digest::sha256_of_text(&source.text),
+        source: Arc::new(source),
         title: file.title?.text,
         about: file.about.map(|about| about.text).unwrap_or_default(),
         goal: goal?,
@@ -99,8 +102,7 @@ pub(crate) fn scenario(
         alerts: build_tools::alerts(&file.alerts?),
         script,
         seed: u64::from(file.seed.0),
-        warnings: Vec::new(),
-        offline_warnings: Vec::new(),
+        warnings: ScenarioWarnings::default(),
         prepared: Prepared::default(),
     })
 }

@@ -28,13 +28,19 @@ output = 0
 theme = "light"
 ascii = true
 animation = false
+
+[store]
+keep = false
+keep_runs = 20
+keep_days = 7
+keep_bytes = 5_000_000
 "#;
 
 #[test]
 fn a_whole_file_is_read() {
     let checked = check_config("config.toml", WHOLE);
     assert!(checked.problems.is_empty(), "{}", checked.problems);
-    let UserConfig { model, prices, ui } = checked.config;
+    let UserConfig { model, prices, ui, store } = checked.config;
     assert_eq!(model.name.as_deref(), Some("anthropic/claude-haiku-4-5"));
     assert_eq!(model.timeout, Some(Duration::from_secs(30)));
     assert_eq!((model.tuning.temperature, model.tuning.max_tokens), (Some(0.2), Some(800)));
@@ -49,11 +55,13 @@ fn a_whole_file_is_read() {
     );
     let theme = ConfiguredTheme { name: "light".into(), place: "config.toml:21:9".into() };
     assert_eq!(ui, UiDefaults { theme: Some(theme), ascii: Some(true), animation: Some(false) });
+    let kept = StoreDefaults { keep: false, keep_runs: 20, keep_days: 7, keep_bytes: 5_000_000 };
+    assert_eq!(store, kept);
 }
 
 #[test]
 fn an_empty_file_says_nothing() {
-    for text in ["", "# nothing yet\n", "[model]\n[prices]\n[ui]\n"] {
+    for text in ["", "# nothing yet\n", "[model]\n[prices]\n[ui]\n[store]\n"] {
         let checked = check_config("config.toml", text);
         assert!(checked.problems.is_empty(), "{text}: {}", checked.problems);
         assert_eq!(checked.config, UserConfig::default(), "{text}");
@@ -101,7 +109,7 @@ fn an_unknown_key_is_a_warning_that_says_what_was_meant() {
             "temperature: unknown key `temperature` (did you mean `model.temperature`?)",
         ),
         ("[model]\ntheme = 'x'", "model.theme: unknown key `theme` (did you mean `ui.theme`?)"),
-        ("[stor]\nx = 1", "stor: unknown key `stor` (one of model, prices, ui)"),
+        ("[cluster]\nx = 1", "cluster: unknown key `cluster` (one of model, prices, ui, store)"),
         (
             "[prices.x]\ninput = 1\noutput = 1\ncache = 1",
             "prices.x.cache: unknown key `cache` (did you mean `cached`?)",

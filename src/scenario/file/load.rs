@@ -12,10 +12,10 @@ use super::reader::{ReadContext, UnknownKeys};
 use super::shape::FormatShape as _;
 use super::toml_text::{self, MAX_TABLES};
 use super::tree::{TextSpan, TomlNode, TomlTable, TomlValue};
-use crate::base::digest;
 use crate::base::name::ScenarioName;
 use crate::scenario::check::{build, pattern_keys};
-use crate::scenario::spec::model::{Scenario, ScenarioOrigin};
+use crate::scenario::spec::model::{Scenario, ScenarioOrigin, ScenarioWarnings};
+use crate::scenario::spec::source_text::SourceText;
 
 /// Maximum size of a scenario file, in bytes.
 pub const MAX_BYTES: u64 = 1024 * 1024;
@@ -79,12 +79,19 @@ pub fn check(text: &str, origin: ScenarioOrigin, overrides: &[Override]) -> Chec
     for (index, set) in overrides.iter().enumerate() {
         set.apply(index + 1, &mut table, &mut cx);
     }
+    let source = SourceText {
+        text: text.into(),
+        set: overrides.iter().map(|set| set.text().to_owned()).collect(),
+        file: match &origin {
+            ScenarioOrigin::Shipped(_) => None,
+            ScenarioOrigin::File(path) => Some(path.display().to_string()),
+        },
+    };
     let at = TextSpan::new(0, 0..0);
     let pattern = pattern_keys::settle_pattern(&mut table, at, &mut cx);
     let root = TomlNode { at, value: TomlValue::Table(table) };
-    let built = ScenarioFile::read(&root, &mut cx).and_then(|file| {
-        build::scenario(file, pattern, name(&origin), origin, digest::sha256_of_text(text), &mut cx)
-    });
+    let built = ScenarioFile::read(&root, &mut cx)
+        .and_then(|file| build::scenario(file, pattern, name(&origin), origin, source, &mut cx));
     let failed = cx.failed();
     let problems = cx.finish();
     let scenario = built.filter(|_| !failed).map(|scenario| {
@@ -98,7 +105,8 @@ pub fn check(text: &str, origin: ScenarioOrigin, overrides: &[Override]) -> Chec
         if problems.more() > 0 {
             warnings.push(format!("… and {} more", problems.more()));
         }
-        Scenario { warnings, offline_warnings: lines(false), ..scenario }
+        let warnings = ScenarioWarnings { every_run: warnings, offline: lines(false) };
+        Scenario { warnings, ..scenario }
     });
     CheckedScenario { scenario, problems }
 }

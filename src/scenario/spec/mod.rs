@@ -16,6 +16,7 @@ pub mod prepared;
 pub mod price;
 pub mod repair;
 pub mod script;
+pub mod source_text;
 pub mod spending_limits;
 pub mod tool;
 pub mod tuning;

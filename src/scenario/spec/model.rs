@@ -12,6 +12,7 @@ use super::policy::{CallPolicy, UnsetLlmKeys};
 use super::prepared::Prepared;
 use super::repair::Repairs;
 use super::script::Script;
+use super::source_text::SourceText;
 use super::spending_limits::SpendingLimits;
 use super::tool::{InjectedFault, ToolSpec};
 use super::tuning::Tuning;
@@ -27,6 +28,8 @@ pub struct Scenario {
     pub origin: ScenarioOrigin,
     /// SHA-256 of the file's bytes in hexadecimal; the user's trust is stored for this hash.
     pub hash: String,
+    /// The text that it was read from.
+    pub source: Arc<SourceText>,
     /// Title in one line, for lists and headers.
     pub title: String,
     /// What the scenario shows, in one sentence.
@@ -63,10 +66,8 @@ pub struct Scenario {
     pub script: Script,
     /// Seed of all random numbers of a run.
     pub seed: u64,
-    /// Warnings for all runs, such as a role with two seats.
-    pub warnings: Vec<String>,
-    /// Warnings for offline runs only: steps, roles or agents without a scripted reply.
-    pub offline_warnings: Vec<String>,
+    /// What the reader of the file warned of.
+    pub warnings: ScenarioWarnings,
     /// Data that the pattern computes once for all runs.
     pub prepared: Prepared,
 }
@@ -79,9 +80,18 @@ impl Scenario {
 
     /// The warnings for a live or an offline run. A live run needs no script.
     pub fn run_warnings(&self, live: bool) -> impl Iterator<Item = &String> {
-        let silent = if live { &[] } else { &self.offline_warnings[..] };
-        self.warnings.iter().chain(silent)
+        let silent = if live { &[] } else { &self.warnings.offline[..] };
+        self.warnings.every_run.iter().chain(silent)
     }
+}
+
+/// Warnings about a valid scenario.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ScenarioWarnings {
+    /// For all runs, such as a role with two seats.
+    pub every_run: Vec<String>,
+    /// For offline runs only: steps, roles or agents without a scripted reply.
+    pub offline: Vec<String>,
 }
 
 /// Where the text of a scenario comes from.

@@ -72,6 +72,7 @@ impl Log {
             tools: vec![head("llm", "model"), head("vendor", "fixture")],
             alerts,
             spending: Default::default(),
+            launch: None,
             plan: PatternPlan::Resilience(Arc::new(ResiliencePlan {
                 agents: 2,
                 turns: 1,

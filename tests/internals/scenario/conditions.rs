@@ -51,7 +51,7 @@ async fn every_name_is_shown() {
     );
     let scenario = load(&text, ScenarioOrigin::File("names.toml".into()), &[])
         .unwrap_or_else(|problems| panic!("{}", problems.pretty(false)));
-    assert_eq!(scenario.warnings, Vec::<String>::new());
+    assert_eq!(scenario.warnings.every_run, Vec::<String>::new());
     let engine = Engine::new(EngineSettings::default());
     let run = engine.start(Launch::scripted(Arc::new(scenario), true));
     let mut reader = run.bus().reader(Seq(0));

@@ -128,7 +128,7 @@ fn the_words_of_the_contract_are_those_of_the_patterns() {
     for shipped in shipped() {
         let scenario = load(shipped.text, shipped.origin(), &[]).expect("good");
         assert_eq!(
-            (scenario.warnings, scenario.offline_warnings),
+            (scenario.warnings.every_run, scenario.warnings.offline),
             (vec![], vec![]),
             "{}",
             shipped.name

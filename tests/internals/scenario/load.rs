@@ -119,7 +119,7 @@ fn what_is_left_out_has_its_default() {
     assert!(
         scenario.inputs.is_empty() && scenario.flags.is_empty() && *scenario.facts == json!({})
     );
-    assert_eq!(scenario.warnings, Vec::<String>::new());
+    assert_eq!(scenario.warnings.every_run, Vec::<String>::new());
     let spec = spec(&scenario);
     assert_eq!((spec.budget.max_rounds, spec.budget.max_messages), (3, 12));
     assert_eq!(spec.budget.max_seconds, Duration::from_secs(40));
@@ -140,7 +140,7 @@ fn what_is_left_out_has_its_default() {
 #[test]
 fn everything_that_is_there_is_read() {
     let scenario = read(MOST, &[]);
-    assert_eq!(scenario.warnings, Vec::<String>::new());
+    assert_eq!(scenario.warnings.every_run, Vec::<String>::new());
     assert_eq!(scenario.goal, "Decide on lunch, 3 times, by 2026-02-28. {{what}}");
     let inputs: Vec<(&str, &str, &Value, &InputKind)> = scenario
         .inputs

@@ -83,7 +83,7 @@ fn read(text: &str, set: &[&str]) -> Scenario {
     let set: Vec<Override> = set.iter().map(|set| set.parse().expect("an override")).collect();
     let scenario = load(text, ScenarioOrigin::File("a.toml".into()), &set)
         .unwrap_or_else(|problems| panic!("{}", problems.pretty(false)));
-    assert_eq!(scenario.warnings, Vec::<String>::new());
+    assert_eq!(scenario.warnings.every_run, Vec::<String>::new());
     scenario
 }
 
@@ -175,7 +175,7 @@ fn a_host_is_the_same_in_unicode_and_in_ascii() {
     assert_eq!(spec.allowed_domains_policy, hosts);
     assert_eq!(spec.allowed_domains_execution, hosts);
     assert_eq!(spec.trust("xn--bcher-kva.example"), 0.5);
-    assert!(scenario.warnings.is_empty(), "{:?}", scenario.warnings);
+    assert!(scenario.warnings.every_run.is_empty(), "{:?}", scenario.warnings.every_run);
 }
 
 /// Many hosts stand behind the web: a few that are down say nothing of the others.

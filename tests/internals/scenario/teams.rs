@@ -109,7 +109,7 @@ fn read(text: &str, set: &[&str]) -> Scenario {
     let set: Vec<Override> = set.iter().map(|set| set.parse().expect("an override")).collect();
     let scenario = load(text, ScenarioOrigin::File("a.toml".into()), &set)
         .unwrap_or_else(|problems| panic!("{}", problems.pretty(false)));
-    assert_eq!(scenario.warnings, Vec::<String>::new());
+    assert_eq!(scenario.warnings.every_run, Vec::<String>::new());
     scenario
 }
 

@@ -83,7 +83,7 @@ text = "Done."
     let models = format!("{table}{models}prompt = \"You judge.\"\n");
     let scenario = load(&models, ScenarioOrigin::File("models.toml".into()), &[]);
     let scenario = scenario.unwrap_or_else(|problems| panic!("{problems}"));
-    assert_eq!(scenario.warnings, [""; 0]);
+    assert_eq!(scenario.warnings.every_run, [""; 0]);
     assert_eq!(scenario.model_assignments.len(), 1);
 }
 
@@ -99,7 +99,7 @@ fn the_scenario_that_is_shown_is_a_good_one() {
     let toml = shown("pattern = \"collaboration\"");
     let origin = ScenarioOrigin::File("rename.toml".into());
     let scenario = load(&toml, origin, &[]).unwrap_or_else(|problems| panic!("{problems}"));
-    assert_eq!(scenario.warnings, [""; 0]);
+    assert_eq!(scenario.warnings.every_run, [""; 0]);
 }
 
 /// What is shown of tools, put into an orchestrator.
@@ -126,7 +126,7 @@ text = "Done."
     let origin = ScenarioOrigin::File("stock.toml".into());
     let scenario = load(&format!("{orchestrator}{tools}"), origin, &[]);
     let scenario = scenario.unwrap_or_else(|problems| panic!("{problems}"));
-    assert_eq!(scenario.warnings, [""; 0]);
+    assert_eq!(scenario.warnings.every_run, [""; 0]);
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn the_research_that_is_shown_is_good() {
     let toml = shown("pattern = \"research\"");
     let origin = ScenarioOrigin::File("lease.toml".into());
     let scenario = load(&toml, origin, &[]).unwrap_or_else(|problems| panic!("{problems}"));
-    assert_eq!(scenario.warnings, [""; 0]);
+    assert_eq!(scenario.warnings.every_run, [""; 0]);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::sync::{Arc, LazyLock};
 
 use crate::app::effect::{Contents, Effect};
-use crate::app::run::{Pane, RunLog, RunPage};
+use crate::app::run::{EventWindow, Pane, RunPage};
 use crate::app::{KeyCode, Msg};
 use crate::engine::{Engine, EngineSettings, Launch};
 use crate::event::{Event, EventKind, RunId, Seq, World};
@@ -53,7 +53,7 @@ fn shown(dash: &Dash) -> &RunPage {
     dash.state.visible_run().expect("a run")
 }
 
-fn log(dash: &Dash) -> &RunLog {
+fn log(dash: &Dash) -> &EventWindow {
     shown(dash).log()
 }
 

@@ -108,6 +108,7 @@ impl Facts {
             tools: Vec::new(),
             alerts: Default::default(),
             spending: Default::default(),
+            launch: None,
             plan: PatternPlan::Collaboration(Arc::new(plan)),
         };
         facts.add(SpanId::RUN, EventKind::RunStarted(Arc::new(head)));

@@ -130,6 +130,7 @@ impl ResearchFacts {
             ],
             alerts: AlertLimits::default(),
             spending: Default::default(),
+            launch: None,
             plan: PatternPlan::Research(Arc::new(plan)),
         };
         facts.add(SpanId::RUN, EventKind::RunStarted(Arc::new(head)));

@@ -120,6 +120,7 @@ impl TeamFacts {
             tools: vec![super::head::tool("llm", "model", 60_000, false)],
             alerts: AlertLimits::default(),
             spending: Default::default(),
+            launch: None,
             plan,
         };
         facts.add(SpanId::RUN, EventKind::RunStarted(Arc::new(head)));

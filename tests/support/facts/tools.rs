@@ -74,6 +74,7 @@ impl ToolFacts {
             tools,
             alerts: AlertLimits { error_rate: Some(0.5), ..AlertLimits::default() },
             spending: Default::default(),
+            launch: None,
             plan,
         };
         facts.add(SpanId::RUN, EventKind::RunStarted(Arc::new(head)));

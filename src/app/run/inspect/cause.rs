@@ -2,7 +2,7 @@
 
 use super::target::InspectTarget;
 use crate::app::run::data::RunData;
-use crate::app::run::run_log::RunLog;
+use crate::app::run::event_window::EventWindow;
 use crate::event::kind::Purpose;
 use crate::event::world::{EventLog, SpanKind};
 use crate::event::{Event, EventKind, Seq, StopReason, World};
@@ -31,7 +31,7 @@ pub(super) fn cause_of_event(run: &RunData, event: &Event) -> Option<Seq> {
 }
 
 /// The cause of an event that has the same cause in all patterns.
-fn shared_cause(world: &World, log: &RunLog, event: &Event) -> Option<Seq> {
+fn shared_cause(world: &World, log: &EventWindow, event: &Event) -> Option<Seq> {
     match &event.kind {
         EventKind::PlanRefused { .. } => world.spans.closed_by(event.span),
         // The change of the breaker that refused it.

@@ -10,12 +10,12 @@ use crate::event::{Event, Seq};
 /// The events of a run, of which only the last are in memory. A place counts from the first event
 /// of the run, so the place of an event never changes.
 #[derive(Clone, Debug, Default)]
-pub struct RunLog {
+pub struct EventWindow {
     events: VecDeque<Arc<Event>>,
     dropped: usize,
 }
 
-impl RunLog {
+impl EventWindow {
     /// Number of events so far, that is the place after the last one.
     pub fn len(&self) -> usize {
         self.dropped + self.events.len()
@@ -93,7 +93,7 @@ impl RunLog {
     }
 }
 
-impl EventLog for RunLog {
+impl EventLog for EventWindow {
     fn find_before(&self, seq: Seq, so: &dyn Fn(&Event) -> bool) -> Option<Seq> {
         let mut before = self.between(0, self.place(seq)).rev();
         before.find(|event| so(event)).map(|event| event.seq)

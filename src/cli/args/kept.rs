@@ -1,0 +1,86 @@
+//! The arguments of the commands about kept runs.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::run_format::RunFormat;
+
+/// Arguments of `roundtable runs`.
+#[derive(Debug, Clone, Default, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct RunsArgs {
+    /// What to do with runs; without it they are listed.
+    #[command(subcommand)]
+    pub action: Option<RunsAction>,
+    /// Only runs with this status: running, interrupted, ended, failed, or a stop reason
+    #[arg(long)]
+    pub status: Option<String>,
+    /// Only runs of this scenario
+    #[arg(long, value_name = "NAME")]
+    pub scenario: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What is done with whole runs.
+#[derive(Debug, Clone, Subcommand)]
+pub enum RunsAction {
+    /// Remove what the configuration does not keep, and what was removed before, for good
+    Prune,
+    /// Never remove these runs by themselves
+    Pin {
+        /// Runs: an id, the beginning of one, last, or last~2
+        #[arg(required = true, value_name = "RUN")]
+        runs: Vec<String>,
+        /// Take the pin away
+        #[arg(long)]
+        off: bool,
+    },
+    /// Remove runs
+    Rm {
+        /// Runs: an id, the beginning of one, last, or last~2
+        #[arg(required = true, value_name = "RUN")]
+        runs: Vec<String>,
+    },
+    /// Bring back a run that was removed since the last prune
+    Restore {
+        /// Id of the run
+        #[arg(value_name = "RUN")]
+        run: String,
+    },
+}
+
+/// Arguments of `roundtable show`.
+#[derive(Debug, Clone, Args)]
+pub struct ShowArgs {
+    /// A kept run (an id, the beginning of one, last, last~2), or a file of JSON lines
+    #[arg(value_name = "RUN|FILE.jsonl[.gz]")]
+    pub run: String,
+    /// Output format; default: text on a terminal, json elsewhere
+    #[arg(long, value_enum)]
+    pub format: Option<RunFormat>,
+    /// Show a run that another process plays until it has ended
+    #[arg(long, short)]
+    pub follow: bool,
+}
+
+/// Arguments of `roundtable export`.
+#[derive(Debug, Clone, Args)]
+pub struct ExportArgs {
+    /// A kept run: an id, the beginning of one, last, or last~2
+    #[arg(value_name = "RUN")]
+    pub run: String,
+    /// Write to this file, compressed if its name ends in .gz; default: standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// Arguments of `roundtable import`.
+#[derive(Debug, Clone, Args)]
+pub struct ImportArgs {
+    /// Exported logs, compressed or not
+    #[arg(required = true, value_name = "FILE.jsonl[.gz]")]
+    pub files: Vec<PathBuf>,
+}

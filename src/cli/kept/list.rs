@@ -1,0 +1,253 @@
+//! `roundtable runs`: the list of kept runs, and what is done with whole runs.
+
+use std::io;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::base::visible::visible;
+use crate::cli::args::kept::{RunsAction, RunsArgs};
+use crate::cli::exit::Exit;
+use crate::cli::message::print_message;
+use crate::cli::stdout;
+use crate::cli::stream_style::StreamStyle;
+use crate::event::run_row::{RunRow, RunStatus};
+use crate::event::safe_json;
+use crate::host::config;
+use crate::host::keep::{now_ms, retention};
+use crate::narrate::format;
+use crate::narrate::style_role::StyleRole;
+use crate::store::database::{Database, StoreError};
+use crate::ui::theme::Theme;
+
+/// Runs `roundtable runs`.
+pub fn runs(args: &RunsArgs, theme: Theme, ascii: bool) -> Exit {
+    let database = match super::open() {
+        Ok(database) => database,
+        Err(exit) => return exit,
+    };
+    let done = match &args.action {
+        None => return list(&database, args, theme, ascii),
+        Some(RunsAction::Prune) => prune(&database),
+        Some(RunsAction::Pin { runs, off }) => each(&database, runs, |row| {
+            database.pin(&row.id, !off).map(|_| format!("{} {}", row.id, pinned(!off)))
+        }),
+        Some(RunsAction::Rm { runs }) => each(&database, runs, |row| {
+            let removed = database.delete(&row.id, now_ms())?;
+            Ok(match removed {
+                true => {
+                    format!("{} removed; `roundtable runs restore {}` undoes it", row.id, row.id)
+                }
+                false => format!("{} is still running: it was not removed", row.id),
+            })
+        }),
+        Some(RunsAction::Restore { run }) => restore(&database, run),
+    };
+    done.unwrap_or_else(|error| {
+        print_message(&format!("the store cannot be used: {}", visible(&error.to_string())));
+        Exit::Stopped
+    })
+}
+
+fn pinned(on: bool) -> &'static str {
+    if on { "is pinned: it is never removed by itself" } else { "is no longer pinned" }
+}
+
+fn prune(database: &Database) -> Result<Exit, StoreError> {
+    let keep = retention(&config::in_force().store);
+    let pruned = database.prune(keep, now_ms(), u64::MAX)?;
+    let (runs, size) = (format::count_noun(pruned.runs, "run"), format::bytes(pruned.bytes));
+    Ok(stdout::print(&format!("removed {runs}, {size}\n"), Exit::Ok))
+}
+
+fn restore(database: &Database, run: &str) -> Result<Exit, StoreError> {
+    let id = crate::event::RunId::new(run);
+    if database.undelete(&id)? {
+        return Ok(stdout::print(&format!("{} is back\n", visible(run)), Exit::Ok));
+    }
+    print_message(&format!("{} was removed for good, or never kept", visible(run)));
+    Ok(Exit::Usage)
+}
+
+/// Does something with each named run, and prints a line about each.
+fn each(
+    database: &Database,
+    names: &[String],
+    work: impl Fn(&RunRow) -> Result<String, StoreError>,
+) -> Result<Exit, StoreError> {
+    let mut exit = Exit::Ok;
+    for name in names {
+        match super::find(database, name) {
+            Ok(row) => exit = stdout::print(&format!("{}\n", work(&row)?), exit),
+            Err(failed) => exit = failed,
+        }
+    }
+    Ok(exit)
+}
+
+fn list(database: &Database, args: &RunsArgs, theme: Theme, ascii: bool) -> Exit {
+    let rows = match database.runs() {
+        Ok(rows) => rows,
+        Err(error) => {
+            print_message(&format!("the store cannot be read: {error}"));
+            return Exit::Stopped;
+        }
+    };
+    let wanted = |row: &&RunRow| {
+        args.status.as_ref().is_none_or(|status| has_status(row, status))
+            && args.scenario.as_ref().is_none_or(|name| row.scenario == *name)
+    };
+    let rows: Vec<&RunRow> = rows.iter().filter(wanted).collect();
+    let out = io::stdout();
+    let text = if args.json {
+        let rows: Vec<RowOut<'_>> = rows.iter().map(|row| RowOut::of(row)).collect();
+        safe_json::pretty(&rows).map(|json| json + "\n").unwrap_or_default()
+    } else {
+        table(&rows, now_ms(), &StreamStyle::on(&out, theme, ascii))
+    };
+    stdout::print(&text, Exit::Ok)
+}
+
+/// `failed` is every run that ended, but not with success.
+fn has_status(row: &RunRow, status: &str) -> bool {
+    match (&row.status, status) {
+        (RunStatus::Ended(reason), "failed") => reason != "success" && reason != "cancelled",
+        (RunStatus::Ended(_), "ended") => true,
+        (status, wanted) => status.word() == wanted,
+    }
+}
+
+/// A row of `--json`.
+#[derive(Serialize)]
+struct RowOut<'a> {
+    id: &'a str,
+    started_ms: u64,
+    scenario: &'a str,
+    title: &'a str,
+    pattern: &'a str,
+    live: bool,
+    status: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stop_reason: Option<&'a str>,
+    elapsed_ms: u64,
+    tokens: u64,
+    cost_usd: Option<f64>,
+    events: u64,
+    bytes: u64,
+    pinned: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    forked_at: Option<&'a str>,
+}
+
+impl<'a> RowOut<'a> {
+    fn of(row: &'a RunRow) -> Self {
+        let (status, stop_reason) = match &row.status {
+            RunStatus::Ended(reason) => ("ended", Some(reason.as_str())),
+            other => (other.word(), None),
+        };
+        Self {
+            id: row.id.as_str(),
+            started_ms: row.started_ms,
+            scenario: &row.scenario,
+            title: &row.title,
+            pattern: &row.pattern,
+            live: row.live,
+            status,
+            stop_reason,
+            elapsed_ms: row.elapsed_ms,
+            tokens: row.tokens,
+            cost_usd: row.cost_usd,
+            events: row.events,
+            bytes: row.bytes,
+            pinned: row.pinned,
+            parent: row.parent.as_ref().map(|id| id.as_str()),
+            forked_at: row.forked_at.as_deref(),
+        }
+    }
+}
+
+fn table(rows: &[&RunRow], now: u64, paint: &StreamStyle) -> String {
+    use unicode_width::UnicodeWidthStr as _;
+    if rows.is_empty() {
+        return "no kept runs\n".to_owned();
+    }
+    let cells: Vec<[String; 7]> = rows.iter().map(|row| cells(row, now)).collect();
+    let mut widths = [0; 7];
+    for row in &cells {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.width());
+        }
+    }
+    let mut lines = String::new();
+    for (row, texts) in rows.iter().zip(&cells) {
+        let role = match &row.status {
+            RunStatus::Running => StyleRole::Running,
+            RunStatus::Interrupted => StyleRole::NeedsYou,
+            RunStatus::Ended(reason) if reason == "success" => StyleRole::Done,
+            RunStatus::Ended(reason) if reason == "cancelled" => StyleRole::Dim,
+            RunStatus::Ended(_) => StyleRole::Failed,
+        };
+        let mut line = String::new();
+        for (place, (text, width)) in texts.iter().zip(widths).enumerate() {
+            let gap = " ".repeat(width - text.width());
+            match place {
+                0 => line += &format!("{}{gap}  ", paint.role(StyleRole::Strong, text)),
+                3 => line += &format!("{}{gap}  ", paint.role(role, text)),
+                // Figures end at the same column.
+                1 | 4 | 5 | 6 => line += &format!("{gap}{text}  "),
+                _ => line += &format!("{text}{gap}  "),
+            }
+        }
+        lines += line.trim_end();
+        lines.push('\n');
+    }
+    lines
+}
+
+/// Id, age, scenario, status, time, tokens, cost.
+fn cells(row: &RunRow, now: u64) -> [String; 7] {
+    let pin = if row.pinned { " pinned" } else { "" };
+    let cost = row.cost_usd.filter(|cost| *cost > 0.0).map(format::usd).unwrap_or_default();
+    let tokens = if row.tokens == 0 { String::new() } else { format::count(row.tokens) + " tok" };
+    [
+        row.id.to_string(),
+        age(now.saturating_sub(row.started_ms)),
+        visible(&row.scenario).into_owned() + pin,
+        visible(row.status.word()).into_owned(),
+        format::duration_text(Duration::from_millis(row.elapsed_ms)),
+        tokens,
+        cost,
+    ]
+}
+
+/// How long ago, in its largest unit.
+fn age(ms: u64) -> String {
+    let seconds = ms / 1_000;
+    match seconds {
+        0..60 => format!("{seconds}s ago"),
+        60..3_600 => format!("{}m ago", seconds / 60),
+        3_600..172_800 => format!("{}h ago", seconds / 3_600),
+        _ => format!("{}d ago", seconds / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_age_has_its_largest_unit() {
+        let table = [
+            (0, "0s ago"),
+            (59_999, "59s ago"),
+            (60_000, "1m ago"),
+            (7_200_000, "2h ago"),
+            (172_800_000, "2d ago"),
+        ];
+        for (ms, text) in table {
+            assert_eq!(age(ms), text);
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! The commands about kept runs: list, show, export, import, remove.
+
+mod list;
+mod show;
+mod transfer;
+
+use crate::base::visible::visible;
+use crate::cli::exit::Exit;
+use crate::cli::message::print_message;
+use crate::event::run_row::RunRow;
+use crate::host::keep;
+use crate::host::kept::{self, FindRunError};
+use crate::store::database::Database;
+
+pub use list::runs;
+pub use show::show;
+pub use transfer::{export, import};
+
+/// Opens the store; on an error the message has been printed.
+fn open() -> Result<Database, Exit> {
+    match keep::open() {
+        Ok((database, _)) => Ok(database),
+        Err(why) => {
+            print_message(&visible(&why));
+            Err(Exit::Stopped)
+        }
+    }
+}
+
+/// The kept run of this name; on an error the message has been printed.
+fn find(database: &Database, name: &str) -> Result<RunRow, Exit> {
+    kept::find(database, name).map_err(|error| {
+        print_message(&visible(&error.to_string()));
+        match error {
+            FindRunError::None(_) | FindRunError::Several(..) => Exit::Usage,
+            FindRunError::Store(_) => Exit::Stopped,
+        }
+    })
+}

@@ -1,0 +1,111 @@
+//! `roundtable show`: a kept run, or an exported one, in each of the formats of a headless run.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use futures::StreamExt as _;
+
+use crate::base::visible::visible;
+use crate::cli::args::RunFormat;
+use crate::cli::args::kept::ShowArgs;
+use crate::cli::exit::Exit;
+use crate::cli::message::print_message;
+use crate::cli::output::RunWriter;
+use crate::cli::stdout;
+use crate::cli::stream_style::StreamStyle;
+use crate::event::{Event, RunId, Seq, World};
+use crate::host::kept;
+use crate::store::file::LogFile;
+use crate::store::{ReadError, RunLog};
+use crate::ui::theme::Theme;
+
+/// Calls that ended this many events ago are dropped from memory.
+const KEPT_EVENTS: u64 = 4_096;
+
+/// Runs `roundtable show`.
+pub async fn show(args: &ShowArgs, theme: Theme, ascii: bool) -> Exit {
+    let out = io::stdout();
+    let format = match args.format {
+        Some(format) => format,
+        None if out.is_terminal() => RunFormat::Text,
+        None => RunFormat::Json,
+    };
+    let paint = StreamStyle::on(&out, theme, ascii);
+    let mut shown =
+        Shown { output: RunWriter::new(format, paint, out), world: World::new(), forget: 0 };
+    let read = if kept::is_file(&args.run) {
+        LogFile::open(Path::new(&args.run)).map(|file| {
+            for note in &file.notes {
+                print_message(&visible(note));
+            }
+            shown.events(&file.events)
+        })
+    } else {
+        let found = super::open().and_then(|database| {
+            let row = super::find(&database, &args.run)?;
+            Ok((database, row))
+        });
+        match found {
+            Ok((database, row)) => shown.stored(&database, &row.id, args.follow).await,
+            Err(exit) => return exit,
+        }
+    };
+    match read {
+        Ok(Ok(())) => shown.end(format),
+        Ok(Err(why)) => stdout::exit_after_write(Err(why), Exit::Ok),
+        Err(error) => {
+            print_message(&format!("{} cannot be read: {error}", visible(&args.run)));
+            Exit::Stopped
+        }
+    }
+}
+
+/// A run that is shown event by event.
+struct Shown<W: Write> {
+    output: RunWriter<W>,
+    world: World,
+    forget: u64,
+}
+
+impl<W: Write> Shown<W> {
+    fn events(&mut self, events: &[Arc<Event>]) -> io::Result<()> {
+        for event in events {
+            self.world.apply(event);
+            self.output.event(event, &self.world)?;
+        }
+        let next = self.world.progress.next.0;
+        if next >= self.forget + 2 * KEPT_EVENTS {
+            self.forget = next - KEPT_EVENTS;
+            self.world.forget_before(Seq(self.forget));
+        }
+        Ok(())
+    }
+
+    /// Shows a stored log; with `follow` until its run has ended.
+    async fn stored(
+        &mut self,
+        log: &dyn RunLog,
+        run: &RunId,
+        follow: bool,
+    ) -> Result<io::Result<()>, ReadError> {
+        let mut groups = if follow { log.tail(run, Seq(0)) } else { log.read(run, Seq(0)) };
+        while let Some(group) = groups.next().await {
+            let shown = self.events(&group?.events(Seq(0))?);
+            if let Err(why) = shown.and_then(|()| self.output.flush()) {
+                return Ok(Err(why));
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    fn end(mut self, format: RunFormat) -> Exit {
+        let Some(outcome) = self.world.outcome() else {
+            let written = self.output.flush();
+            print_message("the run has not ended, so it has no outcome");
+            let exit = if format == RunFormat::Json { Exit::Stopped } else { Exit::Ok };
+            return stdout::exit_after_write(written, exit);
+        };
+        stdout::exit_after_write(self.output.outcome(&outcome, &self.world), Exit::Ok)
+    }
+}

@@ -1,0 +1,62 @@
+//! A kept run without its log: a row of the list of runs.
+
+use super::id::RunId;
+
+/// What is known of a run without its log.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunRow {
+    /// Id of the run.
+    pub id: RunId,
+    /// Start of the run, as Unix time in milliseconds.
+    pub started_ms: u64,
+    /// Title of the scenario.
+    pub title: String,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// SHA-256 of the scenario's file, in hexadecimal.
+    pub scenario_hash: String,
+    /// Name of the pattern.
+    pub pattern: String,
+    /// Whether it called live models.
+    pub live: bool,
+    /// How far it is.
+    pub status: RunStatus,
+    /// Time without pauses in milliseconds.
+    pub elapsed_ms: u64,
+    /// Tokens used.
+    pub tokens: u64,
+    /// US dollars, estimated; `None`: unknown.
+    pub cost_usd: Option<f64>,
+    /// Number of stored events.
+    pub events: u64,
+    /// Stored bytes.
+    pub bytes: u64,
+    /// Whether it is never removed by itself.
+    pub pinned: bool,
+    /// The run that it was forked from.
+    pub parent: Option<RunId>,
+    /// The boundary of that run.
+    pub forked_at: Option<String>,
+}
+
+/// How far a kept run is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunStatus {
+    /// A process plays it.
+    Running,
+    /// Its process ended before the run did.
+    Interrupted,
+    /// It has ended, with this stop reason.
+    Ended(String),
+}
+
+impl RunStatus {
+    /// The word for the list: `running`, `interrupted`, or the stop reason.
+    pub fn word(&self) -> &str {
+        match self {
+            Self::Running => "running",
+            Self::Interrupted => "interrupted",
+            Self::Ended(reason) => reason,
+        }
+    }
+}

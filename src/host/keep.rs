@@ -1,0 +1,260 @@
+//! Keeps runs in the store: what the engine's [`RunKeeper`] is in this program.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::bus::{LogReader, StoredMark};
+use crate::engine::{RunHandle, RunKeeper};
+use crate::event::id::millis;
+use crate::event::kind::{Initiator, ModelLabel, RunStarted};
+use crate::event::run_row::{RunRow, RunStatus};
+use crate::event::{Command, Event, EventKind, RunId, Seq, SpanId, StopReason, World};
+use crate::host::dirs::Dirs;
+use crate::scenario::config::StoreDefaults;
+use crate::store::AppendError;
+use crate::store::database::Database;
+use crate::store::database::removal::Retention;
+use crate::store::database::rows::RunCourse;
+use crate::store::recorder::{RecordError, RecordListener, record};
+
+/// How often the row of a run is updated while it runs.
+const COURSE_EVERY: Duration = Duration::from_secs(1);
+
+/// Calls that ended this many events ago are dropped from the fold of a run that is stored.
+const KEPT_EVENTS: u64 = 4_096;
+
+/// Opens the store of this user, and whether it was created just now.
+///
+/// # Errors
+/// Why runs are not kept, in one sentence.
+pub fn open() -> Result<(Database, bool), String> {
+    let Some(path) = Dirs::find().map(|dirs| dirs.runs()) else {
+        return Err("runs are not kept: no home directory; set HOME".to_owned());
+    };
+    let is_new = !path.exists();
+    Database::open(&path)
+        .map(|database| (database, is_new))
+        .map_err(|error| format!("runs are not kept: {}: {error}", path.display()))
+}
+
+/// The retention that the configuration sets.
+pub fn retention(settings: &StoreDefaults) -> Retention {
+    Retention { runs: settings.keep_runs, days: settings.keep_days, bytes: settings.keep_bytes }
+}
+
+/// Stores the runs of this program in a database.
+pub struct StoredRuns {
+    database: Database,
+    pauses: bool,
+    /// Number of runs that are being stored.
+    open: watch::Sender<usize>,
+    notes: Mutex<Vec<String>>,
+}
+
+impl StoredRuns {
+    /// Stores runs in this database. A live run that cannot be stored any more pauses until it can if
+    /// `pauses`, else it stops before its next paid call. A scripted run continues unstored.
+    pub fn new(database: Database, pauses: bool) -> Arc<Self> {
+        let (open, _) = watch::channel(0);
+        Arc::new(Self { database, pauses, open, notes: Mutex::default() })
+    }
+
+    /// The database.
+    pub fn database(&self) -> &Database {
+        &self.database
+    }
+
+    /// Waits until every run that has ended is stored.
+    pub async fn finish(&self) {
+        // The sender lives as long as `self`.
+        let _ = self.open.subscribe().wait_for(|open| *open == 0).await;
+    }
+
+    /// What went wrong since the last call, one sentence each.
+    pub fn take_notes(&self) -> Vec<String> {
+        std::mem::take(&mut self.notes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn note(&self, text: String) {
+        tracing::warn!("{text}");
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+    }
+}
+
+/// The keeper of an engine.
+pub struct StoreKeeper(pub Arc<StoredRuns>);
+
+impl RunKeeper for StoreKeeper {
+    fn reserve(&self, id: &RunId) -> bool {
+        match self.0.database.reserve(id, now_ms()) {
+            Ok(free) => free,
+            Err(error) => {
+                // The run is not kept from its start; `keep` tries to write its row again.
+                tracing::warn!(run = %id, "the store cannot be written: {error}");
+                true
+            }
+        }
+    }
+
+    fn keep(&self, run: &RunHandle, reader: LogReader, stored: Seq) {
+        let (runs, run, mark) = (Arc::clone(&self.0), run.clone(), run.bus().stored_mark());
+        runs.open.send_modify(|open| *open += 1);
+        tokio::spawn(async move {
+            keep(&runs, &run, reader, stored, &mark).await;
+            runs.open.send_modify(|open| *open -= 1);
+        });
+    }
+}
+
+async fn keep(
+    runs: &StoredRuns,
+    run: &RunHandle,
+    reader: LogReader,
+    stored: Seq,
+    mark: &StoredMark,
+) {
+    let world = World::new();
+    let is_resumed = stored > Seq(0);
+    let (database, updated) = (&runs.database, Instant::now());
+    let mut course =
+        CourseOfRun { runs, run, world, updated, is_paused: false, is_live: false, is_resumed };
+    let recorded = record(database, run.id(), reader, stored, mark, &mut course).await;
+    let ended = match recorded {
+        Ok(()) => {
+            database.update(run.id(), &course.of_run()).await.map_err(|error| error.to_string())
+        }
+        Err(RecordError::Lost(lost)) => {
+            if lost == AppendError::Fenced {
+                // Another process continues this run: calls that both make would be paid twice.
+                run.stop(StopReason::StoreFailed);
+            }
+            Err(lost.to_string())
+        }
+        Err(RecordError::GaveUp(why)) => Err(why),
+    };
+    mark.abandon();
+    if let Err(why) = ended {
+        runs.note(format!("{} is not kept any more: {why}", run.id()));
+    }
+}
+
+/// Follows a run while it is stored.
+struct CourseOfRun<'a> {
+    runs: &'a StoredRuns,
+    run: &'a RunHandle,
+    world: World,
+    updated: Instant,
+    is_paused: bool,
+    is_live: bool,
+    is_resumed: bool,
+}
+
+impl CourseOfRun<'_> {
+    fn of_run(&self) -> RunCourse {
+        course_of(&self.world)
+    }
+
+    fn warn(&self, text: String) {
+        self.run.bus().publish(SpanId::RUN, EventKind::Warning { text });
+    }
+}
+
+impl RecordListener for CourseOfRun<'_> {
+    fn events(&mut self, events: &[Arc<Event>]) {
+        for event in events {
+            self.world.apply(event);
+            if let EventKind::RunStarted(head) = &event.kind {
+                self.is_live = matches!(head.model, ModelLabel::Live { .. });
+                if !self.is_resumed {
+                    self.runs.database.begin(&row_of(head));
+                }
+            }
+        }
+        let next = self.world.progress.next;
+        if self.world.progress.closed.is_none() && next.0 % KEPT_EVENTS < events.len() as u64 {
+            self.world.forget_before(Seq(next.0.saturating_sub(KEPT_EVENTS)));
+        }
+    }
+
+    async fn stored(&mut self) {
+        if self.updated.elapsed() >= COURSE_EVERY {
+            self.updated = Instant::now();
+            // The next update repeats it.
+            let _ = self.runs.database.update(self.run.id(), &self.of_run()).await;
+        }
+    }
+
+    fn failed(&mut self, why: &str) -> bool {
+        if self.world.progress.closed.is_some() {
+            self.runs.note(format!("the end of {} cannot be stored: {why}", self.run.id()));
+            return false;
+        }
+        if !self.is_live {
+            self.warn(format!("this run is not kept any more: {why}"));
+            return false;
+        }
+        if !self.runs.pauses {
+            self.run.stop(StopReason::StoreFailed);
+            self.runs.note(format!("{} cannot be stored: {why}", self.run.id()));
+            return false;
+        }
+        if !self.is_paused {
+            self.is_paused = true;
+            self.warn(format!("paused, because the run cannot be stored: {why}"));
+            self.run.send(Command::Pause { by: Initiator::Store });
+        }
+        true
+    }
+
+    fn recovered(&mut self) {
+        self.is_paused = false;
+        self.run.send(Command::Resume { by: Initiator::Store });
+    }
+}
+
+/// The row of a run that begins.
+pub fn row_of(head: &RunStarted) -> RunRow {
+    let source = head.launch.as_ref().map(|launch| &launch.source);
+    RunRow {
+        id: head.run.clone(),
+        started_ms: head.wall_ms,
+        title: head.title.clone(),
+        scenario: head.scenario.to_string(),
+        scenario_hash: source
+            .map(|source| crate::base::digest::sha256_of_text(&source.text))
+            .unwrap_or_default(),
+        pattern: head.plan.name().to_owned(),
+        live: matches!(head.model, ModelLabel::Live { .. }),
+        status: RunStatus::Running,
+        elapsed_ms: 0,
+        tokens: 0,
+        cost_usd: None,
+        events: 0,
+        bytes: 0,
+        pinned: false,
+        parent: None,
+        forked_at: None,
+    }
+}
+
+/// What a row says of a run after its events so far.
+pub fn course_of(world: &World) -> RunCourse {
+    let ended = world.outcome().map(|outcome| {
+        let summary = serde_json::to_string(&outcome).unwrap_or_default();
+        (outcome.stop_reason.to_string(), summary)
+    });
+    RunCourse {
+        elapsed_ms: millis(world.progress.active(world.progress.at)),
+        tokens: world.tally.usage.total(),
+        cost_usd: world.cost_usd(),
+        ended,
+    }
+}
+
+/// The time as Unix time in milliseconds.
+pub fn now_ms() -> u64 {
+    millis(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
+}

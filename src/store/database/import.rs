@@ -1,0 +1,63 @@
+//! Whole logs that are put into the database.
+
+use std::sync::Arc;
+
+use super::rows::{RunCourse, update_change};
+use super::{Database, StoreError};
+use crate::event::run_row::RunRow;
+use crate::event::{Event, RunId, Seq};
+use crate::store::{AppendError, EventGroup};
+
+impl Database {
+    /// An id for an imported run: its own, or that with a number where it is taken. Blocks.
+    ///
+    /// # Errors
+    /// The database's error.
+    pub fn free_id(&self, wanted: &RunId) -> Result<RunId, StoreError> {
+        let mut id = wanted.clone();
+        let mut number = 1_u32;
+        while !self.reserve(&id, 0)? {
+            number += 1;
+            id = RunId::new(format!("{wanted}-{number}"));
+        }
+        Ok(id)
+    }
+
+    /// Stores a whole log under the row's id, which was [reserved](Self::reserve). Blocks.
+    ///
+    /// # Errors
+    /// Why it was not stored; nothing of it is then.
+    pub fn import(
+        &self,
+        row: &RunRow,
+        course: &RunCourse,
+        events: &[Arc<Event>],
+    ) -> Result<(), AppendError> {
+        let unsure = |error: StoreError| AppendError::Unsure(error.to_string());
+        self.begin(row);
+        // Half an import is not a run: it is hidden until all of it is there.
+        self.delete_at(&row.id, Some(0)).map_err(unsure)?;
+        let store = |group: &EventGroup| {
+            let change = self.append_change(&row.id, group.first(), group);
+            self.writer().wait(change).map_err(unsure)?.map(Seq)
+        };
+        let mut group = EventGroup::starting_at(Seq(0));
+        for event in events {
+            group.push(event, &row.id).map_err(|error| AppendError::Unsure(error.to_string()))?;
+            if group.is_full() {
+                group = EventGroup::starting_at(store(&group)?);
+            }
+        }
+        if !group.is_empty() {
+            store(&group)?;
+        }
+        self.writer().wait(update_change(&row.id, course)).map_err(unsure)??;
+        let shown = self.change(row.id.clone(), |connection, run| {
+            connection
+                .prepare_cached("UPDATE run SET owner = NULL, deleted = NULL WHERE id = ?1")?
+                .execute([run.as_str()])
+                .map(|rows| rows as u64)
+        });
+        shown.map(|_| ()).map_err(unsure)
+    }
+}

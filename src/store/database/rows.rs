@@ -1,0 +1,270 @@
+//! The table of runs: what the list of runs shows of each, and what is done with whole runs.
+
+#[cfg(test)]
+use rusqlite::OptionalExtension as _;
+use rusqlite::{Connection, Row, ToSql, params};
+
+use super::writer::Change;
+use super::{Database, StoreError};
+use crate::event::RunId;
+#[cfg(test)]
+use crate::event::Seq;
+use crate::event::run_row::{RunRow, RunStatus};
+use crate::store::AppendError;
+
+/// What a row says of the course of a run; it is updated while the run plays.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunCourse {
+    /// Time without pauses in milliseconds.
+    pub elapsed_ms: u64,
+    /// Tokens used.
+    pub tokens: u64,
+    /// US dollars, estimated; `None`: unknown.
+    pub cost_usd: Option<f64>,
+    /// The stop reason, once the run has ended, and its outcome as JSON.
+    pub ended: Option<(String, String)>,
+}
+
+const COLUMNS: &str = "id, started, title, scenario, scenario_hash, pattern, live, status, result, \
+     elapsed_ms, tokens, cost, owner, next, bytes, pinned, parent, forked_at";
+
+impl Database {
+    pub(super) fn change<T>(
+        &self,
+        values: T,
+        work: impl Fn(&Connection, &T) -> rusqlite::Result<u64> + Send + 'static,
+    ) -> Result<u64, StoreError>
+    where
+        T: Send + 'static,
+    {
+        let change = Box::new(move |connection: &Connection| work(connection, &values).map(Ok));
+        Ok(self.writer().wait(change)?.unwrap_or_default())
+    }
+
+    /// Takes an id for a new run of this process; `false`: it is taken. Blocks.
+    ///
+    /// # Errors
+    /// The database's error.
+    pub fn reserve(&self, run: &RunId, started_ms: u64) -> Result<bool, StoreError> {
+        let values = (run.clone(), self.owner().name().to_owned(), started_ms);
+        let inserted = self.change(values, |connection, (run, owner, started)| {
+            connection
+                .prepare_cached(
+                    "INSERT INTO run (id, started, owner) VALUES (?1, ?2, ?3)
+                     ON CONFLICT (id) DO NOTHING",
+                )?
+                .execute(params![run.as_str(), as_integer(*started), owner])
+                .map(|rows| rows as u64)
+        })?;
+        Ok(inserted == 1)
+    }
+
+    /// Stores what the head of a run says. Returns at once; the row is written before the next group.
+    pub fn begin(&self, row: &RunRow) {
+        let row = row.clone();
+        drop(self.writer().send(Box::new(move |connection| {
+            connection
+                .prepare_cached(
+                    "UPDATE run SET started = ?2, title = ?3, scenario = ?4, scenario_hash = ?5,
+                     pattern = ?6, live = ?7, parent = ?8, forked_at = ?9 WHERE id = ?1",
+                )?
+                .execute(params![
+                    row.id.as_str(),
+                    as_integer(row.started_ms),
+                    row.title,
+                    row.scenario,
+                    row.scenario_hash,
+                    row.pattern,
+                    row.live,
+                    row.parent.as_ref().map(RunId::as_str),
+                    row.forked_at
+                ])
+                .map(|rows| Ok(rows as u64))
+        })));
+    }
+
+    /// Stores how far a run is. Resolves once it survives a power failure.
+    ///
+    /// # Errors
+    /// See [`AppendError`].
+    pub async fn update(&self, run: &RunId, course: &RunCourse) -> Result<(), AppendError> {
+        match self.writer().send(update_change(run, course)).await {
+            Ok(result) => result.map(|_| ()),
+            Err(_) => Err(AppendError::Unsure("the database is closed".to_owned())),
+        }
+    }
+
+    /// The rows of runs, the newest first. Blocks.
+    ///
+    /// # Errors
+    /// The database's error.
+    pub fn runs(&self) -> Result<Vec<RunRow>, StoreError> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM run WHERE deleted IS NULL AND next > 0
+             ORDER BY started DESC, id DESC"
+        );
+        self.rows(&sql, &[])
+    }
+
+    /// The row of one run. Blocks.
+    ///
+    /// # Errors
+    /// The database's error.
+    pub fn run(&self, id: &str) -> Result<Option<RunRow>, StoreError> {
+        let sql = format!("SELECT {COLUMNS} FROM run WHERE id = ?1 AND deleted IS NULL");
+        Ok(self.rows(&sql, &[&id])?.pop())
+    }
+
+    /// The rows of runs whose id begins with `prefix`, at most `most`. Blocks.
+    ///
+    /// # Errors
+    /// The database's error.
+    pub fn runs_with_prefix(&self, prefix: &str, most: u32) -> Result<Vec<RunRow>, StoreError> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM run WHERE substr(id, 1, length(?1)) = ?1 AND deleted IS NULL
+             AND next > 0 ORDER BY started DESC, id DESC LIMIT ?2"
+        );
+        self.rows(&sql, &[&prefix, &most])
+    }
+
+    /// The row of the run that was started `back` runs before the last one. Blocks.
+    ///
+    /// # Errors
+    /// The database's error.
+    pub fn nth_last(&self, back: u32) -> Result<Option<RunRow>, StoreError> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM run WHERE deleted IS NULL AND next > 0
+             ORDER BY started DESC, id DESC LIMIT 1 OFFSET ?1"
+        );
+        Ok(self.rows(&sql, &[&back])?.pop())
+    }
+
+    fn rows(&self, sql: &str, values: &[&dyn ToSql]) -> Result<Vec<RunRow>, StoreError> {
+        self.reading(|connection| {
+            let mut alive = std::collections::BTreeMap::new();
+            let mut found = connection.prepare_cached(sql)?;
+            found
+                .query_map(values, |row| {
+                    let owner: Option<String> = row.get(12)?;
+                    let is_alive = owner.is_some_and(|owner| {
+                        *alive.entry(owner).or_insert_with_key(|owner| self.owner().is_alive(owner))
+                    });
+                    read_row(row, is_alive)
+                })?
+                .collect()
+        })
+    }
+
+    /// The outcome of a run as JSON, if it has ended. Blocks.
+    ///
+    /// # Errors
+    /// The database's error.
+    #[cfg(test)]
+    pub fn outcome(&self, run: &RunId) -> Result<Option<String>, StoreError> {
+        self.reading(|connection| {
+            connection
+                .prepare_cached("SELECT summary FROM outcome WHERE run = ?1")?
+                .query_row([run.as_str()], |row| row.get(0))
+                .optional()
+        })
+    }
+
+    /// Takes over a run whose process has ended, to continue it. Returns the number that its log
+    /// continues with, or `None` if a process plays it, it has ended, or there is none. Blocks.
+    ///
+    /// # Errors
+    /// The database's error.
+    #[cfg(test)]
+    pub fn take_over(&self, run: &RunId) -> Result<Option<Seq>, StoreError> {
+        match self.run(run.as_str())? {
+            Some(row) if row.status == RunStatus::Interrupted => {}
+            _ => return Ok(None),
+        }
+        let before: Option<String> = self.reading(|connection| {
+            connection
+                .query_row("SELECT owner FROM run WHERE id = ?1", [run.as_str()], |row| row.get(0))
+        })?;
+        let values = (run.clone(), before, self.owner().name().to_owned());
+        let changed = self.change(values, |connection, (run, before, owner)| {
+            connection
+                .prepare_cached(
+                    "UPDATE run SET owner = ?3, epoch = epoch + 1
+                     WHERE id = ?1 AND owner IS ?2 AND status = 'open'",
+                )?
+                .execute(params![run.as_str(), before, owner])
+                .map(|rows| rows as u64)
+        })?;
+        if changed == 0 { Ok(None) } else { self.next_event(run) }
+    }
+}
+
+/// Writes how far a run is.
+pub(super) fn update_change(run: &RunId, course: &RunCourse) -> Change {
+    let (run, course) = (run.clone(), course.clone());
+    Box::new(move |connection| {
+        let (status, result) = match &course.ended {
+            Some((reason, _)) => ("ended", reason.as_str()),
+            None => ("open", ""),
+        };
+        let rows = connection
+            .prepare_cached(
+                "UPDATE run SET elapsed_ms = ?2, tokens = ?3, cost = ?4, status = ?5,
+                 result = ?6 WHERE id = ?1",
+            )?
+            .execute(params![
+                run.as_str(),
+                as_integer(course.elapsed_ms),
+                as_integer(course.tokens),
+                course.cost_usd,
+                status,
+                result
+            ])?;
+        if rows == 0 {
+            return Ok(Err(AppendError::Gone));
+        }
+        if let Some((_, outcome)) = &course.ended {
+            connection
+                .prepare_cached("INSERT OR REPLACE INTO outcome (run, summary) VALUES (?1, ?2)")?
+                .execute(params![run.as_str(), outcome])?;
+        }
+        Ok(Ok(1))
+    })
+}
+
+/// A number as SQLite stores it.
+pub(super) fn as_integer(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+pub(super) fn as_number(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    row.get::<_, i64>(column).map(|number| u64::try_from(number).unwrap_or_default())
+}
+
+fn read_row(row: &Row<'_>, is_alive: bool) -> rusqlite::Result<RunRow> {
+    let status: String = row.get(7)?;
+    let status = match status.as_str() {
+        "open" if is_alive => RunStatus::Running,
+        "open" => RunStatus::Interrupted,
+        _ => RunStatus::Ended(row.get(8)?),
+    };
+    let id: String = row.get(0)?;
+    let parent: Option<String> = row.get(16)?;
+    Ok(RunRow {
+        id: RunId::new(id),
+        started_ms: as_number(row, 1)?,
+        title: row.get(2)?,
+        scenario: row.get(3)?,
+        scenario_hash: row.get(4)?,
+        pattern: row.get(5)?,
+        live: row.get(6)?,
+        status,
+        elapsed_ms: as_number(row, 9)?,
+        tokens: as_number(row, 10)?,
+        cost_usd: row.get(11)?,
+        events: as_number(row, 13)?,
+        bytes: as_number(row, 14)?,
+        pinned: row.get(15)?,
+        parent: parent.map(RunId::new),
+        forked_at: row.get(17)?,
+    })
+}

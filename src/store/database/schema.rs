@@ -1,0 +1,88 @@
+//! The tables, and how a file of an earlier version becomes one of this version.
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::error::OpenError;
+
+/// Marks a SQLite file as roundtable's: `rtbl`.
+pub const APPLICATION_ID: i32 = 0x7274_626c;
+
+/// The steps from one version of the tables to the next. The version of a file is the number of steps
+/// that were applied to it. A step is never changed once it was released.
+const STEPS: &[&str] = &["CREATE TABLE run (
+        id TEXT PRIMARY KEY,
+        started INTEGER NOT NULL,
+        title TEXT NOT NULL DEFAULT '',
+        scenario TEXT NOT NULL DEFAULT '',
+        scenario_hash TEXT NOT NULL DEFAULT '',
+        pattern TEXT NOT NULL DEFAULT '',
+        live INTEGER NOT NULL DEFAULT 0,
+        status TEXT NOT NULL DEFAULT 'open',
+        result TEXT NOT NULL DEFAULT '',
+        elapsed_ms INTEGER NOT NULL DEFAULT 0,
+        tokens INTEGER NOT NULL DEFAULT 0,
+        cost REAL,
+        owner TEXT,
+        epoch INTEGER NOT NULL DEFAULT 1,
+        next INTEGER NOT NULL DEFAULT 0,
+        bytes INTEGER NOT NULL DEFAULT 0,
+        pinned INTEGER NOT NULL DEFAULT 0,
+        deleted INTEGER,
+        parent TEXT,
+        forked_at TEXT
+    ) STRICT;
+    CREATE INDEX run_by_start ON run (started DESC, id DESC);
+    CREATE TABLE segment (
+        run TEXT NOT NULL REFERENCES run (id) ON DELETE CASCADE,
+        first INTEGER NOT NULL,
+        n INTEGER NOT NULL,
+        bytes BLOB NOT NULL,
+        PRIMARY KEY (run, first)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE outcome (
+        run TEXT PRIMARY KEY REFERENCES run (id) ON DELETE CASCADE,
+        summary TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;"];
+
+/// The newest version of the tables.
+pub fn newest() -> i64 {
+    STEPS.len() as i64
+}
+
+/// Creates the tables in a new file, or brings those of an earlier version up to date.
+///
+/// # Errors
+/// [`OpenError::Foreign`] and [`OpenError::Newer`] if the file is not to be written.
+pub fn prepare(connection: &mut Connection) -> Result<(), OpenError> {
+    // Most opens find everything done, without a lock.
+    if version(connection)? == newest() && application_id(connection)? == APPLICATION_ID {
+        return Ok(());
+    }
+    // Two processes may open a new file at the same time: the second one finds it done.
+    let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let (from, id) = (version(&change)?, application_id(&change)?);
+    let tables: i64 =
+        change.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    if id != APPLICATION_ID && (id != 0 || tables > 0) {
+        return Err(OpenError::Foreign);
+    }
+    if from > newest() {
+        return Err(OpenError::Newer { found: from, known: newest() });
+    }
+    let done = usize::try_from(from).unwrap_or_default();
+    for step in STEPS.iter().skip(done) {
+        change.execute_batch(step)?;
+    }
+    change.pragma_update(None, "application_id", APPLICATION_ID)?;
+    change.pragma_update(None, "user_version", newest())?;
+    change.commit()?;
+    Ok(())
+}
+
+fn version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+fn application_id(connection: &Connection) -> rusqlite::Result<i32> {
+    connection.pragma_query_value(None, "application_id", |row| row.get(0))
+}

@@ -1,0 +1,211 @@
+//! What only the database does: rows, owners, retention, versions, a full disk.
+
+use futures::StreamExt as _;
+
+use super::*;
+use crate::store::database::OpenError;
+use crate::store::database::removal::Retention;
+
+#[tokio::test]
+async fn a_group_of_another_process_is_fenced_off() {
+    let temp = Temp::new();
+    let run = temp.begin("r-1", 1, false);
+    let other = temp.again();
+    let first = group(0, &[warning("a")]);
+    assert_eq!(other.append(&run, Seq(0), &first).await, Err(AppendError::Fenced));
+    assert_eq!(other.take_over(&run).expect("read"), None, "its process lives");
+    temp.database.append(&run, Seq(0), &first).await.expect("appended");
+    assert!(!other.reserve(&run, 5).expect("read"), "the id is taken");
+}
+
+#[tokio::test]
+async fn a_run_whose_process_ended_is_taken_over_once() {
+    let temp = Temp::new();
+    let run = {
+        let gone = temp.again();
+        let row = row("r-1", 1, true);
+        assert!(gone.reserve(&row.id, 1).expect("reserved"));
+        gone.begin(&row);
+        gone.append(&row.id, Seq(0), &group(0, &[warning("a")])).await.expect("appended");
+        assert_eq!(
+            temp.database.run("r-1").expect("read").expect("a row").status,
+            RunStatus::Running
+        );
+        row.id
+    };
+    let status = temp.database.run("r-1").expect("read").expect("a row").status;
+    assert_eq!(status, RunStatus::Interrupted);
+    let other = temp.again();
+    assert_eq!(temp.database.take_over(&run).expect("taken"), Some(Seq(1)));
+    assert_eq!(other.take_over(&run).expect("read"), None, "it is played again");
+    let next = group(1, &[warning("b")]);
+    assert_eq!(other.append(&run, Seq(1), &next).await, Err(AppendError::Fenced));
+    assert_eq!(temp.database.append(&run, Seq(1), &next).await, Ok(Seq(2)));
+}
+
+#[tokio::test]
+async fn rows_say_what_the_list_shows() {
+    let temp = Temp::new();
+    let (old, new) = (temp.begin("r-old", 1_000, false), temp.begin("r-new", 2_000, true));
+    for run in [&old, &new] {
+        temp.database.append(run, Seq(0), &group(0, &[warning("a")])).await.expect("appended");
+    }
+    let course = RunCourse {
+        elapsed_ms: 1_500,
+        tokens: 42,
+        cost_usd: Some(0.25),
+        ended: Some(("max_seconds".to_owned(), "{\"status\":\"stopped\"}".to_owned())),
+    };
+    temp.database.update(&old, &course).await.expect("updated");
+    let rows = temp.again().runs().expect("read");
+    let [first, second] = &rows[..] else { panic!("{rows:?}") };
+    assert_eq!((&first.id, &first.status, first.live), (&new, &RunStatus::Running, true));
+    assert_eq!(second.status, RunStatus::Ended("max_seconds".to_owned()));
+    assert_eq!((second.elapsed_ms, second.tokens, second.cost_usd), (1_500, 42, Some(0.25)));
+    assert_eq!((second.events, second.title.as_str()), (1, "A title"));
+    assert!(second.bytes > 20);
+    let outcome = temp.database.outcome(&old).expect("read");
+    assert_eq!(outcome.as_deref(), Some("{\"status\":\"stopped\"}"));
+    assert_eq!(temp.database.outcome(&new).expect("read"), None);
+    assert_eq!(temp.database.nth_last(1).expect("read").expect("a row").id, old);
+    let found = temp.database.runs_with_prefix("r-", 9).expect("read");
+    assert_eq!(found.len(), 2);
+    assert_eq!(temp.database.runs_with_prefix("r-%", 9).expect("read"), []);
+}
+
+#[tokio::test]
+async fn a_deleted_run_comes_back_until_it_is_removed_for_good() {
+    let temp = Temp::new();
+    let run = temp.begin("r-1", 1_000, false);
+    temp.database.append(&run, Seq(0), &group(0, &[closed()])).await.expect("appended");
+    assert!(!temp.database.delete(&run, 5_000).expect("written"), "it is being played");
+    temp.end(&run, "success").await;
+    assert!(temp.database.delete(&run, 5_000).expect("written"));
+    assert_eq!(temp.database.runs().expect("read"), []);
+    assert!(temp.database.undelete(&run).expect("written"));
+    assert_eq!(temp.database.runs().expect("read").len(), 1);
+    temp.database.delete(&run, 5_000).expect("written");
+    let keep = Retention::default();
+    assert_eq!(temp.database.prune(keep, 6_000, 5_000).expect("pruned").runs, 0);
+    assert_eq!(temp.database.prune(keep, 6_000, 5_001).expect("pruned").runs, 1);
+    assert!(!temp.database.undelete(&run).expect("written"));
+    assert_eq!(temp.database.read(&run, Seq(0)).collect::<Vec<_>>().await.len(), 1, "an error");
+}
+
+#[tokio::test]
+async fn retention_counts_scripted_and_live_runs_apart_and_keeps_what_is_pinned_or_played() {
+    const DAY: u64 = 86_400_000;
+    let temp = Temp::new();
+    let now = 100 * DAY;
+    for (name, day, live) in [
+        ("r-live-1", 10, true),
+        ("r-live-2", 91, true),
+        ("r-1", 92, false),
+        ("r-2", 93, false),
+        ("r-3", 94, false),
+        ("r-pinned", 1, false),
+        ("r-played", 2, false),
+    ] {
+        let run = temp.begin(name, day * DAY, live);
+        temp.database.append(&run, Seq(0), &group(0, &[closed()])).await.expect("appended");
+        if name != "r-played" {
+            temp.end(&run, "success").await;
+        }
+    }
+    temp.database.pin(&id("r-pinned"), true).expect("pinned");
+    let left = |database: &Database| {
+        let mut ids: Vec<String> =
+            database.runs().expect("read").iter().map(|row| row.id.to_string()).collect();
+        ids.sort();
+        ids
+    };
+    let keep = Retention { runs: 2, days: 30, bytes: u64::MAX };
+    let pruned = temp.database.prune(keep, now, 0).expect("pruned");
+    assert_eq!(left(&temp.database), ["r-2", "r-3", "r-live-2", "r-pinned", "r-played"]);
+    assert_eq!(pruned.runs, 2);
+    let each = temp.database.run("r-3").expect("read").expect("a row").bytes;
+    let keep = Retention { bytes: each, ..keep };
+    temp.database.prune(keep, now, 0).expect("pruned");
+    assert_eq!(left(&temp.database), ["r-3", "r-pinned", "r-played"], "the newest that fits");
+    temp.database.pin(&id("r-pinned"), false).expect("unpinned");
+    temp.database.prune(keep, now, 0).expect("pruned");
+    assert_eq!(left(&temp.database), ["r-3", "r-played"]);
+}
+
+#[test]
+fn a_file_of_a_newer_version_or_of_another_program_is_left_as_it_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("runs.db");
+    drop(Database::open(&path).expect("opens"));
+    let raw = rusqlite::Connection::open(&path).expect("opens");
+    raw.pragma_update(None, "user_version", 99).expect("written");
+    drop(raw);
+    let before = std::fs::read(&path).expect("read");
+    let Err(OpenError::Newer { found: 99, .. }) = Database::open(&path) else { panic!("newer") };
+    assert_eq!(std::fs::read(&path).expect("read"), before);
+
+    let path = folder.path().join("other.db");
+    let raw = rusqlite::Connection::open(&path).expect("opens");
+    raw.execute_batch("CREATE TABLE mine (a); INSERT INTO mine VALUES (1)").expect("written");
+    drop(raw);
+    let Err(OpenError::Foreign) = Database::open(&path) else { panic!("foreign") };
+    let raw = rusqlite::Connection::open(&path).expect("opens");
+    let rows: i64 = raw.query_row("SELECT count(*) FROM mine", [], |row| row.get(0)).expect("read");
+    assert_eq!(rows, 1);
+
+    let path = folder.path().join("text.db");
+    std::fs::write(&path, "no database at all, but longer than its header would be")
+        .expect("written");
+    assert!(matches!(Database::open(&path), Err(OpenError::Database(_))));
+}
+
+#[cfg(unix)]
+#[test]
+fn the_files_are_for_their_owner_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let temp = Temp::new();
+    temp.begin("r-1", 1, false);
+    let state = temp.folder.path().join("state");
+    let mode = |path: &std::path::Path| {
+        std::fs::metadata(path).expect("is there").permissions().mode() & 0o777
+    };
+    assert_eq!(mode(&state), 0o700);
+    for entry in std::fs::read_dir(&state).expect("read").flatten() {
+        let expected = if entry.path().is_dir() { 0o700 } else { 0o600 };
+        assert_eq!(mode(&entry.path()), expected, "{}", entry.path().display());
+    }
+}
+
+#[test]
+fn many_open_a_new_store_at_the_same_time() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("runs.db");
+    std::thread::scope(|scope| {
+        let opened: Vec<_> = (0..8).map(|_| scope.spawn(|| Database::open(&path))).collect();
+        let mut names: Vec<String> = opened
+            .into_iter()
+            .map(|it| it.join().expect("no panic").expect("opens"))
+            .map(|database| database.owner().name().to_owned())
+            .collect();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), 8, "each has a name of its own");
+    });
+}
+
+#[test]
+fn a_full_database_loses_nothing_that_was_stored() {
+    let temp = Temp::new();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+    runtime.expect("a runtime").block_on(async {
+        let run = temp.begin("r-1", 1, false);
+        temp.database.append(&run, Seq(0), &group(0, &[warning("a")])).await.expect("appended");
+        temp.database.limit_pages(Some(1)).expect("limited");
+        let large = group(1, &[warning(&"x".repeat(200_000))]);
+        let full = temp.database.append(&run, Seq(1), &large).await;
+        assert_eq!(full, Err(AppendError::Unsure("the disk is full".to_owned())));
+        assert_eq!(temp.database.next(&run).await, Ok(Seq(1)));
+        temp.database.limit_pages(None).expect("limited");
+        assert_eq!(temp.database.append(&run, Seq(1), &large).await, Ok(Seq(2)));
+    });
+}

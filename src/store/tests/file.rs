@@ -1,0 +1,45 @@
+//! Exported files: whole, torn, compressed, and not the log of a run.
+
+use super::*;
+use crate::store::file::LogFile;
+
+fn lines(kinds: &[&str]) -> String {
+    kinds.iter().map(|line| format!("{line}\n")).collect()
+}
+
+const HEAD: &str = include_str!("../../../tests/golden/v2/facts.jsonl");
+
+#[test]
+fn an_exported_file_is_read_as_far_as_it_is_whole() {
+    let head = HEAD.lines().find(|line| line.contains("run.started")).expect("a head");
+    let head = head.replacen("\"seq\":", "\"seq\":0,\"was\":", 1);
+    let second = r#"{"v":2,"seq":1,"at_us":7,"span":0,"kind":"warning","text":"a"}"#;
+    let outcome = r#"{"v":2,"kind":"outcome","status":"ok"}"#;
+    let read = |text: &str| LogFile::read(std::io::Cursor::new(text.as_bytes().to_vec()));
+    let whole = read(&lines(&[&head, second, outcome])).expect("a log");
+    assert_eq!((whole.events.len(), whole.notes.len()), (2, 0));
+    let torn = read(&format!("{}{}", lines(&[&head, second]), &second[..30])).expect("a log");
+    assert_eq!(torn.events.len(), 2);
+    assert_eq!(torn.notes, ["line 3 is cut off and was left out"]);
+    // A line that is whole but without a line break is an event.
+    assert_eq!(read(&format!("{head}\n{second}")).expect("a log").events.len(), 2);
+    assert!(matches!(read(""), Err(ReadError::Damaged { .. })));
+    assert!(matches!(read(second), Err(ReadError::Damaged { .. })), "no head");
+    assert!(matches!(read(&lines(&[&head, &head])), Err(ReadError::Damaged { at: 1, .. })));
+    let broken = lines(&[&head, "{\"seq\":1", second]);
+    assert!(matches!(read(&broken), Err(ReadError::Damaged { at: 1, .. })));
+    let jump = second.replacen("\"seq\":1", "\"seq\":9", 1);
+    let jumped = read(&lines(&[&head, &jump])).expect("a log");
+    assert_eq!((jumped.events[1].seq, jumped.notes.len()), (Seq(1), 1));
+}
+
+#[test]
+fn a_compressed_file_is_known_by_its_bytes() {
+    use std::io::Write as _;
+    let head = HEAD.lines().find(|line| line.contains("run.started")).expect("a head");
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    writeln!(packed, "{head}").expect("packed");
+    let bytes = packed.finish().expect("packed");
+    assert_eq!(LogFile::read(&bytes[..]).expect("a log").events.len(), 1);
+    assert!(LogFile::read(&bytes[..bytes.len() / 2]).is_err(), "its head is cut off");
+}

@@ -1,0 +1,163 @@
+//! The recorder, over a log whose writes fail.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+
+use super::*;
+use crate::bus::Bus;
+use crate::store::memory::MemoryLog;
+use crate::store::recorder::{RecordError, RecordListener, record};
+
+/// Counts what a recorder tells.
+#[derive(Default)]
+struct Told {
+    events: Vec<Seq>,
+    failures: u32,
+    recovered: u32,
+    gives_up_after: u32,
+}
+
+impl RecordListener for Told {
+    fn events(&mut self, events: &[Arc<Event>]) {
+        self.events.extend(events.iter().map(|event| event.seq));
+    }
+
+    async fn stored(&mut self) {}
+
+    fn failed(&mut self, _why: &str) -> bool {
+        self.failures += 1;
+        self.gives_up_after == 0 || self.failures < self.gives_up_after
+    }
+
+    fn recovered(&mut self) {
+        self.recovered += 1;
+    }
+}
+
+/// A log whose writes fail, some of them after the group was stored.
+struct FlakyLog {
+    inner: MemoryLog,
+    failures: AtomicU32,
+    stores_anyway: bool,
+}
+
+impl RunLog for FlakyLog {
+    fn append<'a>(
+        &'a self,
+        run: &'a RunId,
+        expect: Seq,
+        group: &'a EventGroup,
+    ) -> BoxFuture<'a, Result<Seq, AppendError>> {
+        Box::pin(async move {
+            let left = self.failures.load(Ordering::SeqCst);
+            if left == 0 {
+                return self.inner.append(run, expect, group).await;
+            }
+            self.failures.store(left - 1, Ordering::SeqCst);
+            if self.stores_anyway {
+                self.inner.append(run, expect, group).await?;
+            }
+            Err(AppendError::Unsure("the disk is full".to_owned()))
+        })
+    }
+
+    fn next<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<Seq, AppendError>> {
+        self.inner.next(run)
+    }
+
+    fn read<'a>(
+        &'a self,
+        run: &'a RunId,
+        from: Seq,
+    ) -> BoxStream<'a, Result<EventGroup, ReadError>> {
+        self.inner.read(run, from)
+    }
+
+    fn tail<'a>(
+        &'a self,
+        run: &'a RunId,
+        from: Seq,
+    ) -> BoxStream<'a, Result<EventGroup, ReadError>> {
+        self.inner.tail(run, from)
+    }
+}
+
+fn flaky(failures: u32, stores_anyway: bool) -> (FlakyLog, RunId) {
+    let (inner, run) = (MemoryLog::default(), id("r-1"));
+    inner.begin(run.clone());
+    (FlakyLog { inner, failures: AtomicU32::new(failures), stores_anyway }, run)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_recorder_stores_every_event_once_whatever_fails() {
+    for (failures, stores_anyway) in [(0, false), (3, false), (1, true)] {
+        let (log, run) = flaky(failures, stores_anyway);
+        let (bus, mut told) = (Bus::new(), Told::default());
+        let (mark, reader) = (bus.stored_mark(), bus.reader(Seq(0)));
+        bus.publish(SpanId::RUN, warning("a"));
+        bus.publish(SpanId::RUN, warning("b"));
+        bus.publish(SpanId::RUN, closed());
+        bus.close();
+        let recorded = record(&log, &run, reader, Seq(0), &mark, &mut told).await;
+        assert_eq!(recorded, Ok(()));
+        assert_eq!(told.events, [Seq(0), Seq(1), Seq(2)]);
+        assert_eq!((told.failures, told.recovered), (failures, failures.min(1)));
+        let groups: Vec<EventGroup> =
+            log.read(&run, Seq(0)).map(|it| it.expect("read")).collect().await;
+        let read: Vec<String> = groups.iter().flat_map(texts).collect();
+        assert_eq!(read, ["a", "b", "run.closed"], "{failures} {stores_anyway}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_mark_is_raised_by_what_is_stored_and_not_by_what_is_published() {
+    let (log, run) = flaky(2, false);
+    let (bus, mut told) = (Bus::new(), Told::default());
+    let (mark, reader) = (bus.stored_mark(), bus.reader(Seq(0)));
+    bus.publish(SpanId::RUN, warning("a"));
+    let waits = {
+        let bus = bus.clone();
+        tokio::spawn(async move { bus.wait_until_stored().await })
+    };
+    tokio::task::yield_now().await;
+    assert!(!waits.is_finished());
+    let recording = {
+        let mark = Arc::clone(&mark);
+        tokio::spawn(async move { record(&log, &run, reader, Seq(0), &mark, &mut told).await })
+    };
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert!(!waits.is_finished(), "the first write failed");
+    tokio::time::timeout(Duration::from_secs(5), waits).await.expect("in time").expect("ends");
+    bus.close();
+    assert_eq!(recording.await.expect("ends"), Ok(()));
+    let bus = Bus::new();
+    bus.wait_until_stored().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_recorder_ends_where_its_listener_gives_up_or_the_log_is_lost() {
+    let (log, run) = flaky(9, false);
+    let bus = Bus::new();
+    let (mark, reader) = (bus.stored_mark(), bus.reader(Seq(0)));
+    bus.publish(SpanId::RUN, warning("a"));
+    let mut told = Told { gives_up_after: 2, ..Told::default() };
+    let ended = record(&log, &run, reader.clone(), Seq(0), &mark, &mut told).await;
+    assert_eq!(ended, Err(RecordError::GaveUp("the disk is full".to_owned())));
+    let (log, run) = flaky(0, false);
+    log.inner.remove(&run);
+    let ended = record(&log, &run, reader, Seq(0), &mark, &mut Told::default()).await;
+    assert_eq!(ended, Err(RecordError::Lost(AppendError::Gone)));
+    let waits = {
+        let bus = bus.clone();
+        tokio::spawn(async move { bus.wait_until_stored().await })
+    };
+    tokio::task::yield_now().await;
+    assert!(!waits.is_finished(), "the caller decides what becomes of the run first");
+    mark.abandon();
+    waits.await.expect("ends");
+}
