@@ -249,6 +249,11 @@ impl Bus {
         self.0.replay.as_ref().map_or_else(Vec::new, |replay| replay.go_live(first, append))
     }
 
+    /// Whether the log continues a recording.
+    pub(crate) fn is_resumed(&self) -> bool {
+        self.0.replay.is_some()
+    }
+
     /// The recording that this log continues, with what was executed of it.
     pub(crate) fn replay(&self) -> Option<&Replay> {
         self.0.replay.as_ref()

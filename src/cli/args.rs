@@ -54,6 +54,9 @@ pub enum CliCommand {
     /// Show a kept or exported run
     #[cfg(feature = "store")]
     Show(kept::ShowArgs),
+    /// Continue a kept run whose process ended before it did
+    #[cfg(feature = "store")]
+    Resume(kept::ResumeArgs),
     /// Write the log of a kept run as JSON lines
     #[cfg(feature = "store")]
     Export(kept::ExportArgs),

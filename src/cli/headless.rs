@@ -16,7 +16,7 @@ use super::message::print_message;
 use super::output::RunWriter;
 use super::stop_signals::on_stop;
 use crate::base::visible::{REASON_CHARS, visible_within};
-use crate::engine::{Engine, Launch, RunHandle};
+use crate::engine::{Engine, Launch, Resumption, RunHandle};
 use crate::event::kind::Initiator;
 use crate::event::world::{Outcome, Projection, SessionOutcome};
 use crate::event::{BoundaryId, Command, Event, EventKind, Seq, StopReason, World};
@@ -43,8 +43,17 @@ pub struct HeadlessOptions<'a> {
     pub fail_on: &'a [FailOn],
 }
 
-/// A message, and the launch of the run that answers it.
-pub type SessionTurn = (Arc<str>, Launch);
+/// A run of a headless session.
+pub enum SessionTurn {
+    /// A message, and the launch of the run that answers it.
+    Message(Arc<str>, Box<Launch>),
+    /// A kept run that is continued.
+    #[cfg_attr(
+        not(feature = "store"),
+        expect(dead_code, reason = "without a store no run is kept")
+    )]
+    Resumed(Box<Launch>, Resumption),
+}
 
 /// Executes one run, or the runs of a session one after the other. Before this returns, the outcome
 /// is written and every task of the runs is joined.
@@ -69,13 +78,26 @@ pub async fn run<W: Write>(
     let mut warned = HashSet::new();
     let mut before: Option<RunHandle> = None;
     let mut exit = Exit::Ok;
-    for (place, (text, mut launch)) in turns.into_iter().enumerate() {
-        launch.session = match &before {
-            Some(run) => run.follow_up(text),
-            None => Some(Session::first(text)),
+    for (place, turn) in turns.into_iter().enumerate() {
+        let (scenario, run) = match turn {
+            SessionTurn::Message(text, mut launch) => {
+                launch.session = match &before {
+                    Some(run) => run.follow_up(text),
+                    None => Some(Session::first(text)),
+                };
+                (Arc::clone(&launch.scenario), engine.start(*launch))
+            }
+            SessionTurn::Resumed(launch, resumption) => {
+                let scenario = Arc::clone(&launch.scenario);
+                match engine.resume(*launch, resumption) {
+                    Ok(run) => (scenario, run),
+                    Err(error) => {
+                        print_message(&visible_within(&error.to_string(), ERROR_CHARS));
+                        return Exit::Stopped;
+                    }
+                }
+            }
         };
-        let scenario = Arc::clone(&launch.scenario);
-        let run = engine.start(launch);
         wanted.watch(&run);
         let (world, broken) =
             follow(&run, &drive, &mut output, &mut lines, (place, messages), &mut |text| {
@@ -88,6 +110,11 @@ pub async fn run<W: Write>(
             })
             .await;
         run.wait_until_finished().await;
+        if let Err(divergence) = run.wait_until_live().await {
+            let text = format!("{} cannot be continued: {divergence}", run.id());
+            print_message(&visible_within(&text, ERROR_CHARS));
+            return Exit::Stopped;
+        }
 
         let Some(outcome) = world.outcome() else {
             print_message("the run has no outcome; this is a bug in roundtable");
@@ -144,6 +171,8 @@ async fn follow<W: Write>(
     warn: &mut impl FnMut(&str),
 ) -> (World, Option<BrokenOutput>) {
     let mut reader = run.first_reader();
+    // Without the dashboard nothing else ends a pause in which the run was interrupted.
+    tokio::spawn(resume_when_live(run.clone()));
     let rests = drive.pauses.iter().filter_map(|pause| Some((pause.at.clone(), pause.length?)));
     let rests: Vec<_> = rests.collect();
     if !rests.is_empty() {
@@ -190,6 +219,13 @@ async fn follow<W: Write>(
         }
     }
     (world, broken)
+}
+
+/// Ends the pause of a run that was resumed. A run that was started is live already.
+async fn resume_when_live(run: RunHandle) {
+    if run.was_resumed() && run.wait_until_live().await.is_ok() {
+        run.send(Command::Resume { by: Initiator::Schedule });
+    }
 }
 
 /// Reports which message of a session begins, and which agent starts.

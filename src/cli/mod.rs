@@ -132,6 +132,11 @@ fn dispatch(cli: Cli, theme: Theme, file: &ConfigFile) -> Exit {
             Err(exit) => exit,
         },
         #[cfg(feature = "store")]
+        Some(CliCommand::Resume(args)) => match runtime() {
+            Ok(runtime) => run_to_end(runtime, kept::resume(&args, theme, global.is_ascii())),
+            Err(exit) => exit,
+        },
+        #[cfg(feature = "store")]
         Some(CliCommand::Export(args)) => kept::export(&args),
         #[cfg(feature = "store")]
         Some(CliCommand::Import(args)) => kept::import(&args),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::args::{FailOn, FlagArg, Global, RunArgs, RunFormat};
 use super::exit::Exit;
-use super::headless::{self, HeadlessOptions};
+use super::headless::{self, HeadlessOptions, SessionTurn};
 use super::message::print_message;
 use super::output::RunWriter;
 use super::stored::{OnStoreFailure, StoreOfCommand};
@@ -25,7 +25,7 @@ use crate::scenario::{self, Override, STDIN, Scenario, ScenarioSource};
 use crate::ui::theme::Theme;
 
 /// Bytes of events that a run may be ahead of its reader, such as a pipe.
-const MAX_AHEAD: u64 = 16 << 20;
+pub(super) const MAX_AHEAD: u64 = 16 << 20;
 
 /// Whether to run without the dashboard: `--headless`, an option that only headless runs have, or
 /// no terminal.
@@ -184,7 +184,7 @@ pub async fn headless(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
             requested_model: args.model.as_deref().map(Arc::from),
             session: None,
         };
-        (text, launch)
+        SessionTurn::Message(text, Box::new(launch))
     });
     let output = RunWriter::new(format, paint, stdout);
     let exit = headless::run(&engine, turns.collect(), drive, output).await;
@@ -239,7 +239,7 @@ fn prepare_runs(
 }
 
 /// Gives the permission and saves it; says so if it holds for this run only.
-fn save_permission(trust: &Trust, consent: &Consent, scenario: &Scenario) -> bool {
+pub(super) fn save_permission(trust: &Trust, consent: &Consent, scenario: &Scenario) -> bool {
     if let Err(error) = trust.allow(&consent.digest, &scenario.title) {
         let why = error.to_string();
         print_message(&visible(&format!(
@@ -250,7 +250,7 @@ fn save_permission(trust: &Trust, consent: &Consent, scenario: &Scenario) -> boo
 }
 
 /// Prints what the scenario would do, and how to allow it.
-fn print_needed_permission(scenario: &Scenario, consent: &Consent, live: bool) {
+pub(super) fn print_needed_permission(scenario: &Scenario, consent: &Consent, live: bool) {
     let live = if live { "live, " } else { "" };
     print_message(&format!("this scenario was not shipped with roundtable; {live}it would"));
     for line in &consent.would {

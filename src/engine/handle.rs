@@ -79,6 +79,11 @@ impl RunHandle {
         }
     }
 
+    /// Whether the run continues a recording.
+    pub(crate) fn was_resumed(&self) -> bool {
+        self.bus.is_resumed()
+    }
+
     /// Waits until a run that is resumed has executed its recording again and is live. A run that
     /// was started is live from its start.
     ///

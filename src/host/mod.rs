@@ -15,5 +15,7 @@ pub mod log;
 pub mod models;
 pub mod pauses;
 pub mod prepare;
+#[cfg(feature = "store")]
+pub mod resume;
 pub mod tools;
 pub mod trust;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::agents::facts::HistoryEntry;
+use crate::agents::facts::{HistoryEntry, SessionHead};
 use crate::base::name::AgentName;
 use crate::event::RunId;
 
@@ -37,6 +37,18 @@ impl Session {
     pub fn first(text: impl Into<Arc<str>>) -> Self {
         let (memory, saved) = (SessionMemory::default(), Arc::default());
         Self { message: 1, text: text.into(), after: None, memory, saved }
+    }
+
+    /// The message that a recorded run answers, with what its head says of the session.
+    pub fn of_head(head: &SessionHead) -> Self {
+        let (history, owner) = (Arc::clone(&head.history), head.owner.clone());
+        Self {
+            message: head.message,
+            text: Arc::clone(&head.text),
+            after: head.previous_run.clone(),
+            memory: SessionMemory { history, owner, rosters: BTreeMap::new() },
+            saved: Arc::default(),
+        }
     }
 
     /// The next message of the same session, after this run; `None` if the run has left nothing

@@ -10,6 +10,7 @@ mod headless_run;
 mod headless_scenarios;
 mod headless_sessions;
 mod headless_tools;
+mod kept_runs;
 mod live_adaptation;
 mod live_replies;
 mod live_seats;

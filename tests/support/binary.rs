@@ -127,6 +127,17 @@ impl Running {
         }
     }
 
+    /// The lines of its standard output.
+    pub fn lines(&mut self) -> impl Iterator<Item = std::io::Result<String>> {
+        self.out.as_mut().expect("a pipe").lines()
+    }
+
+    /// Ends it as the system does when memory runs out.
+    pub fn kill(&mut self) {
+        self.child.kill().expect("killed");
+        self.child.wait().expect("ended");
+    }
+
     /// The next line that it writes to standard error.
     pub fn complains(&mut self) -> String {
         let mut line = String::new();

@@ -66,6 +66,23 @@ pub struct ShowArgs {
     pub follow: bool,
 }
 
+/// Arguments of `roundtable resume`.
+#[derive(Debug, Clone, Args)]
+pub struct ResumeArgs {
+    /// An interrupted run: an id, the beginning of one, last, or last~2
+    #[arg(value_name = "RUN")]
+    pub run: String,
+    /// Output format; default: text on a terminal, json elsewhere
+    #[arg(long, value_enum)]
+    pub format: Option<RunFormat>,
+    /// Allow without asking what its scenario would do, as `run --trust` does
+    #[arg(long)]
+    pub trust: bool,
+    /// Call the endpoint through this proxy; env: the proxy of HTTPS_PROXY and similar variables
+    #[arg(long, value_name = "URL|env")]
+    pub proxy: Option<String>,
+}
+
 /// Arguments of `roundtable export`.
 #[derive(Debug, Clone, Args)]
 pub struct ExportArgs {

@@ -1,6 +1,7 @@
 //! The commands about kept runs: list, show, export, import, remove.
 
 mod list;
+mod resume;
 mod show;
 mod transfer;
 
@@ -13,6 +14,7 @@ use crate::host::kept::{self, FindRunError};
 use crate::store::database::Database;
 
 pub use list::runs;
+pub use resume::resume;
 pub use show::show;
 pub use transfer::{export, import};
 

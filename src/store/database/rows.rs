@@ -6,10 +6,8 @@ use rusqlite::{Connection, Row, ToSql, params};
 
 use super::writer::Change;
 use super::{Database, StoreError};
-use crate::event::RunId;
-#[cfg(test)]
-use crate::event::Seq;
 use crate::event::run_row::{RunRow, RunStatus};
+use crate::event::{RunId, Seq};
 use crate::store::AppendError;
 
 /// What a row says of the course of a run; it is updated while the run plays.
@@ -94,6 +92,15 @@ impl Database {
         }
     }
 
+    /// Like [`update`](Self::update). Blocks.
+    ///
+    /// # Errors
+    /// The database's error.
+    pub fn update_now(&self, run: &RunId, course: &RunCourse) -> Result<(), StoreError> {
+        // A run that was deleted needs no row.
+        self.writer().wait(update_change(run, course)).map(|_| ())
+    }
+
     /// The rows of runs, the newest first. Blocks.
     ///
     /// # Errors
@@ -174,7 +181,6 @@ impl Database {
     ///
     /// # Errors
     /// The database's error.
-    #[cfg(test)]
     pub fn take_over(&self, run: &RunId) -> Result<Option<Seq>, StoreError> {
         match self.run(run.as_str())? {
             Some(row) if row.status == RunStatus::Interrupted => {}

@@ -1,0 +1,168 @@
+//! Continues kept runs whose process ended before they did.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::keep::course_of;
+use super::models::LiveModels;
+use super::prepare::{PrepareError, prepare};
+use super::trust::Trust;
+use crate::bus::Recording;
+use crate::engine::{Launch, Resumption, Schedule};
+use crate::event::kind::{Initiator, ModelLabel, RunStarted};
+use crate::event::run_row::{RunRow, RunStatus};
+use crate::event::world::Projection;
+use crate::event::{Event, RunId, Seq, World};
+use crate::run::Session;
+use crate::scenario::catalogue::RequestedModel;
+use crate::scenario::consent::Consent;
+use crate::scenario::spec::source_text::SourceText;
+use crate::scenario::{Override, Scenario, ScenarioOrigin, load, shipped};
+use crate::store::ReadError;
+use crate::store::database::{Database, StoreError};
+
+/// Why a kept run is not continued.
+#[derive(Debug)]
+pub enum ResumeFailure {
+    /// What is wrong, in one sentence.
+    Refused(String),
+    /// The operator has not allowed what its scenario would do.
+    Permission(Box<Scenario>, Consent),
+}
+
+impl From<String> for ResumeFailure {
+    fn from(text: String) -> Self {
+        Self::Refused(text)
+    }
+}
+
+/// A kept run that can be continued now: this process owns it.
+pub struct PreparedResume {
+    /// What the run was started with.
+    pub launch: Launch,
+    /// Its stored events.
+    pub resumption: Resumption,
+    /// What the operator should know, one sentence each.
+    pub notes: Vec<String>,
+}
+
+/// Prepares to continue a kept run, and takes it over. `allow` is asked where permission is needed.
+/// Blocks.
+///
+/// # Errors
+/// See [`ResumeFailure`].
+pub fn prepare_resume(
+    database: &Database,
+    row: &RunRow,
+    live: &LiveModels,
+    trust: &Trust,
+    allow: impl FnOnce(&Consent, &Scenario) -> bool,
+) -> Result<PreparedResume, ResumeFailure> {
+    let id = &row.id;
+    match &row.status {
+        RunStatus::Interrupted => {}
+        RunStatus::Running => return Err(format!("{id} is played by another process").into()),
+        RunStatus::Ended(reason) => {
+            return Err(format!("{id} has ended ({reason}): there is nothing to continue").into());
+        }
+    }
+    let events = events(database, id).map_err(|error| format!("{id} cannot be read: {error}"))?;
+    let world = World::from_events(events.iter().map(|event| &**event));
+    if world.progress.closed.is_some() {
+        // Its process died between its last event and its row.
+        close_row(database, id, &world).map_err(|error| error.to_string())?;
+        return Err(format!("{id} has ended: there is nothing to continue").into());
+    }
+    let recording =
+        Recording::new(events).map_err(|error| format!("{id} cannot be continued: {error}"))?;
+    let head = world.head.as_ref().ok_or_else(|| format!("{id} has no head"))?;
+    let record = head.launch.as_ref().ok_or_else(|| {
+        format!("{id} cannot be continued: its log does not have the text of its scenario")
+    })?;
+    let scenario = scenario_of(head, &record.source)?;
+    let wanted = match head.model {
+        ModelLabel::Scripted => RequestedModel::Scripted { instant: record.instant },
+        ModelLabel::Live { .. } => RequestedModel::Live(record.model.clone()),
+    };
+    let prepared = prepare(live, trust, &scenario, &wanted, 1, |consent| allow(consent, &scenario));
+    let prepared = match prepared {
+        Ok(prepared) => prepared,
+        Err(PrepareError::Endpoint(why)) => return Err(why.into()),
+        Err(PrepareError::Tools(missing)) => return Err(missing.join("; ").into()),
+        Err(PrepareError::Permission(consent)) => {
+            return Err(ResumeFailure::Permission(Box::new(scenario), consent));
+        }
+    };
+    let owned = database.take_over(id).map_err(|error| error.to_string())?;
+    if owned.is_none() {
+        return Err(format!("{id} is played by another process").into());
+    }
+    let (notes, session) = (prepared.notes(), session_of(&world));
+    let launch = Launch {
+        scenario: Arc::new(scenario),
+        model: prepared.model,
+        tools: prepared.toolboxes.into_iter().next(),
+        flags: Vec::new(),
+        schedule: Schedule {
+            flags: record.flags.clone(),
+            breaks: record.pauses.clone(),
+            start_paused: false,
+        },
+        seed: Some(head.seed),
+        requested_model: record.model.clone(),
+        session,
+    };
+    let resumption = Resumption { recording, by: Initiator::You };
+    Ok(PreparedResume { launch, resumption, notes })
+}
+
+/// All stored events of a run. Blocks.
+///
+/// # Errors
+/// See [`ReadError`].
+pub fn events(database: &Database, run: &RunId) -> Result<Vec<Arc<Event>>, ReadError> {
+    let (mut all, mut from) = (Vec::new(), Seq(0));
+    loop {
+        let read = database
+            .some_groups(run, from)
+            .map_err(|error| ReadError::Unreadable(error.to_string()))?;
+        let (groups, _) = read.ok_or(ReadError::NoSuchRun)?;
+        if groups.is_empty() {
+            return Ok(all);
+        }
+        for group in groups {
+            all.extend(group.events(from)?);
+            from = group.next();
+        }
+    }
+}
+
+/// Writes the end of a run into its row.
+fn close_row(database: &Database, run: &RunId, world: &World) -> Result<(), StoreError> {
+    database.update_now(run, &course_of(world))
+}
+
+/// The scenario as the run had it, whatever its file says today.
+fn scenario_of(head: &RunStarted, source: &SourceText) -> Result<Scenario, String> {
+    let origin = match &source.file {
+        Some(file) => ScenarioOrigin::File(PathBuf::from(file)),
+        None => shipped().iter().find(|it| it.name == head.scenario.as_str()).map_or_else(
+            || ScenarioOrigin::File(PathBuf::from(format!("{}.toml", head.scenario))),
+            |it| it.origin(),
+        ),
+    };
+    let set: Result<Vec<Override>, _> = source.set.iter().map(|set| set.parse()).collect();
+    let set = set.map_err(|error| format!("{}: an override is wrong: {error}", head.run))?;
+    load(&source.text, origin, &set).map_err(|problems| {
+        format!(
+            "{}: this version of roundtable does not accept its scenario: {}",
+            head.run,
+            problems.iter().next().map(|problem| problems.line(problem)).unwrap_or_default()
+        )
+    })
+}
+
+/// The message of a session that the run answers.
+fn session_of(world: &World) -> Option<Session> {
+    world.projection().and_then(Projection::session).map(Session::of_head)
+}

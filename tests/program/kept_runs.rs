@@ -1,0 +1,190 @@
+//! Kept runs, with the real binary: listed, shown, exported, imported, removed; and continued after
+//! the process was killed.
+
+use std::thread;
+
+use serde_json::Value;
+
+use crate::support::binary::{Home, Running};
+
+/// A scenario and the number of its events after which its process is killed.
+type Kill = (&'static str, usize);
+
+#[test]
+fn a_run_is_kept_and_shown_as_it_was() {
+    let home = Home::new();
+    let ran = home.run(&["run", "front-desk", "--instant", "--format", "jsonl"]);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+    let listed = home.run(&["runs", "--json"]).json();
+    let [row] = &listed.as_array().expect("a list")[..] else { panic!("{listed}") };
+    assert_eq!(row["scenario"], "front-desk");
+    assert_eq!((&row["status"], &row["stop_reason"]), (&"ended".into(), &"success".into()));
+    assert_eq!(row["events"], ran.lines().len() - 1, "all but the outcome");
+    let id = row["id"].as_str().expect("an id");
+    for name in [id, &id[..4], &id[2..], "last", "last~0"] {
+        let shown = home.run(&["show", name, "--format", "jsonl"]);
+        assert_eq!(shown.out, ran.out, "{name}");
+    }
+    let json = home.run(&["show", "last"]).json();
+    assert_eq!(json["run_id"], id);
+    let text = home.run(&["show", "last", "--format", "text"]);
+    assert!(text.out.contains("billing"), "{}", text.out);
+    let table = home.run(&["runs"]).out;
+    assert!(table.starts_with(id) && table.contains("front-desk  success"), "{table}");
+    let none = home.run(&["show", "last~1"]);
+    assert_eq!(none.code, Some(2));
+    assert!(none.err.contains("no kept run is called last~1"), "{}", none.err);
+}
+
+#[test]
+fn a_log_goes_out_into_a_file_and_back() {
+    let (home, other) = (Home::new(), Home::new());
+    let ran = home.run(&["run", "checkout-unanimous", "--instant", "--format", "jsonl"]);
+    let file = other.path().join("run.jsonl.gz").display().to_string();
+    assert_eq!(home.run(&["export", "last", "-o", &file]).code, Some(0));
+    let again = home.run(&["export", "last", "-o", &file]);
+    assert!(again.code == Some(1) && again.err.contains("exists"), "{again:?}");
+    let events = home.run(&["export", "last"]).out;
+    assert!(ran.out.starts_with(&events));
+    assert_eq!(other.run(&["show", &file, "--format", "jsonl"]).out, ran.out);
+    let id = other.run(&["import", &file]).out;
+    assert_eq!(other.run(&["export", id.trim()]).out, events);
+    let second = other.run(&["import", &file]).out;
+    assert_eq!(second.trim(), format!("{}-2", id.trim()), "both are kept");
+    let bad = other.run(&["import", "Cargo.toml"]);
+    assert_eq!(bad.code, Some(1));
+}
+
+#[test]
+fn runs_are_removed_brought_back_and_pinned() {
+    let home = Home::new();
+    home.write("config/roundtable/config.toml", "[store]\nkeep_runs = 1\n");
+    let run = || home.run(&["run", "checkout-unanimous", "--instant", "--format", "json"]);
+    let first = run().json()["run_id"].as_str().expect("an id").to_owned();
+    let pinned = home.run(&["runs", "pin", "last"]);
+    assert!(pinned.out.contains("is pinned"), "{pinned:?}");
+    let second = run().json()["run_id"].as_str().expect("an id").to_owned();
+    let third = run();
+    assert!(third.err.contains("removed 1 old run"), "{}", third.err);
+    let ids = || {
+        let listed = home.run(&["runs", "--json"]).json();
+        let rows = listed.as_array().expect("a list").iter();
+        rows.map(|row| row["id"].as_str().expect("an id").to_owned()).collect::<Vec<_>>()
+    };
+    assert!(ids().contains(&first) && !ids().contains(&second) && ids().len() == 2);
+    let removed = home.run(&["runs", "rm", &first]);
+    assert!(removed.out.contains("restore"), "{removed:?}");
+    assert_eq!(ids().len(), 1);
+    assert!(home.run(&["runs", "restore", &first]).out.contains("is back"));
+    assert_eq!(ids().len(), 2);
+    let unkept = home.run(&["run", "checkout-unanimous", "--instant", "--no-store"]);
+    assert_eq!((unkept.code, ids().len()), (Some(0), 2));
+}
+
+#[test]
+fn a_store_that_cannot_be_opened_is_a_warning() {
+    let home = Home::new();
+    home.write("state/roundtable/runs.db", "this is no database, but it is long enough to be one");
+    let ran = home.run(&["run", "checkout-unanimous", "--instant"]);
+    assert_eq!(ran.code, Some(0));
+    assert!(ran.err.contains("runs are not kept"), "{}", ran.err);
+    assert_eq!(home.run(&["runs"]).code, Some(1));
+}
+
+/// What an outcome says, without ids and times.
+fn without_times(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let kept = fields.iter().filter(|(key, _)| !key.ends_with("_ms") && *key != "run_id");
+            kept.map(|(key, value)| (key.clone(), without_times(value))).collect()
+        }
+        Value::Array(items) => items.iter().map(without_times).collect(),
+        plain => plain.clone(),
+    }
+}
+
+/// Kills a run after some of its events, continues it, and compares it with an undisturbed one.
+/// Returns how many events were stored when the process was killed; `None`: the run had ended.
+fn kill_and_resume((scenario, events): Kill) -> Option<u64> {
+    let (home, calm) = (Home::new(), Home::new());
+    thread::scope(|scope| {
+        let undisturbed =
+            scope.spawn(|| calm.run(&["run", scenario, "--no-store", "--format", "json"]).json());
+        let mut running =
+            Running::start(&mut home.command(&["run", scenario, "--format", "jsonl"]));
+        for line in running.lines().take(events) {
+            line.expect("a line");
+        }
+        running.kill();
+        let row = home.run(&["runs", "--json"]).json()[0].clone();
+        if row["status"] != "interrupted" {
+            return None;
+        }
+        let before = home.run(&["export", "last"]).out;
+        let resumed = home.run(&["resume", "last", "--format", "json"]);
+        let about = format!("{scenario} killed after {events} events: {}", resumed.err);
+        let expected = undisturbed.join().expect("no panic");
+        // Of a session one run was killed: that of its first message.
+        let expected = expected.get("session").map_or(&expected, |runs| &runs[0]);
+        assert_eq!(without_times(&resumed.json()), without_times(expected), "{about}");
+        let after = home.run(&["export", "last"]).out;
+        assert!(after.starts_with(&before), "{about}: what was stored stays");
+        let again = home.run(&["resume", "last"]);
+        assert!(again.err.contains("has ended"), "{about}");
+        Some(row["events"].as_u64().expect("a number"))
+    })
+}
+
+#[test]
+fn a_killed_run_is_continued_to_the_outcome_of_an_undisturbed_one() {
+    let kills: [Kill; 8] = [
+        ("checkout-launch", 14),
+        ("fraud-check", 12),
+        ("morning-report-partial", 20),
+        ("parallel-review", 14),
+        ("support-swarm", 18),
+        ("nested-swarm", 25),
+        ("payments-incident", 30),
+        ("front-desk", 16),
+    ];
+    let stored: Vec<_> = thread::scope(|scope| {
+        let killed: Vec<_> =
+            kills.iter().map(|kill| scope.spawn(|| (*kill, kill_and_resume(*kill)))).collect();
+        killed.into_iter().map(|it| it.join().expect("no panic")).collect()
+    });
+    for (kill, events) in stored {
+        assert!(events.is_some_and(|events| events > 0), "{kill:?}: {events:?}");
+    }
+}
+
+/// `cargo test --test program -- --ignored killed_anywhere`: some minutes.
+#[test]
+#[ignore = "some minutes; the test above is its sample"]
+fn a_run_that_is_killed_anywhere_is_continued() {
+    let scenarios = [
+        "checkout-launch",
+        "fraud-check",
+        "morning-report",
+        "morning-report-partial",
+        "parallel-review",
+        "dev-team",
+        "support-swarm",
+        "nested-swarm",
+        "payments-incident",
+        "rumour-mill",
+        "front-desk",
+    ];
+    let kills: Vec<Kill> =
+        (1..400).step_by(4).flat_map(|at| scenarios.map(|name| (name, at))).collect();
+    let mut interrupted = 0;
+    for some in kills.chunks(24) {
+        thread::scope(|scope| {
+            let killed: Vec<_> =
+                some.iter().map(|kill| scope.spawn(|| kill_and_resume(*kill))).collect();
+            let ended = killed.into_iter().map(|it| it.join().expect("no panic"));
+            interrupted += ended.flatten().count();
+        });
+    }
+    println!("{interrupted} runs were killed and continued");
+    assert!(interrupted > 300, "{interrupted}");
+}
