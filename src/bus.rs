@@ -37,7 +37,7 @@ pub use self::live_slots::LiveText;
 pub use self::reader::LogReader;
 pub use self::recording::{Recording, RecordingError};
 pub use self::replay::Divergence;
-pub(crate) use self::replay::{RecordedEnd, RecordedInput, Replay};
+pub(crate) use self::replay::{RecordedAttemptStep, RecordedInput, Replay};
 pub use self::stored::StoredMark;
 
 /// Limits of the memory that a log uses, in bytes as [`EventKind::weight`] estimates them.

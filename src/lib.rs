@@ -53,6 +53,7 @@ pub use engine::{
 };
 pub use event::kind::Initiator;
 pub use event::{BoundaryId, Command};
+pub use scenario::spec::in_doubt::InDoubt;
 // Read its events and its outcome.
 pub use bus::{Bus, Divergence, LogLimits, LogReader, Recording, RecordingError};
 pub use event::kind::{RunClosed, RunStarted, SCHEMA_VERSION};

@@ -18,13 +18,14 @@ pub struct Recording {
 }
 
 /// A recorded attempt of a model or a tool.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct RecordedAttempt {
     /// The call.
     pub call: SpanId,
-    /// Index of the event that closes it with what the model or tool returned; `None` if it is open,
-    /// or was cancelled.
-    pub end: Option<usize>,
+    /// Indices of the events that tell it how it continues, in their order: that it was in doubt, and
+    /// the one that closes it with what the model or tool returned. It has none of the latter if it
+    /// is open, or was cancelled.
+    pub steps: Vec<usize>,
 }
 
 /// Why events are not the log of a run.
@@ -71,19 +72,22 @@ impl Recording {
                         return Err(wrong);
                     }
                     if of_leaf && matches!(event.kind, EventKind::AttemptStarted { .. }) {
-                        attempts.insert(event.span, RecordedAttempt { call: parent, end: None });
+                        attempts.insert(
+                            event.span,
+                            RecordedAttempt { call: parent, steps: Vec::new() },
+                        );
                     }
                 }
                 None if !spans.contains_key(&event.span) => return Err(wrong),
                 None => {}
             }
-            let ends = match &event.kind {
-                EventKind::AttemptAnswered(_) => true,
+            let continues = match &event.kind {
+                EventKind::AttemptAnswered(_) | EventKind::CallInDoubt { .. } => true,
                 EventKind::AttemptFailed(failed) => failed.class != FailureClass::Cancelled,
                 _ => false,
             };
-            if let Some(attempt) = attempts.get_mut(&event.span).filter(|_| ends) {
-                attempt.end.get_or_insert(place);
+            if let Some(attempt) = attempts.get_mut(&event.span).filter(|_| continues) {
+                attempt.steps.push(place);
             }
         }
         let last_span = spans.keys().next_back().copied().unwrap_or_default();
@@ -115,8 +119,8 @@ impl Recording {
     }
 
     /// An attempt of a model or tool; `None` if the span is something else.
-    pub(super) fn attempt(&self, span: SpanId) -> Option<RecordedAttempt> {
-        self.attempts.get(&span).copied()
+    pub(super) fn attempt(&self, span: SpanId) -> Option<&RecordedAttempt> {
+        self.attempts.get(&span)
     }
 }
 

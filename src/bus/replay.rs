@@ -60,21 +60,25 @@ struct ReplayState {
     held: Vec<(SpanId, EventKind)>,
     /// Spans that have such an event.
     held_spans: BTreeSet<SpanId>,
-    /// Attempts whose recorded end was delivered.
+    /// Attempts that continue as their next recorded event says.
     delivered: BTreeSet<SpanId>,
-    /// Attempts that wait for their end, or for the recording to be used up.
+    /// Attempts that wait for this, or for the recording to be used up.
     waiting: BTreeMap<SpanId, Waker>,
     divergence: Option<Divergence>,
     /// Commands that were sent before the recording was used up.
     commands: Vec<Command>,
 }
 
-/// What the recording has of an attempt of a model or tool.
-pub(crate) enum RecordedEnd {
-    /// The event that closes it.
-    Ended(Arc<Event>),
-    /// The recording is used up, so the attempt is made.
-    Unknown,
+/// How an attempt of a model or tool continues.
+pub(crate) enum RecordedAttemptStep {
+    /// As this recorded event says: it returned, or was in doubt.
+    Event(Arc<Event>),
+    /// The recording is used up, so the attempt is made. If its start is recorded, it is not known
+    /// whether it took effect.
+    Unknown {
+        /// Whether its start is recorded.
+        in_doubt: bool,
+    },
 }
 
 /// The first recorded event that was not matched, if the run is idle: what has to happen next.
@@ -174,27 +178,22 @@ impl Replay {
         Some(event.span)
     }
 
-    /// What the recording has of the end of this attempt of a model or tool. Waits until it is its
-    /// turn, or until the recording is used up.
-    pub(crate) async fn recorded_end(&self, span: SpanId) -> RecordedEnd {
+    /// How this attempt of a model or tool continues. Waits until it is its turn, or until the
+    /// recording is used up.
+    pub(crate) async fn recorded_step(&self, span: SpanId) -> RecordedAttemptStep {
         poll_fn(|cx| {
             let mut state = self.lock();
             let attempt = self.recording.attempt(span);
             if self.is_live() {
-                state.waiting.remove(&span);
-                return Poll::Ready(RecordedEnd::Unknown);
+                return Poll::Ready(RecordedAttemptStep::Unknown { in_doubt: attempt.is_some() });
             }
-            let end = attempt.and_then(|it| it.end);
-            if let Some((place, end)) =
-                end.and_then(|at| Some((at, self.recording.events().get(at)?)))
+            let steps = attempt.into_iter().flat_map(|it| &it.steps);
+            if let Some(place) = steps.copied().find(|place| !state.matched[*place])
+                && let Some(event) = self.recording.events().get(place)
+                && (state.delivered.remove(&span) || self.is_due_now(&mut state, span, place))
             {
-                if !state.delivered.contains(&span) && self.is_due_now(&mut state, span, place) {
-                    state.delivered.insert(span);
-                }
-                if state.delivered.contains(&span) {
-                    state.waiting.remove(&span);
-                    return Poll::Ready(RecordedEnd::Ended(Arc::clone(end)));
-                }
+                state.waiting.remove(&span);
+                return Poll::Ready(RecordedAttemptStep::Event(Arc::clone(event)));
             }
             state.waiting.insert(span, cx.waker().clone());
             Poll::Pending
@@ -248,7 +247,7 @@ impl Replay {
         let first = state.next;
         let is_end = |place: usize| {
             let span = events.get(place)?.span;
-            let attempt = self.recording.attempt(span).filter(|it| it.end == Some(place))?;
+            let attempt = self.recording.attempt(span).filter(|it| it.steps.contains(&place))?;
             Some((span, attempt.call))
         };
         if is_end(first).is_none() {

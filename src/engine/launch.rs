@@ -11,6 +11,7 @@ use crate::event::{BoundaryId, RunId};
 use crate::llm::Models;
 use crate::run::Session;
 use crate::scenario::Scenario;
+use crate::scenario::spec::in_doubt::InDoubt;
 
 /// Everything that a run is started with.
 pub struct Launch {
@@ -57,6 +58,9 @@ pub struct Resumption {
     pub recording: Recording,
     /// Who continues it.
     pub by: Initiator,
+    /// What is done with a call in doubt if the scenario does not say it (`in_doubt`) and the tool is
+    /// not idempotent.
+    pub in_doubt: InDoubt,
 }
 
 /// Why a recorded run is not continued.

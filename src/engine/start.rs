@@ -24,12 +24,14 @@ use crate::pattern::PatternLive;
 use crate::run::{RunContext, RunSettings, Session, model_tool};
 use crate::scenario::Scenario;
 use crate::scenario::check::instant_warning;
+use crate::scenario::spec::in_doubt::InDoubt;
 
 impl Engine {
     /// Starts a run, or continues a recorded one.
     pub(super) fn begin(&self, launch: Launch, resumption: Option<Resumption>) -> RunHandle {
         let Launch { scenario, model, tools, flags, schedule, seed, requested_model, session } =
             launch;
+        let in_doubt = resumption.as_ref().map_or(InDoubt::Stop, |it| it.in_doubt);
         let (recording, by) = resumption.map(|it| (it.recording, it.by)).unzip();
         let recorded = recording.as_ref().map(|it| it.head().clone());
         let session = session.unwrap_or_else(|| Session::first(scenario.goal.as_str()));
@@ -90,6 +92,7 @@ impl Engine {
                 instant,
                 today: Day::from_unix_ms(wall_ms),
                 spending: scenario.spending,
+                in_doubt: scenario.in_doubt.unwrap_or(in_doubt),
             });
             let handle = RunHandle {
                 id: id.clone(),

@@ -237,6 +237,7 @@ impl BoundaryId {
             (Some("round"), Some(round), None) => format!("round {round}"),
             (Some("source"), Some(place), None) => format!("source {place}"),
             (Some("read_extract"), None, None) => "reading".to_owned(),
+            (Some("in_doubt"), None, None) => "the call in doubt".to_owned(),
             (Some("message"), Some(round), Some(role)) => format!("{role} in round {round}"),
             (Some("dispatch"), Some(attempt), Some(task)) => format!("{task}, attempt {attempt}"),
             (Some("turn"), Some(turn), Some(agent)) => format!("turn {turn} of agent {agent}"),

@@ -26,6 +26,7 @@ use super::kind_enum::kinds;
 use super::patterns::PatternFact;
 use super::stop::StopReason;
 use crate::base::name::{AgentName, FlagName, ScenarioName, ToolName};
+use crate::scenario::spec::in_doubt::InDoubt;
 use crate::scenario::spec::tool::{FaultKind, InjectedFault};
 
 /// Version of the event schema.
@@ -208,6 +209,17 @@ kinds! {
             /// Whether it is a probe of a half-open breaker.
             #[serde(default, skip_serializing_if = "std::ops::Not::not")]
             probe: bool,
+        },
+        /// An attempt was in flight when the run stopped, so it is not known whether it took effect; the
+        /// run was resumed. Belongs to the attempt's span.
+        "call.in_doubt" CallInDoubt {
+            /// The tool; `llm` for a model.
+            tool: ToolName,
+            /// What the run does.
+            decision: InDoubt,
+            /// Tokens that a model may have used: an estimate of the prompt.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            usage: Option<Usage>,
         },
         /// The client inside a tool retried on its own, within one attempt. This happens only in
         /// naive runs.

@@ -118,6 +118,9 @@ stop_reasons! {
         /// In a router: a route that the scenario does not have.
         RouteDenied(Box<str>) = "route_denied", Stopped, "unknown route {}",
             Some("The classifier named a route that is not in [router.routes]: fix router.prompt, or set model.ask_again.");
+        /// Of a resumed run: the tool was called when the run stopped, and is not idempotent.
+        InDoubt(ToolName) = "in_doubt", Stopped, "{}: call in doubt",
+            Some("The call may have taken effect before the run stopped: check it, then resume with in_doubt = \"retry\", or fork before it.");
         CircuitOpen(ToolName) = "circuit_open", Stopped, "{}: breaker open",
             Some("The breaker was open, so the tool was not called: see what opened it.");
         BulkheadFull(ToolName) = "bulkhead_full", Stopped, "{}: bulkhead full",

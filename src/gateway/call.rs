@@ -18,9 +18,10 @@ use super::breaker::AttemptVerdict;
 use super::call_scope::{Attempt, CallScope, Callee};
 use super::failed_attempt::{FailedAttempt, publish_if_stale};
 use super::guard::{Guard, GuardRefusal};
+use super::recorded_attempt::recorded_result;
 use super::retry;
 use super::time_limit::{run_within, run_within_clock, timeout_error};
-use crate::bus::{Bus, LiveSlot, RecordedEnd};
+use crate::bus::{Bus, LiveSlot};
 use crate::event::id::millis;
 use crate::event::kind::{Asks, AttemptFailed, CallStarted, FailureClass, FallbackKind, Reply};
 use crate::event::{EventKind, SpanId, StopReason};
@@ -236,7 +237,7 @@ async fn make_attempt<'g>(
     });
     scope.in_flight(true);
     let mut open = OpenAttempt { scope, span, live: bus.live(span), open: true };
-    let recorded = if leaf { recorded_result(bus, span).await } else { None };
+    let recorded = if leaf { recorded_result(scope, guard, span).await } else { None };
     let ended = match recorded {
         Some(recorded) => recorded,
         None => {
@@ -265,18 +266,6 @@ async fn make_attempt<'g>(
             open.close(EventKind::AttemptFailed(failed.clone()));
             AttemptOutcome::Failed(FailedAttempt { span, failed, permit: pass.end() })
         }
-    }
-}
-
-/// What an attempt of a model or tool returned, if the log is executed again and has it.
-async fn recorded_result(bus: &Bus, span: SpanId) -> Option<Result<Reply, Box<AttemptFailed>>> {
-    match bus.replay()?.recorded_end(span).await {
-        RecordedEnd::Unknown => None,
-        RecordedEnd::Ended(event) => match &event.kind {
-            EventKind::AttemptAnswered(reply) => Some(Ok((**reply).clone())),
-            EventKind::AttemptFailed(failed) => Some(Err(failed.clone())),
-            _ => None,
-        },
     }
 }
 

@@ -5,9 +5,11 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use tokio::sync::Semaphore;
 
+use crate::base::name::ToolName;
 use crate::bus::{Bus, LiveSlot};
-use crate::event::kind::{AttemptFailed, Reply};
+use crate::event::kind::{AttemptFailed, Reply, Usage};
 use crate::event::{SpanId, StopReason};
+use crate::scenario::spec::in_doubt::InDoubt;
 
 /// What the gateway needs from the calling run.
 pub trait CallScope: Send + Sync {
@@ -34,6 +36,21 @@ pub trait CallScope: Send + Sync {
     /// Records the estimated token use of a failed attempt that had begun to receive a reply.
     fn estimate_usage(&self, failed: &mut AttemptFailed) {
         let _ = failed;
+    }
+    /// What is done with an attempt that was in flight when the run stopped, if its tool is not
+    /// idempotent.
+    fn in_doubt(&self) -> InDoubt {
+        InDoubt::Stop
+    }
+    /// Counts what an attempt in doubt may have used, and returns it: an estimate of its prompt.
+    fn usage_in_doubt(&self) -> Option<Usage> {
+        None
+    }
+    /// Carries out what was decided about an attempt in doubt: waits until the operator resumes the
+    /// run, or stops the run and never returns.
+    fn settle_doubt(&self, tool: ToolName, decision: InDoubt) -> BoxFuture<'_, ()> {
+        let _ = (tool, decision);
+        Box::pin(std::future::pending())
     }
     /// Host that an attempt calls, if the tool's name does not say it: the host of a model.
     fn callee_host(&self) -> Option<String> {

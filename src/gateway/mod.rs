@@ -19,6 +19,7 @@ pub mod guard;
 pub mod guard_state;
 pub mod interface;
 pub(crate) mod last_good;
+pub(crate) mod recorded_attempt;
 pub mod registry;
 pub mod retry;
 pub(crate) mod time_limit;

@@ -16,6 +16,7 @@ use crate::event::{Event, RunId, Seq, World};
 use crate::run::Session;
 use crate::scenario::catalogue::RequestedModel;
 use crate::scenario::consent::Consent;
+use crate::scenario::spec::in_doubt::InDoubt;
 use crate::scenario::spec::source_text::SourceText;
 use crate::scenario::{Override, Scenario, ScenarioOrigin, load, shipped};
 use crate::store::ReadError;
@@ -112,7 +113,9 @@ pub fn prepare_resume(
         requested_model: record.model.clone(),
         session,
     };
-    let resumption = Resumption { recording, by: Initiator::You };
+    // Without a dashboard there is no one to ask.
+    let (by, in_doubt) = (Initiator::You, InDoubt::Stop);
+    let resumption = Resumption { recording, by, in_doubt };
     Ok(PreparedResume { launch, resumption, notes })
 }
 

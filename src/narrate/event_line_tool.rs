@@ -8,6 +8,7 @@ use crate::event::EventKind;
 use crate::event::kind::{BreakerCause, BreakerStage, FallbackKind, LimitChange};
 use crate::narrate::format;
 use crate::narrate::style_role::StyleRole;
+use crate::scenario::spec::in_doubt::InDoubt;
 use crate::scenario::spec::limits::BreakerMode;
 use crate::scenario::spec::tool::InjectedFault;
 
@@ -40,6 +41,18 @@ pub(crate) fn fill_line<'a>(kind: &'a EventKind, line: &mut EventLine<'a>) {
         }
         EventKind::AttemptQueued { attempt } => {
             line.text = format!("attempt {attempt} queued at the bulkhead").into();
+        }
+        EventKind::CallInDoubt { tool, decision, .. } => {
+            let follows = match decision {
+                InDoubt::Retry => "it is called again",
+                InDoubt::Ask => "the run pauses before it is called again",
+                InDoubt::Stop => "the run stops",
+            };
+            line.text = format!(
+                "{tool} was in flight when the run stopped, and may have answered: {follows}"
+            )
+            .into();
+            line.tone = StyleRole::Retry;
         }
         EventKind::ClientRetried { request, cause: after } => {
             line.text =

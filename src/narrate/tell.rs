@@ -206,6 +206,7 @@ pub fn line_of<'a>(
         | EventKind::AttemptRefused { .. }
         | EventKind::AttemptQueued { .. }
         | EventKind::ClientRetried { .. }
+        | EventKind::CallInDoubt { .. }
         | EventKind::BreakerChanged { .. }
         | EventKind::ResultIgnored { .. }
         | EventKind::LimitsChanged { .. }

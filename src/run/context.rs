@@ -15,10 +15,11 @@ use crate::base::seeded_random::{Latency, random_duration, random_u64};
 use crate::bus::Bus;
 use crate::clock::Clock;
 use crate::event::kind::ModelLabel;
-use crate::event::{Boundary, EventKind, RunId, Seq, SpanId};
+use crate::event::{Boundary, EventKind, RunId, Seq, SpanId, StopReason};
 use crate::gateway::{GuardedTool, ToolRegistry, ToolSetup};
 use crate::llm::Models;
 use crate::scenario::condition::CelBindings;
+use crate::scenario::spec::in_doubt::InDoubt;
 use crate::scenario::spec::policy::CallPolicy;
 use crate::scenario::spec::spending_limits::SpendingLimits;
 use crate::scenario::spec::tool::{InjectedFault, ResultContract};
@@ -47,6 +48,8 @@ pub struct RunSettings {
     pub today: Day,
     /// Limits of what the run may spend on its models.
     pub spending: SpendingLimits,
+    /// What a resumed run does with a call in doubt, if its tool is not idempotent.
+    pub in_doubt: InDoubt,
 }
 
 /// Everything that a pattern may use while it runs.
@@ -62,6 +65,7 @@ pub struct RunContext {
     instant: bool,
     today: Day,
     pub(super) spending: Spending,
+    pub(super) in_doubt: InDoubt,
     in_flight: Arc<AtomicU32>,
     phase: Mutex<Option<Phase>>,
     /// The pairs of model and parameter whose removal was published already (`request.adapted`).
@@ -85,6 +89,7 @@ impl RunContext {
             instant,
             today,
             spending,
+            in_doubt,
         } = settings;
         let control = RunControl::new(bus.clone(), max, flags);
         let name = ToolName::from(LLM);
@@ -104,6 +109,7 @@ impl RunContext {
             instant,
             today,
             spending: Spending::new(spending),
+            in_doubt,
             in_flight: Arc::default(),
             phase: Mutex::new(None),
             adapted: Mutex::default(),
@@ -208,6 +214,17 @@ impl RunContext {
     /// Whether the model's replies depend on conditions (a script with `when`).
     pub fn reads_conditions(&self) -> bool {
         self.models.default_model().reads_conditions()
+    }
+
+    /// Carries out what was decided about an attempt in doubt: waits until the operator resumes the
+    /// run, or stops the run and never returns.
+    pub(super) async fn settle_doubt(&self, tool: ToolName, decision: InDoubt) {
+        if decision == InDoubt::Stop {
+            self.control.stop(StopReason::InDoubt(tool));
+        } else if self.control.pause_in_doubt().await.is_ok() {
+            return;
+        }
+        std::future::pending().await
     }
 
     /// Counts an attempt that starts (`true`) or has ended (`false`).

@@ -20,7 +20,7 @@ use self::state::{PauseState, RunControlState};
 use crate::base::name::FlagName;
 use crate::bus::Bus;
 use crate::event::kind::Initiator;
-use crate::event::{Boundary, BoundaryId, EventKind, SpanId, StopReason};
+use crate::event::{Boundary, BoundaryId, Command, EventKind, SpanId, StopReason};
 
 /// Why a branch must not continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -278,6 +278,15 @@ impl RunControl {
                 () = reached => {}
             }
         }
+    }
+
+    /// Pauses the run before an attempt that is in doubt; returns when it is resumed.
+    ///
+    /// # Errors
+    /// As [`RunControl::pass`].
+    pub(super) async fn pause_in_doubt(&self) -> Result<(), RunStopped> {
+        self.command(Command::Pause { by: Initiator::Breakpoint });
+        self.pass(&Boundary::Step("in_doubt")).await
     }
 
     /// Ends the run for this reason, wherever its branches are. The first reason counts.

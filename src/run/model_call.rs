@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 
+use crate::base::name::ToolName;
 use crate::base::seeded_random::random_u64;
 use crate::bus::{Bus, LiveSlot};
 use crate::event::kind::{AttemptFailed, CallStarted, FailureClass, ModelLabel, Reply, Usage};
@@ -16,6 +17,7 @@ use crate::llm::{ChatRequest, Listener};
 use crate::run::context::RunContext;
 use crate::run::model_request::ModelRequest;
 use crate::run::spending::{self, Reserved};
+use crate::scenario::spec::in_doubt::InDoubt;
 
 /// One model call of a run, as the gateway sees it.
 struct ModelCallScope<'a> {
@@ -66,6 +68,23 @@ impl CallScope for ModelCallScope<'_> {
         let usage = spending::estimate_usage(&self.ask.messages, &self.ask.tools, partial.len());
         failed.usage = Some(usage);
         self.failed_usage.lock().unwrap_or_else(PoisonError::into_inner).add(usage);
+    }
+
+    fn in_doubt(&self) -> InDoubt {
+        self.cx.in_doubt
+    }
+
+    fn settle_doubt(&self, tool: ToolName, decision: InDoubt) -> BoxFuture<'_, ()> {
+        Box::pin(self.cx.settle_doubt(tool, decision))
+    }
+
+    fn usage_in_doubt(&self) -> Option<Usage> {
+        if !self.cx.is_live() {
+            return None;
+        }
+        let usage = spending::estimate_usage(&self.ask.messages, &self.ask.tools, 0);
+        self.failed_usage.lock().unwrap_or_else(PoisonError::into_inner).add(usage);
+        Some(usage)
     }
 
     fn on_adapted(&self, call: SpanId, failed: &AttemptFailed) {

@@ -17,6 +17,7 @@ use crate::gateway::{
     Attempt, CallFailed, CallScope, CallSuccess, Callee, GatewayCall, GuardedTool, ToolRequest,
 };
 use crate::gateway::{contract, faults};
+use crate::scenario::spec::in_doubt::InDoubt;
 use crate::scenario::spec::tool::REQUEST_ID;
 
 /// A request to a tool.
@@ -143,6 +144,14 @@ impl CallScope for ToolCallScope<'_> {
 
     fn reason(&self, failure: &AttemptFailed) -> StopReason {
         self.ask.caller.stop_reason(self.ask.tool, failure)
+    }
+
+    fn in_doubt(&self) -> InDoubt {
+        self.cx.in_doubt
+    }
+
+    fn settle_doubt(&self, tool: ToolName, decision: InDoubt) -> BoxFuture<'_, ()> {
+        Box::pin(self.cx.settle_doubt(tool, decision))
     }
 
     fn admit(&self, attempt: u32) -> Option<BoxFuture<'_, Result<(), StopReason>>> {

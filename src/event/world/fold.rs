@@ -14,7 +14,7 @@ use super::spans::{SpanKind, Spans};
 use super::spending::SpendingUsed;
 use super::tally::Tally;
 use super::tools::Tools;
-use crate::event::kind::{Asks, CallStarted, Initiator, Purpose, RunStarted, StepSize};
+use crate::event::kind::{Asks, CallStarted, Initiator, Purpose, RunStarted, StepSize, Usage};
 use crate::event::{Event, EventKind, SpanId, StopReason};
 use crate::scenario::spec::price::Price;
 
@@ -151,14 +151,9 @@ impl RunFold {
             EventKind::AttemptFailed(failed) if failed.adapted.is_some() => {}
             EventKind::AttemptFailed(failed) => {
                 self.tally.failed_attempts += 1;
-                if let Some(usage) = failed.usage {
-                    self.tally.usage.add(usage);
-                    self.tally.estimated += 1;
-                    self.models
-                        .spending
-                        .add_usage(self.spans.get(event.span).map(|it| it.parent), usage);
-                }
+                self.add_estimate(event.span, failed.usage);
             }
+            EventKind::CallInDoubt { usage, .. } => self.add_estimate(event.span, *usage),
             EventKind::Unknown { .. } => self.tally.unknown += 1,
             _ => {}
         }
@@ -207,6 +202,16 @@ impl RunFold {
         match call.map(|span| &span.kind) {
             Some(SpanKind::Call(purpose)) => purpose.asks() == Asks::Model,
             _ => true,
+        }
+    }
+
+    /// Adds what an attempt is estimated to have used.
+    fn add_estimate(&mut self, attempt: SpanId, usage: Option<Usage>) {
+        if let Some(usage) = usage {
+            self.tally.usage.add(usage);
+            self.tally.estimated += 1;
+            let call = self.spans.get(attempt).map(|it| it.parent);
+            self.models.spending.add_usage(call, usage);
         }
     }
 

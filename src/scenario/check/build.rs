@@ -102,6 +102,7 @@ pub(crate) fn scenario(
         alerts: build_tools::alerts(&file.alerts?),
         script,
         seed: u64::from(file.seed.0),
+        in_doubt: file.in_doubt,
         warnings: ScenarioWarnings::default(),
         prepared: Prepared::default(),
     })

@@ -22,6 +22,7 @@ use crate::pattern::research::file::table::{ResearchTable, SourceTable};
 use crate::pattern::resilience::file::table::ResilienceTable;
 use crate::pattern::router::file::table::RouterTable;
 use crate::scenario::file::domain::DomainName;
+use crate::scenario::spec::in_doubt::InDoubt;
 use crate::scenario::spec::repair::{Repair, Repairs};
 use crate::scenario::spec::script::ScriptStep;
 use crate::scenario::spec::tuning::JsonMode;
@@ -39,6 +40,10 @@ record! {
         goal: NonBlankString = needed,
         /// Seed of all random numbers of a run: the same seed gives the same numbers.
         seed: IntegerField<0, { u32::MAX }> = default(IntegerField(42)),
+        /// What a resumed run does with a call that was in flight when the run stopped, if its tool
+        /// is not idempotent (`idempotent = false`). Default: `ask` in the dashboard, `stop`
+        /// elsewhere. All other calls are made again.
+        in_doubt: InDoubt = optional,
         /// Inputs by name, shown in the launch form. `--set inputs.NAME=VALUE` sets one.
         inputs: NamedEntries<InputTable, IdentName> = default(NamedEntries::default()),
         /// Flags by name. `--flag NAME=on` switches one on at the start; a running run can switch
@@ -128,6 +133,12 @@ pub(crate) enum KindWord {
     Number,
     Bool,
     Choice,
+}
+
+words! { InDoubt:
+    "retry" => InDoubt::Retry, "The call is made again.";
+    "ask" => InDoubt::Ask, "The run pauses before the call is made again.";
+    "stop" => InDoubt::Stop, "The run stops with in_doubt:<tool>.";
 }
 
 words! { KindWord:

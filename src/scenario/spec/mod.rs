@@ -5,6 +5,7 @@ pub mod alert;
 pub(crate) mod boundary_form;
 pub mod fault;
 pub mod http;
+pub mod in_doubt;
 pub mod limits;
 pub mod live_defaults;
 pub mod lookup;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::alert::AlertLimits;
+use super::in_doubt::InDoubt;
 use super::model_assignment::ModelAssignment;
 use super::policy::{CallPolicy, UnsetLlmKeys};
 use super::prepared::Prepared;
@@ -66,6 +67,9 @@ pub struct Scenario {
     pub script: Script,
     /// Seed of all random numbers of a run.
     pub seed: u64,
+    /// What a resumed run does with a call in doubt, if its tool is not idempotent; `None`: it asks
+    /// where somebody can answer, and stops otherwise.
+    pub in_doubt: Option<InDoubt>,
     /// What the reader of the file warned of.
     pub warnings: ScenarioWarnings,
     /// Data that the pattern computes once for all runs.

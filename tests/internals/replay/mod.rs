@@ -10,9 +10,12 @@ use crate::engine::{Launch, Resumption};
 use crate::event::kind::Initiator;
 use crate::event::patterns::PatternPlan;
 use crate::event::{Event, EventKind, World};
+use crate::scenario::spec::in_doubt::InDoubt;
 use crate::scenario::{Scenario, load, shipped};
 use crate::support::table::{engine, facts};
 
+mod commands;
+mod in_doubt;
 mod scenarios;
 
 /// A shipped scenario.
@@ -33,7 +36,7 @@ fn stored(events: &[Arc<Event>]) -> Recording {
 /// Continues a run from these events; all events that its log has in the end.
 async fn resume(launch: Launch, recording: Recording) -> Result<Vec<Arc<Event>>, Divergence> {
     let engine = engine();
-    let resumption = Resumption { recording, by: Initiator::You };
+    let resumption = Resumption { recording, by: Initiator::You, in_doubt: InDoubt::Retry };
     let run = engine.resume(launch, resumption).expect("a run that has not ended");
     run.wait_until_live().await?;
     Ok(facts(&run).await)

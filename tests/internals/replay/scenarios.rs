@@ -8,6 +8,7 @@ use crate::engine::{Launch, ResumeError, Resumption};
 use crate::event::kind::{ChatMessage, Initiator, MessageRole, Purpose};
 use crate::event::{Elapsed, Event, EventKind, Seq, SpanId};
 use crate::scenario::shipped;
+use crate::scenario::spec::in_doubt::InDoubt;
 use crate::support::table::{engine, facts};
 
 /// Continues a scenario after each of its first events that `cuts` picks; what is wrong then.
@@ -73,7 +74,8 @@ async fn another_prompt_is_named_with_its_place_and_changes_nothing() {
             _ => Arc::clone(event),
         })
         .collect();
-    let resumption = Resumption { recording: stored(&events), by: Initiator::You };
+    let resumption =
+        Resumption { recording: stored(&events), by: Initiator::You, in_doubt: InDoubt::Stop };
     let run = engine().resume(launch(), resumption).expect("a run without its end");
     let divergence = run.wait_until_live().await.expect_err("another prompt");
     assert_eq!(divergence.seq, expected);
@@ -87,7 +89,8 @@ async fn a_run_that_has_ended_or_is_open_is_not_resumed() {
     let run = engine.start(Launch::scripted(scenario("checkout-launch"), true));
     let full = facts(&run).await;
     let resume = |events| {
-        let resumption = Resumption { recording: stored(events), by: Initiator::You };
+        let resumption =
+            Resumption { recording: stored(events), by: Initiator::You, in_doubt: InDoubt::Stop };
         engine.resume(Launch::scripted(scenario("checkout-launch"), true), resumption).err()
     };
     assert_eq!(resume(&full), Some(ResumeError::Ended));
