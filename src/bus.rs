@@ -170,13 +170,13 @@ impl Bus {
         Self::build(bounds, Clock::real(), 1, None)
     }
 
-    /// A log that begins with a recording and continues it. Its clock is recorded time.
-    pub(crate) fn resumed(bounds: LogLimits, recording: Recording) -> Self {
+    /// A log without limits that begins with a recording and continues it. Its clock is recorded time.
+    pub(crate) fn resumed(recording: Recording) -> Self {
         let (clock, driver) = Clock::recorded();
         let next_span = recording.last_span().0.saturating_add(1);
         let events = recording.clone();
         let replay = Replay::new(recording, driver, clock.now());
-        let bus = Self::build(bounds, clock, next_span, Some(replay));
+        let bus = Self::build(LogLimits::default(), clock, next_span, Some(replay));
         for event in events.events() {
             bus.push(|_| Arc::clone(event));
         }

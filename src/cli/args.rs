@@ -57,6 +57,9 @@ pub enum CliCommand {
     /// Continue a kept run whose process ended before it did
     #[cfg(feature = "store")]
     Resume(kept::ResumeArgs),
+    /// Compare two runs (exit code 1 where more differs than ids and times)
+    #[cfg(feature = "store")]
+    Diff(kept::DiffArgs),
     /// Write the log of a kept run as JSON lines
     #[cfg(feature = "store")]
     Export(kept::ExportArgs),

@@ -137,6 +137,8 @@ fn dispatch(cli: Cli, theme: Theme, file: &ConfigFile) -> Exit {
             Err(exit) => exit,
         },
         #[cfg(feature = "store")]
+        Some(CliCommand::Diff(args)) => kept::diff(&args, theme, global.is_ascii()),
+        #[cfg(feature = "store")]
         Some(CliCommand::Export(args)) => kept::export(&args),
         #[cfg(feature = "store")]
         Some(CliCommand::Import(args)) => kept::import(&args),

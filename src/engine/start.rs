@@ -56,10 +56,13 @@ impl Engine {
         // What a resumed run begins with is stored already.
         let stored = Seq(recording.as_ref().map_or(0, |it| it.events().len() as u64));
         let bus = match recording {
-            Some(recording) => Bus::resumed(bounds, recording),
+            Some(recording) => Bus::resumed(recording),
             None => Bus::with_limits(bounds),
         };
+        // Both readers begin before a window can drop what a resumed log begins with.
         let first = (bounds != LogLimits::default()).then(|| bus.reader(Seq(0)));
+        let keeper = self.shared.keeper.as_ref().map(|keeper| (keeper, bus.reader(Seq(0))));
+        bus.set_limits(bounds);
         let now_ms = millis(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
         let wall_ms = recorded.as_ref().map_or(now_ms, |head| head.wall_ms);
         let tools = tools.unwrap_or_else(|| Toolbox::offline(&scenario, instant));
@@ -110,8 +113,8 @@ impl Engine {
             self.shared.divide_window(&runs, None);
             handle
         };
-        if let Some(keeper) = &self.shared.keeper {
-            keeper.keep(&handle, bus.reader(Seq(0)), stored);
+        if let Some((keeper, reader)) = keeper {
+            keeper.keep(&handle, reader, stored);
         }
         let tools = context.tools().iter().map(|tool| tool.head()).collect();
         let label = models.label();

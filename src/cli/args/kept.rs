@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 use super::run_format::RunFormat;
 
@@ -81,6 +81,29 @@ pub struct ResumeArgs {
     /// Call the endpoint through this proxy; env: the proxy of HTTPS_PROXY and similar variables
     #[arg(long, value_name = "URL|env")]
     pub proxy: Option<String>,
+}
+
+/// Arguments of `roundtable diff`.
+#[derive(Debug, Clone, Args)]
+pub struct DiffArgs {
+    /// A kept run, or a file of JSON lines
+    #[arg(value_name = "RUN|FILE")]
+    pub left: String,
+    /// The run to compare it with
+    #[arg(value_name = "RUN|FILE")]
+    pub right: String,
+    /// Output format
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: DiffFormat,
+}
+
+/// Output format of `roundtable diff`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DiffFormat {
+    /// Both sides, to the first difference and what follows
+    Text,
+    /// Every difference, with both events
+    Json,
 }
 
 /// Arguments of `roundtable export`.

@@ -1,5 +1,6 @@
 //! The commands about kept runs: list, show, export, import, remove.
 
+mod diff;
 mod list;
 mod resume;
 mod show;
@@ -13,6 +14,7 @@ use crate::host::keep;
 use crate::host::kept::{self, FindRunError};
 use crate::store::database::Database;
 
+pub use diff::diff;
 pub use list::runs;
 pub use resume::resume;
 pub use show::show;
