@@ -48,7 +48,7 @@ pub enum Action {
     Flags,
     /// Switch the selected flag, fault or member.
     Toggle,
-    /// Undo the last flag change.
+    /// Undo the last flag change, or bring back the run that was removed last.
     Undo,
     /// Show the tools in place of the run's own page, or go back to that page.
     Tools,
@@ -84,6 +84,12 @@ pub enum Action {
     Raw,
     /// Filter the list.
     Filter,
+    /// Sort the list of runs by the next value.
+    Sort,
+    /// Pin the selected kept run, or take its pin away.
+    Pin,
+    /// Remove the selected kept run.
+    Remove,
     /// Keep the filter that was typed.
     Apply,
     /// Copy to the clipboard.

@@ -38,6 +38,28 @@ pub enum Effect {
     Page(String),
     /// Reload the scenarios. Answered with `Scenarios`.
     Rescan,
+    /// Read the list of kept runs. Answered with `Kept`, where runs are kept.
+    ListKept,
+    /// Read the log of a kept run. Answered with `Opened`, then `OpenedToEnd`.
+    OpenKept {
+        /// Repeated in the answers.
+        request: RequestId,
+        /// The run.
+        run: RunId,
+        /// Whether events that are appended later are read too, until the run has ended.
+        follows: bool,
+    },
+    /// Pin a kept run, or take its pin away. Answered with `Kept`.
+    PinKept {
+        /// The run.
+        run: RunId,
+        /// Whether it is pinned then.
+        pinned: bool,
+    },
+    /// Remove a kept run. Answered with `Kept`.
+    RemoveKept(RunId),
+    /// Bring back a removed run. Answered with `Kept`.
+    RestoreKept(RunId),
     /// Find out which models a live run would call, without calling any. Answered with `LiveFound`.
     FindLive(Box<LiveQuery>),
     /// Ask a provider for the models that it lists. Answered with `ModelsListed`.

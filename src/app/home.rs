@@ -4,9 +4,9 @@ use crate::app::selection::moved_index;
 use ratatui::layout::Rect;
 
 use super::action::Action;
+use super::history::{ListedRun, RunList};
 use super::layout::Size;
 use super::layout::{inside, keep_in_view};
-use super::run::RunPage;
 use crate::event::RunId;
 use crate::scenario::catalogue::ScenarioEntry;
 
@@ -186,9 +186,8 @@ impl Home {
     }
 
     /// The selected run.
-    pub fn selected_run<'a>(&self, runs: &'a [RunPage]) -> Option<&'a RunPage> {
-        let id = self.run.as_ref()?;
-        runs.iter().find(|page| page.id() == id)
+    pub fn selected_run<'a>(&self, runs: RunList<'a>) -> Option<ListedRun<'a>> {
+        runs.get(runs.position(self.run.as_ref()?)?)
     }
 
     /// Focuses a pane.
@@ -223,7 +222,7 @@ impl Home {
         &mut self,
         action: Action,
         scenarios: &[ScenarioEntry],
-        runs: &[RunPage],
+        runs: RunList<'_>,
         items: usize,
         size: Size,
     ) -> bool {
@@ -257,12 +256,11 @@ impl Home {
                     }
                 }
                 HomePane::Runs => {
-                    let at = runs.iter().position(|page| Some(page.id()) == self.run.as_ref());
-                    if let Some(page) =
+                    let at = self.run.as_ref().and_then(|id| runs.position(id));
+                    if let Some(run) =
                         moved_index(action, at, runs.len(), page).and_then(|at| runs.get(at))
                     {
-                        let id = page.id().clone();
-                        self.select_run(&id);
+                        self.select_run(run.id());
                     }
                 }
                 HomePane::Preview => {
@@ -295,7 +293,7 @@ impl Home {
     pub fn arrange(
         &mut self,
         scenarios: &[ScenarioEntry],
-        runs: &[RunPage],
+        runs: RunList<'_>,
         items: usize,
         size: Size,
     ) {
@@ -303,8 +301,12 @@ impl Home {
         if self.selected_scenario(scenarios).is_none() {
             self.scenario = Self::new(scenarios).scenario;
         }
-        if self.selected_run(runs).is_none() {
-            self.run = runs.last().map(|page| page.id().clone());
+        let mut selected = self.run.as_ref().and_then(|id| runs.position(id));
+        if selected.is_none() {
+            // The last run of this session, else the newest kept one.
+            let last = runs.heads_line().or((runs.history.listed_count() == 0).then(|| runs.len()));
+            selected = Some(last.unwrap_or_default().saturating_sub(1));
+            self.run = selected.and_then(|at| runs.get(at)).map(|run| run.id().clone());
         }
         let (scenario_rows, run_rows) = (parts(HomePane::Scenarios), parts(HomePane::Runs));
         let at = scenarios.iter().position(|entry| Some(&entry.path) == self.scenario.as_ref());
@@ -312,9 +314,9 @@ impl Home {
             self.scenarios_top =
                 keep_in_view(self.scenarios_top, at.unwrap_or(0), scenario_rows, scenarios.len());
         }
-        let at = runs.iter().position(|page| Some(page.id()) == self.run.as_ref());
         if run_rows > 0 {
-            self.runs_top = keep_in_view(self.runs_top, at.unwrap_or(0), run_rows, runs.len());
+            let line = runs.line(selected.unwrap_or(0));
+            self.runs_top = keep_in_view(self.runs_top, line, run_rows, runs.lines());
         }
         self.preview_top = self.preview_top.min(items.saturating_sub(1));
     }

@@ -9,6 +9,7 @@ use super::faults::FaultsDrawer;
 use super::flags::FlagsDrawer;
 use super::form::{KeyOutcome, LaunchForm};
 use super::help::Help;
+use super::history::{ListedRun, RunList};
 use super::home::HomePane;
 use super::key::KeyPress;
 use super::launch::start;
@@ -19,7 +20,7 @@ use super::overlay::Overlay;
 use super::overlay_actions::{on_confirm, on_faults, on_flags, on_form, on_help};
 use super::run::{InputOutcome, RunPage};
 use super::state::{ActiveScreen, AppState, visible_run_mut};
-use super::{keymap, preview};
+use super::{kept_actions, keymap, preview};
 use crate::event::Command;
 use crate::event::kind::Initiator;
 use crate::event::world::RunState;
@@ -50,9 +51,21 @@ pub(super) fn on_key(state: &mut AppState, key: KeyPress) -> Update {
         ) => Update::idle(),
         None => match visible_run_mut(state) {
             Some(page) => page.on_key(key).into(),
-            None => Update::idle(),
+            None => {
+                let typed = state.history.on_key(key);
+                when_filtered(state, typed)
+            }
         },
     }
+}
+
+/// Lists the runs again if the filter has changed.
+fn when_filtered(state: &mut AppState, changed: bool) -> Update {
+    if changed {
+        state.history.arrange(&state.runs);
+        arrange_home(state);
+    }
+    Update::when(changed)
 }
 
 /// Whether an action is allowed while the screen is too small to show its effect.
@@ -89,7 +102,10 @@ pub(super) fn on_paste(state: &mut AppState, text: &str) -> Update {
         ) => Update::idle(),
         None => match visible_run_mut(state) {
             Some(page) => page.on_paste(text).into(),
-            None => Update::idle(),
+            None => {
+                let typed = state.history.on_paste(text);
+                when_filtered(state, typed)
+            }
         },
     }
 }
@@ -132,6 +148,9 @@ fn on_screen(state: &mut AppState, action: Action) -> Update {
         state.starting.iter_mut().for_each(|starting| starting.open = false);
     }
     let size = state.size;
+    if let Some(run) = kept_actions::refused_run(state, action).cloned() {
+        return kept_actions::refuse(state, &run);
+    }
     if let Some(page) = visible_run_mut(state) {
         match page.on_action(action, size) {
             InputOutcome::Ignored => {
@@ -152,7 +171,8 @@ fn on_screen(state: &mut AppState, action: Action) -> Update {
         }
     } else {
         let items = preview::items(state).lines.len();
-        if state.home.on_move(action, &state.scenarios, &state.runs, items, size) {
+        let runs = RunList { runs: &state.runs, history: &state.history };
+        if state.home.on_move(action, &state.scenarios, runs, items, size) {
             arrange_home(state);
             return Update::redraw();
         }
@@ -174,7 +194,28 @@ fn on_screen(state: &mut AppState, action: Action) -> Update {
         Action::StepRound => send_to_target(state, |_| Command::StepRound),
         Action::Kill => kill(state),
         Action::Copy => copy(state),
-        Action::Rescan => Update::effect(Effect::Rescan),
+        Action::Filter => {
+            state.home.focus(HomePane::Runs);
+            state.history.type_filter();
+            when_filtered(state, true)
+        }
+        Action::Apply => {
+            state.history.keep_filter();
+            when_filtered(state, true)
+        }
+        Action::Sort => {
+            state.home.focus(HomePane::Runs);
+            state.history.sort_next();
+            when_filtered(state, true)
+        }
+        Action::Pin => kept_actions::pin(state),
+        Action::Remove => kept_actions::remove(state),
+        Action::Undo => kept_actions::restore(state),
+        Action::Rescan => {
+            let mut effects = list_kept(state);
+            effects.push(Effect::Rescan);
+            Update { redraw: true, effects }
+        }
         Action::Back => {
             if let ActiveScreen::Run(id) = &state.screen {
                 let id = id.clone();
@@ -183,9 +224,13 @@ fn on_screen(state: &mut AppState, action: Action) -> Update {
             }
             state.screen = ActiveScreen::Home;
             arrange_home(state);
-            Update::redraw()
+            let effects = list_kept(state);
+            Update { redraw: true, effects }
         }
         Action::Quit => quit(state, 0),
+        Action::Cancel if state.visible_run().is_none() && state.history.clear_filter() => {
+            when_filtered(state, true)
+        }
         Action::Cancel => Update::when(state.notices.dismiss()),
         _ => Update::idle(),
     }
@@ -214,11 +259,17 @@ fn manual_refusal(page: &RunPage, action: Action) -> Option<String> {
 
 fn open(state: &mut AppState) -> Update {
     match state.home.preview_source {
-        HomePane::Runs => {
-            let Some(page) = state.home.selected_run(&state.runs) else { return Update::idle() };
-            state.screen = ActiveScreen::Run(page.id().clone());
-            Update::redraw()
-        }
+        HomePane::Runs => match state.selected_run() {
+            Some(ListedRun::Session(page)) => {
+                state.screen = ActiveScreen::Run(page.id().clone());
+                Update::redraw()
+            }
+            Some(ListedRun::Kept(row)) => {
+                let row = row.clone();
+                kept_actions::open(state, row)
+            }
+            None => Update::idle(),
+        },
         HomePane::Scenarios | HomePane::Preview => {
             let id = state.next_request();
             match state.home.selected_scenario(&state.scenarios).map(|entry| &entry.loaded) {
@@ -238,6 +289,11 @@ fn open(state: &mut AppState) -> Update {
             }
         }
     }
+}
+
+/// Asks for the kept runs again, where runs are kept.
+pub(super) fn list_kept(state: &AppState) -> Vec<Effect> {
+    if state.history.is_known() { vec![Effect::ListKept] } else { Vec::new() }
 }
 
 fn refuse_broken_scenario(state: &mut AppState) -> Update {
@@ -322,9 +378,7 @@ fn send_to_target(state: &mut AppState, command: impl Fn(&RunPage) -> Command) -
 /// On the first screen: copies the command line of the selected scenario, or the id of a run.
 fn copy(state: &mut AppState) -> Update {
     let text = match state.home.preview_source {
-        HomePane::Runs => {
-            state.home.selected_run(&state.runs).map(|page| page.id().as_str().to_owned())
-        }
+        HomePane::Runs => state.selected_run().map(|run| run.id().as_str().to_owned()),
         _ => state
             .home
             .selected_scenario(&state.scenarios)

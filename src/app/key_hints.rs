@@ -3,7 +3,9 @@
 
 use super::action::Action;
 use super::form::FieldId;
+use super::history::ListedRun;
 use super::home::HomePane;
+use super::kept_actions;
 use super::keymap::{Binding, Context, bindings};
 use super::overlay::Overlay;
 use super::run::{NextMessage, RunPage};
@@ -59,7 +61,18 @@ fn has_effect(state: &AppState, action: Action) -> bool {
     let on_home = state.context() == Context::Home;
     let subject =
         state.target_run().filter(|_| !on_home || state.home.preview_source == HomePane::Runs);
+    if kept_actions::refused_run(state, action).is_some() {
+        return false;
+    }
+    let lists_runs = on_home && state.home.preview_source == HomePane::Runs;
     match action {
+        Action::Filter | Action::Sort if on_home => lists_runs && !state.history.rows().is_empty(),
+        Action::Pin if on_home => {
+            let row = state.selected_run().and_then(|run| state.history.row(run.id()));
+            lists_runs && row.is_some()
+        }
+        Action::Remove => lists_runs && matches!(state.selected_run(), Some(ListedRun::Kept(_))),
+        Action::Undo if on_home => lists_runs && state.history.last_removed().is_some(),
         Action::PauseResume if state.visible_run().is_some_and(|page| page.is_scrubbed()) => true,
         Action::PauseResume | Action::Step | Action::StepRound => {
             subject.is_some_and(|page| page.world().progress.is_live())
@@ -67,7 +80,9 @@ fn has_effect(state: &AppState, action: Action) -> bool {
         Action::Flags => subject.is_some_and(|page| !page.world().settings.flags.is_empty()),
         Action::Kill if on_home => state.live_runs().next().is_some(),
         Action::Kill => subject.is_some_and(|page| page.world().progress.is_live()),
-        Action::Open if state.home.preview_source == HomePane::Runs => subject.is_some(),
+        Action::Open if state.home.preview_source == HomePane::Runs => {
+            state.selected_run().is_some()
+        }
         Action::Open => can_start(state),
         Action::NewRun if on_home => can_start(state),
         Action::Tools => state.visible_run().is_some_and(|page| {

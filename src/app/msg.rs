@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::effect::LaunchRequest;
+use super::kept_change::KeptChange;
 use super::key::KeyPress;
 use super::live::{LiveQueryResult, OfferedModels};
 use super::request::RequestId;
+use crate::event::run_row::RunRow;
 use crate::event::{Elapsed, Event, RunId, Seq, SpanId};
 use crate::scenario::catalogue::ProviderHost;
 use crate::scenario::catalogue::ScenarioEntry;
@@ -101,6 +103,42 @@ pub enum Msg {
         place: ProviderHost,
         /// Its models.
         list: OfferedModels,
+    },
+    /// The kept runs, freshly read.
+    Kept {
+        /// Their rows, the newest first.
+        rows: Vec<RunRow>,
+        /// The time, as Unix time in milliseconds.
+        wall_ms: u64,
+        /// What was changed just before.
+        change: Option<KeptChange>,
+    },
+    /// Show a kept run that the command line names; its events follow.
+    OpenKept {
+        /// Its row.
+        row: Box<RunRow>,
+        /// The time, as Unix time in milliseconds.
+        wall_ms: u64,
+        /// The request that the events name.
+        request: RequestId,
+    },
+    /// Events of the log of a kept run, in their order.
+    Opened {
+        /// The run.
+        run: RunId,
+        /// The request that this answers.
+        request: RequestId,
+        /// The events.
+        events: Vec<Arc<Event>>,
+    },
+    /// The log of a kept run has been read to its end, or cannot be read further.
+    OpenedToEnd {
+        /// The run.
+        run: RunId,
+        /// The request that this answers.
+        request: RequestId,
+        /// Why it cannot be read.
+        problem: Option<String>,
     },
     /// Good news for the operator, such as the name of an exported file.
     Notice(String),

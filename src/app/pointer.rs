@@ -78,7 +78,7 @@ fn is_double(state: &mut AppState, mouse: Mouse) -> bool {
 
 fn on_home(state: &mut AppState, mouse: Mouse) -> Update {
     let parts = HomeParts::split(state.size.body(), state.home.focus);
-    let labels = tab_labels(state.scenarios.len(), state.runs.len());
+    let labels = tab_labels(state.scenarios.len(), state.listed().len());
     let tab = HomePane::ALL
         .into_iter()
         .find(|pane| hits(parts.tab(*pane, &labels), mouse.col, mouse.row));
@@ -96,7 +96,7 @@ fn on_home(state: &mut AppState, mouse: Mouse) -> Update {
     match mouse.kind {
         MouseKind::WheelUp | MouseKind::WheelDown => {
             let items = preview::items(state).lines.len();
-            let lens = (state.scenarios.len(), state.runs.len(), items);
+            let lens = (state.scenarios.len(), state.listed().lines(), items);
             state.home.scroll(pane, mouse.kind == MouseKind::WheelUp, lens, state.size);
             Update::redraw()
         }
@@ -120,10 +120,10 @@ fn on_home(state: &mut AppState, mouse: Mouse) -> Update {
                     was
                 }
                 HomePane::Runs => {
-                    let Some(page) = state.runs.get(state.home.runs_top + down) else {
+                    let Some(run) = state.listed().on_line(state.home.runs_top + down) else {
                         return Update::redraw();
                     };
-                    let id = page.id().clone();
+                    let id = run.id().clone();
                     let was = state.home.run.as_ref() == Some(&id);
                     state.home.select_run(&id);
                     was

@@ -1,13 +1,19 @@
 //! The preview of the selected row: items with a label each, not yet wrapped.
 
+use std::time::Duration;
+
 use super::form::shown_value::shown_value;
+use super::history::ListedRun;
 use super::home::HomePane;
 use super::run::{EventWindow, RunPage};
 use super::state::AppState;
+use crate::base::day::Day;
 use crate::event::kind::ModelLabel;
+use crate::event::run_row::{RunRow, RunStatus};
 use crate::event::world::{RunState, World};
 use crate::narrate::event_line_tool::breaker_state;
 use crate::narrate::format;
+use crate::narrate::kept::{age, run_result, run_state};
 use crate::narrate::pattern_words::Narrate;
 use crate::narrate::patterns::words;
 use crate::narrate::preview::add_end;
@@ -30,8 +36,9 @@ fn notice(text: &str) -> StyledText {
 /// The items of the preview on the first screen.
 pub fn items(state: &AppState) -> StyledText {
     match state.home.preview_source {
-        HomePane::Runs => match state.home.selected_run(&state.runs) {
-            Some(page) => run_items(page),
+        HomePane::Runs => match state.selected_run() {
+            Some(ListedRun::Session(page)) => run_items(page),
+            Some(ListedRun::Kept(row)) => kept_items(row, state.history.age_ms(row, state.now)),
             None => notice("No run is selected: press Enter on a scenario to start one."),
         },
         HomePane::Scenarios | HomePane::Preview => {
@@ -46,9 +53,7 @@ pub fn items(state: &AppState) -> StyledText {
 /// The title of the preview: the name of the selected row.
 pub fn title(state: &AppState) -> String {
     let name = match state.home.preview_source {
-        HomePane::Runs => {
-            state.home.selected_run(&state.runs).map(|page| page.id().as_str().to_owned())
-        }
+        HomePane::Runs => state.selected_run().map(|run| run.id().as_str().to_owned()),
         _ => state
             .home
             .selected_scenario(&state.scenarios)
@@ -167,6 +172,47 @@ fn run_items(page: &RunPage) -> StyledText {
     if let Some(last) = page.log().last() {
         let text = format!("{} at {}", last.kind.name(), format::time_in_run(last.at));
         items.item("last", StyleRole::Dim, text);
+    }
+    items
+}
+
+/// The items of a kept run, whose log has not been read.
+fn kept_items(row: &RunRow, age_ms: u64) -> StyledText {
+    let mut items = StyledText::default();
+    items.add(StyleRole::Title, row.title.clone());
+    items.signed("status", run_state(&row.status), run_state(&row.status).word);
+    let result = run_result(&row.status);
+    if !result.is_empty() {
+        items.item("result", StyleRole::Text, result);
+    }
+    match &row.status {
+        RunStatus::Running => items.item("", StyleRole::Dim, "Another process plays it."),
+        RunStatus::Interrupted => {
+            items.item("", StyleRole::Dim, "Its process ended before the run did.");
+        }
+        RunStatus::Ended(_) => {}
+    }
+    let day = Day::from_unix_ms(row.started_ms);
+    items.item("when", StyleRole::Text, format!("{}, {day}", age(age_ms)));
+    items.item("scenario", StyleRole::Text, &row.scenario);
+    items.item("pattern", StyleRole::Text, &row.pattern);
+    items.item("model", StyleRole::Text, if row.live { "live" } else { "scripted" });
+    let time = format::duration_text(Duration::from_millis(row.elapsed_ms));
+    items.item("time", StyleRole::Text, time);
+    items.item("tokens", StyleRole::Text, format::exact(row.tokens));
+    match row.cost_usd {
+        Some(cost) if cost > 0.0 => items.item("cost", StyleRole::Text, format::usd(cost)),
+        None if row.live => items.item("cost", StyleRole::Text, "unknown"),
+        _ => {}
+    }
+    let (events, size) = (format::count_noun(row.events, "event"), format::bytes(row.bytes));
+    items.item("log", StyleRole::Text, format!("{events}, {size}"));
+    if let Some(parent) = &row.parent {
+        let at = row.forked_at.as_deref().map(|at| format!(" at {at}")).unwrap_or_default();
+        items.item("forked", StyleRole::Text, format!("from {parent}{at}"));
+    }
+    if row.pinned {
+        items.item("pinned", StyleRole::Text, "never removed by itself");
     }
     items
 }

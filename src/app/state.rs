@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::flags::PendingFlags;
+use super::history::{History, ListedRun, RunList};
 use super::home::Home;
 use super::keymap::Context;
 use super::layout::{Size, too_small};
@@ -35,6 +36,10 @@ pub struct AppState {
     pub home: Home,
     /// The runs since the program started, in the order of their start.
     pub runs: Vec<RunPage>,
+    /// Kept runs that were opened, the one that was shown last at the end.
+    pub opened: Vec<RunPage>,
+    /// The kept runs, and the filter and sort of the list of runs.
+    pub history: History,
     /// Finished runs whose logs were dropped to bound memory, with their numbers of events.
     pub dropped_runs: Vec<(RunId, u64)>,
     /// The scenarios on the list.
@@ -103,6 +108,8 @@ impl AppState {
             overlays: Vec::new(),
             home,
             runs: Vec::new(),
+            opened: Vec::new(),
+            history: History::default(),
             dropped_runs: Vec::new(),
             scenarios,
             settings,
@@ -119,12 +126,31 @@ impl AppState {
 
     /// The page of a run.
     pub fn run(&self, id: &RunId) -> Option<&RunPage> {
-        self.runs.iter().find(|page| page.id() == id)
+        self.runs.iter().chain(&self.opened).find(|page| page.id() == id)
     }
 
     /// The page of a run, for changes.
     pub fn run_mut(&mut self, id: &RunId) -> Option<&mut RunPage> {
-        self.runs.iter_mut().find(|page| page.id() == id)
+        self.runs.iter_mut().chain(&mut self.opened).find(|page| page.id() == id)
+    }
+
+    /// The list of runs on the first screen.
+    pub fn listed(&self) -> RunList<'_> {
+        RunList { runs: &self.runs, history: &self.history }
+    }
+
+    /// The selected run of that list.
+    pub fn selected_run(&self) -> Option<ListedRun<'_>> {
+        self.home.selected_run(self.listed())
+    }
+
+    /// Shows a kept run that was opened before; `false` if it was not, or has been dropped.
+    pub(super) fn show_opened(&mut self, run: &RunId) -> bool {
+        let Some(at) = self.opened.iter().position(|page| page.id() == run) else { return false };
+        let page = self.opened.remove(at);
+        self.opened.push(page);
+        self.screen = ActiveScreen::Run(run.clone());
+        true
     }
 
     /// Gives the runs of one scenario each other's figures, so that a guarded and a naive run can
@@ -163,7 +189,10 @@ impl AppState {
     pub fn target_run(&self) -> Option<&RunPage> {
         match &self.screen {
             ActiveScreen::Run(id) => self.run(id),
-            ActiveScreen::Home => self.home.selected_run(&self.runs),
+            ActiveScreen::Home => match self.selected_run()? {
+                ListedRun::Session(page) => Some(page),
+                ListedRun::Kept(_) => None,
+            },
         }
     }
 
@@ -184,6 +213,7 @@ impl AppState {
     pub fn screen_context(&self) -> Context {
         match self.visible_run() {
             Some(page) => page.context(),
+            None if self.history.is_typing() => Context::Filter,
             None => Context::Home,
         }
     }

@@ -16,7 +16,7 @@ use super::notice::NoticeKind;
 use super::overlay::Overlay;
 use super::run::{InputOutcome, RunPage};
 use super::state::{ActiveScreen, AppState, INTERRUPT_WINDOW};
-use super::{input, pointer};
+use super::{input, kept_actions, pointer};
 use crate::event::kind::Initiator;
 use crate::event::{Command, Event, EventKind, RunId, Seq};
 
@@ -99,6 +99,17 @@ pub fn update(state: &mut AppState, now: Duration, msg: Msg) -> Update {
         }
         Msg::ModelsListed { form, place, list } => {
             notify_form(state, |it| it.on_models_listed(form, place, list))
+        }
+        Msg::Kept { rows, wall_ms, change } => kept_actions::on_rows(state, rows, wall_ms, change),
+        Msg::OpenKept { row, wall_ms, request } => {
+            kept_actions::open_page(state, *row, request, wall_ms);
+            Update::redraw()
+        }
+        Msg::Opened { run, request, events } => {
+            kept_actions::on_events(state, &run, request, &events)
+        }
+        Msg::OpenedToEnd { run, request, problem } => {
+            kept_actions::on_read(state, &run, request, problem)
         }
         Msg::Continued => on_continued(state),
         Msg::Terminate { code } => Update::effect(Effect::Quit { code }),
@@ -184,6 +195,9 @@ fn on_run_events(state: &mut AppState, run: &RunId, events: &[Arc<Event>]) -> Up
                 update.effects.extend(sent.effects);
                 update.redraw = true;
             }
+            if ended {
+                update.effects.extend(input::list_kept(state));
+            }
             update
         }
         None => Update::idle(),
@@ -237,6 +251,7 @@ fn on_started(
     if let Some(page) = state.run_mut(&run) {
         page.data_mut().set_launch(launch);
     }
+    state.history.arrange(&state.runs);
     state.home.select_run(&run);
     if open {
         state.home.preview_source = HomePane::Runs;

@@ -51,6 +51,9 @@ pub enum CliCommand {
     /// List kept runs; remove, pin or restore some
     #[cfg(feature = "store")]
     Runs(kept::RunsArgs),
+    /// Open a kept or exported run in the dashboard, read only
+    #[cfg(feature = "store")]
+    Open(kept::OpenArgs),
     /// Show a kept or exported run
     #[cfg(feature = "store")]
     Show(kept::ShowArgs),

@@ -52,13 +52,16 @@ const LOG: LogLimits = LogLimits { window: 96 << 20, ahead: 24 << 20 };
 pub struct DashboardArgs<'a> {
     /// A run to start immediately.
     pub run: Option<&'a RunArgs>,
+    /// A kept run to open.
+    #[cfg(feature = "store")]
+    pub opened: Option<super::kept::OpenedRun>,
     /// A failure that a test provokes.
     #[cfg(debug_assertions)]
     pub panic: Option<super::args::PanicPlace>,
 }
 
 /// Opens the dashboard and returns when the operator leaves it.
-pub fn open(wanted: &DashboardArgs<'_>, global: &Global, theme: Theme) -> Exit {
+pub fn open(mut wanted: DashboardArgs<'_>, global: &Global, theme: Theme) -> Exit {
     if !screen::is_interactive() {
         print_message("the dashboard needs a terminal; without one, run a scenario headless:");
         print_message("  roundtable run checkout-launch --headless");
@@ -108,7 +111,7 @@ pub fn open(wanted: &DashboardArgs<'_>, global: &Global, theme: Theme) -> Exit {
     // A pipe can be read only once.
     let named = named.filter(|what| !regular::is_pipe(Path::new(what)));
     let stored = StoreOfCommand::open(global, OnStoreFailure::Pause);
-    let (services, answers) = {
+    let (mut services, answers) = {
         let _runs_go_on_in = runtime.enter();
         let trust = Trust::saved_in(Dirs::find().map(|dirs| dirs.trusted()));
         let folder = std::env::current_dir().unwrap_or_default();
@@ -116,6 +119,7 @@ pub fn open(wanted: &DashboardArgs<'_>, global: &Global, theme: Theme) -> Exit {
         let engine = Engine::with_keeper(settings, stored.keeper());
         Services::new(engine, models, trust, named, folder)
     };
+    services.kept = stored.kept();
     let ended = own.block_on(async {
         let warden = Watchdog::start(|code| screen::end_now(code))?;
         // Before the terminal is switched: without a handler a signal would leave it unrestored.
@@ -135,6 +139,10 @@ pub fn open(wanted: &DashboardArgs<'_>, global: &Global, theme: Theme) -> Exit {
             }
             services.add(request.id, extra);
             services.start(request);
+        }
+        #[cfg(feature = "store")]
+        if let Some(opened) = wanted.opened.take() {
+            opened.show(&mut services, FROM_COMMAND_LINE);
         }
         #[cfg(debug_assertions)]
         provoke_failure(wanted.panic, &services);

@@ -106,6 +106,8 @@ fn dispatch(cli: Cli, theme: Theme, file: &ConfigFile) -> Exit {
     let dashboard = match &cli.command {
         None => true,
         Some(CliCommand::Run(args)) => !run::is_headless(args),
+        #[cfg(feature = "store")]
+        Some(CliCommand::Open(_)) => true,
         #[cfg(debug_assertions)]
         Some(CliCommand::PanicTest { .. }) => true,
         Some(_) => false,
@@ -115,10 +117,10 @@ fn dispatch(cli: Cli, theme: Theme, file: &ConfigFile) -> Exit {
         Err(exit) => return exit,
     };
     match cli.command {
-        None => dashboard::open(&DashboardArgs::default(), global, theme),
+        None => dashboard::open(DashboardArgs::default(), global, theme),
         Some(CliCommand::Run(args)) if !dashboard => run_headless(&args, global, theme),
         Some(CliCommand::Run(args)) => dashboard::open(
-            &DashboardArgs { run: Some(&args), ..DashboardArgs::default() },
+            DashboardArgs { run: Some(&args), ..DashboardArgs::default() },
             global,
             theme,
         ),
@@ -126,6 +128,14 @@ fn dispatch(cli: Cli, theme: Theme, file: &ConfigFile) -> Exit {
         Some(CliCommand::Scenarios { json }) => scenarios::run(json, theme, global.is_ascii()),
         #[cfg(feature = "store")]
         Some(CliCommand::Runs(args)) => kept::runs(&args, theme, global.is_ascii()),
+        #[cfg(feature = "store")]
+        Some(CliCommand::Open(args)) => match kept::OpenedRun::find(&args.run) {
+            Ok(opened) => {
+                let wanted = DashboardArgs { opened: Some(opened), ..DashboardArgs::default() };
+                dashboard::open(wanted, global, theme)
+            }
+            Err(exit) => exit,
+        },
         #[cfg(feature = "store")]
         Some(CliCommand::Show(args)) => match runtime() {
             Ok(runtime) => run_to_end(runtime, kept::show(&args, theme, global.is_ascii())),
@@ -160,7 +170,8 @@ fn dispatch(cli: Cli, theme: Theme, file: &ConfigFile) -> Exit {
         },
         #[cfg(debug_assertions)]
         Some(CliCommand::PanicTest { place }) => {
-            dashboard::open(&DashboardArgs { run: None, panic: Some(place) }, global, theme)
+            let wanted = DashboardArgs { panic: Some(place), ..DashboardArgs::default() };
+            dashboard::open(wanted, global, theme)
         }
         Some(CliCommand::Config(args)) => {
             let paint = StreamStyle::on(&io::stdout(), theme, global.is_ascii());

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::args::Global;
 use crate::engine::RunKeeper;
+use crate::shell::kept_store::KeptRuns;
 
 /// What happens to a live run that cannot be stored any more. A scripted run continues unstored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +37,11 @@ impl StoreOfCommand {
         None
     }
 
+    /// Runs are not kept.
+    pub fn kept(&self) -> KeptRuns {
+        KeptRuns::default()
+    }
+
     /// There is nothing to wait for.
     pub async fn finish(&self) -> Vec<String> {
         Vec::new()
@@ -46,7 +52,7 @@ impl StoreOfCommand {
 mod with_store {
     use std::sync::Arc;
 
-    use super::{Global, OnStoreFailure, RunKeeper, StoreOfCommand};
+    use super::{Global, KeptRuns, OnStoreFailure, RunKeeper, StoreOfCommand};
     use crate::host::config;
     use crate::host::keep::{self, StoreKeeper, StoredRuns, now_ms, retention};
     use crate::narrate::format;
@@ -86,6 +92,11 @@ mod with_store {
         pub fn keeper(&self) -> Option<Arc<dyn RunKeeper>> {
             let runs = Arc::clone(self.runs.as_ref()?);
             Some(Arc::new(StoreKeeper(runs)))
+        }
+
+        /// The runs that are kept there.
+        pub fn kept(&self) -> KeptRuns {
+            KeptRuns::new(self.runs.as_ref().map(|runs| runs.database().clone()))
         }
 
         /// Waits until every run is stored, then removes what the configuration does not keep.

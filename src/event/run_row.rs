@@ -50,6 +50,18 @@ pub enum RunStatus {
     Ended(String),
 }
 
+impl RunRow {
+    /// Whether a status that somebody asks for is that of this run: `running`, `interrupted`, `ended`,
+    /// `failed` (ended, but neither with success nor cancelled), or a stop reason.
+    pub fn has_status(&self, wanted: &str) -> bool {
+        match (&self.status, wanted) {
+            (RunStatus::Ended(reason), "failed") => reason != "success" && reason != "cancelled",
+            (RunStatus::Ended(_), "ended") => true,
+            (status, wanted) => status.word() == wanted,
+        }
+    }
+}
+
 impl RunStatus {
     /// The word for the list: `running`, `interrupted`, or the stop reason.
     pub fn word(&self) -> &str {

@@ -10,6 +10,7 @@ pub mod event_line_tool;
 pub mod export;
 pub mod format;
 pub mod glyph;
+pub mod kept;
 pub mod line_parts;
 pub mod lines;
 mod lines_tool;

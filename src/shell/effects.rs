@@ -11,6 +11,7 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 use super::clipboard;
+use super::kept_store::KeptRuns;
 use super::signals::ProcessSignal;
 use crate::app::Msg;
 use crate::app::effect::{Export, LaunchRequest};
@@ -76,6 +77,8 @@ pub struct Services {
     pub named: Option<String>,
     /// The folder for exported files.
     pub folder: PathBuf,
+    /// The kept runs.
+    pub kept: KeptRuns,
     /// The runtime of the runs, which is not the loop's.
     pub runtime: Handle,
     extras: Arc<Mutex<BTreeMap<RequestId, LaunchExtras>>>,
@@ -97,7 +100,8 @@ impl Services {
     ) -> (Self, mpsc::UnboundedReceiver<EffectResult>) {
         let (answers, read) = mpsc::unbounded_channel();
         let (engine, extras, runtime) = (Arc::new(engine), Arc::default(), Handle::current());
-        (Self { engine, models, trust, named, folder, runtime, extras, answers }, read)
+        let kept = KeptRuns::default();
+        (Self { engine, models, trust, named, folder, kept, runtime, extras, answers }, read)
     }
 
     /// Sends a result to the loop.

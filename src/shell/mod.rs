@@ -9,6 +9,8 @@ pub mod console;
 pub mod effects;
 pub mod feed;
 pub mod input;
+mod kept_runs;
+pub mod kept_store;
 #[cfg(unix)]
 pub mod keyboard;
 mod model_lists;

@@ -170,9 +170,10 @@ impl<C: Console> DashboardLoop<C> {
     }
 
     async fn run_until_quit(&mut self) -> io::Result<u8> {
-        // The scenarios are read after the first frame, so that they do not delay it.
+        // The scenarios are read after the first frame, so that they do not delay it; kept runs too.
         self.draw()?;
         self.services.rescan();
+        self.services.list_kept();
         loop {
             if let Some(code) = self.quit {
                 return Ok(code);
@@ -330,6 +331,13 @@ impl<C: Console> DashboardLoop<C> {
             Effect::Copy(text) => self.services.copy(text),
             Effect::Export(files) => self.services.export(files),
             Effect::Rescan => self.services.rescan(),
+            Effect::ListKept => self.services.list_kept(),
+            Effect::OpenKept { request, run, follows } => {
+                self.services.open_kept(run, request, follows);
+            }
+            Effect::PinKept { run, pinned } => self.services.pin_kept(run, pinned),
+            Effect::RemoveKept(run) => self.services.remove_kept(run),
+            Effect::RestoreKept(run) => self.services.restore_kept(run),
             Effect::FindLive(query) => self.services.find_live(*query),
             Effect::ListModels { query, place } => self.services.list_models(*query, place),
             Effect::FindOllama { form } => self.services.find_ollama(form),

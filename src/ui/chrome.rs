@@ -6,6 +6,7 @@ use ratatui::layout::Rect;
 pub use crate::app::layout::ScreenParts;
 
 use super::cx::DrawContext;
+use super::format;
 use super::header;
 use super::text::{Pen, columns};
 use super::theme::StyleRole;
@@ -83,6 +84,13 @@ fn news(state: &AppState) -> (String, String, StyleRole) {
             more => format!("  {more} more, Esc"),
         };
         return (format!("{mark}{}", notice.text), more, role);
+    }
+    if let Some(kept) =
+        state.visible_run().and_then(|page| page.kept.as_deref()).filter(|it| !it.is_read)
+    {
+        let events = format::count_noun(kept.row.events, "event");
+        let text = if kept.is_elsewhere() { String::new() } else { format!("reading {events}") };
+        return (text, String::new(), StyleRole::Dim);
     }
     let starting = state.starting.last().map(|starting| format!("starting {}", starting.title));
     (starting.unwrap_or_default(), String::new(), StyleRole::Dim)

@@ -36,7 +36,8 @@ fn home(state: &AppState, cx: &DrawContext, first: Rect, second: Rect, buf: &mut
     pen.put("home", cx.theme.style(StyleRole::Text));
     let live = state.live_runs().count();
     let text = match state.runs.len() {
-        0 => "no runs yet".to_owned(),
+        0 if state.history.rows().is_empty() => "no runs yet".to_owned(),
+        0 => format::count_noun(state.history.rows().len() as u64, "kept run"),
         runs => format!("{}, {live} live", format::count_noun(runs as u64, "run")),
     };
     let taken = u16::try_from(columns(&text)).unwrap_or(u16::MAX);

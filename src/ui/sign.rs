@@ -5,11 +5,13 @@ use ratatui::style::Style;
 use super::theme::{StyleRole, Theme};
 use crate::event::contribution::{Decision, Stance};
 use crate::event::kind::BreakerStage;
+use crate::event::run_row::RunStatus;
 use crate::event::stop::StopClass;
 use crate::event::world::tool_row::CallMark;
 use crate::event::world::{RunState, World};
 use crate::narrate::badges;
 use crate::narrate::glyph::Glyph;
+use crate::narrate::kept::run_state;
 use crate::narrate::styled::Badge;
 
 /// The sign of a state: a glyph and a word, then a colour.
@@ -73,7 +75,8 @@ impl Theme {
             (RunState::Running, _) => self.sign(Glyph::Running, "LIVE", StyleRole::Running),
             (RunState::Pausing { .. }, _) => self.sign(Glyph::Paused, "PAUSING", StyleRole::Paused),
             (RunState::Paused { .. }, _) => self.sign(Glyph::Paused, "PAUSED", StyleRole::Paused),
-            (RunState::Closed, None) => self.sign(Glyph::Done, "DONE", StyleRole::Done),
+            // Only the log of an interrupted run is over without an end.
+            (RunState::Closed, None) => self.badge(run_state(&RunStatus::Interrupted)),
             (RunState::Closed, Some(closed)) => self.ended(closed.reason.class()),
         }
     }

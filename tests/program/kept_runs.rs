@@ -30,7 +30,7 @@ fn a_run_is_kept_and_shown_as_it_was() {
     let text = home.run(&["show", "last", "--format", "text"]);
     assert!(text.out.contains("billing"), "{}", text.out);
     let table = home.run(&["runs"]).out;
-    assert!(table.starts_with(id) && table.contains("front-desk  success"), "{table}");
+    assert!(table.starts_with(id) && table.contains("front-desk  DONE"), "{table}");
     let none = home.run(&["show", "last~1"]);
     assert_eq!(none.code, Some(2));
     assert!(none.err.contains("no kept run is called last~1"), "{}", none.err);

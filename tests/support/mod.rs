@@ -7,6 +7,7 @@ pub mod facts;
 pub mod files;
 pub mod folder;
 pub mod gateway_call;
+pub mod kept;
 pub mod messages;
 pub mod picture;
 pub mod plan;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::event_window::EventWindow;
+use super::kept_run::KeptRun;
 use super::next_message::{NextMessage, RunSession};
 use super::pending_changes::PendingChanges;
 use super::timeline::Timeline;
@@ -21,11 +22,13 @@ pub struct RunData {
     id: RunId,
     zero: Duration,
     log: EventWindow,
-    world: World,
+    pub(super) world: World,
     past: Timeline,
     live: BTreeMap<SpanId, PartialText>,
     pending: PendingChanges,
     session: RunSession,
+    /// The kept run that this is; `None` for a run of this session.
+    pub kept: Option<Box<KeptRun>>,
 }
 
 impl RunData {
@@ -41,6 +44,7 @@ impl RunData {
             live: BTreeMap::new(),
             pending: PendingChanges::default(),
             session: RunSession::default(),
+            kept: None,
         }
     }
 
@@ -88,7 +92,7 @@ impl RunData {
     /// `now` is the time since the start of the program.
     pub fn time(&self, now: Duration) -> Elapsed {
         let world = self.shown();
-        if self.is_scrubbed() || !world.progress.is_live() {
+        if self.is_scrubbed() || self.kept.is_some() || !world.progress.is_live() {
             return world.progress.at;
         }
         Elapsed::from_duration(now.saturating_sub(self.zero)).max(world.progress.at)

@@ -10,28 +10,28 @@ const MAX_CHARS: usize = 500;
 
 /// A line of text and the position of the cursor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct FilterInput {
+pub(in crate::app) struct FilterInput {
     text: String,
     cursor: usize,
 }
 
 impl FilterInput {
-    pub(super) fn new(text: String) -> Self {
+    pub(in crate::app) fn new(text: String) -> Self {
         let cursor = text.len();
         Self { text, cursor }
     }
 
-    pub(super) fn text(&self) -> &str {
+    pub(in crate::app) fn text(&self) -> &str {
         &self.text
     }
 
     /// Position of the cursor, in bytes.
-    pub(super) fn cursor(&self) -> usize {
+    pub(in crate::app) fn cursor(&self) -> usize {
         self.cursor
     }
 
     /// Inserts a text; line ends become blanks, other control characters are dropped.
-    pub(super) fn insert(&mut self, text: &str) {
+    pub(in crate::app) fn insert(&mut self, text: &str) {
         let room = MAX_CHARS.saturating_sub(self.text.chars().count());
         let text: String = text
             .chars()
@@ -44,7 +44,7 @@ impl FilterInput {
     }
 
     /// Handles a key; `false` if the key has no meaning here.
-    pub(super) fn on_key(&mut self, key: KeyPress) -> bool {
+    pub(in crate::app) fn on_key(&mut self, key: KeyPress) -> bool {
         if let Some(c) = key.typed_char() {
             self.insert(c.encode_utf8(&mut [0; 4]));
             return true;

@@ -8,15 +8,17 @@ pub mod data;
 mod dropped_events;
 pub mod event_window;
 pub mod filter;
-mod filter_input;
+pub(in crate::app) mod filter_input;
 mod input_outcome;
 pub mod inspect;
+pub mod kept_run;
 pub mod layout;
 pub mod list;
 pub mod list_cursor;
 pub mod markdown;
 mod mouse;
 pub mod next_message;
+pub(in crate::app) mod opened;
 mod pending_changes;
 pub mod progress;
 pub mod run_view;
@@ -191,7 +193,9 @@ impl RunPage {
         }
         let moves = match self.run.world().progress.stage {
             RunState::Empty | RunState::Closed | RunState::Paused { .. } => false,
-            RunState::Running | RunState::Pausing { .. } => !self.is_scrubbed(),
+            RunState::Running | RunState::Pausing { .. } => {
+                !self.is_scrubbed() && self.kept.is_none()
+            }
         };
         let step = if animation { TICK } else { SLOW_TICK };
         // Ticks are aligned to full steps of the run's own clock.

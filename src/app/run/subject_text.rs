@@ -211,7 +211,7 @@ pub fn call_text(run: &RunData, call: SpanId) -> SubjectText<'_> {
 pub fn outcome_text(run: &RunData, call: Option<SpanId>) -> SubjectText<'_> {
     let world = run.shown();
     let Some(closed) = &world.progress.closed else {
-        return SubjectText::note("The run has ended.");
+        return SubjectText::note("The run was interrupted: its process ended before it did.");
     };
     if closed.reason.is_success() {
         return match &world.progress.answer {

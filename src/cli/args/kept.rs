@@ -52,6 +52,14 @@ pub enum RunsAction {
     },
 }
 
+/// Arguments of `roundtable open`.
+#[derive(Debug, Clone, Args)]
+pub struct OpenArgs {
+    /// A kept run (an id, the beginning of one, last, last~2), or a file of JSON lines
+    #[arg(value_name = "RUN|FILE.jsonl[.gz]")]
+    pub run: String,
+}
+
 /// Arguments of `roundtable show`.
 #[derive(Debug, Clone, Args)]
 pub struct ShowArgs {

@@ -16,6 +16,7 @@ use crate::event::safe_json;
 use crate::host::config;
 use crate::host::keep::{now_ms, retention};
 use crate::narrate::format;
+use crate::narrate::kept::{age, run_result, run_state};
 use crate::narrate::style_role::StyleRole;
 use crate::store::database::{Database, StoreError};
 use crate::ui::theme::Theme;
@@ -94,7 +95,7 @@ fn list(database: &Database, args: &RunsArgs, theme: Theme, ascii: bool) -> Exit
         }
     };
     let wanted = |row: &&RunRow| {
-        args.status.as_ref().is_none_or(|status| has_status(row, status))
+        args.status.as_ref().is_none_or(|status| row.has_status(status))
             && args.scenario.as_ref().is_none_or(|name| row.scenario == *name)
     };
     let rows: Vec<&RunRow> = rows.iter().filter(wanted).collect();
@@ -106,15 +107,6 @@ fn list(database: &Database, args: &RunsArgs, theme: Theme, ascii: bool) -> Exit
         table(&rows, now_ms(), &StreamStyle::on(&out, theme, ascii))
     };
     stdout::print(&text, Exit::Ok)
-}
-
-/// `failed` is every run that ended, but not with success.
-fn has_status(row: &RunRow, status: &str) -> bool {
-    match (&row.status, status) {
-        (RunStatus::Ended(reason), "failed") => reason != "success" && reason != "cancelled",
-        (RunStatus::Ended(_), "ended") => true,
-        (status, wanted) => status.word() == wanted,
-    }
 }
 
 /// A row of `--json`.
@@ -173,8 +165,8 @@ fn table(rows: &[&RunRow], now: u64, paint: &StreamStyle) -> String {
     if rows.is_empty() {
         return "no kept runs\n".to_owned();
     }
-    let cells: Vec<[String; 7]> = rows.iter().map(|row| cells(row, now)).collect();
-    let mut widths = [0; 7];
+    let cells: Vec<[String; 8]> = rows.iter().map(|row| cells(row, now)).collect();
+    let mut widths = [0; 8];
     for row in &cells {
         for (width, cell) in widths.iter_mut().zip(row) {
             *width = (*width).max(cell.width());
@@ -182,21 +174,18 @@ fn table(rows: &[&RunRow], now: u64, paint: &StreamStyle) -> String {
     }
     let mut lines = String::new();
     for (row, texts) in rows.iter().zip(&cells) {
-        let role = match &row.status {
-            RunStatus::Running => StyleRole::Running,
-            RunStatus::Interrupted => StyleRole::NeedsYou,
-            RunStatus::Ended(reason) if reason == "success" => StyleRole::Done,
-            RunStatus::Ended(reason) if reason == "cancelled" => StyleRole::Dim,
-            RunStatus::Ended(_) => StyleRole::Failed,
-        };
+        let role = run_state(&row.status).role;
         let mut line = String::new();
         for (place, (text, width)) in texts.iter().zip(widths).enumerate() {
+            if width == 0 {
+                continue;
+            }
             let gap = " ".repeat(width - text.width());
             match place {
                 0 => line += &format!("{}{gap}  ", paint.role(StyleRole::Strong, text)),
                 3 => line += &format!("{}{gap}  ", paint.role(role, text)),
                 // Figures end at the same column.
-                1 | 4 | 5 | 6 => line += &format!("{gap}{text}  "),
+                1 | 5 | 6 | 7 => line += &format!("{gap}{text}  "),
                 _ => line += &format!("{text}{gap}  "),
             }
         }
@@ -206,8 +195,8 @@ fn table(rows: &[&RunRow], now: u64, paint: &StreamStyle) -> String {
     lines
 }
 
-/// Id, age, scenario, status, time, tokens, cost.
-fn cells(row: &RunRow, now: u64) -> [String; 7] {
+/// Id, age, scenario, state, result, time, tokens, cost.
+fn cells(row: &RunRow, now: u64) -> [String; 8] {
     let pin = if row.pinned { " pinned" } else { "" };
     let cost = row.cost_usd.filter(|cost| *cost > 0.0).map(format::usd).unwrap_or_default();
     let tokens = if row.tokens == 0 { String::new() } else { format::count(row.tokens) + " tok" };
@@ -215,39 +204,10 @@ fn cells(row: &RunRow, now: u64) -> [String; 7] {
         row.id.to_string(),
         age(now.saturating_sub(row.started_ms)),
         visible(&row.scenario).into_owned() + pin,
-        visible(row.status.word()).into_owned(),
+        run_state(&row.status).word.to_owned(),
+        visible(&run_result(&row.status)).into_owned(),
         format::duration_text(Duration::from_millis(row.elapsed_ms)),
         tokens,
         cost,
     ]
-}
-
-/// How long ago, in its largest unit.
-fn age(ms: u64) -> String {
-    let seconds = ms / 1_000;
-    match seconds {
-        0..60 => format!("{seconds}s ago"),
-        60..3_600 => format!("{}m ago", seconds / 60),
-        3_600..172_800 => format!("{}h ago", seconds / 3_600),
-        _ => format!("{}d ago", seconds / 86_400),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_age_has_its_largest_unit() {
-        let table = [
-            (0, "0s ago"),
-            (59_999, "59s ago"),
-            (60_000, "1m ago"),
-            (7_200_000, "2h ago"),
-            (172_800_000, "2d ago"),
-        ];
-        for (ms, text) in table {
-            assert_eq!(age(ms), text);
-        }
-    }
 }

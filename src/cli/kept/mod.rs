@@ -2,6 +2,7 @@
 
 mod diff;
 mod list;
+mod open;
 mod resume;
 mod show;
 mod transfer;
@@ -16,6 +17,7 @@ use crate::store::database::Database;
 
 pub use diff::diff;
 pub use list::runs;
+pub use open::OpenedRun;
 pub use resume::resume;
 pub use show::show;
 pub use transfer::{export, import};

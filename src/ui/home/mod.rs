@@ -1,5 +1,6 @@
 //! The first screen: scenarios, runs, and a preview of the selected row.
 
+mod kept_runs;
 mod preview;
 mod runs;
 mod scenarios;
@@ -22,7 +23,7 @@ pub fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) 
     let home = &state.home;
     let parts = HomeParts::split(area, home.focus);
     if parts.tabs.is_some() {
-        let labels = tab_labels(state.scenarios.len(), state.runs.len());
+        let labels = tab_labels(state.scenarios.len(), state.listed().len());
         for pane in HomePane::ALL {
             let role = if pane == home.focus { StyleRole::Selected } else { StyleRole::Dim };
             let style = cx.theme.style(role);
@@ -54,7 +55,11 @@ pub fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) 
                 scenarios::render(state, cx, parts.rows(pane), buf);
                 scenarios::about(state, cx, parts.description_area(pane), buf);
             }
-            HomePane::Runs => runs::render(state, cx, parts.rows(pane), buf),
+            HomePane::Runs => {
+                let taken = u16::try_from(title.len()).unwrap_or(u16::MAX).saturating_add(6);
+                kept_runs::title(state, cx, parts.pane(pane), taken, buf);
+                runs::render(state, cx, parts.rows(pane), buf);
+            }
             HomePane::Preview => {
                 preview::render(&previewed::items(state).lines, state, cx, inner, buf)
             }
@@ -66,7 +71,7 @@ pub fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) 
 fn hidden(state: &AppState, parts: &HomeParts, pane: HomePane) -> String {
     let (top, len) = match pane {
         HomePane::Scenarios => (state.home.scenarios_top, state.scenarios.len()),
-        HomePane::Runs => (state.home.runs_top, state.runs.len()),
+        HomePane::Runs => (state.home.runs_top, state.listed().lines()),
         HomePane::Preview => return String::new(),
     };
     let rows = usize::from(parts.rows(pane).height);

@@ -1,9 +1,11 @@
-//! Pane 2 of the first screen: the runs of this dashboard.
+//! Pane 2 of the first screen: the runs of this session, then the kept ones.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use super::kept_runs::KeptColumns;
 use crate::app::AppState;
+use crate::app::history::ListedRun;
 use crate::app::home::HomePane;
 use crate::app::run::RunPage;
 use crate::app::run::progress::progress_of;
@@ -51,9 +53,14 @@ impl RunColumns {
     }
 }
 
-/// Draws the rows and the heads above them.
+/// Draws the rows in view and the heads above them.
 pub(super) fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
-    if state.runs.is_empty() {
+    let list = state.listed();
+    if list.is_empty() && state.history.is_filtered() {
+        let text = "No run passes the filter. Esc removes it.";
+        return empty(cx, table::head_row(area).union(area), text, buf);
+    }
+    if list.is_empty() {
         let text = "No runs yet. Press Enter on a scenario to start one, or n for the launch form.";
         return empty(cx, table::head_row(area).union(area), text, buf);
     }
@@ -72,14 +79,28 @@ pub(super) fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut B
         Column::left("clock", CLOCK),
         Column::rest("result"),
     ];
-    table::heads(cx, Pen::new(buf, table::head_row(area), cx.glyphs).space(3), &heads);
+    let kept = KeptColumns::of(area.width);
+    let (top, between) = (state.home.runs_top, list.heads_line());
+    // Above kept runs alone are their heads.
+    let only_kept = !matches!(list.get(0), Some(ListedRun::Session(_)));
+    if only_kept || between.is_some_and(|line| top > line) {
+        kept.heads(cx, table::head_row(area), buf);
+    } else {
+        table::heads(cx, Pen::new(buf, table::head_row(area), cx.glyphs).space(3), &heads);
+    }
 
     let focused = state.home.focus == HomePane::Runs;
-    let shown = state.runs.iter().skip(state.home.runs_top);
-    for (page, y) in shown.zip(area.top()..area.bottom()) {
-        let selected = state.home.run.as_ref() == Some(page.id());
+    for (line, y) in (top..list.lines()).zip(area.top()..area.bottom()) {
+        let Some(run) = list.on_line(line) else {
+            kept.heads(cx, Rect { y, height: 1, ..area }, buf);
+            continue;
+        };
+        let selected = state.home.run.as_ref() == Some(run.id());
         let pen = table::pane_row(cx, area, y, selected, focused, buf);
-        run_row(page, state.elapsed(page), cx, pen, &columns);
+        match run {
+            ListedRun::Session(page) => run_row(page, state.elapsed(page), cx, pen, &columns),
+            ListedRun::Kept(row) => kept.row(row, state.history.age_ms(row, state.now), cx, pen),
+        }
     }
 }
 

@@ -59,11 +59,17 @@ pub(super) fn title(page: &RunPage, cx: &DrawContext, pen: &mut Pen, end: u16, p
     }
     pen.put("   filter: ", dim);
     let room = end.saturating_sub(pen.x());
-    filter_text(cx, pen, filter, room);
+    filter_text(cx, pen, filter, room, " words, or kind == \"call.retried\" && round == 2");
 }
 
-/// The filter's text, with a cursor while it is edited, then its error.
-fn filter_text(cx: &DrawContext, pen: &mut Pen, filter: FilterStatus<'_>, room: u16) {
+/// The filter's text, with a cursor while it is edited, then its error. An empty one shows `hint`.
+pub(crate) fn filter_text(
+    cx: &DrawContext,
+    pen: &mut Pen,
+    filter: FilterStatus<'_>,
+    room: u16,
+    hint: &str,
+) {
     let of = |role| on_border(cx.theme.style(role));
     let style = of(if filter.typing.is_some() { StyleRole::Field } else { StyleRole::Found });
     let end = pen.x() + room;
@@ -83,11 +89,7 @@ fn filter_text(cx: &DrawContext, pen: &mut Pen, filter: FilterStatus<'_>, room: 
             pen.put_within(after, end.saturating_sub(pen.x()), style);
             if filter.text.is_empty() {
                 let left = end.saturating_sub(pen.x());
-                pen.put_within(
-                    " words, or kind == \"call.retried\" && round == 2",
-                    left,
-                    of(StyleRole::Dim),
-                );
+                pen.put_within(hint, left, of(StyleRole::Dim));
             }
         }
     }

@@ -10,10 +10,12 @@ use crate::event::kind::ModelLabel;
 use crate::event::world::{RunState, World};
 use crate::narrate::event_line::{actor, model_text};
 use crate::narrate::glyph::{Glyph, Glyphs};
+use crate::narrate::kept::{age, run_state};
 use crate::panes::draw::draw_view;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::pane::bar;
+use crate::ui::sign::StateSign;
 use crate::ui::text::{Pen, columns, elide, elide_middle};
 use crate::ui::theme::StyleRole;
 
@@ -51,12 +53,15 @@ pub fn first_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer)
     let state = if page.is_scrubbed() {
         format!("{} REPLAY", cx.glyphs.symbol(Glyph::Playhead))
     } else {
-        let sign = theme.run(world);
+        let sign = sign_of(page, cx);
         format!("{} {}", cx.glyphs.symbol(sign.glyph), sign.word)
     };
     let style =
-        if page.is_scrubbed() { theme.style(StyleRole::Playhead) } else { theme.run(world).style };
+        if page.is_scrubbed() { theme.style(StyleRole::Playhead) } else { sign_of(page, cx).style };
     pieces.push(piece(1, state, style, 3));
+    if let Some(kept) = page.kept.as_deref() {
+        pieces.push(piece(2, format!("kept, {}", age(kept.age_ms(cx.now))), dim, 3));
+    }
     let progress = page.progress();
     if let Some(far) = progress.text {
         pieces.push(piece(2, far, plain, 3));
@@ -136,6 +141,19 @@ pub fn first_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer)
                 pen.put(&piece.text, piece.style).space(piece.gap);
             }
         }
+    }
+}
+
+/// The sign of the state; of a kept run that has not ended, who has it.
+fn sign_of(page: &RunPage, cx: &DrawContext) -> StateSign {
+    match page.kept.as_deref() {
+        Some(kept) if !kept.is_read && !kept.is_elsewhere() => {
+            cx.theme.sign(Glyph::Waiting, "READING", StyleRole::Waiting)
+        }
+        Some(kept) if kept.is_interrupted() || kept.is_elsewhere() => {
+            cx.theme.badge(run_state(&kept.row.status))
+        }
+        _ => cx.theme.run(page.shown()),
     }
 }
 
@@ -220,6 +238,10 @@ fn run_note(page: &RunPage, cx: &DrawContext, world: &World) -> Option<HeaderNot
         };
         let text = format!("event {facts} of {all}{run}");
         return Some(matters(text, StyleRole::Playhead));
+    }
+    if page.kept.as_deref().is_some_and(|kept| kept.is_interrupted()) {
+        let text = "interrupted: its process ended before the run did".to_owned();
+        return Some(matters(text, StyleRole::NeedsYou));
     }
     Some(match (&world.progress.stage, &world.progress.closed) {
         (RunState::Closed, Some(closed)) if !closed.reason.is_success() => {

@@ -2,7 +2,7 @@
 
 pub(crate) mod attempts;
 pub(crate) mod draw_view;
-mod events;
+pub(crate) mod events;
 mod frames;
 pub mod header;
 mod scrubber;

@@ -17,6 +17,7 @@ use crate::pattern::collaboration::facts::CollaborationFact;
 use crate::scenario::catalogue::LiveOffer;
 use ratatui::layout::Rect;
 
+use crate::support::kept::{answer_open, history, list};
 use crate::support::screen::{
     Dash, answer, facts, listing, lists_wanted, own, place, ready, shipped, until, with_key,
 };
@@ -106,6 +107,25 @@ const PICTURES: &[Picture] = &[
     ("home_preview", |dash| {
         with_runs(dash);
         dash.text("3");
+    }),
+    ("home_history", |dash| {
+        list(dash, history());
+        dash.text("2jj");
+    }),
+    ("home_history_filtered", |dash| {
+        with_runs(dash);
+        list(dash, history());
+        dash.text("o/checkout");
+    }),
+    ("kept_run", |dash| {
+        list(dash, history());
+        dash.text("2j").press(KeyCode::Enter);
+        answer_open(dash, &facts("checkout-launch", &[], &[], Schedule::default()));
+    }),
+    ("kept_run_interrupted", |dash| {
+        list(dash, history());
+        dash.text("2jjj").press(KeyCode::Enter);
+        answer_open(dash, &live());
     }),
     ("form", |dash| {
         dash.text("n");

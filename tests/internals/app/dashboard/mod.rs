@@ -3,6 +3,7 @@
 mod command_line;
 mod flags;
 mod form;
+mod kept;
 mod keys;
 mod models;
 mod pointer;

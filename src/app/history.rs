@@ -1,0 +1,370 @@
+//! The list of runs on the first screen: the runs of this session, then the kept ones. Its order is
+//! made when its contents, the filter or the sort change, so a frame formats only the rows in view.
+
+use std::cmp::{Ordering, Reverse};
+use std::time::Duration;
+
+use super::key::KeyPress;
+use super::run::RunPage;
+use super::run::filter_input::FilterInput;
+use super::run::list::FilterStatus;
+use crate::event::RunId;
+use crate::event::id::millis;
+use crate::event::run_row::{RunRow, RunStatus};
+use crate::narrate::kept::{run_result, run_state};
+
+/// The kept runs, and how the list of runs is filtered and sorted.
+#[derive(Debug, Default)]
+pub struct History {
+    /// The kept runs, the newest first.
+    rows: Vec<RunRow>,
+    /// What the filter searches in each row; made when a filter is first used.
+    texts: Vec<String>,
+    /// The rows that are listed, in the list's order.
+    order: Vec<usize>,
+    /// The runs of this session that are listed.
+    sessions: Vec<usize>,
+    filter: String,
+    typing: Option<FilterInput>,
+    sort: RunSort,
+    /// Runs that the operator removed, the last one at the end.
+    removed: Vec<RunId>,
+    /// When the program started, as Unix time in milliseconds; `None` before the first rows.
+    began_ms: Option<u64>,
+}
+
+/// The order of the kept runs. Runs with equal values stay in the order of their start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RunSort {
+    /// The newest first.
+    #[default]
+    Newest,
+    /// The most expensive first.
+    Cost,
+    /// Those with the most tokens first.
+    Tokens,
+    /// The longest first.
+    Time,
+    /// Interrupted, running, stopped, cancelled, completed.
+    Status,
+}
+
+impl RunSort {
+    fn next(self) -> Self {
+        match self {
+            Self::Newest => Self::Cost,
+            Self::Cost => Self::Tokens,
+            Self::Tokens => Self::Time,
+            Self::Time => Self::Status,
+            Self::Status => Self::Newest,
+        }
+    }
+
+    /// Its name on the screen.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Newest => "newest",
+            Self::Cost => "cost",
+            Self::Tokens => "tokens",
+            Self::Time => "time",
+            Self::Status => "status",
+        }
+    }
+
+    fn compare(self, a: &RunRow, b: &RunRow) -> Ordering {
+        match self {
+            Self::Newest => Ordering::Equal,
+            Self::Cost => {
+                let cost = |row: &RunRow| row.cost_usd.unwrap_or(0.0);
+                cost(b).total_cmp(&cost(a))
+            }
+            Self::Tokens => b.tokens.cmp(&a.tokens),
+            Self::Time => b.elapsed_ms.cmp(&a.elapsed_ms),
+            Self::Status => status_order(a).cmp(&status_order(b)),
+        }
+    }
+}
+
+fn status_order(row: &RunRow) -> (u8, Reverse<bool>) {
+    let place = match &row.status {
+        RunStatus::Interrupted => 0,
+        RunStatus::Running => 1,
+        RunStatus::Ended(reason) if reason == "success" => 4,
+        RunStatus::Ended(reason) if reason == "cancelled" => 3,
+        RunStatus::Ended(_) => 2,
+    };
+    (place, Reverse(row.pinned))
+}
+
+/// A row of the list of runs.
+#[derive(Clone, Copy, Debug)]
+pub enum ListedRun<'a> {
+    /// A run of this session.
+    Session(&'a RunPage),
+    /// A kept run.
+    Kept(&'a RunRow),
+}
+
+impl<'a> ListedRun<'a> {
+    /// Its id.
+    pub fn id(self) -> &'a RunId {
+        match self {
+            Self::Session(page) => page.id(),
+            Self::Kept(row) => &row.id,
+        }
+    }
+}
+
+/// The list of runs.
+#[derive(Clone, Copy, Debug)]
+pub struct RunList<'a> {
+    /// The runs of this session.
+    pub runs: &'a [RunPage],
+    /// The kept runs.
+    pub history: &'a History,
+}
+
+impl<'a> RunList<'a> {
+    /// Number of runs.
+    pub fn len(self) -> usize {
+        self.history.sessions.len() + self.history.order.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// The run at this place.
+    pub fn get(self, at: usize) -> Option<ListedRun<'a>> {
+        let History { sessions, order, rows, .. } = self.history;
+        match at.checked_sub(sessions.len()) {
+            None => self.runs.get(*sessions.get(at)?).map(ListedRun::Session),
+            Some(at) => rows.get(*order.get(at)?).map(ListedRun::Kept),
+        }
+    }
+
+    /// The place of a run.
+    pub fn position(self, id: &RunId) -> Option<usize> {
+        (0..self.len()).find(|at| self.get(*at).is_some_and(|run| run.id() == id))
+    }
+
+    /// The line of the heads of the kept runs below those of this session, if both are listed.
+    pub fn heads_line(self) -> Option<usize> {
+        let History { sessions, order, .. } = self.history;
+        (!sessions.is_empty() && !order.is_empty()).then_some(sessions.len())
+    }
+
+    /// Number of lines, the heads between the runs included.
+    pub fn lines(self) -> usize {
+        self.len() + usize::from(self.heads_line().is_some())
+    }
+
+    /// The line of the run at this place.
+    pub fn line(self, at: usize) -> usize {
+        at + usize::from(self.heads_line().is_some_and(|heads| at >= heads))
+    }
+
+    /// The run on this line.
+    pub fn on_line(self, line: usize) -> Option<ListedRun<'a>> {
+        match self.heads_line() {
+            Some(heads) if line == heads => None,
+            Some(heads) if line > heads => self.get(line - 1),
+            _ => self.get(line),
+        }
+    }
+}
+
+impl History {
+    /// Takes the kept runs, the newest first. `wall_ms` is the time as Unix time in milliseconds,
+    /// `now` the time since the start of the program.
+    pub(super) fn set_rows(&mut self, rows: Vec<RunRow>, wall_ms: u64, now: Duration) {
+        self.rows = rows;
+        self.texts.clear();
+        self.began_ms = Some(wall_ms.saturating_sub(millis(now)));
+    }
+
+    /// Whether the kept runs are known.
+    pub fn is_known(&self) -> bool {
+        self.began_ms.is_some()
+    }
+
+    /// All kept runs, also those that are not listed.
+    pub fn rows(&self) -> &[RunRow] {
+        &self.rows
+    }
+
+    /// Number of kept runs on the list.
+    pub fn listed_count(&self) -> usize {
+        self.order.len()
+    }
+
+    /// The row of a kept run.
+    pub fn row(&self, id: &RunId) -> Option<&RunRow> {
+        self.rows.iter().find(|row| row.id == *id)
+    }
+
+    /// How long ago a run started in milliseconds; `now` is the time since the start of the program.
+    pub fn age_ms(&self, row: &RunRow, now: Duration) -> u64 {
+        self.wall_ms(now).saturating_sub(row.started_ms)
+    }
+
+    /// The time as Unix time in milliseconds.
+    pub fn wall_ms(&self, now: Duration) -> u64 {
+        self.began_ms.unwrap_or_default().saturating_add(millis(now))
+    }
+
+    /// The order of the kept runs.
+    pub fn sort(&self) -> RunSort {
+        self.sort
+    }
+
+    /// Sorts by the next value.
+    pub(super) fn sort_next(&mut self) {
+        self.sort = self.sort.next();
+    }
+
+    /// Lists what passes the filter, in the order of the sort.
+    pub(super) fn arrange(&mut self, runs: &[RunPage]) {
+        let filter = self.typing.as_ref().map_or(self.filter.as_str(), FilterInput::text);
+        let terms: Vec<String> = filter.split_whitespace().map(str::to_lowercase).collect();
+        if !terms.is_empty() && self.texts.len() != self.rows.len() {
+            self.texts = self.rows.iter().map(text_of_row).collect();
+        }
+        let own: std::collections::BTreeSet<&RunId> = runs.iter().map(|page| page.id()).collect();
+        self.sessions = (0..runs.len())
+            .filter(|at| terms.is_empty() || runs.get(*at).is_some_and(|it| page_has(it, &terms)))
+            .collect();
+        let rows = self.rows.iter().enumerate();
+        let texts = &self.texts;
+        let wanted = |at: usize, row: &RunRow| {
+            let text = texts.get(at).map_or("", String::as_str);
+            terms.iter().all(|term| row_has(row, text, term))
+        };
+        self.order = rows
+            .filter(|(at, row)| wanted(*at, row) && !own.contains(&row.id))
+            .map(|(at, _)| at)
+            .collect();
+        let (rows, sort) = (&self.rows, self.sort);
+        if sort != RunSort::Newest {
+            self.order.sort_by(|a, b| match (rows.get(*a), rows.get(*b)) {
+                (Some(a), Some(b)) => sort.compare(a, b),
+                _ => Ordering::Equal,
+            });
+        }
+    }
+
+    /// Whether a filter is typed or set.
+    pub fn is_filtered(&self) -> bool {
+        self.typing.is_some() || !self.filter.is_empty()
+    }
+
+    /// Whether a filter is typed.
+    pub fn is_typing(&self) -> bool {
+        self.typing.is_some()
+    }
+
+    /// The filter, while there is one.
+    pub fn filter(&self) -> Option<FilterStatus<'_>> {
+        let (text, typing) = match &self.typing {
+            Some(typed) => (typed.text(), Some(typed.cursor())),
+            None if self.filter.is_empty() => return None,
+            None => (self.filter.as_str(), None),
+        };
+        Some(FilterStatus { text, typing, error: None, percent: 100 })
+    }
+
+    /// Begins to type the filter.
+    pub(super) fn type_filter(&mut self) {
+        self.typing = Some(FilterInput::new(self.filter.clone()));
+    }
+
+    /// Keeps the filter that was typed.
+    pub(super) fn keep_filter(&mut self) {
+        if let Some(typed) = self.typing.take() {
+            self.filter = typed.text().trim().to_owned();
+        }
+    }
+
+    /// Removes the filter; returns whether there was one.
+    pub(super) fn clear_filter(&mut self) -> bool {
+        let was = self.is_filtered();
+        self.typing = None;
+        self.filter.clear();
+        was
+    }
+
+    /// Handles a key of the filter; returns whether it has a meaning there.
+    pub(super) fn on_key(&mut self, key: KeyPress) -> bool {
+        self.typing.as_mut().is_some_and(|typed| typed.on_key(key))
+    }
+
+    /// Inserts a text into the filter; returns whether one is typed.
+    pub(super) fn on_paste(&mut self, text: &str) -> bool {
+        let Some(typed) = &mut self.typing else { return false };
+        typed.insert(text);
+        true
+    }
+
+    /// Remembers a removed run.
+    pub(super) fn add_removed(&mut self, run: RunId) {
+        self.removed.retain(|id| *id != run);
+        self.removed.push(run);
+    }
+
+    /// Forgets a removed run, which is back.
+    pub(super) fn drop_removed(&mut self, run: &RunId) {
+        self.removed.retain(|id| id != run);
+    }
+
+    /// The run that was removed last.
+    pub fn last_removed(&self) -> Option<&RunId> {
+        self.removed.last()
+    }
+}
+
+/// Whether a row has this term, in lower case; `text` is what is searched.
+fn row_has(row: &RunRow, text: &str, term: &str) -> bool {
+    if let Some(status) = term.strip_prefix("status:") {
+        return status.is_empty()
+            || row.has_status(status)
+            || run_state(&row.status).word.to_lowercase().starts_with(status);
+    }
+    if let Some(name) = term.strip_prefix("scenario:") {
+        return row.scenario.to_lowercase().contains(name);
+    }
+    text.contains(term)
+}
+
+fn text_of_row(row: &RunRow) -> String {
+    let RunRow { id, scenario, title, pattern, status, .. } = row;
+    let (state, result) = (run_state(status).word, run_result(status));
+    let pinned = if row.pinned { " pinned" } else { "" };
+    let reason = status.word();
+    format!("{id} {scenario} {title} {pattern} {state} {reason} {result}{pinned}").to_lowercase()
+}
+
+/// Whether a run of this session has all of these terms.
+fn page_has(page: &RunPage, terms: &[String]) -> bool {
+    let world = page.world();
+    let Some(head) = &world.head else { return false };
+    let status = match &world.progress.closed {
+        Some(closed) => RunStatus::Ended(closed.reason.to_string()),
+        None => RunStatus::Running,
+    };
+    let (id, scenario, title) = (page.id(), &head.scenario, &head.title);
+    let reason = status.word();
+    let (pattern, result) = (head.plan.name(), run_result(&status));
+    let state = if reason == "running" { "live" } else { run_state(&status).word };
+    let text = format!("{id} {scenario} {title} {pattern} {state} {reason} {result}");
+    let text = text.to_lowercase();
+    terms.iter().all(|term| match (term.strip_prefix("status:"), term.strip_prefix("scenario:")) {
+        (Some("failed"), _) => {
+            matches!(&status, RunStatus::Ended(it) if it != "success" && it != "cancelled")
+        }
+        (Some("ended"), _) => matches!(status, RunStatus::Ended(_)),
+        (Some(wanted), _) => reason == wanted || state.to_lowercase().starts_with(wanted),
+        (_, Some(name)) => scenario.as_str().to_lowercase().contains(name),
+        _ => text.contains(term.as_str()),
+    })
+}

@@ -1,0 +1,79 @@
+//! `roundtable open`: a kept run, or an exported one, in the dashboard.
+
+use std::path::Path;
+
+use crate::app::Msg;
+use crate::app::request::RequestId;
+use crate::base::visible::visible;
+use crate::cli::exit::Exit;
+use crate::cli::message::print_message;
+use crate::event::World;
+use crate::event::run_row::{RunRow, RunStatus};
+use crate::host::{keep, kept};
+use crate::shell::effects::{EffectResult, Services};
+use crate::shell::kept_store::KeptRuns;
+use crate::store::database::Database;
+use crate::store::file::LogFile;
+
+/// A run that was found, before the dashboard shows it.
+pub struct OpenedRun {
+    row: RunRow,
+    from: RunSource,
+}
+
+enum RunSource {
+    Store(Database),
+    File(LogFile),
+}
+
+impl OpenedRun {
+    /// Finds the run of this name; on an error the message has been printed.
+    pub fn find(name: &str) -> Result<Self, Exit> {
+        if !kept::is_file(name) {
+            let database = super::open()?;
+            let row = super::find(&database, name)?;
+            return Ok(Self { row, from: RunSource::Store(database) });
+        }
+        let unreadable = |why: &str| {
+            print_message(&format!("{} cannot be read: {}", visible(name), visible(why)));
+            Exit::Stopped
+        };
+        let log = LogFile::open(Path::new(name)).map_err(|it| unreadable(&it.to_string()))?;
+        let head = log.head().ok_or_else(|| unreadable("it has no head"))?;
+        let world = World::from_events(log.events.iter().map(|event| &**event));
+        let course = keep::course_of(&world);
+        let row = RunRow {
+            status: match course.ended {
+                Some((reason, _)) => RunStatus::Ended(reason),
+                None => RunStatus::Interrupted,
+            },
+            events: log.events.len() as u64,
+            elapsed_ms: course.elapsed_ms,
+            tokens: course.tokens,
+            cost_usd: course.cost_usd,
+            ..keep::row_of(head)
+        };
+        Ok(Self { row, from: RunSource::File(log) })
+    }
+
+    /// Shows its page and sends its events.
+    pub fn show(self, services: &mut Services, request: RequestId) {
+        let Self { row, from } = self;
+        let (run, follows) = (row.id.clone(), row.status == RunStatus::Running);
+        let (row, wall_ms) = (Box::new(row), keep::now_ms());
+        services.answer(EffectResult::Msg(Msg::OpenKept { row, wall_ms, request }));
+        match from {
+            RunSource::Store(database) => {
+                // Runs are listed even where this command does not keep any.
+                services.kept = KeptRuns::new(Some(database));
+                services.open_kept(run, request, follows);
+            }
+            RunSource::File(log) => {
+                for note in &log.notes {
+                    services.answer(EffectResult::Msg(Msg::Notice(note.clone())));
+                }
+                services.send_log(run, request, log);
+            }
+        }
+    }
+}

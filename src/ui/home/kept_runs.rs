@@ -1,0 +1,115 @@
+//! The kept runs in pane 2 of the first screen, and the filter and sort in the pane's title.
+
+use std::time::Duration;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::app::AppState;
+use crate::app::history::RunSort;
+use crate::event::run_row::RunRow;
+use crate::narrate::kept::{age, run_result, run_state};
+use crate::narrate::style_role::StyleRole;
+use crate::ui::cx::DrawContext;
+use crate::ui::format;
+use crate::ui::run::events::filter_text;
+use crate::ui::table::{self, Column};
+use crate::ui::text::{Pen, on_border};
+
+/// The column widths of the kept runs; a column of no width is left out.
+pub(super) struct KeptColumns {
+    scenario: u16,
+    title: u16,
+    tokens: u16,
+    cost: u16,
+}
+
+const WORD: u16 = 12;
+const ID: u16 = 7;
+const AGE: u16 = 8;
+const TIME: u16 = 7;
+/// Columns after the figures.
+const GAP: u16 = 2;
+
+impl KeptColumns {
+    /// The widths in a row of this width.
+    pub(super) fn of(width: u16) -> Self {
+        let (scenario, tokens, cost, result) = match width {
+            150.. => (24, 9, 9, 34),
+            116.. => (0, 9, 9, 24),
+            _ => (0, 0, 0, 13),
+        };
+        let fixed = 3 + WORD + ID + AGE + TIME + GAP;
+        let taken = fixed + scenario + tokens + cost + result;
+        Self { scenario, title: width.saturating_sub(taken).max(8), tokens, cost }
+    }
+
+    /// Draws the heads of the columns.
+    pub(super) fn heads(&self, cx: &DrawContext, row: Rect, buf: &mut Buffer) {
+        let heads = [
+            Column::left("status", WORD),
+            Column::left("kept", ID),
+            Column::left("age", AGE),
+            Column::left("scenario", self.scenario),
+            Column::left("title", self.title),
+            Column::right("tokens", self.tokens),
+            Column::right("cost", self.cost),
+            Column::right("time", TIME),
+            Column::left("", GAP),
+            Column::rest("result"),
+        ];
+        table::heads(cx, Pen::new(buf, row, cx.glyphs).space(3), &heads);
+    }
+
+    /// Draws a row after the mark of its selection.
+    pub(super) fn row(&self, row: &RunRow, age_ms: u64, cx: &DrawContext, mut pen: Pen) {
+        let (plain, dim) = (cx.theme.style(StyleRole::Text), cx.theme.style(StyleRole::Dim));
+        let sign = cx.theme.badge(run_state(&row.status));
+        pen.glyph(sign.glyph, sign.style).space(1).put(sign.word, sign.style);
+        pen.space(WORD.saturating_sub(u16::try_from(sign.word.len()).unwrap_or(WORD)));
+        pen.cell(row.id.as_str(), ID, plain).cell(&age(age_ms), AGE, dim);
+        if self.scenario > 0 {
+            pen.name(&row.scenario, self.scenario - 2, dim).space(2);
+        }
+        pen.name(&row.title, self.title - 2, plain).space(2);
+        if self.tokens > 0 {
+            let tokens = if row.tokens > 0 { format::count(row.tokens) } else { String::new() };
+            pen.right_aligned(&tokens, self.tokens, plain);
+        }
+        if self.cost > 0 {
+            let cost = row.cost_usd.filter(|cost| *cost > 0.0).map(format::usd);
+            pen.right_aligned(&cost.unwrap_or_default(), self.cost, plain);
+        }
+        let time = format::duration_text(Duration::from_millis(row.elapsed_ms));
+        pen.right_aligned(&time, TIME, plain).space(GAP);
+        if row.pinned {
+            pen.put("pinned ", cx.theme.style(StyleRole::Notice));
+        }
+        let result = run_result(&row.status);
+        let left = pen.left();
+        pen.put_within(&result, left, plain);
+    }
+}
+
+/// Draws the sort and the filter into the upper border of the pane, after its title.
+pub(super) fn title(state: &AppState, cx: &DrawContext, area: Rect, taken: u16, buf: &mut Buffer) {
+    let start = area.x.saturating_add(taken);
+    let row =
+        Rect { x: start, y: area.y, width: area.right().saturating_sub(start + 2), height: 1 };
+    let mut pen = Pen::new(buf, row.intersection(area), cx.glyphs);
+    let dim = on_border(cx.theme.style(StyleRole::Dim));
+    let sort = state.history.sort();
+    if sort != RunSort::Newest {
+        let text =
+            format!("{} by {} ", cx.glyphs.symbol(crate::narrate::glyph::Glyph::Dot), sort.word());
+        pen.put(&text, dim);
+    }
+    let Some(filter) = state.history.filter() else { return };
+    if pen.left() < 14 {
+        return;
+    }
+    pen.put("  filter: ", dim);
+    let room = pen.left().saturating_sub(1);
+    filter_text(cx, &mut pen, filter, room, " words, status:failed, scenario:NAME");
+    pen.put(" ", dim);
+}

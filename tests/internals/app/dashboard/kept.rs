@@ -1,0 +1,257 @@
+//! Kept runs: listed, filtered, sorted, opened read only, pinned, removed and brought back.
+
+use std::sync::Arc;
+
+use crate::app::kept_change::KeptChange;
+use crate::app::state::ActiveScreen;
+use crate::app::{Effect, KeyCode, Msg};
+use crate::engine::Schedule;
+use crate::event::run_row::RunRow;
+use crate::event::{Event, RunId};
+
+use crate::support::kept::{NOW, answer_open, history, kept, list, opening};
+use crate::support::screen::{Dash, facts};
+
+fn ended() -> Vec<Arc<Event>> {
+    facts("checkout-launch", &[], &[], Schedule::default())
+}
+
+/// The first screen with kept runs, the list of runs focused.
+fn with_history() -> Dash {
+    let mut dash = Dash::new(120, 36);
+    list(&mut dash, history());
+    dash.text("2");
+    dash.asked();
+    dash
+}
+
+fn listed(dash: &Dash) -> Vec<String> {
+    let list = dash.state.listed();
+    (0..list.len()).filter_map(|at| list.get(at)).map(|run| run.id().to_string()).collect()
+}
+
+#[test]
+fn runs_of_this_session_come_first_and_none_is_listed_twice() {
+    let mut dash = with_history();
+    assert_eq!(listed(&dash), ["r-10aa", "r-20bb", "r-30cc", "r-40dd", "r-50ee"]);
+    dash.run("r-20bb", &ended()).text("q");
+    assert_eq!(listed(&dash), ["r-20bb", "r-10aa", "r-30cc", "r-40dd", "r-50ee"]);
+}
+
+#[test]
+fn interrupted_runs_are_told_once() {
+    let mut dash = Dash::new(120, 36);
+    let more = kept("r-60ff", 99, "front-desk", "Desk", "interrupted");
+    list(&mut dash, history().into_iter().chain([more]).collect());
+    assert!(dash.screen().contains("2 runs were interrupted: r-40dd, r-60ff"));
+    dash.press(KeyCode::Esc);
+    list(&mut dash, history());
+    assert!(!dash.screen().contains("interrupted:"));
+}
+
+#[test]
+fn a_filter_is_typed_live_kept_and_removed() {
+    let table: &[(&str, &[&str])] = &[
+        ("refund", &["r-30cc"]),
+        ("status:failed", &["r-30cc"]),
+        ("status:interrupted", &["r-40dd"]),
+        ("status:done", &["r-20bb"]),
+        ("scenario:checkout", &["r-10aa", "r-20bb", "r-50ee"]),
+        ("scenario:checkout status:cancelled", &["r-50ee"]),
+        ("MESSAGE limit", &["r-30cc"]),
+        ("pinned", &["r-30cc"]),
+        ("nothing-has-this", &[]),
+    ];
+    for (filter, ids) in table {
+        let mut dash = with_history();
+        dash.text("/").text(filter);
+        assert_eq!(listed(&dash), *ids, "{filter}");
+        dash.press(KeyCode::Enter);
+        assert_eq!(listed(&dash), *ids, "{filter}");
+        assert!(dash.screen().contains(filter), "the title names it:\n{}", dash.screen());
+        dash.press(KeyCode::Esc);
+        assert_eq!(listed(&dash).len(), 5);
+        dash.text("/").text(filter).press(KeyCode::Esc);
+        assert_eq!(listed(&dash).len(), 5, "Esc removes what is typed");
+    }
+}
+
+#[test]
+fn a_filter_searches_the_runs_of_this_session_too() {
+    let mut dash = with_history();
+    dash.run("r-7777", &ended()).text("q/status:done");
+    assert_eq!(listed(&dash), ["r-7777", "r-20bb"]);
+    dash.press(KeyCode::Esc).text("/r-77");
+    assert_eq!(listed(&dash), ["r-7777"]);
+}
+
+#[test]
+fn o_sorts_by_the_next_value() {
+    let mut dash = with_history();
+    let table = [
+        ("cost", ["r-50ee", "r-30cc", "r-10aa", "r-20bb", "r-40dd"]),
+        ("tokens", ["r-50ee", "r-40dd", "r-30cc", "r-20bb", "r-10aa"]),
+        ("time", ["r-50ee", "r-40dd", "r-30cc", "r-20bb", "r-10aa"]),
+        ("status", ["r-40dd", "r-10aa", "r-30cc", "r-50ee", "r-20bb"]),
+        ("newest", ["r-10aa", "r-20bb", "r-30cc", "r-40dd", "r-50ee"]),
+    ];
+    for (word, ids) in table {
+        dash.text("o");
+        assert_eq!(listed(&dash), ids, "{word}");
+        assert_eq!(dash.screen().contains(&format!("by {word}")), word != "newest");
+    }
+}
+
+#[test]
+fn a_removed_run_is_brought_back() {
+    let mut dash = with_history();
+    dash.text("jX");
+    assert!(matches!(&dash.asked()[..], [Effect::RemoveKept(run)] if run.as_str() == "r-20bb"));
+    let rows: Vec<RunRow> =
+        history().into_iter().filter(|row| row.id.as_str() != "r-20bb").collect();
+    let run = RunId::new("r-20bb");
+    dash.send(Msg::Kept { rows, wall_ms: NOW, change: Some(KeptChange::Removed(run.clone())) });
+    assert!(dash.screen().contains("r-20bb removed; u brings it back"));
+    assert_eq!(dash.state.home.run.as_ref().map(|id| id.as_str()), Some("r-30cc"));
+    dash.text("u");
+    assert!(matches!(&dash.asked()[..], [Effect::RestoreKept(run)] if run.as_str() == "r-20bb"));
+    let change = Some(KeptChange::Restored(run.clone()));
+    dash.send(Msg::Kept { rows: history(), wall_ms: NOW, change });
+    assert!(dash.screen().contains("r-20bb is back"));
+    assert_eq!(dash.state.home.run, Some(run));
+    dash.text("u");
+    assert!(dash.asked().is_empty(), "there is nothing more to bring back");
+}
+
+#[test]
+fn a_run_that_is_played_or_belongs_to_the_session_is_not_removed() {
+    let mut dash = with_history();
+    dash.text("gX");
+    assert!(dash.asked().is_empty());
+    assert!(dash.screen().contains("r-10aa is still running in another process"));
+    dash.run("r-7777", &ended()).text("q").asked();
+    dash.text("gX");
+    assert!(dash.asked().is_empty());
+    assert!(dash.screen().contains("r-7777 belongs to this session"));
+}
+
+#[test]
+fn p_pins_and_unpins() {
+    let mut dash = with_history();
+    dash.text("p");
+    assert!(matches!(&dash.asked()[..], [Effect::PinKept { pinned: true, .. }]));
+    dash.text("jjp");
+    assert!(matches!(&dash.asked()[..], [Effect::PinKept { pinned: false, .. }]));
+}
+
+#[test]
+fn a_kept_run_is_opened_read_only() {
+    let mut dash = with_history();
+    dash.text("j").press(KeyCode::Enter).press(KeyCode::Esc);
+    let (run, request) = opening(&mut dash);
+    assert!(dash.screen().contains("○ READING"), "{}", dash.screen());
+    assert!(dash.screen().contains("reading 58 events"), "{}", dash.screen());
+    let events = ended();
+    for chunk in events.chunks(7) {
+        let (run, events) = (run.clone(), chunk.to_vec());
+        dash.send(Msg::Opened { run, request, events });
+    }
+    dash.send(Msg::OpenedToEnd { run: run.clone(), request, problem: None });
+    let screen = dash.screen();
+    assert!(screen.contains("✓ DONE"), "{screen}");
+    assert!(screen.contains("kept, 3h ago"), "{screen}");
+    let page = dash.state.visible_run().expect("a page");
+    assert_eq!(page.log().len(), events.len());
+    assert!(!page.is_scrubbed());
+    for key in [" ", "s", "S", "f", "K", "B", "i", "m", "+", "!"] {
+        dash.text(key);
+        assert!(dash.asked().is_empty(), "{key}");
+        assert!(dash.state.overlays.is_empty(), "{key}");
+        assert!(dash.screen().contains("r-20bb is a kept run: nothing of it can be changed"));
+    }
+    // Looking works: the playhead moves, and Space leads back to the end.
+    dash.text(",,");
+    assert!(dash.state.visible_run().is_some_and(|page| page.is_scrubbed()));
+    dash.text(" ");
+    assert!(dash.state.visible_run().is_some_and(|page| !page.is_scrubbed()));
+    assert_eq!(dash.state.next_tick().filter(|_| dash.state.notices.current().is_none()), None);
+    // What was read stays.
+    dash.text("q").asked();
+    assert_eq!(dash.state.home.run, Some(run.clone()));
+    dash.press(KeyCode::Enter);
+    assert!(dash.asked().is_empty());
+    assert_eq!(dash.state.screen, ActiveScreen::Run(run));
+}
+
+#[test]
+fn an_interrupted_run_says_so_and_its_clock_stands() {
+    let mut dash = with_history();
+    dash.text("jjj").press(KeyCode::Enter);
+    let events = ended();
+    answer_open(&mut dash, &events[..events.len() / 2]);
+    let screen = dash.screen();
+    assert!(screen.contains("◆ INTERRUPTED"), "{screen}");
+    let last = events[events.len() / 2 - 1].at;
+    let page = dash.state.visible_run().expect("a page");
+    assert_eq!(page.time(dash.now * 100), last);
+    assert!(!page.world().progress.is_live());
+    dash.text(" ");
+    assert!(dash.asked().is_empty());
+}
+
+#[test]
+fn a_run_that_is_played_elsewhere_is_followed() {
+    let mut dash = with_history();
+    dash.text("g").press(KeyCode::Enter);
+    let effects = dash.asked();
+    let Some(Effect::OpenKept { run, request, follows: true }) = effects.first() else {
+        panic!("it is not followed: {effects:?}")
+    };
+    let (run, request, events) = (run.clone(), *request, ended());
+    let (first, rest) = events.split_at(9);
+    dash.send(Msg::Opened { run: run.clone(), request, events: first.to_vec() });
+    assert!(dash.screen().contains("ELSEWHERE"), "{}", dash.screen());
+    dash.text("K");
+    assert!(dash.state.overlays.is_empty() && dash.asked().is_empty());
+    dash.send(Msg::Opened { run: run.clone(), request, events: rest.to_vec() });
+    dash.send(Msg::OpenedToEnd { run, request, problem: None });
+    assert!(dash.screen().contains("✓ DONE"), "{}", dash.screen());
+}
+
+#[test]
+fn a_log_that_cannot_be_read_is_an_error_on_the_first_screen() {
+    let mut dash = with_history();
+    dash.press(KeyCode::Enter);
+    let (run, request) = opening(&mut dash);
+    let problem = Some("there is no such run".to_owned());
+    dash.send(Msg::OpenedToEnd { run, request, problem });
+    assert_eq!(dash.state.screen, ActiveScreen::Home);
+    assert!(dash.screen().contains("r-10aa cannot be read: there is no such run"));
+}
+
+#[test]
+fn opened_logs_are_bounded_and_a_late_answer_is_dropped() {
+    let mut dash = Dash::new(120, 36);
+    let large = |id: &str, hours| RunRow {
+        bytes: 200 << 20,
+        ..kept(id, hours, "checkout-launch", "Large", "success")
+    };
+    list(&mut dash, vec![large("r-1000", 1), large("r-2000", 2)]);
+    dash.text("2").press(KeyCode::Enter);
+    let (first, request) = opening(&mut dash);
+    dash.text("qj").press(KeyCode::Enter);
+    assert_eq!(dash.state.opened.len(), 1, "both are larger than the limit");
+    dash.send(Msg::Opened { run: first, request, events: ended() });
+    assert!(dash.state.opened.iter().all(|page| page.log().is_empty()));
+}
+
+#[test]
+fn a_hundred_thousand_runs_are_walked_through() {
+    let mut dash = Dash::new(80, 24);
+    let row = |nth: u64| kept(&format!("r-{nth:05}"), nth, "checkout-launch", "Many", "success");
+    list(&mut dash, (0..100_000).map(row).map(|row| RunRow { started_ms: 0, ..row }).collect());
+    dash.text("2G");
+    assert!(dash.screen().contains("r-99999"));
+    dash.text("/r-500 ");
+    assert_eq!(dash.state.listed().len(), 100);
+}
