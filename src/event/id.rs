@@ -215,7 +215,7 @@ impl fmt::Display for Boundary {
     }
 }
 
-/// The id of a [`Boundary`]: `round:2`, `message:2:risk_analyst`, `finalize`. Unlike [`Seq`] it is
+/// The id of a boundary: `round:2`, `message:2:risk_analyst`, `finalize`. Unlike [`Seq`] it is
 /// the same in every run, so pauses, flag changes and stops refer to it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]

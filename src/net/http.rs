@@ -92,7 +92,8 @@ impl Http {
     /// Sends `body` to the target. The response's body is still to be read.
     ///
     /// # Errors
-    /// Any of [`NetError`] but `TooLarge`. A response with an error status is not an error here.
+    /// Any error of the network. A response with an error status is not an error here, and the size of
+    /// its body is not checked yet.
     pub async fn post(&self, to: &RequestTarget, body: Vec<u8>) -> Result<HttpResponse, NetError> {
         self.send(Method::POST, to, Some(body)).await
     }

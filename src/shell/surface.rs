@@ -68,7 +68,7 @@ impl Write for FrameBytes {
     }
 }
 
-/// The terminal as a [`Surface`].
+/// The terminal as a surface that frames are drawn on.
 pub struct Canvas {
     pen: CrosstermBackend<FrameBytes>,
     ink: FrameBytes,

@@ -18,7 +18,8 @@ pub struct Tuning {
     pub reasoning_effort: Option<String>,
     /// How JSON is requested; `None`: the strictest way that the endpoint supports.
     pub json: Option<JsonMode>,
-    /// More keys of the request's body. They replace ours, except [`RESERVED`].
+    /// More keys of the request's body. They replace ours, except `messages`, `model`, `stream`,
+    /// `system` and `tools`.
     pub extra: Map<String, Value>,
 }
 
