@@ -61,7 +61,7 @@ pub struct DashboardArgs<'a> {
 }
 
 /// Opens the dashboard and returns when the operator leaves it.
-pub fn open(mut wanted: DashboardArgs<'_>, global: &Global, theme: Theme) -> Exit {
+pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: Theme) -> Exit {
     if !screen::is_interactive() {
         print_message("the dashboard needs a terminal; without one, run a scenario headless:");
         print_message("  roundtable run checkout-launch --headless");
@@ -120,6 +120,8 @@ pub fn open(mut wanted: DashboardArgs<'_>, global: &Global, theme: Theme) -> Exi
         Services::new(engine, models, trust, named, folder)
     };
     services.kept = stored.kept();
+    #[cfg(feature = "store")]
+    let opened = wanted.opened;
     let ended = own.block_on(async {
         let warden = Watchdog::start(|code| screen::end_now(code))?;
         // Before the terminal is switched: without a handler a signal would leave it unrestored.
@@ -141,15 +143,15 @@ pub fn open(mut wanted: DashboardArgs<'_>, global: &Global, theme: Theme) -> Exi
             services.start(request);
         }
         #[cfg(feature = "store")]
-        if let Some(opened) = wanted.opened.take() {
+        if let Some(opened) = opened {
             opened.show(&mut services, FROM_COMMAND_LINE);
         }
         #[cfg(debug_assertions)]
         provoke_failure(wanted.panic, &services);
         shell::run::run(console, opening, services, answers).await
     });
-    // The runs have ended; a disk that hangs must not hold the operator.
-    let notes = own.block_on(tokio::time::timeout(STORE_GRACE, stored.finish()));
+    // The runs have ended; a disk that hangs must not hold the operator. The timer needs the runtime.
+    let notes = own.block_on(async { tokio::time::timeout(STORE_GRACE, stored.finish()).await });
     // Tasks that still wait for a disk or a pager are abandoned.
     own.shutdown_background();
     runtime.shutdown_background();
