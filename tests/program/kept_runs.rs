@@ -163,6 +163,11 @@ fn kill_and_resume((scenario, events): Kill) -> Option<u64> {
         let resumed = home.run(&["resume", "last", "--format", "json"]);
         let about = format!("{scenario} killed after {events} events: {}", resumed.err);
         let expected = undisturbed.join().expect("no panic");
+        let reason = resumed.json()["stop_reason"].clone();
+        if reason.as_str().is_some_and(|reason| reason.starts_with("in_doubt:")) {
+            // A tool that must not be called twice was in flight: its run stops by policy.
+            return Some(row["events"].as_u64().expect("a number"));
+        }
         // Of a session one run was killed: that of its first message.
         let expected = expected.get("session").map_or(&expected, |runs| &runs[0]);
         assert_eq!(without_times(&resumed.json()), without_times(expected), "{about}");
