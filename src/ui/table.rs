@@ -64,10 +64,7 @@ pub(crate) fn row<'a>(
     selected: bool,
     buf: &'a mut Buffer,
 ) -> Pen<'a> {
-    row_style(cx, area, selected, buf);
-    let mut pen = Pen::new(buf, area, cx.glyphs);
-    mark(cx, &mut pen, selected);
-    pen
+    row_with(mark, cx, area, selected, buf)
 }
 
 /// Like [`row`]; without a selection, the column of the mark has a blank of the mark's style.
@@ -77,9 +74,19 @@ pub(crate) fn row_or_blank<'a>(
     selected: bool,
     buf: &'a mut Buffer,
 ) -> Pen<'a> {
+    row_with(mark_or_blank, cx, area, selected, buf)
+}
+
+fn row_with<'a>(
+    draw_mark: impl FnOnce(&DrawContext, &mut Pen, bool),
+    cx: &DrawContext,
+    area: Rect,
+    selected: bool,
+    buf: &'a mut Buffer,
+) -> Pen<'a> {
     row_style(cx, area, selected, buf);
     let mut pen = Pen::new(buf, area, cx.glyphs);
-    mark_or_blank(cx, &mut pen, selected);
+    draw_mark(cx, &mut pen, selected);
     pen
 }
 

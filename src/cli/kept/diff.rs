@@ -62,8 +62,7 @@ fn read(name: &str) -> Result<Vec<Arc<Event>>, Exit> {
         let file = LogFile::open(Path::new(name)).map_err(|error| failed(&error))?;
         return Ok(file.events);
     }
-    let database = super::open()?;
-    let row = super::find(&database, name)?;
+    let (database, row) = super::open_run(name)?;
     resume::events(&database, &row.id).map_err(|error| failed(&error))
 }
 

@@ -33,6 +33,13 @@ fn open() -> Result<Database, Exit> {
     }
 }
 
+/// The store, and its run of this name; on an error the message has been printed.
+fn open_run(name: &str) -> Result<(Database, RunRow), Exit> {
+    let database = open()?;
+    let row = find(&database, name)?;
+    Ok((database, row))
+}
+
 /// The kept run of this name; on an error the message has been printed.
 fn find(database: &Database, name: &str) -> Result<RunRow, Exit> {
     kept::find(database, name).map_err(|error| {

@@ -30,8 +30,7 @@ impl OpenedRun {
     /// Finds the run of this name; on an error the message has been printed.
     pub fn find(name: &str) -> Result<Self, Exit> {
         if !kept::is_file(name) {
-            let database = super::open()?;
-            let row = super::find(&database, name)?;
+            let (database, row) = super::open_run(name)?;
             return Ok(Self { row, from: RunSource::Store(database) });
         }
         let unreadable = |why: &str| {

@@ -30,11 +30,7 @@ pub async fn resume(args: &ResumeArgs, theme: Theme, ascii: bool) -> Exit {
             return Exit::Usage;
         }
     };
-    let found = super::open().and_then(|database| {
-        let row = super::find(&database, &args.run)?;
-        Ok((database, row))
-    });
-    let (database, row) = match found {
+    let (database, row) = match super::open_run(&args.run) {
         Ok(found) => found,
         Err(exit) => return exit,
     };

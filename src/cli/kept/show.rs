@@ -42,11 +42,7 @@ pub async fn show(args: &ShowArgs, theme: Theme, ascii: bool) -> Exit {
             shown.events(&file.events)
         })
     } else {
-        let found = super::open().and_then(|database| {
-            let row = super::find(&database, &args.run)?;
-            Ok((database, row))
-        });
-        match found {
+        match super::open_run(&args.run) {
             Ok((database, row)) => shown.stored(&database, &row.id, args.follow).await,
             Err(exit) => return exit,
         }

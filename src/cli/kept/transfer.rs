@@ -19,11 +19,7 @@ use crate::store::database::Database;
 
 /// Runs `roundtable export`.
 pub fn export(args: &ExportArgs) -> Exit {
-    let found = super::open().and_then(|database| {
-        let row = super::find(&database, &args.run)?;
-        Ok((database, row))
-    });
-    let (database, row) = match found {
+    let (database, row) = match super::open_run(&args.run) {
         Ok(found) => found,
         Err(exit) => return exit,
     };
