@@ -33,10 +33,37 @@ pub struct RunRow {
     pub bytes: u64,
     /// Whether it is never removed by itself.
     pub pinned: bool,
+    /// Whether its log came from a file: it says what somebody else wrote.
+    pub imported: bool,
     /// The run that it was forked from.
     pub parent: Option<RunId>,
     /// The boundary of that run.
     pub forked_at: Option<String>,
+}
+
+impl RunRow {
+    /// A run that has just begun.
+    pub fn begun(id: RunId) -> Self {
+        Self {
+            id,
+            started_ms: 0,
+            title: String::new(),
+            scenario: String::new(),
+            scenario_hash: String::new(),
+            pattern: String::new(),
+            live: false,
+            status: RunStatus::Running,
+            elapsed_ms: 0,
+            tokens: 0,
+            cost_usd: None,
+            events: 0,
+            bytes: 0,
+            pinned: false,
+            imported: false,
+            parent: None,
+            forked_at: None,
+        }
+    }
 }
 
 /// How far a kept run is.

@@ -4,13 +4,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::watch;
-use tokio::time::Instant;
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, sleep};
 
 use crate::bus::{LogReader, StoredMark};
 use crate::engine::{RunHandle, RunKeeper};
 use crate::event::id::millis;
 use crate::event::kind::{Initiator, ModelLabel, RunStarted};
-use crate::event::run_row::{RunRow, RunStatus};
+use crate::event::run_row::RunRow;
 use crate::event::{Command, Event, EventKind, RunId, Seq, SpanId, StopReason, World};
 use crate::host::dirs::Dirs;
 use crate::scenario::config::StoreDefaults;
@@ -22,6 +23,9 @@ use crate::store::recorder::{RecordError, RecordListener, record};
 
 /// How often the row of a run is updated while it runs.
 const COURSE_EVERY: Duration = Duration::from_secs(1);
+
+/// How often the row of a run is tried again while the store cannot be written.
+const RETRY_ROW: Duration = Duration::from_secs(1);
 
 /// Calls that ended this many events ago are dropped from the fold of a run that is stored.
 const KEPT_EVENTS: u64 = 4_096;
@@ -92,7 +96,7 @@ impl RunKeeper for StoreKeeper {
         match self.0.database.reserve(id, now_ms()) {
             Ok(free) => free,
             Err(error) => {
-                // The run is not kept from its start; `keep` tries to write its row again.
+                // What becomes of the run is decided when its head is known.
                 tracing::warn!(run = %id, "the store cannot be written: {error}");
                 true
             }
@@ -121,7 +125,10 @@ async fn keep(
     let (database, updated) = (&runs.database, Instant::now());
     let mut course =
         CourseOfRun { runs, run, world, updated, is_paused: false, is_live: false, is_resumed };
-    let recorded = record(database, run.id(), reader, stored, mark, &mut course).await;
+    let recorded = match course.ensure_row(&reader).await {
+        Ok(()) => record(database, run.id(), reader, stored, mark, &mut course).await,
+        Err(error) => Err(error),
+    };
     let ended = match recorded {
         Ok(()) => {
             database.update(run.id(), &course.of_run()).await.map_err(|error| error.to_string())
@@ -153,6 +160,36 @@ struct CourseOfRun<'a> {
 }
 
 impl CourseOfRun<'_> {
+    /// Makes sure that the run has its row, which could not be reserved if the store failed then.
+    async fn ensure_row(&mut self, reader: &LogReader) -> Result<(), RecordError> {
+        let mut first = Vec::new();
+        reader.clone().next_batch(&mut first, 1).await;
+        self.is_live = first.iter().any(|event| match &event.kind {
+            EventKind::RunStarted(head) => matches!(head.model, ModelLabel::Live { .. }),
+            _ => false,
+        });
+        let mut has_failed = false;
+        loop {
+            let (database, id) = (self.runs.database.clone(), self.run.id().clone());
+            let made = spawn_blocking(move || database.ensure_own(&id, now_ms())).await;
+            let why = match made {
+                Ok(Ok(true)) => break,
+                Ok(Ok(false)) => return Err(RecordError::Lost(AppendError::Fenced)),
+                Ok(Err(error)) => error.to_string(),
+                Err(error) => error.to_string(),
+            };
+            if !self.failed(&why) {
+                return Err(RecordError::GaveUp(why));
+            }
+            has_failed = true;
+            sleep(RETRY_ROW).await;
+        }
+        if has_failed {
+            self.recovered();
+        }
+        Ok(())
+    }
+
     fn of_run(&self) -> RunCourse {
         course_of(&self.world)
     }
@@ -166,11 +203,10 @@ impl RecordListener for CourseOfRun<'_> {
     fn events(&mut self, events: &[Arc<Event>]) {
         for event in events {
             self.world.apply(event);
-            if let EventKind::RunStarted(head) = &event.kind {
-                self.is_live = matches!(head.model, ModelLabel::Live { .. });
-                if !self.is_resumed {
-                    self.runs.database.begin(&row_of(head));
-                }
+            if let EventKind::RunStarted(head) = &event.kind
+                && !self.is_resumed
+            {
+                self.runs.database.begin(&row_of(head));
             }
         }
         let next = self.world.progress.next;
@@ -219,7 +255,6 @@ impl RecordListener for CourseOfRun<'_> {
 pub fn row_of(head: &RunStarted) -> RunRow {
     let source = head.launch.as_ref().map(|launch| &launch.source);
     RunRow {
-        id: head.run.clone(),
         started_ms: head.wall_ms,
         title: head.title.clone(),
         scenario: head.scenario.to_string(),
@@ -228,15 +263,7 @@ pub fn row_of(head: &RunStarted) -> RunRow {
             .unwrap_or_default(),
         pattern: head.plan.name().to_owned(),
         live: matches!(head.model, ModelLabel::Live { .. }),
-        status: RunStatus::Running,
-        elapsed_ms: 0,
-        tokens: 0,
-        cost_usd: None,
-        events: 0,
-        bytes: 0,
-        pinned: false,
-        parent: None,
-        forked_at: None,
+        ..RunRow::begun(head.run.clone())
     }
 }
 

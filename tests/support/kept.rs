@@ -17,13 +17,10 @@ const HOUR: u64 = 3_600_000;
 /// A kept run that started this many hours ago.
 pub fn kept(id: &str, hours: u64, scenario: &str, title: &str, status: &str) -> RunRow {
     RunRow {
-        id: RunId::new(id),
         started_ms: NOW.saturating_sub(hours * HOUR),
         title: title.to_owned(),
         scenario: scenario.to_owned(),
-        scenario_hash: String::new(),
         pattern: "collaboration".to_owned(),
-        live: false,
         status: match status {
             "running" => RunStatus::Running,
             "interrupted" => RunStatus::Interrupted,
@@ -31,12 +28,9 @@ pub fn kept(id: &str, hours: u64, scenario: &str, title: &str, status: &str) -> 
         },
         elapsed_ms: 7_400 + hours * 1_000,
         tokens: 1_200 * hours,
-        cost_usd: None,
         events: 58,
         bytes: 48_000,
-        pinned: false,
-        parent: None,
-        forked_at: None,
+        ..RunRow::begun(RunId::new(id))
     }
 }
 

@@ -36,7 +36,8 @@ impl Database {
         let unsure = |error: StoreError| AppendError::Unsure(error.to_string());
         self.begin(row);
         // Half an import is not a run: it is hidden until all of it is there.
-        self.delete_at(&row.id, Some(0)).map_err(unsure)?;
+        let holder = Some(self.owner().name().to_owned());
+        self.delete_at(&row.id, holder, Some(0)).map_err(unsure)?;
         let store = |group: &EventGroup| {
             let change = self.append_change(&row.id, group.first(), group);
             self.writer().wait(change).map_err(unsure)?.map(Seq)

@@ -1,6 +1,8 @@
 //! What is removed: by the operator, with a way back, and by the retention.
 
-use rusqlite::params;
+use std::collections::BTreeMap;
+
+use rusqlite::{Row, params};
 
 use super::rows::{as_integer, as_number};
 use super::{Database, StoreError};
@@ -33,6 +35,9 @@ pub struct Pruned {
     pub bytes: u64,
 }
 
+/// One day in milliseconds.
+const DAY_MS: u64 = 86_400_000;
+
 impl Database {
     /// Sets whether a run is never removed by itself; `false`: there is no such run. Blocks.
     ///
@@ -54,19 +59,27 @@ impl Database {
     /// # Errors
     /// The database's error.
     pub fn delete(&self, run: &RunId, now_ms: u64) -> Result<bool, StoreError> {
+        // The holder is read first: if a process takes the run meanwhile, nothing is changed.
+        let before = self.holder(run)?;
         match self.run(run.as_str())? {
             Some(row) if row.status != RunStatus::Running => {}
             _ => return Ok(false),
         }
-        self.delete_at(run, Some(now_ms))
+        self.delete_at(run, before, Some(now_ms))
     }
 
-    pub(super) fn delete_at(&self, run: &RunId, at_ms: Option<u64>) -> Result<bool, StoreError> {
-        let values = (run.clone(), at_ms.map(as_integer));
-        let changed = self.change(values, |connection, (run, at)| {
+    /// Sets when a run was deleted, if its row still names this process.
+    pub(super) fn delete_at(
+        &self,
+        run: &RunId,
+        holder: Option<String>,
+        at_ms: Option<u64>,
+    ) -> Result<bool, StoreError> {
+        let values = (run.clone(), holder, at_ms.map(as_integer));
+        let changed = self.change(values, |connection, (run, holder, at)| {
             connection
-                .prepare_cached("UPDATE run SET deleted = ?2 WHERE id = ?1")?
-                .execute(params![run.as_str(), at])
+                .prepare_cached("UPDATE run SET deleted = ?3 WHERE id = ?1 AND owner IS ?2")?
+                .execute(params![run.as_str(), holder, at])
                 .map(|rows| rows as u64)
         })?;
         Ok(changed == 1)
@@ -77,7 +90,7 @@ impl Database {
     /// # Errors
     /// The database's error.
     pub fn undelete(&self, run: &RunId) -> Result<bool, StoreError> {
-        self.delete_at(run, None)
+        self.delete_at(run, self.holder(run)?, None)
     }
 
     /// Removes for good what was deleted before `deleted_before_ms`, and what exceeds the retention.
@@ -91,66 +104,80 @@ impl Database {
         now_ms: u64,
         deleted_before_ms: u64,
     ) -> Result<Pruned, StoreError> {
-        let alive = self.owners_alive()?;
-        let doomed = self.reading(|connection| {
+        let rows = self.reading(|connection| {
             let mut found = connection.prepare_cached(
                 "SELECT id, started, live, owner, status, bytes, pinned, deleted, next FROM run
                  ORDER BY started DESC, id DESC",
             )?;
-            let mut rows = found.query([])?;
-            let mut kept = (0_u32, 0_u32, 0_u64);
-            let oldest = now_ms.saturating_sub(u64::from(keep.days) * 86_400_000);
-            let mut doomed = Vec::new();
-            while let Some(row) = rows.next()? {
-                let (id, live): (String, bool) = (row.get(0)?, row.get(2)?);
-                let (owner, status): (Option<String>, String) = (row.get(3)?, row.get(4)?);
-                let (bytes, started) = (as_number(row, 5)?, as_number(row, 1)?);
-                let (pinned, deleted): (bool, Option<i64>) = (row.get(6)?, row.get(7)?);
-                let is_played = status == "open" && owner.is_some_and(|it| alive.contains(&it));
-                if is_played {
-                    continue;
-                }
-                let was_deleted = deleted
-                    .is_some_and(|at| u64::try_from(at).unwrap_or_default() < deleted_before_ms);
-                let is_empty = as_number(row, 8)? == 0;
-                let runs = if live { &mut kept.0 } else { &mut kept.1 };
-                let exceeds = !pinned
-                    && deleted.is_none()
-                    && (*runs >= keep.runs
-                        || started < oldest
-                        || kept.2.saturating_add(bytes) > keep.bytes);
-                if was_deleted || is_empty || exceeds {
-                    doomed.push((id, bytes));
-                } else {
-                    *runs += u32::from(!pinned);
-                    kept.2 = kept.2.saturating_add(bytes);
-                }
-            }
-            Ok(doomed)
+            found.query_map([], PrunedRow::read)?.collect::<rusqlite::Result<Vec<_>>>()
         })?;
+        // Asked after the rows were read: who holds a row locked its file before it wrote the row.
+        let mut alive = BTreeMap::new();
+        let mut is_alive = |owner: &String| {
+            *alive.entry(owner.clone()).or_insert_with(|| self.owner().is_alive(owner))
+        };
+        let oldest = now_ms.saturating_sub(u64::from(keep.days) * DAY_MS);
+        let (mut live, mut scripted, mut bytes) = (0_u32, 0_u32, 0_u64);
         let mut pruned = Pruned::default();
-        for (id, bytes) in doomed {
-            let removed = self.change(id, |connection, id| {
+        for row in rows {
+            if row.is_open && row.owner.as_ref().is_some_and(&mut is_alive) {
+                continue;
+            }
+            let runs = if row.live { &mut live } else { &mut scripted };
+            let was_deleted = row.deleted_ms.is_some_and(|at| at < deleted_before_ms);
+            let exceeds = !row.pinned
+                && row.deleted_ms.is_none()
+                && (*runs >= keep.runs
+                    || row.started_ms < oldest
+                    || bytes.saturating_add(row.bytes) > keep.bytes);
+            if !(was_deleted || exceeds || row.is_empty) {
+                *runs += u32::from(!row.pinned);
+                bytes = bytes.saturating_add(row.bytes);
+                continue;
+            }
+            let removed = self.change((row.id, row.owner), |connection, (id, owner)| {
+                // If a process has taken the run meanwhile, it stays.
                 connection
-                    .prepare_cached("DELETE FROM run WHERE id = ?1")?
-                    .execute([id])
+                    .prepare_cached("DELETE FROM run WHERE id = ?1 AND owner IS ?2")?
+                    .execute(params![id, owner])
                     .map(|rows| rows as u64)
             })?;
-            pruned.runs += removed;
-            pruned.bytes += bytes * removed;
+            if !row.is_empty {
+                pruned.runs += removed;
+                pruned.bytes += row.bytes * removed;
+            }
         }
         Ok(pruned)
     }
+}
 
-    fn owners_alive(&self) -> Result<Vec<String>, StoreError> {
-        let owners: Vec<String> = self.reading(|connection| {
-            connection
-                .prepare_cached(
-                    "SELECT DISTINCT owner FROM run WHERE status = 'open' AND owner IS NOT NULL",
-                )?
-                .query_map([], |row| row.get(0))?
-                .collect()
-        })?;
-        Ok(owners.into_iter().filter(|owner| self.owner().is_alive(owner)).collect())
+/// What decides whether a run is removed.
+struct PrunedRow {
+    id: String,
+    started_ms: u64,
+    live: bool,
+    owner: Option<String>,
+    is_open: bool,
+    bytes: u64,
+    pinned: bool,
+    deleted_ms: Option<u64>,
+    /// Its process ended before it had stored an event.
+    is_empty: bool,
+}
+
+impl PrunedRow {
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let deleted: Option<i64> = row.get(7)?;
+        Ok(Self {
+            id: row.get(0)?,
+            started_ms: as_number(row, 1)?,
+            live: row.get(2)?,
+            owner: row.get(3)?,
+            is_open: row.get::<_, String>(4)? == "open",
+            bytes: as_number(row, 5)?,
+            pinned: row.get(6)?,
+            deleted_ms: deleted.map(|at| u64::try_from(at).unwrap_or_default()),
+            is_empty: as_number(row, 8)? == 0,
+        })
     }
 }

@@ -1,8 +1,6 @@
 //! The table of runs: what the list of runs shows of each, and what is done with whole runs.
 
-#[cfg(test)]
-use rusqlite::OptionalExtension as _;
-use rusqlite::{Connection, Row, ToSql, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
 
 use super::writer::Change;
 use super::{Database, StoreError};
@@ -55,6 +53,28 @@ impl Database {
                 .map(|rows| rows as u64)
         })?;
         Ok(inserted == 1)
+    }
+
+    /// Makes sure that this process has the row of a run; `false`: another process has it. Blocks.
+    ///
+    /// # Errors
+    /// The database's error.
+    pub fn ensure_own(&self, run: &RunId, started_ms: u64) -> Result<bool, StoreError> {
+        if self.reserve(run, started_ms)? {
+            return Ok(true);
+        }
+        Ok(self.holder(run)?.as_deref() == Some(self.owner().name()))
+    }
+
+    /// The process that the row of a run names; `None`: it names none, or there is no such run. Blocks.
+    pub(super) fn holder(&self, run: &RunId) -> Result<Option<String>, StoreError> {
+        let found: Option<Option<String>> = self.reading(|connection| {
+            connection
+                .prepare_cached("SELECT owner FROM run WHERE id = ?1")?
+                .query_row([run.as_str()], |row| row.get(0))
+                .optional()
+        })?;
+        Ok(found.flatten())
     }
 
     /// Stores what the head of a run says. Returns at once; the row is written before the next group.
@@ -182,14 +202,12 @@ impl Database {
     /// # Errors
     /// The database's error.
     pub fn take_over(&self, run: &RunId) -> Result<Option<Seq>, StoreError> {
+        // The holder is read first: if another process takes the run meanwhile, nothing is changed.
+        let before = self.holder(run)?;
         match self.run(run.as_str())? {
             Some(row) if row.status == RunStatus::Interrupted => {}
             _ => return Ok(None),
         }
-        let before: Option<String> = self.reading(|connection| {
-            connection
-                .query_row("SELECT owner FROM run WHERE id = ?1", [run.as_str()], |row| row.get(0))
-        })?;
         let values = (run.clone(), before, self.owner().name().to_owned());
         let changed = self.change(values, |connection, (run, before, owner)| {
             connection
@@ -270,6 +288,8 @@ fn read_row(row: &Row<'_>, is_alive: bool) -> rusqlite::Result<RunRow> {
         events: as_number(row, 13)?,
         bytes: as_number(row, 14)?,
         pinned: row.get(15)?,
+        // Nobody on this machine has played it.
+        imported: row.get::<_, Option<String>>(12)?.is_none(),
         parent: parent.map(RunId::new),
         forked_at: row.get(17)?,
     })

@@ -56,22 +56,13 @@ fn texts(group: &EventGroup) -> Vec<String> {
 
 fn row(id: &str, started_ms: u64, live: bool) -> RunRow {
     RunRow {
-        id: RunId::new(id),
         started_ms,
         title: "A title".to_owned(),
         scenario: "a-scenario".to_owned(),
         scenario_hash: "00ff".to_owned(),
         pattern: "team".to_owned(),
         live,
-        status: RunStatus::Running,
-        elapsed_ms: 0,
-        tokens: 0,
-        cost_usd: None,
-        events: 0,
-        bytes: 0,
-        pinned: false,
-        parent: None,
-        forked_at: None,
+        ..RunRow::begun(RunId::new(id))
     }
 }
 
