@@ -2,15 +2,20 @@
 //! exported file.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use crate::event::kind::RunStarted;
 use crate::event::run_row::{RunRow, RunStatus};
-use crate::event::{RunId, World};
+use crate::event::{Event, EventKind, RunId, World};
 use crate::store::ReadError;
 use crate::store::database::{Database, StoreError};
 use crate::store::file::LogFile;
 
 /// Most ids in a message about a beginning that several runs have.
 const MAX_NAMED: usize = 5;
+
+/// Longest id that an imported run keeps, in characters.
+const MAX_ID_CHARS: usize = 40;
 
 /// Why a run cannot be found.
 #[derive(Debug, thiserror::Error)]
@@ -88,14 +93,36 @@ fn store_log(database: &Database, file: &LogFile) -> Result<RunId, ReadError> {
     let damaged = |why: &str| ReadError::Damaged { at: 0, why: why.to_owned() };
     let head = file.head().ok_or_else(|| damaged("it has no head"))?;
     let unreadable = |error: StoreError| ReadError::Unreadable(error.to_string());
-    let id = database.free_id(&head.run).map_err(unreadable)?;
+    let id = database.free_id(&plain_id(&head.run)).map_err(unreadable)?;
     let world = World::from_events(file.events.iter().map(|event| &**event));
     let row =
         RunRow { id: id.clone(), status: RunStatus::Interrupted, ..super::keep::row_of(head) };
+    let mut events = file.events.clone();
+    if let Some(first) = events.first_mut().filter(|_| id != head.run) {
+        // The log names the run that it is now.
+        let head = RunStarted { run: id.clone(), ..RunStarted::clone(head) };
+        let kind = EventKind::RunStarted(Arc::new(head));
+        *first = Arc::new(Event { kind, ..Event::clone(first) });
+    }
     database
-        .import(&row, &super::keep::course_of(&world), &file.events)
+        .import(&row, &super::keep::course_of(&world), &events)
         .map_err(|error| ReadError::Unreadable(error.to_string()))?;
     Ok(id)
+}
+
+/// The id of a log from elsewhere, if it is one that roundtable could have given; else an id made of
+/// its digest. Ids are printed, and typed on the command line.
+fn plain_id(id: &RunId) -> RunId {
+    let text = id.as_str();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if (1..=MAX_ID_CHARS).contains(&text.len())
+        && text.chars().all(is_plain)
+        && !text.starts_with('-')
+    {
+        return id.clone();
+    }
+    let digest = crate::base::digest::sha256_of_text(text);
+    RunId::new(format!("r-{}", digest.get(..8).unwrap_or_default()))
 }
 
 #[cfg(test)]
@@ -111,5 +138,18 @@ mod tests {
         }
         assert_eq!(runs_back("r-7f3a"), None);
         assert_eq!(runs_back("lasting"), None);
+    }
+
+    #[test]
+    fn an_imported_run_gets_an_id_that_can_be_printed_and_typed() {
+        for good in ["r-7f3a", "nightly_7", "r-0a1b2c3d-2"] {
+            assert_eq!(plain_id(&RunId::new(good)).as_str(), good);
+        }
+        let long = "x".repeat(41);
+        for bad in ["", "--json", "a b", "\u{1b}[2J", "r-1\n", "../up", "é", &long] {
+            let id = plain_id(&RunId::new(bad));
+            assert!(id.as_str().starts_with("r-") && id.as_str().len() == 10, "{bad:?}: {id}");
+        }
+        assert_ne!(plain_id(&RunId::new("a b")), plain_id(&RunId::new("a c")));
     }
 }

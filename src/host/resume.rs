@@ -7,6 +7,7 @@ use super::keep::course_of;
 use super::models::LiveModels;
 use super::prepare::{PrepareError, prepare};
 use super::trust::Trust;
+use crate::base::digest::sha256_of_text;
 use crate::bus::Recording;
 use crate::engine::{Launch, Resumption, Schedule};
 use crate::event::kind::{Initiator, ModelLabel, RunStarted};
@@ -80,7 +81,7 @@ pub fn prepare_resume(
     let record = head.launch.as_ref().ok_or_else(|| {
         format!("{id} cannot be continued: its log does not have the text of its scenario")
     })?;
-    let scenario = scenario_of(head, &record.source)?;
+    let scenario = scenario_of(head, &record.source, row.imported)?;
     let wanted = match head.model {
         ModelLabel::Scripted => RequestedModel::Scripted { instant: record.instant },
         ModelLabel::Live { .. } => RequestedModel::Live(record.model.clone()),
@@ -145,27 +146,90 @@ fn close_row(database: &Database, run: &RunId, world: &World) -> Result<(), Stor
     database.update_now(run, &course_of(world))
 }
 
-/// The scenario as the run had it, whatever its file says today.
-fn scenario_of(head: &RunStarted, source: &SourceText) -> Result<Scenario, String> {
-    let origin = match &source.file {
-        Some(file) => ScenarioOrigin::File(PathBuf::from(file)),
-        None => shipped().iter().find(|it| it.name == head.scenario.as_str()).map_or_else(
-            || ScenarioOrigin::File(PathBuf::from(format!("{}.toml", head.scenario))),
-            |it| it.origin(),
-        ),
+/// The scenario as the run had it, whatever its file says today. What an imported log says is data: it
+/// does not make a scenario a shipped one, and its overrides were not typed by the operator.
+fn scenario_of(head: &RunStarted, source: &SourceText, imported: bool) -> Result<Scenario, String> {
+    let named = || PathBuf::from(format!("{}.toml", head.scenario));
+    let shipped = shipped()
+        .iter()
+        .find(|it| it.name == head.scenario.as_str() && (!imported || it.text == &*source.text));
+    let origin = match (&source.file, shipped) {
+        (Some(file), _) => ScenarioOrigin::File(PathBuf::from(file)),
+        (None, Some(shipped)) => shipped.origin(),
+        (None, None) => ScenarioOrigin::File(named()),
     };
     let set: Result<Vec<Override>, _> = source.set.iter().map(|set| set.parse()).collect();
     let set = set.map_err(|error| format!("{}: an override is wrong: {error}", head.run))?;
-    load(&source.text, origin, &set).map_err(|problems| {
+    let mut scenario = load(&source.text, origin, &set).map_err(|problems| {
         format!(
             "{}: this version of roundtable does not accept its scenario: {}",
             head.run,
             problems.iter().next().map(|problem| problems.line(problem)).unwrap_or_default()
         )
-    })
+    })?;
+    if imported && !set.is_empty() {
+        // A permission for the file alone, or for a shipped one, does not hold for these overrides.
+        let text = format!("{}\0{}", source.text, source.set.join("\0"));
+        scenario.hash = sha256_of_text(&text);
+        scenario.origin =
+            ScenarioOrigin::File(source.file.as_ref().map_or_else(named, PathBuf::from));
+    }
+    Ok(scenario)
 }
 
 /// The message of a session that the run answers.
 fn session_of(world: &World) -> Option<Session> {
     world.projection().and_then(Projection::session).map(Session::of_head)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::ShippedScenario;
+    use crate::support::table;
+
+    fn named(name: &str) -> &'static ShippedScenario {
+        shipped().iter().find(|it| it.name == name).expect("shipped")
+    }
+
+    /// The head of a run, as if it were one of this scenario.
+    async fn head(name: &str) -> RunStarted {
+        let found = named("checkout-unanimous");
+        let scenario = load(found.text, found.origin(), &[]).expect("a good scenario");
+        let run = table::engine().start(Launch::scripted(Arc::new(scenario), true));
+        let events = table::facts(&run).await;
+        let world = World::from_events(events.iter().map(|event| &**event));
+        let head = RunStarted::clone(world.head.as_ref().expect("a head"));
+        RunStarted { scenario: name.into(), ..head }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_imported_log_does_not_pass_for_a_shipped_scenario() {
+        // It reads a folder, which only a shipped scenario may do without a question.
+        let head = head("own-notes").await;
+        let text = named("own-notes").text;
+        let source = |text: &str, set: &[&str], file: Option<&str>| SourceText {
+            text: text.into(),
+            set: set.iter().map(|set| (*set).to_owned()).collect(),
+            file: file.map(str::to_owned),
+        };
+        let trust = Trust::saved_in(None);
+        let asks = |source: &SourceText, imported| {
+            let scenario = scenario_of(&head, source, imported).expect("a scenario");
+            let consent = trust.needed_consent(&scenario, None);
+            consent.map(|consent| consent.digest)
+        };
+        let changed = format!("{text}\n# changed\n");
+        for (imported, expected) in [(false, false), (true, true)] {
+            let question = |source: &SourceText| asks(source, imported).is_some();
+            assert!(!question(&source(text, &[], None)), "the shipped text itself");
+            assert_eq!(question(&source(&changed, &[], None)), expected, "its name, another text");
+            let set = source(text, &["title=Mine"], None);
+            assert_eq!(question(&set), expected, "its text, with overrides");
+        }
+        // The permission for one set of overrides is not one for another.
+        let [one, other] = ["title=Mine", "title=Yours"]
+            .map(|set| asks(&source(text, &[set], Some("/tmp/a.toml")), true).expect("asks"));
+        assert_ne!(one, other);
+    }
 }
