@@ -159,7 +159,10 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: Theme) -> Exit {
         Ok(DashboardExit { code, state }) => {
             print_summary(&state, &paint);
             let place = stored.place.filter(|_| !state.runs.is_empty());
-            for note in place.into_iter().chain(notes.unwrap_or_default()) {
+            let late = || {
+                vec!["the store did not answer in time: the end of a run may be missing".to_owned()]
+            };
+            for note in place.into_iter().chain(notes.unwrap_or_else(|_| late())) {
                 print_message(&visible(&note));
             }
             Exit::Other(code)
