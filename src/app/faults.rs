@@ -193,7 +193,7 @@ impl FaultsDrawer {
         ToolSetting::rows_for(limits).get(at).copied()
     }
 
-    /// Selects the row on this line of the list, whose first row in view is `top`. Returns whether it
+    /// Selects the row on this line of the list; the row `top` is the first in view. Returns whether it
     /// was selected before and can be switched; `None` if the line has no row.
     pub(super) fn select_line(&mut self, line: usize, top: usize, world: &World) -> Option<bool> {
         let setting = Self::setting_at(top + line, &self.tool(world)?.head.limits)?;

@@ -66,7 +66,7 @@ impl FlagsDrawer {
         }
     }
 
-    /// Selects the row on this line of the list, whose first row in view is `top`. Returns whether it
+    /// Selects the row on this line of the list; the row `top` is the first in view. Returns whether it
     /// was selected before and can be switched; `None` if the line has no row.
     pub(super) fn select_line(&mut self, line: usize, top: usize, world: &World) -> Option<bool> {
         let flag = world.settings.flags.get(top + line / usize::from(FLAG_ROWS))?;

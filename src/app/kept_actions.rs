@@ -149,7 +149,7 @@ pub(super) fn open(state: &mut AppState, row: RunRow) -> Update {
     Update::effect(Effect::OpenKept { request, run, follows })
 }
 
-/// Shows an empty page of a kept run, whose events follow.
+/// Shows the page of a kept run. It is empty until the events are read.
 pub(super) fn open_page(state: &mut AppState, row: RunRow, request: RequestId, wall_ms: u64) {
     let run = row.id.clone();
     let mut bytes = row.bytes;

@@ -176,7 +176,7 @@ fn run_items(page: &RunPage) -> StyledText {
     items
 }
 
-/// The items of a kept run, whose log has not been read.
+/// The items of a kept run. Its log has not been read yet.
 fn kept_items(row: &RunRow, age_ms: u64) -> StyledText {
     let mut items = StyledText::default();
     items.add(StyleRole::Title, row.title.clone());

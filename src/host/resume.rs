@@ -205,9 +205,9 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_imported_log_does_not_pass_for_a_shipped_scenario() {
-        // It reads a folder, which only a shipped scenario may do without a question.
-        let head = head("own-notes").await;
-        let text = named("own-notes").text;
+        // It calls services, which only a shipped scenario may do without a question.
+        let head = head("real-services").await;
+        let text = named("real-services").text;
         let source = |text: &str, set: &[&str], file: Option<&str>| SourceText {
             text: text.into(),
             set: set.iter().map(|set| (*set).to_owned()).collect(),

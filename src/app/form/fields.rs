@@ -82,7 +82,7 @@ impl FormFields {
         (!text.is_empty()).then(|| text.into())
     }
 
-    /// Flags whose start position differs from the scenario's.
+    /// Flags that start in another position than the scenario says.
     pub fn flags(&self) -> Vec<(FlagName, bool)> {
         let flag = |field: &Field| match (&field.id, &field.value) {
             (FieldId::Flag(name), FieldValue::Switch { on, first }) if on != first => {

@@ -6,7 +6,7 @@ use crate::app::request::RequestId;
 use crate::event::id::millis;
 use crate::event::run_row::{RunRow, RunStatus};
 
-/// A kept run whose log is read, or was.
+/// A kept run, and whether its log has been read.
 #[derive(Clone, Debug)]
 pub struct KeptRun {
     /// Its row when it was opened.

@@ -7,7 +7,7 @@ use super::kept_run::KeptRun;
 use crate::event::run_row::RunStatus;
 use crate::event::world::RunState;
 
-/// The page of a kept run, whose events follow.
+/// The page of a kept run. It is empty until the events are read.
 pub(in crate::app) fn kept_page(kept: KeptRun) -> RunPage {
     let mut page = RunPage::new(kept.row.id.clone(), Duration::ZERO);
     page.run.kept = Some(Box::new(kept));

@@ -143,7 +143,7 @@ impl MembersDrawer {
         }
     }
 
-    /// Selects the row on this line of the list, whose first row in view is `top`. Returns whether it
+    /// Selects the row on this line of the list; the row `top` is the first in view. Returns whether it
     /// was selected before and can be switched; `None` if the line has no row.
     pub(crate) fn select_line(&mut self, line: usize, top: usize, world: &World) -> Option<bool> {
         let entry = self.entry_at(world, top + line)?;
