@@ -40,6 +40,18 @@ pub use crate::tool::folder::{
     text_index::TextIndex,
 };
 
+#[cfg(feature = "store")]
+pub use crate::base::word_query::WordQuery;
+#[cfg(feature = "store")]
+pub use crate::event::run_row::RunRow;
+#[cfg(feature = "store")]
+pub use crate::host::keep::{StoreKeeper, StoredRuns};
+#[cfg(feature = "store")]
+pub use crate::store::{
+    EventGroup, RunLog,
+    database::{Database, removal::Retention, rows::RunCourse, said::SaidIndex},
+};
+
 #[cfg(feature = "tui")]
 pub use self::program::*;
 

@@ -132,6 +132,13 @@ impl Fact for AgentFact {
         }
     }
 
+    fn message(&self) -> Option<&str> {
+        match self {
+            Self::HandoffMade { message, .. } => message.as_deref(),
+            _ => None,
+        }
+    }
+
     fn confirms(&self) -> Option<Command> {
         match self {
             Self::RosterChanged { swarm, change, by, .. } => {

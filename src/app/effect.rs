@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::live::LiveQuery;
 use crate::base::name::FlagName;
+use crate::base::word_query::WordQuery;
 use crate::event::{Command, Event, EventKind, RunId, safe_json};
 use crate::scenario::Scenario;
 use crate::scenario::catalogue::ProviderHost;
@@ -48,6 +49,14 @@ pub enum Effect {
         run: RunId,
         /// Whether events that are appended later are read too, until the run has ended.
         follows: bool,
+    },
+    /// Search what was said in the kept runs. Answered with `Said`, several times where runs of an
+    /// earlier version are not in the index yet; a later search ends it.
+    SearchSaid {
+        /// Repeated in the answers.
+        request: RequestId,
+        /// The words.
+        query: WordQuery,
     },
     /// Pin a kept run, or take its pin away. Answered with `Kept`.
     PinKept {

@@ -8,6 +8,7 @@ use super::key::KeyPress;
 use super::run::RunPage;
 use super::run::filter_input::FilterInput;
 use super::run::list::FilterStatus;
+use super::said_filter::{RunFilter, SaidSearch};
 use crate::event::RunId;
 use crate::event::id::millis;
 use crate::event::run_row::{RunRow, RunStatus};
@@ -27,6 +28,8 @@ pub struct History {
     filter: String,
     typing: Option<FilterInput>,
     sort: RunSort,
+    /// What the filter asks of what was said.
+    pub(super) said: SaidSearch,
     /// Runs that the operator removed, the last one at the end.
     removed: Vec<RunId>,
     /// When the program started, as Unix time in milliseconds; `None` before the first rows.
@@ -181,6 +184,7 @@ impl History {
     pub(super) fn set_rows(&mut self, rows: Vec<RunRow>, wall_ms: u64, now: Duration) {
         self.rows = rows;
         self.texts.clear();
+        self.said.ask_again();
         self.began_ms = Some(wall_ms.saturating_sub(millis(now)));
     }
 
@@ -227,19 +231,24 @@ impl History {
     /// Lists what passes the filter, in the order of the sort.
     pub(super) fn arrange(&mut self, runs: &[RunPage]) {
         let filter = self.typing.as_ref().map_or(self.filter.as_str(), FilterInput::text);
-        let terms: Vec<String> = filter.split_whitespace().map(str::to_lowercase).collect();
+        let RunFilter { terms, said } = RunFilter::parse(filter);
+        self.said.want(&said);
         if !terms.is_empty() && self.texts.len() != self.rows.len() {
             self.texts = self.rows.iter().map(text_of_row).collect();
         }
         let own: std::collections::BTreeSet<&RunId> = runs.iter().map(|page| page.id()).collect();
         self.sessions = (0..runs.len())
-            .filter(|at| terms.is_empty() || runs.get(*at).is_some_and(|it| page_has(it, &terms)))
+            .filter(|at| {
+                runs.get(*at).is_some_and(|page| {
+                    self.said.lets_pass(page.id()) && (terms.is_empty() || page_has(page, &terms))
+                })
+            })
             .collect();
         let rows = self.rows.iter().enumerate();
         let texts = &self.texts;
         let wanted = |at: usize, row: &RunRow| {
             let text = texts.get(at).map_or("", String::as_str);
-            terms.iter().all(|term| row_has(row, text, term))
+            terms.iter().all(|term| row_has(row, text, term)) && self.said.lets_pass(&row.id)
         };
         self.order = rows
             .filter(|(at, row)| wanted(*at, row) && !own.contains(&row.id))
@@ -262,6 +271,16 @@ impl History {
     /// Whether a filter is typed.
     pub fn is_typing(&self) -> bool {
         self.typing.is_some()
+    }
+
+    /// While the store searches what was said: how many runs are left, as far as that is known.
+    pub fn said_runs_left(&self) -> Option<u64> {
+        self.said.runs_left()
+    }
+
+    /// Why what was said cannot be searched.
+    pub fn said_problem(&self) -> Option<&str> {
+        self.said.problem()
     }
 
     /// The filter, while there is one.

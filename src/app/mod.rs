@@ -33,6 +33,7 @@ mod pointer;
 pub mod preview;
 pub mod request;
 pub mod run;
+mod said_filter;
 pub(crate) mod selection;
 pub mod state;
 pub mod update;

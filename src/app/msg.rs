@@ -113,6 +113,15 @@ pub enum Msg {
         /// What was changed just before.
         change: Option<KeptChange>,
     },
+    /// The runs in which something was said.
+    Said {
+        /// The request that this answers.
+        request: RequestId,
+        /// The runs, or why what was said cannot be searched.
+        found: Result<Vec<RunId>, String>,
+        /// How many runs are not searched yet; another answer follows unless it is 0.
+        left: u64,
+    },
     /// Show a kept run that the command line names; its events follow.
     OpenKept {
         /// Its row.

@@ -101,6 +101,14 @@ pub fn update(state: &mut AppState, now: Duration, msg: Msg) -> Update {
             notify_form(state, |it| it.on_models_listed(form, place, list))
         }
         Msg::Kept { rows, wall_ms, change } => kept_actions::on_rows(state, rows, wall_ms, change),
+        Msg::Said { request, found, left } => {
+            let is_news = state.history.said.answer(request, found, left);
+            if is_news {
+                state.history.arrange(&state.runs);
+                arrange_home(state);
+            }
+            Update::when(is_news)
+        }
         Msg::OpenKept { row, wall_ms, request } => {
             kept_actions::open_page(state, *row, request, wall_ms);
             Update::redraw()
@@ -115,6 +123,10 @@ pub fn update(state: &mut AppState, now: Duration, msg: Msg) -> Update {
         Msg::Terminate { code } => Update::effect(Effect::Quit { code }),
     };
     update.effects.extend(form_of(state).map(LaunchForm::pending_queries).unwrap_or_default());
+    if state.history.said.is_due() {
+        let request = state.next_request();
+        update.effects.push(state.history.said.ask(request));
+    }
     for effect in &update.effects {
         if let Effect::Command { run, command } = effect
             && let Some(page) = state.run_mut(run)

@@ -35,6 +35,11 @@ pub trait Fact {
         None
     }
 
+    /// What one agent tells another with it.
+    fn message(&self) -> Option<&str> {
+        None
+    }
+
     /// Whether it ends a part of the work because that was cancelled.
     fn is_cancellation(&self) -> bool {
         false

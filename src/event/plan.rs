@@ -5,6 +5,11 @@ pub trait Plan {
     /// Time limit of the whole run in milliseconds, pauses not counted.
     fn max_ms(&self) -> u64;
 
+    /// The operator's message that the run answers, besides its goal.
+    fn message(&self) -> Option<&str> {
+        None
+    }
+
     /// Approximate bytes of it.
     fn weight(&self) -> usize;
 }

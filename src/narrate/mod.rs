@@ -7,6 +7,7 @@ pub mod closing;
 pub mod comparison;
 pub mod event_line;
 pub mod event_line_tool;
+pub mod excerpt;
 pub mod export;
 pub mod format;
 pub mod glyph;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::effects::Services;
 use crate::app::Msg;
 use crate::app::request::RequestId;
+use crate::base::word_query::WordQuery;
 use crate::event::{Event, RunId};
 
 /// Events in one message: small enough that folding them does not delay a key noticeably.
@@ -17,6 +18,12 @@ impl Services {
             let (run, events) = (run.clone(), chunk.to_vec());
             self.send_msg(Msg::Opened { run, request, events });
         }
+    }
+
+    /// Answers a search where runs are not kept.
+    fn refuse_search(&self, request: RequestId) {
+        let found = Err("Runs are not kept, so what was said cannot be searched.".to_owned());
+        self.send_msg(Msg::Said { request, found, left: 0 });
     }
 
     fn end_events(&self, run: &RunId, request: RequestId, problem: Option<String>) {
@@ -35,6 +42,11 @@ impl Services {
     }
 
     /// Runs are not kept.
+    pub fn search_said(&self, request: RequestId, _query: WordQuery) {
+        self.refuse_search(request);
+    }
+
+    /// Runs are not kept.
     pub fn pin_kept(&self, _run: RunId, _pinned: bool) {}
 
     /// Runs are not kept.
@@ -46,15 +58,21 @@ impl Services {
 
 #[cfg(feature = "store")]
 mod with_store {
+    use std::time::Duration;
+
     use futures::StreamExt as _;
 
-    use super::{Arc, Event, Msg, RequestId, RunId, Services};
+    use super::{Arc, Event, Msg, RequestId, RunId, Services, WordQuery};
     use crate::app::kept_change::KeptChange;
     use crate::event::Seq;
     use crate::host::keep::now_ms;
+    use crate::store::database::said::SaidIndex;
     use crate::store::database::{Database, StoreError};
     use crate::store::file::LogFile;
     use crate::store::{ReadError, RunLog as _};
+
+    /// How long runs are added to the index between two answers.
+    const SEARCH_SLICE: Duration = Duration::from_millis(250);
 
     impl Services {
         /// Reads the list of kept runs.
@@ -90,6 +108,42 @@ mod with_store {
                     Err(error) => services.store_failed(&error),
                 }
             });
+        }
+
+        /// Searches what was said, until a later search. Runs of an earlier version are added to the
+        /// index first, and what is found so far is sent now and then.
+        pub fn search_said(&self, request: RequestId, query: WordQuery) {
+            if self.kept.database().is_none() {
+                return self.refuse_search(request);
+            }
+            self.kept.begin_search(request);
+            self.in_background(move |services| {
+                let Some(database) = services.kept.database() else { return };
+                if let Err(error) = services.search(database, request, &query) {
+                    let found = Err(format!("The store cannot be read: {error}"));
+                    services.send_msg(Msg::Said { request, found, left: 0 });
+                }
+            });
+        }
+
+        fn search(
+            &self,
+            database: &Database,
+            request: RequestId,
+            query: &WordQuery,
+        ) -> Result<(), StoreError> {
+            let is_wanted = || self.kept.is_last_search(request);
+            let index = SaidIndex(database);
+            let mut behind = index.unindexed()?;
+            while let Some(found) = index.runs_that_said(query, &is_wanted)? {
+                let left = behind.len() as u64;
+                self.send_msg(Msg::Said { request, found: Ok(found), left });
+                if left == 0 || !is_wanted() {
+                    break;
+                }
+                index.index_for(&mut behind, SEARCH_SLICE)?;
+            }
+            Ok(())
         }
 
         /// Pins a run, or takes its pin away.

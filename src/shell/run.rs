@@ -335,6 +335,7 @@ impl<C: Console> DashboardLoop<C> {
             Effect::OpenKept { request, run, follows } => {
                 self.services.open_kept(run, request, follows);
             }
+            Effect::SearchSaid { request, query } => self.services.search_said(request, query),
             Effect::PinKept { run, pinned } => self.services.pin_kept(run, pinned),
             Effect::RemoveKept(run) => self.services.remove_kept(run),
             Effect::RestoreKept(run) => self.services.restore_kept(run),

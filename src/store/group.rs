@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::ReadError;
+use super::said::SaidWords;
 use crate::event::{Event, RunId, Seq, safe_json};
 
 /// Size of a group in bytes from which it gets no more events.
@@ -15,17 +16,19 @@ pub struct EventGroup {
     first: Seq,
     events: u32,
     lines: Vec<u8>,
+    /// What the index gets of it, while it is not stored.
+    said: Vec<SaidWords>,
 }
 
 impl EventGroup {
     /// An empty group whose first event will have this sequence number.
     pub fn starting_at(first: Seq) -> Self {
-        Self { first, events: 0, lines: Vec::new() }
+        Self { first, events: 0, lines: Vec::new(), said: Vec::new() }
     }
 
     /// A group as it was stored.
     pub fn stored(first: Seq, events: u32, lines: Vec<u8>) -> Self {
-        Self { first, events, lines }
+        Self { first, events, lines, said: Vec::new() }
     }
 
     /// Adds an event.
@@ -37,6 +40,7 @@ impl EventGroup {
         self.lines.extend_from_slice(safe_json::escape(&line, false).as_bytes());
         self.lines.push(b'\n');
         self.events += 1;
+        self.said.extend(SaidWords::of(event));
         Ok(())
     }
 
@@ -68,6 +72,20 @@ impl EventGroup {
     /// Its lines.
     pub fn lines(&self) -> &[u8] {
         &self.lines
+    }
+
+    /// What was said in its events; empty in a group that was read.
+    pub fn said(&self) -> &[SaidWords] {
+        &self.said
+    }
+
+    /// What was said in the events of its lines; a line that cannot be read says nothing.
+    pub fn words(&self) -> impl Iterator<Item = SaidWords> {
+        let lines = self.lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        (self.first.0..).zip(lines).filter_map(|(at, line)| {
+            let event = Event::from_line(std::str::from_utf8(line).ok()?).ok()?;
+            SaidWords::of(&Event { seq: Seq(at), ..event })
+        })
     }
 
     /// Its events from `from` on.

@@ -9,6 +9,7 @@ mod group;
 #[cfg(test)]
 pub mod memory;
 pub mod recorder;
+pub mod said;
 #[cfg(test)]
 mod tests;
 

@@ -82,6 +82,45 @@ fn runs_are_removed_brought_back_and_pinned() {
 }
 
 #[test]
+fn runs_are_found_by_what_was_said_in_them() {
+    let home = Home::new();
+    for scenario in ["checkout-unanimous", "front-desk", "front-desk"] {
+        home.run(&["run", scenario, "--instant", "--format", "json"]);
+    }
+    let found = home.run(&["runs", "--grep", "dispute line"]);
+    assert_eq!((found.code, found.err.as_str()), (Some(0), ""));
+    let lines: Vec<&str> = found.out.lines().collect();
+    assert_eq!(lines.len(), 4, "{}", found.out);
+    assert!(lines[0].contains("front-desk  DONE") && lines[2].contains("front-desk"), "{lines:?}");
+    assert!(lines[1].contains("  classify  reply  ") && lines[1].contains("disputes a line"));
+    assert!(!found.out.contains('\u{1b}'), "no colours where the output is no terminal");
+    let table: &[(&str, &[&str], usize)] = &[
+        ("\"disputes a line\"", &[], 2),
+        ("\"a disputes line\"", &[], 0),
+        ("MARGIN", &[], 1),
+        ("margin", &["--scenario", "front-desk"], 0),
+        ("invoice", &["--status", "success"], 2),
+        ("invoice", &["--status", "failed"], 0),
+        ("\" OR * NOT", &[], 0),
+    ];
+    for (words, more, runs) in table {
+        let found = home.run(&[&["runs", "--json", "--grep", words], *more].concat()).json();
+        assert_eq!(found.as_array().expect("a list").len(), *runs, "{words} {more:?}");
+    }
+    let found = home.run(&["runs", "--json", "--grep", "\"15200\" orders"]).json();
+    let hit = &found[0]["hits"][0];
+    assert_eq!((&hit["what"], &hit["who"]), (&"reply".into(), &"demand_analyst".into()), "{found}");
+    assert_eq!(hit["words"][0], "15200");
+    assert!(hit["text"].as_str().expect("a text").contains("15200 orders"), "{hit}");
+    assert!(found[0]["hit_count"].as_u64() >= Some(2), "{found}");
+    let none = home.run(&["runs", "--grep", "zebra"]);
+    assert_eq!((none.code, none.out.as_str()), (Some(0), "no kept run has these words\n"));
+    let bad = home.run(&["runs", "--grep", "***"]);
+    assert_eq!(bad.code, Some(2));
+    assert!(bad.err.contains("needs a word"), "{}", bad.err);
+}
+
+#[test]
 fn a_store_that_cannot_be_opened_is_a_warning() {
     let home = Home::new();
     home.write("state/roundtable/runs.db", "this is no database, but it is long enough to be one");

@@ -19,6 +19,9 @@ pub struct RunsArgs {
     /// Only runs of this scenario
     #[arg(long, value_name = "NAME")]
     pub scenario: Option<String>,
+    /// Only runs in which somebody said this: words (also their beginnings), "phrases"
+    #[arg(long, value_name = "WORDS")]
+    pub grep: Option<String>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

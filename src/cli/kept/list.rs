@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::grep::{FoundOut, SaidHits};
 use crate::base::visible::visible;
 use crate::cli::args::kept::{RunsAction, RunsArgs};
 use crate::cli::exit::Exit;
@@ -89,24 +90,48 @@ fn each(
 fn list(database: &Database, args: &RunsArgs, theme: Theme, ascii: bool) -> Exit {
     let rows = match database.runs() {
         Ok(rows) => rows,
-        Err(error) => {
-            print_message(&format!("the store cannot be read: {error}"));
-            return Exit::Stopped;
-        }
+        Err(error) => return unreadable(&error),
     };
     let wanted = |row: &&RunRow| {
         args.status.as_ref().is_none_or(|status| row.has_status(status))
             && args.scenario.as_ref().is_none_or(|name| row.scenario == *name)
     };
-    let rows: Vec<&RunRow> = rows.iter().filter(wanted).collect();
+    let mut rows: Vec<&RunRow> = rows.iter().filter(wanted).collect();
+    let said = match args.grep.as_deref().map(|words| SaidHits::find(database, words)) {
+        None => None,
+        Some(Ok(said)) => Some(said),
+        Some(Err(exit)) => return exit,
+    };
+    if let Some(said) = &said {
+        rows.retain(|row| said.has(row));
+    }
     let out = io::stdout();
     let text = if args.json {
-        let rows: Vec<RowOut<'_>> = rows.iter().map(|row| RowOut::of(row)).collect();
-        safe_json::pretty(&rows).map(|json| json + "\n").unwrap_or_default()
+        match rows.iter().map(|row| RowOut::with(database, said.as_ref(), row)).collect() {
+            Ok::<Vec<RowOut<'_>>, _>(rows) => {
+                safe_json::pretty(&rows).map(|json| json + "\n").unwrap_or_default()
+            }
+            Err(error) => return unreadable(&error),
+        }
     } else {
-        table(&rows, now_ms(), &StreamStyle::on(&out, theme, ascii))
+        let paint = StreamStyle::on(&out, theme, ascii);
+        let below = |row: &RunRow| match &said {
+            Some(said) => said.line(database, row, &paint),
+            None => Ok(String::new()),
+        };
+        match rows.iter().map(|row| below(row)).collect::<Result<Vec<_>, _>>() {
+            Ok(below) if !rows.is_empty() => table(&rows, &below, now_ms(), &paint),
+            Ok(_) if said.is_some() => "no kept run has these words\n".to_owned(),
+            Ok(_) => "no kept runs\n".to_owned(),
+            Err(error) => return unreadable(&error),
+        }
     };
     stdout::print(&text, Exit::Ok)
+}
+
+fn unreadable(error: &StoreError) -> Exit {
+    print_message(&format!("the store cannot be read: {error}"));
+    Exit::Stopped
 }
 
 /// A row of `--json`.
@@ -131,9 +156,21 @@ struct RowOut<'a> {
     parent: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     forked_at: Option<&'a str>,
+    #[serde(flatten)]
+    found: Option<FoundOut>,
 }
 
 impl<'a> RowOut<'a> {
+    /// A row with what was found in its run.
+    fn with(
+        database: &Database,
+        said: Option<&SaidHits>,
+        row: &'a RunRow,
+    ) -> Result<Self, StoreError> {
+        let found = said.map(|said| said.json(database, row)).transpose()?;
+        Ok(Self { found, ..Self::of(row) })
+    }
+
     fn of(row: &'a RunRow) -> Self {
         let (status, stop_reason) = match &row.status {
             RunStatus::Ended(reason) => ("ended", Some(reason.as_str())),
@@ -156,15 +193,14 @@ impl<'a> RowOut<'a> {
             pinned: row.pinned,
             parent: row.parent.as_ref().map(|id| id.as_str()),
             forked_at: row.forked_at.as_deref(),
+            found: None,
         }
     }
 }
 
-fn table(rows: &[&RunRow], now: u64, paint: &StreamStyle) -> String {
+/// The rows, each followed by its text of `below`.
+fn table(rows: &[&RunRow], below: &[String], now: u64, paint: &StreamStyle) -> String {
     use unicode_width::UnicodeWidthStr as _;
-    if rows.is_empty() {
-        return "no kept runs\n".to_owned();
-    }
     let cells: Vec<[String; 8]> = rows.iter().map(|row| cells(row, now)).collect();
     let mut widths = [0; 8];
     for row in &cells {
@@ -173,7 +209,7 @@ fn table(rows: &[&RunRow], now: u64, paint: &StreamStyle) -> String {
         }
     }
     let mut lines = String::new();
-    for (row, texts) in rows.iter().zip(&cells) {
+    for ((row, texts), below) in rows.iter().zip(&cells).zip(below) {
         let role = run_state(&row.status).role;
         let mut line = String::new();
         for (place, (text, width)) in texts.iter().zip(widths).enumerate() {
@@ -191,6 +227,7 @@ fn table(rows: &[&RunRow], now: u64, paint: &StreamStyle) -> String {
         }
         lines += line.trim_end();
         lines.push('\n');
+        lines += below;
     }
     lines
 }

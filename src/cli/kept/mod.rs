@@ -1,6 +1,7 @@
 //! The commands about kept runs: list, show, export, import, remove.
 
 mod diff;
+mod grep;
 mod list;
 mod open;
 mod resume;

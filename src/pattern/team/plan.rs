@@ -35,6 +35,10 @@ impl Plan for TeamPlan {
         self.max_ms
     }
 
+    fn message(&self) -> Option<&str> {
+        Some(&self.session.text)
+    }
+
     fn weight(&self) -> usize {
         size_of::<Self>()
             + agents_weight(&self.agents)

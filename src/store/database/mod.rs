@@ -7,6 +7,8 @@ pub mod owner;
 mod read;
 pub mod removal;
 pub mod rows;
+pub mod said;
+mod said_places;
 mod schema;
 mod writer;
 

@@ -10,6 +10,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
 use super::Database;
+use super::said::add_said;
 use super::writer::Change;
 use crate::event::{RunId, Seq};
 use crate::store::{AppendError, EventGroup, ReadError, RunLog};
@@ -72,20 +73,26 @@ fn append(
     expect: Seq,
     group: &EventGroup,
 ) -> rusqlite::Result<Result<u64, AppendError>> {
-    let held: Option<(i64, Option<String>)> = connection
-        .prepare_cached("SELECT next, owner FROM run WHERE id = ?1")?
-        .query_row([run], |row| Ok((row.get(0)?, row.get(1)?)))
+    let held: Option<(i64, Option<String>, i64)> = connection
+        .prepare_cached("SELECT next, owner, said FROM run WHERE id = ?1")?
+        .query_row([run], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
         .optional()?;
-    let Some((next, holder)) = held else { return Ok(Err(AppendError::Gone)) };
+    let Some((next, holder, indexed)) = held else { return Ok(Err(AppendError::Gone)) };
     if holder.as_deref() != Some(owner) || next != number(expect) || group.first() != expect {
         return Ok(Err(AppendError::Fenced));
     }
     connection
         .prepare_cached("INSERT INTO segment (run, first, n, bytes) VALUES (?1, ?2, ?3, ?4)")?
         .execute(params![run, number(group.first()), group.len(), group.lines()])?;
+    // A run whose earlier groups are not in the index yet is added as a whole, when somebody searches.
+    let mut said = indexed;
+    if indexed == next {
+        add_said(connection, run, group.said())?;
+        said = number(group.next());
+    }
     connection
-        .prepare_cached("UPDATE run SET next = ?2, bytes = bytes + ?3 WHERE id = ?1")?
-        .execute(params![run, number(group.next()), group.lines().len() as i64])?;
+        .prepare_cached("UPDATE run SET next = ?2, bytes = bytes + ?3, said = ?4 WHERE id = ?1")?
+        .execute(params![run, number(group.next()), group.lines().len() as i64, said])?;
     Ok(Ok(group.next().0))
 }
 

@@ -288,7 +288,7 @@ fn read_row(row: &Row<'_>, is_alive: bool) -> rusqlite::Result<RunRow> {
         events: as_number(row, 13)?,
         bytes: as_number(row, 14)?,
         pinned: row.get(15)?,
-        // Nobody on this machine has played it.
+        // No process of this machine has played it.
         imported: row.get::<_, Option<String>>(12)?.is_none(),
         parent: parent.map(RunId::new),
         forked_at: row.get(17)?,

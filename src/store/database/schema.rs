@@ -9,7 +9,10 @@ pub const APPLICATION_ID: i32 = 0x7274_626c;
 
 /// The steps from one version of the tables to the next. The version of a file is the number of steps
 /// that were applied to it. A step is never changed once it was released.
-const STEPS: &[&str] = &["CREATE TABLE run (
+const STEPS: &[&str] = &[RUNS, SAID];
+
+/// Version 1: runs and their logs.
+const RUNS: &str = "CREATE TABLE run (
         id TEXT PRIMARY KEY,
         started INTEGER NOT NULL,
         title TEXT NOT NULL DEFAULT '',
@@ -42,7 +45,21 @@ const STEPS: &[&str] = &["CREATE TABLE run (
     CREATE TABLE outcome (
         run TEXT PRIMARY KEY REFERENCES run (id) ON DELETE CASCADE,
         summary TEXT NOT NULL
-    ) STRICT, WITHOUT ROWID;"];
+    ) STRICT, WITHOUT ROWID;";
+
+/// Version 2: an index of what was said. It has words and no text: the text is in the log. The id of a
+/// row is the number of its run, shifted by 32 bits, and the number of its event. `said` is the number
+/// of the event up to which a run is in the index: 0 for runs of version 1, which are added when
+/// somebody searches. The words are plain already, so the tokenizer only splits them.
+const SAID: &str = "ALTER TABLE run ADD COLUMN number INTEGER;
+    ALTER TABLE run ADD COLUMN said INTEGER NOT NULL DEFAULT 0;
+    CREATE UNIQUE INDEX run_by_number ON run (number);
+    CREATE VIRTUAL TABLE said USING fts5 (
+        words, content = '', contentless_delete = 1, tokenize = 'ascii'
+    );
+    CREATE TRIGGER said_removed AFTER DELETE ON run WHEN old.number IS NOT NULL BEGIN
+        DELETE FROM said WHERE rowid BETWEEN old.number << 32 AND (old.number << 32) + 4294967295;
+    END;";
 
 /// The newest version of the tables.
 pub fn newest() -> i64 {

@@ -4,6 +4,7 @@ mod contract;
 mod database;
 mod file;
 mod recorder;
+mod said;
 
 use tempfile::TempDir;
 

@@ -108,8 +108,14 @@ pub(super) fn title(state: &AppState, cx: &DrawContext, area: Rect, taken: u16, 
     if pen.left() < 14 {
         return;
     }
-    pen.put("  filter: ", dim);
+    match state.history.said_runs_left() {
+        None => pen.put("  filter: ", dim),
+        Some(0) => pen.put("  searching: ", dim),
+        Some(left) => {
+            pen.put(&format!("  searching, {} left: ", format::count_noun(left, "run")), dim)
+        }
+    };
     let room = pen.left().saturating_sub(1);
-    filter_text(cx, &mut pen, filter, room, " words, status:failed, scenario:NAME");
+    filter_text(cx, &mut pen, filter, room, " words, said:WORD, status:failed, scenario:NAME");
     pen.put(" ", dim);
 }

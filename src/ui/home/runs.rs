@@ -57,7 +57,11 @@ impl RunColumns {
 pub(super) fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let list = state.listed();
     if list.is_empty() && state.history.is_filtered() {
-        let text = "No run passes the filter. Esc removes it.";
+        let text = match (state.history.said_runs_left(), state.history.said_problem()) {
+            (Some(_), _) => "Searching what was said.",
+            (None, Some(problem)) => problem,
+            (None, None) => "No run passes the filter. Esc removes it.",
+        };
         return empty(cx, table::head_row(area).union(area), text, buf);
     }
     if list.is_empty() {

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use crate::app::kept_change::KeptChange;
+use crate::app::request::RequestId;
 use crate::app::state::ActiveScreen;
 use crate::app::{Effect, KeyCode, Msg};
+use crate::base::word_query::WordQuery;
 use crate::engine::Schedule;
 use crate::event::run_row::RunRow;
 use crate::event::{Event, RunId};
@@ -47,6 +49,65 @@ fn interrupted_runs_are_told_once() {
     dash.press(KeyCode::Esc);
     list(&mut dash, history());
     assert!(!dash.screen().contains("interrupted:"));
+}
+
+/// The searches that were asked for since the last time.
+fn searches(dash: &mut Dash) -> Vec<(RequestId, WordQuery)> {
+    let asked = dash.asked().into_iter();
+    asked
+        .filter_map(|effect| match effect {
+            Effect::SearchSaid { request, query } => Some((request, query)),
+            _ => None,
+        })
+        .collect()
+}
+
+fn answer_search(dash: &mut Dash, request: RequestId, runs: &[&str], left: u64) {
+    let found = Ok(runs.iter().map(|id| RunId::new(*id)).collect());
+    dash.send(Msg::Said { request, found, left });
+}
+
+#[test]
+fn what_was_said_is_searched_by_the_store_while_the_list_says_so() {
+    let mut dash = with_history();
+    dash.text("/").text("said:");
+    assert_eq!(searches(&mut dash), [], "no word yet");
+    assert_eq!(listed(&dash).len(), 5);
+    dash.text("ve");
+    let asked = searches(&mut dash);
+    assert_eq!(
+        asked.iter().map(|it| &it.1).collect::<Vec<_>>().last(),
+        Some(&&WordQuery::parse("ve"))
+    );
+    let first = asked[asked.len() - 1].0;
+    assert_eq!(listed(&dash), [""; 0]);
+    let screen = dash.screen();
+    assert!(screen.contains("searching: said:ve") && screen.contains("Searching what"), "{screen}");
+    answer_search(&mut dash, first, &["r-20bb", "r-30cc", "r-gone"], 12);
+    assert_eq!(listed(&dash), ["r-20bb", "r-30cc"], "as far as it is searched");
+    assert!(dash.screen().contains("searching, 12 runs left: said:ve"), "{}", dash.screen());
+    dash.text("r");
+    let [(second, _)] = searches(&mut dash)[..] else { panic!("one search") };
+    answer_search(&mut dash, first, &["r-40dd"], 0);
+    assert_eq!(listed(&dash), ["r-20bb", "r-30cc"], "an answer to an earlier question is dropped");
+    answer_search(&mut dash, second, &["r-30cc", "r-40dd"], 0);
+    assert_eq!(listed(&dash), ["r-30cc", "r-40dd"]);
+    assert!(dash.screen().contains("filter: said:ver"), "{}", dash.screen());
+    dash.text(" status:failed");
+    assert_eq!((listed(&dash), searches(&mut dash)), (vec!["r-30cc".to_owned()], vec![]));
+    dash.press(KeyCode::Enter);
+    assert_eq!((listed(&dash).len(), searches(&mut dash)), (1, vec![]));
+    // The runs are not the same any more: asked again, and listed meanwhile as before.
+    list(&mut dash, history());
+    let [(third, _)] = searches(&mut dash)[..] else { panic!("one search") };
+    assert_eq!(listed(&dash), ["r-30cc"]);
+    let found = Err("The store cannot be read: the disk.".to_owned());
+    dash.send(Msg::Said { request: third, found, left: 0 });
+    assert!(dash.screen().contains("The store cannot be read: the disk."), "{}", dash.screen());
+    dash.press(KeyCode::Esc);
+    assert_eq!((listed(&dash).len(), searches(&mut dash)), (5, vec![]));
+    answer_search(&mut dash, third, &[], 0);
+    assert_eq!(listed(&dash).len(), 5);
 }
 
 #[test]
