@@ -64,6 +64,7 @@ pub fn log(facts: usize) -> Vec<Arc<Event>> {
         alerts: Default::default(),
         spending: Default::default(),
         launch: None,
+        redacted: false,
         plan: PatternPlan::Collaboration(Arc::new(plan)),
     };
     let mut log = Log { facts: Vec::with_capacity(facts + 64), spans: 0 };

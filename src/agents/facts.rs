@@ -1,6 +1,7 @@
 //! The facts of teams and swarms (teams source document): handoffs and why they are refused, the
 //! history of a session, the members of a swarm.
 
+mod redact;
 pub mod roster;
 
 use std::fmt;
@@ -17,6 +18,7 @@ use crate::event::fact::{Fact, FactAbout};
 use crate::event::fact_enum::facts;
 use crate::event::id::SpanId;
 use crate::event::initiator::Initiator;
+use crate::event::redact::TextRedactor;
 use crate::event::weight::texts;
 
 facts! {
@@ -112,6 +114,35 @@ impl Fact for AgentFact {
             Self::HandoffMade { message, .. } => message.as_ref().map_or(0, |text| text.len()),
             Self::ToolCallRefused { tool, text, .. } => tool.len() + text.len(),
             Self::RosterChanged { members, .. } => texts(members.iter().map(|it| it.as_str())),
+        }
+    }
+
+    fn redact(&mut self, by: &mut TextRedactor) {
+        match self {
+            Self::AnswerPartial { text, by: _ } => by.text(text),
+            Self::AnswerIncomplete { missing } => {
+                for MissingResult { name, text } in Arc::make_mut(missing) {
+                    by.name(name);
+                    by.text(text);
+                }
+            }
+            Self::HandoffMade { swarm: _, from: _, to: _, message, guard: _, requested_by: _ } => {
+                by.some(message);
+            }
+            Self::HandoffRefused {
+                swarm: _,
+                from: _,
+                to: _,
+                reason: _,
+                guard: _,
+                rejections: _,
+                requested_by: _,
+            }
+            | Self::RosterChanged { swarm: _, members: _, change: _, by: _ } => {}
+            Self::ToolCallRefused { agent: _, index: _, tool, reason: _, text } => {
+                by.name(tool);
+                by.text(text);
+            }
         }
     }
 

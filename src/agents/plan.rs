@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::spec::{HandoffPiece, HandoffTemplate, MemberTools};
 use crate::base::name::{AgentName, ToolName};
+use crate::event::redact::TextRedactor;
 use crate::event::weight::texts;
 
 /// The agents of a run, and which of them the user talks to.
@@ -106,6 +107,59 @@ pub struct SwarmHead {
 
 fn is_empty(text: &Arc<str>) -> bool {
     text.is_empty()
+}
+
+/// Replaces the texts of agents, and declares their names.
+pub(crate) fn redact_agents(agents: &mut Arc<[AgentHead]>, by: &mut TextRedactor) {
+    for agent in Arc::make_mut(agents) {
+        let AgentHead {
+            name,
+            description,
+            kind: _,
+            members: _,
+            instruction,
+            tools,
+            max_tool_rounds: _,
+            parallel_tools: _,
+            member_tools: _,
+            swarm,
+        } = agent;
+        by.declare(name.as_str());
+        tools.iter().for_each(|tool| by.declare(tool.as_str()));
+        by.text(description);
+        by.text(instruction);
+        if let Some(swarm) = swarm {
+            swarm.redact(by);
+        }
+    }
+}
+
+impl SwarmHead {
+    fn redact(&mut self, by: &TextRedactor) {
+        let Self {
+            entry: _,
+            max_handoffs: _,
+            repetitive_handoff_window: _,
+            repetitive_handoff_min_unique: _,
+            max_rejections: _,
+            node_timeout_ms: _,
+            cross_request_transfer: _,
+            independent_history: _,
+            handoff_input,
+        } = self;
+        if let Some(template) = handoff_input {
+            for piece in &mut template.0 {
+                match piece {
+                    HandoffPiece::Literal(text) => by.text(text),
+                    HandoffPiece::RootInput
+                    | HandoffPiece::ParentInput
+                    | HandoffPiece::From
+                    | HandoffPiece::To
+                    | HandoffPiece::Message => {}
+                }
+            }
+        }
+    }
 }
 
 /// The weight of agents in memory, in bytes.

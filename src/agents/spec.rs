@@ -169,7 +169,7 @@ pub struct Swarm {
 /// or an agent is never parsed as part of the template.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct HandoffTemplate(Vec<HandoffPiece>);
+pub struct HandoffTemplate(pub(super) Vec<HandoffPiece>);
 
 /// A literal or a placeholder of a [`HandoffTemplate`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,6 +9,12 @@ pub fn sha256_of_text(text: &str) -> String {
     hex(&Sha256::digest(text.as_bytes()))
 }
 
+/// A digest of a text that cannot be computed without the key, in hexadecimal digits. It is shown cut
+/// off, so it need not be an HMAC: a text cannot be continued from a part of its digest.
+pub fn keyed(key: &[u8; 32], text: &str) -> String {
+    hex(&Sha256::new().chain_update(key).chain_update(text).finalize())
+}
+
 /// SHA-256 of everything that the reader returns, in hexadecimal digits.
 ///
 /// # Errors

@@ -55,12 +55,23 @@ impl TempFile {
     /// # Errors
     /// Any error of the file system, such as a full disk; the temporary file is removed then.
     pub fn write_next_to(path: &Path, bytes: &[u8]) -> io::Result<Self> {
+        Self::fill_next_to(path, |file| file.write_all(bytes))
+    }
+
+    /// Lets `fill` write a temporary file next to `path`.
+    ///
+    /// # Errors
+    /// As [`write_next_to`](Self::write_next_to), and those of `fill`.
+    pub fn fill_next_to(
+        path: &Path,
+        fill: impl FnOnce(&mut File) -> io::Result<()>,
+    ) -> io::Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let written = path.with_extension(format!("{}-{number}.tmp", std::process::id()));
         let mut file = create(&written)?;
         let written = Self(written);
-        file.write_all(bytes)?;
+        fill(&mut file)?;
         // Some file systems report a full disk only now.
         file.sync_all()?;
         Ok(written)

@@ -48,6 +48,7 @@ pub(super) fn build_head(scenario: &Scenario, begun: RunSetup<'_>) -> RunStarted
         alerts: scenario.alerts,
         spending: scenario.spending,
         launch: Some(launch),
+        redacted: false,
         plan,
     }
 }

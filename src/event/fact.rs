@@ -3,6 +3,7 @@
 use super::command::Command;
 use super::id::SpanId;
 use super::purpose::Purpose;
+use super::redact::TextRedactor;
 use super::span::{SpanKind, SpanState};
 
 /// A fact of one pattern: what the rest of the program asks it.
@@ -14,6 +15,9 @@ pub trait Fact {
     fn weight(&self) -> usize {
         0
     }
+
+    /// Replaces its texts.
+    fn redact(&mut self, by: &mut TextRedactor);
 
     /// The parent and the kind of the span that it opens; `None` if it opens none.
     fn opens(&self) -> Option<(SpanId, SpanKind)> {

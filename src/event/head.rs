@@ -52,6 +52,10 @@ pub struct RunStarted {
     /// What the run was started with; `None` in logs of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launch: Option<LaunchRecord>,
+    /// Whether the texts of this log were replaced by their lengths and digests: a run cannot be
+    /// continued from it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub redacted: bool,
     /// The setup of the pattern.
     pub plan: PatternPlan,
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use super::reason_part::ReasonPart;
+use super::redact::TextRedactor;
 
 /// Why a model call failed, other than a timeout or an empty text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +53,8 @@ impl ReasonPart for LlmError {
             Self::BadResponse => "bad response".into(),
         }
     }
+
+    fn redact(&mut self, _by: &TextRedactor) {}
 
     fn advice(&self) -> Option<&'static str> {
         Some(match self {

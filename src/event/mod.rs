@@ -26,6 +26,7 @@ pub mod plan;
 pub(crate) mod plan_fault;
 pub(crate) mod purpose;
 pub(crate) mod reason_part;
+pub mod redact;
 pub mod result_text;
 pub(crate) mod run_row;
 pub mod safe_json;

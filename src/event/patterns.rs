@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::fact::Fact;
 use super::id::SpanId;
 use super::plan::Plan;
+use super::redact::TextRedactor;
 use super::span::{SpanKind, SpanState};
 use crate::agents::facts::AgentFact;
 use crate::pattern::collaboration::facts::CollaborationFact;
@@ -64,6 +65,18 @@ impl PatternPlan {
             Self::Resilience(plan) => &**plan,
             Self::Research(plan) => &**plan,
             Self::Router(plan) => &**plan,
+        }
+    }
+
+    /// Replaces its texts, and declares its names.
+    pub(super) fn redact(&mut self, by: &mut TextRedactor) {
+        match self {
+            Self::Collaboration(plan) => Arc::make_mut(plan).redact(by),
+            Self::Orchestrator(plan) => Arc::make_mut(plan).redact(by),
+            Self::Team(plan) | Self::Swarm(plan) => Arc::make_mut(plan).redact(by),
+            Self::Resilience(plan) => Arc::make_mut(plan).redact(by),
+            Self::Research(plan) => Arc::make_mut(plan).redact(by),
+            Self::Router(plan) => Arc::make_mut(plan).redact(by),
         }
     }
 
@@ -124,6 +137,17 @@ impl PatternFact {
             Self::Agents(fact) => fact,
             Self::Research(fact) => fact,
             Self::Router(fact) => fact,
+        }
+    }
+
+    /// Replaces its texts.
+    pub(super) fn redact(&mut self, by: &mut TextRedactor) {
+        match self {
+            Self::Collaboration(fact) => fact.redact(by),
+            Self::Orchestrator(fact) => fact.redact(by),
+            Self::Agents(fact) => fact.redact(by),
+            Self::Research(fact) => fact.redact(by),
+            Self::Router(fact) => fact.redact(by),
         }
     }
 

@@ -1,5 +1,7 @@
 //! What is asked of the setup of a pattern.
 
+use super::redact::TextRedactor;
+
 /// The setup of a pattern with its limits at the start, as the head of a log has it.
 pub trait Plan {
     /// Time limit of the whole run in milliseconds, pauses not counted.
@@ -12,4 +14,7 @@ pub trait Plan {
 
     /// Approximate bytes of it.
     fn weight(&self) -> usize;
+
+    /// Replaces its texts, and declares its names.
+    fn redact(&mut self, by: &mut TextRedactor);
 }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use super::reason_part::ReasonPart;
+use super::redact::TextRedactor;
 use crate::base::visible::{REASON_CHARS, visible_within};
 
 /// What is wrong with a plan (`validate_orchestration_plan` in the orchestrator source document).
@@ -104,6 +105,12 @@ impl ReasonPart for PlanFault {
         match self {
             Self::WorkerNotAllowed(name) => name.len(),
             _ => 0,
+        }
+    }
+
+    fn redact(&mut self, by: &TextRedactor) {
+        if let Self::WorkerNotAllowed(name) = self {
+            by.name(name);
         }
     }
 

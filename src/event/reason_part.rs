@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use super::redact::TextRedactor;
 use crate::base::name::{AgentName, RoleName, ToolName};
 
 /// A part of a stop reason, behind its word and a colon.
@@ -17,6 +18,9 @@ pub(crate) trait ReasonPart: fmt::Display + Sized {
     fn weight(&self) -> usize {
         0
     }
+
+    /// Replaces a name in it that a model gave.
+    fn redact(&mut self, by: &TextRedactor);
 
     /// What to do about it, if it needs advice of its own.
     fn advice(&self) -> Option<&'static str> {
@@ -39,6 +43,10 @@ macro_rules! names {
             fn weight(&self) -> usize {
                 self.as_str().len()
             }
+
+            fn redact(&mut self, by: &TextRedactor) {
+                by.name(self);
+            }
         }
     )+};
 }
@@ -56,5 +64,9 @@ impl ReasonPart for Box<str> {
 
     fn weight(&self) -> usize {
         self.len()
+    }
+
+    fn redact(&mut self, by: &TextRedactor) {
+        by.name(self);
     }
 }

@@ -2,6 +2,7 @@
 //! invisible characters in its texts are escaped, so a model's text cannot control the terminal.
 //! For a parser it is the same JSON.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use serde::Serialize;
@@ -13,7 +14,7 @@ use crate::base::visible::chars_with_hostility;
 /// # Errors
 /// No value of roundtable causes one; the signature is that of serde_json.
 pub fn pretty(value: &impl Serialize) -> Result<String, serde_json::Error> {
-    serde_json::to_string_pretty(value).map(|json| escape(&json, true))
+    serde_json::to_string_pretty(value).map(|json| escaped(json, true))
 }
 
 /// A value as JSON on one line.
@@ -21,16 +22,16 @@ pub fn pretty(value: &impl Serialize) -> Result<String, serde_json::Error> {
 /// # Errors
 /// As [`pretty`].
 pub fn line(value: &impl Serialize) -> Result<String, serde_json::Error> {
-    serde_json::to_string(value).map(|json| escape(&json, false))
+    serde_json::to_string(value).map(|json| escaped(json, false))
 }
 
 /// Escapes whatever must not reach a terminal in text that is JSON already. `lines` keeps the line
 /// breaks between its values; its texts contain none.
-pub fn escape(json: &str, lines: bool) -> String {
+pub fn escape(json: &str, lines: bool) -> Cow<'_, str> {
     if json.is_ascii()
         && !json.bytes().any(|byte| byte.is_ascii_control() && !(lines && byte == b'\n'))
     {
-        return json.to_owned();
+        return Cow::Borrowed(json);
     }
     let mut out = String::with_capacity(json.len());
     for (c, hides) in chars_with_hostility(json) {
@@ -43,7 +44,14 @@ pub fn escape(json: &str, lines: bool) -> String {
             let _ = write!(out, "\\u{unit:04x}");
         }
     }
-    out
+    Cow::Owned(out)
+}
+
+fn escaped(json: String, lines: bool) -> String {
+    match escape(&json, lines) {
+        Cow::Owned(safe) => safe,
+        Cow::Borrowed(_) => json,
+    }
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use super::failure_class::FailureClass;
 pub use super::llm_error::LlmError;
 use super::plan_fault::PlanFault;
 use super::reason_part::ReasonPart;
+use super::redact::TextRedactor;
 use super::stop_table::stop_reasons;
 use crate::base::name::{AgentName, RoleName, ToolName};
 use crate::pattern::collaboration::faults::ContributionFault;

@@ -50,6 +50,16 @@ macro_rules! stop_reasons {
                 }
             }
 
+            /// Replaces a name in it that a model gave.
+            pub(crate) fn redact(&mut self, by: &TextRedactor) {
+                match self {
+                    $(Self::$plain => {})+
+                    $(Self::$name(part) => part.redact(by),)+
+                    Self::Worker(_, tool) | Self::ToolError(tool, _) => by.name(tool),
+                    Self::Other(text) => by.text(text),
+                }
+            }
+
             /// What to do about this stop reason, in one sentence; `None` for a success.
             pub fn advice(&self) -> Option<&'static str> {
                 match self {

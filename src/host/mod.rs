@@ -16,6 +16,8 @@ pub mod models;
 pub mod pauses;
 pub mod prepare;
 #[cfg(feature = "store")]
+pub mod redaction_key;
+#[cfg(feature = "store")]
 pub mod resume;
 pub mod tools;
 pub mod trust;

@@ -78,6 +78,9 @@ pub fn prepare_resume(
     let recording =
         Recording::new(events).map_err(|error| format!("{id} cannot be continued: {error}"))?;
     let head = world.head.as_ref().ok_or_else(|| format!("{id} has no head"))?;
+    if head.redacted {
+        return Err(format!("{id} cannot be continued: the texts of its log are redacted").into());
+    }
     let record = head.launch.as_ref().ok_or_else(|| {
         format!("{id} cannot be continued: its log does not have the text of its scenario")
     })?;

@@ -56,6 +56,46 @@ fn a_log_goes_out_into_a_file_and_back() {
 }
 
 #[test]
+fn a_redacted_log_can_be_shown_and_compared_but_not_continued() {
+    let (home, other) = (Home::new(), Home::new());
+    let run = |flag: &str| {
+        let args = ["run", "checkout-launch", "--instant", "--seed", "5", "--format", "json"];
+        home.run(&[&args[..], &["--flag", flag]].concat()).json()
+    };
+    let outcome = run("legal_analyst=off");
+    run("legal_analyst=on");
+    let [plain, left, right] = ["plain.jsonl", "left.jsonl", "right.jsonl.gz"]
+        .map(|name| home.path().join(name).display().to_string());
+    assert_eq!(home.run(&["export", "last~1", "-o", &plain]).code, Some(0));
+    assert_eq!(home.run(&["export", "last~1", "--redact", "-o", &left]).code, Some(0));
+    assert_eq!(home.run(&["export", "last", "--redact", "-o", &right]).code, Some(0));
+    let log = home.run(&["export", "last~1", "--redact"]).out;
+    assert!(log == std::fs::read_to_string(&left).expect("reads") && log.contains("‹"), "{log}");
+    assert!(!log.contains("Checkout"), "{log}");
+    let shown = other.run(&["show", &left, "--format", "json"]).json();
+    assert_eq!(
+        (&shown["stop_reason"], &shown["usage"]),
+        (&outcome["stop_reason"], &outcome["usage"])
+    );
+
+    let seq = |left: &str, right: &str| {
+        let differs = home.run(&["diff", left, right, "--format", "json"]);
+        assert_eq!(differs.code, Some(1), "{}", differs.err);
+        let first = differs.json()["differences"][0].clone();
+        (first["left"]["seq"].clone(), first["right"]["seq"].clone())
+    };
+    assert_eq!(seq(&left, &right), seq("last~1", "last"), "the same first difference");
+
+    let lines: Vec<&str> = log.lines().collect();
+    home.write("cut.jsonl", &(lines[..20].join("\n") + "\n"));
+    let cut = home.path().join("cut.jsonl").display().to_string();
+    assert_eq!(other.run(&["import", &cut]).code, Some(0));
+    let refused = other.run(&["resume", "last"]);
+    assert!(refused.err.contains("the texts of its log are redacted"), "{}", refused.err);
+    assert_eq!(refused.code, Some(1));
+}
+
+#[test]
 fn runs_are_removed_brought_back_and_pinned() {
     let home = Home::new();
     home.write("config/roundtable/config.toml", "[store]\nkeep_runs = 1\n");

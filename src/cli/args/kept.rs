@@ -117,6 +117,13 @@ pub enum DiffFormat {
     Json,
 }
 
+const REDACT_HELP: &str = "\
+Replace every text by its length and digest, such as ‹412 chars digest:1a2b3c4d›: goal, inputs, \
+prompts, replies, arguments and results of tools, notes, addresses, errors, the scenario. Names of \
+agents, tools, models and flags stay, and so do numbers, times and costs, so the log can be opened, \
+shown and compared, but not resumed. Equal texts have equal digests in all logs that you redact: the \
+key of the digests stays next to your store";
+
 /// Arguments of `roundtable export`.
 #[derive(Debug, Clone, Args)]
 pub struct ExportArgs {
@@ -126,6 +133,9 @@ pub struct ExportArgs {
     /// Write to this file, compressed if its name ends in .gz; default: standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Replace every text by its length and digest; names, numbers and times stay
+    #[arg(long, long_help = REDACT_HELP)]
+    pub redact: bool,
 }
 
 /// Arguments of `roundtable import`.

@@ -2,6 +2,7 @@
 
 mod diff;
 mod grep;
+mod kept_log;
 mod list;
 mod open;
 mod resume;

@@ -1,21 +1,19 @@
 //! `roundtable export` and `import`: the log of a kept run as JSON lines, and back.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
+use super::kept_log::StoredLog;
 use crate::base::private::TempFile;
 use crate::base::visible::visible;
 use crate::cli::args::kept::{ExportArgs, ImportArgs};
 use crate::cli::exit::Exit;
 use crate::cli::message::print_message;
 use crate::cli::stdout;
-use crate::event::Seq;
-use crate::event::run_row::RunRow;
-use crate::host::kept;
-use crate::store::database::Database;
+use crate::host::{kept, redaction_key};
 
 /// Runs `roundtable export`.
 pub fn export(args: &ExportArgs) -> Exit {
@@ -23,12 +21,20 @@ pub fn export(args: &ExportArgs) -> Exit {
         Ok(found) => found,
         Err(exit) => return exit,
     };
+    let key = match args.redact.then(|| redaction_key::find_or_make(database.path())).transpose() {
+        Ok(key) => key,
+        Err(error) => {
+            print_message(&visible(&format!("there is no key to redact with: {error}")));
+            return Exit::Stopped;
+        }
+    };
+    let log = StoredLog { database, run: row.id, key };
     let Some(path) = &args.output else {
-        let mut out = io::BufWriter::new(io::stdout().lock());
-        let written = write(&database, &row, &mut out).and_then(|()| out.flush());
+        let mut out = BufWriter::new(io::stdout().lock());
+        let written = log.write_lines(&mut out).and_then(|()| out.flush());
         return stdout::exit_after_write(written, Exit::Ok);
     };
-    match write_file(&database, &row, path) {
+    match write_file(&log, path) {
         Ok(()) => Exit::Ok,
         Err(error) => {
             let path = path.display().to_string();
@@ -39,30 +45,19 @@ pub fn export(args: &ExportArgs) -> Exit {
 }
 
 /// Writes the log into a file that appears under its name when it is complete.
-fn write_file(database: &Database, row: &RunRow, path: &Path) -> io::Result<()> {
-    let mut bytes = Vec::new();
-    if path.extension().is_some_and(|it| it == "gz") {
-        let mut packed = GzEncoder::new(&mut bytes, Compression::default());
-        write(database, row, &mut packed)?;
-        packed.finish()?;
-    } else {
-        write(database, row, &mut bytes)?;
-    }
-    TempFile::write_next_to(path, &bytes)?.rename_to(path)
-}
-
-fn write(database: &Database, row: &RunRow, out: &mut impl Write) -> io::Result<()> {
-    let mut from = Seq(0);
-    loop {
-        let read = database.some_groups(&row.id, from).map_err(io::Error::other)?;
-        let Some((groups, _)) = read.filter(|(groups, _)| !groups.is_empty()) else {
-            return Ok(());
-        };
-        for group in groups {
-            out.write_all(group.lines())?;
-            from = group.next();
+fn write_file(log: &StoredLog, path: &Path) -> io::Result<()> {
+    let file = TempFile::fill_next_to(path, |file| {
+        if path.extension().is_some_and(|it| it == "gz") {
+            let mut packed = GzEncoder::new(BufWriter::new(file), Compression::default());
+            log.write_lines(&mut packed)?;
+            packed.finish()?.flush()
+        } else {
+            let mut out = BufWriter::new(file);
+            log.write_lines(&mut out)?;
+            out.flush()
         }
-    }
+    })?;
+    file.rename_to(path)
 }
 
 /// Runs `roundtable import`.

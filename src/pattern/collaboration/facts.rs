@@ -11,6 +11,7 @@ use crate::event::fact::{Fact, FactAbout};
 use crate::event::fact_enum::facts;
 use crate::event::id::SpanId;
 use crate::event::kind::Purpose;
+use crate::event::redact::TextRedactor;
 use crate::event::span::{SpanKind, SpanState};
 use crate::event::stop::StopReason;
 use crate::event::weight::{json_weight, texts};
@@ -94,6 +95,30 @@ impl Fact for CollaborationFact {
 
     fn closes(&self) -> Option<SpanState> {
         matches!(self, Self::RoundClosed { .. }).then_some(SpanState::Done)
+    }
+
+    fn redact(&mut self, by: &mut TextRedactor) {
+        match self {
+            Self::RoundStarted { parent: _, round: _, seats: _ }
+            | Self::RoundClosed { round: _, conflicts: _, decision: _ } => {}
+            Self::ContributionAccepted {
+                round: _,
+                seat: _,
+                contribution,
+                extra_keys: _,
+                extra_actions: _,
+                messages: _,
+            } => {
+                let Contribution { agent: _, stance: _, summary, confidence: _, actions } =
+                    Arc::make_mut(contribution);
+                by.text(summary);
+                actions.iter_mut().for_each(|action| by.text(action));
+            }
+            Self::ContributionRefused { round: _, seat: _, role: _, reason, raw } => {
+                reason.redact(by);
+                by.some_value(raw);
+            }
+        }
     }
 
     fn about(&self) -> FactAbout<'_> {

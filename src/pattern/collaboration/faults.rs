@@ -6,6 +6,7 @@ use std::fmt;
 use crate::base::name::RoleName;
 use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::event::reason_part::ReasonPart;
+use crate::event::redact::TextRedactor;
 
 /// What is wrong with a contribution (`validate_contribution` and `accept` in the collaboration
 /// source document).
@@ -93,6 +94,14 @@ impl ReasonPart for ContributionFault {
             Self::AgentNotAllowed(name) => name.len(),
             Self::AgentMismatch(role) => role.as_str().len(),
             _ => 0,
+        }
+    }
+
+    fn redact(&mut self, by: &TextRedactor) {
+        match self {
+            Self::AgentNotAllowed(name) => by.name(name),
+            Self::AgentMismatch(role) => by.name(role),
+            _ => {}
         }
     }
 }

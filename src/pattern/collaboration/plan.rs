@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::name::{FlagName, InputName, RoleName};
 use crate::event::plan::Plan;
+use crate::event::redact::TextRedactor;
 use crate::event::weight::{ENTRY, texts};
 
 /// Setup of a collaboration: the seats, and the limits.
@@ -50,5 +51,19 @@ impl Plan for CollaborationPlan {
             + self.role_flags.iter().fold(0, |sum, (role, behind)| {
                 sum + ENTRY + role.as_str().len() + behind.flag.as_str().len()
             })
+    }
+
+    fn redact(&mut self, by: &mut TextRedactor) {
+        let Self {
+            sequence,
+            role_flags: _,
+            parallel: _,
+            max_rounds: _,
+            max_messages: _,
+            max_ms: _,
+            min_go_votes: _,
+            summary_inputs: _,
+        } = self;
+        sequence.iter().for_each(|role| by.declare(role.as_str()));
     }
 }

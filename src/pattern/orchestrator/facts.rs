@@ -9,6 +9,7 @@ use crate::base::name::{TaskId, ToolName};
 use crate::event::fact::{Fact, FactAbout};
 use crate::event::fact_enum::facts;
 use crate::event::id::SpanId;
+use crate::event::redact::TextRedactor;
 use crate::event::span::{SpanKind, SpanState};
 use crate::event::stop::StopReason;
 use crate::event::weight::{entries, json_weight, texts};
@@ -90,6 +91,28 @@ impl Fact for OrchestratorFact {
             Self::TaskDone { .. } => Some(SpanState::Done),
             Self::TaskFailed { .. } => Some(SpanState::Failed(None)),
             _ => None,
+        }
+    }
+
+    fn redact(&mut self, by: &mut TextRedactor) {
+        match self {
+            Self::PlanAccepted { tasks } => {
+                for Task { id, worker: _, args, critical: _ } in Arc::make_mut(tasks) {
+                    by.task(id);
+                    by.fields(Arc::make_mut(args));
+                }
+            }
+            // The hash has no key, so short arguments could be found by trying them.
+            Self::TaskStarted { parent: _, task, index: _, worker: _, args_hash } => {
+                by.task(task);
+                by.text(args_hash);
+            }
+            Self::TaskDone { attempts: _ } => {}
+            Self::TaskFailed { attempts: _, reason } => reason.redact(by),
+            Self::ResultsAggregated { aggregate, overwritten } => {
+                by.value(Arc::make_mut(aggregate));
+                overwritten.iter_mut().for_each(|task| by.task(task));
+            }
         }
     }
 

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::name::{FlagName, ToolName};
 use crate::event::plan::Plan;
+use crate::event::redact::TextRedactor;
 use crate::event::weight::texts;
 
 /// Setup of an orchestrator: its workers, and the limits.
@@ -56,5 +57,23 @@ impl Plan for OrchestratorPlan {
             + self.level.len()
             + texts(self.sections.iter().map(String::as_str))
             + workers
+    }
+
+    fn redact(&mut self, by: &mut TextRedactor) {
+        let Self {
+            workers,
+            max_tasks: _,
+            max_parallel: _,
+            max_retries_per_task: _,
+            max_dispatches: _,
+            task_timeout_ms: _,
+            max_ms: _,
+            sections: _,
+            level: _,
+        } = self;
+        for WorkerHead { name, description, flag: _ } in workers {
+            by.declare(name.as_str());
+            by.text(description);
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 mod parts;
 pub(crate) mod phrases;
+mod redact;
 
 use std::sync::Arc;
 
@@ -16,6 +17,7 @@ use crate::event::fact::{Fact, FactAbout};
 use crate::event::fact_enum::facts;
 use crate::event::id::SourceNo;
 use crate::event::id::SpanId;
+use crate::event::redact::TextRedactor;
 use crate::event::span::{SpanKind, SpanState};
 use crate::event::weight::{ENTRY, json_weight};
 
@@ -143,6 +145,42 @@ impl Fact for ResearchFact {
             SourceOutcome::Read { .. } => SpanState::Done,
             _ => SpanState::Failed(None),
         })
+    }
+
+    fn redact(&mut self, by: &mut TextRedactor) {
+        match self {
+            Self::StepsAccepted { steps } => {
+                for PlannedStep { id, action: _ } in Arc::make_mut(steps) {
+                    by.text(id);
+                }
+            }
+            Self::SourcesFound(found) => found.redact(by),
+            Self::SourcesDeduped(deduped) => deduped.redact(by),
+            Self::PageRead(page) => page.redact(by),
+            Self::NoteTaken { source: _, note } => Arc::make_mut(note).redact(by),
+            Self::NoteRefused(note) => {
+                let NoteRefused { source: _, reason: _, claim, quote } = &mut **note;
+                by.text(claim);
+                by.text(quote);
+            }
+            Self::SourceClosed(outcome) => outcome.redact(by),
+            Self::NotesCompared(compared) => compared.redact(by),
+            Self::AnswerCited(answer) => {
+                let AnswerCited { sentences, citations: _ } = &mut **answer;
+                for Sentence { text, citations: _, unconfirmed: _ } in Arc::make_mut(sentences) {
+                    by.text(text);
+                }
+            }
+            Self::AnswerRefused(refused) => {
+                let AnswerRefused { reason, raw } = &mut **refused;
+                reason.redact(by);
+                by.value(raw);
+            }
+            Self::SourceStarted { parent: _, source: _ }
+            | Self::NotesTruncated(NotesTruncated { source: _, proposed: _, cut: _, limit: _ })
+            | Self::ReadingClosed { reason: _ }
+            | Self::NotesVerified(_) => {}
+        }
     }
 
     fn about(&self) -> FactAbout<'_> {

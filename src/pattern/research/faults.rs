@@ -7,6 +7,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::event::reason_part::ReasonPart;
+use crate::event::redact::TextRedactor;
 
 /// What to do about a fault that needs advice of its own.
 fn advice(word: &str) -> Option<&'static str> {
@@ -64,6 +65,8 @@ macro_rules! faults {
             fn phrase(&self) -> Cow<'_, str> {
                 (*self).phrase().into()
             }
+
+            fn redact(&mut self, _by: &TextRedactor) {}
 
             fn advice(&self) -> Option<&'static str> {
                 advice(self.word())

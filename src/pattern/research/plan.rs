@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::spec::{MisquotePolicy, StepExecutor};
 use crate::base::name::FlagName;
 use crate::event::plan::Plan;
+use crate::event::redact::TextRedactor;
 use crate::event::weight::texts;
 
 /// Setup of a research run: the question, the allowed sources, and the limits.
@@ -79,5 +80,34 @@ impl Plan for ResearchPlan {
             + texts(self.allowed_domains_policy.iter().map(String::as_str))
             + texts(self.allowed_domains_execution.iter().map(String::as_str))
             + rules.sum::<usize>()
+    }
+
+    fn redact(&mut self, by: &mut TextRedactor) {
+        let Self {
+            question,
+            as_of: _,
+            allowed_domains_policy,
+            allowed_domains_execution,
+            sources,
+            plan_by: _,
+            notes_by: _,
+            answer_by: _,
+            misquotes: _,
+            min_independent_sources: _,
+            max_age_days: _,
+            max_steps: _,
+            max_urls: _,
+            max_read_pages: _,
+            max_notes: _,
+            max_answer_chars: _,
+            max_ms: _,
+        } = self;
+        by.text(question);
+        for domain in allowed_domains_policy.iter_mut().chain(allowed_domains_execution) {
+            by.text(domain);
+        }
+        for SourceHead { domain, trust: _, flag: _ } in sources {
+            by.text(domain);
+        }
     }
 }

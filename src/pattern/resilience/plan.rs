@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::name::ToolName;
 use crate::event::plan::Plan;
+use crate::event::redact::TextRedactor;
 use crate::event::weight::texts;
 
 /// Setup of a resilience run: who calls which tools how often, and through what.
@@ -32,5 +33,11 @@ impl Plan for ResiliencePlan {
 
     fn weight(&self) -> usize {
         size_of::<Self>() + texts(self.steps.iter().map(|tool| tool.as_str()))
+    }
+
+    fn redact(&mut self, by: &mut TextRedactor) {
+        let Self { agents: _, turns: _, steps, pool: _, guarded: _, naive_attempts: _, max_ms: _ } =
+            self;
+        steps.iter().for_each(|tool| by.declare(tool.as_str()));
     }
 }

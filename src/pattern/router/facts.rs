@@ -8,6 +8,7 @@ use crate::base::name::AgentName;
 use crate::event::fact::{Fact, FactAbout};
 use crate::event::fact_enum::facts;
 use crate::event::kind::Purpose;
+use crate::event::redact::TextRedactor;
 
 facts! {
     /// A fact of a router.
@@ -44,6 +45,20 @@ impl Fact for RouterFact {
                 size_of::<Classification>() + proposed.reason.len() + scores.sum::<usize>()
             }
             Self::RouteChosen { .. } | Self::RouteMissing { .. } => 0,
+        }
+    }
+
+    fn redact(&mut self, by: &mut TextRedactor) {
+        match self {
+            Self::RouteProposed(proposed) => {
+                let Classification { route: _, confidence: _, reason, alternatives } =
+                    Arc::make_mut(proposed);
+                by.text(reason);
+                for RouteScore { route, confidence: _ } in alternatives {
+                    by.name(route);
+                }
+            }
+            Self::RouteChosen { route: _, fallback: _ } | Self::RouteMissing { cause: _ } => {}
         }
     }
 

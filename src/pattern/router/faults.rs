@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use crate::event::reason_part::ReasonPart;
+use crate::event::redact::TextRedactor;
 
 /// What is wrong with a classifier's reply, in the order of the checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,4 +60,6 @@ impl ReasonPart for RouteFault {
     fn phrase(&self) -> Cow<'_, str> {
         self.row().1.into()
     }
+
+    fn redact(&mut self, _by: &TextRedactor) {}
 }

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::agents::plan::{AgentHead, AgentsPlan, agents_weight};
+use crate::agents::plan::{AgentHead, AgentsPlan, agents_weight, redact_agents};
 use crate::base::name::{AgentName, FlagName};
 use crate::event::plan::Plan;
+use crate::event::redact::TextRedactor;
 
 /// Setup of a router: its routes, and the agents behind them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -59,5 +60,11 @@ impl Plan for RouterPlan {
             size_of_val(route) + route.agent.as_str().len() + flag
         });
         size_of::<Self>() + self.request.len() + routes.sum::<usize>() + agents_weight(&self.agents)
+    }
+
+    fn redact(&mut self, by: &mut TextRedactor) {
+        let Self { request, routes: _, fallback: _, min_confidence: _, agents, max_ms: _ } = self;
+        by.text(request);
+        redact_agents(agents, by);
     }
 }

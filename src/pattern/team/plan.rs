@@ -5,9 +5,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::agents::facts::{HistoryEntry, SessionHead};
-use crate::agents::plan::{AgentHead, AgentsPlan, agents_weight};
+use crate::agents::plan::{AgentHead, AgentsPlan, agents_weight, redact_agents};
 use crate::base::name::AgentName;
 use crate::event::plan::Plan;
+use crate::event::redact::TextRedactor;
 use crate::event::weight::{calls, json_weight};
 
 /// Setup of a team or swarm: its agents, and the message that the run answers.
@@ -44,6 +45,12 @@ impl Plan for TeamPlan {
             + agents_weight(&self.agents)
             + self.session.text.len()
             + self.session.history.iter().map(entry).sum::<usize>()
+    }
+
+    fn redact(&mut self, by: &mut TextRedactor) {
+        let Self { root: _, agents, max_ms: _, session } = self;
+        redact_agents(agents, by);
+        session.redact(by);
     }
 }
 

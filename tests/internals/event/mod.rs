@@ -1,6 +1,7 @@
 //! Events, and the world that is folded from them.
 
 mod golden;
+mod redaction;
 mod team_world;
 mod tools_outcome;
 mod tools_world;

@@ -73,6 +73,7 @@ impl Log {
             alerts,
             spending: Default::default(),
             launch: None,
+            redacted: false,
             plan: PatternPlan::Resilience(Arc::new(ResiliencePlan {
                 agents: 2,
                 turns: 1,

@@ -109,6 +109,7 @@ impl Facts {
             alerts: Default::default(),
             spending: Default::default(),
             launch: None,
+            redacted: false,
             plan: PatternPlan::Collaboration(Arc::new(plan)),
         };
         facts.add(SpanId::RUN, EventKind::RunStarted(Arc::new(head)));

@@ -131,6 +131,7 @@ impl ResearchFacts {
             alerts: AlertLimits::default(),
             spending: Default::default(),
             launch: None,
+            redacted: false,
             plan: PatternPlan::Research(Arc::new(plan)),
         };
         facts.add(SpanId::RUN, EventKind::RunStarted(Arc::new(head)));

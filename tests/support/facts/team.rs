@@ -121,6 +121,7 @@ impl TeamFacts {
             alerts: AlertLimits::default(),
             spending: Default::default(),
             launch: None,
+            redacted: false,
             plan,
         };
         facts.add(SpanId::RUN, EventKind::RunStarted(Arc::new(head)));

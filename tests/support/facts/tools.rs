@@ -75,6 +75,7 @@ impl ToolFacts {
             alerts: AlertLimits { error_rate: Some(0.5), ..AlertLimits::default() },
             spending: Default::default(),
             launch: None,
+            redacted: false,
             plan,
         };
         facts.add(SpanId::RUN, EventKind::RunStarted(Arc::new(head)));
