@@ -29,7 +29,18 @@ pub fn closing(outcome: &Outcome, world: &World) -> String {
             out.push('\n');
         }
     }
-    out.push_str(&fallbacks_and_tools(outcome, world, &own.table));
+    out.push_str(&after_answer_with(outcome, world, &own.table));
+    out
+}
+
+/// The text below the answer: fallbacks, tables, the error and what to do about it.
+pub fn after_answer(outcome: &Outcome, world: &World) -> String {
+    let own = words(world).map(|words| words.closing()).unwrap_or_default();
+    after_answer_with(outcome, world, &own.table)
+}
+
+fn after_answer_with(outcome: &Outcome, world: &World, table: &str) -> String {
+    let mut out = fallbacks_and_tools(outcome, world, table);
     for said in [outcome.error.as_deref(), world.stop_advice()].into_iter().flatten() {
         out.push_str(&visible(said));
         out.push('\n');

@@ -16,6 +16,7 @@ pub mod line_parts;
 pub mod lines;
 mod lines_tool;
 pub mod measure;
+pub mod page;
 pub mod pattern_words;
 pub mod patterns;
 pub mod preview;

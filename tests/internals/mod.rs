@@ -7,6 +7,7 @@ mod clock;
 mod event;
 mod gateway;
 mod llm;
+mod page;
 mod pattern;
 mod replay;
 mod run;

@@ -56,6 +56,26 @@ fn a_log_goes_out_into_a_file_and_back() {
 }
 
 #[test]
+fn a_run_becomes_a_page() {
+    let home = Home::new();
+    home.run(&["run", "checkout-unanimous", "--instant"]);
+    let page = home.run(&["export", "last", "--html"]);
+    assert_eq!((page.code, page.err.as_str()), (Some(0), ""));
+    assert!(page.out.starts_with("<!doctype html>") && page.out.ends_with("</html>\n"));
+    assert!(page.out.contains("default-src 'none'") && page.out.contains("Round 1"));
+    let file = home.path().join("run.html").display().to_string();
+    assert_eq!(home.run(&["export", "last", "--html", "-o", &file]).code, Some(0));
+    assert_eq!(std::fs::read_to_string(&file).expect("reads"), page.out);
+    let again = home.run(&["export", "last", "--html", "-o", &file]);
+    assert!(again.code == Some(1) && again.err.contains("exists"), "{again:?}");
+    let without = home.run(&["export", "last", "--html", "--redact"]).out;
+    assert!(
+        without.contains("redacted: lengths and digests only") && !without.contains("Checkout")
+    );
+    assert_eq!(home.run(&["export", "last~7", "--html"]).code, Some(2));
+}
+
+#[test]
 fn a_redacted_log_can_be_shown_and_compared_but_not_continued() {
     let (home, other) = (Home::new(), Home::new());
     let run = |flag: &str| {

@@ -136,6 +136,9 @@ pub struct ExportArgs {
     /// Replace every text by its length and digest; names, numbers and times stay
     #[arg(long, long_help = REDACT_HELP)]
     pub redact: bool,
+    /// Write one page of HTML: the run as a story, readable without a network
+    #[arg(long)]
+    pub html: bool,
 }
 
 /// Arguments of `roundtable import`.

@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 
 use crate::event::redact::TextRedactor;
-use crate::event::{Event, RunId, Seq};
+use crate::event::{Event, RunId, Seq, World};
+use crate::narrate::page::RunPageWriter;
 use crate::store::EventGroup;
 use crate::store::database::Database;
 
@@ -31,6 +32,21 @@ impl StoredLog {
             line.push(&event, &self.run).map_err(io::Error::other)?;
             out.write_all(line.lines())
         })
+    }
+
+    /// Writes the run as a page of HTML. Reads the log twice: the page begins with the result. Blocks.
+    ///
+    /// # Errors
+    /// As [`write_lines`](Self::write_lines).
+    pub fn write_page(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut world = World::new();
+        self.each_event(|event| {
+            world.apply(&event);
+            Ok(())
+        })?;
+        let mut page = RunPageWriter::begin(out, &world)?;
+        self.each_event(|event| page.event(&event))?;
+        page.end()
     }
 
     /// Passes each event in order. Blocks.

@@ -1,4 +1,5 @@
-//! `roundtable export` and `import`: the log of a kept run as JSON lines, and back.
+//! `roundtable export` and `import`: the log of a kept run as JSON lines, or as a page
+//! of HTML, and JSON lines back.
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -31,10 +32,10 @@ pub fn export(args: &ExportArgs) -> Exit {
     let log = StoredLog { database, run: row.id, key };
     let Some(path) = &args.output else {
         let mut out = BufWriter::new(io::stdout().lock());
-        let written = log.write_lines(&mut out).and_then(|()| out.flush());
+        let written = write(&log, args.html, &mut out).and_then(|()| out.flush());
         return stdout::exit_after_write(written, Exit::Ok);
     };
-    match write_file(&log, path) {
+    match write_file(&log, args.html, path) {
         Ok(()) => Exit::Ok,
         Err(error) => {
             let path = path.display().to_string();
@@ -45,19 +46,23 @@ pub fn export(args: &ExportArgs) -> Exit {
 }
 
 /// Writes the log into a file that appears under its name when it is complete.
-fn write_file(log: &StoredLog, path: &Path) -> io::Result<()> {
+fn write_file(log: &StoredLog, html: bool, path: &Path) -> io::Result<()> {
     let file = TempFile::fill_next_to(path, |file| {
         if path.extension().is_some_and(|it| it == "gz") {
             let mut packed = GzEncoder::new(BufWriter::new(file), Compression::default());
-            log.write_lines(&mut packed)?;
+            write(log, html, &mut packed)?;
             packed.finish()?.flush()
         } else {
             let mut out = BufWriter::new(file);
-            log.write_lines(&mut out)?;
+            write(log, html, &mut out)?;
             out.flush()
         }
     })?;
     file.rename_to(path)
+}
+
+fn write(log: &StoredLog, html: bool, out: &mut dyn Write) -> io::Result<()> {
+    if html { log.write_page(out) } else { log.write_lines(out) }
 }
 
 /// Runs `roundtable import`.
