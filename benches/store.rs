@@ -8,13 +8,14 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use paired::{held, pairs, report, timed};
+use paired::{cpu, held, pairs, report, timed};
 use roundtable::bench::{
     Database, EventGroup, Retention, RunCourse, RunLog as _, RunRow, SaidIndex, StoreKeeper,
     StoredRuns, WordQuery,
 };
 use roundtable::{
-    Engine, EngineSettings, Event, Launch, LogLimits, RunId, Scenario, ScenarioOrigin, Seq, load,
+    Engine, EngineSettings, Event, Launch, LogLimits, RunId, Scenario, ScenarioOrigin, Seq, World,
+    load,
 };
 use tokio::runtime::Runtime;
 
@@ -34,8 +35,9 @@ fn endless() -> Arc<Scenario> {
     Arc::new(load(&text, origin, &[]).expect("a good scenario"))
 }
 
-/// Plays the run, headless; with a store until all of it is stored.
+/// Plays the run as `run --format jsonl` does, headless; with a store until all of it is stored.
 fn play(runtime: &Runtime, scenario: &Arc<Scenario>, stored: Option<Arc<StoredRuns>>) -> RunId {
+    let mut lines = 0;
     runtime.block_on(async {
         let log = LogLimits { window: 0, ahead: 64 << 20 };
         let settings = EngineSettings { log, finished_bytes: 0 };
@@ -43,10 +45,14 @@ fn play(runtime: &Runtime, scenario: &Arc<Scenario>, stored: Option<Arc<StoredRu
         let engine = Engine::with_keeper(settings, keeper);
         let run = engine.start(Launch::scripted(Arc::clone(scenario), true));
         let mut reader = run.first_reader();
-        let mut events = Vec::new();
+        let (mut events, mut world) = (Vec::new(), World::new());
         while reader.next_batch(&mut events, 1_024).await > 0 {
-            events.clear();
+            for event in events.drain(..) {
+                world.apply(&event);
+                lines += event.to_line().expect("a line").len();
+            }
         }
+        assert!(world.outcome().is_some() && lines > 0);
         if let Some(stored) = stored {
             stored.finish().await;
         }
@@ -114,7 +120,7 @@ fn main() -> ExitCode {
     let count = events.len();
     let (with, without) = beside.medians();
     let shown = format!("{:.2}x ({:.0} / {:.0} ms)", beside.ratio(), with * 1e3, without * 1e3);
-    report(&format!("a run of {count} events, stored / not stored"), &shown, "1.3x");
+    report(&format!("a run of {count} events, stored / not stored"), &shown, "1.3x, 2 free cores");
 
     let said = groups(&events, &RunId::new("r-1"));
     let silent: Vec<EventGroup> = said
@@ -130,16 +136,26 @@ fn main() -> ExitCode {
     let (mut names, mut others) = (Vec::new(), Vec::new());
     (0..40).for_each(|_| names.push(name()));
     (0..40).for_each(|_| others.push(name()));
+    // The machine may be busy with something else: the ratio is that of the processors' time.
+    let mut wall = (Duration::ZERO, Duration::ZERO);
     let appended = pairs(
         5,
-        || append(&runtime, &with_index, &names.pop().expect("a name"), &said),
-        || append(&runtime, &without_index, &others.pop().expect("a name"), &silent),
+        || {
+            let begun = cpu();
+            wall.0 = append(&runtime, &with_index, &names.pop().expect("a name"), &said);
+            cpu() - begun
+        },
+        || {
+            let begun = cpu();
+            wall.1 = append(&runtime, &without_index, &others.pop().expect("a name"), &silent);
+            cpu() - begun
+        },
     );
-    let (with, without) = appended.medians();
+    let (with, without) = (wall.0.as_secs_f64(), wall.1.as_secs_f64());
     let rate = |seconds: f64| count as f64 / seconds / 1e3;
     let shown =
         format!("{:.2}x ({:.0}k / {:.0}k events/s)", appended.ratio(), rate(with), rate(without));
-    report("groups of 32 appended, with index / without", &shown, "none; 100k/s");
+    report("groups of 32 appended, with index / without", &shown, "1.3x; 100k/s");
     let bytes: usize = said.iter().map(|group| group.lines().len()).sum();
     let words: usize = said.iter().flat_map(EventGroup::said).map(|it| it.words.len()).sum();
     let many = append_together(&runtime, &open("many"), &said);
@@ -183,7 +199,7 @@ fn main() -> ExitCode {
         assert_eq!(database.prune(keep, 9, 9).expect("pruned").runs, 1);
     });
     report("a run removed for good", &format!("{removed:.1?}"), "none");
-    held(&[("a run that is stored", beside.ratio(), 1.3)])
+    held(&[("groups with the index", appended.ratio(), 1.3)])
 }
 
 /// Takes all runs out of the index, as if an earlier version had kept them.

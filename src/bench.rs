@@ -7,6 +7,7 @@ pub use crate::agents::facts::{
 pub use crate::agents::plan::{AgentHead, SwarmHead};
 pub use crate::agents::projection::HANDED_OVER;
 pub use crate::base::seeded_random::random_u64;
+pub use crate::base::stems::{query_words, words};
 pub use crate::base::visible::is_hostile;
 pub use crate::event::contribution::{Conflict, Contribution, Stance};
 pub use crate::event::kind::{
@@ -36,7 +37,10 @@ pub use crate::scenario::spec::lookup::FolderSpec;
 pub use crate::scenario::spec::policy::CallPolicy;
 #[cfg(feature = "documents")]
 pub use crate::tool::folder::{
-    FolderSearch, address::Layout, cancellation::CancelFlag, source::DocumentSource,
+    FolderSearch,
+    address::Layout,
+    cancellation::CancelFlag,
+    source::{Catalogue, DocumentSource},
     text_index::TextIndex,
 };
 
