@@ -30,13 +30,14 @@ use tokio::time::Instant;
 use self::live_slots::LiveSlots;
 use self::segment::{HeldBytes, MAX_SEGMENT_BYTES, Segment};
 use crate::clock::Clock;
-use crate::event::{Command, Elapsed, Event, EventKind, Seq, SpanId};
+use crate::event::{BoundaryId, Command, Elapsed, Event, EventKind, Seq, SpanId};
 
 pub use self::live::LiveSlot;
 pub use self::live_slots::LiveText;
 pub use self::reader::LogReader;
 pub use self::recording::{Recording, RecordingError};
-pub use self::replay::Divergence;
+use self::replay::ReplayedEvent;
+pub use self::replay::{Divergence, PassedBoundary, ReplayError};
 pub(crate) use self::replay::{RecordedAttemptStep, RecordedInput, Replay};
 pub use self::stored::StoredMark;
 
@@ -172,15 +173,25 @@ impl Bus {
 
     /// A log without limits that begins with a recording and continues it. Its clock is recorded time.
     pub(crate) fn resumed(recording: Recording) -> Self {
-        let (clock, driver) = Clock::recorded();
-        let next_span = recording.last_span().0.saturating_add(1);
         let events = recording.clone();
-        let replay = Replay::new(recording, driver, clock.now());
-        let bus = Self::build(LogLimits::default(), clock, next_span, Some(replay));
+        let bus = Self::replaying(recording, None);
         for event in events.events() {
             bus.push(|_| Arc::clone(event));
         }
         bus
+    }
+
+    /// A log without limits. It is empty until the run comes to this boundary of its recording, then it
+    /// begins with what was executed again. Its clock is recorded time until then.
+    pub(crate) fn forked(recording: Recording, at: BoundaryId) -> Self {
+        Self::replaying(recording, Some(at))
+    }
+
+    fn replaying(recording: Recording, fork: Option<BoundaryId>) -> Self {
+        let (clock, driver) = Clock::recorded();
+        let next_span = recording.last_span().0.saturating_add(1);
+        let replay = Replay::new(recording, fork, (clock.clone(), driver));
+        Self::build(LogLimits::default(), clock, next_span, Some(replay))
     }
 
     fn build(bounds: LogLimits, clock: Clock, next_span: u32, replay: Option<Replay>) -> Self {
@@ -240,11 +251,16 @@ impl Bus {
         })
     }
 
-    /// The recording is used up: time becomes real, and the events that were held are appended after
-    /// `first`. Returns the commands that were sent before.
+    /// The recording is used up, or a fork has come to its boundary: time becomes real, and the events
+    /// that were held are appended after `first`. Returns the commands that were sent before.
     pub(crate) fn go_live(&self, first: EventKind) -> Vec<Command> {
-        let append = |span, kind| {
-            self.append(span, kind);
+        let append = |event| match event {
+            ReplayedEvent::Recorded(event) => {
+                self.push(|_| event);
+            }
+            ReplayedEvent::New(span, kind) => {
+                self.append(span, kind);
+            }
         };
         self.0.replay.as_ref().map_or_else(Vec::new, |replay| replay.go_live(first, append))
     }

@@ -16,13 +16,16 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::bus::{Bus, LogLimits};
 use crate::clock::Clock;
+use crate::event::id::millis;
+use crate::event::launch::ForkOrigin;
 use crate::event::{Command, EventKind, RunId, SpanId, StopReason};
 use crate::gateway::GuardedTool;
 use crate::scenario::Scenario;
 
 pub use handle::RunHandle;
 pub use keeper::RunKeeper;
-pub use launch::{Launch, ModelChoice, ResumeError, Resumption, Schedule};
+use launch::Replayed;
+pub use launch::{ForkStart, Launch, ModelChoice, ResumeError, Resumption, Schedule};
 pub use toolbox::{ToolNotReady, Toolbox};
 
 /// Limits of the engine.
@@ -211,7 +214,25 @@ impl Engine {
         if self.run(id).is_some() {
             return Err(ResumeError::Present(id.clone()));
         }
-        Ok(self.begin(launch, Some(resumption)))
+        Ok(self.begin(launch, Some(resumption.into())))
+    }
+
+    /// Starts a run that is executed as a recorded one up to a boundary, with what its models and tools
+    /// returned then, and continues from there with what `launch` says. Its log has an id of its own,
+    /// and begins with what was executed again. The day, the seed and the positions of the flags at the
+    /// start are those of the recording. Must be called within a tokio runtime.
+    /// [`RunHandle::wait_until_live`] says whether the run came to the boundary.
+    pub fn fork(&self, launch: Launch, fork: ForkStart) -> RunHandle {
+        let ForkStart { recording, at, flags, by, in_doubt } = fork;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let origin = ForkOrigin {
+            parent: recording.head().run.clone(),
+            at,
+            wall_ms: millis(now),
+            flags,
+            prices: recording.head().first_prices().to_vec(),
+        };
+        self.begin(launch, Some(Replayed { recording, by, in_doubt, fork: Some(origin) }))
     }
 
     /// Cancels every run and waits until all have ended.

@@ -15,6 +15,8 @@ pub struct Recording {
     /// The attempts of models and tools, by span.
     attempts: Arc<BTreeMap<SpanId, RecordedAttempt>>,
     last_span: SpanId,
+    /// Where the run was forked from another one; 0: it was not.
+    forked_at: Seq,
 }
 
 /// A recorded attempt of a model or a tool.
@@ -91,7 +93,9 @@ impl Recording {
             }
         }
         let last_span = spans.keys().next_back().copied().unwrap_or_default();
-        Ok(Self { head, events, attempts: Arc::new(attempts), last_span })
+        let is_fork = |event: &&Arc<Event>| matches!(event.kind, EventKind::RunForked { .. });
+        let forked_at = events.iter().rfind(is_fork).map_or(Seq(0), |event| event.seq);
+        Ok(Self { head, events, attempts: Arc::new(attempts), last_span, forked_at })
     }
 
     /// The head of the log: the setup of the run.
@@ -112,6 +116,12 @@ impl Recording {
     /// Time of the last event.
     pub(crate) fn last_at(&self) -> Elapsed {
         self.events.last().map_or(Elapsed(0), |last| last.at)
+    }
+
+    /// The events before this one come from the run that this one was forked from: other settings may
+    /// have led to them.
+    pub(super) fn forked_at(&self) -> Seq {
+        self.forked_at
     }
 
     pub(super) fn last_span(&self) -> SpanId {

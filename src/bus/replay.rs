@@ -8,65 +8,42 @@
 //! An event that the recording does not have is held until the recording is used up: the run may
 //! have published it before its end without it being stored.
 
+mod error;
+mod fork;
 mod keys;
+mod state;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Poll, Waker};
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
+use self::fork::ForkLog;
 use self::keys::{EventKey, describe, key_of, opening_key, same_call};
+use self::state::ReplayState;
 use super::recording::Recording;
-use crate::clock::ClockDriver;
-use crate::event::{Command, Elapsed, Event, EventKind, Seq, SpanId};
+use crate::clock::{Clock, ClockDriver};
+use crate::event::{BoundaryId, Command, Elapsed, Event, EventKind, Seq, SpanId};
+
+pub use self::error::{Divergence, ReplayError};
+pub use self::fork::PassedBoundary;
 
 /// Events that are recorded within this time of each other happened at the same moment: the run may
 /// not have waited between them.
 const SAME_MOMENT: Duration = Duration::from_millis(1);
 
-/// The run does something else than its log says, so it cannot be continued from it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("event {} of the log is {recorded}, but the run has {executed} there", .seq.0)]
-pub struct Divergence {
-    /// The first event of the log that differs.
-    pub seq: Seq,
-    /// What the log has.
-    pub recorded: String,
-    /// What the run does.
-    pub executed: String,
-}
-
 /// A recording, and what was executed of it.
 pub(crate) struct Replay {
-    clock: ClockDriver,
+    driver: ClockDriver,
+    clock: Clock,
     started: Instant,
     recording: Recording,
     live: AtomicBool,
     state: Mutex<ReplayState>,
-}
-
-#[derive(Default)]
-struct ReplayState {
-    /// Which recorded events were matched; the first that was not.
-    matched: Vec<bool>,
-    next: usize,
-    /// The indices of the events that were not matched, by what they are matched by.
-    unmatched: HashMap<EventKey, VecDeque<usize>>,
-    /// Events that the recording does not have, in their order.
-    held: Vec<(SpanId, EventKind)>,
-    /// Spans that have such an event.
-    held_spans: BTreeSet<SpanId>,
-    /// Attempts that continue as their next recorded event says.
-    delivered: BTreeSet<SpanId>,
-    /// Attempts that wait for this, or for the recording to be used up.
-    waiting: BTreeMap<SpanId, Waker>,
-    divergence: Option<Divergence>,
-    /// Commands that were sent before the recording was used up.
-    commands: Vec<Command>,
 }
 
 /// How an attempt of a model or tool continues.
@@ -93,15 +70,30 @@ pub(crate) enum RecordedInput {
     Event(Arc<Event>),
 }
 
+/// An event for a log that goes live.
+pub(super) enum ReplayedEvent {
+    /// A recorded one, which a fork has from its parent.
+    Recorded(Arc<Event>),
+    /// A new one.
+    New(SpanId, EventKind),
+}
+
 impl Replay {
-    pub(super) fn new(recording: Recording, clock: ClockDriver, started: Instant) -> Self {
+    /// A recording that is to be continued; `fork`: in a log of its own, from this boundary on.
+    pub(super) fn new(
+        recording: Recording,
+        fork: Option<BoundaryId>,
+        (clock, driver): (Clock, ClockDriver),
+    ) -> Self {
         let mut unmatched: HashMap<EventKey, VecDeque<usize>> = HashMap::new();
         for (place, event) in recording.events().iter().enumerate() {
             unmatched.entry(key_of(event)).or_default().push_back(place);
         }
         let matched = vec![false; recording.events().len()];
-        let state = Mutex::new(ReplayState { matched, unmatched, ..ReplayState::default() });
-        Self { clock, started, recording, live: AtomicBool::new(false), state }
+        let fork = fork.map(ForkLog::new);
+        let state = Mutex::new(ReplayState { matched, unmatched, fork, ..ReplayState::default() });
+        let started = clock.now();
+        Self { driver, clock, started, recording, live: AtomicBool::new(false), state }
     }
 
     fn lock(&self) -> MutexGuard<'_, ReplayState> {
@@ -115,7 +107,7 @@ impl Replay {
 
     /// The clock of the run.
     pub(crate) fn clock(&self) -> &ClockDriver {
-        &self.clock
+        &self.driver
     }
 
     /// Whether the recording is used up, and the run continues.
@@ -130,7 +122,7 @@ impl Replay {
 
     /// Moves the time of the run forward to that of a recorded event.
     fn advance(&self, at: Elapsed) {
-        self.clock.advance(self.started + at.duration());
+        self.driver.advance(self.started + at.duration());
     }
 
     /// Matches an event, or holds it. `None` if it is to be appended: the recording is used up.
@@ -140,7 +132,7 @@ impl Replay {
             return None;
         }
         let kind = kind.take()?;
-        let Some(place) = state.take(&EventKey::new(span, &kind)) else {
+        let Some(place) = state.take(&EventKey::new(span, &kind), self.recording.events()) else {
             state.hold(span, kind);
             return Some(Seq(self.recording.events().len() as u64));
         };
@@ -148,6 +140,11 @@ impl Replay {
             let held = state.held.iter().find(|(it, _)| *it == span);
             let executed = held.map_or_else(String::new, |(_, kind)| describe(kind));
             state.diverge(self.recording.events(), place, executed);
+        }
+        if place == 0
+            && let Some(fork) = &mut state.fork
+        {
+            fork.set_head(kind);
         }
         Some(Seq(place as u64))
     }
@@ -165,13 +162,17 @@ impl Replay {
         }
         let kind = kind.take()?;
         let events = self.recording.events();
-        let found = opening_key(&kind).and_then(|key| state.take(&key));
+        let found = opening_key(&kind).and_then(|key| state.take(&key, events));
         let Some((place, event)) = found.and_then(|place| Some((place, events.get(place)?))) else {
             let span = new();
             state.hold(span, kind);
             return Some(span);
         };
-        if let Err(part) = same_call(&event.kind, &kind) {
+        // What a fork changes may have changed what was said before.
+        let may_differ = state.fork.is_some() || (place as u64) < self.recording.forked_at().0;
+        if let Err(part) = same_call(&event.kind, &kind)
+            && !may_differ
+        {
             let executed = format!("{} with {part}", describe(&kind));
             state.diverge(events, place, executed);
         }
@@ -179,17 +180,24 @@ impl Replay {
     }
 
     /// How this attempt of a model or tool continues. Waits until it is its turn, or until the
-    /// recording is used up.
+    /// recording is used up. An attempt that was in flight where a fork begins returns what it
+    /// returned in the recording, and when it did.
     pub(crate) async fn recorded_step(&self, span: SpanId) -> RecordedAttemptStep {
-        poll_fn(|cx| {
+        let step = poll_fn(|cx| {
             let mut state = self.lock();
             let attempt = self.recording.attempt(span);
+            let steps = attempt.into_iter().flat_map(|it| &it.steps).copied();
+            let next = steps.into_iter().find(|place| state.matched.get(*place) == Some(&false));
+            let event = next.and_then(|place| Some((place, self.recording.events().get(place)?)));
             if self.is_live() {
-                return Poll::Ready(RecordedAttemptStep::Unknown { in_doubt: attempt.is_some() });
+                let Some((place, event)) = event else {
+                    let in_doubt = attempt.is_some();
+                    return Poll::Ready(RecordedAttemptStep::Unknown { in_doubt });
+                };
+                state.matched[place] = true;
+                return Poll::Ready(RecordedAttemptStep::Event(Arc::clone(event)));
             }
-            let steps = attempt.into_iter().flat_map(|it| &it.steps);
-            if let Some(place) = steps.copied().find(|place| !state.matched[*place])
-                && let Some(event) = self.recording.events().get(place)
+            if let Some((place, event)) = event
                 && (state.delivered.remove(&span) || self.is_due_now(&mut state, span, place))
             {
                 state.waiting.remove(&span);
@@ -198,7 +206,13 @@ impl Replay {
             state.waiting.insert(span, cx.waker().clone());
             Poll::Pending
         })
-        .await
+        .await;
+        if let RecordedAttemptStep::Event(event) = &step
+            && self.is_live()
+        {
+            self.clock.sleep_until(self.started + event.at.duration()).await;
+        }
+        step
     }
 
     /// Whether the end of an attempt is the next recorded event, at the same moment: then the run
@@ -206,7 +220,7 @@ impl Replay {
     fn is_due_now(&self, state: &mut ReplayState, span: SpanId, place: usize) -> bool {
         let events = self.recording.events();
         let Some(end) = events.get(place) else { return false };
-        let now = self.clock.now().saturating_duration_since(self.started);
+        let now = self.driver.now().saturating_duration_since(self.started);
         if end.at.duration().saturating_sub(now) >= SAME_MOMENT {
             return false;
         }
@@ -215,7 +229,7 @@ impl Replay {
             return false;
         }
         for place in open {
-            state.skip(place, &events[place]);
+            state.skip(place, events);
         }
         self.advance(end.at);
         true
@@ -241,7 +255,7 @@ impl Replay {
         self.advance(event.at);
         if self.is_inside(event, None) || keys::is_never_repeated(&event.kind) {
             let place = state.next;
-            state.skip(place, event);
+            state.skip(place, events);
             return RecordedInput::Skipped;
         }
         let first = state.next;
@@ -297,9 +311,7 @@ impl Replay {
     pub(crate) fn skip_next(&self) {
         let mut state = self.lock();
         let place = state.next;
-        if let Some(event) = self.recording.events().get(place) {
-            state.skip(place, event);
-        }
+        state.skip(place, self.recording.events());
     }
 
     /// The first event that was not matched.
@@ -326,69 +338,37 @@ impl Replay {
         state.divergence.clone()
     }
 
-    /// The recording is used up: time becomes real, `first` and the events that were held are
-    /// appended, and attempts that wait for their end continue. Returns the commands that were sent
-    /// before.
-    pub(super) fn go_live(
-        &self,
-        first: EventKind,
-        append: impl Fn(SpanId, EventKind),
-    ) -> Vec<Command> {
+    /// The recording is used up, or a fork has come to its boundary: time becomes real, `append`
+    /// gets what the log does not have yet, and attempts that wait for their end continue. Returns
+    /// the commands that were sent before.
+    pub(super) fn go_live(&self, first: EventKind, append: impl Fn(ReplayedEvent)) -> Vec<Command> {
         let mut state = self.lock();
         if self.is_live() || state.divergence.is_some() {
             return Vec::new();
         }
-        self.clock.go_live();
-        append(SpanId::RUN, first);
+        let fork = state.fork.take();
+        let is_fork = fork.is_some();
+        let (events, branches) = fork.map(ForkLog::into_events).unwrap_or_default();
+        if let Some(last) = events.last() {
+            // It may have been recorded later than the run has published it now.
+            self.advance(last.at);
+        }
+        self.driver.go_live();
+        events.into_iter().map(ReplayedEvent::Recorded).for_each(&append);
+        append(ReplayedEvent::New(SpanId::RUN, first));
         for (span, kind) in std::mem::take(&mut state.held) {
-            append(span, kind);
+            append(ReplayedEvent::New(span, kind));
         }
         self.live.store(true, Ordering::Release);
-        let ReplayState { waiting, commands, .. } = std::mem::take(&mut *state);
+        let ReplayState { matched, waiting, commands, .. } = std::mem::take(&mut *state);
+        if is_fork {
+            // Attempts in flight still return what is recorded.
+            state.matched = matched;
+        }
         drop(state);
-        for waker in waiting.into_values() {
+        for waker in waiting.into_values().chain(branches) {
             waker.wake();
         }
         commands
-    }
-}
-
-impl ReplayState {
-    /// Matches an event with the first recorded one of this key.
-    fn take(&mut self, key: &EventKey) -> Option<usize> {
-        let place = self.unmatched.get_mut(key)?.pop_front()?;
-        self.mark(place);
-        Some(place)
-    }
-
-    fn mark(&mut self, place: usize) {
-        self.matched[place] = true;
-        while self.matched.get(self.next) == Some(&true) {
-            self.next += 1;
-        }
-    }
-
-    /// Marks an event as matched that the run does not publish.
-    fn skip(&mut self, place: usize, event: &Event) {
-        if let Some(places) = self.unmatched.get_mut(&key_of(event)) {
-            places.retain(|it| *it != place);
-        }
-        self.mark(place);
-    }
-
-    fn hold(&mut self, span: SpanId, kind: EventKind) {
-        if self.divergence.is_none() {
-            self.held_spans.insert(span);
-            self.held.push((span, kind));
-        }
-    }
-
-    /// The run leaves its recording at this event. The first one counts.
-    fn diverge(&mut self, events: &[Arc<Event>], place: usize, executed: String) {
-        let seq = Seq(place as u64);
-        if self.divergence.as_ref().is_none_or(|known| seq < known.seq) {
-            let recorded = events.get(place).map_or_else(String::new, |it| describe(&it.kind));
-            self.divergence = Some(Divergence { seq, recorded, executed });
-        }
     }
 }

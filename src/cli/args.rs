@@ -60,6 +60,9 @@ pub enum CliCommand {
     /// Continue a kept run whose process ended before it did
     #[cfg(feature = "store")]
     Resume(kept::ResumeArgs),
+    /// Start a new run that continues from a boundary of a kept one, with other settings
+    #[cfg(feature = "store")]
+    Fork(Box<kept::ForkArgs>),
     /// Compare two runs (exit code 1 where more differs than ids and times)
     #[cfg(feature = "store")]
     Diff(kept::DiffArgs),
@@ -197,7 +200,7 @@ pub struct FlagArg {
 }
 
 impl FlagArg {
-    fn parse(text: &str) -> Result<Self, String> {
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
         let say = || format!("expected NAME=on, NAME=off or NAME=on@round:2, found `{text}`");
         let (name, rest) = text.split_once('=').ok_or_else(say)?;
         let (position, at) = match rest.split_once('@') {

@@ -16,7 +16,7 @@ use super::message::print_message;
 use super::output::RunWriter;
 use super::stop_signals::on_stop;
 use crate::base::visible::{REASON_CHARS, visible_within};
-use crate::engine::{Engine, Launch, Resumption, RunHandle};
+use crate::engine::{Engine, ForkStart, Launch, Resumption, RunHandle};
 use crate::event::kind::Initiator;
 use crate::event::world::{Outcome, Projection, SessionOutcome};
 use crate::event::{BoundaryId, Command, Event, EventKind, Seq, StopReason, World};
@@ -53,6 +53,12 @@ pub enum SessionTurn {
         expect(dead_code, reason = "without a store no run is kept")
     )]
     Resumed(Box<Launch>, Resumption),
+    /// A new run that continues from a boundary of a kept one.
+    #[cfg_attr(
+        not(feature = "store"),
+        expect(dead_code, reason = "without a store no run is kept")
+    )]
+    Forked(Box<Launch>, Box<ForkStart>),
 }
 
 /// Executes one run, or the runs of a session one after the other. Before this returns, the outcome
@@ -87,6 +93,9 @@ pub async fn run<W: Write>(
                 };
                 (Arc::clone(&launch.scenario), engine.start(*launch))
             }
+            SessionTurn::Forked(launch, fork) => {
+                (Arc::clone(&launch.scenario), engine.fork(*launch, *fork))
+            }
             SessionTurn::Resumed(launch, resumption) => {
                 let scenario = Arc::clone(&launch.scenario);
                 match engine.resume(*launch, resumption) {
@@ -110,8 +119,8 @@ pub async fn run<W: Write>(
             })
             .await;
         run.wait_until_finished().await;
-        if let Err(divergence) = run.wait_until_live().await {
-            let text = format!("{} cannot be continued: {divergence}", run.id());
+        if let Err(error) = run.wait_until_live().await {
+            let text = format!("the run cannot be continued: {error}");
             print_message(&visible_within(&text, ERROR_CHARS));
             return Exit::Stopped;
         }

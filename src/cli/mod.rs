@@ -147,6 +147,11 @@ fn dispatch(cli: Cli, theme: Theme, file: &ConfigFile) -> Exit {
             Err(exit) => exit,
         },
         #[cfg(feature = "store")]
+        Some(CliCommand::Fork(args)) => match runtime() {
+            Ok(runtime) => run_to_end(runtime, kept::fork(&args, theme, global.is_ascii())),
+            Err(exit) => exit,
+        },
+        #[cfg(feature = "store")]
         Some(CliCommand::Diff(args)) => kept::diff(&args, theme, global.is_ascii()),
         #[cfg(feature = "store")]
         Some(CliCommand::Export(args)) => kept::export(&args),

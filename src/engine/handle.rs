@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
 
-use crate::bus::{Bus, Divergence, LogReader};
+use crate::bus::{Bus, LogReader, ReplayError};
 use crate::event::{Command, RunId, Seq, StopReason};
 use crate::gateway::{GuardSnapshot, ToolRegistry};
 use crate::run::{LiveControl, RunControl, Session};
@@ -18,7 +18,7 @@ pub(super) enum ReplayEnd {
     /// The run is live.
     Live,
     /// It cannot be continued.
-    Diverged(Divergence),
+    Failed(ReplayError),
 }
 
 /// Handle of a run. Cheap to clone.
@@ -84,17 +84,17 @@ impl RunHandle {
         self.bus.is_resumed()
     }
 
-    /// Waits until a run that is resumed has executed its recording again and is live. A run that
+    /// Waits until a run that is resumed or forked has executed its recording again and is live. A run that
     /// was started is live from its start.
     ///
     /// # Errors
-    /// [`Divergence`] if the run does something else than its log says. It is not continued then,
-    /// and nothing was appended to its log.
-    pub async fn wait_until_live(&self) -> Result<(), Divergence> {
+    /// [`ReplayError`] if the run does something else than its log says, or a fork does not come to its
+    /// boundary. It is not continued then, and nothing was appended to its log.
+    pub async fn wait_until_live(&self) -> Result<(), ReplayError> {
         let mut replayed = self.replayed.clone();
         let ended = replayed.wait_for(|it| !matches!(it, ReplayEnd::Open)).await;
         match ended.as_deref() {
-            Ok(ReplayEnd::Diverged(divergence)) => Err(divergence.clone()),
+            Ok(ReplayEnd::Failed(error)) => Err(error.clone()),
             // An error means that the run's task is gone.
             _ => Ok(()),
         }

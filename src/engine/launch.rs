@@ -7,6 +7,7 @@ use crate::Toolbox;
 use crate::base::name::FlagName;
 use crate::bus::Recording;
 use crate::event::kind::Initiator;
+use crate::event::launch::ForkOrigin;
 use crate::event::{BoundaryId, RunId};
 use crate::llm::Models;
 use crate::run::Session;
@@ -61,6 +62,38 @@ pub struct Resumption {
     /// What is done with a call in doubt if the scenario does not say it (`in_doubt`) and the tool is
     /// not idempotent.
     pub in_doubt: InDoubt,
+}
+
+/// A fork: a new run that is executed as a recorded one up to a boundary, and continues from there.
+#[derive(Clone, Debug)]
+pub struct ForkStart {
+    /// The events of the other run.
+    pub recording: Recording,
+    /// The boundary to continue from.
+    pub at: BoundaryId,
+    /// The flags to switch there.
+    pub flags: Vec<(FlagName, bool)>,
+    /// Who forks it.
+    pub by: Initiator,
+    /// What is done with a call that was in flight there and has no recorded end, as in
+    /// [`Resumption::in_doubt`].
+    pub in_doubt: InDoubt,
+}
+
+/// A recorded run that a new run begins with.
+pub(super) struct Replayed {
+    pub recording: Recording,
+    pub by: Initiator,
+    pub in_doubt: InDoubt,
+    /// `None`: the run is the recorded one.
+    pub fork: Option<ForkOrigin>,
+}
+
+impl From<Resumption> for Replayed {
+    fn from(resumption: Resumption) -> Self {
+        let Resumption { recording, by, in_doubt } = resumption;
+        Self { recording, by, in_doubt, fork: None }
+    }
 }
 
 /// Why a recorded run is not continued.

@@ -4,43 +4,65 @@ use tokio::sync::watch;
 
 use super::handle::{ReplayEnd, RunHandle};
 use crate::base::contained::Contained;
+use crate::bus::Recording;
 use crate::event::id::millis;
-use crate::event::kind::{Initiator, RunClosed};
+use crate::event::kind::{Initiator, ModelPriceHead, RunClosed};
+use crate::event::launch::ForkOrigin;
 use crate::event::{EventKind, SpanId, StopReason};
 use crate::pattern::{self, PatternLive};
 use crate::run::{RunContext, replay};
 use crate::scenario::Scenario;
 
-/// Executes a recorded run again and continues it. `now_ms` is the present time of the wall, in
-/// milliseconds. Returns `None` if the run cannot be continued: its log stays as it is.
-pub(super) async fn resume(
-    context: &RunContext,
-    run: &RunHandle,
-    by: Initiator,
-    now_ms: u64,
-    replayed: &watch::Sender<ReplayEnd>,
-    playing: impl Future<Output = StopReason>,
-) -> Option<StopReason> {
-    let resumed = |recording: &crate::bus::Recording| {
+/// How a recorded run is continued.
+pub(super) struct ContinuedRun {
+    pub by: Initiator,
+    /// The present time of the wall, as Unix time in milliseconds.
+    pub now_ms: u64,
+    /// `None`: in the same log.
+    pub fork: Option<ForkOrigin>,
+    /// Prices of the models that the run calls.
+    pub prices: Vec<ModelPriceHead>,
+}
+
+impl ContinuedRun {
+    /// The first event after the recorded ones.
+    fn first_event(&self, recording: &Recording) -> EventKind {
+        if let Some(fork) = &self.fork {
+            let (parent, at) = (fork.parent.clone(), fork.at.clone());
+            let prices = self.prices.clone();
+            return EventKind::RunForked { by: self.by, parent, at, prices };
+        }
         let stored_ms =
             recording.head().wall_ms.saturating_add(millis(recording.last_at().duration()));
         EventKind::RunResumed {
-            by,
-            downtime_ms: now_ms.saturating_sub(stored_ms),
+            by: self.by,
+            downtime_ms: self.now_ms.saturating_sub(stored_ms),
             events: recording.events().len() as u64,
         }
-    };
+    }
+}
+
+/// Executes a recorded run again and continues it. Returns `None` if the run cannot be continued: its
+/// log stays as it is.
+pub(super) async fn resume(
+    context: &RunContext,
+    run: &RunHandle,
+    begins: ContinuedRun,
+    replayed: &watch::Sender<ReplayEnd>,
+    playing: impl Future<Output = StopReason>,
+) -> Option<StopReason> {
     let steps = replay::RunInputs {
         bus: context.bus(),
         control: context.control(),
         send: &|command| run.deliver(command),
-        resumed: &resumed,
+        first: &|recording| begins.first_event(recording),
+        flags: begins.fork.as_ref().map_or(&[], |fork| &fork.flags),
         live: &|| drop(replayed.send(ReplayEnd::Live)),
     };
     match replay::execute_again(&steps, playing).await {
         Ok(reason) => Some(reason),
-        Err(divergence) => {
-            let _ = replayed.send(ReplayEnd::Diverged(divergence));
+        Err(error) => {
+            let _ = replayed.send(ReplayEnd::Failed(error));
             None
         }
     }

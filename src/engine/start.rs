@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::watch;
 
 use super::handle::{ReplayEnd, RunHandle};
-use super::launch::{Launch, ModelChoice, Resumption, Schedule};
-use super::play::{play, resume};
+use super::launch::{Launch, ModelChoice, Replayed, Schedule};
+use super::play::{ContinuedRun, play, resume};
 use super::{Engine, Toolbox, head};
 use crate::base::day::Day;
 use crate::base::name::FlagName;
@@ -27,12 +27,13 @@ use crate::scenario::check::instant_warning;
 use crate::scenario::spec::in_doubt::InDoubt;
 
 impl Engine {
-    /// Starts a run, or continues a recorded one.
-    pub(super) fn begin(&self, launch: Launch, resumption: Option<Resumption>) -> RunHandle {
+    /// Starts a run, continues a recorded one, or forks it.
+    pub(super) fn begin(&self, launch: Launch, replayed: Option<Replayed>) -> RunHandle {
         let Launch { scenario, model, tools, flags, schedule, seed, requested_model, session } =
             launch;
-        let in_doubt = resumption.as_ref().map_or(InDoubt::Stop, |it| it.in_doubt);
-        let (recording, by) = resumption.map(|it| (it.recording, it.by)).unzip();
+        let in_doubt = replayed.as_ref().map_or(InDoubt::Stop, |it| it.in_doubt);
+        let fork = replayed.as_ref().and_then(|it| it.fork.clone());
+        let (recording, by) = replayed.map(|it| (it.recording, it.by)).unzip();
         let recorded = recording.as_ref().map(|it| it.head().clone());
         let session = session.unwrap_or_else(|| Session::first(scenario.goal.as_str()));
         let seed = recorded.as_ref().map(|it| it.seed).or(seed).unwrap_or(scenario.seed);
@@ -49,15 +50,23 @@ impl Engine {
         });
         let models = models.at_one_price(one_price);
         let positions = match &recorded {
-            Some(head) => head.flags.clone(),
+            Some(head) if fork.is_none() => head.flags.clone(),
+            Some(head) => {
+                let of_parent = head.flags.iter().map(|flag| (flag.name.clone(), flag.on));
+                flag_positions(&scenario, of_parent.collect())
+            }
             None => flag_positions(&scenario, flags),
         };
         let bounds = self.shared.settings.log;
         // What a resumed run begins with is stored already.
-        let stored = Seq(recording.as_ref().map_or(0, |it| it.events().len() as u64));
-        let bus = match recording {
-            Some(recording) => Bus::resumed(recording),
-            None => Bus::with_limits(bounds),
+        let mut stored = Seq(0);
+        let bus = match (recording, &fork) {
+            (Some(recording), Some(fork)) => Bus::forked(recording, fork.at.clone()),
+            (Some(recording), None) => {
+                stored = Seq(recording.events().len() as u64);
+                Bus::resumed(recording)
+            }
+            (None, _) => Bus::with_limits(bounds),
         };
         // Both readers begin before a window can drop what a resumed log begins with.
         let first = (bounds != LogLimits::default()).then(|| bus.reader(Seq(0)));
@@ -78,8 +87,8 @@ impl Engine {
         let context;
         let handle = {
             let id = match &recorded {
-                Some(head) => head.run.clone(),
-                None => self.next_id(),
+                Some(head) if fork.is_none() => head.run.clone(),
+                _ => self.next_id(),
             };
             let mut runs = self.shared.runs();
             runs.starting.remove(&id);
@@ -132,6 +141,7 @@ impl Engine {
                 model: requested_model,
                 flags: schedule.flags.clone(),
                 pauses: schedule.breaks.clone(),
+                forked: fork.clone(),
             },
             session: &session,
             wall_ms,
@@ -144,8 +154,8 @@ impl Engine {
         }
         for tool in context.tools().iter().filter(|it| it.shared && recorded.is_some()) {
             let text = format!(
-                "the tool {} is shared by runs; this run, which was resumed, has a breaker, a queue \
-                 and limits of its own",
+                "the tool {} is shared by runs; this run, which continues a recorded one, has \
+                 a breaker, a queue and limits of its own",
                 tool.guard.name()
             );
             bus.publish(SpanId::RUN, EventKind::Warning { text });
@@ -163,7 +173,11 @@ impl Engine {
             let playing = play(&context, &scenario, &changes);
             let reason = match by {
                 None => Some(playing.await),
-                Some(by) => resume(&context, &run, by, now_ms, &replayed, playing).await,
+                Some(by) => {
+                    let begins =
+                        ContinuedRun { by, now_ms, fork, prices: models.prices().to_vec() };
+                    resume(&context, &run, begins, &replayed, playing).await
+                }
             };
             bus.close();
             match reason {

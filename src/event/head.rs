@@ -78,6 +78,15 @@ impl RunStarted {
     }
 }
 
+impl RunStarted {
+    /// Prices of the models that the first events of the log are about: if the run is a fork, of a fork,
+    /// those of the first run.
+    pub(crate) fn first_prices(&self) -> &[ModelPriceHead] {
+        let forked = self.launch.as_ref().and_then(|launch| launch.forked.as_ref());
+        forked.map_or(&self.model_prices, |forked| &forked.prices)
+    }
+}
+
 /// Price of a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModelPriceHead {
@@ -86,6 +95,13 @@ pub struct ModelPriceHead {
     /// The price; `None`: unknown, so the cost of the run is unknown too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
+}
+
+impl ModelPriceHead {
+    /// The script of a scenario, which costs nothing.
+    pub(crate) fn scripted() -> Self {
+        Self { model: "scripted".to_owned(), price: Some(Price::new(0.0, 0.0)) }
+    }
 }
 
 /// Prices in US dollars per million tokens.

@@ -81,6 +81,19 @@ kinds! {
             /// How many stored events were executed again.
             events: u64,
         },
+        /// A run begins as a fork of another one: what is before this event was executed by that run.
+        "run.forked" RunForked {
+            /// Who forked it.
+            by: Initiator,
+            /// The other run.
+            parent: RunId,
+            /// The boundary that the run continues from.
+            #[serde(rename = "boundary")]
+            at: BoundaryId,
+            /// Prices of the models that it calls from here on.
+            #[serde(default, skip_serializing_if = "Vec::is_empty")]
+            prices: Vec<ModelPriceHead>,
+        },
         /// A breakpoint was set or removed.
         "breakpoint.changed" BreakpointChanged {
             /// The boundary to pause at.

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::BoundaryId;
+use super::head::ModelPriceHead;
+use super::{BoundaryId, RunId};
 use crate::base::name::FlagName;
 use crate::scenario::spec::source_text::SourceText;
 
 /// What a run was started with, beyond what its scenario says.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LaunchRecord {
     /// The scenario as it was then, whatever its file says today.
     pub source: Arc<SourceText>,
@@ -26,4 +27,26 @@ pub struct LaunchRecord {
     /// The boundaries that were to be paused at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pauses: Vec<BoundaryId>,
+    /// Where the run was forked from another one; `None`: it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked: Option<ForkOrigin>,
+}
+
+/// Where a run was forked from another one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ForkOrigin {
+    /// The other run.
+    pub parent: RunId,
+    /// The boundary that the run continues from.
+    #[serde(rename = "boundary")]
+    pub at: BoundaryId,
+    /// When it was forked, as Unix time in milliseconds. The run's own time continues that of its
+    /// parent.
+    pub wall_ms: u64,
+    /// The flags that were switched there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flags: Vec<(FlagName, bool)>,
+    /// Prices of the models that the first events of the log are about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prices: Vec<ModelPriceHead>,
 }

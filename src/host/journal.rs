@@ -59,6 +59,7 @@ fn level(kind: &EventKind) -> Level {
         | EventKind::Paused { .. }
         | EventKind::Resumed { .. }
         | EventKind::RunResumed { .. }
+        | EventKind::RunForked { .. }
         | EventKind::CallInDoubt { .. }
         | EventKind::Stepped { .. }
         | EventKind::BreakpointChanged { .. }

@@ -254,8 +254,9 @@ impl RecordListener for CourseOfRun<'_> {
 /// The row of a run that begins.
 pub fn row_of(head: &RunStarted) -> RunRow {
     let source = head.launch.as_ref().map(|launch| &launch.source);
+    let forked = head.launch.as_ref().and_then(|launch| launch.forked.as_ref());
     RunRow {
-        started_ms: head.wall_ms,
+        started_ms: forked.map_or(head.wall_ms, |forked| forked.wall_ms),
         title: head.title.clone(),
         scenario: head.scenario.to_string(),
         scenario_hash: source
@@ -263,6 +264,8 @@ pub fn row_of(head: &RunStarted) -> RunRow {
             .unwrap_or_default(),
         pattern: head.plan.name().to_owned(),
         live: matches!(head.model, ModelLabel::Live { .. }),
+        parent: forked.map(|forked| forked.parent.clone()),
+        forked_at: forked.map(|forked| forked.at.to_string()),
         ..RunRow::begun(head.run.clone())
     }
 }

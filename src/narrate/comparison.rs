@@ -217,7 +217,10 @@ fn matched_name(kind: &EventKind) -> String {
 fn is_about_the_log(kind: &EventKind) -> bool {
     matches!(
         kind,
-        EventKind::RunStarted(_) | EventKind::RunResumed { .. } | EventKind::EventsDropped { .. }
+        EventKind::RunStarted(_)
+            | EventKind::RunResumed { .. }
+            | EventKind::RunForked { .. }
+            | EventKind::EventsDropped { .. }
     )
 }
 

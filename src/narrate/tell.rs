@@ -68,6 +68,11 @@ pub fn line_of<'a>(
             .into();
             line.tone = StyleRole::Paused;
         }
+        EventKind::RunForked { by: who, parent, at, .. } => {
+            line.text =
+                format!("{}, from {parent} before {}", actor(*who), at.display_name()).into();
+            line.tone = StyleRole::Paused;
+        }
         EventKind::Stepped { step, boundary, paused_ms } => {
             let far = match step {
                 StepSize::Boundary => "to the next boundary",

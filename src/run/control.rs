@@ -65,6 +65,12 @@ impl RunControl {
         self.lock().scheduled.push((at, flag, on, by));
     }
 
+    /// Forgets what a recorded run switched at boundaries that it has not come to, as a fork of it does
+    /// where it begins. What the command line scheduled stays.
+    pub(super) fn forget_recorded_flags(&self) {
+        self.lock().scheduled.retain(|(_, _, _, by)| *by == Initiator::Schedule);
+    }
+
     /// One warning for each scheduled change whose boundary was never reached.
     pub fn unreached(&self) -> Vec<String> {
         let state = self.lock();
@@ -108,6 +114,9 @@ impl RunControl {
     /// # Errors
     /// [`RunStopped`] if the run was cancelled or stopped, or its time is up.
     pub async fn pass(&self, boundary: &Boundary) -> Result<(), RunStopped> {
+        if let Some(replay) = self.bus.replay() {
+            replay.arrive(boundary).await;
+        }
         if !self.bus.is_within_limits() {
             let _outside = self.bus.clock().outside();
             // Ends at once if the run is over meanwhile: the slow reader may never read on.

@@ -1,4 +1,5 @@
-//! Executes a recorded run again, until its recording is used up; then the run continues live.
+//! Executes a recorded run again, until its recording is used up, or, as a fork, until it comes to a
+//! boundary; then the run continues live.
 //!
 //! The run is polled until it is idle: nothing woke it, and it waits for nothing outside. Then the
 //! first recorded event that it has not published says what comes next: what a model or tool
@@ -14,7 +15,8 @@ use std::task::{Context, Poll, Wake, Waker};
 use futures::task::AtomicWaker;
 
 use super::control::RunControl;
-use crate::bus::{Bus, Divergence, RecordedInput, Recording, Replay};
+use crate::base::name::FlagName;
+use crate::bus::{Bus, RecordedInput, Recording, Replay, ReplayError};
 use crate::event::command::BreakerOverride;
 use crate::event::kind::{BreakerCause, BreakerStage, Initiator, StepSize};
 use crate::event::{Command, Event, EventKind, Seq};
@@ -28,7 +30,9 @@ pub(crate) struct RunInputs<'a> {
     /// Gives the run a command.
     pub send: &'a (dyn Fn(Command) + Send + Sync),
     /// The first event after the recording.
-    pub resumed: &'a (dyn Fn(&Recording) -> EventKind + Send + Sync),
+    pub first: &'a (dyn Fn(&Recording) -> EventKind + Send + Sync),
+    /// Flags that a fork switches where it begins.
+    pub flags: &'a [(FlagName, bool)],
     /// Called when the recording is used up.
     pub live: &'a (dyn Fn() + Send + Sync),
 }
@@ -60,18 +64,18 @@ enum Step<T> {
     Continue,
     /// The run waits.
     Wait,
-    Ended(Result<T, Divergence>),
+    Ended(Result<T, ReplayError>),
 }
 
 /// Plays a run whose log continues a recording.
 ///
 /// # Errors
-/// [`Divergence`] if the run does something else than its recording says; nothing was appended to
-/// its log then.
+/// [`ReplayError`] if the run does something else than its recording says, or a fork does not come to
+/// its boundary; nothing was appended to its log then.
 pub(crate) async fn execute_again<T>(
     inputs: &RunInputs<'_>,
     run: impl Future<Output = T>,
-) -> Result<T, Divergence> {
+) -> Result<T, ReplayError> {
     let mut run = pin!(run);
     if let Some(replay) = inputs.bus.replay() {
         for event in replay.recording().events() {
@@ -89,6 +93,7 @@ pub(crate) async fn execute_again<T>(
                 flag.woken.store(false, Ordering::Release);
                 let polled = run.as_mut().poll(&mut Context::from_waker(&waker));
                 let step = match polled {
+                    Poll::Pending if driver.replay.is_at_fork() => driver.begin_fork(),
                     Poll::Ready(ended) => driver.end(ended),
                     Poll::Pending if flag.woken.load(Ordering::Acquire) => Step::Continue,
                     Poll::Pending => driver.step(),
@@ -135,16 +140,19 @@ impl Driver<'_> {
     /// One step of a run that is idle.
     fn step<T>(&mut self) -> Step<T> {
         if let Some(divergence) = self.replay.divergence() {
-            return Step::Ended(Err(divergence));
+            return Step::Ended(Err(divergence.into()));
         }
         if self.replay.clock().waits_outside() {
             return Step::Wait;
         }
         match self.replay.next_input() {
-            RecordedInput::Over => {
-                self.go_live();
-                Step::Continue
-            }
+            RecordedInput::Over => match self.replay.not_reached() {
+                Some(error) => Step::Ended(Err(error)),
+                None => {
+                    self.go_live();
+                    Step::Continue
+                }
+            },
             RecordedInput::Delivered | RecordedInput::Skipped => Step::Continue,
             RecordedInput::Event(event) => self.lead_to(&event),
         }
@@ -168,28 +176,45 @@ impl Driver<'_> {
             return Step::Continue;
         }
         match self.replay.diverge() {
-            Some(divergence) => Step::Ended(Err(divergence)),
+            Some(divergence) => Step::Ended(Err(divergence.into())),
             None => Step::Continue,
         }
+    }
+
+    /// A fork has come to its boundary.
+    fn begin_fork<T>(&self) -> Step<T> {
+        if let Some(divergence) = self.replay.divergence() {
+            return Step::Ended(Err(divergence.into()));
+        }
+        self.inputs.control.forget_recorded_flags();
+        for (flag, on) in self.inputs.flags {
+            let flag = flag.clone();
+            (self.inputs.send)(Command::SetFlag { flag, on: *on, by: Initiator::You });
+        }
+        self.go_live();
+        Step::Continue
     }
 
     /// The run has ended.
     fn end<T>(&self, ended: T) -> Step<T> {
         if let Some(divergence) = self.replay.divergence() {
-            return Step::Ended(Err(divergence));
+            return Step::Ended(Err(divergence.into()));
         }
         if !self.replay.is_used_up() {
             return match self.replay.diverge() {
-                Some(divergence) => Step::Ended(Err(divergence)),
+                Some(divergence) => Step::Ended(Err(divergence.into())),
                 None => Step::Ended(Ok(ended)),
             };
+        }
+        if let Some(error) = self.replay.not_reached() {
+            return Step::Ended(Err(error));
         }
         self.go_live();
         Step::Ended(Ok(ended))
     }
 
     fn go_live(&self) {
-        let first = (self.inputs.resumed)(self.replay.recording());
+        let first = (self.inputs.first)(self.replay.recording());
         let commands = self.inputs.bus.go_live(first);
         (self.inputs.live)();
         for command in commands {

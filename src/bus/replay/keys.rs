@@ -76,6 +76,7 @@ pub(super) fn is_never_repeated(kind: &EventKind) -> bool {
         kind,
         EventKind::Unknown { .. }
             | EventKind::RunResumed { .. }
+            | EventKind::RunForked { .. }
             | EventKind::EventsDropped { .. }
             | EventKind::SessionRunStarted { .. }
             | EventKind::SessionRunClosed { .. }

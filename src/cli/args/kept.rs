@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::FlagArg;
 use super::run_format::RunFormat;
 
 /// Arguments of `roundtable runs`.
@@ -83,6 +84,41 @@ pub struct ResumeArgs {
     /// An interrupted run: an id, the beginning of one, last, or last~2
     #[arg(value_name = "RUN")]
     pub run: String,
+    /// How to play it
+    #[command(flatten)]
+    pub play: PlayArgs,
+}
+
+/// Arguments of `roundtable fork`.
+#[derive(Debug, Clone, Args)]
+pub struct ForkArgs {
+    /// A kept run (an id, the beginning of one, last, last~2) and the boundary to continue from, such
+    /// as last@round:2. Without a boundary, those of the run are listed
+    #[arg(value_name = "RUN[@BOUNDARY]")]
+    pub run: String,
+    /// Override a field of the scenario from the boundary on, such as budget.max_rounds=1 or a prompt
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub set: Vec<String>,
+    /// Switch a flag where the fork begins, or at a later boundary: legal_analyst=on@round:3
+    #[arg(long = "flag", value_name = "NAME=on|off[@BOUNDARY]", value_parser = FlagArg::parse)]
+    pub flags: Vec<FlagArg>,
+    /// Call live models from the boundary on, as run --live does
+    #[arg(long)]
+    pub live: bool,
+    /// The model to call from the boundary on
+    #[arg(long, value_name = "[PROVIDER/]MODEL")]
+    pub model: Option<String>,
+    /// Answer from the scenario's script from the boundary on
+    #[arg(long, conflicts_with_all = ["live", "model"])]
+    pub scripted: bool,
+    /// How to play it
+    #[command(flatten)]
+    pub play: PlayArgs,
+}
+
+/// How a recorded run is continued.
+#[derive(Debug, Clone, Args)]
+pub struct PlayArgs {
     /// Output format; default: text on a terminal, json elsewhere
     #[arg(long, value_enum)]
     pub format: Option<RunFormat>,

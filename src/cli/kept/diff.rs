@@ -16,7 +16,7 @@ use crate::cli::stdout;
 use crate::cli::stream_style::StreamStyle;
 use crate::event::{Event, EventKind, World, safe_json};
 use crate::host::keep::course_of;
-use crate::host::{kept, resume};
+use crate::host::{kept, recorded};
 use crate::narrate::comparison::{DifferentEvent, EventDifference, LogComparison, compare};
 use crate::narrate::format;
 use crate::narrate::style_role::StyleRole;
@@ -63,7 +63,7 @@ fn read(name: &str) -> Result<Vec<Arc<Event>>, Exit> {
         return Ok(file.events);
     }
     let (database, row) = super::open_run(name)?;
-    resume::events(&database, &row.id).map_err(|error| failed(&error))
+    recorded::events(&database, &row.id).map_err(|error| failed(&error))
 }
 
 /// The figures of one of the two runs.

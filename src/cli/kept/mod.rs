@@ -1,10 +1,12 @@
-//! The commands about kept runs: list, show, export, import, remove.
+//! The commands about kept runs: list, show, resume, fork, compare, export, import, remove.
 
 mod diff;
+mod fork;
 mod grep;
 mod kept_log;
 mod list;
 mod open;
+mod play;
 mod resume;
 mod show;
 mod transfer;
@@ -18,6 +20,7 @@ use crate::host::kept::{self, FindRunError};
 use crate::store::database::Database;
 
 pub use diff::diff;
+pub use fork::fork;
 pub use list::runs;
 pub use open::OpenedRun;
 pub use resume::resume;

@@ -12,7 +12,7 @@ use super::over_time::RunOverTime;
 use super::progress::{RunProgress, RunState};
 use super::spans::{SpanKind, Spans};
 use super::spending::SpendingUsed;
-use super::tally::Tally;
+use super::tally::{ReusedPart, Tally};
 use super::tools::Tools;
 use crate::event::kind::{Asks, CallStarted, Initiator, Purpose, RunStarted, StepSize, Usage};
 use crate::event::{Event, EventKind, SpanId, StopReason};
@@ -58,7 +58,7 @@ impl RunFold {
                 }
                 self.progress.start();
                 self.settings.set_flags(&head.flags);
-                self.models.spending.set_models(&head.model_prices);
+                self.models.spending.set_models(head.first_prices());
                 self.tools.begin(&head.tools);
                 self.alerts.begin(head.alerts);
                 self.head = Some(Arc::clone(head));
@@ -67,6 +67,15 @@ impl RunFold {
                 self.progress.close(closed, event.at);
                 self.settings.pauses_at_next_round = false;
                 self.over_time.mark(event, MarkKind::Closed);
+            }
+            EventKind::RunForked { prices, .. } => {
+                let reused = ReusedPart {
+                    events: event.seq.0,
+                    tokens: self.tally.usage.total(),
+                    cost_usd: self.cost_usd(),
+                };
+                self.tally.reused = Some(reused);
+                self.models.spending.fork(prices);
             }
             EventKind::Pausing { by, .. } => {
                 self.progress.set_stage(RunState::Pausing { by: *by });

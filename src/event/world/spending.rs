@@ -42,6 +42,8 @@ impl SpendingUsed {
 #[derive(Clone, Debug, Default)]
 pub(super) struct SpendingTally {
     models: Vec<ModelSpending>,
+    /// Index in `models` of the one that calls do not name; `None`: calls name theirs.
+    only: Option<usize>,
     /// Index in `models` of the model of each open call; `None`: the head does not name it.
     open: BTreeMap<SpanId, Option<usize>>,
     /// Whether tokens were used by a model that the head does not name.
@@ -59,34 +61,49 @@ struct ModelSpending {
 impl SpendingTally {
     /// Sets the models that the run may use.
     pub fn set_models(&mut self, models: &[ModelPriceHead]) {
-        let spent = |it: &ModelPriceHead| ModelSpending {
+        self.models.clear();
+        self.add_models(models);
+    }
+
+    /// The run is a fork: from here on it uses these models; the calls so far used other ones.
+    pub fn fork(&mut self, models: &[ModelPriceHead]) {
+        // Scripted replies cost nothing, and their calls name no model.
+        let scripted = [ModelPriceHead::scripted()];
+        if self.models.is_empty() && !models.is_empty() {
+            self.add_models(&scripted);
+            self.open.values_mut().for_each(|of_call| *of_call = Some(0));
+        }
+        match models {
+            [] if !self.models.is_empty() => self.add_models(&scripted),
+            models => self.add_models(models),
+        }
+    }
+
+    fn add_models(&mut self, models: &[ModelPriceHead]) {
+        self.only = (models.len() == 1).then_some(self.models.len());
+        self.models.extend(models.iter().map(|it| ModelSpending {
             model: it.model.clone(),
             price: it.price,
             usage: Usage::default(),
-        };
-        self.models = models.iter().map(spent).collect();
+        }));
     }
 
     /// A call begins; it names its model if the run uses several.
     pub fn call_started(&mut self, call: SpanId, model: Option<&str>) {
-        if let Some(model) = model.filter(|_| !self.models.is_empty()) {
-            let at = self.models.iter().position(|spent| spent.model == model);
-            self.open.insert(call, at);
-        }
+        let at = match model {
+            Some(model) => self.models.iter().rposition(|spent| spent.model == model),
+            None => self.only,
+        };
+        self.open.insert(call, at);
     }
 
     /// A reply to this call used these tokens.
     pub fn add_usage(&mut self, call: Option<SpanId>, usage: Usage) {
         let named = call.and_then(|call| self.open.get(&call).copied());
-        let at = match named {
-            Some(at) => at,
-            // If there is only one model, calls do not name it.
-            None if self.models.len() == 1 => Some(0),
-            None => None,
-        };
-        match at.and_then(|at| self.models.get_mut(at)) {
+        match named.unwrap_or(self.only).and_then(|at| self.models.get_mut(at)) {
             Some(spent) => spent.usage.add(usage),
-            None => self.unknown = true,
+            // Without any price there is no cost anyway.
+            None => self.unknown |= !self.models.is_empty(),
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::event::kind::Usage;
 
 /// Counts of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tally {
     /// Events.
     pub events: u64,
@@ -35,6 +35,19 @@ pub struct Tally {
     pub uncounted: u64,
     /// Events of kinds that this version does not know.
     pub unknown: u64,
+    /// What of this is another run's; `None`: the run is no fork.
+    pub reused: Option<ReusedPart>,
+}
+
+/// The part of a fork that another run has executed and paid.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ReusedPart {
+    /// Events.
+    pub events: u64,
+    /// Tokens of the replies.
+    pub tokens: u64,
+    /// Estimated US dollars; `None` if a price is unknown.
+    pub cost_usd: Option<f64>,
 }
 
 impl Tally {

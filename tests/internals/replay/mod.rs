@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::bus::{Divergence, Recording};
+use crate::bus::{Recording, ReplayError};
 use crate::engine::{Launch, Resumption};
 use crate::event::kind::Initiator;
 use crate::event::patterns::PatternPlan;
@@ -15,6 +15,7 @@ use crate::scenario::{Scenario, load, shipped};
 use crate::support::table::{engine, facts};
 
 mod commands;
+mod fork;
 mod in_doubt;
 mod scenarios;
 
@@ -34,7 +35,7 @@ fn stored(events: &[Arc<Event>]) -> Recording {
 }
 
 /// Continues a run from these events; all events that its log has in the end.
-async fn resume(launch: Launch, recording: Recording) -> Result<Vec<Arc<Event>>, Divergence> {
+async fn resume(launch: Launch, recording: Recording) -> Result<Vec<Arc<Event>>, ReplayError> {
     let engine = engine();
     let resumption = Resumption { recording, by: Initiator::You, in_doubt: InDoubt::Retry };
     let run = engine.resume(launch, resumption).expect("a run that has not ended");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{faults, resume, scenario, stored};
-use crate::bus::{Recording, RecordingError};
+use crate::bus::{Recording, RecordingError, ReplayError};
 use crate::engine::{Launch, ResumeError, Resumption};
 use crate::event::kind::{ChatMessage, Initiator, MessageRole, Purpose};
 use crate::event::{Elapsed, Event, EventKind, Seq, SpanId};
@@ -78,7 +78,9 @@ async fn another_prompt_is_named_with_its_place_and_changes_nothing() {
     let resumption =
         Resumption { recording: stored(&events), by: Initiator::You, in_doubt: InDoubt::Stop };
     let run = engine().resume(launch(), resumption).expect("a run without its end");
-    let divergence = run.wait_until_live().await.expect_err("another prompt");
+    let Err(ReplayError::Diverged(divergence)) = run.wait_until_live().await else {
+        panic!("another prompt");
+    };
     assert_eq!(divergence.seq, expected);
     assert!(divergence.executed.ends_with("with another prompt"), "{divergence}");
     assert_eq!(facts(&run).await, events, "nothing was appended");

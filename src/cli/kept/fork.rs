@@ -1,0 +1,116 @@
+//! `roundtable fork`: a new run that continues from a boundary of a kept one.
+
+use std::io::{self, Write};
+
+use super::play::{Player, play, print_refusal};
+use crate::base::visible::visible;
+use crate::bus::PassedBoundary;
+use crate::cli::args::kept::ForkArgs;
+use crate::cli::exit::Exit;
+use crate::cli::headless::SessionTurn;
+use crate::cli::message::print_message;
+use crate::cli::run::{flag_errors, overrides};
+use crate::event::BoundaryId;
+use crate::event::run_row::RunRow;
+use crate::host::fork::{ForkChanges, PreparedFork, boundaries, prepare_fork};
+use crate::host::recorded::RecordedRun;
+use crate::narrate::format::clock;
+use crate::scenario::catalogue::RequestedModel;
+use crate::scenario::spec::in_doubt::InDoubt;
+use crate::store::database::Database;
+use crate::ui::theme::Theme;
+
+/// Runs `roundtable fork`.
+pub async fn fork(args: &ForkArgs, theme: Theme, ascii: bool) -> Exit {
+    let (name, at) = match args.run.split_once('@') {
+        Some((name, at)) => (name, Some(BoundaryId::new(at))),
+        None => (args.run.as_str(), None),
+    };
+    let (database, row) = match super::open_run(name) {
+        Ok(found) => found,
+        Err(exit) => return exit,
+    };
+    let recorded = match RecordedRun::read(&database, &row) {
+        Ok(recorded) => recorded,
+        Err(why) => {
+            print_message(&visible(&why));
+            return Exit::Stopped;
+        }
+    };
+    match at {
+        Some(at) => start(args, database, &row, recorded, at, (theme, ascii)).await,
+        None => list(&recorded).await,
+    }
+}
+
+/// Lists the boundaries of a run.
+async fn list(recorded: &RecordedRun) -> Exit {
+    let passed = match boundaries(recorded).await {
+        Ok(passed) => passed,
+        Err(why) => {
+            print_message(&visible(&why));
+            return Exit::Stopped;
+        }
+    };
+    let mut out = io::stdout().lock();
+    let line = |it: &PassedBoundary| {
+        format!("{:>8}  {:>7}  {}\n", clock(it.at.duration()), it.next.0, visible(it.id.as_str()))
+    };
+    let lines: String = passed.iter().map(line).collect();
+    // A closed pipe wants no more.
+    let _ = write!(out, "{:>8}  {:>7}  boundary\n{lines}", "time", "event");
+    Exit::Ok
+}
+
+async fn start(
+    args: &ForkArgs,
+    database: Database,
+    row: &RunRow,
+    recorded: RecordedRun,
+    at: BoundaryId,
+    style: (Theme, bool),
+) -> Exit {
+    if overrides(&args.set).is_none() {
+        return Exit::Usage;
+    }
+    let player = match Player::new(&args.play) {
+        Ok(player) => player,
+        Err(exit) => return exit,
+    };
+    if let Ok(scenario) = recorded.scenario(&args.set) {
+        let wrong = flag_errors(&scenario, &args.flags);
+        wrong.iter().for_each(|line| print_message(line));
+        if !wrong.is_empty() {
+            return Exit::Usage;
+        }
+    }
+    let changes = changes(args);
+    let with = (&player.live, &player.trust);
+    let allow = |consent: &_, of: &_| player.allows(consent, of);
+    let live = changes.model.as_ref().map_or(row.live, |it| matches!(it, RequestedModel::Live(_)));
+    match prepare_fork(&recorded, at, &changes, InDoubt::Stop, with, allow) {
+        Ok(PreparedFork { launch, fork, notes }) => {
+            let turn = SessionTurn::Forked(Box::new(launch), Box::new(fork));
+            play(database, turn, &notes, &[], &args.play, style).await
+        }
+        Err(error) => print_refusal(error, live),
+    }
+}
+
+/// What the arguments change.
+fn changes(args: &ForkArgs) -> ForkChanges {
+    let (mut flags, mut later) = (Vec::new(), Vec::new());
+    for flag in &args.flags {
+        match &flag.at {
+            Some(at) => later.push((at.clone(), flag.name.clone(), flag.on)),
+            None => flags.push((flag.name.clone(), flag.on)),
+        }
+    }
+    let model = match &args.model {
+        Some(model) => Some(RequestedModel::Live(Some(model.as_str().into()))),
+        None if args.live => Some(RequestedModel::Live(None)),
+        None if args.scripted => Some(RequestedModel::Scripted { instant: false }),
+        None => None,
+    };
+    ForkChanges { set: args.set.clone(), flags, later, model }
+}

@@ -1,0 +1,93 @@
+//! Plays a run that continues a recorded one, without the dashboard.
+
+use std::io::{self, IsTerminal};
+use std::sync::Arc;
+
+use crate::base::visible::visible;
+use crate::bus::LogLimits;
+use crate::cli::args::kept::PlayArgs;
+use crate::cli::args::{PauseArg, RunFormat};
+use crate::cli::exit::Exit;
+use crate::cli::headless::{self, HeadlessOptions, SessionTurn};
+use crate::cli::message::print_message;
+use crate::cli::output::RunWriter;
+use crate::cli::run::{MAX_AHEAD, print_needed_permission, save_permission};
+use crate::cli::stream_style::StreamStyle;
+use crate::engine::{Engine, EngineSettings};
+use crate::event::BoundaryId;
+use crate::host::dirs::Dirs;
+use crate::host::keep::{StoreKeeper, StoredRuns};
+use crate::host::models::{self, LiveModels};
+use crate::host::recorded::RecordedRunError;
+use crate::host::trust::Trust;
+use crate::scenario::Scenario;
+use crate::scenario::consent::Consent;
+use crate::store::database::Database;
+use crate::ui::theme::Theme;
+
+/// What a recorded run is prepared with.
+pub(super) struct Player {
+    pub live: LiveModels,
+    pub trust: Trust,
+    may_allow: bool,
+}
+
+impl Player {
+    /// As the arguments say; on an error the message has been printed.
+    pub fn new(args: &PlayArgs) -> Result<Self, Exit> {
+        let via = models::parse_proxy(args.proxy.as_deref()).map_err(|why| {
+            print_message(&format!("--proxy: {why}"));
+            Exit::Usage
+        })?;
+        let trust = Trust::saved_in(Dirs::find().map(|dirs| dirs.trusted()));
+        Ok(Self { live: LiveModels::new(via), trust, may_allow: args.trust })
+    }
+
+    /// Whether the operator allows what a scenario would do.
+    pub fn allows(&self, consent: &Consent, scenario: &Scenario) -> bool {
+        self.may_allow && save_permission(&self.trust, consent, scenario)
+    }
+}
+
+/// Prints why a recorded run cannot be continued; `live`: it would call live models.
+pub(super) fn print_refusal(error: RecordedRunError, live: bool) -> Exit {
+    match error {
+        RecordedRunError::Refused(why) => {
+            print_message(&visible(&why));
+            Exit::Stopped
+        }
+        RecordedRunError::Permission(scenario, consent) => {
+            print_needed_permission(&scenario, &consent, live);
+            Exit::Usage
+        }
+    }
+}
+
+/// Plays the run to its end, and keeps it.
+pub(super) async fn play(
+    database: Database,
+    turn: SessionTurn,
+    notes: &[String],
+    pauses: &[BoundaryId],
+    args: &PlayArgs,
+    (theme, ascii): (Theme, bool),
+) -> Exit {
+    notes.iter().for_each(|note| print_message(&visible(note)));
+    let out = io::stdout();
+    let usual = if out.is_terminal() { RunFormat::Text } else { RunFormat::Json };
+    let output =
+        RunWriter::new(args.format.unwrap_or(usual), StreamStyle::on(&out, theme, ascii), out);
+    let stored = StoredRuns::new(database, false);
+    let log = LogLimits { window: 0, ahead: MAX_AHEAD };
+    let settings = EngineSettings { log, ..EngineSettings::default() };
+    let engine = Engine::with_keeper(settings, Some(Arc::new(StoreKeeper(Arc::clone(&stored)))));
+    let pauses: Vec<PauseArg> =
+        pauses.iter().map(|at| PauseArg { at: at.clone(), length: None }).collect();
+    let drive = HeadlessOptions { pauses: &pauses, fail_on: &[] };
+    let exit = headless::run(&engine, vec![turn], drive, output).await;
+    stored.finish().await;
+    for note in stored.take_notes() {
+        print_message(&visible(&note));
+    }
+    exit
+}

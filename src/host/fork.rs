@@ -1,0 +1,102 @@
+//! Forks recorded runs: a new run that continues from a boundary of another one.
+
+use super::models::LiveModels;
+use super::recorded::{RecordedRun, RecordedRunError};
+use super::trust::Trust;
+use crate::base::name::FlagName;
+use crate::bus::{PassedBoundary, ReplayError};
+use crate::engine::{Engine, EngineSettings, ForkStart, Launch, ModelChoice, Toolbox};
+use crate::event::BoundaryId;
+use crate::event::kind::Initiator;
+use crate::scenario::Scenario;
+use crate::scenario::catalogue::RequestedModel;
+use crate::scenario::consent::Consent;
+use crate::scenario::spec::in_doubt::InDoubt;
+
+/// What is different in a fork.
+#[derive(Clone, Debug, Default)]
+pub struct ForkChanges {
+    /// Overrides of the scenario, as on the command line.
+    pub set: Vec<String>,
+    /// The flags to switch where the fork begins.
+    pub flags: Vec<(FlagName, bool)>,
+    /// The flags to switch at later boundaries.
+    pub later: Vec<(BoundaryId, FlagName, bool)>,
+    /// What answers its model calls; `None`: what answered those of the other run.
+    pub model: Option<RequestedModel>,
+}
+
+/// A fork that can be started.
+pub struct PreparedFork {
+    /// What it is started with.
+    pub launch: Launch,
+    /// What it begins with.
+    pub fork: ForkStart,
+    /// What the operator should know, one sentence each.
+    pub notes: Vec<String>,
+}
+
+/// Prepares to fork a recorded run at a boundary. `allow` is asked where permission is needed;
+/// `in_doubt` is what is done with a call in doubt.
+///
+/// # Errors
+/// See [`RecordedRunError`].
+pub fn prepare_fork(
+    recorded: &RecordedRun,
+    at: BoundaryId,
+    changes: &ForkChanges,
+    in_doubt: InDoubt,
+    with: (&LiveModels, &Trust),
+    allow: impl FnOnce(&Consent, &Scenario) -> bool,
+) -> Result<PreparedFork, RecordedRunError> {
+    let recording = recorded.recording()?;
+    let scenario = recorded.scenario(&changes.set)?;
+    let later = changes.later.iter().map(|(_, flag, _)| flag);
+    for flag in changes.flags.iter().map(|(flag, _)| flag).chain(later) {
+        if scenario.flag(flag.as_str()).is_none() {
+            return Err(format!("{} has no flag {flag}", recorded.id).into());
+        }
+    }
+    let model = match &changes.model {
+        Some(model) => model.clone(),
+        None => recorded.model()?,
+    };
+    let (mut launch, notes) = recorded.launch(scenario, &model, with, allow)?;
+    launch.schedule.flags.extend(changes.later.iter().cloned());
+    // Where the other run was to pause was for who watched it.
+    launch.schedule.breaks.clear();
+    let flags = changes.flags.clone();
+    let fork = ForkStart { recording, at, flags, by: Initiator::You, in_doubt };
+    Ok(PreparedFork { launch, fork, notes })
+}
+
+/// The boundaries that a recorded run came to, in this order. It is executed again; no model and no
+/// tool is called. Must be called within a tokio runtime.
+///
+/// # Errors
+/// Why it cannot be executed again, in one sentence.
+pub async fn boundaries(recorded: &RecordedRun) -> Result<Vec<PassedBoundary>, String> {
+    let scenario = std::sync::Arc::new(recorded.scenario(&[])?);
+    let launch = Launch {
+        // Nothing is called before the run is live, which it never is.
+        model: ModelChoice::Scripted { instant: true },
+        tools: Some(Toolbox::offline(&scenario, true)),
+        session: recorded.session(),
+        ..Launch::scripted(scenario, true)
+    };
+    let nowhere = ForkStart {
+        recording: recorded.recording()?,
+        at: BoundaryId::new(""),
+        flags: Vec::new(),
+        by: Initiator::You,
+        in_doubt: InDoubt::Stop,
+    };
+    let run = Engine::new(EngineSettings::default()).fork(launch, nowhere);
+    match run.wait_until_live().await {
+        Err(ReplayError::NotReached { passed, .. }) => Ok(passed),
+        Err(ReplayError::Diverged(divergence)) => {
+            Err(format!("{} cannot be executed again: {divergence}", recorded.id))
+        }
+        Ok(()) => Ok(Vec::new()),
+    }
+}

@@ -1,0 +1,270 @@
+//! A run that was recorded, read to be continued or repeated: its events, its scenario, and what it
+//! was started with.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::models::LiveModels;
+use super::prepare::{PrepareError, prepare};
+use super::trust::Trust;
+use crate::base::digest::sha256_of_text;
+use crate::bus::Recording;
+use crate::engine::{Launch, Schedule};
+use crate::event::kind::{ModelLabel, RunStarted};
+use crate::event::launch::LaunchRecord;
+use crate::event::run_row::RunRow;
+use crate::event::world::Projection;
+use crate::event::{Event, RunId, Seq, World};
+use crate::run::Session;
+use crate::scenario::catalogue::RequestedModel;
+use crate::scenario::consent::Consent;
+use crate::scenario::spec::source_text::SourceText;
+use crate::scenario::{Override, Scenario, ScenarioOrigin, load, shipped};
+use crate::store::ReadError;
+use crate::store::database::Database;
+
+/// Why a recorded run is not continued or repeated.
+#[derive(Debug)]
+pub enum RecordedRunError {
+    /// What is wrong, in one sentence.
+    Refused(String),
+    /// The operator has not allowed what its scenario would do.
+    Permission(Box<Scenario>, Consent),
+}
+
+impl From<String> for RecordedRunError {
+    fn from(text: String) -> Self {
+        Self::Refused(text)
+    }
+}
+
+/// A run that was recorded.
+pub struct RecordedRun {
+    /// Its id.
+    pub id: RunId,
+    /// What its events say.
+    pub world: World,
+    events: Vec<Arc<Event>>,
+    head: Arc<RunStarted>,
+    /// Its log came from a file: somebody else may have written it.
+    imported: bool,
+}
+
+impl RecordedRun {
+    /// Reads a kept run. Blocks.
+    ///
+    /// # Errors
+    /// Why it cannot be read, in one sentence.
+    pub fn read(database: &Database, row: &RunRow) -> Result<Self, String> {
+        let id = &row.id;
+        let events =
+            events(database, id).map_err(|error| format!("{id} cannot be read: {error}"))?;
+        Self::new(id.clone(), events, row.imported)
+    }
+
+    /// A run with these events. `imported`: somebody else may have written them.
+    ///
+    /// # Errors
+    /// Why they are not the events of a run, in one sentence.
+    pub fn new(id: RunId, events: Vec<Arc<Event>>, imported: bool) -> Result<Self, String> {
+        let world = World::from_events(events.iter().map(|event| &**event));
+        let head = world.head.clone().ok_or_else(|| format!("{id} has no head"))?;
+        Ok(Self { id, world, events, head, imported })
+    }
+
+    /// Its events, checked to be executed again.
+    ///
+    /// # Errors
+    /// What is wrong with them, in one sentence.
+    pub fn recording(&self) -> Result<Recording, String> {
+        Recording::new(self.events.clone())
+            .map_err(|error| format!("{} cannot be continued: {error}", self.id))
+    }
+
+    /// What it was started with.
+    ///
+    /// # Errors
+    /// The log is one of an earlier version, or redacted.
+    pub fn record(&self) -> Result<&LaunchRecord, String> {
+        if self.head.redacted {
+            let id = &self.id;
+            return Err(format!("{id} cannot be continued: the texts of its log are redacted"));
+        }
+        self.head.launch.as_ref().ok_or_else(|| {
+            let id = &self.id;
+            format!("{id} cannot be continued: its log does not have the text of its scenario")
+        })
+    }
+
+    /// The scenario as the run had it, with these further overrides.
+    ///
+    /// # Errors
+    /// What is wrong, in one sentence.
+    pub fn scenario(&self, set: &[String]) -> Result<Scenario, String> {
+        let mut source = SourceText::clone(&self.record()?.source);
+        source.set.extend(set.iter().cloned());
+        scenario_of(&self.head, &source, self.imported)
+    }
+
+    /// What answered its model calls.
+    ///
+    /// # Errors
+    /// The log is one of an earlier version.
+    pub fn model(&self) -> Result<RequestedModel, String> {
+        let record = self.record()?;
+        Ok(match self.head.model {
+            ModelLabel::Scripted => RequestedModel::Scripted { instant: record.instant },
+            ModelLabel::Live { .. } => RequestedModel::Live(record.model.clone()),
+        })
+    }
+
+    /// The message of a session that the run answers.
+    pub fn session(&self) -> Option<Session> {
+        self.world.projection().and_then(Projection::session).map(Session::of_head)
+    }
+
+    /// What the run is started with again, with this scenario and model, and what the operator should
+    /// know. `allow` is asked where permission is needed.
+    ///
+    /// # Errors
+    /// See [`RecordedRunError`].
+    pub fn launch(
+        &self,
+        scenario: Scenario,
+        model: &RequestedModel,
+        (live, trust): (&LiveModels, &Trust),
+        allow: impl FnOnce(&Consent, &Scenario) -> bool,
+    ) -> Result<(Launch, Vec<String>), RecordedRunError> {
+        let record = self.record()?;
+        let prepared =
+            prepare(live, trust, &scenario, model, 1, |consent| allow(consent, &scenario));
+        let prepared = match prepared {
+            Ok(prepared) => prepared,
+            Err(PrepareError::Endpoint(why)) => return Err(why.into()),
+            Err(PrepareError::Tools(missing)) => return Err(missing.join("; ").into()),
+            Err(PrepareError::Permission(consent)) => {
+                return Err(RecordedRunError::Permission(Box::new(scenario), consent));
+            }
+        };
+        let notes = prepared.notes();
+        let launch = Launch {
+            scenario: Arc::new(scenario),
+            model: prepared.model,
+            tools: prepared.toolboxes.into_iter().next(),
+            flags: self.head.flags.iter().map(|flag| (flag.name.clone(), flag.on)).collect(),
+            schedule: Schedule {
+                flags: record.flags.clone(),
+                breaks: record.pauses.clone(),
+                start_paused: false,
+            },
+            seed: Some(self.head.seed),
+            requested_model: model.name(),
+            session: self.session(),
+        };
+        Ok((launch, notes))
+    }
+}
+
+/// All stored events of a run. Blocks.
+///
+/// # Errors
+/// See [`ReadError`].
+pub fn events(database: &Database, run: &RunId) -> Result<Vec<Arc<Event>>, ReadError> {
+    let (mut all, mut from) = (Vec::new(), Seq(0));
+    loop {
+        let read = database
+            .some_groups(run, from)
+            .map_err(|error| ReadError::Unreadable(error.to_string()))?;
+        let (groups, _) = read.ok_or(ReadError::NoSuchRun)?;
+        if groups.is_empty() {
+            return Ok(all);
+        }
+        for group in groups {
+            all.extend(group.events(from)?);
+            from = group.next();
+        }
+    }
+}
+
+/// The scenario as the run had it, whatever its file says today. What an imported log says is data: it
+/// does not make a scenario a shipped one, and its overrides were not typed by the operator.
+fn scenario_of(head: &RunStarted, source: &SourceText, imported: bool) -> Result<Scenario, String> {
+    let named = || PathBuf::from(format!("{}.toml", head.scenario));
+    let shipped = shipped()
+        .iter()
+        .find(|it| it.name == head.scenario.as_str() && (!imported || it.text == &*source.text));
+    let origin = match (&source.file, shipped) {
+        (Some(file), _) => ScenarioOrigin::File(PathBuf::from(file)),
+        (None, Some(shipped)) => shipped.origin(),
+        (None, None) => ScenarioOrigin::File(named()),
+    };
+    let set: Result<Vec<Override>, _> = source.set.iter().map(|set| set.parse()).collect();
+    let set = set.map_err(|error| format!("{}: an override is wrong: {error}", head.run))?;
+    let mut scenario = load(&source.text, origin, &set).map_err(|problems| {
+        format!(
+            "{}: this version of roundtable does not accept its scenario: {}",
+            head.run,
+            problems.iter().next().map(|problem| problems.line(problem)).unwrap_or_default()
+        )
+    })?;
+    if imported && !set.is_empty() {
+        // A permission for the file alone, or for a shipped one, does not hold for these overrides.
+        let text = format!("{}\0{}", source.text, source.set.join("\0"));
+        scenario.hash = sha256_of_text(&text);
+        scenario.origin =
+            ScenarioOrigin::File(source.file.as_ref().map_or_else(named, PathBuf::from));
+    }
+    Ok(scenario)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::ShippedScenario;
+    use crate::support::table;
+
+    fn named(name: &str) -> &'static ShippedScenario {
+        shipped().iter().find(|it| it.name == name).expect("shipped")
+    }
+
+    /// The head of a run, as if it were one of this scenario.
+    async fn head(name: &str) -> RunStarted {
+        let found = named("checkout-unanimous");
+        let scenario = load(found.text, found.origin(), &[]).expect("a good scenario");
+        let run = table::engine().start(Launch::scripted(Arc::new(scenario), true));
+        let events = table::facts(&run).await;
+        let world = World::from_events(events.iter().map(|event| &**event));
+        let head = RunStarted::clone(world.head.as_ref().expect("a head"));
+        RunStarted { scenario: name.into(), ..head }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_imported_log_does_not_pass_for_a_shipped_scenario() {
+        // It calls services, which only a shipped scenario may do without a question.
+        let head = head("real-services").await;
+        let text = named("real-services").text;
+        let source = |text: &str, set: &[&str], file: Option<&str>| SourceText {
+            text: text.into(),
+            set: set.iter().map(|set| (*set).to_owned()).collect(),
+            file: file.map(str::to_owned),
+        };
+        let trust = Trust::saved_in(None);
+        let asks = |source: &SourceText, imported| {
+            let scenario = scenario_of(&head, source, imported).expect("a scenario");
+            let consent = trust.needed_consent(&scenario, None);
+            consent.map(|consent| consent.digest)
+        };
+        let changed = format!("{text}\n# changed\n");
+        for (imported, expected) in [(false, false), (true, true)] {
+            let question = |source: &SourceText| asks(source, imported).is_some();
+            assert!(!question(&source(text, &[], None)), "the shipped text itself");
+            assert_eq!(question(&source(&changed, &[], None)), expected, "its name, another text");
+            let set = source(text, &["title=Mine"], None);
+            assert_eq!(question(&set), expected, "its text, with overrides");
+        }
+        // The permission for one set of overrides is not one for another.
+        let [one, other] = ["title=Mine", "title=Yours"]
+            .map(|set| asks(&source(text, &[set], Some("/tmp/a.toml")), true).expect("asks"));
+        assert_ne!(one, other);
+    }
+}

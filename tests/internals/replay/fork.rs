@@ -1,0 +1,226 @@
+//! Forks: a run continues from a boundary of another one, in a log of its own.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{differences, outcome, scenario, stored};
+use crate::base::name::FlagName;
+use crate::bus::{PassedBoundary, Recording, ReplayError};
+use crate::engine::{ForkStart, Launch};
+use crate::event::kind::{Asks, Initiator};
+use crate::event::{BoundaryId, Event, EventKind, Seq, World};
+use crate::scenario::spec::in_doubt::InDoubt;
+use crate::scenario::{load, shipped};
+use crate::support::table::{engine, facts};
+
+fn start(recording: Recording, at: &str) -> ForkStart {
+    ForkStart {
+        recording,
+        at: BoundaryId::new(at),
+        flags: Vec::new(),
+        by: Initiator::You,
+        in_doubt: InDoubt::Retry,
+    }
+}
+
+/// Forks a run; all events of the fork.
+async fn fork(launch: Launch, fork: ForkStart) -> Result<Vec<Arc<Event>>, ReplayError> {
+    let run = engine().fork(launch, fork);
+    run.wait_until_live().await?;
+    Ok(facts(&run).await)
+}
+
+/// The boundaries of a recorded run.
+async fn boundaries(launch: Launch, recording: Recording) -> Vec<PassedBoundary> {
+    match fork(launch, start(recording, "")).await {
+        Err(ReplayError::NotReached { passed, .. }) => passed,
+        other => panic!("the boundary does not exist: {other:?}"),
+    }
+}
+
+/// Where the fork begins.
+fn first_own(events: &[Arc<Event>]) -> usize {
+    let is_fork = |event: &Arc<Event>| matches!(event.kind, EventKind::RunForked { .. });
+    events.iter().position(is_fork).expect("run.forked")
+}
+
+/// How often each prompt was sent to a model, or arguments to a tool.
+fn asked(events: &[Arc<Event>]) -> BTreeMap<String, usize> {
+    let mut asked = BTreeMap::new();
+    for event in events {
+        if let EventKind::CallStarted(call) = &event.kind
+            && call.purpose.asks() != Asks::Agent
+        {
+            // The number of the span that asked may be another one.
+            let purpose = format!("{:?}", call.purpose);
+            let purpose = match purpose.split_once("SpanId(") {
+                Some((before, after)) => {
+                    format!("{before}{}", after.trim_start_matches(|c: char| c.is_ascii_digit()))
+                }
+                None => purpose,
+            };
+            *asked.entry(format!("{purpose} {}", call.repeat)).or_default() += 1;
+        }
+    }
+    asked
+}
+
+/// What is wrong with a fork without any change.
+fn faults(full: &[Arc<Event>], forked: &[Arc<Event>]) -> Vec<String> {
+    let mut faults = Vec::new();
+    let cut = first_own(forked);
+    if !(0..).zip(forked).all(|(place, event)| event.seq.0 == place) {
+        faults.push("the events are not numbered".to_owned());
+    }
+    if forked.windows(2).any(|pair| pair[0].at > pair[1].at) {
+        faults.push("time goes back".to_owned());
+    }
+    // Events of one moment may come in another order.
+    let mut known: Vec<_> = full.iter().map(|event| (event.span, event.kind.clone())).collect();
+    for event in &forked[1..cut] {
+        match known.iter().position(|(span, kind)| (*span, kind) == (event.span, &event.kind)) {
+            Some(place) => drop(known.swap_remove(place)),
+            None => faults.push(format!("event {} is not its parent's", event.seq.0)),
+        }
+    }
+    for (what, times) in asked(forked) {
+        let before = asked(full).get(&what).copied().unwrap_or_default();
+        if times > before {
+            faults.push(format!("{what} is asked {times} times, not {before}"));
+        }
+    }
+    faults.extend(differences("outcome", &outcome(full), &outcome(forked)));
+    faults
+}
+
+/// Forks a scenario at each of its boundaries that `picks` takes, without any change.
+async fn fork_all(picks: impl Fn(usize, usize) -> bool) {
+    let mut wrong = Vec::new();
+    for shipped in shipped() {
+        for instant in [false, true] {
+            let launch = || Launch::scripted(scenario(shipped.name), instant);
+            let full = facts(&engine().start(launch())).await;
+            let recording = stored(&full);
+            let passed = boundaries(launch(), recording.clone()).await;
+            assert!(!passed.is_empty(), "{} has boundaries", shipped.name);
+            for (place, boundary) in passed.iter().enumerate() {
+                if !picks(place, passed.len()) {
+                    continue;
+                }
+                let found =
+                    match fork(launch(), start(recording.clone(), boundary.id.as_str())).await {
+                        Ok(forked) => faults(&full, &forked),
+                        Err(error) => vec![error.to_string()],
+                    };
+                let at = format!("{}, instant {instant}, at {}", shipped.name, boundary.id);
+                wrong.extend(found.into_iter().map(|fault| format!("{at}: {fault}")));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} faults:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_without_a_change_comes_to_the_outcome_of_its_parent() {
+    fork_all(|place, len| place % (len / 3).max(1) == 0).await;
+}
+
+/// Each boundary of each scenario: `cargo test --lib replay -- --ignored`.
+#[tokio::test(start_paused = true)]
+#[ignore = "takes minutes"]
+async fn a_fork_at_each_boundary_comes_to_the_outcome_of_its_parent() {
+    fork_all(|place, len| len < 200 || place % (len / 100) == 0).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_switches_its_flags_at_its_boundary_and_forgets_later_ones() {
+    let launch = || Launch::scripted(scenario("checkout-launch"), false);
+    let parent = engine().start(launch());
+    let full = facts(&parent).await;
+    let recording = stored(&full);
+    let (flag, on) = first_flag(&full);
+    let flags = vec![(flag, !on)];
+    let flagged = ForkStart { flags: flags.clone(), ..start(recording, "round:2") };
+    let forked = fork(launch(), flagged).await.expect("a fork");
+    let cut = first_own(&forked);
+    let EventKind::FlagChanged { flag, on, boundary, .. } = &forked[cut + 1].kind else {
+        panic!("the flag is switched first: {:?}", forked[cut + 1]);
+    };
+    assert_eq!((flag, *on, boundary.as_str()), (&flags[0].0, flags[0].1, "round:2"));
+    let world = World::from_events(forked.iter().map(|event| &**event));
+    let head = world.head.as_ref().expect("a head");
+    assert_ne!(&head.run, parent.id());
+    let origin = head.launch.as_ref().and_then(|it| it.forked.as_ref()).expect("its origin");
+    assert_eq!((&origin.parent, origin.at.as_str()), (parent.id(), "round:2"));
+    assert_eq!(origin.flags, flags);
+    let reused = world.tally.reused.expect("a part of its parent");
+    assert_eq!(reused.events, cut as u64);
+    assert!(reused.tokens > 0 && reused.tokens < world.tally.usage.total());
+
+    // A fork of the fork before the switch does not switch it.
+    let again = fork(launch(), start(stored(&forked), "message:1:engineer")).await;
+    let again = again.expect("a fork of a fork");
+    assert!(!again.iter().any(|event| matches!(event.kind, EventKind::FlagChanged { .. })));
+    // Behind it, the switch is part of what is reused.
+    let behind = fork(launch(), start(stored(&forked), "round:3")).await;
+    if let Ok(behind) = behind {
+        let cut = behind.iter().rposition(|it| matches!(it.kind, EventKind::RunForked { .. }));
+        let switched = |it: &Arc<Event>| matches!(it.kind, EventKind::FlagChanged { .. });
+        assert_eq!(behind[..cut.expect("a fork")].iter().filter(|it| switched(it)).count(), 1);
+    }
+}
+
+fn first_flag(full: &[Arc<Event>]) -> (FlagName, bool) {
+    let EventKind::RunStarted(head) = &full[0].kind else { panic!("a head") };
+    let flag = head.flags.first().expect("a flag");
+    (flag.name.clone(), flag.on)
+}
+
+/// A prompt that is edited is sent from the boundary on; what was said before stays.
+#[tokio::test(start_paused = true)]
+async fn an_edited_prompt_takes_effect_at_the_boundary() {
+    let launch = || Launch::scripted(scenario("checkout-launch"), false);
+    let full = facts(&engine().start(launch())).await;
+    let one = shipped().iter().find(|it| it.name == "checkout-launch").expect("shipped");
+    let goal = "goal=Launch it on a Friday?".parse().expect("an override");
+    let changed = Arc::new(load(one.text, one.origin(), &[goal]).expect("a good scenario"));
+    let forked = fork(Launch::scripted(changed, false), start(stored(&full), "round:2")).await;
+    let forked = forked.expect("a fork");
+    let cut = first_own(&forked);
+    let friday = |events: &[Arc<Event>]| {
+        let said = events.iter().filter(|event| match &event.kind {
+            EventKind::CallStarted(call) => {
+                call.prompt.messages.iter().any(|message| message.content.contains("Friday"))
+            }
+            _ => false,
+        });
+        said.count()
+    };
+    assert_eq!(friday(&forked[..cut]), 0);
+    assert!(friday(&forked[cut..]) > 0);
+    // Its log can be resumed: what was said before the fork may differ from what its settings say.
+    let one = shipped().iter().find(|it| it.name == "checkout-launch").expect("shipped");
+    let goal = "goal=Launch it on a Friday?".parse().expect("an override");
+    let changed = Arc::new(load(one.text, one.origin(), &[goal]).expect("a good scenario"));
+    let cut_off = stored(&forked[..forked.len() - 3]);
+    let resumed = super::resume(Launch::scripted(changed, false), cut_off).await.expect("goes on");
+    assert_eq!(differences("outcome", &outcome(&forked), &outcome(&resumed)), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_boundary_that_is_never_reached_is_named_and_leaves_no_run() {
+    let launch = || Launch::scripted(scenario("checkout-launch"), true);
+    let full = facts(&engine().start(launch())).await;
+    let engine = engine();
+    let run = engine.fork(launch(), start(stored(&full), "round:99"));
+    let error = run.wait_until_live().await.expect_err("there is no such round");
+    assert_eq!(error.to_string(), "the run never came to round:99");
+    let ReplayError::NotReached { passed, .. } = error else { panic!("{error}") };
+    let first = passed.first().expect("a boundary");
+    assert_eq!(first.id.as_str(), "round:1");
+    assert!(passed.is_sorted_by_key(|it| (it.next, it.at)));
+    run.wait_until_finished().await;
+    assert!(run.bus().is_empty());
+    assert!(engine.run(run.id()).is_none());
+    assert!(first.next > Seq(0));
+}
