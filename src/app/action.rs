@@ -34,6 +34,10 @@ pub enum Action {
     Zoom,
     /// Pause or resume.
     PauseResume,
+    /// Fork the run: a new one continues from a boundary of it.
+    Fork,
+    /// Start a run with the settings of this one.
+    Rerun,
     /// Step to the next boundary, then pause.
     Step,
     /// Run to the next round, then pause.

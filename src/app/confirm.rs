@@ -56,6 +56,8 @@ pub enum OnYes {
     },
     /// Closes the launch form and drops its changes.
     Discard,
+    /// Continues an interrupted run, which calls live models.
+    Resume(RunId),
     /// Starts a run that needs permission, and remembers the permission.
     Trust {
         /// The run.
@@ -106,6 +108,16 @@ impl Confirm {
         let stays = "A summary of the runs stays on the terminal.".to_owned();
         let detail = dropped.into_iter().chain([stays]).collect();
         Self::new(question, detail, OnYes::Quit { code })
+    }
+
+    /// Asks before an interrupted run calls live models again.
+    pub fn resume(run: &RunId, title: &str, cost: &str) -> Self {
+        let more = format!("It calls live models, and has cost {cost} so far.");
+        Self::new(
+            format!("Continue run {run}?"),
+            vec![title.to_owned(), more],
+            OnYes::Resume(run.clone()),
+        )
     }
 
     /// Asks before a changed form is closed.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::live::LiveQuery;
 use crate::base::name::FlagName;
 use crate::base::word_query::WordQuery;
-use crate::event::{Command, Event, EventKind, RunId, safe_json};
+use crate::event::{BoundaryId, Command, Event, EventKind, RunId, safe_json};
 use crate::scenario::Scenario;
 use crate::scenario::catalogue::ProviderHost;
 use crate::scenario::catalogue::RequestedModel;
@@ -16,6 +16,17 @@ use crate::scenario::catalogue::RequestedModel;
 pub enum Effect {
     /// Start a run. Answered with `Started`, `StartFailed` or `Untrusted`.
     Start(Box<LaunchRequest>),
+    /// Read a run to fork it. Answered with `ForkReady` or `StartFailed`.
+    ReadFork(RecordedSource),
+    /// Start a run with the settings of this one. Answered like `Start`.
+    Rerun(RecordedSource),
+    /// Continue a kept run that was interrupted. Answered like `Start`.
+    Resume {
+        /// Repeated in the answer.
+        request: RequestId,
+        /// The run.
+        run: RunId,
+    },
     /// The operator allows what `Untrusted` listed for this scenario.
     Trust {
         /// [`Consent::digest`](crate::scenario::consent::Consent::digest).
@@ -159,8 +170,47 @@ pub struct LaunchRequest {
     pub flags: Vec<(FlagName, bool)>,
     /// Seed of all random numbers; `None` for the scenario's.
     pub seed: Option<u64>,
-    /// The run whose session it continues; `None` for the first run of a session.
-    pub follows: Option<FollowUp>,
+    /// What it begins with.
+    pub begins: RunBeginning,
+}
+
+/// What a requested run begins with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunBeginning {
+    /// With nothing.
+    New,
+    /// With the session that another run belongs to.
+    FollowUp(FollowUp),
+    /// With another run up to a boundary.
+    Fork(ForkRequest),
+    /// With its own log: it is a kept run that was interrupted.
+    Resume(RunId),
+}
+
+/// Where a run is forked, and what is different from there on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForkRequest {
+    /// The other run.
+    pub run: RunId,
+    /// The boundary.
+    pub at: BoundaryId,
+    /// Overrides of the scenario, as on the command line.
+    pub set: Vec<String>,
+    /// The flags to switch at the boundary.
+    pub flags: Vec<(FlagName, bool)>,
+}
+
+/// A recorded run to be read.
+#[derive(Clone, Debug)]
+pub struct RecordedSource {
+    /// Repeated in the answer.
+    pub request: RequestId,
+    /// The run.
+    pub run: RunId,
+    /// Its events, if it is not kept here.
+    pub events: Option<Vec<Arc<Event>>>,
+    /// Whether somebody else may have written them.
+    pub imported: bool,
 }
 
 /// The next message of a session.

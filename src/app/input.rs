@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use super::action::Action;
 use super::arrange::arrange_home;
-use super::effect::{Effect, LaunchRequest, Update};
+use super::effect::{Effect, LaunchRequest, RunBeginning, Update};
 use super::faults::FaultsDrawer;
 use super::flags::FlagsDrawer;
+use super::forks;
 use super::form::{KeyOutcome, LaunchForm};
 use super::help::Help;
 use super::history::{ListedRun, RunList};
@@ -149,7 +150,10 @@ fn on_screen(state: &mut AppState, action: Action) -> Update {
     }
     let size = state.size;
     if let Some(run) = kept_actions::refused_run(state, action).cloned() {
-        return kept_actions::refuse(state, &run);
+        return match action {
+            Action::PauseResume => forks::resume(state, &run),
+            _ => kept_actions::refuse(state, &run),
+        };
     }
     if let Some(page) = visible_run_mut(state) {
         match page.on_action(action, size) {
@@ -184,6 +188,8 @@ fn on_screen(state: &mut AppState, action: Action) -> Update {
         Action::Faults => faults(state),
         Action::Members => crate::panes::agents::members_actions::open(state),
         Action::Message => crate::app::message_actions::open(state),
+        Action::Fork => forks::fork(state),
+        Action::Rerun => forks::rerun(state),
         Action::PauseResume => send_to_target(state, |page| match page.world().progress.stage {
             RunState::Pausing { .. } | RunState::Paused { .. } => {
                 Command::Resume { by: Initiator::You }
@@ -280,7 +286,7 @@ fn open(state: &mut AppState) -> Update {
                         model: RequestedModel::Scripted { instant: false },
                         flags: Vec::new(),
                         seed: None,
-                        follows: None,
+                        begins: RunBeginning::New,
                     };
                     start(state, request)
                 }

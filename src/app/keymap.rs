@@ -171,7 +171,7 @@ pub static BINDINGS: &[Binding] = &[
     row(&[Form, FormText], &[KeyPress::ctrl('s')], Action::Start, "start", "start the run that the form describes", Group::Watch, 1),
     row(&[Models], &[ENTER], Action::Take, "choose", "choose the selected model, or the name as typed", Group::Watch, 1),
     row(&[Run], &[ENTER], Action::Inspect, "inspect", "inspect the selection", Group::Look, 5),
-    row(RUNS, &[SPACE], Action::PauseResume, "pause", "pause at the next boundary, or resume", Group::Watch, 3),
+    row(RUNS, &[SPACE], Action::PauseResume, "pause", "pause at the next boundary, or resume; continue a run that was interrupted", Group::Watch, 3),
     row(RUNS, &[c('s')], Action::Step, "step", "step to the next boundary", Group::Watch, 4),
     row(RUNS, &[c('S')], Action::StepRound, "", "run to the next round", Group::Watch, 0),
     row(&[Run], &[c('B')], Action::Breakpoint, "", "breakpoint: pause at the next round or dispatch", Group::Watch, 0),
@@ -199,6 +199,8 @@ pub static BINDINGS: &[Binding] = &[
     row(&[Run, Inspector], &[c('Y')], Action::CopyMarkdown, "", "copy as Markdown", Group::Look, 0),
     row(&[Run, Inspector], &[c('e')], Action::Export, "export", "export the run to files; research as Markdown too", Group::Look, 5),
 
+    row(RUNS, &[c('F')], Action::Fork, "fork", "fork: a new run continues from a boundary of this one, with other settings", Group::Change, 6),
+    row(RUNS, &[c('R')], Action::Rerun, "rerun", "start a run with the settings of this one", Group::Change, 9),
     row(&[Run, Faults], &[c('P')], Action::BreakerTrip, "trip", "trip the breaker: it opens, then cools down", Group::Change, 6),
     row(&[Run, Faults], &[c('O')], Action::BreakerHold, "hold", "hold the breaker open until it is closed", Group::Change, 6),
     row(&[Run, Faults], &[c('C')], Action::BreakerReset, "close", "close the breaker and reset its count", Group::Change, 6),

@@ -1,7 +1,7 @@
 //! Actions in the message box: a message is sent at once or when the run ends, and kept as a draft.
 
 use super::action::Action;
-use super::effect::{FollowUp, LaunchRequest, Update};
+use super::effect::{FollowUp, LaunchRequest, RunBeginning, Update};
 use super::launch::start;
 use super::message::{DraftOrigin, MessageBox, suggestion};
 use super::notice::NoticeKind;
@@ -207,6 +207,6 @@ fn follow_up_request(page: &RunPage, text: &str) -> Option<LaunchRequest> {
     let before = page.launch()?;
     let flags = page.world().settings.flags.iter();
     let flags: Vec<(FlagName, bool)> = flags.map(|flag| (flag.name.clone(), flag.on)).collect();
-    let follows = Some(FollowUp { run: page.id().clone(), text: text.into() });
-    Some(LaunchRequest { flags, follows, ..before.clone() })
+    let begins = RunBeginning::FollowUp(FollowUp { run: page.id().clone(), text: text.into() });
+    Some(LaunchRequest { flags, begins, ..before.clone() })
 }

@@ -8,6 +8,7 @@ pub mod confirm;
 pub mod effect;
 pub mod faults;
 pub mod flags;
+mod forks;
 pub mod form;
 pub mod help;
 pub mod history;

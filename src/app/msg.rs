@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::effect::LaunchRequest;
+use super::form::fork::ForkOffer;
 use super::kept_change::KeptChange;
 use super::key::KeyPress;
 use super::live::{LiveQueryResult, OfferedModels};
@@ -74,6 +75,13 @@ pub enum Msg {
         request: RequestId,
         /// Why, and what to do.
         text: String,
+    },
+    /// A run that is to be forked was read.
+    ForkReady {
+        /// The request that this answers.
+        request: RequestId,
+        /// What the form starts from.
+        fork: Box<ForkOffer>,
     },
     /// A requested run would do something that the operator must allow first: its scenario was not
     /// shipped and reaches an endpoint. Ask with a question that lists each line of the consent;

@@ -3,6 +3,7 @@
 use super::action::Action;
 use super::confirm::{Confirm, OnYes};
 use super::effect::{Effect, Update};
+use super::forks;
 use super::form::FieldId;
 use super::help::help_rows;
 use super::launch::start;
@@ -202,6 +203,7 @@ pub(super) fn on_confirm(state: &mut AppState, action: Action) -> Update {
                     Update { redraw: true, effects: runs.into_iter().map(cancel).collect() }
                 }
                 OnYes::Quit { code } => Update::effect(Effect::Quit { code }),
+                OnYes::Resume(run) => forks::resume_now(state, run),
                 OnYes::Discard => {
                     state.overlays.pop();
                     Update::redraw()

@@ -16,7 +16,7 @@ use super::notice::NoticeKind;
 use super::overlay::Overlay;
 use super::run::{InputOutcome, RunPage};
 use super::state::{ActiveScreen, AppState, INTERRUPT_WINDOW};
-use super::{input, kept_actions, pointer};
+use super::{forks, input, kept_actions, pointer};
 use crate::event::kind::Initiator;
 use crate::event::{Command, Event, EventKind, RunId, Seq};
 
@@ -75,6 +75,7 @@ pub fn update(state: &mut AppState, now: Duration, msg: Msg) -> Update {
             state.notify(NoticeKind::Error, text);
             Update::redraw()
         }
+        Msg::ForkReady { request, fork } => forks::on_fork_ready(state, request, *fork),
         Msg::Untrusted { request, consent } => {
             let mut ask = Confirm::trust(request, consent);
             ask.arrange(state.size);
@@ -257,6 +258,8 @@ fn on_started(
     launch: Option<Box<LaunchRequest>>,
     open: bool,
 ) -> Update {
+    // A run that continues is no longer read only.
+    state.opened.retain(|page| *page.id() != run);
     if state.run(&run).is_none() {
         state.runs.push(RunPage::new(run.clone(), zero));
     }

@@ -14,7 +14,7 @@ use super::run;
 use super::runtime::{build_runtime, builder};
 use super::stored::{OnStoreFailure, StoreOfCommand};
 use super::stream_style::StreamStyle;
-use crate::app::effect::LaunchRequest;
+use crate::app::effect::{LaunchRequest, RunBeginning};
 use crate::app::request::RequestId;
 use crate::app::state::DisplaySettings;
 use crate::app::{AppState, Msg};
@@ -192,7 +192,7 @@ fn request(args: &RunArgs) -> Option<(LaunchRequest, LaunchExtras)> {
     let extra = LaunchExtras { schedule, timed_pauses: rests.collect() };
     let scenario = Arc::clone(&scenario);
     let (id, seed) = (FROM_COMMAND_LINE, args.seed);
-    let request = LaunchRequest { id, scenario, model, flags, seed, follows: None };
+    let request = LaunchRequest { id, scenario, model, flags, seed, begins: RunBeginning::New };
     Some((request, extra))
 }
 

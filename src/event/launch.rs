@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::head::ModelPriceHead;
-use super::{BoundaryId, RunId};
+use super::{BoundaryId, Elapsed, RunId, Seq};
 use crate::base::name::FlagName;
 use crate::scenario::spec::source_text::SourceText;
 
@@ -30,6 +30,19 @@ pub struct LaunchRecord {
     /// Where the run was forked from another one; `None`: it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked: Option<ForkOrigin>,
+}
+
+/// A boundary that a recorded run came to, where it can be forked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForkPlace {
+    /// The boundary.
+    pub id: BoundaryId,
+    /// The first event of the run after it.
+    pub next: Seq,
+    /// Time of the run then.
+    pub at: Elapsed,
+    /// The positions of the flags then.
+    pub flags: Vec<(FlagName, bool)>,
 }
 
 /// Where a run was forked from another one.

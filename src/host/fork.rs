@@ -8,6 +8,7 @@ use crate::bus::{PassedBoundary, ReplayError};
 use crate::engine::{Engine, EngineSettings, ForkStart, Launch, ModelChoice, Toolbox};
 use crate::event::BoundaryId;
 use crate::event::kind::Initiator;
+use crate::event::launch::ForkPlace;
 use crate::scenario::Scenario;
 use crate::scenario::catalogue::RequestedModel;
 use crate::scenario::consent::Consent;
@@ -75,7 +76,7 @@ pub fn prepare_fork(
 ///
 /// # Errors
 /// Why it cannot be executed again, in one sentence.
-pub async fn boundaries(recorded: &RecordedRun) -> Result<Vec<PassedBoundary>, String> {
+pub async fn fork_places(recorded: &RecordedRun) -> Result<Vec<ForkPlace>, String> {
     let scenario = std::sync::Arc::new(recorded.scenario(&[])?);
     let launch = Launch {
         // Nothing is called before the run is live, which it never is.
@@ -93,7 +94,13 @@ pub async fn boundaries(recorded: &RecordedRun) -> Result<Vec<PassedBoundary>, S
     };
     let run = Engine::new(EngineSettings::default()).fork(launch, nowhere);
     match run.wait_until_live().await {
-        Err(ReplayError::NotReached { passed, .. }) => Ok(passed),
+        Err(ReplayError::NotReached { passed, .. }) => {
+            let place = |PassedBoundary { id, next, at }| {
+                let flags = recorded.flags_before(next);
+                ForkPlace { id, next, at, flags }
+            };
+            Ok(passed.into_iter().map(place).collect())
+        }
         Err(ReplayError::Diverged(divergence)) => {
             Err(format!("{} cannot be executed again: {divergence}", recorded.id))
         }

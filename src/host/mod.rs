@@ -5,7 +5,6 @@ pub mod catalogue;
 pub mod config;
 pub mod consent;
 pub mod dirs;
-#[cfg(feature = "store")]
 pub mod fork;
 pub mod journal;
 #[cfg(feature = "store")]
@@ -17,7 +16,6 @@ pub mod log;
 pub mod models;
 pub mod pauses;
 pub mod prepare;
-#[cfg(feature = "store")]
 pub mod recorded;
 #[cfg(feature = "store")]
 pub mod redaction_key;

@@ -8,20 +8,22 @@ use super::models::LiveModels;
 use super::prepare::{PrepareError, prepare};
 use super::trust::Trust;
 use crate::base::digest::sha256_of_text;
+use crate::base::name::FlagName;
 use crate::bus::Recording;
 use crate::engine::{Launch, Schedule};
 use crate::event::kind::{ModelLabel, RunStarted};
-use crate::event::launch::LaunchRecord;
+use crate::event::launch::{ForkOrigin, LaunchRecord};
+#[cfg(feature = "store")]
 use crate::event::run_row::RunRow;
 use crate::event::world::Projection;
-use crate::event::{Event, RunId, Seq, World};
+use crate::event::{Event, EventKind, RunId, Seq, World};
 use crate::run::Session;
 use crate::scenario::catalogue::RequestedModel;
 use crate::scenario::consent::Consent;
 use crate::scenario::spec::source_text::SourceText;
 use crate::scenario::{Override, Scenario, ScenarioOrigin, load, shipped};
-use crate::store::ReadError;
-use crate::store::database::Database;
+#[cfg(feature = "store")]
+use crate::store::{ReadError, database::Database};
 
 /// Why a recorded run is not continued or repeated.
 #[derive(Debug)]
@@ -55,6 +57,7 @@ impl RecordedRun {
     ///
     /// # Errors
     /// Why it cannot be read, in one sentence.
+    #[cfg(feature = "store")]
     pub fn read(database: &Database, row: &RunRow) -> Result<Self, String> {
         let id = &row.id;
         let events =
@@ -118,6 +121,37 @@ impl RecordedRun {
         })
     }
 
+    /// Where it was forked from another run; `None`: it was not.
+    ///
+    /// # Errors
+    /// The log is one of an earlier version.
+    pub fn forked(&self) -> Result<Option<&ForkOrigin>, String> {
+        Ok(self.record()?.forked.as_ref())
+    }
+
+    /// Seed of its random numbers.
+    pub fn seed(&self) -> u64 {
+        self.head.seed
+    }
+
+    /// The positions of its flags at its start.
+    pub fn start_flags(&self) -> Vec<(FlagName, bool)> {
+        self.head.flags.iter().map(|flag| (flag.name.clone(), flag.on)).collect()
+    }
+
+    /// The positions of its flags before this event.
+    pub fn flags_before(&self, next: Seq) -> Vec<(FlagName, bool)> {
+        let mut flags = self.start_flags();
+        for event in self.events.iter().take_while(|event| event.seq < next) {
+            if let EventKind::FlagChanged { flag, on, .. } = &event.kind
+                && let Some((_, position)) = flags.iter_mut().find(|(name, _)| name == flag)
+            {
+                *position = *on;
+            }
+        }
+        flags
+    }
+
     /// The message of a session that the run answers.
     pub fn session(&self) -> Option<Session> {
         self.world.projection().and_then(Projection::session).map(Session::of_head)
@@ -151,7 +185,7 @@ impl RecordedRun {
             scenario: Arc::new(scenario),
             model: prepared.model,
             tools: prepared.toolboxes.into_iter().next(),
-            flags: self.head.flags.iter().map(|flag| (flag.name.clone(), flag.on)).collect(),
+            flags: self.start_flags(),
             schedule: Schedule {
                 flags: record.flags.clone(),
                 breaks: record.pauses.clone(),
@@ -169,6 +203,7 @@ impl RecordedRun {
 ///
 /// # Errors
 /// See [`ReadError`].
+#[cfg(feature = "store")]
 pub fn events(database: &Database, run: &RunId) -> Result<Vec<Arc<Event>>, ReadError> {
     let (mut all, mut from) = (Vec::new(), Seq(0));
     loop {

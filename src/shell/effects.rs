@@ -14,16 +14,17 @@ use super::clipboard;
 use super::kept_store::KeptRuns;
 use super::signals::ProcessSignal;
 use crate::app::Msg;
-use crate::app::effect::{Export, LaunchRequest};
+use crate::app::effect::{Export, LaunchRequest, RunBeginning};
 use crate::app::request::RequestId;
 use crate::app::state::ScenarioEntry;
 use crate::base::private::TempFile;
 use crate::base::visible::visible_lines;
 use crate::bus::LogReader;
 use crate::engine::{Engine, Launch, RunHandle, Schedule};
-use crate::event::BoundaryId;
+use crate::event::{BoundaryId, RunId};
 use crate::host::models::LiveModels;
 use crate::host::prepare::{PrepareError, prepare};
+use crate::host::recorded::RecordedRun;
 use crate::host::trust::Trust;
 use crate::host::{catalogue, pauses};
 use crate::ui::format;
@@ -82,6 +83,8 @@ pub struct Services {
     /// The runtime of the runs, which is not the loop's.
     pub runtime: Handle,
     extras: Arc<Mutex<BTreeMap<RequestId, LaunchExtras>>>,
+    /// The recorded run that was read last.
+    recorded: Arc<Mutex<Option<Arc<RecordedRun>>>>,
     answers: mpsc::UnboundedSender<EffectResult>,
 }
 
@@ -101,7 +104,10 @@ impl Services {
         let (answers, read) = mpsc::unbounded_channel();
         let (engine, extras, runtime) = (Arc::new(engine), Arc::default(), Handle::current());
         let kept = KeptRuns::default();
-        (Self { engine, models, trust, named, folder, kept, runtime, extras, answers }, read)
+        let recorded = Arc::default();
+        let services =
+            Self { engine, models, trust, named, folder, kept, runtime, extras, recorded, answers };
+        (services, read)
     }
 
     /// Sends a result to the loop.
@@ -129,17 +135,30 @@ impl Services {
         self.extras.lock().unwrap_or_else(PoisonError::into_inner).insert(request, extra);
     }
 
+    /// Keeps a recorded run until the next one is read.
+    pub(super) fn keep_recorded(&self, run: &Arc<RecordedRun>) {
+        *self.recorded.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(run));
+    }
+
+    /// The recorded run that was read last, if it is this one.
+    pub(super) fn kept_recorded(&self, run: &RunId) -> Option<Arc<RecordedRun>> {
+        let recorded = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
+        recorded.as_ref().filter(|recorded| recorded.id == *run).cloned()
+    }
+
     /// Starts a run, or asks for permission first.
     pub fn start(&self, request: LaunchRequest) {
         self.in_background(move |services| services.start_now(request));
     }
 
-    fn start_now(&self, request: LaunchRequest) {
+    pub(super) fn start_now(&self, request: LaunchRequest) {
         let LaunchRequest { id, scenario, model, .. } = &request;
         let stop = |text| self.send_msg(Msg::StartFailed { request: *id, text });
-        let session = match &request.follows {
-            None => None,
-            Some(follows) => match self.engine.run(&follows.run) {
+        let session = match request.begins.clone() {
+            RunBeginning::Fork(fork) => return self.fork_now(request, &fork),
+            RunBeginning::Resume(run) => return self.resume_now(request, &run),
+            RunBeginning::New => None,
+            RunBeginning::FollowUp(follows) => match self.engine.run(&follows.run) {
                 Some(run) => match run.follow_up(Arc::clone(&follows.text)) {
                     Some(session) => Some(session),
                     None => return stop(format!("{} is still running", follows.run)),

@@ -15,6 +15,7 @@ pub mod kept_store;
 pub mod keyboard;
 mod model_lists;
 pub mod pager;
+mod recorded_runs;
 pub mod run;
 pub mod screen;
 pub mod signals;

@@ -39,6 +39,10 @@ pub const FRAME: Duration = Duration::from_nanos(33_333_334);
 /// twice in a row, so a key that is held down draws few extra frames.
 pub const KEY_FRAME: Duration = Duration::from_nanos(FRAME.as_nanos() as u64 / 2);
 
+/// The dashboard's time at its start. The time zero of a run that is continued from its log lies before
+/// the start, and must not be negative.
+const CLOCK_AT_START: Duration = Duration::from_secs(10 * 365 * 86_400);
+
 /// Minimum number of events that a page keeps, even if it is far behind its log.
 pub const KEPT_EVENTS: u64 = 8_192;
 
@@ -237,13 +241,17 @@ impl<C: Console> DashboardLoop<C> {
         if self.pressed && !self.early { KEY_FRAME } else { FRAME }
     }
 
+    /// The time that the dashboard goes by.
+    fn now(&self) -> Duration {
+        CLOCK_AT_START + self.started.elapsed()
+    }
+
     fn draw(&mut self) -> io::Result<()> {
         self.watch.follow_visible(&self.state, &self.services.engine);
         for msg in self.watch.take_changes() {
             self.update(msg);
         }
-        let cx =
-            DrawContext { now: self.started.elapsed(), theme: &self.theme, glyphs: self.glyphs };
+        let cx = DrawContext { now: self.now(), theme: &self.theme, glyphs: self.glyphs };
         let state = &self.state;
         self.terminal.draw(|frame| {
             let area = frame.area();
@@ -272,7 +280,7 @@ impl<C: Console> DashboardLoop<C> {
             EffectResult::Msg(msg) => self.update(msg),
             EffectResult::Bytes(bytes) => self.terminal.backend_mut().send(bytes),
             EffectResult::Started { request, run, facts, launch } => {
-                let zero = self.started.elapsed().saturating_sub(run.bus().now().duration());
+                let zero = self.now().saturating_sub(run.bus().now().duration());
                 self.update(Msg::Started { request, run: run.id().clone(), zero, launch });
                 self.feed.follow(run.id().clone(), *facts);
             }
@@ -313,7 +321,7 @@ impl<C: Console> DashboardLoop<C> {
 
     fn update(&mut self, msg: Msg) {
         self.changed = Instant::now();
-        let update = update(&mut self.state, self.changed - self.started, msg);
+        let update = update(&mut self.state, CLOCK_AT_START + (self.changed - self.started), msg);
         self.dirty |= update.redraw;
         for effect in update.effects {
             self.execute(effect);
@@ -323,6 +331,9 @@ impl<C: Console> DashboardLoop<C> {
     fn execute(&mut self, effect: Effect) {
         match effect {
             Effect::Start(request) => self.services.start(*request),
+            Effect::ReadFork(source) => self.services.read_fork(source),
+            Effect::Rerun(source) => self.services.rerun(source),
+            Effect::Resume { request, run } => self.services.resume(request, run),
             Effect::Trust { digest, title } => self.services.allow(&digest, &title),
             Effect::Command { run, command } => match self.services.engine.run(&run) {
                 Some(run) => run.send(command),

@@ -23,14 +23,17 @@ use crate::ui::table;
 pub fn render(form: &LaunchForm, cx: &DrawContext, size: Size, buf: &mut Buffer) {
     let layout = form.layout(size);
     let parts = &layout.parts;
-    let title = format!("New run of {}", form.entry.name);
+    let title = match &form.fork {
+        Some(fork) => format!("Fork of {}, {}", fork.run, form.entry.name),
+        None => format!("New run of {}", form.entry.name),
+    };
     let room = usize::from(parts.window.width).saturating_sub(8);
     let foot = hidden(form, &layout, cx);
     let foot = elide(&foot, room, cx.glyphs);
     frame::window(&title, &foot, cx, parts.window, buf);
     for slot in layout.visible() {
         match slot.id.as_ref().and_then(|id| form.fields.get(id)) {
-            None => heading(cx, layout.row(slot.y), slot.section.title(), buf),
+            None => heading(cx, layout.row(slot.y), slot.section.title(form.fork.is_some()), buf),
             Some(field) => draw(field, slot, form, &layout, cx, buf),
         }
     }

@@ -15,7 +15,7 @@ use ratatui::backend::{Backend, ClearType, TestBackend, WindowSize};
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::{Position, Size};
 use roundtable::app::AppState;
-use roundtable::app::effect::LaunchRequest;
+use roundtable::app::effect::{LaunchRequest, RunBeginning};
 use roundtable::app::request::RequestId;
 use roundtable::app::state::DisplaySettings;
 use roundtable::engine::{Engine, EngineSettings};
@@ -360,7 +360,7 @@ impl Person {
             model,
             flags: Vec::new(),
             seed: None,
-            follows: None,
+            begins: RunBeginning::New,
         });
     }
     /// Waits for the end of the program.

@@ -9,7 +9,13 @@ use crate::scenario::catalogue::RequestedModel;
 impl LaunchForm {
     /// The words of the command line that starts the same run, not quoted.
     pub fn command_words(&self) -> Vec<String> {
-        let mut words = vec!["roundtable".to_owned(), "run".to_owned(), self.entry.path.clone()];
+        let mut words = vec!["roundtable".to_owned()];
+        match (&self.fork, self.boundary()) {
+            (Some(fork), Some(place)) => {
+                words.extend(["fork".to_owned(), format!("{}@{}", fork.run, place.id)]);
+            }
+            _ => words.extend(["run".to_owned(), self.entry.path.clone()]),
+        }
         for (_, _, text) in self.fields.overrides() {
             words.extend(["--set".to_owned(), text]);
         }
@@ -17,7 +23,13 @@ impl LaunchForm {
             words
                 .extend(["--flag".to_owned(), format!("{name}={}", if on { "on" } else { "off" })]);
         }
-        match self.fields.model() {
+        let model = self.fields.model();
+        match model {
+            // A fork has the model of its parent.
+            model if self.fork.as_ref().is_some_and(|fork| fork.model == model) => {}
+            RequestedModel::Scripted { instant: false } if self.fork.is_some() => {
+                words.push("--scripted".to_owned());
+            }
             RequestedModel::Scripted { instant: false } => {}
             RequestedModel::Scripted { instant: true } => words.push("--instant".to_owned()),
             RequestedModel::Live(model) => {

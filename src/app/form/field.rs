@@ -15,6 +15,8 @@ pub const MODEL_CHOICES: [&str; 3] = ["scripted", "scripted, no delays", "live"]
 /// Which field of the form.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum FieldId {
+    /// The boundary that a fork continues from.
+    Boundary,
     /// The goal of the run.
     Goal,
     /// An input of the scenario.

@@ -70,6 +70,20 @@ impl FormFields {
         }
     }
 
+    /// Sets what answers the model calls at first.
+    pub(super) fn set_model(&mut self, model: &RequestedModel) {
+        let place = match model {
+            RequestedModel::Scripted { instant: false } => 0,
+            RequestedModel::Scripted { instant: true } => 1,
+            RequestedModel::Live(_) => 2,
+        };
+        if let Some(Field { value: FieldValue::Choice { at, first, .. }, .. }) =
+            self.get_mut(&FieldId::Model)
+        {
+            (*at, *first) = (place, place);
+        }
+    }
+
     /// Whether live models answer the calls.
     pub fn is_live(&self) -> bool {
         matches!(self.model(), RequestedModel::Live(_))

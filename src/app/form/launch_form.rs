@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::field::FieldId;
 use super::fields::FormFields;
+use super::fork::FormFork;
 use super::models::FormModels;
 use super::picker::ModelPicker;
 use crate::scenario::Scenario;
@@ -12,6 +13,8 @@ use crate::scenario::catalogue::ScenarioEntry;
 /// A section of the form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FormSection {
+    /// Where a fork begins.
+    Fork,
     /// Goal and inputs.
     Task,
     /// What answers the model calls.
@@ -28,6 +31,7 @@ impl FormSection {
     /// The section of a field.
     pub fn of_field(id: &FieldId) -> Self {
         match id {
+            FieldId::Boundary => Self::Fork,
             FieldId::Goal | FieldId::Input(_) => Self::Task,
             FieldId::Flag(_) => Self::Flags,
             FieldId::Limit(_) => Self::Limits,
@@ -36,9 +40,12 @@ impl FormSection {
         }
     }
 
-    /// Its heading.
-    pub fn title(self) -> &'static str {
+    /// Its heading; in the form of a fork, the settings hold from its boundary on.
+    pub fn title(self, is_fork: bool) -> &'static str {
         match self {
+            Self::Fork => "Continue from",
+            Self::Flags if is_fork => "Flags from there on",
+
             Self::Task => "Task",
             Self::Flags => "Flags at the start",
             Self::Limits => "Limits",
@@ -76,6 +83,8 @@ pub struct LaunchForm {
     pub models: FormModels,
     /// The list of models, while it is open.
     pub picker: Option<ModelPicker>,
+    /// The run that is forked; `None` for a new run.
+    pub fork: Option<FormFork>,
     pub(super) scenario: Arc<Scenario>,
     pub(super) loads: bool,
 }

@@ -4,6 +4,7 @@
 mod command_line;
 pub(crate) mod field;
 mod fields;
+pub mod fork;
 mod launch_form;
 mod layout;
 mod model_field;
@@ -25,7 +26,7 @@ use self::fields::FormFields;
 use self::models::FormModels;
 use self::scenario_fields::{fields_of, path_of};
 use super::action::Action;
-use super::effect::LaunchRequest;
+use super::effect::{LaunchRequest, RunBeginning};
 use super::request::RequestId;
 use crate::scenario::catalogue::{LiveOffer, ScenarioEntry};
 use crate::scenario::{self, ProblemPosition, Scenario, Severity};
@@ -52,6 +53,7 @@ impl LaunchForm {
             refused: false,
             models: FormModels::new(id, entry.live.clone(), given),
             picker: None,
+            fork: None,
             scenario,
             loads: true,
         };
@@ -82,7 +84,7 @@ impl LaunchForm {
             model: self.fields.model(),
             flags: self.fields.flags(),
             seed: None,
-            follows: None,
+            begins: self.fork_request().map_or(RunBeginning::New, RunBeginning::Fork),
         })
     }
 
@@ -90,11 +92,16 @@ impl LaunchForm {
     fn revalidate(&mut self) {
         self.refused = false;
         let overrides = self.fields.overrides();
-        let laid: Vec<_> = overrides.iter().map(|(_, laid, _)| laid.clone()).collect();
+        // A fork has the changes of its parent first.
+        let before = self.fork.as_ref().map_or(&[][..], |fork| &fork.set);
+        let own = overrides.iter().map(|(_, laid, _)| laid);
+        let laid: Vec<_> = before.iter().chain(own).cloned().collect();
+        let before = before.len();
         let checked = scenario::check(&self.entry.text, self.entry.origin.clone(), &laid);
         let field_of = |place: &ProblemPosition, path: &str| match place {
             ProblemPosition::Override { index, .. } => {
-                overrides.get(*index).map(|(id, ..)| id.clone())
+                let own = index.checked_sub(before);
+                own.and_then(|own| overrides.get(own)).map(|(id, ..)| id.clone())
             }
             ProblemPosition::File { .. } => self.fields.list.iter().find_map(|field| {
                 let own = path_of(&field.id)?;
@@ -205,6 +212,7 @@ impl LaunchForm {
     /// Changes the focused choice or switch.
     pub fn change_focused(&mut self, forward: bool) {
         if self.fields.focused().is_some_and(|field| field.cycle(forward)) {
+            self.take_boundary();
             self.revalidate();
         }
     }

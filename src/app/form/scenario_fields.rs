@@ -90,7 +90,8 @@ pub(super) fn path_of(id: &FieldId) -> Option<String> {
         FieldId::Input(name) => Some(format!("inputs.{name}")),
         FieldId::Limit(path) => Some((*path).to_owned()),
         FieldId::Seed => Some("seed".to_owned()),
-        FieldId::Flag(_)
+        FieldId::Boundary
+        | FieldId::Flag(_)
         | FieldId::Model
         | FieldId::ModelName
         | FieldId::Start

@@ -88,7 +88,7 @@ impl EventWindow {
     }
 
     /// The events in memory, for an export.
-    pub(super) fn to_vec(&self) -> Vec<Arc<Event>> {
+    pub(in crate::app) fn to_vec(&self) -> Vec<Arc<Event>> {
         self.events.iter().cloned().collect()
     }
 }

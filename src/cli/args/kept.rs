@@ -111,6 +111,9 @@ pub struct ForkArgs {
     /// Answer from the scenario's script from the boundary on
     #[arg(long, conflicts_with_all = ["live", "model"])]
     pub scripted: bool,
+    /// Like --scripted, without the latency of scripted replies
+    #[arg(long, conflicts_with_all = ["live", "model"])]
+    pub instant: bool,
     /// How to play it
     #[command(flatten)]
     pub play: PlayArgs,

@@ -4,15 +4,15 @@ use std::io::{self, Write};
 
 use super::play::{Player, play, print_refusal};
 use crate::base::visible::visible;
-use crate::bus::PassedBoundary;
 use crate::cli::args::kept::ForkArgs;
 use crate::cli::exit::Exit;
 use crate::cli::headless::SessionTurn;
 use crate::cli::message::print_message;
 use crate::cli::run::{flag_errors, overrides};
 use crate::event::BoundaryId;
+use crate::event::launch::ForkPlace;
 use crate::event::run_row::RunRow;
-use crate::host::fork::{ForkChanges, PreparedFork, boundaries, prepare_fork};
+use crate::host::fork::{ForkChanges, PreparedFork, fork_places, prepare_fork};
 use crate::host::recorded::RecordedRun;
 use crate::narrate::format::clock;
 use crate::scenario::catalogue::RequestedModel;
@@ -45,7 +45,7 @@ pub async fn fork(args: &ForkArgs, theme: Theme, ascii: bool) -> Exit {
 
 /// Lists the boundaries of a run.
 async fn list(recorded: &RecordedRun) -> Exit {
-    let passed = match boundaries(recorded).await {
+    let passed = match fork_places(recorded).await {
         Ok(passed) => passed,
         Err(why) => {
             print_message(&visible(&why));
@@ -53,7 +53,7 @@ async fn list(recorded: &RecordedRun) -> Exit {
         }
     };
     let mut out = io::stdout().lock();
-    let line = |it: &PassedBoundary| {
+    let line = |it: &ForkPlace| {
         format!("{:>8}  {:>7}  {}\n", clock(it.at.duration()), it.next.0, visible(it.id.as_str()))
     };
     let lines: String = passed.iter().map(line).collect();
@@ -77,12 +77,14 @@ async fn start(
         Ok(player) => player,
         Err(exit) => return exit,
     };
-    if let Ok(scenario) = recorded.scenario(&args.set) {
-        let wrong = flag_errors(&scenario, &args.flags);
-        wrong.iter().for_each(|line| print_message(line));
-        if !wrong.is_empty() {
-            return Exit::Usage;
-        }
+    let wrong = match recorded.scenario(&args.set) {
+        Ok(scenario) => flag_errors(&scenario, &args.flags),
+        Err(why) if !args.set.is_empty() => vec![visible(&why).into_owned()],
+        Err(_) => Vec::new(),
+    };
+    wrong.iter().for_each(|line| print_message(line));
+    if !wrong.is_empty() {
+        return Exit::Usage;
     }
     let changes = changes(args);
     let with = (&player.live, &player.trust);
@@ -109,7 +111,9 @@ fn changes(args: &ForkArgs) -> ForkChanges {
     let model = match &args.model {
         Some(model) => Some(RequestedModel::Live(Some(model.as_str().into()))),
         None if args.live => Some(RequestedModel::Live(None)),
-        None if args.scripted => Some(RequestedModel::Scripted { instant: false }),
+        None if args.scripted || args.instant => {
+            Some(RequestedModel::Scripted { instant: args.instant })
+        }
         None => None,
     };
     ForkChanges { set: args.set.clone(), flags, later, model }

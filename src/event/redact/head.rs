@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::TextRedactor;
 use crate::event::head::{FlagAt, ModelLabel, RunClosed, RunStarted};
-use crate::event::launch::LaunchRecord;
+use crate::event::launch::{ForkOrigin, LaunchRecord};
 use crate::scenario::spec::source_text::SourceText;
 
 impl RunStarted {
@@ -52,13 +52,16 @@ impl RunStarted {
 
 impl LaunchRecord {
     fn redact(&mut self, by: &TextRedactor) {
-        let Self { source, instant: _, model: _, flags, pauses } = self;
+        let Self { source, instant: _, model: _, flags, pauses, forked } = self;
         let SourceText { text, set, file } = Arc::make_mut(source);
         by.text(text);
         set.iter_mut().for_each(|change| by.text(change));
         by.some(file);
         flags.iter_mut().for_each(|(at, ..)| by.boundary(at));
         pauses.iter_mut().for_each(|at| by.boundary(at));
+        if let Some(ForkOrigin { parent: _, at, wall_ms: _, flags: _, prices: _ }) = forked {
+            by.boundary(at);
+        }
     }
 }
 

@@ -44,7 +44,10 @@ impl EventKind {
             Self::Paused { at } => at.iter_mut().for_each(|at| by.boundary(at)),
             Self::Stepped { step: _, boundary, paused_ms: _ }
             | Self::BreakpointChanged { at: boundary, set: _ }
-            | Self::FlagChanged { flag: _, on: _, by: _, boundary } => by.boundary(boundary),
+            | Self::FlagChanged { flag: _, on: _, by: _, boundary }
+            | Self::RunForked { by: _, parent: _, at: boundary, prices: _ } => {
+                by.boundary(boundary);
+            }
             Self::PlanRefused { reason, raw, details } => {
                 reason.redact(by);
                 by.value(Arc::make_mut(raw));

@@ -31,7 +31,7 @@ async fn a_foreign_file_with_programs_asks_first_and_says_what_is_missing() {
         model,
         flags,
         seed: None,
-        follows: None,
+        begins: RunBeginning::New,
     };
     services.start_now(request.clone());
     let Some(EffectResult::Msg(Msg::Untrusted { consent, .. })) = answers.recv().await else {

@@ -158,7 +158,7 @@ async fn a_fork_switches_its_flags_at_its_boundary_and_forgets_later_ones() {
     assert!(reused.tokens > 0 && reused.tokens < world.tally.usage.total());
 
     // A fork of the fork before the switch does not switch it.
-    let again = fork(launch(), start(stored(&forked), "message:1:engineer")).await;
+    let again = fork(launch(), start(stored(&forked), "message:1:risk_analyst")).await;
     let again = again.expect("a fork of a fork");
     assert!(!again.iter().any(|event| matches!(event.kind, EventKind::FlagChanged { .. })));
     // Behind it, the switch is part of what is reused.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::agents::facts::AgentFact;
 use crate::agents::facts::roster::{RosterChange, RosterCommand};
-use crate::app::effect::{Effect, LaunchRequest};
+use crate::app::effect::{Effect, FollowUp, LaunchRequest, RunBeginning};
 use crate::app::request::RequestId;
 use crate::app::state::ActiveScreen;
 use crate::app::{KeyCode, KeyPress, Msg};
@@ -18,6 +18,14 @@ use crate::support::screen::Dash;
 use crossterm::event::KeyCode as Code;
 
 const RUN: &str = "r-90de";
+
+/// What a request for the next message of a session says of it.
+fn followed(request: &LaunchRequest) -> FollowUp {
+    match &request.begins {
+        RunBeginning::FollowUp(follow_up) => follow_up.clone(),
+        other => panic!("not the next message: {other:?}"),
+    }
+}
 
 /// A desk on the screen, and what it was started with.
 fn desk(facts: &team::TeamFacts) -> Dash {
@@ -34,7 +42,7 @@ fn begin(dash: &mut Dash, run: &str, facts: &team::TeamFacts) {
         model: RequestedModel::Scripted { instant: true },
         flags: Vec::new(),
         seed: Some(3),
-        follows: None,
+        begins: RunBeginning::New,
     };
     let (run, zero, launch) = (RunId::new(run), dash.now, Some(Box::new(launch)));
     dash.send(Msg::Started { request: RequestId(1), run: run.clone(), zero, launch });
@@ -71,7 +79,7 @@ fn a_message_to_a_run_that_has_ended_starts_the_next_of_its_session() {
     dash.asked();
     dash.key(KeyPress::ctrl('s'));
     let request = dash.launch();
-    let follows = request.follows.clone().expect("it follows a run");
+    let follows = followed(&request);
     assert_eq!((follows.run.as_str(), &*follows.text), (RUN, "When is\nthe next bill?"));
     assert_eq!(request.seed, Some(3));
     assert_eq!(request.flags, [("weekend".into(), false)], "as they stand");
@@ -104,7 +112,7 @@ fn a_message_to_a_run_that_goes_on_waits_for_its_end() {
     let rest = team::answered().log.split_off(facts.log.len());
     dash.send(Msg::Events { run: RunId::new(RUN), events: rest });
     let request = dash.launch();
-    assert!(request.follows.is_some_and(|it| &*it.text == "Thanks!"));
+    assert_eq!(&*followed(&request).text, "Thanks!");
 }
 
 #[test]
@@ -131,7 +139,7 @@ fn a_long_paste_is_one_message() {
     let screen = dash.screen();
     assert!(screen.contains("line 40"), "{screen}");
     dash.key(KeyPress::ctrl('s'));
-    let text = dash.launch().follows.expect("it follows").text;
+    let text = followed(&dash.launch()).text;
     assert_eq!(*text, *pasted.join("\n"));
 }
 
@@ -140,7 +148,7 @@ fn a_suggestion_is_sent_as_it_is_replaced_or_made_ones_own() {
     let mut dash = desk(&team::answered());
     let suggested = {
         dash.text("i").key(KeyPress::ctrl('s'));
-        dash.launch().follows.expect("it follows").text
+        followed(&dash.launch()).text
     };
     assert!(!suggested.is_empty());
     dash.text("i").press(KeyCode::Esc);
@@ -149,7 +157,7 @@ fn a_suggestion_is_sent_as_it_is_replaced_or_made_ones_own() {
     assert!(dash.asked().is_empty(), "it was emptied");
     assert!(dash.screen().contains("Nothing to send: type a message, or press Esc."));
     dash.press(KeyCode::Esc).text("i").press(KeyCode::End).text("!").key(KeyPress::ctrl('s'));
-    let text = dash.launch().follows.expect("it follows").text;
+    let text = followed(&dash.launch()).text;
     assert_eq!(*text, format!("{suggested}!"));
 }
 
@@ -180,7 +188,7 @@ fn a_kept_message_that_is_being_edited_is_not_sent_behind_its_editor() {
     let screen = dash.screen();
     assert!(screen.contains("The run has ended: press Ctrl-S to send the message."), "{screen}");
     dash.key(KeyPress::ctrl('s'));
-    assert_eq!(*dash.launch().follows.expect("it follows").text, *"Thanks!\nAnd");
+    assert_eq!(*followed(&dash.launch()).text, *"Thanks!\nAnd");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::app::effect::LaunchRequest;
+use crate::app::effect::{LaunchRequest, RunBeginning};
 use crate::app::form::{FieldId, LaunchForm};
 use crate::app::keymap::Context;
 use crate::app::live::OfferedModels;
@@ -356,7 +356,7 @@ fn a_next_message_keeps_the_model_of_its_run() {
         model: RequestedModel::Live(Some("beta/b-1".into())),
         flags: Vec::new(),
         seed: None,
-        follows: None,
+        begins: RunBeginning::New,
     };
     let mut dash = Dash::new(120, 36);
     let run = RunId::new("r-0001");
