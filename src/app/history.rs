@@ -4,15 +4,16 @@
 use std::cmp::{Ordering, Reverse};
 use std::time::Duration;
 
+use super::fork_tree::as_tree;
 use super::key::KeyPress;
 use super::run::RunPage;
 use super::run::filter_input::FilterInput;
 use super::run::list::FilterStatus;
+use super::run_terms::{page_has, row_has, text_of_row};
 use super::said_filter::{RunFilter, SaidSearch};
 use crate::event::RunId;
 use crate::event::id::millis;
 use crate::event::run_row::{RunRow, RunStatus};
-use crate::narrate::kept::{run_result, run_state};
 
 /// The kept runs, and how the list of runs is filtered and sorted.
 #[derive(Debug, Default)]
@@ -23,6 +24,8 @@ pub struct History {
     texts: Vec<String>,
     /// The rows that are listed, in the list's order.
     order: Vec<usize>,
+    /// How deep each of them is in the tree of forks; empty: all stand at its root.
+    depths: Vec<u16>,
     /// The runs of this session that are listed.
     sessions: Vec<usize>,
     filter: String,
@@ -152,6 +155,13 @@ impl<'a> RunList<'a> {
         (0..self.len()).find(|at| self.get(*at).is_some_and(|run| run.id() == id))
     }
 
+    /// How deep the run at this place is in the tree of forks.
+    pub fn depth(self, at: usize) -> u16 {
+        let History { sessions, depths, .. } = self.history;
+        let depth = at.checked_sub(sessions.len()).and_then(|at| depths.get(at));
+        depth.copied().unwrap_or_default()
+    }
+
     /// The line of the heads of the kept runs below those of this session, if both are listed.
     pub fn heads_line(self) -> Option<usize> {
         let History { sessions, order, .. } = self.history;
@@ -168,13 +178,18 @@ impl<'a> RunList<'a> {
         at + usize::from(self.heads_line().is_some_and(|heads| at >= heads))
     }
 
-    /// The run on this line.
-    pub fn on_line(self, line: usize) -> Option<ListedRun<'a>> {
+    /// The place of the run on this line.
+    pub fn place_on_line(self, line: usize) -> Option<usize> {
         match self.heads_line() {
             Some(heads) if line == heads => None,
-            Some(heads) if line > heads => self.get(line - 1),
-            _ => self.get(line),
+            Some(heads) if line > heads => Some(line - 1),
+            _ => Some(line),
         }
+    }
+
+    /// The run on this line.
+    pub fn on_line(self, line: usize) -> Option<ListedRun<'a>> {
+        self.get(self.place_on_line(line)?)
     }
 }
 
@@ -260,6 +275,11 @@ impl History {
                 (Some(a), Some(b)) => sort.compare(a, b),
                 _ => Ordering::Equal,
             });
+            self.depths.clear();
+        } else if rows.iter().any(|row| row.parent.is_some()) {
+            (self.order, self.depths) = as_tree(rows, &self.order).into_iter().unzip();
+        } else {
+            self.depths.clear();
         }
     }
 
@@ -340,50 +360,4 @@ impl History {
     pub fn last_removed(&self) -> Option<&RunId> {
         self.removed.last()
     }
-}
-
-/// Whether a row has this term, in lower case; `text` is what is searched.
-fn row_has(row: &RunRow, text: &str, term: &str) -> bool {
-    if let Some(status) = term.strip_prefix("status:") {
-        return status.is_empty()
-            || row.has_status(status)
-            || run_state(&row.status).word.to_lowercase().starts_with(status);
-    }
-    if let Some(name) = term.strip_prefix("scenario:") {
-        return row.scenario.to_lowercase().contains(name);
-    }
-    text.contains(term)
-}
-
-fn text_of_row(row: &RunRow) -> String {
-    let RunRow { id, scenario, title, pattern, status, .. } = row;
-    let (state, result) = (run_state(status).word, run_result(status));
-    let pinned = if row.pinned { " pinned" } else { "" };
-    let reason = status.word();
-    format!("{id} {scenario} {title} {pattern} {state} {reason} {result}{pinned}").to_lowercase()
-}
-
-/// Whether a run of this session has all of these terms.
-fn page_has(page: &RunPage, terms: &[String]) -> bool {
-    let world = page.world();
-    let Some(head) = &world.head else { return false };
-    let status = match &world.progress.closed {
-        Some(closed) => RunStatus::Ended(closed.reason.to_string()),
-        None => RunStatus::Running,
-    };
-    let (id, scenario, title) = (page.id(), &head.scenario, &head.title);
-    let reason = status.word();
-    let (pattern, result) = (head.plan.name(), run_result(&status));
-    let state = if reason == "running" { "live" } else { run_state(&status).word };
-    let text = format!("{id} {scenario} {title} {pattern} {state} {reason} {result}");
-    let text = text.to_lowercase();
-    terms.iter().all(|term| match (term.strip_prefix("status:"), term.strip_prefix("scenario:")) {
-        (Some("failed"), _) => {
-            matches!(&status, RunStatus::Ended(it) if it != "success" && it != "cancelled")
-        }
-        (Some("ended"), _) => matches!(status, RunStatus::Ended(_)),
-        (Some(wanted), _) => reason == wanted || state.to_lowercase().starts_with(wanted),
-        (_, Some(name)) => scenario.as_str().to_lowercase().contains(name),
-        _ => text.contains(term.as_str()),
-    })
 }

@@ -8,6 +8,7 @@ use super::home::HomePane;
 use super::run::{EventWindow, RunPage};
 use super::state::AppState;
 use crate::base::day::Day;
+use crate::event::BoundaryId;
 use crate::event::kind::ModelLabel;
 use crate::event::run_row::{RunRow, RunStatus};
 use crate::event::world::{RunState, World};
@@ -155,6 +156,16 @@ fn run_items(page: &RunPage) -> StyledText {
     } else if let Some(said) = words.and_then(|words| last_said(page.log(), words)) {
         items.item("said", StyleRole::Text, said);
     }
+    if let Some(forked) = head.launch.as_ref().and_then(|launch| launch.forked.as_ref()) {
+        let text = format!("from {} before {}", forked.parent, forked.at.display_name());
+        items.item("forked", StyleRole::Text, text);
+        if let Some(reused) = world.tally.reused {
+            let cost = reused.cost_usd.filter(|cost| *cost > 0.0).map(format::usd);
+            let cost = cost.map_or_else(String::new, |cost| format!(", {cost}"));
+            let tokens = format::count(reused.tokens);
+            items.item("reused", StyleRole::Dim, format!("{tokens} tokens{cost} of that run"));
+        }
+    }
     items.paragraph("goal", &head.goal);
     for (at, flag) in world.settings.flags.iter().enumerate() {
         let label = if at == 0 { "flags" } else { "" };
@@ -208,7 +219,8 @@ fn kept_items(row: &RunRow, age_ms: u64) -> StyledText {
     let (events, size) = (format::count_noun(row.events, "event"), format::bytes(row.bytes));
     items.item("log", StyleRole::Text, format!("{events}, {size}"));
     if let Some(parent) = &row.parent {
-        let at = row.forked_at.as_deref().map(|at| format!(" at {at}")).unwrap_or_default();
+        let at = row.forked_at.as_deref().map(|at| BoundaryId::new(at).display_name());
+        let at = at.map_or_else(String::new, |at| format!(" before {at}"));
         items.item("forked", StyleRole::Text, format!("from {parent}{at}"));
     }
     if row.pinned {

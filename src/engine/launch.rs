@@ -10,6 +10,7 @@ use crate::event::kind::Initiator;
 use crate::event::launch::ForkOrigin;
 use crate::event::{BoundaryId, RunId};
 use crate::llm::Models;
+use crate::llm::recorded::RecordedModel;
 use crate::run::Session;
 use crate::scenario::Scenario;
 use crate::scenario::spec::in_doubt::InDoubt;
@@ -117,6 +118,8 @@ pub enum ModelChoice {
     },
     /// Models, and the timeout of one attempt if the scenario sets none.
     Live(Models, Duration),
+    /// The replies of a recorded run.
+    Recorded(Arc<RecordedModel>, RunId),
 }
 
 /// What the command line schedules at boundaries.

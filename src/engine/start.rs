@@ -38,10 +38,17 @@ impl Engine {
         let session = session.unwrap_or_else(|| Session::first(scenario.goal.as_str()));
         let seed = recorded.as_ref().map(|it| it.seed).or(seed).unwrap_or(scenario.seed);
         let instant = matches!(model, ModelChoice::Scripted { instant: true });
+        let answered_by = match &model {
+            ModelChoice::Recorded(_, run) => Some(run.clone()),
+            _ => None,
+        };
         let (models, llm, default_timeout): (Models, _, _) = match model {
             ModelChoice::Scripted { instant } => {
                 let scripted = Scripted::new(Arc::clone(&scenario), instant);
                 (Arc::new(scripted).into(), scenario.llm.clone(), endpoint::DEFAULT_TIMEOUT)
+            }
+            ModelChoice::Recorded(recorded, _) => {
+                (recorded.into(), scenario.llm.clone(), endpoint::DEFAULT_TIMEOUT)
             }
             ModelChoice::Live(models, timeout) => (models, scenario.llm_live(), timeout),
         };
@@ -142,6 +149,7 @@ impl Engine {
                 flags: schedule.flags.clone(),
                 pauses: schedule.breaks.clone(),
                 forked: fork.clone(),
+                answered_by,
             },
             session: &session,
             wall_ms,

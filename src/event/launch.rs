@@ -27,6 +27,9 @@ pub struct LaunchRecord {
     /// The boundaries that were to be paused at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pauses: Vec<BoundaryId>,
+    /// The recorded run whose replies answered the model calls (`--replay`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered_by: Option<RunId>,
     /// Where the run was forked from another one; `None`: it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked: Option<ForkOrigin>,

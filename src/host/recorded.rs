@@ -112,9 +112,13 @@ impl RecordedRun {
     /// What answered its model calls.
     ///
     /// # Errors
-    /// The log is one of an earlier version.
+    /// The log is one of an earlier version, or it was another recorded run.
     pub fn model(&self) -> Result<RequestedModel, String> {
         let record = self.record()?;
+        if let Some(run) = &record.answered_by {
+            let id = &self.id;
+            return Err(format!("{id} was answered by {run}: start it again with --replay {run}"));
+        }
         Ok(match self.head.model {
             ModelLabel::Scripted => RequestedModel::Scripted { instant: record.instant },
             ModelLabel::Live { .. } => RequestedModel::Live(record.model.clone()),

@@ -12,6 +12,7 @@ mod form;
 mod models;
 pub mod openai;
 pub mod prices;
+pub mod recorded;
 pub mod scripted;
 
 use std::sync::{Arc, OnceLock};

@@ -64,6 +64,17 @@ fn shared_line(event: &Event, world: &World, words: Option<&dyn Narrate>) -> Opt
             let text = format!(" {flag} {position} from {}{}", place(boundary), cause_suffix(*by));
             StyledLine::from(StyledPart::with_glyph(Glyph::Flag, StyleRole::Flag, "")).then(text)
         }
+        EventKind::RunForked { parent, at, .. } => {
+            let reused = world.tally.reused.map_or_else(String::new, |reused| {
+                format!(": its first {} are reused", format::count_noun(reused.events, "event"))
+            });
+            plain(format!("forked from {} before {}{reused}", visible(parent.as_str()), place(at)))
+        }
+        EventKind::RunResumed { events, downtime_ms, by } => {
+            let stood = format::duration_text(Duration::from_millis(*downtime_ms));
+            let stored = format::count_noun(*events, "stored event");
+            plain(format!("resumed from {stored}, stopped for {stood}{}", cause_suffix(*by)))
+        }
         EventKind::Paused { at } => {
             StyledLine::from(StyledPart::with_glyph(Glyph::Paused, StyleRole::Paused, "paused"))
                 .then(format!(" before {}", places(at)))

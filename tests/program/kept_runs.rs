@@ -221,6 +221,52 @@ fn two_runs_are_compared_to_their_first_difference() {
 /// What an outcome says, without ids and times. Calls that were in flight when the process was killed
 /// are made again together, so which of several concurrent ones ends first, and how many overlap, may
 /// differ.
+#[test]
+fn a_run_is_forked_at_a_boundary_with_other_settings() {
+    let home = Home::new();
+    let ran = home.run(&["run", "checkout-launch", "--instant", "--format", "jsonl"]);
+    assert_eq!(ran.code, Some(0));
+    let id = home.run(&["runs", "--json"]).json()[0]["id"].clone();
+    let places = home.run(&["fork", "last"]);
+    assert!(places.out.contains("round:2") && places.code == Some(0), "{places:?}");
+    let forked = home.run(&[
+        "fork",
+        "last@round:2",
+        "--flag",
+        "legal_analyst=on",
+        "--set",
+        "budget.max_seconds=39",
+        "--format",
+        "jsonl",
+    ]);
+    assert_eq!((forked.code, forked.err.as_str()), (Some(0), ""));
+    let lines = forked.lines();
+    let cut = lines.iter().position(|line| line["kind"] == "run.forked").expect("run.forked");
+    assert_eq!((&lines[cut]["parent"], &lines[cut]["boundary"]), (&id, &"round:2".into()));
+    assert_eq!(lines[cut + 1]["kind"], "flag.changed");
+    assert_eq!(lines[0]["launch"]["forked"]["parent"], id);
+    assert_eq!(lines[0]["launch"]["source"]["set"], serde_json::json!(["budget.max_seconds=39"]));
+    let parent = ran.lines();
+    let same = |line: &Value| (line["kind"].clone(), line["span"].clone(), line["at_us"].clone());
+    let reused: Vec<_> = lines[1..cut].iter().map(same).collect();
+    assert_eq!(reused, parent[1..cut].iter().map(same).collect::<Vec<_>>());
+    let row = &home.run(&["runs", "--json"]).json()[0];
+    assert_eq!((&row["parent"], &row["forked_at"]), (&id, &"round:2".into()));
+    assert_eq!(home.run(&["diff", "last~1", "last"]).code, Some(1));
+    // What is wrong is said, and leaves no run.
+    for (args, code, text) in [
+        (&["fork", "last@round:9"][..], 1, "the run never came to round:9"),
+        (&["fork", "last@round:2", "--flag", "nobody=on"], 2, "no such flag"),
+        (&["fork", "last@round:2", "--set", "nonsense=1"], 2, "unknown key"),
+        (&["fork", "last~9@round:2"], 2, "no kept run is called last~9"),
+    ] {
+        let refused = home.run(args);
+        assert_eq!(refused.code, Some(code), "{args:?}: {refused:?}");
+        assert!(refused.err.contains(text), "{args:?}: {refused:?}");
+    }
+    assert_eq!(home.run(&["runs", "--json"]).json().as_array().map(Vec::len), Some(2));
+}
+
 fn without_times(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {

@@ -52,7 +52,7 @@ impl RunStarted {
 
 impl LaunchRecord {
     fn redact(&mut self, by: &TextRedactor) {
-        let Self { source, instant: _, model: _, flags, pauses, forked } = self;
+        let Self { source, instant: _, model: _, flags, pauses, answered_by: _, forked } = self;
         let SourceText { text, set, file } = Arc::make_mut(source);
         by.text(text);
         set.iter_mut().for_each(|change| by.text(change));

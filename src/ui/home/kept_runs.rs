@@ -8,6 +8,8 @@ use ratatui::layout::Rect;
 use crate::app::AppState;
 use crate::app::history::RunSort;
 use crate::event::run_row::RunRow;
+use crate::event::{BoundaryId, RunId};
+use crate::narrate::glyph::Glyph;
 use crate::narrate::kept::{age, run_result, run_state};
 use crate::narrate::style_role::StyleRole;
 use crate::ui::cx::DrawContext;
@@ -62,7 +64,13 @@ impl KeptColumns {
     }
 
     /// Draws a row after the mark of its selection.
-    pub(super) fn row(&self, row: &RunRow, age_ms: u64, cx: &DrawContext, mut pen: Pen) {
+    pub(super) fn row(
+        &self,
+        row: &RunRow,
+        (age_ms, depth): (u64, u16),
+        cx: &DrawContext,
+        mut pen: Pen,
+    ) {
         let (plain, dim) = (cx.theme.style(StyleRole::Text), cx.theme.style(StyleRole::Dim));
         let sign = cx.theme.badge(run_state(&row.status));
         pen.glyph(sign.glyph, sign.style).space(1).put(sign.word, sign.style);
@@ -71,7 +79,18 @@ impl KeptColumns {
         if self.scenario > 0 {
             pen.name(&row.scenario, self.scenario - 2, dim).space(2);
         }
-        pen.name(&row.title, self.title - 2, plain).space(2);
+        let at = row.forked_at.as_deref().map(BoundaryId::new);
+        match (&row.parent, at) {
+            (Some(parent), Some(at)) => {
+                let parent = (depth == 0).then_some(parent);
+                let start = pen.x();
+                pen.space(depth.saturating_sub(1) * 2);
+                fork(parent, &at, &row.title, start + self.title, cx, &mut pen);
+            }
+            _ => {
+                pen.name(&row.title, self.title - 2, plain).space(2);
+            }
+        }
         if self.tokens > 0 {
             let tokens = if row.tokens > 0 { format::count(row.tokens) } else { String::new() };
             pen.right_aligned(&tokens, self.tokens, plain);
@@ -91,6 +110,31 @@ impl KeptColumns {
     }
 }
 
+/// Draws where a run was forked, and its title up to the column `end`; `parent` is the other run if it
+/// is not above.
+pub(super) fn fork(
+    parent: Option<&RunId>,
+    at: &BoundaryId,
+    title: &str,
+    end: u16,
+    cx: &DrawContext,
+    pen: &mut Pen,
+) {
+    let (plain, dim) = (cx.theme.style(StyleRole::Text), cx.theme.style(StyleRole::Dim));
+    let place = match parent {
+        Some(parent) => format!("{parent}, {}", at.display_name()),
+        None => at.display_name(),
+    };
+    pen.glyph(Glyph::Within, dim).space(1);
+    let room = end.saturating_sub(pen.x() + 2);
+    pen.put_within(&place, room, dim).space(2);
+    let room = end.saturating_sub(pen.x() + 2);
+    if room > 3 {
+        pen.name(title, room, plain);
+    }
+    pen.advance_to(end);
+}
+
 /// Draws the sort and the filter into the upper border of the pane, after its title.
 pub(super) fn title(state: &AppState, cx: &DrawContext, area: Rect, taken: u16, buf: &mut Buffer) {
     let start = area.x.saturating_add(taken);
@@ -100,8 +144,7 @@ pub(super) fn title(state: &AppState, cx: &DrawContext, area: Rect, taken: u16, 
     let dim = on_border(cx.theme.style(StyleRole::Dim));
     let sort = state.history.sort();
     if sort != RunSort::Newest {
-        let text =
-            format!("{} by {} ", cx.glyphs.symbol(crate::narrate::glyph::Glyph::Dot), sort.word());
+        let text = format!("{} by {} ", cx.glyphs.symbol(Glyph::Dot), sort.word());
         pen.put(&text, dim);
     }
     let Some(filter) = state.history.filter() else { return };

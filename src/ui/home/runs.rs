@@ -3,7 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::kept_runs::KeptColumns;
+use super::kept_runs::{KeptColumns, fork};
 use crate::app::AppState;
 use crate::app::history::ListedRun;
 use crate::app::home::HomePane;
@@ -103,7 +103,13 @@ pub(super) fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut B
         let pen = table::pane_row(cx, area, y, selected, focused, buf);
         match run {
             ListedRun::Session(page) => run_row(page, state.elapsed(page), cx, pen, &columns),
-            ListedRun::Kept(row) => kept.row(row, state.history.age_ms(row, state.now), cx, pen),
+            ListedRun::Kept(row) => {
+                let place = (
+                    state.history.age_ms(row, state.now),
+                    list.depth(list.place_on_line(line).unwrap_or_default()),
+                );
+                kept.row(row, place, cx, pen);
+            }
         }
     }
 }
@@ -128,9 +134,15 @@ fn run_row(page: &RunPage, now: Elapsed, cx: &DrawContext, mut pen: Pen, columns
             pen.glyph(Glyph::Within, dim).space(1);
             pen.cell(&text, columns.title - 4, plain).advance_to(start + columns.title);
         }
-        None => {
-            pen.name(title, columns.title - 2, plain).space(2);
-        }
+        None => match head.and_then(|head| head.launch.as_ref()?.forked.as_ref()) {
+            Some(forked) => {
+                let end = pen.x() + columns.title;
+                fork(Some(&forked.parent), &forked.at, title, end, cx, &mut pen);
+            }
+            None => {
+                pen.name(title, columns.title - 2, plain).space(2);
+            }
+        },
     }
     pen.cell(&progress_of(world).short, ROUND, plain);
     // The activity of a run that is not running ends at its last event.

@@ -2,6 +2,7 @@
 
 mod command_line;
 mod flags;
+mod forks;
 mod form;
 mod kept;
 mod keys;

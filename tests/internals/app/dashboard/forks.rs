@@ -1,0 +1,267 @@
+//! Forks, reruns and interrupted runs that are continued, from the keys of the dashboard.
+
+use std::sync::Arc;
+
+use crate::app::effect::{ForkRequest, LaunchRequest, RunBeginning};
+use crate::app::form::fork::ForkOffer;
+use crate::app::{Effect, KeyCode, KeyPress, Msg};
+use crate::engine::Schedule;
+use crate::event::launch::ForkPlace;
+use crate::event::run_row::RunRow;
+use crate::event::{BoundaryId, Elapsed, RunId, Seq};
+use crate::scenario::catalogue::{LiveOffer, RequestedModel, ScenarioEntry};
+use crate::scenario::{load, shipped};
+use crate::support::kept::{answer_open, history, kept, list};
+use crate::support::screen::{Dash, facts};
+
+/// The first screen with kept runs, the list of runs focused.
+fn with_history() -> Dash {
+    let mut dash = Dash::new(120, 36);
+    list(&mut dash, history());
+    dash.text("2");
+    dash.asked();
+    dash
+}
+
+/// The answer to `F`: a run of checkout-launch whose flag was switched on before round 3.
+fn offer(run: &str) -> ForkOffer {
+    let one = shipped().iter().find(|it| it.name == "checkout-launch").expect("shipped");
+    let none = LiveOffer::Missing { why: "no key".to_owned() };
+    let place = |at: &str, next: u64, on: bool| ForkPlace {
+        id: BoundaryId::new(at),
+        next: Seq(next),
+        at: Elapsed(next * 1_000_000),
+        flags: vec![("legal_analyst".into(), on)],
+    };
+    let set = vec!["budget.max_messages=11".parse().expect("an override")];
+    let loaded = load(one.text, one.origin(), &set).expect("a good scenario");
+    let entry = ScenarioEntry::from_text(run.to_owned(), one.origin(), one.text.into(), none);
+    ForkOffer {
+        run: RunId::new(run),
+        entry: ScenarioEntry { loaded: Ok(Arc::new(loaded)), ..entry },
+        set,
+        model: RequestedModel::Scripted { instant: true },
+        places: vec![
+            place("round:1", 1, false),
+            place("round:2", 18, false),
+            place("round:3", 40, true),
+        ],
+    }
+}
+
+/// Presses F and answers it; the form is open then.
+fn fork(dash: &mut Dash, run: &str) {
+    dash.text("F");
+    let asked = dash.asked();
+    let Some(Effect::ReadFork(source)) = asked.first() else { panic!("{asked:?}") };
+    assert_eq!((source.run.as_str(), source.imported), (run, false));
+    let (request, fork) = (source.request, Box::new(offer(run)));
+    dash.send(Msg::ForkReady { request, fork });
+}
+
+fn started(dash: &mut Dash) -> (LaunchRequest, ForkRequest) {
+    dash.asked();
+    dash.key(KeyPress::ctrl('s'));
+    let request = dash.launch();
+    let RunBeginning::Fork(fork) = request.begins.clone() else { panic!("{request:?}") };
+    (*request, fork)
+}
+
+#[test]
+fn a_kept_run_is_forked_at_the_last_boundary_unless_another_is_chosen() {
+    let mut dash = with_history();
+    fork(&mut dash, "r-10aa");
+    let screen = dash.screen();
+    for text in ["Fork of r-10aa", "round 3, at 00:40", "3 of 3", "Flags from there on"] {
+        assert!(screen.contains(text), "{text}: {screen}");
+    }
+    assert!(screen.contains("roundtable fork r-10aa@round:3"), "{screen}");
+    assert!(!screen.contains("Seed"), "that of the run: {screen}");
+    let (request, at_last) = started(&mut dash);
+    let (run, at) = (RunId::new("r-10aa"), BoundaryId::new("round:3"));
+    assert_eq!(at_last, ForkRequest { run, at, set: Vec::new(), flags: Vec::new() });
+    assert_eq!(request.model, RequestedModel::Scripted { instant: true });
+
+    fork(&mut dash, "r-10aa");
+    dash.press(KeyCode::Left);
+    assert!(dash.screen().contains("round 2, at 00:18"));
+    let (_, earlier) = started(&mut dash);
+    assert_eq!(earlier.at.as_str(), "round:2");
+}
+
+#[test]
+fn flags_begin_as_they_were_at_the_boundary() {
+    let mut dash = with_history();
+    fork(&mut dash, "r-10aa");
+    assert!(dash.screen().contains("[x] on"), "{}", dash.screen());
+    dash.press(KeyCode::Left);
+    assert!(dash.screen().contains("[ ] off"), "{}", dash.screen());
+    // A flag that the operator has switched stays so.
+    while !dash.screen().contains(">legal_analyst") {
+        dash.press(KeyCode::Down);
+    }
+    dash.text(" ");
+    assert!(dash.screen().contains("--flag legal_analyst=on"), "{}", dash.screen());
+    let (_, forked) = started(&mut dash);
+    assert_eq!(forked.flags, [("legal_analyst".into(), true)]);
+}
+
+#[test]
+fn a_changed_limit_is_an_override_after_those_of_the_run() {
+    let mut dash = with_history();
+    fork(&mut dash, "r-10aa");
+    assert!(dash.screen().contains("Max messages       11"), "{}", dash.screen());
+    while !dash.screen().contains(">Max rounds") {
+        dash.press(KeyCode::Down);
+    }
+    dash.press(KeyCode::Enter).press(KeyCode::Backspace).text("2");
+    let (_, forked) = started(&mut dash);
+    assert_eq!(forked.set, ["budget.max_rounds=2"], "only what is new");
+}
+
+#[test]
+fn the_playhead_says_where_a_run_on_the_screen_is_forked() {
+    let mut dash = Dash::new(120, 36);
+    let events = facts("checkout-launch", &[], &[], Schedule::default());
+    dash.run("r-20bb", &events);
+    dash.asked();
+    for _ in 0..200 {
+        dash.text(",");
+        let page = dash.state.visible_run().expect("a page");
+        if page.shown().progress.next < Seq(40) {
+            break;
+        }
+    }
+    dash.text("F");
+    let asked = dash.asked();
+    let Some(Effect::ReadFork(source)) = asked.first() else { panic!("{asked:?}") };
+    let log = source.events.as_ref().expect("nothing is kept: the page has its events");
+    assert_eq!(log.len(), events.len());
+    let (request, fork) = (source.request, Box::new(offer("r-20bb")));
+    dash.send(Msg::ForkReady { request, fork });
+    assert!(dash.screen().contains("round 2, at 00:18"), "{}", dash.screen());
+}
+
+#[test]
+fn a_form_opens_only_for_who_waits_for_it() {
+    let mut dash = with_history();
+    dash.text("F");
+    let asked = dash.asked();
+    let Some(Effect::ReadFork(source)) = asked.first() else { panic!("{asked:?}") };
+    dash.text("?");
+    dash.send(Msg::ForkReady { request: source.request, fork: Box::new(offer("r-10aa")) });
+    assert!(!dash.screen().contains("Fork of"), "the help is open: {}", dash.screen());
+    dash.press(KeyCode::Esc).text("F").text("j");
+    let asked = dash.asked();
+    let Some(Effect::ReadFork(source)) = asked.first() else { panic!("{asked:?}") };
+    dash.send(Msg::ForkReady { request: source.request, fork: Box::new(offer("r-10aa")) });
+    assert!(!dash.screen().contains("Fork of"), "something else was done");
+}
+
+#[test]
+fn a_run_is_started_again_by_one_key() {
+    let mut dash = with_history();
+    dash.text("R");
+    let asked = dash.asked();
+    let Some(Effect::Rerun(source)) = asked.first() else { panic!("{asked:?}") };
+    assert_eq!(source.run.as_str(), "r-10aa");
+    assert!(source.events.is_none(), "it is read from the store");
+    let text = "r-10aa cannot be continued".to_owned();
+    dash.send(Msg::StartFailed { request: source.request, text });
+    assert!(dash.screen().contains("r-10aa cannot be continued"), "{}", dash.screen());
+}
+
+fn select(dash: &mut Dash, run: &str) {
+    dash.text("g");
+    for _ in 0..20 {
+        if dash.state.home.run.as_ref().is_some_and(|id| id.as_str() == run) {
+            return;
+        }
+        dash.text("j");
+    }
+    panic!("{run} is not listed");
+}
+
+#[test]
+fn an_interrupted_run_is_continued_by_the_key_that_resumes() {
+    let mut dash = with_history();
+    select(&mut dash, "r-40dd");
+    dash.asked();
+    dash.text(" ");
+    let asked = dash.asked();
+    let Some(Effect::Resume { request, run }) = asked.first() else { panic!("{asked:?}") };
+    assert_eq!(run.as_str(), "r-40dd");
+    let (request, run, zero) = (*request, run.clone(), dash.now);
+    dash.send(Msg::Started { request, run, zero, launch: None });
+    assert!(dash.state.visible_run().is_some_and(|page| page.id().as_str() == "r-40dd"));
+
+    // One that has ended says what can be done instead.
+    let mut dash = with_history();
+    select(&mut dash, "r-20bb");
+    dash.asked();
+    dash.text(" ");
+    assert!(dash.asked().is_empty());
+    assert!(dash.screen().contains("R starts it again, F forks it."), "{}", dash.screen());
+}
+
+#[test]
+fn an_opened_run_that_is_continued_is_no_longer_read_only() {
+    let mut dash = with_history();
+    select(&mut dash, "r-40dd");
+    dash.asked();
+    dash.press(KeyCode::Enter);
+    let events = facts("checkout-launch", &[], &[], Schedule::default());
+    answer_open(&mut dash, &events[..20]);
+    dash.asked();
+    dash.text(" ");
+    let asked = dash.asked();
+    let Some(Effect::Resume { request, run }) = asked.first() else { panic!("{asked:?}") };
+    let (request, run, zero) = (*request, run.clone(), dash.now);
+    dash.send(Msg::Started { request, run, zero, launch: None });
+    let page = dash.state.visible_run().expect("a page");
+    assert!(page.kept.is_none() && dash.state.opened.is_empty());
+}
+
+#[test]
+fn a_live_run_is_continued_after_a_question() {
+    let mut dash = Dash::new(120, 36);
+    let live = RunRow {
+        live: true,
+        cost_usd: Some(1.25),
+        ..kept("r-70aa", 1, "front-desk", "Desk", "interrupted")
+    };
+    list(&mut dash, vec![live]);
+    dash.text("2");
+    dash.asked();
+    dash.text(" ");
+    assert!(dash.asked().is_empty());
+    let screen = dash.screen();
+    assert!(screen.contains("Continue run r-70aa?") && screen.contains("$1.25"), "{screen}");
+    dash.text("y");
+    assert!(matches!(dash.asked().first(), Some(Effect::Resume { .. })));
+}
+
+#[test]
+fn forks_are_listed_below_the_run_that_they_come_from() {
+    let mut dash = Dash::new(120, 36);
+    let fork = |id: &str, hours: u64, parent: &str, at: &str| RunRow {
+        parent: Some(RunId::new(parent)),
+        forked_at: Some(at.to_owned()),
+        ..kept(id, hours, "checkout-launch", "Checkout v2", "success")
+    };
+    let rows = vec![
+        fork("r-3333", 1, "r-2222", "finalize"),
+        kept("r-9999", 2, "front-desk", "Desk", "success"),
+        fork("r-2222", 3, "r-1111", "round:2"),
+        kept("r-1111", 4, "checkout-launch", "Checkout v2", "success"),
+        fork("r-0000", 5, "r-gone", "round:3"),
+    ];
+    list(&mut dash, rows);
+    let screen = dash.screen();
+    let place = |text: &str| {
+        let line = screen.lines().position(|line| line.contains(text));
+        line.unwrap_or_else(|| panic!("{text}: {screen}"))
+    };
+    let lines = ["r-1111", "↳ round 2", "  ↳ finalize", "r-9999", "↳ r-gone, round 3"].map(place);
+    assert!(lines.is_sorted(), "{screen}");
+}
