@@ -4,7 +4,7 @@
 use super::confirm::Confirm;
 use super::effect::{Effect, RecordedSource, Update};
 use super::form::LaunchForm;
-use super::form::fork::ForkOffer;
+use super::form::fork_offer::ForkOffer;
 use super::history::ListedRun;
 use super::home::HomePane;
 use super::notice::NoticeKind;

@@ -24,7 +24,7 @@ pub struct History {
     texts: Vec<String>,
     /// The rows that are listed, in the list's order.
     order: Vec<usize>,
-    /// How deep each of them is in the tree of forks; empty: all stand at its root.
+    /// How deep each of them is in the tree of forks; empty: none is a fork.
     depths: Vec<u16>,
     /// The runs of this session that are listed.
     sessions: Vec<usize>,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::effect::LaunchRequest;
-use super::form::fork::ForkOffer;
+use super::form::fork_offer::ForkOffer;
 use super::kept_change::KeptChange;
 use super::key::KeyPress;
 use super::live::{LiveQueryResult, OfferedModels};

@@ -12,6 +12,7 @@ mod error;
 mod fork;
 mod keys;
 mod state;
+mod step;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::future::poll_fn;
@@ -27,10 +28,11 @@ use self::keys::{EventKey, describe, key_of, opening_key, same_call};
 use self::state::ReplayState;
 use super::recording::Recording;
 use crate::clock::{Clock, ClockDriver};
-use crate::event::{BoundaryId, Command, Elapsed, Event, EventKind, Seq, SpanId};
+use crate::event::{Boundary, BoundaryId, Command, Elapsed, Event, EventKind, Seq, SpanId};
 
-pub use self::error::{Divergence, ReplayError};
-pub use self::fork::PassedBoundary;
+pub use self::error::{Divergence, PassedBoundary, ReplayError};
+pub(super) use self::step::ReplayedEvent;
+pub(crate) use self::step::{RecordedAttemptStep, RecordedInput};
 
 /// Events that are recorded within this time of each other happened at the same moment: the run may
 /// not have waited between them.
@@ -44,38 +46,6 @@ pub(crate) struct Replay {
     recording: Recording,
     live: AtomicBool,
     state: Mutex<ReplayState>,
-}
-
-/// How an attempt of a model or tool continues.
-pub(crate) enum RecordedAttemptStep {
-    /// As this recorded event says: it returned, or was in doubt.
-    Event(Arc<Event>),
-    /// The recording is used up, so the attempt is made. If its start is recorded, it is not known
-    /// whether it took effect.
-    Unknown {
-        /// Whether its start is recorded.
-        in_doubt: bool,
-    },
-}
-
-/// The first recorded event that was not matched, if the run is idle: what has to happen next.
-pub(crate) enum RecordedInput {
-    /// The recording is used up.
-    Over,
-    /// A model or tool returned; the attempts continue.
-    Delivered,
-    /// An event that nothing in the run publishes again was skipped.
-    Skipped,
-    /// Any other event. A command or a timer has to lead to it.
-    Event(Arc<Event>),
-}
-
-/// An event for a log that goes live.
-pub(super) enum ReplayedEvent {
-    /// A recorded one, which a fork has from its parent.
-    Recorded(Arc<Event>),
-    /// A new one.
-    New(SpanId, EventKind),
 }
 
 impl Replay {
@@ -370,5 +340,48 @@ impl Replay {
             waker.wake();
         }
         commands
+    }
+
+    /// Whether a fork has come to its boundary.
+    pub(crate) fn is_at_fork(&self) -> bool {
+        self.lock().fork.as_ref().is_some_and(|fork| fork.is_reached)
+    }
+
+    /// Where a fork should have begun, and the boundaries that the run came to instead; `None`: the
+    /// log continues the recording.
+    pub(crate) fn not_reached(&self) -> Option<ReplayError> {
+        let mut state = self.lock();
+        let fork = state.fork.as_mut()?;
+        Some(ReplayError::NotReached {
+            at: fork.at.clone(),
+            passed: std::mem::take(&mut fork.passed),
+        })
+    }
+
+    /// A branch has come to a boundary. If it is where a fork begins, it waits there until the run is
+    /// live.
+    pub(crate) async fn arrive(&self, boundary: &Boundary) {
+        let mut is_known = false;
+        poll_fn(|cx| {
+            let mut state = self.lock();
+            let next = Seq(state.next as u64);
+            let Some(fork) = state.fork.as_mut().filter(|_| !self.is_live()) else {
+                return Poll::Ready(());
+            };
+            let id = boundary.id();
+            let is_here = fork.at == id;
+            if !is_known {
+                is_known = true;
+                let at = Elapsed::from_duration(self.clock.since(self.started));
+                fork.passed.push(PassedBoundary { id, next, at });
+            }
+            if !is_here {
+                return Poll::Ready(());
+            }
+            fork.is_reached = true;
+            fork.waiting.push(cx.waker().clone());
+            Poll::Pending
+        })
+        .await;
     }
 }

@@ -2,6 +2,7 @@
 
 mod display;
 #[cfg(feature = "store")]
+mod flag_arg;
 pub mod kept;
 mod report;
 mod run_format;
@@ -10,12 +11,12 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::base::name::FlagName;
 use crate::event::BoundaryId;
 use crate::event::contribution::Decision;
-use crate::scenario::patterns::is_boundary;
 
+use self::flag_arg::boundary;
 pub use display::Global;
+pub use flag_arg::FlagArg;
 pub use report::{ConfigArgs, ConfigFormat, DoctorArgs};
 pub use run_format::RunFormat;
 
@@ -154,6 +155,11 @@ pub struct RunArgs {
     /// period, do not happen then
     #[arg(long)]
     pub instant: bool,
+    /// Answer the model calls from a recorded run: each gets the reply that the run got for the same
+    /// prompt. The first prompt that is not the same stops the run and is named. Headless
+    #[cfg(feature = "store")]
+    #[arg(long, value_name = "RUN|FILE.jsonl[.gz]", conflicts_with_all = ["live", "messages"])]
+    pub replay: Option<String>,
     /// Override a field of the scenario, such as budget.max_rounds=1 or inputs.region=EU
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub set: Vec<String>,
@@ -188,37 +194,6 @@ pub struct RunArgs {
     pub proxy: Option<String>,
 }
 
-/// A value of `--flag NAME=on|off[@BOUNDARY]`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FlagArg {
-    /// Name of the flag, as the scenario spells it.
-    pub name: FlagName,
-    /// Whether the flag is switched on.
-    pub on: bool,
-    /// The boundary at which it is switched; `None`: before the run starts.
-    pub at: Option<BoundaryId>,
-}
-
-impl FlagArg {
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
-        let say = || format!("expected NAME=on, NAME=off or NAME=on@round:2, found `{text}`");
-        let (name, rest) = text.split_once('=').ok_or_else(say)?;
-        let (position, at) = match rest.split_once('@') {
-            Some((position, at)) => (position, Some(boundary(at)?)),
-            None => (rest, None),
-        };
-        let on = match position {
-            "on" | "true" => true,
-            "off" | "false" => false,
-            _ => return Err(say()),
-        };
-        if name.is_empty() {
-            return Err(say());
-        }
-        Ok(Self { name: FlagName::from(name), on, at })
-    }
-}
-
 /// A value of `--pause-at BOUNDARY[=DURATION]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PauseArg {
@@ -235,19 +210,6 @@ impl PauseArg {
             Some((at, rest)) => Ok(Self { at: boundary(at)?, length: Some(duration(rest)?) }),
             None => Ok(Self { at: boundary(text)?, length: None }),
         }
-    }
-}
-
-/// Parses a boundary of any pattern, spelled as [`Boundary::id`](crate::event::Boundary::id) does.
-/// Whether the scenario's pattern has it is checked later, when the scenario is read.
-fn boundary(text: &str) -> Result<BoundaryId, String> {
-    if is_boundary(text) {
-        Ok(BoundaryId::new(text))
-    } else {
-        Err(format!(
-            "`{text}` is not a boundary: use round:2, message:2:risk_analyst, plan, dispatch:1:t2, \
-             turn:3:7, ask:1:pm, handoff:3:billing, source:2, verify or finalize"
-        ))
     }
 }
 

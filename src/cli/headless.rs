@@ -89,7 +89,7 @@ pub async fn run<W: Write>(
             SessionTurn::Message(text, mut launch) => {
                 launch.session = match &before {
                     Some(run) => run.follow_up(text),
-                    None => Some(Session::first(text)),
+                    None => launch.session.or_else(|| Some(Session::first(text))),
                 };
                 (Arc::clone(&launch.scenario), engine.start(*launch))
             }

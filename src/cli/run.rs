@@ -30,8 +30,12 @@ pub(super) const MAX_AHEAD: u64 = 16 << 20;
 /// Whether to run without the dashboard: `--headless`, an option that only headless runs have, or
 /// no terminal.
 pub fn is_headless(args: &RunArgs) -> bool {
+    #[cfg(feature = "store")]
+    let replays = args.replay.is_some();
+    #[cfg(not(feature = "store"))]
+    let replays = false;
     let only_headless =
-        args.format.is_some() || !args.fail_on.is_empty() || !args.messages.is_empty();
+        replays || args.format.is_some() || !args.fail_on.is_empty() || !args.messages.is_empty();
     // Standard input cannot be both the scenario and the dashboard's keyboard.
     let piped = args.scenario == STDIN;
     args.headless || only_headless || piped || !io::stdout().is_terminal()
@@ -153,10 +157,26 @@ fn messages(scenario: &Scenario, args: &RunArgs) -> Vec<Arc<str>> {
 /// Executes `roundtable run` without the dashboard.
 pub async fn headless(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
     let Some(scenario) = read(args) else { return Exit::Usage };
-    let messages = messages(&scenario, args);
-    let Some((model, tools)) = prepare_runs(&scenario, args, messages.len()) else {
+    #[cfg_attr(not(feature = "store"), expect(unused_mut, reason = "there are no recordings"))]
+    let mut messages = messages(&scenario, args);
+    #[cfg(feature = "store")]
+    let recorded = match args.replay.as_deref().map(super::kept::replayed) {
+        None => None,
+        Some(Err(exit)) => return exit,
+        Some(Ok(recorded)) => {
+            // A log is the answer to one message.
+            messages = vec![scenario.goal.as_str().into()];
+            Some(recorded)
+        }
+    };
+    #[cfg_attr(not(feature = "store"), expect(unused_mut, reason = "there are no recordings"))]
+    let Some((mut model, tools)) = prepare_runs(&scenario, args, messages.len()) else {
         return Exit::Usage;
     };
+    #[cfg(feature = "store")]
+    if let Some(recorded) = &recorded {
+        model = recorded.model_choice();
+    }
     let stdout = io::stdout();
     let format =
         args.format.unwrap_or(if stdout.is_terminal() { RunFormat::Text } else { RunFormat::Json });
@@ -172,6 +192,10 @@ pub async fn headless(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
     }
     let engine = Engine::with_keeper(settings, stored.keeper());
     let drive = HeadlessOptions { pauses: &args.pause_at, fail_on: &args.fail_on };
+    #[cfg(feature = "store")]
+    let session = recorded.as_ref().and_then(|recorded| recorded.session());
+    #[cfg(not(feature = "store"))]
+    let session = None::<crate::run::Session>;
     let turns = messages.into_iter().zip(tools).map(|(text, tools)| {
         let (flags, schedule) = schedule(args);
         let launch = Launch {
@@ -182,7 +206,7 @@ pub async fn headless(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
             schedule,
             seed: args.seed,
             requested_model: args.model.as_deref().map(Arc::from),
-            session: None,
+            session: session.clone(),
         };
         SessionTurn::Message(text, Box::new(launch))
     });

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use super::id::{BoundaryId, RunId};
 use super::launch::LaunchRecord;
+use super::model_price::ModelPriceHead;
 use super::patterns::PatternPlan;
 use super::stop::StopReason;
 use super::tool::ToolHead;
@@ -84,23 +85,6 @@ impl RunStarted {
     pub(crate) fn first_prices(&self) -> &[ModelPriceHead] {
         let forked = self.launch.as_ref().and_then(|launch| launch.forked.as_ref());
         forked.map_or(&self.model_prices, |forked| &forked.prices)
-    }
-}
-
-/// Price of a model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ModelPriceHead {
-    /// Name of the model, as in its calls.
-    pub model: String,
-    /// The price; `None`: unknown, so the cost of the run is unknown too.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub price: Option<Price>,
-}
-
-impl ModelPriceHead {
-    /// The script of a scenario, which costs nothing.
-    pub(crate) fn scripted() -> Self {
-        Self { model: "scripted".to_owned(), price: Some(Price::new(0.0, 0.0)) }
     }
 }
 

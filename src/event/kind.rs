@@ -13,8 +13,9 @@ pub use super::call::{
 };
 pub use super::failure::AttemptFailed;
 pub use super::failure_class::FailureClass;
-pub use super::head::{FlagAt, ModelLabel, ModelPriceHead, PricesHead, RunClosed, RunStarted};
+pub use super::head::{FlagAt, ModelLabel, PricesHead, RunClosed, RunStarted};
 pub use super::initiator::Initiator;
+pub use super::model_price::ModelPriceHead;
 pub use super::purpose::{Asks, Purpose, ScriptedCall};
 pub use super::tool::{
     BreakerCause, BreakerHead, BreakerStage, BulkheadHead, FallbackKind, LimitChange, RetryLimit,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::head::ModelPriceHead;
+use super::model_price::ModelPriceHead;
 use super::{BoundaryId, Elapsed, RunId, Seq};
 use crate::base::name::FlagName;
 use crate::scenario::spec::source_text::SourceText;

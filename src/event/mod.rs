@@ -20,6 +20,7 @@ mod kind_enum;
 mod kind_properties;
 pub(crate) mod launch;
 mod llm_error;
+mod model_price;
 pub mod patterns;
 pub(crate) mod phrase;
 pub mod plan;

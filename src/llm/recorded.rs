@@ -17,6 +17,9 @@ use crate::scenario::spec::tool::ToolOffer;
 /// Characters of a prompt that an error shows where two prompts part.
 const SHOWN_CHARS: usize = 60;
 
+/// Characters before that place that are shown too.
+const CONTEXT_CHARS: usize = 20;
+
 /// A model that answers from the log of a run. It takes no time and no tokens are paid; the usage of
 /// a reply is the recorded one.
 pub struct RecordedModel {
@@ -35,7 +38,7 @@ struct RecordedCall {
 }
 
 /// What is known of a call while a log is read.
-struct OpenCall {
+struct CallInLog {
     key: String,
     call: RecordedCall,
 }
@@ -43,14 +46,14 @@ struct OpenCall {
 impl RecordedModel {
     /// The model calls of a run with these events.
     pub fn new(run: RunId, events: &[Arc<Event>]) -> Self {
-        let mut open: BTreeMap<SpanId, OpenCall> = BTreeMap::new();
+        let mut open: BTreeMap<SpanId, CallInLog> = BTreeMap::new();
         let mut attempts: BTreeMap<SpanId, (SpanId, u32)> = BTreeMap::new();
         for event in events {
             match &event.kind {
                 EventKind::CallStarted(started) => {
                     let call = opened(started, &open);
                     let key = key_of(&started.purpose, started.repeat);
-                    open.insert(event.span, OpenCall { key, call });
+                    open.insert(event.span, CallInLog { key, call });
                 }
                 EventKind::AttemptStarted { parent, attempt, .. } => {
                     attempts.insert(event.span, (*parent, *attempt));
@@ -65,7 +68,7 @@ impl RecordedModel {
             }
         }
         let mut calls: HashMap<String, Vec<RecordedCall>> = HashMap::new();
-        for OpenCall { key, call } in open.into_values() {
+        for CallInLog { key, call } in open.into_values() {
             calls.entry(key).or_default().push(call);
         }
         Self { run, calls }
@@ -101,7 +104,8 @@ impl RecordedCall {
             };
             if message.content != before.content {
                 let same = before.content.chars().zip(message.content.chars());
-                let at = same.take_while(|(a, b)| a == b).count();
+                // With a few words before the place.
+                let at = same.take_while(|(a, b)| a == b).count().saturating_sub(CONTEXT_CHARS);
                 let part = |text: &str| {
                     let rest: String = text.chars().skip(at).collect();
                     visible_within(&rest, SHOWN_CHARS).to_string()
@@ -121,7 +125,7 @@ impl RecordedCall {
 }
 
 /// A call as it starts: its whole prompt, with that of the calls before it.
-fn opened(started: &CallStarted, open: &BTreeMap<SpanId, OpenCall>) -> RecordedCall {
+fn opened(started: &CallStarted, open: &BTreeMap<SpanId, CallInLog>) -> RecordedCall {
     let (mut messages, mut tools) = (Vec::new(), Arc::default());
     if let Some(before) = started.prompt.after.and_then(|span| open.get(&span)) {
         messages.extend(before.call.messages.iter().cloned());
@@ -137,7 +141,7 @@ fn opened(started: &CallStarted, open: &BTreeMap<SpanId, OpenCall>) -> RecordedC
 }
 
 fn end(
-    open: &mut BTreeMap<SpanId, OpenCall>,
+    open: &mut BTreeMap<SpanId, CallInLog>,
     attempt: Option<&(SpanId, u32)>,
     ended: Result<Reply, Box<AttemptFailed>>,
 ) {

@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 
 use super::clipboard;
 use super::kept_store::KeptRuns;
+use super::last_recorded::LastRecorded;
 use super::signals::ProcessSignal;
 use crate::app::Msg;
 use crate::app::effect::{Export, LaunchRequest, RunBeginning};
@@ -21,10 +22,9 @@ use crate::base::private::TempFile;
 use crate::base::visible::visible_lines;
 use crate::bus::LogReader;
 use crate::engine::{Engine, Launch, RunHandle, Schedule};
-use crate::event::{BoundaryId, RunId};
+use crate::event::BoundaryId;
 use crate::host::models::LiveModels;
 use crate::host::prepare::{PrepareError, prepare};
-use crate::host::recorded::RecordedRun;
 use crate::host::trust::Trust;
 use crate::host::{catalogue, pauses};
 use crate::ui::format;
@@ -84,7 +84,7 @@ pub struct Services {
     pub runtime: Handle,
     extras: Arc<Mutex<BTreeMap<RequestId, LaunchExtras>>>,
     /// The recorded run that was read last.
-    recorded: Arc<Mutex<Option<Arc<RecordedRun>>>>,
+    pub(super) recorded: LastRecorded,
     answers: mpsc::UnboundedSender<EffectResult>,
 }
 
@@ -104,7 +104,7 @@ impl Services {
         let (answers, read) = mpsc::unbounded_channel();
         let (engine, extras, runtime) = (Arc::new(engine), Arc::default(), Handle::current());
         let kept = KeptRuns::default();
-        let recorded = Arc::default();
+        let recorded = LastRecorded::default();
         let services =
             Self { engine, models, trust, named, folder, kept, runtime, extras, recorded, answers };
         (services, read)
@@ -133,17 +133,6 @@ impl Services {
     /// Adds the command line's options to a request.
     pub fn add(&self, request: RequestId, extra: LaunchExtras) {
         self.extras.lock().unwrap_or_else(PoisonError::into_inner).insert(request, extra);
-    }
-
-    /// Keeps a recorded run until the next one is read.
-    pub(super) fn keep_recorded(&self, run: &Arc<RecordedRun>) {
-        *self.recorded.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(run));
-    }
-
-    /// The recorded run that was read last, if it is this one.
-    pub(super) fn kept_recorded(&self, run: &RunId) -> Option<Arc<RecordedRun>> {
-        let recorded = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
-        recorded.as_ref().filter(|recorded| recorded.id == *run).cloned()
     }
 
     /// Starts a run, or asks for permission first.

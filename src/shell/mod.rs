@@ -7,12 +7,14 @@ pub mod callers;
 pub mod clipboard;
 pub mod console;
 pub mod effects;
+mod execute;
 pub mod feed;
 pub mod input;
 mod kept_runs;
 pub mod kept_store;
 #[cfg(unix)]
 pub mod keyboard;
+mod last_recorded;
 mod model_lists;
 pub mod pager;
 mod recorded_runs;

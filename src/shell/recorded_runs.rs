@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::effects::{EffectResult, LaunchExtras, Services};
 use crate::app::Msg;
 use crate::app::effect::{ForkRequest, LaunchRequest, RecordedSource, RunBeginning};
-use crate::app::form::fork::ForkOffer;
+use crate::app::form::fork_offer::ForkOffer;
 use crate::app::request::RequestId;
 use crate::engine::{RunHandle, Schedule};
 use crate::event::RunId;
@@ -35,9 +35,9 @@ impl Services {
     pub fn read_fork(&self, source: RecordedSource) {
         self.starting(source.request, move |services| {
             let request = source.request;
-            let recorded = Arc::new(services.recorded(source)?);
+            let recorded = Arc::new(services.read_recorded(source)?);
             let services = services.clone();
-            services.keep_recorded(&recorded);
+            services.recorded.keep(&recorded);
             services.runtime.clone().spawn(async move {
                 services.send_msg(match offer(&recorded).await {
                     Ok(fork) => Msg::ForkReady { request, fork: Box::new(fork) },
@@ -53,7 +53,7 @@ impl Services {
         self.starting(source.request, move |services| {
             let id = source.request;
             let imported = source.imported;
-            let recorded = services.recorded(source)?;
+            let recorded = services.read_recorded(source)?;
             let model = recorded.model()?;
             let (scenario, begins) = match recorded.forked()? {
                 None => (recorded.scenario(&[])?, RunBeginning::New),
@@ -91,11 +91,12 @@ impl Services {
     ) -> Result<ForkRequest, String> {
         let lost = |why: String| format!("{} is a fork of {}: {why}", recorded.id, fork.parent);
         let (run, request) = (fork.parent.clone(), RequestId(0));
-        let parent =
-            self.recorded(RecordedSource { request, run, events: None, imported }).map_err(lost)?;
+        let parent = self
+            .read_recorded(RecordedSource { request, run, events: None, imported })
+            .map_err(lost)?;
         let inherited = parent.record()?.source.set.len();
         let set = recorded.record()?.source.set.iter().skip(inherited).cloned().collect();
-        self.keep_recorded(&Arc::new(parent));
+        self.recorded.keep(&Arc::new(parent));
         let (run, at, flags) = (fork.parent.clone(), fork.at.clone(), fork.flags.clone());
         Ok(ForkRequest { run, at, set, flags })
     }
@@ -104,7 +105,7 @@ impl Services {
     pub(super) fn fork_now(&self, request: LaunchRequest, fork: &ForkRequest) {
         let id = request.id;
         let stop = |text| self.send_msg(Msg::StartFailed { request: id, text });
-        let Some(recorded) = self.kept_recorded(&fork.run) else {
+        let Some(recorded) = self.recorded.get(&fork.run) else {
             return stop(format!("{} was read too long ago: press F again", fork.run));
         };
         let changes = ForkChanges {
@@ -153,7 +154,7 @@ impl Services {
     }
 
     /// Reads a recorded run: from its page, or from the store.
-    fn recorded(&self, source: RecordedSource) -> Result<RecordedRun, String> {
+    fn read_recorded(&self, source: RecordedSource) -> Result<RecordedRun, String> {
         match source.events {
             Some(events) => RecordedRun::new(source.run, events, source.imported),
             None => self.stored(&source.run),

@@ -20,6 +20,7 @@ use tokio::time::Instant;
 
 use super::console::Console;
 use super::effects::{EffectResult, Services};
+use super::execute::{TerminalEffect, execute};
 use super::feed::{Batch, Feed};
 use super::input;
 use super::surface::Surface;
@@ -329,34 +330,12 @@ impl<C: Console> DashboardLoop<C> {
     }
 
     fn execute(&mut self, effect: Effect) {
-        match effect {
-            Effect::Start(request) => self.services.start(*request),
-            Effect::ReadFork(source) => self.services.read_fork(source),
-            Effect::Rerun(source) => self.services.rerun(source),
-            Effect::Resume { request, run } => self.services.resume(request, run),
-            Effect::Trust { digest, title } => self.services.allow(&digest, &title),
-            Effect::Command { run, command } => match self.services.engine.run(&run) {
-                Some(run) => run.send(command),
-                None => tracing::debug!("{run} was dropped; command ignored"),
-            },
-            Effect::Copy(text) => self.services.copy(text),
-            Effect::Export(files) => self.services.export(files),
-            Effect::Rescan => self.services.rescan(),
-            Effect::ListKept => self.services.list_kept(),
-            Effect::OpenKept { request, run, follows } => {
-                self.services.open_kept(run, request, follows);
-            }
-            Effect::SearchSaid { request, query } => self.services.search_said(request, query),
-            Effect::PinKept { run, pinned } => self.services.pin_kept(run, pinned),
-            Effect::RemoveKept(run) => self.services.remove_kept(run),
-            Effect::RestoreKept(run) => self.services.restore_kept(run),
-            Effect::FindLive(query) => self.services.find_live(*query),
-            Effect::ListModels { query, place } => self.services.list_models(*query, place),
-            Effect::FindOllama { form } => self.services.find_ollama(form),
-            Effect::Page(text) => self.handoff = Some(TerminalHandoff::Page(text)),
-            Effect::Suspend => self.handoff = Some(TerminalHandoff::Stop),
-            Effect::Redraw => self.repaint(),
-            Effect::Quit { code } => self.quit = Some(code),
+        match execute(&self.services, effect) {
+            Some(TerminalEffect::Page(text)) => self.handoff = Some(TerminalHandoff::Page(text)),
+            Some(TerminalEffect::Suspend) => self.handoff = Some(TerminalHandoff::Stop),
+            Some(TerminalEffect::Redraw) => self.repaint(),
+            Some(TerminalEffect::Quit { code }) => self.quit = Some(code),
+            None => {}
         }
     }
 

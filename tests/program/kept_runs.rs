@@ -267,6 +267,36 @@ fn a_run_is_forked_at_a_boundary_with_other_settings() {
     assert_eq!(home.run(&["runs", "--json"]).json().as_array().map(Vec::len), Some(2));
 }
 
+#[test]
+fn a_recording_answers_the_model_calls_until_a_prompt_is_another_one() {
+    let home = Home::new();
+    for scenario in ["checkout-launch", "parallel-review", "morning-report", "fabricated-quote"] {
+        let ran = home.run(&["run", scenario, "--instant", "--format", "json"]);
+        // Of a session, the last message is answered again.
+        let (before, outcome) = (ran.code, without_times(&home.run(&["show", "last"]).json()));
+        let again =
+            home.run(&["run", scenario, "--instant", "--format", "json", "--replay", "last"]);
+        assert_eq!((again.code, without_times(&again.json())), (before, outcome), "{scenario}");
+    }
+    // A file works as well, and so does a run that was answered by a recording.
+    let file = home.path().join("run.jsonl").display().to_string();
+    assert_eq!(home.run(&["run", "checkout-launch", "--instant"]).code, Some(0));
+    assert_eq!(home.run(&["export", "last", "-o", &file]).code, Some(0));
+    let same = home.run(&["run", "checkout-launch", "--replay", &file, "--format", "jsonl"]);
+    assert_eq!(same.code, Some(0), "{same:?}");
+    assert!(same.lines()[0]["launch"]["answered_by"].is_string());
+    let resumed = home.run(&["fork", "last@round:2"]);
+    assert!(resumed.err.contains("--replay"), "{resumed:?}");
+
+    let goal = "goal=Decide by noon whether it may start.";
+    let other = home.run(&["run", "checkout-launch", "--replay", &file, "--set", goal]);
+    assert_eq!(other.code, Some(1), "{other:?}");
+    assert!(other.err.contains("has another prompt: message"), "{other:?}");
+    assert!(other.err.contains("Decide by noon"), "{other:?}");
+    let missing = home.run(&["run", "checkout-launch", "--replay", "nothing"]);
+    assert_eq!(missing.code, Some(2), "{missing:?}");
+}
+
 fn without_times(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {

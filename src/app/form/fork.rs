@@ -1,39 +1,14 @@
 //! The launch form of a fork: the boundary to continue from, and what is different from there on.
 
+use super::LaunchForm;
 use super::field::{Field, FieldId, FieldValue};
-use super::{FormModels, LaunchForm};
+use super::fork_offer::{ForkOffer, FormFork};
+use super::models::FormModels;
 use crate::app::effect::ForkRequest;
 use crate::app::request::RequestId;
+use crate::event::Seq;
 use crate::event::launch::ForkPlace;
-use crate::event::{RunId, Seq};
 use crate::narrate::format::time_in_run;
-use crate::scenario::Override;
-use crate::scenario::catalogue::{RequestedModel, ScenarioEntry};
-
-/// A recorded run that can be forked.
-#[derive(Debug)]
-pub struct ForkOffer {
-    /// The run.
-    pub run: RunId,
-    /// Its scenario, as it was then.
-    pub entry: ScenarioEntry,
-    /// The overrides that the run was started with.
-    pub set: Vec<Override>,
-    /// What answered its model calls.
-    pub model: RequestedModel,
-    /// The boundaries that it came to, in order; at least one.
-    pub places: Vec<ForkPlace>,
-}
-
-/// What the form knows of the run that is forked.
-#[derive(Debug)]
-pub struct FormFork {
-    /// The run.
-    pub run: RunId,
-    pub(super) set: Vec<Override>,
-    pub(super) model: RequestedModel,
-    places: Vec<ForkPlace>,
-}
 
 impl LaunchForm {
     /// A form for a fork at the last boundary before this event; `None` for a broken scenario. `id`

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::field::FieldId;
 use super::fields::FormFields;
-use super::fork::FormFork;
+use super::fork_offer::FormFork;
 use super::models::FormModels;
 use super::picker::ModelPicker;
 use crate::scenario::Scenario;

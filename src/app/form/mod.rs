@@ -4,7 +4,8 @@
 mod command_line;
 pub(crate) mod field;
 mod fields;
-pub mod fork;
+mod fork;
+pub mod fork_offer;
 mod launch_form;
 mod layout;
 mod model_field;

@@ -1,7 +1,6 @@
 //! Why a recorded run cannot be continued.
 
-use super::PassedBoundary;
-use crate::event::{BoundaryId, Seq};
+use crate::event::{BoundaryId, Elapsed, Seq};
 
 /// Why a recorded run is not continued.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -29,4 +28,15 @@ pub struct Divergence {
     pub recorded: String,
     /// What the run does.
     pub executed: String,
+}
+
+/// A boundary that a recorded run came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PassedBoundary {
+    /// The boundary.
+    pub id: BoundaryId,
+    /// The first event of the recording after it.
+    pub next: Seq,
+    /// Time of the run then.
+    pub at: Elapsed,
 }

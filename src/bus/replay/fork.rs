@@ -1,23 +1,11 @@
 //! A fork: a recording is executed again up to a boundary, and continues from there in a log of its
 //! own.
 
-use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::{Poll, Waker};
+use std::task::Waker;
 
-use super::{Replay, ReplayError};
-use crate::event::{Boundary, BoundaryId, Elapsed, Event, EventKind, Seq};
-
-/// A boundary that a recorded run came to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PassedBoundary {
-    /// The boundary.
-    pub id: BoundaryId,
-    /// The first event of the recording after it.
-    pub next: Seq,
-    /// Time of the run then.
-    pub at: Elapsed,
-}
+use super::error::PassedBoundary;
+use crate::event::{BoundaryId, Event, EventKind, Seq};
 
 /// What a fork takes from its recording.
 pub(super) struct ForkLog {
@@ -29,7 +17,7 @@ pub(super) struct ForkLog {
     pub waiting: Vec<Waker>,
     /// The boundaries that the run came to, in this order.
     pub passed: Vec<PassedBoundary>,
-    /// The recorded events that were executed again, in this order: the log begins with them.
+    /// The recorded events that were executed again, in that order.
     events: Vec<Arc<Event>>,
 }
 
@@ -38,15 +26,9 @@ impl ForkLog {
         Self { at, is_reached: false, waiting: Vec::new(), passed: Vec::new(), events: Vec::new() }
     }
 
-    /// Takes a recorded event into the log. Its time is at least that of the event before it.
+    /// Takes a recorded event into the log.
     pub fn take(&mut self, event: &Arc<Event>) {
-        let seq = Seq(self.events.len() as u64);
-        let at = self.events.last().map_or(Elapsed(0), |last| last.at).max(event.at);
-        self.events.push(if (seq, at) == (event.seq, event.at) {
-            Arc::clone(event)
-        } else {
-            Arc::new(Event { seq, at, ..Event::clone(event) })
-        });
+        self.events.push(Arc::clone(event));
     }
 
     /// The head of the log is the one of the fork.
@@ -56,53 +38,14 @@ impl ForkLog {
         }
     }
 
-    /// The events that the log begins with, and the branches that wait.
-    pub fn into_events(self) -> (Vec<Arc<Event>>, Vec<Waker>) {
+    /// The events that the log begins with, in their recorded order, and the branches that wait.
+    pub fn into_events(mut self) -> (Vec<Arc<Event>>, Vec<Waker>) {
+        self.events.sort_by_key(|event| event.seq);
+        for (seq, event) in (0..).map(Seq).zip(&mut self.events) {
+            if event.seq != seq {
+                *event = Arc::new(Event { seq, ..Event::clone(event) });
+            }
+        }
         (self.events, self.waiting)
-    }
-}
-
-impl Replay {
-    /// Whether a fork has come to its boundary.
-    pub(crate) fn is_at_fork(&self) -> bool {
-        self.lock().fork.as_ref().is_some_and(|fork| fork.is_reached)
-    }
-
-    /// Where a fork should have begun, and the boundaries that the run came to instead; `None`: the
-    /// log continues the recording.
-    pub(crate) fn not_reached(&self) -> Option<ReplayError> {
-        let mut state = self.lock();
-        let fork = state.fork.as_mut()?;
-        Some(ReplayError::NotReached {
-            at: fork.at.clone(),
-            passed: std::mem::take(&mut fork.passed),
-        })
-    }
-
-    /// A branch has come to a boundary. If it is where a fork begins, it waits there until the run is
-    /// live.
-    pub(crate) async fn arrive(&self, boundary: &Boundary) {
-        let mut is_known = false;
-        poll_fn(|cx| {
-            let mut state = self.lock();
-            let next = Seq(state.next as u64);
-            let Some(fork) = state.fork.as_mut().filter(|_| !self.is_live()) else {
-                return Poll::Ready(());
-            };
-            let id = boundary.id();
-            let is_here = fork.at == id;
-            if !is_known {
-                is_known = true;
-                let at = Elapsed::from_duration(self.clock.since(self.started));
-                fork.passed.push(PassedBoundary { id, next, at });
-            }
-            if !is_here {
-                return Poll::Ready(());
-            }
-            fork.is_reached = true;
-            fork.waiting.push(cx.waker().clone());
-            Poll::Pending
-        })
-        .await;
     }
 }

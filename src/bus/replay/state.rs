@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::task::Waker;
 
-use super::Divergence;
+use super::error::Divergence;
 use super::fork::ForkLog;
 use super::keys::{EventKey, describe, key_of};
 use crate::event::{Command, Event, EventKind, Seq, SpanId};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::FlagArg;
+use super::flag_arg::FlagArg;
 use super::run_format::RunFormat;
 
 /// Arguments of `roundtable runs`.

@@ -35,7 +35,7 @@ pub struct Tally {
     pub uncounted: u64,
     /// Events of kinds that this version does not know.
     pub unknown: u64,
-    /// What of this is another run's; `None`: the run is no fork.
+    /// What of this is another run's; `None`: it was not forked.
     pub reused: Option<ReusedPart>,
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::app::effect::{ForkRequest, LaunchRequest, RunBeginning};
-use crate::app::form::fork::ForkOffer;
+use crate::app::form::fork_offer::ForkOffer;
 use crate::app::{Effect, KeyCode, KeyPress, Msg};
 use crate::engine::Schedule;
 use crate::event::launch::ForkPlace;

@@ -1,0 +1,51 @@
+//! Which service carries out which effect.
+
+use super::effects::Services;
+use crate::app::Effect;
+
+/// An effect on the terminal, which only the loop can carry out.
+pub(super) enum TerminalEffect {
+    /// Show a text in the pager.
+    Page(String),
+    /// Suspend the program.
+    Suspend,
+    /// Redraw the whole screen.
+    Redraw,
+    /// Quit the program.
+    Quit {
+        /// The exit code.
+        code: u8,
+    },
+}
+
+/// Carries out an effect; returns one on the terminal.
+pub(super) fn execute(services: &Services, effect: Effect) -> Option<TerminalEffect> {
+    match effect {
+        Effect::Start(request) => services.start(*request),
+        Effect::ReadFork(source) => services.read_fork(source),
+        Effect::Rerun(source) => services.rerun(source),
+        Effect::Resume { request, run } => services.resume(request, run),
+        Effect::Trust { digest, title } => services.allow(&digest, &title),
+        Effect::Command { run, command } => match services.engine.run(&run) {
+            Some(run) => run.send(command),
+            None => tracing::debug!("{run} was dropped; command ignored"),
+        },
+        Effect::Copy(text) => services.copy(text),
+        Effect::Export(files) => services.export(files),
+        Effect::Rescan => services.rescan(),
+        Effect::ListKept => services.list_kept(),
+        Effect::OpenKept { request, run, follows } => services.open_kept(run, request, follows),
+        Effect::SearchSaid { request, query } => services.search_said(request, query),
+        Effect::PinKept { run, pinned } => services.pin_kept(run, pinned),
+        Effect::RemoveKept(run) => services.remove_kept(run),
+        Effect::RestoreKept(run) => services.restore_kept(run),
+        Effect::FindLive(query) => services.find_live(*query),
+        Effect::ListModels { query, place } => services.list_models(*query, place),
+        Effect::FindOllama { form } => services.find_ollama(form),
+        Effect::Page(text) => return Some(TerminalEffect::Page(text)),
+        Effect::Suspend => return Some(TerminalEffect::Suspend),
+        Effect::Redraw => return Some(TerminalEffect::Redraw),
+        Effect::Quit { code } => return Some(TerminalEffect::Quit { code }),
+    }
+    None
+}
