@@ -133,7 +133,7 @@ fn tell_interrupted(state: &mut AppState) {
     let more = if count > MAX_NAMED { ", …" } else { "" };
     let were = if count == 1 { "was" } else { "were" };
     let runs = format::count_noun(count as u64, "run");
-    let text = format!("{runs} {were} interrupted: {}{more}", named.join(", "));
+    let text = format!("{runs} {were} interrupted: {}{more}; Space continues", named.join(", "));
     state.notify(NoticeKind::Info, text);
 }
 

@@ -20,6 +20,7 @@ use crate::engine::{Engine, ForkStart, Launch, Resumption, RunHandle};
 use crate::event::kind::Initiator;
 use crate::event::world::{Outcome, Projection, SessionOutcome};
 use crate::event::{BoundaryId, Command, Event, EventKind, Seq, StopReason, World};
+use crate::host::fork::fork_failure;
 use crate::host::{journal, pauses};
 use crate::run::Session;
 
@@ -85,6 +86,7 @@ pub async fn run<W: Write>(
     let mut before: Option<RunHandle> = None;
     let mut exit = Exit::Ok;
     for (place, turn) in turns.into_iter().enumerate() {
+        let mut fork_of = None;
         let (scenario, run) = match turn {
             SessionTurn::Message(text, mut launch) => {
                 launch.session = match &before {
@@ -94,7 +96,9 @@ pub async fn run<W: Write>(
                 (Arc::clone(&launch.scenario), engine.start(*launch))
             }
             SessionTurn::Forked(launch, fork) => {
-                (Arc::clone(&launch.scenario), engine.fork(*launch, *fork))
+                let scenario = Arc::clone(&launch.scenario);
+                fork_of = Some((fork.recording.head().run.clone(), fork.at.clone()));
+                (scenario, engine.fork(*launch, *fork))
             }
             SessionTurn::Resumed(launch, resumption) => {
                 let scenario = Arc::clone(&launch.scenario);
@@ -120,7 +124,10 @@ pub async fn run<W: Write>(
             .await;
         run.wait_until_finished().await;
         if let Err(error) = run.wait_until_live().await {
-            let text = format!("the run cannot be continued: {error}");
+            let text = match fork_of {
+                Some((parent, at)) => fork_failure(&parent, &at, &error),
+                None => format!("{} cannot be continued: {error}", run.id()),
+            };
             print_message(&visible_within(&text, ERROR_CHARS));
             return Exit::Stopped;
         }

@@ -6,9 +6,9 @@ use super::trust::Trust;
 use crate::base::name::FlagName;
 use crate::bus::{PassedBoundary, ReplayError};
 use crate::engine::{Engine, EngineSettings, ForkStart, Launch, ModelChoice, Toolbox};
-use crate::event::BoundaryId;
 use crate::event::kind::Initiator;
 use crate::event::launch::ForkPlace;
+use crate::event::{BoundaryId, RunId};
 use crate::scenario::Scenario;
 use crate::scenario::catalogue::RequestedModel;
 use crate::scenario::consent::Consent;
@@ -69,6 +69,19 @@ pub fn prepare_fork(
     let flags = changes.flags.clone();
     let fork = ForkStart { recording, at, flags, by: Initiator::You, in_doubt };
     Ok(PreparedFork { launch, fork, notes })
+}
+
+/// Why a fork cannot be made at this boundary, and what to do.
+pub fn fork_failure(run: &RunId, at: &BoundaryId, error: &ReplayError) -> String {
+    let advice = match error {
+        ReplayError::NotReached { .. } => {
+            format!("`roundtable fork {run}` lists its boundaries")
+        }
+        ReplayError::Diverged(_) => {
+            format!("what is different affects what comes before {at}, so fork earlier")
+        }
+    };
+    format!("{run} cannot be forked at {at}: {error}; {advice}")
 }
 
 /// The boundaries that a recorded run came to, in this order. It is executed again; no model and no

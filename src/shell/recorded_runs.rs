@@ -10,7 +10,7 @@ use crate::app::request::RequestId;
 use crate::engine::{RunHandle, Schedule};
 use crate::event::RunId;
 use crate::event::launch::ForkOrigin;
-use crate::host::fork::{ForkChanges, PreparedFork, fork_places, prepare_fork};
+use crate::host::fork::{ForkChanges, PreparedFork, fork_failure, fork_places, prepare_fork};
 use crate::host::models;
 use crate::host::recorded::{RecordedRun, RecordedRunError};
 use crate::scenario::Override;
@@ -142,9 +142,7 @@ impl Services {
                 }),
                 Err(error) => {
                     let text = match &request.begins {
-                        RunBeginning::Fork(fork) => {
-                            format!("{} cannot be forked at {}: {error}", fork.run, fork.at)
-                        }
+                        RunBeginning::Fork(fork) => fork_failure(&fork.run, &fork.at, &error),
                         _ => format!("{} cannot be continued: {error}", run.id()),
                     };
                     services.send_msg(Msg::StartFailed { request: request.id, text });

@@ -256,6 +256,7 @@ fn a_run_is_forked_at_a_boundary_with_other_settings() {
     // What is wrong is said, and leaves no run.
     for (args, code, text) in [
         (&["fork", "last@round:9"][..], 1, "the run never came to round:9"),
+        (&["fork", "last@round:3", "--set", "budget.max_rounds=2"], 1, "round:3, so fork earlier"),
         (&["fork", "last@round:2", "--flag", "nobody=on"], 2, "no such flag"),
         (&["fork", "last@round:2", "--set", "nonsense=1"], 2, "unknown key"),
         (&["fork", "last~9@round:2"], 2, "no kept run is called last~9"),
