@@ -1,8 +1,8 @@
 //! The command line: commands, their arguments, and the parsing of values.
 
 mod display;
-#[cfg(feature = "store")]
 mod flag_arg;
+#[cfg(feature = "store")]
 pub mod kept;
 mod report;
 mod run_format;
