@@ -88,7 +88,7 @@ impl RunHandle {
     /// was started is live from its start.
     ///
     /// # Errors
-    /// [`ReplayError`] if the run does something else than its log says, or a fork does not come to its
+    /// `ReplayError` if the run does something else than its log says, or a fork does not come to its
     /// boundary. It is not continued then, and nothing was appended to its log.
     pub async fn wait_until_live(&self) -> Result<(), ReplayError> {
         let mut replayed = self.replayed.clone();

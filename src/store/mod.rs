@@ -28,7 +28,7 @@ pub trait RunLog: Send + Sync {
     /// group survives a power failure.
     ///
     /// # Errors
-    /// See [`AppendError`].
+    /// See `AppendError`.
     fn append<'a>(
         &'a self,
         run: &'a RunId,
@@ -39,7 +39,7 @@ pub trait RunLog: Send + Sync {
     /// The sequence number that the log of a run continues with.
     ///
     /// # Errors
-    /// [`AppendError::Gone`] if there is no such run, [`AppendError::Unsure`] if it cannot be read.
+    /// `AppendError::Gone` if there is no such run, `AppendError::Unsure` if it cannot be read.
     fn next<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<Seq, AppendError>>;
 
     /// The groups of a log from the one that has the event `from`, up to the present end.
