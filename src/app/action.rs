@@ -38,6 +38,8 @@ pub enum Action {
     Fork,
     /// Start a run with the settings of this one.
     Rerun,
+    /// Mark a run, or compare it with the marked one or its parent.
+    Compare,
     /// Step to the next boundary, then pause.
     Step,
     /// Run to the next round, then pause.

@@ -20,6 +20,13 @@ pub enum Effect {
     ReadFork(RecordedSource),
     /// Start a run with the settings of this one. Answered like `Start`.
     Rerun(RecordedSource),
+    /// Compare two recorded runs. Answered with `Compared`.
+    Compare {
+        /// Repeated in the answer.
+        request: RequestId,
+        /// The left and the right run.
+        runs: Box<[RecordedSource; 2]>,
+    },
     /// Continue a kept run that was interrupted. Answered like `Start`.
     Resume {
         /// Repeated in the answer.

@@ -17,7 +17,7 @@ use crate::event::{RunId, Seq};
 use crate::narrate::format;
 
 /// The run on the screen, else the selected one, with its title.
-fn chosen_run(state: &AppState) -> Option<(RunId, String)> {
+pub(super) fn chosen_run(state: &AppState) -> Option<(RunId, String)> {
     let of_page = |page: &RunPage| {
         let title = page.world().head.as_ref().map(|head| head.title.clone());
         (page.id().clone(), title.unwrap_or_default())
@@ -33,7 +33,7 @@ fn chosen_run(state: &AppState) -> Option<(RunId, String)> {
 }
 
 /// How the shell reads a run: from the store, or the events of its page.
-fn source(state: &AppState, run: RunId, request: RequestId) -> RecordedSource {
+pub(super) fn source(state: &AppState, run: RunId, request: RequestId) -> RecordedSource {
     let page = state.run(&run);
     let imported = page.and_then(|page| page.kept.as_deref()).is_some_and(|kept| kept.row.imported);
     let is_kept = match page {

@@ -13,6 +13,7 @@ use super::help::Help;
 use super::history::{ListedRun, RunList};
 use super::home::HomePane;
 use super::key::KeyPress;
+use super::keymap::Context;
 use super::launch::start;
 use super::layout::too_small;
 use super::leave::{interrupt, kill, quit, suspend};
@@ -21,7 +22,7 @@ use super::overlay::Overlay;
 use super::overlay_actions::{on_confirm, on_faults, on_flags, on_form, on_help};
 use super::run::{InputOutcome, RunPage};
 use super::state::{ActiveScreen, AppState, visible_run_mut};
-use super::{kept_actions, keymap, preview};
+use super::{compare, kept_actions, keymap, preview};
 use crate::event::Command;
 use crate::event::kind::Initiator;
 use crate::event::world::RunState;
@@ -47,9 +48,7 @@ pub(super) fn on_key(state: &mut AppState, key: KeyPress) -> Update {
         }
         Some(Overlay::Help(help)) => Update::when(help.on_key(key)),
         Some(Overlay::Message(message)) => Update::when(message.on_key(key)),
-        Some(
-            Overlay::Flags(_) | Overlay::Faults(_) | Overlay::Members(_) | Overlay::Confirm(_),
-        ) => Update::idle(),
+        Some(_) => Update::idle(),
         None => match visible_run_mut(state) {
             Some(page) => page.on_key(key).into(),
             None => {
@@ -98,9 +97,7 @@ pub(super) fn on_paste(state: &mut AppState, text: &str) -> Update {
             }
             Update::redraw()
         }
-        Some(
-            Overlay::Flags(_) | Overlay::Faults(_) | Overlay::Members(_) | Overlay::Confirm(_),
-        ) => Update::idle(),
+        Some(_) => Update::idle(),
         None => match visible_run_mut(state) {
             Some(page) => page.on_paste(text).into(),
             None => {
@@ -138,6 +135,7 @@ pub(super) fn on_action(state: &mut AppState, action: Action) -> Update {
             Ok(update) => update,
             Err(chosen) => Update { redraw: true, ..on_action(state, chosen) },
         },
+        Some(Overlay::Comparison(_)) => compare::on_action(state, action),
         Some(Overlay::Confirm(_)) => on_confirm(state, action),
         None => on_screen(state, action),
     }
@@ -147,6 +145,7 @@ fn on_screen(state: &mut AppState, action: Action) -> Update {
     if action != Action::Redraw {
         // Somebody who does something else meanwhile is not taken to the new run's screen.
         state.starting.iter_mut().for_each(|starting| starting.open = false);
+        state.to_compare.awaited = None;
     }
     let size = state.size;
     if let Some(run) = kept_actions::refused_run(state, action).cloned() {
@@ -189,6 +188,7 @@ fn on_screen(state: &mut AppState, action: Action) -> Update {
         Action::Members => crate::panes::agents::members_actions::open(state),
         Action::Message => crate::app::message_actions::open(state),
         Action::Fork => forks::fork(state),
+        Action::Compare => compare::compare(state),
         Action::Rerun => forks::rerun(state),
         Action::PauseResume => send_to_target(state, |page| match page.world().progress.stage {
             RunState::Pausing { .. } | RunState::Paused { .. } => {
@@ -234,6 +234,9 @@ fn on_screen(state: &mut AppState, action: Action) -> Update {
             Update { redraw: true, effects }
         }
         Action::Quit => quit(state, 0),
+        Action::Cancel if state.screen_context() == Context::Home && compare::clear_mark(state) => {
+            Update::redraw()
+        }
         Action::Cancel if state.visible_run().is_none() && state.history.clear_filter() => {
             when_filtered(state, true)
         }

@@ -89,6 +89,9 @@ pub(super) fn on_rows(
     if is_first {
         tell_interrupted(state);
     }
+    let known = |id: &mut RunId| !state.history.rows().iter().any(|row| row.id == *id);
+    let in_session = |id: &RunId| state.runs.iter().any(|page| page.id() == id);
+    state.to_compare.marked.take_if(|id| known(id) && !in_session(id));
     let notice = match change {
         None => None,
         Some(KeptChange::Removed(run)) => {

@@ -2,6 +2,7 @@
 //! that fit the moment.
 
 use super::action::Action;
+use super::compare::parent_of;
 use super::form::FieldId;
 use super::history::ListedRun;
 use super::home::HomePane;
@@ -48,6 +49,7 @@ pub fn visible_hints(state: &AppState, ascii: bool) -> Vec<KeyHint> {
     if state.overlays.last().is_some() && context != Context::Confirm {
         let word = match context {
             Context::FormText => "leave text",
+            Context::Comparison if shows_in_full(state) => "list",
             Context::Message if keeps_draft(state) => "keep the draft",
             _ => "close",
         };
@@ -66,6 +68,11 @@ fn has_effect(state: &AppState, action: Action) -> bool {
     }
     let lists_runs = on_home && state.home.preview_source == HomePane::Runs;
     match action {
+        Action::Compare if on_home => lists_runs && state.listed().len() > 1,
+        Action::Compare => {
+            let fork = |page: &RunPage| parent_of(state, page.id()).is_some();
+            state.to_compare.marked.is_some() || state.visible_run().is_some_and(fork)
+        }
         Action::Filter | Action::Sort if on_home => lists_runs && !state.history.rows().is_empty(),
         Action::Pin if on_home => {
             let row = state.selected_run().and_then(|run| state.history.row(run.id()));
@@ -155,6 +162,11 @@ fn keeps_draft(state: &AppState) -> bool {
     }
 }
 
+/// Whether the comparison shows one difference in full.
+fn shows_in_full(state: &AppState) -> bool {
+    matches!(state.overlays.last(), Some(Overlay::Comparison(view)) if view.full)
+}
+
 fn in_faults(state: &AppState) -> bool {
     matches!(state.overlays.last(), Some(Overlay::Faults(_)))
 }
@@ -166,6 +178,9 @@ fn can_start(state: &AppState) -> bool {
 
 /// Priority in the key row now. The view of a run may know better which keys matter.
 fn hint_rank(state: &AppState, row: &Binding) -> u8 {
+    if row.action == Action::Compare && state.to_compare.marked.is_some() {
+        return 2;
+    }
     let page = state.visible_run().filter(|_| state.overlays.is_empty());
     let rank = page.and_then(|page| page.views.shown().rank(page, row.action));
     rank.unwrap_or(row.rank)

@@ -29,6 +29,8 @@ pub enum Context {
     FormText,
     /// The window over the launch form that lists models.
     Models,
+    /// The comparison of two runs.
+    Comparison,
     /// The help.
     Help,
     /// A yes-or-no question.
@@ -37,7 +39,7 @@ pub enum Context {
 
 impl Context {
     /// Every context, in the order of the help.
-    pub const ALL: [Context; 13] = [
+    pub const ALL: [Context; 14] = [
         Context::Home,
         Context::Run,
         Context::Inspector,
@@ -49,6 +51,7 @@ impl Context {
         Context::FormText,
         Context::Models,
         Context::Filter,
+        Context::Comparison,
         Context::Help,
         Context::Confirm,
     ];
@@ -67,6 +70,7 @@ impl Context {
             Self::Form => "launch form",
             Self::FormText => "text of the launch form",
             Self::Models => "list of models",
+            Self::Comparison => "comparison",
             Self::Help => "help",
             Self::Confirm => "question",
         }
@@ -113,8 +117,8 @@ pub struct Binding {
 }
 
 use Context::{
-    Confirm, Faults, Filter, Flags, Form, FormText, Help, Home, Inspector, Members, Message,
-    Models, Run,
+    Comparison, Confirm, Faults, Filter, Flags, Form, FormText, Help, Home, Inspector, Members,
+    Message, Models, Run,
 };
 
 const fn c(c: char) -> KeyPress {
@@ -142,8 +146,9 @@ const fn row(
 const EVERYWHERE: &[Context] = &Context::ALL;
 const SCREENS: &[Context] = &[Home, Run, Inspector, Flags, Faults, Members, Form];
 const LISTS: &[Context] =
-    &[Home, Run, Inspector, Flags, Faults, Members, Form, Models, Help, Confirm];
-const HELPED: &[Context] = &[Home, Run, Inspector, Flags, Faults, Members, Message, Form];
+    &[Home, Run, Inspector, Flags, Faults, Members, Form, Models, Comparison, Help, Confirm];
+const HELPED: &[Context] =
+    &[Home, Run, Inspector, Flags, Faults, Members, Message, Form, Comparison];
 const RUNS: &[Context] = &[Home, Run, Inspector];
 
 /// The table. Its order is that of the key row and, within a group, that of the help.
@@ -170,7 +175,7 @@ pub static BINDINGS: &[Binding] = &[
     row(&[Form], &[ENTER, SPACE], Action::Press, "press", "press, switch, choose, or edit the text", Group::Watch, 3),
     row(&[Form, FormText], &[KeyPress::ctrl('s')], Action::Start, "start", "start the run that the form describes", Group::Watch, 1),
     row(&[Models], &[ENTER], Action::Take, "choose", "choose the selected model, or the name as typed", Group::Watch, 1),
-    row(&[Run], &[ENTER], Action::Inspect, "inspect", "inspect the selection", Group::Look, 5),
+    row(&[Run, Comparison], &[ENTER], Action::Inspect, "inspect", "inspect the selection", Group::Look, 5),
     row(RUNS, &[SPACE], Action::PauseResume, "pause", "pause at the next boundary, or resume; continue a run that was interrupted", Group::Watch, 3),
     row(RUNS, &[c('s')], Action::Step, "step", "step to the next boundary", Group::Watch, 4),
     row(RUNS, &[c('S')], Action::StepRound, "", "run to the next round", Group::Watch, 0),
@@ -194,8 +199,9 @@ pub static BINDINGS: &[Binding] = &[
     row(&[Run], &[c('z')], Action::Zoom, "", "zoom this pane", Group::Look, 0),
     row(&[Home, Run], &[c('/')], Action::Filter, "filter", "filter the runs (words, said:WORD, status:failed) or the events (words, CEL)", Group::Look, 7),
     row(&[Home], &[c('o')], Action::Sort, "sort", "sort the kept runs: newest, cost, tokens, time, status", Group::Look, 8),
+    row(&[Home, Run], &[c('d')], Action::Compare, "compare", "compare two runs: press it on both; on a fork, with its parent", Group::Look, 8),
     row(&[Filter], &[ENTER], Action::Apply, "keep", "keep the filter and go back to the list", Group::Look, 1),
-    row(&[Home, Run, Inspector, Form], &[c('y')], Action::Copy, "copy", "copy (over SSH too)", Group::Look, 9),
+    row(&[Home, Run, Inspector, Form, Comparison], &[c('y')], Action::Copy, "copy", "copy (over SSH too)", Group::Look, 9),
     row(&[Run, Inspector], &[c('Y')], Action::CopyMarkdown, "", "copy as Markdown", Group::Look, 0),
     row(&[Run, Inspector], &[c('e')], Action::Export, "export", "export the run to files; research as Markdown too", Group::Look, 5),
 
@@ -215,7 +221,7 @@ pub static BINDINGS: &[Binding] = &[
     row(&[Help], &[ENTER], Action::Choose, "run", "run the selected row", Group::App, 1),
     row(HELPED, &[c('?'), k(KeyCode::F(1))], Action::Help, "help", "this help", Group::App, 2),
     row(EVERYWHERE, &[k(KeyCode::Esc)], Action::Cancel, "close", "close or cancel; never quits", Group::App, 0),
-    row(&[Run, Inspector, Flags, Faults, Members, Form], &[c('q')], Action::Back, "back", "back", Group::App, 1),
+    row(&[Run, Inspector, Flags, Faults, Members, Form, Comparison], &[c('q')], Action::Back, "back", "back", Group::App, 1),
     row(&[Home], &[c('r')], Action::Rescan, "", "reload the scenario files", Group::App, 0),
     row(&[Home], &[c('q')], Action::Quit, "quit", "quit; asks when a run is live", Group::App, 1),
     row(EVERYWHERE, &[KeyPress::ctrl('c')], Action::Interrupt, "", "stop the run; twice quits", Group::App, 0),

@@ -4,6 +4,8 @@
 
 pub mod action;
 mod arrange;
+mod compare;
+pub mod comparison_view;
 pub mod confirm;
 pub mod effect;
 pub mod faults;

@@ -11,6 +11,7 @@ use super::live::{LiveQueryResult, OfferedModels};
 use super::request::RequestId;
 use crate::event::run_row::RunRow;
 use crate::event::{Elapsed, Event, RunId, Seq, SpanId};
+use crate::narrate::comparison::compared_runs::ComparedRuns;
 use crate::scenario::catalogue::ProviderHost;
 use crate::scenario::catalogue::ScenarioEntry;
 use crate::scenario::consent::Consent;
@@ -82,6 +83,13 @@ pub enum Msg {
         request: RequestId,
         /// What the form starts from.
         fork: Box<ForkOffer>,
+    },
+    /// Two runs were compared.
+    Compared {
+        /// The request that this answers.
+        request: RequestId,
+        /// What differs, or why they cannot be compared.
+        result: Result<Box<ComparedRuns>, String>,
     },
     /// A requested run would do something that the operator must allow first: its scenario was not
     /// shipped and reaches an endpoint. Ask with a question that lists each line of the consent;

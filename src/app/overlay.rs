@@ -1,5 +1,6 @@
 //! Windows over a screen.
 
+use super::comparison_view::ComparisonView;
 use super::confirm::Confirm;
 use super::faults::FaultsDrawer;
 use super::flags::FlagsDrawer;
@@ -22,6 +23,8 @@ pub enum Overlay {
     Members(MembersDrawer),
     /// The session's next message.
     Message(Box<MessageBox>),
+    /// The comparison of two runs.
+    Comparison(Box<ComparisonView>),
     /// The help.
     Help(Help),
     /// A question.
@@ -39,6 +42,7 @@ impl Overlay {
             Self::Faults(_) => Context::Faults,
             Self::Members(_) => Context::Members,
             Self::Message(_) => Context::Message,
+            Self::Comparison(_) => Context::Comparison,
             Self::Help(_) => Context::Help,
             Self::Confirm(_) => Context::Confirm,
         }

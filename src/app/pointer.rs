@@ -33,6 +33,7 @@ pub(super) fn on_mouse(state: &mut AppState, mouse: Mouse) -> Update {
         Some(Overlay::Flags(_) | Overlay::Faults(_) | Overlay::Members(_)) => {
             on_drawer(state, mouse)
         }
+        Some(Overlay::Comparison(_)) => on_comparison(state, mouse),
         Some(Overlay::Message(message)) => match mouse.kind {
             MouseKind::Down if !hits(message.window(state.size), mouse.col, mouse.row) => {
                 on_action(state, Action::Cancel)
@@ -64,6 +65,18 @@ pub(super) fn on_mouse(state: &mut AppState, mouse: Mouse) -> Update {
                 }
             }
         },
+    }
+}
+
+/// The comparison: a click selects, the wheel moves.
+fn on_comparison(state: &mut AppState, mouse: Mouse) -> Update {
+    let size = state.size;
+    let Some(Overlay::Comparison(view)) = state.overlays.last_mut() else { return Update::idle() };
+    match mouse.kind {
+        MouseKind::WheelUp => on_action(state, Action::Up),
+        MouseKind::WheelDown => on_action(state, Action::Down),
+        MouseKind::Down => Update::when(view.select_cell(mouse.col, mouse.row, size)),
+        MouseKind::Drag | MouseKind::Up => Update::idle(),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::comparison_view::RunsToCompare;
 use super::flags::PendingFlags;
 use super::history::{History, ListedRun, RunList};
 use super::home::Home;
@@ -50,6 +51,8 @@ pub struct AppState {
     pub notices: Notices,
     /// Runs that were requested and have not started yet.
     pub starting: Vec<PendingStart>,
+    /// The run that is marked to be compared, and the comparison that is awaited.
+    pub to_compare: RunsToCompare,
     /// The model that the command line names: the first value of the launch form's model field.
     pub model: Option<Arc<str>>,
     /// Flag changes that are pending, and those that can be undone.
@@ -115,6 +118,7 @@ impl AppState {
             settings,
             notices: Notices::default(),
             starting: Vec::new(),
+            to_compare: RunsToCompare::default(),
             model: None,
             pending_flags: PendingFlags::default(),
             requests: 0,

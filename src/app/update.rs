@@ -16,7 +16,7 @@ use super::notice::NoticeKind;
 use super::overlay::Overlay;
 use super::run::{InputOutcome, RunPage};
 use super::state::{ActiveScreen, AppState, INTERRUPT_WINDOW};
-use super::{forks, input, kept_actions, pointer};
+use super::{compare, forks, input, kept_actions, pointer};
 use crate::event::kind::Initiator;
 use crate::event::{Command, Event, EventKind, RunId, Seq};
 
@@ -76,6 +76,7 @@ pub fn update(state: &mut AppState, now: Duration, msg: Msg) -> Update {
             Update::redraw()
         }
         Msg::ForkReady { request, fork } => forks::on_fork_ready(state, request, *fork),
+        Msg::Compared { request, result } => compare::on_compared(state, request, result),
         Msg::Untrusted { request, consent } => {
             let mut ask = Confirm::trust(request, consent);
             ask.arrange(state.size);
@@ -186,6 +187,7 @@ fn resize(state: &mut AppState, size: Size) -> Update {
             Overlay::Form(form) => form.arrange(size),
             Overlay::Help(help) => help.arrange(crate::app::help::help_rows(size)),
             Overlay::Confirm(confirm) => confirm.arrange(size),
+            Overlay::Comparison(view) => view.arrange(size),
             Overlay::Flags(_) | Overlay::Faults(_) | Overlay::Members(_) | Overlay::Message(_) => {}
         }
     }

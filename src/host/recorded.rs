@@ -75,6 +75,11 @@ impl RecordedRun {
         Ok(Self { id, world, events, head, imported })
     }
 
+    /// Its events.
+    pub fn events(&self) -> &[Arc<Event>] {
+        &self.events
+    }
+
     /// Its events, checked to be executed again.
     ///
     /// # Errors

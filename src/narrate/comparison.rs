@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use self::setup::{SetupDifference, plain_text, setup_differences};
 use super::tell::event_line;
 use crate::event::kind::RunStarted;
 use crate::event::world::SpanKind;
@@ -26,22 +27,36 @@ pub struct LogComparison {
     pub differences: Vec<EventDifference>,
 }
 
+/// A place of a comparison, in the order of the logs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ComparisonRow {
+    /// The thing at this place of the setup.
+    Setup(usize),
+    /// So many equal events one after the other.
+    Equal(usize),
+    /// The difference at this place.
+    Difference(usize),
+}
+
 impl LogComparison {
     /// Whether nothing differs but ids and times.
     pub fn is_same(&self) -> bool {
         self.setup.is_empty() && self.differences.is_empty()
     }
-}
 
-/// One thing that the runs were started with.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SetupDifference {
-    /// What it is: `scenario`, `flag legal_analyst`, `override budget.max_rounds`, …
-    pub what: String,
-    /// What the left run has; empty for nothing.
-    pub left: String,
-    /// What the right run has.
-    pub right: String,
+    /// Everything in order: the setup, then the differences with the equal events between them.
+    pub fn rows(&self) -> Vec<ComparisonRow> {
+        let mut rows: Vec<_> = (0..self.setup.len()).map(ComparisonRow::Setup).collect();
+        let mut left = self.equal;
+        for (at, difference) in self.differences.iter().enumerate() {
+            let equal = difference.equal_before.min(left);
+            left -= equal;
+            rows.extend((equal > 0).then_some(ComparisonRow::Equal(equal)));
+            rows.push(ComparisonRow::Difference(at));
+        }
+        rows.extend((left > 0).then_some(ComparisonRow::Equal(left)));
+        rows
+    }
 }
 
 /// An event that differs, or that one run alone has.
@@ -49,6 +64,8 @@ pub struct SetupDifference {
 pub struct EventDifference {
     /// What it belongs to, from the run inwards: `round 2`, `risk_analyst`, `attempt 1`.
     pub path: Vec<String>,
+    /// The equal events between the previous difference and this one.
+    pub equal_before: usize,
     /// The fields that differ; empty if one run alone has the event.
     pub fields: Vec<FieldDifference>,
     /// The event of the left run.
@@ -67,6 +84,8 @@ pub struct FieldDifference {
     pub left: String,
     /// That of the right run.
     pub right: String,
+    /// The number of characters at the start of `left` and `right` that are equal.
+    pub same: usize,
 }
 
 /// One side of a difference.
@@ -81,7 +100,7 @@ pub struct DifferentEvent {
 /// Compares two logs.
 pub fn compare(left: &[Arc<Event>], right: &[Arc<Event>]) -> LogComparison {
     let (left, right) = (ComparedLog::new(left), ComparedLog::new(right));
-    let mut equal = 0;
+    let mut equal: Vec<usize> = Vec::new();
     let mut found: Vec<(usize, EventDifference)> = Vec::new();
     for (place, (key, event)) in left.entries.iter().enumerate() {
         let Some(&other) = right.by_key.get(key) else {
@@ -89,11 +108,11 @@ pub fn compare(left: &[Arc<Event>], right: &[Arc<Event>]) -> LogComparison {
             continue;
         };
         let fields = different_fields(event, &right.entries[other].1);
+        // An event of one run alone that is at the same place of its log came before.
+        let last = place.max(other);
         if fields.is_empty() {
-            equal += 1;
+            equal.push(last);
         } else {
-            // An event of one run alone that is at the same place of its log came before.
-            let last = place.max(other);
             found.push((last, left.difference(place, Some((&right, other)), fields)));
         }
     }
@@ -109,11 +128,19 @@ pub fn compare(left: &[Arc<Event>], right: &[Arc<Event>]) -> LogComparison {
     found.rotate_left(pairs);
     found.sort_by_key(|(place, _)| *place);
     let setup = match (left.head(), right.head()) {
-        (Some(left), Some(right)) => setup(left, right),
+        (Some(left), Some(right)) => setup_differences(left, right),
         _ => Vec::new(),
     };
-    let differences = found.into_iter().map(|(_, difference)| difference).collect();
-    LogComparison { setup, equal, differences }
+    equal.sort_unstable();
+    let mut before = 0;
+    let count_equal = |(place, difference): (usize, EventDifference)| {
+        let until = equal.partition_point(|it| *it < place);
+        let equal_before = until.saturating_sub(before);
+        before = until;
+        EventDifference { equal_before, ..difference }
+    };
+    let differences = found.into_iter().map(count_equal).collect();
+    LogComparison { setup, equal: equal.len(), differences }
 }
 
 /// What an event is matched by: the path of its span, its kind, and its number among those.
@@ -181,6 +208,7 @@ impl<'a> ComparedLog<'a> {
         let path = self.entries.get(place).map(|((path, ..), _)| path.clone());
         EventDifference {
             path: path.unwrap_or_default(),
+            equal_before: 0,
             fields,
             left: self.side(place),
             right: other.and_then(|(log, place)| log.side(place)),
@@ -254,7 +282,9 @@ fn first_difference(
             let text = |value: Option<&Value>| value.map(plain_text).unwrap_or_default();
             let (left, right) = (text(left), text(right));
             let same = left.chars().zip(right.chars()).take_while(|(a, b)| a == b).count();
-            Some(FieldDifference { name, left: excerpt(&left, same), right: excerpt(&right, same) })
+            let (left, right) = (excerpt(&left, same), excerpt(&right, same));
+            let same = left.chars().zip(right.chars()).take_while(|(a, b)| a == b).count();
+            Some(FieldDifference { name, left, right, same })
         }
     }
 }
@@ -280,6 +310,30 @@ fn fields_of(event: &Event) -> Map<String, Value> {
     }
 }
 
+impl DifferentEvent {
+    /// All its values as texts with their paths, ids and times aside.
+    pub fn texts(&self) -> Vec<(String, String)> {
+        let mut found = Vec::new();
+        for (name, value) in fields_of(&self.event) {
+            add_texts(name, &value, &mut found);
+        }
+        found
+    }
+}
+
+fn add_texts(name: String, value: &Value, found: &mut Vec<(String, String)>) {
+    match value {
+        Value::Object(fields) => {
+            fields.iter().for_each(|(key, value)| add_texts(format!("{name}.{key}"), value, found));
+        }
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .for_each(|(at, value)| add_texts(format!("{name}[{at}]"), value, found)),
+        plain => found.push((name, plain_text(plain))),
+    }
+}
+
 /// Ids of spans and runs, and times, differ between any two runs.
 fn is_measured(key: &str) -> bool {
     key.ends_with("_ms") || matches!(key, "parent" | "run" | "after" | "previous_run" | "span")
@@ -300,66 +354,10 @@ fn without_measures(value: Value) -> Value {
     }
 }
 
-/// What two runs were started with, where that differs.
-fn setup(left: &RunStarted, right: &RunStarted) -> Vec<SetupDifference> {
-    let mut found = Vec::new();
-    let mut note = |what: String, left: String, right: String| {
-        if left != right {
-            found.push(SetupDifference { what, left, right });
-        }
-    };
-    note("scenario".to_owned(), left.scenario.to_string(), right.scenario.to_string());
-    note("goal".to_owned(), left.goal.clone(), right.goal.clone());
-    let model = |head: &RunStarted| super::event_line::model_text(&head.model);
-    note("model".to_owned(), model(left), model(right));
-    note("seed".to_owned(), left.seed.to_string(), right.seed.to_string());
-    let flags = |head: &RunStarted| -> BTreeMap<String, String> {
-        let on = |on| if on { "on" } else { "off" };
-        head.flags.iter().map(|it| (it.name.to_string(), on(it.on).to_owned())).collect()
-    };
-    note_each("flag", &flags(left), &flags(right), &mut note);
-    let inputs = |head: &RunStarted| -> BTreeMap<String, String> {
-        head.inputs.iter().map(|(name, value)| (name.clone(), plain_text(value))).collect()
-    };
-    note_each("input", &inputs(left), &inputs(right), &mut note);
-    let set = |head: &RunStarted| -> BTreeMap<String, String> {
-        let set = head.launch.iter().flat_map(|launch| &launch.source.set);
-        set.filter_map(|it| it.split_once('='))
-            .map(|(path, value)| (path.to_owned(), value.to_owned()))
-            .collect()
-    };
-    note_each("override", &set(left), &set(right), &mut note);
-    let text = |head: &RunStarted| head.launch.as_ref().map(|it| Arc::clone(&it.source.text));
-    if let (Some(one), Some(other)) = (text(left), text(right))
-        && left.scenario == right.scenario
-        && one != other
-    {
-        note("text of the scenario".to_owned(), lines_of(&one), lines_of(&other));
-    }
-    found
-}
-
-fn note_each(
-    what: &str,
-    left: &BTreeMap<String, String>,
-    right: &BTreeMap<String, String>,
-    note: &mut impl FnMut(String, String, String),
-) {
-    let names: std::collections::BTreeSet<&String> = left.keys().chain(right.keys()).collect();
-    for name in names {
-        let of = |side: &BTreeMap<String, String>| side.get(name).cloned().unwrap_or_default();
-        note(format!("{what} {name}"), of(left), of(right));
-    }
-}
-
-fn plain_text(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-fn lines_of(text: &str) -> String {
-    let digest = crate::base::digest::sha256_of_text(text);
-    format!("{} lines, {}", text.lines().count(), digest.get(..8).unwrap_or_default())
-}
+pub mod compared_run;
+pub mod compared_runs;
+pub mod setup;
+pub mod texts;
 
 #[cfg(test)]
 mod tests;

@@ -5,6 +5,7 @@
 mod abort;
 pub mod callers;
 pub mod clipboard;
+mod comparison;
 pub mod console;
 pub mod effects;
 mod execute;

@@ -152,7 +152,7 @@ impl Services {
     }
 
     /// Reads a recorded run: from its page, or from the store.
-    fn read_recorded(&self, source: RecordedSource) -> Result<RecordedRun, String> {
+    pub(super) fn read_recorded(&self, source: RecordedSource) -> Result<RecordedRun, String> {
         match source.events {
             Some(events) => RecordedRun::new(source.run, events, source.imported),
             None => self.stored(&source.run),

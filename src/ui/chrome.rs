@@ -11,8 +11,10 @@ use super::header;
 use super::text::{Pen, columns};
 use super::theme::StyleRole;
 use crate::app::AppState;
+use crate::app::comparison_view::AwaitedComparison;
 use crate::app::key_hints::{KeyHint, visible_hints};
 use crate::app::notice::NoticeKind;
+use crate::app::overlay::Overlay;
 use crate::event::stop::StopClass;
 use crate::narrate::glyph::Glyph;
 
@@ -92,6 +94,10 @@ fn news(state: &AppState) -> (String, String, StyleRole) {
         let text = if kept.is_elsewhere() { String::new() } else { format!("reading {events}") };
         return (text, String::new(), StyleRole::Dim);
     }
+    if let Some(AwaitedComparison { runs: [left, right], .. }) = &state.to_compare.awaited {
+        let text = format!("comparing {left} with {right}");
+        return (text, String::new(), StyleRole::Dim);
+    }
     let starting = state.starting.last().map(|starting| format!("starting {}", starting.title));
     (starting.unwrap_or_default(), String::new(), StyleRole::Dim)
 }
@@ -99,6 +105,10 @@ fn news(state: &AppState) -> (String, String, StyleRole) {
 /// The calls of the run on the screen, or the runs of the program; the most important first.
 fn counts(state: &AppState) -> Vec<StatusCount> {
     let count = |glyph, role, count, word| StatusCount { glyph, role, count, word };
+    // The comparison covers the run that the counts would be of.
+    if state.overlays.iter().any(|it| matches!(it, Overlay::Comparison(_))) {
+        return Vec::new();
+    }
     if let Some(page) = state.visible_run() {
         let tally = page.shown().tally;
         let going = tally.open().saturating_sub(tally.retrying);

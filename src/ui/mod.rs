@@ -2,6 +2,7 @@
 
 pub(crate) mod border;
 pub mod chrome;
+pub(crate) mod comparison;
 pub mod confirm;
 pub mod cx;
 pub(crate) mod document;
@@ -76,6 +77,7 @@ pub fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) 
                     message::render(message, page, cx, size, buf);
                 }
             }
+            Overlay::Comparison(view) => comparison::render(view, cx, size, buf),
             Overlay::Help(help) => help::render(help, cx, size, state.settings.ascii, buf),
             Overlay::Confirm(confirm) => confirm::render(confirm, cx, size, buf),
         }

@@ -89,4 +89,4 @@ const METHODS: usize = 37;
 const CYCLES: usize = 0;
 const LONG_FILES: usize = 0;
 const BINARIES: usize = 5;
-const TESTS: usize = 1778;
+const TESTS: usize = 1787;

@@ -111,6 +111,12 @@ pub(super) fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut B
                 kept.row(row, place, cx, pen);
             }
         }
+        // The run that is marked to be compared; if it is selected, its background says so too.
+        if state.to_compare.marked.as_ref() == Some(run.id()) {
+            let mark = Rect { x: area.x, y, width: area.width.min(1), height: 1 };
+            Pen::new(buf, mark, cx.glyphs)
+                .glyph(Glyph::SlotFull, cx.theme.style(StyleRole::Notice));
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Screens, as snapshots.
 
+mod comparison_screens;
 mod dashboard_screens;
 mod model_names_screens;
 mod orchestrator_screens;

@@ -1,6 +1,7 @@
 //! What the dashboard does, held to plain state: messages in, effects out, no terminal.
 
 mod command_line;
+mod comparison;
 mod flags;
 mod forks;
 mod form;

@@ -1,0 +1,196 @@
+//! Two runs compared, from the keys of the dashboard.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use crate::app::comparison_view::ComparisonView;
+use crate::app::effect::RecordedSource;
+use crate::app::overlay::Overlay;
+use crate::app::request::RequestId;
+use crate::app::{Effect, KeyCode, KeyPress, Msg};
+use crate::engine::Schedule;
+use crate::event::Event;
+use crate::narrate::comparison::ComparisonRow;
+use crate::narrate::comparison::compared_runs::ComparedRuns;
+use crate::support::kept::{answer_open, history, list};
+use crate::support::random_cases;
+use crate::support::screen::{Dash, facts};
+
+fn plain() -> Vec<Arc<Event>> {
+    facts("checkout-launch", &[], &[], Schedule::default())
+}
+
+fn with_flag() -> Vec<Arc<Event>> {
+    facts("checkout-launch", &[], &[("legal_analyst", true)], Schedule::default())
+}
+
+/// The first screen with kept runs, the list of runs focused: r-10aa, r-20bb, its fork r-50ee, …
+fn with_history() -> Dash {
+    let mut dash = Dash::new(120, 36);
+    list(&mut dash, history());
+    dash.text("2");
+    dash.press(KeyCode::Esc).key(KeyPress::char('g'));
+    dash.asked();
+    dash
+}
+
+/// The comparison that is requested.
+fn requested(dash: &mut Dash) -> (RequestId, [RecordedSource; 2]) {
+    let asked = dash.asked();
+    let found = asked.into_iter().find_map(|effect| match effect {
+        Effect::Compare { request, runs } => Some((request, *runs)),
+        _ => None,
+    });
+    found.expect("a comparison")
+}
+
+fn answer(dash: &mut Dash, request: RequestId) {
+    let result = Ok(Box::new(ComparedRuns::of(&plain(), &with_flag())));
+    dash.send(Msg::Compared { request, result });
+}
+
+fn ids(runs: &[RecordedSource; 2]) -> [&str; 2] {
+    [runs[0].run.as_str(), runs[1].run.as_str()]
+}
+
+fn view(dash: &Dash) -> Option<&ComparisonView> {
+    dash.state.overlays.iter().find_map(|it| match it {
+        Overlay::Comparison(view) => Some(&**view),
+        _ => None,
+    })
+}
+
+#[test]
+fn d_marks_a_run_and_compares_it_with_the_next_one() {
+    let mut dash = with_history();
+    dash.text("d");
+    assert!(dash.asked().is_empty());
+    let screen = dash.screen();
+    assert!(screen.contains("r-10aa marked: d on another run compares the two."), "{screen}");
+    assert!(screen.lines().any(|row| row.contains('■') && row.contains("r-10aa")), "{screen}");
+    dash.text("jd");
+    let (request, runs) = requested(&mut dash);
+    assert_eq!(ids(&runs), ["r-10aa", "r-20bb"]);
+    assert_eq!(dash.state.to_compare.marked, None);
+    assert!(!dash.screen().contains("marked:"), "the notice goes with the mark");
+    answer(&mut dash, request);
+    let shown = view(&dash).expect("a comparison");
+    // What is running in another process is compared as far as it is stored.
+    assert_eq!(shown.live, [true, false]);
+    dash.text("q");
+    assert!(view(&dash).is_none());
+}
+
+#[test]
+fn escape_takes_the_mark_away_and_d_twice_too() {
+    for keys in ["\u{1b}", "d"] {
+        let mut dash = with_history();
+        dash.text("d");
+        match keys {
+            "d" => dash.text("d"),
+            _ => dash.press(KeyCode::Esc),
+        };
+        assert_eq!(dash.state.to_compare.marked, None);
+        assert!(!dash.screen().contains('■'));
+        assert!(dash.asked().is_empty());
+    }
+}
+
+#[test]
+fn a_fork_is_compared_with_its_parent() {
+    let mut dash = with_history();
+    dash.text("jjd");
+    let screen = dash.screen();
+    assert!(screen.contains("d again compares it with its parent r-20bb"), "{screen}");
+    dash.text("d");
+    assert_eq!(ids(&requested(&mut dash).1), ["r-20bb", "r-50ee"]);
+    // On its page one key is enough.
+    dash.press(KeyCode::Enter);
+    answer_open(&mut dash, &plain());
+    dash.text("d");
+    let (request, runs) = requested(&mut dash);
+    assert_eq!(ids(&runs), ["r-20bb", "r-50ee"]);
+    answer(&mut dash, request);
+    dash.press(KeyCode::Esc);
+    assert!(view(&dash).is_none() && dash.state.visible_run().is_some());
+}
+
+#[test]
+fn a_comparison_that_is_no_longer_awaited_does_not_open() {
+    let mut dash = with_history();
+    dash.text("djd");
+    let (request, _) = requested(&mut dash);
+    dash.text("j");
+    answer(&mut dash, request);
+    assert!(view(&dash).is_none());
+    dash.text("gdjd");
+    let (request, _) = requested(&mut dash);
+    dash.send(Msg::Compared { request, result: Err("r-10aa is no longer kept".to_owned()) });
+    let screen = dash.screen();
+    assert!(screen.contains("cannot be compared: r-10aa is no longer kept"), "{screen}");
+}
+
+#[test]
+fn the_first_difference_is_selected_and_keys_move_between_differences() {
+    let mut dash = with_history();
+    dash.text("djd");
+    let (request, _) = requested(&mut dash);
+    answer(&mut dash, request);
+    let is_difference = |dash: &Dash| {
+        let shown = view(dash).expect("a comparison");
+        !matches!(shown.compared.rows[shown.selected], ComparisonRow::Equal(_))
+    };
+    let first = view(&dash).expect("a comparison");
+    let wanted = first.compared.rows.iter().position(|it| *it == ComparisonRow::Difference(0));
+    assert_eq!(Some(first.selected), wanted);
+    for key in "jjjkGkgjj".chars() {
+        dash.text(&key.to_string());
+        assert!(is_difference(&dash), "{key}");
+    }
+    dash.press(KeyCode::Enter);
+    assert!(view(&dash).is_some_and(|it| it.full));
+    dash.press(KeyCode::Esc);
+    assert!(view(&dash).is_some_and(|it| !it.full));
+    dash.text("y");
+    let text = dash.asked().into_iter().find_map(|effect| match effect {
+        Effect::Copy(text) => Some(text),
+        _ => None,
+    });
+    assert!(text.is_some_and(|text| text.contains("first difference")));
+}
+
+proptest! {
+    #![proptest_config(random_cases(24))]
+
+    /// Each difference has a row of its own, in order, and no more events are called equal than are.
+    #[test]
+    fn no_different_event_is_shown_as_equal(
+        drop in proptest::collection::vec(any::<prop::sample::Index>(), 0..6),
+        flag in any::<bool>(),
+    ) {
+        let left = plain();
+        let mut right = if flag { with_flag() } else { plain() };
+        for at in drop {
+            let at = at.index(right.len() - 1) + 1;
+            right.remove(at);
+        }
+        let compared = ComparedRuns::of(&left, &right);
+        let (mut equal, mut found) = (0, Vec::new());
+        for row in &compared.rows {
+            match row {
+                ComparisonRow::Equal(count) => equal += count,
+                ComparisonRow::Difference(at) => found.push(*at),
+                ComparisonRow::Setup(_) => {}
+            }
+        }
+        prop_assert_eq!(equal, compared.comparison.equal);
+        let all: Vec<usize> = (0..compared.comparison.differences.len()).collect();
+        prop_assert_eq!(found, all);
+        // The events before the first difference are those that both logs begin with.
+        let both = left.iter().zip(&right).skip(1);
+        let same = both.take_while(|(left, right)| left.kind == right.kind).count();
+        let before = compared.comparison.differences.first().map(|it| it.equal_before);
+        prop_assert!(before.is_none_or(|before| before >= same), "{before:?} {same}");
+    }
+}

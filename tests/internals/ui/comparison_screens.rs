@@ -1,0 +1,74 @@
+//! What the comparison of two runs looks like, at three sizes, and no panic at any size.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::app::comparison_view::ComparisonView;
+use crate::app::layout::Size;
+use crate::app::overlay::Overlay;
+use crate::app::state::DisplaySettings;
+use crate::app::{KeyCode, Msg};
+use crate::engine::Schedule;
+use crate::narrate::comparison::compared_runs::ComparedRuns;
+use crate::narrate::glyph::Glyphs;
+use crate::support::kept::{history, list};
+use crate::support::screen::{Dash, facts, shipped};
+use crate::ui::comparison::render;
+use crate::ui::cx::DrawContext;
+
+const SIZES: [(u16, u16); 3] = [(80, 24), (120, 36), (200, 50)];
+
+fn compared(same: bool) -> Box<ComparedRuns> {
+    let left = facts("checkout-launch", &[], &[], Schedule::default());
+    let flags = [("legal_analyst", true)];
+    let right = facts("checkout-launch", &[], if same { &[] } else { &flags }, Schedule::default());
+    Box::new(ComparedRuns::of(&left, &right))
+}
+
+fn shown(cols: u16, rows: u16, same: bool, ascii: bool) -> Dash {
+    let settings = DisplaySettings { ascii, ..DisplaySettings::default() };
+    let mut dash = Dash::over(cols, rows, shipped(), settings);
+    let view = ComparisonView::new(compared(same), [false, false], dash.state.size);
+    dash.state.overlays.push(Overlay::Comparison(Box::new(view)));
+    dash
+}
+
+#[test]
+fn pictures_of_a_comparison() {
+    for (cols, rows) in SIZES {
+        let mut dash = shown(cols, rows, false, false);
+        insta::assert_snapshot!(format!("comparison_{cols}x{rows}"), dash.dump());
+        dash.text("j").press(KeyCode::Enter);
+        insta::assert_snapshot!(format!("comparison_full_{cols}x{rows}"), dash.dump());
+    }
+    insta::assert_snapshot!("comparison_same", shown(80, 24, true, false).screen());
+    let mut dash = Dash::new(120, 36);
+    list(&mut dash, history());
+    dash.text("2d");
+    insta::assert_snapshot!("comparison_marked", dash.screen());
+}
+
+#[test]
+fn a_comparison_in_seven_bits() {
+    let screen = shown(100, 30, false, true).screen();
+    assert!(screen.is_ascii(), "{screen}");
+}
+
+#[test]
+fn a_comparison_of_any_size_stays_inside() {
+    let mut dash = shown(120, 36, false, false);
+    for (cols, rows) in [(20, 5), (1, 1), (0, 0), (60, 16), (61, 9), (7, 40), (300, 3), (400, 90)] {
+        dash.send(Msg::Resize { cols, rows });
+        dash.text("jjk").press(KeyCode::Enter);
+        let Some(Overlay::Comparison(view)) = dash.state.overlays.last_mut() else {
+            panic!("a comparison at {cols}x{rows}")
+        };
+        let size = Size { cols, rows };
+        view.full = cols % 2 == 0;
+        view.arrange(size);
+        let mut buf = Buffer::empty(Rect::new(0, 0, cols, rows));
+        let now = std::time::Duration::ZERO;
+        let cx = DrawContext { now, theme: &dash.theme, glyphs: Glyphs::Unicode };
+        render(view, &cx, size, &mut buf);
+    }
+}
