@@ -246,7 +246,7 @@ impl ComparisonView {
 
     fn selected_lines(&self, width: u16) -> Vec<DifferenceLine> {
         let compared = &self.compared.comparison;
-        let mut lines = TextLines { width, found: Vec::new() };
+        let mut lines = DifferenceTexts { width, found: Vec::new() };
         let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         match self.compared.rows.get(self.selected) {
             Some(ComparisonRow::Setup(at)) => {
@@ -279,12 +279,12 @@ impl ComparisonView {
 }
 
 /// Wraps texts into lines.
-struct TextLines {
+struct DifferenceTexts {
     width: u16,
     found: Vec<DifferenceLine>,
 }
 
-impl TextLines {
+impl DifferenceTexts {
     /// Adds a value; the first `same` characters of its texts are equal.
     fn add(&mut self, name: &str, same: usize, texts: [Option<String>; 2]) {
         self.found.push(DifferenceLine::Name(name.to_owned()));

@@ -6,17 +6,18 @@ use crate::app::effect::RecordedSource;
 use crate::app::request::RequestId;
 use crate::narrate::comparison::compared_runs::ComparedRuns;
 
-impl Services {
-    /// Reads two runs and compares them.
-    pub fn compare(&self, request: RequestId, runs: [RecordedSource; 2]) {
-        self.in_background(move |services| {
-            let result = services.compared(runs).map(Box::new);
-            services.send_msg(Msg::Compared { request, result });
-        });
-    }
+/// Reads two runs and compares them.
+pub(super) fn compare(services: &Services, request: RequestId, runs: [RecordedSource; 2]) {
+    services.in_background(move |services| {
+        let result = compared(&services, runs).map(Box::new);
+        services.send_msg(Msg::Compared { request, result });
+    });
+}
 
-    fn compared(&self, [left, right]: [RecordedSource; 2]) -> Result<ComparedRuns, String> {
-        let (left, right) = (self.read_recorded(left)?, self.read_recorded(right)?);
-        Ok(ComparedRuns::of(left.events(), right.events()))
-    }
+fn compared(
+    services: &Services,
+    [left, right]: [RecordedSource; 2],
+) -> Result<ComparedRuns, String> {
+    let (left, right) = (services.read_recorded(left)?, services.read_recorded(right)?);
+    Ok(ComparedRuns::of(left.events(), right.events()))
 }

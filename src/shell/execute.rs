@@ -1,5 +1,6 @@
 //! Which service carries out which effect.
 
+use super::comparison;
 use super::effects::Services;
 use crate::app::Effect;
 
@@ -24,7 +25,7 @@ pub(super) fn execute(services: &Services, effect: Effect) -> Option<TerminalEff
         Effect::Start(request) => services.start(*request),
         Effect::ReadFork(source) => services.read_fork(source),
         Effect::Rerun(source) => services.rerun(source),
-        Effect::Compare { request, runs } => services.compare(request, *runs),
+        Effect::Compare { request, runs } => comparison::compare(services, request, *runs),
         Effect::Resume { request, run } => services.resume(request, run),
         Effect::Trust { digest, title } => services.allow(&digest, &title),
         Effect::Command { run, command } => match services.engine.run(&run) {

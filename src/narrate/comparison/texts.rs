@@ -19,10 +19,14 @@ const MAX_FIELDS: usize = 3;
 const MAX_LISTED: usize = 20;
 
 /// Puts a text into the style of a role.
-type Paint<'a> = &'a dyn Fn(StyleRole, &str) -> String;
+type PaintText<'a> = &'a dyn Fn(StyleRole, &str) -> String;
 
 /// The two runs up to their first difference, and what differs after it.
-pub fn comparison_text(found: &LogComparison, runs: &[ComparedRun; 2], paint: Paint<'_>) -> String {
+pub fn comparison_text(
+    found: &LogComparison,
+    runs: &[ComparedRun; 2],
+    paint: PaintText<'_>,
+) -> String {
     let mut out = String::new();
     for (name, run) in ["left ", "right"].into_iter().zip(runs) {
         let cost =
@@ -67,7 +71,7 @@ pub fn comparison_text(found: &LogComparison, runs: &[ComparedRun; 2], paint: Pa
 }
 
 /// A difference: where, and both sides of each field.
-fn sides(it: &EventDifference, paint: Paint<'_>) -> String {
+fn sides(it: &EventDifference, paint: PaintText<'_>) -> String {
     let mut out = format!(
         "  {}  {}\n",
         paint(StyleRole::Strong, &visible(&it.place())),
