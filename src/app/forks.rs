@@ -12,7 +12,7 @@ use super::overlay::Overlay;
 use super::request::RequestId;
 use super::run::RunPage;
 use super::state::{ActiveScreen, AppState, PendingStart};
-use crate::event::run_row::RunStatus;
+use crate::event::run_row::{RunRow, RunStatus};
 use crate::event::{RunId, Seq};
 use crate::narrate::format;
 
@@ -32,13 +32,22 @@ pub(super) fn chosen_run(state: &AppState) -> Option<(RunId, String)> {
     }
 }
 
+/// The row of a run in the store. An exported log on the screen is not in the store, even if a run there
+/// has its id.
+fn stored_row<'a>(state: &'a AppState, run: &RunId) -> Option<&'a RunRow> {
+    let on_screen = matches!(&state.screen, ActiveScreen::Run(id) if id == run);
+    let is_file = on_screen && state.opened_file(run);
+    state.history.row(run).filter(|_| !is_file)
+}
+
 /// How the shell reads a run: from the store, or the events of its page.
 pub(super) fn source(state: &AppState, run: RunId, request: RequestId) -> RecordedSource {
     let page = state.run(&run);
-    let imported = page.and_then(|page| page.kept.as_deref()).is_some_and(|kept| kept.row.imported);
-    let is_kept = match page {
-        Some(page) if page.kept.is_some() => state.history.row(&run).is_some(),
-        _ => state.history.is_known(),
+    let kept = page.and_then(|page| page.kept.as_deref());
+    let imported = kept.is_some_and(|kept| kept.is_file || kept.row.imported);
+    let is_kept = match kept {
+        Some(_) => stored_row(state, &run).is_some(),
+        None => state.history.is_known(),
     };
     let events = page.filter(|_| !is_kept).map(|page| page.log().to_vec());
     RecordedSource { request, run, events, imported }
@@ -93,9 +102,11 @@ pub(super) fn on_fork_ready(state: &mut AppState, request: RequestId, offer: For
 /// Continues a kept run that was interrupted; asks first where that may cost money.
 pub(super) fn resume(state: &mut AppState, run: &RunId) -> Update {
     let page = state.run(run).and_then(|page| page.kept.as_deref()).map(|kept| &kept.row);
-    let Some(row) = state.history.row(run).or(page).cloned() else { return Update::idle() };
+    let stored = stored_row(state, run);
+    let is_stored = stored.is_some();
+    let Some(row) = stored.or(page).cloned() else { return Update::idle() };
     match &row.status {
-        RunStatus::Interrupted if state.history.row(run).is_none() => {
+        RunStatus::Interrupted if !is_stored => {
             let text = format!("{run} is not in the store: `roundtable import` puts it there.");
             state.notify(NoticeKind::Info, text);
         }

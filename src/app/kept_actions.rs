@@ -143,20 +143,21 @@ fn tell_interrupted(state: &mut AppState) {
 /// Opens a kept run: its page, if its log was read before, else the log is requested.
 pub(super) fn open(state: &mut AppState, row: RunRow) -> Update {
     let run = row.id.clone();
-    if state.show_opened(&run) {
+    // An exported log may have the id of a run in the store.
+    if !state.opened_file(&run) && state.show_opened(&run) {
         return Update::redraw();
     }
     let (request, follows) = (state.next_request(), row.status == RunStatus::Running);
     let wall_ms = state.history.wall_ms(state.now);
-    open_page(state, row, request, wall_ms);
+    open_page(state, KeptRun::new(row, request, wall_ms, state.now));
     Update::effect(Effect::OpenKept { request, run, follows })
 }
 
 /// Shows the page of a kept run. It is empty until the events are read.
-pub(super) fn open_page(state: &mut AppState, row: RunRow, request: RequestId, wall_ms: u64) {
-    let run = row.id.clone();
-    let mut bytes = row.bytes;
-    let page = kept_page(KeptRun::new(row, request, wall_ms, state.now));
+pub(super) fn open_page(state: &mut AppState, kept: KeptRun) {
+    let run = kept.row.id.clone();
+    let mut bytes = kept.row.bytes;
+    let page = kept_page(kept);
     state.opened.retain(|page| *page.id() != run);
     state.opened.push(page);
     // From the end: the run that is shown now stays, however large it is.

@@ -138,10 +138,12 @@ pub enum Msg {
         /// How many runs are not searched yet; another answer follows unless it is 0.
         left: u64,
     },
-    /// Show a kept run that the command line names; its events follow.
+    /// Show a run that the command line names; its events follow.
     OpenKept {
         /// Its row.
         row: Box<RunRow>,
+        /// Whether it is in an exported log, and not in the store.
+        is_file: bool,
         /// The time, as Unix time in milliseconds.
         wall_ms: u64,
         /// The request that the events name.

@@ -148,6 +148,12 @@ impl AppState {
         self.home.selected_run(self.listed())
     }
 
+    /// Whether an exported log of this run is open.
+    pub(super) fn opened_file(&self, run: &RunId) -> bool {
+        let mut opened = self.opened.iter().filter(|page| page.id() == run);
+        opened.any(|page| page.kept.as_deref().is_some_and(|kept| kept.is_file))
+    }
+
     /// Shows a kept run that was opened before; `false` if it was not, or has been dropped.
     pub(super) fn show_opened(&mut self, run: &RunId) -> bool {
         let Some(at) = self.opened.iter().position(|page| page.id() == run) else { return false };

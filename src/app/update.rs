@@ -14,6 +14,7 @@ use super::msg::Msg;
 use super::notice::ACTS_ON_LIVE_RUN;
 use super::notice::NoticeKind;
 use super::overlay::Overlay;
+use super::run::kept_run::KeptRun;
 use super::run::{InputOutcome, RunPage};
 use super::state::{ActiveScreen, AppState, INTERRUPT_WINDOW};
 use super::{compare, forks, input, kept_actions, pointer};
@@ -111,8 +112,10 @@ pub fn update(state: &mut AppState, now: Duration, msg: Msg) -> Update {
             }
             Update::when(is_news)
         }
-        Msg::OpenKept { row, wall_ms, request } => {
-            kept_actions::open_page(state, *row, request, wall_ms);
+        Msg::OpenKept { row, is_file, wall_ms, request } => {
+            let mut kept = KeptRun::new(*row, request, wall_ms, state.now);
+            kept.is_file = is_file;
+            kept_actions::open_page(state, kept);
             Update::redraw()
         }
         Msg::Opened { run, request, events } => {

@@ -57,6 +57,15 @@ pub fn history() -> Vec<RunRow> {
     ]
 }
 
+/// The first screen with kept runs, the list of runs focused.
+pub fn with_history() -> Dash {
+    let mut dash = Dash::new(120, 36);
+    list(&mut dash, history());
+    dash.text("2");
+    dash.asked();
+    dash
+}
+
 /// The store has listed these runs.
 pub fn list(dash: &mut Dash, rows: Vec<RunRow>) {
     dash.send(Msg::Kept { rows, wall_ms: NOW, change: None });

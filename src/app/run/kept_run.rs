@@ -6,12 +6,14 @@ use crate::app::request::RequestId;
 use crate::event::id::millis;
 use crate::event::run_row::{RunRow, RunStatus};
 
-/// A kept run, and whether its log has been read.
+/// A kept run, or one in an exported log, and whether all of its events are here.
 #[derive(Clone, Debug)]
 pub struct KeptRun {
     /// Its row when it was opened.
     pub row: RunRow,
-    /// The request whose answers have its events.
+    /// Whether its log is an exported one. Such a run is not in the store, even if one there has its id.
+    pub is_file: bool,
+    /// The request for its events.
     pub request: RequestId,
     /// Whether all of the log has been read.
     pub is_read: bool,
@@ -20,11 +22,11 @@ pub struct KeptRun {
 }
 
 impl KeptRun {
-    /// A run whose log is requested. `wall_ms` is the time as Unix time in milliseconds, `now` the
-    /// time since the start of the program.
+    /// A run whose events were requested from the store. `wall_ms` is the time as Unix time in
+    /// milliseconds, `now` the time since the start of the program.
     pub fn new(row: RunRow, request: RequestId, wall_ms: u64, now: Duration) -> Self {
         let began_ms = wall_ms.saturating_sub(millis(now));
-        Self { row, request, is_read: false, began_ms }
+        Self { row, is_file: false, request, is_read: false, began_ms }
     }
 
     /// How long ago it started, in milliseconds.

@@ -50,6 +50,7 @@ impl OpenedRun {
             elapsed_ms: course.elapsed_ms,
             tokens: course.tokens,
             cost_usd: course.cost_usd,
+            imported: true,
             ..keep::row_of(head)
         };
         Ok(Self { row, from: RunSource::File(log) })
@@ -60,7 +61,8 @@ impl OpenedRun {
         let Self { row, from } = self;
         let (run, follows) = (row.id.clone(), row.status == RunStatus::Running);
         let (row, wall_ms) = (Box::new(row), keep::now_ms());
-        services.answer(EffectResult::Msg(Msg::OpenKept { row, wall_ms, request }));
+        let is_file = matches!(from, RunSource::File(_));
+        services.answer(EffectResult::Msg(Msg::OpenKept { row, is_file, wall_ms, request }));
         match from {
             RunSource::Store(database) => {
                 // Runs are listed even where this command does not keep any.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::app::effect::{ForkRequest, LaunchRequest, RunBeginning};
 use crate::app::form::fork_offer::ForkOffer;
+use crate::app::request::RequestId;
 use crate::app::{Effect, KeyCode, KeyPress, Msg};
 use crate::engine::Schedule;
 use crate::event::launch::ForkPlace;
@@ -11,17 +12,8 @@ use crate::event::run_row::RunRow;
 use crate::event::{BoundaryId, Elapsed, RunId, Seq};
 use crate::scenario::catalogue::{LiveOffer, RequestedModel, ScenarioEntry};
 use crate::scenario::{load, shipped};
-use crate::support::kept::{answer_open, history, kept, list};
+use crate::support::kept::{NOW, answer_open, kept, list, with_history};
 use crate::support::screen::{Dash, facts};
-
-/// The first screen with kept runs, the list of runs focused.
-fn with_history() -> Dash {
-    let mut dash = Dash::new(120, 36);
-    list(&mut dash, history());
-    dash.text("2");
-    dash.asked();
-    dash
-}
 
 /// The answer to `F`: a run of checkout-launch whose flag was switched on before round 3.
 fn offer(run: &str) -> ForkOffer {
@@ -220,6 +212,47 @@ fn an_opened_run_that_is_continued_is_no_longer_read_only() {
     dash.send(Msg::Started { request, run, zero, launch: None });
     let page = dash.state.visible_run().expect("a page");
     assert!(page.kept.is_none() && dash.state.opened.is_empty());
+}
+
+/// Opens an exported log with the id of an interrupted run in the store.
+fn open_file(dash: &mut Dash) {
+    let row = Box::new(kept("r-40dd", 1, "front-desk", "Desk", "interrupted"));
+    let request = RequestId(99);
+    dash.send(Msg::OpenKept { row, is_file: true, wall_ms: NOW, request });
+    let (run, events) =
+        (RunId::new("r-40dd"), facts("checkout-launch", &[], &[], Schedule::default()));
+    dash.send(Msg::Opened { run: run.clone(), request, events: events[..20].to_vec() });
+    dash.send(Msg::OpenedToEnd { run, request, problem: None });
+    dash.asked();
+}
+
+#[test]
+fn an_exported_log_is_not_taken_for_the_kept_run_that_has_its_id() {
+    let mut dash = with_history();
+    open_file(&mut dash);
+    for key in ["F", "R"] {
+        dash.text(key);
+        let asked = dash.asked();
+        let (Some(Effect::ReadFork(source)) | Some(Effect::Rerun(source))) = asked.first() else {
+            panic!("{key}: {asked:?}")
+        };
+        assert_eq!(source.events.as_ref().map(Vec::len), Some(20), "{key}: its own events");
+        assert!(source.imported, "{key}: somebody else may have written them");
+    }
+    dash.text(" ");
+    assert!(dash.asked().is_empty());
+    assert!(dash.screen().contains("r-40dd is not in the store"), "{}", dash.screen());
+
+    // Its row on the first screen is that of the kept run.
+    dash.text("q");
+    select(&mut dash, "r-40dd");
+    dash.asked();
+    dash.text("F");
+    let asked = dash.asked();
+    let Some(Effect::ReadFork(source)) = asked.first() else { panic!("{asked:?}") };
+    assert!(source.events.is_none(), "it is read from the store");
+    dash.press(KeyCode::Enter);
+    assert!(matches!(dash.asked().first(), Some(Effect::OpenKept { .. })), "read again");
 }
 
 #[test]

@@ -11,20 +11,11 @@ use crate::engine::Schedule;
 use crate::event::run_row::RunRow;
 use crate::event::{Event, RunId};
 
-use crate::support::kept::{NOW, answer_open, history, kept, list, opening};
+use crate::support::kept::{NOW, answer_open, history, kept, list, opening, with_history};
 use crate::support::screen::{Dash, facts};
 
 fn ended() -> Vec<Arc<Event>> {
     facts("checkout-launch", &[], &[], Schedule::default())
-}
-
-/// The first screen with kept runs, the list of runs focused.
-fn with_history() -> Dash {
-    let mut dash = Dash::new(120, 36);
-    list(&mut dash, history());
-    dash.text("2");
-    dash.asked();
-    dash
 }
 
 fn listed(dash: &Dash) -> Vec<String> {
