@@ -58,6 +58,8 @@ pub enum OnYes {
     Discard,
     /// Continues an interrupted run, which calls live models.
     Resume(RunId),
+    /// Starts a run again that calls live models, with its title.
+    Rerun(RunId, String),
     /// Starts a run that needs permission, and remembers the permission.
     Trust {
         /// The run.
@@ -117,6 +119,16 @@ impl Confirm {
             format!("Continue run {run}?"),
             vec![title.to_owned(), more],
             OnYes::Resume(run.clone()),
+        )
+    }
+
+    /// Asks before a run that calls live models is started again.
+    pub fn rerun(run: &RunId, title: &str, cost: &str) -> Self {
+        let more = format!("It calls live models. {run} has cost {cost}.");
+        Self::new(
+            format!("Start run {run} again?"),
+            vec![title.to_owned(), more],
+            OnYes::Rerun(run.clone(), title.to_owned()),
         )
     }
 

@@ -26,6 +26,9 @@ pub(super) fn as_tree(rows: &[RunRow], order: &[usize]) -> Vec<(usize, u16)> {
     let mut tree = Vec::with_capacity(order.len());
     let mut placed = BTreeSet::new();
     for at in order {
+        if placed.contains(at) {
+            continue;
+        }
         // An imported run may name itself, or its own fork, as its parent.
         let (mut root, mut seen) = (*at, BTreeSet::from([*at]));
         while let Some(parent) = parent_of(root)

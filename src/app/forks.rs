@@ -12,6 +12,7 @@ use super::overlay::Overlay;
 use super::request::RequestId;
 use super::run::RunPage;
 use super::state::{ActiveScreen, AppState, PendingStart};
+use crate::event::kind::ModelLabel;
 use crate::event::run_row::{RunRow, RunStatus};
 use crate::event::{RunId, Seq};
 use crate::narrate::format;
@@ -71,9 +72,35 @@ pub(super) fn fork(state: &mut AppState) -> Update {
     Update::effect(Effect::ReadFork(source(state, run, request)))
 }
 
-/// Starts a run with the settings of the chosen one.
+/// Starts a run with the settings of the chosen one; asks first where that costs money.
 pub(super) fn rerun(state: &mut AppState) -> Update {
     let Some((run, title)) = chosen_run(state) else { return no_run(state) };
+    let Some(cost) = live_cost(state, &run) else { return rerun_now(state, run, title) };
+    ask(state, Confirm::rerun(&run, &title, &cost))
+}
+
+/// What a run that called live models has cost, for display; `None`: it called none.
+fn live_cost(state: &AppState, run: &RunId) -> Option<String> {
+    let world = state.run(run).map(|page| page.world()).filter(|world| world.head.is_some());
+    let (live, cost) = match (world, state.history.row(run)) {
+        (Some(world), _) => {
+            let model = world.head.as_ref().map(|head| &head.model);
+            (matches!(model, Some(ModelLabel::Live { .. })), world.cost_usd())
+        }
+        (None, Some(row)) => (row.live, row.cost_usd),
+        (None, None) => (false, None),
+    };
+    live.then(|| cost.map_or_else(|| "an unknown amount".to_owned(), format::usd))
+}
+
+fn ask(state: &mut AppState, mut question: Confirm) -> Update {
+    question.arrange(state.size);
+    state.overlays.push(Overlay::Confirm(question));
+    Update::redraw()
+}
+
+/// Starts a run with the settings of this one.
+pub(super) fn rerun_now(state: &mut AppState, run: RunId, title: String) -> Update {
     let request = state.next_request();
     expect_start(state, request, title);
     Update::effect(Effect::Rerun(source(state, run, request)))
@@ -112,9 +139,7 @@ pub(super) fn resume(state: &mut AppState, run: &RunId) -> Update {
         }
         RunStatus::Interrupted if row.live => {
             let cost = row.cost_usd.map_or_else(|| "an unknown amount".to_owned(), format::usd);
-            let mut ask = Confirm::resume(run, &row.title, &cost);
-            ask.arrange(state.size);
-            state.overlays.push(Overlay::Confirm(ask));
+            return ask(state, Confirm::resume(run, &row.title, &cost));
         }
         RunStatus::Interrupted => return resume_now(state, run.clone()),
         RunStatus::Running => {

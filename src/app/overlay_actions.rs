@@ -204,6 +204,7 @@ pub(super) fn on_confirm(state: &mut AppState, action: Action) -> Update {
                 }
                 OnYes::Quit { code } => Update::effect(Effect::Quit { code }),
                 OnYes::Resume(run) => forks::resume_now(state, run),
+                OnYes::Rerun(run, title) => forks::rerun_now(state, run, title),
                 OnYes::Discard => {
                     state.overlays.pop();
                     Update::redraw()

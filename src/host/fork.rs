@@ -71,6 +71,22 @@ pub fn prepare_fork(
     Ok(PreparedFork { launch, fork, notes })
 }
 
+/// To fork a run like before: the run that `fork` was forked from, and the overrides that `fork` has
+/// beyond those of it. What an imported log says is data: its overrides were not typed by the operator,
+/// so that the parent of an imported fork counts as imported too.
+///
+/// # Errors
+/// A log is one of an earlier version, or redacted.
+pub fn repeat_fork(
+    fork: &RecordedRun,
+    mut parent: RecordedRun,
+) -> Result<(RecordedRun, Vec<String>), String> {
+    let inherited = parent.record()?.source.set.len();
+    let set = fork.record()?.source.set.iter().skip(inherited).cloned().collect();
+    parent.imported |= fork.imported;
+    Ok((parent, set))
+}
+
 /// Why a fork cannot be made at this boundary, and what to do.
 pub fn fork_failure(run: &RunId, at: &BoundaryId, error: &ReplayError) -> String {
     let advice = match error {
@@ -108,15 +124,67 @@ pub async fn fork_places(recorded: &RecordedRun) -> Result<Vec<ForkPlace>, Strin
     let run = Engine::new(EngineSettings::default()).fork(launch, nowhere);
     match run.wait_until_live().await {
         Err(ReplayError::NotReached { passed, .. }) => {
-            let place = |PassedBoundary { id, next, at }| {
-                let flags = recorded.flags_before(next);
-                ForkPlace { id, next, at, flags }
-            };
-            Ok(passed.into_iter().map(place).collect())
+            let flags = recorded.flags_before(passed.iter().map(|it| it.next));
+            let place =
+                |(PassedBoundary { id, next, at }, flags)| ForkPlace { id, next, at, flags };
+            Ok(passed.into_iter().zip(flags).map(place).collect())
         }
         Err(ReplayError::Diverged(divergence)) => {
             Err(format!("{} cannot be executed again: {divergence}", recorded.id))
         }
         Ok(()) => Ok(Vec::new()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::event::kind::RunStarted;
+    use crate::event::launch::LaunchRecord;
+    use crate::event::{Event, EventKind};
+    use crate::net::ProxyMode;
+    use crate::scenario::spec::source_text::SourceText;
+    use crate::scenario::{load, shipped};
+    use crate::support::table;
+
+    /// The events of a run, as if it had been started with these overrides too.
+    fn with_overrides(events: &[Arc<Event>], set: &[&str]) -> Vec<Arc<Event>> {
+        let mut events = events.to_vec();
+        let mut first = Event::clone(&events[0]);
+        let EventKind::RunStarted(head) = &first.kind else { panic!("{first:?}") };
+        let record = head.launch.clone().expect("a record");
+        let set = set.iter().map(|set| (*set).to_owned()).collect();
+        let source = Arc::new(SourceText { set, ..SourceText::clone(&record.source) });
+        let launch = Some(LaunchRecord { source, ..record });
+        first.kind =
+            EventKind::RunStarted(Arc::new(RunStarted { launch, ..RunStarted::clone(head) }));
+        events[0] = Arc::new(first);
+        events
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_overrides_of_an_imported_fork_need_permission() {
+        // It calls services, which only a shipped scenario may do without a question.
+        let shipped = shipped().iter().find(|it| it.name == "real-services").expect("shipped");
+        let scenario = load(shipped.text, shipped.origin(), &[]).expect("a good scenario");
+        let run = table::engine().start(Launch::scripted(Arc::new(scenario), true));
+        let events = table::facts(&run).await;
+        let child = with_overrides(&events, &["title=Mine"]);
+        let with = (&LiveModels::new(ProxyMode::Direct), &Trust::saved_in(None));
+        for imported in [false, true] {
+            let read = |id: &str, events: &[Arc<Event>], imported| {
+                RecordedRun::new(RunId::new(id), events.to_vec(), imported).expect("a run")
+            };
+            let fork = read("r-child", &child, imported);
+            let (parent, set) = repeat_fork(&fork, read("r-own", &events, false)).expect("a fork");
+            assert_eq!(set, ["title=Mine"]);
+            let changes = ForkChanges { set, ..ForkChanges::default() };
+            let at = BoundaryId::new("finalize");
+            let prepared = prepare_fork(&parent, at, &changes, InDoubt::Stop, with, |_, _| false);
+            let asks = matches!(prepared, Err(RecordedRunError::Permission(..)));
+            assert_eq!(asks, imported);
+        }
     }
 }

@@ -49,7 +49,7 @@ pub struct RecordedRun {
     events: Vec<Arc<Event>>,
     head: Arc<RunStarted>,
     /// Its log came from a file: somebody else may have written it.
-    imported: bool,
+    pub(super) imported: bool,
 }
 
 impl RecordedRun {
@@ -148,17 +148,24 @@ impl RecordedRun {
         self.head.flags.iter().map(|flag| (flag.name.clone(), flag.on)).collect()
     }
 
-    /// The positions of its flags before this event.
-    pub fn flags_before(&self, next: Seq) -> Vec<(FlagName, bool)> {
+    /// The positions of its flags before each of these events, which are in their order.
+    pub fn flags_before(
+        &self,
+        events: impl IntoIterator<Item = Seq>,
+    ) -> Vec<Vec<(FlagName, bool)>> {
         let mut flags = self.start_flags();
-        for event in self.events.iter().take_while(|event| event.seq < next) {
-            if let EventKind::FlagChanged { flag, on, .. } = &event.kind
-                && let Some((_, position)) = flags.iter_mut().find(|(name, _)| name == flag)
-            {
-                *position = *on;
+        let mut log = self.events.iter().peekable();
+        let mut before = |next: Seq| {
+            while let Some(event) = log.next_if(|event| event.seq < next) {
+                if let EventKind::FlagChanged { flag, on, .. } = &event.kind
+                    && let Some((_, position)) = flags.iter_mut().find(|(name, _)| name == flag)
+                {
+                    *position = *on;
+                }
             }
-        }
-        flags
+            flags.clone()
+        };
+        events.into_iter().map(&mut before).collect()
     }
 
     /// The message of a session that the run answers.

@@ -1,6 +1,8 @@
 //! A recorded run as a model: a call gets the reply that the run got for the same prompt.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
+use std::iter;
 use std::sync::Arc;
 
 use futures::FutureExt;
@@ -24,67 +26,86 @@ const CONTEXT_CHARS: usize = 20;
 /// a reply is the recorded one.
 pub struct RecordedModel {
     run: RunId,
-    /// The calls, by purpose and number of the repeat.
-    calls: HashMap<String, Vec<RecordedCall>>,
+    /// The calls, in the order of their start.
+    calls: Vec<RecordedCall>,
+    /// The calls with a purpose and number of the repeat.
+    by_key: HashMap<String, Vec<usize>>,
 }
 
 /// A recorded call of a model.
-#[derive(Default)]
 struct RecordedCall {
+    /// The earlier call whose conversation it continues.
+    after: Option<usize>,
+    /// What its prompt has beyond that conversation.
     messages: Vec<ChatMessage>,
     tools: Arc<[ToolOffer]>,
     /// How each attempt ended, by its number.
     attempts: BTreeMap<u32, Result<Reply, Box<Failure>>>,
 }
 
-/// What is known of a call while a log is read.
-struct CallInLog {
-    key: String,
-    call: RecordedCall,
-}
-
 impl RecordedModel {
     /// The model calls of a run with these events.
     pub fn new(run: RunId, events: &[Arc<Event>]) -> Self {
-        let mut open: BTreeMap<SpanId, CallInLog> = BTreeMap::new();
-        let mut attempts: BTreeMap<SpanId, (SpanId, u32)> = BTreeMap::new();
+        let (mut calls, mut by_key) = (Vec::new(), HashMap::<String, Vec<usize>>::new());
+        let mut spans: HashMap<SpanId, usize> = HashMap::new();
+        let mut attempts: HashMap<SpanId, (usize, u32)> = HashMap::new();
         for event in events {
             match &event.kind {
                 EventKind::CallStarted(started) => {
-                    let call = opened(started, &open);
                     let key = key_of(&started.purpose, started.repeat);
-                    open.insert(event.span, CallInLog { key, call });
+                    by_key.entry(key).or_default().push(calls.len());
+                    let after = started.prompt.after.and_then(|span| spans.get(&span)).copied();
+                    spans.insert(event.span, calls.len());
+                    calls.push(opened(started, after, &calls));
                 }
                 EventKind::AttemptStarted { parent, attempt, .. } => {
-                    attempts.insert(event.span, (*parent, *attempt));
+                    if let Some(call) = spans.get(parent) {
+                        attempts.insert(event.span, (*call, *attempt));
+                    }
                 }
                 EventKind::AttemptAnswered(reply) => {
-                    end(&mut open, attempts.get(&event.span), Ok((**reply).clone()));
+                    end(&mut calls, attempts.get(&event.span), Ok((**reply).clone()));
                 }
                 EventKind::AttemptFailed(failed) if failed.class != FailureClass::Cancelled => {
-                    end(&mut open, attempts.get(&event.span), Err(failed.clone()));
+                    end(&mut calls, attempts.get(&event.span), Err(failed.clone()));
                 }
                 _ => {}
             }
         }
-        let mut calls: HashMap<String, Vec<RecordedCall>> = HashMap::new();
-        for CallInLog { key, call } in open.into_values() {
-            calls.entry(key).or_default().push(call);
-        }
-        Self { run, calls }
+        Self { run, calls, by_key }
+    }
+
+    /// Whether a call has this prompt.
+    fn has_prompt(&self, call: usize, messages: &[&ChatMessage], tools: &Arc<[ToolOffer]>) -> bool {
+        // From its end: two prompts of a conversation differ there.
+        self.calls.get(call).is_some_and(|call| call.tools == *tools)
+            && messages.iter().rev().copied().map(Cow::Borrowed).eq(self.backwards(call))
+    }
+
+    /// The whole prompt of a call, the last message first.
+    fn backwards(&self, call: usize) -> impl Iterator<Item = Cow<'_, ChatMessage>> {
+        let continued = move |at: &usize| self.calls.get(*at)?.after;
+        iter::successors(Some(call), continued).flat_map(|at| {
+            let call = self.calls.get(at);
+            let before = call.and_then(|call| self.calls.get(call.after?));
+            let reply = before.and_then(RecordedCall::reply).map(Cow::Owned);
+            let new = call.map(|call| call.messages.iter().rev().map(Cow::Borrowed));
+            new.into_iter().flatten().chain(reply)
+        })
     }
 
     fn answer(&self, request: &ChatRequest) -> Result<Reply, Box<Failure>> {
         let missing = |text: String| failure(FailureClass::ScriptMissing, text);
         let none = || format!("the recording {} has no such call", self.run);
         let key = key_of(&request.purpose, request.again);
-        let calls = self.calls.get(&key).map(Vec::as_slice).unwrap_or_default();
-        let same = calls
-            .iter()
-            .find(|call| request.messages.iter().eq(&call.messages) && request.tools == call.tools);
-        let Some(call) = same else {
+        let calls = self.by_key.get(&key).map(Vec::as_slice).unwrap_or_default();
+        let messages: Vec<&ChatMessage> = request.messages.iter().collect();
+        let same = calls.iter().find(|call| self.has_prompt(**call, &messages, &request.tools));
+        let Some(call) = same.and_then(|call| self.calls.get(*call)) else {
             let first = calls.first().ok_or_else(|| missing(none()))?;
-            let why = first.difference(request);
+            let mut recorded: Vec<_> = self.backwards(*first).collect();
+            recorded.reverse();
+            let why = difference(&recorded, request);
             return Err(missing(format!("the recording {} has another prompt: {why}", self.run)));
         };
         let last = || call.attempts.last_key_value().map(|(_, ended)| ended);
@@ -94,61 +115,59 @@ impl RecordedModel {
 }
 
 impl RecordedCall {
-    /// Where the prompt of a request parts from the recorded one.
-    fn difference(&self, request: &ChatRequest) -> String {
-        let mut recorded = self.messages.iter();
-        for (nth, message) in request.messages.iter().enumerate() {
-            let nth = nth + 1;
-            let Some(before) = recorded.next() else {
-                return format!("message {nth} is new");
-            };
-            if message.content != before.content {
-                let same = before.content.chars().zip(message.content.chars());
-                // With a few words before the place.
-                let at = same.take_while(|(a, b)| a == b).count().saturating_sub(CONTEXT_CHARS);
-                let part = |text: &str| {
-                    let rest: String = text.chars().skip(at).collect();
-                    visible_within(&rest, SHOWN_CHARS).to_string()
-                };
-                let (old, new) = (part(&before.content), part(&message.content));
-                return format!("message {nth} has `{new}` in place of `{old}`");
-            }
-            if message != before {
-                return format!("message {nth} has other tool calls");
-            }
-        }
-        match recorded.next() {
-            Some(_) => "it has fewer messages".to_owned(),
-            None => "it offers other tools".to_owned(),
-        }
+    /// What it returned, as the next message of its conversation.
+    fn reply(&self) -> Option<ChatMessage> {
+        let reply = self.attempts.values().rev().find_map(|ended| ended.as_ref().ok());
+        reply.map(ChatMessage::from_reply)
     }
 }
 
-/// A call as it starts: its whole prompt, with that of the calls before it.
-fn opened(started: &CallStarted, open: &BTreeMap<SpanId, CallInLog>) -> RecordedCall {
-    let (mut messages, mut tools) = (Vec::new(), Arc::default());
-    if let Some(before) = started.prompt.after.and_then(|span| open.get(&span)) {
-        messages.extend(before.call.messages.iter().cloned());
-        let reply = before.call.attempts.values().rev().find_map(|ended| ended.as_ref().ok());
-        messages.extend(reply.map(ChatMessage::from_reply));
-        tools = Arc::clone(&before.call.tools);
+/// Where the prompt of a request parts from the recorded one.
+fn difference(recorded: &[Cow<'_, ChatMessage>], request: &ChatRequest) -> String {
+    let mut recorded = recorded.iter().map(|message| &**message);
+    for (nth, message) in request.messages.iter().enumerate() {
+        let nth = nth + 1;
+        let Some(before) = recorded.next() else {
+            return format!("message {nth} is new");
+        };
+        if message.content != before.content {
+            let same = before.content.chars().zip(message.content.chars());
+            // With a few words before the place.
+            let at = same.take_while(|(a, b)| a == b).count().saturating_sub(CONTEXT_CHARS);
+            let part = |text: &str| {
+                let rest: String = text.chars().skip(at).collect();
+                visible_within(&rest, SHOWN_CHARS).to_string()
+            };
+            let (old, new) = (part(&before.content), part(&message.content));
+            return format!("message {nth} has `{new}` in place of `{old}`");
+        }
+        if message != before {
+            return format!("message {nth} has other tool calls");
+        }
     }
-    messages.extend(started.prompt.messages.iter().cloned());
-    if let Some(offered) = &started.prompt.tools {
-        tools = Arc::clone(offered);
+    match recorded.next() {
+        Some(_) => "it has fewer messages".to_owned(),
+        None => "it offers other tools".to_owned(),
     }
-    RecordedCall { messages, tools, attempts: BTreeMap::new() }
+}
+
+/// A call as it starts. It offers the tools of the call before it, unless it names others.
+fn opened(started: &CallStarted, after: Option<usize>, calls: &[RecordedCall]) -> RecordedCall {
+    let before = || after.and_then(|at| calls.get(at)).map(|before| Arc::clone(&before.tools));
+    let tools = started.prompt.tools.as_ref().map(Arc::clone).or_else(before).unwrap_or_default();
+    let messages = started.prompt.messages.to_vec();
+    RecordedCall { after, messages, tools, attempts: BTreeMap::new() }
 }
 
 fn end(
-    open: &mut BTreeMap<SpanId, CallInLog>,
-    attempt: Option<&(SpanId, u32)>,
+    calls: &mut [RecordedCall],
+    attempt: Option<&(usize, u32)>,
     ended: Result<Reply, Box<AttemptFailed>>,
 ) {
     if let Some((call, attempt)) = attempt
-        && let Some(open) = open.get_mut(call)
+        && let Some(call) = calls.get_mut(*call)
     {
-        open.call.attempts.insert(*attempt, ended);
+        call.attempts.insert(*attempt, ended);
     }
 }
 

@@ -79,7 +79,10 @@ pub(crate) async fn execute_again<T>(
     let mut run = pin!(run);
     if let Some(replay) = inputs.bus.replay() {
         for event in replay.recording().events() {
-            if let EventKind::FlagChanged { flag, on, by, boundary } = &event.kind {
+            // What was scheduled at the start is scheduled by the launch.
+            if let EventKind::FlagChanged { flag, on, by, boundary } = &event.kind
+                && *by != Initiator::Schedule
+            {
                 inputs.control.schedule(boundary.clone(), flag.clone(), *on, *by);
             }
         }

@@ -10,7 +10,9 @@ use crate::app::request::RequestId;
 use crate::engine::{RunHandle, Schedule};
 use crate::event::RunId;
 use crate::event::launch::ForkOrigin;
-use crate::host::fork::{ForkChanges, PreparedFork, fork_failure, fork_places, prepare_fork};
+use crate::host::fork::{
+    ForkChanges, PreparedFork, fork_failure, fork_places, prepare_fork, repeat_fork,
+};
 use crate::host::models;
 use crate::host::recorded::{RecordedRun, RecordedRunError};
 use crate::scenario::Override;
@@ -52,14 +54,13 @@ impl Services {
     pub fn rerun(&self, source: RecordedSource) {
         self.starting(source.request, move |services| {
             let id = source.request;
-            let imported = source.imported;
             let recorded = services.read_recorded(source)?;
             let model = recorded.model()?;
             let (scenario, begins) = match recorded.forked()? {
                 None => (recorded.scenario(&[])?, RunBeginning::New),
                 Some(fork) => {
                     let scenario = recorded.scenario(&[])?;
-                    let request = services.same_fork(&recorded, fork, imported)?;
+                    let request = services.same_fork(&recorded, fork)?;
                     (scenario, RunBeginning::Fork(request))
                 }
             };
@@ -83,19 +84,10 @@ impl Services {
     }
 
     /// The request for a fork that is like this one.
-    fn same_fork(
-        &self,
-        recorded: &RecordedRun,
-        fork: &ForkOrigin,
-        imported: bool,
-    ) -> Result<ForkRequest, String> {
+    fn same_fork(&self, recorded: &RecordedRun, fork: &ForkOrigin) -> Result<ForkRequest, String> {
         let lost = |why: String| format!("{} is a fork of {}: {why}", recorded.id, fork.parent);
-        let (run, request) = (fork.parent.clone(), RequestId(0));
-        let parent = self
-            .read_recorded(RecordedSource { request, run, events: None, imported })
-            .map_err(lost)?;
-        let inherited = parent.record()?.source.set.len();
-        let set = recorded.record()?.source.set.iter().skip(inherited).cloned().collect();
+        let parent = self.stored(&fork.parent).map_err(lost)?;
+        let (parent, set) = repeat_fork(recorded, parent)?;
         self.recorded.keep(&Arc::new(parent));
         let (run, at, flags) = (fork.parent.clone(), fork.at.clone(), fork.flags.clone());
         Ok(ForkRequest { run, at, set, flags })

@@ -1,14 +1,14 @@
 //! Forks: a run continues from a boundary of another one, in a log of its own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{differences, outcome, scenario, stored};
 use crate::base::name::FlagName;
 use crate::bus::{PassedBoundary, Recording, ReplayError};
-use crate::engine::{ForkStart, Launch};
+use crate::engine::{ForkStart, Launch, Schedule};
 use crate::event::kind::{Asks, Initiator};
-use crate::event::{BoundaryId, Event, EventKind, Seq, World};
+use crate::event::{BoundaryId, Elapsed, Event, EventKind, Seq, SpanId, World};
 use crate::scenario::spec::in_doubt::InDoubt;
 use crate::scenario::{load, shipped};
 use crate::support::table::{engine, facts};
@@ -75,12 +75,21 @@ fn faults(full: &[Arc<Event>], forked: &[Arc<Event>]) -> Vec<String> {
     if forked.windows(2).any(|pair| pair[0].at > pair[1].at) {
         faults.push("time goes back".to_owned());
     }
-    // Events of one moment may come in another order.
-    let mut known: Vec<_> = full.iter().map(|event| (event.span, event.kind.clone())).collect();
+    let mut known = full.iter();
     for event in &forked[1..cut] {
-        match known.iter().position(|(span, kind)| (*span, kind) == (event.span, &event.kind)) {
-            Some(place) => drop(known.swap_remove(place)),
-            None => faults.push(format!("event {} is not its parent's", event.seq.0)),
+        let same = |it: &&Arc<Event>| (it.span, &it.kind) == (event.span, &event.kind);
+        if known.find(same).is_none() {
+            faults.push(format!("event {} is not its parent's, or not in its order", event.seq.0));
+            break;
+        }
+    }
+    if forked.iter().any(|event| matches!(event.kind, EventKind::CallInDoubt { .. })) {
+        faults.push("a call is in doubt".to_owned());
+    }
+    for attempt in in_flight(&forked[..cut]) {
+        let (before, now) = (end_of(full, attempt), end_of(&forked[cut..], attempt));
+        if before != now {
+            faults.push(format!("{attempt:?} ends otherwise: {before:?} and {now:?}"));
         }
     }
     for (what, times) in asked(forked) {
@@ -91,6 +100,44 @@ fn faults(full: &[Arc<Event>], forked: &[Arc<Event>]) -> Vec<String> {
     }
     faults.extend(differences("outcome", &outcome(full), &outcome(forked)));
     faults
+}
+
+/// The attempts that have not ended in this part of a log.
+fn in_flight(events: &[Arc<Event>]) -> BTreeSet<SpanId> {
+    let mut open = BTreeSet::new();
+    for event in events {
+        match event.kind {
+            EventKind::AttemptStarted { .. } => drop(open.insert(event.span)),
+            _ => drop(open.remove(&event.span)),
+        }
+    }
+    open
+}
+
+/// When and how an attempt ended.
+fn end_of(events: &[Arc<Event>], attempt: SpanId) -> Option<(Elapsed, EventKind)> {
+    let is_end = |kind: &EventKind| {
+        matches!(kind, EventKind::AttemptAnswered(_) | EventKind::AttemptFailed(_))
+    };
+    let end = events.iter().find(|event| event.span == attempt && is_end(&event.kind))?;
+    Some((end.at, end.kind.clone()))
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_in_flight_where_a_fork_begins_return_what_they_returned() {
+    let mut tried = 0;
+    for name in ["checkout-launch", "morning-report", "fraud-check"] {
+        let launch = || Launch::scripted(scenario(name), false);
+        let full = facts(&engine().start(launch())).await;
+        for boundary in boundaries(launch(), stored(&full)).await {
+            let at = start(stored(&full), boundary.id.as_str());
+            let forked = fork(launch(), at).await.expect("a fork");
+            let open = in_flight(&forked[..first_own(&forked)]);
+            tried += open.iter().filter(|span| end_of(&full, **span).is_some()).count();
+            assert_eq!(faults(&full, &forked), Vec::<String>::new(), "{name} at {}", boundary.id);
+        }
+    }
+    assert!(tried >= 5, "{tried} calls in flight");
 }
 
 /// Forks a scenario at each of its boundaries that `picks` takes, without any change.
@@ -168,6 +215,28 @@ async fn a_fork_switches_its_flags_at_its_boundary_and_forgets_later_ones() {
         let switched = |it: &Arc<Event>| matches!(it.kind, EventKind::FlagChanged { .. });
         assert_eq!(behind[..cut.expect("a fork")].iter().filter(|it| switched(it)).count(), 1);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_parent_scheduled_is_scheduled_once() {
+    let one = shipped().iter().find(|it| it.name == "checkout-launch").expect("shipped");
+    let launch = |set: &[&str]| {
+        let set: Vec<_> = set.iter().map(|it| it.parse().expect("an override")).collect();
+        let scenario = load(one.text, one.origin(), &set).expect("a good scenario");
+        let at = (BoundaryId::new("round:2"), "legal_analyst".into(), true);
+        let schedule = Schedule { flags: vec![at], ..Schedule::default() };
+        Launch { schedule, ..Launch::scripted(Arc::new(scenario), true) }
+    };
+    let full = facts(&engine().start(launch(&[]))).await;
+    let switched = |it: &Arc<Event>| matches!(it.kind, EventKind::FlagChanged { .. });
+    assert_eq!(full.iter().filter(|it| switched(it)).count(), 1);
+    let shorter = launch(&["budget.max_rounds=1"]);
+    let forked = fork(shorter, start(stored(&full), "round:1")).await.expect("a fork");
+    let unreached = forked.iter().filter(|it| match &it.kind {
+        EventKind::Warning { text, .. } => text.contains("round:2 was never reached"),
+        _ => false,
+    });
+    assert_eq!(unreached.count(), 1);
 }
 
 fn first_flag(full: &[Arc<Event>]) -> (FlagName, bool) {

@@ -275,6 +275,28 @@ fn a_live_run_is_continued_after_a_question() {
 }
 
 #[test]
+fn a_live_run_is_started_again_after_a_question() {
+    let mut dash = Dash::new(120, 36);
+    let live = RunRow {
+        live: true,
+        cost_usd: Some(1.25),
+        ..kept("r-70aa", 1, "front-desk", "Desk", "success")
+    };
+    list(&mut dash, vec![live]);
+    dash.text("2");
+    dash.asked();
+    for answer in ["n", "y"] {
+        dash.text("R");
+        assert!(dash.asked().is_empty());
+        let screen = dash.screen();
+        assert!(screen.contains("Start run r-70aa again?") && screen.contains("$1.25"), "{screen}");
+        dash.text(answer);
+        let started = matches!(dash.asked().first(), Some(Effect::Rerun(_)));
+        assert_eq!(started, answer == "y");
+    }
+}
+
+#[test]
 fn forks_are_listed_below_the_run_that_they_come_from() {
     let mut dash = Dash::new(120, 36);
     let fork = |id: &str, hours: u64, parent: &str, at: &str| RunRow {
