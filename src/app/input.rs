@@ -22,7 +22,7 @@ use super::overlay::Overlay;
 use super::overlay_actions::{on_confirm, on_faults, on_flags, on_form, on_help};
 use super::run::{InputOutcome, RunPage};
 use super::state::{ActiveScreen, AppState, visible_run_mut};
-use super::{compare, kept_actions, keymap, preview};
+use super::{compare, earlier, kept_actions, keymap, preview};
 use crate::event::Command;
 use crate::event::kind::Initiator;
 use crate::event::world::RunState;
@@ -166,11 +166,7 @@ fn on_screen(state: &mut AppState, action: Action) -> Update {
                 state.notify(NoticeKind::Info, ACTS_ON_LIVE_RUN);
                 return Update { redraw: true, effects };
             }
-            InputOutcome::Say(text) => {
-                state.notify(NoticeKind::Info, text);
-                return Update::redraw();
-            }
-            outcome => return outcome.into(),
+            outcome => return earlier::after(state, outcome),
         }
     } else {
         let items = preview::items(state).lines.len();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::action::Action;
 use super::arrange::arrange_home;
+use super::earlier;
 use super::effect::{Effect, Update};
 use super::history::ListedRun;
 use super::home::HomePane;
@@ -193,6 +194,9 @@ pub(super) fn on_events(
     events: &[Arc<Event>],
 ) -> Update {
     let shown = state.visible_run().is_some_and(|page| page.id() == run);
+    if earlier::take(state, run, request, events) {
+        return Update::idle();
+    }
     match page_of(state, run, request) {
         Some(page) => {
             page.apply(events);
@@ -209,6 +213,9 @@ pub(super) fn on_read(
     request: RequestId,
     problem: Option<String>,
 ) -> Update {
+    if earlier::is_reading(state, run, request) {
+        return earlier::on_read(state, run, problem);
+    }
     let Some(page) = page_of(state, run, request) else { return Update::idle() };
     end_reading(page);
     let is_empty = page.world().head.is_none();

@@ -7,6 +7,7 @@ mod arrange;
 mod compare;
 pub mod comparison_view;
 pub mod confirm;
+mod earlier;
 pub mod effect;
 pub mod faults;
 pub mod flags;

@@ -17,7 +17,7 @@ use super::overlay::Overlay;
 use super::run::kept_run::KeptRun;
 use super::run::{InputOutcome, RunPage};
 use super::state::{ActiveScreen, AppState, INTERRUPT_WINDOW};
-use super::{compare, forks, input, kept_actions, pointer};
+use super::{compare, earlier, forks, input, kept_actions, pointer};
 use crate::event::kind::Initiator;
 use crate::event::{Command, Event, EventKind, RunId, Seq};
 
@@ -26,8 +26,8 @@ impl From<InputOutcome> for Update {
         match outcome {
             InputOutcome::Handled { redraw } => Self::when(redraw),
             InputOutcome::Emit(effects) => Self { redraw: true, effects },
-            // The caller of `on_action` shows the text as a notice.
-            InputOutcome::Say(_) => Self::redraw(),
+            // The caller of `on_action` shows the text as a notice, or reads the events.
+            InputOutcome::Say(_) | InputOutcome::Earlier(_) => Self::redraw(),
             InputOutcome::Ignored => Self::idle(),
         }
     }
@@ -139,6 +139,7 @@ pub fn update(state: &mut AppState, now: Duration, msg: Msg) -> Update {
             page.data_mut().record_command(command);
         }
     }
+    earlier::follow_screen(state, &mut update);
     update.redraw |= gone | drop_form_notice(state) | drop_playhead_notice(state);
     update
 }
@@ -224,7 +225,11 @@ fn on_run_events(state: &mut AppState, run: &RunId, events: &[Arc<Event>]) -> Up
 
 fn on_events_dropped(state: &mut AppState, run: &RunId, before: Seq) -> Update {
     let shown = state.visible_run().is_some_and(|page| page.id() == run);
-    let gone = state.run_mut(run).is_some_and(|page| page.drop_before(before));
+    let is_stored = state.history.is_known();
+    let gone = state.run_mut(run).is_some_and(|page| {
+        page.data_mut().earlier.set_stored(is_stored);
+        page.drop_before(before)
+    });
     Update::when(gone && shown)
 }
 
@@ -233,7 +238,9 @@ fn on_session_events(state: &mut AppState, events: &[Arc<Event>]) -> Update {
     for event in events {
         match &event.kind {
             EventKind::SessionRunDropped { run, events: facts } => {
+                let is_stored = state.history.is_known();
                 if let Some(page) = state.run_mut(run) {
+                    page.data_mut().earlier.set_stored(is_stored);
                     page.drop_log();
                 }
                 state.dropped_runs.push((run.clone(), *facts));

@@ -1,7 +1,7 @@
 //! The words of a text as an exact search compares them: letters and digits, in lower case, in
 //! compatibility form, without diacritics. Every character of a script that is written without blanks
-//! (Chinese, Japanese, Thai and others) is a word of its own, so a word of such a script is found as a
-//! phrase.
+//! (Chinese, Japanese, Thai and others) counts as one word, so a word of several characters is found as
+//! a phrase.
 
 use std::ops::Range;
 

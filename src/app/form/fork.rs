@@ -70,7 +70,7 @@ impl LaunchForm {
 }
 
 impl ForkPlace {
-    /// The boundary and when the run came to it, for display.
+    /// The boundary and the time of the run there, as a text.
     fn label(&self) -> String {
         format!("{}, at {}", self.id.display_name(), time_in_run(self.at))
     }

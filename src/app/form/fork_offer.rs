@@ -16,7 +16,7 @@ pub struct ForkOffer {
     pub set: Vec<Override>,
     /// What answered its model calls.
     pub model: RequestedModel,
-    /// The boundaries that it came to, in order; at least one.
+    /// The boundaries that it came to, in their order. There is at least one.
     pub places: Vec<ForkPlace>,
 }
 

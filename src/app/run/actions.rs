@@ -1,6 +1,7 @@
 //! The keys of a run's page: what each action does.
 
 use super::data::RunData;
+use super::earlier::EarlierWish;
 use super::inspect::Inspector;
 use super::inspect::calls::{call_of, first_tab, prompt_call};
 use super::inspect::cause::cause_of;
@@ -64,7 +65,7 @@ impl RunPage {
                 match target {
                     Some(target) => {
                         self.inspect(target, Tab::Prompt);
-                        InputOutcome::redraw()
+                        self.read_inspected(target)
                     }
                     None => InputOutcome::Handled { redraw: false },
                 }
@@ -125,6 +126,9 @@ impl RunPage {
     /// Puts the playhead after the first `facts` events; after the last one the view is live again.
     pub(super) fn seek(&mut self, facts: usize, size: Size) -> InputOutcome {
         let facts = facts.max(1);
+        if facts <= self.run.log().dropped_count() && self.run.earlier.is_stored() {
+            return InputOutcome::Earlier(EarlierWish::Playhead(facts));
+        }
         let facts = facts.max(self.run.log().dropped_count() + 1);
         if facts >= self.run.log().len() {
             return if self.is_scrubbed() {
@@ -161,6 +165,22 @@ impl RunPage {
         InputOutcome::redraw()
     }
 
+    /// Shows what the operator asked for before the events were read back.
+    pub(super) fn show_wish(&mut self, wish: EarlierWish, size: Size) {
+        match wish {
+            EarlierWish::Inspected | EarlierWish::All => {}
+            EarlierWish::Playhead(events) => drop(self.seek(events, size)),
+            EarlierWish::Event(seq) => {
+                self.views.panes.focus_on(Pane::Events);
+                let height = self.list_height(&self.areas_in(size));
+                self.list.select(self.run.place(seq), self.run.log(), height);
+            }
+        }
+        self.views.own.follow(&self.run.world().pattern);
+        self.refresh_inspector();
+        self.views.refresh(&self.run);
+    }
+
     /// Escape undoes one thing at a time (filter, selection, zoom); it never cancels the run.
     fn cancel_view_state(&mut self) -> InputOutcome {
         if self.list.is_filtered() {
@@ -190,6 +210,11 @@ impl RunPage {
         let pane = self.views.panes.focus;
         if pane == Pane::Events {
             let height = self.list_height(areas);
+            if self.run.earlier.is_stored()
+                && let Some(place) = self.list.moves_before(action, self.run.log(), height)
+            {
+                return InputOutcome::Earlier(EarlierWish::Event(Seq(place as u64)));
+            }
             self.list.on_move(action, self.run.log(), height);
         } else {
             self.views.shown_mut().on_move(&self.run, PaneAt { pane, areas }, action);
@@ -200,6 +225,14 @@ impl RunPage {
     /// Opens the inspector, or points it at another target.
     fn inspect(&mut self, target: InspectTarget, tab: Tab) {
         self.inspector = Some(Inspector::of_target(&self.run, target, tab));
+    }
+
+    /// Asks for the events of what is inspected, if they left memory.
+    fn read_inspected(&self, target: InspectTarget) -> InputOutcome {
+        if self.is_target_dropped(target) && self.run.earlier.is_stored() {
+            return InputOutcome::Earlier(EarlierWish::Inspected);
+        }
+        InputOutcome::redraw()
     }
 
     /// What Enter inspects.
@@ -223,6 +256,9 @@ impl RunPage {
     /// What to say where there is none, or where the log has dropped it.
     fn kept_cause(&self, target: InspectTarget) -> Result<Seq, InputOutcome> {
         match cause_of(&self.run, target) {
+            Some(seq) if self.is_dropped(seq) && self.run.earlier.is_stored() => {
+                Err(InputOutcome::Earlier(EarlierWish::Event(seq)))
+            }
             Some(seq) if self.is_dropped(seq) => Err(InputOutcome::Say(self.dropped_notice())),
             Some(seq) => Ok(seq),
             None => Err(report_no_cause(&self.run, target)),

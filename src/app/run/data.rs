@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::earlier::EarlierEvents;
 use super::event_window::EventWindow;
 use super::kept_run::KeptRun;
 use super::next_message::{NextMessage, RunSession};
@@ -21,9 +22,11 @@ use crate::event::{Command, Elapsed, Event, RunId, Seq, SpanId, World};
 pub struct RunData {
     id: RunId,
     zero: Duration,
-    log: EventWindow,
+    pub(super) log: EventWindow,
     pub(super) world: World,
-    past: Timeline,
+    pub(super) past: Timeline,
+    /// Where the events are that left memory.
+    pub earlier: EarlierEvents,
     live: BTreeMap<SpanId, PartialText>,
     pending: PendingChanges,
     session: RunSession,
@@ -41,6 +44,7 @@ impl RunData {
             log: EventWindow::default(),
             world: World::new(),
             past: Timeline::default(),
+            earlier: EarlierEvents::default(),
             live: BTreeMap::new(),
             pending: PendingChanges::default(),
             session: RunSession::default(),

@@ -29,6 +29,9 @@ impl RunData {
     /// The notice that events were dropped, and why.
     pub fn dropped_notice(&self) -> String {
         let first = format::exact(self.log().dropped_count() as u64 + 1);
+        if self.earlier.is_stored() {
+            return format!("The events before event {first} left memory; the store has them.");
+        }
         format!("The events before event {first} were dropped to bound memory.")
     }
 

@@ -1,5 +1,6 @@
 //! What the page did with an input.
 
+use super::earlier::EarlierWish;
 use crate::app::effect::Effect;
 
 /// What the page did with an input.
@@ -14,6 +15,8 @@ pub enum InputOutcome {
     Emit(Vec<Effect>),
     /// The page handled it, with a message for the operator.
     Say(String),
+    /// The page handled it, and needs events that left memory.
+    Earlier(EarlierWish),
     /// The page has no use for it; the dashboard may.
     Ignored,
 }

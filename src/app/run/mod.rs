@@ -6,6 +6,7 @@ pub mod controls;
 mod copy;
 pub mod data;
 mod dropped_events;
+pub mod earlier;
 pub mod event_window;
 pub mod filter;
 pub(in crate::app) mod filter_input;
@@ -165,6 +166,9 @@ impl RunPage {
     /// Drops the events before this one, as the run's own log did; the world stays. A playhead
     /// among them moves to the first event that is left. Returns whether any event was dropped.
     pub fn drop_before(&mut self, before: Seq) -> bool {
+        if self.run.earlier.hold(Some(before)) {
+            return false;
+        }
         let place = self.run.drop_before(before);
         if let Some(place) = place {
             self.list.drop_before(place);
@@ -175,6 +179,9 @@ impl RunPage {
     /// Drops the events of a run that has ended, and everything kept for scrubbing. The world
     /// stays.
     pub fn drop_log(&mut self) {
+        if self.run.earlier.hold(None) {
+            return;
+        }
         self.inspector = None;
         self.list = EventList::default();
         self.run.drop_log();

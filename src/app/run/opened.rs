@@ -14,7 +14,7 @@ pub(in crate::app) fn kept_page(kept: KeptRun) -> RunPage {
     page
 }
 
-/// All of the kept log has been read. A run whose process ended before it did is over.
+/// All of the kept log has been read. A run that has not ended in it was interrupted.
 pub(in crate::app) fn end_reading(page: &mut RunPage) {
     let Some(kept) = &mut page.run.kept else { return };
     kept.is_read = true;

@@ -128,7 +128,11 @@ pub(super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
 /// The line above the first row: the number of dropped events.
 fn dropped_line(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let gone = format::exact(page.log().dropped_count() as u64);
-    let mut text = format!("{gone} earlier events dropped to bound memory");
+    let mut text = match (page.earlier.is_reading(), page.earlier.is_stored()) {
+        (true, _) => format!("reading {gone} earlier events"),
+        (false, true) => format!("{gone} earlier events in the store: g reads them"),
+        (false, false) => format!("{gone} earlier events dropped to bound memory"),
+    };
     if page.list().is_filtered() {
         text.push_str(": the filter covers only the rest");
     }
@@ -158,6 +162,7 @@ fn empty(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
             format!("Filtering: {} % of the log.", filter.percent)
         }
         Some(_) => "No event matches the filter. / changes it, Esc clears it.".to_owned(),
+        None if page.earlier.is_reading() => "Reading the events from the store.".to_owned(),
         None if page.is_log_dropped() => {
             let facts = format::exact(page.world().tally.events);
             format!("The {facts} events of this run were dropped to bound memory.")

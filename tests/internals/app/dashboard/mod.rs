@@ -2,6 +2,7 @@
 
 mod command_line;
 mod comparison;
+mod earlier;
 mod flags;
 mod forks;
 mod form;
