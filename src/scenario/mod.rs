@@ -18,6 +18,7 @@ pub use file::load::MAX_BYTES;
 pub use file::load::{CheckedScenario, check, load};
 pub use file::overrides::{Override, OverrideError};
 pub use file::problem::{Problem, ProblemPosition, Problems, Severity};
+pub(crate) use file::prompts::{PromptText, prompts};
 #[cfg(test)]
 pub use file::source::SourceError;
 pub use file::source::{STDIN, ScenarioSource};

@@ -25,6 +25,8 @@ pub enum FieldId {
     Flag(FlagName),
     /// A limit, by its path in the scenario.
     Limit(&'static str),
+    /// A prompt, by its path in the scenario.
+    Prompt(String),
     /// What answers the model calls: the script or live models.
     Model,
     /// The name of the live model.

@@ -4,11 +4,13 @@ use super::LaunchForm;
 use super::field::{Field, FieldId, FieldValue};
 use super::fork_offer::{ForkOffer, FormFork};
 use super::models::FormModels;
+use super::scenario_fields::prompt_fields;
 use crate::app::effect::ForkRequest;
 use crate::app::request::RequestId;
 use crate::event::Seq;
 use crate::event::launch::ForkPlace;
 use crate::narrate::format::time_in_run;
+use crate::scenario::prompts;
 
 impl LaunchForm {
     /// A form for a fork at the last boundary before this event; `None` for a broken scenario. `id`
@@ -27,6 +29,10 @@ impl LaunchForm {
         let hint = "h l chooses another boundary".to_owned();
         let label = "Boundary".to_owned();
         fields.list.insert(0, Field { id: FieldId::Boundary, label, hint, literal: false, value });
+        let end = fields.list.iter().position(|field| field.id == FieldId::Start);
+        let prompts = prompt_fields(prompts(&entry.text, &set));
+        let end = end.unwrap_or(fields.list.len());
+        fields.list.splice(end..end, prompts);
         fields.set_model(&model);
         // Where the fork begins is what has to be decided.
         fields.focus = FieldId::Boundary;

@@ -23,6 +23,8 @@ pub enum FormSection {
     Flags,
     /// Limits.
     Limits,
+    /// Prompts.
+    Prompts,
     /// Buttons.
     Buttons,
 }
@@ -35,6 +37,7 @@ impl FormSection {
             FieldId::Goal | FieldId::Input(_) => Self::Task,
             FieldId::Flag(_) => Self::Flags,
             FieldId::Limit(_) => Self::Limits,
+            FieldId::Prompt(_) => Self::Prompts,
             FieldId::Model | FieldId::ModelName | FieldId::Seed => Self::Model,
             FieldId::Start | FieldId::Cancel => Self::Buttons,
         }
@@ -45,10 +48,10 @@ impl FormSection {
         match self {
             Self::Fork => "Continue from",
             Self::Flags if is_fork => "Flags from there on",
-
             Self::Task => "Task",
             Self::Flags => "Flags at the start",
             Self::Limits => "Limits",
+            Self::Prompts => "Prompts from there on",
             Self::Model => "Model",
             Self::Buttons => "",
         }

@@ -251,7 +251,14 @@ pub const CANCEL_AT: u16 = 14;
 
 /// Whether a field takes the whole width.
 fn is_long(id: &FieldId) -> bool {
-    matches!(id, FieldId::Boundary | FieldId::Goal | FieldId::Model | FieldId::ModelName)
+    matches!(
+        id,
+        FieldId::Boundary
+            | FieldId::Goal
+            | FieldId::Model
+            | FieldId::ModelName
+            | FieldId::Prompt(_)
+    )
 }
 
 /// Number of rows of all slots.

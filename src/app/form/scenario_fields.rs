@@ -4,7 +4,7 @@
 use super::field::{Field, FieldId, FieldValue, MODEL_CHOICES, TextField};
 use crate::app::form::shown_value::shown_value;
 use crate::scenario::spec::model::{InputKind, ScenarioInput};
-use crate::scenario::{Override, Scenario};
+use crate::scenario::{Override, PromptText, Scenario};
 
 /// Every field with the scenario's value; `model` is the live model that replaces the scenario's.
 pub(super) fn fields_of(scenario: &Scenario, model: &str) -> Vec<Field> {
@@ -51,6 +51,17 @@ pub(super) fn fields_of(scenario: &Scenario, model: &str) -> Vec<Field> {
     fields
 }
 
+/// The prompts of a scenario as fields.
+pub(super) fn prompt_fields(prompts: Vec<PromptText>) -> impl Iterator<Item = Field> {
+    prompts.into_iter().map(|PromptText { path, label, text }| Field {
+        id: FieldId::Prompt(path),
+        label,
+        hint: String::new(),
+        literal: true,
+        value: FieldValue::Text(Box::new(TextField::new(text.trim(), true))),
+    })
+}
+
 fn number_field(id: FieldId, label: &str, value: u64) -> Field {
     Field {
         id,
@@ -89,6 +100,7 @@ pub(super) fn path_of(id: &FieldId) -> Option<String> {
         FieldId::Goal => Some("goal".to_owned()),
         FieldId::Input(name) => Some(format!("inputs.{name}")),
         FieldId::Limit(path) => Some((*path).to_owned()),
+        FieldId::Prompt(path) => Some(path.clone()),
         FieldId::Seed => Some("seed".to_owned()),
         FieldId::Boundary
         | FieldId::Flag(_)

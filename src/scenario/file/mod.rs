@@ -15,6 +15,7 @@ pub(crate) mod named;
 pub(crate) mod overrides;
 pub(crate) mod problem;
 pub(crate) mod problem_text;
+pub(crate) mod prompts;
 pub(crate) mod reader;
 pub(crate) mod record;
 pub(crate) mod setting;

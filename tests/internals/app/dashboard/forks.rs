@@ -11,7 +11,7 @@ use crate::event::launch::ForkPlace;
 use crate::event::run_row::RunRow;
 use crate::event::{BoundaryId, Elapsed, RunId, Seq};
 use crate::scenario::catalogue::{LiveOffer, RequestedModel, ScenarioEntry};
-use crate::scenario::{load, shipped};
+use crate::scenario::{Scenario, load, shipped};
 use crate::support::kept::{NOW, answer_open, kept, list, with_history};
 use crate::support::screen::{Dash, facts};
 
@@ -109,6 +109,28 @@ fn a_changed_limit_is_an_override_after_those_of_the_run() {
     dash.press(KeyCode::Enter).press(KeyCode::Backspace).text("2");
     let (_, forked) = started(&mut dash);
     assert_eq!(forked.set, ["budget.max_rounds=2"], "only what is new");
+}
+
+#[test]
+fn an_edited_prompt_is_an_override() {
+    let mut dash = with_history();
+    fork(&mut dash, "r-10aa");
+    while !dash.screen().contains(">risk_analyst") {
+        dash.press(KeyCode::Down);
+    }
+    assert!(dash.screen().contains("Prompts from there on"), "{}", dash.screen());
+    dash.press(KeyCode::Enter).text(" Be \"strict\".");
+    assert!(dash.screen().contains("Be \"strict\"."), "{}", dash.screen());
+    let (request, forked) = started(&mut dash);
+    let [set] = &forked.set[..] else { panic!("{:?}", forked.set) };
+    let prompt = set.strip_prefix("roles.risk_analyst.prompt=").expect("its path");
+    assert!(prompt.contains("Be") && prompt.contains("strict"), "{prompt}");
+    // The command line says the same.
+    let laid = vec!["budget.max_messages=11".parse().expect("one"), set.parse().expect("a path")];
+    let one = shipped().iter().find(|it| it.name == "checkout-launch").expect("shipped");
+    let same = load(one.text, one.origin(), &laid).expect("a good scenario");
+    let prompts = |of: &Scenario| format!("{:?}", of.pattern);
+    assert_eq!(prompts(&same), prompts(&request.scenario));
 }
 
 #[test]

@@ -1,0 +1,126 @@
+//! The prompts of a scenario as its file has them, to be changed by an override.
+
+use super::key_suggestion::suggest_key;
+use super::overrides::Override;
+use super::reader::{ReadContext, UnknownKeys};
+use super::toml_text;
+use super::tree::{TomlTable, TomlValue};
+
+/// The tables in which no key is a prompt: what is in them is named by the author, or is data.
+const WITHOUT_PROMPTS: [&str; 5] = ["inputs", "flags", "facts", "script", "tools"];
+
+/// A prompt as the file has it, with the names in `{{ }}` that are filled in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PromptText {
+    /// Its path, as an override names it (`roles.risk_analyst.prompt`).
+    pub path: String,
+    /// Who gets it, or the step that it is for.
+    pub label: String,
+    /// The text.
+    pub text: String,
+}
+
+/// The prompts of a scenario after these overrides, in the order of its file. Defaults that the file
+/// does not mention are not among them.
+pub fn prompts(text: &str, overrides: &[Override]) -> Vec<PromptText> {
+    let Ok((document, _)) = toml_text::parse(text) else { return Vec::new() };
+    let mut root = TomlTable::from_toml(document.get_ref(), 0);
+    // What is wrong is reported where the scenario is read.
+    let mut cx =
+        ReadContext::new(String::new(), text, Vec::new(), UnknownKeys::Refused(suggest_key));
+    for (index, set) in overrides.iter().enumerate() {
+        set.apply(index + 1, &mut root, &mut cx);
+    }
+    root.entries.retain(|(key, _)| !WITHOUT_PROMPTS.contains(&key.text.as_str()));
+    let mut found = Vec::new();
+    collect(&root, &mut Vec::new(), &mut found);
+    found
+}
+
+fn collect<'t>(table: &'t TomlTable, path: &mut Vec<&'t str>, found: &mut Vec<PromptText>) {
+    for (key, node) in &table.entries {
+        let name = key.text.as_str();
+        path.push(name);
+        match &node.value {
+            TomlValue::Table(table) => collect(table, path, found),
+            TomlValue::Text(text) => {
+                let step = name.strip_suffix("_prompt");
+                let is_own = matches!(name, "prompt" | "instruction");
+                let owner = path.len().checked_sub(2).and_then(|at| path.get(at)).copied();
+                if let Some(label) = step.or(owner.filter(|_| is_own)) {
+                    let (label, text) = (label.to_owned(), text.clone());
+                    found.push(PromptText { path: path_of(path), label, text });
+                }
+            }
+            _ => {}
+        }
+        path.pop();
+    }
+}
+
+/// A path as an override names it.
+fn path_of(names: &[&str]) -> String {
+    let quoted = |name: &&str| match name.contains(['.', '=', ' ']) {
+        true => format!("\"{name}\""),
+        false => (*name).to_owned(),
+    };
+    names.iter().map(quoted).collect::<Vec<_>>().join(".")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::{check, shipped};
+
+    const FILE: &str = r#"
+title = "Mine"
+[inputs.prompt]
+value = "x"
+instruction = "no prompt"
+[roles."a.b"]
+prompt = "You are {{who}}."
+[roles.c]
+prompt = "You are c."
+flag = "prompt"
+[collaboration]
+finalize_prompt = "Write the brief."
+[[script]]
+prompt = "no prompt"
+"#;
+
+    #[test]
+    fn prompts_are_found_with_their_overrides() {
+        let set = [r#"roles.c.prompt=Another one."#.parse().expect("an override")];
+        let found: Vec<_> =
+            prompts(FILE, &set).into_iter().map(|it| (it.path, it.label, it.text)).collect();
+        let row = |path: &str, label: &str, text: &str| {
+            (path.to_owned(), label.to_owned(), text.to_owned())
+        };
+        assert_eq!(
+            found,
+            [
+                row("roles.\"a.b\".prompt", "a.b", "You are {{who}}."),
+                row("roles.c.prompt", "c", "Another one."),
+                row("collaboration.finalize_prompt", "finalize", "Write the brief."),
+            ]
+        );
+        assert_eq!(prompts("[[[", &[]), []);
+    }
+
+    #[test]
+    fn each_prompt_of_the_shipped_scenarios_can_be_overridden() {
+        let mut all = 0;
+        for scenario in shipped() {
+            let found = prompts(scenario.text, &[]);
+            let set: Vec<Override> = found
+                .iter()
+                .map(|it| Override::literal(&it.path, "Another prompt.").expect("a path"))
+                .collect();
+            let checked = check(scenario.text, scenario.origin(), &set);
+            assert!(checked.scenario.is_some(), "{}: {:?}", scenario.name, checked.problems);
+            assert!(prompts(scenario.text, &set).iter().all(|it| it.text == "Another prompt."));
+            all += found.len();
+        }
+        assert!(all > 60, "{all} prompts");
+    }
+}
