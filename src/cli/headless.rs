@@ -19,16 +19,13 @@ use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::engine::{Engine, ForkStart, Launch, Resumption, RunHandle};
 use crate::event::kind::Initiator;
 use crate::event::world::{Outcome, Projection, SessionOutcome};
-use crate::event::{BoundaryId, Command, Event, EventKind, Seq, StopReason, World};
+use crate::event::{BoundaryId, Command, Event, EventKind, StopReason, World};
 use crate::host::fork::fork_failure;
 use crate::host::{journal, pauses};
 use crate::run::Session;
 
 /// Number of events written before each flush.
 const BATCH: usize = 256;
-
-/// Calls that ended this many events ago are dropped from memory; no line of output needs them.
-const KEPT_EVENTS: u64 = 4_096;
 
 /// Length limit of a failed call's error, in characters.
 const ERROR_CHARS: usize = 1_000;
@@ -199,9 +196,8 @@ async fn follow<W: Write>(
     let mut world = World::new();
     let mut batch = Vec::new();
     let mut broken: Option<BrokenOutput> = None;
-    let mut forget_at = 2 * KEPT_EVENTS;
     while reader.next_batch(&mut batch, BATCH).await > 0 {
-        let mut written = Ok(());
+        let (mut written, taken) = (Ok(()), batch.len());
         for event in batch.drain(..) {
             world.apply(&event);
             journal::log_event(&event, &world);
@@ -225,10 +221,7 @@ async fn follow<W: Write>(
         if let Err(why) = written {
             broken = Some(BrokenOutput { why, late: world.progress.closed.is_some() });
         }
-        if world.progress.next.0 >= forget_at {
-            world.forget_before(Seq(world.progress.next.0.saturating_sub(KEPT_EVENTS)));
-            forget_at = world.progress.next.0 + KEPT_EVENTS;
-        }
+        world.forget_old(taken);
         if broken.is_some() {
             // No reader is left: cancel, to spend no more on the run.
             run.send(Command::Cancel);

@@ -27,9 +27,6 @@ const COURSE_EVERY: Duration = Duration::from_secs(1);
 /// How often the row of a run is tried again while the store cannot be written.
 const RETRY_ROW: Duration = Duration::from_secs(1);
 
-/// Calls that ended this many events ago are dropped from the fold of a run that is stored.
-const KEPT_EVENTS: u64 = 4_096;
-
 /// Opens the store of this user, and whether it was created just now.
 ///
 /// # Errors
@@ -209,9 +206,8 @@ impl RecordListener for CourseOfRun<'_> {
                 self.runs.database.begin(&row_of(head));
             }
         }
-        let next = self.world.progress.next;
-        if self.world.progress.closed.is_none() && next.0 % KEPT_EVENTS < events.len() as u64 {
-            self.world.forget_before(Seq(next.0.saturating_sub(KEPT_EVENTS)));
+        if self.world.progress.closed.is_none() {
+            self.world.forget_old(events.len());
         }
     }
 

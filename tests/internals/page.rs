@@ -89,6 +89,12 @@ fn the_page_of_each_shipped_scenario_is_whole_with_and_without_its_texts() {
         let calls = events.iter().filter(|it| matches!(it.kind, EventKind::CallStarted(_))).count();
         let parts = plain.matches("<section class=\"call\"").count();
         assert_eq!(parts, calls, "{}: every call has its part", found.name);
+        for link in plain.split("href=\"#").skip(1) {
+            let id = link.split('"').next().expect("its end");
+            assert!(plain.contains(&format!("id=\"{id}\"")), "{}: {id}", found.name);
+        }
+        let named = plain.matches("<li><a href").count();
+        assert!(named > 2, "{}: {named} parts are named", found.name);
         let mut by = TextRedactor::new([1; 32]);
         let without: Vec<Event> = events.iter().map(|it| by.redact(Event::clone(it))).collect();
         let redacted = page(&without);

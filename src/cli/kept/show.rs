@@ -20,9 +20,6 @@ use crate::store::file::LogFile;
 use crate::store::{ReadError, RunLog};
 use crate::ui::theme::Theme;
 
-/// Calls that ended this many events ago are dropped from memory.
-const KEPT_EVENTS: u64 = 4_096;
-
 /// Runs `roundtable show`.
 pub async fn show(args: &ShowArgs, theme: Theme, ascii: bool) -> Exit {
     let out = io::stdout();
@@ -32,8 +29,7 @@ pub async fn show(args: &ShowArgs, theme: Theme, ascii: bool) -> Exit {
         None => RunFormat::Json,
     };
     let paint = StreamStyle::on(&out, theme, ascii);
-    let mut shown =
-        Shown { output: RunWriter::new(format, paint, out), world: World::new(), forget: 0 };
+    let mut shown = Shown { output: RunWriter::new(format, paint, out), world: World::new() };
     let read = if kept::is_file(&args.run) {
         LogFile::open(Path::new(&args.run)).map(|file| {
             for note in &file.notes {
@@ -61,7 +57,6 @@ pub async fn show(args: &ShowArgs, theme: Theme, ascii: bool) -> Exit {
 struct Shown<W: Write> {
     output: RunWriter<W>,
     world: World,
-    forget: u64,
 }
 
 impl<W: Write> Shown<W> {
@@ -70,11 +65,7 @@ impl<W: Write> Shown<W> {
             self.world.apply(event);
             self.output.event(event, &self.world)?;
         }
-        let next = self.world.progress.next.0;
-        if next >= self.forget + 2 * KEPT_EVENTS {
-            self.forget = next - KEPT_EVENTS;
-            self.world.forget_before(Seq(self.forget));
-        }
+        self.world.forget_old(events.len());
         Ok(())
     }
 

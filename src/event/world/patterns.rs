@@ -17,6 +17,9 @@ use crate::pattern::resilience::projection::Resilience;
 use crate::pattern::router::projection::Router;
 use crate::pattern::team::projection::Team;
 
+/// Ended calls leave the fold of a host that follows an endless run this many events later.
+const KEPT_EVENTS: u64 = 4_096;
+
 /// State of a run after the events so far.
 #[derive(Clone, Debug, Default)]
 pub struct World {
@@ -78,6 +81,14 @@ impl World {
     /// back, because screens still show calls that have just ended.
     pub fn forget_before(&mut self, fact: Seq) {
         self.run.spans.forget_before(fact);
+    }
+
+    /// The same, a bounded number of events back. `new` events were applied since the last call.
+    pub fn forget_old(&mut self, new: usize) {
+        let next = self.progress.next.0;
+        if next % KEPT_EVENTS < new as u64 {
+            self.forget_before(Seq(next.saturating_sub(KEPT_EVENTS)));
+        }
     }
 
     /// Whether a result was replaced by a fallback or omitted.

@@ -13,6 +13,9 @@ use crate::narrate::event_line::{model_text, took_ms};
 use crate::narrate::patterns::words;
 use crate::narrate::{badges, closing, format};
 
+/// Parts that the table of contents names.
+const MAX_CONTENTS: usize = 100;
+
 const STYLE: &str = include_str!("style.css");
 
 /// The head of the page, up to its story. `world` is that of the whole log.
@@ -77,13 +80,21 @@ fn facts(head: &RunStarted, world: &World) -> String {
     out
 }
 
+/// Whether a span has a part of its own below the run.
+fn has_part(kind: &SpanKind) -> bool {
+    !matches!(kind, SpanKind::Run | SpanKind::Attempt(_))
+}
+
 fn contents(world: &World) -> String {
     let mut out = String::from("<nav><ul>\n");
-    for span in world.spans.children(SpanId::RUN) {
-        if matches!(span.kind, SpanKind::Round(_) | SpanKind::Task { .. } | SpanKind::Source(_)) {
-            let name = html::line(&name(&span.kind, world));
-            let _ = writeln!(out, "<li><a href=\"#s{}\">{name}</a></li>", span.id.0);
-        }
+    let mut parts = world.spans.children(SpanId::RUN).filter(|span| has_part(&span.kind));
+    for span in parts.by_ref().take(MAX_CONTENTS) {
+        let name = html::line(&name(&span.kind, world));
+        let _ = writeln!(out, "<li><a href=\"#s{}\">{name}</a></li>", span.id.0);
+    }
+    let more = parts.count();
+    if more > 0 {
+        let _ = writeln!(out, "<li>and {} more</li>", format::exact(more as u64));
     }
     out.push_str(
         "<li><a href=\"#outcome\">Outcome</a></li>\n<li><a href=\"#setup\">Setup</a></li>\n",

@@ -16,8 +16,8 @@ use crate::event::{Event, SpanId, World};
 /// Ends a part.
 const END: &str = "</section>\n";
 
-/// A page that is being written. It holds the fold of the log so far, and what concurrent calls have
-/// said since the earliest of them began.
+/// A page that is being written. It holds a bounded fold of the log so far, and what concurrent calls
+/// have said since the earliest of them began.
 pub struct RunPageWriter<'o> {
     out: &'o mut dyn Write,
     world: World,
@@ -57,6 +57,7 @@ impl<'o> RunPageWriter<'o> {
             self.outline.add(span, END.to_owned());
             self.outline.close(span);
         }
+        self.world.forget_old(1);
         self.outline.write(self.out)
     }
 

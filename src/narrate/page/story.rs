@@ -50,14 +50,15 @@ pub(super) fn heading(event: &Event, kind: &SpanKind, world: &World) -> Option<S
     })
 }
 
-/// The name of a round, task or source.
+/// The name of a part of the page.
 pub(super) fn name(kind: &SpanKind, world: &World) -> String {
     let own = words(world).and_then(|words| words.span_name(kind).map(|name| name.into_owned()));
     match kind {
         SpanKind::Round(round) => format!("Round {round}"),
         SpanKind::Task { .. } => format!("Task {}", own.unwrap_or_default()),
         SpanKind::Source(source) => own.unwrap_or_else(|| format!("Source {source}")),
-        SpanKind::Run | SpanKind::Call(_) | SpanKind::Attempt(_) => String::new(),
+        SpanKind::Call(purpose) => subject_name(Some(purpose), words(world)).into_owned(),
+        SpanKind::Run | SpanKind::Attempt(_) => String::new(),
     }
 }
 
