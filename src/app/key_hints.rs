@@ -3,6 +3,7 @@
 
 use super::action::Action;
 use super::compare::parent_of;
+use super::forks::chosen_run;
 use super::form::FieldId;
 use super::history::ListedRun;
 use super::home::HomePane;
@@ -73,6 +74,7 @@ fn has_effect(state: &AppState, action: Action) -> bool {
             let fork = |page: &RunPage| parent_of(state, page.id()).is_some();
             state.to_compare.marked.is_some() || state.visible_run().is_some_and(fork)
         }
+        Action::Fork | Action::Rerun => chosen_run(state).is_some(),
         Action::Filter | Action::Sort if on_home => lists_runs && !state.history.rows().is_empty(),
         Action::Pin if on_home => {
             let row = state.selected_run().and_then(|run| state.history.row(run.id()));
