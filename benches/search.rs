@@ -1,6 +1,7 @@
 //! What search over a folder costs: ten thousand documents indexed, asked, and followed as they
 //! change.
 
+mod documents;
 mod paired;
 
 use std::fs;
@@ -8,56 +9,20 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use documents::word;
 use paired::{held, median, pairs, report, timed};
-use roundtable::bench::{
-    CancelFlag, DocumentSource, FolderSearch, FolderSpec, Layout, TextIndex, random_u64,
-};
+use roundtable::bench::{CancelFlag, DocumentSource, FolderSearch, FolderSpec, Layout, TextIndex};
 use roundtable::{Tool, ToolRequest};
 use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
 
 const DOCUMENTS: u64 = 10_000;
-const WORDS: u64 = 300;
-/// Different words that there are.
-const VOCABULARY: u64 = 20_000;
 const QUERIES: u64 = 200;
 const BASE: &str = "https://notes.local/";
 
-/// The nth number below `below` of a stream.
-fn number(stream: u64, nth: u64, below: u64) -> u64 {
-    random_u64(stream, "search", 1, &nth.to_string()) % below
-}
-
-/// A word; a few of them are used most of the time, as in a language.
-fn word(stream: u64, nth: u64) -> String {
-    let below = number(stream, nth * 2, VOCABULARY) + 1;
-    let rank = number(stream, nth * 2 + 1, below);
-    let syllables = ["ba", "ce", "di", "fo", "gu", "ha", "je", "ki", "lo", "mu"];
-    let digits = format!("{rank:03}");
-    digits.bytes().filter_map(|digit| syllables.get(usize::from(digit - b'0'))).copied().collect()
-}
-
-fn text(document: u64, turn: u64) -> String {
-    let mut text = format!("# {} {}\n\n", word(document, 9_000), word(document, 9_001));
-    for nth in 0..WORDS {
-        text.push_str(&word(document + turn * DOCUMENTS, nth));
-        text.push_str(if nth % 60 == 59 {
-            ".\n\n"
-        } else if nth % 12 == 11 {
-            ". "
-        } else {
-            " "
-        });
-    }
-    text
-}
-
+/// Writes a document as it is in this turn; returns its size in bytes.
 fn write(root: &Path, document: u64, turn: u64) -> u64 {
-    let path = root.join(format!("{:02}/{document:05}.md", document % 100));
-    let text = text(document, turn);
-    fs::create_dir_all(path.parent().expect("a parent")).expect("made");
-    fs::write(path, &text).expect("written");
-    text.len() as u64
+    documents::write(root, document, document + turn * DOCUMENTS)
 }
 
 fn bytes_below(folder: &Path) -> u64 {

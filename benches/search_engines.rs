@@ -2,6 +2,7 @@
 //! 10,000 documents, 60 questions whose answer is known. `cargo bench --bench search_engines` prints the
 //! order of the answers, the times and the sizes of both; it judges neither.
 
+mod documents;
 mod paired;
 
 use std::collections::HashMap;
@@ -9,16 +10,15 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use documents::{WORDS, number, word};
 use frostem::{Algorithm, Stemmer};
 use paired::{median, report, timed};
 use roundtable::bench::{
-    CancelFlag, Catalogue, DocumentSource, Layout, TextIndex, query_words, random_u64, words,
+    CancelFlag, Catalogue, DocumentSource, Layout, TextIndex, query_words, words,
 };
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 const GENERATED: u64 = 9_962;
-const WORDS: u64 = 300;
-const VOCABULARY: u64 = 20_000;
 const BASE: &str = "https://notes.local/";
 
 /// Questions about the shipped corpus, and the file that answers each.
@@ -45,36 +45,9 @@ const QUESTIONS: [(&str, &str); 20] = [
     ("monthly uptime of the US payment gateway in February 2026", "history/uptime-2026"),
 ];
 
-fn number(stream: u64, nth: u64, below: u64) -> u64 {
-    random_u64(stream, "search", 1, &nth.to_string()) % below
-}
-
-/// A word; a few of them are used most of the time, as in a language.
-fn word(stream: u64, nth: u64) -> String {
-    let below = number(stream, nth * 2, VOCABULARY) + 1;
-    let rank = number(stream, nth * 2 + 1, below);
-    let syllables = ["ba", "ce", "di", "fo", "gu", "ha", "je", "ki", "lo", "mu"];
-    let digits = format!("{rank:03}");
-    digits.bytes().filter_map(|digit| syllables.get(usize::from(digit - b'0'))).copied().collect()
-}
-
-fn text(document: u64, turn: u64) -> String {
-    let mut text = format!("# {} {}\n\n", word(document, 9_000), word(document, 9_001));
-    for nth in 0..WORDS {
-        text.push_str(&word(document + turn * GENERATED, nth));
-        text.push_str(match nth % 60 {
-            59 => ".\n\n",
-            11 | 23 | 35 | 47 => ". ",
-            _ => " ",
-        });
-    }
-    text
-}
-
-fn write(root: &Path, document: u64, turn: u64) {
-    let path = root.join(format!("{:02}/{document:05}.md", document % 100));
-    fs::create_dir_all(path.parent().expect("a parent")).expect("made");
-    fs::write(path, text(document, turn)).expect("written");
+/// Writes a document as it is in this turn; returns its size in bytes.
+fn write(root: &Path, document: u64, turn: u64) -> u64 {
+    documents::write(root, document, document + turn * GENERATED)
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -276,7 +249,9 @@ fn times(name: &str, mut each: Vec<Duration>) {
 fn main() {
     let dir = tempfile::tempdir().expect("a folder");
     let root = dir.path().join("notes");
-    (0..GENERATED).for_each(|document| write(&root, document, 0));
+    (0..GENERATED).for_each(|document| {
+        write(&root, document, 0);
+    });
     copy(Path::new("assets/corpus"), &root.join("corpus"));
     let root = root.canonicalize().expect("there");
     let source = DocumentSource::Folder(root.clone());
@@ -310,7 +285,9 @@ fn main() {
     report("tantivy: size", &mib(&tantivy), "none");
     report("fts5: size", &mib(&fts), "none");
     for turn in 1..4 {
-        (0..GENERATED).step_by(100).for_each(|document| write(&root, document, turn));
+        (0..GENERATED).step_by(100).for_each(|document| {
+            write(&root, document, turn);
+        });
         let catalogue = list();
         let took = timed(|| {
             assert!(first.refresh(&source, &catalogue, &stop).expect("refreshed").read > 0)
@@ -319,7 +296,9 @@ fn main() {
         let took = timed(|| assert!(second.refresh(&source, &catalogue) > 0));
         report("fts5: after 1 % have changed", &format!("{took:.1?}"), "none");
     }
-    (0..GENERATED).step_by(100).for_each(|document| write(&root, document, 0));
+    (0..GENERATED).step_by(100).for_each(|document| {
+        write(&root, document, 0);
+    });
     let catalogue = list();
     first.refresh(&source, &catalogue, &stop).expect("refreshed");
     second.refresh(&source, &catalogue);

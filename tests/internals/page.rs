@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::engine::Launch;
 use crate::event::kind::{AttemptFailed, FailureClass};
 use crate::event::redact::TextRedactor;
 use crate::event::{Event, EventKind, World};
 use crate::narrate::page::RunPageWriter;
-use crate::scenario::{load, shipped};
 use crate::support::table;
 
 const HOSTILE: &str =
@@ -62,50 +60,33 @@ fn markup_errors(page: &str) -> Vec<String> {
     wrong
 }
 
-fn log(name: &str) -> Vec<Arc<Event>> {
-    let found = shipped().iter().find(|it| it.name == name).expect("shipped");
-    let scenario = load(found.text, found.origin(), &[]).expect("a good scenario");
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .build()
-        .expect("a runtime");
-    runtime.block_on(async {
-        let run = table::engine().start(Launch::scripted(Arc::new(scenario), true));
-        table::facts(&run).await
-    })
-}
-
 #[test]
 fn the_page_of_each_shipped_scenario_is_whole_with_and_without_its_texts() {
-    for found in shipped() {
-        if ["real-services", "own-notes", "web-status"].contains(&found.name) {
-            continue;
-        }
-        let events = log(found.name);
+    for name in table::offline_scenarios() {
+        let events = table::shipped_log(name);
         let plain = page(events.iter().map(|event| &**event));
-        assert_eq!(markup_errors(&plain), [""; 0], "{}", found.name);
-        assert!(!plain.contains("http://") || !plain.contains("src="), "{}", found.name);
+        assert_eq!(markup_errors(&plain), [""; 0], "{}", name);
+        assert!(!plain.contains("http://") || !plain.contains("src="), "{}", name);
         let calls = events.iter().filter(|it| matches!(it.kind, EventKind::CallStarted(_))).count();
         let parts = plain.matches("<section class=\"call\"").count();
-        assert_eq!(parts, calls, "{}: every call has its part", found.name);
+        assert_eq!(parts, calls, "{}: every call has its part", name);
         for link in plain.split("href=\"#").skip(1) {
             let id = link.split('"').next().expect("its end");
-            assert!(plain.contains(&format!("id=\"{id}\"")), "{}: {id}", found.name);
+            assert!(plain.contains(&format!("id=\"{id}\"")), "{}: {id}", name);
         }
         let named = plain.matches("<li><a href").count();
-        assert!(named > 2, "{}: {named} parts are named", found.name);
+        assert!(named > 2, "{}: {named} parts are named", name);
         let mut by = TextRedactor::new([1; 32]);
         let without: Vec<Event> = events.iter().map(|it| by.redact(Event::clone(it))).collect();
         let redacted = page(&without);
-        assert_eq!(markup_errors(&redacted), [""; 0], "{}", found.name);
-        assert!(redacted.contains("redacted: lengths and digests only"), "{}", found.name);
+        assert_eq!(markup_errors(&redacted), [""; 0], "{}", name);
+        assert!(redacted.contains("redacted: lengths and digests only"), "{}", name);
     }
 }
 
 #[test]
 fn prompts_and_replies_stand_in_the_order_in_which_the_calls_began() {
-    let events = log("parallel-review");
+    let events = table::shipped_log("parallel-review");
     let page = page(events.iter().map(|event| &**event));
     let started = events.iter().filter(|it| matches!(it.kind, EventKind::CallStarted(_)));
     let mut from = 0;
@@ -123,7 +104,7 @@ fn prompts_and_replies_stand_in_the_order_in_which_the_calls_began() {
 
 #[test]
 fn a_hostile_text_stays_a_text_wherever_it_stands() {
-    let events = log("support-swarm");
+    let events = table::shipped_log("support-swarm");
     let hostile: Vec<Event> = events
         .iter()
         .map(|event| {
@@ -174,7 +155,8 @@ fn a_hostile_text_stays_a_text_wherever_it_stands() {
 /// `ROUNDTABLE_BLESS=1` writes the page anew.
 #[test]
 fn the_page_of_a_small_run_is_what_it_was() {
-    let mut events: Vec<Event> = log("checkout-denied").iter().map(|it| Event::clone(it)).collect();
+    let mut events: Vec<Event> =
+        table::shipped_log("checkout-denied").iter().map(|it| Event::clone(it)).collect();
     for event in &mut events {
         event.at = crate::event::Elapsed(0);
         match &mut event.kind {

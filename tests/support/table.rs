@@ -88,6 +88,26 @@ pub async fn facts(run: &RunHandle) -> Vec<Arc<Event>> {
     facts
 }
 
+/// The events of a shipped scenario with its script, without delays.
+pub fn shipped_log(name: &str) -> Vec<Arc<Event>> {
+    let found = scenario::shipped().iter().find(|it| it.name == name).expect("shipped");
+    let scenario = scenario::load(found.text, found.origin(), &[]).expect("a good scenario");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .expect("a runtime");
+    runtime.block_on(async {
+        facts(&engine().start(Launch::scripted(Arc::new(scenario), true))).await
+    })
+}
+
+/// The shipped scenarios that need neither a folder nor a network.
+pub fn offline_scenarios() -> impl Iterator<Item = &'static str> {
+    let names = scenario::shipped().iter().map(|found| found.name);
+    names.filter(|name| !["real-services", "own-notes", "web-status"].contains(name))
+}
+
 /// The world of a run, once it has ended.
 pub async fn world(run: &RunHandle) -> World {
     World::from_events(facts(run).await.iter().map(|fact| &**fact))

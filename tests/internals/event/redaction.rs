@@ -5,10 +5,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::engine::Launch;
 use crate::event::redact::{TextRedactor, is_marker};
 use crate::event::{Event, EventKind, World};
-use crate::scenario::{load, shipped};
 use crate::support::table;
 
 const KEY: [u8; 32] = [7; 32];
@@ -48,24 +46,9 @@ fn texts_left(event: &Event) -> Vec<String> {
     wrong.map(str::to_owned).collect()
 }
 
-/// Runs each shipped scenario that needs neither a folder nor a network.
+/// The log of each shipped scenario that needs neither a folder nor a network.
 fn each_log(mut check: impl FnMut(&str, &[Arc<Event>])) {
-    for found in shipped() {
-        if ["real-services", "own-notes", "web-status"].contains(&found.name) {
-            continue;
-        }
-        let scenario = load(found.text, found.origin(), &[]).expect("a good scenario");
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .start_paused(true)
-            .build()
-            .expect("a runtime");
-        let events = runtime.block_on(async {
-            let run = table::engine().start(Launch::scripted(Arc::new(scenario), true));
-            table::facts(&run).await
-        });
-        check(found.name, &events);
-    }
+    table::offline_scenarios().for_each(|name| check(name, &table::shipped_log(name)));
 }
 
 #[test]
