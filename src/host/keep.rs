@@ -14,12 +14,13 @@ use crate::event::kind::{Initiator, ModelLabel, RunStarted};
 use crate::event::run_row::RunRow;
 use crate::event::{Command, Event, EventKind, RunId, Seq, SpanId, StopReason, World};
 use crate::host::dirs::Dirs;
+use crate::host::recorded::events_from;
 use crate::scenario::config::StoreDefaults;
-use crate::store::AppendError;
-use crate::store::database::Database;
 use crate::store::database::removal::Retention;
 use crate::store::database::rows::RunCourse;
+use crate::store::database::{Database, StoreError};
 use crate::store::recorder::{RecordError, RecordListener, record};
+use crate::store::{AppendError, ReadError};
 
 /// How often the row of a run is updated while it runs.
 const COURSE_EVERY: Duration = Duration::from_secs(1);
@@ -36,9 +37,39 @@ pub fn open() -> Result<(Database, bool), String> {
         return Err("runs are not kept: no home directory; set HOME".to_owned());
     };
     let is_new = !path.exists();
-    Database::open(&path)
-        .map(|database| (database, is_new))
-        .map_err(|error| format!("runs are not kept: {}: {error}", path.display()))
+    let database = Database::open(&path)
+        .map_err(|error| format!("runs are not kept: {}: {error}", path.display()))?;
+    // What is wrong with the store is said where it is read or written next.
+    let _ = complete_rows(&database);
+    Ok((database, is_new))
+}
+
+/// Completes the rows of runs whose process was killed between their last event and their row. Blocks.
+///
+/// # Errors
+/// The store cannot be read or written.
+fn complete_rows(database: &Database) -> Result<(), ReadError> {
+    let unreadable = |error: StoreError| ReadError::Unreadable(error.to_string());
+    for row in database.interrupted().map_err(unreadable)? {
+        let last = database.next_event(&row.id).map_err(unreadable)?;
+        let last = last.and_then(|next| next.0.checked_sub(1)).map(Seq);
+        let is_closed = |event: &Arc<Event>| matches!(event.kind, EventKind::RunClosed(_));
+        let Some(last) = last else { continue };
+        if !events_from(database, &row.id, last)?.iter().any(is_closed) {
+            continue;
+        }
+        let mut world = World::new();
+        let mut from = Seq(0);
+        loop {
+            let events = events_from(database, &row.id, from)?;
+            let Some(last) = events.last() else { break };
+            from = Seq(last.seq.0 + 1);
+            events.iter().for_each(|event| world.apply(event));
+            world.forget_old(events.len());
+        }
+        database.update_now(&row.id, &course_of(&world)).map_err(unreadable)?;
+    }
+    Ok(())
 }
 
 /// The retention that the configuration sets.
@@ -283,4 +314,45 @@ pub fn course_of(world: &World) -> RunCourse {
 /// The time as Unix time in milliseconds.
 pub fn now_ms() -> u64 {
     millis(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::run_row::RunStatus;
+    use crate::store::EventGroup;
+    use crate::store::RunLog as _;
+    use crate::support::table;
+
+    #[tokio::test]
+    async fn a_run_that_was_killed_before_its_row_said_so_has_ended() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("runs.db");
+        let events = std::thread::spawn(|| table::shipped_log("checkout-launch"));
+        let events = events.join().expect("a log");
+        let database = Database::open(&path).expect("a store");
+        // One that has ended, and one that has not.
+        {
+            let killed = Database::open(&path).expect("a store");
+            for (id, len) in [("r-1", events.len()), ("r-2", events.len() - 1)] {
+                let EventKind::RunStarted(head) = &events[0].kind else { panic!("{events:?}") };
+                let run = RunId::new(id);
+                assert!(killed.reserve(&run, 1).expect("reserved"));
+                killed.begin(&RunRow { id: run.clone(), ..row_of(head) });
+                let mut group = EventGroup::starting_at(Seq(0));
+                for event in &events[..len] {
+                    group.push(event, &run).expect("a line");
+                }
+                killed.append(&run, Seq(0), &group).await.expect("appended");
+            }
+        }
+        let status = |id: &str| database.run(id).expect("read").expect("a row").status;
+        assert_eq!(status("r-1"), RunStatus::Interrupted);
+        complete_rows(&database).expect("completed");
+        assert_eq!(status("r-1"), RunStatus::Ended("success".to_owned()));
+        assert_eq!(status("r-2"), RunStatus::Interrupted);
+        let row = database.run("r-1").expect("read").expect("a row");
+        let world = World::from_events(events.iter().map(|event| &**event));
+        assert_eq!((row.tokens, row.cost_usd), (world.tally.usage.total(), world.cost_usd()));
+    }
 }

@@ -221,20 +221,37 @@ impl RecordedRun {
 /// See [`ReadError`].
 #[cfg(feature = "store")]
 pub fn events(database: &Database, run: &RunId) -> Result<Vec<Arc<Event>>, ReadError> {
-    let (mut all, mut from) = (Vec::new(), Seq(0));
+    let mut all = Vec::new();
     loop {
-        let read = database
-            .some_groups(run, from)
-            .map_err(|error| ReadError::Unreadable(error.to_string()))?;
-        let (groups, _) = read.ok_or(ReadError::NoSuchRun)?;
-        if groups.is_empty() {
+        let next = all.last().map_or(Seq(0), |last: &Arc<Event>| Seq(last.seq.0 + 1));
+        let more = events_from(database, run, next)?;
+        if more.is_empty() {
             return Ok(all);
         }
-        for group in groups {
-            all.extend(group.events(from)?);
-            from = group.next();
-        }
+        all.extend(more);
     }
+}
+
+/// Some stored events of a run from this one on; none: there are no more. Blocks.
+///
+/// # Errors
+/// See [`ReadError`].
+#[cfg(feature = "store")]
+pub fn events_from(
+    database: &Database,
+    run: &RunId,
+    mut from: Seq,
+) -> Result<Vec<Arc<Event>>, ReadError> {
+    let read = database
+        .some_groups(run, from)
+        .map_err(|error| ReadError::Unreadable(error.to_string()))?;
+    let (groups, _) = read.ok_or(ReadError::NoSuchRun)?;
+    let mut events = Vec::new();
+    for group in groups {
+        events.extend(group.events(from)?);
+        from = group.next();
+    }
+    Ok(events)
 }
 
 /// The scenario as the run had it, whatever its file says today. What an imported log says is data: it

@@ -133,6 +133,20 @@ impl Database {
         self.rows(&sql, &[])
     }
 
+    /// The rows of runs that are interrupted, the newest first. Blocks.
+    ///
+    /// # Errors
+    /// The database's error.
+    pub fn interrupted(&self) -> Result<Vec<RunRow>, StoreError> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM run WHERE status = 'open' AND deleted IS NULL AND next > 0
+             ORDER BY started DESC, id DESC"
+        );
+        let mut rows = self.rows(&sql, &[])?;
+        rows.retain(|row| row.status == RunStatus::Interrupted);
+        Ok(rows)
+    }
+
     /// The row of one run. Blocks.
     ///
     /// # Errors
