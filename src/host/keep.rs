@@ -18,7 +18,7 @@ use crate::host::recorded::events_from;
 use crate::scenario::config::StoreDefaults;
 use crate::store::database::removal::Retention;
 use crate::store::database::rows::RunCourse;
-use crate::store::database::{Database, StoreError};
+use crate::store::database::{Database, OpenError, StoreError};
 use crate::store::recorder::{RecordError, RecordListener, record};
 use crate::store::{AppendError, ReadError};
 
@@ -37,8 +37,14 @@ pub fn open() -> Result<(Database, bool), String> {
         return Err("runs are not kept: no home directory; set HOME".to_owned());
     };
     let is_new = !path.exists();
-    let database = Database::open(&path)
-        .map_err(|error| format!("runs are not kept: {}: {error}", path.display()))?;
+    let database = Database::open(&path).map_err(|error| {
+        let fix = match error {
+            // The file itself says what it is.
+            OpenError::Newer { .. } | OpenError::Foreign => "",
+            OpenError::Database(_) | OpenError::File(_) => FIX,
+        };
+        format!("runs are not kept: {}: {error}{fix}", path.display())
+    })?;
     // What is wrong with the store is said where it is read or written next.
     let _ = complete_rows(&database);
     Ok((database, is_new))
@@ -71,6 +77,13 @@ fn complete_rows(database: &Database) -> Result<(), ReadError> {
     }
     Ok(())
 }
+
+/// What the operator can do about a store that cannot be opened.
+const FIX: &str = if cfg!(windows) {
+    "; make its folder writable, or use --no-store"
+} else {
+    "; set XDG_STATE_HOME to a folder that can be written, or use --no-store"
+};
 
 /// The retention that the configuration sets.
 pub fn retention(settings: &StoreDefaults) -> Retention {

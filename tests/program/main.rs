@@ -14,6 +14,7 @@ mod kept_runs;
 mod live_adaptation;
 mod live_replies;
 mod live_seats;
+mod read_only_home;
 mod research_web;
 mod spending;
 mod stream_errors;
