@@ -1,14 +1,8 @@
-//! Kept runs, with the real binary: listed, shown, exported, imported, removed; and continued after
-//! the process was killed.
-
-use std::thread;
+//! Kept runs, with the real binary: listed, shown, exported, imported, removed, compared, forked.
 
 use serde_json::Value;
 
-use crate::support::binary::{Home, Running};
-
-/// A scenario and the number of its events after which its process is killed.
-type Kill = (&'static str, usize);
+use crate::support::binary::{Home, without_times};
 
 #[test]
 fn a_run_is_kept_and_shown_as_it_was() {
@@ -218,9 +212,6 @@ fn two_runs_are_compared_to_their_first_difference() {
     assert_eq!(home.run(&["diff", "none.jsonl", "last"]).code, Some(2));
 }
 
-/// What an outcome says, without ids and times. Calls that were in flight when the process was killed
-/// are made again together, so which of several concurrent ones ends first, and how many overlap, may
-/// differ.
 #[test]
 fn a_run_is_forked_at_a_boundary_with_other_settings() {
     let home = Home::new();
@@ -296,121 +287,4 @@ fn a_recording_answers_the_model_calls_until_a_prompt_is_another_one() {
     assert!(other.err.contains("Decide by noon"), "{other:?}");
     let missing = home.run(&["run", "checkout-launch", "--replay", "nothing"]);
     assert_eq!(missing.code, Some(2), "{missing:?}");
-}
-
-fn without_times(value: &Value) -> Value {
-    match value {
-        Value::Object(fields) => {
-            let is_timing =
-                |key: &str| key.ends_with("_ms") || matches!(key, "run_id" | "peak_in_flight");
-            let kept = fields.iter().filter(|(key, _)| !is_timing(key));
-            kept.map(|(key, value)| {
-                let mut value = without_times(value);
-                if let (Value::Array(items), "history" | "trace") = (&mut value, key.as_str()) {
-                    items.sort_by_key(Value::to_string);
-                }
-                (key.clone(), value)
-            })
-            .collect()
-        }
-        Value::Array(items) => items.iter().map(without_times).collect(),
-        plain => plain.clone(),
-    }
-}
-
-/// Kills a run after some of its events, continues it, and compares it with an undisturbed one.
-/// Returns how many events were stored when the process was killed; `None`: the run had ended.
-fn kill_and_resume((scenario, events): Kill) -> Option<u64> {
-    let (home, calm) = (Home::new(), Home::new());
-    thread::scope(|scope| {
-        let undisturbed =
-            scope.spawn(|| calm.run(&["run", scenario, "--no-store", "--format", "json"]).json());
-        let mut running =
-            Running::start(&mut home.command(&["run", scenario, "--format", "jsonl"]));
-        for line in running.lines().take(events) {
-            line.expect("a line");
-        }
-        running.kill();
-        let row = home.run(&["runs", "--json"]).json()[0].clone();
-        if row["status"] != "interrupted" {
-            return None;
-        }
-        let before = home.run(&["export", "last"]).out;
-        let resumed = home.run(&["resume", "last", "--format", "json"]);
-        let about = format!("{scenario} killed after {events} events: {}", resumed.err);
-        let expected = undisturbed.join().expect("no panic");
-        if resumed.err.contains("has ended") {
-            // Killed between its last event and its row, which is written now.
-            let row = home.run(&["runs", "--json"]).json()[0].clone();
-            assert_eq!(row["status"], "ended", "{about}");
-            return None;
-        }
-        let reason = resumed.json()["stop_reason"].clone();
-        if reason.as_str().is_some_and(|reason| reason.starts_with("in_doubt:")) {
-            // A tool that must not be called twice was in flight: its run stops by policy.
-            return Some(row["events"].as_u64().expect("a number"));
-        }
-        // Of a session one run was killed: that of its first message.
-        let expected = expected.get("session").map_or(&expected, |runs| &runs[0]);
-        assert_eq!(without_times(&resumed.json()), without_times(expected), "{about}");
-        let after = home.run(&["export", "last"]).out;
-        assert!(after.starts_with(&before), "{about}: what was stored stays");
-        let again = home.run(&["resume", "last"]);
-        assert!(again.err.contains("has ended"), "{about}");
-        Some(row["events"].as_u64().expect("a number"))
-    })
-}
-
-#[test]
-fn a_killed_run_is_continued_to_the_outcome_of_an_undisturbed_one() {
-    let kills: [Kill; 8] = [
-        ("checkout-launch", 48),
-        ("fraud-check", 12),
-        ("morning-report-partial", 20),
-        ("parallel-review", 14),
-        ("support-swarm", 18),
-        ("nested-swarm", 25),
-        ("payments-incident", 36),
-        ("front-desk", 16),
-    ];
-    let stored: Vec<_> = thread::scope(|scope| {
-        let killed: Vec<_> =
-            kills.iter().map(|kill| scope.spawn(|| (*kill, kill_and_resume(*kill)))).collect();
-        killed.into_iter().map(|it| it.join().expect("no panic")).collect()
-    });
-    for (kill, events) in stored {
-        assert!(events.is_some_and(|events| events > 0), "{kill:?}: {events:?}");
-    }
-}
-
-/// `cargo test --test program -- --ignored killed_anywhere`: some minutes.
-#[test]
-#[ignore = "some minutes; the test above is its sample"]
-fn a_run_that_is_killed_anywhere_is_continued() {
-    let scenarios = [
-        "checkout-launch",
-        "fraud-check",
-        "morning-report",
-        "morning-report-partial",
-        "parallel-review",
-        "dev-team",
-        "support-swarm",
-        "nested-swarm",
-        "payments-incident",
-        "rumour-mill",
-        "front-desk",
-    ];
-    let kills: Vec<Kill> =
-        (1..400).step_by(4).flat_map(|at| scenarios.map(|name| (name, at))).collect();
-    let mut interrupted = 0;
-    for some in kills.chunks(24) {
-        thread::scope(|scope| {
-            let killed: Vec<_> =
-                some.iter().map(|kill| scope.spawn(|| kill_and_resume(*kill))).collect();
-            let ended = killed.into_iter().map(|it| it.join().expect("no panic"));
-            interrupted += ended.flatten().count();
-        });
-    }
-    println!("{interrupted} runs were killed and continued");
-    assert!(interrupted > 300, "{interrupted}");
 }

@@ -11,6 +11,8 @@ mod headless_scenarios;
 mod headless_sessions;
 mod headless_tools;
 mod kept_runs;
+mod killed_live_runs;
+mod killed_runs;
 mod live_adaptation;
 mod live_replies;
 mod live_seats;

@@ -71,8 +71,21 @@ impl Home {
     /// The program, in this home.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_roundtable"));
-        command.args(args).current_dir(self.path()).env_clear().envs(self.env());
+        command.args(args);
+        self.settle(&mut command);
+        command
+    }
+
+    fn settle(&self, command: &mut Command) {
+        command.current_dir(self.path()).env_clear().envs(self.env());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    }
+
+    /// The program, in this home, started by another one with its first arguments.
+    pub fn command_under(&self, under: &[&str], args: &[&str]) -> Command {
+        let mut command = Command::new(under[0]);
+        command.args(&under[1..]).arg(env!("CARGO_BIN_EXE_roundtable")).args(args);
+        self.settle(&mut command);
         command
     }
 
@@ -89,6 +102,30 @@ pub fn end(command: &mut Command) -> Ended {
         code: output.status.code(),
         out: String::from_utf8(output.stdout).expect("UTF-8"),
         err: String::from_utf8(output.stderr).expect("UTF-8"),
+    }
+}
+
+/// What an outcome says, without ids and times. Calls that were in flight when the process was killed
+/// are made again together, so which of several concurrent ones ends first, and how many overlap, may
+/// differ.
+pub fn without_times(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let is_timing = |key: &str| {
+                key.ends_with("_ms") || matches!(key, "run_id" | "after" | "peak_in_flight")
+            };
+            let kept = fields.iter().filter(|(key, _)| !is_timing(key));
+            kept.map(|(key, value)| {
+                let mut value = without_times(value);
+                if let (Value::Array(items), "history" | "trace") = (&mut value, key.as_str()) {
+                    items.sort_by_key(Value::to_string);
+                }
+                (key.clone(), value)
+            })
+            .collect()
+        }
+        Value::Array(items) => items.iter().map(without_times).collect(),
+        plain => plain.clone(),
     }
 }
 

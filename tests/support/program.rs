@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 pub mod binary;
+pub mod counting_endpoint;
 pub mod pty;
 pub mod scene;
 pub mod server;
