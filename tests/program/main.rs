@@ -18,6 +18,7 @@ mod live_replies;
 mod live_seats;
 mod read_only_home;
 mod research_web;
+mod shared_store;
 mod spending;
 mod stream_errors;
 #[path = "../support/program.rs"]
