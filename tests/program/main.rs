@@ -3,6 +3,8 @@
 mod configuration;
 mod costs;
 mod doctor;
+#[cfg(target_os = "linux")]
+mod full_disk;
 mod headless_files;
 mod headless_live;
 mod headless_research;

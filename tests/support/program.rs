@@ -3,6 +3,8 @@
 
 pub mod binary;
 pub mod counting_endpoint;
+#[cfg(target_os = "linux")]
+pub mod full_disk;
 pub mod pty;
 pub mod scene;
 pub mod server;

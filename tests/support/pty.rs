@@ -39,7 +39,7 @@ pub struct Terminal {
     ended: mpsc::Receiver<ExitStatus>,
     before: String,
     pid: u32,
-    pub home: Home,
+    pub home: Arc<Home>,
 }
 
 /// How to start the program.
@@ -65,10 +65,15 @@ impl Terminal {
     }
 
     pub fn start(start: Start<'_>) -> Self {
+        Self::start_in(&Arc::new(Home::new()), start)
+    }
+
+    /// Starts the program in a home in which it may have run before.
+    pub fn start_in(home: &Arc<Home>, start: Start<'_>) -> Self {
+        let home = Arc::clone(home);
         let Start { args, cols, rows, env, under } = start;
         let size = PtySize { rows, cols, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).expect("a pty");
-        let home = Home::new();
         let program = [env!("CARGO_BIN_EXE_roundtable")];
         let mut words = under.iter().chain(&program).chain(args);
         let mut command = CommandBuilder::new(words.next().expect("a program"));

@@ -1,0 +1,65 @@
+//! Kept runs in the dashboard: those of an earlier start, and a disk that is full for a while.
+
+use std::sync::Arc;
+
+use crate::support::binary::Home;
+use crate::support::pty::{Start, Terminal};
+
+#[test]
+fn a_run_of_an_earlier_start_is_listed_and_opened_read_only() {
+    let home = Arc::new(Home::new());
+    let args = &["run", "checkout-unanimous", "--instant"];
+    let mut first = Terminal::start_in(&home, Start { args, ..Start::default() });
+    first.sees("DONE");
+    first.press("q");
+    first.sees("1 Scenarios");
+    first.press("q");
+    assert_eq!(first.ends(), 0);
+
+    let mut second = Terminal::start_in(&home, Start::default());
+    second.sees("checkout-launch");
+    second.press("2");
+    let listed = second.sees_that("the run", |screen| {
+        screen.contents().lines().any(|line| line.contains("r-") && line.contains("DONE"))
+    });
+    assert!(listed.contains("checkout-unanimous"), "{listed}");
+    second.press("\r");
+    second.sees("kept, ");
+    second.press("q");
+    second.sees("1 Scenarios");
+    second.press("q");
+    assert_eq!(second.ends(), 0);
+    let rows = home.run(&["runs", "--json"]).json();
+    assert_eq!(rows.as_array().map(Vec::len), Some(1), "opening a run keeps no other: {rows}");
+}
+
+/// The disk is full when the second reply comes.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_live_run_pauses_while_the_disk_is_full() {
+    use crate::support::counting_endpoint::{CountingEndpoint, ModelAttempts};
+    use crate::support::full_disk::{UNDER, set_full};
+
+    let endpoint = CountingEndpoint::of("front-desk");
+    endpoint.hold(2, false);
+    let env = endpoint.env();
+    let env: Vec<(&str, &str)> = env.iter().map(|(name, value)| (*name, &**value)).collect();
+    let args = &["run", "front-desk", "--live"];
+    let start = Start { args, under: &UNDER, env: &env, ..Start::default() };
+    let mut terminal = Terminal::start(start);
+    endpoint.wait_until_held();
+    set_full(terminal.pid(), true);
+    endpoint.release();
+    terminal.sees("paused, because the run cannot be stored");
+    terminal.sees("by the store");
+    assert_eq!(endpoint.prompts().len(), 2, "a run that cannot be stored asks no more");
+    set_full(terminal.pid(), false);
+    terminal.sees("DONE");
+    terminal.press("q");
+    terminal.sees("1 Scenarios");
+    terminal.press("q");
+    assert_eq!(terminal.ends(), 0);
+    let log = terminal.home.run(&["export", "last"]).lines();
+    assert_eq!(log.last().map(|line| &line["kind"]), Some(&"run.closed".into()));
+    assert_eq!(endpoint.prompts().len(), ModelAttempts::of(&log).len());
+}
