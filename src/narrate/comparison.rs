@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use self::setup::{SetupDifference, plain_text, setup_differences};
+use self::span_paths::{PathId, SpanPaths};
 use super::tell::event_line;
 use crate::event::kind::RunStarted;
 use crate::event::world::SpanKind;
@@ -99,12 +100,13 @@ pub struct DifferentEvent {
 
 /// Compares two logs.
 pub fn compare(left: &[Arc<Event>], right: &[Arc<Event>]) -> LogComparison {
-    let (left, right) = (ComparedLog::new(left), ComparedLog::new(right));
+    let mut paths = SpanPaths::default();
+    let [left, right] = [left, right].map(|events| ComparedLog::new(events, &mut paths));
     let mut equal: Vec<usize> = Vec::new();
     let mut found: Vec<(usize, EventDifference)> = Vec::new();
     for (place, (key, event)) in left.entries.iter().enumerate() {
         let Some(&other) = right.by_key.get(key) else {
-            found.push((place, left.difference(place, None, Vec::new())));
+            found.push((place, left.difference(&paths, place, None, Vec::new())));
             continue;
         };
         let fields = different_fields(event, &right.entries[other].1);
@@ -113,13 +115,13 @@ pub fn compare(left: &[Arc<Event>], right: &[Arc<Event>]) -> LogComparison {
         if fields.is_empty() {
             equal.push(last);
         } else {
-            found.push((last, left.difference(place, Some((&right, other)), fields)));
+            found.push((last, left.difference(&paths, place, Some((&right, other)), fields)));
         }
     }
     let pairs = found.len();
     for (place, (key, _)) in right.entries.iter().enumerate() {
         if !left.by_key.contains_key(key) {
-            let only = right.difference(place, None, Vec::new());
+            let only = right.difference(&paths, place, None, Vec::new());
             let only = EventDifference { left: None, right: only.left, ..only };
             found.push((place, only));
         }
@@ -144,7 +146,7 @@ pub fn compare(left: &[Arc<Event>], right: &[Arc<Event>]) -> LogComparison {
 }
 
 /// What an event is matched by: the path of its span, its kind, and its number among those.
-type ComparedKey = (Vec<String>, String, usize);
+type ComparedKey = (PathId, String, usize);
 
 struct ComparedLog<'a> {
     events: &'a [Arc<Event>],
@@ -155,29 +157,32 @@ struct ComparedLog<'a> {
 }
 
 impl<'a> ComparedLog<'a> {
-    fn new(events: &'a [Arc<Event>]) -> Self {
+    fn new(events: &'a [Arc<Event>], paths: &mut SpanPaths) -> Self {
         let mut log =
             Self { events, entries: Vec::new(), by_key: HashMap::new(), lines: Vec::new() };
-        let mut paths: BTreeMap<SpanId, Vec<String>> = BTreeMap::from([(SpanId::RUN, Vec::new())]);
-        let mut seen: HashMap<(Vec<String>, String), usize> = HashMap::new();
-        let mut opened: HashMap<(Vec<String>, String), usize> = HashMap::new();
+        let mut of_span: BTreeMap<SpanId, PathId> = BTreeMap::from([(SpanId::RUN, PathId::RUN)]);
+        let path_of = |of_span: &BTreeMap<SpanId, PathId>, span: SpanId| {
+            of_span.get(&span).copied().unwrap_or(PathId::RUN)
+        };
+        let mut seen: HashMap<(PathId, String), usize> = HashMap::new();
+        let mut opened: HashMap<(PathId, String), usize> = HashMap::new();
         let mut world = World::new();
         for event in events {
             world.apply(event);
             if let Some((parent, kind)) = event.kind.opens().filter(|_| event.span != SpanId::RUN) {
-                let mut path = paths.get(&parent).cloned().unwrap_or_default();
+                let outer = path_of(&of_span, parent);
                 let name = span_name(&kind);
-                let nth = opened.entry((path.clone(), name.clone())).or_default();
+                let nth = opened.entry((outer, name.clone())).or_default();
                 *nth += 1;
-                path.push(if *nth == 1 { name } else { format!("{name} ({nth})") });
-                paths.insert(event.span, path);
+                let name = if *nth == 1 { name } else { format!("{name} ({nth})") };
+                of_span.insert(event.span, paths.within(outer, name));
             }
             if is_about_the_log(&event.kind) {
                 continue;
             }
-            let path = paths.get(&event.span).cloned().unwrap_or_default();
+            let path = path_of(&of_span, event.span);
             let name = matched_name(&event.kind);
-            let nth = seen.entry((path.clone(), name.clone())).or_default();
+            let nth = seen.entry((path, name.clone())).or_default();
             let key = (path, name, *nth);
             *nth += 1;
             log.by_key.insert(key.clone(), log.entries.len());
@@ -201,11 +206,12 @@ impl<'a> ComparedLog<'a> {
 
     fn difference(
         &self,
+        paths: &SpanPaths,
         place: usize,
         other: Option<(&ComparedLog<'_>, usize)>,
         fields: Vec<FieldDifference>,
     ) -> EventDifference {
-        let path = self.entries.get(place).map(|((path, ..), _)| path.clone());
+        let path = self.entries.get(place).map(|((path, ..), _)| paths.names(*path));
         EventDifference {
             path: path.unwrap_or_default(),
             equal_before: 0,
@@ -357,6 +363,7 @@ fn without_measures(value: Value) -> Value {
 pub mod compared_run;
 pub mod compared_runs;
 pub mod setup;
+mod span_paths;
 pub mod texts;
 
 #[cfg(test)]

@@ -88,3 +88,18 @@ fn what_one_run_alone_has_is_told_with_its_side_and_comes_first() {
     let none = compare(&[], &log(&[(0, round)]));
     assert_eq!((none.equal, none.differences.len()), (0, 1));
 }
+
+#[test]
+fn the_path_of_a_span_within_thousands_is_told_by_its_end() {
+    let nested = |last: &str| {
+        let attempt = |span: u32| (span, attempt(span - 1));
+        let mut lines: Vec<_> = (1..20_000).map(attempt).collect();
+        lines.push((19_999, answer(last)));
+        let lines: Vec<_> = lines.iter().map(|(span, line)| (*span, &**line)).collect();
+        log(&lines)
+    };
+    let found = compare(&nested("yes"), &nested("no"));
+    assert_eq!((found.equal, found.differences.len()), (19_999, 1));
+    let path = &found.differences[0].path;
+    assert_eq!((path.len(), &*path[0], &*path[32]), (33, "…", "attempt 1"));
+}
