@@ -13,8 +13,19 @@ use crate::base::regular::{self, Links};
 use crate::event::kind::RunStarted;
 use crate::event::{Event, EventKind, Seq};
 
-/// Maximum length of one line, in bytes.
-const MAX_LINE: u64 = 64 << 20;
+/// What is read of a file from elsewhere. A small compressed file may be a huge log, which is read into
+/// memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LogFileLimits {
+    /// Maximum length of one line, in bytes.
+    pub line: u64,
+    /// Maximum length of all lines, in bytes.
+    pub all: u64,
+    /// Maximum number of lines.
+    pub lines: u64,
+}
+
+const LIMITS: LogFileLimits = LogFileLimits { line: 64 << 20, all: 2 << 30, lines: 5_000_000 };
 
 /// The first two bytes of a gzip file.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
@@ -45,13 +56,21 @@ impl LogFile {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn read(from: impl Read + Send) -> Result<Self, ReadError> {
+        Self::read_within(from, LIMITS)
+    }
+
+    /// As [`read`](Self::read), with other limits.
+    pub(super) fn read_within(
+        from: impl Read + Send,
+        limits: LogFileLimits,
+    ) -> Result<Self, ReadError> {
         let unreadable = |error: io::Error| ReadError::Unreadable(error.to_string());
         let mut from = BufReader::new(from);
         let is_gzip = from.fill_buf().map_err(unreadable)?.starts_with(&GZIP);
         if is_gzip {
-            read_lines(BufReader::new(flate2::bufread::MultiGzDecoder::new(from)))
+            read_lines(BufReader::new(flate2::bufread::MultiGzDecoder::new(from)), limits)
         } else {
-            read_lines(from)
+            read_lines(from, limits)
         }
     }
 
@@ -64,14 +83,27 @@ impl LogFile {
     }
 }
 
-fn read_lines(mut from: impl BufRead) -> Result<LogFile, ReadError> {
+fn read_lines(mut from: impl BufRead, limits: LogFileLimits) -> Result<LogFile, ReadError> {
     let mut log = LogFile { events: Vec::new(), notes: Vec::new() };
     let mut line = Vec::new();
+    let mut all = 0;
     for number in 1_u64.. {
         line.clear();
-        let read = (&mut from).take(MAX_LINE).read_until(b'\n', &mut line);
+        let read = (&mut from).take(limits.line).read_until(b'\n', &mut line);
+        all += line.len() as u64;
+        if number > limits.lines || all > limits.all {
+            let why = format!(
+                "the log is too long: at most {} lines, {} bytes uncompressed",
+                limits.lines, limits.all
+            );
+            return Err(ReadError::Damaged { at: number.saturating_sub(1), why });
+        }
         let cut = match read {
             Ok(0) => break,
+            Ok(_) if line.len() as u64 == limits.line && line.last() != Some(&b'\n') => {
+                let why = format!("its line is longer than {} bytes", limits.line);
+                return Err(ReadError::Damaged { at: number.saturating_sub(1), why });
+            }
             Ok(_) => line.last() != Some(&b'\n'),
             // A compressed file that was cut off.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => true,
@@ -82,7 +114,10 @@ fn read_lines(mut from: impl BufRead) -> Result<LogFile, ReadError> {
         }
     }
     if log.head().is_none() {
-        let why = "the file does not begin with run.started".to_owned();
+        let why = match log.notes.is_empty() {
+            true => "the file does not begin with run.started".to_owned(),
+            false => "the file is cut off in its first line".to_owned(),
+        };
         return Err(ReadError::Damaged { at: 0, why });
     }
     Ok(log)

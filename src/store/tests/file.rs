@@ -1,7 +1,7 @@
 //! Exported files: whole, torn, compressed, and not the log of a run.
 
 use super::*;
-use crate::store::file::LogFile;
+use crate::store::file::{LogFile, LogFileLimits};
 
 fn lines(kinds: &[&str]) -> String {
     kinds.iter().map(|line| format!("{line}\n")).collect()
@@ -41,5 +41,33 @@ fn a_compressed_file_is_known_by_its_bytes() {
     writeln!(packed, "{head}").expect("packed");
     let bytes = packed.finish().expect("packed");
     assert_eq!(LogFile::read(&bytes[..]).expect("a log").events.len(), 1);
-    assert!(LogFile::read(&bytes[..bytes.len() / 2]).is_err(), "its head is cut off");
+    let cut = LogFile::read(&bytes[..bytes.len() / 2]).expect_err("its head is cut off");
+    assert_eq!(cut.to_string(), "event 0 cannot be read: the file is cut off in its first line");
+}
+
+#[test]
+fn a_log_that_does_not_end_is_read_up_to_its_limits() {
+    use std::io::Read as _;
+    let head = HEAD.lines().find(|line| line.contains("run.started")).expect("a head");
+    let limits = LogFileLimits { line: 1 << 16, all: 1 << 18, lines: 1_000 };
+    let long = |size: usize| {
+        let text = "x".repeat(size);
+        format!(r#"{{"v":2,"seq":1,"at_us":7,"span":0,"kind":"warning","text":"{text}"}}"#)
+    };
+    for (rest, at, says) in [
+        ("\0".to_owned(), 1, "longer than 65536 bytes"),
+        ("\n".to_owned(), 1_000, "at most 1000 lines"),
+        (long(1) + "\n", 1_000, "at most 1000 lines"),
+        (long(5_000) + "\n", 52, "262144 bytes uncompressed"),
+        (long(70_000) + "\n", 1, "longer than 65536 bytes"),
+    ] {
+        let endless = std::iter::repeat_n(rest.clone(), 1 << 20).map(String::into_bytes);
+        let mut endless = endless.take((1 << 20) / rest.len() + 1);
+        let rest: Vec<u8> = endless.by_ref().flatten().collect();
+        let log = format!("{head}\n").into_bytes();
+        let read = LogFile::read_within(log.chain(&rest[..]), limits).expect_err(says);
+        let text = read.to_string();
+        assert!(matches!(read, ReadError::Damaged { at: found, .. } if found == at), "{text}");
+        assert!(text.contains(says), "{text}");
+    }
 }
