@@ -114,9 +114,10 @@ fn read_lines(mut from: impl BufRead, limits: LogFileLimits) -> Result<LogFile, 
         }
     }
     if log.head().is_none() {
-        let why = match log.notes.is_empty() {
-            true => "the file does not begin with run.started".to_owned(),
-            false => "the file is cut off in its first line".to_owned(),
+        let is_cut = log.events.is_empty() && !log.notes.is_empty();
+        let why = match is_cut {
+            true => "the file is cut off in its first line".to_owned(),
+            false => "the file does not begin with run.started".to_owned(),
         };
         return Err(ReadError::Damaged { at: 0, why });
     }

@@ -12,6 +12,7 @@ mod headless_run;
 mod headless_scenarios;
 mod headless_sessions;
 mod headless_tools;
+mod hostile_logs;
 mod kept_runs;
 mod killed_live_runs;
 mod killed_runs;

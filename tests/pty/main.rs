@@ -5,6 +5,7 @@ mod dashboard;
 mod effects;
 mod endings;
 mod heavy_conditions;
+mod hostile_logs;
 mod kept_runs;
 mod models;
 #[path = "../support/program.rs"]

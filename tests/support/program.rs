@@ -5,6 +5,7 @@ pub mod binary;
 pub mod counting_endpoint;
 #[cfg(target_os = "linux")]
 pub mod full_disk;
+pub mod hostile_logs;
 pub mod pty;
 pub mod scene;
 pub mod server;
