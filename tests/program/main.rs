@@ -26,3 +26,4 @@ mod spending;
 mod stream_errors;
 #[path = "../support/program.rs"]
 mod support;
+mod wrong_clock;

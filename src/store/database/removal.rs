@@ -104,12 +104,17 @@ impl Database {
         now_ms: u64,
         deleted_before_ms: u64,
     ) -> Result<Pruned, StoreError> {
+        // Clocks are set back. Rows have the order in which they were made, and a run did not start
+        // before the runs that were made before it, as far as these did not start in the future.
         let rows = self.reading(|connection| {
             let mut found = connection.prepare_cached(
-                "SELECT id, started, live, owner, status, bytes, pinned, deleted, next FROM run
-                 ORDER BY started DESC, id DESC",
+                "SELECT id, coalesce(max(iif(started <= ?1, started, NULL))
+                 OVER (ORDER BY rowid), started), live, owner, status, bytes, pinned, deleted, next
+                 FROM run ORDER BY rowid DESC",
             )?;
-            found.query_map([], PrunedRow::read)?.collect::<rusqlite::Result<Vec<_>>>()
+            found
+                .query_map([as_integer(now_ms)], PrunedRow::read)?
+                .collect::<rusqlite::Result<Vec<_>>>()
         })?;
         // Asked after the rows were read: who holds a row locked its file before it wrote the row.
         let mut alive = BTreeMap::new();

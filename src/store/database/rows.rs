@@ -168,14 +168,15 @@ impl Database {
         self.rows(&sql, &[&prefix, &most])
     }
 
-    /// The row of the run that was started `back` runs before the last one. Blocks.
+    /// The row of the run that was started or imported `back` runs before the last one. Blocks.
     ///
     /// # Errors
     /// The database's error.
     pub fn nth_last(&self, back: u32) -> Result<Option<RunRow>, StoreError> {
+        // Rows have the order in which they were made, also where the clock was set back.
         let sql = format!(
             "SELECT {COLUMNS} FROM run WHERE deleted IS NULL AND next > 0
-             ORDER BY started DESC, id DESC LIMIT 1 OFFSET ?1"
+             ORDER BY rowid DESC LIMIT 1 OFFSET ?1"
         );
         Ok(self.rows(&sql, &[&back])?.pop())
     }

@@ -98,13 +98,13 @@ async fn retention_counts_scripted_and_live_runs_apart_and_keeps_what_is_pinned_
     let temp = Temp::new();
     let now = 100 * DAY;
     for (name, day, live) in [
+        ("r-pinned", 1, false),
+        ("r-played", 2, false),
         ("r-live-1", 10, true),
         ("r-live-2", 91, true),
         ("r-1", 92, false),
         ("r-2", 93, false),
         ("r-3", 94, false),
-        ("r-pinned", 1, false),
-        ("r-played", 2, false),
     ] {
         let run = temp.begin(name, day * DAY, live);
         temp.database.append(&run, Seq(0), &group(0, &[closed()])).await.expect("appended");

@@ -1,5 +1,6 @@
 //! What each log has to do, held against memory and SQLite alike, and what a database must not lose.
 
+mod clock;
 mod contract;
 mod database;
 mod file;
