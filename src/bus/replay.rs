@@ -319,10 +319,12 @@ impl Replay {
         let fork = state.fork.take();
         let is_fork = fork.is_some();
         let (events, branches) = fork.map(ForkLog::into_events).unwrap_or_default();
-        if let Some(last) = events.last() {
-            // It may have been recorded later than the run has published it now.
-            self.advance(last.at);
-        }
+        // It may have been recorded later than the run has published it now, and no event of a log is
+        // before the one that it follows.
+        self.advance(match is_fork {
+            true => events.last().map_or(Elapsed(0), |last| last.at),
+            false => self.recording.last_at(),
+        });
         self.driver.go_live();
         events.into_iter().map(ReplayedEvent::Recorded).for_each(&append);
         append(ReplayedEvent::New(SpanId::RUN, first));

@@ -167,6 +167,29 @@ fn a_killed_run_is_continued_to_the_outcome_of_an_undisturbed_one() {
     });
 }
 
+#[test]
+fn a_continued_run_that_is_killed_is_continued_again() {
+    let home = Home::new();
+    let mut command = home.command(&["run", "checkout-launch", "--format", "jsonl"]);
+    let mut last = 0;
+    for events in [18, 36, 48] {
+        let mut running = Running::start(&mut command);
+        for line in running.lines().take(events) {
+            line.expect("a line");
+        }
+        running.kill();
+        let kept = home.run(&["export", "last"]).lines();
+        assert!(kept.len() > last, "{} events after {last}", kept.len());
+        last = kept.len();
+        let times: Vec<u64> = kept.iter().filter_map(|line| line["at_us"].as_u64()).collect();
+        assert!(times.is_sorted(), "time goes on where it was: {times:?}");
+        command = home.command(&["resume", "last", "--format", "jsonl"]);
+    }
+    let resumed = home.run(&["resume", "last", "--format", "json"]);
+    let [expected, found] = Undisturbed::of("checkout-launch").comparable(&resumed.json());
+    assert_eq!(found, expected, "{}", resumed.err);
+}
+
 /// `cargo test --test program -- --ignored killed_anywhere`: ten minutes.
 #[test]
 #[ignore = "ten minutes; the test above is its sample"]
