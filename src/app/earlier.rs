@@ -6,7 +6,8 @@ use std::sync::Arc;
 use super::effect::{Effect, Update};
 use super::notice::NoticeKind;
 use super::request::RequestId;
-use super::run::earlier::{EarlierWish, end_reading_back, let_earlier_go};
+use super::run::earlier::EarlierWish;
+use super::run::read_back::{end_reading_back, let_earlier_go};
 use super::run::{InputOutcome, RunPage};
 use super::state::{ActiveScreen, AppState, visible_run_mut};
 use crate::event::{Event, RunId};
@@ -77,8 +78,8 @@ pub(super) fn on_read(state: &mut AppState, run: &RunId, problem: Option<String>
     Update::redraw()
 }
 
-/// Lets go of events that were read back and that nobody looks at any more, and reads those of a run on
-/// the screen that has none in memory.
+/// Lets go of events that were read back and are not looked at any more, and reads those of a run on the
+/// screen that has none in memory.
 pub(super) fn follow_screen(state: &mut AppState, update: &mut Update) {
     let shown = match &state.screen {
         ActiveScreen::Run(id) => Some(id),

@@ -7,6 +7,7 @@ use super::inspect::calls::{call_of, first_tab, prompt_call};
 use super::inspect::cause::cause_of;
 use super::inspect::target::{InspectTarget, Tab};
 use super::layout::{Areas, Pane};
+use super::read_back::{moves_before, read_inspected};
 use super::run_view::{Jumped, PaneAt};
 use super::{InputOutcome, RunPage, controls, copy};
 use crate::app::action::Action;
@@ -65,7 +66,7 @@ impl RunPage {
                 match target {
                     Some(target) => {
                         self.inspect(target, Tab::Prompt);
-                        self.read_inspected(target)
+                        read_inspected(&self.run, target)
                     }
                     None => InputOutcome::Handled { redraw: false },
                 }
@@ -165,22 +166,6 @@ impl RunPage {
         InputOutcome::redraw()
     }
 
-    /// Shows what the operator asked for before the events were read back.
-    pub(super) fn show_wish(&mut self, wish: EarlierWish, size: Size) {
-        match wish {
-            EarlierWish::Inspected | EarlierWish::All => {}
-            EarlierWish::Playhead(events) => drop(self.seek(events, size)),
-            EarlierWish::Event(seq) => {
-                self.views.panes.focus_on(Pane::Events);
-                let height = self.list_height(&self.areas_in(size));
-                self.list.select(self.run.place(seq), self.run.log(), height);
-            }
-        }
-        self.views.own.follow(&self.run.world().pattern);
-        self.refresh_inspector();
-        self.views.refresh(&self.run);
-    }
-
     /// Escape undoes one thing at a time (filter, selection, zoom); it never cancels the run.
     fn cancel_view_state(&mut self) -> InputOutcome {
         if self.list.is_filtered() {
@@ -211,7 +196,7 @@ impl RunPage {
         if pane == Pane::Events {
             let height = self.list_height(areas);
             if self.run.earlier.is_stored()
-                && let Some(place) = self.list.moves_before(action, self.run.log(), height)
+                && let Some(place) = moves_before(&self.list, action, self.run.log(), height)
             {
                 return InputOutcome::Earlier(EarlierWish::Event(Seq(place as u64)));
             }
@@ -225,14 +210,6 @@ impl RunPage {
     /// Opens the inspector, or points it at another target.
     fn inspect(&mut self, target: InspectTarget, tab: Tab) {
         self.inspector = Some(Inspector::of_target(&self.run, target, tab));
-    }
-
-    /// Asks for the events of what is inspected, if they left memory.
-    fn read_inspected(&self, target: InspectTarget) -> InputOutcome {
-        if self.is_target_dropped(target) && self.run.earlier.is_stored() {
-            return InputOutcome::Earlier(EarlierWish::Inspected);
-        }
-        InputOutcome::redraw()
     }
 
     /// What Enter inspects.

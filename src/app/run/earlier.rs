@@ -1,16 +1,12 @@
 //! Events of a run of this session that left memory, while they are read back from the store. The whole
-//! log is folded again beside the page, which then takes it over.
+//! log is folded again on its own; the page takes it over (`read_back.rs`).
 
 use std::sync::Arc;
 
-use super::RunPage;
-use super::data::RunData;
 use super::event_window::EventWindow;
 use super::timeline::Timeline;
-use crate::app::layout::Size;
 use crate::app::request::RequestId;
 use crate::event::{Event, Seq, World};
-use crate::narrate::format;
 
 /// What the operator wants to see once the events are in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +36,7 @@ enum Place {
     Away,
     /// They are being read.
     Reading(Box<ReadLog>),
-    /// They are in memory, until nobody looks at them any more.
+    /// They are in memory, as long as the operator looks at them.
     Here {
         /// The events before this one leave memory then; `None`: all.
         before: Option<Seq>,
@@ -49,16 +45,17 @@ enum Place {
 
 /// A log while it is read back.
 #[derive(Debug)]
-struct ReadLog {
+pub(super) struct ReadLog {
     request: RequestId,
-    wish: EarlierWish,
-    log: EventWindow,
-    world: World,
-    past: Timeline,
+    pub wish: EarlierWish,
+    pub log: EventWindow,
+    pub world: World,
+    pub past: Timeline,
 }
 
 impl ReadLog {
-    fn apply(&mut self, event: &Arc<Event>) {
+    /// Takes the next event of the log; ignores any other one.
+    pub fn apply(&mut self, event: &Arc<Event>) {
         if event.seq.0 == self.log.len() as u64 {
             self.world.apply(event);
             self.log.push(event);
@@ -124,53 +121,33 @@ impl EarlierEvents {
         *before = drop_before;
         true
     }
-}
 
-/// All that the store has was read, up to what is in memory: the page takes it over and shows what the
-/// operator asked for.
-///
-/// # Errors
-/// Events are missing between the two.
-pub(in crate::app) fn end_reading_back(page: &mut RunPage, size: Size) -> Result<(), String> {
-    let data = &mut page.run;
-    let Place::Reading(mut read) = std::mem::take(&mut data.earlier.place) else { return Ok(()) };
-    data.log.iter().for_each(|event| read.apply(event));
-    if read.log.len() < data.log.len().max(events_of(data)) {
-        let missing = format::exact(read.log.len() as u64 + 1);
-        return Err(format!("the store has no event {missing}"));
-    }
-    let first = data.log.first().map(|event| event.seq);
-    let playhead = data.past.event_count();
-    let ReadLog { log, world, past, wish, .. } = *read;
-    (data.log, data.world, data.past) = (log, world, past);
-    data.earlier.place = Place::Here { before: first };
-    if let Some(events) = playhead {
-        data.past.seek(events, &data.log);
-    }
-    page.list.on_read_back();
-    page.show_wish(wish, size);
-    Ok(())
-}
-
-fn events_of(data: &RunData) -> usize {
-    usize::try_from(data.world.tally.events).unwrap_or(usize::MAX)
-}
-
-/// The events that were read back leave memory again where nobody looks at them: the page is not on the
-/// screen, or shows the newest events. Returns whether they left.
-pub(in crate::app) fn let_earlier_go(page: &mut RunPage, on_screen: bool) -> bool {
-    let Place::Here { before } = page.run.earlier.place else { return false };
-    let at_end = !page.is_scrubbed() && page.list.follows() && page.inspector.is_none();
-    match before {
-        _ if on_screen && (!at_end || before.is_none()) => return false,
-        Some(before) => {
-            page.run.earlier.place = Place::Away;
-            page.drop_before(before);
-        }
-        None => {
-            page.run.earlier.place = Place::Away;
-            page.drop_log();
+    /// Ends the reading; `None`: nothing is being read.
+    pub(super) fn end_reading(&mut self) -> Option<ReadLog> {
+        match std::mem::take(&mut self.place) {
+            Place::Reading(read) => Some(*read),
+            place => {
+                self.place = place;
+                None
+            }
         }
     }
-    true
+
+    /// They are in memory. The events before this one, or all, are to leave it again.
+    pub(super) fn arrive(&mut self, before: Option<Seq>) {
+        self.place = Place::Here { before };
+    }
+
+    /// What is to leave memory again: the events before the first one, or all; `None`: nothing.
+    pub(super) fn leaving(&self) -> Option<Option<Seq>> {
+        match self.place {
+            Place::Here { before } => Some(before),
+            _ => None,
+        }
+    }
+
+    /// They leave memory again.
+    pub(super) fn leave(&mut self) {
+        self.place = Place::Away;
+    }
 }

@@ -101,26 +101,6 @@ impl EventList {
         }
     }
 
-    /// Where an action selects an event that left memory: its place. With a filter only what is in memory
-    /// is walked through.
-    pub(super) fn moves_before(
-        &self,
-        action: Action,
-        log: &EventWindow,
-        height: usize,
-    ) -> Option<usize> {
-        let first = log.dropped_count().checked_sub(1).filter(|_| self.filter.is_none())? + 1;
-        let page = height.saturating_sub(1).max(1);
-        let at = self.selected(log).unwrap_or(first);
-        let to = match action {
-            Action::Up => at.checked_sub(1)?,
-            Action::PageUp if at == first => at.saturating_sub(page),
-            Action::Top => 0,
-            _ => return None,
-        };
-        (to < first).then_some(to)
-    }
-
     /// Whether the list follows the newest event.
     pub fn follows(&self) -> bool {
         self.cursor.is_none()

@@ -22,6 +22,7 @@ pub mod next_message;
 pub(in crate::app) mod opened;
 mod pending_changes;
 pub mod progress;
+pub(in crate::app) mod read_back;
 pub mod run_view;
 pub mod scroll;
 pub mod speech;

@@ -84,7 +84,7 @@ impl World {
     }
 
     /// The same, a bounded number of events back. `new` events were applied since the last call.
-    pub fn forget_old(&mut self, new: usize) {
+    pub(crate) fn forget_old(&mut self, new: usize) {
         let next = self.progress.next.0;
         if next % KEPT_EVENTS < new as u64 {
             self.forget_before(Seq(next.saturating_sub(KEPT_EVENTS)));
