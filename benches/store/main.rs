@@ -1,25 +1,37 @@
 //! What keeping runs costs: groups appended durably, a whole run with the store beside one without it,
-//! and the index of what was said.
+//! the index of what was said, a long run that is opened, and the list of many runs.
+//! `cargo bench --bench store -- PART`: one part alone, `run`, `append`, `open` or `list`.
 
+#[path = "../long/mod.rs"]
+mod long;
+mod opening;
+#[path = "../paired/mod.rs"]
 mod paired;
+mod stored;
 
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use paired::{cpu, held, pairs, report, timed};
+use opening::{list_runs, open_long_run};
+use paired::{cpu, held, median, pairs, report, timed};
 use roundtable::bench::{
-    Database, EventGroup, Retention, RunCourse, RunLog as _, RunRow, SaidIndex, StoreKeeper,
-    StoredRuns, WordQuery,
+    Database, EventGroup, Retention, RunCourse, RunLog as _, SaidIndex, StoreKeeper, StoredRuns,
+    WordQuery,
 };
 use roundtable::{
     Engine, EngineSettings, Event, Launch, LogLimits, RunId, Scenario, ScenarioOrigin, Seq, World,
     load,
 };
+use stored::{append, silent};
 use tokio::runtime::Runtime;
 
-const TEXT: &str = include_str!("../scenarios/ping-pong.toml");
+/// As in the program: events are allocated on one thread and freed on another.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+const TEXT: &str = include_str!("../../scenarios/ping-pong.toml");
 
 /// Handoffs in a run; each is nine events.
 const HANDOFFS: u32 = 11_112;
@@ -83,93 +95,124 @@ fn groups(events: &[Arc<Event>], run: &RunId) -> Vec<EventGroup> {
         .collect()
 }
 
-/// Appends groups, each when the one before it is stored.
-fn append(runtime: &Runtime, database: &Database, run: &str, groups: &[EventGroup]) -> Duration {
-    let row = RunRow::begun(RunId::new(run));
-    assert!(database.reserve(&row.id, 1).expect("reserved"));
-    database.begin(&row);
-    timed(|| {
-        runtime.block_on(async {
-            for group in groups {
-                database.append(&row.id, group.first(), group).await.expect("appended");
-            }
-        });
-    })
-}
-
 fn size(folder: &Path) -> u64 {
     let files = std::fs::read_dir(folder).expect("a folder").flatten();
     files.filter_map(|file| file.metadata().ok()).filter(|it| it.is_file()).map(|it| it.len()).sum()
 }
 
-#[allow(clippy::cast_precision_loss)]
 fn main() -> ExitCode {
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|it| !it.starts_with('-')).collect();
+    let has = |part: &str| wanted.is_empty() || wanted.iter().any(|it| it == part);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("one");
-    let scenario = endless();
     let dir = tempfile::tempdir().expect("a folder");
-    let open = |name: &str| Database::open(&dir.path().join(name).join("runs.db")).expect("opens");
-    let stored = runtime.block_on(async { StoredRuns::new(open("runs"), true) });
+    let mut ratios = Vec::new();
+    if has("run") || has("append") {
+        let (events, ratio) = store_a_run(&runtime, dir.path(), if has("run") { 9 } else { 1 });
+        ratios.push(("a stored run", ratio, 1.3));
+        if has("append") {
+            let said = groups(&events, &RunId::new("r-1"));
+            ratios.push(("groups with the index", append_groups(&runtime, dir.path(), &said), 1.3));
+            search_groups(dir.path());
+        }
+    }
+    if has("open") {
+        ratios.push(("a long run, opened", open_long_run(&runtime, dir.path()), 2.0));
+    }
+    if has("list") {
+        list_runs(dir.path());
+    }
+    held(&ratios)
+}
 
+fn open_database(folder: &Path, name: &str) -> Database {
+    Database::open(&folder.join(name).join("runs.db")).expect("opens")
+}
+
+/// Plays a run with the store and without it; returns its events and the ratio.
+fn store_a_run(runtime: &Runtime, folder: &Path, rounds: usize) -> (Vec<Arc<Event>>, f64) {
+    let scenario = endless();
+    let stored = runtime.block_on(async { StoredRuns::new(open_database(folder, "runs"), true) });
     let mut last = None;
+    let mut spent = (Vec::new(), Vec::new());
+    let seconds = |begun: Duration| (cpu() - begun).as_secs_f64();
     let beside = pairs(
-        9,
-        || timed(|| last = Some(play(&runtime, &scenario, Some(Arc::clone(&stored))))),
-        || timed(|| drop(play(&runtime, &scenario, None))),
+        rounds,
+        || {
+            let begun = cpu();
+            let took = timed(|| last = Some(play(runtime, &scenario, Some(Arc::clone(&stored)))));
+            spent.0.push(seconds(begun));
+            took
+        },
+        || {
+            let begun = cpu();
+            let took = timed(|| drop(play(runtime, &scenario, None)));
+            spent.1.push(seconds(begun));
+            took
+        },
     );
-    let events = events_of(&runtime, stored.database(), &last.expect("a run"));
+    let events = events_of(runtime, stored.database(), &last.expect("a run"));
     let count = events.len();
     let (with, without) = beside.medians();
     let shown = format!("{:.2}x ({:.0} / {:.0} ms)", beside.ratio(), with * 1e3, without * 1e3);
     report(&format!("a run of {count} events, stored / not stored"), &shown, "1.3x, 2 free cores");
+    let (with, without) = (median(spent.0), median(spent.1));
+    let shown = format!("{:.2}x ({:.0} / {:.0} ms)", with / without, with * 1e3, without * 1e3);
+    report("the same, CPU time", &shown, "none");
+    (events, beside.ratio())
+}
 
-    let said = groups(&events, &RunId::new("r-1"));
-    let silent: Vec<EventGroup> = said
-        .iter()
-        .map(|group| EventGroup::stored(group.first(), group.len(), group.lines().to_vec()))
-        .collect();
-    let (with_index, without_index) = (open("said"), open("silent"));
-    let mut nth = 0;
-    let mut name = || {
-        nth += 1;
-        format!("r-{nth}")
-    };
-    let (mut names, mut others) = (Vec::new(), Vec::new());
-    (0..40).for_each(|_| names.push(name()));
-    (0..40).for_each(|_| others.push(name()));
+/// Appends groups with their words and without; returns the ratio of the CPU time.
+#[allow(clippy::cast_precision_loss)]
+fn append_groups(runtime: &Runtime, folder: &Path, said: &[EventGroup]) -> f64 {
+    let count: u32 = said.iter().map(EventGroup::len).sum();
+    let silent: Vec<EventGroup> = said.iter().map(silent).collect();
+    let (with_index, without_index) =
+        (open_database(folder, "said"), open_database(folder, "silent"));
+    let mut names: Vec<String> = (0..40).map(|nth| format!("r-{nth}")).collect();
+    let mut others = names.clone();
     // The machine may be busy with something else: the ratio is that of the processors' time.
-    let mut wall = (Duration::ZERO, Duration::ZERO);
+    let mut wall = (Vec::new(), Vec::new());
     let appended = pairs(
         5,
         || {
             let begun = cpu();
-            wall.0 = append(&runtime, &with_index, &names.pop().expect("a name"), &said);
+            let name = names.pop().expect("a name");
+            wall.0.push(append(runtime, &with_index, &name, said).as_secs_f64());
             cpu() - begun
         },
         || {
             let begun = cpu();
-            wall.1 = append(&runtime, &without_index, &others.pop().expect("a name"), &silent);
+            let name = others.pop().expect("a name");
+            wall.1.push(append(runtime, &without_index, &name, &silent).as_secs_f64());
             cpu() - begun
         },
     );
-    let (with, without) = (wall.0.as_secs_f64(), wall.1.as_secs_f64());
-    let rate = |seconds: f64| count as f64 / seconds / 1e3;
-    let shown =
-        format!("{:.2}x ({:.0}k / {:.0}k events/s)", appended.ratio(), rate(with), rate(without));
+    let rate = |seconds: f64| f64::from(count) / seconds / 1e3;
+    let (with, without) = (rate(median(wall.0)), rate(median(wall.1)));
+    let shown = format!("{:.2}x ({with:.0}k / {without:.0}k events/s)", appended.ratio());
     report("groups of 32 appended, with index / without", &shown, "1.3x; 100k/s");
+    let (with, without) = appended.medians();
+    let each = 1e6 / f64::from(count);
+    let shown = format!("{:.2} / {:.2} us", with * each, without * each);
+    report("CPU time of an event", &shown, "none");
     let bytes: usize = said.iter().map(|group| group.lines().len()).sum();
     let words: usize = said.iter().flat_map(EventGroup::said).map(|it| it.words.len()).sum();
-    let many = append_together(&runtime, &open("many"), &said);
-    let shown = format!("{:.0}k events/s", 8.0 * count as f64 / many.as_secs_f64() / 1e3);
+    let many = append_together(runtime, &open_database(folder, "many"), said);
+    let shown = format!("{:.0}k events/s", 8.0 * f64::from(count) / many.as_secs_f64() / 1e3);
     report("the same, 8 runs at once", &shown, "none; 100k/s");
     drop((with_index, without_index));
-    let (with, without) = (size(&dir.path().join("said")), size(&dir.path().join("silent")));
+    let (with, without) = (size(&folder.join("said")), size(&folder.join("silent")));
     let shown = format!("{:.1} of {:.1} MB", with as f64 / 1e6, without as f64 / 1e6);
     report("size of six runs, with index / without", &shown, "none");
     let shown = format!("{:.1} MB, words {:.1} MB", bytes as f64 / 1e6, words as f64 / 1e6);
     report("log of one run", &shown, "none");
+    appended.ratio()
+}
 
-    forget_index(&dir.path().join("silent/runs.db"));
-    let database = open("silent");
+/// Searches the runs that were appended without their words.
+fn search_groups(folder: &Path) {
+    forget_index(&folder.join("silent/runs.db"));
+    let database = open_database(folder, "silent");
     let mut behind = SaidIndex(&database).unindexed().expect("read");
     let runs = behind.len();
     let indexed = timed(|| {
@@ -199,7 +242,6 @@ fn main() -> ExitCode {
         assert_eq!(database.prune(keep, 9, 9).expect("pruned").runs, 1);
     });
     report("a run removed for good", &format!("{removed:.1?}"), "none");
-    held(&[("groups with the index", appended.ratio(), 1.3)])
 }
 
 /// Takes all runs out of the index, as if an earlier version had kept them.
