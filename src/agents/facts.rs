@@ -23,7 +23,7 @@ use crate::event::weight::texts;
 
 facts! {
     /// A fact of agents that work together.
-    pub enum AgentFact in Agents {
+    pub enum AgentFact in Agents read as AgentFactFields of "AgentFact" {
         /// The best text that a swarm had when it was stopped; belongs to the swarm's span.
         "answer.partial" AnswerPartial {
             /// The text.

@@ -4,14 +4,15 @@
 /// written once.
 ///
 /// `pub enum F in V` is an enum of the pattern whose variant of
-/// [`PatternFact`](super::patterns::PatternFact) is `V`.
+/// [`PatternFact`](super::patterns::PatternFact) is `V`. The enum after `read as` is read where the name
+/// is known before the fields; it has the same variants, and no value.
 macro_rules! facts {
     (
         $(#[$meta:meta])*
-        pub enum $name:ident in $pattern:ident {
+        pub enum $name:ident in $pattern:ident read as $fields:ident of $own_name:literal {
             $(
                 $(#[$doc:meta])*
-                $kind:literal $variant:ident $({ $($fields:tt)* })? $(( $($parts:tt)* ))?
+                $kind:literal $variant:ident $({ $($fields_of:tt)* })? $(( $($parts:tt)* ))?
             ),* $(,)?
         }
     ) => {
@@ -22,11 +23,27 @@ macro_rules! facts {
             $(
                 $(#[$doc])*
                 #[serde(rename = $kind)]
-                $variant $({ $($fields)* })? $(( $($parts)* ))?
+                $variant $({ $($fields_of)* })? $(( $($parts)* ))?
+            ),*
+        }
+
+        #[derive(::serde::Deserialize)]
+        #[serde(remote = $own_name)]
+        enum $fields {
+            $(
+                #[serde(rename = $kind)]
+                $variant $({ $($fields_of)* })? $(( $($parts)* ))?
             ),*
         }
 
         impl $name {
+            /// Reads a fact as the variant of an enum: its name, then its fields.
+            pub(crate) fn read_fields<'de, D: ::serde::Deserializer<'de>>(
+                from: D,
+            ) -> Result<Self, D::Error> {
+                $fields::deserialize(from)
+            }
+
             /// The dotted names, as in JSON.
             pub const NAMES: &'static [&'static str] = &[$($kind),*];
 

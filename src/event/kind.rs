@@ -35,7 +35,7 @@ pub const SCHEMA_VERSION: u32 = 2;
 
 kinds! {
     /// A kind of event with its fields. In JSON the kind is a dotted name (`round.closed`).
-    pub enum EventKind {
+    pub enum EventKind read as EventKindFields of "EventKind" {
         /// First event of every log.
         "run.started" RunStarted(Arc<RunStarted>),
         /// Last event of every log; closes the run's span.

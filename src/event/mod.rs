@@ -6,6 +6,7 @@
 
 pub mod call;
 pub mod command;
+mod complete_json;
 pub mod contribution;
 mod cost;
 pub(crate) mod fact;
@@ -38,6 +39,7 @@ pub mod tool;
 mod v1;
 pub(crate) mod weight;
 mod wire;
+mod wire_fast;
 pub mod world;
 
 pub use command::Command;

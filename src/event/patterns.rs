@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::fact::Fact;
 use super::id::SpanId;
+use super::kind::EventKind;
 use super::plan::Plan;
 use super::redact::TextRedactor;
 use super::span::{SpanKind, SpanState};
@@ -83,6 +84,26 @@ impl PatternPlan {
     /// Time limit of the whole run in milliseconds, pauses not counted.
     pub fn max_ms(&self) -> u64 {
         self.get().max_ms()
+    }
+}
+
+/// Reads an event of this kind as the variant of an enum: its name, then its fields.
+pub(super) fn read_kind<'de, D: Deserializer<'de>>(
+    name: &str,
+    from: D,
+) -> Result<EventKind, D::Error> {
+    if CollaborationFact::NAMES.contains(&name) {
+        CollaborationFact::read_fields(from).map(EventKind::from)
+    } else if OrchestratorFact::NAMES.contains(&name) {
+        OrchestratorFact::read_fields(from).map(EventKind::from)
+    } else if AgentFact::NAMES.contains(&name) {
+        AgentFact::read_fields(from).map(EventKind::from)
+    } else if ResearchFact::NAMES.contains(&name) {
+        ResearchFact::read_fields(from).map(EventKind::from)
+    } else if RouterFact::NAMES.contains(&name) {
+        RouterFact::read_fields(from).map(EventKind::from)
+    } else {
+        EventKind::read_fields(from)
     }
 }
 

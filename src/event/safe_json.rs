@@ -28,9 +28,7 @@ pub fn line(value: &impl Serialize) -> Result<String, serde_json::Error> {
 /// Escapes whatever must not reach a terminal in text that is JSON already. `lines` keeps the line
 /// breaks between its values; its texts contain none.
 pub fn escape(json: &str, lines: bool) -> Cow<'_, str> {
-    if json.is_ascii()
-        && !json.bytes().any(|byte| byte.is_ascii_control() && !(lines && byte == b'\n'))
-    {
+    if is_plain(json.as_bytes(), lines) {
         return Cow::Borrowed(json);
     }
     let mut out = String::with_capacity(json.len());
@@ -45,6 +43,26 @@ pub fn escape(json: &str, lines: bool) -> Cow<'_, str> {
         }
     }
     Cow::Owned(out)
+}
+
+/// Escapes the same in the JSON line that begins at `start`.
+pub(crate) fn escape_from(json: &mut Vec<u8>, start: usize) {
+    let Some(line) = json.get(start..).filter(|line| !is_plain(line, false)) else { return };
+    // JSON is UTF-8.
+    if let Cow::Owned(safe) = escape(&String::from_utf8_lossy(line), false) {
+        json.truncate(start);
+        json.extend_from_slice(safe.as_bytes());
+    }
+}
+
+/// Whether there is nothing but printable ASCII.
+fn is_plain(json: &[u8], lines: bool) -> bool {
+    // A chunk is looked at without a branch for each byte.
+    json.chunks(64).all(|chunk| {
+        chunk.iter().fold(true, |is_plain, byte| {
+            is_plain & (matches!(byte, b' '..=b'~') | (lines & (*byte == b'\n')))
+        })
+    })
 }
 
 fn escaped(json: String, lines: bool) -> String {

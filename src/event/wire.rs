@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 
 use super::kind::SCHEMA_VERSION;
 use super::patterns::PatternFact;
-use super::v1;
 use super::{Elapsed, Event, EventKind, RunId, Seq, SpanId};
+use super::{v1, wire_fast};
 
 /// A line that is not an event. An event of an unknown kind is not an error.
 #[derive(Debug, thiserror::Error)]
@@ -75,6 +75,23 @@ impl Event {
     /// # Errors
     /// As [`to_line`](Self::to_line).
     pub fn to_line_with_run(&self, run: &RunId) -> Result<String, serde_json::Error> {
+        self.line(self.run_of_line(run))
+    }
+
+    /// Adds the line of [`to_line_with_run`](Self::to_line_with_run) to `out`.
+    ///
+    /// # Errors
+    /// As [`to_line`](Self::to_line).
+    pub(crate) fn write_line_with_run(
+        &self,
+        run: &RunId,
+        out: &mut Vec<u8>,
+    ) -> Result<(), serde_json::Error> {
+        serde_json::to_writer(out, &self.line_out(self.run_of_line(run)))
+    }
+
+    /// The run that a line names besides the event's own fields.
+    fn run_of_line<'r>(&self, run: &'r RunId) -> Option<&'r RunId> {
         // These kinds have their own `run` field.
         let has_its_own = match &self.kind {
             EventKind::RunStarted(_)
@@ -84,18 +101,22 @@ impl Event {
             EventKind::Unknown { fields, .. } => fields.contains_key("run"),
             _ => false,
         };
-        self.line((!has_its_own).then_some(run))
+        (!has_its_own).then_some(run)
     }
 
     fn line(&self, run: Option<&RunId>) -> Result<String, serde_json::Error> {
-        serde_json::to_string(&LineOut {
+        serde_json::to_string(&self.line_out(run))
+    }
+
+    fn line_out<'a>(&'a self, run: Option<&'a RunId>) -> LineOut<'a> {
+        LineOut {
             v: SCHEMA_VERSION,
             run,
             seq: self.seq,
             at_us: self.at,
             span: self.span,
             kind: KindOut(&self.kind),
-        })
+        }
     }
 
     /// Reads an event from a line of any version; a line without `v` is read as one of the newest. An
@@ -105,6 +126,14 @@ impl Event {
     /// # Errors
     /// [`LineError::NotAnEvent`] if the line is not JSON, or lacks `seq`, `at_us`, `span` or `kind`.
     pub fn from_line(line: &str) -> Result<Event, LineError> {
+        match wire_fast::read(line) {
+            Some(event) => Ok(event),
+            None => Self::from_tree(line),
+        }
+    }
+
+    /// Reads any line, by a tree of values.
+    pub(super) fn from_tree(line: &str) -> Result<Event, LineError> {
         let mut value: Value = serde_json::from_str(line)?;
         if value.get("v").and_then(Value::as_u64) == Some(v1::VERSION) {
             v1::upgrade(&mut value);

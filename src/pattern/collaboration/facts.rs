@@ -18,7 +18,7 @@ use crate::event::weight::{json_weight, texts};
 
 facts! {
     /// A fact of a collaboration.
-    pub enum CollaborationFact in Collaboration {
+    pub enum CollaborationFact in Collaboration read as CollaborationFactFields of "CollaborationFact" {
         /// Opens a round's span.
         "round.started" RoundStarted {
             /// The span it belongs to.

@@ -16,7 +16,7 @@ use crate::event::weight::{entries, json_weight, texts};
 
 facts! {
     /// A fact of an orchestrator.
-    pub enum OrchestratorFact in Orchestrator {
+    pub enum OrchestratorFact in Orchestrator read as OrchestratorFactFields of "OrchestratorFact" {
         /// The planner's plan was accepted.
         "plan.accepted" PlanAccepted {
             /// Its tasks in order.

@@ -23,7 +23,7 @@ use crate::event::weight::{ENTRY, json_weight};
 
 facts! {
     /// A fact of a research run.
-    pub enum ResearchFact in Research {
+    pub enum ResearchFact in Research read as ResearchFactFields of "ResearchFact" {
         /// The steps of a research plan were accepted.
         "steps.accepted" StepsAccepted {
             /// The steps in order.

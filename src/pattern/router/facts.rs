@@ -12,7 +12,7 @@ use crate::event::redact::TextRedactor;
 
 facts! {
     /// A fact of a router.
-    pub enum RouterFact in Router {
+    pub enum RouterFact in Router read as RouterFactFields of "RouterFact" {
         /// The classifier's reply was accepted; belongs to the span of its call.
         "route.proposed" RouteProposed(Arc<Classification>),
         /// The request takes this route; belongs to the run.
