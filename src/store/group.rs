@@ -1,6 +1,7 @@
 //! A group of consecutive events, as it is stored: lines of JSON, the same bytes as
 //! `--format jsonl`.
 
+use std::str::{self, Utf8Error};
 use std::sync::Arc;
 
 use super::ReadError;
@@ -11,24 +12,37 @@ use crate::event::{Event, RunId, Seq, safe_json};
 pub const GROUP_BYTES: usize = 256 << 10;
 
 /// Consecutive events of one run as lines of JSON, each with its line break.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+///
+/// Clones share the lines.
+#[derive(Clone, Debug, Default)]
 pub struct EventGroup {
     first: Seq,
     events: u32,
-    lines: Vec<u8>,
+    lines: Arc<Vec<u8>>,
     /// What the index gets of it, while it is not stored.
-    said: Vec<SaidWords>,
+    said: Arc<Vec<SaidWords>>,
+    /// Its events, if they were read ahead.
+    parsed: Option<Arc<Vec<Arc<Event>>>>,
 }
+
+impl PartialEq for EventGroup {
+    /// Whether they have the same lines at the same place; all else follows from these.
+    fn eq(&self, other: &Self) -> bool {
+        (self.first, self.events, &self.lines) == (other.first, other.events, &other.lines)
+    }
+}
+
+impl Eq for EventGroup {}
 
 impl EventGroup {
     /// An empty group whose first event will have this sequence number.
     pub fn starting_at(first: Seq) -> Self {
-        Self { first, events: 0, lines: Vec::new(), said: Vec::new() }
+        Self { first, ..Self::default() }
     }
 
     /// A group as it was stored.
     pub fn stored(first: Seq, events: u32, lines: Vec<u8>) -> Self {
-        Self { first, events, lines, said: Vec::new() }
+        Self { first, events, lines: Arc::new(lines), ..Self::default() }
     }
 
     /// Adds an event.
@@ -37,10 +51,13 @@ impl EventGroup {
     /// No event of roundtable causes one.
     pub fn push(&mut self, event: &Event, run: &RunId) -> Result<(), serde_json::Error> {
         let line = event.to_line_with_run(run)?;
-        self.lines.extend_from_slice(safe_json::escape(&line, false).as_bytes());
-        self.lines.push(b'\n');
+        let lines = Arc::make_mut(&mut self.lines);
+        lines.extend_from_slice(safe_json::escape(&line, false).as_bytes());
+        lines.push(b'\n');
         self.events += 1;
-        self.said.extend(SaidWords::of(event));
+        if let Some(said) = SaidWords::of(event) {
+            Arc::make_mut(&mut self.said).push(said);
+        }
         Ok(())
     }
 
@@ -75,7 +92,7 @@ impl EventGroup {
     }
 
     /// What was said in its events; empty in a group that was read.
-    pub fn said(&self) -> &[SaidWords] {
+    pub fn said(&self) -> &Arc<Vec<SaidWords>> {
         &self.said
     }
 
@@ -88,24 +105,45 @@ impl EventGroup {
         })
     }
 
+    /// The group with its events read, so that [`events`](Self::events) has nothing left to do.
+    pub(super) fn parsed(mut self) -> Self {
+        // What is wrong with them is said by `events`.
+        self.parsed = self.events(Seq(0)).ok().map(Arc::new);
+        self
+    }
+
     /// Its events from `from` on.
     ///
     /// # Errors
     /// [`ReadError::Damaged`] if a line is not an event of this place.
     pub fn events(&self, from: Seq) -> Result<Vec<Arc<Event>>, ReadError> {
+        if let Some(parsed) = &self.parsed {
+            return Ok(parsed.iter().filter(|event| event.seq >= from).cloned().collect());
+        }
         let mut events = Vec::with_capacity(self.events as usize);
-        let lines = self.lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-        for (at, line) in (self.first.0..).zip(lines) {
-            if at < from.0 {
-                continue;
-            }
+        let mut read = |at: u64, line: Result<&str, Utf8Error>| {
             let damaged = |why: String| ReadError::Damaged { at, why };
-            let text = std::str::from_utf8(line).map_err(|error| damaged(error.to_string()))?;
-            let event = Event::from_line(text).map_err(|error| damaged(error.to_string()))?;
+            let line = line.map_err(|error| damaged(error.to_string()))?;
+            let event = Event::from_line(line).map_err(|error| damaged(error.to_string()))?;
             if event.seq.0 != at {
                 return Err(damaged(format!("it has the number {}", event.seq.0)));
             }
             events.push(Arc::new(event));
+            Ok(())
+        };
+        match str::from_utf8(&self.lines) {
+            Ok(text) => {
+                let lines = text.split('\n').filter(|line| !line.is_empty());
+                for (at, line) in (self.first.0..).zip(lines).filter(|(at, _)| *at >= from.0) {
+                    read(at, Ok(line))?;
+                }
+            }
+            Err(_) => {
+                let lines = self.lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+                for (at, line) in (self.first.0..).zip(lines).filter(|(at, _)| *at >= from.0) {
+                    read(at, str::from_utf8(line))?;
+                }
+            }
         }
         Ok(events)
     }

@@ -32,7 +32,7 @@ const COLUMNS: usize = 120;
 /// Fewest columns for the text of a hit.
 const LEAST_COLUMNS: usize = 24;
 
-/// How long runs of an earlier version are added to the index between two looks at what is left.
+/// How long runs are added to the index between two looks at what is left.
 const SLICE: Duration = Duration::from_secs(1);
 
 /// The runs in which the words were said.
@@ -111,13 +111,15 @@ impl SaidHits {
     }
 }
 
-/// Searches all kept runs, also those of an earlier version.
+/// Searches all kept runs, also those that are not all in the index yet.
 fn search(database: &Database, query: &WordQuery) -> Result<Vec<RunHits>, StoreError> {
     let index = SaidIndex(database);
     let mut behind = index.unindexed()?;
+    // The last words of runs that other processes play are added in no time.
+    index.index_for(&mut behind, SLICE)?;
     if !behind.is_empty() {
         let runs = format::count_noun(behind.len() as u64, "run");
-        print_message(&format!("adding {runs} of an earlier version to the index, once"));
+        print_message(&format!("adding {runs} to the index, once"));
     }
     while !behind.is_empty() {
         index.index_for(&mut behind, SLICE)?;

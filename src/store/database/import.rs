@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::rows::{RunCourse, update_change};
+use super::waiting_words::GroupWords;
 use super::{Database, StoreError};
 use crate::event::run_row::RunRow;
 use crate::event::{Event, RunId, Seq};
@@ -40,7 +41,8 @@ impl Database {
         self.delete_at(&row.id, holder, Some(0)).map_err(unsure)?;
         let store = |group: &EventGroup| {
             let change = self.append_change(&row.id, group.first(), group);
-            self.writer().wait(change).map_err(unsure)?.map(Seq)
+            let words = GroupWords::of(&row.id, group);
+            self.writer().wait_with(change, Some(words)).map_err(unsure)?.map(Seq)
         };
         let mut group = EventGroup::starting_at(Seq(0));
         for event in events {

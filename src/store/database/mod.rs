@@ -9,7 +9,9 @@ pub mod removal;
 pub mod rows;
 pub mod said;
 mod said_places;
+mod said_rows;
 mod schema;
+mod waiting_words;
 mod writer;
 
 use std::path::{Path, PathBuf};

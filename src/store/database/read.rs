@@ -10,13 +10,16 @@ use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
 use super::Database;
-use super::said::add_said;
+use super::waiting_words::GroupWords;
 use super::writer::Change;
 use crate::event::{RunId, Seq};
 use crate::store::{AppendError, EventGroup, ReadError, RunLog};
 
 /// Groups that are read at a time.
-const GROUPS: u32 = 16;
+const GROUPS: u32 = 32;
+
+/// Groups whose events are read at the same time, while those before them are used.
+const READ_AHEAD: usize = 4;
 
 /// How often the end of a log is looked at for what another process has appended.
 const POLL: Duration = Duration::from_millis(100);
@@ -28,7 +31,8 @@ impl RunLog for Database {
         expect: Seq,
         group: &'a EventGroup,
     ) -> BoxFuture<'a, Result<Seq, AppendError>> {
-        let appended = self.writer().send(self.append_change(run, expect, group));
+        let words = GroupWords::of(run, group);
+        let appended = self.writer().send_with(self.append_change(run, expect, group), Some(words));
         Box::pin(async move {
             match appended.await {
                 Ok(result) => result.map(Seq),
@@ -73,26 +77,20 @@ fn append(
     expect: Seq,
     group: &EventGroup,
 ) -> rusqlite::Result<Result<u64, AppendError>> {
-    let held: Option<(i64, Option<String>, i64)> = connection
-        .prepare_cached("SELECT next, owner, said FROM run WHERE id = ?1")?
-        .query_row([run], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+    let held: Option<(i64, Option<String>)> = connection
+        .prepare_cached("SELECT next, owner FROM run WHERE id = ?1")?
+        .query_row([run], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
-    let Some((next, holder, indexed)) = held else { return Ok(Err(AppendError::Gone)) };
+    let Some((next, holder)) = held else { return Ok(Err(AppendError::Gone)) };
     if holder.as_deref() != Some(owner) || next != number(expect) || group.first() != expect {
         return Ok(Err(AppendError::Fenced));
     }
     connection
         .prepare_cached("INSERT INTO segment (run, first, n, bytes) VALUES (?1, ?2, ?3, ?4)")?
         .execute(params![run, number(group.first()), group.len(), group.lines()])?;
-    // A run whose earlier groups are not in the index yet is added as a whole, when somebody searches.
-    let mut said = indexed;
-    if indexed == next {
-        add_said(connection, run, group.said())?;
-        said = number(group.next());
-    }
     connection
-        .prepare_cached("UPDATE run SET next = ?2, bytes = bytes + ?3, said = ?4 WHERE id = ?1")?
-        .execute(params![run, number(group.next()), group.lines().len() as i64, said])?;
+        .prepare_cached("UPDATE run SET next = ?2, bytes = bytes + ?3 WHERE id = ?1")?
+        .execute(params![run, number(group.next()), group.lines().len() as i64])?;
     Ok(Ok(group.next().0))
 }
 
@@ -134,18 +132,37 @@ impl Database {
         run: &RunId,
         from: Seq,
     ) -> Result<Option<(Vec<EventGroup>, bool)>, super::StoreError> {
+        self.groups_from(run, from, from == Seq(0))
+    }
+
+    /// [`some_groups`](Self::some_groups), where it may be known that a group begins with `from`.
+    fn groups_from(
+        &self,
+        run: &RunId,
+        from: Seq,
+        begins_group: bool,
+    ) -> Result<Option<(Vec<EventGroup>, bool)>, super::StoreError> {
         self.reading(|connection| {
             let status: Option<String> = connection
                 .prepare_cached("SELECT status FROM run WHERE id = ?1")?
                 .query_row([run.as_str()], |row| row.get(0))
                 .optional()?;
             let Some(status) = status else { return Ok(None) };
+            // Groups are large, and SQLite reads whole ones to find a place: it looks once, if it can.
+            let first: Option<i64> = match begins_group {
+                true => Some(number(from)),
+                false => connection
+                    .prepare_cached(
+                        "SELECT max(first) FROM segment WHERE run = ?1 AND first <= ?2",
+                    )?
+                    .query_row(params![run.as_str(), number(from)], |row| row.get(0))?,
+            };
+            let first = first.unwrap_or_default();
             let mut found = connection.prepare_cached(
-                "SELECT first, n, bytes FROM segment WHERE run = ?1 AND first >= coalesce(
-                    (SELECT max(first) FROM segment WHERE run = ?1 AND first <= ?2), 0)
+                "SELECT first, n, bytes FROM segment WHERE run = ?1 AND first >= ?2
                  ORDER BY first LIMIT ?3",
             )?;
-            let groups = found.query_map(params![run.as_str(), number(from), GROUPS], |row| {
+            let groups = found.query_map(params![run.as_str(), first, GROUPS], |row| {
                 let first: i64 = row.get(0)?;
                 Ok(EventGroup::stored(
                     Seq(u64::try_from(first).unwrap_or_default()),
@@ -164,6 +181,8 @@ struct GroupCursor {
     database: Database,
     run: RunId,
     from: Seq,
+    /// Whether the group before `from` was read.
+    begins_group: bool,
     waits: bool,
     found: VecDeque<EventGroup>,
     ended: bool,
@@ -176,18 +195,20 @@ fn groups<'a>(
     waits: bool,
 ) -> BoxStream<'a, Result<EventGroup, ReadError>> {
     let (database, run, found) = (database.clone(), run.clone(), VecDeque::new());
-    let cursor = GroupCursor { database, run, from, waits, found, ended: false };
+    let begins_group = from == Seq(0);
+    let cursor = GroupCursor { database, run, from, begins_group, waits, found, ended: false };
     stream::unfold(cursor, |mut cursor| async move {
         loop {
             if let Some(group) = cursor.found.pop_front() {
-                cursor.from = group.next();
+                (cursor.from, cursor.begins_group) = (group.next(), true);
                 return Some((Ok(group), cursor));
             }
             if cursor.ended {
                 return None;
             }
             let (database, run, from) = (cursor.database.clone(), cursor.run.clone(), cursor.from);
-            let read = spawn_blocking(move || database.some_groups(&run, from)).await;
+            let begins_group = cursor.begins_group;
+            let read = spawn_blocking(move || database.groups_from(&run, from, begins_group)).await;
             let error = match read {
                 Ok(Ok(Some((groups, is_open)))) => {
                     // What is appended before a run is closed is stored before its status.
@@ -206,5 +227,11 @@ fn groups<'a>(
             return Some((Err(error), cursor));
         }
     })
+    .map(|group: Result<EventGroup, ReadError>| async {
+        let group = group?;
+        let parsed = spawn_blocking(|| group.parsed()).await;
+        parsed.map_err(|error| ReadError::Unreadable(error.to_string()))
+    })
+    .buffered(READ_AHEAD)
     .boxed()
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::rows::as_integer;
+use super::said_rows::{SEQ_BITS, add_said};
 use super::writer::Change;
 use super::{Database, StoreError};
 use crate::base::word_query::WordQuery;
@@ -14,16 +15,14 @@ use crate::event::{RunId, Seq};
 use crate::store::EventGroup;
 use crate::store::said::SaidWords;
 
-/// Bits of a row's id that are the number of the event.
-const SEQ_BITS: u32 = 32;
-
 /// Rows of one run after which the rest of the run is skipped, where only the run is wanted.
 const MANY: u32 = 64;
 
 /// Rows after which it is asked again whether the answer is still wanted.
 const ROWS: u32 = 512;
 
-/// A run whose words are not all in the index: it was kept by an earlier version.
+/// A run whose words are not all in the index: it was kept by an earlier version, the process that
+/// stored it was killed, or another process is about to add them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnindexedRun {
     /// Its id.
@@ -41,48 +40,6 @@ pub struct RunHits {
     pub first: Vec<Seq>,
     /// How many events have them.
     pub count: u64,
-}
-
-/// Adds what was said in consecutive events of a run.
-pub(super) fn add_said(
-    connection: &Connection,
-    run: &str,
-    said: &[SaidWords],
-) -> rusqlite::Result<()> {
-    if said.is_empty() {
-        return Ok(());
-    }
-    let run = number_of(connection, run)?;
-    let mut insert =
-        connection.prepare_cached("INSERT INTO said (rowid, words) VALUES (?1, ?2)")?;
-    for said in said {
-        if let Some(id) = row_id(run, said.seq) {
-            insert.execute(params![id, said.words])?;
-        }
-    }
-    Ok(())
-}
-
-/// The id of a row of the index; `None` for an event that no index has.
-fn row_id(run: i64, seq: Seq) -> Option<i64> {
-    let seq = u32::try_from(seq.0).ok()?;
-    Some((run << SEQ_BITS) | i64::from(seq))
-}
-
-/// The number of a run in the index, which it gets with its first words.
-fn number_of(connection: &Connection, run: &str) -> rusqlite::Result<i64> {
-    let known: Option<i64> = connection
-        .prepare_cached("SELECT number FROM run WHERE id = ?1")?
-        .query_row([run], |row| row.get(0))?;
-    if let Some(known) = known {
-        return Ok(known);
-    }
-    connection
-        .prepare_cached(
-            "UPDATE run SET number = (SELECT coalesce(max(number), 0) + 1 FROM run) WHERE id = ?1
-             RETURNING number",
-        )?
-        .query_row([run], |row| row.get(0))
 }
 
 /// The words as FTS5 reads them. They have letters and digits only, and every phrase is in quotes, so
@@ -105,6 +62,7 @@ impl SaidIndex<'_> {
     /// # Errors
     /// The database's error.
     pub fn unindexed(&self) -> Result<Vec<UnindexedRun>, StoreError> {
+        self.0.writer().index();
         self.0.reading(|connection| {
             connection
                 .prepare_cached(
@@ -216,6 +174,7 @@ impl SaidIndex<'_> {
         if query.is_empty() {
             return Ok(Some(Vec::new()));
         }
+        self.0.writer().index();
         let words = match_expression(query);
         // The query begins again after a run with many hits, unless it has a prefix: each beginning
         // then merges the rows of all words with that prefix.

@@ -9,6 +9,7 @@ use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use tokio::sync::oneshot;
 
 use super::error::StoreError;
+use super::waiting_words::{GroupWords, WaitingWords};
 use crate::store::AppendError;
 
 /// Most jobs in one transaction: it bounds how long one of them waits for the others.
@@ -22,8 +23,14 @@ const IDLE: Duration = Duration::from_secs(1);
 pub(super) type Change =
     Box<dyn FnMut(&Connection) -> rusqlite::Result<Result<u64, AppendError>> + Send>;
 
+enum Work {
+    Change(Change, Option<GroupWords>),
+    /// Add the words that wait to the index.
+    Index,
+}
+
 struct Job {
-    change: Change,
+    work: Work,
     done: Box<dyn FnOnce(Result<u64, AppendError>) + Send>,
 }
 
@@ -45,25 +52,56 @@ impl Writer {
 
     /// Sends a change; the receiver gets its result once it survives a power failure.
     pub fn send(&self, change: Change) -> oneshot::Receiver<Result<u64, AppendError>> {
+        self.send_with(change, None)
+    }
+
+    /// Like [`send`](Self::send); if the change is made, the words are added to the index later.
+    pub fn send_with(
+        &self,
+        change: Change,
+        words: Option<GroupWords>,
+    ) -> oneshot::Receiver<Result<u64, AppendError>> {
         let (done, result) = oneshot::channel();
-        self.push(change, move |made| {
+        self.push(Work::Change(change, words), move |made| {
             let _ = done.send(made);
         });
         result
     }
 
-    fn push(&self, change: Change, done: impl FnOnce(Result<u64, AppendError>) + Send + 'static) {
+    fn push(&self, work: Work, done: impl FnOnce(Result<u64, AppendError>) + Send + 'static) {
         if let Some(jobs) = &self.jobs {
             // If the thread has ended, `done` is dropped, and the receiver says so.
-            let _ = jobs.send(Job { change, done: Box::new(done) });
+            let _ = jobs.send(Job { work, done: Box::new(done) });
         }
+    }
+
+    /// Waits until the words of all changes that were sent before are in the index. Words that could
+    /// not be added are added with the rest of their run: see `SaidIndex::unindexed`.
+    pub fn index(&self) {
+        let (done, result) = mpsc::channel();
+        self.push(Work::Index, move |_| {
+            let _ = done.send(());
+        });
+        let _ = result.recv();
     }
 
     /// Makes a change and waits for it. Blocks its thread for as long as the disk needs.
     ///
     /// # Errors
     /// The database's error; [`StoreError::Closed`] if the thread has ended.
-    pub fn wait(&self, mut change: Change) -> Result<Result<u64, AppendError>, StoreError> {
+    pub fn wait(&self, change: Change) -> Result<Result<u64, AppendError>, StoreError> {
+        self.wait_with(change, None)
+    }
+
+    /// Like [`wait`](Self::wait); if the change is made, the words are added to the index later.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait).
+    pub fn wait_with(
+        &self,
+        mut change: Change,
+        words: Option<GroupWords>,
+    ) -> Result<Result<u64, AppendError>, StoreError> {
         let (failed, failure) = mpsc::channel();
         let change: Change = Box::new(move |connection| {
             change(connection).or_else(|error| {
@@ -73,7 +111,7 @@ impl Writer {
             })
         });
         let (done, result) = mpsc::channel();
-        self.push(change, move |made| {
+        self.push(Work::Change(change, words), move |made| {
             let _ = done.send(made);
         });
         let made = result.recv().map_err(|_| StoreError::Closed)?;
@@ -95,6 +133,7 @@ impl Drop for Writer {
 
 fn write(mut connection: Connection, queue: &mpsc::Receiver<Job>) {
     let mut is_clean = true;
+    let mut words = WaitingWords::default();
     loop {
         let first = if is_clean {
             queue.recv().map_err(|_| RecvTimeoutError::Disconnected)
@@ -105,24 +144,39 @@ fn write(mut connection: Connection, queue: &mpsc::Receiver<Job>) {
             Ok(first) => {
                 let mut jobs = vec![first];
                 jobs.extend(queue.try_iter().take(MAX_JOBS - 1));
-                store(&mut connection, jobs);
+                let is_index = |job: &Job| matches!(job.work, Work::Index);
+                let (searches, jobs): (Vec<Job>, Vec<Job>) = jobs.into_iter().partition(is_index);
+                if !jobs.is_empty() {
+                    store(&mut connection, jobs, &mut words);
+                }
+                if !searches.is_empty() || words.are_due() {
+                    words.add_to_index(&mut connection);
+                }
+                searches.into_iter().for_each(|job| (job.done)(Ok(0)));
                 is_clean = false;
             }
             Err(RecvTimeoutError::Timeout) => {
+                words.add_to_index(&mut connection);
                 checkpoint(&connection);
                 is_clean = true;
             }
-            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Disconnected) => {
+                words.add_to_index(&mut connection);
+                break;
+            }
         }
     }
 }
 
 /// Stores jobs in one transaction. If that fails, each gets a transaction of its own, so that one
 /// that cannot be stored does not fail the others.
-fn store(connection: &mut Connection, mut jobs: Vec<Job>) {
+fn store(connection: &mut Connection, mut jobs: Vec<Job>, words: &mut WaitingWords) {
     match together(connection, &mut jobs) {
         Ok(results) => {
             for (job, result) in jobs.into_iter().zip(results) {
+                if let (Work::Change(_, Some(said)), Ok(_)) = (job.work, &result) {
+                    words.push(said);
+                }
                 (job.done)(result);
             }
         }
@@ -131,7 +185,7 @@ fn store(connection: &mut Connection, mut jobs: Vec<Job>) {
                 (job.done)(Err(AppendError::Unsure(error_text(&error))));
             }
         }
-        Err(_) => jobs.into_iter().for_each(|job| store(connection, vec![job])),
+        Err(_) => jobs.into_iter().for_each(|job| store(connection, vec![job], words)),
     }
 }
 
@@ -140,8 +194,11 @@ fn together(
     jobs: &mut [Job],
 ) -> rusqlite::Result<Vec<Result<u64, AppendError>>> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let results =
-        jobs.iter_mut().map(|job| (job.change)(&transaction)).collect::<Result<Vec<_>, _>>()?;
+    let make = |job: &mut Job| match &mut job.work {
+        Work::Change(change, _) => change(&transaction),
+        Work::Index => Ok(Ok(0)),
+    };
+    let results = jobs.iter_mut().map(make).collect::<Result<Vec<_>, _>>()?;
     transaction.commit()?;
     Ok(results)
 }

@@ -94,6 +94,42 @@ async fn what_was_said_is_found_as_soon_as_it_is_stored() {
 }
 
 #[tokio::test]
+async fn words_that_another_process_has_not_added_yet_are_found_and_not_added_twice() {
+    let temp = Temp::new();
+    let (run, other) = (temp.begin("r-1", 1, false), temp.again());
+    for seq in 0..3 {
+        let group = said_group(&run, seq, &[&answer("an umbrella")]);
+        temp.database.append(&run, Seq(seq), &group).await.expect("appended");
+        let mut behind = SaidIndex(&other).unindexed().expect("read");
+        SaidIndex(&other).index_for(&mut behind, Duration::MAX).expect("indexed");
+        for database in [&other, &temp.database] {
+            let hits =
+                SaidIndex(database).hits_of(&WordQuery::parse("umbrella"), 9).expect("searched");
+            assert_eq!((hits.len(), hits[0].count), (1, seq + 1));
+        }
+    }
+    assert_eq!(SaidIndex(&other).unindexed().expect("read"), []);
+}
+
+#[tokio::test]
+async fn words_are_in_the_index_when_the_process_has_ended() {
+    let temp = Temp::new();
+    let other = temp.again();
+    let row = row("r-1", 1, false);
+    assert!(other.reserve(&row.id, 1).expect("reserved"));
+    other.begin(&row);
+    let run = row.id;
+    let group = said_group(&run, 0, &[&answer("an umbrella")]);
+    other.append(&run, Seq(0), &group).await.expect("appended");
+    drop(other);
+    let behind = temp.database.reading(|connection| {
+        let sql = "SELECT count(*) FROM run WHERE said < next";
+        connection.query_row(sql, [], |row| row.get::<_, i64>(0))
+    });
+    assert_eq!(behind.expect("counted"), 0);
+}
+
+#[tokio::test]
 async fn a_hit_says_who_said_it_and_when() {
     let temp = Temp::new();
     let run = temp.begin("r-1", 1, false);
