@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use opening::{list_runs, open_long_run};
+use opening::{OPEN_ONCE, list_runs, open_long_run, open_once};
 use paired::{cpu, held, median, pairs, report, timed};
 use roundtable::bench::{
     Database, EventGroup, Retention, RunCourse, RunLog as _, SaidIndex, StoreKeeper, StoredRuns,
@@ -104,6 +104,12 @@ fn main() -> ExitCode {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|it| !it.starts_with('-')).collect();
     let has = |part: &str| wanted.is_empty() || wanted.iter().any(|it| it == part);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("one");
+    if let [part, path] = &wanted[..]
+        && part == OPEN_ONCE
+    {
+        open_once(&runtime, Path::new(path));
+        return ExitCode::SUCCESS;
+    }
     let dir = tempfile::tempdir().expect("a folder");
     let mut ratios = Vec::new();
     if has("run") || has("append") {
@@ -116,7 +122,7 @@ fn main() -> ExitCode {
         }
     }
     if has("open") {
-        ratios.push(("a long run, opened", open_long_run(&runtime, dir.path()), 2.0));
+        ratios.push(("a long run, opened", open_long_run(&runtime, dir.path()), 4.5));
     }
     if has("list") {
         list_runs(dir.path());
@@ -196,7 +202,7 @@ fn append_groups(runtime: &Runtime, folder: &Path, said: &[EventGroup]) -> f64 {
     let shown = format!("{:.2} / {:.2} us", with * each, without * each);
     report("CPU time of an event", &shown, "none");
     let bytes: usize = said.iter().map(|group| group.lines().len()).sum();
-    let words: usize = said.iter().flat_map(EventGroup::said).map(|it| it.words.len()).sum();
+    let words: usize = said.iter().flat_map(|it| it.said().iter()).map(|it| it.words.len()).sum();
     let many = append_together(runtime, &open_database(folder, "many"), said);
     let shown = format!("{:.0}k events/s", 8.0 * f64::from(count) / many.as_secs_f64() / 1e3);
     report("the same, 8 runs at once", &shown, "none; 100k/s");

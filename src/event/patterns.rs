@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use super::fact::Fact;
 use super::id::SpanId;
-use super::kind::EventKind;
 use super::plan::Plan;
 use super::redact::TextRedactor;
 use super::span::{SpanKind, SpanState};
@@ -87,26 +86,6 @@ impl PatternPlan {
     }
 }
 
-/// Reads an event of this kind as the variant of an enum: its name, then its fields.
-pub(super) fn read_kind<'de, D: Deserializer<'de>>(
-    name: &str,
-    from: D,
-) -> Result<EventKind, D::Error> {
-    if CollaborationFact::NAMES.contains(&name) {
-        CollaborationFact::read_fields(from).map(EventKind::from)
-    } else if OrchestratorFact::NAMES.contains(&name) {
-        OrchestratorFact::read_fields(from).map(EventKind::from)
-    } else if AgentFact::NAMES.contains(&name) {
-        AgentFact::read_fields(from).map(EventKind::from)
-    } else if ResearchFact::NAMES.contains(&name) {
-        ResearchFact::read_fields(from).map(EventKind::from)
-    } else if RouterFact::NAMES.contains(&name) {
-        RouterFact::read_fields(from).map(EventKind::from)
-    } else {
-        EventKind::read_fields(from)
-    }
-}
-
 /// A fact of one pattern. In JSON it is the fact alone: its kind says which pattern it belongs to.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
@@ -147,6 +126,27 @@ impl PatternFact {
             RouterFact::deserialize(from).map(Self::Router)
         } else {
             return None;
+        })
+    }
+
+    /// Reads the fact of this name, given as the variant of an enum: its name, then its fields. Gives
+    /// that back if no pattern has one.
+    pub(super) fn read_fields<'de, D: Deserializer<'de>>(
+        name: &str,
+        from: D,
+    ) -> Result<Result<Self, D::Error>, D> {
+        Ok(if CollaborationFact::NAMES.contains(&name) {
+            CollaborationFact::read_fields(from).map(Self::Collaboration)
+        } else if OrchestratorFact::NAMES.contains(&name) {
+            OrchestratorFact::read_fields(from).map(Self::Orchestrator)
+        } else if AgentFact::NAMES.contains(&name) {
+            AgentFact::read_fields(from).map(Self::Agents)
+        } else if ResearchFact::NAMES.contains(&name) {
+            ResearchFact::read_fields(from).map(Self::Research)
+        } else if RouterFact::NAMES.contains(&name) {
+            RouterFact::read_fields(from).map(Self::Router)
+        } else {
+            return Err(from);
         })
     }
 

@@ -45,17 +45,7 @@ pub fn escape(json: &str, lines: bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Escapes the same in the JSON line that begins at `start`.
-pub(crate) fn escape_from(json: &mut Vec<u8>, start: usize) {
-    let Some(line) = json.get(start..).filter(|line| !is_plain(line, false)) else { return };
-    // JSON is UTF-8.
-    if let Cow::Owned(safe) = escape(&String::from_utf8_lossy(line), false) {
-        json.truncate(start);
-        json.extend_from_slice(safe.as_bytes());
-    }
-}
-
-/// Whether there is nothing but printable ASCII.
+/// Whether all of it is printable ASCII.
 fn is_plain(json: &[u8], lines: bool) -> bool {
     // A chunk is looked at without a branch for each byte.
     json.chunks(64).all(|chunk| {

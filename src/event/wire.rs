@@ -75,23 +75,6 @@ impl Event {
     /// # Errors
     /// As [`to_line`](Self::to_line).
     pub fn to_line_with_run(&self, run: &RunId) -> Result<String, serde_json::Error> {
-        self.line(self.run_of_line(run))
-    }
-
-    /// Adds the line of [`to_line_with_run`](Self::to_line_with_run) to `out`.
-    ///
-    /// # Errors
-    /// As [`to_line`](Self::to_line).
-    pub(crate) fn write_line_with_run(
-        &self,
-        run: &RunId,
-        out: &mut Vec<u8>,
-    ) -> Result<(), serde_json::Error> {
-        serde_json::to_writer(out, &self.line_out(self.run_of_line(run)))
-    }
-
-    /// The run that a line names besides the event's own fields.
-    fn run_of_line<'r>(&self, run: &'r RunId) -> Option<&'r RunId> {
         // These kinds have their own `run` field.
         let has_its_own = match &self.kind {
             EventKind::RunStarted(_)
@@ -101,22 +84,18 @@ impl Event {
             EventKind::Unknown { fields, .. } => fields.contains_key("run"),
             _ => false,
         };
-        (!has_its_own).then_some(run)
+        self.line((!has_its_own).then_some(run))
     }
 
     fn line(&self, run: Option<&RunId>) -> Result<String, serde_json::Error> {
-        serde_json::to_string(&self.line_out(run))
-    }
-
-    fn line_out<'a>(&'a self, run: Option<&'a RunId>) -> LineOut<'a> {
-        LineOut {
+        serde_json::to_string(&LineOut {
             v: SCHEMA_VERSION,
             run,
             seq: self.seq,
             at_us: self.at,
             span: self.span,
             kind: KindOut(&self.kind),
-        }
+        })
     }
 
     /// Reads an event from a line of any version; a line without `v` is read as one of the newest. An
@@ -132,7 +111,7 @@ impl Event {
         }
     }
 
-    /// Reads any line, by a tree of values.
+    /// Reads a line, whatever is in it, by a tree of values.
     pub(super) fn from_tree(line: &str) -> Result<Event, LineError> {
         let mut value: Value = serde_json::from_str(line)?;
         if value.get("v").and_then(Value::as_u64) == Some(v1::VERSION) {

@@ -11,10 +11,10 @@ use serde::{Deserialize, forward_to_deserialize_any};
 
 use super::complete_json::NothingSkipped;
 use super::kind::SCHEMA_VERSION;
-use super::patterns::read_kind;
+use super::patterns::PatternFact;
 use super::{Elapsed, Event, EventKind, Seq, SpanId};
 
-/// The event of a line as roundtable writes it. `None` is no verdict: the line may be of an earlier
+/// The event of a line as roundtable writes it. `None`: it may still be one; the line may be of an earlier
 /// version, of an unknown kind, in another order, or no event at all.
 pub(super) fn read(line: &str) -> Option<Event> {
     // An object with this name is another value in a tree of values.
@@ -66,7 +66,10 @@ impl<'de> Visitor<'de> for LineVisitor {
         if version.is_some_and(|version| version != SCHEMA_VERSION) {
             return Err(refused());
         }
-        let kind: EventKind = read_kind(kind, KindReader { kind, fields })?;
+        let kind = match PatternFact::read_fields(kind, KindReader { kind, fields }) {
+            Ok(fact) => EventKind::Pattern(fact?),
+            Err(shared) => EventKind::read_fields(shared)?,
+        };
         Ok(Event { seq, at, span, kind })
     }
 }

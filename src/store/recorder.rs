@@ -59,22 +59,27 @@ pub async fn record(
     mark.raise(next);
     let mut events = Vec::new();
     while reader.next_batch(&mut events, BATCH).await > 0 {
-        listener.events(&events);
         let mut group = EventGroup::starting_at(next);
-        let fresh = next;
-        for event in events.drain(..).filter(|event| event.seq >= fresh) {
-            if let Err(error) = group.push(&event, run) {
-                return Err(RecordError::GaveUp(error.to_string()));
+        // What has come meanwhile is stored together with it: the more there is, the larger the group.
+        while !events.is_empty() {
+            listener.events(&events);
+            for event in events.drain(..) {
+                if event.seq < group.next() {
+                    continue;
+                }
+                if let Err(error) = group.push(&event, run) {
+                    return Err(RecordError::GaveUp(error.to_string()));
+                }
+                if group.is_full() {
+                    next = store(log, run, &group, mark, listener).await?;
+                    group = EventGroup::starting_at(next);
+                }
             }
-            if group.is_full() {
-                next = store(log, run, &group, mark, listener).await?;
-                group = EventGroup::starting_at(next);
-            }
+            reader.take(&mut events, BATCH);
         }
         if !group.is_empty() {
             next = store(log, run, &group, mark, listener).await?;
         }
-        listener.stored().await;
     }
     Ok(())
 }
@@ -107,6 +112,7 @@ async fn store(
                 if has_failed {
                     listener.recovered();
                 }
+                listener.stored().await;
                 return Ok(next);
             }
             Err(AppendError::Unsure(why)) => {
