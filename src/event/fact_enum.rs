@@ -29,6 +29,7 @@ macro_rules! facts {
 
         #[derive(::serde::Deserialize)]
         #[serde(remote = $own_name)]
+        #[allow(clippy::enum_variant_names, reason = "the same variants as in the other enum")]
         enum $fields {
             $(
                 #[serde(rename = $kind)]
