@@ -9,7 +9,7 @@ mod run_format;
 
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 
 use crate::event::BoundaryId;
 use crate::event::contribution::Decision;
@@ -97,7 +97,7 @@ pub enum CliCommand {
 
 /// The failures that tests can provoke.
 #[cfg(debug_assertions)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum PanicPlace {
     /// A panic in the dashboard's loop.
     Loop,
