@@ -37,8 +37,8 @@ pub use self::live_slots::LiveText;
 pub use self::reader::LogReader;
 pub use self::recording::{Recording, RecordingError};
 use self::replay::ReplayedEvent;
+pub(crate) use self::replay::{CallStep, RecordedAttemptStep, RecordedInput, Replay};
 pub use self::replay::{Divergence, PassedBoundary, ReplayError};
-pub(crate) use self::replay::{RecordedAttemptStep, RecordedInput, Replay};
 pub use self::stored::StoredMark;
 
 /// Limits of the memory that a log uses, in bytes as [`EventKind::weight`] estimates them.

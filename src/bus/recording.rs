@@ -14,6 +14,8 @@ pub struct Recording {
     events: Arc<[Arc<Event>]>,
     /// The attempts of models and tools, by span.
     attempts: Arc<BTreeMap<SpanId, RecordedAttempt>>,
+    /// The indices of the steps of calls, by span: what they do in their turn.
+    steps: Arc<BTreeMap<SpanId, Vec<usize>>>,
     last_span: SpanId,
     /// Where the run was forked from another one; 0: it was not.
     forked_at: Seq,
@@ -56,6 +58,7 @@ impl Recording {
             _ => return Err(RecordingError::NoHead),
         };
         let mut attempts = BTreeMap::new();
+        let mut steps: BTreeMap<SpanId, Vec<usize>> = BTreeMap::new();
         // Each span, and whether it is a call of a model or tool.
         let mut spans = BTreeMap::from([(SpanId::RUN, false)]);
         let mut before = Elapsed(0);
@@ -83,6 +86,9 @@ impl Recording {
                 None if !spans.contains_key(&event.span) => return Err(wrong),
                 None => {}
             }
+            if let Some(call) = step_of(event) {
+                steps.entry(call).or_default().push(place);
+            }
             let continues = match &event.kind {
                 EventKind::AttemptAnswered(_) | EventKind::CallInDoubt { .. } => true,
                 EventKind::AttemptFailed(failed) => failed.class != FailureClass::Cancelled,
@@ -95,7 +101,8 @@ impl Recording {
         let last_span = spans.keys().next_back().copied().unwrap_or_default();
         let is_fork = |event: &&Arc<Event>| matches!(event.kind, EventKind::RunForked { .. });
         let forked_at = events.iter().rfind(is_fork).map_or(Seq(0), |event| event.seq);
-        Ok(Self { head, events, attempts: Arc::new(attempts), last_span, forked_at })
+        let (attempts, steps) = (Arc::new(attempts), Arc::new(steps));
+        Ok(Self { head, events, attempts, steps, last_span, forked_at })
     }
 
     /// The head of the log: the setup of the run.
@@ -131,6 +138,23 @@ impl Recording {
     /// An attempt of a model or tool; `None` if the span is something else.
     pub(super) fn attempt(&self, span: SpanId) -> Option<&RecordedAttempt> {
         self.attempts.get(&span)
+    }
+
+    /// The indices of the steps of a call: that it was admitted to the pool, and that an attempt was
+    /// queued, refused or started.
+    pub(super) fn steps_of(&self, call: SpanId) -> &[usize] {
+        self.steps.get(&call).map_or(&[], |steps| steps)
+    }
+}
+
+/// The call whose step this event is.
+fn step_of(event: &Event) -> Option<SpanId> {
+    match &event.kind {
+        EventKind::AttemptStarted { parent, .. } => Some(*parent),
+        EventKind::CallAdmitted { .. }
+        | EventKind::AttemptQueued { .. }
+        | EventKind::AttemptRefused { .. } => Some(event.span),
+        _ => None,
     }
 }
 

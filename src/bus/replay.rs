@@ -13,6 +13,8 @@ mod fork;
 mod keys;
 mod state;
 mod step;
+mod turn;
+mod turns;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::future::poll_fn;
@@ -33,6 +35,7 @@ use crate::event::{Boundary, BoundaryId, Command, Elapsed, Event, EventKind, Seq
 pub use self::error::{Divergence, PassedBoundary, ReplayError};
 pub(super) use self::step::ReplayedEvent;
 pub(crate) use self::step::{RecordedAttemptStep, RecordedInput};
+pub(crate) use self::turn::CallStep;
 
 /// Events that are recorded within this time of each other happened at the same moment: the run may
 /// not have waited between them.
@@ -229,6 +232,11 @@ impl Replay {
             return RecordedInput::Skipped;
         }
         let first = state.next;
+        if let Some(waker) = state.turns.give(first) {
+            drop(state);
+            waker.wake();
+            return RecordedInput::Delivered;
+        }
         let is_end = |place: usize| {
             let span = events.get(place)?.span;
             let attempt = self.recording.attempt(span).filter(|it| it.steps.contains(&place))?;
@@ -332,13 +340,13 @@ impl Replay {
             append(ReplayedEvent::New(span, kind));
         }
         self.live.store(true, Ordering::Release);
-        let ReplayState { matched, waiting, commands, .. } = std::mem::take(&mut *state);
+        let ReplayState { matched, waiting, turns, commands, .. } = std::mem::take(&mut *state);
         if is_fork {
             // Attempts in flight still return what is recorded.
             state.matched = matched;
         }
         drop(state);
-        for waker in waiting.into_values().chain(branches) {
+        for waker in waiting.into_values().chain(turns.into_wakers()).chain(branches) {
             waker.wake();
         }
         commands

@@ -279,6 +279,15 @@ impl Breaker {
         self.retry_after_end(now).map(|until| until.saturating_duration_since(now))
     }
 
+    /// When the breaker allows an attempt again, if time decides that.
+    pub fn refuses_until(&self) -> Option<Instant> {
+        match self.state {
+            BreakerState::Open { until: None, .. } => None,
+            BreakerState::Open { until, .. } => until.max(self.retry_after),
+            _ => self.retry_after,
+        }
+    }
+
     /// Changes the limits. Counts are kept: a lower threshold applies from the next recorded
     /// failure on. A running open time is recalculated from its start.
     pub fn set_limits(&mut self, limits: BreakerLimits) {

@@ -16,6 +16,7 @@ use tokio::sync::SemaphorePermit;
 
 use super::breaker::AttemptVerdict;
 use super::call_scope::{Attempt, CallScope, Callee};
+use super::call_turn::CallTurn;
 use super::failed_attempt::{FailedAttempt, publish_if_stale};
 use super::guard::{Guard, GuardRefusal};
 use super::recorded_attempt::recorded_result;
@@ -95,7 +96,9 @@ impl GatewayCall {
         let bus = scope.bus();
         // The calls that an agent makes are executed again; the agent itself has no recorded reply.
         let leaf = self.started.purpose.asks() != Asks::Agent;
-        let span = bus.open(EventKind::CallStarted(Box::new(self.started)));
+        let started = EventKind::CallStarted(Box::new(self.started));
+        CallTurn::start(bus, &started).await;
+        let span = bus.open(started);
         let mut open = OpenCall { bus, span, attempts: 0, open: true };
         let _slot = acquire_slot(scope, span).await;
         let key = self.safe_key.as_deref();
@@ -183,6 +186,7 @@ async fn acquire_slot(scope: &dyn CallScope, call: SpanId) -> Option<SemaphorePe
     let since = scope.bus().clock().now();
     scope.bus().publish(call, EventKind::CallQueued);
     let permit = pool.acquire().await.ok()?;
+    CallTurn::of(scope.bus(), call).wait().await;
     let waited_ms = millis(scope.bus().clock().since(since));
     scope.bus().publish(call, EventKind::CallAdmitted { waited_ms });
     Some(permit)
@@ -205,6 +209,8 @@ async fn make_attempt<'g>(
         );
         AttemptOutcome::Refused { reason, tool }
     };
+    let turn = CallTurn::of(bus, call);
+    turn.wait().await;
     if let Some(admitted) = scope.admit(number)
         && let Err(reason) = admitted.await
     {
@@ -216,7 +222,7 @@ async fn make_attempt<'g>(
         in_line = scope.enter_queue();
         scope.timeout_clock(max_wait)
     };
-    let entered = guard.enter(scope.remaining(), queued).await;
+    let entered = guard.enter(scope.remaining(), turn, queued).await;
     drop(in_line);
     let pass = match entered {
         Ok(pass) => pass,

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::breaker::{AttemptVerdict, BreakerRefusal, BreakerState, BreakerView, Recorded, Ticket};
 use super::bulkhead::{Bulkhead, Counts, Fill, Full, Permit};
+use super::call_turn::CallTurn;
 use super::change;
 use super::guard_state::{GuardState, initial_stage, limits_of};
 use crate::base::name::ToolName;
@@ -192,9 +193,9 @@ impl Guard {
     }
 
     /// Asks the breaker for permission.
-    fn ask_breaker(&self) -> Result<BreakerPermit<'_>, GuardRefusal> {
-        let now = self.clock.now();
+    fn ask_breaker(&self, turn: CallTurn<'_>) -> Result<BreakerPermit<'_>, GuardRefusal> {
         let mut state = self.lock();
+        let now = turn.decided_at(self.clock.now(), state.breaker.refuses_until());
         let allowed = state.breaker.allow(now);
         state.publish_change(&self.name, now, BreakerCause::CooldownOver, None);
         match allowed {
@@ -215,25 +216,28 @@ impl Guard {
     pub async fn enter<'t>(
         &self,
         remaining: Duration,
+        turn: CallTurn<'t>,
         queued: impl FnOnce(Duration) -> Option<BoxFuture<'t, ()>>,
     ) -> Result<CallPermit<'_>, GuardRefusal> {
-        let leave = self.ask_breaker()?;
+        let leave = self.ask_breaker(turn)?;
         let max_wait = self.lock().policy.bulkhead.map_or(Some(Duration::ZERO), |it| it.max_wait);
         let max_wait = max_wait.unwrap_or(remaining).min(remaining);
         let mut since = None;
         let stands = || {
             since = Some(self.clock.now());
             let time_up = queued(max_wait);
-            Some(time_up.unwrap_or_else(|| Box::pin(self.clock.sleep(max_wait))))
+            let time_up = time_up.unwrap_or_else(|| Box::pin(self.clock.sleep(max_wait)));
+            Some(turn.give_up(time_up))
         };
         let permit = match self.bulkhead.enter_with(Some(max_wait), stands).await {
             Ok(permit) => permit,
             Err(Full(_)) => return Err(GuardRefusal::BulkheadFull),
         };
         let Some(since) = since else { return Ok(self.permit(leave, permit, Duration::ZERO)) };
+        turn.wait().await;
         // The breaker may have changed while this attempt was queued: ask it again.
         drop(leave);
-        Ok(self.permit(self.ask_breaker()?, permit, self.clock.since(since)))
+        Ok(self.permit(self.ask_breaker(turn)?, permit, self.clock.since(since)))
     }
 
     fn permit<'a>(

@@ -11,6 +11,7 @@ pub mod budget;
 pub mod bulkhead;
 pub mod call;
 pub mod call_scope;
+pub(crate) mod call_turn;
 pub(crate) mod change;
 pub mod contract;
 pub(crate) mod failed_attempt;

@@ -3,8 +3,9 @@
 //!
 //! The run is polled until it is idle: nothing woke it, and it waits for nothing outside. Then the
 //! first recorded event that it has not published says what comes next: what a model or tool
-//! returned, a command, or a timer. Time moves to that event, and only what leads to it happens. If
-//! nothing leads to it, the run does something else than its log says ([`Divergence`]).
+//! returned, a command, a timer, or that it is the turn of a call to continue. Time moves to that
+//! event, and only what leads to it happens. If nothing leads to it, the run does something else than
+//! its log says ([`Divergence`]).
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -170,12 +171,16 @@ impl Driver<'_> {
             (self.inputs.send)(command);
             return Step::Continue;
         }
-        if self.replay.clock().fire() {
+        // What a call does in its turn may begin with an event of the run, such as of a breaker.
+        if self.replay.clock().fire() || self.replay.give_turn(false) {
             return Step::Continue;
         }
         // Another version of the program may warn of something else.
         if let EventKind::Warning { .. } = event.kind {
             self.replay.skip_next();
+            return Step::Continue;
+        }
+        if self.replay.give_turn(true) {
             return Step::Continue;
         }
         match self.replay.diverge() {

@@ -7,6 +7,7 @@ use std::task::Waker;
 use super::error::Divergence;
 use super::fork::ForkLog;
 use super::keys::{EventKey, describe, key_of};
+use super::turns::Turns;
 use crate::event::{Command, Event, EventKind, Seq, SpanId};
 
 /// What was executed of a recording, and what waits for more of it.
@@ -26,6 +27,8 @@ pub(super) struct ReplayState {
     pub delivered: BTreeSet<SpanId>,
     /// Attempts that wait for this, or for the recording to be used up.
     pub waiting: BTreeMap<SpanId, Waker>,
+    /// Calls that wait for their turn.
+    pub turns: Turns,
     /// Where the run left its recording.
     pub divergence: Option<Divergence>,
     /// Commands that were sent before the recording was used up.

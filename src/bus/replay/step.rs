@@ -20,7 +20,7 @@ pub(crate) enum RecordedAttemptStep {
 pub(crate) enum RecordedInput {
     /// The recording is used up.
     Over,
-    /// A model or tool returned; the attempts continue.
+    /// A model or tool returned, or it is the turn of a call; the run continues.
     Delivered,
     /// An event that nothing in the run publishes again was skipped.
     Skipped,

@@ -17,6 +17,7 @@ use crate::support::table::{engine, facts};
 mod commands;
 mod fork;
 mod in_doubt;
+mod same_moment;
 mod scenarios;
 
 /// A shipped scenario.
