@@ -58,6 +58,8 @@ pub trait Console {
     fn reclaim(&mut self) {}
     /// Reports that the loop is not stuck.
     fn heartbeat(&self) {}
+    /// Reports that the loop has taken a signal to end.
+    fn end_taken(&self) {}
 }
 
 /// The terminal that the program was started in.
@@ -145,5 +147,9 @@ impl Console for Tty {
 
     fn heartbeat(&self) {
         self.warden.heartbeat();
+    }
+
+    fn end_taken(&self) {
+        self.warden.end_taken();
     }
 }

@@ -3,7 +3,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -26,6 +26,8 @@ pub enum EndRequest {
 #[derive(Debug, Clone)]
 pub struct Watchdog {
     turns: Arc<AtomicU64>,
+    /// The loop has taken a signal to end.
+    taken: Arc<AtomicBool>,
     asks: mpsc::Sender<(EndRequest, u64)>,
 }
 
@@ -35,20 +37,25 @@ impl Watchdog {
     /// # Errors
     /// If no thread can be started.
     pub fn start(end: impl FnOnce(u8) + Send + 'static) -> io::Result<Self> {
-        let turns = Arc::<AtomicU64>::default();
+        let (turns, taken) = (Arc::<AtomicU64>::default(), Arc::<AtomicBool>::default());
         let (asks, asked) = mpsc::channel();
-        let seen = Arc::clone(&turns);
+        let seen = (Arc::clone(&turns), Arc::clone(&taken));
         thread::Builder::new().name("warden".to_owned()).spawn(move || {
-            if let Some(code) = watch(&asked, &seen) {
+            if let Some(code) = watch(&asked, (&seen.0, &seen.1)) {
                 end(code);
             }
         })?;
-        Ok(Self { turns, asks })
+        Ok(Self { turns, taken, asks })
     }
 
     /// Reports that the loop is not stuck.
     pub fn heartbeat(&self) {
         self.turns.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Reports that the loop has taken a signal to end.
+    pub fn end_taken(&self) {
+        self.taken.store(true, Ordering::SeqCst);
     }
 
     /// Registers a request to end; `tell` forwards it to the loop.
@@ -62,7 +69,10 @@ impl Watchdog {
 }
 
 /// Waits until the program has to be ended; `None`: all handles are dropped.
-fn watch(asked: &mpsc::Receiver<(EndRequest, u64)>, turns: &AtomicU64) -> Option<u8> {
+fn watch(
+    asked: &mpsc::Receiver<(EndRequest, u64)>,
+    (turns, taken): (&AtomicU64, &AtomicBool),
+) -> Option<u8> {
     let mut vigil = EndRequests::default();
     loop {
         let left = vigil.until.as_ref().map(|due| due.at.saturating_duration_since(Instant::now()));
@@ -75,7 +85,8 @@ fn watch(asked: &mpsc::Receiver<(EndRequest, u64)>, turns: &AtomicU64) -> Option
             Err(RecvTimeoutError::Disconnected) => return None,
             Err(RecvTimeoutError::Timeout) => {}
         }
-        if let Some(code) = vigil.exit_code(turns.load(Ordering::SeqCst), Instant::now()) {
+        let (turn, is_taken) = (turns.load(Ordering::SeqCst), taken.load(Ordering::SeqCst));
+        if let Some(code) = vigil.exit_code(turn, is_taken, Instant::now()) {
             return Some(code);
         }
     }
@@ -95,27 +106,36 @@ struct LoopDeadline {
     at: Instant,
     turn: u64,
     code: u8,
+    /// Whether a signal is to be taken: one turn of the loop does not show that it was.
+    is_signal: bool,
 }
 
 impl EndRequests {
     fn register(&mut self, ask: EndRequest, turn: u64, now: Instant) {
-        let code = match ask {
-            EndRequest::End(code) => code,
-            EndRequest::Interrupt if self.interrupted == Some(turn) => INTERRUPTED,
+        let (code, is_signal) = match ask {
+            EndRequest::End(code) => (code, true),
+            EndRequest::Interrupt if self.interrupted == Some(turn) => (INTERRUPTED, false),
             EndRequest::Interrupt => {
                 self.interrupted = Some(turn);
                 return;
             }
         };
         if self.until.is_none() {
-            self.until = Some(LoopDeadline { at: now + GRACE, turn, code });
+            self.until = Some(LoopDeadline { at: now + GRACE, turn, code, is_signal });
         }
     }
 
-    /// The exit code, if the deadline has passed and the loop has not turned.
-    fn exit_code(&mut self, turn: u64, now: Instant) -> Option<u8> {
+    /// The exit code, if the deadline has passed and the loop has not turned. A loop that has turned
+    /// has another deadline until it takes the signal.
+    fn exit_code(&mut self, turn: u64, is_taken: bool, now: Instant) -> Option<u8> {
         let due = self.until.take_if(|due| due.turn != turn || now >= due.at)?;
-        (due.turn == turn).then_some(due.code)
+        if due.turn == turn {
+            return (!(due.is_signal && is_taken)).then_some(due.code);
+        }
+        if due.is_signal && !is_taken {
+            self.until = Some(LoopDeadline { at: now + GRACE, turn, ..due });
+        }
+        None
     }
 }
 
@@ -138,18 +158,35 @@ mod tests {
             (&[(End(143), 5)], 6, None),
             (&[(End(143), 5), (Interrupt, 5), (End(129), 5)], 5, Some(143)),
         ] {
+            // One that is stuck takes no signal.
+            let is_taken = ends.is_none();
             let mut vigil = EndRequests::default();
             for (ask, turn) in asks {
                 vigil.register(*ask, *turn, start);
             }
             assert_eq!(
-                vigil.exit_code(turn, start + GRACE / 2),
+                vigil.exit_code(turn, true, start + GRACE / 2),
                 None,
                 "{asks:?}: not before its time"
             );
-            assert_eq!(vigil.exit_code(turn, start + GRACE), ends, "{asks:?} at {turn}");
-            assert_eq!(vigil.exit_code(turn, start + 2 * GRACE), None, "once");
+            assert_eq!(vigil.exit_code(turn, is_taken, start + GRACE), ends, "{asks:?} at {turn}");
+            assert_eq!(vigil.exit_code(turn, true, start + 2 * GRACE), None, "once");
         }
+    }
+
+    #[test]
+    fn a_loop_that_turns_once_and_is_stuck_before_it_takes_the_signal_is_ended() {
+        let start = Instant::now();
+        let mut vigil = EndRequests::default();
+        vigil.register(EndRequest::End(143), 5, start);
+        let turned = start + GRACE / 2;
+        assert_eq!(vigil.exit_code(6, false, turned), None);
+        assert_eq!(vigil.exit_code(6, false, turned + GRACE / 2), None, "it has another deadline");
+        assert_eq!(vigil.exit_code(6, false, turned + GRACE), Some(143));
+        let mut vigil = EndRequests::default();
+        vigil.register(EndRequest::End(143), 5, start);
+        assert_eq!(vigil.exit_code(6, false, turned), None);
+        assert_eq!(vigil.exit_code(6, true, turned + GRACE), None, "it was taken meanwhile");
     }
 
     #[test]

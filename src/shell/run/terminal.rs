@@ -27,6 +27,9 @@ const PAGER_TIMEOUT: Duration = Duration::from_millis(300);
 
 impl<C: Console> DashboardLoop<C> {
     pub(super) fn on_signal(&mut self, signal: ProcessSignal) -> io::Result<()> {
+        if matches!(signal, ProcessSignal::End(_)) {
+            self.console.end_taken();
+        }
         match signal {
             // Ctrl-C in the pager reaches both processes; it is meant for the pager, which may
             // have ended before the signal arrives here.
