@@ -119,11 +119,7 @@ pub fn facts(
         schedule,
         ..Launch::scripted(Arc::new(scenario), false)
     };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .build()
-        .expect("a runtime");
+    let runtime = super::table::paused_runtime();
     let events = runtime.block_on(async {
         let engine = Engine::new(EngineSettings::default());
         let run = engine.start(launch);

@@ -88,15 +88,17 @@ pub async fn facts(run: &RunHandle) -> Vec<Arc<Event>> {
     facts
 }
 
+/// A runtime whose time stands still and moves to the next timer when nothing else is left to do.
+pub fn paused_runtime() -> tokio::runtime::Runtime {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    runtime.enable_time().start_paused(true).build().expect("a runtime")
+}
+
 /// The events of a shipped scenario with its script, without delays.
 pub fn shipped_log(name: &str) -> Vec<Arc<Event>> {
     let found = scenario::shipped().iter().find(|it| it.name == name).expect("shipped");
     let scenario = scenario::load(found.text, found.origin(), &[]).expect("a good scenario");
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .build()
-        .expect("a runtime");
+    let runtime = paused_runtime();
     runtime.block_on(async {
         facts(&engine().start(Launch::scripted(Arc::new(scenario), true))).await
     })

@@ -245,7 +245,7 @@ proptest! {
     /// fold(prefix), kept as a checkpoint, + fold(rest) = fold(all); and any order is total.
     #[test]
     fn folds_go_on_from_anywhere_and_take_any_order(cut in 0usize..200, seed in any::<u64>()) {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
+        let runtime = crate::support::table::paused_runtime();
         let log = runtime.block_on(a_log());
         let cut = cut.min(log.len());
         let whole = World::from_events(log.iter().map(|fact| &**fact));
@@ -280,7 +280,7 @@ proptest! {
             EventKind::Paused { at: vec![BoundaryId::new("x")] },
             EventKind::AttemptAnswered(Box::new(Reply { usage: Some(Usage::new(at, at)), ..Reply::from_agent_text("".into()) })),
         ];
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
+        let runtime = crate::support::table::paused_runtime();
         let head = runtime.block_on(a_log())[0].clone();
         let mut world = World::from_events([&*head]);
         prop_assert!(world.collaboration().is_some());

@@ -155,10 +155,7 @@ async fn digests(name: &str, flags: &[(String, bool)], instant: bool) -> (String
 fn whole_logs_and_outcomes_are_what_they_were() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/logs.txt");
     let mut found = String::new();
-    let new_runtime = || {
-        let mut runtime = tokio::runtime::Builder::new_current_thread();
-        runtime.enable_time().start_paused(true).build().expect("a runtime")
-    };
+    let new_runtime = crate::support::table::paused_runtime;
     // The first search of a process fills the index of the shipped documents, and says so.
     new_runtime().block_on(digests("rumour-mill", &[], true));
     for (name, flags, instant) in endings() {

@@ -131,11 +131,7 @@ proptest! {
         part in 0.0_f64..=1.0,
         late_us in 0_u64..200,
     ) {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .start_paused(true)
-            .build()
-            .expect("a runtime");
+        let runtime = crate::support::table::paused_runtime();
         let wrong = runtime.block_on(crowd.continue_after(part, late_us));
         prop_assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }

@@ -66,8 +66,7 @@ proptest! {
         turned in prop::option::of((2u32..4, any::<bool>())),
     ) {
         let script = script(&rows);
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_time().start_paused(true).build().expect("a runtime");
+        let runtime = crate::support::table::paused_runtime();
         let played = ["parallel", "sequential"].map(|concurrency| {
             let sets = [
                 format!("collaboration.concurrency={concurrency}"),
@@ -102,8 +101,7 @@ proptest! {
         presses in prop::collection::vec((0u8..4, 0u32..2500), 0..12),
     ) {
         let script = script(&rows);
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_time().start_paused(true).build().expect("a runtime");
+        let runtime = crate::support::table::paused_runtime();
         let launch = || Launch::scripted(scenario(&script, &["budget.max_seconds=600"]), false);
         let alone = what_counts(runtime.block_on(outcome(launch())));
         let pressed = runtime.block_on(async {

@@ -11,16 +11,10 @@ use crate::support::random_cases;
 use crate::support::storm::{scenario_of, shown};
 use proptest::prelude::*;
 
+use crate::support::table::paused_runtime;
+
 /// What a headless run holds, with a smaller lead of the run.
 const HEADLESS: LogLimits = LogLimits { window: 0, ahead: 1 << 20 };
-
-fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .build()
-        .expect("a runtime")
-}
 
 fn engine(log: LogLimits) -> Engine {
     Engine::new(EngineSettings { log, ..EngineSettings::default() })
@@ -48,7 +42,7 @@ fn a_run_of_many_facts_is_folded_in_memory_that_does_not_grow_with_them() {
     let peak = |turns: u32| {
         let mut told = None;
         let counted = allocation_counter::measure(|| {
-            runtime().block_on(async {
+            paused_runtime().block_on(async {
                 let run = start(&engine(HEADLESS), 100, turns, &[]);
                 let (world, spans) = fold_lean(run.first_reader()).await;
                 run.wait_until_finished().await;
@@ -66,7 +60,7 @@ fn a_run_of_many_facts_is_folded_in_memory_that_does_not_grow_with_them() {
     assert!(long < 16 << 20, "{long} bytes");
     assert!(spans < 2_500, "{spans} spans are held at once");
 
-    let whole = runtime().block_on(async {
+    let whole = paused_runtime().block_on(async {
         let run = start(&engine(LogLimits::default()), 100, 500, &[]);
         run.wait_until_finished().await;
         let mut facts = Vec::new();
@@ -148,7 +142,7 @@ fn logs() -> &'static [Named] {
 
 fn make_logs() -> Vec<Named> {
     let read = |scenario: scenario::Scenario| {
-        runtime().block_on(async {
+        paused_runtime().block_on(async {
             let engine = engine(LogLimits::default());
             let run = engine.start(Launch::scripted(Arc::new(scenario), false));
             run.wait_until_finished().await;

@@ -16,11 +16,7 @@ const RUN: &str = "r-0a0a";
 /// The facts of a storm, ten milliseconds between two turns of an agent.
 fn storm() -> &'static [Arc<Event>] {
     static FACTS: LazyLock<Vec<Arc<Event>>> = LazyLock::new(|| {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .start_paused(true)
-            .build()
-            .expect("a runtime");
+        let runtime = crate::support::table::paused_runtime();
         runtime.block_on(async {
             let scenario = storm::scenario_of(20, 300, &["resilience.pace=10ms"]);
             let engine = Engine::new(EngineSettings::default());

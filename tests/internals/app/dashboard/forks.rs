@@ -277,17 +277,19 @@ fn an_exported_log_is_not_taken_for_the_kept_run_that_has_its_id() {
     assert!(matches!(dash.asked().first(), Some(Effect::OpenKept { .. })), "read again");
 }
 
-#[test]
-fn a_live_run_is_continued_after_a_question() {
+/// The first screen with one kept run, which called live models.
+fn with_live_run(status: &str) -> Dash {
     let mut dash = Dash::new(120, 36);
-    let live = RunRow {
-        live: true,
-        cost_usd: Some(1.25),
-        ..kept("r-70aa", 1, "front-desk", "Desk", "interrupted")
-    };
-    list(&mut dash, vec![live]);
+    let row = kept("r-70aa", 1, "front-desk", "Desk", status);
+    list(&mut dash, vec![RunRow { live: true, cost_usd: Some(1.25), ..row }]);
     dash.text("2");
     dash.asked();
+    dash
+}
+
+#[test]
+fn a_live_run_is_continued_after_a_question() {
+    let mut dash = with_live_run("interrupted");
     dash.text(" ");
     assert!(dash.asked().is_empty());
     let screen = dash.screen();
@@ -298,15 +300,7 @@ fn a_live_run_is_continued_after_a_question() {
 
 #[test]
 fn a_live_run_is_started_again_after_a_question() {
-    let mut dash = Dash::new(120, 36);
-    let live = RunRow {
-        live: true,
-        cost_usd: Some(1.25),
-        ..kept("r-70aa", 1, "front-desk", "Desk", "success")
-    };
-    list(&mut dash, vec![live]);
-    dash.text("2");
-    dash.asked();
+    let mut dash = with_live_run("success");
     for answer in ["n", "y"] {
         dash.text("R");
         assert!(dash.asked().is_empty());

@@ -212,11 +212,7 @@ proptest! {
     fn a_bulkhead_does_what_a_list_of_all_that_asked_says(
         ops in prop::collection::vec(op(), STEPS),
     ) {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .start_paused(true)
-            .build()
-            .expect("a runtime");
+        let runtime = crate::support::table::paused_runtime();
         // Polled by hand many times a turn: tokio's budget of a turn must not end a poll early.
         runtime.block_on(tokio::task::unconstrained(Life::live(ops)))?;
     }
