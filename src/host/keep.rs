@@ -57,11 +57,8 @@ pub fn open() -> Result<(Database, bool), String> {
 fn complete_rows(database: &Database) -> Result<(), ReadError> {
     let unreadable = |error: StoreError| ReadError::Unreadable(error.to_string());
     for row in database.interrupted().map_err(unreadable)? {
-        let last = database.next_event(&row.id).map_err(unreadable)?;
-        let last = last.and_then(|next| next.0.checked_sub(1)).map(Seq);
-        let is_closed = |event: &Arc<Event>| matches!(event.kind, EventKind::RunClosed(_));
-        let Some(last) = last else { continue };
-        if !events_from(database, &row.id, last)?.iter().any(is_closed) {
+        let is_closed = |event: Event| matches!(event.kind, EventKind::RunClosed(_));
+        if !database.last_event(&row.id).map_err(unreadable)?.is_some_and(is_closed) {
             continue;
         }
         let mut world = World::new();

@@ -10,9 +10,10 @@ use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
 use super::Database;
+use super::rows::as_integer;
 use super::waiting_words::GroupWords;
 use super::writer::Change;
-use crate::event::{RunId, Seq};
+use crate::event::{Event, RunId, Seq};
 use crate::store::{AppendError, EventGroup, ReadError, RunLog};
 
 /// Groups that are read at a time.
@@ -96,7 +97,7 @@ fn append(
 
 /// A sequence number as SQLite stores it.
 pub(super) fn number(seq: Seq) -> i64 {
-    i64::try_from(seq.0).unwrap_or(i64::MAX)
+    as_integer(seq.0)
 }
 
 impl Database {
@@ -120,6 +121,26 @@ impl Database {
                 .optional()
                 .map(|next| next.map(|next| Seq(u64::try_from(next).unwrap_or_default())))
         })
+    }
+
+    /// The last event of a run; `None`: there is none, or it cannot be read. Blocks.
+    ///
+    /// # Errors
+    /// The database's error.
+    pub fn last_event(&self, run: &RunId) -> Result<Option<Event>, super::StoreError> {
+        let lines: Option<Vec<u8>> = self.reading(|connection| {
+            connection
+                .prepare_cached(
+                    "SELECT bytes FROM segment WHERE run = ?1 ORDER BY first DESC LIMIT 1",
+                )?
+                .query_row([run.as_str()], |row| row.get(0))
+                .optional()
+        })?;
+        let last = lines
+            .as_deref()
+            .and_then(|lines| lines.trim_ascii_end().rsplit(|it| *it == b'\n').next());
+        let line = last.and_then(|line| std::str::from_utf8(line).ok());
+        Ok(line.and_then(|line| Event::from_line(line).ok()))
     }
 
     /// Some of the groups of a run, from the one that has the event `from`, and whether the run is

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
+use super::rows::as_integer;
 use super::said_rows::add_said;
 use crate::event::{RunId, Seq};
 use crate::store::EventGroup;
@@ -87,23 +88,18 @@ impl WaitingWords {
             // Another process may have added some of them, or removed the run.
             let indexed: Option<i64> = transaction
                 .prepare_cached("SELECT said FROM run WHERE id = ?1 AND next >= ?2")?
-                .query_row(params![run, number(words.next)], |row| row.get(0))
+                .query_row(params![run, as_integer(words.next.0)], |row| row.get(0))
                 .optional()?;
             let Some(indexed) = indexed else { continue };
-            if !(number(words.first)..number(words.next)).contains(&indexed) {
+            if !(as_integer(words.first.0)..as_integer(words.next.0)).contains(&indexed) {
                 continue;
             }
             let said = words.said.iter().flat_map(|said| said.iter());
-            add_said(&transaction, run, said.filter(|said| number(said.seq) >= indexed))?;
+            add_said(&transaction, run, said.filter(|said| as_integer(said.seq.0) >= indexed))?;
             transaction
                 .prepare_cached("UPDATE run SET said = ?2 WHERE id = ?1")?
-                .execute(params![run, number(words.next)])?;
+                .execute(params![run, as_integer(words.next.0)])?;
         }
         transaction.commit()
     }
-}
-
-/// A sequence number as SQLite stores it.
-fn number(seq: Seq) -> i64 {
-    i64::try_from(seq.0).unwrap_or(i64::MAX)
 }
