@@ -247,7 +247,7 @@ pub fn exit_now(code: u8) -> ! {
 
 /// Ends the process.
 #[cfg(not(unix))]
-pub fn leave_now(code: u8) -> ! {
+pub fn exit_now(code: u8) -> ! {
     process::exit(code.into())
 }
 

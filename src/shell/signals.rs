@@ -34,7 +34,7 @@ pub fn ignore_file_limit_signal() {
 
 /// Does nothing: this system has no such limit.
 #[cfg(not(unix))]
-pub fn outlive_file_limit() {}
+pub fn ignore_file_limit_signal() {}
 
 /// From now on calls `take` with each of these signals, on a dedicated thread, instead of their
 /// default effect.
