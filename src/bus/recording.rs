@@ -147,7 +147,7 @@ impl Recording {
     }
 }
 
-/// The call whose step this event is.
+/// The call that an event is a step of.
 fn step_of(event: &Event) -> Option<SpanId> {
     match &event.kind {
         EventKind::AttemptStarted { parent, .. } => Some(*parent),

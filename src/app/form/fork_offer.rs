@@ -16,7 +16,7 @@ pub struct ForkOffer {
     pub set: Vec<Override>,
     /// What answered its model calls.
     pub model: RequestedModel,
-    /// The boundaries that it came to, in their order. There is at least one.
+    /// The boundaries where it can be forked, in their order; never empty.
     pub places: Vec<ForkPlace>,
 }
 

@@ -17,7 +17,7 @@ pub enum EarlierWish {
     Event(Seq),
     /// What the inspector shows.
     Inspected,
-    /// The run, none of whose events is in memory.
+    /// The whole run: all of its events left memory.
     All,
 }
 

@@ -22,7 +22,7 @@ pub struct KeptRun {
 }
 
 impl KeptRun {
-    /// A run whose events were requested from the store. `wall_ms` is the time as Unix time in
+    /// A kept run whose events are not here yet. `wall_ms` is the time as Unix time in
     /// milliseconds, `now` the time since the start of the program.
     pub fn new(row: RunRow, request: RequestId, wall_ms: u64, now: Duration) -> Self {
         let began_ms = wall_ms.saturating_sub(millis(now));

@@ -23,7 +23,7 @@ pub(crate) enum CallStep<'a> {
     GiveUp(SpanId),
 }
 
-/// Removes a call from those that wait, when it does no longer.
+/// A call that waits for its turn; it stops waiting when this is dropped.
 struct WaitingTurn<'a> {
     replay: &'a Replay,
     key: (usize, u64),
@@ -94,8 +94,8 @@ impl Replay {
         self.recording.events().get(self.next_step(&state, call)?).cloned()
     }
 
-    /// Gives the turn to the call whose next recorded step comes first; `any`: also to one whose next
-    /// step is not recorded. Returns whether there was one.
+    /// Lets the waiting call continue whose next step was recorded first. If `any` is set, this may also
+    /// be a call whose next step is not recorded. Returns whether a call continues.
     pub(crate) fn give_turn(&self, any: bool) -> bool {
         let last = if any { NOT_RECORDED } else { NOT_RECORDED - 1 };
         let waker = self.lock().turns.give(last);

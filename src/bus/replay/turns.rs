@@ -6,10 +6,11 @@ use std::task::Waker;
 /// The calls that wait for their turn.
 #[derive(Default)]
 pub(super) struct Turns {
-    /// By the index of the event that each publishes next, then in the order in which they came.
+    /// Ordered by the index of the event that each publishes next, then by its number.
     waiting: BTreeMap<(usize, u64), Waker>,
-    /// Numbers of those whose turn it is.
+    /// Numbers of the calls that may continue and have not done so yet.
     given: BTreeSet<u64>,
+    /// The number that was given out last.
     last: u64,
 }
 
@@ -28,13 +29,13 @@ impl Turns {
         self.waiting.insert(key, waker);
     }
 
-    /// A call waits no longer. Returns whether it was given its turn.
+    /// A call stops waiting. Returns whether it may continue.
     pub fn leave(&mut self, key: (usize, u64)) -> bool {
         self.waiting.remove(&key);
         self.given.remove(&key.1)
     }
 
-    /// Gives the turn to the call whose event comes first, if that event has an index up to `last`.
+    /// Lets the call continue whose event comes first, if that event has an index up to `last`.
     pub fn give(&mut self, last: usize) -> Option<Waker> {
         let first = self.waiting.first_entry().filter(|first| first.key().0 <= last)?;
         let ((_, number), waker) = first.remove_entry();
