@@ -61,6 +61,18 @@ pub(crate) struct PatternRow {
     pub tool_use: fn(&ScenarioFile, tool: &str) -> ToolUse,
     /// Checks its tools together.
     pub check_tools: fn(&BTreeMap<ToolName, ToolSpec>, &ScenarioFile, &mut ReadContext),
+    /// The prompts that a step of the model has if the file has none.
+    pub default_prompts: &'static [DefaultPrompt],
+}
+
+/// The prompt of a step that the model does, if the file has none.
+pub(crate) struct DefaultPrompt {
+    /// The key of the pattern's table that says who does the step.
+    pub step: &'static str,
+    /// The key of the prompt in the same table.
+    pub key: &'static str,
+    /// The text.
+    pub text: &'static str,
 }
 
 /// Who replies in the rows of a script.
@@ -132,6 +144,7 @@ impl PatternRow {
             most_attempts: |_| Some(0),
             tool_use: |_, _| ToolUse::Never(String::new()),
             check_tools: |_, _, _| {},
+            default_prompts: &[],
         }
     }
 

@@ -27,7 +27,7 @@ use crate::scenario::file::format::{Pattern, ScenarioFile};
 use crate::scenario::file::reader::{ReadContext, closest_name, suggest_name};
 use crate::scenario::file::shape::{NonBlankString, Positioned, StringField};
 use crate::scenario::file::template::TemplateScope;
-use crate::scenario::pattern_row::{ModelKey, PatternRow, Speakers, ToolUse};
+use crate::scenario::pattern_row::{DefaultPrompt, ModelKey, PatternRow, Speakers, ToolUse};
 use crate::scenario::spec::boundary_form::BoundaryForm;
 use crate::scenario::spec::model_assignment::ModelCaller;
 use crate::scenario::spec::script::ScriptStep;
@@ -71,6 +71,11 @@ pub(crate) const ROW: PatternRow = PatternRow {
         envelope::check_envelopes(file, cx);
         warn_of_slow_pages(specs, file, cx);
     },
+    default_prompts: &[
+        DefaultPrompt { step: "plan", key: "plan_prompt", text: PLAN_PROMPT },
+        DefaultPrompt { step: "notes", key: "notes_prompt", text: NOTES_PROMPT },
+        DefaultPrompt { step: "answer", key: "answer_prompt", text: ANSWER_PROMPT },
+    ],
     ..PatternRow::new(Pattern::Research, "research")
 };
 

@@ -5,6 +5,7 @@ use super::overrides::Override;
 use super::reader::{ReadContext, UnknownKeys};
 use super::toml_text;
 use super::tree::{TomlTable, TomlValue};
+use crate::scenario::patterns::ROWS;
 
 /// The tables in which no key is a prompt: what is in them is named by the author, or is data.
 const WITHOUT_PROMPTS: [&str; 5] = ["inputs", "flags", "facts", "script", "tools"];
@@ -20,8 +21,8 @@ pub struct PromptText {
     pub text: String,
 }
 
-/// The prompts of a scenario after these overrides, in the order of its file. Defaults that the file
-/// does not mention are not among them.
+/// The prompts of a scenario after these overrides, in the order of its file; at the end the defaults of
+/// steps for which the file has none.
 pub fn prompts(text: &str, overrides: &[Override]) -> Vec<PromptText> {
     let Ok((document, _)) = toml_text::parse(text) else { return Vec::new() };
     let mut root = TomlTable::from_toml(document.get_ref(), 0);
@@ -34,7 +35,31 @@ pub fn prompts(text: &str, overrides: &[Override]) -> Vec<PromptText> {
     root.entries.retain(|(key, _)| !WITHOUT_PROMPTS.contains(&key.text.as_str()));
     let mut found = Vec::new();
     collect(&root, &mut Vec::new(), &mut found);
+    add_defaults(&root, &mut found);
     found
+}
+
+/// Adds the default prompts of the steps that the model does and for which the file has none.
+fn add_defaults(root: &TomlTable, found: &mut Vec<PromptText>) {
+    let own = ROWS.iter().find(|row| text_of(root, "pattern") == Some(row.name));
+    let Some(row) = own else { return };
+    let Some(TomlValue::Table(table)) = root.get(row.name).map(|node| &node.value) else { return };
+    for default in row.default_prompts {
+        if table.get(default.key).is_none() && text_of(table, default.step) != Some("rule") {
+            found.push(PromptText {
+                path: path_of(&[row.name, default.key]),
+                label: default.step.to_owned(),
+                text: default.text.to_owned(),
+            });
+        }
+    }
+}
+
+fn text_of<'t>(table: &'t TomlTable, key: &str) -> Option<&'t str> {
+    match &table.get(key)?.value {
+        TomlValue::Text(text) => Some(text),
+        _ => None,
+    }
 }
 
 fn collect<'t>(table: &'t TomlTable, path: &mut Vec<&'t str>, found: &mut Vec<PromptText>) {
@@ -105,6 +130,17 @@ prompt = "no prompt"
             ]
         );
         assert_eq!(prompts("[[[", &[]), []);
+    }
+
+    #[test]
+    fn steps_without_a_prompt_have_their_default() {
+        let file = "pattern = \"research\"\n[research]\nnotes = \"rule\"\nplan_prompt = \"Mine.\"";
+        let found: Vec<_> = prompts(file, &[]).into_iter().map(|it| (it.path, it.label)).collect();
+        let row = |path: &str, label: &str| (path.to_owned(), label.to_owned());
+        assert_eq!(
+            found,
+            [row("research.plan_prompt", "plan"), row("research.answer_prompt", "answer")]
+        );
     }
 
     #[test]
