@@ -32,6 +32,7 @@ pub mod redact;
 pub mod result_text;
 pub(crate) mod run_row;
 pub mod safe_json;
+pub(crate) mod said_part;
 pub(crate) mod span;
 pub mod stop;
 mod stop_table;

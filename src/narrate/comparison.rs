@@ -11,6 +11,7 @@ use self::setup::{SetupDifference, plain_text, setup_differences};
 use self::span_paths::{PathId, SpanPaths};
 use super::tell::event_line;
 use crate::event::kind::RunStarted;
+use crate::event::said_part::SaidPart;
 use crate::event::world::SpanKind;
 use crate::event::{Event, EventKind, SpanId, World};
 
@@ -317,26 +318,18 @@ fn fields_of(event: &Event) -> Map<String, Value> {
 }
 
 impl DifferentEvent {
-    /// All its values as texts with their paths, ids and times aside.
+    /// Its line, the prompt of a call, and what was said in it, each with the word for it.
     pub fn texts(&self) -> Vec<(String, String)> {
-        let mut found = Vec::new();
-        for (name, value) in fields_of(&self.event) {
-            add_texts(name, &value, &mut found);
+        let mut found = vec![("event".to_owned(), self.line.clone())];
+        if let EventKind::CallStarted(call) = &self.event.kind {
+            let messages = call.prompt.messages.iter();
+            found.extend(
+                messages.map(|it| (format!("prompt, {}", it.role.word()), it.content.to_string())),
+            );
         }
+        let said = SaidPart::of(&self.event.kind);
+        found.extend(said.map(|said| (said.word().to_owned(), said.text())));
         found
-    }
-}
-
-fn add_texts(name: String, value: &Value, found: &mut Vec<(String, String)>) {
-    match value {
-        Value::Object(fields) => {
-            fields.iter().for_each(|(key, value)| add_texts(format!("{name}.{key}"), value, found));
-        }
-        Value::Array(items) => items
-            .iter()
-            .enumerate()
-            .for_each(|(at, value)| add_texts(format!("{name}[{at}]"), value, found)),
-        plain => found.push((name, plain_text(plain))),
     }
 }
 

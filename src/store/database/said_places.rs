@@ -5,8 +5,8 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use super::StoreError;
 use super::rows::as_integer;
 use super::said::SaidIndex;
+use crate::event::said_part::SaidPart;
 use crate::event::{Event, EventKind, RunId, Seq, SpanId};
-use crate::store::said::SaidPart;
 
 /// Groups before that of a reply in which its call is looked for.
 const GROUPS_BACK: u32 = 64;
