@@ -260,12 +260,15 @@ impl AppState {
     fn next_second(&self, page: &RunPage) -> Option<Duration> {
         let world = page.world();
         match world.progress.stage {
-            RunState::Running | RunState::Pausing { .. } => {
+            RunState::Running | RunState::Pausing { since: None, .. } => {
                 let clock = world.progress.active(self.elapsed(page));
                 let into = Duration::from_nanos(clock.subsec_nanos().into());
                 Some(SECOND.saturating_sub(into).max(Duration::from_millis(1)))
             }
-            RunState::Empty | RunState::Paused { .. } | RunState::Closed => None,
+            RunState::Empty
+            | RunState::Pausing { .. }
+            | RunState::Paused { .. }
+            | RunState::Closed => None,
         }
     }
 }

@@ -73,8 +73,12 @@ impl Theme {
         match (&world.progress.stage, &world.progress.closed) {
             (RunState::Empty, _) => self.sign(Glyph::Waiting, "STARTING", StyleRole::Waiting),
             (RunState::Running, _) => self.sign(Glyph::Running, "LIVE", StyleRole::Running),
-            (RunState::Pausing { .. }, _) => self.sign(Glyph::Paused, "PAUSING", StyleRole::Paused),
-            (RunState::Paused { .. }, _) => self.sign(Glyph::Paused, "PAUSED", StyleRole::Paused),
+            (RunState::Pausing { since: None, .. }, _) => {
+                self.sign(Glyph::Paused, "PAUSING", StyleRole::Paused)
+            }
+            (RunState::Pausing { .. } | RunState::Paused { .. }, _) => {
+                self.sign(Glyph::Paused, "PAUSED", StyleRole::Paused)
+            }
             // Only the log of an interrupted run is over without an end.
             (RunState::Closed, None) => self.badge(run_state(&RunStatus::Interrupted)),
             (RunState::Closed, Some(closed)) => self.ended(closed.reason.class()),

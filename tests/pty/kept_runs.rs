@@ -52,6 +52,8 @@ fn a_live_run_pauses_while_the_disk_is_full() {
     endpoint.release();
     terminal.sees("paused, because the run cannot be stored");
     terminal.sees("by the store");
+    terminal.sees("PAUSED");
+    terminal.sees("no call starts until the run can be stored");
     assert_eq!(endpoint.prompts().len(), 2, "a run that cannot be stored asks no more");
     set_full(terminal.pid(), false);
     terminal.sees("DONE");

@@ -14,7 +14,6 @@ use super::pending_changes::PendingChanges;
 use super::timeline::Timeline;
 use crate::app::effect::LaunchRequest;
 use crate::app::msg::PartialText;
-use crate::event::world::RunState;
 use crate::event::{Command, Elapsed, Event, RunId, Seq, SpanId, World};
 
 /// The data of one run.
@@ -105,16 +104,13 @@ impl RunData {
     /// The run's own time at the head of its log, wherever the playhead is.
     pub fn head_time(&self, now: Duration) -> Elapsed {
         // The clock of a paused run is stopped.
-        let rests = matches!(self.world.progress.stage, RunState::Paused { .. });
+        let rests = self.world.progress.stopped_since().is_some();
         if rests || self.is_scrubbed() { self.world.progress.at } else { self.time(now) }
     }
 
     /// The moment up to which bars are drawn; for a paused run, the moment of the pause.
     pub fn drawn_to(&self, now: Duration) -> Elapsed {
-        match self.shown().progress.stage {
-            RunState::Paused { since, .. } => since,
-            _ => self.time(now),
-        }
+        self.shown().progress.stopped_since().unwrap_or_else(|| self.time(now))
     }
 
     /// The event with this number, if it is in memory.

@@ -78,7 +78,7 @@ impl RunFold {
                 self.models.spending.fork(prices);
             }
             EventKind::Pausing { by, .. } => {
-                self.progress.set_stage(RunState::Pausing { by: *by });
+                self.progress.request_pause(*by, event.at);
             }
             EventKind::Paused { at } => {
                 self.settings.pauses_at_next_round = false;
@@ -93,7 +93,7 @@ impl RunFold {
             EventKind::Stepped { paused_ms, step, .. } => {
                 self.settings.pauses_at_next_round = matches!(step, StepSize::Round);
                 let stage = match step {
-                    StepSize::Boundary => RunState::Pausing { by: Initiator::You },
+                    StepSize::Boundary => RunState::Pausing { by: Initiator::You, since: None },
                     StepSize::Round => RunState::Running,
                 };
                 self.progress.resume(event.at, *paused_ms, stage);

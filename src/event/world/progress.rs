@@ -19,6 +19,9 @@ pub enum RunState {
     Pausing {
         /// Who requested it.
         by: Initiator,
+        /// When the clock stopped: it does not wait for the branches if the process is suspended or the
+        /// store cannot be written. `None`: it continues until every branch waits.
+        since: Option<Elapsed>,
     },
     /// Every branch waits at a boundary.
     Paused {
@@ -65,7 +68,7 @@ impl RunProgress {
 
     /// The run ends at `at`.
     pub(super) fn close(&mut self, closed: &RunClosed, at: Elapsed) {
-        if let RunState::Paused { since, .. } = self.stage {
+        if let Some(since) = self.stopped_since() {
             self.pauses.add(since, at);
         }
         self.stage = RunState::Closed;
@@ -73,12 +76,18 @@ impl RunProgress {
         self.paused = Duration::from_millis(closed.paused_ms);
     }
 
+    /// A pause is requested at `now`.
+    pub(super) fn request_pause(&mut self, by: Initiator, now: Elapsed) {
+        let stops_clock = matches!(by, Initiator::Suspend | Initiator::Store);
+        self.set_stage(RunState::Pausing { by, since: stops_clock.then_some(now) });
+    }
+
     /// The run is paused at these boundaries. Returns whether the pause begins now; otherwise one
     /// more branch has arrived.
     pub(super) fn pause(&mut self, boundaries: &[BoundaryId], now: Elapsed) -> bool {
         let (since, begins) = match self.stage {
             RunState::Paused { since, .. } => (since, false),
-            _ => (now, true),
+            _ => (self.stopped_since().unwrap_or(now), true),
         };
         self.set_stage(RunState::Paused { at: boundaries.to_vec(), since });
         begins
@@ -104,29 +113,65 @@ impl RunProgress {
         !matches!(self.stage, RunState::Empty | RunState::Closed)
     }
 
+    /// When the clock of the run stopped, if it is stopped now.
+    pub fn stopped_since(&self) -> Option<Elapsed> {
+        match self.stage {
+            RunState::Paused { since, .. } => Some(since),
+            RunState::Pausing { since, .. } => since,
+            RunState::Empty | RunState::Running | RunState::Closed => None,
+        }
+    }
+
     /// Time that the run has been active until `now`, without pauses: `max_seconds` limits it.
     pub fn active(&self, now: Elapsed) -> Duration {
         if let Some(closed) = &self.closed {
             return Duration::from_millis(closed.elapsed_ms);
         }
-        let standing = match &self.stage {
-            RunState::Paused { since, .. } => now.since(*since),
-            _ => Duration::ZERO,
-        };
+        let standing = self.stopped_since().map_or(Duration::ZERO, |since| now.since(since));
         now.duration().saturating_sub(self.paused).saturating_sub(standing)
     }
 
     /// Time between two moments, without the pauses between them.
     pub fn active_between(&self, from: Elapsed, until: Elapsed) -> Duration {
-        let standing = match &self.stage {
-            RunState::Paused { since, .. } => until.since((*since).max(from)),
-            _ => Duration::ZERO,
-        };
+        let stopped = self.stopped_since();
+        let standing = stopped.map_or(Duration::ZERO, |since| until.since(since.max(from)));
         until.since(from).saturating_sub(self.pauses.between(from, until)).saturating_sub(standing)
     }
 
     /// The pauses so far.
     pub(crate) fn pauses(&self) -> &Pauses {
         &self.pauses
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn at(ms: u64) -> Elapsed {
+        Elapsed(ms * 1_000)
+    }
+
+    #[test]
+    fn the_clock_stops_at_once_where_nothing_can_continue() {
+        for (by, stops) in
+            [(Initiator::You, false), (Initiator::Store, true), (Initiator::Suspend, true)]
+        {
+            let mut progress = RunProgress::default();
+            progress.start();
+            progress.request_pause(by, at(100));
+            let shown = |progress: &RunProgress| progress.active(at(400)).as_millis();
+            assert_eq!(shown(&progress), if stops { 100 } else { 400 }, "{by:?}");
+            progress.pause(&[BoundaryId::new("x")], at(200));
+            assert_eq!(shown(&progress), if stops { 100 } else { 200 }, "{by:?}");
+            let paused_ms = if stops { 400 } else { 300 };
+            progress.resume(at(500), paused_ms, RunState::Running);
+            assert_eq!(progress.active(at(600)).as_millis(), u128::from(600 - paused_ms), "{by:?}");
+            assert_eq!(
+                progress.active_between(at(0), at(600)).as_millis(),
+                u128::from(600 - paused_ms),
+                "{by:?}"
+            );
+        }
     }
 }

@@ -207,6 +207,9 @@ fn together(
 pub(super) fn error_text(error: &rusqlite::Error) -> String {
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => "the disk is full".to_owned(),
+        Some(ErrorCode::SystemIoFailure) => {
+            "the disk cannot be written: it is full, a quota is used up, or it is broken".to_owned()
+        }
         Some(ErrorCode::ReadOnly) => "the database cannot be written: it is read-only".to_owned(),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             "another program holds the lock of the database".to_owned()

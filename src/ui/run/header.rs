@@ -6,7 +6,7 @@ use ratatui::style::Style;
 
 use super::draw_view::HeaderNote;
 use crate::app::run::RunPage;
-use crate::event::kind::ModelLabel;
+use crate::event::kind::{Initiator, ModelLabel};
 use crate::event::world::{RunState, World};
 use crate::narrate::event_line::{actor, model_text};
 use crate::narrate::glyph::{Glyph, Glyphs};
@@ -232,8 +232,10 @@ fn run_note(page: &RunPage, cx: &DrawContext, world: &World) -> Option<HeaderNot
         // The state of the run itself, which is not what the screen shows.
         let run = match &page.world().progress.stage {
             RunState::Empty | RunState::Running => ", run continues (Space or G: back to live)",
-            RunState::Pausing { .. } => ", run pausing (Space or G: back to live)",
-            RunState::Paused { .. } => ", run paused (Space or G: back to live)",
+            RunState::Pausing { since: None, .. } => ", run pausing (Space or G: back to live)",
+            RunState::Pausing { .. } | RunState::Paused { .. } => {
+                ", run paused (Space or G: back to live)"
+            }
             RunState::Closed => " (Space or G: back to the end)",
         };
         let text = format!("event {facts} of {all}{run}");
@@ -271,7 +273,11 @@ fn run_note(page: &RunPage, cx: &DrawContext, world: &World) -> Option<HeaderNot
                 StyleRole::Paused,
             )
         }
-        (RunState::Pausing { by: who }, _) => {
+        (RunState::Pausing { by: Initiator::Store, .. }, _) => {
+            let text = "paused: no call starts until the run can be stored".to_owned();
+            matters(text, StyleRole::NeedsYou)
+        }
+        (RunState::Pausing { by: who, .. }, _) => {
             let open = world.tally.open();
             let text = match open {
                 0 => format!("pausing, {}: waiting for the next boundary", actor(*who)),
