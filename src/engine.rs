@@ -41,6 +41,9 @@ pub struct EngineSettings {
 /// Smallest window of one run, in bytes, no matter how many runs share it.
 const MIN_WINDOW: u64 = 4 << 20;
 
+/// Bytes of the engine's own log that are kept: some thousand runs.
+const SESSION_BYTES: u64 = 1 << 20;
+
 impl Default for EngineSettings {
     fn default() -> Self {
         Self { finished_bytes: 256 << 20, log: LogLimits::default() }
@@ -167,11 +170,12 @@ impl Engine {
         let nonce = since.as_nanos() as u64 ^ u64::from(std::process::id()).rotate_left(32);
         let runs = Mutex::default();
         let tools = Mutex::default();
-        let log = Bus::new();
+        let log = Bus::with_limits(LogLimits { window: SESSION_BYTES, ahead: u64::MAX });
         Self { shared: Arc::new(EngineShared { settings, keeper, log, nonce, runs, tools }) }
     }
 
-    /// Log of the engine: which runs were started, closed and forgotten.
+    /// Log of the engine: which runs were started, closed and forgotten. It keeps the latest thousands
+    /// of its events; a reader misses none of those that come after it was made.
     pub fn log(&self) -> &Bus {
         &self.shared.log
     }

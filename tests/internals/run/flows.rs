@@ -623,6 +623,24 @@ async fn finished_logs_are_forgotten_above_the_cap_oldest_first() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_log_of_an_engine_that_plays_runs_without_end_is_bounded() {
+    let settings = crate::engine::EngineSettings { finished_bytes: 1, ..Default::default() };
+    let engine = crate::engine::Engine::new(settings);
+    let mut reader = engine.log().reader(crate::event::Seq(0));
+    let scenario = scenario(&agreed(), &[]);
+    let mut read = 0;
+    while engine.log().first_seq().0 == 0 {
+        let run = engine.start(Launch::scripted(scenario.clone(), true));
+        run.wait_until_finished().await;
+        assert!(engine.log().weight() < 2 << 20, "{} bytes", engine.log().weight());
+        let mut events = Vec::new();
+        reader.take(&mut events, usize::MAX);
+        read += events.len() as u64;
+    }
+    assert_eq!(read, engine.log().len(), "a reader that follows misses none");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_suspended_process_spends_no_time_though_a_call_is_out() {
     let rows = script(&[says("a", "latency = \"2s\"", "go"), says("b", "latency = \"2s\"", "go")]);
     let launch = Launch::scripted(scenario(&rows, &["budget.max_seconds=5"]), false);
