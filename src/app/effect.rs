@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::live::LiveQuery;
 use crate::base::name::FlagName;
 use crate::base::word_query::WordQuery;
-use crate::event::{BoundaryId, Command, Event, EventKind, RunId, safe_json};
+use crate::event::{BoundaryId, Command, Event, EventKind, RunId};
 use crate::scenario::Scenario;
 use crate::scenario::catalogue::ProviderHost;
 use crate::scenario::catalogue::RequestedModel;
@@ -151,14 +151,13 @@ impl Contents {
                     EventKind::RunStarted(head) => Some(&head.run),
                     _ => None,
                 });
-                facts
-                    .iter()
-                    .filter_map(|fact| {
-                        run.map_or_else(|| fact.to_line(), |run| fact.to_line_with_run(run)).ok()
-                    })
-                    .fold(String::new(), |text, line| {
-                        text + &safe_json::escape(&line, false) + "\n"
-                    })
+                let mut lines = Vec::new();
+                for fact in &facts {
+                    if fact.append_line(run, &mut lines).is_ok() {
+                        lines.push(b'\n');
+                    }
+                }
+                String::from_utf8(lines).unwrap_or_default()
             }
         }
     }

@@ -31,12 +31,14 @@ pub struct RunWriter<W: Write> {
     format: RunFormat,
     paint: StreamStyle,
     to: io::BufWriter<W>,
+    /// Space for a line.
+    line: Vec<u8>,
 }
 
 impl<W: Write> RunWriter<W> {
     /// A writer of this format.
     pub fn new(format: RunFormat, paint: StreamStyle, to: W) -> Self {
-        Self { format, paint, to: io::BufWriter::new(to) }
+        Self { format, paint, to: io::BufWriter::new(to), line: Vec::new() }
     }
 
     /// Writes an event; `world` already includes it.
@@ -47,12 +49,11 @@ impl<W: Write> RunWriter<W> {
         match self.format {
             RunFormat::Json | RunFormat::Markdown => Ok(()),
             RunFormat::Jsonl => {
-                let line = match &world.head {
-                    Some(head) => event.to_line_with_run(&head.run),
-                    None => event.to_line(),
-                }
-                .map_err(io::Error::other)?;
-                writeln!(self.to, "{}", safe_json::escape(&line, false))
+                let run = world.head.as_ref().map(|head| &head.run);
+                self.line.clear();
+                event.append_line(run, &mut self.line).map_err(io::Error::other)?;
+                self.line.push(b'\n');
+                self.to.write_all(&self.line)
             }
             RunFormat::Text => {
                 for line in lines(event, world) {

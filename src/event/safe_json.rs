@@ -25,6 +25,25 @@ pub fn line(value: &impl Serialize) -> Result<String, serde_json::Error> {
     serde_json::to_string(value).map(|json| escaped(json, false))
 }
 
+/// Appends a value as JSON on one line, without a line break.
+///
+/// # Errors
+/// As [`pretty`]; then nothing is appended.
+pub fn append_line(value: &impl Serialize, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
+    let start = out.len();
+    let written = serde_json::to_writer(&mut *out, value);
+    let json = out.get(start..).unwrap_or_default();
+    if written.is_err() {
+        out.truncate(start);
+    } else if !is_plain(json, false) {
+        // What serde_json writes is UTF-8.
+        let json = String::from_utf8_lossy(json).into_owned();
+        out.truncate(start);
+        out.extend_from_slice(escape(&json, false).as_bytes());
+    }
+    written
+}
+
 /// Escapes whatever must not reach a terminal in text that is JSON already. `lines` keeps the line
 /// breaks between its values; its texts contain none.
 pub fn escape(json: &str, lines: bool) -> Cow<'_, str> {
@@ -71,6 +90,9 @@ mod tests {
     #[test]
     fn what_would_steer_a_terminal_is_escaped_and_reads_back_the_same() {
         let value = json!({ "text": "a\u{1b}[2J\u{9b}31m\u{202e}\u{e0041}\u{7f}é🙂\n\u{200d}\u{34f}👩\u{200d}🚀" });
+        let mut appended = b"[".to_vec();
+        append_line(&value, &mut appended).expect("JSON");
+        assert_eq!(appended, format!("[{}", line(&value).expect("JSON")).into_bytes());
         for text in [line(&value).expect("JSON"), pretty(&value).expect("JSON")] {
             let left = chars_with_hostility(&text).find(|&(c, hides)| hides && c != '\n');
             assert_eq!(left, None, "{text}");

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::kind::SCHEMA_VERSION;
 use super::patterns::PatternFact;
 use super::{Elapsed, Event, EventKind, RunId, Seq, SpanId};
-use super::{v1, wire_fast};
+use super::{safe_json, v1, wire_fast};
 
 /// A line that is not an event. An event of an unknown kind is not an error.
 #[derive(Debug, thiserror::Error)]
@@ -66,36 +66,45 @@ impl Event {
     /// # Errors
     /// No event of roundtable causes one; the signature is that of serde_json.
     pub fn to_line(&self) -> Result<String, serde_json::Error> {
-        self.line(None)
+        serde_json::to_string(&self.line_out(None))
     }
 
-    /// The event as one line of JSON with the id of its run (`"run"`), so that lines of several
-    /// logs can be told apart. [`from_line`](Self::from_line) reads lines with and without it.
+    /// Appends the event as one line of JSON that is safe to print to a terminal, without a line
+    /// break. With the id of its run (`"run"`) lines of several logs can be told apart;
+    /// [`from_line`](Self::from_line) reads lines with and without it.
     ///
     /// # Errors
-    /// As [`to_line`](Self::to_line).
-    pub fn to_line_with_run(&self, run: &RunId) -> Result<String, serde_json::Error> {
-        // These kinds have their own `run` field.
-        let has_its_own = match &self.kind {
+    /// As [`to_line`](Self::to_line); then nothing is appended.
+    pub fn append_line(
+        &self,
+        run: Option<&RunId>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), serde_json::Error> {
+        let run = run.filter(|_| !self.names_its_run());
+        safe_json::append_line(&self.line_out(run), out)
+    }
+
+    /// Whether the kind has a field `run`.
+    fn names_its_run(&self) -> bool {
+        match &self.kind {
             EventKind::RunStarted(_)
             | EventKind::SessionRunStarted { .. }
             | EventKind::SessionRunClosed { .. }
             | EventKind::SessionRunDropped { .. } => true,
             EventKind::Unknown { fields, .. } => fields.contains_key("run"),
             _ => false,
-        };
-        self.line((!has_its_own).then_some(run))
+        }
     }
 
-    fn line(&self, run: Option<&RunId>) -> Result<String, serde_json::Error> {
-        serde_json::to_string(&LineOut {
+    fn line_out<'e>(&'e self, run: Option<&'e RunId>) -> LineOut<'e> {
+        LineOut {
             v: SCHEMA_VERSION,
             run,
             seq: self.seq,
             at_us: self.at,
             span: self.span,
             kind: KindOut(&self.kind),
-        })
+        }
     }
 
     /// Reads an event from a line of any version; a line without `v` is read as one of the newest. An

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::ReadError;
 use super::said::SaidWords;
-use crate::event::{Event, RunId, Seq, safe_json};
+use crate::event::{Event, RunId, Seq};
 
 /// Size of a group in bytes from which it gets no more events.
 pub const GROUP_BYTES: usize = 256 << 10;
@@ -50,9 +50,8 @@ impl EventGroup {
     /// # Errors
     /// No event of roundtable causes one.
     pub fn push(&mut self, event: &Event, run: &RunId) -> Result<(), serde_json::Error> {
-        let line = event.to_line_with_run(run)?;
         let lines = Arc::make_mut(&mut self.lines);
-        lines.extend_from_slice(safe_json::escape(&line, false).as_bytes());
+        event.append_line(Some(run), lines)?;
         lines.push(b'\n');
         self.events += 1;
         if let Some(said) = SaidWords::of(event) {
