@@ -3,6 +3,7 @@
 
 mod error;
 mod import;
+mod numbers;
 pub mod owner;
 mod read;
 pub mod removal;

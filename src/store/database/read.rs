@@ -10,7 +10,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
 use super::Database;
-use super::rows::as_integer;
+use super::numbers::as_integer;
 use super::waiting_words::GroupWords;
 use super::writer::Change;
 use crate::event::{Event, RunId, Seq};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Row, params};
 
-use super::rows::{as_integer, as_number};
+use super::numbers::{as_integer, as_number};
 use super::{Database, StoreError};
 use crate::event::RunId;
 use crate::event::run_row::RunStatus;

@@ -2,6 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
 
+use super::numbers::{as_integer, as_number};
 use super::writer::Change;
 use super::{Database, StoreError};
 use crate::event::run_row::{RunRow, RunStatus};
@@ -274,15 +275,6 @@ pub(super) fn update_change(run: &RunId, course: &RunCourse) -> Change {
         }
         Ok(Ok(1))
     })
-}
-
-/// A number as SQLite stores it.
-pub(super) fn as_integer(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-pub(super) fn as_number(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
-    row.get::<_, i64>(column).map(|number| u64::try_from(number).unwrap_or_default())
 }
 
 fn read_row(row: &Row<'_>, is_alive: &mut dyn FnMut(&str) -> bool) -> rusqlite::Result<RunRow> {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::rows::as_integer;
+use super::numbers::as_integer;
 use super::said_rows::{SEQ_BITS, add_said};
 use super::writer::Change;
 use super::{Database, StoreError};

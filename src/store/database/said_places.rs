@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::StoreError;
-use super::rows::as_integer;
+use super::numbers::as_integer;
 use super::said::SaidIndex;
 use crate::event::said_part::SaidPart;
 use crate::event::{Event, EventKind, RunId, Seq, SpanId};

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
-use super::rows::as_integer;
+use super::numbers::as_integer;
 use super::said_rows::add_said;
 use crate::event::{RunId, Seq};
 use crate::store::EventGroup;
