@@ -43,10 +43,15 @@ pub enum CliCommand {
     Run(Box<RunArgs>),
     /// Check scenario files and report every problem
     Validate(ValidateArgs),
-    /// List scenarios
+    /// Write a scenario file to start from; without a pattern, list the patterns
+    New(NewArgs),
+    /// List scenarios, or print one
     Scenarios {
+        /// A file of ./scenarios or a shipped scenario, to print its file
+        #[arg(value_name = "NAME")]
+        name: Option<String>,
         /// Print JSON
-        #[arg(long)]
+        #[arg(long, conflicts_with = "name")]
         json: bool,
     },
     /// List kept runs; remove, pin or restore some
@@ -111,6 +116,19 @@ pub enum PanicPlace {
     Workers,
     /// Every worker thread is blocked, in a headless run.
     Headless,
+}
+
+/// Arguments of `roundtable new`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct NewArgs {
+    /// What the scenario does: see `roundtable new`
+    pub pattern: Option<String>,
+    /// The file to write; - for standard output. Default: scenarios/my-PATTERN.toml, which the
+    /// dashboard lists. A file that exists is not replaced
+    pub file: Option<String>,
+    /// Copy this shipped scenario instead: roundtable new --from NAME [FILE]
+    #[arg(long, value_name = "NAME")]
+    pub from: Option<String>,
 }
 
 /// Arguments of `roundtable validate`.

@@ -12,6 +12,7 @@ mod in_force;
 #[cfg(feature = "store")]
 mod kept;
 mod message;
+mod new;
 mod output;
 mod run;
 mod runtime;
@@ -27,6 +28,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use self::args::{Cli, CliCommand, Global, RunArgs};
 use self::dashboard::DashboardArgs;
@@ -34,11 +36,13 @@ use self::exit::Exit;
 use self::message::print_message;
 use self::runtime::{run_to_end, runtime};
 use self::stream_style::StreamStyle;
+use crate::app::form::quoted;
 use crate::base::visible::visible;
 use crate::host::config::{ConfigFile, set_in_force};
 use crate::host::dirs::Dirs;
 use crate::host::log::{self, LogGuard, Sink};
 use crate::host::models::{self, LiveModels};
+use crate::scenario::{ScenarioSource, closest_name, shipped};
 use crate::shell::{screen, signals, themes};
 use crate::ui::theme::Theme;
 
@@ -94,11 +98,34 @@ fn resolve_theme(cli: &Cli, file: &ConfigFile, configured: Option<Theme>) -> Res
 
 /// Prints clap's error or help text.
 fn print_clap_error(error: &clap::Error) -> Exit {
+    if let Some(text) = scenario_without_command(error) {
+        print_message(&text);
+        return Exit::Usage;
+    }
     let printed = error.print();
     if error.use_stderr() {
         return Exit::Usage;
     }
     stdout::exit_after_write(printed.and_then(|()| io::stdout().flush()), Exit::Ok)
+}
+
+/// What to type instead, if a scenario was given in place of a command.
+fn scenario_without_command(error: &clap::Error) -> Option<String> {
+    if error.kind() != ErrorKind::InvalidSubcommand
+        || error.get(ContextKind::SuggestedSubcommand).is_some()
+    {
+        return None;
+    }
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return None;
+    };
+    let names = || shipped().iter().map(|it| it.name);
+    let (is, name) = match ScenarioSource::find(word) {
+        Ok(_) => ("is a scenario, not a command", word.as_str()),
+        Err(_) => ("is not a command", closest_name(word, names())?),
+    };
+    let (word, name) = (visible(word), quoted(name));
+    Some(format!("{word} {is}; did you mean `roundtable run {name}`?"))
 }
 
 fn dispatch(cli: Cli, theme: Theme, file: &ConfigFile) -> Exit {
@@ -125,7 +152,9 @@ fn dispatch(cli: Cli, theme: Theme, file: &ConfigFile) -> Exit {
             theme,
         ),
         Some(CliCommand::Validate(args)) => validate::run(&args, theme, global.is_ascii()),
-        Some(CliCommand::Scenarios { json }) => scenarios::run(json, theme, global.is_ascii()),
+        Some(CliCommand::New(args)) => new::run(&args, theme, global.is_ascii()),
+        Some(CliCommand::Scenarios { name: Some(name), .. }) => scenarios::print_one(&name),
+        Some(CliCommand::Scenarios { json, .. }) => scenarios::run(json, theme, global.is_ascii()),
         #[cfg(feature = "store")]
         Some(CliCommand::Runs(args)) => kept::runs(&args, theme, global.is_ascii()),
         #[cfg(feature = "store")]

@@ -1,11 +1,12 @@
 //! `roundtable scenarios`: lists the scenarios that can be run.
 
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::path::Path;
 
 use serde::Serialize;
 
 use super::exit::Exit;
+use super::message::print_message;
 use super::stdout;
 use super::stream_style::StreamStyle;
 use crate::base::visible::visible;
@@ -24,6 +25,21 @@ pub fn run(json: bool, theme: Theme, ascii: bool) -> Exit {
         table(&rows, &StreamStyle::on(&out, theme, ascii))
     };
     stdout::print(&text, Exit::Ok)
+}
+
+/// Prints the file of a scenario: as it is, or to a terminal without what could control it.
+pub fn print_one(name: &str) -> Exit {
+    match ScenarioSource::find(name) {
+        Ok(source) if io::stdout().is_terminal() => {
+            let lines = source.text.lines().map(|line| visible(line).into_owned() + "\n");
+            stdout::print(&lines.collect::<String>(), Exit::Ok)
+        }
+        Ok(source) => stdout::print(&source.text, Exit::Ok),
+        Err(error) => {
+            print_message(&visible(&error.to_string()));
+            Exit::Usage
+        }
+    }
 }
 
 /// A row of the list.

@@ -12,6 +12,7 @@ pub(crate) mod pattern_row;
 pub mod patterns;
 mod shipped;
 pub mod spec;
+mod templates;
 
 #[cfg(test)]
 pub use file::load::MAX_BYTES;
@@ -19,9 +20,11 @@ pub use file::load::{CheckedScenario, check, load};
 pub use file::overrides::{Override, OverrideError};
 pub use file::problem::{Problem, ProblemPosition, Problems, Severity};
 pub(crate) use file::prompts::{PromptText, prompts};
+pub(crate) use file::reader::{closest_name, suggest_name};
 #[cfg(test)]
 pub use file::source::SourceError;
 pub use file::source::{STDIN, ScenarioSource};
 pub use patterns::schema;
 pub use shipped::{ScenarioListing, ShippedScenario, shipped};
 pub use spec::model::{Scenario, ScenarioOrigin};
+pub use templates::{ScenarioTemplate, templates};

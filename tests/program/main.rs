@@ -19,6 +19,7 @@ mod killed_runs;
 mod live_adaptation;
 mod live_replies;
 mod live_seats;
+mod new_scenario;
 mod read_only_home;
 mod research_web;
 mod shared_store;

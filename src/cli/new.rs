@@ -1,0 +1,161 @@
+//! `roundtable new`: writes a scenario file to start from, and never replaces one.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::args::NewArgs;
+use super::exit::Exit;
+use super::message::print_message;
+use super::stdout;
+use super::stream_style::StreamStyle;
+use crate::app::form::quoted;
+use crate::base::visible::visible;
+use crate::host::catalogue;
+use crate::scenario::{STDIN, ScenarioTemplate, shipped, suggest_name, templates};
+use crate::ui::theme::{StyleRole, Theme};
+
+/// Writes the template of a pattern, or a copy of a shipped scenario, to a file. Without a pattern prints
+/// the patterns.
+pub fn run(args: &NewArgs, theme: Theme, ascii: bool) -> Exit {
+    let paint = StreamStyle::on(&io::stdout(), theme, ascii);
+    match start(args) {
+        Ok(Start::List) => stdout::print(&list(&templates(), &paint), Exit::Ok),
+        Ok(Start::Print(text)) => stdout::print(text, Exit::Ok),
+        Ok(Start::Write(path, text)) => match write(&path, text) {
+            Ok(()) => stdout::print(&what_next(&path, &paint), Exit::Ok),
+            Err(why) => usage(&why),
+        },
+        Err(why) => usage(&why),
+    }
+}
+
+fn usage(why: &str) -> Exit {
+    print_message(&visible(why));
+    Exit::Usage
+}
+
+/// What the arguments say.
+#[derive(Debug, PartialEq, Eq)]
+enum Start {
+    List,
+    Print(&'static str),
+    Write(PathBuf, &'static str),
+}
+
+fn start(args: &NewArgs) -> Result<Start, String> {
+    let (text, name, file) = match (&args.from, &args.pattern) {
+        (None, None) => return Ok(Start::List),
+        (None, Some(pattern)) => {
+            let all = templates();
+            let Some(template) = all.iter().find(|it| it.pattern == *pattern) else {
+                let help = suggest_name(pattern, all.iter().map(|it| it.pattern.as_str()));
+                return Err(format!("{pattern} is not a pattern; {help}"));
+            };
+            (template.text, format!("my-{pattern}"), args.file.as_deref())
+        }
+        (Some(from), file) => {
+            if args.file.is_some() {
+                return Err("--from takes one FILE, and no pattern".to_owned());
+            }
+            let Some(one) = shipped().iter().find(|it| it.name == from) else {
+                let help = suggest_name(from, shipped().iter().map(|it| it.name));
+                return Err(format!("{from} is not a shipped scenario; {help}"));
+            };
+            (one.text, from.clone(), file.as_deref())
+        }
+    };
+    Ok(match file {
+        Some(STDIN) => Start::Print(text),
+        Some(file) => Start::Write(with_extension(file), text),
+        None => Start::Write(Path::new(catalogue::FOLDER).join(name + ".toml"), text),
+    })
+}
+
+/// The path with the extension by which folders of scenarios are read.
+fn with_extension(file: &str) -> PathBuf {
+    let path = PathBuf::from(file);
+    if path.extension().is_some() { path } else { path.with_extension("toml") }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    let shown = path.display();
+    let failed = |error: io::Error| match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            format!("{shown} exists and is not replaced; give another FILE")
+        }
+        _ => format!("cannot write {shown}: {error}"),
+    };
+    if let Some(folder) = path.parent().filter(|it| !it.as_os_str().is_empty()) {
+        fs::create_dir_all(folder).map_err(failed)?;
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path).map_err(failed)?;
+    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+    written.map_err(|error| {
+        // Half a file is worse than none.
+        let _ = fs::remove_file(path);
+        failed(error)
+    })
+}
+
+fn list(templates: &[ScenarioTemplate], paint: &StreamStyle) -> String {
+    let width = templates.iter().map(|it| it.pattern.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for template in templates {
+        let name = paint.role(StyleRole::Strong, &template.pattern);
+        let gap = " ".repeat(width - template.pattern.len());
+        text.push_str(&format!("{name}{gap}  {}\n", template.about));
+    }
+    text + "\nroundtable new PATTERN [FILE] writes a scenario to start from.\n"
+}
+
+fn what_next(path: &Path, paint: &StreamStyle) -> String {
+    let path = path.display().to_string();
+    let (shown, word) = (visible(&path), quoted(&path));
+    let path = paint.role(StyleRole::Strong, &shown);
+    format!(
+        "{path} is written. It runs as it is, without a model:\n\
+         \x20 roundtable run {word}\n\
+         \x20 roundtable validate {word}    after each change\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(words: [Option<&str>; 3]) -> NewArgs {
+        let [pattern, file, from] = words.map(|it| it.map(str::to_owned));
+        NewArgs { pattern, file, from }
+    }
+
+    #[test]
+    fn the_arguments_say_what_is_written_and_where() {
+        let path = |words| match start(&args(words)) {
+            Ok(Start::Write(path, _)) => path.display().to_string(),
+            other => format!("{other:?}"),
+        };
+        assert_eq!(path([Some("team"), None, None]), "scenarios/my-team.toml");
+        assert_eq!(path([Some("team"), Some("a/mine"), None]), "a/mine.toml");
+        assert_eq!(path([Some("team"), Some("mine.txt"), None]), "mine.txt");
+        assert_eq!(path([None, None, Some("front-desk")]), "scenarios/front-desk.toml");
+        assert_eq!(path([Some("b.toml"), None, Some("front-desk")]), "b.toml");
+        assert_eq!(path([None, None, None]), "List");
+        assert!(matches!(start(&args([Some("team"), Some("-"), None])), Ok(Start::Print(_))));
+        let wrong = |words| start(&args(words)).expect_err("refused");
+        assert!(wrong([Some("taem"), None, None]).contains("team"));
+        assert!(wrong([None, None, Some("front-dask")]).contains("front-desk"));
+        assert!(wrong([Some("team"), Some("x"), Some("front-desk")]).contains("one FILE"));
+    }
+
+    #[test]
+    fn a_file_that_exists_is_never_replaced() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a/b.toml");
+        write(&path, "one").expect("written");
+        let why = write(&path, "two").expect_err("refused");
+        assert!(why.contains("exists and is not replaced"), "{why}");
+        assert_eq!(fs::read_to_string(&path).expect("read"), "one");
+        assert!(write(&path.join("c.toml"), "three").is_err(), "a file is no folder");
+    }
+}
