@@ -253,7 +253,9 @@ impl RecordListener for CourseOfRun<'_> {
     }
 
     async fn stored(&mut self) {
-        if self.updated.elapsed() >= COURSE_EVERY {
+        // The end may not be stored yet: the row says it once it is.
+        let is_closed = self.world.progress.closed.is_some();
+        if !is_closed && self.updated.elapsed() >= COURSE_EVERY {
             self.updated = Instant::now();
             // The next update repeats it.
             let _ = self.runs.database.update(self.run.id(), &self.of_run()).await;

@@ -25,7 +25,8 @@ pub use self::group::EventGroup;
 pub trait RunLog: Send + Sync {
     /// Appends a group to the log of a run. `expect` is the sequence number that the log has to
     /// continue with. Returns the number of the next event after the group; when this returns, the
-    /// group survives a power failure.
+    /// group survives a power failure. A log that is written elsewhere begins at once, so the caller can
+    /// do something else before it awaits the result.
     ///
     /// # Errors
     /// See `AppendError`.

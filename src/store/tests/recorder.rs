@@ -20,6 +20,8 @@ struct Told {
     failures: u32,
     recovered: u32,
     gives_up_after: u32,
+    /// The events that were reported before the first failure.
+    at_failure: usize,
 }
 
 impl RecordListener for Told {
@@ -30,6 +32,9 @@ impl RecordListener for Told {
     async fn stored(&mut self) {}
 
     fn failed(&mut self, _why: &str) -> bool {
+        if self.failures == 0 {
+            self.at_failure = self.events.len();
+        }
         self.failures += 1;
         self.gives_up_after == 0 || self.failures < self.gives_up_after
     }
@@ -111,6 +116,30 @@ async fn a_recorder_stores_every_event_once_whatever_fails() {
             log.read(&run, Seq(0)).map(|it| it.expect("read")).collect().await;
         let read: Vec<String> = groups.iter().flat_map(texts).collect();
         assert_eq!(read, ["a", "b", "run.closed"], "{failures} {stores_anyway}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_next_group_is_made_while_one_is_written() {
+    for (failures, stores_anyway) in [(1, false), (1, true)] {
+        let (log, run) = flaky(failures, stores_anyway);
+        let (bus, mut told) = (Bus::new(), Told::default());
+        let (mark, reader) = (bus.stored_mark(), bus.reader(Seq(0)));
+        for nth in 0..10 {
+            bus.publish(SpanId::RUN, warning(&format!("{nth}{}", "x".repeat(100_000))));
+        }
+        bus.publish(SpanId::RUN, closed());
+        bus.close();
+        let recorded = record(&log, &run, reader, Seq(0), &mark, &mut told).await;
+        assert_eq!(recorded, Ok(()));
+        let groups: Vec<EventGroup> =
+            log.read(&run, Seq(0)).map(|it| it.expect("read")).collect().await;
+        let sizes: Vec<u32> = groups.iter().map(EventGroup::len).collect();
+        assert_eq!(sizes, [3, 3, 3, 2], "{stores_anyway}");
+        assert_eq!(told.at_failure, 6, "the second group was there when the first one failed");
+        assert_eq!(told.events, (0..11).map(Seq).collect::<Vec<_>>());
+        let read: Vec<String> = groups.iter().flat_map(texts).collect();
+        assert!(read.iter().zip(0..10).all(|(text, nth)| text.starts_with(&nth.to_string())));
     }
 }
 
