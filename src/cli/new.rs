@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(path([Some("team"), Some("mine.txt"), None]), "mine.txt");
         assert_eq!(path([None, None, Some("front-desk")]), "scenarios/front-desk.toml");
         assert_eq!(path([Some("b.toml"), None, Some("front-desk")]), "b.toml");
-        assert_eq!(path([None, None, None]), "List");
+        assert_eq!(start(&args([None, None, None])), Ok(Start::List));
         assert!(matches!(start(&args([Some("team"), Some("-"), None])), Ok(Start::Print(_))));
         let wrong = |words| start(&args(words)).expect_err("refused");
         assert!(wrong([Some("taem"), None, None]).contains("team"));

@@ -13,8 +13,6 @@ pub struct RunRow {
     pub title: String,
     /// Name of the scenario.
     pub scenario: String,
-    /// SHA-256 of the scenario's file, in hexadecimal.
-    pub scenario_hash: String,
     /// Name of the pattern.
     pub pattern: String,
     /// Whether it called live models.
@@ -49,7 +47,6 @@ impl RunRow {
             started_ms: 0,
             title: String::new(),
             scenario: String::new(),
-            scenario_hash: String::new(),
             pattern: String::new(),
             live: false,
             status: RunStatus::Running,

@@ -244,7 +244,7 @@ impl RecordListener for CourseOfRun<'_> {
             if let EventKind::RunStarted(head) = &event.kind
                 && !self.is_resumed
             {
-                self.runs.database.begin(&row_of(head));
+                self.runs.database.begin(&row_of(head), &head.scenario_hash());
             }
         }
         if self.world.progress.closed.is_none() {
@@ -292,15 +292,11 @@ impl RecordListener for CourseOfRun<'_> {
 
 /// The row of a run that begins.
 pub fn row_of(head: &RunStarted) -> RunRow {
-    let source = head.launch.as_ref().map(|launch| &launch.source);
     let forked = head.launch.as_ref().and_then(|launch| launch.forked.as_ref());
     RunRow {
         started_ms: forked.map_or(head.wall_ms, |forked| forked.wall_ms),
         title: head.title.clone(),
         scenario: head.scenario.to_string(),
-        scenario_hash: source
-            .map(|source| crate::base::digest::sha256_of_text(&source.text))
-            .unwrap_or_default(),
         pattern: head.plan.name().to_owned(),
         live: matches!(head.model, ModelLabel::Live { .. }),
         parent: forked.map(|forked| forked.parent.clone()),
@@ -350,7 +346,7 @@ mod tests {
                 let EventKind::RunStarted(head) = &events[0].kind else { panic!("{events:?}") };
                 let run = RunId::new(id);
                 assert!(killed.reserve(&run, 1).expect("reserved"));
-                killed.begin(&RunRow { id: run.clone(), ..row_of(head) });
+                killed.begin(&RunRow { id: run.clone(), ..row_of(head) }, "");
                 let mut group = EventGroup::starting_at(Seq(0));
                 for event in &events[..len] {
                     group.push(event, &run).expect("a line");

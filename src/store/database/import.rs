@@ -6,7 +6,7 @@ use super::rows::{RunCourse, update_change};
 use super::waiting_words::GroupWords;
 use super::{Database, StoreError};
 use crate::event::run_row::RunRow;
-use crate::event::{Event, RunId, Seq};
+use crate::event::{Event, EventKind, RunId, Seq};
 use crate::store::{AppendError, EventGroup};
 
 impl Database {
@@ -35,7 +35,11 @@ impl Database {
         events: &[Arc<Event>],
     ) -> Result<(), AppendError> {
         let unsure = |error: StoreError| AppendError::Unsure(error.to_string());
-        self.begin(row);
+        let hash = events.iter().find_map(|event| match &event.kind {
+            EventKind::RunStarted(head) => Some(head.scenario_hash()),
+            _ => None,
+        });
+        self.begin(row, hash.as_deref().unwrap_or_default());
         // Half an import is not a run: it is hidden until all of it is there.
         let holder = Some(self.owner().name().to_owned());
         self.delete_at(&row.id, holder, Some(0)).map_err(unsure)?;

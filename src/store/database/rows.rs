@@ -22,7 +22,7 @@ pub struct RunCourse {
     pub ended: Option<(String, String)>,
 }
 
-const COLUMNS: &str = "id, started, title, scenario, scenario_hash, pattern, live, status, result, \
+const COLUMNS: &str = "id, started, title, scenario, pattern, live, status, result, \
      elapsed_ms, tokens, cost, owner, next, bytes, pinned, parent, forked_at";
 
 impl Database {
@@ -78,9 +78,10 @@ impl Database {
         Ok(found.flatten())
     }
 
-    /// Stores what the head of a run says. Returns at once; the row is written before the next group.
-    pub fn begin(&self, row: &RunRow) {
-        let row = row.clone();
+    /// Stores what the head of a run says, and the SHA-256 of the scenario's file, in hexadecimal. Returns
+    /// at once; the row is written before the next group.
+    pub fn begin(&self, row: &RunRow, scenario_hash: &str) {
+        let (row, scenario_hash) = (row.clone(), scenario_hash.to_owned());
         drop(self.writer().send(Box::new(move |connection| {
             connection
                 .prepare_cached(
@@ -92,7 +93,7 @@ impl Database {
                     as_integer(row.started_ms),
                     row.title,
                     row.scenario,
-                    row.scenario_hash,
+                    scenario_hash,
                     row.pattern,
                     row.live,
                     row.parent.as_ref().map(RunId::as_str),
@@ -278,31 +279,30 @@ pub(super) fn update_change(run: &RunId, course: &RunCourse) -> Change {
 }
 
 fn read_row(row: &Row<'_>, is_alive: &mut dyn FnMut(&str) -> bool) -> rusqlite::Result<RunRow> {
-    let owner = row.get_ref(12)?.as_str_or_null()?;
-    let status = match row.get_ref(7)?.as_str()? {
+    let owner = row.get_ref(11)?.as_str_or_null()?;
+    let status = match row.get_ref(6)?.as_str()? {
         "open" if owner.is_some_and(is_alive) => RunStatus::Running,
         "open" => RunStatus::Interrupted,
-        _ => RunStatus::Ended(row.get(8)?),
+        _ => RunStatus::Ended(row.get(7)?),
     };
-    let parent = row.get_ref(16)?.as_str_or_null()?;
+    let parent = row.get_ref(15)?.as_str_or_null()?;
     Ok(RunRow {
         id: RunId::new(row.get_ref(0)?.as_str()?),
         started_ms: as_number(row, 1)?,
         title: row.get(2)?,
         scenario: row.get(3)?,
-        scenario_hash: row.get(4)?,
-        pattern: row.get(5)?,
-        live: row.get(6)?,
+        pattern: row.get(4)?,
+        live: row.get(5)?,
         status,
-        elapsed_ms: as_number(row, 9)?,
-        tokens: as_number(row, 10)?,
-        cost_usd: row.get(11)?,
-        events: as_number(row, 13)?,
-        bytes: as_number(row, 14)?,
-        pinned: row.get(15)?,
+        elapsed_ms: as_number(row, 8)?,
+        tokens: as_number(row, 9)?,
+        cost_usd: row.get(10)?,
+        events: as_number(row, 12)?,
+        bytes: as_number(row, 13)?,
+        pinned: row.get(14)?,
         // No process of this machine has played it.
         imported: owner.is_none(),
         parent: parent.map(RunId::new),
-        forked_at: row.get(17)?,
+        forked_at: row.get(16)?,
     })
 }

@@ -25,7 +25,7 @@ async fn a_run_whose_process_ended_is_taken_over_once() {
         let gone = temp.again();
         let row = row("r-1", 1, true);
         assert!(gone.reserve(&row.id, 1).expect("reserved"));
-        gone.begin(&row);
+        gone.begin(&row, "00ff");
         gone.append(&row.id, Seq(0), &group(0, &[warning("a")])).await.expect("appended");
         assert_eq!(
             temp.database.run("r-1").expect("read").expect("a row").status,

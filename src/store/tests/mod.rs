@@ -61,7 +61,6 @@ fn row(id: &str, started_ms: u64, live: bool) -> RunRow {
         started_ms,
         title: "A title".to_owned(),
         scenario: "a-scenario".to_owned(),
-        scenario_hash: "00ff".to_owned(),
         pattern: "team".to_owned(),
         live,
         ..RunRow::begun(RunId::new(id))
@@ -88,7 +87,7 @@ impl Temp {
     fn begin(&self, id: &str, started_ms: u64, live: bool) -> RunId {
         let row = row(id, started_ms, live);
         assert!(self.database.reserve(&row.id, started_ms).expect("reserved"));
-        self.database.begin(&row);
+        self.database.begin(&row, "00ff");
         row.id
     }
 
