@@ -98,6 +98,7 @@ mod decide;
 mod document;
 mod engine;
 mod event;
+mod expectations;
 mod gateway;
 mod host;
 mod llm;

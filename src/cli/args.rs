@@ -6,6 +6,7 @@ mod flag_arg;
 pub mod kept;
 mod report;
 mod run_format;
+mod test;
 
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ pub use display::Global;
 pub use flag_arg::FlagArg;
 pub use report::{ConfigArgs, ConfigFormat, DoctorArgs};
 pub use run_format::RunFormat;
+pub use test::{ReportArg, TestArgs, TestFormat, TestOptions, Vary};
 
 /// Launches runs of multi-agent patterns and shows them live.
 #[derive(Debug, Parser)]
@@ -43,6 +45,8 @@ pub enum CliCommand {
     Run(Box<RunArgs>),
     /// Check scenario files and report every problem
     Validate(ValidateArgs),
+    /// Run scenarios and check what they expect of their runs ([[expect]])
+    Test(Box<TestArgs>),
     /// Write a scenario file to start from; without a pattern, list the patterns
     New(NewArgs),
     /// List scenarios, or print one
@@ -203,6 +207,9 @@ pub struct RunArgs {
     /// Seed of the run's random numbers
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+    /// Many runs, and a table of those that pass. Headless
+    #[command(flatten)]
+    pub repeat: TestOptions,
     /// Allow without asking that a scenario that was not shipped calls an endpoint, runs a program,
     /// sends an environment variable or reaches local networks
     #[arg(long)]

@@ -3,18 +3,16 @@
 
 use std::collections::HashSet;
 use std::io::{self, BufRead, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
 
 use tokio::sync::mpsc as lines;
 
 use super::args::{FailOn, PauseArg};
 use super::exit::Exit;
+use super::interrupt::InterruptTarget;
 use super::message::print_message;
 use super::output::RunWriter;
-use super::stop_signals::on_stop;
 use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::engine::{Engine, ForkStart, Launch, Resumption, RunHandle};
 use crate::event::kind::Initiator;
@@ -29,9 +27,6 @@ const BATCH: usize = 256;
 
 /// Length limit of a failed call's error, in characters.
 const ERROR_CHARS: usize = 1_000;
-
-/// How long to wait until standard error accepts a line.
-const STDERR_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Options of a headless run.
 pub struct HeadlessOptions<'a> {
@@ -71,11 +66,7 @@ pub async fn run<W: Write>(
     drive: HeadlessOptions<'_>,
     mut output: RunWriter<W>,
 ) -> Exit {
-    let wanted = Arc::new(InterruptTarget::default());
-    let target = Arc::clone(&wanted);
-    if let Err(error) = on_stop(move || target.stop(), Exit::Cancelled.code()) {
-        tracing::warn!("signals end the program immediately: {error}");
-    }
+    let interrupt = InterruptTarget::of_this_process();
     let messages = turns.len();
     let mut lines = None;
     let mut outcomes: Vec<Outcome> = Vec::new();
@@ -108,7 +99,7 @@ pub async fn run<W: Write>(
                 }
             }
         };
-        wanted.watch(&run);
+        interrupt.watch(&run);
         let (world, broken) =
             follow(&run, &drive, &mut output, &mut lines, (place, messages), &mut |text| {
                 // Once per session. Warnings about the file already begin with "warning".
@@ -120,6 +111,7 @@ pub async fn run<W: Write>(
             })
             .await;
         run.wait_until_finished().await;
+        interrupt.unwatch(&run);
         if let Err(error) = run.wait_until_live().await {
             let text = match fork_of {
                 Some((parent, at)) => fork_failure(&parent, &at, &error),
@@ -268,46 +260,6 @@ fn write_error_exit(why: &io::Error, cut_off: bool) -> Exit {
         _ => {
             print_message(&format!("cannot write the outcome: {why}"));
             Exit::Stopped
-        }
-    }
-}
-
-/// The current run, which an interrupt cancels.
-#[derive(Default)]
-struct InterruptTarget {
-    run: Mutex<Option<RunHandle>>,
-    /// Set by the interrupt; later runs are cancelled at their start.
-    cancelled: AtomicBool,
-}
-
-impl InterruptTarget {
-    /// Whichever of this and [`cancel`](Self::cancel) comes second sees the other's effect.
-    fn watch(&self, run: &RunHandle) {
-        *self.run.lock().unwrap_or_else(PoisonError::into_inner) = Some(run.clone());
-        if self.cancelled.load(Ordering::SeqCst) {
-            run.send(Command::Cancel);
-        }
-    }
-
-    /// Handles the first interrupt.
-    fn stop(&self) {
-        // On another thread: standard error may stall, and this thread must handle the next signal.
-        let (sent, said) = mpsc::channel();
-        let tell = move || {
-            print_message("cancelling; interrupt again to end immediately");
-            let _ = sent.send(());
-        };
-        match thread::Builder::new().spawn(tell) {
-            Ok(_) => drop(said.recv_timeout(STDERR_TIMEOUT)),
-            Err(error) => tracing::debug!("cannot report the cancellation: {error}"),
-        }
-        self.cancel();
-    }
-
-    fn cancel(&self) {
-        self.cancelled.store(true, Ordering::SeqCst);
-        if let Some(run) = &*self.run.lock().unwrap_or_else(PoisonError::into_inner) {
-            run.send(Command::Cancel);
         }
     }
 }

@@ -9,6 +9,7 @@ mod doctor;
 pub mod exit;
 mod headless;
 mod in_force;
+mod interrupt;
 #[cfg(feature = "store")]
 mod kept;
 mod message;
@@ -18,11 +19,14 @@ mod run;
 mod runtime;
 mod scenarios;
 mod schema;
+mod sources;
 mod stdout;
 mod stop_signals;
 mod stored;
 mod stream_style;
+mod test;
 mod validate;
+mod workflow_command;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -151,6 +155,7 @@ fn dispatch(cli: Cli, theme: Theme, file: &ConfigFile) -> Exit {
             global,
             theme,
         ),
+        Some(CliCommand::Test(args)) => test::run(&args, global, theme),
         Some(CliCommand::Validate(args)) => validate::run(&args, theme, global.is_ascii()),
         Some(CliCommand::New(args)) => new::run(&args, theme, global.is_ascii()),
         Some(CliCommand::Scenarios { name: Some(name), .. }) => scenarios::print_one(&name),
@@ -231,6 +236,9 @@ fn dispatch(cli: Cli, theme: Theme, file: &ConfigFile) -> Exit {
 }
 
 fn run_headless(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
+    if args.repeat.times.is_some() {
+        return test::repeat(args, global, theme);
+    }
     match runtime() {
         Ok(runtime) => run_to_end(runtime, run::headless(args, global, theme)),
         Err(exit) => exit,

@@ -116,7 +116,8 @@ fn what_next(path: &Path, paint: &StreamStyle) -> String {
     format!(
         "{path} is written. It runs as it is, without a model:\n\
          \x20 roundtable run {word}\n\
-         \x20 roundtable validate {word}    after each change\n"
+         \x20 roundtable validate {word}    after each change\n\
+         \x20 roundtable test {word}        checks what it expects of its runs\n"
     )
 }
 

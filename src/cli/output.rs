@@ -6,14 +6,17 @@ use serde::Serialize;
 
 use super::args::RunFormat;
 use super::stream_style::StreamStyle;
+use super::workflow_command::{END_OF_GROUP, error as annotation, group, harmless};
+use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::event::kind::SCHEMA_VERSION;
 use crate::event::world::{Outcome, SessionOutcome};
-use crate::event::{Event, RunId, World, safe_json};
+use crate::event::{Event, EventKind, RunId, World, safe_json};
 use crate::narrate::closing;
 use crate::narrate::format;
 use crate::narrate::lines::lines;
 use crate::narrate::patterns::words;
 use crate::narrate::style_role::StyleRole;
+use crate::scenario::STDIN;
 
 /// The last line of `jsonl`: the outcome. Its `kind` tells it from the events before it.
 #[derive(Serialize)]
@@ -55,10 +58,15 @@ impl<W: Write> RunWriter<W> {
                 self.line.push(b'\n');
                 self.to.write_all(&self.line)
             }
-            RunFormat::Text => {
+            RunFormat::Text | RunFormat::Github => {
+                if self.format == RunFormat::Github
+                    && matches!(event.kind, EventKind::RunStarted(_))
+                {
+                    self.to.write_all(group(&title(world)).as_bytes())?;
+                }
                 for line in lines(event, world) {
                     let time = self.paint.role(StyleRole::Dim, &format::time_in_run(event.at));
-                    writeln!(self.to, "{time}  {}", self.paint.line(&line))?;
+                    self.write_line(&format!("{time}  {}", self.paint.line(&line)))?;
                 }
                 Ok(())
             }
@@ -83,6 +91,7 @@ impl<W: Write> RunWriter<W> {
                 self.result("outcome", Some(&outcome.run_id), outcome)
             }
             RunFormat::Text => self.text(&closing::closing(outcome, world)),
+            RunFormat::Github => self.end_of_group(outcome, world),
             RunFormat::Markdown => {
                 let report = words(world).and_then(|words| words.report(world));
                 self.text(&report.unwrap_or_default())
@@ -98,6 +107,7 @@ impl<W: Write> RunWriter<W> {
         match self.format {
             RunFormat::Json | RunFormat::Jsonl => self.flush(),
             RunFormat::Text => self.text(&format!("{}\n", closing::closing(outcome, world))),
+            RunFormat::Github => self.end_of_group(outcome, world),
             // No pattern that answers several messages writes a report.
             RunFormat::Markdown => Ok(()),
         }
@@ -110,12 +120,35 @@ impl<W: Write> RunWriter<W> {
     pub fn session(&mut self, outcome: &SessionOutcome) -> io::Result<()> {
         match self.format {
             RunFormat::Json | RunFormat::Jsonl => self.result("session", None, outcome),
-            RunFormat::Text => {
+            RunFormat::Text | RunFormat::Github => {
                 let line = self.paint.line(&closing::session(outcome));
-                self.text(&(line + "\n"))
+                self.write_line(&line)?;
+                self.flush()
             }
             RunFormat::Markdown => Ok(()),
         }
+    }
+
+    /// Writes a line of text; in the log of GitHub Actions none is a command.
+    fn write_line(&mut self, line: &str) -> io::Result<()> {
+        match self.format {
+            RunFormat::Github => writeln!(self.to, "{}", harmless(line)),
+            _ => writeln!(self.to, "{line}"),
+        }
+    }
+
+    /// Ends the group of a run's lines. Its answer follows, with an annotation if it was stopped.
+    fn end_of_group(&mut self, outcome: &Outcome, world: &World) -> io::Result<()> {
+        let mut text = END_OF_GROUP.to_owned() + &harmless(&closing::closing(outcome, world));
+        if !outcome.stop_reason.is_success() {
+            let source = world.head.as_ref().and_then(|head| head.launch.as_ref());
+            let file = source.and_then(|launch| launch.source.file.as_deref());
+            let why = outcome.error.as_deref().map(|why| format!("\n{why}")).unwrap_or_default();
+            let message = format!("{} stopped: {}{why}", outcome.run_id, outcome.stop_reason);
+            let file = file.filter(|file| *file != STDIN);
+            text.push_str(&annotation(file, None, &title(world), &message));
+        }
+        self.text(&text)
     }
 
     fn text(&mut self, text: &str) -> io::Result<()> {
@@ -131,11 +164,17 @@ impl<W: Write> RunWriter<W> {
     ) -> io::Result<()> {
         let json = match self.format {
             RunFormat::Json => safe_json::pretty(outcome),
-            RunFormat::Jsonl | RunFormat::Text | RunFormat::Markdown => {
+            RunFormat::Jsonl | RunFormat::Text | RunFormat::Markdown | RunFormat::Github => {
                 safe_json::line(&LastLine { v: SCHEMA_VERSION, run, kind, outcome })
             }
         };
         writeln!(self.to, "{}", json.map_err(io::Error::other)?)?;
         self.to.flush()
     }
+}
+
+/// What is run: the title of the scenario, and the run.
+fn title(world: &World) -> String {
+    let Some(head) = &world.head else { return String::new() };
+    format!("{} ({})", visible_within(&head.title, REASON_CHARS), head.run)
 }

@@ -34,8 +34,11 @@ pub fn is_headless(args: &RunArgs) -> bool {
     let replays = args.replay.is_some();
     #[cfg(not(feature = "store"))]
     let replays = false;
-    let only_headless =
-        replays || args.format.is_some() || !args.fail_on.is_empty() || !args.messages.is_empty();
+    let only_headless = replays
+        || args.repeat.times.is_some()
+        || args.format.is_some()
+        || !args.fail_on.is_empty()
+        || !args.messages.is_empty();
     // Standard input cannot be both the scenario and the dashboard's keyboard.
     let piped = args.scenario == STDIN;
     args.headless || only_headless || piped || !io::stdout().is_terminal()
@@ -56,10 +59,15 @@ pub(super) fn overrides(set: &[String]) -> Option<Vec<Override>> {
 /// Reads a run's scenario with its overrides. `None`: the errors have already been printed.
 /// Warnings are not: the run emits them as events.
 pub fn read(args: &RunArgs) -> Option<Arc<Scenario>> {
-    let overrides = overrides(&args.set)?;
     let source = ScenarioSource::find(&args.scenario)
         .map_err(|error| print_message(&visible(&error.to_string())))
         .ok()?;
+    read_source(source, args)
+}
+
+/// The same as [`read`], of a file that has been found.
+pub(super) fn read_source(source: ScenarioSource, args: &RunArgs) -> Option<Arc<Scenario>> {
+    let overrides = overrides(&args.set)?;
     let checked = scenario::check(&source.text, source.origin, &overrides);
     let problems = checked.problems.for_run(args.live);
     match checked.scenario.filter(|_| problems.errors() == 0) {
@@ -146,7 +154,7 @@ pub fn schedule(args: &RunArgs) -> (Vec<(FlagName, bool)>, Schedule) {
 
 /// The messages of a headless session, one run each: those of the command line, else the scenario's
 /// goal and follow-ups.
-fn messages(scenario: &Scenario, args: &RunArgs) -> Vec<Arc<str>> {
+pub(super) fn messages(scenario: &Scenario, args: &RunArgs) -> Vec<Arc<str>> {
     if !args.messages.is_empty() {
         return args.messages.iter().map(|text| text.as_str().into()).collect();
     }
@@ -216,12 +224,12 @@ pub async fn headless(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
     exit
 }
 
-fn print_notes(notes: &[String]) {
+pub(super) fn print_notes(notes: &[String]) {
     notes.iter().for_each(|note| print_message(&visible(note)));
 }
 
 /// The model and one toolbox for each run. `None`: the errors have already been printed.
-fn prepare_runs(
+pub(super) fn prepare_runs(
     scenario: &Scenario,
     args: &RunArgs,
     runs: usize,

@@ -1,17 +1,16 @@
 //! `roundtable validate`: reports every problem of scenario files.
 
 use std::io::{self, Write};
-use std::path::Path;
 
 use super::args::{FlagArg, ValidateArgs};
 use super::exit::Exit;
 use super::run::{flag_errors, overrides};
+use super::sources::sources_named;
 use super::stdout;
 use super::stream_style::StreamStyle;
 use crate::base::visible::visible;
-use crate::host::catalogue;
 use crate::narrate::glyph::Glyph;
-use crate::scenario::{Override, STDIN, Scenario, ScenarioSource, check};
+use crate::scenario::{Override, Scenario, ScenarioSource, check};
 use crate::ui::format::count_noun;
 use crate::ui::theme::{StyleRole, Theme};
 
@@ -62,30 +61,6 @@ impl<W: Write> ReportStream<W> {
     }
 }
 
-/// The scenarios that an argument names (for a folder its files, by name), or errors.
-fn sources_named(what: &str) -> Vec<Result<ScenarioSource, String>> {
-    let folder = Path::new(what);
-    match ScenarioSource::find(what) {
-        Ok(source) => vec![Ok(source)],
-        Err(_) if folder.is_dir() => {
-            let mut files = catalogue::files(folder);
-            files.sort();
-            match files.is_empty() {
-                true => vec![Err(format!("no .toml file in {what}"))],
-                false => files
-                    .iter()
-                    .map(|file| ScenarioSource::read(file).map_err(error_text))
-                    .collect(),
-            }
-        }
-        Err(error) => vec![Err(error_text(error))],
-    }
-}
-
-fn error_text(error: impl std::fmt::Display) -> String {
-    error.to_string()
-}
-
 fn validate_all<O: Write, E: Write>(
     wanted: &ValidateInput<'_>,
     out: &mut ReportStream<O>,
@@ -93,12 +68,7 @@ fn validate_all<O: Write, E: Write>(
 ) -> Exit {
     let (mut all, mut wrong) = (0, 0);
     for (place, what) in wanted.scenarios.iter().enumerate() {
-        let again = what == STDIN && wanted.scenarios[..place].contains(what);
-        let sources = match again {
-            true => vec![Err("- is given twice: standard input can be read only once".to_owned())],
-            false => sources_named(what),
-        };
-        for source in sources {
+        for source in sources_named(what, &wanted.scenarios[..place]) {
             all += 1;
             let good = match source {
                 Ok(source) => validate_one(source, wanted, out, err),

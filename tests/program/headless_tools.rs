@@ -133,6 +133,8 @@ fn the_shipped_scenario_asks_the_demo_shop_and_measures_the_disk() {
     assert_eq!(aggregate["payments"]["gateway_incident"], "none");
     assert_eq!(aggregate["stock"]["sku"], "SKU-4411");
     assert!(aggregate["disk"]["used_percent"].is_u64(), "{aggregate}");
+    let tested = home.run(&[&["test", "real-services"], &set[..]].concat());
+    assert_eq!(tested.code, Some(0), "{tested:?}");
 }
 
 /// The plan of the shipped report, of these tasks alone.

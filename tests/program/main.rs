@@ -3,6 +3,7 @@
 mod configuration;
 mod costs;
 mod doctor;
+mod expectations;
 #[cfg(target_os = "linux")]
 mod full_disk;
 mod headless_files;

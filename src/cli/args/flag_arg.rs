@@ -1,5 +1,7 @@
 //! A flag and a boundary, as the command line names them.
 
+use std::fmt;
+
 use crate::base::name::FlagName;
 use crate::event::BoundaryId;
 use crate::scenario::patterns::is_boundary;
@@ -32,6 +34,17 @@ impl FlagArg {
             return Err(say());
         }
         Ok(Self { name: FlagName::from(name), on, at })
+    }
+}
+
+impl fmt::Display for FlagArg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let position = if self.on { "on" } else { "off" };
+        write!(f, "{}={position}", self.name)?;
+        match &self.at {
+            Some(at) => write!(f, "@{at}"),
+            None => Ok(()),
+        }
     }
 }
 

@@ -13,4 +13,6 @@ pub enum RunFormat {
     Text,
     /// The answer of a research run with footnotes, refused notes and contradictions
     Markdown,
+    /// Text in a group, with an annotation where a run was stopped, for GitHub Actions
+    Github,
 }

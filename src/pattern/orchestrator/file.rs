@@ -236,7 +236,7 @@ fn level(
         }
     }
     let names: Vec<&str> = sections.into_iter().chain(["inputs", FAILED]).collect();
-    let shown = ConditionScope { names: &names, file, filling };
+    let shown = ConditionScope { names: &names, file, filling, of_run: false };
     let rules: Vec<Option<LevelRule>> = level
         .rules
         .0

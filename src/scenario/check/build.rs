@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::build_models::{self, Requests};
 use super::build_policy;
 use super::build_tools;
+use super::expect;
 use super::input::{input, label};
 use super::script;
 use crate::base::digest;
@@ -21,6 +22,7 @@ use crate::scenario::patterns;
 use crate::scenario::spec::model::{
     Flag, ModelSettings, Prices, Scenario, ScenarioInput, ScenarioOrigin, ScenarioWarnings,
 };
+use crate::scenario::spec::policy::UnsetLlmKeys;
 use crate::scenario::spec::prepared::Prepared;
 use crate::scenario::spec::source_text::SourceText;
 use crate::scenario::spec::tuning::REPLY_TOKENS;
@@ -71,6 +73,8 @@ pub(crate) fn scenario(
     let tools = build_tools::tools(&file, own, &filling, cx);
     let seated = build_models::seated(&file, own);
     let script = script::build(&file, own, &filling, cx);
+    let cites = spec.as_ref().is_some_and(|spec| spec.get().cites());
+    let expectations = expect::build(&file, own, &tools, cites, &filling, cx);
     warn_of_low_token_limit(&file, cx);
     let llm = file
         .tools
@@ -93,14 +97,14 @@ pub(crate) fn scenario(
         facts: Arc::new(Value::Object(facts)),
         pattern: spec?,
         spending: file.budget.as_ref().map(BudgetTable::spending).unwrap_or_default(),
-        model: cx.at_key("model", |cx| model(file.model?, cx))?,
+        model: cx.at_key("model", |cx| model(file.model?, llm_unset, cx))?,
         model_assignments: seated,
         llm,
-        llm_unset,
         llm_faults,
         tools,
         alerts: build_tools::alerts(&file.alerts?),
         script,
+        expectations,
         seed: u64::from(file.seed.0),
         in_doubt: file.in_doubt,
         warnings: ScenarioWarnings::default(),
@@ -124,7 +128,11 @@ fn warn_of_low_token_limit(file: &ScenarioFile, cx: &mut ReadContext) {
     }
 }
 
-fn model(table: ModelTable, cx: &mut ReadContext) -> Option<ModelSettings> {
+fn model(
+    table: ModelTable,
+    unset_keys: UnsetLlmKeys,
+    cx: &mut ReadContext,
+) -> Option<ModelSettings> {
     let prices = table.prices.and_then(|prices| {
         Some(Prices {
             prompt_usd_per_million: prices.prompt_usd_per_million?.0,
@@ -148,5 +156,6 @@ fn model(table: ModelTable, cx: &mut ReadContext) -> Option<ModelSettings> {
         repair: table.repair.0,
         ask_again: table.ask_again.value.0,
         prices,
+        unset_keys,
     })
 }

@@ -14,6 +14,8 @@ pub(crate) struct ConditionScope<'f> {
     pub names: &'f [&'f str],
     pub file: &'f ScenarioFile,
     pub filling: &'f TemplateScope<'f>,
+    /// Whether it is about a run that has ended, and may call the functions for that.
+    pub of_run: bool,
 }
 
 /// Compiles a condition. Problems are reported to `cx`.
@@ -22,7 +24,11 @@ pub(crate) fn compile_condition(
     shown: &ConditionScope<'_>,
     cx: &mut ReadContext,
 ) -> Option<Condition> {
-    let condition = match Condition::compile(&when.text) {
+    let compiled = match shown.of_run {
+        true => Condition::compile_expectation(&when.text),
+        false => Condition::compile(&when.text),
+    };
+    let condition = match compiled {
         Ok(condition) => condition,
         Err(error) => {
             let at = match error.offset() {

@@ -62,7 +62,8 @@ fn row(
     } else {
         check_row_without_agent(row, file, own, cx);
     }
-    let shown = ConditionScope { names: patterns::condition_names(own, step), file, filling };
+    let names = patterns::condition_names(own, step);
+    let shown = ConditionScope { names, file, filling, of_run: false };
     // For an unknown step, the names that its condition may use are unknown, too.
     let unknown = step.is_some_and(|step| !own.has_step(step));
     let lost = match own.has_agents() {

@@ -5,11 +5,15 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::run_facts::RunFacts;
+
 /// The names bound in a condition, with their values. Cheap to clone: values that stay the same for
 /// a whole run (facts, inputs) are copied once, the others are set for each evaluation.
 #[derive(Clone, Default, Debug)]
 pub struct CelBindings {
     names: Vec<(Cow<'static, str>, Arc<Value>)>,
+    /// What the functions of expectations look at.
+    run: Option<Arc<RunFacts>>,
 }
 
 impl CelBindings {
@@ -25,6 +29,15 @@ impl CelBindings {
             Some((_, old)) => *old = value,
             None => self.names.push((name, value)),
         }
+    }
+
+    /// Sets what the functions of expectations look at.
+    pub fn set_run_facts(&mut self, facts: Arc<RunFacts>) {
+        self.run = Some(facts);
+    }
+
+    pub(super) fn run_facts(&self) -> Option<&RunFacts> {
+        self.run.as_deref()
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&Value> {

@@ -129,6 +129,9 @@ impl<'v> Evaluation<'v, '_> {
                 }
                 function.call(&given[..values.len().min(2)], self.budget)?
             }
+            CelNode::OfRun(function, args) => {
+                function.call(args, self.shown.run_facts(), self.budget)?
+            }
             CelNode::Loop(inner) => self.eval_loop(inner)?,
         })
     }

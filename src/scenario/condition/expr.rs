@@ -5,6 +5,7 @@ use cel::common::ast::operators as op;
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue};
 
 use super::function::Function;
+use super::run_facts::RunFunction;
 
 /// A part of a condition.
 #[derive(Debug)]
@@ -35,6 +36,8 @@ pub(super) enum CelNode {
     Arithmetic(ArithmeticOp, Box<[CelNode; 2]>),
     In(Box<[CelNode; 2]>),
     Call(Function, Vec<CelNode>),
+    /// A function of expectations.
+    OfRun(RunFunction, Vec<String>),
     Loop(Box<CelLoop>),
 }
 
@@ -79,14 +82,18 @@ pub(super) enum LoopKind {
 /// Why an expression is refused: the error, and the id of the part that is wrong.
 pub(super) type CelCompileError = (String, u64);
 
-/// Builds the tree from the parser's. Its recursion is bounded by the limits of the parser.
-pub(super) fn compile(expr: &IdedExpr) -> Result<CelNode, CelCompileError> {
-    Scope::default().node(expr)
+/// Builds the tree from the parser's. Its recursion is bounded by the limits of the parser. `of_run`:
+/// whether it may call the functions of expectations.
+pub(super) fn compile(expr: &IdedExpr, of_run: bool) -> Result<CelNode, CelCompileError> {
+    Scope { variables: Vec::new(), of_run }.node(expr)
 }
 
-/// The variables of the enclosing loops, the outermost first.
-#[derive(Default)]
-struct Scope<'e>(Vec<&'e str>);
+/// What the parts of a condition may use.
+struct Scope<'e> {
+    /// The variables of the enclosing loops, the outermost first.
+    variables: Vec<&'e str>,
+    of_run: bool,
+}
 
 impl<'e> Scope<'e> {
     fn node(&mut self, expr: &'e IdedExpr) -> Result<CelNode, CelCompileError> {
@@ -139,7 +146,7 @@ impl<'e> Scope<'e> {
 
     /// Resolves a name. A leading dot never names the variable of a loop.
     fn name(&self, name: &str) -> CelNode {
-        let bound = self.0.iter().rposition(|variable| *variable == name);
+        let bound = self.variables.iter().rposition(|variable| *variable == name);
         match bound {
             Some(place) => CelNode::Variable(place),
             None => {
@@ -174,11 +181,34 @@ impl<'e> Scope<'e> {
             }
         }
         let member = call.target.is_some();
+        if let Some(function) = RunFunction::named(name).filter(|_| !member) {
+            return self.of_run(function, &call.args, id);
+        }
         let values = call.target.iter().map(|target| &**target).chain(&call.args);
         let function = Function::find(name, member, call.args.len() + usize::from(member))
             .map_err(|what| (what, id))?;
         let values = values.map(|value| self.node(value)).collect::<Result<_, _>>()?;
         Ok(CelNode::Call(function, values))
+    }
+
+    /// A call of a function of expectations. Its arguments are literals, so that they can be checked
+    /// when the file is loaded.
+    fn of_run(
+        &self,
+        function: RunFunction,
+        args: &[IdedExpr],
+        id: u64,
+    ) -> Result<CelNode, CelCompileError> {
+        let name = function.name();
+        if !self.of_run {
+            return Err((format!("`{name}` can only be used in [[expect]]"), id));
+        }
+        function.check(args.len()).map_err(|what| (what, id))?;
+        let args = args.iter().map(|arg| match &arg.expr {
+            Expr::Literal(LiteralValue::String(text)) => Ok(text.inner().to_owned()),
+            _ => Err((format!("`{name}` takes names in quotes"), arg.id)),
+        });
+        Ok(CelNode::OfRun(function, args.collect::<Result<_, _>>()?))
     }
 
     /// The macros expand to loops of these forms only; a file cannot contain `@result`.
@@ -190,7 +220,7 @@ impl<'e> Scope<'e> {
         let unknown = || ("this loop is not supported".to_owned(), id);
         let step = as_plain_call(&inner.loop_step).ok_or_else(unknown)?;
         let range = self.node(&inner.iter_range)?;
-        self.0.push(&inner.iter_var);
+        self.variables.push(&inner.iter_var);
         let found = match (step.func_name.as_str(), &step.args[..]) {
             (op::LOGICAL_AND, [_, body]) => self.node(body).map(|body| (LoopKind::All, body)),
             (op::LOGICAL_OR, [_, body]) => self.node(body).map(|body| (LoopKind::Exists, body)),
@@ -218,7 +248,7 @@ impl<'e> Scope<'e> {
             }
             _ => Err(unknown()),
         };
-        self.0.pop();
+        self.variables.pop();
         let (kind, body) = found?;
         Ok(CelNode::Loop(Box::new(CelLoop { kind, range, body })))
     }

@@ -8,11 +8,13 @@ mod bindings;
 mod budget;
 mod error;
 mod eval;
+mod explain;
 mod expr;
 mod function;
 mod names;
 mod operators;
 mod parse;
+mod run_facts;
 mod value;
 
 pub use bindings::CelBindings;
@@ -20,7 +22,9 @@ pub use bindings::CelBindings;
 pub use budget::BudgetExceeded;
 pub use budget::{EvalBudget, EvalLimits};
 pub use error::ConditionError;
+pub use explain::ObservedPart;
 pub use names::Name;
+pub use run_facts::{RunFacts, RunFunction};
 
 use std::fmt;
 
@@ -46,8 +50,21 @@ impl Condition {
     /// [`ConditionError::Syntax`] with the error and its position: it does not parse, or uses a
     /// name or function that does not exist.
     pub fn compile(text: &str) -> Result<Self, ConditionError> {
+        Self::compile_with(text, false)
+    }
+
+    /// Compiles a condition about a run that has ended, which may call the functions of
+    /// [`RunFacts`].
+    ///
+    /// # Errors
+    /// The same as [`compile`](Self::compile).
+    pub fn compile_expectation(text: &str) -> Result<Self, ConditionError> {
+        Self::compile_with(text, true)
+    }
+
+    fn compile_with(text: &str, of_run: bool) -> Result<Self, ConditionError> {
         let program = parse(text)?;
-        let node = expr::compile(program.expression()).map_err(|(what, id)| {
+        let node = expr::compile(program.expression(), of_run).map_err(|(what, id)| {
             let offset = program.source_info().offset_for(id);
             let offset = offset.map(|(start, _)| byte_of(text, start as usize));
             ConditionError::Syntax { text: what, offset }
@@ -84,6 +101,17 @@ impl Condition {
             Err(EvalError::Failed(what)) => Err(ConditionError::Evaluation(what)),
             Err(EvalError::BudgetExceeded(spent)) => Err(ConditionError::BudgetExceeded(spent)),
         }
+    }
+
+    /// The names in its calls of the functions of [`RunFacts`], each with its function.
+    pub fn run_names(&self) -> Vec<(RunFunction, &str)> {
+        explain::run_names(&self.node)
+    }
+
+    /// What the parts of the condition are that it compares: its names and its calls of functions
+    /// of [`RunFacts`], in order of appearance.
+    pub fn explain(&self, shown: &CelBindings) -> Vec<ObservedPart> {
+        explain::explain(&self.node, shown)
     }
 
     /// The bound names that it uses, each with the fields selected on it, in order of appearance

@@ -84,6 +84,25 @@ record! {
         alerts: AlertsTable = table,
         /// The model's replies in an offline run. The first row whose conditions hold is used.
         script: BoundedList<Positioned<ScriptTable>, 0, 2_000> = default(BoundedList(Vec::new())),
+        /// What has to hold when a run has ended. `roundtable test` checks it.
+        expect: BoundedList<Positioned<ExpectTable>, 0, 200> = default(BoundedList(Vec::new())),
+    }
+}
+
+record! {
+    /// What has to hold when a run has ended. `roundtable test` checks it.
+    struct ExpectTable => {
+        /// A CEL condition. It may use outcome (the object that `run --format json` prints), its
+        /// fields status, stop_reason, degraded and elapsed_ms, and answer (text or null), tokens,
+        /// cost_usd (null without prices), live (whether a live model was called), inputs, facts,
+        /// flags (at the end), and events (the objects that `run --format jsonl` prints).
+        /// calls("NAME") is the number of calls of a tool, or of the model for "llm";
+        /// order("A", "B") holds if these roles, workers or agents took control in this order,
+        /// others may come between; cites("HOST") holds if the answer cites a page of this host. A
+        /// condition that cannot be evaluated fails.
+        that: NonBlankString = needed,
+        /// What it means, in one sentence, shown where it does not hold.
+        message: NonBlankString = optional,
     }
 }
 

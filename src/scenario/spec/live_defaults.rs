@@ -18,7 +18,8 @@ impl Scenario {
     /// The gateway's policy for calls of a live model: [`Scenario::llm`], with the defaults of a
     /// live model for keys that the file does not set.
     pub fn llm_live(&self) -> CallPolicy {
-        let UnsetLlmKeys { max_attempts, backoff, retry_min, breaker_counts } = self.llm_unset;
+        let UnsetLlmKeys { max_attempts, backoff, retry_min, breaker_counts } =
+            self.model.unset_keys;
         let mut policy = self.llm.clone();
         if max_attempts {
             policy.max_attempts = MAX_ATTEMPTS;

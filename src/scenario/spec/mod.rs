@@ -3,6 +3,7 @@
 
 pub mod alert;
 pub(crate) mod boundary_form;
+pub mod expectation;
 pub mod fault;
 pub mod http;
 pub mod in_doubt;

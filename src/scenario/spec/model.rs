@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::alert::AlertLimits;
+use super::expectation::Expectation;
 use super::in_doubt::InDoubt;
 use super::model_assignment::ModelAssignment;
 use super::policy::{CallPolicy, UnsetLlmKeys};
@@ -54,9 +55,6 @@ pub struct Scenario {
     pub model_assignments: Vec<ModelAssignment>,
     /// The gateway's policy for model calls (`[tools.llm]`).
     pub llm: CallPolicy,
-    /// Which settings of that policy the file leaves to the defaults of a live model: see
-    /// [`Scenario::llm_live`].
-    pub llm_unset: UnsetLlmKeys,
     /// Faults that are injected into model calls from the start of a run.
     pub llm_faults: Vec<InjectedFault>,
     /// The tools behind the gateway by name, without `llm`.
@@ -65,6 +63,8 @@ pub struct Scenario {
     pub alerts: AlertLimits,
     /// The model's replies in an offline run.
     pub script: Script,
+    /// What has to hold when a run has ended.
+    pub expectations: Vec<Expectation>,
     /// Seed of all random numbers of a run.
     pub seed: u64,
     /// What a resumed run does with a call in doubt, if its tool is not idempotent; `None`: it asks
@@ -178,6 +178,9 @@ pub struct ModelSettings {
     pub ask_again: u32,
     /// The price, if known; without one the cost is `null`.
     pub prices: Option<Prices>,
+    /// Which settings of the gateway's policy for its calls the file leaves to the defaults of a live
+    /// model: see [`Scenario::llm_live`].
+    pub unset_keys: UnsetLlmKeys,
 }
 
 /// US dollars per million tokens.

@@ -862,7 +862,7 @@ fn overrides_are_named_where_they_are_wrong() {
         (
             "a.b.c=1",
             &[
-                "--set a.b.c=1: error: a: unknown key `a` (one of title, pattern, about, goal, seed, in_doubt, inputs, flags, budget, facts, collaboration, roles, orchestrator, workers, team, swarm, … (25 in all))",
+                "--set a.b.c=1: error: a: unknown key `a` (one of title, pattern, about, goal, seed, in_doubt, inputs, flags, budget, facts, collaboration, roles, orchestrator, workers, team, swarm, … (26 in all))",
             ],
         ),
         (

@@ -1,0 +1,147 @@
+//! `roundtable test`, and `roundtable run --times`: runs scenarios, and checks what they expect of
+//! their runs (`[[expect]]`).
+
+mod case;
+mod github;
+mod json;
+mod junit;
+mod play;
+mod rate;
+mod result;
+mod text;
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use self::case::TestCase;
+use self::play::play_all;
+use self::result::TestResults;
+use super::args::{Global, ReportArg, RunArgs, RunFormat, TestArgs, TestFormat, TestOptions};
+use super::exit::Exit;
+use super::interrupt::InterruptTarget;
+use super::message::print_message;
+use super::run::{print_notes, read, read_source};
+use super::runtime::runtime;
+use super::sources::sources_named;
+use super::stdout;
+use super::stored::{OnStoreFailure, StoreOfCommand};
+use super::stream_style::StreamStyle;
+use crate::base::visible::visible;
+use crate::scenario::{Scenario, ScenarioOrigin};
+use crate::ui::theme::Theme;
+
+/// Executes `roundtable test`. Nothing runs unless every scenario is valid.
+pub fn run(args: &TestArgs, global: &Global, theme: Theme) -> Exit {
+    let mut found = Vec::new();
+    let mut invalid = 0;
+    for (place, what) in args.scenarios.iter().enumerate() {
+        for source in sources_named(what, &args.scenarios[..place]) {
+            let source = source.map_err(|why| print_message(&visible(&why))).ok();
+            let read = source.and_then(|source| {
+                let word = match &source.origin {
+                    ScenarioOrigin::File(path) => path.display().to_string(),
+                    ScenarioOrigin::Shipped(_) => what.clone(),
+                };
+                let run = args.run_args(&word);
+                read_source(source, &run).map(|scenario| (run, scenario))
+            });
+            match read {
+                Some(read) => found.push(read),
+                None => invalid += 1,
+            }
+        }
+    }
+    if invalid > 0 {
+        return Exit::Usage;
+    }
+    #[cfg(feature = "store")]
+    if args.replay.is_some() && found.len() > 1 {
+        print_message("--replay: a recorded run answers one scenario; name one");
+        return Exit::Usage;
+    }
+    execute(found, &args.options, args.format, false, global, theme)
+}
+
+/// Executes `roundtable run --times`: the runs take the time that one run takes.
+pub fn repeat(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
+    let format = match args.format {
+        None | Some(RunFormat::Text) => TestFormat::Text,
+        Some(RunFormat::Json) => TestFormat::Json,
+        Some(RunFormat::Github) => TestFormat::Github,
+        Some(RunFormat::Jsonl | RunFormat::Markdown) => {
+            print_message("--times prints a table: use --format text, json or github");
+            return Exit::Usage;
+        }
+    };
+    let Some(scenario) = read(args) else { return Exit::Usage };
+    execute(vec![(args.clone(), scenario)], &args.repeat, format, true, global, theme)
+}
+
+/// Runs the scenarios so often, and reports. `in_real_time`: no run takes simulated time.
+fn execute(
+    found: Vec<(RunArgs, Arc<Scenario>)>,
+    options: &TestOptions,
+    format: TestFormat,
+    in_real_time: bool,
+    global: &Global,
+    theme: Theme,
+) -> Exit {
+    // Tools and connections are made within a runtime.
+    let runtime = match runtime() {
+        Ok(runtime) => runtime,
+        Err(exit) => return exit,
+    };
+    let guard = runtime.enter();
+    let mut cases = Vec::new();
+    for (args, scenario) in found {
+        match TestCase::prepare(args, scenario, options, in_real_time) {
+            Ok(case) => cases.push(case),
+            Err(exit) => return exit,
+        }
+    }
+    let interrupt = InterruptTarget::of_this_process();
+    let stored = StoreOfCommand::open(global, OnStoreFailure::Stop);
+    let needs_store = cases.iter().any(|case| case.is_kept);
+    if needs_store {
+        print_notes(&stored.problems);
+    }
+    drop(guard);
+    let paint = StreamStyle::on(&io::stdout(), theme, global.is_ascii());
+    let min_pass = options.min_pass.unwrap_or(1.0);
+    let mut report = text::TextReport::new(&cases, paint, format, min_pass);
+    let results = play_all(cases, &runtime, options.jobs, &stored, &interrupt, &mut report);
+    if needs_store {
+        print_notes(&runtime.block_on(stored.finish()));
+    }
+    runtime.shutdown_background();
+    let results = TestResults { cases: results, min_pass, is_cut_off: interrupt.is_cancelled() };
+    let exit = results.exit();
+    let written = match format {
+        TestFormat::Json => {
+            report.failed().and_then(|()| json::write(&results, &mut io::stdout().lock()))
+        }
+        TestFormat::Text | TestFormat::Github => report.finish(&results),
+    };
+    let exit = stdout::exit_after_write(written, exit);
+    write_reports(&options.report, &results, exit)
+}
+
+/// Writes the reports to their files. A report that cannot be written fails a command that passed.
+fn write_reports(reports: &[ReportArg], results: &TestResults, exit: Exit) -> Exit {
+    let mut exit = exit;
+    for report in reports {
+        if let Err(error) = write_junit(&report.junit, results) {
+            let path = report.junit.display().to_string();
+            print_message(&format!("--report: cannot write {}: {error}", visible(&path)));
+            if exit == Exit::Ok {
+                exit = Exit::Stopped;
+            }
+        }
+    }
+    exit
+}
+
+fn write_junit(path: &Path, results: &TestResults) -> io::Result<()> {
+    std::fs::write(path, junit::report(results)?)
+}

@@ -1,0 +1,218 @@
+//! Makes the runs of tested scenarios: those in simulated time on threads, each with a clock of its
+//! own; the others concurrently in one runtime.
+
+use std::collections::VecDeque;
+use std::io;
+use std::num::NonZero;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread;
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::Semaphore;
+
+use super::case::{TestCase, Trial};
+use super::result::{CaseResult, TrialResult};
+use crate::bus::LogLimits;
+use crate::cli::interrupt::InterruptTarget;
+use crate::cli::run::MAX_AHEAD;
+use crate::cli::stored::StoreOfCommand;
+use crate::engine::{Engine, EngineSettings, RunHandle, RunKeeper};
+use crate::event::World;
+use crate::expectations::RunObserver;
+use crate::host::journal;
+use crate::run::Session;
+use crate::scenario::Scenario;
+
+/// Number of events that are read at a time.
+const BATCH: usize = 256;
+
+/// Receives the results of scenarios as they are done, in their order.
+pub trait CaseListener {
+    /// A scenario is done.
+    ///
+    /// # Errors
+    /// It cannot be reported, so no further run is started.
+    fn case_done(&mut self, case: &CaseResult) -> io::Result<()>;
+}
+
+/// A trial with the place of its scenario and its own.
+struct PlacedTrial {
+    case: usize,
+    nth: usize,
+    scenario: Arc<Scenario>,
+    is_live: bool,
+    trial: Trial,
+}
+
+/// The end of a trial; no result if it was cancelled.
+type Ended = (usize, usize, Option<TrialResult>);
+
+/// Makes all runs, at most `jobs` at the same time, and returns the results in order.
+pub fn play_all(
+    cases: Vec<TestCase>,
+    runtime: &Runtime,
+    jobs: Option<u16>,
+    stored: &StoreOfCommand,
+    interrupt: &Arc<InterruptTarget>,
+    progress: &mut impl CaseListener,
+) -> Vec<CaseResult> {
+    let jobs = jobs.map_or_else(processors, usize::from);
+    let (send, ended) = mpsc::channel::<Ended>();
+    let (mut simulated, mut results) = (VecDeque::new(), Vec::new());
+    let slots = Arc::new(Semaphore::new(jobs));
+    for (place, case) in cases.into_iter().enumerate() {
+        let keeper = stored.keeper().filter(|_| case.is_kept);
+        let planned = case.trials.len();
+        for (nth, trial) in case.trials.into_iter().enumerate() {
+            let scenario = Arc::clone(&case.scenario);
+            let placed = PlacedTrial { case: place, nth, scenario, is_live: case.is_live, trial };
+            if case.is_simulated {
+                simulated.push_back(placed);
+                continue;
+            }
+            let (send, slots) = (send.clone(), Arc::clone(&slots));
+            let (keeper, interrupt) = (keeper.clone(), Arc::clone(interrupt));
+            runtime.spawn(async move {
+                // The semaphore is never closed.
+                let _slot = slots.acquire().await;
+                let _ = send.send(play(placed, keeper, &interrupt).await);
+            });
+        }
+        results.push(CaseResult {
+            name: case.scenario.name.to_string(),
+            words: case.words,
+            own_seed: case.scenario.seed,
+            file: case.scenario.origin.to_string(),
+            is_live: case.is_live,
+            is_outside: case.is_outside,
+            is_kept: keeper.is_some(),
+            planned,
+            trials: Vec::new(),
+        });
+    }
+    let simulated = Mutex::new(simulated);
+    thread::scope(|scope| {
+        for _ in 0..jobs.min(simulated.lock().unwrap_or_else(PoisonError::into_inner).len()) {
+            let send = send.clone();
+            let (simulated, interrupt) = (&simulated, &**interrupt);
+            scope.spawn(move || play_simulated(simulated, interrupt, &send));
+        }
+        drop(send);
+        collect(&ended, &mut results, interrupt, progress);
+    });
+    results
+}
+
+/// Collects the ends of trials until all have ended, and reports scenarios in their order.
+fn collect(
+    ended: &mpsc::Receiver<Ended>,
+    results: &mut [CaseResult],
+    interrupt: &InterruptTarget,
+    progress: &mut impl CaseListener,
+) {
+    let mut open: Vec<usize> = results.iter().map(|case| case.planned).collect();
+    let mut arrived: Vec<Vec<(usize, TrialResult)>> = results.iter().map(|_| Vec::new()).collect();
+    let mut next = 0;
+    while let Ok((case, nth, result)) = ended.recv() {
+        arrived[case].extend(result.map(|result| (nth, result)));
+        open[case] -= 1;
+        while next < open.len() && open[next] == 0 {
+            let mut trials = std::mem::take(&mut arrived[next]);
+            trials.sort_by_key(|(nth, _)| *nth);
+            results[next].trials = trials.into_iter().map(|(_, trial)| trial).collect();
+            if progress.case_done(&results[next]).is_err() {
+                // The reader of the output is gone, so more runs only cost.
+                interrupt.cancel();
+            }
+            next += 1;
+        }
+    }
+}
+
+fn processors() -> usize {
+    thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+/// Makes trials in simulated time until none is left. The clock jumps to the next timer whenever
+/// nothing else is to be done, so waiting takes no time, and results do not depend on the machine.
+fn play_simulated(
+    trials: &Mutex<VecDeque<PlacedTrial>>,
+    interrupt: &InterruptTarget,
+    send: &mpsc::Sender<Ended>,
+) {
+    loop {
+        let next = trials.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        let Some(placed) = next else { return };
+        let (case, nth) = (placed.case, placed.nth);
+        let ended = match Builder::new_current_thread().enable_all().start_paused(true).build() {
+            Ok(runtime) => {
+                let ended = runtime.block_on(play(placed, None, interrupt));
+                runtime.shutdown_background();
+                ended
+            }
+            Err(error) => {
+                tracing::error!("cannot start a run: {error}");
+                (case, nth, None)
+            }
+        };
+        let _ = send.send(ended);
+    }
+}
+
+/// Makes a trial.
+async fn play(
+    placed: PlacedTrial,
+    keeper: Option<Arc<dyn RunKeeper>>,
+    interrupt: &InterruptTarget,
+) -> Ended {
+    let PlacedTrial { case, nth, scenario, is_live, trial } = placed;
+    let log = LogLimits { window: 0, ahead: MAX_AHEAD };
+    let engine = Engine::with_keeper(EngineSettings { log, ..EngineSettings::default() }, keeper);
+    let mut observer = RunObserver::new(&scenario);
+    let messages = trial.launches.len();
+    let (mut runs, mut before) = (Vec::new(), None::<RunHandle>);
+    for (text, mut launch) in trial.launches {
+        if interrupt.is_cancelled() {
+            return (case, nth, None);
+        }
+        launch.session = match &before {
+            Some(run) => run.follow_up(text),
+            None => launch.session.or_else(|| Some(Session::first(text))),
+        };
+        let run = engine.start(launch);
+        interrupt.watch(&run);
+        let mut reader = run.first_reader();
+        let (mut world, mut batch) = (World::new(), Vec::new());
+        while reader.next_batch(&mut batch, BATCH).await > 0 {
+            let taken = batch.len();
+            for event in batch.drain(..) {
+                world.apply(&event);
+                journal::log_event(&event, &world);
+                observer.event(&event);
+            }
+            world.forget_old(taken);
+        }
+        run.wait_until_finished().await;
+        interrupt.unwatch(&run);
+        runs.push(run.id().clone());
+        if !observer.end_of_run(&world) || interrupt.is_cancelled() {
+            return (case, nth, None);
+        }
+        before = Some(run);
+    }
+    let Some(observed) = observer.finish(&scenario, is_live, messages) else {
+        return (case, nth, None);
+    };
+    let stopped = observed.outcome.runs().iter().find(|run| !run.stop_reason.is_success());
+    let result = TrialResult {
+        seed: trial.seed,
+        runs,
+        stop_reason: observed.outcome.stop_reason().clone(),
+        error: stopped.and_then(|run| run.error.clone()),
+        elapsed_ms: observed.outcome.elapsed_ms(),
+        tokens: observed.tokens,
+        cost_usd: observed.outcome.cost_usd(),
+        expectations: observed.judge(&scenario),
+    };
+    (case, nth, Some(result))
+}

@@ -1,0 +1,232 @@
+//! What the runs of tested scenarios came to.
+
+use std::sync::Arc;
+
+use super::rate::wilson;
+use crate::cli::exit::Exit;
+use crate::event::{RunId, StopClass, StopReason};
+use crate::expectations::{ExpectationResult, Verdict};
+
+/// The results of a command.
+pub struct TestResults {
+    /// The scenarios, in the order of the command line.
+    pub cases: Vec<CaseResult>,
+    /// The share of the runs of each that has to pass.
+    pub min_pass: f64,
+    /// The operator has cancelled: some runs are missing.
+    pub is_cut_off: bool,
+}
+
+/// The results of a scenario.
+pub struct CaseResult {
+    /// Name of the scenario.
+    pub name: String,
+    /// The arguments of `roundtable run` that run it again, without its seed.
+    pub words: String,
+    /// The seed that its file says.
+    pub own_seed: u64,
+    /// Its file, or its path in the repository if it was shipped.
+    pub file: String,
+    /// Whether a live model answered.
+    pub is_live: bool,
+    /// Whether the runs asked something outside of this program.
+    pub is_outside: bool,
+    /// Whether the runs are kept.
+    pub is_kept: bool,
+    /// Number of trials that were to be made.
+    pub planned: usize,
+    /// The trials that were made, in order.
+    pub trials: Vec<TrialResult>,
+}
+
+/// The result of one run, or of the runs of a session.
+pub struct TrialResult {
+    /// Seed of its random numbers.
+    pub seed: u64,
+    /// The runs.
+    pub runs: Vec<RunId>,
+    /// Why it ended.
+    pub stop_reason: StopReason,
+    /// The error that stopped it, if any.
+    pub error: Option<Arc<str>>,
+    /// Milliseconds, pauses not counted.
+    pub elapsed_ms: u64,
+    /// Tokens of prompts and replies.
+    pub tokens: u64,
+    /// The estimated cost in US dollars, if known.
+    pub cost_usd: Option<f64>,
+    /// The expectations, in the file's order.
+    pub expectations: Vec<ExpectationResult>,
+}
+
+/// An expectation that did not hold in some of the trials.
+pub struct FailedExpectation<'r> {
+    /// Its index in the file, from 0.
+    pub index: usize,
+    /// The result in the first trial in which it did not hold.
+    pub first: &'r ExpectationResult,
+    /// That trial.
+    pub trial: &'r TrialResult,
+    /// The number of trials in which it did not hold.
+    pub times: usize,
+}
+
+impl TestResults {
+    /// Whether enough runs of a scenario passed.
+    pub fn passed(&self, case: &CaseResult) -> bool {
+        case.passes(self.min_pass)
+    }
+
+    /// The scenarios that failed.
+    pub fn failed(&self) -> impl Iterator<Item = &CaseResult> {
+        self.cases.iter().filter(|case| !self.passed(case))
+    }
+
+    /// The exit code: 1 if a scenario failed, 6 if only because something could not be reached.
+    pub fn exit(&self) -> Exit {
+        if self.is_cut_off {
+            return Exit::Cancelled;
+        }
+        if self.failed().next().is_none() {
+            Exit::Ok
+        } else if self.failed().all(CaseResult::was_unreachable) {
+            Exit::Unreachable
+        } else {
+            Exit::Stopped
+        }
+    }
+}
+
+impl CaseResult {
+    /// Whether enough of its trials passed.
+    pub fn passes(&self, min_pass: f64) -> bool {
+        let (passed, all) = (self.passed(), self.trials.len());
+        all > 0 && passed as f64 / all as f64 >= min_pass
+    }
+
+    /// Number of trials that passed.
+    pub fn passed(&self) -> usize {
+        self.trials.iter().filter(|trial| trial.passed()).count()
+    }
+
+    /// The share of trials that passed, with its interval of 95 %.
+    pub fn rate(&self) -> Option<(f64, (f64, f64))> {
+        let (passed, all) = (self.passed(), self.trials.len());
+        wilson(passed, all).map(|interval| (passed as f64 / all as f64, interval))
+    }
+
+    /// The cost of all trials, if known.
+    pub fn cost_usd(&self) -> Option<f64> {
+        self.trials.iter().map(|trial| trial.cost_usd).sum()
+    }
+
+    /// The median time of the trials in milliseconds.
+    pub fn median_ms(&self) -> u64 {
+        let mut all: Vec<u64> = self.trials.iter().map(|trial| trial.elapsed_ms).collect();
+        all.sort_unstable();
+        all.get(all.len().saturating_sub(1) / 2).copied().unwrap_or_default()
+    }
+
+    /// The expectations that did not hold in some trial, in the file's order.
+    pub fn failures(&self) -> Vec<FailedExpectation<'_>> {
+        let count = self.trials.first().map_or(0, |trial| trial.expectations.len());
+        let failed = (0..count).filter_map(|index| {
+            let of_trial = |trial: &'_ TrialResult| {
+                trial.expectations.get(index).is_some_and(|it| it.verdict != Verdict::Holds)
+            };
+            let mut failing = self.trials.iter().filter(|trial| of_trial(trial));
+            let trial = failing.next()?;
+            let first = trial.expectations.get(index)?;
+            Some(FailedExpectation { index, first, trial, times: 1 + failing.count() })
+        });
+        failed.collect()
+    }
+
+    /// Whether every failed trial failed because something outside could not be reached.
+    fn was_unreachable(&self) -> bool {
+        let mut failed = self.trials.iter().filter(|trial| !trial.passed());
+        self.is_outside && failed.all(|trial| trial.stop_reason.class() == StopClass::Unreachable)
+    }
+}
+
+impl TrialResult {
+    /// Whether every expectation holds.
+    pub fn passed(&self) -> bool {
+        self.expectations.iter().all(|it| it.verdict == Verdict::Holds)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trial(verdict: Verdict, stop_reason: &str) -> TrialResult {
+        let expectation = ExpectationResult {
+            that: "status == \"ok\"".to_owned(),
+            message: None,
+            line: Some(3),
+            verdict,
+            parts: Vec::new(),
+        };
+        TrialResult {
+            seed: 42,
+            runs: Vec::new(),
+            stop_reason: serde_json::from_value(stop_reason.into()).expect("a reason"),
+            error: None,
+            elapsed_ms: 10,
+            tokens: 0,
+            cost_usd: None,
+            expectations: vec![expectation],
+        }
+    }
+
+    fn results(is_outside: bool, min_pass: f64, trials: Vec<TrialResult>) -> TestResults {
+        let case = CaseResult {
+            name: "it".to_owned(),
+            words: "it".to_owned(),
+            own_seed: 42,
+            file: "it.toml".to_owned(),
+            is_live: is_outside,
+            is_outside,
+            is_kept: false,
+            planned: trials.len(),
+            trials,
+        };
+        TestResults { cases: vec![case], min_pass, is_cut_off: false }
+    }
+
+    #[test]
+    fn the_exit_code_says_whether_the_scenario_or_the_network_failed() {
+        let good = || trial(Verdict::Holds, "success");
+        let bad = || trial(Verdict::Fails, "success");
+        let cut = || trial(Verdict::Fails, "llm_error:connection");
+        for (is_outside, min_pass, trials, exit) in [
+            (false, 1.0, vec![good()], Exit::Ok),
+            (false, 1.0, vec![good(), bad()], Exit::Stopped),
+            (false, 0.5, vec![good(), bad()], Exit::Ok),
+            (false, 1.0, vec![trial(Verdict::Invalid("?".into()), "success")], Exit::Stopped),
+            // A script that says so is not a network.
+            (false, 1.0, vec![cut()], Exit::Stopped),
+            (true, 1.0, vec![cut(), good()], Exit::Unreachable),
+            (true, 1.0, vec![cut(), bad()], Exit::Stopped),
+            // A run may be expected to end so.
+            (true, 1.0, vec![trial(Verdict::Holds, "llm_error:connection")], Exit::Ok),
+        ] {
+            assert_eq!(results(is_outside, min_pass, trials).exit(), exit);
+        }
+    }
+
+    #[test]
+    fn an_expectation_that_fails_sometimes_is_told_with_its_first_trial() {
+        let trials = vec![
+            trial(Verdict::Holds, "success"),
+            TrialResult { seed: 43, ..trial(Verdict::Fails, "success") },
+            trial(Verdict::Fails, "success"),
+        ];
+        let results = results(false, 1.0, trials);
+        let failures = results.cases[0].failures();
+        assert_eq!(failures.len(), 1);
+        assert_eq!((failures[0].times, failures[0].trial.seed), (2, 43));
+        assert_eq!(results.cases[0].median_ms(), 10);
+    }
+}

@@ -1,0 +1,236 @@
+//! The results as text: a row for each scenario as it ends, then what failed, and how many passed.
+
+use std::io::{self, Write};
+use std::time::{Duration, Instant};
+
+use super::case::TestCase;
+use super::github;
+use super::play::CaseListener;
+use super::result::{CaseResult, FailedExpectation, TestResults};
+use crate::base::visible::visible_within;
+use crate::cli::args::TestFormat;
+use crate::cli::stream_style::StreamStyle;
+use crate::expectations::Verdict;
+use crate::narrate::format;
+use crate::narrate::glyph::Glyph;
+use crate::ui::theme::StyleRole;
+
+/// Longest name of a scenario in a row, in characters.
+const NAME_CHARS: usize = 40;
+
+/// Longest line of a condition, a value or an error, in characters.
+const LINE_CHARS: usize = 400;
+
+/// Writes results to standard output.
+pub struct TextReport {
+    paint: StreamStyle,
+    format: TestFormat,
+    min_pass: f64,
+    repeats: bool,
+    width: usize,
+    started: Instant,
+    written: io::Result<()>,
+    has_heads: bool,
+}
+
+impl TextReport {
+    /// A report on these scenarios. With [`TestFormat::Json`] it writes nothing.
+    pub fn new(cases: &[TestCase], paint: StreamStyle, format: TestFormat, min_pass: f64) -> Self {
+        let names = cases.iter().map(|case| case.scenario.name.as_str().chars().count());
+        Self {
+            paint,
+            format,
+            min_pass,
+            repeats: cases.iter().any(|case| case.trials.len() > 1),
+            width: names.max().unwrap_or(0).clamp(8, NAME_CHARS),
+            started: Instant::now(),
+            written: Ok(()),
+            has_heads: false,
+        }
+    }
+
+    /// The first error of writing, if any.
+    pub fn failed(&mut self) -> io::Result<()> {
+        std::mem::replace(&mut self.written, Ok(()))
+    }
+
+    /// Writes what failed, and how many scenarios passed.
+    pub fn finish(&mut self, results: &TestResults) -> io::Result<()> {
+        let mut text = String::new();
+        for case in results.failed().filter(|case| !case.trials.is_empty()) {
+            text.push('\n');
+            text.push_str(&self.failed_case(case));
+        }
+        text.push_str(&format!("\n{}\n", self.summary(results)));
+        if self.format == TestFormat::Github {
+            text = github::harmless(&text) + &github::annotations(results);
+        }
+        self.write(&text);
+        self.failed()
+    }
+
+    fn write(&mut self, text: &str) {
+        if self.written.is_ok() {
+            let mut out = io::stdout().lock();
+            self.written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        }
+    }
+
+    fn heads(&self) -> String {
+        let width = self.width;
+        let heads = format!(
+            "  {:<width$}  {:>9}  {:>5}  {:>9}  {:>8}  {:>9}",
+            "scenario", "passed", "rate", "95 %", "time", "cost"
+        );
+        self.paint.role(StyleRole::Dim, heads.trim_end()) + "\n"
+    }
+
+    fn row(&self, case: &CaseResult) -> String {
+        let (sign, role) = match (case.trials.is_empty(), case.passes(self.min_pass)) {
+            (true, _) => (Glyph::Off, StyleRole::Dim),
+            (false, true) => (Glyph::Done, StyleRole::Done),
+            (false, false) => (Glyph::Failed, StyleRole::Failed),
+        };
+        let sign = self.paint.role(role, self.paint.glyph(sign));
+        let name = visible_within(&case.name, NAME_CHARS);
+        let time = format::duration_text(Duration::from_millis(case.median_ms()));
+        let cost = case.cost_usd().map(format::usd);
+        let width = self.width;
+        let row = if case.trials.is_empty() {
+            format!("{sign} {name:<width$}  cancelled")
+        } else if self.repeats {
+            let passed = format!("{}/{}", case.passed(), case.trials.len());
+            let (rate, interval) =
+                case.rate().map_or_else(Default::default, |(rate, (low, high))| {
+                    (percent(rate), format!("{:.0}-{:.0} %", low * 100.0, high * 100.0))
+                });
+            let cost = cost.unwrap_or_else(|| "-".to_owned());
+            format!(
+                "{sign} {name:<width$}  {passed:>9}  {rate:>5}  {interval:>9}  {time:>8}  {cost:>9}"
+            )
+        } else {
+            let cost = cost.map(|cost| format!("  {cost}")).unwrap_or_default();
+            format!("{sign} {name:<width$}  {:<16}  {time:>8}{cost}", held(case))
+        };
+        row.trim_end().to_owned() + "\n"
+    }
+
+    /// What a scenario expected and did not get, and how to look at the run.
+    fn failed_case(&self, case: &CaseResult) -> String {
+        let sign = self.paint.role(StyleRole::Failed, self.paint.glyph(Glyph::Failed));
+        let name = self.paint.role(StyleRole::Strong, &visible_within(&case.name, NAME_CHARS));
+        let mut text = format!("{sign} {name}\n");
+        let failures = case.failures();
+        for failure in &failures {
+            text.push_str(&self.failed_expectation(case, failure));
+        }
+        let stopped = case.trials.iter().find(|trial| !trial.passed()).map(|trial| {
+            let reason = trial.stop_reason.to_string();
+            let why = trial.error.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
+            let shows = match trial.runs.last().filter(|_| case.is_kept) {
+                Some(run) => format!("roundtable open {run}"),
+                None if trial.seed == case.own_seed => format!("roundtable run {}", case.words),
+                None => format!("roundtable run {} --seed {}", case.words, trial.seed),
+            };
+            (one_line(&format!("{reason}{why}")), one_line(&shows))
+        });
+        if let Some((ended, shows)) = stopped {
+            text.push_str(&format!("    the run ended with {ended}\n"));
+            text.push_str(&format!("    {}\n", self.paint.role(StyleRole::Dim, &shows)));
+        }
+        text
+    }
+
+    fn failed_expectation(&self, case: &CaseResult, failure: &FailedExpectation<'_>) -> String {
+        let result = failure.first;
+        let place = match result.line {
+            Some(line) => format!("{}:{line}", case.file),
+            None => "no [[expect]]: its runs have to succeed".to_owned(),
+        };
+        let title = one_line(result.message.as_deref().unwrap_or(&result.that));
+        let title = self.paint.role(StyleRole::Strong, &title);
+        let place = self.paint.role(StyleRole::Dim, &one_line(&place));
+        let mut text = format!("    {title}  {place}\n");
+        if result.message.is_some() {
+            text.push_str(&format!("      {}\n", one_line(&result.that)));
+        }
+        if case.trials.len() > 1 {
+            let (times, all, seed) = (failure.times, case.trials.len(), failure.trial.seed);
+            text.push_str(&format!(
+                "      not in {times} of {all} runs; the first has seed {seed}\n"
+            ));
+        }
+        if let Verdict::Invalid(why) = &result.verdict {
+            text.push_str(&format!("      {}\n", one_line(why)));
+        }
+        for part in &result.parts {
+            let (part, value) = (one_line(&part.part), one_line(&part.value));
+            text.push_str(&format!("      {part} is {value}\n"));
+        }
+        text
+    }
+
+    fn summary(&self, results: &TestResults) -> String {
+        let all = results.cases.len();
+        let failed = results.failed().count();
+        let runs: usize = results.cases.iter().map(|case| case.trials.len()).sum();
+        let took = format::duration_text(self.started.elapsed());
+        let (word, role) = match failed {
+            0 => ("passed".to_owned(), StyleRole::Done),
+            _ => (format!("{failed} failed"), StyleRole::Failed),
+        };
+        let word = self.paint.role(role, &word);
+        let counts = match failed {
+            0 => format!("{} {word}", format::count_noun(all as u64, "scenario")),
+            _ => format!(
+                "{}: {} passed, {word}",
+                format::count_noun(all as u64, "scenario"),
+                all - failed
+            ),
+        };
+        let cut = if results.is_cut_off { "; cancelled" } else { "" };
+        format!("{counts}; {} in {took}{cut}", format::count_noun(runs as u64, "run"))
+    }
+}
+
+impl CaseListener for TextReport {
+    fn case_done(&mut self, case: &CaseResult) -> io::Result<()> {
+        if self.format == TestFormat::Json {
+            return Ok(());
+        }
+        let mut text = String::new();
+        if self.repeats && !self.has_heads {
+            self.has_heads = true;
+            text = self.heads();
+        }
+        text.push_str(&self.row(case));
+        self.write(&text);
+        match &self.written {
+            Ok(()) => Ok(()),
+            Err(error) => Err(error.kind().into()),
+        }
+    }
+}
+
+/// How many expectations of the only run hold.
+fn held(case: &CaseResult) -> String {
+    let Some(trial) = case.trials.first() else { return String::new() };
+    let all = trial.expectations.len();
+    let held = trial.expectations.iter().filter(|it| it.verdict == Verdict::Holds).count();
+    match all - held {
+        0 => format::count_noun(all as u64, "expectation"),
+        failed => format!("{failed} of {all} failed"),
+    }
+}
+
+/// A text in one line that is safe on a terminal.
+fn one_line(text: &str) -> String {
+    let joined: Vec<&str> = text.split_whitespace().collect();
+    visible_within(&joined.join(" "), LINE_CHARS)
+}
+
+/// A share in whole per cent; only all of them are 100 %.
+fn percent(share: f64) -> String {
+    let whole = (share * 100.0).floor();
+    format!("{whole:.0} %")
+}

@@ -1,0 +1,166 @@
+//! Says why a condition does not hold: what its parts are.
+
+use std::io::{self, Write};
+
+use super::bindings::CelBindings;
+use super::budget::EvalBudget;
+use super::error::EvalError;
+use super::eval;
+use super::expr::CelNode;
+use super::run_facts::RunFunction;
+use super::value::{CelList, CelMap, CelValue};
+
+/// Most parts of a condition that are explained.
+const MAX_PARTS: usize = 8;
+
+/// Longest value that is shown, in characters.
+const MAX_CHARS: usize = 160;
+
+/// A part of a condition and its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObservedPart {
+    /// As it is written, such as `outcome.final_decision` or `calls("llm")`.
+    pub part: String,
+    /// Its value as JSON, shortened; `missing` if it has none.
+    pub value: String,
+}
+
+/// The names in the calls of the functions of expectations.
+pub(super) fn run_names(node: &CelNode) -> Vec<(RunFunction, &str)> {
+    let mut names = Vec::new();
+    walk(node, &mut |node| {
+        if let CelNode::OfRun(function, args) = node {
+            names.extend(args.iter().map(|arg| (*function, arg.as_str())));
+        }
+        true
+    });
+    names
+}
+
+/// The values of the names and of the functions of expectations, without those that depend on the
+/// variable of a loop.
+pub(super) fn explain(node: &CelNode, shown: &CelBindings) -> Vec<ObservedPart> {
+    let mut parts: Vec<ObservedPart> = Vec::new();
+    walk(node, &mut |node| {
+        let Some(part) = written(node) else { return true };
+        if parts.len() < MAX_PARTS && parts.iter().all(|known| known.part != part) {
+            let value = match eval::value(node, shown, &mut EvalBudget::default()) {
+                Ok(value) => shortened(&value),
+                // The evaluation itself says why.
+                Err(EvalError::Failed(_)) => "missing".to_owned(),
+                Err(EvalError::BudgetExceeded(spent)) => spent.to_string(),
+            };
+            parts.push(ObservedPart { part, value });
+        }
+        false
+    });
+    parts
+}
+
+/// Visits the parts of a condition; those inside a part only if `visit` says so.
+fn walk<'n>(node: &'n CelNode, visit: &mut impl FnMut(&'n CelNode) -> bool) {
+    if !visit(node) {
+        return;
+    }
+    match node {
+        CelNode::Field(inner, _)
+        | CelNode::Has(inner, _)
+        | CelNode::Not(inner)
+        | CelNode::Negate(inner) => walk(inner, visit),
+        CelNode::Index(two)
+        | CelNode::And(two)
+        | CelNode::Or(two)
+        | CelNode::Equal(_, two)
+        | CelNode::Order(_, two)
+        | CelNode::Arithmetic(_, two)
+        | CelNode::In(two) => two.iter().for_each(|side| walk(side, visit)),
+        CelNode::If(three) => three.iter().for_each(|part| walk(part, visit)),
+        CelNode::List(items) | CelNode::Call(_, items) => {
+            items.iter().for_each(|item| walk(item, visit));
+        }
+        CelNode::Map(entries) => entries.iter().for_each(|(key, value)| {
+            walk(key, visit);
+            walk(value, visit);
+        }),
+        CelNode::Loop(inner) => {
+            walk(&inner.range, visit);
+            walk(&inner.body, visit);
+        }
+        CelNode::Null
+        | CelNode::Bool(_)
+        | CelNode::Int(_)
+        | CelNode::UInt(_)
+        | CelNode::Double(_)
+        | CelNode::Text(_)
+        | CelNode::Bound(..)
+        | CelNode::Variable(_)
+        | CelNode::OfRun(..) => {}
+    }
+}
+
+/// A name with its fields, or a call of a function of expectations, as it is written. `None` for
+/// other parts, and for the names of types.
+fn written(node: &CelNode) -> Option<String> {
+    match node {
+        CelNode::Bound(name, None) => Some(name.clone()),
+        CelNode::Field(inner, field) => Some(format!("{}.{field}", written(inner)?)),
+        CelNode::Has(inner, field) => Some(format!("has({}.{field})", written(inner)?)),
+        CelNode::Index(sides) => {
+            let [inner, place] = &**sides;
+            let place = match place {
+                CelNode::Int(place) => place.to_string(),
+                CelNode::Text(key) => format!("{key:?}"),
+                _ => return None,
+            };
+            Some(format!("{}[{place}]", written(inner)?))
+        }
+        CelNode::OfRun(function, args) => {
+            let args: Vec<String> = args.iter().map(|arg| format!("{arg:?}")).collect();
+            Some(format!("{}({})", function.name(), args.join(", ")))
+        }
+        _ => None,
+    }
+}
+
+/// A value as JSON, at most [`MAX_CHARS`] long.
+fn shortened(value: &CelValue<'_>) -> String {
+    let mut text = BoundedText(Vec::new());
+    let whole = match value {
+        CelValue::Text(it) => serde_json::to_writer(&mut text, it.as_str()),
+        CelValue::List(CelList::Borrowed(items)) => serde_json::to_writer(&mut text, items),
+        CelValue::Map(CelMap::Borrowed(fields)) => serde_json::to_writer(&mut text, fields),
+        // A name never has a value that a condition makes.
+        CelValue::List(CelList::Owned(_)) | CelValue::Map(CelMap::Owned(_)) => Ok(()),
+        CelValue::Null => serde_json::to_writer(&mut text, &()),
+        CelValue::Bool(truth) => serde_json::to_writer(&mut text, truth),
+        CelValue::Int(whole) => serde_json::to_writer(&mut text, whole),
+        CelValue::UInt(whole) => serde_json::to_writer(&mut text, whole),
+        CelValue::Double(float) => serde_json::to_writer(&mut text, float),
+        CelValue::Type(name) => serde_json::to_writer(&mut text, name),
+    };
+    let text = String::from_utf8_lossy(&text.0);
+    match text.char_indices().nth(MAX_CHARS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None if whole.is_err() => format!("{}…", text.trim_end_matches('\u{fffd}')),
+        None => text.into_owned(),
+    }
+}
+
+/// Takes a text up to some length; what is longer is an error, which ends the writing.
+struct BoundedText(Vec<u8>);
+
+impl Write for BoundedText {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let room = (MAX_CHARS * 4).saturating_sub(self.0.len());
+        if room == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        let taken = bytes.len().min(room);
+        self.0.extend_from_slice(&bytes[..taken]);
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

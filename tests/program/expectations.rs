@@ -1,0 +1,252 @@
+//! `roundtable test` and `run --times`: what scenarios expect of their runs.
+
+use junit_parser::{TestStatus, TestSuites};
+use serde_json::Value;
+
+use crate::support::binary::{Home, Running, end};
+
+/// A scenario of four calls whose last word is `answer`, with these rows.
+fn scenario(answer: &str, rows: &str) -> String {
+    let text = include_str!("../../scenarios/checkout-unanimous.toml");
+    let (before, _) = text.split_once("step    = \"finalize\"").expect("a brief");
+    format!("{before}step = \"finalize\"\ntext = {answer:?}\n{rows}")
+}
+
+fn expect(that: &str) -> String {
+    format!("\n[[expect]]\nthat = '''{that}'''\n")
+}
+
+#[test]
+fn every_shipped_scenario_is_as_it_expects() {
+    let home = Home::new();
+    let all = home.run(&["scenarios", "--json"]).json();
+    let names =
+        all.as_array().expect("a list").iter().map(|it| it["name"].as_str().expect("a name"));
+    // These ask services of this machine and the web.
+    let outside = ["real-services", "web-status"];
+    let names: Vec<&str> = names.filter(|name| !outside.contains(name)).collect();
+    assert!(names.len() >= 23, "{names:?}");
+    let ended = home.run(&[&["test", "--format", "json"], &names[..]].concat());
+    assert_eq!((ended.code, &*ended.err), (Some(0), ""), "{ended:?}");
+    let result = ended.json();
+    assert_eq!(result["passed"], true);
+    for scenario in result["scenarios"].as_array().expect("a list") {
+        let rows = scenario["trials"][0]["expectations"].as_array().expect("rows");
+        assert!(rows.len() >= 2 && rows.iter().all(|row| row["line"].is_u64()), "{scenario}");
+    }
+    // What can be repeated at will is not kept.
+    assert_eq!(home.run(&["runs", "--json"]).json(), serde_json::json!([]));
+}
+
+#[test]
+fn templates_are_as_they_expect() {
+    let home = Home::new();
+    for pattern in
+        ["collaboration", "orchestrator", "team", "swarm", "resilience", "research", "router"]
+    {
+        assert_eq!(home.run(&["new", pattern]).code, Some(0));
+    }
+    let ended = home.run(&["test", "scenarios"]);
+    assert_eq!((ended.code, &*ended.err), (Some(0), ""), "{ended:?}");
+    assert!(ended.out.contains("7 scenarios passed; 7 runs in "), "{}", ended.out);
+    assert!(!ended.out.contains("no [[expect]]"), "{}", ended.out);
+}
+
+#[test]
+fn a_row_that_does_not_hold_says_what_was_there() {
+    let home = Home::new();
+    let rows = "\n[[expect]]\nthat = 'outcome.final_decision == \"no_go\" && calls(\"llm\") <= 3'\n\
+                message = \"It is refused.\"\n";
+    let rows = rows.to_owned() + &expect("cost_usd < 0.05") + &expect("stop_reason == 'success'");
+    home.write("mine.toml", &scenario("Yes.", &rows));
+    let ended = home.run(&["test", "mine.toml", "front-desk", "--report", "junit=out.xml"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    for said in [
+        "2 of 3 failed",
+        "It is refused.  mine.toml:",
+        "outcome.final_decision is \"go\"",
+        "calls(\"llm\") is 4",
+        "cannot be evaluated: `<` does not take null_type and double",
+        "cost_usd is null",
+        "the run ended with success",
+        "roundtable run mine.toml\n",
+        "2 scenarios: 1 passed, 1 failed; 2 runs in ",
+    ] {
+        assert!(ended.out.contains(said), "{said}\n{}", ended.out);
+    }
+    let xml = std::fs::read(home.path().join("out.xml")).expect("a report");
+    let read: TestSuites = junit_parser::from_reader(&xml[..]).expect("JUnit");
+    assert_eq!((read.tests, read.failures, read.errors), (7, 1, 1));
+    let mine = read.suites.iter().find(|suite| suite.name == "mine").expect("a suite");
+    assert_eq!(mine.cases.len(), 3);
+    let TestStatus::Failure(why) = &mine.cases[0].status else { panic!("{mine:?}") };
+    assert_eq!(why.message, "outcome.final_decision == \"no_go\" && calls(\"llm\") <= 3");
+    assert!(why.text.contains("the run ended with success"), "{why:?}");
+    assert!(matches!(&mine.cases[1].status, TestStatus::Error(why) if why.text.contains("null")));
+    assert!(matches!(mine.cases[2].status, TestStatus::Success));
+}
+
+#[test]
+fn nothing_runs_unless_every_file_is_valid() {
+    let home = Home::new();
+    let rows = [
+        ("calls('lm') == 1", "`lm` is not a tool"),
+        ("order('finance_analyst', 'legal')", "`legal` is not a role, worker or agent"),
+        ("order('finance_analyst')", "write `order(\"first\", \"second\")`"),
+        ("cites('example.com')", "the pattern collaboration cites no sources"),
+        ("calls(outcome.status) == 1", "`calls` takes names in quotes"),
+        ("outcom.status == 'ok'", "did you mean `outcome`?"),
+        ("inputs.regio == 'US'", "`regio` is not an input"),
+        ("stop_reason = 'success'", "not a condition"),
+    ];
+    let text: String = rows.iter().map(|(that, _)| expect(that)).collect();
+    home.write("wrong.toml", &scenario("Yes.", &text));
+    let ended = home.run(&["test", "front-desk", "wrong.toml", "none.toml"]);
+    assert_eq!((ended.code, &*ended.out), (Some(2), ""), "{ended:?}");
+    for (_, said) in rows {
+        assert!(ended.err.contains(said), "{said}\n{}", ended.err);
+    }
+    assert!(ended.err.contains("none.toml"), "{}", ended.err);
+    // The functions are of expectations only.
+    let text =
+        scenario("Yes.", "").replacen("[[script]]", "[[script]]\nwhen = 'calls(\"llm\") > 1'", 1);
+    home.write("script.toml", &text);
+    let ended = home.run(&["validate", "script.toml"]);
+    assert!(ended.err.contains("`calls` can only be used in [[expect]]"), "{}", ended.err);
+}
+
+#[test]
+fn a_share_of_many_runs_may_be_enough() {
+    let home = Home::new();
+    // The latencies come from the seed.
+    home.write("mine.toml", &scenario("Yes.", &expect("elapsed_ms % 2 == 0")));
+    let args =
+        |min_pass| ["test", "mine.toml", "--times", "40", "--vary", "seed", "--min-pass", min_pass];
+    let ended = home.run(&[&args("0.2")[..], &["--format", "json"]].concat());
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let result = ended.json();
+    let mine = &result["scenarios"][0];
+    let rate = mine["pass_rate"].as_f64().expect("a rate");
+    let (low, high) = (mine["interval"][0].as_f64(), mine["interval"][1].as_f64());
+    assert!(rate > 0.2 && rate < 0.8, "{rate}");
+    assert!(low.expect("a bound") < rate && rate < high.expect("a bound"), "{mine}");
+    let seeds: Vec<u64> = mine["trials"]
+        .as_array()
+        .expect("runs")
+        .iter()
+        .filter_map(|it| it["seed"].as_u64())
+        .collect();
+    assert!(seeds.len() == 40 && seeds.windows(2).all(|two| two[1] == two[0] + 1), "{seeds:?}");
+    // Simulated time depends on nothing else.
+    let again = home.run(&[&args("0.2")[..], &["--format", "json"]].concat()).json();
+    let passes = |result: &Value| result["scenarios"][0]["passes"].clone();
+    assert_eq!(passes(&again), passes(&result));
+
+    let ended = home.run(&args("1"));
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.out.contains(" of 40 runs; the first has seed "), "{}", ended.out);
+    // The command that shows the failed run names its seed, where it is not the file's.
+    let table = ended.out.lines().next().expect("heads");
+    assert!(
+        ["scenario", "passed", "rate", "95 %"].iter().all(|head| table.contains(head)),
+        "{table}"
+    );
+}
+
+#[test]
+fn run_prints_the_same_table() {
+    let home = Home::new();
+    let args = ["run", "checkout-unanimous", "--times", "3", "--vary", "seed", "--instant"];
+    let ended = home.run(&args);
+    assert_eq!((ended.code, &*ended.err), (Some(0), ""), "{ended:?}");
+    assert!(ended.out.contains("3/3  100 %"), "{}", ended.out);
+    // In real time, runs are kept as all others are.
+    let kept = home.run(&["runs", "--json"]).json();
+    assert_eq!(kept.as_array().map(Vec::len), Some(3), "{kept}");
+    let refused = home.run(&[&args[..], &["--format", "jsonl"]].concat());
+    assert_eq!((refused.code, &*refused.out), (Some(2), ""), "{refused:?}");
+    let refused = home.run(&["run", "checkout-unanimous", "--min-pass", "0.5"]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+}
+
+#[test]
+fn what_a_model_says_is_no_command_of_a_workflow() {
+    let home = Home::new();
+    let answer = "ok\n::error::injected\n  ::set-output name=a::b\n##[error]old";
+    home.write("mine.toml", &scenario(answer, &expect("answer == null")));
+    let commands = |out: &str| -> Vec<String> {
+        let lines = out.lines().map(str::trim_start);
+        lines
+            .filter(|line| line.starts_with("::") || line.contains("##["))
+            .map(str::to_owned)
+            .collect()
+    };
+    let ended = home.run(&["test", "mine.toml", "--format", "github"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let found = commands(&ended.out);
+    assert_eq!(found.len(), 1, "{}", ended.out);
+    assert!(found[0].starts_with("::error file=mine.toml,line="), "{}", found[0]);
+    let ended = home.run(&["run", "mine.toml", "--instant", "--format", "github"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let found = commands(&ended.out);
+    assert_eq!(found.len(), 2, "{}", ended.out);
+    assert!(found[0].starts_with("::group::") && found[1] == "::endgroup::", "{found:?}");
+    assert!(ended.out.contains("\\::error::injected"), "{}", ended.out);
+    let ended = home.run(&["run", "checkout-deadlock", "--instant", "--format", "github"]);
+    let last = commands(&ended.out).pop().expect("an annotation");
+    assert!(last.starts_with("::error title=") && last.contains("max_rounds_reached"), "{last}");
+}
+
+#[test]
+fn an_endpoint_that_is_not_there_is_told_apart_from_a_failed_row() {
+    let home = Home::new();
+    home.write("mine.toml", &scenario("Yes.", &expect("stop_reason == 'success'")));
+    // A port of this machine where nothing listens any more.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
+    let url = format!("http://{}/v1", port.expect("a port"));
+    let retries = ["--set", "tools.llm.retries.max_attempts=1"];
+    let live = [&["test", "mine.toml", "--live", "--trust"], &retries[..]].concat();
+    let mut command = home.command(&live);
+    let ended = end(command.env("OPENAI_BASE_URL", &url).env("OPENAI_API_KEY", "k"));
+    assert_eq!(ended.code, Some(6), "{ended:?}");
+    assert!(ended.out.contains("roundtable open r-"), "a live run is kept: {}", ended.out);
+    let ended = home.run(&live);
+    assert_eq!((ended.code, &*ended.out), (Some(2), ""), "no key: {ended:?}");
+}
+
+#[test]
+fn a_recorded_run_answers_the_models() {
+    let home = Home::new();
+    home.write("mine.toml", &scenario("Yes.", &expect("answer == 'Yes.' && !live")));
+    let ended = home.run(&["run", "mine.toml", "--instant", "--format", "json"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    // Without a script only the recording can answer.
+    let text = scenario("Never.", &expect("answer == 'Yes.' && calls('llm') == 4"));
+    home.write("mine.toml", &text);
+    let replayed = home.run(&["test", "mine.toml", "--replay", "last"]);
+    assert_eq!(replayed.code, Some(0), "{replayed:?}");
+    let ended = home.run(&["test", "mine.toml"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let two = home.run(&["test", "mine.toml", "front-desk", "--replay", "last"]);
+    assert_eq!((two.code, &*two.out), (Some(2), ""), "{two:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_cancels_the_runs_and_reports_those_that_ended() {
+    let home = Home::new();
+    let args = ["run", "checkout-launch", "--times", "40", "--jobs", "40", "--log-file", "log"];
+    let mut command = home.command(&args);
+    let running = Running::start(command.env("ROUNDTABLE_LOG", "info"));
+    // The runs are in flight once one of them is in the log.
+    let log = home.path().join("log");
+    let bound = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while !std::fs::read_to_string(&log).is_ok_and(|text| text.contains("run.started")) {
+        assert!(std::time::Instant::now() < bound, "no run starts");
+        std::thread::yield_now();
+    }
+    running.signal("INT");
+    let (status, out, _) = running.end();
+    assert_eq!(status.code(), Some(130), "{out}");
+    assert!(out.contains("cancelled"), "{out}");
+}
