@@ -17,8 +17,8 @@ use paired::{median, report};
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use ratatui::layout::Size as TerminalSize;
 use roundtable::bench::{
-    AppState, Canvas, Console, DashboardConfig, DisplaySettings, EffectResult, LiveModels, Pager,
-    ProcessSignal, RequestId, Services, Size, Theme, Trust, run_dashboard,
+    AppState, Canvas, Console, DashboardConfig, DisplaySettings, Editor, EffectResult, LiveModels,
+    Pager, ProcessSignal, RequestId, Services, Size, Theme, Trust, run_dashboard,
 };
 use roundtable::{
     Bus, Engine, EngineSettings, EventKind, Launch, ProxyMode, ScenarioOrigin, Schedule, SpanId,
@@ -77,6 +77,9 @@ impl Console for Bench {
         true
     }
 
+    fn editor(&self) -> Editor {
+        Box::new(|_| Ok(()))
+    }
     fn pager(&self) -> Pager {
         Box::new(|_| Ok(()))
     }

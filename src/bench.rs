@@ -74,7 +74,7 @@ mod program {
     pub use crate::cli::main;
     pub use crate::narrate::glyph::Glyphs;
     pub use crate::shell::clipboard::osc52;
-    pub use crate::shell::console::{Console, Pager};
+    pub use crate::shell::console::{Console, Editor, Pager};
     pub use crate::shell::effects::{EffectResult, Services};
     pub use crate::shell::run::{DashboardConfig, run as run_dashboard};
     pub use crate::shell::signals::ProcessSignal;

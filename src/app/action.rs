@@ -8,6 +8,12 @@ pub enum Action {
     Open,
     /// Open the launch form.
     NewRun,
+    /// Open the list of templates for a new scenario.
+    NewScenario,
+    /// Write the selected template to a new file.
+    WriteTemplate,
+    /// Open the selected scenario's file in the editor.
+    Edit,
     /// Move the selection up.
     Up,
     /// Move the selection down.

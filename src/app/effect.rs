@@ -7,9 +7,9 @@ use super::live::LiveQuery;
 use crate::base::name::FlagName;
 use crate::base::word_query::WordQuery;
 use crate::event::{BoundaryId, Command, Event, EventKind, RunId};
-use crate::scenario::Scenario;
 use crate::scenario::catalogue::ProviderHost;
 use crate::scenario::catalogue::RequestedModel;
+use crate::scenario::{Scenario, ScenarioOrigin};
 
 /// A job for the shell; it answers with a [`Msg`](super::Msg) where there is news.
 #[derive(Debug)]
@@ -57,6 +57,15 @@ pub enum Effect {
     Page(String),
     /// Reload the scenarios. Answered with `Scenarios`.
     Rescan,
+    /// Write the template of a pattern to a new file. Answered with `Scenarios`, then
+    /// `ScenarioWritten`.
+    NewScenario {
+        /// The word for the pattern.
+        pattern: String,
+    },
+    /// Open the file of a scenario in the operator's editor; of a shipped one a copy. Answered with
+    /// `Scenarios` when the editor has ended.
+    Edit(ScenarioOrigin),
     /// Read the list of kept runs. Answered with `Kept`, where runs are kept.
     ListKept,
     /// Read the log of a kept run. Answered with `Opened`, then `OpenedToEnd`.

@@ -22,7 +22,7 @@ use super::overlay::Overlay;
 use super::overlay_actions::{on_confirm, on_faults, on_flags, on_form, on_help};
 use super::run::{InputOutcome, RunPage};
 use super::state::{ActiveScreen, AppState, visible_run_mut};
-use super::{compare, earlier, kept_actions, keymap, preview};
+use super::{authoring, compare, earlier, kept_actions, keymap, preview};
 use crate::event::Command;
 use crate::event::kind::Initiator;
 use crate::event::world::RunState;
@@ -135,6 +135,7 @@ pub(super) fn on_action(state: &mut AppState, action: Action) -> Update {
             Ok(update) => update,
             Err(chosen) => Update { redraw: true, ..on_action(state, chosen) },
         },
+        Some(Overlay::Templates(_)) => authoring::on_templates(state, action),
         Some(Overlay::Comparison(_)) => compare::on_action(state, action),
         Some(Overlay::Confirm(_)) => on_confirm(state, action),
         None => on_screen(state, action),
@@ -179,6 +180,8 @@ fn on_screen(state: &mut AppState, action: Action) -> Update {
     match action {
         Action::Open => open(state),
         Action::NewRun => new_run(state),
+        Action::NewScenario => authoring::new_scenario(state),
+        Action::Edit => authoring::edit(state),
         Action::Flags => flags(state),
         Action::Faults => faults(state),
         Action::Members => crate::panes::agents::members_actions::open(state),

@@ -94,6 +94,7 @@ fn has_effect(state: &AppState, action: Action) -> bool {
         }
         Action::Open => can_start(state),
         Action::NewRun if on_home => can_start(state),
+        Action::NewScenario | Action::Edit => state.home.focus == HomePane::Scenarios,
         Action::Tools => state.visible_run().is_some_and(|page| {
             !page.views.is_about_tools() && (has_tools(page) || page.views.shows_tools())
         }),

@@ -29,6 +29,8 @@ pub enum Context {
     FormText,
     /// The window over the launch form that lists models.
     Models,
+    /// The templates of new scenarios.
+    Templates,
     /// The comparison of two runs.
     Comparison,
     /// The help.
@@ -39,7 +41,7 @@ pub enum Context {
 
 impl Context {
     /// Every context, in the order of the help.
-    pub const ALL: [Context; 14] = [
+    pub const ALL: [Context; 15] = [
         Context::Home,
         Context::Run,
         Context::Inspector,
@@ -51,6 +53,7 @@ impl Context {
         Context::FormText,
         Context::Models,
         Context::Filter,
+        Context::Templates,
         Context::Comparison,
         Context::Help,
         Context::Confirm,
@@ -70,6 +73,7 @@ impl Context {
             Self::Form => "launch form",
             Self::FormText => "text of the launch form",
             Self::Models => "list of models",
+            Self::Templates => "list of templates",
             Self::Comparison => "comparison",
             Self::Help => "help",
             Self::Confirm => "question",
@@ -118,7 +122,7 @@ pub struct Binding {
 
 use Context::{
     Comparison, Confirm, Faults, Filter, Flags, Form, FormText, Help, Home, Inspector, Members,
-    Message, Models, Run,
+    Message, Models, Run, Templates,
 };
 
 const fn c(c: char) -> KeyPress {
@@ -145,10 +149,12 @@ const fn row(
 
 const EVERYWHERE: &[Context] = &Context::ALL;
 const SCREENS: &[Context] = &[Home, Run, Inspector, Flags, Faults, Members, Form];
-const LISTS: &[Context] =
-    &[Home, Run, Inspector, Flags, Faults, Members, Form, Models, Comparison, Help, Confirm];
+const LISTS: &[Context] = &[
+    Home, Run, Inspector, Flags, Faults, Members, Form, Models, Templates, Comparison, Help,
+    Confirm,
+];
 const HELPED: &[Context] =
-    &[Home, Run, Inspector, Flags, Faults, Members, Message, Form, Comparison];
+    &[Home, Run, Inspector, Flags, Faults, Members, Message, Form, Templates, Comparison];
 const RUNS: &[Context] = &[Home, Run, Inspector];
 
 /// The table. Its order is that of the key row and, within a group, that of the help.
@@ -174,6 +180,9 @@ pub static BINDINGS: &[Binding] = &[
     row(&[Home, Run], &[c('n')], Action::NewRun, "new run", "open the launch form: goal, inputs, flags, limits, model", Group::Watch, 3),
     row(&[Form], &[ENTER, SPACE], Action::Press, "press", "press, switch, choose, or edit the text", Group::Watch, 3),
     row(&[Form, FormText], &[KeyPress::ctrl('s')], Action::Start, "start", "start the run that the form describes", Group::Watch, 1),
+    row(&[Home], &[c('N')], Action::NewScenario, "new scenario", "a new scenario file from a template", Group::App, 6),
+    row(&[Home], &[c('E')], Action::Edit, "edit", "edit the scenario's file in $EDITOR; a shipped one is copied to ./scenarios", Group::App, 6),
+    row(&[Templates], &[ENTER], Action::WriteTemplate, "write", "write the selected template to a new file", Group::App, 1),
     row(&[Models], &[ENTER], Action::Take, "choose", "choose the selected model, or the name as typed", Group::Watch, 1),
     row(&[Run, Comparison], &[ENTER], Action::Inspect, "inspect", "inspect the selection", Group::Look, 5),
     row(RUNS, &[SPACE], Action::PauseResume, "pause", "pause at the next boundary, or resume; continue a run that was interrupted", Group::Watch, 3),
@@ -221,7 +230,7 @@ pub static BINDINGS: &[Binding] = &[
     row(&[Help], &[ENTER], Action::Choose, "run", "run the selected row", Group::App, 1),
     row(HELPED, &[c('?'), k(KeyCode::F(1))], Action::Help, "help", "this help", Group::App, 2),
     row(EVERYWHERE, &[k(KeyCode::Esc)], Action::Cancel, "close", "close or cancel; never quits", Group::App, 0),
-    row(&[Run, Inspector, Flags, Faults, Members, Form, Comparison], &[c('q')], Action::Back, "back", "back", Group::App, 1),
+    row(&[Run, Inspector, Flags, Faults, Members, Form, Templates, Comparison], &[c('q')], Action::Back, "back", "back", Group::App, 1),
     row(&[Home], &[c('r')], Action::Rescan, "", "reload the scenario files", Group::App, 0),
     row(&[Home], &[c('q')], Action::Quit, "quit", "quit; asks when a run is live", Group::App, 1),
     row(EVERYWHERE, &[KeyPress::ctrl('c')], Action::Interrupt, "", "stop the run; twice quits", Group::App, 0),

@@ -4,6 +4,7 @@
 
 pub mod action;
 mod arrange;
+mod authoring;
 mod compare;
 pub mod comparison_view;
 pub mod confirm;
@@ -42,6 +43,7 @@ mod run_terms;
 mod said_filter;
 pub(crate) mod selection;
 pub mod state;
+pub mod template_list;
 pub mod update;
 pub mod what_if;
 

@@ -102,6 +102,8 @@ pub enum Msg {
     },
     /// All scenarios, freshly read.
     Scenarios(Vec<ScenarioEntry>),
+    /// A new scenario was written to this path; the list has it.
+    ScenarioWritten(String),
     /// The answer to a live query of the launch form: which hosts and models the run would call.
     LiveFound {
         /// The form that asked.

@@ -8,6 +8,7 @@ use super::form::LaunchForm;
 use super::help::Help;
 use super::keymap::Context;
 use super::message::MessageBox;
+use super::template_list::TemplateList;
 use crate::panes::agents::members::MembersDrawer;
 
 /// A window over a screen; it receives the keys.
@@ -23,6 +24,8 @@ pub enum Overlay {
     Members(MembersDrawer),
     /// The session's next message.
     Message(Box<MessageBox>),
+    /// The templates of new scenarios.
+    Templates(TemplateList),
     /// The comparison of two runs.
     Comparison(Box<ComparisonView>),
     /// The help.
@@ -42,6 +45,7 @@ impl Overlay {
             Self::Faults(_) => Context::Faults,
             Self::Members(_) => Context::Members,
             Self::Message(_) => Context::Message,
+            Self::Templates(_) => Context::Templates,
             Self::Comparison(_) => Context::Comparison,
             Self::Help(_) => Context::Help,
             Self::Confirm(_) => Context::Confirm,

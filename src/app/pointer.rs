@@ -30,9 +30,9 @@ pub(super) fn on_mouse(state: &mut AppState, mouse: Mouse) -> Update {
     match state.overlays.last() {
         Some(Overlay::Form(_)) => on_form(state, mouse),
         Some(Overlay::Help(_)) => on_help(state, mouse),
-        Some(Overlay::Flags(_) | Overlay::Faults(_) | Overlay::Members(_)) => {
-            on_drawer(state, mouse)
-        }
+        Some(
+            Overlay::Flags(_) | Overlay::Faults(_) | Overlay::Members(_) | Overlay::Templates(_),
+        ) => on_drawer(state, mouse),
         Some(Overlay::Comparison(_)) => on_comparison(state, mouse),
         Some(Overlay::Message(message)) => match mouse.kind {
             MouseKind::Down if !hits(message.window(state.size), mouse.col, mouse.row) => {
@@ -239,7 +239,7 @@ fn on_help(state: &mut AppState, mouse: Mouse) -> Update {
     }
 }
 
-/// A drawer over a run: a click selects a row, a click on the selected one switches it, a click
+/// A drawer over a run or a list: a click selects a row, a click on the selected one switches or takes it, a click
 /// outside the window closes it, the wheel moves.
 fn on_drawer(state: &mut AppState, mouse: Mouse) -> Update {
     let size = state.size;
@@ -249,6 +249,7 @@ fn on_drawer(state: &mut AppState, mouse: Mouse) -> Update {
         let clicked = mouse.kind == MouseKind::Down && hits(list, mouse.col, mouse.row);
         clicked.then(|| usize::from(mouse.row - list.y))
     };
+    let mut pressed = Action::Toggle;
     let (window, clicked) = match overlays.last_mut() {
         Some(Overlay::Flags(drawer)) => {
             let Some(world) = world_of(&drawer.run) else { return Update::idle() };
@@ -268,11 +269,16 @@ fn on_drawer(state: &mut AppState, mouse: Mouse) -> Update {
             let clicked = line(parts.list).map(|line| drawer.select_line(line, parts.top, world));
             (parts.window, clicked)
         }
+        Some(Overlay::Templates(list)) => {
+            let parts = list.parts(size);
+            pressed = Action::WriteTemplate;
+            (parts.window, line(parts.list).map(|line| list.select_line(line, parts.top)))
+        }
         _ => return Update::idle(),
     };
     match (clicked, mouse.kind) {
         (Some(None), _) => Update::idle(),
-        (Some(Some(true)), _) => on_action(state, Action::Toggle),
+        (Some(Some(true)), _) => on_action(state, pressed),
         (Some(Some(false)), _) => Update::redraw(),
         (None, MouseKind::Down) if !hits(window, mouse.col, mouse.row) => {
             state.overlays.pop();

@@ -17,7 +17,7 @@ use super::overlay::Overlay;
 use super::run::kept_run::KeptRun;
 use super::run::{InputOutcome, RunPage};
 use super::state::{ActiveScreen, AppState, INTERRUPT_WINDOW};
-use super::{compare, earlier, forks, input, kept_actions, pointer};
+use super::{authoring, compare, earlier, forks, input, kept_actions, pointer};
 use crate::event::kind::Initiator;
 use crate::event::{Command, Event, EventKind, RunId, Seq};
 
@@ -92,11 +92,8 @@ pub fn update(state: &mut AppState, now: Duration, msg: Msg) -> Update {
             state.notify(NoticeKind::Info, text);
             Update::redraw()
         }
-        Msg::Scenarios(scenarios) => {
-            state.scenarios = scenarios;
-            arrange_home(state);
-            Update::redraw()
-        }
+        Msg::Scenarios(scenarios) => authoring::on_scenarios(state, scenarios),
+        Msg::ScenarioWritten(path) => authoring::on_written(state, &path),
         Msg::LiveFound { form, model, found } => {
             notify_form(state, |it| it.on_live_found(form, model.as_deref(), *found))
         }
@@ -192,7 +189,11 @@ fn resize(state: &mut AppState, size: Size) -> Update {
             Overlay::Help(help) => help.arrange(crate::app::help::help_rows(size)),
             Overlay::Confirm(confirm) => confirm.arrange(size),
             Overlay::Comparison(view) => view.arrange(size),
-            Overlay::Flags(_) | Overlay::Faults(_) | Overlay::Members(_) | Overlay::Message(_) => {}
+            Overlay::Flags(_)
+            | Overlay::Faults(_)
+            | Overlay::Members(_)
+            | Overlay::Templates(_)
+            | Overlay::Message(_) => {}
         }
     }
     Update::when(changed)

@@ -1,7 +1,6 @@
 //! `roundtable new`: writes a scenario file to start from, and never replaces one.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::args::NewArgs;
@@ -22,7 +21,7 @@ pub fn run(args: &NewArgs, theme: Theme, ascii: bool) -> Exit {
     match start(args) {
         Ok(Start::List) => stdout::print(&list(&templates(), &paint), Exit::Ok),
         Ok(Start::Print(text)) => stdout::print(text, Exit::Ok),
-        Ok(Start::Write(path, text)) => match write(&path, text) {
+        Ok(Start::Write(path, text)) => match catalogue::write_new(&path, text) {
             Ok(()) => stdout::print(&what_next(&path, &paint), Exit::Ok),
             Err(why) => usage(&why),
         },
@@ -78,26 +77,6 @@ fn with_extension(file: &str) -> PathBuf {
     if path.extension().is_some() { path } else { path.with_extension("toml") }
 }
 
-fn write(path: &Path, text: &str) -> Result<(), String> {
-    let shown = path.display();
-    let failed = |error: io::Error| match error.kind() {
-        io::ErrorKind::AlreadyExists => {
-            format!("{shown} exists and is not replaced; give another FILE")
-        }
-        _ => format!("cannot write {shown}: {error}"),
-    };
-    if let Some(folder) = path.parent().filter(|it| !it.as_os_str().is_empty()) {
-        fs::create_dir_all(folder).map_err(failed)?;
-    }
-    let mut file = OpenOptions::new().write(true).create_new(true).open(path).map_err(failed)?;
-    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
-    written.map_err(|error| {
-        // Half a file is worse than none.
-        let _ = fs::remove_file(path);
-        failed(error)
-    })
-}
-
 fn list(templates: &[ScenarioTemplate], paint: &StreamStyle) -> String {
     let width = templates.iter().map(|it| it.pattern.len()).max().unwrap_or(0);
     let mut text = String::new();
@@ -147,16 +126,5 @@ mod tests {
         assert!(wrong([Some("taem"), None, None]).contains("team"));
         assert!(wrong([None, None, Some("front-dask")]).contains("front-desk"));
         assert!(wrong([Some("team"), Some("x"), Some("front-desk")]).contains("one FILE"));
-    }
-
-    #[test]
-    fn a_file_that_exists_is_never_replaced() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("a/b.toml");
-        write(&path, "one").expect("written");
-        let why = write(&path, "two").expect_err("refused");
-        assert!(why.contains("exists and is not replaced"), "{why}");
-        assert_eq!(fs::read_to_string(&path).expect("read"), "one");
-        assert!(write(&path.join("c.toml"), "three").is_err(), "a file is no folder");
     }
 }

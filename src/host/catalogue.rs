@@ -2,6 +2,8 @@
 //! replace a shipped one of the same name.
 
 use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::models;
@@ -54,6 +56,30 @@ pub fn files(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
+/// Writes a new file and the folders of its path. A file that exists is not replaced.
+///
+/// # Errors
+/// Why it cannot be written, and what to do.
+pub fn write_new(path: &Path, text: &str) -> Result<(), String> {
+    let shown = path.display();
+    let failed = |error: io::Error| match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            format!("{shown} exists and is not replaced; give another FILE")
+        }
+        _ => format!("cannot write {shown}: {error}"),
+    };
+    if let Some(folder) = path.parent().filter(|it| !it.as_os_str().is_empty()) {
+        fs::create_dir_all(folder).map_err(failed)?;
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path).map_err(failed)?;
+    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+    written.map_err(|error| {
+        // Half a file is worse than none.
+        let _ = fs::remove_file(path);
+        failed(error)
+    })
+}
+
 fn entry(path: String, source: ScenarioSource) -> ScenarioEntry {
     let nothing = LiveOffer::Missing { why: "The scenario cannot be run.".to_owned() };
     let mut entry = ScenarioEntry::from_text(path, source.origin, source.text.into(), nothing);
@@ -76,8 +102,24 @@ mod tests {
         assert_eq!(files(folder.path()), std::slice::from_ref(&path));
         let entry = read_one(&path.display().to_string()).expect("found");
         assert_eq!(entry.name.as_str(), "broken");
-        assert!(entry.error_summary().is_some_and(|fault| fault.contains("error")), "{entry:?}");
+        assert!(
+            entry
+                .first_error()
+                .is_some_and(|fault| fault.contains("line 1: title: expected a string")),
+            "{entry:?}"
+        );
         let shipped = read().into_iter().filter(|entry| entry.loaded.is_ok()).count();
         assert_eq!(shipped, crate::scenario::shipped().len(), "the shipped ones are good");
+    }
+
+    #[test]
+    fn a_file_that_exists_is_never_replaced() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a/b.toml");
+        write_new(&path, "one").expect("written");
+        let why = write_new(&path, "two").expect_err("refused");
+        assert!(why.contains("exists and is not replaced"), "{why}");
+        assert_eq!(fs::read_to_string(&path).expect("read"), "one");
+        assert!(write_new(&path.join("c.toml"), "three").is_err(), "a file is no folder");
     }
 }

@@ -68,12 +68,12 @@ impl ScenarioEntry {
         self.loaded.as_ref().ok()
     }
 
-    /// The number of its errors in words for the screen; `None` if it is valid.
-    pub fn error_summary(&self) -> Option<String> {
+    /// Its first error in one line, and how many more there are; `None` if it is valid.
+    pub fn first_error(&self) -> Option<String> {
         match &self.loaded {
             Ok(_) => None,
-            Err(EntryError::Problems(problems)) => Some(problems.count()),
-            Err(EntryError::Unreadable(_)) => Some("cannot be read".to_owned()),
+            Err(EntryError::Problems(problems)) => Some(problems.first_error()),
+            Err(EntryError::Unreadable(why)) => Some(why.clone()),
         }
     }
 }

@@ -1,15 +1,16 @@
 //! The terminal as the loop uses it: output of frames, input of keys, and handing it over to the
-//! shell or a pager. Tests have their own implementation.
+//! shell or another program. Tests have their own implementation.
 
 use std::io;
+use std::path::Path;
 
 use crossterm::event::Event;
 use futures::Stream;
 use ratatui::layout::Size;
 
-use super::pager;
 use super::screen::{self, ScreenGuard};
 use super::surface::{Canvas, Surface};
+use super::terminal_program;
 use super::watchdog::Watchdog;
 
 /// Source of keys: on Unix our own thread, elsewhere crossterm's.
@@ -20,6 +21,9 @@ type Keys = crossterm::event::EventStream;
 
 /// Shows a text and returns when the operator leaves it.
 pub type Pager = Box<dyn FnOnce(&str) -> io::Result<()> + Send>;
+
+/// Opens a file in an editor and returns when the operator leaves it.
+pub type Editor = Box<dyn FnOnce(&Path) -> io::Result<()> + Send>;
 
 /// A terminal.
 pub trait Console {
@@ -52,9 +56,11 @@ pub trait Console {
     /// The function that shows a text in the operator's pager and returns when the pager ends. It
     /// runs on its own thread while the pager has the terminal.
     fn pager(&self) -> Pager;
-    /// Asks the pager to end, or kills it (`now`).
-    fn end_pager(&mut self, _now: bool) {}
-    /// Restores the terminal for the shell after a pager was ended.
+    /// The function that opens a file in the operator's editor, as [`pager`](Self::pager) does.
+    fn editor(&self) -> Editor;
+    /// Asks the program that has the terminal to end, or kills it (`now`).
+    fn end_program(&mut self, _now: bool) {}
+    /// Restores the terminal for the shell after a program was ended.
     fn reclaim(&mut self) {}
     /// Reports that the loop is not stuck.
     fn heartbeat(&self) {}
@@ -134,15 +140,19 @@ impl Console for Tty {
     }
 
     fn pager(&self) -> Pager {
-        Box::new(pager::show)
+        Box::new(terminal_program::show_in_pager)
     }
 
-    fn end_pager(&mut self, now: bool) {
-        pager::stop(now);
+    fn editor(&self) -> Editor {
+        Box::new(terminal_program::edit)
+    }
+
+    fn end_program(&mut self, now: bool) {
+        terminal_program::stop(now);
     }
 
     fn reclaim(&mut self) {
-        screen::restore_after_pager();
+        screen::restore_after_program();
     }
 
     fn heartbeat(&self) {

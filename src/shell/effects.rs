@@ -17,16 +17,15 @@ use super::signals::ProcessSignal;
 use crate::app::Msg;
 use crate::app::effect::{Export, LaunchRequest, RunBeginning};
 use crate::app::request::RequestId;
-use crate::app::state::ScenarioEntry;
 use crate::base::private::TempFile;
 use crate::base::visible::visible_lines;
 use crate::bus::LogReader;
 use crate::engine::{Engine, Launch, RunHandle, Schedule};
 use crate::event::BoundaryId;
 use crate::host::models::LiveModels;
+use crate::host::pauses;
 use crate::host::prepare::{PrepareError, prepare};
 use crate::host::trust::Trust;
-use crate::host::{catalogue, pauses};
 use crate::ui::format;
 
 /// A result that goes back to the loop.
@@ -48,6 +47,8 @@ pub enum EffectResult {
     Bytes(Vec<u8>),
     /// A signal of the system.
     Signal(ProcessSignal),
+    /// Open this file in the editor.
+    Edit(PathBuf),
     /// For tests: panic in the loop.
     #[cfg(debug_assertions)]
     Panic,
@@ -120,7 +121,7 @@ impl Services {
         self.answer(EffectResult::Msg(msg));
     }
 
-    fn failed(&self, what: &'static str, text: String) {
+    pub(super) fn failed(&self, what: &'static str, text: String) {
         self.send_msg(Msg::EffectFailed { what, text });
     }
 
@@ -265,24 +266,6 @@ impl Services {
             text.push_str(&format!("; without {events} earlier events, dropped to bound memory"));
         }
         self.send_msg(Msg::Notice(text));
-    }
-
-    /// Reloads the scenarios.
-    pub fn rescan(&self) {
-        self.in_background(|services| services.send_msg(Msg::Scenarios(services.scenarios())));
-    }
-
-    fn scenarios(&self) -> Vec<ScenarioEntry> {
-        let mut entries = catalogue::read();
-        let Some(named) = &self.named else { return entries };
-        if entries.iter().any(|entry| entry.path == *named || entry.name.as_str() == named) {
-            return entries;
-        }
-        match catalogue::read_one(named) {
-            Ok(entry) => entries.insert(0, entry),
-            Err(error) => self.failed("scenario", error),
-        }
-        entries
     }
 }
 

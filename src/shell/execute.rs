@@ -2,6 +2,7 @@
 
 use super::comparison;
 use super::effects::Services;
+use super::scenario_files;
 use crate::app::Effect;
 
 /// An effect on the terminal, which only the loop can carry out.
@@ -34,7 +35,9 @@ pub(super) fn execute(services: &Services, effect: Effect) -> Option<TerminalEff
         },
         Effect::Copy(text) => services.copy(text),
         Effect::Export(files) => services.export(files),
-        Effect::Rescan => services.rescan(),
+        Effect::Rescan => scenario_files::rescan(services),
+        Effect::NewScenario { pattern } => scenario_files::write_template(services, pattern),
+        Effect::Edit(origin) => scenario_files::edit(services, origin),
         Effect::ListKept => services.list_kept(),
         Effect::OpenKept { request, run, follows } => services.open_kept(run, request, follows),
         Effect::SearchSaid { request, query } => services.search_said(request, query),

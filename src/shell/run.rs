@@ -5,6 +5,7 @@
 //! while a frame is being written, none is drawn. Without news nothing is drawn, no byte is written
 //! and no timer runs.
 
+mod program;
 mod terminal;
 
 use std::io;
@@ -15,7 +16,6 @@ use futures::{Stream, StreamExt};
 use ratatui::Terminal;
 use ratatui::layout::Size;
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::console::Console;
@@ -23,6 +23,7 @@ use super::effects::{EffectResult, Services};
 use super::execute::{TerminalEffect, execute};
 use super::feed::{Batch, Feed};
 use super::input;
+use super::scenario_files;
 use super::surface::Surface;
 use super::watch::LiveTextWatcher;
 use crate::app::{AppState, Effect, Msg, update};
@@ -32,6 +33,8 @@ use crate::narrate::glyph::Glyphs;
 use crate::ui;
 use crate::ui::cx::DrawContext;
 use crate::ui::theme::Theme;
+
+use program::{TerminalHandoff, TerminalProgram, end_of};
 
 /// Minimum time between two frames: at most 30 per second.
 pub const FRAME: Duration = Duration::from_nanos(33_333_334);
@@ -105,21 +108,13 @@ struct DashboardLoop<C: Console> {
     changed: Instant,
     tick: Option<Instant>,
     handoff: Option<TerminalHandoff>,
-    /// The pager, while it has the terminal.
-    pager: Option<JoinHandle<io::Result<()>>>,
-    /// When the pager ended.
-    pager_ended: Option<Instant>,
+    /// The program that has the terminal.
+    program: Option<TerminalProgram>,
+    /// When it ended.
+    program_ended: Option<Instant>,
     /// The program suspended itself, so it ignores the signal that it was resumed.
     resume_expected: bool,
     quit: Option<u8>,
-}
-
-/// Why the terminal is handed over.
-enum TerminalHandoff {
-    /// To the shell: the program is suspended.
-    Stop,
-    /// To the pager, with this text.
-    Page(String),
 }
 
 /// What the loop reacts to next.
@@ -128,7 +123,7 @@ enum LoopEvent {
     FrameWritten,
     Input(Option<io::Result<crossterm::event::Event>>),
     Answer(Option<EffectResult>),
-    PagerEnded(io::Result<()>),
+    ProgramEnded(io::Result<()>),
     Facts(Option<Batch>),
     Live,
     Tick,
@@ -167,8 +162,8 @@ impl<C: Console> DashboardLoop<C> {
             changed: started,
             tick: None,
             handoff: None,
-            pager: None,
-            pager_ended: None,
+            program: None,
+            program_ended: None,
             resume_expected: false,
             quit: None,
         })
@@ -177,7 +172,8 @@ impl<C: Console> DashboardLoop<C> {
     async fn run_until_quit(&mut self) -> io::Result<u8> {
         // The scenarios are read after the first frame, so that they do not delay it; kept runs too.
         self.draw()?;
-        self.services.rescan();
+        scenario_files::rescan(&self.services);
+        scenario_files::watch(&self.services);
         self.services.list_kept();
         loop {
             if let Some(code) = self.quit {
@@ -202,7 +198,7 @@ impl<C: Console> DashboardLoop<C> {
                 LoopEvent::Answer(Some(answer)) => self.on_answer(answer)?,
                 LoopEvent::Facts(Some(batch)) => self.on_batch(batch),
                 LoopEvent::Answer(None) | LoopEvent::Facts(None) => {}
-                LoopEvent::PagerEnded(ended) => self.on_paged(ended)?,
+                LoopEvent::ProgramEnded(ended) => self.on_program_end(ended)?,
                 LoopEvent::Live => self.dirty = true,
                 LoopEvent::Tick => {
                     self.tick = None;
@@ -223,13 +219,13 @@ impl<C: Console> DashboardLoop<C> {
         let wanted = self.state.next_tick().filter(|_| shown).map(|after| self.changed + after);
         self.tick = wanted.map(|at| self.tick.map_or(at, |sooner| sooner.min(at)));
         let tick = self.tick;
-        let Self { input, answers, facts, watch, pager, terminal, dirty, .. } = self;
+        let Self { input, answers, facts, watch, program, terminal, dirty, .. } = self;
         tokio::select! {
             biased;
             () = sleep_until(frame) => LoopEvent::Frame,
             event = next_of(input) => LoopEvent::Input(event),
             answer = answers.recv() => LoopEvent::Answer(answer),
-            paged = paged(pager) => LoopEvent::PagerEnded(paged),
+            ended = end_of(program) => LoopEvent::ProgramEnded(ended),
             () = terminal.backend().idle(), if busy => LoopEvent::FrameWritten,
             () = sleep_until(tick) => LoopEvent::Tick,
             batch = facts.recv() => LoopEvent::Facts(batch),
@@ -286,6 +282,7 @@ impl<C: Console> DashboardLoop<C> {
                 self.feed.follow(run.id().clone(), *facts);
             }
             EffectResult::Signal(signal) => self.on_signal(signal)?,
+            EffectResult::Edit(path) => self.handoff = Some(TerminalHandoff::Edit(path)),
             #[cfg(debug_assertions)]
             #[allow(clippy::panic, reason = "tests check the state it leaves behind")]
             EffectResult::Panic => panic!("a panic of the tests, in the loop"),
@@ -371,13 +368,6 @@ async fn sleep_until(at: Option<Instant>) {
 async fn next_of<I: Stream + Unpin>(input: &mut Option<I>) -> Option<I::Item> {
     match input {
         Some(input) => input.next().await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn paged(pager: &mut Option<JoinHandle<io::Result<()>>>) -> io::Result<()> {
-    match pager {
-        Some(pager) => pager.await.unwrap_or_else(|gone| Err(io::Error::other(gone))),
         None => std::future::pending().await,
     }
 }

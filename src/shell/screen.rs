@@ -12,7 +12,7 @@ use crossterm::event::{EnableBracketedPaste, EnableFocusChange};
 use crossterm::terminal::EnterAlternateScreen;
 use crossterm::{Command, cursor, queue, terminal};
 
-use super::pager;
+use super::terminal_program;
 
 use crate::base::contained;
 
@@ -81,7 +81,7 @@ impl ScreenGuard {
         write(&bytes).inspect_err(|_| restore())
     }
 
-    /// Restores the terminal temporarily, for the shell or a pager.
+    /// Restores the terminal temporarily, for the shell or another program.
     pub fn leave(&self) {
         restore();
     }
@@ -218,20 +218,20 @@ fn restore_now() {
     let _ = terminal::disable_raw_mode();
 }
 
-/// Restores the terminal after a pager was killed, including the line modes that it may have
+/// Restores the terminal after a program was killed, including the line modes that it may have
 /// changed.
-pub fn restore_after_pager() {
+pub fn restore_after_program() {
     restore_now();
     #[cfg(unix)]
     modes::put_back();
 }
 
-/// Ends the program immediately, from any thread: kills the pager, restores the terminal, and waits
+/// Ends the program immediately, from any thread: kills the program that has it, restores the terminal, and waits
 /// for nothing else.
 pub fn end_now(code: u8) -> ! {
-    if pager::is_shown() {
-        pager::stop(true);
-        restore_after_pager();
+    if terminal_program::is_running() {
+        terminal_program::stop(true);
+        restore_after_program();
     }
     restore();
     let line = "roundtable: ended immediately; its runs were not finished\n";

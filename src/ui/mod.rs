@@ -21,6 +21,7 @@ pub mod picker;
 pub mod run;
 pub mod sign;
 pub(crate) mod table;
+mod templates;
 pub mod text;
 mod text_field;
 pub mod theme;
@@ -77,6 +78,7 @@ pub fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) 
                     message::render(message, page, cx, size, buf);
                 }
             }
+            Overlay::Templates(list) => templates::render(list, cx, size, buf),
             Overlay::Comparison(view) => comparison::render(view, cx, size, buf),
             Overlay::Help(help) => help::render(help, cx, size, state.settings.ascii, buf),
             Overlay::Confirm(confirm) => confirm::render(confirm, cx, size, buf),

@@ -1,6 +1,7 @@
 //! The real binary in a terminal.
 #![cfg(unix)]
 
+mod authoring;
 mod dashboard;
 mod effects;
 mod endings;

@@ -25,7 +25,7 @@ use roundtable::net::ProxyMode;
 use roundtable::scenario::catalogue::RequestedModel;
 use roundtable::scenario::load;
 use roundtable::scenario::{Override, Scenario, shipped};
-use roundtable::shell::console::{Console, Pager};
+use roundtable::shell::console::{Console, Editor, Pager};
 use roundtable::shell::effects::{EffectResult, LaunchExtras, Services};
 use roundtable::shell::run::{self, DashboardConfig, DashboardExit};
 use roundtable::shell::surface::Surface;
@@ -218,6 +218,13 @@ impl Console for TestConsole {
     fn stop(&mut self) -> bool {
         self.did("stop");
         true
+    }
+    fn editor(&self) -> Editor {
+        let deeds = Arc::clone(&self.deeds);
+        Box::new(move |_| {
+            deeds.lock().expect("a lock").push("editor");
+            Err(io::Error::new(io::ErrorKind::NotFound, "no editor here"))
+        })
     }
     fn pager(&self) -> Pager {
         let deeds = Arc::clone(&self.deeds);

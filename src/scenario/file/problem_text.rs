@@ -100,6 +100,28 @@ impl Problems {
         line
     }
 
+    /// The first error in one line, such as `line 3: budget.max_rounds: what (and 2 errors more)`.
+    pub(crate) fn first_error(&self) -> String {
+        let errors = self.errors();
+        let Some(first) = self.list.iter().find(|it| it.severity == Severity::Error) else {
+            return self.count();
+        };
+        let place = match first.place {
+            ProblemPosition::File { line, .. } => format!("line {line}"),
+            ProblemPosition::Override { .. } => self.place(first),
+        };
+        let path = match first.path.as_str() {
+            "" => String::new(),
+            path => format!("{}: ", escape_for_terminal(path)),
+        };
+        let more = match errors - 1 {
+            0 => String::new(),
+            1 => " (and 1 error more)".to_owned(),
+            more => format!(" (and {more} errors more)"),
+        };
+        format!("{place}: {path}{}{more}", escape_for_terminal(&first.what))
+    }
+
     fn place(&self, problem: &Problem) -> String {
         match &problem.place {
             ProblemPosition::File { line, column } => {

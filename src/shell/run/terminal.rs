@@ -1,29 +1,30 @@
-//! Who has the terminal: this program, the shell or the pager; and how it is restored at the end.
+//! Who has the terminal: this program, the shell, the pager or the editor; and how it is restored at the end.
 
 use std::io;
 use std::time::Duration;
 
 use ratatui::layout::{Rect, Size};
-use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
-use super::{DashboardLoop, TerminalHandoff};
+use super::DashboardLoop;
+use super::program::{ProgramKind, TerminalHandoff, TerminalProgram};
 use crate::app::{AppState, KeyPress, Msg};
 use crate::shell::console::Console;
+use crate::shell::scenario_files;
 use crate::shell::signals::{self, ProcessSignal};
 use crate::shell::surface::Surface;
 
 /// How long to wait for a frame that is being written before the terminal is handed over.
 const FRAME_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// How long after the pager's end a signal may still be meant for the pager.
-const PAGER_SIGNAL_WINDOW: Duration = Duration::from_secs(1);
+/// How long after a program's end a signal may still be meant for it.
+const PROGRAM_SIGNAL_WINDOW: Duration = Duration::from_secs(1);
 
 /// How long to wait for cancelled runs at the program's end.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How long to wait for the pager's end before it is killed.
-const PAGER_TIMEOUT: Duration = Duration::from_millis(300);
+/// How long to wait for the end of the program that has the terminal before it is killed.
+const PROGRAM_TIMEOUT: Duration = Duration::from_millis(300);
 
 impl<C: Console> DashboardLoop<C> {
     pub(super) fn on_signal(&mut self, signal: ProcessSignal) -> io::Result<()> {
@@ -32,17 +33,19 @@ impl<C: Console> DashboardLoop<C> {
         }
         match signal {
             // Ctrl-C in the pager reaches both processes; it is meant for the pager, which may
-            // have ended before the signal arrives here.
+            // have ended before the signal arrives here. It is the same with an editor.
             ProcessSignal::End(signals::INTERRUPTED)
-                if self.pager.is_some()
-                    || self.pager_ended.is_some_and(|at| at.elapsed() < PAGER_SIGNAL_WINDOW) => {}
+                if self.program.is_some()
+                    || self
+                        .program_ended
+                        .is_some_and(|at| at.elapsed() < PROGRAM_SIGNAL_WINDOW) => {}
             ProcessSignal::End(code) => self.update(Msg::Terminate { code }),
-            ProcessSignal::Suspend if self.pager.is_some() => {
+            ProcessSignal::Suspend if self.program.is_some() => {
                 self.resume_expected = self.console.stop()
             }
             ProcessSignal::Suspend => self.update(Msg::Key(KeyPress::ctrl('z'))),
             ProcessSignal::Resumed
-                if std::mem::take(&mut self.resume_expected) || self.pager.is_some() => {}
+                if std::mem::take(&mut self.resume_expected) || self.program.is_some() => {}
             ProcessSignal::Resumed => {
                 // The program was stopped from outside: the terminal may be in the shell's state.
                 self.release_terminal();
@@ -58,10 +61,10 @@ impl<C: Console> DashboardLoop<C> {
         Ok(())
     }
 
-    /// Hands over the terminal: to the shell until the program resumes, or to the pager, while
+    /// Hands over the terminal: to the shell until the program resumes, or to another program, while
     /// events are still folded.
     pub(super) async fn hand_over_terminal(&mut self, errand: TerminalHandoff) -> io::Result<()> {
-        if self.pager.is_some() {
+        if self.program.is_some() {
             return Ok(());
         }
         // Otherwise the rest of the frame would appear on the other program's screen.
@@ -76,19 +79,32 @@ impl<C: Console> DashboardLoop<C> {
             }
             TerminalHandoff::Page(text) => {
                 let pager = self.console.pager();
-                self.pager = Some(tokio::task::spawn_blocking(move || pager(&text)));
+                let task = tokio::task::spawn_blocking(move || pager(&text));
+                self.program = Some(TerminalProgram { kind: ProgramKind::Pager, task });
+            }
+            TerminalHandoff::Edit(path) => {
+                let editor = self.console.editor();
+                let task = tokio::task::spawn_blocking(move || editor(&path));
+                self.program = Some(TerminalProgram { kind: ProgramKind::Editor, task });
             }
         }
         Ok(())
     }
 
-    pub(super) fn on_paged(&mut self, ended: io::Result<()>) -> io::Result<()> {
-        self.pager = None;
-        self.pager_ended = Some(Instant::now());
+    pub(super) fn on_program_end(&mut self, ended: io::Result<()>) -> io::Result<()> {
+        let kind = self.program.take().map_or(ProgramKind::Pager, |program| program.kind);
+        self.program_ended = Some(Instant::now());
         self.acquire_terminal()?;
+        let (what, variable) = match kind {
+            ProgramKind::Pager => ("pager", "PAGER"),
+            ProgramKind::Editor => ("editor", "EDITOR"),
+        };
         if let Err(error) = ended {
-            let text = format!("{error}; set PAGER to an installed program");
-            self.update(Msg::EffectFailed { what: "pager", text });
+            let text = format!("{error}; set {variable} to an installed program");
+            self.update(Msg::EffectFailed { what, text });
+        }
+        if matches!(kind, ProgramKind::Editor) {
+            scenario_files::rescan(&self.services);
         }
         Ok(())
     }
@@ -122,14 +138,14 @@ impl<C: Console> DashboardLoop<C> {
         self.dirty = true;
     }
 
-    /// Ends every run, the pager and the last frame concurrently, then folds the remaining events.
+    /// Ends every run, the program that has the terminal and the last frame concurrently, then folds the remaining events.
     /// Keys are read until then, so a second Ctrl-C ends the program immediately.
     pub(super) async fn shut_down(mut self) -> AppState {
         let engine = std::sync::Arc::clone(&self.services.engine);
         let runs = timeout(SHUTDOWN_TIMEOUT, engine.shutdown());
         let frame = timeout(FRAME_TIMEOUT, self.terminal.backend().idle());
-        let pager = end_pager(&mut self.console, self.pager.take());
-        let (runs, _, ()) = tokio::join!(runs, frame, pager);
+        let program = end_program(&mut self.console, self.program.take());
+        let (runs, _, ()) = tokio::join!(runs, frame, program);
         if runs.is_err() {
             tracing::warn!("quit before every run had ended");
         }
@@ -141,13 +157,13 @@ impl<C: Console> DashboardLoop<C> {
     }
 }
 
-/// Ends the pager and restores the terminal for the shell.
-async fn end_pager<C: Console>(console: &mut C, pager: Option<JoinHandle<io::Result<()>>>) {
-    let Some(mut pager) = pager else { return };
-    console.end_pager(false);
-    if timeout(PAGER_TIMEOUT, &mut pager).await.is_err() {
-        console.end_pager(true);
-        let _ = timeout(PAGER_TIMEOUT, pager).await;
+/// Ends the program that has the terminal, and restores the terminal for the shell.
+async fn end_program<C: Console>(console: &mut C, program: Option<TerminalProgram>) {
+    let Some(TerminalProgram { mut task, .. }) = program else { return };
+    console.end_program(false);
+    if timeout(PROGRAM_TIMEOUT, &mut task).await.is_err() {
+        console.end_program(true);
+        let _ = timeout(PROGRAM_TIMEOUT, task).await;
     }
     console.reclaim();
 }

@@ -66,7 +66,7 @@ fn scenario_row(
             let bad = cx.theme.style(StyleRole::Failed);
             pen.glyph(Glyph::Failed, bad).space(1);
             pen.name(entry.name.as_str(), name - 2, bad).space(2);
-            pen.put(&entry.error_summary().unwrap_or_default(), bad);
+            pen.put(&entry.first_error().unwrap_or_default(), bad);
         }
     }
 }
@@ -86,9 +86,8 @@ pub(super) fn about(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Bu
     let (text, role) = match &entry.loaded {
         Ok(scenario) => (scenario.about.clone(), StyleRole::Dim),
         Err(_) => {
-            let text =
-                format!("{}: details in 3 Preview.", entry.error_summary().unwrap_or_default());
-            (text, StyleRole::Failed)
+            let text = entry.first_error().unwrap_or_default();
+            (format!("{text}. E edits the file."), StyleRole::Failed)
         }
     };
     let text_area = Rect {

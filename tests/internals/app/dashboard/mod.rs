@@ -1,5 +1,6 @@
 //! What the dashboard does, held to plain state: messages in, effects out, no terminal.
 
+mod authoring;
 mod command_line;
 mod comparison;
 mod earlier;

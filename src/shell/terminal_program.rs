@@ -1,10 +1,12 @@
-//! Shows texts in the operator's pager, and ends the pager when the program has to end.
+//! The programs that get the terminal for a while: the operator's pager and editor. They are ended
+//! when this program has to end.
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The running pager.
+/// The program that has the terminal.
 static SHOWN: Mutex<Option<Child>> = Mutex::new(None);
 
 fn running() -> MutexGuard<'static, Option<Child>> {
@@ -15,7 +17,7 @@ fn running() -> MutexGuard<'static, Option<Child>> {
 ///
 /// # Errors
 /// If none of them can be started.
-pub fn show(text: &str) -> io::Result<()> {
+pub fn show_in_pager(text: &str) -> io::Result<()> {
     let wanted = std::env::var("PAGER").ok().filter(|pager| !pager.trim().is_empty());
     let pagers = match &wanted {
         Some(pager) => vec![pager.as_str()],
@@ -44,7 +46,25 @@ pub fn show(text: &str) -> io::Result<()> {
     Err(failed)
 }
 
-/// Waits for the pager's end; returns its exit code.
+/// Lets the operator edit a file in `$VISUAL`, else `$EDITOR`, else `vi`; returns when the editor
+/// ends.
+///
+/// # Errors
+/// If it cannot be started.
+pub fn edit(path: &Path) -> io::Result<()> {
+    let set = |name| std::env::var(name).ok().filter(|editor| !editor.trim().is_empty());
+    let editor = set("VISUAL").or_else(|| set("EDITOR")).unwrap_or_else(|| "vi".to_owned());
+    // The path is an argument of the shell and not a part of its command.
+    *running() = Some(shell_with(&editor, path).spawn()?);
+    match wait()? {
+        Some(127) => {
+            Err(io::Error::new(io::ErrorKind::NotFound, format!("editor `{editor}` not found")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Waits for the program's end; returns its exit code.
 #[cfg(unix)]
 fn wait() -> io::Result<Option<i32>> {
     use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
@@ -65,7 +85,7 @@ fn wait() -> io::Result<Option<i32>> {
     child.map_or(Ok(None), |mut child| child.wait().map(|status| status.code()))
 }
 
-/// Asks the pager to end, or kills it (`now`). Does nothing if there is none.
+/// Asks the program to end, or kills it (`now`). Does nothing if there is none.
 #[cfg(unix)]
 pub fn stop(now: bool) {
     use rustix::process::{Pid, Signal, kill_process};
@@ -79,11 +99,11 @@ pub fn stop(now: bool) {
     }
 }
 
-/// Limit on the number of a pager's processes.
+/// Limit on the number of a program's processes.
 #[cfg(unix)]
 const MAX_PROCESSES: usize = 32;
 
-/// A process and, if the system lists them, its descendants: `$PAGER` runs in a shell.
+/// A process and, if the system lists them, its descendants: the program runs in a shell.
 #[cfg(unix)]
 fn process_tree(pid: u32) -> Vec<u32> {
     let mut family = vec![pid];
@@ -101,12 +121,12 @@ fn process_tree(pid: u32) -> Vec<u32> {
     family
 }
 
-/// Does nothing: the pager ends with its window.
+/// Does nothing: the program ends with its window.
 #[cfg(not(unix))]
-pub fn end(_now: bool) {}
+pub fn stop(_now: bool) {}
 
-/// Whether a pager is running.
-pub fn is_shown() -> bool {
+/// Whether a program has the terminal.
+pub fn is_running() -> bool {
     running().is_some()
 }
 
@@ -121,5 +141,19 @@ fn shell(command: &str) -> Command {
 fn shell(command: &str) -> Command {
     let mut shell = Command::new("cmd");
     shell.arg("/C").arg(command);
+    shell
+}
+
+#[cfg(unix)]
+fn shell_with(command: &str, path: &Path) -> Command {
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(format!("{command} \"$1\"")).arg("sh").arg(path);
+    shell
+}
+
+#[cfg(not(unix))]
+fn shell_with(command: &str, path: &Path) -> Command {
+    let mut shell = Command::new(command);
+    shell.arg(path);
     shell
 }
