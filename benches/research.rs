@@ -79,8 +79,8 @@ fn main() -> std::process::ExitCode {
 
     let question = "What is the uptime of plan 7?";
     let grown = growth(
-        || drop(black_box(notes_by_rule(question, &long, 3))),
-        || drop(black_box(notes_by_rule(question, &short, 3))),
+        || drop(black_box(notes_by_rule(question, "", &long, 3))),
+        || drop(black_box(notes_by_rule(question, "", &short, 3))),
     );
     line("notes by rule of a page, each byte", grown, long.len() as f64);
     held(&bounds)

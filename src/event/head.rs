@@ -9,8 +9,6 @@ use super::model_price::ModelPriceHead;
 use super::patterns::PatternPlan;
 use super::stop::StopReason;
 use super::tool::ToolHead;
-#[cfg(feature = "store")]
-use crate::base::digest::sha256_of_text;
 use crate::base::name::{FlagName, ScenarioName};
 use crate::scenario::spec::alert::AlertLimits;
 use crate::scenario::spec::price::Price;
@@ -89,11 +87,11 @@ impl RunStarted {
         forked.map_or(&self.model_prices, |forked| &forked.prices)
     }
 
-    /// SHA-256 of the scenario's file, in hexadecimal; empty if the log does not have the file.
+    /// SHA-256 of the scenario's file and its prompt files, in hexadecimal; empty if the log does not have the file.
     #[cfg(feature = "store")]
     pub(crate) fn scenario_hash(&self) -> String {
         let source = self.launch.as_ref().map(|launch| &launch.source);
-        source.map(|source| sha256_of_text(&source.text)).unwrap_or_default()
+        source.map(|source| source.digest()).unwrap_or_default()
     }
 }
 

@@ -63,7 +63,7 @@ stop_reasons! {
             Some("The plan's first step has no query: fix the planner's prompt, or set plan = \"rule\".");
         /// In research.
         NoSourcesAfterDedupe = "no_sources_after_dedupe", Stopped, "search found nothing",
-            Some("The search found nothing to read: use other words, or check where it searches.");
+            Some("No answer: the search found nothing. Try other words in the question, or check where it searches.");
         /// In research: no page yielded a note.
         NoReliableSources = "no_reliable_sources", Stopped, "no usable sources",
             Some("No source yielded a note: the list of sources gives the reason for each.");

@@ -21,7 +21,9 @@ use crate::run::Session;
 use crate::scenario::catalogue::RequestedModel;
 use crate::scenario::consent::Consent;
 use crate::scenario::spec::source_text::SourceText;
-use crate::scenario::{Override, Scenario, ScenarioOrigin, load, shipped};
+use crate::scenario::{
+    CheckedScenario, Override, Scenario, ScenarioOrigin, Severity, check_again, shipped,
+};
 #[cfg(feature = "store")]
 use crate::store::{ReadError, database::Database};
 
@@ -268,17 +270,19 @@ fn scenario_of(head: &RunStarted, source: &SourceText, imported: bool) -> Result
     };
     let set: Result<Vec<Override>, _> = source.set.iter().map(|set| set.parse()).collect();
     let set = set.map_err(|error| format!("{}: an override is wrong: {error}", head.run))?;
-    let mut scenario = load(&source.text, origin, &set).map_err(|problems| {
+    let CheckedScenario { scenario, problems } = check_again(source, origin, &set);
+    let mut scenario = scenario.ok_or_else(|| {
+        let first = problems.iter().find(|it| it.severity == Severity::Error);
         format!(
             "{}: this version of roundtable does not accept its scenario: {}",
             head.run,
-            problems.iter().next().map(|problem| problems.line(problem)).unwrap_or_default()
+            first.map(|problem| problems.line(problem)).unwrap_or_default()
         )
     })?;
     if imported && !set.is_empty() {
         // A permission for the file alone, or for a shipped one, does not hold for these overrides.
         let text = format!("{}\0{}", source.text, source.set.join("\0"));
-        scenario.hash = sha256_of_text(&text);
+        scenario.hash = scenario.source.digest_with_prompts(sha256_of_text(&text));
         scenario.origin =
             ScenarioOrigin::File(source.file.as_ref().map_or_else(named, PathBuf::from));
     }
@@ -288,7 +292,9 @@ fn scenario_of(head: &RunStarted, source: &SourceText, imported: bool) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::ShippedScenario;
+    use std::collections::BTreeMap;
+
+    use crate::scenario::{ShippedScenario, load};
     use crate::support::table;
 
     fn named(name: &str) -> &'static ShippedScenario {
@@ -315,6 +321,7 @@ mod tests {
             text: text.into(),
             set: set.iter().map(|set| (*set).to_owned()).collect(),
             file: file.map(str::to_owned),
+            prompt_files: BTreeMap::new(),
         };
         let trust = Trust::saved_in(None);
         let asks = |source: &SourceText, imported| {

@@ -16,6 +16,7 @@ mod templates;
 
 #[cfg(test)]
 pub use file::load::MAX_BYTES;
+pub(crate) use file::load::check_again;
 pub use file::load::{CheckedScenario, check, load};
 pub use file::overrides::{Override, OverrideError};
 pub use file::problem::{Problem, ProblemPosition, Problems, Severity};

@@ -192,3 +192,47 @@ fn what_pages_and_models_say_is_text_in_markdown_and_on_the_terminal() {
     let text = run(&home, &["hostile.toml", "--instant", "--format", "text"]).out;
     assert!(!text.contains('\u{1b}'), "{text}");
 }
+
+/// Answers a question from two notes about a house.
+fn ask_of_house(home: &Home, question: &str, format: &str) -> Ended {
+    home.write(
+        "notes/car.md",
+        "# Notes on car insurance\n\nThe excess is 250 EUR for each claim.\n",
+    );
+    home.write("notes/heating.md", "# Heating\n\nThe boiler was repaired by Mrs. Patel in May.\n");
+    let (folder, question) = ("inputs.folder=notes", format!("inputs.question={question}"));
+    run(home, &["own-notes", "--set", folder, "--set", &question, "--trust", "--format", format])
+}
+
+#[test]
+fn a_part_of_a_question_without_a_note_is_listed_as_unanswered() {
+    let home = Home::new();
+    let question = "What is the excess of the car insurance and who owns the lawnmower?";
+    let outcome = ask_of_house(&home, question, "json").json();
+    assert_eq!(outcome["answer"], "The excess is 250 EUR for each claim.", "{outcome}");
+    assert_eq!(outcome["unanswered"], serde_json::json!(["who owns the lawnmower?"]));
+    let text = ask_of_house(&home, question, "text").out;
+    assert!(text.contains("\nUnanswered: who owns the lawnmower?\n"), "{text}");
+    let markdown = ask_of_house(&home, question, "markdown").out;
+    assert!(markdown.contains("\n## Unanswered\n\n- who owns the lawnmower?\n"), "{markdown}");
+    let page = home.run(&["export", "last", "--html"]).out;
+    assert!(page.contains("Unanswered: who owns the lawnmower?"), "{page}");
+    // Both parts have a note.
+    let question = "What is the excess of the car insurance and who repaired the boiler?";
+    let outcome = ask_of_house(&home, question, "json").json();
+    assert_eq!(outcome.get("unanswered"), None, "{outcome}");
+    let answer = outcome["answer"].as_str().unwrap_or_default();
+    assert!(answer.contains("The boiler was repaired by Mrs. Patel in May."), "{outcome}");
+}
+
+#[test]
+fn a_search_that_finds_nothing_says_what_to_try() {
+    let home = Home::new();
+    let advice = "No answer: the search found nothing. Try other words in the question, or check where it searches.";
+    let ended = ask_of_house(&home, "Where is the zebra?", "text");
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.out.contains(advice), "{}", ended.out);
+    let markdown = ask_of_house(&home, "Where is the zebra?", "markdown").out;
+    let said = format!("## Answer\n\n{advice} (`no_sources_after_dedupe`)\n");
+    assert!(markdown.contains(&said), "{markdown}");
+}

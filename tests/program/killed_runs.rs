@@ -138,7 +138,7 @@ fn kill_and_resume<U: Borrow<Undisturbed>>(
 }
 
 /// Waits until events of the run of this line are stored.
-fn wait_until_stored(home: &Home, line: &str) {
+pub fn wait_until_stored(home: &Home, line: &str) {
     let line: Value = serde_json::from_str(line).expect("JSON");
     let limit = Instant::now() + Duration::from_secs(60);
     while home.run(&["runs", "--json"]).json()[0]["id"] != line["run"] {

@@ -21,6 +21,7 @@ mod live_adaptation;
 mod live_replies;
 mod live_seats;
 mod new_scenario;
+mod prompt_files;
 mod read_only_home;
 mod research_web;
 mod shared_store;

@@ -33,7 +33,7 @@ record! {
         description: NonBlankString = needed,
         /// Its system prompt. `{{input}}` is filled in. A swarm has none: its members call the
         /// model.
-        instruction: NonBlankString = optional,
+        instruction: NonBlankString = optional_or_file,
         /// The tools that it may call, by their names in [tools]. A swarm has none.
         tools: Positioned<BoundedList<NonBlankString, 0, 100>> = default(Positioned::not_in_file(BoundedList(Vec::new()))),
         /// Maximum number of replies with tool calls; one more stops its loop.
@@ -79,7 +79,8 @@ record! {
 const LIMITS: SwarmLimits = SwarmLimits::SOURCE_DEFAULTS;
 
 /// Keys of agents that call a model themselves.
-pub(crate) const SPEAKER_KEYS: [&str; 4] = ["instruction", "tools", "max_tool_rounds", "model"];
+pub(crate) const SPEAKER_KEYS: [&str; 5] =
+    ["instruction", "instruction_file", "tools", "max_tool_rounds", "model"];
 /// Keys of coordinators only, apart from `members`.
 pub(crate) const COORDINATOR_KEYS: [&str; 2] = ["parallel_tools", "member_tools"];
 /// Keys of swarms only, apart from `members` and `entry`.

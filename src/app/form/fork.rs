@@ -30,7 +30,8 @@ impl LaunchForm {
         let label = "Boundary".to_owned();
         fields.list.insert(0, Field { id: FieldId::Boundary, label, hint, literal: false, value });
         let end = fields.list.iter().position(|field| field.id == FieldId::Start);
-        let prompts = prompt_fields(prompts(&entry.text, &set));
+        let files = entry.scenario().map(|it| it.source.prompt_files.clone()).unwrap_or_default();
+        let prompts = prompt_fields(prompts(&entry.text, &set, &files));
         let end = end.unwrap_or(fields.list.len());
         fields.list.splice(end..end, prompts);
         fields.set_model(&model);

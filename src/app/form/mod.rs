@@ -98,7 +98,9 @@ impl LaunchForm {
         let own = overrides.iter().map(|(_, laid, _)| laid);
         let laid: Vec<_> = before.iter().chain(own).cloned().collect();
         let before = before.len();
-        let checked = scenario::check(&self.entry.text, self.entry.origin.clone(), &laid);
+        // Its prompt files were read with it.
+        let source = self.entry.scenario().unwrap_or(&self.scenario).source.clone();
+        let checked = scenario::check_again(&source, self.entry.origin.clone(), &laid);
         let field_of = |place: &ProblemPosition, path: &str| match place {
             ProblemPosition::Override { index, .. } => {
                 let own = index.checked_sub(before);

@@ -53,10 +53,16 @@ impl RunStarted {
 impl LaunchRecord {
     fn redact(&mut self, by: &TextRedactor) {
         let Self { source, instant: _, model: _, flags, pauses, answered_by: _, forked } = self;
-        let SourceText { text, set, file } = Arc::make_mut(source);
+        let SourceText { text, set, file, prompt_files } = Arc::make_mut(source);
         by.text(text);
         set.iter_mut().for_each(|change| by.text(change));
         by.some(file);
+        let files = std::mem::take(prompt_files).into_iter().map(|(mut path, mut text)| {
+            by.text(&mut path);
+            by.text(&mut text);
+            (path, text)
+        });
+        *prompt_files = files.collect();
         flags.iter_mut().for_each(|(at, ..)| by.boundary(at));
         pauses.iter_mut().for_each(|at| by.boundary(at));
         if let Some(ForkOrigin { parent: _, at, wall_ms: _, flags: _, prices: _ }) = forked {

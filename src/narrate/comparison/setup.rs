@@ -48,6 +48,13 @@ pub(super) fn setup_differences(left: &RunStarted, right: &RunStarted) -> Vec<Se
             .collect()
     };
     note_each("override", &set(left), &set(right), &mut note);
+    let files = |head: &RunStarted| -> BTreeMap<String, String> {
+        let files = head.launch.iter().flat_map(|launch| &launch.source.prompt_files);
+        files.map(|(path, text)| (path.clone(), lines_of(text))).collect()
+    };
+    if left.scenario == right.scenario {
+        note_each("prompt file", &files(left), &files(right), &mut note);
+    }
     let text = |head: &RunStarted| head.launch.as_ref().map(|it| Arc::clone(&it.source.text));
     if let (Some(one), Some(other)) = (text(left), text(right))
         && left.scenario == right.scenario

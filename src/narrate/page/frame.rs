@@ -144,6 +144,11 @@ fn setup(head: &RunStarted) -> String {
         let text = html::lines(&launch.source.text);
         let _ =
             writeln!(out, "<details><summary>Scenario</summary>\n<pre>{text}</pre>\n</details>");
+        for (path, text) in &launch.source.prompt_files {
+            let (path, text) = (html::line(path), html::lines(text));
+            let _ =
+                writeln!(out, "<details><summary>{path}</summary>\n<pre>{text}</pre>\n</details>");
+        }
     }
     out
 }

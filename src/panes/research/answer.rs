@@ -102,6 +102,11 @@ pub fn answer_items(run: &RunData) -> Option<AnswerItems<'_>> {
         }
         _ => {}
     }
+    for part in &*research.unanswered {
+        let text = format!("Unanswered: {part}");
+        let text = ItemText::of(text, StyleRole::Retry, 4);
+        answer.below.push(PaneItem::text(ItemSign::Alert, text));
+    }
     Some(answer)
 }
 

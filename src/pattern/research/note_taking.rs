@@ -68,7 +68,8 @@ impl<'a> NoteTaker<'a> {
         let most = room.min(spec.notes_per_page);
         let drafts = match self.research.executor(spec.notes.by) {
             StepExecutor::Rule => {
-                by_rule::notes(&spec.question, &page.body, room.min(spec.notes_by_rule))
+                let most = room.min(spec.notes_by_rule);
+                by_rule::notes(&spec.question, &page.title, &page.body, most)
             }
             StepExecutor::Model => {
                 match self.request_notes(span, nth, source.source, &page, most).await? {

@@ -48,6 +48,10 @@ impl Research {
         if !self.unsearched.is_empty() {
             add("unsearched", to_value(&self.unsearched));
         }
+        // Added by roundtable: the parts of the question that no note says anything about.
+        if !self.unanswered.is_empty() {
+            add("unanswered", to_value(&self.unanswered));
+        }
         if !self.compared.conflicts.is_empty() {
             add("conflicts", self.compared.conflicts.iter().map(conflict).collect());
         }

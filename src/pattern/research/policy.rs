@@ -7,6 +7,7 @@ pub mod compare;
 pub mod figures;
 pub mod quote;
 pub mod sentences;
+pub mod unanswered;
 
 use serde_json::{Map, Value, json};
 

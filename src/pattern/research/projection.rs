@@ -22,6 +22,7 @@ use crate::pattern::research::facts::{
 };
 use crate::pattern::research::ids::NoteId;
 use crate::pattern::research::plan::ResearchPlan;
+use crate::pattern::research::policy::unanswered::unanswered;
 
 /// State of a research run.
 #[derive(Clone, Debug)]
@@ -62,6 +63,8 @@ pub struct Research {
     pub sentences: Arc<[Sentence]>,
     /// Ids of the notes that the answer cites, in its order.
     pub citations: Arc<[NoteId]>,
+    /// The parts of the question that no note says anything about, once there is an answer.
+    pub unanswered: Arc<[String]>,
     /// When the answer was accepted.
     pub answered: Option<Elapsed>,
     /// Results of reading calls, until their pages are recorded.
@@ -89,6 +92,7 @@ impl Research {
             refused_answer: None,
             sentences: Arc::default(),
             citations: Arc::default(),
+            unanswered: Arc::default(),
             answered: None,
             answers: BTreeMap::new(),
         }
@@ -272,6 +276,8 @@ impl Research {
             ResearchFact::AnswerCited(cited) => {
                 self.sentences = Arc::clone(&cited.sentences);
                 self.citations = Arc::clone(&cited.citations);
+                let quotes = self.notes.iter().map(|row| &*row.note.quote);
+                self.unanswered = unanswered(&self.plan.question, quotes).into();
                 self.answered = Some(event.at);
             }
             ResearchFact::AnswerRefused(refused) => {

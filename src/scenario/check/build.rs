@@ -11,7 +11,6 @@ use super::build_tools;
 use super::expect;
 use super::input::{input, label};
 use super::script;
-use crate::base::digest;
 use crate::base::name::{FlagName, ScenarioName};
 use crate::scenario::file::format::{ModelTable, ScenarioFile};
 use crate::scenario::file::format_budget::BudgetTable;
@@ -87,7 +86,7 @@ pub(crate) fn scenario(
     Some(Scenario {
         name,
         origin,
-        hash: digest::sha256_of_text(&source.text),
+        hash: source.digest(),
         source: Arc::new(source),
         title: file.title?.text,
         about: file.about.map(|about| about.text).unwrap_or_default(),

@@ -12,12 +12,14 @@ use crate::agents::file::table::key_owner;
 
 /// Synonyms, also from other programs: table (`*` stands for any name), the synonym, the key that
 /// it means.
-const KEY_SYNONYMS: [(&str, &str, &str); 11] = [
+const KEY_SYNONYMS: [(&str, &str, &str); 13] = [
     ("flags.*", "value", "default"),
     ("inputs.*", "default", "value"),
     ("agents.*", "prompt", "instruction"),
+    ("agents.*", "prompt_file", "instruction_file"),
     ("agents.*", "system_prompt", "instruction"),
     ("roles.*", "instruction", "prompt"),
+    ("roles.*", "instruction_file", "prompt_file"),
     ("roles.*", "system_prompt", "prompt"),
     ("team", "coordinator", "root"),
     ("script.calls", "name", "tool"),

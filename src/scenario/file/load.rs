@@ -8,6 +8,7 @@ use super::format::ScenarioFile;
 use super::key_suggestion::suggest_key;
 use super::overrides::Override;
 use super::problem::{AffectedRuns, Problems};
+use super::prompt_files::{PromptFileTexts, PromptFiles};
 use super::reader::{ReadContext, UnknownKeys};
 use super::shape::FormatShape as _;
 use super::toml_text::{self, MAX_TABLES};
@@ -32,7 +33,8 @@ pub struct CheckedScenario {
     pub problems: Problems,
 }
 
-/// Reads a scenario: applies the overrides to the file, then checks everything.
+/// Reads a scenario: applies the overrides to the file, then checks everything. Prompt files are read
+/// from the folder of the file that `origin` names.
 ///
 /// # Errors
 /// All problems, errors and warnings. If there are only warnings, the scenario is returned and has
@@ -48,13 +50,35 @@ pub fn load(
 
 /// The same as [`load`], but returns the problems of a valid scenario, too.
 pub fn check(text: &str, origin: ScenarioOrigin, overrides: &[Override]) -> CheckedScenario {
+    let prompt_files = prompt_files_of(&origin);
+    check_with(text, origin, overrides, prompt_files)
+}
+
+/// The same as [`check`] for a scenario that was read before: no prompt file is read, the texts of
+/// `source` are used.
+pub(crate) fn check_again(
+    source: &SourceText,
+    origin: ScenarioOrigin,
+    overrides: &[Override],
+) -> CheckedScenario {
+    let prompt_files = PromptFiles::stored(source.prompt_files.clone());
+    check_with(&source.text, origin, overrides, prompt_files)
+}
+
+fn check_with(
+    text: &str,
+    origin: ScenarioOrigin,
+    overrides: &[Override],
+    prompt_files: PromptFiles,
+) -> CheckedScenario {
     let set = overrides.iter().map(|set| set.text().to_owned()).collect();
     let called = match &origin {
         // The path in the repository is not a path on this machine.
         ScenarioOrigin::Shipped(_) => name(&origin).to_string(),
         ScenarioOrigin::File(_) => origin.to_string(),
     };
-    let mut cx = ReadContext::new(called, text, set, UnknownKeys::Refused(suggest_key));
+    let mut cx = ReadContext::new(called, text, set, UnknownKeys::Refused(suggest_key))
+        .with_prompt_files(prompt_files);
     if text.len() as u64 > MAX_BYTES {
         cx.error(
             TextSpan::new(0, 0..0),
@@ -86,12 +110,16 @@ pub fn check(text: &str, origin: ScenarioOrigin, overrides: &[Override]) -> Chec
             ScenarioOrigin::Shipped(_) => None,
             ScenarioOrigin::File(path) => Some(path.display().to_string()),
         },
+        // They are known once the tables are read.
+        prompt_files: PromptFileTexts::new(),
     };
     let at = TextSpan::new(0, 0..0);
     let pattern = pattern_keys::settle_pattern(&mut table, at, &mut cx);
     let root = TomlNode { at, value: TomlValue::Table(table) };
-    let built = ScenarioFile::read(&root, &mut cx)
-        .and_then(|file| build::scenario(file, pattern, name(&origin), origin, source, &mut cx));
+    let built = ScenarioFile::read(&root, &mut cx).and_then(|file| {
+        let source = SourceText { prompt_files: cx.take_prompt_files(), ..source };
+        build::scenario(file, pattern, name(&origin), origin, source, &mut cx)
+    });
     let failed = cx.failed();
     let problems = cx.finish();
     let scenario = built.filter(|_| !failed).map(|scenario| {
@@ -109,6 +137,20 @@ pub fn check(text: &str, origin: ScenarioOrigin, overrides: &[Override]) -> Chec
         Scenario { warnings, ..scenario }
     });
     CheckedScenario { scenario, problems }
+}
+
+/// The prompt files of a scenario that is read: those in the folder of its file, if it is one.
+fn prompt_files_of(origin: &ScenarioOrigin) -> PromptFiles {
+    const COPY: &str = "copy the scenario with `roundtable new --from`, or set the text itself";
+    const SAVE: &str = "save the scenario to a file, or set the text itself";
+    match origin {
+        ScenarioOrigin::File(path) if path.is_file() => {
+            let folder = path.parent().filter(|folder| *folder != Path::new(""));
+            PromptFiles::in_folder(folder.unwrap_or(Path::new(".")).to_owned())
+        }
+        ScenarioOrigin::File(_) => PromptFiles::without_folder(SAVE),
+        ScenarioOrigin::Shipped(_) => PromptFiles::without_folder(COPY),
+    }
 }
 
 /// Reports syntax errors alone: all other problems would follow from them.

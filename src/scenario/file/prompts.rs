@@ -2,7 +2,9 @@
 
 use super::key_suggestion::suggest_key;
 use super::overrides::Override;
+use super::prompt_files::{FILE_SUFFIX, PromptFileTexts};
 use super::reader::{ReadContext, UnknownKeys};
+use super::text_or_file::GivenText;
 use super::toml_text;
 use super::tree::{TomlTable, TomlValue};
 use crate::scenario::patterns::ROWS;
@@ -22,8 +24,8 @@ pub struct PromptText {
 }
 
 /// The prompts of a scenario after these overrides, in the order of its file; at the end the defaults of
-/// steps for which the file has none.
-pub fn prompts(text: &str, overrides: &[Override]) -> Vec<PromptText> {
+/// steps for which the file has none. `files` has the texts of its prompt files.
+pub fn prompts(text: &str, overrides: &[Override], files: &PromptFileTexts) -> Vec<PromptText> {
     let Ok((document, _)) = toml_text::parse(text) else { return Vec::new() };
     let mut root = TomlTable::from_toml(document.get_ref(), 0);
     // What is wrong is reported where the scenario is read.
@@ -34,7 +36,7 @@ pub fn prompts(text: &str, overrides: &[Override]) -> Vec<PromptText> {
     }
     root.entries.retain(|(key, _)| !WITHOUT_PROMPTS.contains(&key.text.as_str()));
     let mut found = Vec::new();
-    collect(&root, &mut Vec::new(), &mut found);
+    collect(&root, &mut Vec::new(), files, &mut found);
     add_defaults(&root, &mut found);
     found
 }
@@ -45,7 +47,9 @@ fn add_defaults(root: &TomlTable, found: &mut Vec<PromptText>) {
     let Some(row) = own else { return };
     let Some(TomlValue::Table(table)) = root.get(row.name).map(|node| &node.value) else { return };
     for default in row.default_prompts {
-        if table.get(default.key).is_none() && text_of(table, default.step) != Some("rule") {
+        if GivenText::of(table, default.key).is_none()
+            && text_of(table, default.step) != Some("rule")
+        {
             found.push(PromptText {
                 path: path_of(&[row.name, default.key]),
                 label: default.step.to_owned(),
@@ -62,19 +66,34 @@ fn text_of<'t>(table: &'t TomlTable, key: &str) -> Option<&'t str> {
     }
 }
 
-fn collect<'t>(table: &'t TomlTable, path: &mut Vec<&'t str>, found: &mut Vec<PromptText>) {
+fn collect<'t>(
+    table: &'t TomlTable,
+    path: &mut Vec<&'t str>,
+    files: &PromptFileTexts,
+    found: &mut Vec<PromptText>,
+) {
     for (key, node) in &table.entries {
-        let name = key.text.as_str();
+        let name = match &node.value {
+            // A prompt is listed under the key of its text, by which it can be overridden.
+            TomlValue::Text(_) => key.text.strip_suffix(FILE_SUFFIX).unwrap_or(&key.text),
+            _ => &key.text,
+        };
         path.push(name);
         match &node.value {
-            TomlValue::Table(table) => collect(table, path, found),
-            TomlValue::Text(text) => {
+            TomlValue::Table(table) => collect(table, path, files, found),
+            TomlValue::Text(given) => {
                 let step = name.strip_suffix("_prompt");
                 let is_own = matches!(name, "prompt" | "instruction");
                 let owner = path.len().checked_sub(2).and_then(|at| path.get(at)).copied();
-                if let Some(label) = step.or(owner.filter(|_| is_own)) {
-                    let (label, text) = (label.to_owned(), text.clone());
-                    found.push(PromptText { path: path_of(path), label, text });
+                let text = match GivenText::of(table, name) {
+                    Some(GivenText::Text(it)) if it.at == node.at => Some(given.clone()),
+                    Some(GivenText::File(it)) if it.at == node.at => {
+                        files.get(given).map(|text| text.to_string())
+                    }
+                    _ => None,
+                };
+                if let (Some(label), Some(text)) = (step.or(owner.filter(|_| is_own)), text) {
+                    found.push(PromptText { path: path_of(path), label: label.to_owned(), text });
                 }
             }
             _ => {}
@@ -97,6 +116,10 @@ mod tests {
     use super::*;
     use crate::scenario::{check, shipped};
 
+    fn none() -> PromptFileTexts {
+        PromptFileTexts::new()
+    }
+
     const FILE: &str = r#"
 title = "Mine"
 [inputs.prompt]
@@ -116,8 +139,10 @@ prompt = "no prompt"
     #[test]
     fn prompts_are_found_with_their_overrides() {
         let set = [r#"roles.c.prompt=Another one."#.parse().expect("an override")];
-        let found: Vec<_> =
-            prompts(FILE, &set).into_iter().map(|it| (it.path, it.label, it.text)).collect();
+        let found: Vec<_> = prompts(FILE, &set, &none())
+            .into_iter()
+            .map(|it| (it.path, it.label, it.text))
+            .collect();
         let row = |path: &str, label: &str, text: &str| {
             (path.to_owned(), label.to_owned(), text.to_owned())
         };
@@ -129,13 +154,14 @@ prompt = "no prompt"
                 row("collaboration.finalize_prompt", "finalize", "Write the brief."),
             ]
         );
-        assert_eq!(prompts("[[[", &[]), []);
+        assert_eq!(prompts("[[[", &[], &none()), []);
     }
 
     #[test]
     fn steps_without_a_prompt_have_their_default() {
         let file = "pattern = \"research\"\n[research]\nnotes = \"rule\"\nplan_prompt = \"Mine.\"";
-        let found: Vec<_> = prompts(file, &[]).into_iter().map(|it| (it.path, it.label)).collect();
+        let found: Vec<_> =
+            prompts(file, &[], &none()).into_iter().map(|it| (it.path, it.label)).collect();
         let row = |path: &str, label: &str| (path.to_owned(), label.to_owned());
         assert_eq!(
             found,
@@ -147,14 +173,16 @@ prompt = "no prompt"
     fn each_prompt_of_the_shipped_scenarios_can_be_overridden() {
         let mut all = 0;
         for scenario in shipped() {
-            let found = prompts(scenario.text, &[]);
+            let found = prompts(scenario.text, &[], &none());
             let set: Vec<Override> = found
                 .iter()
                 .map(|it| Override::literal(&it.path, "Another prompt.").expect("a path"))
                 .collect();
             let checked = check(scenario.text, scenario.origin(), &set);
             assert!(checked.scenario.is_some(), "{}: {:?}", scenario.name, checked.problems);
-            assert!(prompts(scenario.text, &set).iter().all(|it| it.text == "Another prompt."));
+            assert!(
+                prompts(scenario.text, &set, &none()).iter().all(|it| it.text == "Another prompt.")
+            );
             all += found.len();
         }
         assert!(all > 60, "{all} prompts");

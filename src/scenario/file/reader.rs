@@ -1,6 +1,7 @@
 //! Collects the problems of a file, with their positions, while it is read.
 
 use super::problem::{AffectedRuns, Problems, Severity, UnplacedProblem, position};
+use super::prompt_files::{PromptFileTexts, PromptFiles};
 use super::toml_string;
 use super::tree::{TextSpan, TomlNode, TomlTable, TomlValue};
 
@@ -10,6 +11,19 @@ pub(crate) struct ReadContext {
     problems: Problems,
     path: String,
     unknown_keys: UnknownKeys,
+    prompt_files: PromptFiles,
+    /// The texts after those of the file and its overrides.
+    included: Vec<IncludedText>,
+}
+
+/// A text from a file that the scenario names. Its problems are reported where it is named.
+struct IncludedText {
+    /// Where the scenario names it.
+    at: TextSpan,
+    /// What the scenario calls it.
+    name: String,
+    /// Path of the key that names it.
+    path: String,
 }
 
 /// The rule for unknown keys of the table at `path`, whose keys are `known`.
@@ -40,7 +54,33 @@ impl ReadContext {
         let mut texts = vec![text.to_owned()];
         texts.extend(overrides.iter().cloned());
         let problems = Problems::new(name, text.to_owned(), overrides);
-        Self { texts, problems, path: String::new(), unknown_keys }
+        let prompt_files = PromptFiles::stored(PromptFileTexts::new());
+        let (path, included) = (String::new(), Vec::new());
+        Self { texts, problems, path, unknown_keys, prompt_files, included }
+    }
+
+    /// The same with these prompt files; without them a file has none.
+    pub fn with_prompt_files(self, prompt_files: PromptFiles) -> Self {
+        Self { prompt_files, ..self }
+    }
+
+    /// The prompt files.
+    pub fn prompt_files(&mut self) -> &mut PromptFiles {
+        &mut self.prompt_files
+    }
+
+    /// Adds a text from a file that is named here, and returns its span. The current path is that
+    /// of the key that names it.
+    pub fn include_text(&mut self, at: TextSpan, name: String, text: &str) -> TextSpan {
+        self.included.push(IncludedText { at, name, path: self.path.clone() });
+        self.texts.push(text.to_owned());
+        TextSpan::new(self.texts.len() - 1, 0..text.len())
+    }
+
+    /// The included text that a span belongs to.
+    fn included(&self, at: TextSpan) -> Option<&IncludedText> {
+        let first = self.texts.len() - self.included.len();
+        at.text.checked_sub(first).and_then(|index| self.included.get(index))
     }
 
     /// Line and column of a node in the file, both from 1.
@@ -52,6 +92,11 @@ impl ReadContext {
     pub fn finish(mut self) -> Problems {
         self.problems.sort();
         self.problems
+    }
+
+    /// The texts of the prompt files that were used.
+    pub fn take_prompt_files(&mut self) -> PromptFileTexts {
+        self.prompt_files.take_used()
     }
 
     /// Whether there is an error.
@@ -95,7 +140,18 @@ impl ReadContext {
             return;
         }
         let help = Some(help).filter(|help| !help.is_empty());
-        let path = self.path.clone();
+        let (at, path, what) = match self.included(at) {
+            None => (at, self.path.clone(), what),
+            Some(text) => {
+                let (line, _) = position(&self.texts[at.text], at.start);
+                let is_part = at.end - at.start < self.texts[at.text].len();
+                let what = match is_part {
+                    true => format!("{what}, in line {line} of {}", text.name),
+                    false => what,
+                };
+                (text.at, text.path.clone(), what)
+            }
+        };
         let problem = UnplacedProblem { severity, concerns, path, what, help };
         self.problems.add(at.text, at.start..at.end, problem);
     }
@@ -112,6 +168,15 @@ impl ReadContext {
             self.path.push('.');
         }
         self.path.push_str(key);
+        let value = read(self);
+        self.path.truncate(before);
+        value
+    }
+
+    /// Reads the value under a longer key: the last one of the path with a suffix.
+    pub fn at_key_suffix<T>(&mut self, suffix: &str, read: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.path.len();
+        self.path.push_str(suffix);
         let value = read(self);
         self.path.truncate(before);
         value
@@ -135,6 +200,9 @@ impl ReadContext {
     pub fn inner_span(&self, at: TextSpan, from: usize, to: usize) -> TextSpan {
         if self.is_full() {
             return at;
+        }
+        if self.included(at).is_some() {
+            return TextSpan { text: at.text, start: from, end: to };
         }
         let raw = self.raw(at);
         let start = at.start + toml_string::source_offset(raw, from);

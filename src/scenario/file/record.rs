@@ -1,7 +1,9 @@
 //! Macros that describe tables and words of the file; they generate both the reader and the JSON
 //! schema.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+
+use super::text_or_file::{file_key, file_schema};
 
 /// Maps words of the file to the variants of an enum.
 macro_rules! words {
@@ -38,7 +40,8 @@ macro_rules! words {
 
 /// A table and the keys that it may have. A `needed` or `optional` field is `None` if it is missing
 /// or invalid; a field with a `default` then has its default; a missing `table` is read as an empty
-/// one. `rule` adds rules to the JSON schema that no single field can state.
+/// one. `needed_or_file` and `optional_or_file` are strings that may be in a file, which the key
+/// `FIELD_file` names. `rule` adds rules to the JSON schema that no single field can state.
 macro_rules! record {
     (
         $(#[doc = $about:literal])+
@@ -61,15 +64,17 @@ macro_rules! record {
                     &[$($doc),+],
                     <$ty as FormatShape>::schema(),
                     record!(@need $how $ty $(, $default)?),
-                );)+
+                );
+                record!(@file $how object, $field);)+
                 $(object.rule($rule);)?
                 object.finish()
             }
             fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
-                let table = cx.table(node, &[$(stringify!($field)),+])?;
+                let known: &[&[&str]] = &[$(record!(@keys $how $field)),+];
+                let table = cx.table(node, &known.concat())?;
                 Some(Self {
                     $($field: cx.at_key(stringify!($field), |cx| {
-                        record!(@read $how $ty, table.get(stringify!($field)), node, cx, join_doc_lines(&[$($doc),+]) $(, $default)?)
+                        record!(@field $how $field $ty, table, node, cx, join_doc_lines(&[$($doc),+]) $(, $default)?)
                     }),)+
                 })
             }
@@ -77,12 +82,41 @@ macro_rules! record {
     };
     (@type needed $ty:ty) => { Option<$ty> };
     (@type optional $ty:ty) => { Option<$ty> };
+    (@type needed_or_file $ty:ty) => { Option<$ty> };
+    (@type optional_or_file $ty:ty) => { Option<$ty> };
     (@type default $ty:ty) => { $ty };
     (@type table $ty:ty) => { Option<$ty> };
     (@need needed $ty:ty) => { Requirement::Always };
     (@need optional $ty:ty) => { Requirement::Never };
     (@need table $ty:ty) => { Requirement::IfItNeeds };
+    (@need needed_or_file $ty:ty) => { Requirement::Never };
+    (@need optional_or_file $ty:ty) => { Requirement::Never };
     (@need default $ty:ty, $default:expr) => { Requirement::Default(<$ty as FormatShape>::default_json(&$default)) };
+    (@file needed_or_file $object:ident, $field:ident) => {
+        $object.file_of(stringify!($field), true);
+    };
+    (@file optional_or_file $object:ident, $field:ident) => {
+        $object.file_of(stringify!($field), false);
+    };
+    (@file $how:ident $object:ident, $field:ident) => {};
+    (@keys needed_or_file $field:ident) => { record!(@keys optional_or_file $field) };
+    (@keys optional_or_file $field:ident) => {
+        &[stringify!($field), concat!(stringify!($field), "_file")]
+    };
+    (@keys $how:ident $field:ident) => { &[stringify!($field)] };
+    (@field needed_or_file $field:ident $ty:ty, $table:expr, $node:expr, $cx:expr, $about:expr) => {
+        $crate::scenario::file::text_or_file::read_text_or_file(
+            $node, stringify!($field), Some($about), $cx,
+        )
+    };
+    (@field optional_or_file $field:ident $ty:ty, $table:expr, $node:expr, $cx:expr, $about:expr) => {
+        $crate::scenario::file::text_or_file::read_text_or_file(
+            $node, stringify!($field), None, $cx,
+        )
+    };
+    (@field $how:ident $field:ident $ty:ty, $table:expr, $($rest:expr),+) => {
+        record!(@read $how $ty, $table.get(stringify!($field)), $($rest),+)
+    };
     (@read needed $ty:ty, $found:expr, $node:expr, $cx:expr, $about:expr) => {
         match $found {
             Some(found) => <$ty as FormatShape>::read(found, $cx),
@@ -123,6 +157,8 @@ pub(crate) struct ObjectSchema {
     properties: Map<String, Value>,
     required: Vec<Value>,
     rules: Map<String, Value>,
+    /// The rules that hold together with all others.
+    all_of: Vec<Value>,
 }
 
 impl ObjectSchema {
@@ -132,6 +168,7 @@ impl ObjectSchema {
             properties: Map::new(),
             required: Vec::new(),
             rules: Map::new(),
+            all_of: Vec::new(),
         }
     }
 
@@ -152,6 +189,17 @@ impl ObjectSchema {
         self.properties.insert(name.to_owned(), schema);
     }
 
+    /// Adds the key that names the file of a text, and that only one of the two is set.
+    pub fn file_of(&mut self, key: &str, is_needed: bool) {
+        let file = file_key(key);
+        let one_of = json!({ "oneOf": [{ "required": [key] }, { "required": [&file] }] });
+        self.all_of.push(match is_needed {
+            true => one_of,
+            false => json!({ "not": { "required": [key, &file] } }),
+        });
+        self.properties.insert(file, file_schema(key));
+    }
+
     pub fn rule(&mut self, rule: Value) {
         if let Value::Object(rule) = rule {
             self.rules.extend(rule);
@@ -168,6 +216,9 @@ impl ObjectSchema {
             schema.insert("required".to_owned(), Value::Array(self.required));
         }
         schema.extend(self.rules);
+        if !self.all_of.is_empty() {
+            schema.insert("allOf".to_owned(), Value::Array(self.all_of));
+        }
         Value::Object(schema)
     }
 }

@@ -352,6 +352,18 @@ fn what_is_no_answer_is_told_in_the_sources_order() {
 }
 
 #[test]
+fn an_abbreviation_ends_no_sentence_of_an_answer() {
+    let text = "The boiler was arranged with Mrs. Patel. [n1] It is at No. 5 Elm Street [n2].";
+    let raw = json!({ "answer": text, "citations": [] });
+    let cited = answer::judge_answer(&raw, ["n1", "n2"], 850).expect("an answer");
+    let sentences: Vec<(&str, &str)> =
+        cited.sentences.iter().map(|it| (&*it.text, it.citations[0].as_str())).collect();
+    let expected =
+        [("The boiler was arranged with Mrs. Patel.", "n1"), ("It is at No. 5 Elm Street.", "n2")];
+    assert_eq!(sentences, expected);
+}
+
+#[test]
 fn an_answer_by_rule_is_the_sources() {
     let ids = [1, 2, 3, 4].map(NoteId::nth);
     let claims = ["US payments incident is P1.", "Uptime is 99.95%.", "Third.", "Fourth."];
@@ -520,10 +532,24 @@ fn hostile_texts_are_bounded() {
 }
 
 #[test]
+fn notes_by_rule_are_whole_sentences_and_no_headings() {
+    let page = "Notes on car insurance\n\nPolicies of the house\n\nThe car insurance was arranged with Mrs.\nPatel of Harbor Ltd. in 2024. It was cheap.\n\nCar insurance 2024, our notes";
+    let drafts = by_rule::notes(
+        "Who arranged the car insurance and the house policies?",
+        "Car insurance 2024, our notes",
+        page,
+        9,
+    );
+    let claims: Vec<&str> = drafts.iter().map(|draft| draft.claim.as_str()).collect();
+    let sentence = "The car insurance was arranged with Mrs. Patel of Harbor Ltd. in 2024.";
+    assert_eq!(claims, [sentence]);
+}
+
+#[test]
 fn notes_by_rule_are_sentences_of_the_page_that_fit_the_question() {
     let page = "Enterprise SLA\n\nWelcome to our policies page, we hope you like it here.\n\nEnterprise monthly uptime SLA is\n99.95%. For P1 incidents, first response target is 15 minutes, available 24/7.\n\nShort SLA.\n\nCookies are served every day.";
     let question = "Which enterprise SLA commitments apply for uptime and P1 response time?";
-    let drafts = by_rule::notes(question, page, 3);
+    let drafts = by_rule::notes(question, "", page, 3);
     let claims: Vec<&str> = drafts.iter().map(|draft| draft.claim.as_str()).collect();
     let expected = [
         "Enterprise monthly uptime SLA is 99.95%.",
@@ -538,9 +564,9 @@ fn notes_by_rule_are_sentences_of_the_page_that_fit_the_question() {
             .iter()
             .all(|draft| draft.claim == draft.quote && folded.contains_quote(&draft.quote))
     );
-    assert!(by_rule::notes("Where is the zebra?", page, 3).is_empty());
-    assert!(by_rule::notes("", page, 3).is_empty());
-    assert_eq!(by_rule::notes(question, page, 1).len(), 1);
+    assert!(by_rule::notes("Where is the zebra?", "", page, 3).is_empty());
+    assert!(by_rule::notes("", "", page, 3).is_empty());
+    assert_eq!(by_rule::notes(question, "", page, 1).len(), 1);
     assert!(validate_plan(&by_rule::plan(question), 5).is_ok());
 }
 
@@ -590,7 +616,7 @@ proptest! {
     #[test]
     fn notes_by_rule_stand_in_their_page(page in "\\PC{0,400}", question in "\\PC{0,60}") {
         let folded = FoldedText::fold_white_space(&page);
-        for draft in by_rule::notes(&question, &page, 5) {
+        for draft in by_rule::notes(&question, "", &page, 5) {
             prop_assert!(folded.contains_quote(&draft.quote), "{:?}", draft);
         }
     }

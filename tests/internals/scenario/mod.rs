@@ -6,6 +6,7 @@ mod contracts;
 mod hostile;
 mod load;
 mod problems;
+mod prompt_files;
 mod properties;
 mod research;
 mod router;

@@ -18,8 +18,11 @@ impl Schema {
 
     fn accepts(&self, text: &str) -> Result<(), String> {
         let value: toml::Value = toml::from_str(text).map_err(|error| error.to_string())?;
-        let value: Value = serde_json::to_value(value).map_err(|error| error.to_string())?;
-        self.schemas.validate(&value, self.index).map_err(|error| format!("{error:#}"))
+        self.accepts_value(&serde_json::to_value(value).map_err(|error| error.to_string())?)
+    }
+
+    fn accepts_value(&self, value: &Value) -> Result<(), String> {
+        self.schemas.validate(value, self.index).map_err(|error| format!("{error:#}"))
     }
 }
 
@@ -65,6 +68,9 @@ fn the_schema_refuses_what_the_reader_refuses() {
             ("[collaboration]", "[collaboration]\nescalate_after_blocks = 2"),
             ("[collaboration]", "[collaboration]\nconcurrency = \"both\""),
             ("[roles.demand_analyst]\nprompt", "[roles.demand_analyst]\npromt"),
+            ("[roles.demand_analyst]", "[roles.demand_analyst]\nprompt_file = \"a.md\""),
+            ("[roles.demand_analyst]\nprompt =", "[roles.demand_analyst]\nprompt_file ="),
+            ("finalize_prompt =", "finalize_prompt_file ="),
             ("[roles.demand_analyst]", "[roles.demand_analyst]\nwhen_off = \"stop\""),
             ("latency = \"900ms..1.6s\"", "latency = \"1h\""),
             ("latency = \"900ms..1.6s\"", "fault = { times = 1 }"),
@@ -225,6 +231,39 @@ fn the_schema_takes_what_the_reader_takes() {
         assert_eq!(schema.accepts(&changed), Ok(()), "{to}");
         let problems = check(&changed, ScenarioOrigin::File("x.toml".into()), &[]).problems;
         assert_eq!(problems.errors(), 0, "{to}: {problems}");
+    }
+}
+
+/// Whether the file exists is for the reader to find; the form of its path is not.
+#[test]
+fn the_schema_takes_a_prompt_or_its_file_and_not_both() {
+    let schema = Schema::new();
+    for (name, table, key, is_needed) in [
+        ("checkout-unanimous", "/collaboration", "finalize_prompt", true),
+        ("checkout-unanimous", "/roles/demand_analyst", "prompt", true),
+        ("fraud-check", "/orchestrator", "plan_prompt", true),
+        ("front-desk", "/router", "prompt", true),
+        ("dev-team", "/agents/dev_team", "instruction", false),
+        ("payments-incident", "/research", "answer_prompt", false),
+    ] {
+        let good = shipped().iter().find(|one| one.name == name).expect("shipped").text;
+        let good: Value = toml::from_str(good).expect("TOML");
+        let with = |text: Option<&str>, file: Option<&str>| {
+            let mut changed = good.clone();
+            let table = changed.pointer_mut(table).and_then(Value::as_object_mut).expect(table);
+            table.remove(key);
+            table.extend(text.map(|text| (key.to_owned(), text.into())));
+            table.extend(file.map(|file| (format!("{key}_file"), file.into())));
+            schema.accepts_value(&changed).is_ok()
+        };
+        for file in ["a.md", "prompts/a b.md", "..a.md", "a/b../c"] {
+            assert!(with(None, Some(file)), "{name}: {file}");
+        }
+        for file in ["", "/a.md", "..", "../a.md", "a/../b.md", "a\\b.md", "C:a.md"] {
+            assert!(!with(None, Some(file)), "{name}: {file}");
+        }
+        assert!(with(Some("A prompt."), None) && !with(Some("A prompt."), Some("a.md")), "{name}");
+        assert_eq!(with(None, None), !is_needed, "{name}");
     }
 }
 

@@ -1,11 +1,13 @@
 //! What a research run looks like: snapshots of text and styles at three sizes.
 
+use std::sync::Arc;
+
 use crate::app::effect::{Effect, Export};
 use crate::app::msg::PartialText;
 use crate::app::state::DisplaySettings;
 use crate::app::{KeyCode, Msg};
 use crate::event::kind::{Initiator, StepSize};
-use crate::event::patterns::PatternFact;
+use crate::event::patterns::{PatternFact, PatternPlan};
 use crate::event::{BoundaryId, EventKind, RunId, SpanId};
 use crate::narrate::patterns::words;
 use crate::pattern::research::facts::ResearchFact;
@@ -50,6 +52,20 @@ fn in_the_middle_of_reading() {
 #[test]
 fn an_answer_with_conflicts() {
     at_every_size("answered", &research::answered());
+}
+
+/// The question is asked with one more part, of which no note says anything.
+#[test]
+fn a_part_without_a_note_is_listed_below_the_answer() {
+    let mut facts = research::answered();
+    let first = Arc::make_mut(&mut facts.log[0]);
+    let EventKind::RunStarted(head) = &mut first.kind else { panic!("no head: {first:?}") };
+    let PatternPlan::Research(plan) = &mut Arc::make_mut(head).plan else { panic!("research") };
+    Arc::make_mut(plan).question.push_str(" Who owns the lawnmower?");
+    let mut dash = dash(120, 36, &facts);
+    dash.text("3");
+    let screen = dash.screen();
+    assert!(screen.contains("Unanswered: Who owns the lawnmower?"), "{screen}");
 }
 
 #[test]

@@ -19,7 +19,7 @@ record! {
         /// is allowed so far.
         escalate_after_blocks: Escalation = default(Escalation),
         /// System prompt of the launch brief at the end.
-        finalize_prompt: NonBlankString = needed,
+        finalize_prompt: NonBlankString = needed_or_file,
         /// The model that writes the launch brief. Default: that of [model].
         finalize_model: NonBlankString = optional,
         /// Inputs that are copied to `team_summary` of the outcome.
@@ -66,7 +66,7 @@ record! {
     /// A role at the table.
     struct RoleTable => {
         /// Its system prompt; the required reply format is appended. `{{input}}` is filled in.
-        prompt: NonBlankString = needed,
+        prompt: NonBlankString = needed_or_file,
         /// The flag that switches the role on and off.
         flag: NonBlankString = optional,
         /// What happens while that flag is off.

@@ -15,9 +15,9 @@ record! {
     struct OrchestratorTable => {
         /// System prompt of the planner; the required reply format is appended. `{{input}}` is
         /// filled in.
-        plan_prompt: NonBlankString = needed,
+        plan_prompt: NonBlankString = needed_or_file,
         /// System prompt of the report at the end. `{{input}}` is filled in.
-        finalize_prompt: NonBlankString = needed,
+        finalize_prompt: NonBlankString = needed_or_file,
         /// The model that plans. Default: that of [model].
         plan_model: NonBlankString = optional,
         /// The model that writes the report. Default: that of [model].

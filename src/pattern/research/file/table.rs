@@ -32,11 +32,11 @@ record! {
         /// Who writes the answer from the notes.
         answer: Positioned<StepMode> = default(Positioned::not_in_file(StepMode::Model)),
         /// System prompt of the plan; the required reply format is appended. There is a default.
-        plan_prompt: NonBlankString = optional,
+        plan_prompt: NonBlankString = optional_or_file,
         /// System prompt of the notes; the required reply format is appended. There is a default.
-        notes_prompt: NonBlankString = optional,
+        notes_prompt: NonBlankString = optional_or_file,
         /// System prompt of the answer; the required reply format is appended. There is a default.
-        answer_prompt: NonBlankString = optional,
+        answer_prompt: NonBlankString = optional_or_file,
         /// The model that plans. Default: that of [model].
         plan_model: NonBlankString = optional,
         /// The model that takes notes. Default: that of [model].

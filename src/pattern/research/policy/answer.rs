@@ -5,11 +5,11 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use unicode_segmentation::UnicodeSegmentation;
 
 use crate::pattern::research::facts::Sentence;
 use crate::pattern::research::faults::AnswerFault;
 use crate::pattern::research::ids::NoteId;
+use crate::pattern::research::policy::sentences::sentence_parts;
 
 /// An accepted answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,7 +136,7 @@ fn split(text: &str) -> Vec<Sentence> {
     let (bare, marks) = split_marks(text);
     let mut sentences = Vec::new();
     let mut marks = marks.into_iter().peekable();
-    let mut bounds = bare.split_sentence_bound_indices().peekable();
+    let mut bounds = sentence_parts(&bare).into_iter().peekable();
     while let Some((from, part)) = bounds.next() {
         let end = if bounds.peek().is_some() { from + part.len() } else { usize::MAX };
         let mut own = Vec::new();

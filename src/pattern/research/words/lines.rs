@@ -165,6 +165,12 @@ pub(super) fn totals(research: &Research) -> String {
     )
 }
 
+/// The parts of the question that no note says anything about, a line each.
+pub(super) fn unanswered(research: &Research) -> String {
+    let lines = research.unanswered.iter();
+    lines.map(|part| format!("Unanswered: {}\n", visible(part))).collect()
+}
+
 /// The answer with citation marks after each sentence, and the list of citations. `None`: the
 /// answer has no sentences.
 pub(super) fn answer(research: &Research) -> Option<String> {

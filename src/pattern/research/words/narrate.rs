@@ -106,7 +106,7 @@ impl Narrate for Research {
     }
 
     fn closing(&self) -> Closing {
-        Closing { answer: lines::answer(self), table: String::new() }
+        Closing { answer: lines::answer(self), table: lines::unanswered(self) }
     }
 
     fn report(&self, run: &RunFold) -> Option<String> {

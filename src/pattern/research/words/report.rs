@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use crate::event::StopReason;
 use crate::event::id::SourceNo;
 use crate::event::kind::RunStarted;
 use crate::event::world::RunFold;
@@ -23,6 +24,11 @@ pub fn markdown(research: &Research, run: &RunFold) -> Option<String> {
     heading(&mut out, head, plan);
     answer(&mut out, run, research);
     footnotes(&mut out, research);
+    list(
+        &mut out,
+        "Unanswered",
+        research.unanswered.iter().map(|part| format!("- {}", text(part))),
+    );
     unused_section(&mut out, research);
     conflicts(&mut out, research);
     Some(out)
@@ -45,6 +51,11 @@ fn answer(out: &mut String, run: &RunFold, research: &Research) {
         .collect();
     let why = match (&run.progress.closed, sentences.is_empty()) {
         (_, false) => sentences.join(" "),
+        (Some(closed), true) if closed.reason == StopReason::NoSourcesAfterDedupe => {
+            // It begins with `No answer`.
+            let advice = closed.reason.advice().unwrap_or_default();
+            format!("{} ({})", text(advice), code(&closed.reason.to_string()))
+        }
         (Some(closed), true) => format!("No answer: {}.", reason_markdown(&closed.reason)),
         (None, true) => "No answer yet.".to_owned(),
     };

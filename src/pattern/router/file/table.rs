@@ -12,7 +12,7 @@ record! {
     struct RouterTable => {
         /// System prompt of the classifier; the required reply format is appended. `{{input}}` is
         /// filled in.
-        prompt: NonBlankString = needed,
+        prompt: NonBlankString = needed_or_file,
         /// The model that classifies. Default: that of [model].
         model: NonBlankString = optional,
         /// Inputs that the classifier sees with the goal.

@@ -1,0 +1,124 @@
+//! The parts of a question that no note says anything about. Pure.
+
+use std::collections::BTreeSet;
+
+use crate::base::stems::stems;
+use crate::pattern::research::policy::sentences::sentences;
+
+/// Words that begin a question, also after `and`.
+const QUESTION_WORDS: &[&str] = &[
+    "are", "can", "could", "did", "do", "does", "had", "has", "have", "how", "is", "may", "must",
+    "should", "was", "were", "what", "when", "where", "which", "who", "whom", "whose", "why",
+    "will", "would",
+];
+
+/// Words that begin a request.
+const REQUEST_WORDS: &[&str] = &[
+    "compare",
+    "describe",
+    "explain",
+    "find",
+    "give",
+    "list",
+    "name",
+    "show",
+    "state",
+    "summarise",
+    "summarize",
+    "tell",
+];
+
+/// The parts of a question none of whose words is in a quote, in the order of the question. A question
+/// of one part has none: its answer cites a note. Stop words do not count. Linear time.
+pub fn unanswered<'q>(question: &str, quotes: impl IntoIterator<Item = &'q str>) -> Vec<String> {
+    let parts = question_parts(question);
+    if parts.len() < 2 {
+        return Vec::new();
+    }
+    let said: BTreeSet<String> = quotes.into_iter().flat_map(stems).collect();
+    let is_open = |part: &String| {
+        let words = content_words(part);
+        !words.is_empty() && !words.iter().any(|word| said.contains(word))
+    };
+    parts.into_iter().filter(is_open).collect()
+}
+
+/// The stems of a part. `it` and `us` are a department and a country in capitals only.
+fn content_words(part: &str) -> Vec<String> {
+    let trimmed = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric()).to_owned();
+    let words = part.split_whitespace();
+    let words: Vec<&str> = words.filter(|it| !matches!(&*trimmed(it), "it" | "us")).collect();
+    stems(&words.join(" "))
+}
+
+/// The parts of a question: its sentences, divided where a second question begins after `and` or a
+/// semicolon. Where some sentence asks, the others only say what it is about.
+fn question_parts(question: &str) -> Vec<String> {
+    let sentences: Vec<String> = sentences(question).collect();
+    let asks = |sentence: &String| {
+        let begins = |words: &[&str]| words.contains(&first_word(sentence).as_str());
+        sentence.contains('?') || begins(QUESTION_WORDS) || begins(REQUEST_WORDS)
+    };
+    let some_ask = sentences.iter().any(asks);
+    let asked = sentences.iter().filter(|sentence| !some_ask || asks(sentence));
+    asked.flat_map(|sentence| divided(sentence)).collect()
+}
+
+/// The parts of one sentence.
+fn divided(sentence: &str) -> Vec<String> {
+    let mut parts: Vec<String> = Vec::new();
+    let mut part = String::new();
+    let mut words = sentence.split_whitespace().peekable();
+    while let Some(word) = words.next() {
+        let next = words.peek().map(|next| first_word(next));
+        let is_and = matches!(word.to_lowercase().as_str(), "and" | "&");
+        let second = is_and && next.is_some_and(|next| QUESTION_WORDS.contains(&next.as_str()));
+        if !second {
+            part.push_str(if part.is_empty() { "" } else { " " });
+            part.push_str(word);
+        }
+        if second || part.ends_with(';') {
+            parts.push(std::mem::take(&mut part));
+        }
+    }
+    parts.push(part);
+    let trimmed = parts.iter().map(|part| part.trim_end_matches([',', ';', ' ']));
+    trimmed.filter(|part| !part.is_empty()).map(str::to_owned).collect()
+}
+
+/// The first word of a text, in lower case.
+fn first_word(text: &str) -> String {
+    let word = text.split_whitespace().next().unwrap_or_default();
+    word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_which_no_note_says_anything_is_unanswered() {
+        let quotes =
+            ["The excess of the car insurance is 250 EUR.", "Mrs. Patel mended the boiler."];
+        for (question, expected) in [
+            ("What is the excess and who owns the boat?", &["who owns the boat?"][..]),
+            ("What is the excess, and where is the lawnmower?", &["where is the lawnmower?"]),
+            ("What is the excess? Where is the lawnmower?", &["Where is the lawnmower?"]),
+            ("What is the excess; where is the lawnmower", &["where is the lawnmower"]),
+            ("Who mended the boiler and what is the excess?", &[]),
+            ("Where is the lawnmower?", &[]),
+            ("Tell me the excess. List the lawnmowers.", &["List the lawnmowers."]),
+            // Not a second question: what is said before it, two things, and words that say nothing.
+            ("I have a yacht. What is the excess?", &[]),
+            ("What are the excess and the lawnmower?", &[]),
+            ("What is the excess and why is that?", &[]),
+            ("How high is the excess, and is it over?", &[]),
+            ("What is the excess, and who is in IT?", &["who is in IT?"]),
+            ("Ask Mrs. Patel. The boiler. A yacht.", &["A yacht."]),
+            ("", &[]),
+        ] {
+            assert_eq!(unanswered(question, quotes), expected, "{question}");
+        }
+        assert_eq!(unanswered("What is the yacht? Who is Ann?", []).len(), 2);
+    }
+}
