@@ -191,6 +191,7 @@ impl Fact for AgentFact {
 /// How much of a member's own output is shown while it works (`stream_inner`, `inner_text`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum MemberOutput {
     /// Only its final reply.
     #[default]
@@ -203,6 +204,7 @@ pub enum MemberOutput {
 
 /// The counts of a swarm's loop guard after a handoff was requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct LoopGuard {
     /// Handoffs requested so far; refused ones count.
     pub handoffs: u32,
@@ -216,6 +218,7 @@ pub struct LoopGuard {
 /// followed by what it can do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum HandoffRefusal {
     /// The limit of handoffs was exceeded.
     MaxHandoffs(u32),
@@ -236,6 +239,7 @@ impl fmt::Display for HandoffRefusal {
 /// instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum CallFault {
     /// There is no tool with this name.
     UnknownTool,
@@ -251,6 +255,7 @@ pub enum CallFault {
 
 /// A failed call whose result is missing in an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct MissingResult {
     /// The member or tool that was called.
     pub name: String,
@@ -261,6 +266,7 @@ pub struct MissingResult {
 /// One entry of a team's own history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "entry", rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum HistoryEntry {
     /// The input of an agent: the user's message, or that of a handoff.
     Input {
@@ -302,6 +308,7 @@ fn no_calls(calls: &Arc<[ToolCall]>) -> bool {
 
 /// The place of a run in its session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct SessionHead {
     /// Number of the message that this run answers, from 1.
     pub message: u32,

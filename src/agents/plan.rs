@@ -47,6 +47,7 @@ impl AgentsPlan {
 
 /// An agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct AgentHead {
     /// Name of the agent.
     pub name: AgentName,
@@ -80,6 +81,7 @@ pub struct AgentHead {
 
 /// How a swarm hands over, and its limits; 0 means no limit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct SwarmHead {
     /// The member that starts.
     pub entry: AgentName,
@@ -148,7 +150,7 @@ impl SwarmHead {
             handoff_input,
         } = self;
         if let Some(template) = handoff_input {
-            for piece in &mut template.0 {
+            for piece in template.pieces_mut() {
                 match piece {
                     HandoffPiece::Literal(text) => by.text(text),
                     HandoffPiece::RootInput

@@ -2,6 +2,7 @@
 //! swarms. A coordinator consults all three in the same way, so teams nest.
 
 pub(crate) mod boundary;
+mod handoff_template;
 mod member_timeouts;
 
 use std::collections::BTreeMap;
@@ -10,6 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+
+pub use handoff_template::{HandoffPiece, HandoffTemplate};
 
 use crate::base::name::{AgentName, ToolName};
 use crate::scenario::spec::model_assignment::ModelCaller;
@@ -110,6 +113,7 @@ pub struct CoordinatorTeam {
 /// `MemberToolConfig`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct MemberTools {
     /// Whether a member's output is streamed inside the coordinator's.
     pub stream_inner: bool,
@@ -124,6 +128,7 @@ pub struct MemberTools {
 /// Which parts of a member's output are shown inside the coordinator's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum InnerText {
     /// The whole output.
     #[default]
@@ -135,6 +140,7 @@ pub enum InnerText {
 /// What a member sees of the coordinator's history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum HistoryScope {
     /// The user's input, the coordinator's messages, earlier members' results.
     #[default]
@@ -163,115 +169,6 @@ pub struct Swarm {
     /// Template for the input of a handoff's target. `None`: the handoff message or, without one,
     /// the input of the agent that hands over.
     pub handoff_input: Option<HandoffTemplate>,
-}
-
-/// Template for the input of a handoff's target. It is stored in pieces, so that text from an input
-/// or an agent is never parsed as part of the template.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct HandoffTemplate(pub(super) Vec<HandoffPiece>);
-
-/// A literal or a placeholder of a [`HandoffTemplate`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum HandoffPiece {
-    /// Text that is copied unchanged.
-    Literal(String),
-    /// `{root_input}`: the input of the swarm.
-    RootInput,
-    /// `{parent_input}`: the input of the agent that hands over.
-    ParentInput,
-    /// `{from}`: the agent that hands over.
-    From,
-    /// `{to}`: the agent that takes over.
-    To,
-    /// `{message}`: the handoff message; empty if there is none.
-    Message,
-}
-
-impl HandoffPiece {
-    /// The placeholders that a template may contain.
-    pub const NAMES: [&str; 5] = ["root_input", "parent_input", "from", "to", "message"];
-
-    fn from_placeholder(name: &str) -> Option<Self> {
-        Some(match name {
-            "root_input" => Self::RootInput,
-            "parent_input" => Self::ParentInput,
-            "from" => Self::From,
-            "to" => Self::To,
-            "message" => Self::Message,
-            _ => return None,
-        })
-    }
-}
-
-impl HandoffTemplate {
-    /// Parses a template. Braces around anything but a placeholder are kept as text.
-    pub fn parse_template(text: &str) -> Self {
-        let mut template = Self::default();
-        template.push_template(text);
-        template
-    }
-
-    /// Appends text that is parsed as a template.
-    pub fn push_template(&mut self, text: &str) {
-        let mut rest = text;
-        while let Some(open) = rest.find('{') {
-            let (before, after) = rest.split_at(open);
-            self.push_literal(before);
-            // Nested braces contain no placeholder; the inner pair may be one.
-            let next = after[1..].find(['{', '}']).map(|at| at + 1);
-            let close = next.filter(|at| after[*at..].starts_with('}'));
-            let named = close.and_then(|close| {
-                Some((HandoffPiece::from_placeholder(&after[1..close])?, &after[close + 1..]))
-            });
-            rest = match named {
-                Some((piece, after)) => {
-                    self.0.push(piece);
-                    after
-                }
-                None => {
-                    self.push_literal("{");
-                    &after[1..]
-                }
-            };
-        }
-        self.push_literal(rest);
-    }
-
-    /// Appends text unchanged.
-    pub fn push_literal(&mut self, text: &str) {
-        match self.0.last_mut() {
-            _ if text.is_empty() => {}
-            Some(HandoffPiece::Literal(last)) => last.push_str(text),
-            _ => self.0.push(HandoffPiece::Literal(text.to_owned())),
-        }
-    }
-
-    /// Its pieces in order. Adjacent literals are merged.
-    pub fn pieces(&self) -> &[HandoffPiece] {
-        &self.0
-    }
-
-    /// Fills in the template for one handoff.
-    pub fn fill(
-        &self,
-        root: &str,
-        parent: &str,
-        from: &AgentName,
-        to: &AgentName,
-        message: Option<&str>,
-    ) -> String {
-        let filled = self.0.iter().map(|piece| match piece {
-            HandoffPiece::Literal(text) => text,
-            HandoffPiece::RootInput => root,
-            HandoffPiece::ParentInput => parent,
-            HandoffPiece::From => from.as_str(),
-            HandoffPiece::To => to.as_str(),
-            HandoffPiece::Message => message.unwrap_or_default(),
-        });
-        filled.collect()
-    }
 }
 
 /// The limits of handoffs (teams source document, `SwarmConfig`). 0 switches a limit off.

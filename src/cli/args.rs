@@ -82,8 +82,8 @@ pub enum CliCommand {
     /// Put exported logs into the store
     #[cfg(feature = "store")]
     Import(kept::ImportArgs),
-    /// Print the JSON schema of the scenario format, for editors
-    Schema,
+    /// Print the JSON schema of the scenario format, for editors; or of events or outcomes
+    Schema(SchemaArgs),
     /// Serve a small demo shop on this machine, for the scenario real-services
     DemoService {
         /// Port on 127.0.0.1; 0: any free port
@@ -133,6 +133,17 @@ pub struct NewArgs {
     /// Copy this shipped scenario instead: roundtable new --from NAME [FILE]
     #[arg(long, value_name = "NAME")]
     pub from: Option<String>,
+}
+
+/// Arguments of `roundtable schema`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct SchemaArgs {
+    /// The schema of events: the lines of `run --format jsonl`
+    #[arg(long, conflicts_with = "outcome")]
+    pub events: bool,
+    /// The schema of the outcome that `run --format json` prints
+    #[arg(long)]
+    pub outcome: bool,
 }
 
 /// Arguments of `roundtable validate`.

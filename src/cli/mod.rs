@@ -79,7 +79,7 @@ fn resolve_theme(cli: &Cli, file: &ConfigFile, configured: Option<Theme>) -> Res
         Some(
             CliCommand::Config(_)
                 | CliCommand::Doctor(_)
-                | CliCommand::Schema
+                | CliCommand::Schema(_)
                 | CliCommand::DemoService { .. }
         )
     );
@@ -191,7 +191,7 @@ fn dispatch(cli: Cli, theme: Theme, file: &ConfigFile) -> Exit {
         Some(CliCommand::Export(args)) => kept::export(&args),
         #[cfg(feature = "store")]
         Some(CliCommand::Import(args)) => kept::import(&args),
-        Some(CliCommand::Schema) => schema::run(),
+        Some(CliCommand::Schema(args)) => schema::run(&args),
         Some(CliCommand::DemoService { port }) => match runtime() {
             Ok(runtime) => run_to_end(runtime, demo_service::run(port)),
             Err(exit) => exit,

@@ -13,6 +13,7 @@ pub use crate::scenario::spec::tool::{ToolCall, ToolOffer};
 
 /// A call to a tool or model, as it starts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct CallStarted {
     /// The span that the call belongs to.
     pub parent: SpanId,
@@ -41,6 +42,7 @@ fn is_first(again: &u32) -> bool {
 /// The prompt of a model call, as the part that is new since an earlier call, so that the log of a
 /// long conversation grows linearly.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct Prompt {
     /// The call whose prompt and reply come first, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -66,6 +68,7 @@ impl Prompt {
 
 /// One message of a prompt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct ChatMessage {
     /// Role of the message's author.
     pub role: MessageRole,
@@ -77,7 +80,7 @@ pub struct ChatMessage {
     /// Id of the tool call that this message is the result of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<Arc<str>>,
-    /// The model's own [`Reply::blocks`], to be sent back unchanged.
+    /// The blocks of the model's own reply, to be sent back unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<Arc<Value>>,
 }
@@ -118,6 +121,7 @@ fn no_calls(calls: &Arc<[ToolCall]>) -> bool {
 /// Role of a message's author.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum MessageRole {
     /// The instructions.
     System,
@@ -143,6 +147,7 @@ impl MessageRole {
 
 /// A complete reply of a model, or result of a tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct Reply {
     /// Text of a model; empty for a tool.
     #[serde(default)]
@@ -196,6 +201,7 @@ impl Reply {
 
 /// A reply that did not match its contract, or was empty.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct ReplyRefused {
     /// The stop reason it leads to, in the source document's words.
     pub reason: StopReason,
@@ -216,6 +222,7 @@ pub struct ReplyRefused {
 /// A model call that was not made because it would exceed the run's budget.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "budget", rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum BudgetReached {
     /// `budget.max_total_tokens`.
     Tokens {
@@ -255,6 +262,7 @@ impl BudgetReached {
 
 /// Tokens of one call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct Usage {
     /// All tokens of the prompt, including those read from or written to the provider's cache.
     pub prompt_tokens: u64,

@@ -10,6 +10,7 @@ use crate::base::name::RoleName;
 /// The vote of a role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum Stance {
     /// Start.
     Go,
@@ -35,6 +36,7 @@ impl Stance {
 
 /// An accepted contribution: trimmed, rounded, with at most three actions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct Contribution {
     /// The role that gave it.
     pub agent: RoleName,
@@ -51,6 +53,7 @@ pub struct Contribution {
 /// A disagreement within a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum Conflict {
     /// No seat gave a contribution.
     NoContributions,
@@ -77,6 +80,7 @@ impl Conflict {
 /// The decision of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum Decision {
     /// Start.
     Go,

@@ -18,6 +18,7 @@ macro_rules! facts {
     ) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq, ::serde::Serialize, ::serde::Deserialize)]
+        #[cfg_attr(feature = "tui", derive(::schemars::JsonSchema))]
         #[serde(tag = "kind")]
         pub enum $name {
             $(

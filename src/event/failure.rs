@@ -15,6 +15,7 @@ const TEXT_CHARS: usize = 300;
 
 /// A failed attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct AttemptFailed {
     /// Class of the failure.
     pub class: FailureClass,

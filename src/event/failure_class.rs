@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 /// gateway*).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum FailureClass {
     /// The attempt took longer than its timeout.
     Timeout,

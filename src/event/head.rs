@@ -16,6 +16,7 @@ use crate::scenario::spec::spending_limits::SpendingLimits;
 
 /// The whole setup of a run: the head of its log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct RunStarted {
     /// Id of the run.
     pub run: RunId,
@@ -97,6 +98,7 @@ impl RunStarted {
 
 /// Prices in US dollars per million tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct PricesHead {
     /// Price of prompt tokens.
     pub prompt_usd_per_million: f64,
@@ -112,6 +114,7 @@ impl From<PricesHead> for Price {
 
 /// A flag and its position.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct FlagAt {
     /// Name of the flag.
     pub name: FlagName,
@@ -124,6 +127,7 @@ pub struct FlagAt {
 /// What answers the model calls of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "source", rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum ModelLabel {
     /// The scenario's script.
     Scripted,
@@ -136,9 +140,9 @@ pub enum ModelLabel {
     },
 }
 
-/// How a run ended. Its results are in the outcome
-/// ([`World::outcome`](super::world::World::outcome)).
+/// How a run ended. Its results are in the outcome, which the fold of its events gives.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct RunClosed {
     /// The stop reason.
     pub reason: StopReason,

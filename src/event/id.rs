@@ -15,12 +15,13 @@ use crate::base::name::{AgentName, RoleName, TaskId};
 #[serde(transparent)]
 pub struct Seq(pub u64);
 
-/// Id of a span of a run: run > round / task / member > call > attempt. The root is
-/// [`SpanId::RUN`].
+/// Id of a span of a run: run > round / task / member > call > attempt. The root
+/// is 0.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(transparent)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct SpanId(pub u32);
 
 impl SpanId {
@@ -56,6 +57,7 @@ impl Elapsed {
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(transparent)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct SourceNo(pub u32);
 
 impl SourceNo {
@@ -84,6 +86,7 @@ pub fn millis(duration: Duration) -> u64 {
 /// Id of a run, such as `r-7f3a`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct RunId(Arc<str>);
 
 impl RunId {
@@ -219,6 +222,7 @@ impl fmt::Display for Boundary {
 /// the same in every run, so pauses, flag changes and stops refer to it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct BoundaryId(Arc<str>);
 
 impl BoundaryId {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 /// Who caused an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum Initiator {
     /// The operator, at the dashboard.
     You,

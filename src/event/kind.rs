@@ -379,6 +379,7 @@ kinds! {
 /// Length of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum StepSize {
     /// To the next boundary.
     Boundary,

@@ -16,6 +16,7 @@ macro_rules! kinds {
     ) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq, ::serde::Serialize, ::serde::Deserialize)]
+        #[cfg_attr(feature = "tui", derive(::schemars::JsonSchema))]
         #[serde(tag = "kind")]
         pub enum $name {
             $(

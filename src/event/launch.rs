@@ -12,6 +12,7 @@ use crate::scenario::spec::source_text::SourceText;
 
 /// What a run was started with, beyond what its scenario says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct LaunchRecord {
     /// The scenario as it was then, whatever its file says today.
     pub source: Arc<SourceText>,
@@ -50,6 +51,7 @@ pub struct ForkPlace {
 
 /// Where a run was forked from another one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct ForkOrigin {
     /// The other run.
     pub parent: RunId,

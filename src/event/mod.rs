@@ -33,6 +33,8 @@ pub mod result_text;
 pub(crate) mod run_row;
 pub mod safe_json;
 pub(crate) mod said_part;
+#[cfg(feature = "tui")]
+pub mod schema;
 pub(crate) mod span;
 pub mod stop;
 mod stop_table;

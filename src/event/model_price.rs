@@ -6,6 +6,7 @@ use crate::scenario::spec::price::Price;
 
 /// Price of a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct ModelPriceHead {
     /// Name of the model, as in its calls.
     pub model: String,

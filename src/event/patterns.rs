@@ -25,6 +25,7 @@ use crate::pattern::team::plan::TeamPlan;
 /// The pattern of a run, with its limits at the start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "pattern", rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum PatternPlan {
     /// Seats vote in rounds (collaboration source document).
     Collaboration(Arc<CollaborationPlan>),

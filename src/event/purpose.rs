@@ -14,6 +14,7 @@ use crate::scenario::spec::script::ScriptStep;
 /// What a call is for, and who makes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "purpose", rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum Purpose {
     /// A model gives a seat's contribution.
     Contribution {

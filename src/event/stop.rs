@@ -175,6 +175,25 @@ impl Serialize for StopReason {
     }
 }
 
+#[cfg(feature = "tui")]
+impl schemars::JsonSchema for StopReason {
+    fn inline_schema() -> bool {
+        false
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "StopReason".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "string",
+            "description": "Why something stopped: a reason, or a reason and what it is about after a \
+                            colon, such as llm_error:connection. Later versions may have more.",
+        })
+    }
+}
+
 impl<'de> Deserialize<'de> for StopReason {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer).map(|text| Self::from(text.as_str()))

@@ -8,6 +8,7 @@ use crate::scenario::spec::tool::InjectedFault;
 
 /// A tool behind the gateway, as the run was started with it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct ToolHead {
     /// Name of the tool; `llm` for the model.
     pub name: ToolName,
@@ -33,6 +34,7 @@ impl ToolHead {
 
 /// The limits of a tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct ToolLimits {
     /// Timeout of one attempt in milliseconds.
     pub timeout_ms: u64,
@@ -58,6 +60,7 @@ pub struct ToolLimits {
 
 /// Limits of a breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct BreakerHead {
     /// Number of failures in a row that open it.
     pub fail_threshold: u32,
@@ -74,6 +77,7 @@ pub struct BreakerHead {
 
 /// Limits of a bulkhead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct BulkheadHead {
     /// Max concurrent attempts.
     pub max_in_flight: u32,
@@ -84,6 +88,7 @@ pub struct BulkheadHead {
 
 /// Fallbacks of a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct SafeModeHead {
     /// Whether the run may continue without a result.
     pub allow_partial: bool,
@@ -96,6 +101,7 @@ pub struct SafeModeHead {
 /// A change of one limit of a tool in a running run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "limit", content = "value", rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum LimitChange {
     /// Timeout of one attempt in milliseconds.
     TimeoutMs(u64),
@@ -134,6 +140,7 @@ pub enum LimitChange {
 /// State of a breaker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum BreakerStage {
     /// Calls go through.
     #[default]
@@ -151,6 +158,7 @@ pub enum BreakerStage {
 /// Why a breaker changed its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum BreakerCause {
     /// Too many failures in a row.
     Failures,
@@ -180,6 +188,7 @@ impl BreakerCause {
 /// The limit because of which a failed attempt is not retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "limit", rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum RetryLimit {
     /// The retry budget of the tool is used up.
     RetryBudget {
@@ -247,6 +256,7 @@ pub fn format_millis(ms: u64) -> String {
 /// The fallback that was used for a tool that was not available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "fallback", rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum FallbackKind {
     /// Its cached value.
     Cached {

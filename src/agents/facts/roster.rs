@@ -49,6 +49,7 @@ impl MemberChange {
 /// A change of a swarm's members while it runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "roster", rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum RosterChange {
     /// A member joins.
     Add {

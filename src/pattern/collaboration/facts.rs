@@ -153,6 +153,7 @@ impl Fact for CollaborationFact {
 
 /// A seat at the start of a round.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct SeatPlan {
     /// The role of the seat.
     pub role: RoleName,
@@ -163,6 +164,7 @@ pub struct SeatPlan {
 /// Whether a seat is asked in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum SeatStatus {
     /// It is asked.
     Asked,

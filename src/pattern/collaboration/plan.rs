@@ -11,6 +11,7 @@ use crate::event::weight::{ENTRY, texts};
 
 /// Setup of a collaboration: the seats, and the limits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct CollaborationPlan {
     /// The role of each seat, in the order of their turns.
     pub sequence: Vec<RoleName>,
@@ -32,6 +33,7 @@ pub struct CollaborationPlan {
 
 /// The flag that a role depends on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct RoleFlagHead {
     /// Name of the flag.
     pub flag: FlagName,

@@ -144,6 +144,7 @@ fn task_weight(task: &Task) -> usize {
 /// A task of an accepted plan. Other fields of the model's reply are dropped
 /// (`validate_orchestration_plan` in the orchestrator source document).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct Task {
     /// Id of the task, without surrounding white space.
     pub id: TaskId,

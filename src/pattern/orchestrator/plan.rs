@@ -9,6 +9,7 @@ use crate::event::weight::texts;
 
 /// Setup of an orchestrator: its workers, and the limits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct OrchestratorPlan {
     /// The available workers, in the scenario's order.
     pub workers: Vec<WorkerHead>,
@@ -32,6 +33,7 @@ pub struct OrchestratorPlan {
 
 /// A worker that may be planned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct WorkerHead {
     /// Name of the worker.
     pub name: ToolName,

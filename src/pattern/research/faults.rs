@@ -28,6 +28,7 @@ macro_rules! faults {
     ($($(#[$doc:meta])* $name:ident { $($(#[$each:meta])* $variant:ident = $word:literal, $phrase:literal;)+ })+) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
         pub enum $name {
             $($(#[$each])* #[doc = concat!("`", $word, "`")] #[serde(rename = $word)] $variant,)+
         }

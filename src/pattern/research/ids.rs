@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Id of a note, such as `n1`, as citations name it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct NoteId(Arc<str>);
 
 impl NoteId {

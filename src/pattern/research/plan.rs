@@ -10,6 +10,7 @@ use crate::event::weight::texts;
 
 /// Setup of a research run: the question, the allowed sources, and the limits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct ResearchPlan {
     /// The question.
     pub question: String,
@@ -58,6 +59,7 @@ impl ResearchPlan {
 
 /// The scenario's rules for a domain.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct SourceHead {
     /// The domain.
     pub domain: String,

@@ -139,6 +139,7 @@ impl StepMode {
 /// Who does a step of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum StepExecutor {
     /// The model.
     Model,
@@ -149,6 +150,7 @@ pub enum StepExecutor {
 /// What happens if a quote is not found on its page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum MisquotePolicy {
     /// The note is kept as it is, and verification stops the run.
     Stop,

@@ -9,6 +9,7 @@ use crate::event::weight::texts;
 
 /// Setup of a resilience run: who calls which tools how often, and through what.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct ResiliencePlan {
     /// Number of agents, which run concurrently.
     pub agents: u32,

@@ -89,6 +89,7 @@ impl Fact for RouterFact {
 
 /// An accepted reply of the classifier. Its figures are the model's claim and nothing more.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct Classification {
     /// The route that it proposes.
     pub route: AgentName,
@@ -114,6 +115,7 @@ impl Classification {
 
 /// A route that the classifier considered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct RouteScore {
     /// Its name as the model gave it, made visible and limited in length.
     pub route: Box<str>,
@@ -124,6 +126,7 @@ pub struct RouteScore {
 /// Why the classifier's route is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum FallbackCause {
     /// Its flag is off, so it is not on the execution list.
     RouteOff,

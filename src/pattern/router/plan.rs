@@ -11,6 +11,7 @@ use crate::event::redact::TextRedactor;
 
 /// Setup of a router: its routes, and the agents behind them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct RouterPlan {
     /// The request that is classified.
     pub request: Arc<str>,
@@ -41,6 +42,7 @@ impl RouterPlan {
 
 /// A route: the agent that answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct RouteHead {
     /// Name of the agent, which is the route's.
     pub agent: AgentName,

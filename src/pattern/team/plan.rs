@@ -13,6 +13,7 @@ use crate::event::weight::{calls, json_weight};
 
 /// Setup of a team or swarm: its agents, and the message that the run answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct TeamPlan {
     /// The agent that the user talks to.
     pub root: AgentName,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Thresholds of one scenario, the same for each of its tools. `None`: no alert.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct AlertLimits {
     /// Breaker openings of a tool within a minute.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 /// it is not known whether it took effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum InDoubt {
     /// The attempt is made again.
     Retry,

@@ -36,6 +36,7 @@ impl Default for BreakerLimits {
 /// What a breaker counts as a failure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum BreakerCounts {
     /// Each attempt that fails through the tool's fault (cascading failures source document).
     #[default]
@@ -55,6 +56,7 @@ impl BreakerCounts {
 /// What a breaker does after its open time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum BreakerMode {
     /// Probes decide whether it closes; a result from before the last change of state is stale and
     /// ignored.
@@ -81,8 +83,9 @@ impl Default for BulkheadLimits {
     }
 }
 
-/// Limits of a tool's retry budget, over the last [`RetryBudgetLimits::WINDOW`].
+/// Limits of a tool's retry budget, over the last 60 seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct RetryBudgetLimits {
     /// Maximum number of retries as a percentage of the attempts in the window, rounded down.
     pub ratio_percent: u32,

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The price of one model: US dollars per million tokens. [`Price::cost`] computes the cost of a
-/// call.
+/// The price of one model: US dollars per million tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct Price {
     /// Tokens of the prompt.
     pub input: f64,

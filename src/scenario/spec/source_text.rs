@@ -9,6 +9,7 @@ use crate::base::digest::sha256_of_text;
 
 /// The text that a scenario was read from, with the changes made to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct SourceText {
     /// The text of the file.
     pub text: Arc<str>,

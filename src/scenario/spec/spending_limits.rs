@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The spending limits of a run; `None` means no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct SpendingLimits {
     /// Tokens, of prompts and replies together.
     #[serde(default, skip_serializing_if = "Option::is_none")]

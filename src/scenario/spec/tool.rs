@@ -38,6 +38,7 @@ pub struct ToolSpec {
 
 /// The description of a tool for a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct ToolOffer {
     /// The name under which a model calls it.
     pub name: Arc<str>,
@@ -60,6 +61,7 @@ impl ToolOffer {
 
 /// A tool call as the model requested it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct ToolCall {
     /// The model's id of this call; the result is sent back with it.
     pub id: Arc<str>,
@@ -204,6 +206,7 @@ impl FieldKind {
 /// A fault that is injected between the gateway and the tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "fault", rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum InjectedFault {
     /// Each attempt takes longer.
     Latency {
@@ -241,16 +244,17 @@ impl InjectedFault {
 /// Kinds of [`InjectedFault`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum FaultKind {
-    /// [`InjectedFault::Latency`]
+    /// Each attempt takes longer.
     Latency,
-    /// [`InjectedFault::Errors`]
+    /// A share of the attempts fails with a status.
     Errors,
-    /// [`InjectedFault::Hang`]
+    /// No response until the timeout.
     Hang,
-    /// [`InjectedFault::Malformed`]
+    /// The response is not JSON.
     Malformed,
-    /// [`InjectedFault::Reset`]
+    /// The connection breaks in the middle of the body.
     Reset,
 }
 

@@ -26,14 +26,50 @@ impl OutcomeFields {
     }
 }
 
+#[cfg(feature = "tui")]
+impl schemars::JsonSchema for OutcomeFields {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "OutcomeFields".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "object" })
+    }
+}
+
 impl Serialize for OutcomeFields {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_map(self.0.iter().map(|(name, raw)| (name, raw)))
     }
 }
 
+/// A field that a pattern adds to an outcome, for the schema.
+#[cfg(feature = "tui")]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OutcomeField {
+    /// Its name.
+    pub name: &'static str,
+    /// The words for its JSON types, with `|` between them; `any` for all.
+    pub types: &'static str,
+    /// What it says, and when it is there.
+    pub about: &'static str,
+}
+
+#[cfg(feature = "tui")]
+impl OutcomeField {
+    /// A field.
+    pub const fn new(name: &'static str, types: &'static str, about: &'static str) -> Self {
+        Self { name, types, about }
+    }
+}
+
 /// A result that was replaced by a fallback or omitted.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct Replaced {
     /// Name of the tool.
     pub tool: ToolName,

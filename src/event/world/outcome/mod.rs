@@ -20,6 +20,7 @@ use crate::event::{RunId, StopReason};
 /// The outcome of a finished run. Its JSON has the fields of the source document in their order,
 /// then those that roundtable adds.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct Outcome {
     /// `ok` or `stopped`.
     pub status: &'static str,
@@ -63,6 +64,7 @@ pub struct Outcome {
 
 /// Calls, tokens and cost of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct OutcomeUsage {
     /// Calls started.
     pub calls: u64,

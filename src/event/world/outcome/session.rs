@@ -8,6 +8,7 @@ use crate::event::kind::Usage;
 
 /// The outcome of a session of several messages.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct SessionOutcome {
     /// `ok` if every message was answered, else `stopped`.
     pub status: &'static str,

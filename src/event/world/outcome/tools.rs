@@ -13,6 +13,7 @@ use crate::event::world::projection::Projection;
 
 /// Counts of one tool.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct ToolOutcome {
     /// Name of the tool.
     pub tool: ToolName,
@@ -42,6 +43,7 @@ pub struct ToolOutcome {
 
 /// An alert that was raised.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct AlertOutcome {
     /// Name of the threshold.
     pub alert: &'static str,

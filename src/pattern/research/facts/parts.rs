@@ -14,6 +14,7 @@ use crate::pattern::research::ids::NoteId;
 
 /// A step of an accepted plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct PlannedStep {
     /// Id of the step, as the planner gave it.
     pub id: Arc<str>,
@@ -23,6 +24,7 @@ pub struct PlannedStep {
 
 /// The results of a search, in its order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct SourcesFound {
     /// The query.
     pub query: Arc<str>,
@@ -35,6 +37,7 @@ pub struct SourcesFound {
 
 /// A source in the search results.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct FoundSource {
     /// Its address, as the search gave it; empty if there was none.
     pub url: Arc<str>,
@@ -52,6 +55,7 @@ pub struct FoundSource {
 
 /// The sources without duplicates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct SourcesDeduped {
     /// The sources to read, in this order: by score times trust.
     pub kept: Arc<[KeptSource]>,
@@ -61,6 +65,7 @@ pub struct SourcesDeduped {
 
 /// A source that is kept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct KeptSource {
     /// Number of the source.
     pub source: SourceNo,
@@ -74,6 +79,7 @@ pub struct KeptSource {
 
 /// A source that was dropped before the allowlists were checked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct DroppedSource {
     /// Number of the source.
     pub source: SourceNo,
@@ -85,6 +91,7 @@ pub struct DroppedSource {
 /// Why a source was dropped before the allowlists were checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum DropReason {
     /// Its address is not an http or https address with a host.
     InvalidUrl,
@@ -110,6 +117,7 @@ impl DropReason {
 
 /// The allowlist that refuses a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum Denial {
     /// The domains that may ever be read.
     #[serde(rename = "source_denied_policy")]
@@ -132,6 +140,7 @@ impl Denial {
 /// The outcome of a source; closes its span.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "result", rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum SourceOutcome {
     /// An allowlist refused it, or the address it redirects to.
     Denied {
@@ -161,6 +170,7 @@ pub enum SourceOutcome {
 
 /// A page was read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct PageRead {
     /// Number of the source.
     pub source: SourceNo,
@@ -184,6 +194,7 @@ pub struct PageRead {
 
 /// A note: a claim, and the quote from a page that supports it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct Note {
     /// Id of the note.
     pub id: NoteId,
@@ -215,6 +226,7 @@ impl Note {
 
 /// A note that was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct NoteRefused {
     /// Number of the source.
     pub source: SourceNo,
@@ -228,6 +240,7 @@ pub struct NoteRefused {
 
 /// Notes that a model proposed beyond the limit of a page; they were not checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct NotesTruncated {
     /// Number of the source.
     pub source: SourceNo,
@@ -242,6 +255,7 @@ pub struct NotesTruncated {
 /// A limit of the notes on a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum NotesLimit {
     /// `notes_per_page`
     NotesPerPage,
@@ -262,6 +276,7 @@ impl NotesLimit {
 /// Why no more sources are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum ReadingEnd {
     /// All sources were read.
     NoMoreSources,
@@ -284,6 +299,7 @@ impl ReadingEnd {
 
 /// Agreement and conflicts between notes of several sources.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct NotesCompared {
     /// Pairs of notes from independent sources with the same claim.
     pub agree: Arc<[NotePair]>,
@@ -295,6 +311,7 @@ pub struct NotesCompared {
 
 /// Two notes with the same claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct NotePair {
     /// The earlier note.
     pub left: NoteId,
@@ -304,6 +321,7 @@ pub struct NotePair {
 
 /// Two notes that give different figures for the same thing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct NoteConflict {
     /// The earlier note.
     pub left: NoteId,
@@ -317,6 +335,7 @@ pub struct NoteConflict {
 
 /// Result of the verification.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct NotesVerified {
     /// Number of notes that were checked.
     pub checked: u32,
@@ -326,6 +345,7 @@ pub struct NotesVerified {
 
 /// A problem of a note.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct NoteProblem {
     /// Id of the note.
     pub note: NoteId,
@@ -335,6 +355,7 @@ pub struct NoteProblem {
 
 /// The sentences of an accepted answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct AnswerCited {
     /// The sentences in order; only white space is between them.
     pub sentences: Arc<[Sentence]>,
@@ -344,6 +365,7 @@ pub struct AnswerCited {
 
 /// A sentence of the answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct Sentence {
     /// Its text, as in the answer.
     pub text: Arc<str>,
@@ -356,6 +378,7 @@ pub struct Sentence {
 
 /// An answer that was refused; the run stops.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct AnswerRefused {
     /// The stop reason.
     pub reason: StopReason,
