@@ -25,6 +25,7 @@ mod prompt_files;
 mod read_only_home;
 mod research_web;
 mod shared_store;
+mod shells;
 mod spending;
 mod stream_errors;
 #[path = "../support/program.rs"]
