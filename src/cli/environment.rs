@@ -38,7 +38,12 @@ pub fn variables() -> Vec<VariableRow> {
         ("XDG_STATE_HOME", "folder of kept runs and of the log; default: `~/.local/state`"),
         ("NO_COLOR", "set to anything: no colours"),
         ("TERM, COLORTERM", "how many colours the terminal has; `TERM=dumb`: no dashboard"),
-        ("PAGER", "the pager for raw JSON in the dashboard"),
+        ("PAGER", "the pager for raw JSON in the dashboard; default: `less`, else `more`"),
+        ("VISUAL, EDITOR", "the editor for scenario files; default: `vi`"),
+        (
+            "TMUX, STY, SSH_TTY, SSH_CONNECTION, WT_SESSION",
+            "what the terminal runs in: how text is copied, and what `doctor` says",
+        ),
     ];
     rows.extend(fixed.map(|(name, what)| (name, what.to_owned())));
     rows

@@ -2,6 +2,7 @@
 
 mod configuration;
 mod costs;
+mod docs;
 mod doctor;
 mod expectations;
 #[cfg(target_os = "linux")]
