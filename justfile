@@ -35,7 +35,11 @@ bench *args:
 doc:
     cargo doc --no-deps --open
 
-# Draw the README's picture and key table again
+# Write the generated parts of the documents again
+docs:
+    ROUNDTABLE_WRITE_DOCS=1 cargo test --lib pages
+
+# Draw the README's picture again
 readme:
     ROUNDTABLE_BLESS=1 cargo test --lib readme
 

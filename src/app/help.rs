@@ -199,7 +199,7 @@ pub fn keys_of(row: &Binding, ascii: bool) -> String {
     }
 }
 
-/// The whole table in Markdown, for the README; a test compares the two.
+/// The whole table in Markdown, for `docs/keys.md`; a test compares the two.
 pub fn keys_markdown() -> String {
     let mut out = String::new();
     for group in Group::ALL {

@@ -6,6 +6,7 @@ mod flag_arg;
 pub mod kept;
 mod report;
 mod run_format;
+mod shells;
 mod test;
 
 use std::time::Duration;
@@ -20,6 +21,7 @@ pub use display::Global;
 pub use flag_arg::FlagArg;
 pub use report::{ConfigArgs, ConfigFormat, DoctorArgs};
 pub use run_format::RunFormat;
+pub use shells::{CompleteArgs, CompletionsArgs, ManArgs, ShellName};
 pub use test::{ReportArg, TestArgs, TestFormat, TestOptions, Vary};
 
 /// Launches runs of multi-agent patterns and shows them live.
@@ -94,6 +96,13 @@ pub enum CliCommand {
     Config(ConfigArgs),
     /// Check this machine's setup, or what applies to one scenario, and say what to fix
     Doctor(DoctorArgs),
+    /// Print the completions of a shell
+    Completions(CompletionsArgs),
+    /// Print the manual page of the program, or of one command
+    Man(ManArgs),
+    /// Print what may follow on a command line, for the scripts of `completions`
+    #[command(hide = true)]
+    Complete(CompleteArgs),
     /// Panic while the dashboard is open, to test that the terminal is restored
     #[cfg(debug_assertions)]
     #[command(hide = true)]

@@ -43,6 +43,40 @@ impl Exit {
     }
 }
 
+/// What each exit code means, in Markdown: for the manual page and the documents.
+pub const EXIT_CODES: &[(Exit, &str)] = &[
+    (Exit::Ok, "the run ended with success, or the command did what it should"),
+    (
+        Exit::Stopped,
+        "the run was stopped by its policy (`critical_task_failed`, whatever made the task fail), or \
+         its script has no reply (`script_missing:<step>`); `--fail-on` names its result; a row of \
+         `[[expect]]` failed; two runs differ; the doctor found something to fix; the output could \
+         not be written",
+    ),
+    (
+        Exit::Usage,
+        "the command line, the scenario or the configuration is wrong, a key is missing, or the \
+         script of an offline run has no reply to its first request: nothing was started",
+    ),
+    (
+        Exit::Budget,
+        "a budget or the deadline ended the run; the run's `stop_reason` decides, not that of a task",
+    ),
+    (Exit::Unreachable, "the model could not be reached"),
+    (
+        Exit::Cancelled,
+        "the run was cancelled: Ctrl-C or SIGTERM, and the outcome is still written; a second one \
+         ends the program at once",
+    ),
+    (
+        Exit::CutOff,
+        "the reader of the output closed the pipe before the run had ended; the run was ended",
+    ),
+    (Exit::Other(129), "a hang-up ended the dashboard"),
+    (Exit::Other(131), "SIGQUIT ended the dashboard"),
+    (Exit::Other(143), "SIGTERM ended the dashboard"),
+];
+
 impl From<StopClass> for Exit {
     fn from(class: StopClass) -> Self {
         match class {
@@ -64,6 +98,12 @@ impl From<Exit> for ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_exit_code_has_a_row() {
+        let codes: Vec<u8> = EXIT_CODES.iter().map(|(exit, _)| exit.code()).collect();
+        assert_eq!(codes, [0, 1, 2, 4, 6, 130, 141, 129, 131, 143]);
+    }
 
     #[test]
     fn the_time_limit_has_an_exit_code_of_its_own() {

@@ -2,16 +2,20 @@
 //! with exit code 2, before anything starts.
 
 pub mod args;
+mod complete;
+mod completions;
 mod config;
 mod dashboard;
 mod demo_service;
 mod doctor;
+pub mod environment;
 pub mod exit;
 mod headless;
 mod in_force;
 mod interrupt;
 #[cfg(feature = "store")]
 mod kept;
+mod man;
 mod message;
 mod new;
 mod output;
@@ -81,6 +85,9 @@ fn resolve_theme(cli: &Cli, file: &ConfigFile, configured: Option<Theme>) -> Res
                 | CliCommand::Doctor(_)
                 | CliCommand::Schema(_)
                 | CliCommand::DemoService { .. }
+                | CliCommand::Completions(_)
+                | CliCommand::Complete(_)
+                | CliCommand::Man(_)
         )
     );
     if uses_it {
@@ -192,6 +199,9 @@ fn dispatch(cli: Cli, theme: Theme, file: &ConfigFile) -> Exit {
         #[cfg(feature = "store")]
         Some(CliCommand::Import(args)) => kept::import(&args),
         Some(CliCommand::Schema(args)) => schema::run(&args),
+        Some(CliCommand::Completions(args)) => completions::run(&args),
+        Some(CliCommand::Complete(args)) => complete::run(&args),
+        Some(CliCommand::Man(args)) => man::run(&args),
         Some(CliCommand::DemoService { port }) => match runtime() {
             Ok(runtime) => run_to_end(runtime, demo_service::run(port)),
             Err(exit) => exit,

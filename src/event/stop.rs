@@ -132,6 +132,17 @@ stop_reasons! {
     }
 }
 
+/// A row of the table of stop reasons.
+#[cfg(test)]
+pub(crate) struct StopRow {
+    pub word: &'static str,
+    pub has_part: bool,
+    pub class: StopClass,
+    pub about: &'static str,
+    pub phrase: &'static str,
+    pub advice: Option<&'static str>,
+}
+
 /// Class of a stop reason: it decides the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopClass {

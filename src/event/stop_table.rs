@@ -30,6 +30,27 @@ macro_rules! stop_reasons {
             Other(Box<str>),
         }
 
+        /// The rows of the table, for the documents.
+        #[cfg(test)]
+        pub(crate) const STOP_ROWS: &[StopRow] = &[
+            $(StopRow {
+                word: $plain_word,
+                has_part: false,
+                class: StopClass::$plain_class,
+                about: concat!($($plain_doc),*),
+                phrase: $plain_phrase,
+                advice: $plain_advice,
+            },)+
+            $(StopRow {
+                word: $word,
+                has_part: true,
+                class: StopClass::$class,
+                about: concat!($($doc),*),
+                phrase: $phrase,
+                advice: $advice,
+            },)+
+        ];
+
         impl StopReason {
             /// The class of the row.
             fn row_class(&self) -> StopClass {

@@ -198,6 +198,12 @@ impl NameRule for ModelName {
     }
 }
 
+/// The JSON schema of a configuration file, for the documents.
+#[cfg(test)]
+pub(crate) fn config_schema() -> serde_json::Value {
+    ConfigTable::schema()
+}
+
 /// The result of reading a configuration file.
 #[derive(Debug)]
 pub struct CheckedConfig {

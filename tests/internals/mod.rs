@@ -8,6 +8,7 @@ mod event;
 mod gateway;
 mod llm;
 mod page;
+mod pages;
 mod pattern;
 mod replay;
 mod run;

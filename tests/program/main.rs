@@ -2,6 +2,7 @@
 
 mod configuration;
 mod costs;
+mod docs;
 mod doctor;
 mod expectations;
 #[cfg(target_os = "linux")]
@@ -25,6 +26,7 @@ mod prompt_files;
 mod read_only_home;
 mod research_web;
 mod shared_store;
+mod shells;
 mod spending;
 mod stream_errors;
 #[path = "../support/program.rs"]

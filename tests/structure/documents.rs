@@ -101,6 +101,43 @@ fn each_type_and_function_in_the_documents_exists() {
     assert!(missing.is_empty(), "{} do not exist:\n{}", missing.len(), missing.join("\n"));
 }
 
+/// Links from one document to another, or into the repository.
+#[test]
+fn each_link_in_the_documents_leads_somewhere() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let link = Regex::new(r"\]\(([^()\s]+)\)").expect("a pattern");
+    let mut pages = files::files(&root.join("docs"), "md");
+    pages.extend(["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|page| root.join(page)));
+    let mut missing = Vec::new();
+    for page in pages {
+        let text = std::fs::read_to_string(&page).expect("a document");
+        for found in link.captures_iter(&text).filter(|found| !found[1].contains("://")) {
+            let (file, heading) = found[1].split_once('#').unwrap_or((&found[1], ""));
+            let folder = page.parent().expect("a folder");
+            let target = if file.is_empty() { page.clone() } else { folder.join(file) };
+            let has_heading = || {
+                let text = std::fs::read_to_string(&target).unwrap_or_default();
+                heading.is_empty() || anchors(&text).contains(heading)
+            };
+            if !target.exists() || !has_heading() {
+                missing.push(format!("{}: {}", page.display(), &found[1]));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "lead nowhere:\n{}", missing.join("\n"));
+}
+
+/// The anchors of a page's headings, as they are shown on the web: small letters, `-` for blanks.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let headings = text.lines().filter(|line| line.starts_with('#'));
+    let plain = |heading: &str| {
+        let heading = heading.trim_start_matches('#').trim().to_lowercase();
+        let kept = heading.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+        kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+    };
+    headings.map(plain).collect()
+}
+
 /// Names of several words in the links of comments: rustdoc checks only those that it documents.
 #[test]
 fn each_name_in_the_links_of_comments_exists() {

@@ -171,6 +171,10 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("event/result_text.rs", "go on", "a message to a model"),
     ("agents/handover.rs", "nobody", "a message to a model"),
     ("agents/offers.rs", "goes on", "a description for a model"),
+    ("docs/scenarios.md", "came back", "the prose of a scenario"),
+    ("docs/scenarios.md", "hand-offs", "the prose of a scenario"),
+    ("docs/scenarios.md", "of hand", "the prose of a scenario"),
+    ("docs/scenarios.md", "goes on", "the prose of a scenario"),
     ("base/stems.rs", "shall", "a stop word of English texts"),
 ];
 

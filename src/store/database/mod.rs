@@ -3,6 +3,7 @@
 
 mod error;
 mod import;
+pub mod names;
 mod numbers;
 pub mod owner;
 mod read;
