@@ -3,7 +3,6 @@
 mod golden;
 mod redaction;
 mod schema;
-mod schema_page;
 mod team_world;
 mod tools_outcome;
 mod tools_world;

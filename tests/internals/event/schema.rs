@@ -1,6 +1,6 @@
 //! The schemas of events and outcomes: what is written is what they say, and what they promised
 //! stays true. `golden/v2/*.schema.json` are the schemas as they were first written;
-//! `ROUNDTABLE_BLESS=1` writes them, and `docs/events.md`, anew.
+//! `ROUNDTABLE_BLESS=1` writes them anew.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,7 +8,6 @@ use std::sync::Arc;
 use boon::{Compiler, SchemaIndex, Schemas};
 use serde_json::Value;
 
-use super::schema_page;
 use crate::engine::{Engine, EngineSettings, Launch};
 use crate::event::schema::{event_schema, outcome_schema};
 use crate::event::{Event, EventKind, World};
@@ -182,15 +181,4 @@ fn a_schema_that_takes_something_away_is_found() {
     // What is added is no loss.
     let added = |it: &mut Value| it["oneOf"][2]["properties"]["later"] = serde_json::json!({});
     assert_eq!(change(&added), Vec::<String>::new());
-}
-
-#[test]
-fn the_page_of_events_is_that_of_the_program() {
-    let path = file("docs/events.md");
-    let page = schema_page::page(&event_schema(), &outcome_schema());
-    if is_blessing() {
-        std::fs::write(&path, &page).expect("written");
-    }
-    let shown = std::fs::read_to_string(&path).expect("docs/events.md");
-    assert!(shown == page, "docs/events.md is stale: `just readme` writes it anew");
 }

@@ -3,6 +3,7 @@
 //! writes them all again.
 
 mod commands;
+mod events;
 mod file_keys;
 mod tables;
 
@@ -23,6 +24,7 @@ type PagePart = (&'static str, fn() -> String);
 const PARTS: &[PagePart] = &[
     ("commands", commands::markdown),
     ("configuration keys", file_keys::configuration),
+    ("events", events::markdown),
     ("exit codes", tables::exit_codes),
     ("keys", keys_markdown),
     ("providers", tables::providers),

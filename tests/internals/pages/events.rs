@@ -1,10 +1,10 @@
-//! `docs/events.md`, made from the schemas of events and outcomes.
+//! The reference of `docs/events.md`, made from the schemas of events and outcomes.
 
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
-use crate::event::kind::SCHEMA_VERSION;
+use crate::event::schema::{event_schema, outcome_schema};
 
 /// Kinds that version 1 does not have.
 const SINCE_2: [&str; 6] = [
@@ -26,26 +26,10 @@ const RENAMED: [(&str, &str); 6] = [
     ("session.run_dropped", "session.run_forgotten"),
 ];
 
-/// The whole page.
-pub fn page(events: &Value, outcomes: &Value) -> String {
-    let mut out = String::from(
-        "# Events and outcomes\n\n\
-         <!-- Made from the types by `just readme`; do not edit. -->\n\n\
-         `roundtable run SCENARIO --format jsonl` prints a run as lines of JSON: its events, then its outcome, whose\n\
-         `kind` is `outcome` (after several messages `session`). `roundtable export RUN` prints the events of a kept\n\
-         run. The same as JSON schemas: `roundtable schema --events` and `roundtable schema --outcome`.\n\n\
-         ## What you can rely on\n\n",
-    );
-    let _ = writeln!(
-        out,
-        "The version of the schema is {SCHEMA_VERSION} (`v`). Within a version, later programs only add: new kinds, new\n\
-         fields, new words. They never remove or rename one, never change a type or a unit, and a field that is\n\
-         always there stays so. Readers ignore what they do not know. Logs of every earlier version are read. Tests\n\
-         hold this against a stored log and a stored schema of each version.\n\n\
-         Times are milliseconds in fields that end in `_ms`; `at_us` is in microseconds. Text of models, tools and\n\
-         files is data: control characters are escaped in the JSON.\n\n\
-         ## Fields of every event\n"
-    );
+/// Every kind of event, the outcomes, and the types of their fields.
+pub(super) fn markdown() -> String {
+    let (events, outcomes) = (&event_schema(), &outcome_schema());
+    let mut out = "## Fields of every event\n\n".to_owned();
     let kinds = events["oneOf"].as_array().expect("kinds");
     let envelope = ["v", "run", "seq", "at_us", "span", "kind"];
     let first = kinds[0]["properties"].as_object().expect("fields");
