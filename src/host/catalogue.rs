@@ -102,12 +102,8 @@ mod tests {
         assert_eq!(files(folder.path()), std::slice::from_ref(&path));
         let entry = read_one(&path.display().to_string()).expect("found");
         assert_eq!(entry.name.as_str(), "broken");
-        assert!(
-            entry
-                .first_error()
-                .is_some_and(|fault| fault.contains("line 1: title: expected a string")),
-            "{entry:?}"
-        );
+        let error = entry.first_error().expect("an error");
+        assert!(error.starts_with("line 1: ") && error.ends_with(" errors more)"), "{error}");
         let shipped = read().into_iter().filter(|entry| entry.loaded.is_ok()).count();
         assert_eq!(shipped, crate::scenario::shipped().len(), "the shipped ones are good");
     }
