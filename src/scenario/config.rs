@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use super::check::build_models::{Requests, tuning};
 use super::file::amount::{Dollars, Number, Seconds};
-use super::file::load::report_syntax_errors;
 use super::file::named::{NameRule, NamedEntries};
 use super::file::problem::Problems;
 use super::file::reader::{ReadContext, UnknownKey, UnknownKeys, closest_name, suggest_name};
 use super::file::record::{ObjectSchema, Requirement, join_doc_lines, record};
 use super::file::shape::{FormatShape, FreeTable, IntegerField, NonBlankString, Positioned};
+use super::file::syntax_errors::report_syntax_errors;
 use super::file::toml_text::{self, MAX_TABLES};
 use super::file::tree::{TextSpan, TomlNode, TomlTable, TomlValue};
 use super::spec::price::Price;
@@ -229,7 +229,7 @@ fn parse(text: &str, cx: &mut ReadContext) -> Option<UserConfig> {
     let document = match toml_text::parse(text) {
         Ok((document, errors)) if errors.is_empty() => document,
         Ok((_, errors)) => {
-            report_syntax_errors(&errors, cx);
+            report_syntax_errors(text, &errors, cx);
             return None;
         }
         Err(at) => {

@@ -1,7 +1,5 @@
 //! Conditions of a file: checks their syntax and their names.
 
-use serde_json::Value;
-
 use crate::scenario::condition::Condition;
 use crate::scenario::file::format::ScenarioFile;
 use crate::scenario::file::reader::{ReadContext, suggest_declared_name, suggest_name};
@@ -45,7 +43,10 @@ pub(crate) fn compile_condition(
         let at = cx.inner_span(when.at, name.at, name.at + name.path.join(".").len());
         match name.path[..] {
             [first, ..] if !shown.names.contains(&first) => {
-                let help = suggest_name(first, shown.names.iter().copied());
+                let help = match word_before_minus(&when.text[..name.at]) {
+                    Some(word) => format!("`-` subtracts: did you mean `{word}_{first}`?"),
+                    None => suggest_name(first, shown.names.iter().copied()),
+                };
                 let at = cx.inner_span(when.at, name.at, name.at + first.len());
                 cx.error(at, format!("`{first}` is not available in this condition"), help);
                 good = false;
@@ -66,6 +67,11 @@ pub(crate) fn compile_condition(
                 );
                 good = false;
             }
+            ["aggregate", field, ..] if !name.guarded => {
+                if let Some(help) = shown.missing_section(field) {
+                    cx.warn(at, format!("the aggregate has no field `{field}`"), help);
+                }
+            }
             ["facts", ref fields @ ..] if !name.guarded => {
                 if let Some(help) = shown.missing_fact(fields) {
                     let what = format!("there is no fact `{}`", name.path.join("."));
@@ -78,18 +84,28 @@ pub(crate) fn compile_condition(
     good.then_some(condition)
 }
 
+/// The word before a minus at the end of a text, without white space between.
+fn word_before_minus(text: &str) -> Option<&str> {
+    let text = text.strip_suffix('-')?;
+    let start = text.rfind(|c: char| !(c.is_alphanumeric() || c == '_')).map_or(0, |at| at + 1);
+    Some(&text[start..]).filter(|word| word.starts_with(char::is_alphabetic))
+}
+
 impl ConditionScope<'_> {
+    /// The suggestion for a field that the aggregate of an orchestrator does not have.
+    fn missing_section(&self, field: &str) -> Option<String> {
+        let table = self.file.orchestrator.as_ref()?;
+        let level = table.level.as_ref()?.name.as_ref()?.text.as_str();
+        let echo = table.echo.0.iter().map(|input| input.text.as_str());
+        let known = table.sections.names().chain([level, "failed_tasks"]).chain(echo);
+        let known: Vec<&str> = known.collect();
+        // A level with the name of a section is reported as an error.
+        let is_known = known.contains(&field) || table.sections.has(level);
+        (!is_known).then(|| suggest_name(field, known))
+    }
+
     /// The suggestion for a missing field of the facts.
     fn missing_fact(&self, fields: &[&str]) -> Option<String> {
-        let mut facts = self.filling.facts.filter(|_| !self.file.facts.broken)?;
-        for field in fields {
-            match facts.get(*field) {
-                None => return Some(suggest_name(field, facts.keys().map(String::as_str))),
-                Some(Value::Object(inner)) => facts = inner,
-                // A field of a value that is not a table is an error during the run.
-                Some(_) => return None,
-            }
-        }
-        None
+        self.filling.missing_fact(fields).filter(|_| !self.file.facts.broken)
     }
 }

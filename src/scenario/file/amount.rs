@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::duration_suggestion::{suggest_duration, suggest_durations};
 use super::reader::ReadContext;
 use super::shape::{FormatShape, IntegerField};
 use super::tree::{TomlNode, TomlValue};
@@ -213,9 +214,13 @@ impl FormatShape for Latency {
         };
         let (min, max) = text.split_once("..").unwrap_or((text, text));
         let most = Duration::from_secs_f64(MOST_SECONDS);
-        let short = |text| parse_duration(text).filter(|time| *time <= most);
+        let short = |text: &str| parse_duration(text).filter(|time| *time <= most);
         let (Some(min), Some(max)) = (short(min), short(max)) else {
-            let help = "such as 900ms, 1.5s, or 900ms..1.8s, at most 60m";
+            let fits = |text: &str| short(text).is_some();
+            let help = match suggest_durations(text, fits) {
+                Some(meant) => format!("write {meant}"),
+                None => "such as 900ms, 1.5s, or 900ms..1.8s, at most 60m".to_owned(),
+            };
             cx.error(node.at, format!("{text:?} is not a duration"), help);
             return None;
         };
@@ -235,7 +240,11 @@ impl FormatShape for Latency {
 fn read_duration(text: &str, node: &TomlNode, cx: &mut ReadContext) -> Option<Duration> {
     let found = parse_duration(text);
     if found.is_none() {
-        cx.error(node.at, format!("{text:?} is not a duration"), "such as 300ms, 1.5s or 2m");
+        let help = match suggest_duration(text).filter(|meant| parse_duration(meant).is_some()) {
+            Some(meant) => format!("write {meant}"),
+            None => "such as 300ms, 1.5s or 2m".to_owned(),
+        };
+        cx.error(node.at, format!("{text:?} is not a duration"), help);
     }
     found
 }

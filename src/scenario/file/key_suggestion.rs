@@ -7,8 +7,12 @@ use std::sync::LazyLock;
 use serde_json::Value;
 
 use super::format::schema;
-use super::reader::{closest_name, suggest_name};
+use super::reader::{UnknownKeys, closest_name, suggest_name};
 use crate::agents::file::table::key_owner;
+
+/// The rule for unknown keys of scenarios.
+pub(crate) const REFUSED_KEYS: UnknownKeys =
+    UnknownKeys::Refused { suggestion: suggest_key, place_of_top_key };
 
 /// Synonyms, also from other programs: table (`*` stands for any name), the synonym, the key that
 /// it means.
@@ -28,39 +32,61 @@ const KEY_SYNONYMS: [(&str, &str, &str); 13] = [
     ("model", "url", "base_url"),
 ];
 
-/// Maximum number of tables that are named for one key.
-const MOST_PLACES: usize = 3;
+/// Maximum number of tables that are named for a key, and for one that is misspelt, too.
+const MOST_PLACES: usize = 6;
+const MOST_PLACES_NEAR: usize = 3;
 
 /// The suggestion for an unknown key of the table at `path`, whose keys are `known`.
-pub(crate) fn suggest_key(path: &str, key: &str, known: &[&str]) -> String {
+fn suggest_key(path: &str, key: &str, known: &[&str]) -> String {
+    if let Some(help) = place_of_top_key(path, key) {
+        return help;
+    }
     let place = steps(path);
     let word = KEY_SYNONYMS.iter().find(|(of, word, _)| *word == key && is_place(of, &place));
     if let Some((_, _, right)) = word {
         return format!("did you mean `{right}`?");
     }
-    if closest_name(key, known.iter().copied()).is_some() {
+    let here = closest_name(key, known.iter().copied());
+    if here.is_some() && places(key).is_none() {
         return suggest_name(key, known.iter().copied());
     }
     if matches!(place[..], ["team" | "swarm"]) && key_owner(key).is_some() {
         return "move it to the agent that `root` names: [agents.NAME]".to_owned();
     }
-    let elsewhere = places(key).or_else(|| {
-        // Short keys resemble many others.
-        let near = closest_name(key, PLACES.keys().map(String::as_str)).filter(|_| key.len() > 3);
-        near.and_then(places)
-    });
-    let elsewhere = elsewhere.unwrap_or_default();
+    // Short keys resemble many others.
+    let near = || closest_name(key, PLACES.keys().map(String::as_str)).filter(|_| key.len() > 3);
+    let (elsewhere, most) = match places(key) {
+        Some(places) => (places, MOST_PLACES),
+        None => (near().and_then(places).unwrap_or_default(), MOST_PLACES_NEAR),
+    };
     // Do not suggest a key for the model that only tools have.
     let for_it = |place: &&String| !(path == "tools.llm" && place.starts_with("tools.NAME."));
-    match elsewhere.iter().filter(for_it).collect::<Vec<_>>()[..] {
+    let elsewhere = elsewhere.iter().filter(for_it).map(String::as_str);
+    let known_places: Vec<&str> = here.into_iter().chain(elsewhere).collect();
+    match known_places[..] {
         [place] => format!("did you mean `{place}`?"),
-        [ref first @ .., last] if first.len() < MOST_PLACES => {
+        [ref first @ .., last] if first.len() < most => {
             let first: Vec<String> = first.iter().map(|place| format!("`{place}`")).collect();
             format!("did you mean {} or `{last}`?", first.join(", "))
         }
         _ => suggest_name(key, known.iter().copied()),
     }
 }
+
+/// What to do with a key of the scenario itself that is below the header of a table, so that it
+/// belongs to that table. `path` is that of the table.
+fn place_of_top_key(path: &str, key: &str) -> Option<String> {
+    let is_top = !path.is_empty() && TOP_KEYS.iter().any(|top| top == key);
+    is_top.then(|| "move it to the top of the file, above the first [table]".to_owned())
+}
+
+/// The keys of the scenario itself that are not tables or lists.
+static TOP_KEYS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let schema = schema();
+    let keys = schema["properties"].as_object().into_iter().flatten();
+    let plain = keys.filter(|(_, of)| of["type"] != "object" && of["type"] != "array");
+    plain.map(|(key, _)| key.clone()).collect()
+});
 
 /// The names on the path of a table, without indices of lists.
 fn steps(path: &str) -> Vec<&str> {
@@ -130,6 +156,7 @@ mod tests {
             ("flags.x", "value", "did you mean `default`?"),
             ("inputs.x", "default", "did you mean `value`?"),
             ("script[3].calls[0]", "arguments", "did you mean `args`?"),
+            ("inputs.x", "goal", "move it to the top of the file, above the first [table]"),
             ("", "a", "one of title, pattern, budget, agents, swarm"),
         ] {
             assert_eq!(suggest_key(path, key, &root), expected, "{path} {key}");

@@ -2,15 +2,14 @@
 
 use std::path::Path;
 
-use toml::de::Error;
-
 use super::format::ScenarioFile;
-use super::key_suggestion::suggest_key;
+use super::key_suggestion::REFUSED_KEYS;
 use super::overrides::Override;
 use super::problem::{AffectedRuns, Problems};
 use super::prompt_files::{PromptFileTexts, PromptFiles};
-use super::reader::{ReadContext, UnknownKeys};
+use super::reader::ReadContext;
 use super::shape::FormatShape as _;
+use super::syntax_errors::report_syntax_errors;
 use super::toml_text::{self, MAX_TABLES};
 use super::tree::{TextSpan, TomlNode, TomlTable, TomlValue};
 use crate::base::name::ScenarioName;
@@ -20,9 +19,6 @@ use crate::scenario::spec::source_text::SourceText;
 
 /// Maximum size of a scenario file, in bytes.
 pub const MAX_BYTES: u64 = 1024 * 1024;
-
-/// Maximum number of syntax errors that are reported: one of them often causes the next.
-const SYNTAX_ERRORS: usize = 20;
 
 /// The result of reading a scenario.
 #[derive(Debug)]
@@ -77,8 +73,7 @@ fn check_with(
         ScenarioOrigin::Shipped(_) => name(&origin).to_string(),
         ScenarioOrigin::File(_) => origin.to_string(),
     };
-    let mut cx = ReadContext::new(called, text, set, UnknownKeys::Refused(suggest_key))
-        .with_prompt_files(prompt_files);
+    let mut cx = ReadContext::new(called, text, set, REFUSED_KEYS).with_prompt_files(prompt_files);
     if text.len() as u64 > MAX_BYTES {
         cx.error(
             TextSpan::new(0, 0..0),
@@ -90,7 +85,7 @@ fn check_with(
     let document = match toml_text::parse(text) {
         Ok((document, errors)) if errors.is_empty() => document,
         Ok((_, errors)) => {
-            report_syntax_errors(&errors, &mut cx);
+            report_syntax_errors(text, &errors, &mut cx);
             return CheckedScenario { scenario: None, problems: cx.finish() };
         }
         Err(at) => {
@@ -151,27 +146,6 @@ fn prompt_files_of(origin: &ScenarioOrigin) -> PromptFiles {
         ScenarioOrigin::File(_) => PromptFiles::without_folder(SAVE),
         ScenarioOrigin::Shipped(_) => PromptFiles::without_folder(COPY),
     }
-}
-
-/// Reports syntax errors alone: all other problems would follow from them.
-pub(crate) fn report_syntax_errors(errors: &[Error], cx: &mut ReadContext) {
-    let mut places: Vec<(TextSpan, &Error)> = errors
-        .iter()
-        .map(|error| (TextSpan::new(0, error.span().unwrap_or_default()), error))
-        .collect();
-    places.sort_by_key(|(at, _)| at.start);
-    // The first error at a position names the cause.
-    places.dedup_by_key(|(at, _)| at.start);
-    for (at, error) in places.iter().take(SYNTAX_ERRORS) {
-        let what = match cx.raw(*at) {
-            "" if error.message().starts_with("string values must be quoted") => {
-                "a value is missing"
-            }
-            _ => error.message(),
-        };
-        cx.error(*at, format!("not TOML: {what}"), "");
-    }
-    cx.count_errors(places.len().saturating_sub(SYNTAX_ERRORS));
 }
 
 /// The name of a scenario: its file name without the extension.

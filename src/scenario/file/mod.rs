@@ -4,6 +4,7 @@
 
 pub(crate) mod amount;
 pub(crate) mod domain;
+pub(crate) mod duration_suggestion;
 pub(crate) mod format;
 pub(crate) mod format_budget;
 pub(crate) mod format_fault;
@@ -23,8 +24,10 @@ pub(crate) mod setting;
 pub(crate) mod shape;
 pub(crate) mod source;
 pub(crate) mod switch;
+pub(crate) mod syntax_errors;
 pub(crate) mod template;
 pub(crate) mod text_or_file;
 pub(crate) mod toml_string;
 pub(crate) mod toml_text;
 pub(crate) mod tree;
+pub(crate) mod unclosed;

@@ -1,9 +1,9 @@
 //! The prompts of a scenario as its file has them, to be changed by an override.
 
-use super::key_suggestion::suggest_key;
+use super::key_suggestion::REFUSED_KEYS;
 use super::overrides::Override;
 use super::prompt_files::{FILE_SUFFIX, PromptFileTexts};
-use super::reader::{ReadContext, UnknownKeys};
+use super::reader::ReadContext;
 use super::text_or_file::GivenText;
 use super::toml_text;
 use super::tree::{TomlTable, TomlValue};
@@ -29,8 +29,7 @@ pub fn prompts(text: &str, overrides: &[Override], files: &PromptFileTexts) -> V
     let Ok((document, _)) = toml_text::parse(text) else { return Vec::new() };
     let mut root = TomlTable::from_toml(document.get_ref(), 0);
     // What is wrong is reported where the scenario is read.
-    let mut cx =
-        ReadContext::new(String::new(), text, Vec::new(), UnknownKeys::Refused(suggest_key));
+    let mut cx = ReadContext::new(String::new(), text, Vec::new(), REFUSED_KEYS);
     for (index, set) in overrides.iter().enumerate() {
         set.apply(index + 1, &mut root, &mut cx);
     }

@@ -29,8 +29,12 @@ struct IncludedText {
 /// The rule for unknown keys of the table at `path`, whose keys are `known`.
 #[derive(Clone, Copy)]
 pub(crate) enum UnknownKeys {
-    /// They are errors; the function makes the help.
-    Refused(fn(path: &str, key: &str, known: &[&str]) -> String),
+    /// They are errors; `suggestion` makes the help. `place_of_top_key` makes the help for a value
+    /// in place of a table under a name.
+    Refused {
+        suggestion: fn(path: &str, key: &str, known: &[&str]) -> String,
+        place_of_top_key: fn(path: &str, key: &str) -> Option<String>,
+    },
     /// They are warnings; the function makes them.
     Ignored(fn(path: &str, key: &str, known: &[&str]) -> UnknownKey),
 }
@@ -218,7 +222,8 @@ impl ReadContext {
     /// The table of a node; reports its unknown keys.
     pub fn table<'n>(&mut self, node: &'n TomlNode, known: &[&str]) -> Option<&'n TomlTable> {
         let TomlValue::Table(table) = &node.value else {
-            self.wrong_type(node, "a table");
+            let help = self.place_of_top_key().unwrap_or_default();
+            self.error(node.at, format!("expected a table, found {}", node.describe()), help);
             return None;
         };
         for (key, _) in &table.entries {
@@ -228,7 +233,7 @@ impl ReadContext {
                         let UnknownKey { what, help } = warning(&self.path, &key.text, known);
                         self.at_key(&key.text, |cx| cx.warn(key.at, what, help));
                     }
-                    UnknownKeys::Refused(suggestion) => {
+                    UnknownKeys::Refused { suggestion, .. } => {
                         let what = format!("unknown key `{}`", key.text);
                         let help = match self.is_full() {
                             true => String::new(),
@@ -240,6 +245,13 @@ impl ReadContext {
             }
         }
         Some(table)
+    }
+
+    /// What to do if the current key is one of the top of the file, and not the name of a table.
+    fn place_of_top_key(&self) -> Option<String> {
+        let UnknownKeys::Refused { place_of_top_key, .. } = self.unknown_keys else { return None };
+        let (path, key) = self.path.rsplit_once('.')?;
+        place_of_top_key(path, key)
     }
 
     /// The suggestion for an unknown name, see [`among`]; empty if it would not be kept.

@@ -1,10 +1,11 @@
 //! Fills in `{{input}}` in the texts of a scenario, and `{{facts.a.b}}` in those of its script.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use serde_json::{Map, Value};
 
-use super::reader::{ReadContext, suggest_declared_name};
+use super::reader::{ReadContext, suggest_declared_name, suggest_name};
 use super::switch::BoolOrInput;
 use super::tree::TextSpan;
 use crate::agents::spec::HandoffPiece;
@@ -57,7 +58,15 @@ impl TemplateScope<'_> {
                 rest = open + 2;
                 continue;
             }
+            self.warn_of_single_braces(text, rest..open, at, cx);
             parts.push(TemplatePart::FileText(rest, &text[rest..open]));
+            if let Some(name) = self.half_closed(&text[open + 2..]) {
+                let what = format!("`{{{{{name}}}` is not closed");
+                let whole = cx.inner_span(at, open, open + 3 + name.len());
+                cx.error(whole, what, format!("write `{{{{{name}}}}}`"));
+                rest = open + 3 + name.len();
+                continue;
+            }
             let Some(length) = text[open..].find("}}") else {
                 let at = cx.inner_span(at, open, open + 2);
                 cx.error(
@@ -75,8 +84,43 @@ impl TemplateScope<'_> {
             }
             rest = close + 2;
         }
+        self.warn_of_single_braces(text, rest..text.len(), at, cx);
         parts.push(TemplatePart::FileText(rest, &text[rest..]));
         parts
+    }
+
+    /// The known name at the beginning of a text that only one brace closes.
+    fn half_closed<'t>(&self, text: &'t str) -> Option<&'t str> {
+        let (name, after) = text.split_once('}')?;
+        (!after.starts_with('}') && self.value(name.trim()).is_some()).then_some(name)
+    }
+
+    /// Warns of a known name in single braces in this part of a text: it is not filled in.
+    fn warn_of_single_braces(
+        &self,
+        text: &str,
+        part: Range<usize>,
+        at: TextSpan,
+        cx: &mut ReadContext,
+    ) {
+        // Names in single braces are filled in at each handoff.
+        if cx.is_at("handoff_input") || cx.is_full() {
+            return;
+        }
+        for (open, _) in text[part.clone()].match_indices('{') {
+            let open = part.start + open;
+            let Some((name, _)) = text[open + 1..part.end].split_once('}') else { return };
+            if self.value(name.trim()).is_none() {
+                continue;
+            }
+            let end = open + name.len() + 2;
+            // `${name}` is the same mistake.
+            let start = if text[part.start..open].ends_with('$') { open - 1 } else { open };
+            let what = format!("`{}` is not replaced", &text[start..end]);
+            let help = format!("write `{{{{{}}}}}`", name.trim());
+            let place = cx.inner_span(at, start, end);
+            cx.warn(place, what, help);
+        }
     }
 
     /// The same, but a text that is only one input takes its value with its type, so that
@@ -117,10 +161,28 @@ impl TemplateScope<'_> {
         steps.try_fold(first, |value, step| value.get(step))
     }
 
+    /// The suggestion for a missing field of the facts.
+    pub fn missing_fact(&self, fields: &[&str]) -> Option<String> {
+        let mut facts = self.facts?;
+        for field in fields {
+            match facts.get(*field) {
+                None => return Some(suggest_name(field, facts.keys().map(String::as_str))),
+                Some(Value::Object(inner)) => facts = inner,
+                // A field of a value that is not a table is an error during the run.
+                Some(_) => return None,
+            }
+        }
+        None
+    }
+
     fn unknown(&self, name: &str, at: TextSpan, cx: &mut ReadContext) {
         let inputs = self.inputs.iter().map(|(name, _)| *name);
         let help = match name.starts_with("facts.") && self.facts.is_some() {
-            true => "there is no such fact".to_owned(),
+            true => {
+                let fields: Vec<&str> = name.split('.').skip(1).collect();
+                let known = self.missing_fact(&fields);
+                known.unwrap_or_else(|| "there is no such fact".to_owned())
+            }
             false if cx.is_full() => String::new(),
             // Names in single braces are filled in at each handoff.
             false if cx.is_at("handoff_input") && HandoffPiece::NAMES.contains(&name) => {
