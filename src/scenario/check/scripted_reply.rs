@@ -2,7 +2,7 @@
 //! purpose, to show how a run stops, so each problem is a warning that names the stop reason.
 
 use crate::scenario::file::reader::{ReadContext, closest_name};
-use crate::scenario::file::tree::{TextSpan, TomlNode, TomlTable, TomlValue};
+use crate::scenario::file::tree::{TextSpan, TomlKey, TomlNode, TomlTable, TomlValue};
 
 /// What a value says, as far as the file shows it.
 pub(crate) enum ScriptedText<'n> {
@@ -71,7 +71,7 @@ pub(crate) fn each_item(
     }
 }
 
-/// Warns of missing keys, with the consequence.
+/// Warns of missing keys, with the consequence: at a key that may be a typing mistake, else at `at`.
 pub(crate) fn require_keys(
     table: &TomlTable,
     at: TextSpan,
@@ -80,9 +80,22 @@ pub(crate) fn require_keys(
     cx: &mut ReadContext,
 ) {
     for key in keys.iter().filter(|key| table.get(key).is_none()) {
-        let others = table.entries.iter().map(|(other, _)| other.text.as_str());
-        let near = closest_name(key, others.filter(|other| !keys.contains(other)));
-        let help = near.map_or_else(String::new, |near| format!("rename `{near}`"));
+        let (at, help) = match misspelt_key(table, key, keys) {
+            Some(wrong) => (wrong.at, format!("rename `{}`", wrong.text)),
+            None => (at, String::new()),
+        };
         cx.at_key(key, |cx| cx.warn(at, format!("`{key}` is missing: {stop}"), help));
     }
+}
+
+/// The key of a table that is probably meant to be this one; `known` are those that belong there.
+pub(crate) fn misspelt_key<'n>(
+    table: &'n TomlTable,
+    key: &str,
+    known: &[&str],
+) -> Option<&'n TomlKey> {
+    let others = || table.entries.iter().map(|(other, _)| other);
+    let others = || others().filter(|other| !known.contains(&other.text.as_str()));
+    let near = closest_name(key, others().map(|other| other.text.as_str()))?;
+    others().find(|other| other.text == near)
 }

@@ -37,6 +37,22 @@ pub(super) fn run_names(node: &CelNode) -> Vec<(RunFunction, &str)> {
     names
 }
 
+/// The texts that a bound name is compared with by `==` or `!=`.
+pub(super) fn texts_equal_to<'n>(node: &'n CelNode, name: &str) -> Vec<&'n str> {
+    let mut texts = Vec::new();
+    walk(node, &mut |node| {
+        if let CelNode::Equal(_, sides) = node
+            && let [CelNode::Bound(bound, _), CelNode::Text(text)]
+            | [CelNode::Text(text), CelNode::Bound(bound, _)] = &**sides
+            && bound == name
+        {
+            texts.push(text.as_str());
+        }
+        true
+    });
+    texts
+}
+
 /// The values of the names and of the functions of expectations, without those that depend on the
 /// variable of a loop.
 pub(super) fn explain(node: &CelNode, shown: &CelBindings) -> Vec<ObservedPart> {

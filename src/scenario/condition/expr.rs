@@ -185,7 +185,7 @@ impl<'e> Scope<'e> {
             return self.of_run(function, &call.args, id);
         }
         let values = call.target.iter().map(|target| &**target).chain(&call.args);
-        let function = Function::find(name, member, call.args.len() + usize::from(member))
+        let function = Function::find(name, member, values.clone().count(), self.of_run)
             .map_err(|what| (what, id))?;
         let values = values.map(|value| self.node(value)).collect::<Result<_, _>>()?;
         Ok(CelNode::Call(function, values))

@@ -4,7 +4,9 @@
 
 use super::budget::EvalBudget;
 use super::error::{EvalError, eval_error, shorten};
+use super::run_facts::RunFunction;
 use super::value::{CelText, CelValue};
+use crate::scenario::file::reader::closest_name;
 
 /// A function that a condition may call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,12 +59,15 @@ impl Function {
     ///
     /// # Errors
     /// What is wrong with the call, and which functions exist.
-    pub(super) fn find(name: &str, member: bool, values: usize) -> Result<Self, String> {
+    pub(super) fn find(
+        name: &str,
+        member: bool,
+        values: usize,
+        of_run: bool,
+    ) -> Result<Self, String> {
         let named = TABLE.iter().find(|(_, own, ..)| *own == name);
         let Some((function, _, takes, form)) = named else {
-            let names: Vec<&str> = TABLE.iter().map(|(_, name, ..)| *name).collect();
-            let name = shorten(name);
-            return Err(format!("there is no function `{name}`; there are {}", names.join(", ")));
+            return Err(no_function(name, of_run));
         };
         let usage = match form {
             CallForm::Member => format!("x.{name}({})", if *takes == 2 { "y" } else { "" }),
@@ -202,6 +207,36 @@ impl Function {
 
     fn conversion_error(self, text: &CelText<'_>) -> EvalError {
         eval_error(format!("`{}` cannot read \"{}\"", self.name(), shorten(text.as_str())))
+    }
+}
+
+/// Names of functions in other languages, each with the one of CEL.
+const SYNONYMS: [(&[&str], &str); 7] = [
+    (&["len", "length", "count"], "size"),
+    (&["includes", "include", "has"], "contains"),
+    (&["each", "every"], "all"),
+    (&["any", "some"], "exists"),
+    (&["float"], "double"),
+    (&["num"], "number"),
+    (&["str"], "string"),
+];
+
+/// The macros of CEL that are called like functions.
+const MACROS: [&str; 6] = ["all", "exists", "exists_one", "filter", "map", "has"];
+
+/// The error for a function that does not exist. `of_run`: those of expectations exist, too.
+fn no_function(name: &str, of_run: bool) -> String {
+    let own = || TABLE.iter().map(|(_, name, ..)| *name);
+    let of_runs = RunFunction::names().filter(|_| of_run);
+    let synonym = SYNONYMS.iter().find(|(words, _)| words.contains(&name)).map(|(_, own)| *own);
+    let meant = synonym.or_else(|| closest_name(name, of_runs.chain(own()).chain(MACROS)));
+    let name = shorten(name);
+    match meant {
+        Some(meant) => format!("there is no function `{name}`; did you mean `{meant}`?"),
+        None => {
+            let names: Vec<&str> = own().collect();
+            format!("there is no function `{name}`; there are {}", names.join(", "))
+        }
     }
 }
 

@@ -10,6 +10,7 @@ mod error;
 mod eval;
 mod explain;
 mod expr;
+mod foreign_operator;
 mod function;
 mod names;
 mod operators;
@@ -106,6 +107,11 @@ impl Condition {
     /// The names in its calls of the functions of [`RunFacts`], each with its function.
     pub fn run_names(&self) -> Vec<(RunFunction, &str)> {
         explain::run_names(&self.node)
+    }
+
+    /// The texts that a bound name is compared with by `==` or `!=`.
+    pub(crate) fn texts_equal_to(&self, name: &str) -> Vec<&str> {
+        explain::texts_equal_to(&self.node, name)
     }
 
     /// What the parts of the condition are that it compares: its names and its calls of functions

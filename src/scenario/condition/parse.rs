@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use cel::common::ast::{EntryExpr, Expr, IdedExpr};
 
 use crate::scenario::condition::error::ConditionError;
+use crate::scenario::condition::foreign_operator::find_foreign_operator;
 
 /// Longest condition, in bytes.
 pub(super) const MAX_BYTES: usize = 2_000;
@@ -110,6 +111,10 @@ fn syntax(text: &str, errors: &cel::ParseErrors) -> ConditionError {
     let said = said.unwrap_or(first);
     if said.msg.contains("Recursion limit") {
         return too_deep_error(None);
+    }
+    if let Some(wrong) = find_foreign_operator(text) {
+        let text = format!("unexpected `{}`; write `{}`", wrong.found, wrong.right);
+        return ConditionError::Syntax { text, offset: Some(wrong.at) };
     }
     let message = said.msg.strip_prefix("Syntax error: ").unwrap_or(&said.msg);
     let message = message.split(" expecting ").next().unwrap_or(message);

@@ -42,6 +42,11 @@ impl RunFunction {
         TABLE.iter().find(|(_, own)| *own == name).map(|(function, _)| *function)
     }
 
+    /// The names of all.
+    pub(super) fn names() -> impl Iterator<Item = &'static str> {
+        TABLE.iter().map(|(_, name)| *name)
+    }
+
     /// Its name.
     pub fn name(self) -> &'static str {
         TABLE.iter().find(|(function, _)| *function == self).map_or("", |(_, name)| name)

@@ -1,8 +1,8 @@
 //! Checks the scripted plans of an orchestrator.
 
 use crate::scenario::check::scripted_reply::{
-    ScriptedText, each_item, expect_text, is_filled_in, require_keys, text, warn_wrong_type,
-    with_key,
+    ScriptedText, each_item, expect_text, is_filled_in, misspelt_key, require_keys, text,
+    warn_wrong_type, with_key,
 };
 use crate::scenario::file::format::{ScenarioFile, ScriptTable};
 use crate::scenario::file::reader::ReadContext;
@@ -29,9 +29,14 @@ fn tasks(table: &TomlTable, at: TextSpan, file: &ScenarioFile, cx: &mut ReadCont
     match table.get("kind").map(text) {
         Some(ScriptedText::Text("plan") | ScriptedText::FilledIn) => {}
         _ => {
-            let at = table.get("kind").map_or(at, |node| node.at);
+            let (at, help) = match (table.get("kind"), misspelt_key(table, "kind", &["tasks"])) {
+                (None, Some(wrong)) => (wrong.at, format!("rename `{}`", wrong.text)),
+                (found, _) => {
+                    (found.map_or(at, |node| node.at), "write kind = \"plan\"".to_owned())
+                }
+            };
             let what = format!("a plan needs kind = \"plan\": {}", stop("kind"));
-            cx.at_key("kind", |cx| cx.warn(at, what, "write kind = \"plan\""));
+            cx.at_key("kind", |cx| cx.warn(at, what, help));
         }
     }
     require_keys(table, at, &["tasks"], &stop("tasks"), cx);

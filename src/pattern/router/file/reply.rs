@@ -65,7 +65,7 @@ fn confidence(node: &TomlNode, fault: &str, cx: &mut ReadContext) {
         TomlValue::Number(number) => number,
         TomlValue::Integer(Some(number)) => number as f64,
         _ if is_filled_in(node) => return,
-        _ => return warn_wrong_type(node, "a number", &stop(fault), cx),
+        _ => return warn_wrong_type(node, "a number from 0 to 1", &stop(fault), cx),
     };
     if !(0.0..=1.0).contains(&number) {
         let what = format!("{number} is not from 0 to 1: {}", stop("confidence_range"));
