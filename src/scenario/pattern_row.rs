@@ -30,6 +30,8 @@ pub(crate) struct PatternRow {
     pub budget: &'static [&'static str],
     /// The place of a limit that does not belong into `[budget]`; `None` if the key is not one.
     pub misplaced_limit: fn(key: &str) -> Option<String>,
+    /// The fields of its outcome, apart from those of all patterns.
+    pub outcome: &'static [&'static str],
     /// The ids of its boundaries.
     pub boundaries: &'static [BoundaryForm],
     /// Who replies in the rows of the script.
@@ -129,6 +131,7 @@ impl PatternRow {
             required: &[],
             budget: &[],
             misplaced_limit: |_| None,
+            outcome: &[],
             boundaries: &[],
             speakers: Speakers::Nobody,
             reply_names: &[],

@@ -28,6 +28,7 @@ use crate::scenario::file::tree::TextSpan;
 pub(crate) const ROW: PatternRow = PatternRow {
     tables: &["roles"],
     budget: &["max_rounds", "max_messages", "min_go_votes"],
+    outcome: &["answer", "final_decision", "rounds_used", "team_summary", "raw_contribution"],
     boundaries: &[
         BoundaryForm::Numbered("round"),
         BoundaryForm::Named("message"),

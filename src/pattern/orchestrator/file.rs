@@ -43,6 +43,15 @@ pub(crate) const ROW: PatternRow = PatternRow {
         "max_dispatches",
         "task_timeout_seconds",
     ],
+    outcome: &[
+        "answer",
+        "details",
+        "raw_plan",
+        "plan",
+        "failed_critical",
+        "aggregate",
+        "unfinished",
+    ],
     boundaries: &[
         BoundaryForm::Word("plan"),
         BoundaryForm::Named("dispatch"),

@@ -14,6 +14,7 @@ use crate::scenario::spec::boundary_form::BoundaryForm;
 
 /// What a file of this pattern may contain.
 pub(crate) const ROW: PatternRow = PatternRow {
+    outcome: &["summary"],
     boundaries: &[BoundaryForm::Pair("turn")],
     most_attempts: |file| {
         let naive = file.resilience.as_ref()?.naive.as_ref();

@@ -30,6 +30,17 @@ pub(crate) const ROW: PatternRow = PatternRow {
     // A route is an agent.
     required: &["agents"],
     misplaced_limit: |key| key_owner(key).map(|owner| format!("{owner}: [agents.NAME]")),
+    outcome: &[
+        "route",
+        "proposed_route",
+        "confidence",
+        "reason",
+        "alternatives",
+        "fallback_used",
+        "fallback_cause",
+        "answer",
+        "final_agent",
+    ],
     boundaries: BOUNDARIES,
     speakers: Speakers::Agents,
     reply_names: AGENT_NAMES,

@@ -38,6 +38,20 @@ const fn of_agents(pattern: Pattern, name: &'static str) -> PatternRow {
         // A team needs agents.
         required: &["agents"],
         misplaced_limit: |key| key_owner(key).map(|owner| format!("{owner}: [agents.NAME]")),
+        // The last three are those of a session.
+        outcome: &[
+            "answer",
+            "final_agent",
+            "missing",
+            "partial_answer",
+            "handoffs",
+            "owner",
+            "message",
+            "after",
+            "messages",
+            "answered",
+            "session",
+        ],
         boundaries: AGENT_BOUNDARIES,
         speakers: Speakers::Agents,
         reply_names: AGENT_NAMES,
