@@ -178,8 +178,8 @@ fn a_scripted_plan_and_the_rows_of_workers_keep_their_contract() {
                 "args = { region = \"EU\" }, critical",
                 "args = { regoin = \"EU\" }, critical",
                 &[
-                    "warning: script[0].reply.tasks[0].args.region: `region` is missing: the task fails with worker_bad_args:sales (rename `regoin`)",
                     "warning: script[0].reply.tasks[0].args.regoin: `regoin` is not an argument of `sales`: the task fails with worker_bad_args:sales (did you mean `region`?)",
+                    "warning: script[0].reply.tasks[0].args.region: `region` is missing: the task fails with worker_bad_args:sales (rename `regoin`)",
                 ],
             ),
             (

@@ -1,0 +1,436 @@
+//! What is suggested for a mistake, and that it is reported where it is.
+
+use crate::scenario::{ScenarioOrigin, check};
+
+/// The problems of a text, without the name of its file.
+fn problems(text: &str) -> Vec<String> {
+    let all = check(text, ScenarioOrigin::File("a.toml".into()), &[]).problems.to_string();
+    all.lines().map(|line| line.strip_prefix("a.toml:").unwrap_or(line).to_owned()).collect()
+}
+
+/// A part of a text, what is in its place, and a problem that is reported then.
+type Change = (&'static str, &'static str, &'static str);
+
+#[track_caller]
+fn judge(good: &str, changes: &[Change]) {
+    assert_eq!(problems(good), Vec::<String>::new());
+    for (from, to, expected) in changes {
+        assert!(good.contains(from), "{from} is not in the scenario");
+        let found = problems(&good.replacen(from, to, 1));
+        assert!(found.iter().any(|line| line == expected), "{to}: {found:#?}");
+    }
+}
+
+const TABLE: &str = r#"title = "A launch"
+pattern = "collaboration"
+goal = "May {{what}} start?"
+[inputs]
+what = { value = "it" }
+[flags.lawyer]
+[budget]
+max_rounds = 3
+max_seconds = 90
+min_go_votes = 1
+[facts]
+limits = { block = 0.03 }
+[collaboration]
+sequence = ["ann"]
+finalize_prompt = "Sum up."
+[roles.ann]
+prompt = """
+You are Ann.
+"""
+[model]
+stream = true
+[[script]]
+role = "ann"
+when = "goal.contains('it') && round >= 1"
+latency = "500ms..900ms"
+[script.reply]
+stance = "go"
+summary = "Below {{facts.limits.block}}."
+confidence = 1
+actions = ["Go"]
+[[script]]
+text = "Whatever."
+[[script]]
+step = "finalize"
+text = "Done: {{what}}."
+[[expect]]
+that = 'outcome.rounds_used <= 3 && (live || calls("llm") == 2)'
+"#;
+
+#[test]
+fn a_key_of_the_top_below_a_header_is_sent_to_the_top() {
+    judge(
+        TABLE,
+        &[
+            (
+                "[budget]\n",
+                "[budget]\nseed = 7\n",
+                "8:1: error: budget.seed: unknown key `seed` (move it to the top of the file, above the first [table])",
+            ),
+            (
+                "[inputs]\n",
+                "[inputs]\nabout = \"x\"\n",
+                "5:9: error: inputs.about: expected a table, found the string \"x\" (move it to the top of the file, above the first [table])",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_key_or_a_table_that_is_there_twice_is_named() {
+    judge(
+        TABLE,
+        &[
+            (
+                "max_rounds = 3\n",
+                "max_rounds = 3\nmax_rounds = 4\n",
+                "9:1: error: not TOML: duplicate key `max_rounds` (keep one of the two)",
+            ),
+            (
+                "[facts]\n",
+                "[budget]\n[facts]\n",
+                "11:2: error: not TOML: duplicate key `budget` (put the keys of both tables under one header)",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_misspelt_header_in_a_list_of_tables_is_reported() {
+    let text =
+        TABLE.replacen("[[script]]\ntext", "[script.reply]\nstance = \"go\"\n[[script]]\ntext", 1);
+    let text = text.replacen("actions = [\"Go\"]\n", "actions = [\"Go\"]\n[[sceipt]]\n", 1);
+    assert_eq!(problems(&text), ["31:3: error: unknown key `sceipt` (did you mean `script`?)"]);
+}
+
+#[test]
+fn what_is_not_closed_is_reported_where_it_begins() {
+    judge(
+        TABLE,
+        &[
+            (
+                "title = \"A launch\"",
+                "title = \"A launch",
+                "1:9: error: not TOML: the string is not closed (add `\"`)",
+            ),
+            (
+                "sequence = [\"ann\"]",
+                "sequence = [\"ann\"",
+                "14:12: error: not TOML: `[` is not closed (add `]`)",
+            ),
+            (
+                "{ block = 0.03 }",
+                "{ block = 0.03",
+                "12:10: error: not TOML: `{` is not closed (add `}`)",
+            ),
+            ("[[script]]", "[[script]", "22:1: error: not TOML: `[[` is not closed (add `]]`)"),
+            (
+                "Ann.\n\"\"\"",
+                "Ann.\n",
+                "17:10: error: not TOML: the string is not closed (add `\"\"\"`)",
+            ),
+        ],
+    );
+    let both = TABLE.replacen("= 3\n", "= nothing\n", 1).replacen("[\"ann\"]", "[\"ann\"", 1);
+    assert_eq!(
+        problems(&both),
+        [
+            "8:14: error: not TOML: string values must be quoted (write \"nothing\")",
+            "14:12: error: not TOML: `[` is not closed (add `]`)",
+        ],
+        "an error on an earlier line is reported, too"
+    );
+}
+
+#[test]
+fn a_word_without_quotes_gets_them() {
+    let quoted = "string values must be quoted";
+    for (from, to, expected) in [
+        (
+            "\"collaboration\"",
+            "collaboration",
+            format!(
+                "2:11: error: not TOML: {quoted}, expected literal string (write \"collaboration\")"
+            ),
+        ),
+        ("\"collaboration\"", "team", format!("2:11: error: not TOML: {quoted} (write \"team\")")),
+        (
+            "\"500ms..900ms\"",
+            "500ms",
+            format!("25:11: error: not TOML: {quoted}, expected literal string (write \"500ms\")"),
+        ),
+        (
+            "stream = true",
+            "stream = True",
+            "21:10: error: not TOML: invalid boolean, expected `true` (write true)".to_owned(),
+        ),
+    ] {
+        assert_eq!(problems(&TABLE.replacen(from, to, 1)), [expected], "{to}");
+    }
+}
+
+#[test]
+fn a_name_in_single_braces_is_not_replaced() {
+    judge(
+        TABLE,
+        &[
+            (
+                "{{what}} start",
+                "{what} start",
+                "3:13: warning: goal: `{what}` is not replaced (write `{{what}}`)",
+            ),
+            (
+                "{{what}} start",
+                "{{what}} and ${ what } start",
+                "3:26: warning: goal: `${ what }` is not replaced (write `{{what}}`)",
+            ),
+            (
+                "{{facts.limits.block}}",
+                "{facts.limits.block}",
+                "28:18: warning: script[0].reply: `{facts.limits.block}` is not replaced (write `{{facts.limits.block}}`)",
+            ),
+            (
+                "{{what}} start",
+                "{{what} start",
+                "3:13: error: goal: `{{what}` is not closed (write `{{what}}`)",
+            ),
+        ],
+    );
+    // Only a name of the scenario can be meant.
+    let text = TABLE.replacen("start?", "start in {this} {\\\"place\\\": 1}?", 1);
+    assert_eq!(problems(&text), Vec::<String>::new());
+}
+
+#[test]
+fn a_duration_in_another_form_is_written_in_that_of_the_format() {
+    judge(
+        TABLE,
+        &[
+            (
+                "max_seconds = 90",
+                "max_seconds = \"1m30\"",
+                "9:15: error: budget.max_seconds: \"1m30\" is not a duration (write 90s)",
+            ),
+            (
+                "500ms..900ms",
+                "500-900 msec",
+                "25:11: error: script[0].latency: \"500-900 msec\" is not a duration (write 500ms..900ms)",
+            ),
+            (
+                "500ms..900ms",
+                "2 hours",
+                "25:11: error: script[0].latency: \"2 hours\" is not a duration (such as 900ms, 1.5s, or 900ms..1.8s, at most 60m)",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_misspelt_key_of_a_reply_is_reported_at_the_key() {
+    judge(
+        TABLE,
+        &[(
+            "summary =",
+            "sumary =",
+            "28:1: warning: script[0].reply.summary: `summary` is missing: the run stops with invalid_contribution:missing_keys (rename `sumary`)",
+        )],
+    );
+}
+
+#[test]
+fn functions_and_operators_of_other_languages_are_those_of_cel() {
+    let help = "(write a CEL condition such as facts.alerts >= 3 && inputs.region == 'EU')";
+    for (from, to, place, what) in [
+        (
+            ".contains(",
+            ".includes(",
+            "24:22: error: script[0].when",
+            "there is no function `includes`; did you mean `contains`?",
+        ),
+        (
+            ".contains(",
+            ".contain(",
+            "24:21: error: script[0].when",
+            "there is no function `contain`; did you mean `contains`?",
+        ),
+        ("&&", "and", "24:29: error: script[0].when", "unexpected `and`; write `&&`"),
+        (">=", "=>", "24:38: error: script[0].when", "unexpected `=>`; write `>=`"),
+        (
+            "calls(",
+            "call(",
+            "37:50: error: expect[0].that",
+            "there is no function `call`; did you mean `calls`?",
+        ),
+        ("||", "or", "37:43: error: expect[0].that", "unexpected `or`; write `||`"),
+    ] {
+        let found = problems(&TABLE.replacen(from, to, 1));
+        assert_eq!(found, [format!("{place}: not a condition: {what} {help}")], "{to}");
+    }
+    // Only an expectation can call `calls`.
+    let found = problems(&TABLE.replacen("goal.contains('it')", "call('llm') == 1", 1));
+    assert!(found[0].contains("there is no function `call`; did you mean `all`?"), "{found:#?}");
+}
+
+#[test]
+fn a_name_with_a_minus_is_one_with_an_underscore() {
+    judge(
+        TABLE,
+        &[(
+            "outcome.rounds_used",
+            "outcome.rounds-used",
+            "37:24: error: expect[0].that: `used` is not available in this condition (`-` subtracts: did you mean `rounds_used`?)",
+        )],
+    );
+}
+
+#[test]
+fn a_word_that_is_no_stop_reason_is_reported() {
+    judge(
+        TABLE,
+        &[
+            (
+                "calls(\"llm\") == 2",
+                "stop_reason == \"sucess\"",
+                "37:8: warning: expect[0].that: `sucess` is not a stop reason (did you mean `success`?)",
+            ),
+            (
+                "calls(\"llm\") == 2",
+                "\"agent_denyed:ann\" != stop_reason",
+                "37:8: warning: expect[0].that: `agent_denyed` is not a stop reason (did you mean `agent_denied`?)",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_field_that_no_outcome_has_is_reported() {
+    judge(
+        TABLE,
+        &[
+            (
+                "outcome.rounds_used",
+                "outcome.rounds_use",
+                "37:9: warning: expect[0].that: outcomes of the pattern collaboration have no field `rounds_use` (did you mean `rounds_used`?)",
+            ),
+            (
+                "outcome.rounds_used",
+                "outcome.handoffs",
+                "37:9: warning: expect[0].that: outcomes of the pattern collaboration have no field `handoffs` (one of answer, final_decision, rounds_used, team_summary, raw_contribution, status, stop_reason, phase, detail, error, trace, history, run_id, pattern, usage, elapsed_ms, … (21 in all))",
+            ),
+        ],
+    );
+    let guarded = TABLE.replacen("outcome.rounds_used <= 3", "!has(outcome.refusals)", 1);
+    assert_eq!(problems(&guarded), Vec::<String>::new(), "has() asks whether there is one");
+}
+
+const REPORT: &str = r#"title = "A report"
+pattern = "orchestrator"
+goal = "Report."
+[orchestrator]
+plan_prompt = "Plan."
+finalize_prompt = "Report."
+[orchestrator.sections]
+sales = "seller"
+[orchestrator.level]
+name = "health"
+otherwise = "green"
+[workers.seller]
+description = "Sells"
+[[workers.seller.fixture.rows]]
+result = { orders = 1 }
+[[script]]
+step = "plan"
+reply = { kind = "plan", tasks = [{ id = "a", worker = "seller", args = {}, critical = true }] }
+[[script]]
+step = "finalize"
+when = "aggregate.health == 'green' && aggregate.sales.orders > 0"
+text = "Good."
+[[script]]
+step = "finalize"
+text = "Bad."
+"#;
+
+#[test]
+fn a_misspelt_kind_of_a_plan_is_reported_at_the_key() {
+    judge(
+        REPORT,
+        &[(
+            "kind =",
+            "knd =",
+            "18:11: warning: script[0].reply.kind: a plan needs kind = \"plan\": the run stops with invalid_plan:kind (rename `knd`)",
+        )],
+    );
+}
+
+#[test]
+fn a_key_of_several_tables_is_sent_to_one_of_them() {
+    judge(
+        REPORT,
+        &[
+            (
+                "goal =",
+                "pointer = \"/a\"\ngoal =",
+                "3:1: error: pointer: unknown key `pointer` (did you mean `workers.NAME.http.pointer` or `tools.NAME.http.pointer`?)",
+            ),
+            (
+                "goal =",
+                "flag = \"a\"\ngoal =",
+                "3:1: error: flag: unknown key `flag` (did you mean `flags`, `roles.NAME.flag`, `workers.NAME.flag`, `router.routes.NAME.flag` or `sources.NAME.flag`?)",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_field_that_the_aggregate_does_not_have_is_reported() {
+    judge(
+        REPORT,
+        &[
+            (
+                "aggregate.sales",
+                "aggregate.sale",
+                "21:40: warning: script[1].when: the aggregate has no field `sale` (did you mean `sales`?)",
+            ),
+            (
+                "aggregate.health",
+                "aggregate.level",
+                "21:9: warning: script[1].when: the aggregate has no field `level` (one of sales, health, failed_tasks)",
+            ),
+        ],
+    );
+}
+
+const RESEARCH: &str = r#"title = "Research"
+pattern = "research"
+goal = "Answer."
+[research]
+question = "Why?"
+allowed_domains_policy = ["docs.example.org"]
+allowed_domains_execution = ["docs.example.org"]
+plan = "rule"
+notes = "rule"
+answer = "rule"
+[tools.search_sources.search]
+folder = ""
+base_url = "https://docs.example.org/"
+[tools.read_source.read]
+folder = ""
+base_url = "https://docs.example.org/"
+[[expect]]
+that = 'cites("docs.example.org") && cites("example.org") && !cites("rumours.example.net")'
+"#;
+
+#[test]
+fn a_cited_host_that_is_almost_an_allowed_one_is_reported() {
+    judge(
+        RESEARCH,
+        &[(
+            "cites(\"docs.",
+            "cites(\"dosc.",
+            "18:8: warning: expect[0].that: `dosc.example.org` is not in research.allowed_domains_policy (did you mean `docs.example.org`?)",
+        )],
+    );
+}
