@@ -57,6 +57,9 @@ fn start(args: &NewArgs) -> Result<Start, String> {
             if args.file.is_some() {
                 return Err("--from takes one FILE, and no pattern".to_owned());
             }
+            if file.as_deref().is_some_and(|file| templates().iter().any(|it| it.pattern == file)) {
+                return Err("--from copies a scenario: give a FILE, and no pattern".to_owned());
+            }
             let Some(one) = shipped().iter().find(|it| it.name == from) else {
                 let help = suggest_name(from, shipped().iter().map(|it| it.name));
                 return Err(format!("{from} is not a shipped scenario; {help}"));

@@ -87,6 +87,49 @@ fn a_row_that_does_not_hold_says_what_was_there() {
 }
 
 #[test]
+fn a_red_test_says_what_failed_in_the_run() {
+    let home = Home::new();
+    let text = include_str!("../../assets/templates/team.toml");
+    let text = text.split("\n[[expect]]").next().expect("a text");
+    let (before, after) = text.split_once("[[tools.list_changes.fixture.rows]]").expect("a tool");
+    let (_, after) = after.split_once("\n# ").expect("what follows");
+    let command = "[tools.list_changes.command]\nprogram = \"./not-there.sh\"\n";
+    let rows = expect("calls('list_changes') == 0")
+        + &expect("outcome.session[0].result == 1")
+        + &expect("order('writer', 'researcher')");
+    home.write("mine.toml", &format!("{before}{command}\n# {after}{rows}"));
+    let args = ["test", "mine.toml", "--trust", "--report", "junit=out.xml"];
+    let ended = home.run(&args);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    for said in [
+        "list_changes failed 1 of 1 call: ",
+        "not-there.sh",
+        "outcome.session[0].result is missing; there are status, stop_reason, ",
+        "is false: control went editor, researcher, ",
+        "roundtable open r-",
+    ] {
+        assert!(ended.out.contains(said), "{said}\n{}", ended.out);
+    }
+    let report = home.path().join("out.xml");
+    assert!(std::fs::read_to_string(&report).expect("a report").contains("list_changes failed"));
+    // A report of an earlier command is not left where nothing has run.
+    home.write("mine.toml", "title = 3");
+    assert_eq!(home.run(&args).code, Some(2));
+    assert!(!report.exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_reader_that_goes_away_is_no_cancelled_test() {
+    let home = Home::new();
+    let args = ["test", "checkout-launch", "front-desk", "dev-team", "--jobs", "1"];
+    let mut running = Running::start(&mut home.command(&args));
+    running.close_out();
+    let (status, _, err) = running.end();
+    assert_eq!(status.code(), Some(141), "{err}");
+}
+
+#[test]
 fn nothing_runs_unless_every_file_is_valid() {
     let home = Home::new();
     let rows = [

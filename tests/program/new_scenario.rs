@@ -60,6 +60,7 @@ fn what_is_wrong_says_what_to_type_instead() {
         (&["new", "swram"], "swram is not a pattern; did you mean `swarm`?"),
         (&["new", "--from", "front-dsk"], "did you mean `front-desk`?"),
         (&["new", "team", "a", "--from", "front-desk"], "--from takes one FILE"),
+        (&["new", "team", "--from", "front-desk"], "--from copies a scenario"),
         (&["scenarios", "front-dsk"], "front-desk"),
     ] {
         let ended = home.run(args);

@@ -48,6 +48,9 @@ struct TrialObject<'r> {
     stop_reason: &'r StopReason,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'r str>,
+    /// Tools that failed, and what to do; only where the trial failed.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    notes: &'r [String],
     elapsed_ms: u64,
     tokens: u64,
     cost_usd: Option<f64>,
@@ -109,6 +112,7 @@ fn trial(trial: &TrialResult) -> TrialObject<'_> {
         runs: &trial.runs,
         stop_reason: &trial.stop_reason,
         error: trial.error.as_deref(),
+        notes: if trial.passed() { &[] } else { &trial.notes },
         elapsed_ms: trial.elapsed_ms,
         tokens: trial.tokens,
         cost_usd: trial.cost_usd,

@@ -36,7 +36,8 @@ fn suite(results: &TestResults, case: &CaseResult) -> TestSuite {
         let failure = failures.iter().find(|it| it.index == index).filter(|_| failing);
         let mut test = TestCase::new(title(result), status(case, failure));
         test.set_classname(clean(&case.name));
-        test.set_time(time);
+        // A run is one for all of its expectations.
+        test.set_time(time / u32::try_from(expected.len()).unwrap_or(u32::MAX).max(1));
         suite.add_test_case(test);
     }
     if case.trials.is_empty() {
@@ -75,6 +76,7 @@ fn status(case: &CaseResult, failure: Option<&FailedExpectation<'_>>) -> TestCas
         text.push(format!("not in {times} of {all} runs; the first has seed {seed}"));
     }
     text.push(format!("the run ended with {}", failure.trial.stop_reason));
+    text.extend(failure.trial.notes.iter().cloned());
     let lines: Vec<String> = text.iter().map(|line| clean(line)).collect();
     status.set_description(lines.join("\n"));
     status

@@ -33,6 +33,10 @@ use crate::ui::theme::Theme;
 
 /// Executes `roundtable test`. Nothing runs unless every scenario is valid.
 pub fn run(args: &TestArgs, global: &Global, theme: Theme) -> Exit {
+    // Whatever happens, no report of an earlier command is taken for that of this one.
+    for report in &args.options.report {
+        let _ = std::fs::remove_file(&report.junit);
+    }
     let mut found = Vec::new();
     let mut invalid = 0;
     for (place, what) in args.scenarios.iter().enumerate() {
@@ -116,7 +120,12 @@ fn execute(
     }
     runtime.shutdown_background();
     let results = TestResults { cases: results, min_pass, is_cut_off: interrupt.is_cancelled() };
-    let exit = results.exit();
+    let exit = match report.write_error() {
+        None => results.exit(),
+        // The runs were cancelled because nothing could be written any more.
+        Some(io::ErrorKind::BrokenPipe) => Exit::CutOff,
+        Some(_) => Exit::Stopped,
+    };
     let written = match format {
         TestFormat::Json => {
             report.failed().and_then(|()| json::write(&results, &mut io::stdout().lock()))

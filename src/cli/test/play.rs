@@ -20,6 +20,7 @@ use crate::engine::{Engine, EngineSettings, RunHandle, RunKeeper};
 use crate::event::World;
 use crate::expectations::RunObserver;
 use crate::host::journal;
+use crate::narrate::format;
 use crate::run::Session;
 use crate::scenario::Scenario;
 
@@ -170,7 +171,7 @@ async fn play(
     let engine = Engine::with_keeper(EngineSettings { log, ..EngineSettings::default() }, keeper);
     let mut observer = RunObserver::new(&scenario);
     let messages = trial.launches.len();
-    let (mut runs, mut before) = (Vec::new(), None::<RunHandle>);
+    let (mut runs, mut before, mut notes) = (Vec::new(), None::<RunHandle>, Vec::new());
     for (text, mut launch) in trial.launches {
         if interrupt.is_cancelled() {
             return (case, nth, None);
@@ -198,8 +199,10 @@ async fn play(
         if !observer.end_of_run(&world) || interrupt.is_cancelled() {
             return (case, nth, None);
         }
+        notes.extend(notes_on(&world));
         before = Some(run);
     }
+    notes.extend(scenario.run_warnings(is_live).cloned());
     let Some(observed) = observer.finish(&scenario, is_live, messages) else {
         return (case, nth, None);
     };
@@ -209,10 +212,25 @@ async fn play(
         runs,
         stop_reason: observed.outcome.stop_reason().clone(),
         error: stopped.and_then(|run| run.error.clone()),
+        notes,
         elapsed_ms: observed.outcome.elapsed_ms(),
         tokens: observed.tokens,
         cost_usd: observed.outcome.cost_usd(),
         expectations: observed.judge(&scenario),
     };
     (case, nth, Some(result))
+}
+
+/// The tools of a run that failed, whether or not a fallback replaced their results, and what to do
+/// about its stop.
+fn notes_on(world: &World) -> Vec<String> {
+    let tools = world.tools.rows().iter().filter(|row| !row.head.is_agent());
+    let failed = tools.filter_map(|row| {
+        let tally = &row.tally;
+        let failed = tally.failed + tally.cached + tally.fallback + tally.omitted;
+        let calls = format::count_noun(tally.calls, "call");
+        let why = row.last_failure.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+        (failed > 0).then(|| format!("{} failed {failed} of {calls}{why}", row.name()))
+    });
+    failed.chain(world.stop_advice().map(str::to_owned)).collect()
 }

@@ -49,6 +49,8 @@ pub struct TrialResult {
     pub stop_reason: StopReason,
     /// The error that stopped it, if any.
     pub error: Option<Arc<str>>,
+    /// What to know where it failed: tools that failed, and what to do.
+    pub notes: Vec<String>,
     /// Milliseconds, pauses not counted.
     pub elapsed_ms: u64,
     /// Tokens of prompts and replies.
@@ -173,6 +175,7 @@ mod tests {
             runs: Vec::new(),
             stop_reason: serde_json::from_value(stop_reason.into()).expect("a reason"),
             error: None,
+            notes: Vec::new(),
             elapsed_ms: 10,
             tokens: 0,
             cost_usd: None,

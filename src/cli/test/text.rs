@@ -49,6 +49,11 @@ impl TextReport {
         }
     }
 
+    /// The kind of the first error of writing, if any.
+    pub fn write_error(&self) -> Option<io::ErrorKind> {
+        self.written.as_ref().err().map(io::Error::kind)
+    }
+
     /// The first error of writing, if any.
     pub fn failed(&mut self) -> io::Result<()> {
         std::mem::replace(&mut self.written, Ok(()))
@@ -134,8 +139,12 @@ impl TextReport {
             };
             (one_line(&format!("{reason}{why}")), one_line(&shows))
         });
+        let notes = case.trials.iter().find(|trial| !trial.passed()).map(|trial| &trial.notes);
         if let Some((ended, shows)) = stopped {
             text.push_str(&format!("    the run ended with {ended}\n"));
+            for note in notes.into_iter().flatten() {
+                text.push_str(&format!("    {}\n", one_line(note)));
+            }
             text.push_str(&format!("    {}\n", self.paint.role(StyleRole::Dim, &shows)));
         }
         text

@@ -61,9 +61,9 @@ pub(super) fn explain(node: &CelNode, shown: &CelBindings) -> Vec<ObservedPart> 
         let Some(part) = written(node) else { return true };
         if parts.len() < MAX_PARTS && parts.iter().all(|known| known.part != part) {
             let value = match eval::value(node, shown, &mut EvalBudget::default()) {
-                Ok(value) => shortened(&value),
+                Ok(value) => shortened(&value) + &more_of(node, shown).unwrap_or_default(),
                 // The evaluation itself says why.
-                Err(EvalError::Failed(_)) => "missing".to_owned(),
+                Err(EvalError::Failed(_)) => "missing".to_owned() + &keys_beside(node, shown),
                 Err(EvalError::BudgetExceeded(spent)) => spent.to_string(),
             };
             parts.push(ObservedPart { part, value });
@@ -71,6 +71,49 @@ pub(super) fn explain(node: &CelNode, shown: &CelBindings) -> Vec<ObservedPart> 
         false
     });
     parts
+}
+
+/// What a function of expectations has seen, where it does not hold.
+fn more_of(node: &CelNode, shown: &CelBindings) -> Option<String> {
+    let CelNode::OfRun(function, args) = node else { return None };
+    let facts = shown.run_facts()?;
+    let (what, names) = match function {
+        RunFunction::Calls => return None,
+        RunFunction::Cites => ("it cites", &facts.cited),
+        RunFunction::Order => ("control went", &facts.took_control),
+    };
+    let held = function.call(args, Some(facts), &mut EvalBudget::default());
+    if matches!(held, Ok(CelValue::Bool(true))) {
+        return None;
+    }
+    Some(format!(": {what} {}", listed(names.iter().map(String::as_str))))
+}
+
+/// The keys that a map has in place of a missing one.
+fn keys_beside(node: &CelNode, shown: &CelBindings) -> String {
+    let CelNode::Field(inner, _) = node else { return String::new() };
+    match eval::value(inner, shown, &mut EvalBudget::default()) {
+        Ok(CelValue::Map(CelMap::Borrowed(fields))) => {
+            format!("; there are {}", listed(fields.keys().map(String::as_str)))
+        }
+        _ => String::new(),
+    }
+}
+
+/// Names with commas, the first of them.
+fn listed<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    let mut text = String::new();
+    for name in names {
+        if text.len() > MAX_CHARS {
+            text.push_str(", …");
+            break;
+        }
+        if !text.is_empty() {
+            text.push_str(", ");
+        }
+        text.extend(name.chars().take(MAX_CHARS));
+    }
+    if text.is_empty() { "nothing".to_owned() } else { text }
 }
 
 /// Visits the parts of a condition; those inside a part only if `visit` says so.
