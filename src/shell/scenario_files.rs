@@ -41,19 +41,18 @@ fn scenarios(services: &Services) -> Vec<ScenarioEntry> {
     entries
 }
 
-/// Reloads the scenarios whenever their files change, until the program ends.
+/// Reloads the scenarios whenever their files change, until the program ends. The thread of the watcher
+/// is started here: on a thread of the runs it would have their low priority.
 pub(super) fn watch(services: &Services) {
-    let services = services.clone();
-    services.runtime.clone().spawn(async move {
-        if let Err(error) = watch_files(&services).await {
-            // They can still be reloaded by a key.
-            tracing::info!("changes of scenario files are not seen: {error}");
-        }
-    });
+    let (tell, changes) = mpsc::channel(1);
+    match watcher(services, tell) {
+        Ok(watcher) => drop(services.runtime.spawn(follow(services.clone(), watcher, changes))),
+        // They can still be reloaded by a key.
+        Err(error) => tracing::info!("changes of scenario files are not seen: {error}"),
+    }
 }
 
-async fn watch_files(services: &Services) -> notify::Result<()> {
-    let (tell, mut changes) = mpsc::channel(1);
+fn watcher(services: &Services, tell: mpsc::Sender<()>) -> notify::Result<RecommendedWatcher> {
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<_>| {
         if event.is_ok_and(|event| is_change(&event)) {
             // One change that is not read yet is enough: all files are read again.
@@ -66,6 +65,15 @@ async fn watch_files(services: &Services) -> notify::Result<()> {
     if let Some(folder) = named.as_deref().and_then(Path::parent).filter(|it| it.is_dir()) {
         watcher.watch(folder, RecursiveMode::NonRecursive)?;
     }
+    Ok(watcher)
+}
+
+/// Reloads the scenarios after each change.
+async fn follow(
+    services: Services,
+    mut watcher: RecommendedWatcher,
+    mut changes: mpsc::Receiver<()>,
+) {
     let mut is_watched = watch_folder(&mut watcher, false);
     while changes.recv().await.is_some() {
         for _ in 0..MAX_CHANGES {
@@ -74,9 +82,8 @@ async fn watch_files(services: &Services) -> notify::Result<()> {
             }
         }
         is_watched = watch_folder(&mut watcher, is_watched);
-        rescan(services);
+        rescan(&services);
     }
-    Ok(())
 }
 
 /// Writes the template of a pattern to a new file, and lists it.
