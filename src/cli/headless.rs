@@ -20,7 +20,6 @@ use crate::event::world::{Outcome, Projection, SessionOutcome};
 use crate::event::{BoundaryId, Command, Event, EventKind, StopReason, World};
 use crate::host::fork::fork_failure;
 use crate::host::{journal, pauses};
-use crate::run::Session;
 
 /// Number of events written before each flush.
 const BATCH: usize = 256;
@@ -77,10 +76,7 @@ pub async fn run<W: Write>(
         let mut fork_of = None;
         let (scenario, run) = match turn {
             SessionTurn::Message(text, mut launch) => {
-                launch.session = match &before {
-                    Some(run) => run.follow_up(text),
-                    None => launch.session.or_else(|| Some(Session::first(text))),
-                };
+                launch.answer(text, before.as_ref());
                 (Arc::clone(&launch.scenario), engine.start(*launch))
             }
             SessionTurn::Forked(launch, fork) => {

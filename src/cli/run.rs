@@ -19,13 +19,14 @@ use crate::host::dirs::Dirs;
 use crate::host::models::{self, Endpoints, LiveModels};
 use crate::host::prepare::{PrepareError, prepare};
 use crate::host::trust::Trust;
+use crate::run::Session;
 use crate::scenario::catalogue::RequestedModel;
 use crate::scenario::consent::Consent;
 use crate::scenario::{self, Override, STDIN, Scenario, ScenarioSource};
 use crate::ui::theme::Theme;
 
 /// Bytes of events that a run may be ahead of its reader, such as a pipe.
-pub(super) const MAX_AHEAD: u64 = 16 << 20;
+const MAX_AHEAD: u64 = 16 << 20;
 
 /// Whether to run without the dashboard: `--headless`, an option that only headless runs have, or
 /// no terminal.
@@ -154,7 +155,7 @@ pub fn schedule(args: &RunArgs) -> (Vec<(FlagName, bool)>, Schedule) {
 
 /// The messages of a headless session, one run each: those of the command line, else the scenario's
 /// goal and follow-ups.
-pub(super) fn messages(scenario: &Scenario, args: &RunArgs) -> Vec<Arc<str>> {
+fn messages(scenario: &Scenario, args: &RunArgs) -> Vec<Arc<str>> {
     if !args.messages.is_empty() {
         return args.messages.iter().map(|text| text.as_str().into()).collect();
     }
@@ -162,62 +163,88 @@ pub(super) fn messages(scenario: &Scenario, args: &RunArgs) -> Vec<Arc<str>> {
     std::iter::once(scenario.goal.as_str().into()).chain(follow_ups.iter().cloned()).collect()
 }
 
+/// Settings of an engine for headless runs: each event is folded and written once, so no window of
+/// old events is kept.
+pub(super) fn engine_settings() -> EngineSettings {
+    let log = LogLimits { window: 0, ahead: MAX_AHEAD };
+    EngineSettings { log, ..EngineSettings::default() }
+}
+
+/// The runs of a command, ready to start: one for each message, and all of them so often.
+pub(super) struct PreparedSessions<'a> {
+    scenario: &'a Arc<Scenario>,
+    args: &'a RunArgs,
+    messages: Vec<Arc<str>>,
+    model: ModelChoice,
+    toolboxes: std::vec::IntoIter<Toolbox>,
+    session: Option<Session>,
+}
+
+impl<'a> PreparedSessions<'a> {
+    /// Prepares the runs of so many sessions. On an error the message has been printed.
+    pub fn prepare(
+        scenario: &'a Arc<Scenario>,
+        args: &'a RunArgs,
+        sessions: usize,
+    ) -> Result<Self, Exit> {
+        let messages = messages(scenario, args);
+        #[cfg(feature = "store")]
+        if let Some(name) = &args.replay {
+            let recorded = super::kept::replayed(name)?;
+            // A log is the answer to one message.
+            let messages = vec![scenario.goal.as_str().into()];
+            let (_, toolboxes) = prepare_runs(scenario, args, sessions).ok_or(Exit::Usage)?;
+            let (model, session) = (recorded.model_choice(), recorded.session());
+            let toolboxes = toolboxes.into_iter();
+            return Ok(Self { scenario, args, messages, model, toolboxes, session });
+        }
+        let runs = sessions * messages.len();
+        let (model, toolboxes) = prepare_runs(scenario, args, runs).ok_or(Exit::Usage)?;
+        let toolboxes = toolboxes.into_iter();
+        Ok(Self { scenario, args, messages, model, toolboxes, session: None })
+    }
+
+    /// The runs of the next session, each with its message. A seed replaces that of the scenario.
+    pub fn next_session(&mut self, seed: Option<u64>) -> Vec<(Arc<str>, Launch)> {
+        let launches = self.messages.iter().map(|text| {
+            let (flags, schedule) = schedule(self.args);
+            let launch = Launch {
+                scenario: Arc::clone(self.scenario),
+                model: self.model.clone(),
+                tools: self.toolboxes.next(),
+                flags,
+                schedule,
+                seed,
+                requested_model: self.args.model.as_deref().map(Arc::from),
+                session: self.session.clone(),
+            };
+            (Arc::clone(text), launch)
+        });
+        launches.collect()
+    }
+}
+
 /// Executes `roundtable run` without the dashboard.
 pub async fn headless(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
     let Some(scenario) = read(args) else { return Exit::Usage };
-    #[cfg_attr(not(feature = "store"), expect(unused_mut, reason = "there are no recordings"))]
-    let mut messages = messages(&scenario, args);
-    #[cfg(feature = "store")]
-    let recorded = match args.replay.as_deref().map(super::kept::replayed) {
-        None => None,
-        Some(Err(exit)) => return exit,
-        Some(Ok(recorded)) => {
-            // A log is the answer to one message.
-            messages = vec![scenario.goal.as_str().into()];
-            Some(recorded)
-        }
+    let mut sessions = match PreparedSessions::prepare(&scenario, args, 1) {
+        Ok(sessions) => sessions,
+        Err(exit) => return exit,
     };
-    #[cfg_attr(not(feature = "store"), expect(unused_mut, reason = "there are no recordings"))]
-    let Some((mut model, tools)) = prepare_runs(&scenario, args, messages.len()) else {
-        return Exit::Usage;
-    };
-    #[cfg(feature = "store")]
-    if let Some(recorded) = &recorded {
-        model = recorded.model_choice();
-    }
     let stdout = io::stdout();
     let format =
         args.format.unwrap_or(if stdout.is_terminal() { RunFormat::Text } else { RunFormat::Json });
     let paint = StreamStyle::on(&stdout, theme, global.is_ascii());
-    // Each event is folded and written once, so no window of old events is kept.
-    let log = LogLimits { window: 0, ahead: MAX_AHEAD };
-    let settings = EngineSettings { log, ..EngineSettings::default() };
     let stored = StoreOfCommand::open(global, OnStoreFailure::Stop);
     print_notes(&stored.problems);
     // A log of a pipeline needs to know only what is wrong.
     if io::stderr().is_terminal() {
         print_notes(stored.place.as_slice());
     }
-    let engine = Engine::with_keeper(settings, stored.keeper());
+    let engine = Engine::with_keeper(engine_settings(), stored.keeper());
     let drive = HeadlessOptions { pauses: &args.pause_at, fail_on: &args.fail_on };
-    #[cfg(feature = "store")]
-    let session = recorded.as_ref().and_then(|recorded| recorded.session());
-    #[cfg(not(feature = "store"))]
-    let session = None::<crate::run::Session>;
-    let turns = messages.into_iter().zip(tools).map(|(text, tools)| {
-        let (flags, schedule) = schedule(args);
-        let launch = Launch {
-            scenario: Arc::clone(&scenario),
-            model: model.clone(),
-            tools: Some(tools),
-            flags,
-            schedule,
-            seed: args.seed,
-            requested_model: args.model.as_deref().map(Arc::from),
-            session: session.clone(),
-        };
-        SessionTurn::Message(text, Box::new(launch))
-    });
+    let turns = sessions.next_session(args.seed).into_iter();
+    let turns = turns.map(|(text, launch)| SessionTurn::Message(text, Box::new(launch)));
     let output = RunWriter::new(format, paint, stdout);
     let exit = headless::run(&engine, turns.collect(), drive, output).await;
     print_notes(&stored.finish().await);
@@ -229,7 +256,7 @@ pub(super) fn print_notes(notes: &[String]) {
 }
 
 /// The model and one toolbox for each run. `None`: the errors have already been printed.
-pub(super) fn prepare_runs(
+fn prepare_runs(
     scenario: &Scenario,
     args: &RunArgs,
     runs: usize,

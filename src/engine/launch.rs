@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::RunHandle;
 use crate::Toolbox;
 use crate::base::name::FlagName;
 use crate::bus::Recording;
@@ -50,6 +51,17 @@ impl Launch {
             requested_model: None,
             session: None,
         }
+    }
+}
+
+impl Launch {
+    /// Sets the message that the run answers: the next one of the session of `before`, else the first
+    /// of its own, unless it has one already.
+    pub(crate) fn answer(&mut self, text: Arc<str>, before: Option<&RunHandle>) {
+        self.session = match before {
+            Some(run) => run.follow_up(text),
+            None => self.session.take().or_else(|| Some(Session::first(text))),
+        };
     }
 }
 

@@ -7,19 +7,14 @@ use serde_json::{Map, Value, json};
 
 use super::EventKind;
 use super::kind::SCHEMA_VERSION;
-use super::world::outcome::fields::OutcomeField;
 use super::world::{Outcome, SessionOutcome};
 use crate::agents::facts::AgentFact;
 use crate::pattern::collaboration::facts::CollaborationFact;
-use crate::pattern::collaboration::outcome as collaboration;
 use crate::pattern::orchestrator::facts::OrchestratorFact;
-use crate::pattern::orchestrator::outcome as orchestrator;
 use crate::pattern::research::facts::ResearchFact;
-use crate::pattern::research::outcome as research;
-use crate::pattern::resilience::outcome as resilience;
 use crate::pattern::router::facts::RouterFact;
-use crate::pattern::router::outcome as router;
-use crate::pattern::team::outcome as team;
+use crate::scenario::pattern_row::PatternRow;
+use crate::scenario::patterns::ROWS;
 
 /// What every event has besides the fields of its kind.
 const ENVELOPE: [(&str, &str, &str, bool); 5] = [
@@ -67,24 +62,12 @@ pub fn event_schema() -> Value {
     )
 }
 
-/// The patterns with the fields of their outcomes.
-const OUTCOMES: [(&str, &[OutcomeField]); 7] = [
-    ("collaboration", collaboration::FIELDS),
-    ("orchestrator", orchestrator::FIELDS),
-    ("team", team::FIELDS),
-    ("swarm", team::FIELDS),
-    ("resilience", resilience::FIELDS),
-    ("research", research::FIELDS),
-    ("router", router::FIELDS),
-];
-
 /// The JSON schema of the outcome that `run --format json` prints: of each pattern, and of a session of
 /// several messages.
 pub fn outcome_schema() -> Value {
     let mut generator = SchemaSettings::draft07().for_serialize().into_generator();
     let shared = Outcome::json_schema(&mut generator).to_value();
-    let mut forms: Vec<Value> =
-        OUTCOMES.iter().map(|(pattern, own)| outcome_of(&shared, pattern, own)).collect();
+    let mut forms: Vec<Value> = ROWS.iter().map(|row| outcome_of(&shared, row)).collect();
     let mut session = SessionOutcome::json_schema(&mut generator).to_value();
     session["properties"]["session"]["items"] = json!({ "type": "object" });
     forms.push(session);
@@ -99,14 +82,14 @@ pub fn outcome_schema() -> Value {
 }
 
 /// The outcome of one pattern.
-fn outcome_of(shared: &Value, pattern: &str, own: &[OutcomeField]) -> Value {
+fn outcome_of(shared: &Value, row: &PatternRow) -> Value {
     let mut whole = shared.clone();
-    whole["description"] = format!("The outcome of the pattern {pattern}.").into();
+    whole["description"] = format!("The outcome of the pattern {}.", row.name).into();
     let Some(properties) = whole.get_mut("properties").and_then(Value::as_object_mut) else {
         return whole;
     };
-    properties.insert("pattern".to_owned(), json!({ "const": pattern }));
-    for field in own {
+    properties.insert("pattern".to_owned(), json!({ "const": row.name }));
+    for field in row.outcome {
         let mut of_field = json!({ "description": field.about });
         if field.types != "any" {
             let types: Vec<&str> = field.types.split('|').collect();

@@ -31,7 +31,7 @@ pub(crate) struct PatternRow {
     /// The place of a limit that does not belong into `[budget]`; `None` if the key is not one.
     pub misplaced_limit: fn(key: &str) -> Option<String>,
     /// The fields of its outcome, apart from those of all patterns.
-    pub outcome: &'static [&'static str],
+    pub outcome: &'static [OutcomeField],
     /// The ids of its boundaries.
     pub boundaries: &'static [BoundaryForm],
     /// Who replies in the rows of the script.
@@ -65,6 +65,23 @@ pub(crate) struct PatternRow {
     pub check_tools: fn(&BTreeMap<ToolName, ToolSpec>, &ScenarioFile, &mut ReadContext),
     /// The prompts that a step of the model has if the file has none.
     pub default_prompts: &'static [DefaultPrompt],
+}
+
+/// A field that a pattern adds to an outcome: for the check of expectations, and the schema of outcomes.
+pub(crate) struct OutcomeField {
+    /// Its name.
+    pub name: &'static str,
+    /// The words for its JSON types, with `|` between them; `any` for all.
+    pub types: &'static str,
+    /// What it says, and when it is there.
+    pub about: &'static str,
+}
+
+impl OutcomeField {
+    /// A field.
+    pub const fn new(name: &'static str, types: &'static str, about: &'static str) -> Self {
+        Self { name, types, about }
+    }
 }
 
 /// The prompt of a step that the model does, if the file has none.

@@ -202,7 +202,7 @@ fn run_prints_the_same_table() {
     let args = ["run", "checkout-unanimous", "--times", "3", "--vary", "seed", "--instant"];
     let ended = home.run(&args);
     assert_eq!((ended.code, &*ended.err), (Some(0), ""), "{ended:?}");
-    assert!(ended.out.contains("3/3  100 %"), "{}", ended.out);
+    assert!(ended.out.contains("3/3   100 %"), "{}", ended.out);
     // In real time, runs are kept as all others are.
     let kept = home.run(&["runs", "--json"]).json();
     assert_eq!(kept.as_array().map(Vec::len), Some(3), "{kept}");

@@ -32,11 +32,11 @@ pub(super) fn candidates(root: &Command, words: &[String]) -> Vec<Candidate> {
 struct CommandLine<'a> {
     root: &'a Command,
     command: &'a Command,
-    /// The option whose value comes next.
+    /// The option that the next word is a value of.
     open: Option<&'a Arg>,
     /// The values that belong to no option.
     values: Vec<&'a str>,
-    /// Everything behind `--` is a value.
+    /// `--` has come: all words after it are values.
     only_values: bool,
 }
 
@@ -65,7 +65,7 @@ impl<'a> CommandLine<'a> {
         line
     }
 
-    /// The option that this is true of, if its value is a word of its own.
+    /// The first option that matches, if its value is a separate word.
     fn option(&self, is_it: impl Fn(&Arg) -> bool) -> Option<&'a Arg> {
         let option = self.command.get_arguments().find(|it| is_it(it))?;
         let takes_word = option.get_action().takes_values() && !option.is_require_equals_set();

@@ -4,16 +4,15 @@ use std::io::{self, IsTerminal};
 use std::sync::Arc;
 
 use crate::base::visible::visible;
-use crate::bus::LogLimits;
 use crate::cli::args::kept::PlayArgs;
 use crate::cli::args::{PauseArg, RunFormat};
 use crate::cli::exit::Exit;
 use crate::cli::headless::{self, HeadlessOptions, SessionTurn};
 use crate::cli::message::print_message;
 use crate::cli::output::RunWriter;
-use crate::cli::run::{MAX_AHEAD, print_needed_permission, save_permission};
+use crate::cli::run::{engine_settings, print_needed_permission, save_permission};
 use crate::cli::stream_style::StreamStyle;
-use crate::engine::{Engine, EngineSettings};
+use crate::engine::Engine;
 use crate::event::BoundaryId;
 use crate::host::dirs::Dirs;
 use crate::host::keep::{StoreKeeper, StoredRuns};
@@ -78,9 +77,8 @@ pub(super) async fn play(
     let output =
         RunWriter::new(args.format.unwrap_or(usual), StreamStyle::on(&out, theme, ascii), out);
     let stored = StoredRuns::new(database, false);
-    let log = LogLimits { window: 0, ahead: MAX_AHEAD };
-    let settings = EngineSettings { log, ..EngineSettings::default() };
-    let engine = Engine::with_keeper(settings, Some(Arc::new(StoreKeeper(Arc::clone(&stored)))));
+    let engine =
+        Engine::with_keeper(engine_settings(), Some(Arc::new(StoreKeeper(Arc::clone(&stored)))));
     let pauses: Vec<PauseArg> =
         pauses.iter().map(|at| PauseArg { at: at.clone(), length: None }).collect();
     let drive = HeadlessOptions { pauses: &pauses, fail_on: &[] };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::app::form::quoted;
 use crate::cli::args::{RunArgs, TestOptions, Vary};
 use crate::cli::exit::Exit;
-use crate::cli::run::{messages, prepare_runs, schedule};
+use crate::cli::run::PreparedSessions;
 use crate::engine::Launch;
 use crate::scenario::Scenario;
 use crate::scenario::spec::lookup::{ReadSpec, SearchSpec};
@@ -45,50 +45,17 @@ impl TestCase {
         options: &TestOptions,
         in_real_time: bool,
     ) -> Result<Self, Exit> {
-        #[cfg_attr(not(feature = "store"), expect(unused_mut, reason = "there are no recordings"))]
-        let mut messages = messages(&scenario, &args);
-        #[cfg(feature = "store")]
-        let recorded = match args.replay.as_deref().map(crate::cli::kept::replayed) {
-            None => None,
-            Some(Err(_)) => return Err(Exit::Usage),
-            Some(Ok(recorded)) => {
-                messages = vec![scenario.goal.as_str().into()];
-                Some(recorded)
-            }
-        };
         let times = options.times.unwrap_or(1) as usize;
-        #[cfg_attr(not(feature = "store"), expect(unused_mut, reason = "there are no recordings"))]
-        let (mut model, tools) =
-            prepare_runs(&scenario, &args, times * messages.len()).ok_or(Exit::Usage)?;
-        #[cfg(not(feature = "store"))]
-        let session = None::<crate::run::Session>;
-        #[cfg(feature = "store")]
-        let session = recorded.as_ref().and_then(|recorded| {
-            model = recorded.model_choice();
-            recorded.session()
-        });
+        // Nothing has started, whatever the error is.
+        let mut sessions = PreparedSessions::prepare(&scenario, &args, times);
+        let sessions = sessions.as_mut().map_err(|_| Exit::Usage)?;
         let first_seed = args.seed.unwrap_or(scenario.seed);
-        let mut tools = tools.into_iter();
         let trials = (0..times).map(|nth| {
             let seed = match options.vary {
                 Some(Vary::Seed) => first_seed.wrapping_add(nth as u64),
                 None => first_seed,
             };
-            let launches = messages.iter().map(|text| {
-                let (flags, schedule) = schedule(&args);
-                let launch = Launch {
-                    scenario: Arc::clone(&scenario),
-                    model: model.clone(),
-                    tools: tools.next(),
-                    flags,
-                    schedule,
-                    seed: Some(seed),
-                    requested_model: args.model.as_deref().map(Arc::from),
-                    session: session.clone(),
-                };
-                (Arc::clone(text), launch)
-            });
-            Trial { launches: launches.collect(), seed }
+            Trial { launches: sessions.next_session(Some(seed)), seed }
         });
         let trials = trials.collect();
         let is_outside = args.live || scenario.tools.values().any(is_outside);

@@ -105,8 +105,9 @@ fn execute(
         }
     }
     let interrupt = InterruptTarget::of_this_process();
-    let stored = StoreOfCommand::open(global, OnStoreFailure::Stop);
     let needs_store = cases.iter().any(|case| case.is_kept);
+    let store = Global { no_store: global.no_store || !needs_store, ..global.clone() };
+    let stored = StoreOfCommand::open(&store, OnStoreFailure::Stop);
     if needs_store {
         print_notes(&stored.problems);
     }

@@ -12,16 +12,14 @@ use tokio::sync::Semaphore;
 
 use super::case::{TestCase, Trial};
 use super::result::{CaseResult, TrialResult};
-use crate::bus::LogLimits;
 use crate::cli::interrupt::InterruptTarget;
-use crate::cli::run::MAX_AHEAD;
+use crate::cli::run::engine_settings;
 use crate::cli::stored::StoreOfCommand;
-use crate::engine::{Engine, EngineSettings, RunHandle, RunKeeper};
+use crate::engine::{Engine, RunHandle, RunKeeper};
 use crate::event::World;
 use crate::expectations::RunObserver;
 use crate::host::journal;
 use crate::narrate::format;
-use crate::run::Session;
 use crate::scenario::Scenario;
 
 /// Number of events that are read at a time.
@@ -167,8 +165,7 @@ async fn play(
     interrupt: &InterruptTarget,
 ) -> Ended {
     let PlacedTrial { case, nth, scenario, is_live, trial } = placed;
-    let log = LogLimits { window: 0, ahead: MAX_AHEAD };
-    let engine = Engine::with_keeper(EngineSettings { log, ..EngineSettings::default() }, keeper);
+    let engine = Engine::with_keeper(engine_settings(), keeper);
     let mut observer = RunObserver::new(&scenario);
     let messages = trial.launches.len();
     let (mut runs, mut before, mut notes) = (Vec::new(), None::<RunHandle>, Vec::new());
@@ -176,10 +173,7 @@ async fn play(
         if interrupt.is_cancelled() {
             return (case, nth, None);
         }
-        launch.session = match &before {
-            Some(run) => run.follow_up(text),
-            None => launch.session.or_else(|| Some(Session::first(text))),
-        };
+        launch.answer(text, before.as_ref());
         let run = engine.start(launch);
         interrupt.watch(&run);
         let mut reader = run.first_reader();

@@ -1,4 +1,4 @@
-//! What the runs of tested scenarios came to.
+//! The results of tested scenarios.
 
 use std::sync::Arc;
 

@@ -84,7 +84,7 @@ impl TextReport {
     fn heads(&self) -> String {
         let width = self.width;
         let heads = format!(
-            "  {:<width$}  {:>9}  {:>5}  {:>9}  {:>8}  {:>9}",
+            "  {:<width$}  {:>9}  {:>6}  {:>9}  {:>8}  {:>9}",
             "scenario", "passed", "rate", "95 %", "time", "cost"
         );
         self.paint.role(StyleRole::Dim, heads.trim_end()) + "\n"
@@ -107,11 +107,11 @@ impl TextReport {
             let passed = format!("{}/{}", case.passed(), case.trials.len());
             let (rate, interval) =
                 case.rate().map_or_else(Default::default, |(rate, (low, high))| {
-                    (percent(rate), format!("{:.0}-{:.0} %", low * 100.0, high * 100.0))
+                    (format::percent(rate), format!("{:.0}-{:.0} %", low * 100.0, high * 100.0))
                 });
             let cost = cost.unwrap_or_else(|| "-".to_owned());
             format!(
-                "{sign} {name:<width$}  {passed:>9}  {rate:>5}  {interval:>9}  {time:>8}  {cost:>9}"
+                "{sign} {name:<width$}  {passed:>9}  {rate:>6}  {interval:>9}  {time:>8}  {cost:>9}"
             )
         } else {
             let cost = cost.map(|cost| format!("  {cost}")).unwrap_or_default();
@@ -236,10 +236,4 @@ fn held(case: &CaseResult) -> String {
 fn one_line(text: &str) -> String {
     let joined: Vec<&str> = text.split_whitespace().collect();
     visible_within(&joined.join(" "), LINE_CHARS)
-}
-
-/// A share in whole per cent; only all of them are 100 %.
-fn percent(share: f64) -> String {
-    let whole = (share * 100.0).floor();
-    format!("{whole:.0} %")
 }

@@ -1,5 +1,6 @@
 //! Cross-checks between the tables of a collaboration scenario.
 
+mod outcome_fields;
 pub(crate) mod reply;
 pub(crate) mod script;
 pub(crate) mod table;
@@ -28,7 +29,7 @@ use crate::scenario::file::tree::TextSpan;
 pub(crate) const ROW: PatternRow = PatternRow {
     tables: &["roles"],
     budget: &["max_rounds", "max_messages", "min_go_votes"],
-    outcome: &["answer", "final_decision", "rounds_used", "team_summary", "raw_contribution"],
+    outcome: outcome_fields::FIELDS,
     boundaries: &[
         BoundaryForm::Numbered("round"),
         BoundaryForm::Named("message"),

@@ -8,8 +8,6 @@ use crate::event::contribution::{Conflict, Contribution, Decision, Stance};
 use crate::event::kind::RunStarted;
 use crate::event::world::RunFold;
 use crate::event::world::outcome::OutcomeFields;
-#[cfg(feature = "tui")]
-use crate::event::world::outcome::fields::OutcomeField;
 use crate::pattern::collaboration::plan::CollaborationPlan;
 use crate::pattern::collaboration::projection::{Collaboration, Round};
 
@@ -91,26 +89,6 @@ impl<'a> Summary<'a> {
         Self { inputs: inputs.collect(), last }
     }
 }
-
-/// The fields, for the schema of outcomes.
-#[cfg(feature = "tui")]
-pub(crate) const FIELDS: &[OutcomeField] = &[
-    OutcomeField::new("answer", "string|null", "The launch brief. With success."),
-    OutcomeField::new(
-        "final_decision",
-        "string|null",
-        "`go`, `go_with_caution` or `no_go`. With success.",
-    ),
-    OutcomeField::new("rounds_used", "integer", "Rounds that were closed. With success."),
-    OutcomeField::new(
-        "team_summary",
-        "object|null",
-        "The inputs that the scenario names, and `stances` and `conflicts` of the last round. With success.",
-    ),
-    OutcomeField::new("raw_contribution", "any", "The contribution that stopped the run."),
-    OutcomeField::new("trace", "array", "Each contribution and each closed round, in order."),
-    OutcomeField::new("history", "array", "Each closed round with its whole contributions."),
-];
 
 impl Collaboration {
     /// Adds the fields that the source document defines.

@@ -1,5 +1,6 @@
 //! Cross-checks between the tables of an orchestrator scenario.
 
+mod outcome_fields;
 pub(crate) mod reply;
 pub(crate) mod script;
 pub(crate) mod table;
@@ -43,15 +44,7 @@ pub(crate) const ROW: PatternRow = PatternRow {
         "max_dispatches",
         "task_timeout_seconds",
     ],
-    outcome: &[
-        "answer",
-        "details",
-        "raw_plan",
-        "plan",
-        "failed_critical",
-        "aggregate",
-        "unfinished",
-    ],
+    outcome: outcome_fields::FIELDS,
     boundaries: &[
         BoundaryForm::Word("plan"),
         BoundaryForm::Named("dispatch"),

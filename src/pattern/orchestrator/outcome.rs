@@ -5,36 +5,8 @@ use serde_json::{Value, json};
 use crate::event::StopReason;
 use crate::event::world::RunFold;
 use crate::event::world::outcome::OutcomeFields;
-#[cfg(feature = "tui")]
-use crate::event::world::outcome::fields::OutcomeField;
 use crate::event::world::outcome::fields::to_value;
 use crate::pattern::orchestrator::projection::{Orchestrator, TaskRow, TaskState};
-
-/// The fields, for the schema of outcomes.
-#[cfg(feature = "tui")]
-pub(crate) const FIELDS: &[OutcomeField] = &[
-    OutcomeField::new("answer", "string|null", "The report. With success."),
-    OutcomeField::new("details", "any", "What was expected of a refused plan, and what came."),
-    OutcomeField::new("raw_plan", "any", "The plan that was refused."),
-    OutcomeField::new("plan", "array", "The tasks of the plan."),
-    OutcomeField::new(
-        "failed_critical",
-        "array",
-        "The critical tasks that failed and stopped the run.",
-    ),
-    OutcomeField::new(
-        "aggregate",
-        "object",
-        "The results of the workers by section, and the level.",
-    ),
-    OutcomeField::new("trace", "array", "Each task that has ended: attempts, status, stop reason."),
-    OutcomeField::new("history", "array", "The same tasks with their results."),
-    OutcomeField::new(
-        "unfinished",
-        "array",
-        "Tasks that were running or had not started when the run was stopped.",
-    ),
-];
 
 impl Orchestrator {
     /// Adds the fields that the source document defines.

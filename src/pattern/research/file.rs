@@ -2,6 +2,7 @@
 
 mod budget;
 pub(crate) mod envelope;
+mod outcome_fields;
 pub(crate) mod reply;
 pub(crate) mod script;
 mod sources;
@@ -36,28 +37,7 @@ use crate::scenario::spec::script::ScriptStep;
 pub(crate) const ROW: PatternRow = PatternRow {
     tables: &["sources"],
     budget: &["max_steps", "max_urls", "max_read_pages", "max_notes", "max_answer_chars"],
-    outcome: &[
-        "outcome",
-        "answer",
-        "citations",
-        "citation_details",
-        "sentences",
-        "aggregate",
-        "details",
-        "raw_plan",
-        "denied_sources",
-        "verification",
-        "raw_answer",
-        "dropped_sources",
-        "skipped_sources",
-        "refused_notes",
-        "cut_notes",
-        "unsearched",
-        "unanswered",
-        "conflicts",
-        "unconfirmed",
-        "notes",
-    ],
+    outcome: outcome_fields::FIELDS,
     boundaries: &[
         BoundaryForm::Word("plan"),
         BoundaryForm::Word(ResearchStep::Search.word()),

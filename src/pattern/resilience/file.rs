@@ -1,5 +1,6 @@
 //! Cross-checks between the tables of a resilience scenario.
 
+mod outcome_fields;
 pub(crate) mod table;
 
 use crate::base::name::ToolName;
@@ -14,7 +15,7 @@ use crate::scenario::spec::boundary_form::BoundaryForm;
 
 /// What a file of this pattern may contain.
 pub(crate) const ROW: PatternRow = PatternRow {
-    outcome: &["summary"],
+    outcome: outcome_fields::FIELDS,
     boundaries: &[BoundaryForm::Pair("turn")],
     most_attempts: |file| {
         let naive = file.resilience.as_ref()?.naive.as_ref();

@@ -7,8 +7,6 @@ use crate::base::name::ToolName;
 use crate::event::kind::{BreakerCause, BreakerStage};
 use crate::event::world::RunFold;
 use crate::event::world::outcome::OutcomeFields;
-#[cfg(feature = "tui")]
-use crate::event::world::outcome::fields::OutcomeField;
 use crate::event::world::outcome::fields::thousandths;
 use crate::pattern::resilience::projection::Resilience;
 
@@ -30,18 +28,6 @@ struct AgentResultRow {
     degraded: u32,
     failed: u32,
 }
-
-/// The fields, for the schema of outcomes.
-#[cfg(feature = "tui")]
-pub(crate) const FIELDS: &[OutcomeField] = &[
-    OutcomeField::new(
-        "summary",
-        "object",
-        "Results of all agents, the amplification of their calls, and the most calls that waited.",
-    ),
-    OutcomeField::new("trace", "array", "Each change of a breaker: `at_ms`, `tool`, `to`, `why`."),
-    OutcomeField::new("history", "array", "The results of each agent."),
-];
 
 impl Resilience {
     /// Adds the fields that the source document defines.

@@ -1,5 +1,6 @@
 //! Cross-checks between the tables of a router: its routes are agents, its fallback is a route.
 
+mod outcome_fields;
 pub(crate) mod reply;
 pub(crate) mod table;
 
@@ -30,17 +31,7 @@ pub(crate) const ROW: PatternRow = PatternRow {
     // A route is an agent.
     required: &["agents"],
     misplaced_limit: |key| key_owner(key).map(|owner| format!("{owner}: [agents.NAME]")),
-    outcome: &[
-        "route",
-        "proposed_route",
-        "confidence",
-        "reason",
-        "alternatives",
-        "fallback_used",
-        "fallback_cause",
-        "answer",
-        "final_agent",
-    ],
+    outcome: outcome_fields::FIELDS,
     boundaries: BOUNDARIES,
     speakers: Speakers::Agents,
     reply_names: AGENT_NAMES,

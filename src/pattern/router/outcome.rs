@@ -5,23 +5,7 @@ use serde_json::Value;
 use super::projection::Router;
 use crate::event::world::RunFold;
 use crate::event::world::outcome::OutcomeFields;
-#[cfg(feature = "tui")]
-use crate::event::world::outcome::fields::OutcomeField;
 use crate::event::world::outcome::fields::to_value;
-
-/// The fields, for the schema of outcomes.
-#[cfg(feature = "tui")]
-pub(crate) const FIELDS: &[OutcomeField] = &[
-    OutcomeField::new("route", "string|null", "The route that was taken."),
-    OutcomeField::new("proposed_route", "string|null", "The route that the classifier proposed."),
-    OutcomeField::new("confidence", "number", "How sure the classifier was, from 0 to 1."),
-    OutcomeField::new("reason", "string", "Why it proposed that route."),
-    OutcomeField::new("alternatives", "array", "The other routes with their confidence."),
-    OutcomeField::new("fallback_used", "boolean", "Whether the fallback route was taken."),
-    OutcomeField::new("fallback_cause", "any", "Why the fallback was taken, or no route was."),
-    OutcomeField::new("answer", "string|null", "The answer of the route's agent. With success."),
-    OutcomeField::new("final_agent", "string|null", "The agent that gave it. With success."),
-];
 
 impl Router {
     /// Adds the fields, as far as the run got.

@@ -1,5 +1,7 @@
 //! Cross-checks between the tables of a team or swarm: its root, its follow-ups and its agents.
 
+mod outcome_fields;
+
 use std::sync::Arc;
 
 use crate::agents::file::AGENT_BOUNDARIES;
@@ -38,20 +40,7 @@ const fn of_agents(pattern: Pattern, name: &'static str) -> PatternRow {
         // A team needs agents.
         required: &["agents"],
         misplaced_limit: |key| key_owner(key).map(|owner| format!("{owner}: [agents.NAME]")),
-        // The last three are those of a session.
-        outcome: &[
-            "answer",
-            "final_agent",
-            "missing",
-            "partial_answer",
-            "handoffs",
-            "owner",
-            "message",
-            "after",
-            "messages",
-            "answered",
-            "session",
-        ],
+        outcome: outcome_fields::FIELDS,
         boundaries: AGENT_BOUNDARIES,
         speakers: Speakers::Agents,
         reply_names: AGENT_NAMES,

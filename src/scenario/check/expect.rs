@@ -32,7 +32,8 @@ const NAMES: [&str; 13] = [
     "events",
 ];
 
-/// Builds the expectations of a file; `cites`: whether answers of its pattern cite sources. Problems are reported to `cx`.
+/// Builds the expectations of a file. `cites`: whether answers of its pattern cite sources. Problems
+/// are reported to `cx`.
 pub(crate) fn build(
     file: &ScenarioFile,
     own: &PatternRow,

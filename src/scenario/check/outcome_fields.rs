@@ -6,14 +6,12 @@ use crate::scenario::file::shape::NonBlankString;
 use crate::scenario::pattern_row::PatternRow;
 
 /// The fields that outcomes of every pattern have.
-const OF_ALL: [&str; 16] = [
+pub(crate) const OF_ALL: [&str; 14] = [
     "status",
     "stop_reason",
     "phase",
     "detail",
     "error",
-    "trace",
-    "history",
     "run_id",
     "pattern",
     "usage",
@@ -25,6 +23,9 @@ const OF_ALL: [&str; 16] = [
     "alerts",
 ];
 
+/// The fields that only the outcome of a session of several messages has.
+pub(crate) const OF_SESSION: [&str; 3] = ["messages", "answered", "session"];
+
 /// Warns of fields that no outcome of the pattern has.
 pub(crate) fn warn_of_unknown_fields(
     condition: &Condition,
@@ -32,14 +33,17 @@ pub(crate) fn warn_of_unknown_fields(
     own: &PatternRow,
     cx: &mut ReadContext,
 ) {
+    let session = if own.has_agents() { &OF_SESSION[..] } else { &[] };
+    let fields =
+        || own.outcome.iter().map(|field| field.name).chain(OF_ALL).chain(session.iter().copied());
     for name in condition.names() {
         let ["outcome", field, ..] = name.path[..] else { continue };
-        if name.guarded || OF_ALL.contains(&field) || own.outcome.contains(&field) {
+        if name.guarded || fields().any(|known| known == field) {
             continue;
         }
         let end = name.at + "outcome.".len() + field.len();
         let at = cx.inner_span(that.at, name.at, end);
-        let help = cx.suggest(field, own.outcome.iter().chain(&OF_ALL).copied());
+        let help = cx.suggest(field, fields());
         let what = format!("outcomes of the pattern {} have no field `{field}`", own.name);
         cx.warn(at, what, help);
     }
@@ -47,7 +51,6 @@ pub(crate) fn warn_of_unknown_fields(
 
 #[cfg(test)]
 mod tests {
-    use super::OF_ALL;
     use crate::scenario::patterns::ROWS;
 
     /// The names that a source file passes to `add`.
@@ -74,7 +77,7 @@ mod tests {
             let added = added(source);
             assert!(!added.is_empty(), "{name}");
             for field in added {
-                assert!(OF_ALL.contains(&field) || row.outcome.contains(&field), "{name}: {field}");
+                assert!(row.outcome.iter().any(|known| known.name == field), "{name}: {field}");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! A text of the file that may be in a file of its own: `prompt`, or `prompt_file`.
+//! A string of a scenario that may be in a separate file: `prompt`, or `prompt_file`.
 
 use serde_json::{Value, json};
 

@@ -2,6 +2,7 @@
 //! stays true. `golden/v2/*.schema.json` are the schemas as they were first written;
 //! `ROUNDTABLE_BLESS=1` writes them anew.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,6 +12,8 @@ use serde_json::Value;
 use crate::engine::{Engine, EngineSettings, Launch};
 use crate::event::schema::{event_schema, outcome_schema};
 use crate::event::{Event, EventKind, World};
+use crate::scenario::check::outcome_fields::{OF_ALL, OF_SESSION};
+use crate::scenario::patterns::ROWS;
 use crate::scenario::{load, shipped};
 
 /// A schema to check values with.
@@ -90,6 +93,24 @@ async fn the_runs_of_the_shipped_scenarios_are_as_the_schemas_say() {
             assert!(own.contains_key(field), "{}: `{field}` is not in the schema", one.name);
         }
     }
+}
+
+/// The check of expectations knows the fields that the schema has.
+#[test]
+fn the_fields_of_all_outcomes_are_those_of_the_schema() {
+    let schema = outcome_schema();
+    let forms = schema["oneOf"].as_array().expect("forms");
+    let (session, patterns) = forms.split_last().expect("forms");
+    assert_eq!(patterns.len(), ROWS.len());
+    let names = |form: &Value| -> BTreeSet<String> {
+        form["properties"].as_object().expect("fields").keys().cloned().collect()
+    };
+    for (row, form) in ROWS.iter().zip(patterns) {
+        let own = row.outcome.iter().map(|field| field.name).chain(OF_ALL).map(str::to_owned);
+        assert_eq!(names(form), own.collect(), "{}", row.name);
+    }
+    let of_session = names(session).into_iter().filter(|name| !OF_ALL.contains(&name.as_str()));
+    assert_eq!(of_session.collect::<BTreeSet<_>>(), OF_SESSION.map(str::to_owned).into());
 }
 
 #[test]

@@ -47,26 +47,6 @@ impl Serialize for OutcomeFields {
     }
 }
 
-/// A field that a pattern adds to an outcome, for the schema.
-#[cfg(feature = "tui")]
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct OutcomeField {
-    /// Its name.
-    pub name: &'static str,
-    /// The words for its JSON types, with `|` between them; `any` for all.
-    pub types: &'static str,
-    /// What it says, and when it is there.
-    pub about: &'static str,
-}
-
-#[cfg(feature = "tui")]
-impl OutcomeField {
-    /// A field.
-    pub const fn new(name: &'static str, types: &'static str, about: &'static str) -> Self {
-        Self { name, types, about }
-    }
-}
-
 /// A result that was replaced by a fallback or omitted.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]

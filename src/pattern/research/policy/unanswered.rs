@@ -28,8 +28,8 @@ const REQUEST_WORDS: &[&str] = &[
     "tell",
 ];
 
-/// The parts of a question none of whose words is in a quote, in the order of the question. A question
-/// of one part has none: its answer cites a note. Stop words do not count. Linear time.
+/// The parts of a question that share no word with any quote, in the order of the question. Stop words
+/// do not count. A question of one part gives none, because its answer cites a note. Linear time.
 pub fn unanswered<'q>(question: &str, quotes: impl IntoIterator<Item = &'q str>) -> Vec<String> {
     let parts = question_parts(question);
     if parts.len() < 2 {
