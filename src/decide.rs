@@ -9,6 +9,7 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 
+use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
@@ -51,16 +52,14 @@ pub async fn decide<D: ConditionDecision>(decision: &D) -> D::DecisionResult {
     if budget.exceeded().is_none() {
         return found;
     }
-    let Ok(place) = BLOCKING_SLOTS.acquire().await else {
-        // The semaphore is never closed; if it were, the result within the small budget would
-        // count.
-        return found;
-    };
     let abandoned = Arc::new(AtomicBool::new(false));
     let _abandon = CancelOnDrop(Arc::clone(&abandoned));
     let decision = decision.clone();
+    let runtime = Handle::current();
     let beside = spawn_blocking(move || {
-        let _place = place;
+        // The wait is on this thread: the slots are those of all runtimes, and a clock that is simulated
+        // does not advance while a thread works. The semaphore is never closed.
+        let _place = runtime.block_on(BLOCKING_SLOTS.acquire());
         decision.evaluate(&mut EvalBudget::with_cancel_flag(EvalLimits::DECISION, abandoned))
     });
     match beside.await {

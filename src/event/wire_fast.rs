@@ -17,14 +17,20 @@ use super::{Elapsed, Event, EventKind, Seq, SpanId};
 /// The event of a line as roundtable writes it. `None`: it may still be one; the line may be of an earlier
 /// version, of an unknown kind, in another order, or no event at all.
 pub(super) fn read(line: &str) -> Option<Event> {
-    // An object with this name is another value in a tree of values.
-    if line.contains("$serde_json") {
+    // An object with this name is another value in a tree of values, however the name is written.
+    if line.contains("$serde_json") || has_escaped_letters(line) {
         return None;
     }
     let mut json = serde_json::Deserializer::from_str(line);
     let event = NothingSkipped(&mut json).deserialize_map(LineVisitor).ok()?;
     json.end().ok()?;
     Some(event)
+}
+
+/// If characters are escaped that roundtable writes as they are: all but control characters.
+fn has_escaped_letters(line: &str) -> bool {
+    let mut escapes = line.split("\\u").skip(1);
+    escapes.any(|digits| !digits.starts_with("000") && !digits.starts_with("001"))
 }
 
 /// A field that comes before those of the kind.
@@ -315,6 +321,15 @@ mod tests {
             assert!(!check(&line), "{line}");
         }
         assert!(!check(&format!("{line}x")));
+    }
+
+    #[test]
+    fn an_object_that_is_another_value_in_a_tree_is_left_to_the_tree() {
+        let line = V2.lines().find(|line| line.contains(r#""purpose":{"#)).expect("a model call");
+        for dollar in ["$", r"\u0024"] {
+            let with = format!(r#""purpose":{{"{dollar}serde_json::private::RawValue":"1","#);
+            assert!(!check(&line.replacen(r#""purpose":{"#, &with, 1)), "{dollar}");
+        }
     }
 
     proptest! {

@@ -65,7 +65,7 @@ pub struct FolderIndex {
     layout: Layout,
     /// Directory of the disk index; `None`: in memory only.
     index_dir: Option<PathBuf>,
-    indices: Arc<tokio::sync::Mutex<OpenIndices>>,
+    indices: Mutex<OpenIndices>,
     /// Catalogue of the last listing.
     catalogue: Mutex<Option<Arc<Catalogue>>>,
 }
@@ -107,7 +107,7 @@ impl FolderIndex {
             source,
             layout,
             index_dir: kept,
-            indices: Arc::default(),
+            indices: Mutex::default(),
             catalogue: Mutex::default(),
         });
         if shelf.source == DocumentSource::Corpus {
@@ -127,10 +127,16 @@ impl FolderIndex {
         query: String,
         k: usize,
     ) -> Result<FolderSearched, Box<AttemptFailed>> {
-        // One search at a time, so that each finds a consistent index.
-        let mut indices = Arc::clone(&self.indices).lock_owned().await;
         let shelf = Arc::clone(self);
-        run_blocking(move |stop| shelf.search_now(&mut indices, &query, k, stop)).await?
+        run_blocking(move |stop| {
+            // One search at a time, so that each finds a consistent index. The wait is on this thread:
+            // the runs that simulate time are in runtimes of their own, and what one of them awaits of
+            // another would let its clock advance.
+            let mut indices = locked(&shelf.indices);
+            stop.check()?;
+            shelf.search_now(&mut indices, &query, k, stop)
+        })
+        .await?
     }
 
     /// Reads the document with this address, in [`canonical`](super::address::canonical) spelling.
@@ -338,4 +344,31 @@ impl From<WorkCancelled> for Box<AttemptFailed> {
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_simulated_clock_does_not_advance_while_another_search_has_the_index() {
+        let spec = FolderSpec { folder: None, base_url: None };
+        let index = FolderIndex::shared(&spec, None).expect("the shipped corpus");
+        let (locked_now, is_locked) = mpsc::channel();
+        let other = Arc::clone(&index);
+        let holder = thread::spawn(move || {
+            let _held = locked(&other.indices);
+            locked_now.send(()).expect("the test waits");
+            // Real time, which no clock of the runtime sees.
+            thread::park_timeout(Duration::from_millis(50));
+        });
+        is_locked.recv().expect("the other search has the index");
+        let search = index.search("payments".to_owned(), 3);
+        let found = tokio::time::timeout(Duration::from_secs(1), search).await;
+        assert!(matches!(found, Ok(Ok(_))), "in time");
+        holder.join().expect("the other search ends");
+    }
 }
