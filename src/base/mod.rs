@@ -13,6 +13,7 @@ pub mod iso_day;
 pub mod name;
 pub mod plain_words;
 pub mod private;
+pub(crate) mod private_host;
 pub mod regular;
 pub mod seeded_random;
 pub mod stems;

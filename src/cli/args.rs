@@ -189,7 +189,7 @@ pub struct RunArgs {
     #[arg(long = "message", value_name = "TEXT")]
     pub messages: Vec<String>,
     /// Seed of the run's random numbers
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub seed: Option<u64>,
     /// Many runs, and a table of those that pass. Headless
     #[command(flatten)]

@@ -48,7 +48,8 @@ fn find(words: &[String]) -> Result<Command, String> {
 }
 
 fn render(command: Command, is_program: bool, page: &mut Vec<u8>) -> io::Result<()> {
-    let man = Man::new(command).manual("roundtable");
+    let source = concat!("roundtable ", env!("CARGO_PKG_VERSION"));
+    let man = Man::new(command).manual("roundtable").source(source);
     man.render_title(page)?;
     man.render_name_section(page)?;
     man.render_synopsis_section(page)?;

@@ -50,7 +50,7 @@ use crate::host::config::{ConfigFile, set_in_force};
 use crate::host::dirs::Dirs;
 use crate::host::log::{self, LogGuard, Sink};
 use crate::host::models::{self, LiveModels};
-use crate::scenario::{ScenarioSource, closest_name, shipped};
+use crate::scenario::{ScenarioSource, SourceError};
 use crate::shell::{screen, signals, themes};
 use crate::ui::theme::Theme;
 
@@ -130,12 +130,12 @@ fn scenario_without_command(error: &clap::Error) -> Option<String> {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
         return None;
     };
-    let names = || shipped().iter().map(|it| it.name);
     let (is, name) = match ScenarioSource::find(word) {
-        Ok(_) => ("is a scenario, not a command", word.as_str()),
-        Err(_) => ("is not a command", closest_name(word, names())?),
+        Ok(_) => ("is a scenario, not a command", word.clone()),
+        Err(SourceError::NotFound { help: Some(name), .. }) => ("is not a command", name),
+        Err(_) => return None,
     };
-    let (word, name) = (visible(word), quoted(name));
+    let (word, name) = (visible(word), quoted(&name));
     Some(format!("{word} {is}; did you mean `roundtable run {name}`?"))
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::host::catalogue;
-use crate::scenario::{STDIN, ScenarioSource};
+use crate::scenario::{STDIN, ScenarioSource, SourceError, closest_name};
 
 /// The scenarios that an argument names (for a folder its files, by name), or errors. `before`: the
 /// arguments before it.
@@ -25,8 +25,26 @@ pub fn sources_named(what: &str, before: &[String]) -> Vec<Result<ScenarioSource
                     .collect(),
             }
         }
+        Err(SourceError::NotFound { what, help: None }) => {
+            let parent = folder.parent().unwrap_or(Path::new(""));
+            let help = similar_folder(&what, parent).map(|name| format!("{name}/"));
+            vec![Err(SourceError::NotFound { what, help }.to_string())]
+        }
         Err(error) => vec![Err(error_text(error))],
     }
+}
+
+/// A folder in the parent with a name like this one.
+fn similar_folder(what: &str, parent: &Path) -> Option<String> {
+    /// Most entries of the parent.
+    const ENTRIES: usize = 500;
+    let here = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+    let entries = std::fs::read_dir(here).into_iter().flatten().flatten().take(ENTRIES);
+    let folders = entries.filter(|entry| entry.path().is_dir());
+    let mut names: Vec<String> =
+        folders.map(|entry| parent.join(entry.file_name()).display().to_string()).collect();
+    names.sort();
+    closest_name(what, names.iter().map(String::as_str)).map(str::to_owned)
 }
 
 fn error_text(error: impl std::fmt::Display) -> String {

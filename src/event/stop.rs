@@ -27,7 +27,7 @@ stop_reasons! {
             Some("Raise budget.max_messages, or use fewer roles.");
         /// In a collaboration.
         MaxRoundsReached = "max_rounds_reached", Budget, "round limit",
-            Some("The seats did not agree: raise budget.max_rounds, or see who blocks.");
+            Some("The seats did not agree: raise budget.max_rounds, or look at the stances of the last round.");
         MaxSeconds = "max_seconds", Budget, "time limit",
             Some("Raise budget.max_seconds, or find the slow call.");
         /// Added by roundtable: the next model call would exceed `budget.max_total_tokens`.

@@ -9,6 +9,8 @@ use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::Host;
 
+use crate::base::private_host::is_own_network;
+
 /// Which addresses requests may go to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reach {
@@ -17,19 +19,6 @@ pub enum Reach {
     Anywhere,
     /// Public addresses only: not this machine, no private network.
     Internet,
-}
-
-/// Whether an address is this machine or on a private network: loopback, private or link-local.
-pub fn is_own_network(ip: IpAddr) -> bool {
-    match ip.to_canonical() {
-        IpAddr::V4(ip) => {
-            // 100.64.0.0/10 is used by overlay networks such as VPNs.
-            let [a, b, ..] = ip.octets();
-            let overlaid = a == 100 && b & 0xc0 == 64;
-            ip.is_private() || ip.is_link_local() || ip.is_loopback() || overlaid
-        }
-        IpAddr::V6(ip) => ip.is_unique_local() || ip.is_unicast_link_local() || ip.is_loopback(),
-    }
 }
 
 /// Whether a single public machine may have this address.

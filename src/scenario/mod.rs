@@ -22,8 +22,8 @@ pub use file::overrides::{Override, OverrideError};
 pub use file::problem::{Problem, ProblemPosition, Problems, Severity};
 pub(crate) use file::prompts::{PromptText, prompts};
 pub(crate) use file::reader::{closest_name, suggest_name};
-#[cfg(test)]
-pub use file::source::SourceError;
+#[cfg(any(test, feature = "tui"))]
+pub(crate) use file::source::SourceError;
 pub use file::source::{STDIN, ScenarioSource};
 pub use patterns::schema;
 pub use shipped::{ScenarioListing, ShippedScenario, shipped};

@@ -143,7 +143,7 @@ fn has_folder(program: &str) -> bool {
 
 /// Path of a program. A name with a slash is a path; any other is looked up in the folders of
 /// `path`. Done here because the child process gets no `PATH`.
-fn find_program(program: &str, path: Option<&str>) -> Option<PathBuf> {
+pub(crate) fn find_program(program: &str, path: Option<&str>) -> Option<PathBuf> {
     if has_folder(program) {
         let program = Path::new(program);
         return program.is_file().then(|| program.to_owned());
@@ -154,14 +154,16 @@ fn find_program(program: &str, path: Option<&str>) -> Option<PathBuf> {
         .find(|candidate| is_program(candidate))
 }
 
+/// Whether a file may be run.
 #[cfg(unix)]
-fn is_program(path: &Path) -> bool {
+pub(crate) fn is_program(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
 
+/// Whether a file may be run.
 #[cfg(not(unix))]
-fn is_program(path: &Path) -> bool {
+pub(crate) fn is_program(path: &Path) -> bool {
     path.is_file()
 }
 

@@ -107,6 +107,34 @@ async fn the_doctor_says_what_applies_to_a_scenario() {
 }
 
 /// Keys alone ask the providers' own addresses; nobody is asked without `--live`.
+#[cfg(unix)]
+#[test]
+fn the_doctor_looks_for_the_programs_of_tools_and_gives_the_same_advice_once() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let home = Home::new();
+    let text = include_str!("../../assets/templates/team.toml");
+    let text = text.replace(
+        "[tools.list_changes]",
+        "[tools.list_changes.command]\nprogram = \"./changes.sh\"\n[tools.list_changes]",
+    );
+    let (before, after) = text.split_once("[[tools.list_changes.fixture.rows]]").expect("a tool");
+    let (_, after) = after.split_once("\n# ").expect("what follows");
+    home.write("mine.toml", &format!("{before}\n# {after}"));
+    let says = |code: i32, said: &str| {
+        let ended = home.run(&["doctor", "mine.toml"]);
+        assert_eq!(ended.code, Some(code), "{ended:?}");
+        assert!(flat(&ended.out).contains(&flat(said)), "no {said} in\n{}", ended.out);
+        assert_eq!(ended.out.matches("export OPENAI_API_KEY=").count(), 1, "{}", ended.out);
+    };
+    says(1, "✗ tool list_changes there is no program ./changes.sh → a relative path starts at");
+    home.write("changes.sh", "#!/bin/sh\necho {}\n");
+    says(1, "./changes.sh is not executable → chmod +x ./changes.sh");
+    let mode = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(home.path().join("changes.sh"), mode).expect("executable");
+    says(0, "✓ tool list_changes ./changes.sh");
+}
+
 #[test]
 fn list_prices_are_told_where_they_hold() {
     let listed = "$0.40 in, $1.60 out, $0.10 cached";

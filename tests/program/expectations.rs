@@ -96,7 +96,8 @@ fn a_red_test_says_what_failed_in_the_run() {
     let command = "[tools.list_changes.command]\nprogram = \"./not-there.sh\"\n";
     let rows = expect("calls('list_changes') == 0")
         + &expect("outcome.session[0].result == 1")
-        + &expect("order('writer', 'researcher')");
+        + &expect("order('writer', 'researcher')")
+        + &expect("outcome.session.all(m, m.status != 'ok')");
     home.write("mine.toml", &format!("{before}{command}\n# {after}{rows}"));
     let args = ["test", "mine.toml", "--trust", "--report", "junit=out.xml"];
     let ended = home.run(&args);
@@ -106,6 +107,8 @@ fn a_red_test_says_what_failed_in_the_run() {
         "not-there.sh",
         "outcome.session[0].result is missing; there are status, stop_reason, ",
         "is false: control went editor, researcher, ",
+        // The element, in place of the whole list.
+        "outcome.session[0] is {\"",
         "roundtable open r-",
     ] {
         assert!(ended.out.contains(said), "{said}\n{}", ended.out);

@@ -50,6 +50,8 @@ fn a_shipped_scenario_is_printed_and_copied() {
 #[test]
 fn what_is_wrong_says_what_to_type_instead() {
     let home = Home::new();
+    home.write("my-swarm.toml", "");
+    home.write("scenarios/my-team.toml", "");
     for (args, says) in [
         (
             &["checkout-launch"][..],
@@ -62,6 +64,14 @@ fn what_is_wrong_says_what_to_type_instead() {
         (&["new", "team", "a", "--from", "front-desk"], "--from takes one FILE"),
         (&["new", "team", "--from", "front-desk"], "--from copies a scenario"),
         (&["scenarios", "front-dsk"], "front-desk"),
+        // Files of one's own are suggested as they are written.
+        (&["run", "my-swram"], "(did you mean `my-swarm.toml`?)"),
+        (&["run", "my-swarm.tml"], "(did you mean `my-swarm.toml`?)"),
+        (&["run", "./my-swram.toml"], "(did you mean `./my-swarm.toml`?)"),
+        (&["run", "my-tema"], "(did you mean `my-team`?)"),
+        (&["my-swram"], "is not a command; did you mean `roundtable run my-swarm.toml`?"),
+        (&["test", "scenarois"], "(did you mean `scenarios/`?)"),
+        (&["run", "my-swarm.toml", "--seed", "-1"], "invalid value '-1' for '--seed <N>'"),
     ] {
         let ended = home.run(args);
         assert_eq!((ended.code, &*ended.out), (Some(2), ""), "{args:?}: {ended:?}");

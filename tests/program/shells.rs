@@ -67,6 +67,14 @@ fn kept_runs_are_completed_by_their_ids() {
     assert_eq!(completed(&home, &["show", ""]), ["last", &id]);
     assert_eq!(completed(&home, &["diff", "last", "la"]), ["last"]);
     assert_eq!(completed(&home, &["run", "x", "--replay", &id[..4]]), [&*id]);
+    // Of a run its scenario's flags.
+    let of_run = home.run(&["run", "checkout-launch", "--instant", "--format", "json"]);
+    assert_eq!(of_run.code, Some(0), "{of_run:?}");
+    for run in ["last", "last@round:2"] {
+        let flags = completed(&home, &["fork", run, "--flag", ""]);
+        assert_eq!(flags, ["legal_analyst=on", "legal_analyst=off"], "{run}");
+    }
+    assert_eq!(completed(&home, &["fork", "none", "--flag", ""]), [""; 0]);
     // A store that cannot be read is passed over.
     std::fs::remove_dir_all(home.path().join("state/roundtable")).expect("removed");
     home.write("state/roundtable/runs.db", "junk");
@@ -152,6 +160,8 @@ fn the_manual_has_a_page_for_each_command() {
     }
     let page = home.run(&["man", "runs", "pin"]);
     assert!(page.out.contains("roundtable\\-runs\\-pin"), "{}", page.out);
+    let version = concat!("roundtable ", env!("CARGO_PKG_VERSION"));
+    assert!(page.out.lines().any(|line| line.starts_with(".TH ") && line.contains(version)));
     let wrong = home.run(&["man", "rnu"]);
     assert_eq!((wrong.code, &*wrong.out), (Some(2), ""), "{wrong:?}");
     assert!(

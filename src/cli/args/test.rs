@@ -35,7 +35,7 @@ pub struct TestArgs {
     #[arg(long = "flag", value_name = "NAME=on|off[@BOUNDARY]", value_parser = FlagArg::parse)]
     pub flags: Vec<FlagArg>,
     /// Seed of the runs' random numbers
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub seed: Option<u64>,
     /// Allow without asking what scenarios that were not shipped would do, as `run --trust` does
     #[arg(long)]

@@ -1,5 +1,7 @@
 //! A command line up to the cursor: which command and which argument its last word belongs to.
 
+use std::borrow::Cow;
+
 use clap::{Arg, Command};
 
 use super::candidate::Candidate;
@@ -72,10 +74,15 @@ impl<'a> CommandLine<'a> {
         takes_word.then_some(option)
     }
 
-    /// The scenario on the line.
-    fn scenario(&self) -> Option<&'a str> {
+    /// The scenario on the line, or the one of the kept run on it.
+    fn scenario(&self) -> Option<Cow<'a, str>> {
         let first = self.command.get_positionals().next()?;
-        self.values.first().copied().filter(|_| first.get_id().as_str().starts_with("scenario"))
+        let value = self.values.first().copied()?;
+        match first.get_id().as_str() {
+            id if id.starts_with("scenario") => Some(value.into()),
+            "run" => names::scenario_of(value).map(Cow::from),
+            _ => None,
+        }
     }
 
     /// The argument that the next value belongs to.
@@ -116,8 +123,8 @@ fn values(arg: &Arg, word: &str, line: &CommandLine<'_>) -> Vec<Candidate> {
         "scenario" | "scenarios" | "name" => names::scenarios(),
         "from" => names::shipped_scenarios(),
         "pattern" => names::patterns(),
-        "flags" => line.scenario().map(|it| names::flags(it, word)).unwrap_or_default(),
-        "set" => line.scenario().map(names::inputs).unwrap_or_default(),
+        "flags" => line.scenario().map(|it| names::flags(&it, word)).unwrap_or_default(),
+        "set" => line.scenario().map(|it| names::inputs(&it)).unwrap_or_default(),
         "run" | "runs" | "left" | "right" | "replay" => names::runs(),
         "fail_on" => names::fail_on(),
         "theme" => names::themes(),

@@ -85,14 +85,34 @@ fn section(scenario: &str, name: &str) -> Table {
     }
 }
 
-/// Kept runs, the newest first.
+/// The newest kept runs.
 #[cfg(feature = "store")]
-pub(super) fn runs() -> Vec<Candidate> {
+fn kept_runs() -> Vec<crate::store::database::names::RunName> {
     use crate::host::dirs::Dirs;
     use crate::store::database::names::newest_names;
 
     let path = Dirs::find().map(|it| it.runs());
-    let rows = path.map(|it| newest_names(&it)).unwrap_or_default();
+    path.map(|it| newest_names(&it)).unwrap_or_default()
+}
+
+/// The scenario of a kept run, which may be written with a boundary (`RUN@BOUNDARY`).
+#[cfg(feature = "store")]
+pub(super) fn scenario_of(run: &str) -> Option<String> {
+    let id = run.split('@').next()?;
+    let mut runs = kept_runs().into_iter();
+    runs.find(|row| id == "last" || row.id == id).map(|row| row.scenario)
+}
+
+/// This program was built without a store.
+#[cfg(not(feature = "store"))]
+pub(super) fn scenario_of(_: &str) -> Option<String> {
+    None
+}
+
+/// Kept runs, the newest first.
+#[cfg(feature = "store")]
+pub(super) fn runs() -> Vec<Candidate> {
+    let rows = kept_runs();
     let last = rows.first().map(|_| Candidate::new("last", "the newest run"));
     let named =
         rows.into_iter().map(|it| Candidate::new(it.id, format!("{}, {}", it.scenario, it.status)));

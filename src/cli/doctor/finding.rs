@@ -68,14 +68,20 @@ impl Finding {
     }
 }
 
-/// The findings as lines: glyph, subject and result, with the advice below.
+/// The findings as lines: glyph, subject and result, with the advice below. The same advice several
+/// times in a row stands once, below the last of them.
 pub fn lines(findings: &[Finding], paint: &StreamStyle) -> String {
     let widest = findings.iter().map(|finding| columns(&visible(&finding.about))).max();
     let width = widest.unwrap_or(0).clamp(10, MAX_ABOUT);
-    findings.iter().map(|finding| line(finding, width, paint)).collect()
+    let advice_of = |nth: usize| findings.get(nth).and_then(|finding| finding.advice.as_ref());
+    let lines = findings.iter().enumerate().map(|(nth, finding)| {
+        let advice = finding.advice.as_ref().filter(|own| advice_of(nth + 1) != Some(own));
+        line(finding, advice, width, paint)
+    });
+    lines.collect()
 }
 
-fn line(finding: &Finding, width: usize, paint: &StreamStyle) -> String {
+fn line(finding: &Finding, advice: Option<&String>, width: usize, paint: &StreamStyle) -> String {
     let (glyph, role) = match finding.rating {
         Rating::Good => (Glyph::Done, StyleRole::Done),
         Rating::Note => (Glyph::Alert, StyleRole::Retry),
@@ -94,7 +100,7 @@ fn line(finding: &Finding, width: usize, paint: &StreamStyle) -> String {
         };
     }
     text.push('\n');
-    if let Some(advice) = &finding.advice {
+    if let Some(advice) = advice {
         let arrow = paint.glyph(Glyph::Arrow);
         let room = WIDTH - width - 4 - columns(arrow);
         for (nth, row) in wrap_whole_words(&visible(advice), room).iter().enumerate() {

@@ -11,7 +11,9 @@ use crate::host::tools;
 use crate::llm::endpoint::{Endpoint, SettingOrigin};
 use crate::scenario::Override;
 use crate::scenario::spec::model_assignment::ModelCaller;
+use crate::scenario::spec::tool::{ToolKind, ToolSpec};
 use crate::shell::callers::{CallerModel, by_caller};
+use crate::tool::command;
 
 /// Checks the named scenario. `None`: it cannot be run, and the error has already been printed.
 pub async fn findings(named: &str, args: &DoctorArgs, models: &LiveModels) -> Option<Vec<Finding>> {
@@ -52,6 +54,7 @@ pub async fn findings(named: &str, args: &DoctorArgs, models: &LiveModels) -> Op
         let line = |text: String| Finding::bad("tools", text, "").without_advice();
         findings.extend(missing.into_iter().map(line));
     }
+    findings.extend(scenario.tools.values().filter_map(program_finding));
     Some(findings)
 }
 
@@ -97,6 +100,31 @@ fn caller_name(caller: &ModelCaller) -> String {
         ModelCaller::Agent(agent) => format!("agent {agent}"),
         ModelCaller::Step(step) => format!("step {}", step.word()),
     }
+}
+
+/// Whether the program of a tool can be started. `None`: the tool has none.
+fn program_finding(tool: &ToolSpec) -> Option<Finding> {
+    let Some(ToolKind::Command(command)) = &tool.kind else { return None };
+    let (about, program) = (format!("tool {}", tool.name), &command.program);
+    let path = std::env::var("PATH").ok();
+    Some(match command::find_program(program, path.as_deref()) {
+        Some(found) if command::is_program(&found) => {
+            Finding::good(about, found.display().to_string())
+        }
+        Some(found) => {
+            let text = format!("{} is not executable", found.display());
+            Finding::bad(about, text, format!("chmod +x {program}"))
+        }
+        None if command::is_relative(program) => Finding::bad(
+            about,
+            format!("there is no program {program}"),
+            "a relative path starts at the folder in which roundtable is started",
+        ),
+        None => {
+            let text = format!("there is no program {program}");
+            Finding::bad(about, text, "install it, or give its full path")
+        }
+    })
 }
 
 /// The endpoints with their models, without duplicates.

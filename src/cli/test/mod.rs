@@ -51,6 +51,8 @@ pub fn run(args: &TestArgs, global: &Global, theme: Theme) -> Exit {
                 read_source(source, &run).map(|scenario| (run, scenario))
             });
             match read {
+                // Once, however often it is named.
+                Some((_, scenario)) if is_known(&scenario.origin, &found) => {}
                 Some(read) => found.push(read),
                 None => invalid += 1,
             }
@@ -65,6 +67,16 @@ pub fn run(args: &TestArgs, global: &Global, theme: Theme) -> Exit {
         return Exit::Usage;
     }
     execute(found, &args.options, args.format, false, global, theme)
+}
+
+/// If the scenario is that of a file that was read already.
+fn is_known(origin: &ScenarioOrigin, found: &[(RunArgs, Arc<Scenario>)]) -> bool {
+    let place = |origin: &ScenarioOrigin| match origin {
+        ScenarioOrigin::File(path) => std::fs::canonicalize(path).ok(),
+        ScenarioOrigin::Shipped(name) => Some((*name).into()),
+    };
+    let wanted = place(origin);
+    wanted.is_some() && found.iter().any(|(_, known)| place(&known.origin) == wanted)
 }
 
 /// Executes `roundtable run --times`: the runs take the time that one run takes.

@@ -3,7 +3,7 @@
 use reqwest::Url;
 use url::Host;
 
-use crate::net::reach::is_own_network;
+use crate::base::private_host::is_own_network;
 
 /// The default port of Ollama, when `OLLAMA_HOST` gives none.
 const OLLAMA_PORT: u16 = 11434;

@@ -254,7 +254,11 @@ fn http(
     });
     let pointer = cx.at_key("pointer", |cx| build_lookup::pointer(table.pointer.as_ref(), "", cx));
     let given = table.url.as_ref()?;
-    cx.at_key("url", |cx| url_template::url(given, args, of, cx))?;
+    cx.at_key("url", |cx| {
+        url_template::url(given, args, of, cx)?;
+        url_template::warn_of_private_host(given, table.allow_private, cx);
+        Some(())
+    })?;
     Some(HttpSpec {
         method: table.method,
         url: given.text.clone(),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::url_template::url;
+use super::url_template::{url, warn_of_private_host};
 use crate::scenario::file::domain;
 use crate::scenario::file::format_lookup::{
     FieldsTable, PrivateHostsField, ReadTable, SearchTable, nonzero_duration,
@@ -36,7 +36,11 @@ pub(crate) fn search(
                 let what = "`base_url` is only for a folder";
                 cx.at_key("base_url", |cx| cx.error(base.at, what, "remove it"));
             }
-            cx.at_key("url", |cx| url(address, Some(&SEARCHED), "search", cx))?;
+            cx.at_key("url", |cx| {
+                url(address, Some(&SEARCHED), "search", cx)?;
+                warn_of_private_host(address, table.allow_private, cx);
+                Some(())
+            })?;
             let pointers = fields(table.fields.as_ref()?, cx);
             let results = table.results.as_ref();
             let results = cx.at_key("results", |cx| pointer(results, "/results", cx));

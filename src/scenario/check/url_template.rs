@@ -1,5 +1,6 @@
 //! Checks the URLs of tools, in which `{name}` stands for an argument.
 
+use crate::base::private_host::has_private_host;
 use crate::scenario::file::reader::{ReadContext, suggest_name};
 use crate::scenario::file::shape::NonBlankString;
 
@@ -47,4 +48,16 @@ pub(crate) fn url(
         rest = close + 1;
     }
     good.then_some(())
+}
+
+/// Warns of a URL whose requests are refused, because its host is private.
+pub(crate) fn warn_of_private_host(
+    url: &NonBlankString,
+    allow_private: bool,
+    cx: &mut ReadContext,
+) {
+    if !allow_private && has_private_host(&url.text) {
+        let what = "requests to this host are refused: it is this machine, or on a private network";
+        cx.warn(url.at, what, "write allow_private = true below it, if you mean this host");
+    }
 }

@@ -56,8 +56,22 @@ pub(super) fn texts_equal_to<'n>(node: &'n CelNode, name: &str) -> Vec<&'n str> 
 /// The values of the names and of the functions of expectations, without those that depend on the
 /// variable of a loop.
 pub(super) fn explain(node: &CelNode, shown: &CelBindings) -> Vec<ObservedPart> {
-    let mut parts: Vec<ObservedPart> = Vec::new();
+    let mut parts = Vec::new();
+    collect(node, shown, &mut parts);
+    parts
+}
+
+fn collect(node: &CelNode, shown: &CelBindings, parts: &mut Vec<ObservedPart>) {
     walk(node, &mut |node| {
+        if let CelNode::Loop(inner) = node
+            && let Some((place, item)) = eval::first_that_fails(inner, shown)
+        {
+            // Instead of the whole list.
+            let list = written(&inner.range).unwrap_or_else(|| "the list".to_owned());
+            parts.push(ObservedPart { part: format!("{list}[{place}]"), value: shortened(&item) });
+            collect(&inner.body, shown, parts);
+            return false;
+        }
         let Some(part) = written(node) else { return true };
         if parts.len() < MAX_PARTS && parts.iter().all(|known| known.part != part) {
             let value = match eval::value(node, shown, &mut EvalBudget::default()) {
@@ -70,7 +84,6 @@ pub(super) fn explain(node: &CelNode, shown: &CelBindings) -> Vec<ObservedPart> 
         }
         false
     });
-    parts
 }
 
 /// What a function of expectations has seen, where it does not hold.

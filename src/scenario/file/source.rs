@@ -63,6 +63,39 @@ fn hint(help: &Option<String>) -> String {
     }
 }
 
+/// A similar name: of a scenario file in the same folder, of one in `./scenarios`, or of a shipped one.
+fn similar(what: &str, shipped: &[&'static str]) -> Option<String> {
+    let path = Path::new(what);
+    let parent = path.parent().unwrap_or(Path::new(""));
+    let plain = parent.as_os_str().is_empty();
+    let here = scenario_files(if plain { Path::new(".") } else { parent });
+    // Compared as it was written, with or without `.toml`.
+    let bare = path.extension().is_none_or(|extension| extension != "toml");
+    let listed = if plain && bare { scenario_files(Path::new("scenarios")) } else { Vec::new() };
+    let here = here.iter().flat_map(|file| {
+        let path = parent.join(file).display().to_string();
+        let stem = bare.then(|| (path.trim_end_matches(".toml").to_owned(), path.clone()));
+        stem.into_iter().chain([(path.clone(), path)])
+    });
+    let by_name = listed.iter().map(|file| file.trim_end_matches(".toml"));
+    let by_name =
+        by_name.chain(shipped.iter().copied()).map(|name| (name.to_owned(), name.to_owned()));
+    let all: Vec<(String, String)> = here.chain(by_name).collect();
+    let closest = closest_name(what, all.iter().map(|(name, _)| name.as_str()))?;
+    all.iter().find(|(name, _)| name == closest).map(|(_, path)| path.clone())
+}
+
+/// The names of the scenario files in a folder.
+fn scenario_files(folder: &Path) -> Vec<String> {
+    /// Most files of one folder.
+    const FILES: usize = 500;
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().take(FILES);
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let mut names: Vec<String> = names.filter(|name| name.ends_with(".toml")).collect();
+    names.sort();
+    names
+}
+
 impl ScenarioSource {
     /// Finds a scenario by the path of a file, as `-` on standard input, by the name of a file in
     /// `./scenarios`, or by the name (or repository path) of a shipped scenario. A file takes
@@ -96,7 +129,8 @@ impl ScenarioSource {
         if path.exists() {
             return Self::read(path);
         }
-        let help = closest_name(what, all.iter().map(|shipped| shipped.name)).map(str::to_owned);
+        let shipped: Vec<_> = all.iter().map(|shipped| shipped.name).collect();
+        let help = similar(what, &shipped);
         Err(SourceError::NotFound { what: what.to_owned(), help })
     }
 

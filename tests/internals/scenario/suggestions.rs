@@ -434,3 +434,21 @@ fn a_cited_host_that_is_almost_an_allowed_one_is_reported() {
         )],
     );
 }
+
+#[test]
+fn a_private_host_that_is_not_allowed_is_reported() {
+    let text = include_str!("../../../assets/templates/orchestrator.toml");
+    let (before, rest) = text.split_once("[[workers.traffic_worker.fixture.rows]]").expect("rows");
+    let (_, after) = rest.split_once("\n\n").expect("another worker");
+    let with = |table: &str| {
+        problems(&format!("{before}[workers.traffic_worker.http]\n{table}\n\n{after}"))
+    };
+    let url = "url = \"http://127.0.0.1:9000/traffic/{day}\"";
+    let found = with(url);
+    let said = "warning: workers.traffic_worker.http.url: requests to this host are refused: it is \
+                this machine, or on a private network (write allow_private = true below it, if you \
+                mean this host)";
+    assert!(found.len() == 1 && found[0].ends_with(said), "{found:#?}");
+    assert_eq!(with(&format!("{url}\nallow_private = true")), Vec::<String>::new());
+    assert_eq!(with("url = \"https://api.example.com/{day}\""), Vec::<String>::new());
+}
