@@ -10,7 +10,7 @@ use super::overlay::Overlay;
 use super::selection::moved_index;
 use super::state::AppState;
 use super::template_list::TemplateList;
-use crate::scenario::catalogue::ScenarioEntry;
+use crate::scenario::catalogue::{ScenarioEntry, sort_in_groups};
 
 /// Opens the list of templates.
 pub(super) fn new_scenario(state: &mut AppState) -> Update {
@@ -68,7 +68,9 @@ pub(super) fn on_written(state: &mut AppState, path: &str) -> Update {
 }
 
 /// The scenarios were read: shows them, and says which files changed.
-pub(super) fn on_scenarios(state: &mut AppState, scenarios: Vec<ScenarioEntry>) -> Update {
+pub(super) fn on_scenarios(state: &mut AppState, mut scenarios: Vec<ScenarioEntry>) -> Update {
+    sort_in_groups(&mut scenarios);
+    state.home.is_read = true;
     let before = std::mem::replace(&mut state.scenarios, scenarios);
     // What was selected stays selected, even if a file now replaces a shipped scenario.
     let was = before.iter().find(|entry| Some(&entry.path) == state.home.scenario.as_ref());

@@ -28,6 +28,8 @@ pub struct History {
     depths: Vec<u16>,
     /// The runs of this session that are listed.
     sessions: Vec<usize>,
+    /// Number of kept runs that are not of this session, whatever the filter.
+    others: usize,
     filter: String,
     typing: Option<FilterInput>,
     sort: RunSort,
@@ -173,6 +175,12 @@ impl<'a> RunList<'a> {
         self.len() + usize::from(self.heads_line().is_some())
     }
 
+    /// Number of lines without a filter.
+    pub fn all_lines(self) -> usize {
+        let (runs, others) = (self.runs.len(), self.history.others);
+        runs + others + usize::from(runs > 0 && others > 0)
+    }
+
     /// The line of the run at this place.
     pub fn line(self, at: usize) -> usize {
         at + usize::from(self.heads_line().is_some_and(|heads| at >= heads))
@@ -259,6 +267,7 @@ impl History {
                 })
             })
             .collect();
+        self.others = self.rows.iter().filter(|row| !own.contains(&row.id)).count();
         let rows = self.rows.iter().enumerate();
         let texts = &self.texts;
         let wanted = |at: usize, row: &RunRow| {

@@ -7,6 +7,7 @@ use super::action::Action;
 use super::history::{ListedRun, RunList};
 use super::layout::Size;
 use super::layout::{inside, keep_in_view};
+use super::scenario_list::ScenarioLines;
 use crate::event::RunId;
 use crate::scenario::catalogue::ScenarioEntry;
 
@@ -56,7 +57,9 @@ pub struct Home {
     pub scenario: Option<String>,
     /// The selected run.
     pub run: Option<RunId>,
-    /// The first scenario in view.
+    /// Whether the scenarios were read; until then the list may be empty.
+    pub is_read: bool,
+    /// The first line of the list of scenarios in view.
     pub scenarios_top: usize,
     /// The first run in view.
     pub runs_top: usize,
@@ -78,8 +81,9 @@ pub struct HomeParts {
 }
 
 impl HomeParts {
-    /// Cuts the body into panes. Neighbours share the border between them.
-    pub fn split(body: Rect, focus: HomePane) -> Self {
+    /// Cuts the body into panes. Neighbours share the border between them. The runs take what their
+    /// `lines` need, at most half; the scenarios take the rest.
+    pub fn split(body: Rect, focus: HomePane, lines: usize) -> Self {
         let none = Rect::new(body.x, body.y, 0, 0);
         if body.width < ALL_PANES_COLS || body.height < 16 {
             let rows = body.height.min(1);
@@ -93,13 +97,16 @@ impl HomeParts {
             }
             return parts;
         }
-        let upper = body.height / 2 + 1;
+        // Borders and heads, or a sentence between borders.
+        let wanted = u16::try_from(lines).unwrap_or(u16::MAX).saturating_add(3);
+        let runs = wanted.min(body.height / 2);
+        let upper = body.height - runs + 1;
         let left = body.width * 3 / 5;
         Self {
             tabs: None,
             scenarios: Rect::new(body.x, body.y, left, upper),
             preview: Rect::new(body.x + left - 1, body.y, body.width - left + 1, upper),
-            runs: Rect::new(body.x, body.y + upper - 1, body.width, body.height - upper + 1),
+            runs: Rect::new(body.x, body.y + upper - 1, body.width, runs),
         }
     }
 
@@ -170,6 +177,7 @@ impl Home {
             preview_source: HomePane::Scenarios,
             scenario: first.map(|entry| entry.path.clone()),
             run: None,
+            is_read: !scenarios.is_empty(),
             scenarios_top: 0,
             runs_top: 0,
             preview_top: 0,
@@ -226,8 +234,7 @@ impl Home {
         items: usize,
         size: Size,
     ) -> bool {
-        let page = usize::from(HomeParts::split(size.body(), self.focus).rows(self.focus).height);
-        let page = page.max(1);
+        let page = self.rows(self.focus, runs, size).max(1);
         match action {
             Action::NextPane => self.focus(self.neighbour_pane(1)),
             Action::PrevPane => self.focus(self.neighbour_pane(HomePane::ALL.len() - 1)),
@@ -274,17 +281,33 @@ impl Home {
         true
     }
 
+    /// The rows of a list that are in view.
+    fn rows(&self, pane: HomePane, runs: RunList<'_>, size: Size) -> usize {
+        let parts = HomeParts::split(size.body(), self.focus, runs.all_lines());
+        usize::from(parts.rows(pane).height)
+    }
+
     fn neighbour_pane(&self, steps: usize) -> HomePane {
         HomePane::ALL[(self.focus as usize + steps) % HomePane::ALL.len()]
     }
 
-    /// Scrolls a pane by one row; the selection does not change.
-    pub fn scroll(&mut self, pane: HomePane, up: bool, lens: (usize, usize, usize), size: Size) {
-        let rows = usize::from(HomeParts::split(size.body(), self.focus).rows(pane).height);
+    /// Scrolls a pane by one row; the selection does not change. `items` is the number of preview items.
+    pub fn scroll(
+        &mut self,
+        pane: HomePane,
+        up: bool,
+        scenarios: &[ScenarioEntry],
+        runs: RunList<'_>,
+        (items, size): (usize, Size),
+    ) {
+        let rows = self.rows(pane, runs, size);
         let (top, last) = match pane {
-            HomePane::Scenarios => (&mut self.scenarios_top, lens.0.saturating_sub(rows)),
-            HomePane::Runs => (&mut self.runs_top, lens.1.saturating_sub(rows)),
-            HomePane::Preview => (&mut self.preview_top, lens.2.saturating_sub(1)),
+            HomePane::Scenarios => {
+                let lines = ScenarioLines::new(scenarios).count();
+                (&mut self.scenarios_top, lines.saturating_sub(rows))
+            }
+            HomePane::Runs => (&mut self.runs_top, runs.lines().saturating_sub(rows)),
+            HomePane::Preview => (&mut self.preview_top, items.saturating_sub(1)),
         };
         *top = if up { top.saturating_sub(1) } else { (*top + 1).min(last) };
     }
@@ -297,7 +320,6 @@ impl Home {
         items: usize,
         size: Size,
     ) {
-        let parts = |pane| usize::from(HomeParts::split(size.body(), self.focus).rows(pane).height);
         if self.selected_scenario(scenarios).is_none() {
             self.scenario = Self::new(scenarios).scenario;
         }
@@ -308,11 +330,15 @@ impl Home {
             selected = Some(last.unwrap_or_default().saturating_sub(1));
             self.run = selected.and_then(|at| runs.get(at)).map(|run| run.id().clone());
         }
-        let (scenario_rows, run_rows) = (parts(HomePane::Scenarios), parts(HomePane::Runs));
+        let [scenario_rows, run_rows] =
+            [HomePane::Scenarios, HomePane::Runs].map(|pane| self.rows(pane, runs, size));
         let at = scenarios.iter().position(|entry| Some(&entry.path) == self.scenario.as_ref());
         if scenario_rows > 0 {
+            let lines = ScenarioLines::new(scenarios);
+            let line = at.and_then(|at| lines.line_of(at)).unwrap_or(0);
+            let top = keep_in_view(self.scenarios_top, line, scenario_rows, lines.count());
             self.scenarios_top =
-                keep_in_view(self.scenarios_top, at.unwrap_or(0), scenario_rows, scenarios.len());
+                if top == line && scenario_rows > 1 { lines.first_with(line) } else { top };
         }
         if run_rows > 0 {
             let line = runs.line(selected.unwrap_or(0));

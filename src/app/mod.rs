@@ -41,6 +41,7 @@ pub mod request;
 pub mod run;
 mod run_terms;
 mod said_filter;
+pub mod scenario_list;
 pub(crate) mod selection;
 pub mod state;
 pub mod template_list;

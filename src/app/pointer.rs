@@ -11,12 +11,14 @@ use super::effect::Update;
 use super::form::picker::PickerParts;
 use super::form::{FieldId, FieldValue};
 use super::help::{help_rows, help_window};
+use super::history::RunList;
 use super::home::{HomePane, HomeParts, tab_labels};
 use super::input::on_action;
 use super::layout::{hits, inside, too_small};
 use super::msg::{Mouse, MouseKind};
 use super::overlay::Overlay;
 use super::preview;
+use super::scenario_list::ScenarioLines;
 use super::state::{ActiveScreen, AppState, visible_run_mut};
 use crate::event::RunId;
 
@@ -90,7 +92,8 @@ fn is_double(state: &mut AppState, mouse: Mouse) -> bool {
 }
 
 fn on_home(state: &mut AppState, mouse: Mouse) -> Update {
-    let parts = HomeParts::split(state.size.body(), state.home.focus);
+    let lines = state.listed().all_lines();
+    let parts = HomeParts::split(state.size.body(), state.home.focus, lines);
     let labels = tab_labels(state.scenarios.len(), state.listed().len());
     let tab = HomePane::ALL
         .into_iter()
@@ -109,8 +112,9 @@ fn on_home(state: &mut AppState, mouse: Mouse) -> Update {
     match mouse.kind {
         MouseKind::WheelUp | MouseKind::WheelDown => {
             let items = preview::items(state).lines.len();
-            let lens = (state.scenarios.len(), state.listed().lines(), items);
-            state.home.scroll(pane, mouse.kind == MouseKind::WheelUp, lens, state.size);
+            let runs = RunList { runs: &state.runs, history: &state.history };
+            let up = mouse.kind == MouseKind::WheelUp;
+            state.home.scroll(pane, up, &state.scenarios, runs, (items, state.size));
             Update::redraw()
         }
         MouseKind::Down => {
@@ -125,7 +129,9 @@ fn on_home(state: &mut AppState, mouse: Mouse) -> Update {
             let was_selected = match pane {
                 HomePane::Preview => return Update::redraw(),
                 HomePane::Scenarios => {
-                    let Some(entry) = state.scenarios.get(state.home.scenarios_top + down) else {
+                    let lines = ScenarioLines::new(&state.scenarios);
+                    let index = lines.entry_on(state.home.scenarios_top + down);
+                    let Some(entry) = index.and_then(|at| state.scenarios.get(at)) else {
                         return Update::redraw();
                     };
                     let was = state.home.scenario.as_ref() == Some(&entry.path);

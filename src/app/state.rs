@@ -16,6 +16,7 @@ use super::run::RunPage;
 use crate::event::world::RunState;
 use crate::event::{Elapsed, RunId};
 use crate::panes::tools::comparison::comparison_of;
+use crate::scenario::catalogue::sort_in_groups;
 pub use crate::scenario::catalogue::{EntryError, ScenarioEntry};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -102,7 +103,8 @@ impl Default for DisplaySettings {
 
 impl AppState {
     /// A dashboard that shows its first screen.
-    pub fn new(size: Size, settings: DisplaySettings, scenarios: Vec<ScenarioEntry>) -> Self {
+    pub fn new(size: Size, settings: DisplaySettings, mut scenarios: Vec<ScenarioEntry>) -> Self {
+        sort_in_groups(&mut scenarios);
         let home = Home::new(&scenarios);
         Self {
             now: Duration::ZERO,

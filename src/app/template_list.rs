@@ -15,7 +15,7 @@ const FOOT: u16 = 2;
 #[derive(Clone, Debug)]
 pub struct TemplateList {
     /// The templates, one for each pattern.
-    pub templates: Vec<ScenarioTemplate>,
+    pub templates: &'static [ScenarioTemplate],
     /// Index of the selected one.
     pub selected: usize,
 }

@@ -19,7 +19,7 @@ use crate::ui::theme::{StyleRole, Theme};
 pub fn run(args: &NewArgs, theme: Theme, ascii: bool) -> Exit {
     let paint = StreamStyle::on(&io::stdout(), theme, ascii);
     match start(args) {
-        Ok(Start::List) => stdout::print(&list(&templates(), &paint), Exit::Ok),
+        Ok(Start::List) => stdout::print(&list(templates(), &paint), Exit::Ok),
         Ok(Start::Print(text)) => stdout::print(text, Exit::Ok),
         Ok(Start::Write(path, text)) => match catalogue::write_new(&path, text) {
             Ok(()) => stdout::print(&what_next(&path, &paint), Exit::Ok),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::base::name::ScenarioName;
-use crate::scenario::{self, Problems, Scenario, ScenarioOrigin};
+use crate::scenario::{self, Problems, Scenario, ScenarioOrigin, templates};
 
 /// A scenario file on the list.
 #[derive(Clone, Debug)]
@@ -76,6 +76,68 @@ impl ScenarioEntry {
             Err(EntryError::Unreadable(why)) => Some(why.clone()),
         }
     }
+}
+
+/// The scenarios of each pattern that show it best; they are the first ones of their groups.
+const FIRST_OF_GROUP: [&str; 7] = [
+    "checkout-launch",
+    "morning-report",
+    "dev-team",
+    "support-swarm",
+    "vendor-brownout",
+    "payments-incident",
+    "front-desk",
+];
+
+/// A group of scenarios on the list, in the order of the groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ScenarioGroup {
+    /// The user's own.
+    Own,
+    /// The shipped ones of a pattern, by its index in the scenario format.
+    Shipped(usize),
+}
+
+impl ScenarioGroup {
+    /// Its title.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Own => "yours",
+            Self::Shipped(pattern) => templates().get(pattern).map_or("others", |it| &it.pattern),
+        }
+    }
+
+    /// What its pattern does, in one sentence; empty for the user's own.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Own => "",
+            Self::Shipped(pattern) => templates().get(pattern).map_or("", |it| &it.about),
+        }
+    }
+}
+
+impl ScenarioEntry {
+    /// The group that it is listed in.
+    pub fn group(&self) -> ScenarioGroup {
+        match (&self.origin, &self.loaded) {
+            (ScenarioOrigin::Shipped(_), Ok(scenario)) => {
+                let name = scenario.pattern.get().name();
+                let index = templates().iter().position(|it| it.pattern == name);
+                ScenarioGroup::Shipped(index.unwrap_or(usize::MAX))
+            }
+            _ => ScenarioGroup::Own,
+        }
+    }
+}
+
+/// Sorts scenarios as they are listed: by group, the best one of a pattern first, then by name.
+pub fn sort_in_groups(entries: &mut [ScenarioEntry]) {
+    entries.sort_by_cached_key(|entry| {
+        let group = entry.group();
+        let name = entry.name.as_str();
+        let later = group == ScenarioGroup::Own || !FIRST_OF_GROUP.contains(&name);
+        (group, later, name.to_owned())
+    });
 }
 
 fn stem(origin: &ScenarioOrigin) -> ScenarioName {

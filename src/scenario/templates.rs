@@ -1,6 +1,8 @@
 //! Scenario files to start from, one for each pattern: commented, valid, and complete without a model.
 //! Their text is in `assets/templates`.
 
+use std::sync::LazyLock;
+
 use include_dir::{Dir, include_dir};
 use serde_json::Value;
 
@@ -21,16 +23,19 @@ pub struct ScenarioTemplate {
 }
 
 /// The templates of all patterns, in the order of the scenario format.
-pub fn templates() -> Vec<ScenarioTemplate> {
-    let words = Pattern::schema();
-    let words = words["oneOf"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let template = |word: &Value| {
-        let pattern = word["const"].as_str()?;
-        let text = DIR.get_file(format!("{pattern}.toml"))?.contents_utf8()?;
-        let about = word["description"].as_str()?.to_owned();
-        Some(ScenarioTemplate { pattern: pattern.to_owned(), about, text })
-    };
-    words.iter().filter_map(template).collect()
+pub fn templates() -> &'static [ScenarioTemplate] {
+    static ALL: LazyLock<Vec<ScenarioTemplate>> = LazyLock::new(|| {
+        let words = Pattern::schema();
+        let words = words["oneOf"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let template = |word: &Value| {
+            let pattern = word["const"].as_str()?;
+            let text = DIR.get_file(format!("{pattern}.toml"))?.contents_utf8()?;
+            let about = word["description"].as_str()?.to_owned();
+            Some(ScenarioTemplate { pattern: pattern.to_owned(), about, text })
+        };
+        words.iter().filter_map(template).collect()
+    });
+    &ALL
 }
 
 #[cfg(test)]

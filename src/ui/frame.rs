@@ -17,7 +17,8 @@ pub struct Frame<'a> {
     pub number: Option<u8>,
     /// Its title.
     pub title: &'a str,
-    /// The text at the right end of its lower border.
+    /// The text at the right end of its lower border; of a numbered pane, whose lower border may be the
+    /// upper one of another, at the right end of its upper border.
     pub foot: &'a str,
     /// Whether it is focused.
     pub focused: bool,
@@ -73,7 +74,8 @@ pub fn label(frame: Frame, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let foot = u16::try_from(text::columns(frame.foot)).unwrap_or(u16::MAX);
     if foot > 0 && foot.saturating_add(2) <= room {
         let x = right - 2 - foot;
-        let row = Rect { x: x - 1, y: bottom, width: foot + 2, height: 1 };
+        let y = if frame.number.is_some() { top } else { bottom };
+        let row = Rect { x: x - 1, y, width: foot + 2, height: 1 };
         let dim = cx.theme.style(StyleRole::Dim);
         Pen::new(buf, row, cx.glyphs).put(" ", dim).put(frame.foot, dim).put(" ", dim);
     }

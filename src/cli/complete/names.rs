@@ -33,7 +33,7 @@ pub(super) fn shipped_scenarios() -> Vec<Candidate> {
 
 /// The patterns that `roundtable new` takes.
 pub(super) fn patterns() -> Vec<Candidate> {
-    templates().into_iter().map(|it| Candidate::new(it.pattern, it.about)).collect()
+    templates().iter().map(|it| Candidate::new(&it.pattern, &it.about)).collect()
 }
 
 /// What `--fail-on` takes.

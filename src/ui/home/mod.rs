@@ -16,12 +16,13 @@ use super::text::Pen;
 use super::theme::StyleRole;
 use crate::app::home::{HomePane, HomeParts, tab_labels};
 use crate::app::layout::inside;
+use crate::app::scenario_list::ScenarioLines;
 use crate::app::{AppState, preview as previewed};
 
 /// Draws the first screen.
 pub fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let home = &state.home;
-    let parts = HomeParts::split(area, home.focus);
+    let parts = HomeParts::split(area, home.focus, state.listed().all_lines());
     if parts.tabs.is_some() {
         let labels = tab_labels(state.scenarios.len(), state.listed().len());
         for pane in HomePane::ALL {
@@ -57,7 +58,11 @@ pub fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) 
             }
             HomePane::Runs => {
                 let taken = u16::try_from(title.len()).unwrap_or(u16::MAX).saturating_add(6);
-                kept_runs::title(state, cx, parts.pane(pane), taken, buf);
+                let mut border = parts.pane(pane);
+                // The range in view is at the right end.
+                let range = u16::try_from(foot.len()).unwrap_or(u16::MAX);
+                border.width = border.width.saturating_sub(if range > 0 { range + 2 } else { 0 });
+                kept_runs::title(state, cx, border, taken, buf);
                 runs::render(state, cx, parts.rows(pane), buf);
             }
             HomePane::Preview => {
@@ -69,11 +74,20 @@ pub fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) 
 
 /// The range of a list's rows that are in view; empty if all are.
 fn hidden(state: &AppState, parts: &HomeParts, pane: HomePane) -> String {
-    let (top, len) = match pane {
-        HomePane::Scenarios => (state.home.scenarios_top, state.scenarios.len()),
-        HomePane::Runs => (state.home.runs_top, state.listed().lines()),
-        HomePane::Preview => return String::new(),
-    };
     let rows = usize::from(parts.rows(pane).height);
-    if len > rows { table::range(top, rows, len) } else { String::new() }
+    match pane {
+        HomePane::Scenarios => {
+            let lines = ScenarioLines::new(&state.scenarios);
+            let top = state.home.scenarios_top;
+            let first = lines.entries_above(top);
+            let shown = lines.entries_above(top + rows) - first;
+            let is_whole = lines.count() <= rows;
+            if is_whole { String::new() } else { table::range(first, shown, state.scenarios.len()) }
+        }
+        HomePane::Runs => {
+            let len = state.listed().lines();
+            if len > rows { table::range(state.home.runs_top, rows, len) } else { String::new() }
+        }
+        HomePane::Preview => String::new(),
+    }
 }

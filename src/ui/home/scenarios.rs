@@ -5,49 +5,68 @@ use ratatui::layout::Rect;
 
 use crate::app::AppState;
 use crate::app::home::HomePane;
+use crate::app::scenario_list::{ScenarioLine, ScenarioLines};
 use crate::app::state::ScenarioEntry;
 use crate::narrate::glyph::Glyph;
+use crate::scenario::catalogue::ScenarioGroup;
 use crate::ui::cx::DrawContext;
 use crate::ui::pane::{empty, paragraph};
 use crate::ui::table::{self, Column};
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::StyleRole;
 
+/// Columns of a pattern's name, which is shown where the group does not say it.
+const PATTERN: u16 = 15;
+
+/// The width of a name and of a title, with the blanks after them.
+struct ScenarioColumns {
+    name: u16,
+    title: u16,
+}
+
 /// Draws the rows and the heads above them.
 pub(super) fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     if state.scenarios.is_empty() {
-        let text = "No scenarios. Put a file into ./scenarios and press r, or name one on the \
-                    command line.";
+        let text = if state.home.is_read {
+            "No scenarios. Put a file into ./scenarios and press r, or name one on the command line."
+        } else {
+            "Reading the scenarios."
+        };
         return empty(cx, table::head_row(area).union(area), text, buf);
     }
     let longest = state.scenarios.iter().map(|entry| columns(entry.name.as_str())).max();
     let name = u16::try_from(longest.unwrap_or(0)).unwrap_or(u16::MAX).clamp(8, 28) + 2;
-    let pattern = if area.width >= 64 { 15 } else { 0 };
-    let title = if area.width >= 104 { 34 } else { area.width };
-    let heads = [
-        Column::left("scenario", name),
-        Column::left("pattern", pattern),
-        Column::left("title", title),
-        Column::rest("about"),
-    ];
-    table::heads(cx, Pen::new(buf, table::head_row(area), cx.glyphs).space(3), &heads);
+    let title = if area.width >= 100 { 38 } else { area.width };
+    let heads =
+        [Column::left("scenario", name), Column::left("title", title), Column::rest("about")];
+    table::heads(cx, Pen::new(buf, table::head_row(area), cx.glyphs).space(5), &heads);
 
     let focused = state.home.focus == HomePane::Scenarios;
-    let shown = state.scenarios.iter().skip(state.home.scenarios_top);
-    for (entry, y) in shown.zip(area.top()..area.bottom()) {
-        let selected = state.home.scenario.as_ref() == Some(&entry.path);
-        let pen = table::pane_row(cx, area, y, selected, focused, buf);
-        scenario_row(entry, cx, pen, [name, pattern, title]);
+    let widths = ScenarioColumns { name, title };
+    let lines = ScenarioLines::new(&state.scenarios);
+    for (line, y) in lines.from(state.home.scenarios_top).zip(area.top()..area.bottom()) {
+        match line {
+            ScenarioLine::Group(group) => {
+                let row = Rect { y, height: 1, ..area };
+                let mut pen = Pen::new(buf, row, cx.glyphs);
+                pen.space(1).put(group.title(), cx.theme.style(StyleRole::Title)).space(2);
+                let room = pen.left().saturating_sub(1);
+                pen.put_within(group.about(), room, cx.theme.style(StyleRole::Dim));
+            }
+            ScenarioLine::Entry(index) => {
+                let Some(entry) = state.scenarios.get(index) else { continue };
+                let selected = state.home.scenario.as_ref() == Some(&entry.path);
+                let mut pen = table::pane_row(cx, area, y, selected, focused, buf);
+                pen.space(2);
+                scenario_row(entry, cx, pen, &widths);
+            }
+        }
     }
 }
 
-fn scenario_row(
-    entry: &ScenarioEntry,
-    cx: &DrawContext,
-    mut pen: Pen,
-    [name, pattern, title]: [u16; 3],
-) {
+fn scenario_row(entry: &ScenarioEntry, cx: &DrawContext, mut pen: Pen, widths: &ScenarioColumns) {
     let (plain, dim) = (cx.theme.style(StyleRole::Text), cx.theme.style(StyleRole::Dim));
+    let name = widths.name;
     match &entry.loaded {
         Ok(scenario) => {
             if scenario.run_warnings(false).next().is_none() {
@@ -56,8 +75,10 @@ fn scenario_row(
                 pen.glyph(Glyph::Alert, cx.theme.style(StyleRole::Retry)).space(1);
             }
             pen.name(entry.name.as_str(), name - 2, plain).space(2);
-            if pattern > 0 {
-                pen.cell(scenario.pattern.get().name(), pattern, dim);
+            let mut title = widths.title;
+            if entry.group() == ScenarioGroup::Own && pen.left() > 2 * PATTERN {
+                pen.cell(scenario.pattern.get().name(), PATTERN, dim);
+                title = title.saturating_sub(PATTERN);
             }
             let width = title.saturating_sub(2).min(pen.left());
             pen.cell(&scenario.title, width, plain).space(2).put(&scenario.about, dim);

@@ -52,7 +52,7 @@ const KINDS: [(&str, Maker); 22] = [
 
 fn documents() -> Vec<Document> {
     let scenarios = shipped().iter().map(|it| Document::read(it.name, it.text));
-    let drafts = templates().into_iter();
+    let drafts = templates().iter();
     let drafts = drafts.map(|it| Document::read(&format!("template {}", it.pattern), it.text));
     scenarios.chain(drafts).collect()
 }
