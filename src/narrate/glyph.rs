@@ -260,9 +260,10 @@ impl Glyph {
 }
 
 /// Cells of a sparkline, from empty to full.
-const RAMP: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
+/// A full block is not among them: it would touch the row above.
+const RAMP: [&str; 8] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇"];
 /// The same for ASCII.
-const ASCII_RAMP: [&str; 9] = [" ", ".", ".", ":", "-", "=", "+", "*", "#"];
+const ASCII_RAMP: [&str; 8] = [" ", ".", ":", "-", "=", "+", "*", "#"];
 
 /// A set of glyphs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -294,7 +295,7 @@ impl Glyphs {
     pub fn spark(self, value: u32, most: u32) -> &'static str {
         let step = match (value, most) {
             (0, _) | (_, 0) => 0,
-            _ => (u64::from(value.min(most)) * 8).div_ceil(u64::from(most)).clamp(1, 8) as usize,
+            _ => (u64::from(value.min(most)) * 7).div_ceil(u64::from(most)).clamp(1, 7) as usize,
         };
         match self {
             Self::Unicode => RAMP[step],
@@ -350,7 +351,7 @@ mod tests {
     fn a_sparkline_hides_nothing_that_happened() {
         assert_eq!(Glyphs::Unicode.spark(0, 1000), " ");
         assert_eq!(Glyphs::Unicode.spark(1, 1000), "▁");
-        assert_eq!(Glyphs::Unicode.spark(1000, 1000), "█");
+        assert_eq!(Glyphs::Unicode.spark(1000, 1000), "▇", "no full block");
         assert_eq!(Glyphs::Unicode.spark(7, 0), " ");
     }
 }

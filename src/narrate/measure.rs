@@ -30,6 +30,10 @@ pub fn cluster(grapheme: &str) -> Cluster<'_> {
         debug_assert!(byte.is_ascii());
         return (Cow::Borrowed(grapheme), 1);
     }
+    // A line end or a tab in one row is a blank.
+    if matches!(grapheme, "\n" | "\r\n" | "\r" | "\t") {
+        return (Cow::Borrowed(" "), 1);
+    }
     if let Some(c) = first_hostile(grapheme) {
         let shown = visible_char(c);
         return (Cow::Owned(shown.to_string()), 1);

@@ -24,3 +24,4 @@ pub mod progress;
 pub mod style_role;
 pub mod styled;
 pub mod tell;
+pub mod verdict;

@@ -6,8 +6,9 @@ use std::borrow::Cow;
 use super::event_line::EventLine;
 use super::progress::Progress;
 use super::styled::{StyledLine, StyledPart, StyledText};
+use super::verdict::Verdict;
 use crate::base::name::FlagName;
-use crate::event::kind::Purpose;
+use crate::event::kind::{Purpose, RunClosed};
 use crate::event::world::{Projection, RunFold, SpanKind};
 use crate::event::{Event, StopReason};
 
@@ -75,6 +76,15 @@ pub trait Narrate: Projection {
 
     /// The result of a run, or how far it is, in a few words.
     fn result(&self, run: &RunFold) -> StyledLine;
+
+    /// How a run ended, and what that rests on.
+    fn verdict(&self, _run: &RunFold, closed: &RunClosed) -> Verdict {
+        let verdict = Verdict::of(closed);
+        match self.reached() {
+            Some(reached) => verdict.with(reached),
+            None => verdict,
+        }
+    }
 
     /// How far a run came, for its end: `2 rounds`, `3/4 tasks`. `None`: the number of calls says it.
     fn reached(&self) -> Option<String> {

@@ -111,16 +111,15 @@ fn counts(state: &AppState) -> Vec<StatusCount> {
     }
     if let Some(page) = state.visible_run() {
         let tally = page.shown().tally;
-        let going = tally.open().saturating_sub(tally.retrying);
         let mut counts = vec![
-            count(Glyph::Done, StyleRole::Done, tally.answered, ""),
-            count(Glyph::Running, StyleRole::Running, going, ""),
-            count(Glyph::Retry, StyleRole::Retry, tally.retrying, ""),
-            count(Glyph::Failed, StyleRole::Failed, tally.failed, ""),
+            count(Glyph::Done, StyleRole::Done, tally.answered, "answered"),
+            count(Glyph::Running, StyleRole::Running, tally.open(), "running"),
+            count(Glyph::Failed, StyleRole::Failed, tally.failed + tally.omitted, "failed"),
+            count(Glyph::Retry, StyleRole::Retry, tally.retries, "retried"),
         ];
         for (glyph, role, number, word) in [
-            (Glyph::Alert, StyleRole::Retry, tally.degraded, "degraded"),
-            (Glyph::Refused, StyleRole::Refused, tally.refused, "refused"),
+            (Glyph::Alert, StyleRole::Retry, tally.degraded - tally.omitted, "degraded"),
+            (Glyph::Refused, StyleRole::Refused, tally.refused + tally.refused_replies, "refused"),
         ] {
             if number > 0 {
                 counts.push(count(glyph, role, number, word));

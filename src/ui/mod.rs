@@ -19,6 +19,7 @@ pub mod message;
 pub(crate) mod pane;
 pub mod picker;
 pub mod run;
+mod seven_bits;
 pub mod sign;
 pub(crate) mod table;
 mod templates;
@@ -38,6 +39,13 @@ use crate::app::state::ActiveScreen;
 
 /// Draws the whole screen.
 pub fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+    draw(state, cx, area, buf);
+    if state.settings.ascii {
+        seven_bits::apply(buf);
+    }
+}
+
+fn draw(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     if too_small::is(area) {
         too_small::render(state, cx, area, buf);
         return;

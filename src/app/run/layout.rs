@@ -18,6 +18,9 @@ const STACKED: u16 = 84;
 /// From this page height on, more than one pane is shown.
 const TALL: u16 = 26;
 
+/// From this page height on, the goal of the run has a row.
+const WITH_GOAL: u16 = 16;
+
 /// The panes of a run's page, in the order of their numbers. The view of the page says what each shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pane {
@@ -136,6 +139,8 @@ pub struct Areas {
     panes: [Option<Rect>; 5],
     /// The scrubber: a sparkline and marks, two rows.
     pub scrubber: Rect,
+    /// The row of the run's goal, if there is room.
+    pub goal: Rect,
 }
 
 /// The part of the screen for a run's page.
@@ -147,11 +152,14 @@ pub fn page(size: Size) -> Rect {
 impl Areas {
     /// Lays out the panes of a page.
     pub fn for_page(page: Rect, wish: PaneWish, focus: PaneFocus) -> Areas {
+        let tall = page.height >= TALL && !focus.zoom;
+        let goal_rows = u16::from(page.height >= WITH_GOAL);
+        let goal = Rect { height: goal_rows, ..page };
+        let page = Rect { y: page.y + goal_rows, height: page.height - goal_rows, ..page };
         let scrubber_rows = if page.height >= 8 { 2 } else { 0 };
         let upper = Rect { height: page.height - scrubber_rows, ..page };
         let scrubber = Rect { y: upper.bottom(), height: scrubber_rows, ..page };
         let none = Rect { width: 0, height: 0, ..page };
-        let tall = page.height >= TALL && !focus.zoom;
         let (shape, panes) = if tall && page.width >= WIDE {
             (PageShape::Wide, wide(upper, wish))
         } else if tall && page.width >= STACKED {
@@ -162,9 +170,9 @@ impl Areas {
             let frame = Rect { y: upper.y + tabs_rows, height: upper.height - tabs_rows, ..upper };
             panes[focus.focus as usize] = Some(inside(frame));
             let tabs = Rect { height: tabs_rows, ..upper };
-            return Areas { shape: PageShape::Single, tabs, panes, scrubber };
+            return Areas { shape: PageShape::Single, tabs, panes, scrubber, goal };
         };
-        Areas { shape, tabs: none, panes, scrubber }
+        Areas { shape, tabs: none, panes, scrubber, goal }
     }
 
     /// The inside of a pane, if it is shown.

@@ -15,6 +15,7 @@ use super::spending::SpendingUsed;
 use super::tally::{ReusedPart, Tally};
 use super::tools::Tools;
 use crate::event::kind::{Asks, CallStarted, Initiator, Purpose, RunStarted, StepSize, Usage};
+use crate::event::tool::FallbackKind;
 use crate::event::{Event, EventKind, SpanId, StopReason};
 use crate::scenario::spec::price::Price;
 
@@ -127,7 +128,11 @@ impl RunFold {
                 self.tally.failed += 1;
                 self.over_time.mark(event, MarkKind::Failed);
             }
-            EventKind::CallDegraded { .. } => self.tally.degraded += 1,
+            EventKind::CallDegraded { by, .. } => {
+                self.tally.degraded += 1;
+                self.tally.omitted += u64::from(matches!(by, FallbackKind::Omitted));
+            }
+            EventKind::ReplyRefused(_) => self.tally.refused_replies += 1,
             EventKind::AttemptRefused { .. } => self.tally.refused += 1,
             EventKind::PlanRefused { .. } => self.over_time.mark(event, MarkKind::Failed),
             EventKind::BreakerChanged { tool, to, .. } => {

@@ -15,6 +15,8 @@ pub struct Tally {
     pub failed: u64,
     /// Calls with a fallback or an omitted result.
     pub degraded: u64,
+    /// Those of them that have neither a result nor a fallback value.
+    pub omitted: u64,
     /// Calls that were cancelled because the run stopped.
     pub cancelled: u64,
     /// Attempts made.
@@ -25,6 +27,8 @@ pub struct Tally {
     pub retries: u64,
     /// Attempts that policy refused before the tool was called.
     pub refused: u64,
+    /// Replies that the pattern refused.
+    pub refused_replies: u64,
     /// Calls that wait for their next attempt now.
     pub retrying: u64,
     /// Tokens of the replies, counted or estimated.

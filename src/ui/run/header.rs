@@ -1,22 +1,26 @@
 //! The two header rows of a run: its identity, then its progress or a notice.
 
+use std::borrow::Cow;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::Style;
+use ratatui::style::{Modifier, Style};
 
 use super::draw_view::HeaderNote;
 use crate::app::run::RunPage;
-use crate::event::kind::{Initiator, ModelLabel};
+use crate::event::kind::{Initiator, ModelLabel, RunClosed};
 use crate::event::world::{RunState, World};
 use crate::narrate::event_line::{actor, model_text};
 use crate::narrate::glyph::{Glyph, Glyphs};
 use crate::narrate::kept::{age, run_state};
+use crate::narrate::patterns::words;
+use crate::narrate::verdict::Verdict;
 use crate::panes::draw::draw_view;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::pane::bar;
 use crate::ui::sign::StateSign;
-use crate::ui::text::{Pen, columns, elide, elide_middle};
+use crate::ui::text::{Pen, columns, elide, elide_middle, paint};
 use crate::ui::theme::StyleRole;
 
 /// Minimum width of the model's name.
@@ -190,6 +194,9 @@ pub fn second_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer
     let row = Rect { x: area.x + 1.min(area.width), width: area.width.saturating_sub(2), ..area };
     let room = usize::from(row.width);
     let view = draw_view(page);
+    if let Some(closed) = closed_now(page) {
+        return verdict(page, closed, cx, row, buf);
+    }
     let Some(note) = run_note(page, cx, world).or_else(|| view.note(page, cx)) else {
         // Without a notice the progress has the whole row.
         return view.track(page, cx, row, true, buf);
@@ -222,6 +229,56 @@ pub fn second_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer
     }
     let at = if with_track { Rect { x: row.right() - width, width, ..row } } else { row };
     Pen::new(buf, at, cx.glyphs).put(&note, cx.theme.style(role));
+}
+
+/// How the run ended, if it has and the screen shows its end.
+fn closed_now(page: &RunPage) -> Option<&RunClosed> {
+    let is_unfinished = page.kept.as_deref().is_some_and(|kept| kept.is_interrupted());
+    let closed = page.shown().progress.closed.as_deref();
+    closed.filter(|_| !page.is_scrubbed() && !is_unfinished)
+}
+
+/// Draws the verdict as a bar in its colour: the result, what it rests on or why the run was stopped, the
+/// time and the cost.
+fn verdict(page: &RunPage, closed: &RunClosed, cx: &DrawContext, row: Rect, buf: &mut Buffer) {
+    let world = page.shown();
+    let Verdict { glyph, word, role, mut facts } = match words(world) {
+        Some(words) => words.verdict(world, closed),
+        None => Verdict::of(closed),
+    };
+    if !closed.reason.is_success()
+        && let Some(phase) = &closed.phase
+    {
+        facts.insert(0, format!("in {phase}"));
+    }
+    let cause = match world.stop_refusal() {
+        Some(refused) => Some(refused.detail.as_ref()),
+        None => world.stop_advice(),
+    };
+    let style = cx.theme.style(role).add_modifier(Modifier::REVERSED | Modifier::BOLD);
+    let light = style.remove_modifier(Modifier::BOLD);
+    paint(buf, row, light);
+    let mut end = format::duration_text(world.progress.active(page.time(cx.now)));
+    if let Some(cost) = world.cost_usd().filter(|cost| *cost > 0.0) {
+        end = format!("{end}  {}", format::estimate(cost, cx.glyphs));
+    }
+    let end_columns = u16::try_from(columns(&end)).unwrap_or(u16::MAX).saturating_add(1);
+    let left = Rect { width: row.width.saturating_sub(end_columns + 1), ..row };
+    let mut pen = Pen::new(buf, left, cx.glyphs);
+    pen.space(1).glyph(glyph, style).space(1).put(&word.to_uppercase(), style).space(2);
+    let mut text = facts.join(", ");
+    if let Some(cause) = cause {
+        let room = usize::from(pen.left()).saturating_sub(columns(&text) + 2);
+        let fits = columns(cause) <= room;
+        let shown = match fits {
+            true => Cow::Borrowed(cause),
+            false => format!("see pane {}", draw_view(page).advice_pane().number()).into(),
+        };
+        text = if text.is_empty() { shown.into_owned() } else { format!("{text}: {shown}") };
+    }
+    pen.put(&text, light);
+    let right = Rect { x: row.right().saturating_sub(end_columns), width: end_columns, ..row };
+    Pen::new(buf, right.intersection(row), cx.glyphs).put(&end, style);
 }
 
 /// What the run itself has to say: it is replayed, has stopped, or pauses.

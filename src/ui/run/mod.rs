@@ -13,8 +13,10 @@ use ratatui::layout::Rect;
 
 use super::cx::DrawContext;
 use super::inspector;
-use super::text::clear;
+use super::text::{Pen, clear};
+use super::theme::StyleRole;
 use crate::app::run::{Pane, RunPage};
+use crate::event::world::Projection;
 use crate::panes::draw::draw_view;
 
 /// Draws a run in the area between the header and the key row.
@@ -26,6 +28,7 @@ pub fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     }
     let areas = page.areas(area);
     let view = draw_view(page);
+    goal(page, cx, areas.goal, buf);
     frames::render(page, view, cx, area, &areas, buf);
     for pane in Pane::ALL {
         let Some(inside) = areas.pane(pane) else { continue };
@@ -35,4 +38,19 @@ pub fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
         }
     }
     scrubber::render(page, cx, areas.scrubber, buf);
+}
+
+/// Draws what the run is for: its goal, or the message that it answers.
+fn goal(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+    let world = page.shown();
+    let Some(head) = world.head.as_deref() else { return };
+    let session = world.projection().and_then(Projection::session);
+    let (label, text) = match session.filter(|session| session.message > 1) {
+        Some(session) => ("message", &*session.text),
+        None => ("goal", head.goal.as_str()),
+    };
+    let mut pen = Pen::new(buf, area, cx.glyphs);
+    pen.space(1).put(label, cx.theme.style(StyleRole::Dim)).space(1);
+    let room = pen.left().saturating_sub(1);
+    pen.put_within(text, room, cx.theme.style(StyleRole::Text));
 }

@@ -5,7 +5,7 @@ use super::phrases::{conflict_names, decision_or_next, rounds_text};
 use super::{lines, markdown, preview, what_if};
 use crate::base::name::FlagName;
 use crate::event::contribution::Stance;
-use crate::event::kind::Purpose;
+use crate::event::kind::{Purpose, RunClosed};
 use crate::event::patterns::PatternFact;
 use crate::event::world::RunFold;
 use crate::event::{Event, EventKind, StopReason};
@@ -15,7 +15,8 @@ use crate::narrate::pattern_words::{Narrate, PatternTerms};
 use crate::narrate::preview::end_line;
 use crate::narrate::progress::Progress;
 use crate::narrate::style_role::StyleRole;
-use crate::narrate::styled::{StyledLine, StyledPart, StyledText};
+use crate::narrate::styled::{Badge, StyledLine, StyledPart, StyledText};
+use crate::narrate::verdict::Verdict;
 use crate::narrate::{badges, format};
 use crate::pattern::collaboration::facts::CollaborationFact;
 use crate::pattern::collaboration::projection::Collaboration;
@@ -90,6 +91,24 @@ impl Narrate for Collaboration {
 
     fn refusal(&self, call: &Purpose) -> Option<&StopReason> {
         self.asked_seat(call)?.refused.as_ref()
+    }
+
+    fn verdict(&self, _run: &RunFold, closed: &RunClosed) -> Verdict {
+        let verdict = Verdict::of(closed);
+        let (Some(decision), Some(round)) = (self.decision(), self.current()) else {
+            return verdict.with(rounds_text(self));
+        };
+        if !closed.reason.is_success() {
+            return verdict.with(rounds_text(self));
+        }
+        let Badge { glyph, word, role } = badges::decision(decision);
+        let votes = |stance| (stance, round.votes(stance));
+        let votes = Stance::ALL.map(votes).into_iter().filter(|(_, votes)| *votes > 0);
+        let votes: Vec<String> = votes
+            .map(|(stance, votes)| format!("{votes} {}", badges::stance(stance).word))
+            .collect();
+        let round = format!("round {} of {}", round.number, self.plan.max_rounds);
+        Verdict { glyph, word: word.into(), role, facts: vec![votes.join(", "), round] }
     }
 
     fn reached(&self) -> Option<String> {

@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 
 use super::event_line::fill_line;
-use super::results::{one_line, task_at};
+use super::results::{one_line, task_at, tasks_text};
 use super::{lines, markdown, preview, what_if};
 use crate::base::name::FlagName;
-use crate::event::Event;
-use crate::event::kind::Purpose;
+use crate::event::kind::{Purpose, RunClosed};
 use crate::event::world::{Projection, RunFold, SpanKind};
+use crate::event::{Event, StopReason};
 use crate::narrate::event_line::EventLine;
 use crate::narrate::format;
 use crate::narrate::measure::columns;
@@ -17,7 +17,8 @@ use crate::narrate::preview::end_line;
 use crate::narrate::progress::Progress;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::{StyledLine, StyledPart, StyledText};
-use crate::pattern::orchestrator::projection::Orchestrator;
+use crate::narrate::verdict::Verdict;
+use crate::pattern::orchestrator::projection::{Orchestrator, TaskState};
 
 impl Narrate for Orchestrator {
     fn terms(&self) -> PatternTerms {
@@ -28,7 +29,7 @@ impl Narrate for Orchestrator {
         let tasks = self.tasks.len();
         let far = (tasks > 0).then(|| format!("{}/{tasks}", self.ended()));
         Progress {
-            text: far.as_ref().map(|far| format!("{far} tasks")),
+            text: (tasks > 0).then(|| tasks_text(self)),
             short: far.unwrap_or_default(),
             budget: Some(("dispatches", self.dispatches.into(), self.plan.max_dispatches.into())),
             spending: None,
@@ -80,8 +81,26 @@ impl Narrate for Orchestrator {
         line
     }
 
+    fn verdict(&self, _run: &RunFold, closed: &RunClosed) -> Verdict {
+        let mut verdict = Verdict::of(closed);
+        if matches!(closed.reason, StopReason::CriticalTaskFailed) {
+            let failed = self.tasks.iter().filter(|row| row.state == TaskState::Failed);
+            let required = failed.clone().find(|row| row.task.critical).or(failed.clone().next());
+            if let Some(row) = required {
+                let why = row.error.as_deref().map(str::to_owned);
+                let why = why.or_else(|| Some(row.reason.as_ref()?.phrase().into_owned()));
+                verdict.facts.push(format!("{}: {}", row.task.id, why.unwrap_or_default()));
+            }
+        }
+        if let Some((level, name)) = self.level() {
+            verdict.facts.push(format!("{name} {level}"));
+        }
+        verdict.facts.extend(self.reached());
+        verdict
+    }
+
     fn reached(&self) -> Option<String> {
-        Some(format!("{}/{} tasks", self.ended(), self.tasks.len()))
+        Some(tasks_text(self))
     }
 
     fn level(&self) -> Option<(String, &str)> {

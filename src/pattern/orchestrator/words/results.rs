@@ -25,6 +25,20 @@ pub fn task_result(row: &TaskRow) -> String {
     }
 }
 
+/// How many tasks are finished, and how many of them failed: `2/4 tasks`, `1 ok, 3 failed of 4 tasks`.
+pub fn tasks_text(orchestrator: &Orchestrator) -> String {
+    let of = |state| orchestrator.tasks.iter().filter(|row| row.state == state).count();
+    let (all, failed) = (orchestrator.tasks.len(), of(TaskState::Failed));
+    let ended = orchestrator.ended();
+    match failed {
+        0 => format!("{ended}/{all} tasks"),
+        _ => format!(
+            "{} ok, {failed} failed of {all} tasks",
+            of(TaskState::Done) + of(TaskState::Degraded)
+        ),
+    }
+}
+
 /// The state of a task in one word.
 pub fn state_word(state: TaskState) -> &'static str {
     match state {

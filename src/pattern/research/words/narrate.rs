@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::event_line::fill_line;
 use super::{fields, lines, report};
-use crate::event::kind::Purpose;
+use crate::event::kind::{Purpose, RunClosed};
 use crate::event::patterns::PatternFact;
 use crate::event::world::{RunFold, SpanKind};
 use crate::event::{Event, EventKind};
@@ -16,6 +16,7 @@ use crate::narrate::preview::{add_end, end_line};
 use crate::narrate::progress::Progress;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::{StyledLine, StyledPart, StyledText};
+use crate::narrate::verdict::Verdict;
 use crate::pattern::research::facts::ResearchFact;
 use crate::pattern::research::projection::Research;
 
@@ -87,6 +88,22 @@ impl Narrate for Research {
             }
         }
         to.item("notes", StyleRole::Text, notes);
+    }
+
+    fn verdict(&self, _run: &RunFold, closed: &RunClosed) -> Verdict {
+        let mut verdict = Verdict::of(closed);
+        let funnel = self.funnel();
+        if closed.reason.is_success() && !self.sentences.is_empty() {
+            verdict.word = "answered".into();
+            let sources = format::count_noun(funnel.read as u64, "page");
+            verdict.facts.push(format!("{} of {} notes cited", funnel.cited, funnel.notes));
+            verdict.facts.push(format!("{sources} read"));
+            let conflicts = self.compared.conflicts.len() as u64;
+            if conflicts > 0 {
+                verdict.facts.push(format::count_noun(conflicts, "conflict"));
+            }
+        }
+        verdict
     }
 
     fn result(&self, run: &RunFold) -> StyledLine {

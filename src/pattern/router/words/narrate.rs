@@ -6,7 +6,7 @@ use crate::agents::projection::HopKind;
 use crate::agents::words::{event_line as agent_event_line, fields, lines as agent_lines};
 use crate::base::name::FlagName;
 use crate::event::Event;
-use crate::event::kind::Purpose;
+use crate::event::kind::{Purpose, RunClosed};
 use crate::event::world::RunFold;
 use crate::narrate::event_line::EventLine;
 use crate::narrate::format;
@@ -16,6 +16,7 @@ use crate::narrate::preview::{add_end, end_line};
 use crate::narrate::progress::Progress;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::{StyledLine, StyledPart, StyledText};
+use crate::narrate::verdict::Verdict;
 use crate::pattern::router::facts::RouterFact;
 use crate::pattern::router::projection::Router;
 use crate::pattern::router::spec::boundary::CLASSIFY;
@@ -115,6 +116,17 @@ impl Narrate for Router {
             }
             None => line,
         }
+    }
+
+    fn verdict(&self, _run: &RunFold, closed: &RunClosed) -> Verdict {
+        let mut verdict = Verdict::of(closed);
+        if let Some(choice) = self.route() {
+            if closed.reason.is_success() {
+                verdict.word = "answered".into();
+            }
+            verdict.facts.push(format!("routed to {}", choice.route));
+        }
+        verdict
     }
 
     fn lines(&self, event: &Event, run: &RunFold) -> Option<Vec<StyledLine>> {

@@ -3,7 +3,7 @@
 use crate::agents::projection::HopKind;
 use crate::agents::words::{event_line, fields, lines, markdown};
 use crate::event::Event;
-use crate::event::kind::Purpose;
+use crate::event::kind::{Purpose, RunClosed};
 use crate::event::world::RunFold;
 use crate::narrate::event_line::EventLine;
 use crate::narrate::format;
@@ -13,6 +13,7 @@ use crate::narrate::preview::{add_end, end_line};
 use crate::narrate::progress::Progress;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::{StyledLine, StyledPart, StyledText};
+use crate::narrate::verdict::Verdict;
 use crate::pattern::team::projection::Team;
 
 impl Narrate for Team {
@@ -85,6 +86,16 @@ impl Narrate for Team {
             Some(by) => line.with(StyledPart::new(StyleRole::Text, format!(", {by}"))),
             None => line,
         }
+    }
+
+    fn verdict(&self, _run: &RunFold, closed: &RunClosed) -> Verdict {
+        let mut verdict = Verdict::of(closed);
+        if let Some(by) = self.agents.answered_by.as_ref().filter(|_| closed.reason.is_success()) {
+            verdict.word = "answered".into();
+            verdict.facts.push(format!("by {by}"));
+        }
+        verdict.facts.extend(self.reached());
+        verdict
     }
 
     fn lines(&self, event: &Event, run: &RunFold) -> Option<Vec<StyledLine>> {

@@ -1,0 +1,40 @@
+//! The verdict of a run that has ended: what its screen says first.
+
+use std::borrow::Cow;
+
+use super::badges;
+use super::glyph::Glyph;
+use super::style_role::StyleRole;
+use super::styled::Badge;
+use crate::event::kind::RunClosed;
+
+/// How a run ended, and what that rests on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// Its glyph.
+    pub glyph: Glyph,
+    /// The result in a few words, such as `go` or `time limit`.
+    pub word: Cow<'static, str>,
+    /// How it is painted.
+    pub role: StyleRole,
+    /// What it rests on, the most important first.
+    pub facts: Vec<String>,
+}
+
+impl Verdict {
+    /// The verdict that a stop reason gives, without any facts.
+    pub fn of(closed: &RunClosed) -> Self {
+        let Badge { glyph, word, role } = badges::ended(closed.reason.class());
+        let word = match closed.reason.is_success() {
+            true => word.into(),
+            false => closed.reason.phrase().into_owned().into(),
+        };
+        Self { glyph, word, role, facts: Vec::new() }
+    }
+
+    /// Adds a fact.
+    pub fn with(mut self, fact: impl Into<String>) -> Self {
+        self.facts.push(fact.into());
+        self
+    }
+}
