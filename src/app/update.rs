@@ -205,10 +205,14 @@ fn on_run_events(state: &mut AppState, run: &RunId, events: &[Arc<Event>]) -> Up
         ActiveScreen::Home => true,
         ActiveScreen::Run(id) => id == run,
     };
+    let size = state.size;
     match state.run_mut(run) {
         Some(page) => {
             page.apply(events);
             let ended = events.iter().any(|it| matches!(it.kind, EventKind::RunClosed(_)));
+            if ended {
+                page.show_answer(size);
+            }
             let compared = state.share_comparison(run);
             let mut update = Update::when((shown || compared) && !events.is_empty());
             if ended && let Some(sent) = crate::app::message_actions::on_run_end(state, run) {

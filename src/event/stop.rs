@@ -20,7 +20,7 @@ use crate::pattern::router::faults::RouteFault;
 // Each row: the variant, its word, its class, its phrase, its advice.
 stop_reasons! {
     plain {
-        Success = "success", Ok, "success",
+        Success = "success", Ok, "completed",
             None;
         /// In a collaboration.
         MaxMessages = "max_messages", Budget, "message limit",

@@ -59,18 +59,23 @@ fn flag_rows(
     let first = Rect { height: 1, ..area };
     let second = Rect { y: area.y + 1, height: 1, ..area };
     let mut pen = table::row(cx, first, selected, buf);
-    let (mark, position, role) =
-        if flag.on { ("[x] ", "on ", StyleRole::Flag) } else { ("[ ] ", "off", StyleRole::Off) };
+    let word = |on| if on { "on" } else { "off" };
+    let pending = state.pending_flags.pending_position(page.id(), &flag.name);
+    let (mark, role) = match (pending, flag.on) {
+        (Some(_), _) => ("[~] ", StyleRole::Flag),
+        (None, true) => ("[x] ", StyleRole::Flag),
+        (None, false) => ("[ ] ", StyleRole::Off),
+    };
     pen.put(mark, cx.theme.style(role));
     let name = pen.left().saturating_sub(22);
-    pen.name(flag.name.as_str(), name, plain).space(1).cell(position, 4, cx.theme.style(role));
-    if let Some(on) = state.pending_flags.pending_position(page.id(), &flag.name) {
-        let text = format!("pending: {}", if on { "on" } else { "off" });
-        pen.glyph(Glyph::Waiting, cx.theme.style(StyleRole::NeedsYou)).space(1);
-        pen.put(&text, cx.theme.style(StyleRole::Notice));
+    pen.name(flag.name.as_str(), name, plain).space(1).put(word(flag.on), cx.theme.style(role));
+    if let Some(on) = pending {
+        let style = cx.theme.style(StyleRole::Flag);
+        pen.space(1).glyph(Glyph::Arrow, style).space(1).put(word(on), style);
+        pen.put(" (pending)", cx.theme.style(StyleRole::Notice));
     }
     // For a pending change: when it takes effect. Otherwise: where the position came from.
-    let note = match state.pending_flags.pending_position(page.id(), &flag.name) {
+    let note = match pending {
         Some(on) => what_if(page.world(), &flag.name, on).into_iter().next().unwrap_or_default(),
         None => position_origin(flag, page, state),
     };

@@ -69,12 +69,14 @@ pub struct PaneFocus {
     pub middle: Pane,
     /// Whether the operator is dragging, from the scrubber.
     pub(super) dragging: bool,
+    /// Whether the operator has moved the focus.
+    pub(super) is_moved: bool,
 }
 
 impl Default for PaneFocus {
     fn default() -> Self {
         let (upper, middle) = (Pane::First, Pane::Third);
-        Self { focus: upper, zoom: false, upper, middle, dragging: false }
+        Self { focus: upper, zoom: false, upper, middle, dragging: false, is_moved: false }
     }
 }
 
@@ -82,6 +84,7 @@ impl PaneFocus {
     /// Focuses a pane; returns whether another one was focused.
     pub(super) fn focus_on(&mut self, pane: Pane) -> bool {
         let changed = self.focus != pane;
+        self.is_moved = true;
         self.focus = pane;
         match pane {
             Pane::First | Pane::Second => self.upper = pane,
@@ -261,7 +264,7 @@ pub fn inspector_tab_at(row: Rect, asks: CalleeKind, col: u16) -> Option<Tab> {
 }
 
 /// Rows that seats around a table need.
-const TABLE: u16 = 11;
+const TABLE: u16 = 13;
 /// Fewest rows in which the list of events is useful.
 const LIST: u16 = 4;
 

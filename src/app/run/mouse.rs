@@ -39,7 +39,7 @@ impl RunPage {
                 self.scrub_to(col, size)
             }
             MouseKind::Down if hits(areas.tabs, col, row) => {
-                match layout::tab_at(areas.tabs, self.views.tabs(), col) {
+                match layout::tab_at(areas.tabs, self.views.tabs(&self.run), col) {
                     Some(pane) => {
                         self.views.panes.focus_on(pane);
                         InputOutcome::redraw()

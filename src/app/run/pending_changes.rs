@@ -2,7 +2,7 @@
 //! The screen shows confirmed values; another press of a key counts from the pending value.
 
 use crate::agents::facts::roster::MemberChange;
-use crate::base::name::ToolName;
+use crate::base::name::{FlagName, ToolName};
 use crate::event::kind::LimitChange;
 use crate::event::{Command, EventKind};
 use crate::scenario::spec::tool::{FaultKind, InjectedFault};
@@ -14,6 +14,7 @@ enum PendingChange {
     Limit(ToolName, LimitChange),
     Fault(ToolName, FaultKind, Option<InjectedFault>),
     Member(MemberChange),
+    Flag(FlagName, bool),
 }
 
 impl PendingChange {
@@ -26,6 +27,7 @@ impl PendingChange {
             }
             Command::RemoveFault { tool, kind, .. } => Self::Fault(tool.clone(), *kind, None),
             Command::Roster(command) => Self::Member(command.member_change()?),
+            Command::SetFlag { flag, on, .. } => Self::Flag(flag.clone(), *on),
             _ => return None,
         })
     }
@@ -38,6 +40,7 @@ impl PendingChange {
                 Self::Fault(tool.clone(), fault.kind(), Some(*fault))
             }
             EventKind::FaultRemoved { tool, fault, .. } => Self::Fault(tool.clone(), *fault, None),
+            EventKind::FlagChanged { flag, on, .. } => Self::Flag(flag.clone(), *on),
             EventKind::Pattern(fact) => Self::from_command(&fact.get().confirms()?)?,
             _ => return None,
         })
@@ -54,6 +57,7 @@ impl PendingChange {
                 tool == same && kind == other
             }
             (Self::Member(one), Self::Member(other)) => one.is_about_same_member(other),
+            (Self::Flag(flag, _), Self::Flag(same, _)) => flag == same,
             _ => false,
         }
     }
@@ -68,7 +72,12 @@ pub struct PendingChanges {
 impl PendingChanges {
     /// Records a command that was sent to the run.
     pub fn record(&mut self, command: &Command) {
-        self.changes.extend(PendingChange::from_command(command));
+        let Some(change) = PendingChange::from_command(command) else { return };
+        // The run switches a flag once, at its next boundary, to the position that was set last.
+        if matches!(change, PendingChange::Flag(..)) {
+            self.changes.retain(|before| !before.is_about(&change));
+        }
+        self.changes.push(change);
     }
 
     /// Removes the change that this event confirms; the end of the run removes them all.
@@ -88,6 +97,15 @@ impl PendingChanges {
             PendingChange::Member(change) => Some(change),
             _ => None,
         })
+    }
+
+    /// The pending position of a flag; `now` if none is pending.
+    pub fn flag(&self, flag: &FlagName, now: bool) -> bool {
+        let asked = self.changes.iter().rev().find_map(|turn| match turn {
+            PendingChange::Flag(name, on) if name == flag => Some(*on),
+            _ => None,
+        });
+        asked.unwrap_or(now)
     }
 
     /// The pending limit on parallel tasks; `now` if none is pending.

@@ -59,6 +59,16 @@ pub trait RunView: Debug {
     /// The names on the tabs of the panes.
     fn tabs(&self) -> [&'static str; 4];
 
+    /// The pane that shows what came of a run that has ended.
+    fn answer_pane(&self) -> Pane {
+        Pane::Second
+    }
+
+    /// Whether the second pane shows the outcome of the run.
+    fn shows_outcome(&self, _run: &RunData) -> bool {
+        false
+    }
+
     /// The titles of the panes, unless they depend on what is selected.
     fn titles(&self) -> [&'static str; 4] {
         self.tabs()

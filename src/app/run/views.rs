@@ -63,9 +63,19 @@ impl PageViews {
     }
 
     /// The names on the tabs of all panes.
-    pub fn tabs(&self) -> [&'static str; 5] {
+    pub fn tabs(&self, run: &RunData) -> [&'static str; 5] {
         let [first, second, third, fourth] = self.shown().tabs();
+        let second = if self.shown().shows_outcome(run) { "Outcome" } else { second };
         [first, second, third, fourth, "Events"]
+    }
+
+    /// Focuses the pane that shows what came of the run, unless the reader has moved the focus.
+    pub(super) fn show_answer(&mut self) {
+        if !self.panes.is_moved {
+            let pane = self.shown().answer_pane();
+            self.panes.focus_on(pane);
+            self.panes.is_moved = false;
+        }
     }
 
     /// The areas of everything on a page of this size.

@@ -8,6 +8,8 @@ use crate::app::layout::hits;
 const MOST: usize = 8;
 /// Narrowest frame of a card.
 const CARD: u16 = 16;
+/// Widest frame of a card.
+const CARD_MOST: u16 = 56;
 /// Narrowest frame of the table.
 const TABLE: u16 = 26;
 /// Header rows above the list of seats.
@@ -41,9 +43,10 @@ impl RoundTable {
     /// The layout for this many seats; `None` if they have to be shown in a list.
     pub fn for_seats(area: Rect, seats: usize) -> Option<RoundTable> {
         let [above, right, below, left] = sides(seats)?;
-        let beside = (area.width * 3 / 10).clamp(CARD, 30);
-        let table = (area.width + 2).checked_sub(2 * beside)?.min(44);
-        if table < TABLE {
+        let table = (area.width / 3).clamp(TABLE, 44);
+        // A card at a side shares a line with the table.
+        let beside = ((area.width + 2).checked_sub(table)? / 2).min(CARD_MOST);
+        if beside < CARD {
             return None;
         }
         let outer = u16::from(above > 0) + u16::from(below > 0);
@@ -53,25 +56,29 @@ impl RoundTable {
             spare -= given;
             given
         };
-        let mut high = 5 + grant(2);
-        let gap = grant(outer).min(1);
-        let card = 3 + grant(outer.max(1)).min(1);
-        high += grant(2);
-        let (table_h, card_h) = (high, card);
+        let each = |rows: u16| rows / outer.max(1);
+        // What a seat says needs rows before the table and the gaps get more.
+        let mut card_h = 3 + each(grant(outer));
+        let mut table_h = 5 + grant(2);
+        card_h += each(grant(outer));
+        let gap = each(grant(outer));
+        card_h += each(grant(outer));
+        table_h += grant(2);
+        let beside_h = if outer == 0 { area.height.min(8) } else { table_h };
         let lead = spare / 2;
         let upper = if above > 0 { card_h + gap } else { 0 };
         let middle = area.x + area.width / 2;
         let table = Rect::new(middle - table / 2, area.y + lead + upper, table, table_h);
-        let beside_y = table.y + (table_h - card_h) / 2;
+        let beside_y = (table.y + table_h / 2).saturating_sub(beside_h / 2).max(area.y);
         let mut cards = row_of(area, above, table.y - upper, card_h);
         if right > 0 {
-            cards.push(Rect::new(table.right() - 1, beside_y, beside, card_h));
+            cards.push(Rect::new(table.right() - 1, beside_y, beside, beside_h));
         }
         let mut lower = row_of(area, below, table.bottom() + gap, card_h);
         lower.reverse();
         cards.append(&mut lower);
         if left > 0 {
-            cards.push(Rect::new(table.x + 1 - beside, beside_y, beside, card_h));
+            cards.push(Rect::new(table.x + 1 - beside, beside_y, beside, beside_h));
         }
         if seats == 2 {
             // Two seats read from left to right.
@@ -87,7 +94,7 @@ fn row_of(area: Rect, count: u16, y: u16, height: u16) -> Vec<Rect> {
         return Vec::new();
     }
     let gap = if count > 2 { 2 } else { 4 };
-    let width = ((area.width - gap * (count - 1)) / count).min(30);
+    let width = ((area.width - gap * (count - 1)) / count).min(CARD_MOST);
     let all = width * count + gap * (count - 1);
     let start = area.x + (area.width - all) / 2;
     (0..count).map(|nth| Rect::new(start + nth * (width + gap), y, width, height)).collect()

@@ -141,11 +141,15 @@ impl CollaborationView {
 
 impl RunView for CollaborationView {
     fn tabs(&self) -> [&'static str; 4] {
-        ["Round table", "Speaker", "Stances", "Gateway"]
+        ["Round table", "Speaker", "Stances", "Calls"]
+    }
+
+    fn shows_outcome(&self, run: &RunData) -> bool {
+        matches!(self.subject(run), SeatSubject::Outcome)
     }
 
     fn titles(&self) -> [&'static str; 4] {
-        ["Round table", "Speaker", "Stances by round", "Gateway"]
+        ["Round table", "Speaker", "Stances by round", "Calls"]
     }
 
     fn layout(&self, run: &RunData, page: Rect) -> PaneWish {

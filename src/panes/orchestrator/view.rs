@@ -159,6 +159,10 @@ impl RunView for OrchestratorView {
         ["Waterfall", "Task", "Results", "Slots"]
     }
 
+    fn shows_outcome(&self, run: &RunData) -> bool {
+        matches!(self.subject(run), TaskSubject::Outcome)
+    }
+
     fn titles(&self) -> [&'static str; 4] {
         ["Waterfall", "Task", "Results so far", "Slots and budgets"]
     }

@@ -18,6 +18,10 @@ impl RunView for ResearchView {
         ["Sources", "Page", "Answer", "Notes"]
     }
 
+    fn answer_pane(&self) -> Pane {
+        Pane::Third
+    }
+
     fn layout(&self, _run: &RunData, page: Rect) -> PaneWish {
         // The rows of sources are wide; the answer and the notes get nearly equal shares.
         let inner = inner_columns(page);

@@ -102,6 +102,10 @@ impl RunView for RouterView {
         ["Routes", second, "Call tree", "Transcript"]
     }
 
+    fn answer_pane(&self) -> Pane {
+        Pane::Fourth
+    }
+
     fn layout(&self, _run: &RunData, page: Rect) -> PaneWish {
         let left = inner_columns(page).saturating_mul(48) / 100;
         PaneWish { rows: RowWish::Texts, first: left, third: left }

@@ -114,6 +114,10 @@ impl RunView for TeamView {
         ["Handoffs", "Hops", "Call tree", "Transcript"]
     }
 
+    fn answer_pane(&self) -> Pane {
+        Pane::Fourth
+    }
+
     fn layout(&self, _run: &RunData, page: Rect) -> PaneWish {
         // One dividing line down the page: picture and call tree at the left, texts at the right.
         let left = inner_columns(page).saturating_mul(43) / 100;

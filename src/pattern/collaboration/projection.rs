@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::base::name::RoleName;
 use crate::event::contribution::{Conflict, Contribution, Decision, Stance};
-use crate::event::kind::Purpose;
+use crate::event::kind::{Purpose, Usage};
 use crate::event::patterns::PatternFact;
 use crate::event::{Elapsed, Event, EventKind, SpanId, StopReason};
 use crate::pattern::collaboration::facts::{CollaborationFact, SeatStatus};
@@ -63,6 +63,10 @@ pub struct RoundSeat {
     pub model: Option<Arc<str>>,
     /// Attempts made; if the model was asked again, those of the last call.
     pub attempts: u32,
+    /// Tokens of the last reply, if they are known.
+    pub usage: Option<Usage>,
+    /// Milliseconds until its first token, if it was streamed.
+    pub first_token_ms: Option<u64>,
     /// How often the model was asked again because its reply was refused.
     pub asked_again: u32,
     /// What was wrong with the last refused reply.
@@ -192,6 +196,13 @@ impl Collaboration {
                     seat.state = SeatState::Speaking;
                 }
             }
+            EventKind::AttemptAnswered(reply) => {
+                let call = spans.get(event.span).map(|attempt| attempt.parent);
+                if let Some(seat) = call.and_then(|call| self.seat_of(call, spans)) {
+                    seat.usage = reply.usage;
+                    seat.first_token_ms = reply.first_token_ms;
+                }
+            }
             EventKind::CallRetried { .. } => self.set_state(event.span, spans, SeatState::Retrying),
             EventKind::CallAnswered { .. } => {
                 self.set_state(event.span, spans, SeatState::Answered)
@@ -237,6 +248,8 @@ impl Collaboration {
                             call: None,
                             model: None,
                             attempts: 0,
+                            usage: None,
+                            first_token_ms: None,
                             asked_again: 0,
                             detail: None,
                             contribution: None,

@@ -39,7 +39,7 @@ pub(super) fn render(
         let Some((inside, frame)) = areas.pane(pane).zip(areas.frame(pane)) else { continue };
         title(page, view, cx, pane, areas.shape, (inside, frame), buf);
     }
-    let names = page.views.tabs();
+    let names = page.views.tabs(page);
     if areas.shape == PageShape::Single && areas.tabs.height > 0 {
         let places = tabs(areas.tabs, names);
         for ((pane, name), place) in Pane::ALL.into_iter().zip(names).zip(places) {
@@ -109,7 +109,7 @@ fn title(
             Pane::Events => None,
         };
         if let Some(other) = other {
-            let text = format!(" {} {} ", other.number(), page.views.tabs()[other as usize]);
+            let text = format!(" {} {} ", other.number(), page.views.tabs(page)[other as usize]);
             if pen.fits(columns(&text) + 2) {
                 pen.glyphs(Glyph::Horizontal, 1, cx.theme.style(StyleRole::Border)).put(&text, dim);
             }

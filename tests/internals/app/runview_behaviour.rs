@@ -902,7 +902,7 @@ mod pointer {
     fn tabs_are_clicked() {
         let mut dash = Dash::new(80, 24);
         dash.run(RUN, &facts::streaming().log);
-        dash.click(32, 2);
+        dash.click(32, 3);
         assert_eq!(shown(&dash).focus(), Pane::Third);
         dash.text("1").press(KeyCode::Enter);
         dash.click(24, 2);

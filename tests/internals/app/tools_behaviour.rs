@@ -49,7 +49,10 @@ fn comes(dash: &mut Dash, facts: &ToolFacts, kind: EventKind) {
 #[test]
 fn each_pattern_has_its_own_face_and_the_tools_lie_over_any() {
     let mut dash = dash(&tools::working());
-    let face = |dash: &Dash| dash.state.visible_run().expect("a run").views.tabs()[0];
+    let face = |dash: &Dash| {
+        let page = dash.state.visible_run().expect("a run");
+        page.views.tabs(page)[0]
+    };
     assert_eq!(face(&dash), "Waterfall");
     dash.text("t");
     assert_eq!(face(&dash), "Breakers");
@@ -297,7 +300,7 @@ fn rows_of_the_waterfall_are_selected_and_looked_at_whole() {
     dash.press(KeyCode::Esc).press(KeyCode::Esc);
     assert_eq!(page(&dash).0, None, "Esc follows again");
     // A click does as much: the axis stands in the first row of the pane.
-    dash.click(10, 5);
+    dash.click(10, 6);
     assert_eq!(page(&dash).0, Some(WaterfallRow::Task(0)));
 }
 

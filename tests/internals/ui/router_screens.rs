@@ -69,7 +69,7 @@ fn a_selected_route_says_what_it_is() {
     let screen = dash.screen();
     assert!(screen.contains("2 Decision ─") && !screen.contains("line_check, field_service"));
     // A click selects the row below the column names.
-    dash.click(4, 6);
+    dash.click(4, 7);
     assert!(dash.screen().contains("agent      agent"), "{}", dash.screen());
 }
 
@@ -80,6 +80,7 @@ fn a_name_that_is_no_route_is_shown_as_such() {
         r#"script[0].reply={ route = "billing", confidence = 0.9, reason = "r", alternatives = [{ route = "sales", confidence = 0.1 }] }"#,
     ];
     let events = facts("front-desk", &set, &[], Schedule::default());
-    let screen = dash(80, 24, &events).screen();
+    let mut dash = dash(80, 24, &events);
+    let screen = dash.text("1").screen();
     assert!(screen.contains("sales") && screen.contains("not a route"), "{screen}");
 }

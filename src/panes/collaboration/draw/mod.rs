@@ -1,6 +1,6 @@
 //! Drawing of the panes of a collaboration.
 
-pub(crate) mod gateway;
+pub(crate) mod calls;
 pub(crate) mod rounds;
 pub(crate) mod seat;
 pub(crate) mod speaker;

@@ -2,11 +2,12 @@
 
 use ratatui::style::Style;
 
+use crate::app::run::data::RunData;
 use crate::event::world::{RunState, World};
 use crate::narrate::glyph::Glyph;
 use crate::narrate::style_role::StyleRole;
 use crate::pattern::collaboration::plan::CollaborationPlan;
-use crate::pattern::collaboration::projection::{RoundSeat, SeatState};
+use crate::pattern::collaboration::projection::{Collaboration, RoundSeat, SeatState};
 use crate::pattern::collaboration::words::badges::seat_badge;
 use crate::ui::cx::DrawContext;
 use crate::ui::sign::StateSign;
@@ -58,4 +59,40 @@ pub(crate) fn names(plan: &CollaborationPlan) -> u16 {
 /// The sign of a seat's progress.
 pub(crate) fn state_sign(theme: &Theme, state: SeatState) -> StateSign {
     theme.badge(seat_badge(state))
+}
+
+/// A seat behind a flag whose position changes with the next round.
+pub(crate) struct SeatChange {
+    /// Whether it joins; else it leaves.
+    pub joins: bool,
+    /// The round from which on.
+    pub round: u32,
+    /// Whether the run has switched the flag; else that is pending.
+    pub is_switched: bool,
+}
+
+impl SeatChange {
+    /// The change of a seat; `None` if its seat stays as it is, or no round is left.
+    pub(crate) fn of(data: &RunData, table: &Collaboration, index: usize) -> Option<Self> {
+        let (world, plan) = (data.shown(), &*table.plan);
+        let behind = plan.role_flags.get(plan.sequence.get(index)?)?;
+        let round = table.current().map_or(1, |round| round.number + 1);
+        if !world.progress.is_live() || round > plan.max_rounds || table.decision().is_some() {
+            return None;
+        }
+        let flag = world.settings.flags.iter().find(|row| row.name == behind.flag)?;
+        // A past moment has no pending change.
+        let next = match data.is_scrubbed() {
+            true => flag.on,
+            false => data.pending_changes().flag(&flag.name, flag.on),
+        };
+        let seat = table.current().and_then(|round| round.seats.get(index));
+        let sits = seat.map_or(flag.on, |seat| seat.state != SeatState::Off);
+        (next != sits).then_some(Self { joins: next, round, is_switched: flag.on == next })
+    }
+
+    /// The change in words, such as `joins R2`.
+    pub(crate) fn text(&self) -> String {
+        format!("{} R{}", if self.joins { "joins" } else { "leaves" }, self.round)
+    }
 }

@@ -1,15 +1,18 @@
 //! Pane 1 of a collaboration: the seats around the table, and the round's result in its middle.
 
+use std::borrow::Cow;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::seat::{names, put_name, seat_sign};
+use super::seat::{SeatChange, names, put_name, seat_sign};
 use super::table_middle;
 use crate::app::layout::line;
 use crate::app::run::data::RunData;
 use crate::app::run::layout::window_start;
 use crate::event::world::World;
 use crate::narrate::glyph::Glyph;
+use crate::narrate::measure::wrap_within;
 use crate::panes::collaboration::subject::{is_paused_before, round_joined};
 use crate::panes::collaboration::table::{LIST_HEAD, RoundTable};
 use crate::panes::collaboration::view::{CollaborationView, Selection};
@@ -20,8 +23,13 @@ use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::pane::put_sign;
 use crate::ui::table;
-use crate::ui::text::{Pen, columns, on_border};
+use crate::ui::text::{Pen, columns, elide, on_border};
 use crate::ui::theme::{StateSign, StyleRole};
+
+/// Columns of a confidence's bar.
+const BAR: u16 = 5;
+/// Columns of a stance with its confidence, its change and the bar.
+const STATE_WITH_BAR: u16 = 22;
 
 /// Draws the pane.
 pub(crate) fn render(
@@ -100,8 +108,11 @@ fn render_table(
         }
     }
     borders.paint(cx, buf);
+    // Bars at every seat, or at none: they are there to be compared.
+    let narrowest = round.cards.iter().map(|card| card.width).min().unwrap_or(0);
+    let with_bar = narrowest >= STATE_WITH_BAR + 4;
     for (card, place) in round.cards.iter().zip(&places) {
-        self::card(data, cx, *card, place, table, buf);
+        self::card(data, cx, (*card, with_bar), place, table, buf);
     }
     let inside = Rect::new(
         round.table.x + 1,
@@ -116,7 +127,7 @@ fn render_table(
 fn card(
     data: &RunData,
     cx: &DrawContext,
-    card: Rect,
+    (card, with_bar): (Rect, bool),
     place: &SeatView,
     table: &Collaboration,
     buf: &mut Buffer,
@@ -138,9 +149,31 @@ fn card(
 
     let inside = Rect::new(card.x + 2, card.y + 1, card.width - 4, card.height - 2);
     let mut pen = Pen::new(buf, line(inside, 0), cx.glyphs);
-    seat_state(data, cx, &mut pen, place, table, true);
-    if inside.height > 1 {
-        let mut pen = Pen::new(buf, line(inside, 1), cx.glyphs);
+    seat_state(data, cx, &mut pen, place, table, with_bar);
+    let rows = inside.height.saturating_sub(1);
+    let said = place.seat.and_then(|seat| seat.contribution.as_ref());
+    // The argument, then how it changed.
+    let text_rows = match said {
+        Some(_) => rows - u16::from(rows > 3),
+        None => 0,
+    };
+    let text = said.map_or("", |said| &*said.summary);
+    let width = usize::from(inside.width);
+    let (lines, is_cut) = wrap_within(text, width, text_rows.into());
+    let taken = lines.len() as u16;
+    for (nth, text) in (0..).zip(&lines) {
+        let mut pen = Pen::new(buf, line(inside, 1 + nth), cx.glyphs);
+        let text: Cow<'_, str> = match is_cut && nth + 1 == taken {
+            true => {
+                let whole = format!("{text}{}", cx.glyphs.symbol(Glyph::Ellipsis));
+                elide(&whole, width, cx.glyphs).into_owned().into()
+            }
+            false => text.into(),
+        };
+        pen.put(&text, theme.style(StyleRole::Dim));
+    }
+    if taken < rows {
+        let mut pen = Pen::new(buf, line(inside, 1 + taken), cx.glyphs);
         second_line(cx, &mut pen, place, table);
     }
     let foot = Rect { y: card.bottom() - 1, ..head };
@@ -168,6 +201,12 @@ fn seat_state(
     wide: bool,
 ) {
     let theme = cx.theme;
+    let change = SeatChange::of(data, table, place.index);
+    if let Some(change) = change.filter(|change| change.joins) {
+        let style = theme.style(StyleRole::Flag);
+        pen.glyph(Glyph::Waiting, style).space(1).put(&change.text(), style);
+        return;
+    }
     let Some(seat) = place.seat else {
         put_sign(cx, pen, seat_sign(cx, data.shown(), None));
         return;
@@ -201,11 +240,10 @@ fn seat_state(
     if changed {
         pen.space(1).glyph(Glyph::Changed, theme.style(StyleRole::Changed));
     }
-    let width = pen.left().saturating_sub(2).min(12);
-    if wide && width >= 4 {
-        let cells = (said.confidence * 1000.0) as u64;
-        pen.space(1);
-        confidence_bar(cx, pen, cells, width);
+    if wide && pen.left() > BAR {
+        let thousandths = (said.confidence * 1000.0) as u64;
+        pen.space(if changed { 1 } else { 3 }.min(pen.left() - BAR));
+        confidence_bar(cx, pen, thousandths, BAR);
     }
 }
 

@@ -34,7 +34,12 @@ pub(crate) fn render(
     rows.push(one(of, StyleRole::Strong));
     rows.push(votes(cx, round, usize::from(area.width)));
     rows.push(one(conflict_line(cx, table, round), conflict_role(round)));
-    let state = state_line(cx, world, table, round);
+    let mut state = state_line(cx, world, table, round);
+    let width: usize = state.iter().map(|(text, _)| columns(text)).sum();
+    if width > area.width.into() && state.len() > 1 {
+        // The decision itself.
+        state.remove(0);
+    }
     rows.push(state);
     let rule = rule(plan);
     if table.decision().is_none()

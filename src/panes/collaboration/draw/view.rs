@@ -6,7 +6,7 @@ use crate::panes::collaboration::view::CollaborationView;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::{gateway, rounds, speaker, stances, table, table_middle};
+use super::{calls, rounds, speaker, stances, table, table_middle};
 use crate::app::run::data::RunData;
 use crate::app::run::layout::Pane;
 use crate::narrate::glyph::Glyph;
@@ -21,7 +21,7 @@ impl DrawView for CollaborationView {
             Pane::First => table::render(self, data, cx, area, buf),
             Pane::Second => speech::render(&self.spoken(data), data, cx, area, buf),
             Pane::Third => stances::render(self, data, cx, area, buf),
-            Pane::Fourth => gateway::render(self, data, cx, area, buf),
+            Pane::Fourth => calls::render(self, data, cx, area, buf),
             Pane::Events => {}
         }
     }

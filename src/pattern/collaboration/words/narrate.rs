@@ -95,12 +95,13 @@ impl Narrate for Collaboration {
 
     fn verdict(&self, _run: &RunFold, closed: &RunClosed) -> Verdict {
         let verdict = Verdict::of(closed);
+        if !closed.reason.is_success() {
+            // The phase says in which round.
+            return if closed.phase.is_some() { verdict } else { verdict.with(rounds_text(self)) };
+        }
         let (Some(decision), Some(round)) = (self.decision(), self.current()) else {
             return verdict.with(rounds_text(self));
         };
-        if !closed.reason.is_success() {
-            return verdict.with(rounds_text(self));
-        }
         let Badge { glyph, word, role } = badges::decision(decision);
         let votes = |stance| (stance, round.votes(stance));
         let votes = Stance::ALL.map(votes).into_iter().filter(|(_, votes)| *votes > 0);

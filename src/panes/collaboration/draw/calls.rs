@@ -1,9 +1,11 @@
-//! Pane 4 of a collaboration: the result of each seat's call, and the use of the budgets.
+//! Pane 4 of a collaboration: the calls of the seats (attempts, time, tokens), and the use of the budgets.
+
+use std::time::Duration;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::seat::{names, put_name, seat_sign};
+use super::seat::{SeatChange, names, put_name, seat_sign};
 use crate::app::layout::line;
 use crate::app::run::data::RunData;
 use crate::app::run::layout::window_start;
@@ -101,21 +103,28 @@ fn seat(
     put_name(cx, pen, role, flagged, name, plain);
     pen.space(1);
     let Some(seat) = seat else { return };
+    if let Some(change) = SeatChange::of(data, table, index) {
+        let flag = plan.sequence.get(index).and_then(|role| plan.role_flags.get(role));
+        let flag = flag.map_or("", |behind| behind.flag.as_str());
+        let position = if change.joins { "on" } else { "off" };
+        let pending = if change.is_switched { "" } else { ", pending" };
+        let text = format!("{}: flag {flag} {position}{pending}", change.text());
+        pen.put(&text, theme.style(StyleRole::Flag));
+        return;
+    }
     if let Some(said) = &seat.contribution {
-        let stance = theme.stance(said.stance);
-        pen.glyph(stance.glyph, stance.style).space(1).cell(stance.word, 8, plain);
-        pen.put(&format::confidence(said.confidence), plain).space(2);
-        let mut text = format::count_noun(said.actions.len() as u64, "action");
-        for (dropped, noun) in [(seat.extra_keys, "key"), (seat.extra_actions, "action")] {
-            if dropped > 0 {
-                text.push_str(&format!(", {} dropped", format::count_noun(dropped.into(), noun)));
-            }
-        }
-        let start = pen.x();
-        pen.put(&text, dim).advance_to(start + 28);
-        if pen.left() >= 24 {
-            pen.put(&said.summary, dim);
-        }
+        figures(data, cx, pen, seat);
+        let dropped = [(seat.extra_keys, "key"), (seat.extra_actions, "action")];
+        let dropped = dropped.into_iter().filter(|(count, _)| *count > 0);
+        let dropped: Vec<String> = dropped
+            .map(|(count, noun)| format!("{} dropped", format::count_noun(count.into(), noun)))
+            .collect();
+        let mut parts = vec![format::count_noun(said.actions.len() as u64, "action")];
+        parts.extend(dropped.iter().cloned());
+        let whole = parts.join(", ");
+        // What was dropped matters more than what was taken.
+        let text = if pen.fits(columns(&whole)) { whole } else { dropped.join(", ") };
+        pen.put(&text, dim);
         return;
     }
     if let Some(reason) = &seat.refused {
@@ -141,6 +150,25 @@ fn seat(
         SeatState::Cancelled => "the run was stopped".to_owned(),
     };
     pen.put(&note, dim);
+}
+
+/// Draws what only the call knows: attempts, time, tokens and the time to the first token.
+fn figures(data: &RunData, cx: &DrawContext, pen: &mut Pen, seat: &RoundSeat) {
+    let (plain, dim) = (cx.theme.style(StyleRole::Text), cx.theme.style(StyleRole::Dim));
+    let role = if seat.attempts > 1 { StyleRole::Retry } else { StyleRole::Dim };
+    let attempts = format::count_noun(seat.attempts.into(), "attempt");
+    pen.cell(&attempts, 11, cx.theme.style(role));
+    let span = seat.call.and_then(|call| data.shown().spans.get(call));
+    let took = span.map(|span| format::duration_text(span.duration(data.time(cx.now))));
+    pen.right_aligned(&took.unwrap_or_default(), 5, plain).space(2);
+    if let Some(usage) = seat.usage {
+        let tokens = format!("{} in, {} out", usage.prompt_tokens, usage.completion_tokens);
+        pen.cell(&tokens, 17, dim);
+    }
+    if let Some(first) = seat.first_token_ms.filter(|_| pen.left() >= 32) {
+        let first = format::duration_text(Duration::from_millis(first));
+        pen.cell(&format!("first token {first}"), 20, dim);
+    }
 }
 
 fn speaking(data: &RunData, cx: &DrawContext, seat: &RoundSeat) -> String {
