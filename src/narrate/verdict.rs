@@ -19,6 +19,8 @@ pub struct Verdict {
     pub role: StyleRole,
     /// What it rests on, the most important first.
     pub facts: Vec<String>,
+    /// Why the run was stopped, if the pattern knows more than the stop reason.
+    pub cause: Option<String>,
 }
 
 impl Verdict {
@@ -29,7 +31,7 @@ impl Verdict {
             true => word.into(),
             false => closed.reason.phrase().into_owned().into(),
         };
-        Self { glyph, word, role, facts: Vec::new() }
+        Self { glyph, word, role, facts: Vec::new(), cause: None }
     }
 
     /// Adds a fact.

@@ -31,7 +31,7 @@ pub struct AnswerItems<'a> {
 
 impl AnswerItems<'_> {
     /// A sentence with its citations.
-    fn sentence(at: usize, sentence: &Sentence) -> PaneItem<'_> {
+    fn sentence<'s>(&self, at: usize, sentence: &'s Sentence) -> PaneItem<'s> {
         let text = &*sentence.text;
         let mut tail = Vec::new();
         // Citations in the text itself are not repeated after it.
@@ -49,8 +49,32 @@ impl AnswerItems<'_> {
             lead = ItemSign::Alert;
             tail.push(StyledPart::new(StyleRole::Retry, "unconfirmed"));
         }
+        if let Some(conflict) = self.conflict_of(sentence) {
+            lead = ItemSign::Alert;
+            tail.push(StyledPart::new(StyleRole::Retry, conflict));
+        }
         let parts = vec![ItemText { tail, ..ItemText::of(text, StyleRole::Text, MOST) }];
         PaneItem { subject: ItemSubject::Sentence(at), name: "".into(), sign: lead, parts }
+    }
+
+    /// Which notes contradict those that a sentence cites, if any do.
+    fn conflict_of(&self, sentence: &Sentence) -> Option<String> {
+        let cites = |note| sentence.citations.contains(note);
+        let (mut among, mut others) = (false, Vec::new());
+        for conflict in &*self.research.compared.conflicts {
+            match (cites(&conflict.left), cites(&conflict.right)) {
+                (true, true) => among = true,
+                (true, false) => others.push(format!("[{}]", conflict.right)),
+                (false, true) => others.push(format!("[{}]", conflict.left)),
+                (false, false) => {}
+            }
+        }
+        others.dedup();
+        match (among, others.is_empty()) {
+            (_, false) => Some(format!("conflicts with {}", others.join(" "))),
+            (true, true) => Some("its sources conflict".to_owned()),
+            (false, true) => None,
+        }
     }
 }
 
@@ -65,7 +89,7 @@ impl ItemList for AnswerItems<'_> {
         }
         let at = at - self.above.len();
         if let Some(sentence) = self.research.sentences.get(at) {
-            return Some(Self::sentence(at, sentence));
+            return Some(self.sentence(at, sentence));
         }
         self.below.get(at - self.research.sentences.len()).cloned()
     }

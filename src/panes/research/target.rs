@@ -11,7 +11,7 @@ use crate::event::SpanId;
 use crate::event::id::SourceNo;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::StyledPart;
-use crate::pattern::research::facts::ResearchFact;
+use crate::pattern::research::facts::{ResearchFact, Sentence};
 use crate::pattern::research::ids::NoteId;
 
 impl ResearchView {
@@ -27,8 +27,12 @@ impl ResearchView {
             Pane::Third => {
                 let picked = self.answer.line;
                 let about = picked.and_then(|line| Some(answer_items(run)?.item(line)?.subject));
-                if let Some(ItemSubject::Note(note)) = about {
-                    return note_target(run, &note, false);
+                match about {
+                    Some(ItemSubject::Note(note)) => return note_target(run, &note, false),
+                    Some(ItemSubject::Sentence(at)) => {
+                        return sentence_target(run, research.sentences.get(at)?);
+                    }
+                    _ => {}
                 }
                 let call = open_model_call(run, research).or(research.answer_call);
                 call.or(research.plan_call).map(InspectTarget::Call).or_else(|| {
@@ -123,6 +127,18 @@ fn note_target(run: &RunData, note: &NoteId, page: bool) -> Option<InspectTarget
             |fact| matches!(fact, ResearchFact::NoteTaken { note: it, .. } if it.id == *note),
         )
     })
+}
+
+/// The note that a sentence cites first; of one without a citation, what wrote the answer.
+fn sentence_target(run: &RunData, sentence: &Sentence) -> Option<InspectTarget> {
+    let cited = || event_target(run, |fact| matches!(fact, ResearchFact::AnswerCited(_)));
+    match sentence.citations.first() {
+        Some(note) => note_target(run, note, false),
+        None => {
+            let written = run.shown().research()?.answer_call;
+            written.map(InspectTarget::Call).or_else(cited)
+        }
+    }
 }
 
 /// The last shown fact of research that matches.

@@ -25,6 +25,8 @@ use crate::ui::theme::StyleRole;
 
 /// Minimum width of the model's name.
 const LEAST_MODEL: usize = 24;
+/// Fewest columns in which the beginning of a cause says something.
+const LEAST_CAUSE: usize = 40;
 /// Width of the budget's bar.
 const BAR: u16 = 8;
 
@@ -242,7 +244,7 @@ fn closed_now(page: &RunPage) -> Option<&RunClosed> {
 /// time and the cost.
 fn verdict(page: &RunPage, closed: &RunClosed, cx: &DrawContext, row: Rect, buf: &mut Buffer) {
     let world = page.shown();
-    let Verdict { glyph, word, role, mut facts } = match words(world) {
+    let Verdict { glyph, word, role, mut facts, cause } = match words(world) {
         Some(words) => words.verdict(world, closed),
         None => Verdict::of(closed),
     };
@@ -251,9 +253,10 @@ fn verdict(page: &RunPage, closed: &RunClosed, cx: &DrawContext, row: Rect, buf:
     {
         facts.insert(0, format!("in {phase}"));
     }
-    let cause = match world.stop_refusal() {
-        Some(refused) => Some(refused.detail.as_ref()),
-        None => world.stop_advice(),
+    let cause = match (&cause, world.stop_refusal()) {
+        (Some(cause), _) => Some(cause.as_str()),
+        (None, Some(refused)) => Some(refused.detail.as_ref()),
+        (None, None) => world.stop_advice(),
     };
     let style = cx.theme.style(role).add_modifier(Modifier::REVERSED | Modifier::BOLD);
     let light = style.remove_modifier(Modifier::BOLD);
@@ -269,10 +272,10 @@ fn verdict(page: &RunPage, closed: &RunClosed, cx: &DrawContext, row: Rect, buf:
     let mut text = facts.join(", ");
     if let Some(cause) = cause {
         let room = usize::from(pen.left()).saturating_sub(columns(&text) + 2);
-        let fits = columns(cause) <= room;
-        let shown = match fits {
-            true => Cow::Borrowed(cause),
-            false => format!("see pane {}", draw_view(page).advice_pane().number()).into(),
+        let shown: Cow<'_, str> = if columns(cause) <= room || room >= LEAST_CAUSE {
+            cause.into()
+        } else {
+            format!("see pane {}", draw_view(page).advice_pane().number()).into()
         };
         text = if text.is_empty() { shown.into_owned() } else { format!("{text}: {shown}") };
     }

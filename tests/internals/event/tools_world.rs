@@ -380,6 +380,8 @@ fn a_call_in_back_off_is_counted_until_its_next_attempt_or_its_end() {
     log.put(degraded, EventKind::CallDegraded { attempts: 1, reason: reason(), by, value: None });
     log.put(failed, EventKind::CallFailed { attempts: 1, reason: reason() });
     assert_eq!(log.world.tally.retrying, 0);
+    let tally = log.world.tally;
+    assert_eq!((tally.degraded, tally.omitted), (1, 1), "it has no fallback value");
     // A file may say anything: a call that is over waits for nothing.
     let (after, status) = (FailureClass::Status, None);
     log.put(failed, EventKind::CallRetried { attempt: 2, wait_ms: 1, cause: after, status });

@@ -131,7 +131,7 @@ fn a_sentence_leads_to_each_of_its_quotes_and_back() {
         assert!(titled(&dash, "2 n3 in #5"), "{}", dash.screen());
         assert_eq!(marked(&dash), solid("at the peak 12 % of payments failed"));
         dash.text("c");
-        assert!(dash.screen().contains(">✓  Card payments"), "{}", dash.screen());
+        assert!(dash.screen().contains(">!  Card payments"), "{}", dash.screen());
         dash.text("jc");
         assert!(titled(&dash, "2 n2 in #1"), "{}", dash.screen());
         assert_eq!(marked(&dash), solid("payments were back to normal at 11:25 UTC"));
@@ -291,7 +291,8 @@ fn enter_shows_the_call_behind_it_and_y_copies_the_quote() {
     for (keys, shows) in [
         ("1g", "payments, 5 March"),
         ("2", "read_source"),
-        ("3g", "synthesize"),
+        // A sentence: the note that it cites.
+        ("3g", "source     #1"),
         ("4gjj", "call ────"),
     ] {
         dash.text(keys).press(KeyCode::Enter);

@@ -5,6 +5,7 @@ use crate::app::msg::PartialText;
 use crate::app::preview;
 use crate::app::state::DisplaySettings;
 use crate::app::{KeyCode, KeyPress, Msg};
+use crate::engine::Schedule;
 use crate::event::kind::{CallStarted, Initiator, Prompt, Purpose, StepSize};
 use crate::event::{BoundaryId, EventKind, RunId, SpanId, StopReason};
 use crate::narrate::styled::StyledLine;
@@ -366,4 +367,15 @@ fn a_result_without_words_is_its_name_alone() {
     let rows: Vec<&str> = screen.lines().map(|row| row.trim_matches(['│', ' '])).collect();
     assert!(rows.iter().any(|row| row.ends_with("✓ charges")), "{screen}");
     assert!(rows.iter().any(|row| row.ends_with("– charges")), "{screen}");
+}
+
+#[test]
+fn consultations_of_one_agent_are_not_drawn_as_a_chain() {
+    let mut events = screen::facts("nested-swarm", &[], &[], Schedule::default());
+    // Before its end: then the row has the verdict.
+    events.truncate(screen::until(&events, |kind| matches!(kind, EventKind::RunClosed(_))) - 1);
+    let mut dash = Dash::new(120, 36);
+    dash.run("r-90de", &events);
+    let screen = dash.screen();
+    assert!(screen.contains("incident_lead ⇄ diagnosis x2, status_writer"), "{screen}");
 }

@@ -7,6 +7,7 @@ use ratatui::layout::Rect;
 use crate::agents::plan::AgentsPlan;
 use crate::agents::projection::{AgentsFold, HopKind, HopState};
 use crate::app::run::data::RunData;
+use crate::base::name::AgentName;
 use crate::event::world::World;
 use crate::narrate::glyph::Glyph;
 use crate::panes::agents::draw::agent::MODEL;
@@ -50,20 +51,33 @@ fn chain(
     let passes = format!(" {line}{} ", cx.glyphs.symbol(Glyph::Arrow));
     let consults = format!(" {} ", cx.glyphs.symbol(Glyph::Consults));
     let hops = team.hops.iter().rev().filter(|hop| hop.depth == 0).take(MAX_HOPS);
-    let mut links: Vec<(String, String, StyleRole)> = Vec::new();
-    for hop in hops.filter(|hop| !matches!(hop.state, HopState::Refused(_))) {
+    let hops: Vec<_> = hops.filter(|hop| !matches!(hop.state, HopState::Refused(_))).collect();
+    let mut links: Vec<ChainLink> = Vec::new();
+    for hop in hops.into_iter().rev() {
         let role = match hop.state {
             HopState::Running if world.progress.is_live() => StyleRole::Running,
             HopState::Failed(_) => StyleRole::Failed,
             _ => StyleRole::Text,
         };
+        let from = hop.from.as_ref().filter(|_| hop.kind == HopKind::Consult);
+        // Control returns after a consultation, so those of one agent are no chain: each name once.
+        let same = |link: &ChainLink| link.consults.is_some() && link.consults == from.cloned();
+        let group = links.iter().rposition(|link| !same(link)).map_or(0, |at| at + 1);
+        let name = hop.to.to_string();
+        if let Some(link) = links[group..].iter_mut().find(|link| link.name == name) {
+            link.times += 1;
+            link.role = role;
+            continue;
+        }
         let how = match hop.kind {
             HopKind::Start => String::new(),
             HopKind::Handoff => passes.clone(),
+            HopKind::Consult if group < links.len() => ", ".to_owned(),
             HopKind::Consult => consults.clone(),
         };
-        links.push((how, hop.to.to_string(), role));
+        links.push(ChainLink { how, name, times: 1, role, consults: from.cloned() });
     }
+    links.reverse();
     let dim = cx.theme.style(StyleRole::Dim);
     let mut pen = Pen::new(buf, area, cx.glyphs);
     let coordinator = plan.coordinator();
@@ -74,8 +88,8 @@ fn chain(
     let head = coordinator.map_or("", |it| it.as_str());
     let room = usize::from(area.width).saturating_sub(columns(head));
     let mut used = 0;
-    let fits = |link: &&(String, String, StyleRole)| {
-        used += columns(&link.0) + columns(&link.1);
+    let fits = |link: &&ChainLink| {
+        used += columns(&link.how) + columns(&link.text());
         used + 2 <= room
     };
     let shown = links.iter().take_while(fits).count();
@@ -86,8 +100,28 @@ fn chain(
     if shown < links.len() || team.roots.len() > links.len() + MAX_HOPS {
         pen.put(" ", dim).glyph(Glyph::Ellipsis, dim);
     }
-    for (how, name, role) in links.iter().take(shown).rev() {
-        pen.put(how, dim).put(name, cx.theme.style(*role));
+    for link in links.iter().take(shown).rev() {
+        pen.put(&link.how, dim).put(&link.text(), cx.theme.style(link.role));
+    }
+}
+
+/// An agent of the chain, and how control or a question came to it.
+struct ChainLink {
+    how: String,
+    name: String,
+    /// How often it was consulted in a row.
+    times: u32,
+    role: StyleRole,
+    /// Who consulted it.
+    consults: Option<AgentName>,
+}
+
+impl ChainLink {
+    fn text(&self) -> String {
+        match self.times {
+            1 => self.name.clone(),
+            times => format!("{} x{times}", self.name),
+        }
     }
 }
 

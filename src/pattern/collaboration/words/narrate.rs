@@ -109,7 +109,13 @@ impl Narrate for Collaboration {
             .map(|(stance, votes)| format!("{votes} {}", badges::stance(stance).word))
             .collect();
         let round = format!("round {} of {}", round.number, self.plan.max_rounds);
-        Verdict { glyph, word: word.into(), role, facts: vec![votes.join(", "), round] }
+        Verdict {
+            glyph,
+            word: word.into(),
+            role,
+            facts: vec![votes.join(", "), round],
+            cause: None,
+        }
     }
 
     fn reached(&self) -> Option<String> {

@@ -89,8 +89,9 @@ impl Narrate for Orchestrator {
             if let Some(row) = required {
                 let why = row.error.as_deref().map(str::to_owned);
                 let why = why.or_else(|| Some(row.reason.as_ref()?.phrase().into_owned()));
-                verdict.facts.push(format!("{}: {}", row.task.id, why.unwrap_or_default()));
+                verdict.cause = Some(format!("{}: {}", row.task.id, why.unwrap_or_default()));
             }
+            return verdict;
         }
         if let Some((level, name)) = self.level() {
             verdict.facts.push(format!("{name} {level}"));

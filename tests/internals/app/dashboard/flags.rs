@@ -214,7 +214,11 @@ fn a_switch_is_shown_as_asked_until_its_fact_comes() {
         other => panic!("{other:?}"),
     }
     let screen = dash.screen();
-    assert!(screen.contains("off → on (pending)") && screen.contains("[~] legal_analyst"), "{screen}");
+    assert!(
+        screen.contains("off → on (pending)") && screen.contains("[~] legal_analyst"),
+        "{screen}"
+    );
+    assert!(screen.contains("joins R3"), "its seat says so: {screen}");
     assert!(screen.contains("If you switch legal_analyst off now"), "{screen}");
     assert!(screen.contains("Cancels the pending switch."), "{screen}");
     assert!(screen.contains("     Takes effect before demand_analyst in round 2."), "{screen}");
