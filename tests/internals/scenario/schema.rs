@@ -214,7 +214,7 @@ fn the_schema_takes_what_the_reader_takes() {
             "[tools.llm]\nretries.backoff_ms = [\"0.5s\", 1]\nbulkhead.max_wait_ms = \"1s\"\n[facts]",
         ),
         ("checkout-unanimous", "[facts]", "[alerts]\np95_ms = \"2s\"\n[facts]"),
-        ("vendor-brownout", "max_seconds = 60", "max_seconds = \"1m\""),
+        ("vendor-brownout", "max_seconds = 180", "max_seconds = \"3m\""),
         ("vendor-brownout", "flaky_from  = \"3s\"", "flaky_from = 3"),
         ("vendor-brownout", "open_for_s = 3", "open_for_s = \"3s\""),
         ("support-swarm", "cross_request_transfer = true", "node_timeout_s = \"500ms\""),
