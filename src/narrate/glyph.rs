@@ -302,6 +302,18 @@ impl Glyphs {
             Self::Ascii => ASCII_RAMP[step],
         }
     }
+
+    /// A cell of a graph with two columns of at most four dots each, counted from its bottom.
+    pub fn dots(self, left: u8, right: u8) -> char {
+        const LEFT: [u32; 5] = [0, 0x40, 0x44, 0x46, 0x47];
+        const RIGHT: [u32; 5] = [0, 0x80, 0xa0, 0xb0, 0xb8];
+        let (left, right) = (usize::from(left.min(4)), usize::from(right.min(4)));
+        match self {
+            _ if left + right == 0 => ' ',
+            Self::Unicode => char::from_u32(0x2800 + LEFT[left] + RIGHT[right]).unwrap_or(' '),
+            Self::Ascii => ASCII_RAMP[left.max(right) * 2].chars().next().unwrap_or(' '),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use crate::panes::tools::view::{ToolsView, retried_calls};
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::run::attempts;
-use crate::ui::text::Pen;
+use crate::ui::text::{Pen, columns};
 use crate::ui::theme::StyleRole;
 
 /// Width of a call's caller, and of its tool or model.
@@ -54,7 +54,9 @@ pub(crate) fn render(
             None => ("  guarded".to_owned(), dim),
             Some(most) => (format!("  naive: max x{most}"), theme.style(StyleRole::Retry)),
         };
-        pen.put(&text, style);
+        if pen.fits(columns(&text) + 1) {
+            pen.put(&text, style);
+        }
     }
     let retries: u64 = tools().map(|tool| tool.tally.retries).sum();
     let clients: u64 = tools().map(|tool| tool.tally.client_retries).sum();
