@@ -15,6 +15,7 @@ use crate::app::run::run_view::{LiveChange, PaneAt, RunView};
 use crate::base::name::ToolName;
 use crate::event::command::BreakerOverride;
 use crate::event::kind::{Initiator, LimitChange};
+use crate::event::world::Projection;
 use crate::event::world::tool_row::ToolRow;
 use crate::event::{Command, EventKind, SpanId};
 
@@ -143,7 +144,7 @@ impl RunView for ToolsView {
 
     fn layout(&self, run: &RunData, page: Rect) -> PaneWish {
         PaneWish {
-            rows: RowWish::Content(listed_tools(run.world()).len().clamp(5, 8)),
+            rows: RowWish::Content(listed_tools(run.world()).len().clamp(4, 8)),
             first: (page.width.saturating_mul(62) / 100).min(130),
             third: inner_columns(page).saturating_mul(47) / 100,
         }
@@ -172,10 +173,13 @@ impl RunView for ToolsView {
         let Some(area) = at.area().filter(|_| matches!(at.pane, Pane::First | Pane::Third)) else {
             return;
         };
-        let rows = usize::from(area.height.saturating_sub(1));
+        // Above the rows of pane 3 there are the call slots too, where the run has them.
+        let load = run.shown().projection().and_then(Projection::tool_load);
+        let above = 1 + u16::from(at.pane == Pane::Third && load.is_some());
+        let rows = usize::from(area.height.saturating_sub(above));
         let count = listed_tools(run.shown()).len();
         let top = window_start(self.tool_at(run).unwrap_or(0), count, rows);
-        if let Some(line) = usize::from(row - area.y).checked_sub(1) {
+        if let Some(line) = usize::from(row - area.y).checked_sub(above.into()) {
             self.select_tool(run, top + line);
         }
     }

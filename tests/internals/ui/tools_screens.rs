@@ -57,6 +57,20 @@ fn tools_that_nobody_calls_are_not_listed() {
 }
 
 #[test]
+fn a_click_on_a_tool_selects_it_in_both_tables() {
+    let mut dash = dash(120, 36, &tools::brownout(true));
+    for (nth, tool) in [(0, "search"), (1, "vendor"), (1, "search"), (0, "vendor")] {
+        let screen = dash.screen();
+        // A border, the mark of the selection, a glyph, a blank, the name.
+        let names = screen.lines().map(|row| row.chars().skip(4).collect::<String>());
+        let is_its_row = |(_, name): &(u16, String)| name.starts_with(&format!("{tool} "));
+        let rows: Vec<u16> = (0..).zip(names).filter(is_its_row).map(|(row, _)| row).collect();
+        dash.click(5, rows[nth]);
+        assert!(dash.screen().contains(&format!("2 {tool} ")), "{nth} {tool}: {}", dash.screen());
+    }
+}
+
+#[test]
 fn at_the_end_the_second_pane_has_the_outcome_until_a_tool_is_selected() {
     let mut facts = tools::brownout(true);
     facts.after(500).ends("success", None);

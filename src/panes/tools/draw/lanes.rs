@@ -125,11 +125,16 @@ pub(crate) fn request_rates(
     cx: &DrawContext,
     columns: u16,
 ) -> Vec<u32> {
-    let graph = LaneGraph::new(data, tool, cx, Rect::new(0, 0, columns, 1));
-    let rate = |pair: &[Option<ToolWindow>]| {
-        pair.iter().flatten().map(ToolWindow::request_rate).fold(0.0, f64::max) * 1e3
+    let now = data.time(cx.now);
+    let track = TimeTrack::new(data, cx, Rect::new(0, 0, columns, 1));
+    let mut from = track.from;
+    let rate = |nth| {
+        let until = track.column_end(nth);
+        let since = std::mem::replace(&mut from, until);
+        let window = (since < now).then(|| tool.timeline.between(since, until, now));
+        window.map_or(0, |window| (window.request_rate() * 1e3) as u32)
     };
-    graph.halves.chunks(2).map(|pair| rate(pair) as u32).collect()
+    (0..columns).map(rate).collect()
 }
 
 /// Rows that the lanes of a tool need at least: a heading, and one for each lane.
