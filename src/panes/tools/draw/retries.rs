@@ -82,7 +82,11 @@ pub(crate) fn render(
     let rows = usize::from(area.height.saturating_sub(nth));
     let calls = retried_calls(data, rows);
     if calls.is_empty() && rows > 0 {
-        let text = "No call was retried.";
+        // Only the latest events are searched.
+        let text = match retries {
+            0 => "No call was retried.",
+            _ => "None of the latest calls was retried.",
+        };
         Pen::new(buf, line(area, nth), cx.glyphs).space(1).put(text, dim);
     }
     for call in calls {
