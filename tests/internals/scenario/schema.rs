@@ -122,9 +122,9 @@ fn the_schema_refuses_what_the_reader_refuses() {
     both_refuse(
         "vendor-brownout",
         &[
-            ("turns   = 8", ""),
+            ("turns   = 36", ""),
             ("pool    = 24", "pool = 0"),
-            ("max_seconds = 60", "max_tasks = 60"),
+            ("max_seconds = 180", "max_tasks = 180"),
             ("guarded = \"{{guarded}}\"", "guarded = \"perhaps\""),
             ("client_retries = 2", "client_retries = 21"),
             ("open_for_s = 3", "open_for_s = 0"),
