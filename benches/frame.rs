@@ -10,16 +10,17 @@ mod paired;
 #[path = "../tests/support/facts/team.rs"]
 mod team;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use paired::{pairs, report, timed};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use roundtable::RunId;
 use roundtable::bench::{
     Action, DrawContext, Glyphs, KeyPress, Mouse, MouseKind, RunPage, Size, Theme, first_row,
     render_run, second_row,
 };
+use roundtable::{Event, EventKind, RunId};
 
 const SIZE: Size = Size { cols: 200, rows: 50 };
 const FRAMES: u32 = 20;
@@ -62,6 +63,24 @@ fn swarm(facts: usize) -> RunPage {
     page
 }
 
+/// The tools over a run whose calls are all those of one of them: its table and its lanes.
+fn tools(facts: usize) -> RunPage {
+    let mut log = long::log(facts);
+    let mut first = Event::clone(&log[0]);
+    if let EventKind::RunStarted(started) = &mut first.kind {
+        let heads = ["llm", "search"].map(|name| head::tool(name, "fixture", 60_000, true));
+        Arc::make_mut(started).tools = heads.to_vec();
+    }
+    log[0] = Arc::new(first);
+    let mut page = RunPage::new(RunId::new("r-long"), Duration::ZERO);
+    for batch in log.chunks(512) {
+        page.apply(batch);
+    }
+    page.on_action(Action::Tools, SIZE);
+    page.on_action(Action::Up, SIZE);
+    page
+}
+
 fn frames(page: &RunPage) -> Duration {
     let theme = Theme::default();
     let glyphs = Glyphs::Unicode;
@@ -78,8 +97,8 @@ fn frames(page: &RunPage) -> Duration {
     })
 }
 
-fn compare(name: &str, of: fn(usize) -> RunPage) {
-    let (long, short) = (of(1_000_000), of(1_000));
+fn compare(name: &str, of: fn(usize) -> RunPage, few: usize) {
+    let (long, short) = (of(1_000_000), of(few));
     let beside = pairs(101, || frames(&long), || frames(&short));
     let (long, short) = beside.medians();
     let told = format!(
@@ -88,12 +107,13 @@ fn compare(name: &str, of: fn(usize) -> RunPage) {
         long * 1e6 / f64::from(FRAMES),
         short * 1e6 / f64::from(FRAMES),
     );
-    report(&format!("frame at 200x50, {name}: 1 000 000 facts / 1 000"), &told, "1.50x");
+    report(&format!("frame at 200x50, {name}: 1 000 000 facts / {few}"), &told, "1.50x");
 }
 
 fn main() {
-    compare("live", page);
-    compare("with a filter", filtered);
-    compare("in the past", scrubbed);
-    compare("of a swarm: 10 000 hops / 10", swarm);
+    compare("live", page, 1_000);
+    compare("with a filter", filtered, 1_000);
+    compare("in the past", scrubbed, 1_000);
+    compare("of a swarm: 10 000 hops / 10", swarm, 1_000);
+    compare("tools over time", tools, 10_000);
 }

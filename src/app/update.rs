@@ -15,7 +15,7 @@ use super::notice::ACTS_ON_LIVE_RUN;
 use super::notice::NoticeKind;
 use super::overlay::Overlay;
 use super::run::kept_run::KeptRun;
-use super::run::{InputOutcome, RunPage};
+use super::run::{InputOutcome, PageShape, RunPage, layout};
 use super::state::{ActiveScreen, AppState, INTERRUPT_WINDOW};
 use super::{authoring, compare, earlier, forks, input, kept_actions, pointer};
 use crate::event::kind::Initiator;
@@ -210,8 +210,9 @@ fn on_run_events(state: &mut AppState, run: &RunId, events: &[Arc<Event>]) -> Up
         Some(page) => {
             page.apply(events);
             let ended = events.iter().any(|it| matches!(it.kind, EventKind::RunClosed(_)));
-            if ended {
-                page.show_answer(size);
+            // Where not all panes are on the screen, the one with the answer is.
+            if ended && page.areas(layout::page(size)).shape != PageShape::Wide {
+                page.views.show_answer();
             }
             let compared = state.share_comparison(run);
             let mut update = Update::when((shown || compared) && !events.is_empty());

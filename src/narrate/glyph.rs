@@ -302,6 +302,19 @@ impl Glyphs {
             Self::Ascii => ASCII_RAMP[step],
         }
     }
+
+    /// A cell of a graph with two columns of at most four dots each, counted from its bottom.
+    pub fn dots(self, left: u8, right: u8) -> char {
+        const LEFT: [u32; 5] = [0, 0x40, 0x44, 0x46, 0x47];
+        const RIGHT: [u32; 5] = [0, 0x80, 0xa0, 0xb0, 0xb8];
+        const ASCII: [char; 5] = [' ', '.', '-', '+', '#'];
+        let (left, right) = (usize::from(left.min(4)), usize::from(right.min(4)));
+        match self {
+            _ if left + right == 0 => ' ',
+            Self::Unicode => char::from_u32(0x2800 + LEFT[left] + RIGHT[right]).unwrap_or(' '),
+            Self::Ascii => ASCII[left.max(right)],
+        }
+    }
 }
 
 #[cfg(test)]
@@ -326,6 +339,19 @@ mod tests {
                 assert_eq!(columns(set.spark(value, 8)), 1);
             }
         }
+    }
+
+    #[test]
+    fn a_cell_of_dots_has_one_column_and_a_twin_in_seven_bits() {
+        for (left, right) in (0..=5).flat_map(|left| (0..=5).map(move |right| (left, right))) {
+            for set in [Glyphs::Unicode, Glyphs::Ascii] {
+                let cell = set.dots(left, right);
+                assert_eq!(columns(&cell.to_string()), 1, "{left} {right}");
+                assert_eq!(cell == ' ', left + right == 0, "{left} {right}");
+            }
+            assert!(Glyphs::Ascii.dots(left, right).is_ascii());
+        }
+        assert_eq!((Glyphs::Unicode.dots(4, 4), Glyphs::Unicode.dots(1, 0)), ('⣿', '⡀'));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use super::event_line::EventLine;
 use super::progress::Progress;
 use super::styled::{StyledLine, StyledPart, StyledText};
-use super::verdict::Verdict;
+use super::verdict::RunVerdict;
 use crate::base::name::FlagName;
 use crate::event::kind::{Purpose, RunClosed};
 use crate::event::world::{Projection, RunFold, SpanKind};
@@ -77,9 +77,9 @@ pub trait Narrate: Projection {
     /// The result of a run, or how far it is, in a few words.
     fn result(&self, run: &RunFold) -> StyledLine;
 
-    /// How a run ended, and what that rests on.
-    fn verdict(&self, _run: &RunFold, closed: &RunClosed) -> Verdict {
-        let verdict = Verdict::of(closed);
+    /// How a run ended, and the figures behind it.
+    fn verdict(&self, _run: &RunFold, closed: &RunClosed) -> RunVerdict {
+        let verdict = RunVerdict::of(closed);
         match self.reached() {
             Some(reached) => verdict.with(reached),
             None => verdict,

@@ -8,22 +8,22 @@ use super::style_role::StyleRole;
 use super::styled::Badge;
 use crate::event::kind::RunClosed;
 
-/// How a run ended, and what that rests on.
+/// How a run ended, and the figures behind it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub struct RunVerdict {
     /// Its glyph.
     pub glyph: Glyph,
     /// The result in a few words, such as `go` or `time limit`.
     pub word: Cow<'static, str>,
     /// How it is painted.
     pub role: StyleRole,
-    /// What it rests on, the most important first.
+    /// The figures behind it, the most important first.
     pub facts: Vec<String>,
     /// Why the run was stopped, if the pattern knows more than the stop reason.
     pub cause: Option<String>,
 }
 
-impl Verdict {
+impl RunVerdict {
     /// The verdict that a stop reason gives, without any facts.
     pub fn of(closed: &RunClosed) -> Self {
         let Badge { glyph, word, role } = badges::ended(closed.reason.class());

@@ -39,6 +39,14 @@ const SCENARIOS: [(&str, usize); 23] = [
     ("vendor-brownout", 40),
 ];
 
+/// What makes a long run shorter.
+fn shortened(scenario: &str) -> &'static [&'static str] {
+    match scenario {
+        "vendor-brownout" => &["--set", "resilience.turns=8"],
+        _ => &[],
+    }
+}
+
 /// A run that nobody disturbs.
 struct Undisturbed {
     scenario: &'static str,
@@ -50,7 +58,8 @@ struct Undisturbed {
 
 impl Undisturbed {
     fn of(scenario: &'static str) -> Self {
-        let ran = Home::new().run(&["run", scenario, "--no-store", "--format", "jsonl"]);
+        let args = ["run", scenario, "--no-store", "--format", "jsonl"];
+        let ran = Home::new().run(&[&args[..], shortened(scenario)].concat());
         let lines = ran.lines();
         let last = lines.last().expect("an outcome");
         let outcomes = match last["session"].as_array() {
@@ -99,6 +108,7 @@ fn kill_and_resume<U: Borrow<Undisturbed>>(
 ) -> Fate {
     let home = Home::new();
     let args = ["run", scenario, "--format", "jsonl"];
+    let args = [&args[..], shortened(scenario)].concat();
     let mut running = Running::start(&mut home.command(&args));
     let mut last = String::new();
     for line in running.lines().take(events) {

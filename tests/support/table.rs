@@ -94,10 +94,20 @@ pub fn paused_runtime() -> tokio::runtime::Runtime {
     runtime.enable_time().start_paused(true).build().expect("a runtime")
 }
 
+/// What keeps the log of a long scenario short.
+pub fn shortened(name: &str) -> Vec<Override> {
+    let set = |path, to| Override::new(path, to).expect("an override");
+    match name {
+        "vendor-brownout" => vec![set("resilience.turns", "8"), set("budget.max_seconds", "60")],
+        _ => Vec::new(),
+    }
+}
+
 /// The events of a shipped scenario with its script, without delays.
 pub fn shipped_log(name: &str) -> Vec<Arc<Event>> {
     let found = scenario::shipped().iter().find(|it| it.name == name).expect("shipped");
-    let scenario = scenario::load(found.text, found.origin(), &[]).expect("a good scenario");
+    let scenario = scenario::load(found.text, found.origin(), &shortened(name));
+    let scenario = scenario.expect("a good scenario");
     let runtime = paused_runtime();
     runtime.block_on(async {
         facts(&engine().start(Launch::scripted(Arc::new(scenario), true))).await

@@ -146,13 +146,6 @@ impl RunPage {
         self.views.refresh(&self.run);
     }
 
-    /// Shows what came of the run, which has ended, where not all panes are on the screen.
-    pub(in crate::app) fn show_answer(&mut self, size: Size) {
-        if self.areas_in(size).shape != PageShape::Wide {
-            self.views.show_answer();
-        }
-    }
-
     /// Fills the open tab of the inspector again.
     fn refresh_inspector(&mut self) {
         if let Some(inspector) = &mut self.inspector {

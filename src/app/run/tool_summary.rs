@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use crate::event::kind::ToolLimits;
+use crate::event::Elapsed;
+use crate::event::kind::{BreakerStage, ToolLimits};
 use crate::event::world::alerts::{Alert, AlertKind};
 use crate::event::world::tool_row::{ToolRow, ToolTally};
 use crate::narrate::event_line_tool::fault_text;
@@ -75,6 +76,33 @@ pub fn policy_fields(limits: &ToolLimits) -> Vec<(&'static str, String)> {
         lines.push(("safe mode", ways.join(", ")));
     }
     lines
+}
+
+/// When the breaker of a tool opens, or what comes next where it is not closed.
+pub fn breaker_rule(tool: &ToolRow, now: Elapsed) -> String {
+    let Some(limits) = tool.head.limits.breaker else { return "no breaker".to_owned() };
+    let closes = limits.mode == BreakerMode::TwoState;
+    match tool.breaker {
+        BreakerStage::Closed => {
+            let (counted, now) = match limits.counts {
+                BreakerCounts::Attempts => ("failure", format!(", now {}", tool.failures)),
+                BreakerCounts::Calls => ("failed call", String::new()),
+            };
+            let counted = format::count_noun(limits.fail_threshold.into(), counted);
+            format!("opens at {counted} in a row{now}")
+        }
+        BreakerStage::Open => {
+            let next = if closes { "closes" } else { "probe" };
+            match tool.retry_in(now) {
+                Some(left) if left.is_zero() => format!("next: {next} with the next call"),
+                Some(left) => format!("next: {next} in {}", format::duration_text(left)),
+                None => "open".to_owned(),
+            }
+        }
+        BreakerStage::HalfOpen => "next: closes if the probe succeeds".to_owned(),
+        BreakerStage::Held => "held open until it is reset".to_owned(),
+        BreakerStage::Disabled => "switched off".to_owned(),
+    }
 }
 
 /// Attempts that policies refused, and fallbacks that replaced results, as texts; `None` if there

@@ -70,7 +70,7 @@ impl PageViews {
     }
 
     /// Focuses the pane that shows what came of the run, unless the reader has moved the focus.
-    pub(super) fn show_answer(&mut self) {
+    pub(in crate::app) fn show_answer(&mut self) {
         if !self.panes.is_moved {
             let pane = self.shown().answer_pane();
             self.panes.focus_on(pane);

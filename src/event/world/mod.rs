@@ -29,9 +29,9 @@ mod spending;
 mod stop_cause;
 mod tally;
 pub mod tool_row;
+pub mod tool_timeline;
 pub mod tools;
 
-pub use activity::Activity;
 pub use fold::RunFold;
 pub use marks::MarkKind;
 pub use operator_settings::FlagNow;

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use crate::base::name::ToolName;
 use crate::event::kind::{BreakerCause, BreakerStage, Initiator, ToolHead};
-use crate::event::world::Activity;
 use crate::event::world::latency::Latencies;
+use crate::event::world::tool_timeline::ToolTimeline;
 use crate::event::{Elapsed, Seq};
 use crate::scenario::spec::tool::InjectedFault;
 
 /// Marks to keep per tool: its latest attempts and refusals.
-pub const MARKS: usize = 40;
+pub const MARKS: usize = 120;
 
 /// State changes to keep per breaker; the oldest are dropped first.
 pub(super) const HISTORY: usize = 256;
@@ -36,8 +36,8 @@ pub struct ToolRow {
     pub oldest_cached_ms: u64,
     /// Durations of its answered calls, from start to end.
     pub latencies: Latencies,
-    /// Requests over time: the load on the tool.
-    pub load: Activity,
+    /// The tool over time.
+    pub timeline: ToolTimeline,
     /// State of its breaker.
     pub breaker: BreakerStage,
     /// When the breaker got into this state.
@@ -91,6 +91,8 @@ pub struct ToolTally {
     pub omitted: u64,
     /// Late results that were ignored.
     pub stale: u64,
+    /// Openings of its breaker, also manual ones.
+    pub openings: u64,
 }
 
 impl ToolTally {
@@ -156,12 +158,13 @@ pub struct BreakerMove {
 
 impl ToolRow {
     pub(super) fn new(head: ToolHead) -> Self {
+        let breaker = match head.limits.breaker {
+            Some(_) => BreakerStage::Closed,
+            None => BreakerStage::Disabled,
+        };
         Self {
             faults: head.faults.clone(),
-            breaker: match head.limits.breaker {
-                Some(_) => BreakerStage::Closed,
-                None => BreakerStage::Disabled,
-            },
+            breaker,
             head,
             tally: ToolTally::default(),
             in_flight: 0,
@@ -170,7 +173,7 @@ impl ToolRow {
             marks: VecDeque::new(),
             oldest_cached_ms: 0,
             latencies: Latencies::default(),
-            load: Activity::default(),
+            timeline: ToolTimeline::new(breaker),
             since: Elapsed::default(),
             until: None,
             failures: 0,
@@ -197,6 +200,11 @@ impl ToolRow {
         let opened = |it: &&BreakerMove| it.to == BreakerStage::Open && it.why.is_failure();
         let count = moves.filter(opened).count();
         u32::try_from(count).unwrap_or(u32::MAX)
+    }
+
+    /// Records the present load and the state of the breaker in the timeline.
+    pub(super) fn record_level(&mut self, at: Elapsed) {
+        self.timeline.set_level(at, self.in_flight, self.queued, self.breaker);
     }
 
     pub(super) fn mark(&mut self, mark: CallMark) {

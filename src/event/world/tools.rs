@@ -99,16 +99,18 @@ impl Tools {
                     // A call may wait at the boundary of its next attempt while the run is paused.
                     span.duration(event.at).saturating_sub(rests.between(span.opened, event.at))
                 });
-                self.close(event.span, |row| {
+                let took = took.unwrap_or_default();
+                self.close(event, |row| {
                     row.tally.answered += 1;
-                    row.latencies.add(took.unwrap_or_default());
+                    row.latencies.add(took);
+                    row.timeline.count_answer(event.at, took);
                 });
             }
             EventKind::CallFailed { reason: StopReason::Cancelled, .. } => {
-                self.close(event.span, |row| row.tally.cancelled += 1);
+                self.close(event, |row| row.tally.cancelled += 1);
             }
-            EventKind::CallFailed { .. } => self.close(event.span, |row| row.tally.failed += 1),
-            EventKind::CallDegraded { by, .. } => self.close(event.span, |row| match by {
+            EventKind::CallFailed { .. } => self.close(event, |row| row.tally.failed += 1),
+            EventKind::CallDegraded { by, .. } => self.close(event, |row| match by {
                 FallbackKind::Cached { age_ms } => {
                     row.tally.cached += 1;
                     row.oldest_cached_ms = row.oldest_cached_ms.max(*age_ms);
@@ -120,10 +122,11 @@ impl Tools {
                 let is_new = self.queued_calls.insert(event.span);
                 if let Some(row) = self.row(event.span).filter(|_| is_new) {
                     row.queued += 1;
+                    row.record_level(event.at);
                 }
             }
             EventKind::AttemptRefused { reason, .. } => {
-                self.leave_line(event.span);
+                self.leave_line(event.span, event.at);
                 let Some(row) = self.row(event.span) else { return };
                 match reason {
                     StopReason::CircuitOpen(_) => row.tally.circuit_open += 1,
@@ -133,19 +136,20 @@ impl Tools {
                 row.mark(CallMark::Refused);
             }
             EventKind::AttemptStarted { parent, attempt, waited_ms, .. } => {
-                self.leave_line(*parent);
+                self.leave_line(*parent, event.at);
                 let Some(row) = self.row(*parent) else { return };
                 row.tally.attempts += 1;
                 row.tally.retries += u64::from(*attempt > 1);
                 row.tally.waited_ms = row.tally.waited_ms.saturating_add(*waited_ms);
                 row.in_flight += 1;
                 row.peak = row.peak.max(row.in_flight);
-                row.load.count(event.at);
+                row.timeline.count_request(event.at);
+                row.record_level(event.at);
             }
             EventKind::ClientRetried { .. } => {
                 if let Some(row) = self.row_of_attempt(event.span, spans) {
                     row.tally.client_retries += 1;
-                    row.load.count(event.at);
+                    row.timeline.count_request(event.at);
                 }
             }
             EventKind::AttemptAnswered(_) => {
@@ -154,18 +158,22 @@ impl Tools {
                 row.in_flight = row.in_flight.saturating_sub(1);
                 row.tally.good += 1;
                 row.failures = 0;
+                row.timeline.count_attempt(event.at, true);
+                row.record_level(event.at);
                 let slow = Duration::from_millis(row.head.limits.timeout_ms / 2);
                 row.mark(if took > slow { CallMark::Slow } else { CallMark::Good });
             }
             EventKind::AttemptFailed(failed) => {
                 let Some(row) = self.row_of_attempt(event.span, spans) else { return };
                 row.in_flight = row.in_flight.saturating_sub(1);
+                row.record_level(event.at);
                 if failed.class != FailureClass::Cancelled && failed.adapted.is_none() {
                     row.last_failure = Some(failed.text.as_str().into());
                 }
                 if failed.class.is_failure_of_tool(failed.status) {
                     row.tally.bad += 1;
                     row.failures += 1;
+                    row.timeline.count_attempt(event.at, false);
                     row.mark(CallMark::Bad);
                 } else {
                     row.mark(CallMark::NotCounted);
@@ -173,7 +181,12 @@ impl Tools {
             }
             EventKind::BreakerChanged { tool, to, cause: why, open_for_ms, by } => {
                 let Some(row) = self.named(tool) else { return };
+                let opens = |stage| matches!(stage, BreakerStage::Open | BreakerStage::Held);
+                if opens(*to) && !opens(row.breaker) {
+                    row.tally.openings += 1;
+                }
                 row.breaker = *to;
+                row.record_level(event.at);
                 row.since = event.at;
                 row.until = open_for_ms
                     .map(|ms| Elapsed(event.at.0.saturating_add(ms.saturating_mul(1_000))));
@@ -220,17 +233,18 @@ impl Tools {
         }
     }
 
-    fn leave_line(&mut self, call: SpanId) {
+    fn leave_line(&mut self, call: SpanId, at: Elapsed) {
         if self.queued_calls.remove(&call)
             && let Some(row) = self.row(call)
         {
             row.queued = row.queued.saturating_sub(1);
+            row.record_level(at);
         }
     }
 
-    fn close(&mut self, call: SpanId, how: impl FnOnce(&mut ToolRow)) {
-        self.leave_line(call);
-        let Some(place) = self.open.remove(&call) else { return };
+    fn close(&mut self, call: &Event, how: impl FnOnce(&mut ToolRow)) {
+        self.leave_line(call.span, call.at);
+        let Some(place) = self.open.remove(&call.span) else { return };
         self.closed = Some(place);
         if let Some(row) = self.rows.get_mut(place) {
             how(row);

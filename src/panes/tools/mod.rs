@@ -2,4 +2,6 @@
 
 pub mod comparison;
 pub(crate) mod draw;
+pub(crate) mod listed;
+pub(crate) mod run_result;
 pub mod view;

@@ -4,6 +4,8 @@
 use ratatui::layout::Rect;
 
 use super::comparison::RunComparison;
+use super::listed::listed_tools;
+use super::run_result::outcome_as_text;
 use crate::app::action::Action;
 use crate::app::limit_step::stepped_limit;
 use crate::app::run::data::RunData;
@@ -13,6 +15,7 @@ use crate::app::run::run_view::{LiveChange, PaneAt, RunView};
 use crate::base::name::ToolName;
 use crate::event::command::BreakerOverride;
 use crate::event::kind::{Initiator, LimitChange};
+use crate::event::world::Projection;
 use crate::event::world::tool_row::ToolRow;
 use crate::event::{Command, EventKind, SpanId};
 
@@ -31,12 +34,12 @@ pub struct ToolsView {
 impl ToolsView {
     /// The tool that the view is about: the selected one, else the first that is not the model.
     pub fn tool<'a>(&self, run: &'a RunData) -> Option<&'a ToolRow> {
-        self.tool_at(run).and_then(|at| run.shown().tools.rows().get(at))
+        self.tool_at(run).and_then(|at| listed_tools(run.shown()).get(at).copied())
     }
 
     /// The row of that tool in the table of tools.
     pub fn tool_at(&self, run: &RunData) -> Option<usize> {
-        let rows = run.shown().tools.rows();
+        let rows = listed_tools(run.shown());
         let named = self.tool.as_ref();
         let selected = named.and_then(|name| rows.iter().position(|row| row.name() == name));
         let first = || rows.iter().position(|row| row.name().as_str() != "llm");
@@ -46,6 +49,14 @@ impl ToolsView {
     /// Whether the operator selected a tool.
     pub fn tool_is_selected(&self) -> bool {
         self.tool.is_some()
+    }
+
+    /// Whether the second pane shows the outcome: that of a run about its tools, until the operator
+    /// selects a tool.
+    pub(crate) fn shows_outcome(&self, run: &RunData) -> bool {
+        let world = run.shown();
+        let is_about_tools = world.projection().is_some_and(|it| it.tool_load().is_some());
+        is_about_tools && world.progress.closed.is_some() && !self.tool_is_selected()
     }
 
     /// The latest run that this one is compared with.
@@ -70,7 +81,7 @@ impl ToolsView {
 
     /// Selects the tool in this row.
     fn select_tool(&mut self, run: &RunData, at: usize) {
-        let name = run.shown().tools.rows().get(at).map(|row| row.name().clone());
+        let name = listed_tools(run.shown()).get(at).map(|row| row.name().clone());
         self.tool = name.or(self.tool.take());
     }
 
@@ -133,14 +144,14 @@ impl RunView for ToolsView {
 
     fn layout(&self, run: &RunData, page: Rect) -> PaneWish {
         PaneWish {
-            rows: RowWish::Content(run.world().tools.rows().len().clamp(5, 8)),
+            rows: RowWish::Content(listed_tools(run.world()).len().clamp(4, 8)),
             first: (page.width.saturating_mul(62) / 100).min(130),
             third: inner_columns(page).saturating_mul(47) / 100,
         }
     }
 
     fn on_move(&mut self, run: &RunData, _at: PaneAt<'_>, action: Action) {
-        let rows = run.shown().tools.rows();
+        let rows = listed_tools(run.shown());
         let Some(last) = rows.len().checked_sub(1) else { return };
         let at = self.tool_at(run).unwrap_or(0);
         // A step begins at the highlighted row, whether or not the operator selected it.
@@ -162,10 +173,13 @@ impl RunView for ToolsView {
         let Some(area) = at.area().filter(|_| matches!(at.pane, Pane::First | Pane::Third)) else {
             return;
         };
-        let rows = usize::from(area.height.saturating_sub(1));
-        let count = run.shown().tools.rows().len();
+        // Above the rows of pane 3 there are the call slots too, where the run has them.
+        let load = run.shown().projection().and_then(Projection::tool_load);
+        let above = 1 + u16::from(at.pane == Pane::Third && load.is_some());
+        let rows = usize::from(area.height.saturating_sub(above));
+        let count = listed_tools(run.shown()).len();
         let top = window_start(self.tool_at(run).unwrap_or(0), count, rows);
-        if let Some(line) = usize::from(row - area.y).checked_sub(1) {
+        if let Some(line) = usize::from(row - area.y).checked_sub(above.into()) {
             self.select_tool(run, top + line);
         }
     }
@@ -182,7 +196,10 @@ impl RunView for ToolsView {
         run.last_shown(|event| of_tool(&event.kind)).map(|event| event.span)
     }
 
-    fn text(&self, run: &RunData, _focus: Pane) -> Option<String> {
+    fn text(&self, run: &RunData, focus: Pane) -> Option<String> {
+        if focus == Pane::Second && self.shows_outcome(run) {
+            return Some(outcome_as_text(run));
+        }
         self.tool(run).map(tool_text)
     }
 

@@ -14,7 +14,7 @@ use crate::narrate::event_line::{actor, model_text};
 use crate::narrate::glyph::{Glyph, Glyphs};
 use crate::narrate::kept::{age, run_state};
 use crate::narrate::patterns::words;
-use crate::narrate::verdict::Verdict;
+use crate::narrate::verdict::RunVerdict;
 use crate::panes::draw::draw_view;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
@@ -240,13 +240,13 @@ fn closed_now(page: &RunPage) -> Option<&RunClosed> {
     closed.filter(|_| !page.is_scrubbed() && !is_unfinished)
 }
 
-/// Draws the verdict as a bar in its colour: the result, what it rests on or why the run was stopped, the
+/// Draws the verdict as a bar in its colour: the result with its figures or why the run was stopped, the
 /// time and the cost.
 fn verdict(page: &RunPage, closed: &RunClosed, cx: &DrawContext, row: Rect, buf: &mut Buffer) {
     let world = page.shown();
-    let Verdict { glyph, word, role, mut facts, cause } = match words(world) {
+    let RunVerdict { glyph, word, role, mut facts, cause } = match words(world) {
         Some(words) => words.verdict(world, closed),
-        None => Verdict::of(closed),
+        None => RunVerdict::of(closed),
     };
     if !closed.reason.is_success()
         && let Some(phase) = &closed.phase

@@ -15,6 +15,7 @@ use crate::narrate::glyph::Glyph;
 use crate::narrate::patterns::words;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
+use crate::ui::run::time_track::TimeTrack;
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::StyleRole;
 
@@ -27,8 +28,8 @@ pub(super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
     let dim = theme.style(StyleRole::Dim);
     let end = page.head_time(cx.now);
     let track = scrubber_line(area);
-    let from = page.scrubber_start();
-    let span = TimeTrack { from, end, track };
+    let span = TimeTrack::new(page, cx, track);
+    let from = span.from;
     let columns_of_time = match page.log().dropped_count() {
         0 => page.world().over_time.activity.columns(end, usize::from(track.width)),
         _ => span.column_counts(page),
@@ -65,35 +66,14 @@ pub(super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
     }
 }
 
-/// The time range of the track.
-#[derive(Clone, Copy)]
-struct TimeTrack {
-    from: Elapsed,
-    end: Elapsed,
-    track: Rect,
-}
-
 impl TimeTrack {
-    /// The column of a time.
-    fn column(&self, at: Elapsed) -> u16 {
-        let Self { from, end, track } = self;
-        let into = |at: Elapsed| at.0.min(end.0).saturating_sub(from.0);
-        // Saturates only after centuries of microseconds.
-        let nth = into(at).saturating_mul(u64::from(track.width)) / into(*end).max(1);
-        let last = u64::from(track.width.saturating_sub(1));
-        track.x + u16::try_from(nth.min(last)).unwrap_or(0)
-    }
-
     /// The number of events in each column, counting those that the log still holds.
     fn column_counts(&self, page: &RunPage) -> Vec<u32> {
-        let columns = u64::from(self.track.width);
-        let time = self.end.0.saturating_sub(self.from.0);
         let mut before = page.log().dropped_count();
-        (1..=columns)
+        (0..self.track.width)
             .map(|column| {
-                let until =
-                    self.from.0.saturating_add(time.saturating_mul(column) / columns.max(1));
-                let after = page.log().partition_point(|event| event.at.0 <= until);
+                let until = self.column_end(column);
+                let after = page.log().partition_point(|event| event.at <= until);
                 let count = after.saturating_sub(before);
                 before = after;
                 u32::try_from(count).unwrap_or(u32::MAX)

@@ -11,8 +11,7 @@ use crate::base::digest::sha256_of_text;
 use crate::engine::Launch;
 use crate::event::patterns::PatternFact;
 use crate::event::{Event, EventKind, RunId, World};
-use crate::scenario::load;
-use crate::scenario::shipped;
+use crate::scenario::{load, shipped};
 use crate::support::table;
 
 const V1: &str = include_str!("../../golden/v1/facts.jsonl");
@@ -126,7 +125,8 @@ fn endings() -> Vec<(&'static str, Flags, bool)> {
 /// The digests of a run's log and of its outcome. The id of the run and the time of day are left out.
 async fn digests(name: &str, flags: &[(String, bool)], instant: bool) -> (String, String) {
     let found = shipped().iter().find(|shipped| shipped.name == name).expect("a shipped scenario");
-    let scenario = load(found.text, found.origin(), &[]).expect("a good scenario");
+    let scenario =
+        load(found.text, found.origin(), &table::shortened(name)).expect("a good scenario");
     let mut launch = Launch::scripted(Arc::new(scenario), instant);
     launch.seed = Some(7);
     launch.flags = flags.iter().map(|(flag, on)| (flag.as_str().into(), *on)).collect();

@@ -196,12 +196,12 @@ fn marks_tell_slow_from_good_and_the_tools_fault_from_the_callers() {
     let reason = StopReason::CircuitOpen("vendor".into());
     log.put(call, EventKind::AttemptRefused { attempt: 1, reason, retry_in_ms: Some(10) });
     assert_eq!(log.vendor().marks.back(), Some(&CallMark::Refused));
-    for _ in 0..100 {
+    for _ in 0..200 {
         let reason = StopReason::BulkheadFull("vendor".into());
         log.put(call, EventKind::AttemptRefused { attempt: 1, reason, retry_in_ms: None });
     }
     assert_eq!(log.vendor().marks.len(), crate::event::world::tool_row::MARKS);
-    assert_eq!((log.vendor().tally.circuit_open, log.vendor().tally.bulkhead_full), (1, 100));
+    assert_eq!((log.vendor().tally.circuit_open, log.vendor().tally.bulkhead_full), (1, 200));
 }
 
 #[test]

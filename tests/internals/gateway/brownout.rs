@@ -16,7 +16,8 @@ async fn brownout(through_guards: bool, seed: u64) -> World {
     let shipped = scenario::shipped().iter().find(|it| it.name == "vendor-brownout");
     let shipped = shipped.expect("it is shipped");
     let guarded = Override::new("inputs.guarded", if through_guards { "true" } else { "false" });
-    let sets = [guarded.expect("an override")];
+    let turns = Override::new("resilience.turns", "8").expect("an override");
+    let sets = [guarded.expect("an override"), turns];
     let scenario = match scenario::load(shipped.text, shipped.origin(), &sets) {
         Ok(scenario) => Arc::new(scenario),
         Err(problems) => panic!("{}", problems.pretty(false)),

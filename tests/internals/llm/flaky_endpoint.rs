@@ -57,7 +57,8 @@ fn reason(world: &World) -> String {
 async fn good_ones() -> Vec<(&'static str, u64)> {
     let reliable = Relay::start(|_| Does::Reply).await;
     let mut good = Vec::new();
-    for shipped in scenario::shipped() {
+    // The agents of the brownout call no model.
+    for shipped in scenario::shipped().iter().filter(|it| it.name != "vendor-brownout") {
         let scenario = relay::shipped(shipped.name, &[SHORT]);
         let (world, facts) = reliable.play(&scenario, 1).await;
         let asked = facts.iter().filter(|fact| is_of_model(&fact.kind)).count() as u64;

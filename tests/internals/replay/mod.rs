@@ -12,7 +12,7 @@ use crate::event::patterns::PatternPlan;
 use crate::event::{Event, EventKind, World};
 use crate::scenario::spec::in_doubt::InDoubt;
 use crate::scenario::{Scenario, load, shipped};
-use crate::support::table::{engine, facts};
+use crate::support::table::{engine, facts, shortened};
 
 mod commands;
 mod fork;
@@ -23,7 +23,7 @@ mod scenarios;
 /// A shipped scenario.
 fn scenario(name: &str) -> Arc<Scenario> {
     let shipped = shipped().iter().find(|it| it.name == name).expect("a shipped scenario");
-    Arc::new(load(shipped.text, shipped.origin(), &[]).expect("a good scenario"))
+    Arc::new(load(shipped.text, shipped.origin(), &shortened(name)).expect("a good scenario"))
 }
 
 /// The first events of a log, as a store gives them back.

@@ -122,9 +122,9 @@ fn the_schema_refuses_what_the_reader_refuses() {
     both_refuse(
         "vendor-brownout",
         &[
-            ("turns   = 8", ""),
+            ("turns   = 36", ""),
             ("pool    = 24", "pool = 0"),
-            ("max_seconds = 60", "max_tasks = 60"),
+            ("max_seconds = 180", "max_tasks = 180"),
             ("guarded = \"{{guarded}}\"", "guarded = \"perhaps\""),
             ("client_retries = 2", "client_retries = 21"),
             ("open_for_s = 3", "open_for_s = 0"),
@@ -214,7 +214,7 @@ fn the_schema_takes_what_the_reader_takes() {
             "[tools.llm]\nretries.backoff_ms = [\"0.5s\", 1]\nbulkhead.max_wait_ms = \"1s\"\n[facts]",
         ),
         ("checkout-unanimous", "[facts]", "[alerts]\np95_ms = \"2s\"\n[facts]"),
-        ("vendor-brownout", "max_seconds = 60", "max_seconds = \"1m\""),
+        ("vendor-brownout", "max_seconds = 180", "max_seconds = \"3m\""),
         ("vendor-brownout", "flaky_from  = \"3s\"", "flaky_from = 3"),
         ("vendor-brownout", "open_for_s = 3", "open_for_s = \"3s\""),
         ("support-swarm", "cross_request_transfer = true", "node_timeout_s = \"500ms\""),

@@ -390,7 +390,7 @@ async fn two_more_slots_make_the_fraud_check_as_fast_as_its_slowest_worker() {
 
 #[tokio::test(start_paused = true)]
 async fn guards_carry_the_agents_through_the_brownout_and_naive_retries_do_not() {
-    let facts = facts_of("vendor-brownout", &[], &[], false).await;
+    let facts = facts_of("vendor-brownout", &[], &["resilience.turns=8"], false).await;
     let moves: Vec<Value> = facts
         .iter()
         .filter(|fact| fact.kind.name() == "breaker.changed")
@@ -400,7 +400,8 @@ async fn guards_carry_the_agents_through_the_brownout_and_naive_retries_do_not()
     assert_eq!(moves.last(), Some(&json!("closed")), "a person sees it close again: {moves:?}");
     let world = World::from_events(facts.iter().map(|fact| &**fact));
     let guarded = serde_json::to_value(world.outcome().expect("an outcome")).expect("JSON");
-    let naive = play_in_time("vendor-brownout", &[], &["inputs.guarded=false"]).await;
+    let naive =
+        play_in_time("vendor-brownout", &[], &["resilience.turns=8", "inputs.guarded=false"]).await;
     assert_eq!((&guarded["stop_reason"], &guarded["degraded"]), (&json!("success"), &json!(true)));
     assert_eq!(guarded["summary"]["failed"], 0);
     let kinds: Vec<&Value> = guarded["replaced"]

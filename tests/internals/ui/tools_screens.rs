@@ -1,5 +1,6 @@
 //! What the tools look like: snapshots of text and styles at three sizes.
 
+use crate::app::KeyCode;
 use crate::app::state::DisplaySettings;
 use crate::event::kind::{BreakerCause, BreakerStage};
 use crate::support::facts::tools::{self, ToolFacts};
@@ -27,6 +28,96 @@ fn a_vendor_in_trouble() {
 #[test]
 fn the_same_without_guards() {
     insta::assert_snapshot!("naive_120x36", dash(120, 36, &tools::brownout(false)).screen());
+}
+
+#[test]
+fn a_run_without_guards_names_its_amplification_first() {
+    let screen = dash(120, 36, &tools::brownout(false)).screen();
+    let row = screen.lines().nth(1).expect("the second row");
+    assert!(row.starts_with(" no guards   x1.08 requests   vendor 50.0 % errors"), "{row}");
+    let screen = dash(120, 36, &tools::brownout(true)).screen();
+    let row = screen.lines().nth(1).expect("the second row");
+    assert!(row.starts_with(" ⊘ vendor OPEN"), "{row}");
+    assert!(row.contains("of 25 calls from fallback"), "{row}");
+}
+
+#[test]
+fn tools_that_nobody_calls_are_not_listed() {
+    for guarded in [true, false] {
+        let mut dash = dash(120, 36, &tools::brownout(guarded));
+        let screen = dash.screen();
+        assert!(!screen.contains(" llm "), "{screen}");
+        assert_eq!(screen.matches("1 unused").count(), 2, "{screen}");
+        // The keys that move the selection go over the listed rows.
+        dash.text("jjj");
+        assert!(dash.screen().contains("2 search"), "{}", dash.screen());
+        dash.text("kkk");
+        assert!(dash.screen().contains("2 vendor"), "{}", dash.screen());
+    }
+}
+
+#[test]
+fn a_click_on_a_tool_selects_it_in_both_tables() {
+    let mut dash = dash(120, 36, &tools::brownout(true));
+    for (nth, tool) in [(0, "search"), (1, "vendor"), (1, "search"), (0, "vendor")] {
+        let screen = dash.screen();
+        // A border, the mark of the selection, a glyph, a blank, the name.
+        let names = screen.lines().map(|row| row.chars().skip(4).collect::<String>());
+        let is_its_row = |(_, name): &(u16, String)| name.starts_with(&format!("{tool} "));
+        let rows: Vec<u16> = (0..).zip(names).filter(is_its_row).map(|(row, _)| row).collect();
+        dash.click(5, rows[nth]);
+        assert!(dash.screen().contains(&format!("2 {tool} ")), "{nth} {tool}: {}", dash.screen());
+    }
+}
+
+#[test]
+fn at_the_end_the_second_pane_has_the_outcome_until_a_tool_is_selected() {
+    let mut facts = tools::brownout(true);
+    facts.after(500).ends("success", None);
+    for (cols, rows) in SIZES {
+        let mut dash = dash(cols, rows, &facts);
+        if cols == 80 {
+            dash.text("2");
+        }
+        insta::assert_snapshot!(format!("outcome_{cols}x{rows}"), dash.screen());
+    }
+    let mut dash = dash(120, 36, &facts);
+    dash.text("j");
+    assert!(!dash.screen().contains("Outcome"), "{}", dash.screen());
+    dash.press(KeyCode::Esc);
+    assert!(dash.screen().contains("2 Outcome"), "{}", dash.screen());
+}
+
+#[test]
+fn a_stopped_run_says_why_in_its_outcome() {
+    let mut facts = tools::brownout(false);
+    facts.after(500).ends("max_seconds", None);
+    insta::assert_snapshot!("outcome_stopped_120x36", dash(120, 36, &facts).screen());
+}
+
+#[test]
+fn the_lanes_show_the_past_and_nothing_after_the_playhead() {
+    let facts = tools::brownout(true);
+    let mut dash = dash(120, 36, &facts);
+    let live = dash.screen();
+    assert!(lane(&live, "breaker").contains('⊘'), "{live}");
+    // Back to before the breaker opened.
+    let opened = facts.log.iter().position(|event| event.kind.name() == "breaker.changed");
+    for _ in opened.expect("it opens")..facts.log.len() {
+        dash.text(",");
+    }
+    let past = dash.screen();
+    let before = lane(&past, "breaker");
+    assert!(!before.contains('⊘') && before.contains('─'), "{past}");
+    let (_, after) = before.split_once('┃').expect("a playhead");
+    assert!(!after.contains('─'), "{past}");
+    assert!(lane(&past, "errors").chars().count() > 0);
+}
+
+/// The row of a lane, without the pane beside it.
+fn lane<'a>(screen: &'a str, name: &str) -> &'a str {
+    let row = screen.lines().find(|row| row.starts_with(&format!("│ {name} ")));
+    row.and_then(|row| row.split('│').nth(1)).expect("a lane")
 }
 
 #[test]
@@ -86,7 +177,7 @@ fn no_colour_and_light_tell_states_apart() {
         let mut dash = Dash::over(120, 36, shipped(), settings);
         dash.run("r-81c2", &tools::brownout(true).log);
         let screen = dash.screen();
-        for part in ["⊘ vendor OPEN", "✓ search closed", "1 OPEN ⊘", "✗✗✗"] {
+        for part in ["⊘ vendor OPEN", "✓ search closed", "breaker    ─", "✗✗✗"] {
             assert!(screen.contains(part), "{theme}: {part}");
         }
         if theme == "mono" {

@@ -60,7 +60,7 @@ fn chain(
             _ => StyleRole::Text,
         };
         let from = hop.from.as_ref().filter(|_| hop.kind == HopKind::Consult);
-        // Control returns after a consultation, so those of one agent are no chain: each name once.
+        // Control returns after a consultation, so each agent that one consults is named once.
         let same = |link: &ChainLink| link.consults.is_some() && link.consults == from.cloned();
         let group = links.iter().rposition(|link| !same(link)).map_or(0, |at| at + 1);
         let name = hop.to.to_string();

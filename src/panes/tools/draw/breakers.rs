@@ -3,22 +3,23 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::agents;
+use super::state::{sign, state_text};
+use super::{agents, lanes};
 use crate::app::layout::line;
 use crate::app::run::data::RunData;
 use crate::app::run::layout::window_start;
-use crate::event::kind::BreakerStage;
+use crate::event::Elapsed;
 use crate::event::world::Projection;
 use crate::event::world::tool_row::{CallMark, MARKS, ToolRow};
-use crate::event::{Elapsed, World};
 use crate::narrate::format::percent;
 use crate::narrate::glyph::Glyph;
+use crate::panes::tools::listed::listed_tools;
 use crate::panes::tools::view::ToolsView;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::table::{self, Column, row_style};
 use crate::ui::text::{Pen, columns};
-use crate::ui::theme::{StateSign, StyleRole};
+use crate::ui::theme::StyleRole;
 
 /// Width of a breaker's state with the remaining time.
 const STATE: u16 = 12;
@@ -84,7 +85,7 @@ struct BreakerColumns {
 }
 
 impl BreakerColumns {
-    fn for_width(width: u16, tools: &[ToolRow]) -> BreakerColumns {
+    fn for_width(width: u16, tools: &[&ToolRow]) -> BreakerColumns {
         let longest = tools.iter().map(|tool| tool.name().as_str().len()).max().unwrap_or(4);
         let name = u16::try_from(longest).unwrap_or(u16::MAX).clamp(4, (width / 4).clamp(4, 20));
         let fixed = 3 + name + 1 + STATE;
@@ -106,24 +107,6 @@ impl BreakerColumns {
     }
 }
 
-/// The state of a tool's breaker; "no breaker" for a tool without one.
-pub(crate) fn sign(cx: &DrawContext, tool: &ToolRow) -> StateSign {
-    match tool.head.limits.breaker {
-        Some(_) => cx.theme.breaker(tool.breaker),
-        None => StateSign { word: "no breaker", ..cx.theme.breaker(BreakerStage::Disabled) },
-    }
-}
-
-/// The state with the time until the breaker probes, if it is open.
-pub(crate) fn state_text(tool: &ToolRow, sign: StateSign, now: Elapsed) -> String {
-    match tool.retry_in(now) {
-        // The word "OPEN" has no room here; the sign has its glyph and colour.
-        Some(left) if left.is_zero() => "probe due".to_owned(),
-        Some(left) => format!("{} {}", sign.word, format::duration_text(left)),
-        None => sign.word.to_owned(),
-    }
-}
-
 /// Draws the pane.
 pub(crate) fn render(
     view: &ToolsView,
@@ -134,7 +117,7 @@ pub(crate) fn render(
 ) {
     let world = data.shown();
     let dim = cx.theme.style(StyleRole::Dim);
-    let tools = world.tools.rows();
+    let tools = &listed_tools(world)[..];
     if tools.is_empty() {
         let text = match world.head {
             Some(_) => "This run has no tools.",
@@ -164,21 +147,35 @@ pub(crate) fn render(
         let width = (3 + places.name).saturating_sub(1);
         Pen::new(buf, line(area, 0), cx.glyphs).space(1).put_within(&text, width, dim);
     }
-    // The remaining rows show a legend of the marks and the totals of calls.
-    let left = area.height.saturating_sub(nth);
-    if left >= 2 {
-        let mut pen = Pen::new(buf, line(area, area.height - 1), cx.glyphs);
-        legend(cx, &mut pen);
+    let y = area.y + nth;
+    below(view, data, cx, Rect { y, height: area.height.saturating_sub(nth), ..area }, buf);
+}
+
+/// Draws what comes below the table: the agents, the selected tool over time, a legend of the marks.
+fn below(view: &ToolsView, data: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+    let mut area = area;
+    if area.height >= 2 {
+        area.height -= 1;
+        let row = Rect { y: area.bottom(), height: 1, ..area };
+        legend(cx, &mut Pen::new(buf, row, cx.glyphs));
     }
-    if left >= 3 {
-        let mut pen = Pen::new(buf, line(area, area.height - 2), cx.glyphs);
-        calls(cx, &mut pen, world);
+    let tool = view.tool(data);
+    // The heading, the lanes, the times.
+    let wanted = tool.map_or(0, lanes::least_rows) + 1;
+    let load = data.shown().projection().and_then(Projection::tool_load);
+    if let Some(load) = load.filter(|_| area.height >= wanted) {
+        let all = agents::rows(area.width, &load).min(area.height);
+        // Blank rows above the agents and above the lanes, if there is room.
+        let roomy = area.height >= wanted + all + 2;
+        let height = if roomy { all } else { 1 };
+        let gap = u16::from(roomy);
+        area = Rect { y: area.y + gap, height: area.height - gap, ..area };
+        agents::render(cx, Rect { height, ..area }, &load, buf);
+        let taken = height + gap;
+        area = Rect { y: area.y + taken, height: area.height.saturating_sub(taken), ..area };
     }
-    // Plus a blank row above and below the agents.
-    if let Some(load) = world.projection().and_then(Projection::tool_load).filter(|_| left >= 5) {
-        let height = agents::rows(area.width, &load).min(left - 4);
-        let y = area.y + nth + 1;
-        agents::render(cx, Rect { y, height, ..area }, &load, buf);
+    if let Some(tool) = tool {
+        lanes::render(data, tool, cx, area, buf);
     }
 }
 
@@ -234,22 +231,5 @@ fn legend(cx: &DrawContext, pen: &mut Pen) {
         if pen.fits(columns(sign.word) + 4) {
             pen.glyph(sign.glyph, sign.style).space(1).put(sign.word, dim).space(2);
         }
-    }
-}
-
-/// The totals of the run's calls by result.
-fn calls(cx: &DrawContext, pen: &mut Pen, world: &World) {
-    let dim = cx.theme.style(StyleRole::Dim);
-    let tally = world.tally;
-    pen.space(1).put("calls  ", dim);
-    for (glyph, role, count, word) in [
-        (Glyph::Done, StyleRole::Done, tally.answered, "answered"),
-        (Glyph::Alert, StyleRole::Retry, tally.degraded, "degraded"),
-        (Glyph::Failed, StyleRole::Failed, tally.failed, "failed"),
-        (Glyph::Running, StyleRole::Running, tally.open(), "open"),
-    ] {
-        let style = cx.theme.style(if count == 0 { StyleRole::Dim } else { role });
-        let text = format!(" {} {word}", format::count(count));
-        pen.glyph(glyph, style).put(&text, style).space(3);
     }
 }

@@ -12,11 +12,12 @@ use crate::app::run::layout::window_start;
 use crate::event::world::Projection;
 use crate::event::world::tool_row::ToolRow;
 use crate::narrate::glyph::Glyph;
+use crate::panes::tools::listed::listed_tools;
 use crate::panes::tools::view::ToolsView;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::table::{self, Column, row_style};
-use crate::ui::text::Pen;
+use crate::ui::text::{Pen, columns};
 use crate::ui::theme::StyleRole;
 
 /// Number of slots drawn one by one, in a wide and in a narrow pane; more slots are drawn to scale.
@@ -34,7 +35,7 @@ pub(crate) fn render(
 ) {
     let world = data.shown();
     let dim = cx.theme.style(StyleRole::Dim);
-    let tools = world.tools.rows();
+    let tools = &listed_tools(world)[..];
     if tools.is_empty() {
         Pen::new(buf, line(area, 0), cx.glyphs).space(1).put("This run has no tools.", dim);
         return;
@@ -48,7 +49,20 @@ pub(crate) fn render(
     let limits = tools.iter().filter_map(|tool| tool.head.limits.bulkhead);
     let longest = limits.map(|it| it.max_in_flight).chain(pool).max().unwrap_or(0);
     let most = u16::try_from(longest).unwrap_or(most).min(most);
-    let mut pen = Pen::new(buf, line(area, 0), cx.glyphs);
+    let mut nth = 0;
+    if let Some(slots) = slots {
+        let mut pen = Pen::new(buf, line(area, nth), cx.glyphs);
+        pen.space(3).name("call slots", name, cx.theme.style(StyleRole::Text)).space(1);
+        slots_bar(cx, &mut pen, slots.in_use, slots.pool, most);
+        pen.put(&format!("{} queued", slots.waiting), queue_style(cx, slots.waiting));
+        let peak = format!("peak {}, {} queued", slots.peak, slots.peak_waiting);
+        if pen.fits(columns(&peak) + 4) {
+            pen.space(3).put(&peak, dim);
+        }
+        nth += 1;
+    }
+    let mut pen = Pen::new(buf, line(area, nth), cx.glyphs);
+    nth += 1;
     let heads = [
         Column::left("pool", name + 1),
         Column::left("slots", most + FIGURES),
@@ -57,17 +71,6 @@ pub(crate) fn render(
         Column::rest("waited"),
     ];
     table::heads(cx, pen.space(3), &heads);
-    let mut nth = 1;
-    if let Some(slots) = slots {
-        let here = line(area, nth);
-        let mut pen = Pen::new(buf, here, cx.glyphs);
-        pen.space(3).name("call slots", name, cx.theme.style(StyleRole::Text)).space(1);
-        slots_bar(cx, &mut pen, slots.in_use, slots.pool, most);
-        pen.cell(&slots.waiting.to_string(), 7, queue_style(cx, slots.waiting));
-        let peak = format!("peak {}, queue {}", slots.peak, slots.peak_waiting);
-        pen.put(&peak, dim);
-        nth += 1;
-    }
     let rows = usize::from(area.height.saturating_sub(nth));
     let first = window_start(view.tool_at(data).unwrap_or(0), tools.len(), rows);
     for (at, tool) in tools.iter().enumerate().skip(first).take(rows) {

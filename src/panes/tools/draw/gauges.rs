@@ -1,94 +1,133 @@
-//! The second header row of the tools: totals of breakers, bulkheads and calls.
+//! The second header row of the tools: the breakers that are not closed, the errors, what was served
+//! from fallback; without guards, the amplification.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use super::state::{sign, state_text};
 use crate::app::run::data::RunData;
+use crate::event::Elapsed;
 use crate::event::kind::BreakerStage;
+use crate::event::world::Projection;
+use crate::event::world::tool_row::{ToolRow, ToolTally};
 use crate::narrate::format::percent;
+use crate::narrate::glyph::Glyph;
+use crate::panes::tools::listed::listed_tools;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::StyleRole;
 
+/// Most tools whose breakers are named.
+const NAMED: usize = 2;
+/// Blanks between two parts.
+const GAP: u16 = 3;
+
+/// A part of the row.
+type Part = (String, StyleRole);
+
 /// Draws the row; a part that does not fit is left out.
 pub(crate) fn render(data: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let world = data.shown();
-    let theme = cx.theme;
-    let dim = theme.style(StyleRole::Dim);
-    let tools = world.tools.rows();
+    let tools = listed_tools(world);
     if tools.is_empty() {
         return;
     }
-    let mut pieces: Vec<Vec<(String, StyleRole)>> = Vec::new();
-    let mut breakers = vec![("breakers ".to_owned(), StyleRole::Dim)];
-    for (stage, role) in [
-        (BreakerStage::Closed, StyleRole::Text),
-        (BreakerStage::Open, StyleRole::Refused),
-        (BreakerStage::Held, StyleRole::Refused),
-        (BreakerStage::HalfOpen, StyleRole::Retry),
-        (BreakerStage::Disabled, StyleRole::Off),
-    ] {
-        let has = |it: &&crate::event::world::tool_row::ToolRow| {
-            it.head.limits.breaker.is_some() && it.breaker == stage
-        };
-        let count = tools.iter().filter(has).count();
-        if count == 0 && stage != BreakerStage::Closed {
-            continue;
-        }
-        let sign = theme.breaker(stage);
-        let mut text = format!("{count} {}  ", sign.word);
-        if stage != BreakerStage::Closed {
-            text = format!("{count} {} {}  ", sign.word, cx.glyphs.symbol(sign.glyph));
-        }
-        breakers.push((text, role));
+    let load = world.projection().and_then(Projection::tool_load);
+    let naive = load.is_some_and(|load| load.naive_attempts.is_some());
+    let mut parts = if naive {
+        vec![("no guards".to_owned(), StyleRole::Retry)]
+    } else {
+        breakers(&tools, cx, data.time(cx.now))
+    };
+    if let Some(factor) = world.tools.amplification().filter(|factor| naive || *factor > 1.0) {
+        let role = if factor > 1.0 { StyleRole::Failed } else { StyleRole::Text };
+        parts.push((format!("{} requests", format::factor(factor)), role));
     }
-    if !tools.iter().any(|it| it.head.limits.breaker.is_some()) {
-        breakers = vec![("no breakers".to_owned(), StyleRole::Off)];
-    }
-    if let Some((text, _)) = breakers.last_mut() {
-        text.truncate(text.trim_end().len());
-    }
-    pieces.push(breakers);
-    let walls = || tools.iter().filter_map(|it| Some((it, it.head.limits.bulkhead?)));
-    if walls().next().is_some() {
-        let busy: u64 = walls().map(|(it, _)| u64::from(it.in_flight)).sum();
-        let permits: u64 = walls().map(|(_, wall)| u64::from(wall.max_in_flight)).sum();
-        let queued: u64 = walls().map(|(it, _)| u64::from(it.queued)).sum();
-        let refused: u64 = walls().map(|(it, _)| it.tally.bulkhead_full).sum();
-        let mut piece = vec![
-            ("bulkheads ".to_owned(), StyleRole::Dim),
-            (format!("{busy}/{permits} busy"), StyleRole::Text),
-        ];
-        if queued > 0 {
-            piece.push((format!("  {queued} queued"), StyleRole::Retry));
-        }
-        if refused > 0 {
-            piece.push((format!("  {} refused", format::count(refused)), StyleRole::Refused));
-        }
-        pieces.push(piece);
-    }
-    let tally = world.tally;
-    let over = tally.answered + tally.degraded + tally.failed;
-    if over > 0 {
-        let ok = percent(tally.answered as f64 / over as f64);
-        pieces.push(vec![("ok ".to_owned(), StyleRole::Dim), (ok, StyleRole::Text)]);
+    parts.extend(errors(&tools));
+    parts.extend(results(&tools));
+    let of_all =
+        |count: fn(&ToolTally) -> u64| tools.iter().map(|it| count(&it.tally)).sum::<u64>();
+    let full = of_all(|tally| tally.bulkhead_full);
+    if full > 0 {
+        let text = format!("{} refused by bulkheads", format::count(full));
+        parts.push((text, StyleRole::Refused));
     }
     let slow = tools.iter().filter_map(|it| Some((it.latencies.percentile(95)?, it)));
     if let Some((p95, tool)) = slow.max_by_key(|(p95, _)| *p95) {
-        let text = format!("{} {}", format::duration_text(p95), tool.name());
-        pieces.push(vec![("slowest p95 ".to_owned(), StyleRole::Dim), (text, StyleRole::Text)]);
+        let text = format!("slowest p95 {} {}", format::duration_text(p95), tool.name());
+        parts.push((text, StyleRole::Dim));
     }
     let mut pen = Pen::new(buf, area, cx.glyphs);
-    for (nth, piece) in pieces.iter().enumerate() {
-        let width: usize = piece.iter().map(|(text, _)| columns(text)).sum();
-        let gap = if nth > 0 { 4 } else { 0 };
-        if nth > 0 && !pen.fits(width + gap) {
-            continue;
-        }
-        pen.space(gap as u16);
-        for (text, role) in piece {
-            pen.put(text, if *role == StyleRole::Dim { dim } else { theme.style(*role) });
+    for (nth, (text, role)) in parts.iter().enumerate() {
+        let gap = if nth > 0 { GAP } else { 0 };
+        if nth == 0 || pen.fits(columns(text) + usize::from(gap)) {
+            pen.space(gap).put(text, cx.theme.style(*role));
         }
     }
+}
+
+/// The breakers that are not closed, by name; the number of the others if there are none.
+fn breakers(tools: &[&ToolRow], cx: &DrawContext, now: Elapsed) -> Vec<Part> {
+    let with = || tools.iter().filter(|tool| tool.head.limits.breaker.is_some());
+    let role = |stage| match stage {
+        BreakerStage::Open | BreakerStage::Held => StyleRole::Refused,
+        BreakerStage::HalfOpen => StyleRole::Retry,
+        BreakerStage::Disabled => StyleRole::Off,
+        BreakerStage::Closed => StyleRole::Done,
+    };
+    let not_closed = || with().filter(|tool| tool.breaker != BreakerStage::Closed);
+    let named = not_closed().take(NAMED).map(|tool| {
+        let sign = sign(cx, tool);
+        let state = state_text(tool, sign, now);
+        let text = format!("{} {} {state}", cx.glyphs.symbol(sign.glyph), tool.name());
+        (text, role(tool.breaker))
+    });
+    let mut parts: Vec<Part> = named.collect();
+    let more = not_closed().count().saturating_sub(NAMED);
+    if more > 0 {
+        parts.push((format!("{more} more not closed"), StyleRole::Refused));
+    }
+    if parts.is_empty() {
+        let text = match with().count() as u64 {
+            0 => "no breakers".to_owned(),
+            count => format!(
+                "{} {} closed",
+                cx.glyphs.symbol(Glyph::Done),
+                format::count_noun(count, "breaker")
+            ),
+        };
+        parts.push((text, StyleRole::Done));
+    }
+    parts
+}
+
+/// The tool with the highest share of errors.
+fn errors(tools: &[&ToolRow]) -> Option<Part> {
+    let rates = tools.iter().filter_map(|tool| Some((tool.tally.error_rate()?, tool)));
+    let (rate, tool) = rates.max_by(|(a, _), (b, _)| a.total_cmp(b))?;
+    Some(match rate {
+        0.0 => ("no errors".to_owned(), StyleRole::Text),
+        rate => (format!("{} {} errors", tool.name(), percent(rate)), StyleRole::Failed),
+    })
+}
+
+/// The calls that failed, those that were served from fallback, and those whose result was left out.
+fn results(tools: &[&ToolRow]) -> Vec<Part> {
+    let of_all =
+        |count: fn(&ToolTally) -> u64| tools.iter().map(|it| count(&it.tally)).sum::<u64>();
+    let calls = of_all(|tally| tally.calls);
+    let failed = of_all(|tally| tally.failed);
+    let fallback = of_all(|tally| tally.cached + tally.fallback);
+    let omitted = of_all(|tally| tally.omitted);
+    // The repeats of a call can fail too, so the failures are not a part of the calls.
+    [
+        (failed, format!("{} failed", format::count_noun(failed, "call")), StyleRole::Failed),
+        (fallback, format!("{fallback} of {calls} calls from fallback"), StyleRole::Retry),
+        (omitted, format!("{omitted} of {calls} calls left out"), StyleRole::Retry),
+    ]
+    .into_iter()
+    .filter(|(count, ..)| *count > 0)
+    .map(|(_, text, role)| (text, role))
+    .collect()
 }

@@ -17,7 +17,7 @@ use crate::panes::tools::view::{ToolsView, retried_calls};
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::run::attempts;
-use crate::ui::text::Pen;
+use crate::ui::text::{Pen, columns};
 use crate::ui::theme::StyleRole;
 
 /// Width of a call's caller, and of its tool or model.
@@ -54,7 +54,9 @@ pub(crate) fn render(
             None => ("  guarded".to_owned(), dim),
             Some(most) => (format!("  naive: max x{most}"), theme.style(StyleRole::Retry)),
         };
-        pen.put(&text, style);
+        if pen.fits(columns(&text) + 1) {
+            pen.put(&text, style);
+        }
     }
     let retries: u64 = tools().map(|tool| tool.tally.retries).sum();
     let clients: u64 = tools().map(|tool| tool.tally.client_retries).sum();
@@ -80,7 +82,11 @@ pub(crate) fn render(
     let rows = usize::from(area.height.saturating_sub(nth));
     let calls = retried_calls(data, rows);
     if calls.is_empty() && rows > 0 {
-        let text = "No call was retried.";
+        // Only the latest events are searched.
+        let text = match retries {
+            0 => "No call was retried.",
+            _ => "None of the latest calls was retried.",
+        };
         Pen::new(buf, line(area, nth), cx.glyphs).space(1).put(text, dim);
     }
     for call in calls {

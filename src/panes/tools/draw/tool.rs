@@ -1,10 +1,11 @@
-//! Pane 2 of the tools: the selected tool with its injected faults, fallbacks used, load, policy,
+//! Pane 2 of the tools: at the end of a run about tools its outcome, else the selected tool with its injected faults, fallbacks used, load, policy,
 //! and the history of its breaker.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::breakers::sign;
+use super::lanes;
+use super::state::sign;
 use crate::app::layout::line;
 use crate::app::run::data::RunData;
 use crate::app::run::subject_text::text_area;
@@ -14,6 +15,7 @@ use crate::event::world::tool_row::ToolRow;
 use crate::narrate::event_line::actor;
 use crate::narrate::event_line_tool::{breaker_cause, short_breaker_cause};
 use crate::narrate::glyph::Glyph;
+use crate::panes::tools::run_result::{OutcomeLine, outcome_lines};
 use crate::panes::tools::view::ToolsView;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
@@ -32,6 +34,7 @@ pub(crate) fn title(
     cx: &DrawContext,
 ) -> (String, Option<StateSign>) {
     match view.tool(data) {
+        _ if view.shows_outcome(data) => ("Outcome".to_owned(), Some(cx.theme.run(data.shown()))),
         Some(tool) => (tool.name().to_string(), Some(sign(cx, tool))),
         None => ("Tool".to_owned(), None),
     }
@@ -55,6 +58,9 @@ pub(crate) fn render(
     let live = data.world().progress.is_live();
     let now = data.time(cx.now);
     let mut rows = FieldRows { cx, area, buf, nth: 0 };
+    if view.shows_outcome(data) {
+        return outcome(&mut rows, data);
+    }
     match faults_text(tool) {
         Some(faults) => rows.field("injected", &faults, StyleRole::Flag, 2),
         None if live => {
@@ -73,7 +79,7 @@ pub(crate) fn render(
         let text = format!("{} late, ignored", tool.tally.stale);
         rows.field("stale", &text, StyleRole::Dim, 1);
     }
-    load(&mut rows, tool, now);
+    load(&mut rows, tool, data);
     let wraps = if area.height >= 16 { 3 } else { 1 };
     if area.height >= 16 {
         let shared = if tool.head.shared { ", shared by the runs of this session" } else { "" };
@@ -83,6 +89,22 @@ pub(crate) fn render(
         rows.field(name, &text, StyleRole::Text, wraps);
     }
     history(&mut rows, tool, now);
+}
+
+/// Draws how the run ended, and what came of its calls.
+fn outcome(rows: &mut FieldRows<'_, '_>, data: &RunData) {
+    let Some(closed) = &data.shown().progress.closed else { return };
+    let sign = rows.cx.theme.ended(closed.reason.class());
+    let mut pen = rows.pen();
+    pen.glyph(sign.glyph, sign.style).space(1).put(&closed.reason.phrase(), sign.style);
+    for OutcomeLine { name, text, role } in outcome_lines(data) {
+        let most = if name == "why" { 4 } else { 2 };
+        rows.field(name, &text, role, most);
+    }
+    if rows.left() >= 2 {
+        rows.nth += 1;
+        rows.field("", "j, k: details of a tool", StyleRole::Dim, 1);
+    }
 }
 
 /// Draws rows one below the other.
@@ -125,7 +147,7 @@ impl FieldRows<'_, '_> {
 }
 
 /// Draws the requests over time as a sparkline, with totals.
-fn load(rows: &mut FieldRows<'_, '_>, tool: &ToolRow, now: Elapsed) {
+fn load(rows: &mut FieldRows<'_, '_>, tool: &ToolRow, data: &RunData) {
     if rows.left() == 0 {
         return;
     }
@@ -138,13 +160,13 @@ fn load(rows: &mut FieldRows<'_, '_>, tool: &ToolRow, now: Elapsed) {
     };
     let room = width.saturating_sub(NAME + 1).saturating_sub(columns(&text) as u16).min(40);
     let (dim, spark) = (cx.theme.style(StyleRole::Dim), cx.theme.style(StyleRole::Spark));
-    let counts = tool.load.columns(now, usize::from(room));
-    let most = counts.iter().copied().max().unwrap_or(0);
+    let rates = lanes::request_rates(data, tool, cx, room);
+    let most = rates.iter().copied().max().unwrap_or(0);
     let mut pen = rows.pen();
     pen.cell("load", NAME, dim);
     if room >= 4 {
-        for count in counts {
-            pen.put(cx.glyphs.spark(count, most), spark);
+        for rate in rates {
+            pen.put(cx.glyphs.spark(rate, most), spark);
         }
         pen.space(1);
     }

@@ -2,6 +2,7 @@
 
 use crate::app::run::run_view::RunView;
 use crate::app::run::run_view::pane_title;
+use crate::panes::tools::listed::unused_tools;
 use crate::panes::tools::view::ToolsView;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -26,6 +27,10 @@ impl DrawView for ToolsView {
     fn title(&self, data: &RunData, pane: Pane, cx: &DrawContext, _inside: Rect) -> PaneTitle {
         match pane {
             Pane::Second => PaneTitle::with_sign(tool::title(self, data, cx)),
+            Pane::First | Pane::Third => PaneTitle {
+                aside: unused_tools(data.shown()),
+                ..PaneTitle::plain(pane_title(self.titles(), pane))
+            },
             _ => PaneTitle::plain(pane_title(self.titles(), pane)),
         }
     }

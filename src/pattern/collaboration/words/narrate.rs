@@ -16,7 +16,7 @@ use crate::narrate::preview::end_line;
 use crate::narrate::progress::Progress;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::{Badge, StyledLine, StyledPart, StyledText};
-use crate::narrate::verdict::Verdict;
+use crate::narrate::verdict::RunVerdict;
 use crate::narrate::{badges, format};
 use crate::pattern::collaboration::facts::CollaborationFact;
 use crate::pattern::collaboration::projection::Collaboration;
@@ -93,8 +93,8 @@ impl Narrate for Collaboration {
         self.asked_seat(call)?.refused.as_ref()
     }
 
-    fn verdict(&self, _run: &RunFold, closed: &RunClosed) -> Verdict {
-        let verdict = Verdict::of(closed);
+    fn verdict(&self, _run: &RunFold, closed: &RunClosed) -> RunVerdict {
+        let verdict = RunVerdict::of(closed);
         if !closed.reason.is_success() {
             // The phase says in which round.
             return if closed.phase.is_some() { verdict } else { verdict.with(rounds_text(self)) };
@@ -109,7 +109,7 @@ impl Narrate for Collaboration {
             .map(|(stance, votes)| format!("{votes} {}", badges::stance(stance).word))
             .collect();
         let round = format!("round {} of {}", round.number, self.plan.max_rounds);
-        Verdict {
+        RunVerdict {
             glyph,
             word: word.into(),
             role,

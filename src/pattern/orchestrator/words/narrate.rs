@@ -17,7 +17,7 @@ use crate::narrate::preview::end_line;
 use crate::narrate::progress::Progress;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::{StyledLine, StyledPart, StyledText};
-use crate::narrate::verdict::Verdict;
+use crate::narrate::verdict::RunVerdict;
 use crate::pattern::orchestrator::projection::{Orchestrator, TaskState};
 
 impl Narrate for Orchestrator {
@@ -81,8 +81,8 @@ impl Narrate for Orchestrator {
         line
     }
 
-    fn verdict(&self, _run: &RunFold, closed: &RunClosed) -> Verdict {
-        let mut verdict = Verdict::of(closed);
+    fn verdict(&self, _run: &RunFold, closed: &RunClosed) -> RunVerdict {
+        let mut verdict = RunVerdict::of(closed);
         if matches!(closed.reason, StopReason::CriticalTaskFailed) {
             let failed = self.tasks.iter().filter(|row| row.state == TaskState::Failed);
             let required = failed.clone().find(|row| row.task.critical).or(failed.clone().next());

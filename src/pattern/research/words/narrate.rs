@@ -16,7 +16,7 @@ use crate::narrate::preview::{add_end, end_line};
 use crate::narrate::progress::Progress;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::{StyledLine, StyledPart, StyledText};
-use crate::narrate::verdict::Verdict;
+use crate::narrate::verdict::RunVerdict;
 use crate::pattern::research::facts::ResearchFact;
 use crate::pattern::research::projection::Research;
 
@@ -90,8 +90,8 @@ impl Narrate for Research {
         to.item("notes", StyleRole::Text, notes);
     }
 
-    fn verdict(&self, _run: &RunFold, closed: &RunClosed) -> Verdict {
-        let mut verdict = Verdict::of(closed);
+    fn verdict(&self, _run: &RunFold, closed: &RunClosed) -> RunVerdict {
+        let mut verdict = RunVerdict::of(closed);
         let funnel = self.funnel();
         if closed.reason.is_success() && !self.sentences.is_empty() {
             verdict.word = "answered".into();

@@ -16,7 +16,7 @@ use crate::narrate::preview::{add_end, end_line};
 use crate::narrate::progress::Progress;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::{StyledLine, StyledPart, StyledText};
-use crate::narrate::verdict::Verdict;
+use crate::narrate::verdict::RunVerdict;
 use crate::pattern::router::facts::RouterFact;
 use crate::pattern::router::projection::Router;
 use crate::pattern::router::spec::boundary::CLASSIFY;
@@ -118,8 +118,8 @@ impl Narrate for Router {
         }
     }
 
-    fn verdict(&self, _run: &RunFold, closed: &RunClosed) -> Verdict {
-        let mut verdict = Verdict::of(closed);
+    fn verdict(&self, _run: &RunFold, closed: &RunClosed) -> RunVerdict {
+        let mut verdict = RunVerdict::of(closed);
         if let Some(choice) = self.route() {
             if closed.reason.is_success() {
                 verdict.word = "answered".into();

@@ -13,7 +13,7 @@ use crate::narrate::preview::{add_end, end_line};
 use crate::narrate::progress::Progress;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::{StyledLine, StyledPart, StyledText};
-use crate::narrate::verdict::Verdict;
+use crate::narrate::verdict::RunVerdict;
 use crate::pattern::team::projection::Team;
 
 impl Narrate for Team {
@@ -88,8 +88,8 @@ impl Narrate for Team {
         }
     }
 
-    fn verdict(&self, _run: &RunFold, closed: &RunClosed) -> Verdict {
-        let mut verdict = Verdict::of(closed);
+    fn verdict(&self, _run: &RunFold, closed: &RunClosed) -> RunVerdict {
+        let mut verdict = RunVerdict::of(closed);
         if let Some(by) = self.agents.answered_by.as_ref().filter(|_| closed.reason.is_success()) {
             verdict.word = "answered".into();
             verdict.facts.push(format!("by {by}"));

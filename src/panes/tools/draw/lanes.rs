@@ -1,0 +1,387 @@
+//! The selected tool over time: one lane each for its breaker, errors, requests, latency and queue,
+//! on the time axis of the scrubber.
+
+use std::time::Duration;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::state::{sign, state_text};
+use crate::app::layout::line;
+use crate::app::run::data::RunData;
+use crate::app::run::tool_summary::breaker_rule;
+use crate::event::Elapsed;
+use crate::event::kind::BreakerStage;
+use crate::event::world::tool_row::{BreakerMove, ToolRow};
+use crate::event::world::tool_timeline::ToolWindow;
+use crate::narrate::glyph::Glyph;
+use crate::ui::cx::DrawContext;
+use crate::ui::format;
+use crate::ui::run::time_track::TimeTrack;
+use crate::ui::text::{Pen, columns};
+use crate::ui::theme::{StateSign, StyleRole};
+
+/// Width of a lane's name.
+const NAME: u16 = 11;
+/// Width of the present figure, and of the top of the scale.
+const FIGURES: [u16; 2] = [12, 8];
+/// Fewest columns in which a graph is useful.
+const MIN_GRAPH: u16 = 12;
+/// The time that the present figures are of.
+const PRESENT: Duration = Duration::from_secs(2);
+/// Most rows of one graph.
+const MAX_ROWS: u16 = 4;
+
+/// A figure of a tool that is drawn over time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lane {
+    Breaker,
+    Errors,
+    Requests,
+    Latency,
+    Queued,
+    Running,
+}
+
+impl Lane {
+    /// The lanes of a tool, from top to bottom. Without a breaker or a bulkhead there is nothing to
+    /// draw of it.
+    fn of_tool(tool: &ToolRow) -> Vec<Lane> {
+        let limits = &tool.head.limits;
+        let breaker = limits.breaker.map(|_| Self::Breaker);
+        let load = if limits.bulkhead.is_some() { Self::Queued } else { Self::Running };
+        breaker.into_iter().chain([Self::Errors, Self::Requests, Self::Latency, load]).collect()
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Breaker => "breaker",
+            Self::Errors => "errors",
+            Self::Requests => "requests/s",
+            Self::Latency => "p95",
+            Self::Queued => "queued",
+            Self::Running => "running",
+        }
+    }
+
+    fn role(self) -> StyleRole {
+        match self {
+            Self::Errors => StyleRole::Failed,
+            Self::Queued => StyleRole::Retry,
+            Self::Running => StyleRole::Running,
+            Self::Breaker | Self::Requests | Self::Latency => StyleRole::Spark,
+        }
+    }
+
+    /// The figure in a part of the time; `None` where nothing was counted.
+    fn value(self, window: &ToolWindow) -> Option<f64> {
+        match self {
+            Self::Breaker => None,
+            Self::Errors => window.error_rate(),
+            Self::Requests => Some(window.request_rate()),
+            Self::Latency => window.p95().map(|took| took.as_secs_f64()),
+            Self::Queued => Some(window.most_queued().into()),
+            Self::Running => Some(window.most_running().into()),
+        }
+    }
+
+    /// The top of the scale for figures up to `most`.
+    fn scale(self, most: f64) -> f64 {
+        match self {
+            Self::Errors => 1.0,
+            Self::Queued | Self::Running => round_up(most).ceil(),
+            _ => round_up(most),
+        }
+    }
+
+    fn text(self, value: f64) -> String {
+        match self {
+            Self::Breaker => String::new(),
+            Self::Errors => format::percent(value),
+            Self::Requests if value > 0.0 && value < 10.0 => format!("{value:.1}"),
+            Self::Requests | Self::Queued | Self::Running => format::count(value as u64),
+            Self::Latency => format::duration_text(Duration::from_secs_f64(value)),
+        }
+    }
+}
+
+/// The next of 1, 1.5, 2, 3, 4, 5, 6 and 8 times a power of ten.
+fn round_up(most: f64) -> f64 {
+    if most <= 0.0 || !most.is_finite() {
+        return 1.0;
+    }
+    let ten = 10_f64.powf(most.log10().floor());
+    // A little less, since a power of ten is not exact.
+    let step = [1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0]
+        .into_iter()
+        .find(|it| it * ten >= most * 0.999_999);
+    step.unwrap_or(10.0) * ten
+}
+
+/// Requests per 1000 s in each of so many columns of the time.
+pub(crate) fn request_rates(
+    data: &RunData,
+    tool: &ToolRow,
+    cx: &DrawContext,
+    columns: u16,
+) -> Vec<u32> {
+    let now = data.time(cx.now);
+    let track = TimeTrack::new(data, cx, Rect::new(0, 0, columns, 1));
+    let mut from = track.from;
+    let rate = |nth| {
+        let until = track.column_end(nth);
+        let since = std::mem::replace(&mut from, until);
+        let window = (since < now).then(|| tool.timeline.between(since, until, now));
+        window.map_or(0, |window| (window.request_rate() * 1e3) as u32)
+    };
+    (0..columns).map(rate).collect()
+}
+
+/// Rows that the lanes of a tool need at least: a heading, and one for each lane.
+pub(crate) fn least_rows(tool: &ToolRow) -> u16 {
+    Lane::of_tool(tool).len() as u16 + 1
+}
+
+/// Draws the lanes, as many as fit.
+pub(crate) fn render(
+    data: &RunData,
+    tool: &ToolRow,
+    cx: &DrawContext,
+    area: Rect,
+    buf: &mut Buffer,
+) {
+    let figures: u16 = FIGURES.iter().sum();
+    let graph = area.width.saturating_sub(1 + NAME + figures + 1);
+    if graph < MIN_GRAPH || area.height < 2 {
+        return;
+    }
+    heading(data, tool, cx, line(area, 0), buf);
+    let lanes = Lane::of_tool(tool);
+    let rows = area.height - 1;
+    let shown = usize::from(rows).min(lanes.len());
+    let spare = rows - shown as u16;
+    let with_times = spare > 0;
+    let heights = heights(&lanes[..shown], spare.saturating_sub(1));
+    let at = Rect { x: area.x + 1 + NAME, width: graph, y: area.y + 1, height: 0 };
+    let drawn = LaneGraph::new(data, tool, cx, at);
+    let mut y = at.y;
+    for (lane, height) in lanes.into_iter().zip(heights) {
+        let rows = Rect { y, height, ..area };
+        drawn.lane(lane, tool, cx, rows, buf);
+        y += height;
+    }
+    drawn.playhead(data, cx, Rect { y: at.y, height: y - at.y, ..at }, buf);
+    if with_times {
+        drawn.times(cx, Rect { y, height: 1, ..at }, buf);
+    }
+}
+
+/// The rows of each lane: with so many rows to spare the graphs become higher, those above first.
+fn heights(lanes: &[Lane], spare: u16) -> Vec<u16> {
+    let graphs = lanes.iter().filter(|lane| **lane != Lane::Breaker).count() as u16;
+    let (each, more) = (spare / graphs.max(1), spare % graphs.max(1));
+    let mut nth = 0;
+    let height = |lane: &Lane| {
+        if *lane == Lane::Breaker {
+            return 1;
+        }
+        nth += 1;
+        (1 + each + u16::from(nth <= more)).min(MAX_ROWS)
+    };
+    lanes.iter().map(height).collect()
+}
+
+/// Draws the name of the tool, the rule of its breaker, and the heads of the figures.
+fn heading(data: &RunData, tool: &ToolRow, cx: &DrawContext, row: Rect, buf: &mut Buffer) {
+    let theme = cx.theme;
+    let (dim, border) = (theme.style(StyleRole::Dim), theme.style(StyleRole::Border));
+    let heads = FIGURES[0] + FIGURES[1];
+    let left = Rect { width: row.width.saturating_sub(heads + 1), ..row };
+    let mut pen = Pen::new(buf, left, cx.glyphs);
+    pen.glyphs(Glyph::Horizontal, 2, border).space(1);
+    pen.put(tool.name().as_str(), theme.style(StyleRole::Title)).space(1);
+    let rule = breaker_rule(tool, data.time(cx.now));
+    if pen.fits(columns(&rule) + columns("over time") + 3) {
+        pen.put("over time", dim).space(2);
+    }
+    if pen.fits(columns(&rule) + 1) {
+        pen.put(&rule, dim).space(1);
+    }
+    let rest = pen.left();
+    pen.glyphs(Glyph::Horizontal, rest, border);
+    let right = Rect { x: left.right(), width: heads.min(row.width), ..row };
+    let mut pen = Pen::new(buf, right, cx.glyphs);
+    let present = match data.shown().progress.closed {
+        _ if data.is_scrubbed() => "then",
+        Some(_) => "end",
+        None => "now",
+    };
+    pen.right_aligned(present, FIGURES[0], dim).right_aligned("scale", FIGURES[1], dim);
+}
+
+/// The tool in each half of a column: a cell of dots has two of them.
+struct LaneGraph {
+    halves: Vec<Option<ToolWindow>>,
+    track: TimeTrack,
+    present: ToolWindow,
+    now: Elapsed,
+}
+
+impl LaneGraph {
+    fn new(data: &RunData, tool: &ToolRow, cx: &DrawContext, at: Rect) -> Self {
+        let now = data.time(cx.now);
+        let track = TimeTrack::new(data, cx, at);
+        let halves = TimeTrack { track: Rect { x: 0, width: at.width * 2, ..at }, ..track };
+        let mut from = track.from;
+        let windows = (0..at.width * 2).map(|nth| {
+            let until = halves.column_end(nth);
+            // Nothing is known of what comes after the playhead.
+            let window = (from < now).then(|| tool.timeline.between(from, until, now));
+            from = until;
+            window
+        });
+        let before = u64::try_from(PRESENT.as_micros()).unwrap_or(0);
+        let since = Elapsed(now.0.saturating_sub(before));
+        let present = tool.timeline.between(since, now, now);
+        Self { halves: windows.collect(), track, present, now }
+    }
+
+    /// Draws a lane: its name, its graph, its present figure and the top of its scale.
+    fn lane(&self, lane: Lane, tool: &ToolRow, cx: &DrawContext, rows: Rect, buf: &mut Buffer) {
+        let theme = cx.theme;
+        let (dim, plain) = (theme.style(StyleRole::Dim), theme.style(StyleRole::Text));
+        Pen::new(buf, line(rows, 0), cx.glyphs).space(1).cell(lane.name(), NAME, dim);
+        let at = Rect { y: rows.y, height: rows.height, ..self.track.track };
+        let right = Rect { x: at.right(), width: rows.right().saturating_sub(at.right()), ..rows };
+        if lane == Lane::Breaker {
+            self.breaker(tool, cx, at, buf);
+            let sign = sign(cx, tool);
+            let text = state_text(tool, sign, self.now);
+            let mut pen = Pen::new(buf, line(right, 0), cx.glyphs);
+            pen.right_aligned(&text, FIGURES[0], sign.style);
+            return;
+        }
+        let values: Vec<Option<f64>> =
+            self.halves.iter().map(|it| lane.value(it.as_ref()?)).collect();
+        let most = values.iter().flatten().copied().fold(0.0, f64::max);
+        let scale = lane.scale(most);
+        let dots = u32::from(rows.height) * 4;
+        let height = |value: Option<f64>| match value {
+            Some(value) if value > 0.0 => ((value / scale * f64::from(dots)).round() as u32).max(1),
+            _ => 0,
+        };
+        let style = theme.style(lane.role());
+        for row in 0..rows.height {
+            let below = u32::from(rows.height - 1 - row) * 4;
+            let within = |value| height(value).saturating_sub(below).min(4) as u8;
+            let mut pen = Pen::new(buf, line(at, row), cx.glyphs);
+            for pair in values.chunks(2) {
+                let of = |nth: usize| within(pair.get(nth).copied().flatten());
+                let cell = cx.glyphs.dots(of(0), of(1));
+                pen.put(cell.encode_utf8(&mut [0; 4]), style);
+            }
+        }
+        if lane == Lane::Errors {
+            self.openings(tool, cx, line(at, 0), buf);
+        }
+        let mut pen = Pen::new(buf, line(right, 0), cx.glyphs);
+        let present = lane.value(&self.present);
+        let text = match present {
+            Some(value) if lane == Lane::Latency && value > 0.0 => {
+                format!("{} {}", cx.glyphs.symbol(Glyph::Estimate), lane.text(value))
+            }
+            Some(value) => lane.text(value),
+            None => cx.glyphs.symbol(Glyph::NotYet).to_owned(),
+        };
+        pen.right_aligned(&text, FIGURES[0], plain).right_aligned(
+            &lane.text(scale),
+            FIGURES[1],
+            dim,
+        );
+    }
+
+    /// Draws the states of the breaker.
+    fn breaker(&self, tool: &ToolRow, cx: &DrawContext, row: Rect, buf: &mut Buffer) {
+        let mut pen = Pen::new(buf, line(row, 0), cx.glyphs);
+        for stage in self.stages(tool) {
+            let Some(stage) = stage else { return };
+            let StateSign { glyph, style, .. } = cx.theme.breaker(stage);
+            let glyph = if stage == BreakerStage::Closed { Glyph::Horizontal } else { glyph };
+            pen.glyph(glyph, style);
+        }
+    }
+
+    /// The state of the breaker in most of each column; `None` after the playhead.
+    fn stages(&self, tool: &ToolRow) -> Vec<Option<BreakerStage>> {
+        let moves = &tool.history;
+        let mut from = self.track.from;
+        let mut before = None;
+        let of_column = |(nth, pair): (u16, &[Option<ToolWindow>])| {
+            let until = self.track.column_end(nth).min(self.now);
+            let start = std::mem::replace(&mut from, until);
+            // Only the latest moves are kept; what was before them is known less exactly.
+            let known = ToolWindow::stage(pair.iter().flatten())?;
+            if moves.front().is_none_or(|first| until <= first.at) {
+                before = Some(known);
+                return before;
+            }
+            let first = moves.partition_point(|it| it.at <= start);
+            let last = moves.partition_point(|it| it.at < until);
+            let at_start = first.checked_sub(1).and_then(|nth| moves.get(nth)).map(|it| it.to);
+            let mut stage = at_start.or(before).unwrap_or(known);
+            let mut since = start;
+            let mut longest = (Duration::ZERO, stage);
+            for (at, to) in moves.range(first..last.max(first)).map(|it| (it.at, it.to)) {
+                longest = longer(longest, (at.since(since), stage));
+                (since, stage) = (at, to);
+            }
+            before = Some(longer(longest, (until.since(since), stage)).1);
+            before
+        };
+        (0..).zip(self.halves.chunks(2)).map(of_column).collect()
+    }
+
+    /// Marks where the errors opened the breaker.
+    fn openings(&self, tool: &ToolRow, cx: &DrawContext, row: Rect, buf: &mut Buffer) {
+        let style = cx.theme.style(StyleRole::Refused);
+        let opens = |it: &&BreakerMove| it.to == BreakerStage::Open && it.why.is_failure();
+        for opened in tool.history.iter().filter(opens).filter(|it| it.at >= self.track.from) {
+            let at = Rect { x: self.track.column(opened.at), width: 1, ..row };
+            Pen::new(buf, at, cx.glyphs).glyph(Glyph::Refused, style);
+        }
+    }
+
+    /// Draws the playhead through all lanes.
+    fn playhead(&self, data: &RunData, cx: &DrawContext, rows: Rect, buf: &mut Buffer) {
+        if !data.is_scrubbed() {
+            return;
+        }
+        let at = Rect { x: self.track.column(self.now), width: 1, ..rows };
+        for row in 0..rows.height {
+            let style = cx.theme.style(StyleRole::Playhead);
+            Pen::new(buf, line(at, row), cx.glyphs).glyph(Glyph::Playhead, style);
+        }
+    }
+
+    /// Draws the times of the axis.
+    fn times(&self, cx: &DrawContext, row: Rect, buf: &mut Buffer) {
+        let dim = cx.theme.style(StyleRole::Dim);
+        let clock = |at: Elapsed| format::clock(at.duration());
+        let TimeTrack { from, end, .. } = self.track;
+        let start = clock(from);
+        let mut pen = Pen::new(buf, row, cx.glyphs);
+        pen.put(&start, dim);
+        let rest = pen.left();
+        pen.right_aligned(&clock(end), rest, dim);
+        let middle = clock(Elapsed(from.0 + (end.0.saturating_sub(from.0)) / 2));
+        if row.width >= 40 {
+            let at = Rect { x: row.x + row.width / 2, width: columns(&middle) as u16, ..row };
+            Pen::new(buf, at, cx.glyphs).put(&middle, dim);
+        }
+    }
+}
+
+/// The state with the longer time; the first of two equal ones.
+fn longer(a: (Duration, BreakerStage), b: (Duration, BreakerStage)) -> (Duration, BreakerStage) {
+    if b.0 > a.0 { b } else { a }
+}
