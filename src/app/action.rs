@@ -1,4 +1,4 @@
-//! What the operator can mean by a key or a click. Actions are data: the binding table names them,
+//! What the operator can mean by a key or a click. Actions are data: the binding table has their keys,
 //! the update routes them, panes carry them out.
 
 /// An action of the operator in the dashboard.
@@ -134,6 +134,8 @@ pub enum Action {
     Quit,
     /// Open the help.
     Help,
+    /// Open the list of commands.
+    Commands,
     /// Reload the scenario files.
     Rescan,
     /// Ctrl-C: ask to stop the run; twice quits.
@@ -142,4 +144,82 @@ pub enum Action {
     Redraw,
     /// Suspend the program to the background (Ctrl-Z).
     Suspend,
+}
+
+impl Action {
+    /// Its name in the configuration file and in the list of commands. Names do not change.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::NewRun => "new-run",
+            Self::NewScenario => "new-scenario",
+            Self::WriteTemplate => "write-template",
+            Self::Edit => "edit-scenario",
+            Self::Up => "up",
+            Self::Down => "down",
+            Self::Left => "left",
+            Self::Right => "right",
+            Self::Top => "first-row",
+            Self::Bottom => "last-row",
+            Self::PageUp => "page-up",
+            Self::PageDown => "page-down",
+            Self::NextPane => "next-pane",
+            Self::PrevPane => "previous-pane",
+            Self::Pane(_) => "pane",
+            Self::Zoom => "zoom",
+            Self::PauseResume => "pause-or-resume",
+            Self::Fork => "fork",
+            Self::Rerun => "rerun",
+            Self::Compare => "compare",
+            Self::Step => "step",
+            Self::StepRound => "step-round",
+            Self::Breakpoint => "breakpoint",
+            Self::ScrubBack => "playhead-back",
+            Self::ScrubForward => "playhead-forward",
+            Self::Flags => "flags",
+            Self::Toggle => "switch",
+            Self::Undo => "undo",
+            Self::Tools => "tools",
+            Self::Faults => "faults",
+            Self::Members => "members",
+            Self::Message => "message",
+            Self::Send => "send-message",
+            Self::Clear => "clear-message",
+            Self::More => "raise",
+            Self::Less => "lower",
+            Self::BreakerHold => "hold-breaker",
+            Self::BreakerReset => "close-breaker",
+            Self::BreakerDisable => "disable-breaker",
+            Self::BreakerTrip => "trip-breaker",
+            Self::Inspect => "inspect",
+            Self::Prompt => "prompt",
+            Self::Cause => "cause",
+            Self::Raw => "raw-json",
+            Self::Filter => "filter",
+            Self::Sort => "sort",
+            Self::Pin => "pin",
+            Self::Remove => "remove",
+            Self::Apply => "keep-filter",
+            Self::Copy => "copy",
+            Self::CopyMarkdown => "copy-markdown",
+            Self::Export => "export",
+            Self::Kill => "kill",
+            Self::Press => "press",
+            Self::Start => "start",
+            Self::Confirm => "yes",
+            Self::Agree => "agree",
+            Self::Decline => "no",
+            Self::Choose => "run-command",
+            Self::Take => "choose-model",
+            Self::Cancel => "close",
+            Self::Back => "back",
+            Self::Quit => "quit",
+            Self::Help => "help",
+            Self::Commands => "commands",
+            Self::Rescan => "reload",
+            Self::Interrupt => "interrupt",
+            Self::Redraw => "redraw",
+            Self::Suspend => "suspend",
+        }
+    }
 }

@@ -10,6 +10,8 @@ use super::overlay::Overlay;
 use super::selection::moved_index;
 use super::state::AppState;
 use super::template_list::TemplateList;
+use crate::app::keys_in_use::key_of;
+use crate::narrate::format;
 use crate::scenario::catalogue::{ScenarioEntry, sort_in_groups};
 
 /// Opens the list of templates.
@@ -50,7 +52,8 @@ pub(super) fn edit(state: &mut AppState) -> Update {
     match entry.filter(|_| state.home.preview_source == HomePane::Scenarios) {
         Some(entry) => Update::effect(Effect::Edit(entry.origin.clone())),
         None => {
-            state.notify(NoticeKind::Info, "Select a scenario first: E edits its file.");
+            let said = format!("Select a scenario first: {} edits its file.", key_of(Action::Edit));
+            state.notify(NoticeKind::Info, said);
             Update::redraw()
         }
     }
@@ -63,7 +66,8 @@ pub(super) fn on_written(state: &mut AppState, path: &str) -> Update {
         state.home.focus(HomePane::Scenarios);
     }
     arrange_home(state);
-    state.notify(NoticeKind::Info, format!("{path} is written: Enter runs it, E edits it."));
+    let (open, edit) = (key_of(Action::Open), key_of(Action::Edit));
+    state.notify(NoticeKind::Info, format!("{path} is written: {open} runs it, {edit} edits it."));
     Update::redraw()
 }
 
@@ -99,6 +103,12 @@ pub(super) fn on_scenarios(state: &mut AppState, mut scenarios: Vec<ScenarioEntr
     };
     if let Some((kind, text)) = notice {
         state.notify(kind, text);
+    }
+    if std::mem::take(&mut state.is_rescanning) {
+        let broken = state.scenarios.iter().filter(|entry| entry.loaded.is_err()).count();
+        let read = format::count_noun(state.scenarios.len() as u64, "scenario");
+        let broken = if broken == 0 { String::new() } else { format!(", {broken} broken") };
+        state.notify(NoticeKind::Info, format!("{read} read{broken}."));
     }
     Update::redraw()
 }

@@ -9,6 +9,7 @@ use super::notice::NoticeKind;
 use super::overlay::Overlay;
 use super::request::RequestId;
 use super::state::{ActiveScreen, AppState};
+use crate::app::keys_in_use::key_of;
 use crate::event::RunId;
 use crate::event::run_row::RunStatus;
 use crate::narrate::comparison::compared_runs::ComparedRuns;
@@ -43,12 +44,13 @@ pub(super) fn compare(state: &mut AppState) -> Update {
                 }
                 parent => {
                     state.to_compare.marked = Some(run.clone());
+                    let key = key_of(Action::Compare);
                     match parent {
                         Some(parent) => format!(
-                            "{run} marked: d on another run compares them, d again compares it with \
-                             its parent {parent}."
+                            "{run} marked: {key} on another run compares them, {key} again compares \
+                             it with its parent {parent}."
                         ),
-                        None => format!("{run} marked: d on another run compares the two."),
+                        None => format!("{run} marked: {key} on another run compares the two."),
                     }
                 }
             }

@@ -12,6 +12,8 @@ use super::overlay::Overlay;
 use super::request::RequestId;
 use super::run::RunPage;
 use super::state::{ActiveScreen, AppState, PendingStart};
+use crate::app::action::Action;
+use crate::app::keys_in_use::key_of;
 use crate::event::kind::ModelLabel;
 use crate::event::run_row::{RunRow, RunStatus};
 use crate::event::{RunId, Seq};
@@ -146,7 +148,8 @@ pub(super) fn resume(state: &mut AppState, run: &RunId) -> Update {
             state.notify(NoticeKind::Info, format!("{run} is played by another process."));
         }
         RunStatus::Ended(_) => {
-            let text = format!("{run} has ended: R starts it again, F forks it.");
+            let (rerun, fork) = (key_of(Action::Rerun), key_of(Action::Fork));
+            let text = format!("{run} has ended: {rerun} starts it again, {fork} forks it.");
             state.notify(NoticeKind::Info, text);
         }
     }

@@ -175,14 +175,14 @@ impl Help {
 
 /// Whether every typed word occurs in the row's keys, word, help line or contexts.
 fn matches_query(row: &Binding, query: &str) -> bool {
-    let mut text = format!("{} {}", row.word, row.help);
+    let mut text = format!("{} {} {}", row.word, row.help, row.action.name());
     for context in row.contexts {
         let _ = write!(text, " {}", context.word());
     }
     let text = text.to_lowercase();
     query.split_whitespace().all(|word| {
         text.contains(&word.to_lowercase())
-            || row.keys.iter().any(|key| {
+            || row.keys_in_use().iter().any(|key| {
                 key.label(false).eq_ignore_ascii_case(word)
                     || key.label(true).eq_ignore_ascii_case(word)
             })
@@ -191,8 +191,8 @@ fn matches_query(row: &Binding, query: &str) -> bool {
 
 /// The keys of a row for display: `j ↓`. Nine digits become a range.
 pub fn keys_of(row: &Binding, ascii: bool) -> String {
-    match (row.action, row.keys) {
-        (Action::Pane(_), [first, .., last]) => {
+    match (row.action, row.keys_in_use()) {
+        (Action::Pane(_), keys @ [first, .., last]) if keys == row.keys => {
             format!("{}-{}", first.label(ascii), last.label(ascii))
         }
         (_, keys) => keys.iter().map(|key| key.label(ascii)).collect::<Vec<_>>().join(" "),
@@ -204,18 +204,14 @@ pub fn keys_markdown() -> String {
     let mut out = String::new();
     for group in Group::ALL {
         let _ = writeln!(out, "**{}**\n", group.title());
-        out.push_str("| keys | what | where |\n| --- | --- | --- |\n");
+        out.push_str("| keys | action | what | where |\n| --- | --- | --- | --- |\n");
         for row in BINDINGS.iter().filter(|row| row.group == group) {
             let keys: Vec<_> = match row.action {
                 Action::Pane(_) => vec!["`1`-`9`".to_owned()],
                 _ => row.keys.iter().map(|key| code(&key.label(false))).collect(),
             };
-            let places = if row.contexts.len() == Context::ALL.len() {
-                "everywhere".to_owned()
-            } else {
-                row.contexts.iter().map(|it| it.word()).collect::<Vec<_>>().join(", ")
-            };
-            let _ = writeln!(out, "| {} | {} | {places} |", keys.join(" "), row.help);
+            let (keys, name) = (keys.join(" "), row.action.name());
+            let _ = writeln!(out, "| {keys} | `{name}` | {} | {} |", row.help, row.places());
         }
         out.push('\n');
     }

@@ -32,6 +32,8 @@ pub struct History {
     others: usize,
     filter: String,
     typing: Option<FilterInput>,
+    /// The last filter that was used, which the arrow up recalls.
+    last: String,
     sort: RunSort,
     /// What the filter asks of what was said.
     pub(super) said: SaidSearch,
@@ -314,32 +316,42 @@ impl History {
 
     /// The filter, while there is one.
     pub fn filter(&self) -> Option<FilterStatus<'_>> {
-        let (text, typing) = match &self.typing {
-            Some(typed) => (typed.text(), Some(typed.cursor())),
+        let (text, last, typing) = match &self.typing {
+            Some(typed) => (typed.text(), typed.last(), Some(typed.cursor())),
             None if self.filter.is_empty() => return None,
-            None => (self.filter.as_str(), None),
+            None => (self.filter.as_str(), "", None),
         };
-        Some(FilterStatus { text, typing, error: None, percent: 100 })
+        Some(FilterStatus { text, last, typing, error: None, percent: 100 })
     }
 
     /// Begins to type the filter.
     pub(super) fn type_filter(&mut self) {
-        self.typing = Some(FilterInput::new(self.filter.clone()));
+        self.typing = Some(FilterInput::new(self.filter.clone(), self.last.clone()));
     }
 
     /// Keeps the filter that was typed.
     pub(super) fn keep_filter(&mut self) {
         if let Some(typed) = self.typing.take() {
             self.filter = typed.text().trim().to_owned();
+            self.remember_filter();
         }
     }
 
     /// Removes the filter; returns whether there was one.
     pub(super) fn clear_filter(&mut self) -> bool {
         let was = self.is_filtered();
-        self.typing = None;
+        if let Some(typed) = self.typing.take() {
+            self.filter = typed.text().trim().to_owned();
+        }
+        self.remember_filter();
         self.filter.clear();
         was
+    }
+
+    fn remember_filter(&mut self) {
+        if !self.filter.is_empty() {
+            self.last.clone_from(&self.filter);
+        }
     }
 
     /// Handles a key of the filter; returns whether it has a meaning there.

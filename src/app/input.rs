@@ -1,35 +1,35 @@
 //! Keys: from the binding table to their effect on the screen or the focused overlay.
 
-use std::sync::Arc;
-
 use super::action::Action;
 use super::arrange::arrange_home;
+use super::commands::CommandList;
 use super::effect::{Effect, LaunchRequest, RunBeginning, Update};
 use super::faults::FaultsDrawer;
 use super::flags::FlagsDrawer;
 use super::forks;
-use super::form::{KeyOutcome, LaunchForm};
+use super::form::KeyOutcome;
 use super::help::Help;
 use super::history::{ListedRun, RunList};
 use super::home::HomePane;
 use super::key::KeyPress;
 use super::keymap::Context;
-use super::launch::start;
+use super::launch::{new_run, refuse_broken_scenario, start};
 use super::layout::too_small;
 use super::leave::{interrupt, kill, quit, suspend};
 use super::notice::{ACTS_ON_LIVE_RUN, NoticeKind};
 use super::overlay::Overlay;
-use super::overlay_actions::{on_confirm, on_faults, on_flags, on_form, on_help};
+use super::overlay_actions::{on_commands, on_confirm, on_faults, on_flags, on_form, on_help};
+use super::run::copy::copied;
 use super::run::{InputOutcome, RunPage};
 use super::state::{ActiveScreen, AppState, visible_run_mut};
-use super::{authoring, compare, earlier, kept_actions, keymap, preview};
+use super::{authoring, compare, earlier, kept_actions, keys_in_use, preview, refusal};
 use crate::event::Command;
 use crate::event::kind::Initiator;
 use crate::event::world::RunState;
-use crate::scenario::catalogue::{RequestedModel, ScenarioEntry};
+use crate::scenario::catalogue::RequestedModel;
 
 pub(super) fn on_key(state: &mut AppState, key: KeyPress) -> Update {
-    let action = keymap::lookup(state.context(), key);
+    let action = keys_in_use::lookup(state.context(), key);
     if too_small(state.size.area()) && !action.is_some_and(is_allowed_when_too_small) {
         return Update::idle();
     }
@@ -47,15 +47,22 @@ pub(super) fn on_key(state: &mut AppState, key: KeyPress) -> Update {
             Update::when(typed != KeyOutcome::Ignored)
         }
         Some(Overlay::Help(help)) => Update::when(help.on_key(key)),
+        Some(Overlay::Commands(list)) => Update::when(list.on_key(key)),
         Some(Overlay::Message(message)) => Update::when(message.on_key(key)),
         Some(_) => Update::idle(),
-        None => match visible_run_mut(state) {
-            Some(page) => page.on_key(key).into(),
-            None => {
-                let typed = state.history.on_key(key);
-                when_filtered(state, typed)
+        None => {
+            let update = match visible_run_mut(state) {
+                Some(page) => page.on_key(key).into(),
+                None => {
+                    let typed = state.history.on_key(key);
+                    when_filtered(state, typed)
+                }
+            };
+            if update.redraw || state.context().takes_text() {
+                return update;
             }
-        },
+            refusal::explain_key(state, key)
+        }
     }
 }
 
@@ -91,6 +98,10 @@ pub(super) fn on_paste(state: &mut AppState, text: &str) -> Update {
             help.on_paste(text);
             Update::redraw()
         }
+        Some(Overlay::Commands(list)) => {
+            list.on_paste(text);
+            Update::redraw()
+        }
         Some(Overlay::Message(message)) => {
             if let Some(said) = message.on_paste(text) {
                 state.notify(NoticeKind::Info, said);
@@ -121,6 +132,11 @@ pub(super) fn on_action(state: &mut AppState, action: Action) -> Update {
             state.overlays.push(Overlay::Help(Help::open(state.context())));
             return Update::redraw();
         }
+        Action::Commands => {
+            let list = CommandList::new(|action| refusal::refusal(state, action));
+            state.overlays.push(Overlay::Commands(list));
+            return Update::redraw();
+        }
         _ => {}
     }
     match state.overlays.last() {
@@ -135,10 +151,17 @@ pub(super) fn on_action(state: &mut AppState, action: Action) -> Update {
             Ok(update) => update,
             Err(chosen) => Update { redraw: true, ..on_action(state, chosen) },
         },
+        Some(Overlay::Commands(_)) => match on_commands(state, action) {
+            Ok(update) => update,
+            Err(chosen) => Update { redraw: true, ..on_action(state, chosen) },
+        },
         Some(Overlay::Templates(_)) => authoring::on_templates(state, action),
         Some(Overlay::Comparison(_)) => compare::on_action(state, action),
         Some(Overlay::Confirm(_)) => on_confirm(state, action),
-        None => on_screen(state, action),
+        None => {
+            let update = on_screen(state, action);
+            refusal::explain(state, action, update)
+        }
     }
 }
 
@@ -156,7 +179,15 @@ fn on_screen(state: &mut AppState, action: Action) -> Update {
         };
     }
     if let Some(page) = visible_run_mut(state) {
-        match page.on_action(action, size) {
+        let outcome = page.on_action(action, size);
+        if let InputOutcome::Emit(effects) = &outcome
+            && let [Effect::Copy(text)] = &effects[..]
+        {
+            let said = copied(page, action, text);
+            state.notify(NoticeKind::Info, said);
+            return Update::from(outcome);
+        }
+        match outcome {
             InputOutcome::Ignored => {
                 if let Some(why) = manual_refusal(page, action) {
                     state.notify(NoticeKind::Info, why);
@@ -199,6 +230,9 @@ fn on_screen(state: &mut AppState, action: Action) -> Update {
         Action::StepRound => send_to_target(state, |_| Command::StepRound),
         Action::Kill => kill(state),
         Action::Copy => copy(state),
+        Action::Filter | Action::Sort if refusal::refusal(state, action).is_some() => {
+            Update::idle()
+        }
         Action::Filter => {
             state.home.focus(HomePane::Runs);
             state.history.type_filter();
@@ -218,6 +252,7 @@ fn on_screen(state: &mut AppState, action: Action) -> Update {
         Action::Undo => kept_actions::restore(state),
         Action::Rescan => {
             let mut effects = list_kept(state);
+            state.is_rescanning = true;
             effects.push(Effect::Rescan);
             Update { redraw: true, effects }
         }
@@ -302,49 +337,6 @@ fn open(state: &mut AppState) -> Update {
 /// Asks for the kept runs again, where runs are kept.
 pub(super) fn list_kept(state: &AppState) -> Vec<Effect> {
     if state.history.is_known() { vec![Effect::ListKept] } else { Vec::new() }
-}
-
-fn refuse_broken_scenario(state: &mut AppState) -> Update {
-    state.notify(
-        NoticeKind::Error,
-        "This scenario cannot be run: see the preview. Fix the file, then press r to reload.",
-    );
-    Update::redraw()
-}
-
-fn new_run(state: &mut AppState) -> Update {
-    let entry: Option<&ScenarioEntry> =
-        match state.visible_run().and_then(|page| page.world().head.as_ref()) {
-            Some(head) => state.scenarios.iter().find(|entry| entry.name == head.scenario),
-            None => state.home.selected_scenario(&state.scenarios),
-        };
-    let Some(entry) = entry else {
-        let why = match (state.scenarios.is_empty(), state.visible_run()) {
-            (true, _) => "Still reading the scenarios: press n again in a moment.",
-            (false, Some(_)) => "The scenario of this run is no longer on the list.",
-            (false, None) => "No scenario is selected: choose one on the first screen.",
-        };
-        state.notify(NoticeKind::Info, why);
-        return Update::redraw();
-    };
-    // A new launch of a run with a chosen model keeps that model.
-    let before = state.visible_run().and_then(|page| match &page.launch()?.model {
-        RequestedModel::Live(Some(model)) => {
-            Some((Arc::clone(model), format!("as in {}", page.id())))
-        }
-        _ => None,
-    });
-    let named = || Some((Arc::clone(state.model.as_ref()?), "from the command line".to_owned()));
-    let model = before.or_else(named);
-    let entry = entry.clone();
-    let id = state.next_request();
-    let model = model.as_ref().map(|(model, given)| (&**model, given.clone()));
-    let Some(mut form) = LaunchForm::new(&entry, id, model) else {
-        return refuse_broken_scenario(state);
-    };
-    form.arrange(state.size);
-    state.overlays.push(Overlay::Form(Box::new(form)));
-    Update::redraw()
 }
 
 fn flags(state: &mut AppState) -> Update {

@@ -16,6 +16,7 @@ use super::run::RunPage;
 use super::run::kept_run::KeptRun;
 use super::run::opened::{end_reading, kept_page};
 use super::state::{ActiveScreen, AppState};
+use crate::app::keys_in_use::key_of;
 use crate::event::run_row::{RunRow, RunStatus};
 use crate::event::{Event, RunId};
 use crate::narrate::format;
@@ -96,7 +97,7 @@ pub(super) fn on_rows(
     let notice = match change {
         None => None,
         Some(KeptChange::Removed(run)) => {
-            let text = format!("{run} removed; u brings it back.");
+            let text = format!("{run} removed; {} brings it back.", key_of(Action::Undo));
             state.opened.retain(|page| *page.id() != run);
             state.history.add_removed(run);
             Some(text)
@@ -137,7 +138,8 @@ fn tell_interrupted(state: &mut AppState) {
     let more = if count > MAX_NAMED { ", …" } else { "" };
     let were = if count == 1 { "was" } else { "were" };
     let runs = format::count_noun(count as u64, "run");
-    let text = format!("{runs} {were} interrupted: {}{more}; Space continues", named.join(", "));
+    let (named, key) = (named.join(", "), key_of(Action::PauseResume));
+    let text = format!("{runs} {were} interrupted: {named}{more}; {key} continues");
     state.notify(NoticeKind::Info, text);
 }
 

@@ -13,17 +13,69 @@ use super::overlay::Overlay;
 use super::run::{NextMessage, RunPage};
 use super::state::AppState;
 use crate::event::world::RunState;
+use crate::narrate::measure::columns;
 use crate::panes::tools::view::has_tools;
 
 /// An entry of the key row: one or more keys with the same effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyHint {
-    /// The keys, separated by a blank.
-    pub keys: String,
+    /// The keys, each with its action. A blank separates them.
+    pub keys: Vec<(String, Action)>,
     /// What they do.
     pub word: &'static str,
     /// Priority: 1 is the highest.
     pub rank: u8,
+}
+
+impl KeyHint {
+    /// Its columns, without the gap after it.
+    fn width(&self) -> usize {
+        let keys: usize = self.keys.iter().map(|(key, _)| columns(key) + 1).sum();
+        keys + columns(self.word)
+    }
+
+    /// The action at a column of it: that of the key there, or of the first one for the word.
+    fn action_at(&self, column: usize) -> Option<Action> {
+        let mut right = 0;
+        for (key, action) in &self.keys {
+            right += columns(key) + 1;
+            if column < right {
+                return Some(*action);
+            }
+        }
+        self.keys.first().map(|(_, action)| *action)
+    }
+}
+
+/// Columns between two entries, and before the first one.
+pub const HINT_GAP: (u16, u16) = (2, 1);
+
+/// The entries of a key row of this width; those of least priority are dropped if not all fit.
+pub fn fitting_hints(state: &AppState, width: u16) -> Vec<KeyHint> {
+    let mut hints = visible_hints(state, state.settings.ascii);
+    let (gap, margin) = HINT_GAP;
+    let room = usize::from(width.saturating_sub(margin)) + usize::from(gap);
+    while hints.iter().map(|hint| hint.width() + usize::from(gap)).sum::<usize>() > room {
+        // The last of those with the least priority is dropped first.
+        let Some(least) = hints.iter().map(|hint| hint.rank).max() else { break };
+        let Some(at) = hints.iter().rposition(|hint| hint.rank == least) else { break };
+        hints.remove(at);
+    }
+    hints
+}
+
+/// The action of the entry at a column of a key row of this width.
+pub(super) fn action_at(state: &AppState, width: u16, column: u16) -> Option<Action> {
+    let (gap, margin) = HINT_GAP;
+    let mut left = usize::from(margin);
+    for hint in fitting_hints(state, width) {
+        let right = left + hint.width();
+        if (left..right).contains(&usize::from(column)) {
+            return hint.action_at(usize::from(column) - left);
+        }
+        left = right + usize::from(gap);
+    }
+    None
 }
 
 /// The entries for the focused context, in the table's order.
@@ -32,20 +84,25 @@ pub fn visible_hints(state: &AppState, ascii: bool) -> Vec<KeyHint> {
     let mut offers: Vec<KeyHint> = Vec::new();
     for row in bindings(context) {
         // In a text a letter is typed, so only the other keys count.
-        let key = row.keys.iter().find(|key| !context.takes_text() || key.typed_char().is_none());
+        let keys = row.keys_in_use();
+        let key = keys.iter().find(|key| !context.takes_text() || key.typed_char().is_none());
         let Some(key) = key.filter(|_| row.rank > 0 && has_effect(state, row.action)) else {
             continue;
         };
-        let (label, word) = (key.label(ascii), hint_word(state, row));
+        let (key, word) = ((key.label(ascii).into_owned(), row.action), hint_word(state, row));
         match offers.last_mut().filter(|last| last.word == word) {
-            Some(last) => {
-                last.keys.push(' ');
-                last.keys.push_str(&label);
-            }
+            Some(last) => last.keys.push(key),
             None => {
-                offers.push(KeyHint { keys: label.into_owned(), word, rank: hint_rank(state, row) })
+                offers.push(KeyHint { keys: vec![key], word, rank: hint_rank(state, row) });
             }
         }
+    }
+    if context == Context::Filter {
+        offers.push(KeyHint {
+            keys: vec![("Esc".to_owned(), Action::Cancel)],
+            word: "clear",
+            rank: 1,
+        });
     }
     if state.overlays.last().is_some() && context != Context::Confirm {
         let word = match context {
@@ -54,7 +111,7 @@ pub fn visible_hints(state: &AppState, ascii: bool) -> Vec<KeyHint> {
             Context::Message if keeps_draft(state) => "keep the draft",
             _ => "close",
         };
-        offers.push(KeyHint { keys: "Esc".to_owned(), word, rank: 1 });
+        offers.push(KeyHint { keys: vec![("Esc".to_owned(), Action::Cancel)], word, rank: 1 });
     }
     offers
 }
@@ -183,6 +240,9 @@ fn can_start(state: &AppState) -> bool {
 fn hint_rank(state: &AppState, row: &Binding) -> u8 {
     if row.action == Action::Compare && state.to_compare.marked.is_some() {
         return 2;
+    }
+    if row.action == Action::Commands && !state.overlays.is_empty() {
+        return 8;
     }
     let page = state.visible_run().filter(|_| state.overlays.is_empty());
     let rank = page.and_then(|page| page.views.shown().rank(page, row.action));

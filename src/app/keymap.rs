@@ -35,13 +35,15 @@ pub enum Context {
     Comparison,
     /// The help.
     Help,
+    /// The list of commands.
+    Commands,
     /// A yes-or-no question.
     Confirm,
 }
 
 impl Context {
     /// Every context, in the order of the help.
-    pub const ALL: [Context; 15] = [
+    pub const ALL: [Context; 16] = [
         Context::Home,
         Context::Run,
         Context::Inspector,
@@ -56,6 +58,7 @@ impl Context {
         Context::Templates,
         Context::Comparison,
         Context::Help,
+        Context::Commands,
         Context::Confirm,
     ];
 
@@ -76,13 +79,22 @@ impl Context {
             Self::Templates => "list of templates",
             Self::Comparison => "comparison",
             Self::Help => "help",
+            Self::Commands => "list of commands",
             Self::Confirm => "question",
         }
     }
 
     /// Whether characters are typed as text here and trigger no action.
     pub fn takes_text(self) -> bool {
-        matches!(self, Self::Filter | Self::FormText | Self::Models | Self::Help | Self::Message)
+        matches!(
+            self,
+            Self::Filter
+                | Self::FormText
+                | Self::Models
+                | Self::Help
+                | Self::Commands
+                | Self::Message
+        )
     }
 }
 
@@ -106,7 +118,7 @@ pub enum Group {
 pub struct Binding {
     /// The contexts in which it is valid.
     pub contexts: &'static [Context],
-    /// The keys; the key row shows the first.
+    /// Its keys, unless the configuration names others; the key row shows the first.
     pub keys: &'static [KeyPress],
     /// What it does.
     pub action: Action,
@@ -121,8 +133,8 @@ pub struct Binding {
 }
 
 use Context::{
-    Comparison, Confirm, Faults, Filter, Flags, Form, FormText, Help, Home, Inspector, Members,
-    Message, Models, Run, Templates,
+    Commands, Comparison, Confirm, Faults, Filter, Flags, Form, FormText, Help, Home, Inspector,
+    Members, Message, Models, Run, Templates,
 };
 
 const fn c(c: char) -> KeyPress {
@@ -151,17 +163,19 @@ const EVERYWHERE: &[Context] = &Context::ALL;
 const SCREENS: &[Context] = &[Home, Run, Inspector, Flags, Faults, Members, Form];
 const LISTS: &[Context] = &[
     Home, Run, Inspector, Flags, Faults, Members, Form, Models, Templates, Comparison, Help,
-    Confirm,
+    Commands, Confirm,
 ];
 const HELPED: &[Context] =
     &[Home, Run, Inspector, Flags, Faults, Members, Message, Form, Templates, Comparison];
+const COMMANDED: &[Context] =
+    &[Home, Run, Inspector, Flags, Faults, Members, Form, Templates, Comparison];
 const RUNS: &[Context] = &[Home, Run, Inspector];
 
 /// The table. Its order is that of the key row and, within a group, that of the help.
 #[rustfmt::skip]
 pub static BINDINGS: &[Binding] = &[
     row(&[Home, Run, Inspector, Form, FormText], &[k(KeyCode::Tab)], Action::NextPane, "pane",
-        "next pane or field", Group::Move, 6),
+        "next pane or field", Group::Move, 3),
     row(&[Home, Run, Inspector, Form, FormText], &[k(KeyCode::BackTab)], Action::PrevPane, "",
         "previous pane or field", Group::Move, 0),
     row(&[Home, Run, Inspector],
@@ -177,7 +191,7 @@ pub static BINDINGS: &[Binding] = &[
     row(LISTS, &[k(KeyCode::PageUp), KeyPress::ctrl('u')], Action::PageUp, "", "page up", Group::Move, 0),
 
     row(&[Home], &[ENTER], Action::Open, "start", "start the scenario with its defaults, or open the run", Group::Watch, 2),
-    row(&[Home, Run], &[c('n')], Action::NewRun, "new run", "open the launch form: goal, inputs, flags, limits, model", Group::Watch, 3),
+    row(&[Home, Run], &[c('n')], Action::NewRun, "new run", "open the launch form: goal, inputs, flags, limits, model", Group::Watch, 4),
     row(&[Form], &[ENTER, SPACE], Action::Press, "press", "press, switch, choose, or edit the text", Group::Watch, 3),
     row(&[Form, FormText], &[KeyPress::ctrl('s')], Action::Start, "start", "start the run that the form describes", Group::Watch, 1),
     row(&[Home], &[c('N')], Action::NewScenario, "new scenario", "a new scenario file from a template", Group::App, 6),
@@ -222,12 +236,13 @@ pub static BINDINGS: &[Binding] = &[
     row(&[Run, Faults], &[c('D')], Action::BreakerDisable, "disable", "switch the breaker off: all calls go through", Group::Change, 6),
     row(RUNS, &[c('K')], Action::Kill, "kill", "kill switch: end this run (on home: every live run)", Group::Change, 9),
     row(&[Home], &[c('p')], Action::Pin, "pin", "pin the kept run, so that it is never removed by itself; or not", Group::Change, 9),
-    row(&[Home], &[c('X'), k(KeyCode::Delete)], Action::Remove, "remove", "remove the kept run; u brings it back", Group::Change, 8),
+    row(&[Home], &[c('X'), k(KeyCode::Delete)], Action::Remove, "remove", "remove the kept run; undo brings it back", Group::Change, 8),
     row(&[Confirm], &[c('y')], Action::Confirm, "yes", "yes, do it", Group::Change, 1),
-    row(&[Confirm], &[ENTER], Action::Agree, "", "yes (to trust a file, press y)", Group::Change, 0),
+    row(&[Confirm], &[ENTER], Action::Agree, "", "yes; a file is trusted only by the key of yes", Group::Change, 0),
     row(&[Confirm], &[c('n'), c('q')], Action::Decline, "no", "no, cancel", Group::Change, 1),
 
-    row(&[Help], &[ENTER], Action::Choose, "run", "run the selected row", Group::App, 1),
+    row(&[Help, Commands], &[ENTER], Action::Choose, "run", "run the selected row", Group::App, 1),
+    row(COMMANDED, &[c(':')], Action::Commands, "commands", "every command by its name; what cannot run now says why", Group::App, 3),
     row(HELPED, &[c('?'), k(KeyCode::F(1))], Action::Help, "help", "this help", Group::App, 2),
     row(EVERYWHERE, &[k(KeyCode::Esc)], Action::Cancel, "close", "close or cancel; never quits", Group::App, 0),
     row(&[Run, Inspector, Flags, Faults, Members, Form, Templates, Comparison], &[c('q')], Action::Back, "back", "back", Group::App, 1),
@@ -238,20 +253,22 @@ pub static BINDINGS: &[Binding] = &[
     row(EVERYWHERE, &[KeyPress::ctrl('z')], Action::Suspend, "", "suspend to the background; live runs pause", Group::App, 0),
 ];
 
-/// The action of a key in this context, if it has one.
-pub fn lookup(context: Context, key: KeyPress) -> Option<Action> {
-    if context.takes_text() && key.typed_char().is_some() {
-        return None;
-    }
-    let binding =
-        BINDINGS.iter().find(|row| row.contexts.contains(&context) && row.keys.contains(&key))?;
-    Some(match (binding.action, key.typed_char().and_then(|c| c.to_digit(10))) {
-        (Action::Pane(_), Some(digit)) => Action::Pane(u8::try_from(digit).unwrap_or(0)),
-        (action, _) => action,
-    })
-}
-
 /// The rows that are valid in this context, in the table's order.
 pub fn bindings(context: Context) -> impl Iterator<Item = &'static Binding> {
     BINDINGS.iter().filter(move |row| row.contexts.contains(&context))
+}
+
+/// The row of an action.
+pub fn binding_of(action: Action) -> Option<&'static Binding> {
+    BINDINGS.iter().find(|row| row.action.name() == action.name())
+}
+
+impl Binding {
+    /// Its contexts in words: `home, run`.
+    pub fn places(&self) -> String {
+        if self.contexts.len() == Context::ALL.len() {
+            return "everywhere".to_owned();
+        }
+        self.contexts.iter().map(|it| it.word()).collect::<Vec<_>>().join(", ")
+    }
 }

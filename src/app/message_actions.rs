@@ -8,6 +8,7 @@ use super::notice::NoticeKind;
 use super::overlay::Overlay;
 use super::run::{NextMessage, RunPage};
 use super::state::{ActiveScreen, AppState};
+use crate::app::keys_in_use::key_of;
 use crate::base::name::FlagName;
 use crate::event::RunId;
 use crate::event::world::Projection;
@@ -58,9 +59,10 @@ pub(super) fn open(state: &mut AppState) -> Update {
             state.overlays.push(Overlay::Message(Box::new(message)));
             return Update::redraw();
         }
-        Some(_) => "This run's settings are not known: n starts a new run.",
-        None => "Only teams and swarms take follow-ups: n starts a new run.",
+        Some(_) => "This run's settings are not known",
+        None => "Only teams and swarms take follow-ups",
     };
+    let why = format!("{why}: {} starts a new run.", key_of(Action::NewRun));
     state.notify(NoticeKind::Info, why);
     Update::redraw()
 }
@@ -93,14 +95,15 @@ fn close(state: &mut AppState) -> Update {
     let mine = !text.trim().is_empty() && suggestion(page, message.number).as_ref() != Some(&text);
     let said = match (mine, waited) {
         (false, true) => return Update::redraw(),
-        (true, true) => "No longer queued: kept as a draft. Press i to edit it.",
-        (true, false) => "Draft kept, not sent. Press i to edit it.",
+        (true, true) => "No longer queued: kept as a draft.",
+        (true, false) => "Draft kept, not sent.",
         (false, false) => {
             page.data_mut().replace_message(NextMessage::None);
             return Update::redraw();
         }
     };
     page.data_mut().replace_message(NextMessage::Draft(text));
+    let said = format!("{said} Press {} to edit it.", key_of(Action::Message));
     state.notify(NoticeKind::Info, said);
     Update::redraw()
 }
@@ -131,7 +134,9 @@ fn send(state: &mut AppState) -> Update {
     if page.world().progress.is_live() {
         page.data_mut().replace_message(NextMessage::Waiting(text.into()));
         state.overlays.pop();
-        state.notify(NoticeKind::Info, "Queued: sent when this run ends. Press i to edit it.");
+        let key = key_of(Action::Message);
+        let said = format!("Queued: sent when this run ends. Press {key} to edit it.");
+        state.notify(NoticeKind::Info, said);
         return Update::redraw();
     }
     let request = follow_up_request(page, &text);
@@ -155,8 +160,8 @@ pub(super) fn on_run_end(state: &mut AppState, run: &RunId) -> Option<Update> {
     let reason = page.world().progress.closed.as_ref().map(|closed| closed.reason.clone())?;
     if !reason.is_success() {
         page.data_mut().replace_message(NextMessage::Draft(text.to_string()));
-        let said =
-            format!("Not sent, since the run ended: {}. Press i for the draft.", reason.phrase());
+        let (why, key) = (reason.phrase(), key_of(Action::Message));
+        let said = format!("Not sent, since the run ended: {why}. Press {key} for the draft.");
         state.notify(NoticeKind::Info, said);
         return Some(Update::redraw());
     }
@@ -168,7 +173,9 @@ pub(super) fn on_run_end(state: &mut AppState, run: &RunId) -> Option<Update> {
             message.from = DraftOrigin::Draft;
             let page = state.run_mut(run)?;
             page.data_mut().replace_message(NextMessage::Draft(text.to_string()));
-            state.notify(NoticeKind::Info, "The run has ended: press Ctrl-S to send the message.");
+            let key = key_of(Action::Send);
+            let said = format!("The run has ended: press {key} to send the message.");
+            state.notify(NoticeKind::Info, said);
             return Some(Update::redraw());
         }
         state.overlays.remove(at);

@@ -1,5 +1,5 @@
-//! Notices for the status row. None is lost silently: a notice that a newer one covers is
-//! shown again when that one goes, and errors stay until the operator dismisses them.
+//! Notices for the status row. News replaces older news. Errors stay until the operator dismisses
+//! them: one that is covered is shown again when the news over it goes.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -42,9 +42,10 @@ pub struct Notices {
 }
 
 impl Notices {
-    /// Adds a notice. The same notice again only gets the newer time.
+    /// Adds a notice. News replaces older news; the same error again only gets the newer time.
     pub fn add(&mut self, at: Duration, kind: NoticeKind, text: String) {
-        self.list.retain(|notice| notice.kind != kind || notice.text != text);
+        let is_news = kind == NoticeKind::Info;
+        self.list.retain(|notice| notice.kind != kind || (!is_news && notice.text != text));
         self.list.push_back(Notice { at, kind, text });
         if self.list.len() > MAX_NOTICES {
             self.list.pop_front();
@@ -126,6 +127,16 @@ mod tests {
         assert!(!notices.expire(SECOND * 700), "errors stay");
         assert!(notices.dismiss());
         assert!(!notices.dismiss());
+    }
+
+    #[test]
+    fn news_replaces_older_news() {
+        let mut notices = Notices::default();
+        for text in ["copied", "reloaded", "marked"] {
+            notices.add(SECOND, NoticeKind::Info, text.into());
+        }
+        assert_eq!(notices.current().map(|n| n.text.as_str()), Some("marked"));
+        assert_eq!(notices.hidden_count(), 0);
     }
 
     #[test]

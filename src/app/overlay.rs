@@ -1,5 +1,6 @@
 //! Windows over a screen.
 
+use super::commands::CommandList;
 use super::comparison_view::ComparisonView;
 use super::confirm::Confirm;
 use super::faults::FaultsDrawer;
@@ -30,6 +31,8 @@ pub enum Overlay {
     Comparison(Box<ComparisonView>),
     /// The help.
     Help(Help),
+    /// The list of commands.
+    Commands(CommandList),
     /// A question.
     Confirm(Confirm),
 }
@@ -48,6 +51,7 @@ impl Overlay {
             Self::Templates(_) => Context::Templates,
             Self::Comparison(_) => Context::Comparison,
             Self::Help(_) => Context::Help,
+            Self::Commands(_) => Context::Commands,
             Self::Confirm(_) => Context::Confirm,
         }
     }

@@ -9,7 +9,9 @@ use super::help::help_rows;
 use super::launch::start;
 use super::notice::{ACTS_ON_LIVE_RUN, NoticeKind};
 use super::overlay::Overlay;
+use super::refusal::refusal;
 use super::state::AppState;
+use crate::app::keys_in_use::key_of;
 use crate::event::Command;
 
 pub(super) fn on_form(state: &mut AppState, action: Action) -> Update {
@@ -141,14 +143,16 @@ pub(super) fn on_faults(state: &mut AppState, action: Action) -> Update {
         return Update::effect(Effect::Command { run, command });
     }
     let why = match (world.progress.is_live(), action) {
-        (false, _) => "The run has ended: its tools can no longer change.",
-        (true, Action::Toggle) => "Use + and - to change a limit.",
-        (true, Action::More | Action::Less) => {
-            "Nothing to change here, or the value is at its limit."
+        (false, _) => "The run has ended: its tools can no longer change.".to_owned(),
+        (true, Action::Toggle) => {
+            format!("Use {} and {} to change a limit.", key_of(Action::More), key_of(Action::Less))
         }
-        _ => "This tool has no breaker.",
+        (true, Action::More | Action::Less) => {
+            "Nothing to change here, or the value is at its limit.".to_owned()
+        }
+        _ => "This tool has no breaker.".to_owned(),
     };
-    notices.add(*now, NoticeKind::Info, why.to_owned());
+    notices.add(*now, NoticeKind::Info, why);
     Update::redraw()
 }
 
@@ -165,8 +169,7 @@ pub(super) fn on_help(state: &mut AppState, action: Action) -> Result<Update, Ac
         Action::Choose => {
             let Some(row) = help.selected_binding() else { return Ok(Update::idle()) };
             if !help.is_available(row) {
-                let places: Vec<_> = row.contexts.iter().map(|it| it.word()).collect();
-                let said = format!("Not available here: it works in {}.", places.join(", "));
+                let said = format!("Not available here: it works in {}.", row.places());
                 state.notify(NoticeKind::Info, said);
                 return Ok(Update::redraw());
             }
@@ -178,19 +181,49 @@ pub(super) fn on_help(state: &mut AppState, action: Action) -> Result<Update, Ac
     }
 }
 
+/// Carries out an action in the list of commands. Returns the action of the chosen command: the list has
+/// closed, and the caller carries it out.
+pub(super) fn on_commands(state: &mut AppState, action: Action) -> Result<Update, Action> {
+    let page = help_rows(state.size);
+    let Some(Overlay::Commands(list)) = state.overlays.last_mut() else {
+        return Ok(Update::idle());
+    };
+    match action {
+        Action::Cancel => {
+            state.overlays.pop();
+            Ok(Update::redraw())
+        }
+        Action::Choose => {
+            let Some(chosen) = list.selected().map(|command| command.binding.action) else {
+                return Ok(Update::idle());
+            };
+            let list = state.overlays.pop();
+            // The state may have changed since the list was opened.
+            let Some(why) = refusal(state, chosen) else { return Err(chosen) };
+            state.overlays.extend(list);
+            state.notify(NoticeKind::Info, format!("{}: {why}.", chosen.name()));
+            Ok(Update::redraw())
+        }
+        action => Ok(Update::when(list.on_move(action, page))),
+    }
+}
+
 pub(super) fn on_confirm(state: &mut AppState, action: Action) -> Update {
     let size = state.size;
     let Some(Overlay::Confirm(asked)) = state.overlays.last_mut() else { return Update::idle() };
     match action {
         Action::Agree if asked.must_be_read() => {
-            state.notify(
-                NoticeKind::Info,
-                "Enter does not answer this question: press y for yes, n for no.",
-            );
+            let (agree, yes) = (key_of(Action::Agree), key_of(Action::Confirm));
+            let no = key_of(Action::Decline);
+            let said =
+                format!("{agree} does not answer this question: press {yes} for yes, {no} for no.");
+            state.notify(NoticeKind::Info, said);
             Update::redraw()
         }
         Action::Confirm if !asked.accepts_yes() => {
-            state.notify(NoticeKind::Info, "Read to the end first: j, PgDn or G.");
+            let keys = [Action::Down, Action::PageDown, Action::Bottom].map(key_of);
+            let said = format!("Read to the end first: {}, {} or {}.", keys[0], keys[1], keys[2]);
+            state.notify(NoticeKind::Info, said);
             Update::redraw()
         }
         Action::Confirm | Action::Agree => {

@@ -14,7 +14,8 @@ use super::help::{help_rows, help_window};
 use super::history::RunList;
 use super::home::{HomePane, HomeParts, tab_labels};
 use super::input::on_action;
-use super::layout::{hits, inside, too_small};
+use super::key_hints;
+use super::layout::{ScreenParts, hits, inside, too_small};
 use super::msg::{Mouse, MouseKind};
 use super::overlay::Overlay;
 use super::preview;
@@ -29,9 +30,17 @@ pub(super) fn on_mouse(state: &mut AppState, mouse: Mouse) -> Update {
     if too_small(state.size.area()) {
         return Update::idle();
     }
+    let keys = ScreenParts::split(state.size.area()).keys;
+    if mouse.kind == MouseKind::Down && hits(keys, mouse.col, mouse.row) {
+        return match key_hints::action_at(state, keys.width, mouse.col) {
+            Some(action) => on_action(state, action),
+            None => Update::idle(),
+        };
+    }
     match state.overlays.last() {
         Some(Overlay::Form(_)) => on_form(state, mouse),
         Some(Overlay::Help(_)) => on_help(state, mouse),
+        Some(Overlay::Commands(_)) => on_commands(state, mouse),
         Some(
             Overlay::Flags(_) | Overlay::Faults(_) | Overlay::Members(_) | Overlay::Templates(_),
         ) => on_drawer(state, mouse),
@@ -236,6 +245,32 @@ fn on_help(state: &mut AppState, mouse: Mouse) -> Update {
                 return on_action(state, Action::Choose);
             }
             Update::redraw()
+        }
+        MouseKind::Down => {
+            state.overlays.pop();
+            Update::redraw()
+        }
+        MouseKind::Drag | MouseKind::Up => Update::idle(),
+    }
+}
+
+/// The list of commands: a click selects, a click on the selection runs it.
+fn on_commands(state: &mut AppState, mouse: Mouse) -> Update {
+    let rows = help_rows(state.size);
+    let inner = inside(help_window(state.size));
+    let double = mouse.kind == MouseKind::Down && is_double(state, mouse);
+    let Some(Overlay::Commands(list)) = state.overlays.last_mut() else { return Update::idle() };
+    match mouse.kind {
+        MouseKind::WheelUp | MouseKind::WheelDown => {
+            list.scroll(mouse.kind == MouseKind::WheelUp, rows);
+            Update::redraw()
+        }
+        MouseKind::Down if hits(inner, mouse.col, mouse.row) => {
+            let line = usize::from(mouse.row - inner.y).checked_sub(2).filter(|it| *it < rows);
+            match line.and_then(|line| list.select_line(line)) {
+                Some(was) if was || double => on_action(state, Action::Choose),
+                clicked => Update::when(clicked.is_some()),
+            }
         }
         MouseKind::Down => {
             state.overlays.pop();

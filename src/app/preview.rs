@@ -1,5 +1,7 @@
 //! The preview of the selected row: items with a label each, not yet wrapped.
 
+use crate::app::action::Action;
+use crate::app::keys_in_use::key_of;
 use std::time::Duration;
 
 use super::form::shown_value::shown_value;
@@ -40,7 +42,10 @@ pub fn items(state: &AppState) -> StyledText {
         HomePane::Runs => match state.selected_run() {
             Some(ListedRun::Session(page)) => run_items(page),
             Some(ListedRun::Kept(row)) => kept_items(row, state.history.age_ms(row, state.now)),
-            None => notice("No run is selected: press Enter on a scenario to start one."),
+            None => {
+                let key = key_of(Action::Open);
+                notice(&format!("No run is selected: press {key} on a scenario to start one."))
+            }
         },
         HomePane::Scenarios | HomePane::Preview => {
             match state.home.selected_scenario(&state.scenarios) {
@@ -88,7 +93,9 @@ fn entry_items(entry: &ScenarioEntry) -> StyledText {
                     items.item("", StyleRole::Dim, help);
                 }
             }
-            items.item("", StyleRole::Dim, "Fix the file, then press r to reload it.");
+            let key = key_of(Action::Rescan);
+            let text = format!("Fix the file, then press {key} to reload it.");
+            items.item("", StyleRole::Dim, &text);
         }
     }
     items.item("file", StyleRole::Dim, &entry.path);

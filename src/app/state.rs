@@ -58,6 +58,8 @@ pub struct AppState {
     pub model: Option<Arc<str>>,
     /// Flag changes that are pending, and those that can be undone.
     pub pending_flags: PendingFlags,
+    /// Whether the operator has asked to read the scenarios again.
+    pub(super) is_rescanning: bool,
     pub(super) requests: u64,
     pub(super) interrupted_at: Option<Duration>,
     pub(super) last_click: Option<(Duration, u16, u16)>,
@@ -123,6 +125,7 @@ impl AppState {
             to_compare: RunsToCompare::default(),
             model: None,
             pending_flags: PendingFlags::default(),
+            is_rescanning: false,
             requests: 0,
             interrupted_at: None,
             last_click: None,

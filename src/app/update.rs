@@ -187,6 +187,7 @@ fn resize(state: &mut AppState, size: Size) -> Update {
         match overlay {
             Overlay::Form(form) => form.arrange(size),
             Overlay::Help(help) => help.arrange(crate::app::help::help_rows(size)),
+            Overlay::Commands(list) => list.arrange(crate::app::help::help_rows(size)),
             Overlay::Confirm(confirm) => confirm.arrange(size),
             Overlay::Comparison(view) => view.arrange(size),
             Overlay::Flags(_)

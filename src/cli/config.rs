@@ -9,6 +9,8 @@ use super::in_force::{self, InForce};
 use super::message::print_message;
 use super::stdout;
 use super::stream_style::StreamStyle;
+use crate::app::keymap::{BINDINGS, Binding};
+use crate::app::keys_in_use;
 use crate::base::visible::visible;
 use crate::event::safe_json;
 use crate::host::config::{self, ConfigFile};
@@ -56,6 +58,7 @@ pub fn run(args: &ConfigArgs, global: &Global, file: &ConfigFile, paint: &Stream
         no_endpoint: found.err(),
         tuning: in_force::tuning(None, &file.config.model),
         ui: ui(global),
+        keys: keys(),
         prices: prices(file),
     };
     let json = args.json || args.format == Some(ConfigFormat::Json);
@@ -76,6 +79,7 @@ struct Report {
     no_endpoint: Option<EndpointError>,
     tuning: Vec<InForce>,
     ui: Vec<InForce>,
+    keys: Vec<InForce>,
     prices: Vec<InForce>,
 }
 
@@ -98,6 +102,22 @@ fn ui(global: &Global) -> Vec<InForce> {
         switch("ascii", global.ascii_from()),
         switch("animation", global.animation_from()),
     ]
+}
+
+/// The keys of each action, in the order of the binding table.
+fn keys() -> Vec<InForce> {
+    let keymap = keys_in_use::in_use();
+    let row = |row: &Binding| {
+        let action = row.action;
+        let keys: Vec<String> = keymap.keys(action).iter().map(|key| key.written()).collect();
+        let text = if keys.is_empty() { "none".to_owned() } else { keys.join(", ") };
+        let origin = match keymap.is_configured(action) {
+            true => SettingOrigin::Config,
+            false => SettingOrigin::Default,
+        };
+        InForce::new(action.name(), keys, text, origin)
+    };
+    BINDINGS.iter().map(row).collect()
 }
 
 /// The prices from the configuration file.
@@ -144,6 +164,8 @@ impl Report {
         for line in wrap(&text, WIDTH - 2) {
             out += &format!("  {}\n", paint.role(StyleRole::Dim, &line));
         }
+        out += &section("keys");
+        out += &rows(&self.keys);
         out
     }
 
@@ -159,6 +181,7 @@ impl Report {
             "warnings": file.warnings,
             "model": model,
             "ui": object(&self.ui),
+            "keys": object(&self.keys),
             "prices": object(&self.prices),
             "price_table": { "date": table.date, "source": table.source, "models": table.len() },
         })

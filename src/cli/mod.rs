@@ -45,6 +45,7 @@ use self::message::print_message;
 use self::runtime::{run_to_end, runtime};
 use self::stream_style::StreamStyle;
 use crate::app::form::quoted;
+use crate::app::keys_in_use::{Keymap, use_keys};
 use crate::base::visible::visible;
 use crate::host::config::{ConfigFile, set_in_force};
 use crate::host::dirs::Dirs;
@@ -64,13 +65,26 @@ pub fn main() -> ExitCode {
     };
     let mut file = ConfigFile::find();
     let configured = themes::from_config(&mut file);
+    let keys = read_keys(&mut file);
     match resolve_theme(&cli, &file, configured) {
         Ok(theme) => {
             set_in_force(file.config.clone());
+            use_keys(keys);
             let global = Global { configured: file.config.ui.clone(), ..cli.global };
             dispatch(Cli { global, ..cli }, theme, &file).into()
         }
         Err(exit) => exit.into(),
+    }
+}
+
+/// The keys of the dashboard. Mistakes in them are errors of the configuration file.
+fn read_keys(file: &mut ConfigFile) -> Keymap {
+    match Keymap::configured(&file.config.keys) {
+        Ok(keys) => keys,
+        Err(errors) => {
+            errors.into_iter().for_each(|error| file.reject(error));
+            Keymap::default()
+        }
     }
 }
 

@@ -2,15 +2,21 @@
 //! It is read like a scenario, with all problems and their positions; an unknown key is only a
 //! warning, so that a file for a newer version still works.
 
+mod keys;
+
 use std::time::Duration;
 
+use self::keys::{ActionName, KeyList};
+pub use self::keys::{ConfiguredKey, ConfiguredKeys};
 use super::check::build_models::{Requests, tuning};
 use super::file::amount::{Dollars, Number, Seconds};
 use super::file::named::{NameRule, NamedEntries};
 use super::file::problem::Problems;
 use super::file::reader::{ReadContext, UnknownKey, UnknownKeys, closest_name, suggest_name};
 use super::file::record::{ObjectSchema, Requirement, join_doc_lines, record};
-use super::file::shape::{FormatShape, FreeTable, IntegerField, NonBlankString, Positioned};
+use super::file::shape::{
+    FormatShape, FreeTable, IntegerField, NonBlankString, Positioned, StringField,
+};
 use super::file::syntax_errors::report_syntax_errors;
 use super::file::toml_text::{self, MAX_TABLES};
 use super::file::tree::{TextSpan, TomlNode, TomlTable, TomlValue};
@@ -31,6 +37,8 @@ pub struct UserConfig {
     pub ui: UiDefaults,
     /// Which runs are kept.
     pub store: StoreDefaults,
+    /// Keys of the dashboard's actions, in the file's order.
+    pub keys: Vec<ConfiguredKeys>,
 }
 
 /// Defaults of live models. Each applies where a scenario does not set the key. A scripted run uses
@@ -121,6 +129,8 @@ record! {
         ui: UiTable = table,
         /// Which runs are kept, and for how long.
         store: StoreTable = table,
+        /// Keys of the dashboard's actions: a key or a list of keys by the name of the action.
+        keys: NamedEntries<KeyList, ActionName> = default(NamedEntries::default()),
     }
 }
 
@@ -222,6 +232,12 @@ pub fn check_config(name: &str, text: &str) -> CheckedConfig {
     if let Some(theme) = &mut config.ui.theme {
         theme.place = format!("{name}:{}", theme.place);
     }
+    for entry in &mut config.keys {
+        entry.place = format!("{name}:{}", entry.place);
+        for key in &mut entry.keys {
+            key.place = format!("{name}:{}", key.place);
+        }
+    }
     CheckedConfig { config, problems }
 }
 
@@ -269,7 +285,18 @@ fn parse(text: &str, cx: &mut ReadContext) -> Option<UserConfig> {
         keep_days: store.keep_days.map_or(usual.keep_days, |it| it.0),
         keep_bytes: store.keep_bytes.map_or(usual.keep_bytes, |it| u64::from(it.0)),
     };
-    Some(UserConfig { model, prices, ui, store })
+    let place = |at| {
+        let (line, column) = cx.position(at);
+        (line, format!("{line}:{column}"))
+    };
+    let keys = file.keys.entries.into_iter().filter_map(|entry| {
+        let (line, at) = place(entry.at);
+        let key = |key: StringField| ConfiguredKey { place: place(key.at).1, text: key.text };
+        let keys = entry.value?.0.into_iter().map(key).collect();
+        Some(ConfiguredKeys { action: entry.name, place: at, line, keys })
+    });
+    let keys = keys.collect();
+    Some(UserConfig { model, prices, ui, store, keys })
 }
 
 fn defaults(table: ModelDefaultsTable, cx: &mut ReadContext) -> ModelDefaults {

@@ -1,6 +1,8 @@
 //! The effects of the dashboard, which the shell executes in the background: starting runs, writing
 //! files, reading scenarios. The loop awaits none of them; results arrive through a channel.
 
+use crate::app::action::Action;
+use crate::app::keys_in_use::key_of;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -155,7 +157,8 @@ impl Services {
                 },
                 None => {
                     let what = "was dropped to bound memory, and so was its session";
-                    return stop(format!("{} {what}: n starts a new run", follows.run));
+                    let key = key_of(Action::NewRun);
+                    return stop(format!("{} {what}: {key} starts a new run", follows.run));
                 }
             },
         };
@@ -212,23 +215,24 @@ impl Services {
         }
     }
 
-    /// Copies a text to the clipboard. Control characters are escaped: a shell would execute them
+    /// Copies a text to the clipboard; the notice of what was copied is shown already. Control characters are escaped: a shell would execute them
     /// when the text is pasted.
     pub fn copy(&self, text: String) {
         self.in_background(move |services| {
             let text = visible_lines(&text).into_owned();
             let size = format::bytes(text.len() as u64);
             if clipboard::through_tmux(&text) {
-                services.send_msg(Msg::Notice(format!("copied {size}, through tmux")));
                 return;
             }
+            let is_long = text.len() > clipboard::MAX_OSC52_BYTES;
             services.answer(EffectResult::Bytes(clipboard::osc52(&text)));
-            let doubt = if text.len() > clipboard::MAX_OSC52_BYTES {
-                "; many terminals accept less: e exports it to a file"
-            } else {
-                ""
-            };
-            services.send_msg(Msg::Notice(format!("copied {size}{doubt}")));
+            if is_long {
+                let key = key_of(Action::Export);
+                let text = format!(
+                    "Copied {size}; many terminals accept less: {key} exports it to a file."
+                );
+                services.send_msg(Msg::Notice(text));
+            }
         });
     }
 
@@ -270,18 +274,17 @@ impl Services {
 }
 
 /// The advice for a file that could not be written.
-fn write_advice(kind: io::ErrorKind) -> &'static str {
-    match kind {
+fn write_advice(kind: io::ErrorKind) -> String {
+    let to_do = match kind {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            "start roundtable in a writable folder"
+            return "start roundtable in a writable folder".to_owned();
         }
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "free disk space, then press e again"
-        }
-        io::ErrorKind::FileTooLarge => "raise ulimit -f, then press e again",
-        io::ErrorKind::AlreadyExists => "remove numbered files, then press e again",
-        _ => "check the folder that roundtable was started in, then press e again",
-    }
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free disk space",
+        io::ErrorKind::FileTooLarge => "raise ulimit -f",
+        io::ErrorKind::AlreadyExists => "remove numbered files",
+        _ => "check the folder that roundtable was started in",
+    };
+    format!("{to_do}, then press {} again", key_of(Action::Export))
 }
 
 /// Largest number that is appended to a file name.

@@ -1,5 +1,7 @@
 //! Effects that start runs from recorded ones: fork, start again, continue.
 
+use crate::app::action::Action;
+use crate::app::keys_in_use::key_of;
 use std::sync::Arc;
 
 use super::effects::{EffectResult, LaunchExtras, Services};
@@ -98,7 +100,8 @@ impl Services {
         let id = request.id;
         let stop = |text| self.send_msg(Msg::StartFailed { request: id, text });
         let Some(recorded) = self.recorded.get(&fork.run) else {
-            return stop(format!("{} was read too long ago: press F again", fork.run));
+            let key = key_of(Action::Fork);
+            return stop(format!("{} was read too long ago: press {key} again", fork.run));
         };
         let changes = ForkChanges {
             set: fork.set.clone(),

@@ -12,7 +12,7 @@ use super::text::{Pen, columns};
 use super::theme::StyleRole;
 use crate::app::AppState;
 use crate::app::comparison_view::AwaitedComparison;
-use crate::app::key_hints::{KeyHint, visible_hints};
+use crate::app::key_hints::{HINT_GAP, fitting_hints};
 use crate::app::notice::NoticeKind;
 use crate::app::overlay::Overlay;
 use crate::event::stop::StopClass;
@@ -151,21 +151,15 @@ fn counts(state: &AppState) -> Vec<StatusCount> {
     ]
 }
 
-/// The keys of the focused context; those of least priority are dropped if not all fit.
+/// The keys of the focused context.
 fn keys(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
-    let mut row = visible_hints(state, state.settings.ascii);
-    let width = |offer: &KeyHint| columns(&offer.keys) + 1 + columns(offer.word) + 2;
-    let room = usize::from(area.width.saturating_sub(1));
-    while row.iter().map(width).sum::<usize>() > room + 2 {
-        // The last of those with the least priority is dropped first.
-        let Some(least) = row.iter().map(|offer| offer.rank).max() else { break };
-        let Some(at) = row.iter().rposition(|offer| offer.rank == least) else { break };
-        row.remove(at);
-    }
+    let (gap, margin) = HINT_GAP;
     let mut pen = Pen::new(buf, area, cx.glyphs);
-    pen.space(1);
+    pen.space(margin);
     let (key, dim) = (cx.theme.style(StyleRole::Key), cx.theme.style(StyleRole::Dim));
-    for offer in row {
-        pen.put(&offer.keys, key).put(" ", dim).put(offer.word, dim).space(2);
+    for hint in fitting_hints(state, area.width) {
+        let labels: Vec<&str> = hint.keys.iter().map(|(label, _)| label.as_str()).collect();
+        pen.put(&labels.join(" "), key).put(" ", dim);
+        pen.put(hint.word, dim).space(gap);
     }
 }

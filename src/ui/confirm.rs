@@ -1,5 +1,7 @@
 //! The window of a question.
 
+use crate::app::action::Action;
+use crate::app::keys_in_use::key_of;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -28,12 +30,24 @@ pub fn render(confirm: &Confirm, cx: &DrawContext, size: Size, buf: &mut Buffer)
     let key = cx.theme.style(StyleRole::Key);
     if below > 0 {
         let more = count_noun(below as u64, "more line");
-        pen.glyph(Glyph::Down, key).put(&format!(" {more} below: j, PgDn, G"), key);
+        pen.glyph(Glyph::Down, key).put(
+            &format!(" {more} below: {}", keys([Action::Down, Action::PageDown, Action::Bottom])),
+            key,
+        );
     } else if confirm.top > 0 {
         let more = count_noun(confirm.top as u64, "line");
-        pen.glyph(Glyph::Up, key).put(&format!(" {more} above: k, PgUp, g"), key);
+        pen.glyph(Glyph::Up, key).put(
+            &format!(" {more} above: {}", keys([Action::Up, Action::PageUp, Action::Top])),
+            key,
+        );
     }
     let yes = if confirm.accepts_yes() { StyleRole::Button } else { StyleRole::Dim };
-    Pen::new(buf, parts.yes, cx.glyphs).put("[ y yes ]", cx.theme.style(yes));
-    Pen::new(buf, parts.no, cx.glyphs).put("[ n no ]", key);
+    Pen::new(buf, parts.yes, cx.glyphs)
+        .put(&format!("[ {} yes ]", key_of(Action::Confirm)), cx.theme.style(yes));
+    Pen::new(buf, parts.no, cx.glyphs).put(&format!("[ {} no ]", key_of(Action::Decline)), key);
+}
+
+/// The keys of actions, separated by commas.
+fn keys(actions: [Action; 3]) -> String {
+    actions.map(key_of).join(", ")
 }

@@ -1,5 +1,7 @@
 //! The faults drawer over a run: the faults and limits of a tool, with the keys that change them.
 
+use crate::app::action::Action;
+use crate::app::keys_in_use::key_of;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -85,6 +87,8 @@ fn draw_change_help(
         Some(_) => format!("breaker {}", sign.word),
         None => "no breaker".to_owned(),
     };
+    let key = key_of(Action::Toggle);
+    let effect = format!("Takes effect on the next attempt; {key} turns a fault off.");
     let mut lines: Vec<&str> = Vec::new();
     if page.is_scrubbed() {
         lines.push("The run as it is now, not at the playhead.");
@@ -93,7 +97,7 @@ fn draw_change_help(
         lines.push("The run has ended: its tools can no longer change.");
     } else {
         lines.push(drawer.selected.help_text());
-        lines.push("Takes effect on the next attempt; Space turns a fault off.");
+        lines.push(&effect);
         if tool.head.shared {
             lines.push("Its breaker and bulkhead are shared by all runs of this dashboard.");
         }

@@ -90,7 +90,7 @@ fn position_origin(flag: &FlagNow, page: &RunPage, state: &AppState) -> String {
                 Initiator::You => "you",
                 Initiator::Schedule => "the command line",
                 Initiator::Breakpoint => "a breakpoint",
-                Initiator::Suspend => "Ctrl-Z",
+                Initiator::Suspend => "a suspension",
                 Initiator::Store => "the store",
             };
             let (when, place) = (format::time_in_run(*at), boundary.display_name());

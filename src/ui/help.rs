@@ -57,8 +57,7 @@ pub fn render(help: &Help, cx: &DrawContext, size: Size, ascii: bool, buf: &mut 
                 if here {
                     pen.put(binding.help, plain);
                 } else {
-                    let places: Vec<_> = binding.contexts.iter().map(|it| it.word()).collect();
-                    pen.put(&format!("{}  ({})", binding.help, places.join(", ")), dim);
+                    pen.put(&format!("{}  ({})", binding.help, binding.places()), dim);
                 }
             }
         }

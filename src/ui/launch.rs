@@ -1,5 +1,7 @@
 //! The launch form over a screen.
 
+use crate::app::action::Action;
+use crate::app::keys_in_use::key_of;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
@@ -272,9 +274,9 @@ fn buttons(form: &LaunchForm, parts: &FormParts, cx: &DrawContext, buf: &mut Buf
     let rest = CANCEL_AT + 13;
     let row = Rect { x: area.x + rest.min(area.width), ..area }.intersection(area);
     let text = if form.fields.is_editing() {
-        "Ctrl-S starts, Esc leaves the text"
+        format!("{} starts, Esc leaves the text", key_of(Action::Start))
     } else {
-        "y copies the command line"
+        format!("{} copies the command line", key_of(Action::Copy))
     };
-    Pen::new(buf, row, cx.glyphs).put(text, cx.theme.style(StyleRole::Dim));
+    Pen::new(buf, row, cx.glyphs).put(&text, cx.theme.style(StyleRole::Dim));
 }

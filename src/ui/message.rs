@@ -1,5 +1,7 @@
 //! The message box, over the lower part of a run.
 
+use crate::app::action::Action;
+use crate::app::keys_in_use::key_of;
 use ratatui::buffer::Buffer;
 
 use super::cx::DrawContext;
@@ -21,7 +23,7 @@ pub fn render(
     buf: &mut Buffer,
 ) {
     let mut title = format!("Message {} to {}", message.number, message.to);
-    let foot = "Ctrl-S sends, Enter is a new line";
+    let foot = format!("{} sends, Enter is a new line", key_of(Action::Send));
     let window = message.window(size);
     frame::window_border(cx, window, buf);
     let (text, below) = message.parts(size);
@@ -37,7 +39,7 @@ pub fn render(
     if above > 0 {
         title.push_str(&format!(", {} above", format::count_noun(above.into(), "row")));
     }
-    let frame = Frame { title: &title, foot, focused: true, ..Frame::default() };
+    let frame = Frame { title: &title, foot: &foot, focused: true, ..Frame::default() };
     frame::label(frame, cx, window, buf);
     let note = message_note(message, page);
     paragraph(cx, below, &note, cx.theme.style(StyleRole::Dim), buf);
@@ -53,15 +55,19 @@ fn more_below(message: &MessageBox, above: u16, height: u16) -> bool {
 /// Where the text came from, and when it is sent.
 fn message_note(message: &MessageBox, page: &RunPage) -> String {
     let live = page.world().progress.is_live();
+    let send = key_of(Action::Send);
     let from = match message.from {
-        DraftOrigin::Scenario => "the scenario's suggestion: Ctrl-S sends it, typing replaces it; ",
-        DraftOrigin::Queued if live => {
-            return "queued until the run ends; edit it here, or clear it and press Ctrl-S to \
-                    withdraw it"
-                .to_owned();
+        DraftOrigin::Scenario => {
+            format!("the scenario's suggestion: {send} sends it, typing replaces it; ")
         }
-        DraftOrigin::Draft if !message.text.changed() => "your draft; ",
-        _ => "",
+        DraftOrigin::Queued if live => {
+            return format!(
+                "queued until the run ends; edit it here, or clear it and press {send} to \
+                 withdraw it"
+            );
+        }
+        DraftOrigin::Draft if !message.text.changed() => "your draft; ".to_owned(),
+        _ => String::new(),
     };
     let when = match live {
         true => "sent when this run ends",

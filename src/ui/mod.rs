@@ -2,6 +2,7 @@
 
 pub(crate) mod border;
 pub mod chrome;
+mod commands;
 pub(crate) mod comparison;
 pub mod confirm;
 pub mod cx;
@@ -89,6 +90,7 @@ fn draw(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
             Overlay::Templates(list) => templates::render(list, cx, size, buf),
             Overlay::Comparison(view) => comparison::render(view, cx, size, buf),
             Overlay::Help(help) => help::render(help, cx, size, state.settings.ascii, buf),
+            Overlay::Commands(list) => commands::render(list, cx, size, buf),
             Overlay::Confirm(confirm) => confirm::render(confirm, cx, size, buf),
         }
     }

@@ -1,5 +1,7 @@
 //! The window in which the template of a new scenario is chosen.
 
+use crate::app::action::Action;
+use crate::app::keys_in_use::key_of;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -28,7 +30,8 @@ pub fn render(list: &TemplateList, cx: &DrawContext, size: Size, buf: &mut Buffe
     scroll_arrows(cx, parts.window.right().saturating_sub(1), parts.list, hidden, buf);
     if let Some(template) = list.templates.get(list.selected) {
         let text = format!(
-            "Enter writes scenarios/my-{}.toml; it runs without a model.",
+            "{} writes scenarios/my-{}.toml; it runs without a model.",
+            key_of(Action::WriteTemplate),
             template.pattern
         );
         let area = Rect {

@@ -312,3 +312,47 @@ prices, in US dollars per million tokens
     let all = format!("{}{json}", ended.out);
     assert!(!all.contains(KEY) && !all.contains("hidden-1"), "{all}");
 }
+
+#[test]
+fn mistakes_in_keys_are_told_with_their_lines() {
+    let home = Home::new();
+    home.write(
+        FILE,
+        "[keys]\nstpe = \"x\"\nkill = \"ctr-k\"\nflags = \"v\"\nstep = [\"s\", \"v\"]\nclose = \"x\"\n",
+    );
+    let mistakes = [
+        "config.toml:2:1: error: keys.stpe: unknown action: did you mean `step`?",
+        "config.toml:3:8: error: keys.kill: unknown key `ctr-k`: write a character (x, X, !), ctrl-x",
+        "config.toml:5:14: error: keys.step: v is also the key of `flags` on line 4, in: home, run",
+        "config.toml:6:1: error: keys.close: esc cannot be taken away: it always closes or cancels",
+    ];
+    for args in [&["config"][..], &["scenarios"], &["run", "checkout-unanimous", "--headless"]] {
+        let ended = home.run(args);
+        assert_eq!(ended.code, Some(2), "{args:?}: {ended:?}");
+        for said in mistakes {
+            assert!(ended.err.contains(said), "{args:?}: no {said} in\n{}", ended.err);
+        }
+    }
+    let doctor = home.run(&["doctor"]);
+    assert_eq!(doctor.code, Some(1), "{doctor:?}");
+    assert!(doctor.out.contains("keys.stpe"), "{}", doctor.out);
+}
+
+#[test]
+fn config_shows_the_keys_in_use() {
+    let home = Home::new();
+    home.write(FILE, "[keys]\nstep = [\"x\", \"ctrl-x\"]\nkill = []\n");
+    let ended = home.run(&["config"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    for line in [
+        "  step              x, ctrl-x                             the configuration",
+        "  kill              none                                  the configuration",
+        "  help              ?, f1                                 the default",
+    ] {
+        assert!(ended.out.contains(line), "no {line} in\n{}", ended.out);
+    }
+    let json = home.run(&["config", "--json"]).json();
+    let step = serde_json::json!({ "value": ["x", "ctrl-x"], "from": "configuration" });
+    assert_eq!(json["keys"]["step"], step);
+    assert_eq!(json["keys"]["kill"]["value"], serde_json::json!([]));
+}

@@ -8,6 +8,7 @@ mod endings;
 mod heavy_conditions;
 mod hostile_logs;
 mod kept_runs;
+mod keys;
 mod models;
 #[path = "../support/program.rs"]
 mod support;

@@ -2,7 +2,9 @@
 
 use super::LaunchForm;
 use super::field::{Field, FieldId, FieldValue, MAX_TEXT_BYTES};
+use crate::app::action::Action;
 use crate::app::key::{KeyCode, KeyPress};
+use crate::app::keys_in_use::key_of;
 
 /// The effect of a key on the form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +71,8 @@ impl LaunchForm {
             return Ok(());
         }
         let Some(Field { value: FieldValue::Text(text), .. }) = self.fields.focused() else {
-            return Err("Pasting needs a text field: press Tab to reach one.".to_owned());
+            let key = key_of(Action::NextPane);
+            return Err(format!("Pasting needs a text field: press {key} to reach one."));
         };
         if pasted.len() > text.free_bytes() {
             return Err(format!(

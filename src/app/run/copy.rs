@@ -4,12 +4,15 @@
 use std::fmt::Write as _;
 
 use super::data::RunData;
+use super::inspect::Inspector;
 use super::inspect::raw::{call_events, raw_document};
 use super::inspect::target::{InspectTarget, Tab};
 use super::layout::Pane;
 use super::markdown::tools_markdown;
+use super::run_view::pane_title;
 use super::subject_text::run_text;
 use super::{InputOutcome, RunPage};
+use crate::app::action::Action;
 use crate::app::effect::{Contents, Effect, Export};
 use crate::event::safe_json;
 use crate::narrate::event_line::{model_text, took_ms};
@@ -34,6 +37,24 @@ pub(super) fn copy(page: &RunPage) -> InputOutcome {
 /// Copies what is selected, as Markdown.
 pub(super) fn copy_markdown(page: &RunPage) -> InputOutcome {
     copy_effect(selected_markdown(page))
+}
+
+/// What was copied, for a notice: `Copied event 61 (45 B).`
+pub(in crate::app) fn copied(page: &RunPage, action: Action, text: &str) -> String {
+    let focus = page.views.panes.focus;
+    let what = match &page.inspector {
+        Some(Inspector { target: InspectTarget::Event(seq), .. }) => format!("event {}", seq.0 + 1),
+        Some(inspector) => {
+            format!("the {} of the call", inspector.tab.name(inspector.callee).to_lowercase())
+        }
+        None if focus == Pane::Events => {
+            let event = page.list.selected(page.run.log()).and_then(|at| page.run.log().get(at));
+            event.map_or_else(|| "the event".to_owned(), |it| format!("event {}", it.seq.0 + 1))
+        }
+        None => format!("from {}", pane_title(page.views.shown().titles(), focus)),
+    };
+    let form = if action == Action::CopyMarkdown { ", as Markdown" } else { "" };
+    format!("Copied {what} ({}{form}).", format::bytes(text.len() as u64))
 }
 
 fn selected_text(page: &RunPage) -> String {

@@ -8,17 +8,24 @@ use crate::base::visible::is_hostile;
 /// Most characters of a filter.
 const MAX_CHARS: usize = 500;
 
-/// A line of text and the position of the cursor.
+/// A line of text, the position of the cursor, and the text that the arrow up recalls.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::app) struct FilterInput {
     text: String,
     cursor: usize,
+    last: String,
 }
 
 impl FilterInput {
-    pub(in crate::app) fn new(text: String) -> Self {
+    /// Begins with a text; `last` is the filter before it.
+    pub(in crate::app) fn new(text: String, last: String) -> Self {
         let cursor = text.len();
-        Self { text, cursor }
+        Self { text, cursor, last }
+    }
+
+    /// The filter that the arrow up recalls; empty: none.
+    pub(in crate::app) fn last(&self) -> &str {
+        &self.last
     }
 
     pub(in crate::app) fn text(&self) -> &str {
@@ -62,6 +69,11 @@ impl FilterInput {
             }
             (KeyCode::Char('a'), true) | (KeyCode::Home, _) => self.cursor = 0,
             (KeyCode::Char('e'), true) | (KeyCode::End, _) => self.cursor = self.text.len(),
+            // A second time brings back what was typed.
+            (KeyCode::Up | KeyCode::Down, _) if !self.last.is_empty() => {
+                std::mem::swap(&mut self.text, &mut self.last);
+                self.cursor = self.text.len();
+            }
             (KeyCode::Left, _) => self.cursor = self.before(),
             (KeyCode::Right, _) => self.cursor = self.after(),
             (KeyCode::Backspace, _) => {
@@ -98,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_line_is_edited() {
-        let mut line = FilterInput::new("kind == x".to_owned());
+        let mut line = FilterInput::new("kind == x".to_owned(), String::new());
         line.on_key(KeyPress::new(KeyCode::Backspace));
         line.insert("\"go\u{1b}\n\"");
         assert_eq!(line.text(), "kind == \"go \"");
@@ -109,10 +121,23 @@ mod tests {
         assert_eq!(line.text(), "ind == \"go ");
     }
 
+    #[test]
+    fn the_arrow_up_recalls_the_last_filter() {
+        let mut line = FilterInput::new(String::new(), "failed".to_owned());
+        line.insert("now");
+        line.on_key(KeyPress::new(KeyCode::Up));
+        line.insert("!");
+        assert_eq!(line.text(), "failed!");
+        line.on_key(KeyPress::new(KeyCode::Down));
+        assert_eq!(line.text(), "now");
+        let mut first = FilterInput::default();
+        assert!(!first.on_key(KeyPress::new(KeyCode::Up)), "there is nothing to recall");
+    }
+
     proptest! {
         #[test]
-        fn the_cursor_stays_in_the_text(keys in proptest::collection::vec(0u8..9, 0..40)) {
-            let mut line = FilterInput::new("né宽👩‍👩‍👧".to_owned());
+        fn the_cursor_stays_in_the_text(keys in proptest::collection::vec(0u8..10, 0..40)) {
+            let mut line = FilterInput::new("né宽👩‍👩‍👧".to_owned(), "宽".to_owned());
             for key in keys {
                 line.on_key(match key {
                     0 => KeyPress::new(KeyCode::Left),
@@ -123,6 +148,7 @@ mod tests {
                     5 => KeyPress::new(KeyCode::Delete),
                     6 => KeyPress::ctrl('w'),
                     7 => KeyPress::ctrl('u'),
+                    8 => KeyPress::new(KeyCode::Up),
                     _ => KeyPress::char('é'),
                 });
                 prop_assert!(line.text().is_char_boundary(line.cursor()));

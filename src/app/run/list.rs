@@ -23,7 +23,7 @@ pub struct EventList {
     filter: Option<ActiveFilter>,
     /// The filter while it is typed.
     pub(super) typing: Option<FilterInput>,
-    /// The last filter that was used, offered when the next is typed.
+    /// The last filter that was used, which the arrow up recalls.
     last: String,
     /// Why the typed text cannot be used as a filter.
     error: Option<String>,
@@ -54,6 +54,8 @@ struct ActiveFilter {
 pub struct FilterStatus<'a> {
     /// Its text, as typed.
     pub text: &'a str,
+    /// The filter before it, which the arrow up recalls; empty: none.
+    pub last: &'a str,
     /// While it is typed: where the next character goes, in bytes.
     pub typing: Option<usize>,
     /// What is wrong with it, if anything.
@@ -145,12 +147,14 @@ impl EventList {
         match &self.typing {
             Some(typed) => Some(FilterStatus {
                 text: typed.text(),
+                last: typed.last(),
                 typing: Some(typed.cursor()),
                 error: trouble,
                 percent: done,
             }),
             None => active.map(|active| FilterStatus {
                 text: &active.text,
+                last: "",
                 typing: None,
                 error: trouble,
                 percent: done,
@@ -262,10 +266,10 @@ impl EventList {
         self.cursor = Some(place);
     }
 
-    /// Starts typing a filter, beginning with the last one.
+    /// Starts typing a filter: the one that is set is changed, else the line is empty.
     pub(super) fn type_filter(&mut self) {
-        let text = self.filter.as_ref().map_or(self.last.clone(), |active| active.text.clone());
-        self.typing = Some(FilterInput::new(text));
+        let text = self.filter.as_ref().map(|active| active.text.clone()).unwrap_or_default();
+        self.typing = Some(FilterInput::new(text, self.last.clone()));
     }
 
     /// Applies what is typed so far: words at once, CEL as soon as it compiles.

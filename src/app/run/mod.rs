@@ -3,7 +3,7 @@
 
 mod actions;
 pub mod controls;
-mod copy;
+pub(super) mod copy;
 pub mod data;
 mod dropped_events;
 pub mod earlier;

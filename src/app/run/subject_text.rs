@@ -10,6 +10,7 @@ use super::scroll::{Scroll, WrappingLines};
 use super::speech;
 use super::text_window::windowed;
 use crate::app::action::Action;
+use crate::app::keys_in_use::key_of;
 use crate::event::world::RunState;
 use crate::event::{EventKind, SpanId};
 use crate::narrate::measure::{row_count, wrap_within};
@@ -182,7 +183,10 @@ pub fn run_text(run: &RunData, call: Option<SpanId>) -> SubjectText<'_> {
     }
     match world.progress.stage {
         RunState::Closed => outcome_text(run, call),
-        _ => SubjectText::note("The agents call their tools: t opens the tools."),
+        _ => {
+            let key = key_of(Action::Tools);
+            SubjectText::note(format!("The agents call their tools: {key} opens the tools."))
+        }
     }
 }
 

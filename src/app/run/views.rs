@@ -9,6 +9,7 @@ use super::layout::{Areas, Pane, PaneFocus};
 use super::run_view::{LiveChange, RunView};
 use crate::app::action::Action;
 use crate::app::effect::Effect;
+use crate::app::keys_in_use::key_of;
 use crate::event::SpanId;
 use crate::panes::View;
 use crate::panes::tools::view::ToolsView;
@@ -143,7 +144,8 @@ impl PageViews {
         }
         if action == Action::Breakpoint {
             let next = run.world().projection()?.next_breakpoint(run.world());
-            return next.err().map(str::to_owned);
+            let why = next.err()?;
+            return Some(format!("{why} {} steps to the next boundary.", key_of(Action::Step)));
         }
         let limit = matches!(action, Action::More | Action::Less);
         let chaos = matches!(
@@ -158,11 +160,12 @@ impl PageViews {
             return Some("The run has ended: its tools cannot be changed.".to_owned());
         }
         if (limit || chaos) && !self.shows_tools() {
+            let key = key_of(Action::Tools);
             let why = match limit {
-                true => "No limit to change here: t opens the tools.",
-                false => "This key works on a tool: press t first.",
+                true => format!("No limit to change here: {key} opens the tools."),
+                false => format!("This key works on a tool: press {key} first."),
             };
-            return Some(why.to_owned());
+            return Some(why);
         }
         let pattern = action == Action::Cause;
         (limit || chaos || pattern).then(|| self.shown().why_not(run, self.panes.focus, action))?

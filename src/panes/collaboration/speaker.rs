@@ -1,6 +1,8 @@
 //! What the speaker's pane shows: a contribution while it is streamed or once it is accepted, the
 //! brief, or why there is none.
 
+use crate::app::action::Action;
+use crate::app::keys_in_use::key_of;
 use std::fmt::Write as _;
 
 use super::subject::{SeatSubject, has_failed_seat};
@@ -79,9 +81,12 @@ fn seat_text<'a>(
         return SubjectText::problem(text);
     }
     match (seat.state, seat.call) {
-        (SeatState::Off, _) if table.plan.role_flags.contains_key(&seat.role) => SubjectText::note(
-            "Its flag is off, so its seat is empty in this round. f opens the flags.",
-        ),
+        (SeatState::Off, _) if table.plan.role_flags.contains_key(&seat.role) => {
+            let key = key_of(Action::Flags);
+            SubjectText::note(format!(
+                "Its flag is off, so its seat is empty in this round. {key} opens the flags."
+            ))
+        }
         (SeatState::Off, _) => SubjectText::note("The run stops before its turn."),
         (SeatState::Cancelled, _) => SubjectText::note("The run was stopped during this call."),
         (_, Some(call)) => call_text(run, call),

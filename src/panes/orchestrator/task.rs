@@ -1,6 +1,8 @@
 //! The details of a row of the waterfall as lines of text: the plan, a task with its attempts, the
 //! joined results.
 
+use crate::app::action::Action;
+use crate::app::keys_in_use::key_of;
 use std::fmt;
 use std::time::Duration;
 
@@ -81,7 +83,9 @@ fn add_plan(
         return;
     }
     document.gap();
-    document.add(StyleRole::Dim, "Enter inspects the call, p views its prompt.");
+    let (inspect, prompt) = (key_of(Action::Inspect), key_of(Action::Prompt));
+    let text = format!("{inspect} inspects the call, {prompt} views its prompt.");
+    document.add(StyleRole::Dim, text);
 }
 
 fn add_task(
@@ -134,8 +138,8 @@ fn add_task(
             document.field("latency", format!("p50 {p50}  p95 {p95}  of {calls}"));
         }
         if !matches!(tool.breaker, BreakerStage::Closed | BreakerStage::Disabled) {
-            document
-                .field("breaker", format!("{}: t opens the tools", breaker_state(tool.breaker)));
+            let (state, key) = (breaker_state(tool.breaker), key_of(Action::Tools));
+            document.field("breaker", format!("{state}: {key} opens the tools"));
         }
     }
 }

@@ -135,9 +135,7 @@ impl Projection for Router {
         match (self.classify, &self.chosen) {
             (None, None) => Ok(Boundary::Step(CLASSIFY).id()),
             (Some(_), None) => Ok(Boundary::Step(ROUTE).id()),
-            (_, Some(_)) => Err(
-                "No breakpoint here: the next agent is not known yet. s steps to the next boundary.",
-            ),
+            (_, Some(_)) => Err("No breakpoint here: the next agent is not known yet."),
         }
     }
 

@@ -51,7 +51,7 @@ impl Projection for Team {
     }
 
     fn next_breakpoint(&self, _run: &RunFold) -> Result<BoundaryId, &'static str> {
-        Err("No breakpoint here: the next speaker is not known yet. s steps to the next boundary.")
+        Err("No breakpoint here: the next speaker is not known yet.")
     }
 
     fn agents(&self) -> Option<&AgentsFold> {

@@ -34,13 +34,18 @@ keep = false
 keep_runs = 20
 keep_days = 7
 keep_bytes = 5_000_000
+
+[keys]
+step = "x"
+flags = ["f", "ctrl-f"]
+kill = []
 "#;
 
 #[test]
 fn a_whole_file_is_read() {
     let checked = check_config("config.toml", WHOLE);
     assert!(checked.problems.is_empty(), "{}", checked.problems);
-    let UserConfig { model, prices, ui, store } = checked.config;
+    let UserConfig { model, prices, ui, store, keys } = checked.config;
     assert_eq!(model.name.as_deref(), Some("anthropic/claude-haiku-4-5"));
     assert_eq!(model.timeout, Some(Duration::from_secs(30)));
     assert_eq!((model.tuning.temperature, model.tuning.max_tokens), (Some(0.2), Some(800)));
@@ -57,6 +62,24 @@ fn a_whole_file_is_read() {
     assert_eq!(ui, UiDefaults { theme: Some(theme), ascii: Some(true), animation: Some(false) });
     let kept = StoreDefaults { keep: false, keep_runs: 20, keep_days: 7, keep_bytes: 5_000_000 };
     assert_eq!(store, kept);
+    let key = |text: &str, place: &str| ConfiguredKey {
+        text: text.to_owned(),
+        place: format!("config.toml:{place}"),
+    };
+    let of = |action: &str, line, keys| ConfiguredKeys {
+        action: action.to_owned(),
+        place: format!("config.toml:{line}:1"),
+        line,
+        keys,
+    };
+    assert_eq!(
+        keys,
+        [
+            of("step", 32, vec![key("x", "32:8")]),
+            of("flags", 33, vec![key("f", "33:10"), key("ctrl-f", "33:15")]),
+            of("kill", 34, Vec::new()),
+        ]
+    );
 }
 
 #[test]
@@ -109,7 +132,10 @@ fn an_unknown_key_is_a_warning_that_says_what_was_meant() {
             "temperature: unknown key `temperature` (did you mean `model.temperature`?)",
         ),
         ("[model]\ntheme = 'x'", "model.theme: unknown key `theme` (did you mean `ui.theme`?)"),
-        ("[cluster]\nx = 1", "cluster: unknown key `cluster` (one of model, prices, ui, store)"),
+        (
+            "[cluster]\nx = 1",
+            "cluster: unknown key `cluster` (one of model, prices, ui, store, keys)",
+        ),
         (
             "[prices.x]\ninput = 1\noutput = 1\ncache = 1",
             "prices.x.cache: unknown key `cache` (did you mean `cached`?)",

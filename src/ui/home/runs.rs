@@ -1,5 +1,7 @@
 //! Pane 2 of the first screen: the runs of this session, then the kept ones.
 
+use crate::app::action::Action;
+use crate::app::keys_in_use::key_of;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -65,8 +67,11 @@ pub(super) fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut B
         return empty(cx, table::head_row(area).union(area), text, buf);
     }
     if list.is_empty() {
-        let text = "No runs yet. Press Enter on a scenario to start one, or n for the launch form.";
-        return empty(cx, table::head_row(area).union(area), text, buf);
+        let (open, new) = (key_of(Action::Open), key_of(Action::NewRun));
+        let text = format!(
+            "No runs yet. Press {open} on a scenario to start one, or {new} for the launch form."
+        );
+        return empty(cx, table::head_row(area).union(area), &text, buf);
     }
     let longest = state.runs.iter().filter_map(|page| page.world().head.as_ref());
     let longest = longest.map(|head| columns(&head.title)).max().unwrap_or(0);

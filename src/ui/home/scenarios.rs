@@ -1,5 +1,7 @@
 //! Pane 1 of the first screen: the scenarios, and the description of the selected one.
 
+use crate::app::action::Action;
+use crate::app::keys_in_use::key_of;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -27,12 +29,14 @@ struct ScenarioColumns {
 /// Draws the rows and the heads above them.
 pub(super) fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     if state.scenarios.is_empty() {
-        let text = if state.home.is_read {
-            "No scenarios. Put a file into ./scenarios and press r, or name one on the command line."
-        } else {
-            "Reading the scenarios."
+        let text = match state.home.is_read {
+            true => format!(
+                "No scenarios. Put a file into ./scenarios and press {}, or name one on the command line.",
+                key_of(Action::Rescan)
+            ),
+            false => "Reading the scenarios.".to_owned(),
         };
-        return empty(cx, table::head_row(area).union(area), text, buf);
+        return empty(cx, table::head_row(area).union(area), &text, buf);
     }
     let longest = state.scenarios.iter().map(|entry| columns(entry.name.as_str())).max();
     let name = u16::try_from(longest.unwrap_or(0)).unwrap_or(u16::MAX).clamp(8, 28) + 2;
@@ -108,7 +112,7 @@ pub(super) fn about(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Bu
         Ok(scenario) => (scenario.about.clone(), StyleRole::Dim),
         Err(_) => {
             let text = entry.first_error().unwrap_or_default();
-            (format!("{text}. E edits the file."), StyleRole::Failed)
+            (format!("{text}. {} edits the file.", key_of(Action::Edit)), StyleRole::Failed)
         }
     };
     let text_area = Rect {

@@ -1,5 +1,8 @@
 //! Pane 5: the events, a row each. Only the rows in view are read.
 
+use crate::app::action::Action;
+use crate::app::key::{KeyCode, KeyPress};
+use crate::app::keys_in_use::key_of;
 use std::borrow::Cow;
 
 use ratatui::buffer::Buffer;
@@ -88,8 +91,13 @@ pub(crate) fn filter_text(
             pen.put(start, style).glyph(Glyph::Cursor, of(StyleRole::Cursor));
             pen.put_within(after, end.saturating_sub(pen.x()), style);
             if filter.text.is_empty() {
-                let left = end.saturating_sub(pen.x());
-                pen.put_within(hint, left, of(StyleRole::Dim));
+                let dim = of(StyleRole::Dim);
+                if !filter.last.is_empty() {
+                    let up = KeyPress::new(KeyCode::Up).label(cx.glyphs == Glyphs::Ascii);
+                    let recalled = format!(" {up} recalls {}; ", filter.last);
+                    pen.put_within(&recalled, end.saturating_sub(pen.x()), dim);
+                }
+                pen.put_within(hint, end.saturating_sub(pen.x()), dim);
             }
         }
     }
@@ -130,7 +138,9 @@ fn dropped_line(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) 
     let gone = format::exact(page.log().dropped_count() as u64);
     let mut text = match (page.earlier.is_reading(), page.earlier.is_stored()) {
         (true, _) => format!("reading {gone} earlier events"),
-        (false, true) => format!("{gone} earlier events in the store: g reads them"),
+        (false, true) => {
+            format!("{gone} earlier events in the store: {} reads them", key_of(Action::Top))
+        }
         (false, false) => format!("{gone} earlier events dropped to bound memory"),
     };
     if page.list().is_filtered() {
@@ -151,8 +161,10 @@ fn empty(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
         let glyph = cx.glyphs.symbol(Glyph::Failed);
         let text = format!("{glyph} {trouble}");
         Pen::new(buf, line(area, 0), cx.glyphs).space(1).put(&text, failed);
-        let keys = "Enter applies a valid filter, Esc clears it; plain words need no quotes.";
-        Pen::new(buf, line(area, 1), cx.glyphs).space(1).put(keys, dim);
+        let apply = key_of(Action::Apply);
+        let keys =
+            format!("{apply} applies a valid filter, Esc clears it; plain words need no quotes.");
+        Pen::new(buf, line(area, 1), cx.glyphs).space(1).put(&keys, dim);
         let names = format!("names: {}", crate::app::run::filter::NAMES);
         Pen::new(buf, line(area, 2), cx.glyphs).space(1).put(&names, dim);
         return;
@@ -161,7 +173,10 @@ fn empty(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
         Some(filter) if filter.percent < 100 => {
             format!("Filtering: {} % of the log.", filter.percent)
         }
-        Some(_) => "No event matches the filter. / changes it, Esc clears it.".to_owned(),
+        Some(_) => {
+            let key = key_of(Action::Filter);
+            format!("No event matches the filter. {key} changes it, Esc clears it.")
+        }
         None if page.earlier.is_reading() => "Reading the events from the store.".to_owned(),
         None if page.is_log_dropped() => {
             let facts = format::exact(page.world().tally.events);

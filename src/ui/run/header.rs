@@ -7,6 +7,8 @@ use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 
 use super::draw_view::HeaderNote;
+use crate::app::action::Action;
+use crate::app::keys_in_use::key_of;
 use crate::app::run::RunPage;
 use crate::event::kind::{Initiator, ModelLabel, RunClosed};
 use crate::event::world::{RunState, World};
@@ -291,14 +293,15 @@ fn run_note(page: &RunPage, cx: &DrawContext, world: &World) -> Option<HeaderNot
         let (facts, all) = (page.shown_event_count(), page.log().len());
         // The state of the run itself, which is not what the screen shows.
         let run = match &page.world().progress.stage {
-            RunState::Empty | RunState::Running => ", run continues (Space or G: back to live)",
-            RunState::Pausing { since: None, .. } => ", run pausing (Space or G: back to live)",
-            RunState::Pausing { .. } | RunState::Paused { .. } => {
-                ", run paused (Space or G: back to live)"
-            }
-            RunState::Closed => " (Space or G: back to the end)",
+            RunState::Empty | RunState::Running => ", run continues",
+            RunState::Pausing { since: None, .. } => ", run pausing",
+            RunState::Pausing { .. } | RunState::Paused { .. } => ", run paused",
+            RunState::Closed => "",
         };
-        let text = format!("event {facts} of {all}{run}");
+        let is_live = page.world().progress.is_live();
+        let to = if is_live { "back to live" } else { "back to the end" };
+        let (one, other) = (key_of(Action::PauseResume), key_of(Action::Bottom));
+        let text = format!("event {facts} of {all}{run} ({one} or {other}: {to})");
         return Some(matters(text, StyleRole::Playhead));
     }
     if page.kept.as_deref().is_some_and(|kept| kept.is_interrupted()) {
@@ -329,7 +332,11 @@ fn run_note(page: &RunPage, cx: &DrawContext, world: &World) -> Option<HeaderNot
                 more => format!(" and {} more", more - 1),
             };
             matters(
-                format!("paused before {place}{more} (Space resume, s step)"),
+                format!(
+                    "paused before {place}{more} ({} resume, {} step)",
+                    key_of(Action::PauseResume),
+                    key_of(Action::Step)
+                ),
                 StyleRole::Paused,
             )
         }

@@ -1,6 +1,8 @@
 //! Pane 2 of a collaboration: the selected seat's text, actions, attempts and tokens. At the end of
 //! a run it shows the outcome.
 
+use crate::app::action::Action;
+use crate::app::keys_in_use::key_of;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -115,7 +117,7 @@ fn text_rows(spoken: &Spoken<'_>, cx: &DrawContext, area: Rect, buf: &mut Buffer
         let (text, at) = if coming {
             (format!("{size} above"), area.y)
         } else {
-            (format!("{size} more: Enter shows all"), area.bottom() - 1)
+            (format!("{size} more: {} shows all", key_of(Action::Inspect)), area.bottom() - 1)
         };
         let at = Rect { y: at, height: 1, ..area };
         let dim = theme.style(StyleRole::Dim);

@@ -1,5 +1,7 @@
 //! The events of a call as JSON.
 
+use crate::app::action::Action;
+use crate::app::keys_in_use::key_of;
 use serde_json::Value;
 
 use super::calls::verdict_event;
@@ -27,7 +29,10 @@ pub(crate) fn raw_document(facts: &[&Event], left_out: usize) -> StyledText {
     if left_out > 0 {
         document.gap();
         let facts = format::count_noun(left_out as u64, "event");
-        document.add(StyleRole::Dim, format!("{facts} more: e exports all of them."));
+        document.add(
+            StyleRole::Dim,
+            format!("{facts} more: {} exports all of them.", key_of(Action::Export)),
+        );
     }
     document
 }

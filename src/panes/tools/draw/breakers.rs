@@ -1,5 +1,7 @@
 //! Pane 1 of the tools: each tool's breaker state, its latest calls as marks, and its figures.
 
+use crate::app::action::Action;
+use crate::app::keys_in_use::key_of;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -124,8 +126,8 @@ pub(crate) fn render(
             None => "The run is starting.",
         };
         Pen::new(buf, line(area, 0), cx.glyphs).space(1).put(text, dim);
-        let text = "t or Esc: back to the run.";
-        Pen::new(buf, line(area, 1), cx.glyphs).space(1).put(text, dim);
+        let text = format!("{} or Esc: back to the run.", key_of(Action::Tools));
+        Pen::new(buf, line(area, 1), cx.glyphs).space(1).put(&text, dim);
         return;
     }
     let places = BreakerColumns::for_width(area.width, tools);

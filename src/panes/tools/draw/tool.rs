@@ -1,6 +1,8 @@
 //! Pane 2 of the tools: at the end of a run about tools its outcome, else the selected tool with its injected faults, fallbacks used, load, policy,
 //! and the history of its breaker.
 
+use crate::app::action::Action;
+use crate::app::keys_in_use::key_of;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -51,8 +53,8 @@ pub(crate) fn render(
     let area = text_area(area);
     let dim = cx.theme.style(StyleRole::Dim);
     let Some(tool) = view.tool(data) else {
-        let text = "No tool selected. t or Esc: back to the run.";
-        Pen::new(buf, line(area, 0), cx.glyphs).put(text, dim);
+        let text = format!("No tool selected. {} or Esc: back to the run.", key_of(Action::Tools));
+        Pen::new(buf, line(area, 0), cx.glyphs).put(&text, dim);
         return;
     };
     let live = data.world().progress.is_live();
@@ -64,7 +66,8 @@ pub(crate) fn render(
     match faults_text(tool) {
         Some(faults) => rows.field("injected", &faults, StyleRole::Flag, 2),
         None if live => {
-            rows.field("injected", "none: ! injects a fault", StyleRole::Dim, 1);
+            let text = format!("none: {} injects a fault", key_of(Action::Faults));
+            rows.field("injected", &text, StyleRole::Dim, 1);
         }
         None => rows.field("injected", "none", StyleRole::Dim, 1),
     }

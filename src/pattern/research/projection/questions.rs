@@ -120,7 +120,7 @@ impl Projection for Research {
         let current = WorkflowStep::current(run, self);
         let place = WorkflowStep::ALL.iter().position(|step| Some(*step) == current);
         let next = place.and_then(|place| WorkflowStep::ALL.get(place + 1));
-        next.map(|step| step.boundary()).ok_or("No breakpoint here: this is the last step.")
+        next.map(|step| step.boundary()).ok_or("No breakpoint here: this is the last phase.")
     }
 }
 

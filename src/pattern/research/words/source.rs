@@ -140,7 +140,7 @@ fn denial_text(
         Denial::Execution => {
             let flag = domain.and_then(|it| plan.source(it)).and_then(|it| it.flag.as_ref());
             let to_do = match flag {
-                Some(flag) => format!("Its flag {flag} is off: f opens the flags."),
+                Some(flag) => format!("Its flag {flag} is off: switch it on in the flags."),
                 None => "Add it to allowed_domains_execution.".into(),
             };
             (format!("{whom} is allowed by policy, but switched off in this run."), Some(to_do))
@@ -157,6 +157,6 @@ fn advice(reason: &str) -> &'static str {
         "private_address" => "The address is private: add its host to allow_private.",
         "too_many_redirects" | "redirect_loop" => "The site redirects too often.",
         "content_type" => "Only HTML, Markdown, plain text and PDF can be read.",
-        _ => "Enter shows the full reply.",
+        _ => "Inspect it for the full reply.",
     }
 }

@@ -40,6 +40,6 @@ impl Projection for Resilience {
     }
 
     fn next_breakpoint(&self, _run: &RunFold) -> Result<BoundaryId, &'static str> {
-        Err("No breakpoint here: agents act in no fixed order. s steps to the next boundary.")
+        Err("No breakpoint here: agents act in no fixed order.")
     }
 }

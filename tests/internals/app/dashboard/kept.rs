@@ -130,6 +130,21 @@ fn a_filter_is_typed_live_kept_and_removed() {
 }
 
 #[test]
+fn a_filter_begins_empty_and_the_last_one_is_recalled() {
+    let mut dash = with_history();
+    dash.text("/status:failed").press(KeyCode::Enter);
+    dash.text("/").press(KeyCode::Backspace).text("d").press(KeyCode::Esc);
+    dash.text("/");
+    assert_eq!(dash.state.history.filter().map(|it| it.text), Some(""));
+    assert_eq!(listed(&dash).len(), 5, "nothing is filtered yet");
+    let screen = dash.screen();
+    assert!(screen.contains("↑ recalls status:failed"), "{screen}");
+    assert!(screen.contains("⏎ keep  Esc clear"), "{screen}");
+    dash.press(KeyCode::Up);
+    assert_eq!(listed(&dash), ["r-30cc"]);
+}
+
+#[test]
 fn a_filter_searches_the_runs_of_this_session_too() {
     let mut dash = with_history();
     dash.run("r-7777", &ended()).text("q/status:done");

@@ -2,6 +2,7 @@
 
 mod authoring;
 mod command_line;
+mod commands;
 mod comparison;
 mod earlier;
 mod flags;

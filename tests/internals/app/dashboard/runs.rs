@@ -293,6 +293,15 @@ fn broken_files_are_listed_with_what_is_wrong_and_where() {
     assert!(screen.contains("1 scenario, 1 broken"), "{screen}");
     dash.text("r");
     assert!(matches!(dash.asked()[..], [Effect::Rescan]));
+    let mut read = crate::support::screen::shipped();
+    let count = read.len() + 1;
+    read.push(own("./mine.toml", text));
+    dash.send(Msg::Scenarios(read.clone()));
+    let said = |dash: &Dash| dash.state.notices.current().map(|it| it.text.clone());
+    assert_eq!(said(&dash), Some(format!("{count} scenarios read, 1 broken.")));
+    // Files that are read because they changed are not counted.
+    dash.press(KeyCode::Esc).send(Msg::Scenarios(read));
+    assert_eq!(said(&dash), None);
 }
 
 #[test]

@@ -1,0 +1,174 @@
+//! The list of commands, keys that do nothing, and keys of the configuration.
+
+use crate::app::keymap::Context;
+use crate::app::keys_in_use::use_keys_in_test;
+use crate::app::{Effect, KeyCode, KeyPress};
+use crate::engine::Schedule;
+use crate::event::Command;
+
+use crate::support::screen::{Dash, facts};
+
+/// Where a text is on the screen: column and row of its first cell.
+fn find(dash: &Dash, text: &str) -> (u16, u16) {
+    let screen = dash.screen();
+    let found = screen.lines().enumerate().find_map(|(y, line)| {
+        let column = line[..line.find(text)?].chars().count();
+        Some((u16::try_from(column).expect("a column"), u16::try_from(y).expect("a row")))
+    });
+    found.unwrap_or_else(|| panic!("{text} is not on the screen:\n{screen}"))
+}
+
+fn click(dash: &mut Dash, text: &str) {
+    let (col, row) = find(dash, text);
+    dash.click(col, row);
+}
+
+fn said(dash: &Dash) -> &str {
+    dash.state.notices.current().map(|it| it.text.as_str()).unwrap_or_default()
+}
+
+fn keys(dash: &Dash) -> String {
+    dash.screen().lines().last().expect("a key row").to_owned()
+}
+
+#[test]
+fn commands_are_found_by_parts_of_their_names_and_run() {
+    let mut dash = Dash::new(120, 36);
+    assert!(keys(&dash).contains(": commands"), "{}", keys(&dash));
+    dash.text(":");
+    assert_eq!(dash.state.context(), Context::Commands);
+    let screen = dash.screen();
+    assert!(screen.contains("Commands") && screen.contains("new-run"), "{screen}");
+    // Letters in their order are enough, also of the description.
+    dash.text("nwrn");
+    assert!(dash.screen().contains("> new-run"), "{}", dash.screen());
+    dash.press(KeyCode::Enter);
+    assert_eq!(dash.state.context(), Context::Form);
+    dash.press(KeyCode::Esc).text(":$EDITOR").press(KeyCode::Enter);
+    assert!(matches!(dash.asked()[..], [Effect::Edit(_)]));
+    dash.text(":zzzz");
+    assert!(dash.screen().contains("No match (Backspace to widen)."), "{}", dash.screen());
+    dash.press(KeyCode::Enter).press(KeyCode::Esc);
+    assert_eq!(dash.state.context(), Context::Home);
+}
+
+#[test]
+fn a_command_that_cannot_run_says_why() {
+    let mut dash = Dash::new(120, 36);
+    dash.text(":step-round");
+    let screen = dash.screen();
+    assert!(screen.contains("no run is selected"), "{screen}");
+    dash.press(KeyCode::Enter);
+    assert_eq!(said(&dash), "step-round: no run is selected.");
+    assert_eq!(dash.state.context(), Context::Commands, "the list stays open");
+    dash.press(KeyCode::Esc).press(KeyCode::Esc).text(":zoom");
+    assert!(dash.screen().contains("only in run"), "{}", dash.screen());
+    // What can run is listed first.
+    dash.press(KeyCode::Esc);
+    let events = facts("checkout-launch", &[], &[], Schedule::default());
+    dash.run("r-0001", &events).text(":kill");
+    assert!(dash.screen().contains("the run has ended"), "{}", dash.screen());
+}
+
+#[test]
+fn the_mouse_runs_a_command() {
+    let mut dash = Dash::new(120, 36);
+    dash.text(":new");
+    click(&mut dash, "new-scenario");
+    assert_eq!(dash.state.context(), Context::Commands, "a click selects");
+    click(&mut dash, "new-scenario");
+    assert_eq!(dash.state.context(), Context::Templates);
+}
+
+#[test]
+fn a_key_that_does_nothing_says_so() {
+    let mut dash = Dash::new(120, 36);
+    dash.text("z");
+    assert_eq!(said(&dash), "z (zoom): only in run.");
+    dash.text("/");
+    assert_eq!(said(&dash), "filter: there are no runs yet.");
+    assert_eq!(dash.state.context(), Context::Home);
+    dash.text("x");
+    assert_eq!(said(&dash), "x does nothing here; ? shows the keys.");
+    dash.text("7");
+    assert_eq!(said(&dash), "pane: there is no pane 7.");
+    let events = facts("checkout-launch", &[], &[], Schedule::default());
+    dash.run("r-0001", &events).text("r");
+    assert_eq!(said(&dash), "r (reload): only in home.");
+}
+
+#[test]
+fn a_click_on_the_key_row_is_the_key() {
+    let mut dash = Dash::new(120, 36);
+    click(&mut dash, "? help");
+    assert_eq!(dash.state.context(), Context::Help);
+    click(&mut dash, "Esc close");
+    assert_eq!(dash.state.context(), Context::Home);
+    let (col, row) = find(&dash, "new run");
+    dash.click(col + 4, row);
+    assert_eq!(dash.state.context(), Context::Form, "the word is as good as the key");
+    dash.press(KeyCode::Esc);
+    // Each of two keys with one word is its own.
+    let first = dash.state.home.scenario.clone();
+    let (col, row) = find(&dash, "j k move");
+    dash.click(col, row);
+    assert_ne!(dash.state.home.scenario, first);
+    dash.click(col + 2, row);
+    assert_eq!(dash.state.home.scenario, first);
+    dash.click(119, row);
+    assert_eq!((dash.state.context(), dash.asked().len()), (Context::Home, 0));
+}
+
+#[test]
+fn the_small_key_row_keeps_the_next_pane() {
+    let dash = Dash::new(80, 24);
+    assert!(keys(&dash).contains("Tab pane"), "{}", keys(&dash));
+    assert!(keys(&dash).contains(": commands"), "{}", keys(&dash));
+}
+
+#[test]
+fn configured_keys_are_shown_and_do_what_the_usual_ones_did() {
+    let _keys = use_keys_in_test(
+        "[keys]\nhelp = \"ctrl-g\"\nnew-run = [\"x\", \"F2\"]\npause-or-resume = \"b\"\nreload = []\n",
+    );
+    let mut dash = Dash::new(120, 36);
+    let row = keys(&dash);
+    assert!(row.contains("x new run") && row.contains("Ctrl-G help"), "{row}");
+    assert!(dash.screen().contains("or x for the launch form"), "{}", dash.screen());
+    dash.text("n?r");
+    assert_eq!((dash.state.context(), dash.asked().len()), (Context::Home, 0));
+    assert_eq!(said(&dash), "r does nothing here; Ctrl-G shows the keys.");
+    dash.text("x");
+    assert_eq!(dash.state.context(), Context::Form);
+    dash.press(KeyCode::Esc).key(KeyPress::ctrl('g'));
+    let screen = dash.screen();
+    assert!(screen.contains("x F2") && !screen.contains("║   n "), "{screen}");
+    dash.press(KeyCode::Esc).text(":reload");
+    assert_eq!(dash.state.context(), Context::Commands);
+    dash.press(KeyCode::Enter);
+    assert!(matches!(dash.asked()[..], [Effect::Rescan]), "a command needs no key");
+    let events = facts("checkout-launch", &[], &[], Schedule::default());
+    dash.run("r-0001", &events[..10]).text("b");
+    let asked = dash.asked();
+    assert!(
+        matches!(asked[..], [Effect::Command { command: Command::Pause { .. }, .. }]),
+        "{asked:?}"
+    );
+    click(&mut dash, "b pause");
+    assert_eq!(dash.asked().len(), 1);
+}
+
+#[test]
+fn one_notice_says_what_was_copied() {
+    let mut dash = Dash::new(120, 36);
+    dash.text("y");
+    assert!(said(&dash).starts_with("Copied: roundtable run "), "{}", said(&dash));
+    assert_eq!(dash.state.notices.hidden_count(), 0);
+    let events = facts("checkout-launch", &[], &[], Schedule::default());
+    dash.run("r-0001", &events).text("5Gy");
+    let count = events.len();
+    assert!(said(&dash).starts_with(&format!("Copied event {count} (")), "{}", said(&dash));
+    dash.text("1Y");
+    assert!(said(&dash).ends_with(", as Markdown)."), "{}", said(&dash));
+    assert_eq!(dash.state.notices.hidden_count(), 0);
+}
