@@ -27,7 +27,7 @@ async fn the_picture_is_of_a_real_screen() {
                 && seen.text.contains("chargeback alerts are")
         })
         .await;
-    for part in ["Round table", "Stances by round", "Gateway", "Events", "call.retried"] {
+    for part in ["Round table", "Stances by round", "Calls", "Events", "call.retried"] {
         assert!(seen.text.contains(part), "no {part} on it:\n{}", seen.text);
     }
     let picture = picture::svg(&seen.cells, "A run of checkout-launch in the dashboard");
