@@ -30,10 +30,9 @@ fn done(env: &[(&str, &str)]) -> Terminal {
 fn what_is_copied_reaches_the_terminals_clipboard() {
     let mut terminal = done(&[]);
     terminal.press("y");
-    terminal.sees("copied ");
-    let bytes = terminal.bytes();
-    let text = String::from_utf8_lossy(&bytes);
-    assert!(text.contains("\u{1b}]52;c;"), "no OSC 52");
+    terminal.sees("Copied ");
+    // OSC 52.
+    terminal.writes(b"\x1b]52;c;");
 }
 
 /// The names of the files that were exported.
@@ -58,12 +57,11 @@ fn what_is_copied_holds_nothing_that_a_shell_would_carry_out() {
     let mut terminal = Terminal::start(Start { args, ..Start::default() });
     terminal.sees("DONE");
     terminal.press("y");
-    terminal.sees("copied ");
-    let bytes = terminal.bytes();
+    terminal.sees("Copied ");
     let start = osc52("␛[201~rm -rf ~\u{fffd}\u{fffd}\u{fffd}gone in");
     // Three bytes are four letters: all of them but the last, and without what ends the sequence.
     let start = &start[..start.len() - 6];
-    assert!(bytes.windows(start.len()).any(|some| some == start), "another text was copied");
+    terminal.writes(start);
 }
 
 #[test]

@@ -164,6 +164,18 @@ impl Terminal {
         self.output().bytes.clone()
     }
 
+    /// Waits until these bytes were written.
+    pub fn writes(&self, wanted: &[u8]) {
+        let has = |output: &Output| output.bytes.windows(wanted.len()).any(|some| some == wanted);
+        let (output, late) = self
+            .output
+            .1
+            .wait_timeout_while(self.output(), PATIENCE, |output| !has(output))
+            .expect("a lock");
+        drop(output);
+        assert!(!late.timed_out(), "never written: {}", String::from_utf8_lossy(wanted));
+    }
+
     /// Sends bytes as a keyboard does.
     pub fn press(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).expect("it listens");
