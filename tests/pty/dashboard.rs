@@ -84,7 +84,7 @@ fn a_run_that_is_going_is_paused_goes_on_and_seats_the_lawyer() {
     terminal.press("f");
     terminal.sees("If you switch");
     terminal.press(" ");
-    terminal.sees("pending: on");
+    terminal.sees("on (pending)");
     terminal.press("\x1b");
     terminal.sees("of 4 answered");
 }

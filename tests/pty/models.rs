@@ -48,7 +48,7 @@ fn again(terminal: &mut Terminal) {
     terminal.press("q1");
     terminal.sees("checkout-blocked");
     terminal.press("2\r");
-    terminal.sees("decided");
+    terminal.sees("2 Outcome");
     terminal.press("n");
     terminal.sees("[ Start ]");
     terminal.press(TO_ANSWERS);
@@ -76,7 +76,7 @@ async fn with_two_keys_the_form_asks_which_and_the_run_is_launched_with_what_is_
     // Ollama is on this machine: it is found without being chosen.
     terminal.sees("qwen3:8b");
     terminal.press("gemini/");
-    terminal.loses("anthropic/claude-haiku-4-5");
+    terminal.loses("qwen3:8b");
     terminal.press("\r");
     terminal.sees(&format!("at {}, key from the shell", scene.host));
     terminal.press("\r");
