@@ -9,7 +9,7 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 
-use tokio::runtime::Handle;
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
@@ -54,12 +54,17 @@ pub async fn decide<D: ConditionDecision>(decision: &D) -> D::DecisionResult {
     }
     let abandoned = Arc::new(AtomicBool::new(false));
     let _abandon = CancelOnDrop(Arc::clone(&abandoned));
-    let decision = decision.clone();
     let runtime = Handle::current();
+    // Only a runtime of one thread can simulate its clock, which advances while nothing of its own is at
+    // work. The slots are those of all runtimes: there the wait is on the blocking thread. Elsewhere what
+    // waits has no thread and no copy of the decision. The semaphore is never closed.
+    let place = match runtime.runtime_flavor() {
+        RuntimeFlavor::CurrentThread => None,
+        _ => BLOCKING_SLOTS.acquire().await.ok(),
+    };
+    let decision = decision.clone();
     let beside = spawn_blocking(move || {
-        // The wait is on this thread: the slots are those of all runtimes, and a clock that is simulated
-        // does not advance while a thread works. The semaphore is never closed.
-        let _place = runtime.block_on(BLOCKING_SLOTS.acquire());
+        let _place = place.or_else(|| runtime.block_on(BLOCKING_SLOTS.acquire()).ok());
         decision.evaluate(&mut EvalBudget::with_cancel_flag(EvalLimits::DECISION, abandoned))
     });
     match beside.await {

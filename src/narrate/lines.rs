@@ -136,7 +136,9 @@ fn start_line(head: &RunStarted) -> StyledLine {
 
 fn end_line(closed: &RunClosed, world: &World, words: Option<&dyn Narrate>) -> StyledLine {
     let mut line = StyledLine::from(StyledPart::from(badges::ended(closed.reason.class())));
-    line.push(format!("  {}", closed.reason.phrase_and_id()));
+    if !closed.reason.is_success() {
+        line.push(format!("  {}", closed.reason.phrase_and_id()));
+    }
     if let Some(phase) = &closed.phase {
         line.push(format!(" in {phase}"));
     }

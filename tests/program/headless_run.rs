@@ -61,7 +61,7 @@ fn text_is_for_people_and_without_colours_in_a_pipe() {
     let ended = run(&["checkout-launch", "--format", "text"]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(!ended.out.contains('\u{1b}'), "{}", ended.out);
-    for part in ["round 1 of 3", "▼ block", "↻ retry", "503", "✓ DONE  success", "Launch brief"]
+    for part in ["round 1 of 3", "▼ block", "↻ retry", "503", "✓ DONE  ▲ go", "Launch brief"]
     {
         assert!(ended.out.contains(part), "no {part} in\n{}", ended.out);
     }

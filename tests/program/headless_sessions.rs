@@ -349,7 +349,7 @@ fn text_tells_who_speaks_who_hands_over_and_why_not() {
         "  · says         front  I pass you on.",
         "  → handoff      front  to billing: The invoice is wrong.",
         "  · says         billing  The invoice of April was wrong; it is mended.",
-        "✓ DONE  success  by billing  1 handoff, 4 calls",
+        "✓ DONE  by billing  1 handoff, 4 calls",
         "The invoice of April was wrong; it is mended.",
         "  › message      you  And the one of May?",
         "  · says         billing  One moment.",
