@@ -1,6 +1,6 @@
 //! What a resilience run says about itself.
 
-use crate::event::kind::Purpose;
+use crate::event::kind::{Purpose, RunClosed};
 use crate::event::world::{Projection, RunFold};
 use crate::event::{Event, EventKind};
 use crate::narrate::event_line::EventLine;
@@ -11,6 +11,7 @@ use crate::narrate::preview::{add_end, end_line};
 use crate::narrate::progress::Progress;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::{StyledLine, StyledPart, StyledText};
+use crate::narrate::verdict::RunVerdict;
 use crate::pattern::resilience::projection::Resilience;
 
 /// Columns of the agent before the name of a tool.
@@ -79,6 +80,16 @@ impl Narrate for Resilience {
             }
             None => line,
         }
+    }
+
+    fn verdict(&self, run: &RunFold, closed: &RunClosed) -> RunVerdict {
+        let mut verdict = RunVerdict::of(closed);
+        let calls = format::count_noun(run.tally.calls, "call");
+        verdict.facts.push(calls);
+        if let Some(factor) = run.tools.amplification() {
+            verdict.facts.push(format!("{} requests", format::factor(factor)));
+        }
+        verdict
     }
 
     fn lines(&self, event: &Event, _run: &RunFold) -> Option<Vec<StyledLine>> {
