@@ -55,9 +55,9 @@ pub async fn decide<D: ConditionDecision>(decision: &D) -> D::DecisionResult {
     let abandoned = Arc::new(AtomicBool::new(false));
     let _abandon = CancelOnDrop(Arc::clone(&abandoned));
     let runtime = Handle::current();
-    // Only a runtime of one thread can simulate its clock, which advances while nothing of its own is at
-    // work. The slots are those of all runtimes: there the wait is on the blocking thread. Elsewhere what
-    // waits has no thread and no copy of the decision. The semaphore is never closed.
+    // All runtimes of the process share the slots. A runtime of one thread may run on simulated time, which
+    // advances whenever the runtime is idle, so it must not look idle here: a blocking thread waits. Other
+    // runtimes wait without a thread and without a copy. The semaphore is never closed.
     let place = match runtime.runtime_flavor() {
         RuntimeFlavor::CurrentThread => None,
         _ => BLOCKING_SLOTS.acquire().await.ok(),

@@ -55,8 +55,8 @@ impl Launch {
 }
 
 impl Launch {
-    /// Sets the message that the run answers: the next one of the session of `before`, else the first
-    /// of its own, unless it has one already.
+    /// Sets the message that the run answers. After another run it is the next one of that session; else it
+    /// is the first one, unless the launch has a session already.
     pub(crate) fn answer(&mut self, text: Arc<str>, before: Option<&RunHandle>) {
         self.session = match before {
             Some(run) => run.follow_up(text),

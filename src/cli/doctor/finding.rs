@@ -69,7 +69,7 @@ impl Finding {
 }
 
 /// The findings as lines: glyph, subject and result, with the advice below. The same advice several
-/// times in a row stands once, below the last of them.
+/// times in a row is printed once, below the last of them.
 pub fn lines(findings: &[Finding], paint: &StreamStyle) -> String {
     let widest = findings.iter().map(|finding| columns(&visible(&finding.about))).max();
     let width = widest.unwrap_or(0).clamp(10, MAX_ABOUT);

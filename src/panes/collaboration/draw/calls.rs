@@ -103,12 +103,12 @@ fn seat(
     put_name(cx, pen, role, flagged, name, plain);
     pen.space(1);
     let Some(seat) = seat else { return };
-    if let Some(change) = SeatChange::of(data, table, index) {
+    // A seat that leaves has a call now, which is shown.
+    if let Some(change) = SeatChange::of(data, table, index).filter(|change| change.joins) {
         let flag = plan.sequence.get(index).and_then(|role| plan.role_flags.get(role));
         let flag = flag.map_or("", |behind| behind.flag.as_str());
-        let position = if change.joins { "on" } else { "off" };
         let pending = if change.is_switched { "" } else { ", pending" };
-        let text = format!("{}: flag {flag} {position}{pending}", change.text());
+        let text = format!("{}: flag {flag} on{pending}", change.text());
         pen.put(&text, theme.style(StyleRole::Flag));
         return;
     }

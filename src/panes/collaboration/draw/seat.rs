@@ -6,6 +6,7 @@ use crate::app::run::data::RunData;
 use crate::event::world::{RunState, World};
 use crate::narrate::glyph::Glyph;
 use crate::narrate::style_role::StyleRole;
+use crate::pattern::collaboration::facts::SeatStatus;
 use crate::pattern::collaboration::plan::CollaborationPlan;
 use crate::pattern::collaboration::projection::{Collaboration, RoundSeat, SeatState};
 use crate::pattern::collaboration::words::badges::seat_badge;
@@ -61,7 +62,7 @@ pub(crate) fn state_sign(theme: &Theme, state: SeatState) -> StateSign {
     theme.badge(seat_badge(state))
 }
 
-/// A seat behind a flag whose position changes with the next round.
+/// What the next round changes at a seat that depends on a flag.
 pub(crate) struct SeatChange {
     /// Whether it joins; else it leaves.
     pub joins: bool,
@@ -76,6 +77,10 @@ impl SeatChange {
     pub(crate) fn of(data: &RunData, table: &Collaboration, index: usize) -> Option<Self> {
         let (world, plan) = (data.shown(), &*table.plan);
         let behind = plan.role_flags.get(plan.sequence.get(index)?)?;
+        if behind.deny {
+            // Such a seat never leaves: with its flag off the run stops at its turn.
+            return None;
+        }
         let round = table.current().map_or(1, |round| round.number + 1);
         if !world.progress.is_live() || round > plan.max_rounds || table.decision().is_some() {
             return None;
@@ -87,7 +92,15 @@ impl SeatChange {
             false => data.pending_changes().flag(&flag.name, flag.on),
         };
         let seat = table.current().and_then(|round| round.seats.get(index));
-        let sits = seat.map_or(flag.on, |seat| seat.state != SeatState::Off);
+        let sits = match seat.map(|seat| seat.asked) {
+            None => flag.on,
+            Some(SeatStatus::Asked) => true,
+            Some(SeatStatus::Skipped) => false,
+            // The run stops in this round.
+            Some(SeatStatus::Denied | SeatStatus::NotReached | SeatStatus::OverBudget) => {
+                return None;
+            }
+        };
         (next != sits).then_some(Self { joins: next, round, is_switched: flag.on == next })
     }
 

@@ -178,7 +178,13 @@ fn card(
     }
     let foot = Rect { y: card.bottom() - 1, ..head };
     let dim = on_border(theme.style(StyleRole::Dim));
-    if let Some(since) = round_joined(table, place.round, place.index).filter(|_| place.flagged) {
+    let leaves = SeatChange::of(data, table, place.index).filter(|change| !change.joins);
+    if let Some(change) = leaves {
+        let style = on_border(theme.style(StyleRole::Flag));
+        Pen::new(buf, foot, cx.glyphs).put(&format!(" {} ", change.text()), style);
+    } else if let Some(since) =
+        round_joined(table, place.round, place.index).filter(|_| place.flagged)
+    {
         let text = format!(" joined in R{since} ");
         if columns(&text) < usize::from(foot.width) {
             Pen::new(buf, foot, cx.glyphs).put(&text, dim);

@@ -105,7 +105,7 @@ fn chain(
     }
 }
 
-/// An agent of the chain, and how control or a question came to it.
+/// An agent in the chain, and whether it was handed control or consulted.
 struct ChainLink {
     how: String,
     name: String,

@@ -18,7 +18,7 @@ use crate::ui::format;
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::StyleRole;
 
-/// Most tools whose breakers are named.
+/// At most this many tools are named with the state of their breakers.
 const NAMED: usize = 2;
 /// Blanks between two parts.
 const GAP: u16 = 3;
@@ -112,7 +112,7 @@ fn errors(tools: &[&ToolRow]) -> Option<Part> {
     })
 }
 
-/// The calls that failed, those that were served from fallback, and those whose result was left out.
+/// How many calls failed, were served from fallback, or have no result.
 fn results(tools: &[&ToolRow]) -> Vec<Part> {
     let of_all =
         |count: fn(&ToolTally) -> u64| tools.iter().map(|it| count(&it.tally)).sum::<u64>();

@@ -276,3 +276,24 @@ fn after_the_end_a_switch_asks_nothing() {
     dash.press(KeyCode::Esc);
     assert_eq!(dash.state.context(), Context::Run);
 }
+
+#[test]
+fn a_seat_that_leaves_says_so_and_its_call_is_shown() {
+    let events = upto(&[], &[(FLAG, true)], started(1));
+    let mut dash = Dash::new(120, 36);
+    dash.run("r-0001", &events).text("f ").press(KeyCode::Esc);
+    let screen = dash.screen();
+    assert!(screen.contains("leaves R2") && !screen.contains("leaves R2: flag"), "{screen}");
+}
+
+#[test]
+fn a_seat_whose_flag_stops_the_run_neither_joins_nor_leaves() {
+    for flags in [&[][..], &[(FLAG, true)]] {
+        let mut events = facts("checkout-denied", &[], flags, Schedule::default());
+        events.truncate(until(&events, |kind| matches!(kind, EventKind::CallStarted(_))));
+        let mut dash = Dash::new(120, 36);
+        let screen = dash.run("r-0001", &events).text("f ").press(KeyCode::Esc).screen();
+        assert!(screen.contains("Stances by round"), "{screen}");
+        assert!(!screen.contains("leaves") && !screen.contains("joins"), "{flags:?}: {screen}");
+    }
+}
