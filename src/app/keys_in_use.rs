@@ -215,7 +215,7 @@ impl Keymap {
     }
 
     fn row(&self, action: Action) -> Option<&KeysOfRow> {
-        // Asked for each key of each frame: no names are compared. A pane's number does not matter.
+        // Looked up for each key of each frame: no names are compared. A pane's number does not matter.
         let kind = std::mem::discriminant(&action);
         let is_same = |row: &Binding| std::mem::discriminant(&row.action) == kind;
         self.rows.get(BINDINGS.iter().position(is_same)?)
