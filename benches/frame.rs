@@ -49,7 +49,11 @@ fn filtered(facts: usize) -> RunPage {
 /// The page with its playhead in the middle of the log.
 fn scrubbed(facts: usize) -> RunPage {
     let mut page = page(facts);
-    page.on_mouse(Mouse { kind: MouseKind::Down, col: 100, row: SIZE.rows - 4 }, SIZE);
+    page.on_mouse(
+        Mouse { kind: MouseKind::Down, col: 100, row: SIZE.rows - 4 },
+        SIZE,
+        Duration::from_secs(60),
+    );
     assert!(page.is_scrubbed());
     page
 }

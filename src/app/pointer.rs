@@ -69,9 +69,9 @@ pub(super) fn on_mouse(state: &mut AppState, mouse: Mouse) -> Update {
         None => match state.screen {
             ActiveScreen::Home => on_home(state, mouse),
             ActiveScreen::Run(_) => {
-                let size = state.size;
+                let (size, now) = (state.size, state.now);
                 match visible_run_mut(state) {
-                    Some(page) => page.on_mouse(mouse, size).into(),
+                    Some(page) => page.on_mouse(mouse, size, now).into(),
                     None => Update::idle(),
                 }
             }

@@ -188,7 +188,11 @@ fn run_items(page: &RunPage) -> StyledText {
         },
     );
     if let Some(last) = page.log().last() {
-        let text = format!("{} at {}", last.kind.name(), format::time_in_run(last.at));
+        let text = format!(
+            "{} at {}",
+            last.kind.name(),
+            format::time_in_run(page.world().progress.run_time(last.at))
+        );
         items.item("last", StyleRole::Dim, text);
     }
     items

@@ -64,8 +64,9 @@ impl<W: Write> RunWriter<W> {
                 {
                     self.to.write_all(group(&title(world)).as_bytes())?;
                 }
+                let time = format::time_in_run(world.progress.run_time(event.at));
                 for line in lines(event, world) {
-                    let time = self.paint.role(StyleRole::Dim, &format::time_in_run(event.at));
+                    let time = self.paint.role(StyleRole::Dim, &time);
                     self.write_line(&format!("{time}  {}", self.paint.line(&line)))?;
                 }
                 Ok(())

@@ -2,11 +2,12 @@
 //! its log alone.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::model_price::ModelPriceHead;
-use super::{BoundaryId, Elapsed, RunId, Seq};
+use super::{BoundaryId, RunId, Seq};
 use crate::base::name::FlagName;
 use crate::scenario::spec::source_text::SourceText;
 
@@ -43,8 +44,8 @@ pub struct ForkPlace {
     pub id: BoundaryId,
     /// The first event of the run after it.
     pub next: Seq,
-    /// Time of the run then.
-    pub at: Elapsed,
+    /// The run's own time then, without its pauses.
+    pub at: Duration,
     /// The positions of the flags then.
     pub flags: Vec<(FlagName, bool)>,
 }

@@ -125,8 +125,10 @@ pub async fn fork_places(recorded: &RecordedRun) -> Result<Vec<ForkPlace>, Strin
     match run.wait_until_live().await {
         Err(ReplayError::NotReached { passed, .. }) => {
             let flags = recorded.flags_before(passed.iter().map(|it| it.next));
-            let place =
-                |(PassedBoundary { id, next, at }, flags)| ForkPlace { id, next, at, flags };
+            let place = |(PassedBoundary { id, next, at }, flags)| {
+                let at = recorded.world.progress.run_time(at);
+                ForkPlace { id, next, at, flags }
+            };
             Ok(passed.into_iter().zip(flags).map(place).collect())
         }
         Err(ReplayError::Diverged(divergence)) => {

@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use crate::event::Elapsed;
 use crate::event::kind::Usage;
 
 pub use crate::base::duration::duration_text;
@@ -19,10 +18,15 @@ pub fn clock(time: Duration) -> String {
     }
 }
 
-/// The time of an event in its run: `00:02.1`, from an hour on `1:02:03.4`.
-pub fn time_in_run(at: Elapsed) -> String {
-    let time = at.duration();
+/// A moment of a run on its own clock (`RunProgress::run_time`): `00:02.1`, from an hour on
+/// `1:02:03.4`.
+pub fn time_in_run(time: Duration) -> String {
     format!("{}.{}", clock(time), time.subsec_millis() / 100)
+}
+
+/// A moment on an axis whose marks are this far apart, so fine that two of them differ.
+pub fn axis_time(time: Duration, apart: Duration) -> String {
+    if apart < Duration::from_secs(1) { time_in_run(time) } else { clock(time) }
 }
 
 /// A count in at most five columns: `812`, `5.1k`, `51.9k`, `812k`, `1.2M`.
@@ -157,7 +161,7 @@ mod tests {
         }
         assert_eq!(clock(of(7_900_000)), "00:07");
         assert_eq!(clock(of(3_723_000_000)), "1:02:03");
-        assert_eq!(time_in_run(Elapsed(2_190_000)), "00:02.1");
+        assert_eq!(time_in_run(of(2_190_000)), "00:02.1");
     }
 
     #[test]

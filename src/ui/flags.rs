@@ -93,7 +93,8 @@ fn position_origin(flag: &FlagNow, page: &RunPage, state: &AppState) -> String {
                 Initiator::Suspend => "a suspension",
                 Initiator::Store => "the store",
             };
-            let (when, place) = (format::time_in_run(*at), boundary.display_name());
+            let (when, place) =
+                (format::time_in_run(page.world().progress.run_time(*at)), boundary.display_name());
             format!("by {who} at {when}, since {place}")
         }
         None => {

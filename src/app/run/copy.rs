@@ -75,7 +75,7 @@ fn selected_text(page: &RunPage) -> String {
 fn selected_row(page: &RunPage) -> Option<String> {
     let event = page.run.log().get(page.list.selected(page.run.log())?)?;
     let line = event_line(event, page.run.world()).line();
-    Some(format!("{}  {line}", format::time_in_run(event.at)))
+    Some(format!("{}  {line}", format::time_in_run(page.run.world().progress.run_time(event.at))))
 }
 
 fn selected_markdown(page: &RunPage) -> String {

@@ -28,6 +28,7 @@ pub mod scroll;
 pub mod speech;
 pub mod subject_text;
 pub(crate) mod text_window;
+pub(crate) mod time_track;
 mod timeline;
 pub mod tool_summary;
 pub mod views;

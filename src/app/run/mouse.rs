@@ -1,27 +1,31 @@
 //! The mouse on a run's page: a click focuses and selects, the wheel scrolls what is under it, a
 //! drag on the scrubber scrubs. Keys do all of it as well.
 
+use std::time::Duration;
+
 use super::data::RunData;
 use super::inspect::Inspector;
 use super::layout::{self, Pane};
 use super::run_view::PaneAt;
+use super::time_track::TimeTrack;
 use super::{InputOutcome, RunPage};
 use crate::app::layout::{Size, hits};
 use crate::app::msg::{Mouse, MouseKind};
-use crate::event::Elapsed;
 
 /// Rows that one notch of the wheel scrolls.
 const WHEEL: isize = 3;
 
 impl RunPage {
     /// Handles a mouse event.
-    pub fn on_mouse(&mut self, mouse: Mouse, size: Size) -> InputOutcome {
-        let outcome = self.take_mouse(mouse, size);
+    ///
+    /// `now` is the time since the start of the program.
+    pub fn on_mouse(&mut self, mouse: Mouse, size: Size, now: Duration) -> InputOutcome {
+        let outcome = self.take_mouse(mouse, size, now);
         self.views.refresh(&self.run);
         outcome
     }
 
-    fn take_mouse(&mut self, mouse: Mouse, size: Size) -> InputOutcome {
+    fn take_mouse(&mut self, mouse: Mouse, size: Size, now: Duration) -> InputOutcome {
         let Mouse { kind: what, col, row } = mouse;
         if let Some(inspector) = &mut self.inspector {
             return inspector.on_mouse(&self.run, mouse, size);
@@ -32,11 +36,11 @@ impl RunPage {
                 self.views.panes.dragging = false;
                 InputOutcome::Handled { redraw: false }
             }
-            MouseKind::Drag if self.views.panes.dragging => self.scrub_to(col, size),
+            MouseKind::Drag if self.views.panes.dragging => self.scrub_to(col, size, now),
             MouseKind::Drag => InputOutcome::Handled { redraw: false },
             MouseKind::Down if hits(areas.scrubber, col, row) => {
                 self.views.panes.dragging = true;
-                self.scrub_to(col, size)
+                self.scrub_to(col, size, now)
             }
             MouseKind::Down if hits(areas.tabs, col, row) => {
                 match layout::tab_at(areas.tabs, self.views.tabs(&self.run), col) {
@@ -76,20 +80,18 @@ impl RunPage {
     }
 
     /// Moves the playhead to the clicked place of the scrubber.
-    fn scrub_to(&mut self, col: u16, size: Size) -> InputOutcome {
+    fn scrub_to(&mut self, col: u16, size: Size, now: Duration) -> InputOutcome {
         let line = layout::scrubber_line(self.areas_in(size).scrubber);
         if line.width == 0 {
             return InputOutcome::Handled { redraw: false };
         }
         let col = col.clamp(line.left(), line.right() - 1) - line.left();
-        let from = self.scrubber_start().0;
-        let span = u128::from(self.run.world().progress.at.0.saturating_sub(from));
-        // The end of the clicked column, so that everything in it has happened.
-        let at = from + (span * u128::from(col + 1) / u128::from(line.width)) as u64;
         if col + 1 == line.width {
             return self.seek(usize::MAX, size);
         }
-        self.seek_time(Elapsed(at), size)
+        // The end of the clicked column, so that everything in it has happened.
+        let at = TimeTrack::new(&self.run, self.head_time(now), line).column_end(col);
+        self.seek_time(at, size)
     }
 
     fn click_in(&mut self, pane: Pane, col: u16, row: u16, size: Size) {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::event::Elapsed;
 use crate::event::kind::{BreakerStage, ToolLimits};
+use crate::event::world::RunProgress;
 use crate::event::world::alerts::{Alert, AlertKind};
 use crate::event::world::tool_row::{ToolRow, ToolTally};
 use crate::narrate::event_line_tool::fault_text;
@@ -125,8 +126,8 @@ pub fn faults_text(tool: &ToolRow) -> Option<String> {
     (!faults.is_empty()).then(|| faults.join(", "))
 }
 
-/// An alert in one line.
-pub fn alert_text(alert: &Alert) -> String {
+/// An alert in one line, with its time on the run's own clock.
+pub fn alert_text(alert: &Alert, run: &RunProgress) -> String {
     // The figures are those of the moment in the line, so the line stays true later.
     let what = match alert.what {
         AlertKind::BreakerOpens(times) => {
@@ -139,5 +140,5 @@ pub fn alert_text(alert: &Alert) -> String {
         }
         AlertKind::CostUsed(share) => format!("{} of budget.max_cost_usd used", percent(share)),
     };
-    format!("{} {}: {what}", format::time_in_run(alert.at), alert.tool)
+    format!("{} {}: {what}", format::time_in_run(run.run_time(alert.at)), alert.tool)
 }

@@ -54,7 +54,7 @@ async fn list(recorded: &RecordedRun) -> Exit {
     };
     let mut out = io::stdout().lock();
     let line = |it: &ForkPlace| {
-        format!("{:>8}  {:>7}  {}\n", clock(it.at.duration()), it.next.0, visible(it.id.as_str()))
+        format!("{:>8}  {:>7}  {}\n", clock(it.at), it.next.0, visible(it.id.as_str()))
     };
     let lines: String = passed.iter().map(line).collect();
     // A closed pipe wants no more.

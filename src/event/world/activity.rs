@@ -1,4 +1,4 @@
-//! Number of events over time, for the sparkline of the scrubber. Memory is bounded for a run of
+//! Number of events over the time of the run, for the sparkline of the scrubber. Memory is bounded for a run of
 //! any length.
 
 use crate::event::Elapsed;

@@ -47,8 +47,8 @@ impl RunFold {
     /// Processes one event.
     pub(super) fn apply(&mut self, event: &Event) {
         self.tally.events += 1;
+        self.over_time.count(event, &self.progress);
         self.progress.count(event);
-        self.over_time.activity.count(event.at);
         self.spans.apply(event);
         self.failures.back_off.apply(event, &self.spans);
         self.tally.retrying = self.failures.back_off.len();

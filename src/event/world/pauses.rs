@@ -35,6 +35,11 @@ impl Pauses {
         }
     }
 
+    /// The start and the end of each, in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Elapsed, Elapsed)> {
+        self.0.iter().map(|pause| (pause.from, pause.until))
+    }
+
     /// Paused time between two moments.
     pub fn between(&self, from: Elapsed, until: Elapsed) -> Duration {
         self.paused_before(until).saturating_sub(self.paused_before(from))

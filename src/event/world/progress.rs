@@ -131,6 +131,12 @@ impl RunProgress {
         now.duration().saturating_sub(self.paused).saturating_sub(standing)
     }
 
+    /// The run's own time at a moment of its log: without the pauses before it. All times that are
+    /// shown are of this clock.
+    pub fn run_time(&self, at: Elapsed) -> Duration {
+        self.active_between(Elapsed(0), at)
+    }
+
     /// Time between two moments, without the pauses between them.
     pub fn active_between(&self, from: Elapsed, until: Elapsed) -> Duration {
         let stopped = self.stopped_since();

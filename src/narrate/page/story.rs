@@ -21,7 +21,7 @@ const UNFOLDED: usize = 1_200;
 
 /// The heading of a span that has a part of its own; `None`: it has none.
 pub(super) fn heading(event: &Event, kind: &SpanKind, world: &World) -> Option<String> {
-    let at = format::time_in_run(event.at);
+    let at = format::time_in_run(world.progress.run_time(event.at));
     let words = words(world);
     let id = event.span.0;
     let named = |level: &str, name: &str, more: &str| {

@@ -158,7 +158,8 @@ fn add_wait_and_duration(
     if let Some(opened) = row.opened {
         let took =
             format::duration_text(world.progress.active_between(opened, row.closed.unwrap_or(now)));
-        let since = format!("{took}, since {}", format::time_in_run(opened));
+        let since =
+            format!("{took}, since {}", format::time_in_run(world.progress.run_time(opened)));
         let name = if row.has_ended() { "took" } else { "running" };
         document.field(name, since);
     }
@@ -172,7 +173,8 @@ fn add_attempts(run: &RunData, document: &mut StyledText, row: &TaskRow, now: El
     document.gap();
     let mut before: Option<Elapsed> = row.opened;
     for bar in &row.attempts {
-        let took = format::duration_text(bar.closed.unwrap_or(now).since(bar.opened));
+        let took = world.progress.active_between(bar.opened, bar.closed.unwrap_or(now));
+        let took = format::duration_text(took);
         let waited = before
             .map(|before| world.progress.active_between(before, bar.opened))
             .unwrap_or_default();

@@ -13,6 +13,11 @@ use crate::pattern::orchestrator::projection::AttemptEnd;
 pub const HEAD: u16 = 1;
 /// Rows besides tasks: the plan above them, the join and the report below.
 const EXTRA_ROWS: usize = 3;
+/// Possible ends of the axis of a run that is running, as multiples of a power of ten milliseconds:
+/// with so few of them, bars keep their place for long.
+const LIVE_ENDS: [u64; 3] = [2, 5, 10];
+/// The end of the axis of a run that has just begun, in microseconds.
+const FIRST_END: u64 = 1_000_000;
 /// Possible intervals between two marks of the axis, in milliseconds.
 const STEPS: [u64; 20] = [
     50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 60_000, 120_000, 300_000,
@@ -83,11 +88,12 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// The axis of a run up to `now`, on this many columns. It grows by whole steps, so that bars
-    /// keep their place in between.
-    pub fn covering(now: Elapsed, columns: u16) -> Axis {
+    /// The axis of a run up to `now`, in its own time, on this many columns. That of a run that is
+    /// still running ends later, so that its bars keep their place for long.
+    pub fn covering(now: Duration, columns: u16, is_live: bool) -> Axis {
         let columns = u64::from(columns.max(1));
-        let micros = now.0.max(1);
+        let micros = u64::try_from(now.as_micros()).unwrap_or(u64::MAX).max(1);
+        let micros = if is_live { live_end(micros) } else { micros };
         let step = STEPS
             .into_iter()
             .map(|ms| ms * 1_000)
@@ -100,16 +106,29 @@ impl Axis {
         Axis { end: micros.div_ceil(step).saturating_mul(step).max(1), step }
     }
 
-    /// The column of a moment.
-    pub fn column(&self, at: Elapsed, columns: u16) -> u16 {
-        let nth = u128::from(at.0.min(self.end)) * u128::from(columns) / u128::from(self.end);
+    /// The column of a moment of the run's own time.
+    pub fn column(&self, at: Duration, columns: u16) -> u16 {
+        let micros = at.as_micros().min(u128::from(self.end));
+        let nth = micros * u128::from(columns) / u128::from(self.end);
         u16::try_from(nth).unwrap_or(u16::MAX).min(columns.saturating_sub(1))
     }
 
     /// The moments with a mark.
-    pub fn marks(&self) -> impl Iterator<Item = Elapsed> {
+    pub fn marks(&self) -> impl Iterator<Item = Duration> {
         let (end, step) = (self.end, self.step.max(1));
-        (0..end / step).map(move |nth| Elapsed(nth * step))
+        (0..end / step).map(move |nth| Duration::from_micros(nth * step))
+    }
+}
+
+/// The end of the axis of a running run, in microseconds.
+fn live_end(micros: u64) -> u64 {
+    let mut ten = FIRST_END / 10;
+    loop {
+        let ends = LIVE_ENDS.into_iter().map(|times| ten.saturating_mul(times));
+        if let Some(end) = ends.filter(|end| *end >= FIRST_END).find(|end| *end >= micros) {
+            return end;
+        }
+        ten = ten.saturating_mul(10);
     }
 }
 
@@ -150,7 +169,10 @@ pub fn bars(run: &RunData, row: WaterfallRow) -> Vec<Bar> {
 pub fn row_took(run: &RunData, row: WaterfallRow, now: Elapsed) -> Option<Duration> {
     let world = run.shown();
     let plan = world.orchestrator()?;
-    let of_call = |call: Option<SpanId>| Some(world.spans.get(call?)?.duration(now));
+    let of_call = |call: Option<SpanId>| {
+        let span = world.spans.get(call?)?;
+        Some(world.progress.active_between(span.opened, span.closed.unwrap_or(now)))
+    };
     match row {
         WaterfallRow::Plan => of_call(plan.plan_call),
         WaterfallRow::Report => of_call(plan.finalize),
@@ -181,17 +203,31 @@ mod tests {
 
     #[test]
     fn the_axis_grows_by_whole_steps_and_holds_every_moment() {
-        for columns in [1, 10, 30, 48, 120] {
+        for (columns, is_live) in
+            [1, 10, 30, 48, 120].into_iter().flat_map(|n| [(n, true), (n, false)])
+        {
             let mut before = 0;
             for ms in [1, 40, 260, 999, 1_000, 4_999, 12_345, 61_000, 900_000, 90_000_000] {
-                let now = Elapsed(ms * 1_000);
-                let axis = Axis::covering(now, columns);
-                assert!(axis.end >= now.0 && axis.end.is_multiple_of(axis.step));
+                let now = Duration::from_millis(ms);
+                let axis = Axis::covering(now, columns, is_live);
+                assert!(
+                    u128::from(axis.end) >= now.as_micros() && axis.end.is_multiple_of(axis.step)
+                );
                 assert!(axis.end >= before, "it never shrinks");
                 before = axis.end;
                 assert!(axis.column(now, columns) < columns);
                 assert!(axis.marks().count() as u64 <= u64::from(columns) / MIN_MARK_COLUMNS + 1);
             }
         }
+    }
+
+    #[test]
+    fn bars_of_a_running_run_keep_their_place_for_long() {
+        // A run of 90 s, looked at ten times a second.
+        let looks = (1..900).map(|nth| Duration::from_millis(nth * 100));
+        let mut ends: Vec<u64> = looks.map(|now| Axis::covering(now, 60, true).end).collect();
+        ends.dedup();
+        let seconds: Vec<u64> = ends.into_iter().map(|end| end / 1_000_000).collect();
+        assert_eq!(seconds, [1, 2, 5, 10, 20, 50, 100]);
     }
 }

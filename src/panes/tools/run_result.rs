@@ -85,7 +85,7 @@ pub(crate) fn outcome_lines(run: &RunData) -> Vec<OutcomeLine> {
     let alerts = world.alerts.all();
     for (nth, alert) in alerts.iter().take(ALERTS).enumerate() {
         let name = if nth == 0 { "alerts" } else { "" };
-        add(name, alert_text(alert), StyleRole::Failed);
+        add(name, alert_text(alert, &world.progress), StyleRole::Failed);
     }
     let more = (alerts.len().saturating_sub(ALERTS) as u64).saturating_add(world.alerts.not_kept());
     if more > 0 {

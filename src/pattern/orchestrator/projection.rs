@@ -17,7 +17,7 @@ use crate::event::kind::Purpose;
 use crate::event::patterns::PatternFact;
 use crate::event::world::spans::{SpanKind, Spans};
 use crate::event::{Elapsed, Event, EventKind, SpanId, StopReason};
-use crate::pattern::orchestrator::facts::OrchestratorFact;
+use crate::pattern::orchestrator::facts::{OrchestratorFact, Task};
 use crate::pattern::orchestrator::plan::OrchestratorPlan;
 
 /// State of an orchestrator run.
@@ -207,7 +207,8 @@ impl Orchestrator {
     fn fold_fact(&mut self, event: &Event, fact: &OrchestratorFact, spans: &Spans) {
         match fact {
             OrchestratorFact::PlanAccepted { tasks } if self.tasks.is_empty() => {
-                self.tasks = tasks.iter().cloned().map(TaskRow::new).map(Arc::new).collect();
+                let row = |task: &Task| Arc::new(TaskRow::new(task.clone(), event.at));
+                self.tasks = tasks.iter().map(row).collect();
                 // In reverse order, so that the first task with an id wins.
                 let ids = tasks.iter().enumerate().rev();
                 self.places = Arc::new(ids.map(|(place, task)| (task.id.clone(), place)).collect());

@@ -161,6 +161,7 @@ fn run_row(page: &RunPage, now: Elapsed, cx: &DrawContext, mut pen: Pen, columns
         RunState::Running | RunState::Pausing { .. } => now,
         RunState::Empty | RunState::Paused { .. } | RunState::Closed => world.progress.at,
     };
+    let end = Elapsed::from_duration(world.progress.run_time(end));
     let counts = world.over_time.activity.columns(end, columns.spark.into());
     let most = counts.iter().copied().max().unwrap_or(0);
     let spark = cx.theme.style(StyleRole::Spark);

@@ -22,7 +22,7 @@ pub(crate) fn put(data: &RunData, cx: &DrawContext, pen: &mut Pen, call: SpanId,
         let mut link = Vec::new();
         if let Some(closed) = before.and_then(|before| before.closed) {
             let line = cx.glyphs.symbol(Glyph::Wait);
-            let wait = format::duration_text(attempt.opened.since(closed));
+            let wait = format::duration_text(world.progress.active_between(closed, attempt.opened));
             link.push((format!(" {line}{wait}{line} "), StyleRole::Dim));
         }
         link.push((format!("{word}{nth} "), StyleRole::Text));
@@ -60,7 +60,10 @@ fn attempt_state(
     world: &World,
     attempt: &Span,
 ) -> Vec<(String, StyleRole)> {
-    let took = format::duration_text(attempt.duration(data.time(cx.now)));
+    let took = {
+        let end = attempt.closed.unwrap_or(data.time(cx.now));
+        format::duration_text(world.progress.active_between(attempt.opened, end))
+    };
     let glyph = |glyph: Glyph| cx.glyphs.symbol(glyph);
     match attempt.state {
         SpanState::Open if !world.progress.is_live() => {

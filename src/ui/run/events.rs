@@ -219,7 +219,7 @@ fn event_row(
         _ => table::mark(cx, &mut pen, selected),
     }
     let wide = area.width >= 100;
-    pen.cell(&format::time_in_run(event.at), 8, dim).space(1);
+    pen.cell(&format::time_in_run(page.world().progress.run_time(event.at)), 8, dim).space(1);
     let has_rounds = words(page.world()).is_some_and(|words| words.terms().has_rounds);
     if has_rounds || shown.round.is_some() {
         let round = shown.round.map_or_else(|| "--".to_owned(), |round| format!("R{round}"));

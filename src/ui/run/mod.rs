@@ -7,7 +7,6 @@ mod frames;
 pub mod header;
 mod scrubber;
 pub(crate) mod speech;
-pub(crate) mod time_track;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

@@ -8,6 +8,7 @@ use ratatui::layout::Rect;
 use crate::app::layout::line;
 use crate::app::run::RunPage;
 use crate::app::run::layout::scrubber_line;
+use crate::app::run::time_track::TimeTrack;
 use crate::event::kind::BreakerStage;
 use crate::event::world::MarkKind;
 use crate::event::{Elapsed, EventKind};
@@ -15,7 +16,6 @@ use crate::narrate::glyph::Glyph;
 use crate::narrate::patterns::words;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
-use crate::ui::run::time_track::TimeTrack;
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::StyleRole;
 
@@ -26,19 +26,22 @@ pub(super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
     }
     let theme = cx.theme;
     let dim = theme.style(StyleRole::Dim);
-    let end = page.head_time(cx.now);
     let track = scrubber_line(area);
-    let span = TimeTrack::new(page, cx, track);
-    let from = span.from;
+    let span = TimeTrack::new(page, page.head_time(cx.now), track);
+    let run = &page.world().progress;
+    let labels: Vec<_> = span.labels().collect();
     let columns_of_time = match page.log().dropped_count() {
-        0 => page.world().over_time.activity.columns(end, usize::from(track.width)),
+        0 if labels.is_empty() => {
+            let end = Elapsed::from_duration(run.run_time(span.end));
+            page.world().over_time.activity.columns(end, usize::from(track.width))
+        }
         _ => span.column_counts(page),
     };
     let most = columns_of_time.iter().copied().max().unwrap_or(0);
     let playhead = page.is_scrubbed().then(|| span.column(page.shown().progress.at));
 
     if track.x > area.x {
-        let clock = format::clock(from.duration());
+        let clock = format::clock(run.run_time(span.from));
         Pen::new(buf, line(area, 0), cx.glyphs).space(1).put(&clock, dim);
     }
     let spark = theme.style(StyleRole::Spark);
@@ -53,6 +56,18 @@ pub(super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
             pen.put(cx.glyphs.spark(*count, most), if later { dim } else { spark });
         }
     }
+    for (at, length) in labels {
+        // What happened in a pause is reached with the keys; its columns say how long it was.
+        let dash = cx.glyphs.symbol(Glyph::TrackEmpty);
+        let text = format!("{dash}{}{dash}", format::duration_text(length));
+        let here = Rect { x: track.x + at.start, width: at.len() as u16, ..line(track, 0) };
+        let mut pen = Pen::new(buf, here, cx.glyphs);
+        pen.cell(&text, here.width, dim);
+        if let Some(x) = playhead.filter(|x| (here.left()..here.right()).contains(x)) {
+            let at = Rect { x, width: 1, ..here };
+            Pen::new(buf, at, cx.glyphs).glyph(Glyph::Playhead, theme.style(StyleRole::Playhead));
+        }
+    }
     let rest = Rect { x: track.right(), width: area.right() - track.right(), ..line(area, 0) };
     let mut pen = Pen::new(buf, rest, cx.glyphs);
     if playhead.is_none() {
@@ -60,9 +75,15 @@ pub(super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
     } else {
         pen.space(1);
     }
-    pen.space(1).put(&format::clock(end.duration()), dim);
+    pen.space(1).put(
+        &{
+            let (from, end) = (run.run_time(span.from), run.run_time(span.end));
+            format::axis_time(end, end.saturating_sub(from))
+        },
+        dim,
+    );
     if area.height > 1 {
-        marks(page, cx, area, span, playhead, buf);
+        marks(page, cx, area, &span, playhead, buf);
     }
 }
 
@@ -87,11 +108,11 @@ fn marks(
     page: &RunPage,
     cx: &DrawContext,
     area: Rect,
-    span: TimeTrack,
+    span: &TimeTrack,
     playhead: Option<u16>,
     buf: &mut Buffer,
 ) {
-    let TimeTrack { from, end: _, track } = span;
+    let (from, track) = (span.from, span.track);
     let theme = cx.theme;
     let row = line(area, 1);
     let mut labels = Labels { row, occupied: vec![false; usize::from(row.width)], set: Vec::new() };
@@ -101,7 +122,10 @@ fn marks(
         }
     };
     if let Some(x) = playhead {
-        let text = format!("{} playhead", format::time_in_run(page.shown().progress.at));
+        let text = format!(
+            "{} playhead",
+            format::time_in_run(page.world().progress.run_time(page.shown().progress.at))
+        );
         put(
             labels.reserve(page.shown().progress.at, x, columns(&text), 0),
             &text,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::app::msg::PartialText;
 use crate::app::{KeyCode, Msg};
-use crate::event::kind::Purpose;
+use crate::event::kind::{Initiator, Purpose};
 use crate::event::{Event, EventKind, RunId, SpanId};
 use crate::support::facts;
 use crate::support::facts::{COMING, Facts};
@@ -96,6 +96,26 @@ fn breakpoints_are_seen() {
 #[test]
 fn asked_to_rest() {
     insta::assert_snapshot!("pausing_120x36", of(facts::pausing)(120, 36).screen());
+}
+
+/// The story with a pause of two minutes before its second round.
+fn resumed() -> Facts {
+    let mut facts = facts::paused();
+    facts.after(120_000);
+    facts.add(SpanId::RUN, EventKind::Resumed { by: Initiator::You, paused_ms: 120_000 });
+    facts::second_round(&mut facts);
+    facts
+}
+
+/// The header, the events, the rounds and the scrubber have one clock, that of the run.
+#[test]
+fn a_pause_is_no_time_of_the_run() {
+    let dash = of(resumed)(120, 36);
+    insta::assert_snapshot!("resumed_120x36", dash.screen());
+    let screen = dash.screen();
+    let folded: Vec<&str> = screen.lines().filter(|line| line.contains("2m00s")).collect();
+    assert!(folded.len() == 1 && folded[0].contains("╌2m00s╌"), "{folded:?}");
+    assert!(!screen.contains("02:0"), "{screen}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::calls::call_model;
 use crate::app::run::data::RunData;
 use crate::event::kind::Purpose;
 use crate::event::world::{Span, SpanKind, SpanState};
-use crate::event::{Event, EventKind, SpanId, World};
+use crate::event::{Elapsed, Event, EventKind, SpanId, World};
 use crate::narrate::event_line::{failure_name, took_ms};
 use crate::narrate::format;
 use crate::narrate::patterns::words;
@@ -22,7 +22,8 @@ pub(super) fn timing_document(
     let mut document = StyledText::default();
     let world = run.world();
     if let Some(event) = fact {
-        document.field("at", format::time_in_run(event.at));
+        add_moment(&mut document, "at", event.at, world);
+        add_wall_time(&mut document, event.at, world);
     }
     let Some(span) = call.and_then(|call| world.spans.get(call)) else {
         if let Some(round) = fact.and_then(|event| world.spans.get(event.span)) {
@@ -116,7 +117,7 @@ pub(super) fn summary_document(
     if let Some(event) = fact {
         let line = event_line(event, world);
         document.field("kind", line.kind);
-        document.field("at", format::time_in_run(event.at));
+        add_moment(&mut document, "at", event.at, world);
         if let Some(round) = line.round.filter(|_| call.is_none()) {
             document.field("round", round.to_string());
         }
@@ -146,7 +147,7 @@ pub(super) fn summary_document(
     document.field("state", state);
     let attempts = world.spans.children(span.id).count();
     document.field("attempts", attempts.to_string());
-    document.field("started", format::time_in_run(span.opened));
+    add_moment(&mut document, "started", span.opened, world);
     if span.closed.is_some() {
         document.field("took", format::duration_text(span.duration(world.progress.at)));
     }
@@ -174,13 +175,26 @@ fn add_event_fields(run: &RunData, document: &mut StyledText, event: &Event) {
 }
 
 fn add_span_times(document: &mut StyledText, span: &Span, world: &World) {
-    document.field("started", format::time_in_run(span.opened));
+    add_moment(document, "started", span.opened, world);
     match span.closed {
         Some(closed) => {
-            document.field("ended", format::time_in_run(closed));
+            add_moment(document, "ended", closed, world);
             document.field("took", format::duration_text(span.duration(world.progress.at)));
         }
         None => document.field("ended", "not yet"),
+    }
+}
+
+/// Adds a moment on the run's own clock.
+fn add_moment(document: &mut StyledText, name: &str, at: Elapsed, world: &World) {
+    document.field(name, format::time_in_run(world.progress.run_time(at)));
+}
+
+/// Adds a moment as the clock on the wall has it, if the run was paused before.
+fn add_wall_time(document: &mut StyledText, at: Elapsed, world: &World) {
+    if world.progress.run_time(at) != at.duration() {
+        let wall = format::time_in_run(at.duration());
+        document.field("with pauses", wall);
     }
 }
 

@@ -86,7 +86,7 @@ fn head(
     let at = match (spoken.kind, spoken.at) {
         (TranscriptKind::Next, _) => "next".to_owned(),
         (_, None) => "before".to_owned(),
-        (_, Some(at)) => format::time_in_run(at),
+        (_, Some(at)) => format::time_in_run(data.shown().progress.run_time(at)),
     };
     pen.put(&at, dim).advance_to(start + TIME);
     let (author, role) = match (spoken.author, spoken.kind, spoken.at) {

@@ -74,7 +74,8 @@ fn one_round(
         None => (Glyph::Waiting, StyleRole::Waiting, String::new()),
         Some(round) => match round.closed {
             Some(closed) => {
-                (Glyph::Done, StyleRole::Done, format::duration_text(closed.since(round.opened)))
+                let took = data.shown().progress.active_between(round.opened, closed);
+                (Glyph::Done, StyleRole::Done, format::duration_text(took))
             }
             None => {
                 let (came, asked) = (round.contributions().count(), round.asked_seats());

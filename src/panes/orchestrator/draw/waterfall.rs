@@ -80,7 +80,10 @@ pub(crate) fn render(
     let plan = &*orchestrator.plan;
     let places = WaterfallColumns::for_area(area, orchestrator, plan);
     let now = data.drawn_to(cx.now);
-    let axis = Axis::covering(now, places.axis.width);
+    // The axis is that of the whole run, wherever the playhead is: bars do not move under it.
+    let run = &data.world().progress;
+    let end = run.run_time(data.head_time(cx.now));
+    let axis = Axis::covering(end, places.axis.width, run.is_live());
     if places.axis.width >= LEAST {
         head(cx, area, &places, axis, buf);
     }
@@ -107,12 +110,12 @@ pub(crate) fn render(
 /// Draws the times along the axis.
 fn head(cx: &DrawContext, area: Rect, places: &WaterfallColumns, axis: Axis, buf: &mut Buffer) {
     let dim = cx.theme.style(StyleRole::Dim);
-    let fine = axis.step < 1_000_000;
+    let apart = Duration::from_micros(axis.step);
     // In a short run adjacent marks may have the same label.
     let mut before = String::new();
     for at in axis.marks() {
         let x = places.axis.x + axis.column(at, places.axis.width);
-        let text = if fine { format::time_in_run(at) } else { format::clock(at.duration()) };
+        let text = format::axis_time(at, apart);
         let here = Rect { x, width: places.axis.right().saturating_sub(x), height: 1, ..area };
         if here.width as usize >= columns(&text) && text != before {
             Pen::new(buf, here, cx.glyphs).put(&text, dim);
@@ -157,19 +160,24 @@ fn one_row(
     }
     let track = Rect { y: area.y, height: area.height, ..places.axis };
     let bars = bars(data, row);
-    let live = world.progress.is_live();
-    let end = segments(cx, track, &bars, axis, now, live, buf);
+    let column = |at: Elapsed| axis.column(world.progress.run_time(at), track.width);
+    let queued = queued(orchestrator, row, now).map(|(from, to)| (column(from), column(to)));
+    queue_line(cx, track, queued, buf);
+    let end = segments(cx, track, &bars, &column, now, world.progress.is_live(), buf);
     let note = row_note(world, orchestrator, row, now);
     if let Some((text, role)) = note {
-        let from = if bars.is_empty() { track.x } else { end + 1 };
+        let queue_end = queued.map_or(track.x, |(_, to)| track.x + to + 1);
+        let from = if bars.is_empty() { queue_end } else { end + 1 };
         let after = Rect { x: from, width: track.right().saturating_sub(from), ..track };
-        // If there is no room after the attempts, the note goes before them.
-        let first =
-            bars.first().map_or(track.x, |bar| track.x + axis.column(bar.opened, track.width));
+        // If there is no room after the attempts, the note goes before them, and that of a task that
+        // only waits over its line.
+        let opened = bars.first().map(|bar| column(bar.opened));
+        let first = track.x + queued.map(|(from, _)| from).or(opened).unwrap_or(0);
         let before = Rect { width: (first - track.x).saturating_sub(1), ..track };
-        let fits = columns(&text) <= usize::from(after.width) || before.width < after.width;
-        let rest = if fits { after } else { before };
-        if bars.is_empty() || columns(&text) <= usize::from(rest.width) {
+        let line = Rect { x: first, width: track.right().saturating_sub(first), ..track };
+        let fits = |place: &Rect| columns(&text) <= usize::from(place.width);
+        let place = [after, before].into_iter().find(fits);
+        if let Some(rest) = place.or(bars.is_empty().then_some(line)) {
             Pen::new(buf, rest, cx.glyphs).put(&text, cx.theme.style(role));
         }
     }
@@ -199,12 +207,32 @@ fn slow_mark(
     (took > p95).then_some(">p95")
 }
 
+/// The time in which a task waited for a slot, up to `now`.
+fn queued(
+    orchestrator: &Orchestrator,
+    row: WaterfallRow,
+    now: Elapsed,
+) -> Option<(Elapsed, Elapsed)> {
+    let WaterfallRow::Task(task) = row else { return None };
+    let row = orchestrator.tasks.get(task)?;
+    let until = row.opened.or(row.closed).unwrap_or(now);
+    (until > row.planned).then_some((row.planned, until))
+}
+
+/// Draws the time that a task waited for a slot as a thin line, up to the column of its start.
+fn queue_line(cx: &DrawContext, track: Rect, queued: Option<(u16, u16)>, buf: &mut Buffer) {
+    let Some((from, to)) = queued.filter(|(from, to)| from < to) else { return };
+    let place = Rect { x: track.x + from, width: to - from, ..track };
+    let mut pen = Pen::new(buf, place, cx.glyphs);
+    pen.glyphs(Glyph::Wait, place.width, cx.theme.style(StyleRole::Dim));
+}
+
 /// Draws the attempts of a row on the axis; returns the column after the last one.
 fn segments(
     cx: &DrawContext,
     track: Rect,
     bars: &[Bar],
-    axis: Axis,
+    column: &dyn Fn(Elapsed) -> u16,
     now: Elapsed,
     live: bool,
     buf: &mut Buffer,
@@ -215,8 +243,8 @@ fn segments(
         return after;
     }
     for bar in bars {
-        let from = track.x + axis.column(bar.opened, track.width);
-        let to = track.x + axis.column(bar.closed.unwrap_or(now), track.width);
+        let from = track.x + column(bar.opened);
+        let to = track.x + column(bar.closed.unwrap_or(now));
         // Every attempt gets at least one column.
         let from = from.max(after).min(track.right() - 1);
         let to = to.max(from);

@@ -110,7 +110,7 @@ fn hop_row(
     let mut pen = table::row_or_blank(cx, area, selected, buf);
     pen.glyph(sign.glyph, sign.style);
     pen.right_aligned(&(at + 1).to_string(), NUMBER - 1, dim).space(1);
-    pen.cell(&format::clock(hop.at.duration()), CLOCK, dim);
+    pen.cell(&format::clock(world.progress.run_time(hop.at)), CLOCK, dim);
     // Hops within a consulted team are dimmed.
     let name = if hop.depth > 0 { dim } else { plain };
     let from = match (&hop.from, hop.depth) {

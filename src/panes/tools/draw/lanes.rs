@@ -9,6 +9,7 @@ use ratatui::layout::Rect;
 use super::state::{sign, state_text};
 use crate::app::layout::line;
 use crate::app::run::data::RunData;
+use crate::app::run::time_track::TimeTrack;
 use crate::app::run::tool_summary::breaker_rule;
 use crate::event::Elapsed;
 use crate::event::kind::BreakerStage;
@@ -17,7 +18,6 @@ use crate::event::world::tool_timeline::ToolWindow;
 use crate::narrate::glyph::Glyph;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
-use crate::ui::run::time_track::TimeTrack;
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::{StateSign, StyleRole};
 
@@ -126,7 +126,7 @@ pub(crate) fn request_rates(
     columns: u16,
 ) -> Vec<u32> {
     let now = data.time(cx.now);
-    let track = TimeTrack::new(data, cx, Rect::new(0, 0, columns, 1));
+    let track = TimeTrack::new(data, data.head_time(cx.now), Rect::new(0, 0, columns, 1));
     let mut from = track.from;
     let rate = |nth| {
         let until = track.column_end(nth);
@@ -172,7 +172,7 @@ pub(crate) fn render(
     }
     drawn.playhead(data, cx, Rect { y: at.y, height: y - at.y, ..at }, buf);
     if with_times {
-        drawn.times(cx, Rect { y, height: 1, ..at }, buf);
+        drawn.times(data, cx, Rect { y, height: 1, ..at }, buf);
     }
 }
 
@@ -230,8 +230,8 @@ struct LaneGraph {
 impl LaneGraph {
     fn new(data: &RunData, tool: &ToolRow, cx: &DrawContext, at: Rect) -> Self {
         let now = data.time(cx.now);
-        let track = TimeTrack::new(data, cx, at);
-        let halves = TimeTrack { track: Rect { x: 0, width: at.width * 2, ..at }, ..track };
+        let track = TimeTrack::new(data, data.head_time(cx.now), at);
+        let halves = track.halves();
         let mut from = track.from;
         let windows = (0..at.width * 2).map(|nth| {
             let until = halves.column_end(nth);
@@ -364,16 +364,18 @@ impl LaneGraph {
     }
 
     /// Draws the times of the axis.
-    fn times(&self, cx: &DrawContext, row: Rect, buf: &mut Buffer) {
+    fn times(&self, data: &RunData, cx: &DrawContext, row: Rect, buf: &mut Buffer) {
         let dim = cx.theme.style(StyleRole::Dim);
-        let clock = |at: Elapsed| format::clock(at.duration());
-        let TimeTrack { from, end, .. } = self.track;
+        let run = &data.world().progress;
+        let (from, end) = (self.track.from, self.track.end);
+        let apart = run.active_between(from, end) / 2;
+        let clock = |at: Elapsed| format::axis_time(run.run_time(at), apart);
         let start = clock(from);
         let mut pen = Pen::new(buf, row, cx.glyphs);
         pen.put(&start, dim);
         let rest = pen.left();
         pen.right_aligned(&clock(end), rest, dim);
-        let middle = clock(Elapsed(from.0 + (end.0.saturating_sub(from.0)) / 2));
+        let middle = clock(self.track.column_end((row.width / 2).saturating_sub(1)));
         if row.width >= 40 {
             let at = Rect { x: row.x + row.width / 2, width: columns(&middle) as u16, ..row };
             Pen::new(buf, at, cx.glyphs).put(&middle, dim);

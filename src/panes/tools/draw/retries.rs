@@ -76,7 +76,10 @@ pub(crate) fn render(
     for raised in world.alerts.active().take(usize::from(area.height.saturating_sub(nth)) / 2) {
         let style = theme.style(StyleRole::Failed);
         let mut pen = Pen::new(buf, line(area, nth), cx.glyphs);
-        pen.space(1).glyph(Glyph::Alert, style).space(1).put(&alert_text(raised), style);
+        pen.space(1)
+            .glyph(Glyph::Alert, style)
+            .space(1)
+            .put(&alert_text(raised, &world.progress), style);
         nth += 1;
     }
     let rows = usize::from(area.height.saturating_sub(nth));

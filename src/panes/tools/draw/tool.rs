@@ -91,7 +91,7 @@ pub(crate) fn render(
     for (name, text) in policy_fields(&tool.head.limits) {
         rows.field(name, &text, StyleRole::Text, wraps);
     }
-    history(&mut rows, tool, now);
+    history(&mut rows, tool, data, now);
 }
 
 /// Draws how the run ended, and what came of its calls.
@@ -177,7 +177,7 @@ fn load(rows: &mut FieldRows<'_, '_>, tool: &ToolRow, data: &RunData) {
 }
 
 /// Draws the latest state changes of the breaker, the newest last, each with its duration.
-fn history(rows: &mut FieldRows<'_, '_>, tool: &ToolRow, now: Elapsed) {
+fn history(rows: &mut FieldRows<'_, '_>, tool: &ToolRow, data: &RunData, now: Elapsed) {
     let room = usize::from(rows.left());
     if room == 0 || tool.head.limits.breaker.is_none() {
         return;
@@ -200,7 +200,8 @@ fn history(rows: &mut FieldRows<'_, '_>, tool: &ToolRow, now: Elapsed) {
         let sign = cx.theme.breaker(moved.to);
         let full = (stood.as_micros() * u128::from(most)).div_ceil(longest).clamp(1, most.into());
         let mut pen = rows.pen();
-        pen.cell(&format::time_in_run(moved.at), NAME - 1, dim).space(1);
+        pen.cell(&format::time_in_run(data.shown().progress.run_time(moved.at)), NAME - 1, dim)
+            .space(1);
         pen.glyph(sign.glyph, sign.style).space(1).cell(sign.word, 10, sign.style);
         let bar = pen.x();
         pen.glyphs(Glyph::TrackFull, full as u16, sign.style).advance_to(bar + most + 1);

@@ -19,6 +19,8 @@ pub struct TaskRow {
     pub span: Option<SpanId>,
     /// Hash of its arguments; empty before it starts.
     pub args_hash: String,
+    /// When the plan was accepted: from then on it waits for a slot.
+    pub planned: Elapsed,
     /// When it started.
     pub opened: Option<Elapsed>,
     /// When it ended.
@@ -89,9 +91,10 @@ pub enum AttemptEnd {
 }
 
 impl TaskRow {
-    pub(super) fn new(task: Task) -> Self {
+    pub(super) fn new(task: Task, planned: Elapsed) -> Self {
         Self {
             task,
+            planned,
             state: TaskState::Waiting,
             span: None,
             args_hash: String::new(),

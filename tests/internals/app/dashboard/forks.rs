@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use std::time::Duration;
+
 use crate::app::effect::{ForkRequest, LaunchRequest, RunBeginning};
 use crate::app::form::fork_offer::ForkOffer;
 use crate::app::request::RequestId;
@@ -9,7 +11,7 @@ use crate::app::{Effect, KeyCode, KeyPress, Msg};
 use crate::engine::Schedule;
 use crate::event::launch::ForkPlace;
 use crate::event::run_row::RunRow;
-use crate::event::{BoundaryId, Elapsed, RunId, Seq};
+use crate::event::{BoundaryId, RunId, Seq};
 use crate::scenario::catalogue::{LiveOffer, RequestedModel, ScenarioEntry};
 use crate::scenario::{Scenario, load, shipped};
 use crate::support::kept::{NOW, answer_open, kept, list, with_history};
@@ -22,7 +24,7 @@ fn offer(run: &str) -> ForkOffer {
     let place = |at: &str, next: u64, on: bool| ForkPlace {
         id: BoundaryId::new(at),
         next: Seq(next),
-        at: Elapsed(next * 1_000_000),
+        at: Duration::from_secs(next),
         flags: vec![("legal_analyst".into(), on)],
     };
     let set = vec!["budget.max_messages=11".parse().expect("an override")];
