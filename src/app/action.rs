@@ -56,6 +56,18 @@ pub enum Action {
     ScrubBack,
     /// Move the playhead forward.
     ScrubForward,
+    /// Move the playhead to the previous mark.
+    MarkBack,
+    /// Move the playhead to the next mark.
+    MarkForward,
+    /// Show the previous run of the list.
+    PrevRun,
+    /// Show the next run of the list.
+    NextRun,
+    /// Pause every live run, or resume them all.
+    PauseAll,
+    /// Show the notable events, or all of them.
+    EventLevel,
     /// Open the flags drawer.
     Flags,
     /// Switch the selected flag, fault or member.
@@ -176,6 +188,12 @@ impl Action {
             Self::Breakpoint => "breakpoint",
             Self::ScrubBack => "playhead-back",
             Self::ScrubForward => "playhead-forward",
+            Self::MarkBack => "previous-mark",
+            Self::MarkForward => "next-mark",
+            Self::PrevRun => "previous-run",
+            Self::NextRun => "next-run",
+            Self::PauseAll => "pause-or-resume-all",
+            Self::EventLevel => "event-level",
             Self::Flags => "flags",
             Self::Toggle => "switch",
             Self::Undo => "undo",

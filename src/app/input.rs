@@ -22,7 +22,7 @@ use super::overlay_actions::{on_commands, on_confirm, on_faults, on_flags, on_fo
 use super::run::copy::copied;
 use super::run::{InputOutcome, RunPage};
 use super::state::{ActiveScreen, AppState, visible_run_mut};
-use super::{authoring, compare, earlier, kept_actions, keys_in_use, preview, refusal};
+use super::{all_runs, authoring, compare, earlier, kept_actions, keys_in_use, preview, refusal};
 use crate::event::Command;
 use crate::event::kind::Initiator;
 use crate::event::world::RunState;
@@ -226,6 +226,9 @@ fn on_screen(state: &mut AppState, action: Action) -> Update {
             }
             _ => Command::Pause { by: Initiator::You },
         }),
+        Action::PrevRun => all_runs::show_neighbour(state, -1),
+        Action::NextRun => all_runs::show_neighbour(state, 1),
+        Action::PauseAll => all_runs::pause_or_resume_all(state),
         Action::Step => send_to_target(state, |_| Command::Step),
         Action::StepRound => send_to_target(state, |_| Command::StepRound),
         Action::Kill => kill(state),

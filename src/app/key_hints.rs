@@ -144,6 +144,11 @@ fn has_effect(state: &AppState, action: Action) -> bool {
             subject.is_some_and(|page| page.world().progress.is_live())
         }
         Action::Flags => subject.is_some_and(|page| !page.world().settings.flags.is_empty()),
+        Action::PrevRun | Action::NextRun => state.listed().len() > 1,
+        Action::PauseAll => state.live_runs().count() > 1,
+        Action::MarkBack | Action::MarkForward => {
+            state.visible_run().is_some_and(|page| page.is_scrubbed())
+        }
         Action::Kill if on_home => state.live_runs().next().is_some(),
         Action::Kill => subject.is_some_and(|page| page.world().progress.is_live()),
         Action::Open if state.home.preview_source == HomePane::Runs => {

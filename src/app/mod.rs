@@ -3,6 +3,7 @@
 //! goes out as effects.
 
 pub mod action;
+mod all_runs;
 mod arrange;
 mod authoring;
 pub mod commands;

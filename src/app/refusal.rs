@@ -64,7 +64,9 @@ fn on_home(state: &AppState, action: Action) -> Option<&'static str> {
         Action::PauseResume if matches!(selected, Some(ListedRun::Kept(_))) => None,
         Action::PauseResume | Action::Step | Action::StepRound => live(state.target_run()),
         Action::Flags => unless(state.target_run().is_some(), "no run is selected"),
-        Action::Kill => unless(state.live_runs().next().is_some(), "no run is live"),
+        Action::Kill | Action::PauseAll => {
+            unless(state.live_runs().next().is_some(), "no run is live")
+        }
         Action::Pin => unless(
             selected.is_some_and(|run| state.history.row(run.id()).is_some()),
             "no kept run is selected",

@@ -22,6 +22,7 @@ mod kind_properties;
 pub(crate) mod launch;
 mod llm_error;
 mod model_price;
+mod notable;
 pub mod patterns;
 pub(crate) mod phrase;
 pub mod plan;

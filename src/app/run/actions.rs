@@ -7,6 +7,7 @@ use super::inspect::calls::{call_of, first_tab, prompt_call};
 use super::inspect::cause::cause_of;
 use super::inspect::target::{InspectTarget, Tab};
 use super::layout::{Areas, Pane};
+use super::marks::{mark_after, mark_before};
 use super::read_back::{moves_before, read_inspected};
 use super::run_view::{Jumped, PaneAt};
 use super::{InputOutcome, RunPage, controls, copy};
@@ -23,7 +24,7 @@ impl RunPage {
     }
 
     fn act(&mut self, action: Action, size: Size) -> InputOutcome {
-        if let Some(outcome) = self.list.on_filter_action(action) {
+        if let Some(outcome) = self.list.on_filter_action(action, self.run.log()) {
             return outcome;
         }
         match action {
@@ -34,6 +35,20 @@ impl RunPage {
             Action::Breakpoint => controls::toggle_breakpoint(&self.run),
             Action::ScrubBack => self.scrub(-1, size),
             Action::ScrubForward => self.scrub(1, size),
+            Action::MarkBack => match mark_before(&self.run, self.shown_event_count()) {
+                Some(place) => self.seek(place, size),
+                None => InputOutcome::Say("There is no mark before this moment.".to_owned()),
+            },
+            Action::MarkForward => match mark_after(&self.run, self.shown_event_count()) {
+                Some(place) => self.seek(place, size),
+                None if self.is_scrubbed() => self.back_to_live(),
+                None => InputOutcome::Say("There is no mark after this moment.".to_owned()),
+            },
+            Action::EventLevel => {
+                self.views.panes.focus_on(Pane::Events);
+                self.list.switch_level(self.run.log());
+                InputOutcome::redraw()
+            }
             Action::More
             | Action::Less
             | Action::BreakerTrip
@@ -141,7 +156,7 @@ impl RunPage {
         self.run.seek(facts);
         let height = self.list_height(&self.areas_in(size));
         if !self.list.is_filtered() {
-            self.list.select(facts - 1, self.run.log(), height);
+            self.list.select_at_or_before(facts - 1, self.run.log(), self.run.world(), height);
         }
         if self
             .inspector
@@ -169,7 +184,7 @@ impl RunPage {
     /// Escape undoes one thing at a time (filter, selection, zoom); it never cancels the run.
     fn cancel_view_state(&mut self) -> InputOutcome {
         if self.list.is_filtered() {
-            self.list.drop_filter();
+            self.list.drop_filter(self.run.log());
         } else if self.views.tools.is_open {
             self.views.tools.is_open = false;
             self.views.tools.let_tool_go();

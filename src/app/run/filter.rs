@@ -23,6 +23,8 @@ pub(super) const EVENT_LIMITS: EvalLimits = EvalLimits { steps: 100_000, bytes: 
 /// A parsed filter.
 #[derive(Debug)]
 pub(super) enum Filter {
+    /// The event must be notable.
+    Notable,
     /// Each of these must occur in the line; case is ignored.
     Words(Vec<String>),
     /// This condition must hold.
@@ -51,6 +53,7 @@ impl Filter {
     /// How many events may be filtered before the screen must be drawn again.
     pub(super) fn batch_size(&self) -> usize {
         match self {
+            Self::Notable => 65_536,
             Self::Words(_) => 8_192,
             Self::Condition { whole: false, .. } => 2_048,
             Self::Condition { whole: true, .. } => 512,
@@ -61,7 +64,7 @@ impl Filter {
     pub(super) fn conversion_cost(&self, event: &Event) -> u64 {
         match self {
             Self::Condition { whole: true, .. } => event.kind.weight() as u64 / 64,
-            Self::Condition { whole: false, .. } | Self::Words(_) => 0,
+            Self::Condition { whole: false, .. } | Self::Words(_) | Self::Notable => 0,
         }
     }
 
@@ -72,13 +75,14 @@ impl Filter {
         world: &World,
         budget: &mut EvalBudget,
     ) -> Result<bool, ConditionError> {
-        let described = event_line(event, world);
         match self {
+            Self::Notable => Ok(event.kind.is_notable()),
             Self::Words(words) => {
-                let line = described.line().to_lowercase();
+                let line = event_line(event, world).line().to_lowercase();
                 Ok(words.iter().all(|word| line.contains(word.as_str())))
             }
             Self::Condition { condition, whole } => {
+                let described = event_line(event, world);
                 let mut shown = CelBindings::default();
                 bind_fields(&mut shown, event, &described, world);
                 let value = if *whole { event_value(event) } else { Value::Null };

@@ -1,25 +1,23 @@
 //! The list of events: a window over the log, or over the events that pass a filter. The filter is
 //! applied in bounded slices, newest events first, so that a long log never blocks the screen.
 
-use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::Arc;
 
 use super::EventWindow;
-use super::filter::{EVENT_LIMITS, Filter};
+use super::active_filter::{ActiveFilter, EventLevel, FilterStatus, first_line};
+use super::filter::Filter;
 use super::filter_input::FilterInput;
 use super::input_outcome::InputOutcome;
 use crate::app::action::Action;
-use crate::event::{Event, World};
-use crate::scenario::condition::EvalBudget;
-
-/// Most that a filter may cost before the screen must be drawn again, in steps of its evaluation.
-const SCAN_STEPS: u64 = 200_000;
+use crate::event::World;
 
 /// The list of events, its filter and its selection. Places count from the start of the run; only
 /// the last part of the log is in memory, and the first row is the first event of that part.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct EventList {
+    /// Which events are listed without a typed filter; a typed one searches them all.
+    level: EventLevel,
+    /// What is applied at present: a typed filter, or that of the level.
     filter: Option<ActiveFilter>,
     /// The filter while it is typed.
     pub(super) typing: Option<FilterInput>,
@@ -35,33 +33,20 @@ pub struct EventList {
     dropped: usize,
 }
 
-#[derive(Debug)]
-struct ActiveFilter {
-    text: String,
-    filter: Filter,
-    /// Places of the events that pass, in order.
-    found: VecDeque<usize>,
-    /// The part of the log that was filtered so far.
-    scanned: Range<usize>,
-    /// Events for which the condition could not be evaluated.
-    failed: u64,
-    /// The error of the first of them.
-    error: Option<String>,
-}
-
-/// The state of the filter, for the screen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FilterStatus<'a> {
-    /// Its text, as typed.
-    pub text: &'a str,
-    /// The filter before it, which the arrow up recalls; empty: none.
-    pub last: &'a str,
-    /// While it is typed: where the next character goes, in bytes.
-    pub typing: Option<usize>,
-    /// What is wrong with it, if anything.
-    pub error: Option<&'a str>,
-    /// How much of the log was filtered, in percent.
-    pub percent: u8,
+impl Default for EventList {
+    fn default() -> Self {
+        let level = EventLevel::default();
+        Self {
+            level,
+            filter: level.filter(&EventWindow::default()),
+            typing: None,
+            last: String::new(),
+            error: None,
+            cursor: None,
+            top: 0,
+            dropped: 0,
+        }
+    }
 }
 
 impl EventList {
@@ -79,11 +64,15 @@ impl EventList {
     }
 
     /// Handles an action while a filter is typed; `None`: none is.
-    pub(super) fn on_filter_action(&mut self, action: Action) -> Option<InputOutcome> {
+    pub(super) fn on_filter_action(
+        &mut self,
+        action: Action,
+        log: &EventWindow,
+    ) -> Option<InputOutcome> {
         self.typing.as_ref()?;
         match action {
             Action::Apply => self.accept(),
-            Action::Cancel => self.drop_filter(),
+            Action::Cancel => self.drop_filter(log),
             _ => return Some(InputOutcome::Ignored),
         }
         Some(InputOutcome::redraw())
@@ -128,14 +117,38 @@ impl EventList {
         self.typing.is_some() && self.error.is_some()
     }
 
-    /// Whether a filter is on.
+    /// Whether a typed filter is on.
     pub fn is_filtered(&self) -> bool {
-        self.filter.is_some()
+        self.typed_filter().is_some()
+    }
+
+    fn typed_filter(&self) -> Option<&ActiveFilter> {
+        self.filter.as_ref().filter(|active| active.is_typed())
+    }
+
+    /// Which events are listed without a typed filter.
+    pub(crate) fn level(&self) -> EventLevel {
+        self.level
+    }
+
+    /// Lists the events of the other level. A typed filter is cleared: it has searched them all.
+    pub(super) fn switch_level(&mut self, log: &EventWindow) {
+        self.level = match self.level {
+            EventLevel::Notable => EventLevel::All,
+            EventLevel::All => EventLevel::Notable,
+        };
+        self.drop_filter(log);
+        self.show_level(log);
+    }
+
+    /// Applies the level in place of a typed filter.
+    fn show_level(&mut self, log: &EventWindow) {
+        self.filter = self.level.filter(log);
     }
 
     /// The state of the filter; `None` if there is none and none is typed.
     pub fn filter(&self, log: &EventWindow) -> Option<FilterStatus<'_>> {
-        let active = self.filter.as_ref();
+        let active = self.typed_filter();
         let held = (log.len() - log.dropped_count()) as u64;
         let done = active.map_or(100, |active| {
             let percent = active.scanned.len() as u64 * 100 / held.max(1);
@@ -167,6 +180,18 @@ impl EventList {
         match &self.filter {
             Some(active) => active.found.get(row).copied(),
             None => Some(self.dropped + row),
+        }
+    }
+
+    /// The place of the last listed event among the first `events`.
+    pub(crate) fn shown_place(&self, events: usize) -> usize {
+        let last = events.saturating_sub(1);
+        match &self.filter {
+            Some(active) => {
+                let after = active.found.partition_point(|found| *found <= last);
+                after.checked_sub(1).and_then(|row| active.found.get(row).copied()).unwrap_or(last)
+            }
+            None => last,
         }
     }
 
@@ -249,11 +274,15 @@ impl EventList {
         }
     }
 
-    /// Selects an event and brings it into view. Clears a filter that hides it.
+    /// Selects an event and brings it into view. Clears a filter that hides it, and lists all
+    /// events if it is not notable.
     pub(super) fn select(&mut self, place: usize, log: &EventWindow, height: usize) {
-        if let Some(active) = &self.filter
-            && active.found.binary_search(&place).is_err()
-        {
+        if self.typed_filter().is_some_and(|active| active.found.binary_search(&place).is_err()) {
+            self.show_level(log);
+        }
+        let is_notable = log.get(place).is_none_or(|event| event.kind.is_notable());
+        if !self.is_filtered() && !is_notable {
+            self.level = EventLevel::All;
             self.filter = None;
         }
         let window = self.window(log, height);
@@ -266,9 +295,30 @@ impl EventList {
         self.cursor = Some(place);
     }
 
+    /// Selects an event that is listed: this one, or the last one before it.
+    pub(super) fn select_at_or_before(
+        &mut self,
+        place: usize,
+        log: &EventWindow,
+        world: &World,
+        height: usize,
+    ) {
+        self.scan(log, world);
+        let listed = match &self.filter {
+            Some(active) => {
+                let after = active.found.partition_point(|found| *found <= place);
+                after.checked_sub(1).or(Some(0)).and_then(|row| active.found.get(row).copied())
+            }
+            None => Some(place),
+        };
+        if let Some(place) = listed {
+            self.select(place, log, height);
+        }
+    }
+
     /// Starts typing a filter: the one that is set is changed, else the line is empty.
     pub(super) fn type_filter(&mut self) {
-        let text = self.filter.as_ref().map(|active| active.text.clone()).unwrap_or_default();
+        let text = self.typed_filter().map(|active| active.text.clone()).unwrap_or_default();
         self.typing = Some(FilterInput::new(text, self.last.clone()));
     }
 
@@ -276,25 +326,18 @@ impl EventList {
     pub(super) fn apply_typed(&mut self, log: &EventWindow) {
         let Some(typed) = &self.typing else { return };
         let text = typed.text().to_owned();
-        if self.filter.as_ref().is_some_and(|active| active.text == text) {
+        if self.typed_filter().is_some_and(|active| active.text == text) {
             self.error = None;
             return;
         }
         match Filter::parse(&text) {
             Ok(None) => {
-                self.filter = None;
+                self.show_level(log);
                 self.error = None;
             }
             Ok(Some(filter)) => {
                 self.error = None;
-                self.filter = Some(ActiveFilter {
-                    text,
-                    filter,
-                    found: VecDeque::new(),
-                    scanned: log.len()..log.len(),
-                    failed: 0,
-                    error: None,
-                });
+                self.filter = Some(ActiveFilter::new(text, filter, log));
             }
             Err(error) => {
                 // The earlier filter no longer matches what is typed.
@@ -315,9 +358,12 @@ impl EventList {
     }
 
     /// Ends typing and clears the filter.
-    pub(super) fn drop_filter(&mut self) {
-        if let Some(active) = self.filter.take() {
+    pub(super) fn drop_filter(&mut self, log: &EventWindow) {
+        if let Some(active) = self.filter.take_if(|active| active.is_typed()) {
             self.last = active.text;
+        }
+        if self.filter.is_none() {
+            self.show_level(log);
         }
         self.typing = None;
         self.error = None;
@@ -347,46 +393,8 @@ impl EventList {
 
     /// Filters the next slice of the log: new events first, then backwards.
     pub(super) fn scan(&mut self, log: &EventWindow, world: &World) {
-        let Some(active) = &mut self.filter else { return };
-        let mut left = active.filter.batch_size();
-        let mut steps = SCAN_STEPS;
-        while left > 0 && steps > 0 && active.scanned.end < log.len() {
-            let place = active.scanned.end;
-            active.scanned.end += 1;
-            left -= 1;
-            if active.matches(log.get(place), world, &mut steps) {
-                active.found.push_back(place);
-            }
-        }
-        while left > 0 && steps > 0 && active.scanned.start > log.dropped_count() {
-            active.scanned.start -= 1;
-            left -= 1;
-            let place = active.scanned.start;
-            if active.matches(log.get(place), world, &mut steps) {
-                active.found.push_front(place);
-            }
+        if let Some(active) = &mut self.filter {
+            active.scan(log, world);
         }
     }
-}
-
-impl ActiveFilter {
-    /// Whether an event passes. The cost is subtracted from `steps`.
-    fn matches(&mut self, event: Option<&Arc<Event>>, world: &World, steps: &mut u64) -> bool {
-        let Some(event) = event else { return false };
-        let mut budget = EvalBudget::new(EVENT_LIMITS);
-        let lets = self.filter.matches(event, world, &mut budget);
-        *steps = steps.saturating_sub(budget.steps() + self.filter.conversion_cost(event));
-        match lets {
-            Ok(lets) => lets,
-            Err(error) => {
-                self.failed += 1;
-                self.error.get_or_insert_with(|| first_line(&error.to_string()));
-                false
-            }
-        }
-    }
-}
-
-fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or_default().trim().to_owned()
 }

@@ -2,6 +2,7 @@
 //! `ui/run` draws it.
 
 mod actions;
+pub(crate) mod active_filter;
 pub mod controls;
 pub(super) mod copy;
 pub mod data;
@@ -17,6 +18,7 @@ pub mod layout;
 pub mod list;
 pub mod list_cursor;
 pub mod markdown;
+mod marks;
 mod mouse;
 pub mod next_message;
 pub(in crate::app) mod opened;
@@ -138,7 +140,8 @@ impl RunPage {
     pub fn apply(&mut self, events: &[Arc<Event>]) {
         self.run.apply(events);
         self.views.own.follow(&self.run.world().pattern);
-        if events.len() <= MAX_UNDELAYED {
+        // The level of events costs next to nothing.
+        if events.len() <= MAX_UNDELAYED || !self.list.is_filtered() {
             self.list.catch_up(self.run.log(), self.run.world());
         }
         if self.inspector.as_ref().is_some_and(|open| open.concerns(&self.run, events)) {

@@ -1,6 +1,6 @@
 //! The time axis of a run's page: which column shows which moment. The scrubber, its mouse and the
-//! graphs of the tools have the same one. It is an axis of run time: pauses take no columns but
-//! those of their label, and so do idle times that are longer than all the rest.
+//! graphs of the tools have the same one. It is an axis of run time: a pause takes only the columns of
+//! its label, and so does an idle time that is longer than all the rest.
 
 use std::time::Duration;
 
@@ -26,12 +26,12 @@ pub(crate) struct TimeTrack {
     /// The end of the last column.
     pub end: Elapsed,
     /// Contiguous, in order; never empty.
-    pieces: Vec<Piece>,
+    parts: Vec<TrackPart>,
 }
 
 /// A part of the time, and the columns that it takes.
 #[derive(Clone, Debug)]
-struct Piece {
+struct TrackPart {
     from: Elapsed,
     until: Elapsed,
     /// Counted from the start of the track.
@@ -41,7 +41,7 @@ struct Piece {
 }
 
 /// A part of the time that is folded: it takes only the columns of its label.
-struct Fold {
+struct FoldedTime {
     from: Elapsed,
     until: Elapsed,
     width: u16,
@@ -60,14 +60,14 @@ impl TimeTrack {
         let folded: u64 = folds.iter().map(|fold| fold.until.0 - fold.from.0).sum();
         let plain = track.width - in_labels;
         let total = u128::from((end.0 - from.0).saturating_sub(folded).max(1));
-        let mut pieces = Vec::with_capacity(folds.len() * 2 + 1);
+        let mut parts = Vec::with_capacity(folds.len() * 2 + 1);
         let (mut at, mut shown, mut labels) = (from, 0u64, 0u16);
         // The last of the columns is never beyond the track: `shown` does not exceed `total`.
         let column = |shown: u64, labels: u16| {
             let nth = u128::from(shown) * u128::from(plain) / total;
             labels + u16::try_from(nth).unwrap_or(plain).min(plain)
         };
-        for fold in folds.into_iter().chain([Fold { from: end, until: end, width: 0 }]) {
+        for fold in folds.into_iter().chain([FoldedTime { from: end, until: end, width: 0 }]) {
             let first_column = column(shown, labels);
             shown += fold.from.0 - at.0;
             let next = column(shown, labels);
@@ -77,22 +77,22 @@ impl TimeTrack {
             for ((from, first_column), (until, end_column), is_folded) in
                 [(start, middle, false), (middle, last, true)]
             {
-                if from < until || pieces.is_empty() {
-                    pieces.push(Piece { from, until, first_column, end_column, is_folded });
+                if from < until || parts.is_empty() {
+                    parts.push(TrackPart { from, until, first_column, end_column, is_folded });
                 }
             }
             at = fold.until;
         }
-        Self { track, from, end, pieces }
+        Self { track, from, end, parts }
     }
 
     /// The same time in two columns for each one, the first of them 0.
     pub(crate) fn halves(&self) -> Self {
         let mut halves = self.clone();
         halves.track = Rect { x: 0, width: self.track.width.saturating_mul(2), ..self.track };
-        for piece in &mut halves.pieces {
-            piece.first_column = piece.first_column.saturating_mul(2);
-            piece.end_column = piece.end_column.saturating_mul(2);
+        for part in &mut halves.parts {
+            part.first_column = part.first_column.saturating_mul(2);
+            part.end_column = part.end_column.saturating_mul(2);
         }
         halves
     }
@@ -100,12 +100,12 @@ impl TimeTrack {
     /// The column of a moment.
     pub(crate) fn column(&self, at: Elapsed) -> u16 {
         let at = at.clamp(self.from, self.end);
-        let nth = self.pieces.partition_point(|piece| piece.from <= at).saturating_sub(1);
-        let column = self.pieces.get(nth).map_or(0, |piece| {
-            let columns = piece.end_column - piece.first_column;
-            let into = u128::from(at.0 - piece.from.0) * u128::from(columns);
-            let into = into / u128::from((piece.until.0 - piece.from.0).max(1));
-            piece.first_column + u16::try_from(into).unwrap_or(columns).min(columns)
+        let nth = self.parts.partition_point(|part| part.from <= at).saturating_sub(1);
+        let column = self.parts.get(nth).map_or(0, |part| {
+            let columns = part.end_column - part.first_column;
+            let into = u128::from(at.0 - part.from.0) * u128::from(columns);
+            let into = into / u128::from((part.until.0 - part.from.0).max(1));
+            part.first_column + u16::try_from(into).unwrap_or(columns).min(columns)
         });
         self.track.x + column.min(self.track.width.saturating_sub(1))
     }
@@ -115,42 +115,43 @@ impl TimeTrack {
         if nth.saturating_add(1) >= self.track.width {
             return self.end;
         }
-        let place = self.pieces.partition_point(|piece| piece.end_column <= nth);
-        self.pieces.get(place).map_or(self.end, |piece| {
-            let columns = u128::from((piece.end_column - piece.first_column).max(1));
-            let into = u128::from(piece.until.0 - piece.from.0);
-            let into = into * u128::from(nth + 1 - piece.first_column) / columns;
-            Elapsed(piece.from.0 + u64::try_from(into).unwrap_or(0))
+        let place = self.parts.partition_point(|part| part.end_column <= nth);
+        self.parts.get(place).map_or(self.end, |part| {
+            let columns = u128::from((part.end_column - part.first_column).max(1));
+            let into = u128::from(part.until.0 - part.from.0);
+            let into = into * u128::from(nth + 1 - part.first_column) / columns;
+            Elapsed(part.from.0 + u64::try_from(into).unwrap_or(0))
         })
     }
 
     /// The columns of each label, counted from the start of the track, and the folded time.
     pub(crate) fn labels(&self) -> impl Iterator<Item = (std::ops::Range<u16>, Duration)> {
-        let labelled = |piece: &&Piece| piece.is_folded && piece.end_column > piece.first_column;
-        self.pieces
+        let labelled = |part: &&TrackPart| part.is_folded && part.end_column > part.first_column;
+        self.parts
             .iter()
             .filter(labelled)
-            .map(|piece| (piece.first_column..piece.end_column, piece.until.since(piece.from)))
+            .map(|part| (part.first_column..part.end_column, part.until.since(part.from)))
     }
 }
 
 /// The folded times between two moments, in order. Labels take at most `room` columns; the longest
 /// times get theirs first.
-fn folds(world: &World, from: Elapsed, end: Elapsed, room: u16) -> Vec<Fold> {
+fn folds(world: &World, from: Elapsed, end: Elapsed, room: u16) -> Vec<FoldedTime> {
     let progress = &world.progress;
     let pauses = progress.pauses().iter();
     // The present pause has no label: it is still growing, and the header shows it.
-    let open = progress.stopped_since().map(|since| Fold { from: since, until: end, width: 0 });
+    let open =
+        progress.stopped_since().map(|since| FoldedTime { from: since, until: end, width: 0 });
     let idle = world.over_time.idle.folded(progress.active_between(from, end), from);
-    let mut folds: Vec<Fold> = pauses
+    let mut folds: Vec<FoldedTime> = pauses
         .chain(idle)
-        .map(|(from, until)| Fold { from, until, width: 0 })
+        .map(|(from, until)| FoldedTime { from, until, width: 0 })
         .chain(open)
-        .map(|it| Fold { from: it.from.max(from), until: it.until.min(end), ..it })
+        .map(|it| FoldedTime { from: it.from.max(from), until: it.until.min(end), ..it })
         .filter(|it| it.from < it.until)
         .collect();
     folds.sort_by_key(|it| it.from);
-    let is_open = |it: &Fold| progress.stopped_since().is_some() && it.until == end;
+    let is_open = |it: &FoldedTime| progress.stopped_since().is_some() && it.until == end;
     let mut by_length: Vec<usize> = (0..folds.len()).filter(|nth| !is_open(&folds[*nth])).collect();
     by_length.sort_by_key(|nth| std::cmp::Reverse(folds[*nth].until.since(folds[*nth].from)));
     let mut left = room;

@@ -1,5 +1,5 @@
-//! The longest times of a run in which nothing happened, for the scrubber. Pauses are not among
-//! them: they are no time of the run.
+//! The longest times of a run in which nothing happened, for the scrubber. Pauses do
+//! not count: the clock of the run is stopped.
 
 use std::time::Duration;
 

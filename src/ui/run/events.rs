@@ -11,7 +11,8 @@ use ratatui::style::Style;
 
 use crate::app::layout::line;
 use crate::app::run::RunPage;
-use crate::app::run::list::FilterStatus;
+use crate::app::run::active_filter::EventLevel;
+use crate::app::run::active_filter::FilterStatus;
 use crate::narrate::glyph::{Glyph, Glyphs};
 use crate::narrate::patterns::words;
 use crate::narrate::tell::event_line;
@@ -34,6 +35,11 @@ pub(super) fn aside(page: &RunPage, glyphs: Glyphs) -> String {
                 String::new()
             };
             format!("{facts} {} {} shown{looking}", glyphs.symbol(Glyph::Dot), list.len(log))
+        }
+        None if list.level() == EventLevel::Notable => {
+            let key = key_of(Action::EventLevel);
+            let dot = glyphs.symbol(Glyph::Dot);
+            format!("{} notable of {facts} {dot} {key}: all", list.len(log))
         }
         _ => facts,
     }
@@ -125,7 +131,8 @@ pub(super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
         return;
     }
     let selected = list.cursor();
-    let playhead = page.is_scrubbed().then(|| page.shown_event_count().saturating_sub(1));
+    // The playhead is at the last listed event that has happened.
+    let playhead = page.is_scrubbed().then(|| list.shown_place(page.shown_event_count()));
     for (nth, row) in rows.enumerate() {
         let Some(place) = list.place(row) else { break };
         let at = line(area, nth as u16);
@@ -181,6 +188,10 @@ fn empty(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
         None if page.is_log_dropped() => {
             let facts = format::exact(page.world().tally.events);
             format!("The {facts} events of this run were dropped to bound memory.")
+        }
+        None if !page.log().is_empty() => {
+            let key = key_of(Action::EventLevel);
+            format!("No notable event yet. {key} shows all of them.")
         }
         None => "No events yet.".to_owned(),
     };

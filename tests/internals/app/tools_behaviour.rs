@@ -374,7 +374,7 @@ fn copies_are_of_what_is_selected() {
 fn an_agent_keeps_its_number_where_its_tool_has_a_long_name() {
     let facts = tools::brownout(true);
     let mut dash = Dash::new(62, 24);
-    dash.run("r-81c2", &facts.log).text("5");
+    dash.run("r-81c2", &facts.log).text("L");
     let screen = dash.screen();
     assert!(screen.contains("agent 19 "), "{screen}");
 }

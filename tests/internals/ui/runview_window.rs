@@ -82,6 +82,7 @@ fn the_scrubber_begins_where_the_events_do_and_the_list_says_how_many_are_gone()
 fn places_stay_those_of_the_whole_run_and_the_present_state_knows_all_of_it() {
     let all = storm();
     let mut dash = dash(120, 36, all.len());
+    dash.text("L");
     let page = shown(&dash);
     let (gone, len) = (page.log().dropped_count(), page.log().len());
     assert_eq!(len, all.len());
@@ -144,7 +145,7 @@ fn the_playhead_goes_no_further_back_than_the_window_and_moves_on_with_it() {
 #[test]
 fn what_leads_to_an_event_that_is_gone_says_so() {
     let mut dash = dash(120, 36, 20_000);
-    dash.text("5g");
+    dash.text("Lg");
     // The first that ends what began before the window.
     for _ in 0..200 {
         let page = shown(&dash);

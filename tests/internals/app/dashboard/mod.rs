@@ -11,6 +11,7 @@ mod form;
 mod kept;
 mod keys;
 mod models;
+mod moving;
 mod pointer;
 mod quiet;
 mod runs;

@@ -1,0 +1,120 @@
+//! Moving through a run and between runs: marks, levels of events, the next run, pausing them all.
+
+use std::sync::Arc;
+
+use crate::app::run::RunPage;
+use crate::app::{Effect, KeyCode};
+use crate::engine::Schedule;
+use crate::event::{Command, Event, EventKind};
+
+use crate::support::screen::{Dash, facts, until};
+
+fn table() -> Vec<Arc<Event>> {
+    facts("checkout-launch", &[], &[], Schedule::default())
+}
+
+fn shown(dash: &Dash) -> &RunPage {
+    dash.state.visible_run().expect("a run is shown")
+}
+
+fn kind_at_playhead(dash: &Dash) -> String {
+    let page = shown(dash);
+    page.log()
+        .get(page.shown_event_count() - 1)
+        .map_or_else(String::new, |event| event.kind.name().to_owned())
+}
+
+#[test]
+fn the_playhead_goes_from_mark_to_mark() {
+    let mut dash = Dash::new(120, 36);
+    dash.run("r-1", &table());
+    let mut kinds = Vec::new();
+    // More often than there are marks.
+    for _ in 0..40 {
+        dash.text("<");
+        kinds.push(kind_at_playhead(&dash));
+    }
+    kinds.dedup();
+    assert_eq!(kinds.last(), Some(&"round.started".to_owned()), "{kinds:?}");
+    assert!(kinds.iter().any(|kind| kind == "call.retried"), "{kinds:?}");
+    assert!(!kinds.iter().any(|kind| kind == "attempt.started"), "{kinds:?}");
+    assert!(dash.screen().contains("There is no mark before this moment."), "{}", dash.screen());
+    let back = shown(&dash).shown_event_count();
+    dash.text(">");
+    assert!(shown(&dash).shown_event_count() > back);
+    for _ in 0..40 {
+        dash.text(">");
+    }
+    assert!(!shown(&dash).is_scrubbed(), "behind the last mark is the end");
+}
+
+#[test]
+fn the_notable_events_are_listed_until_all_are_wanted() {
+    let mut dash = Dash::new(120, 36);
+    let log = table();
+    dash.run("r-1", &log).text("5");
+    let listed = |dash: &Dash| shown(dash).list().len(shown(dash).log());
+    let notable = log.iter().filter(|event| event.kind.is_notable()).count();
+    assert!(notable < log.len() / 2);
+    assert_eq!(listed(&dash), notable);
+    assert!(!dash.screen().contains("attempt.started"), "{}", dash.screen());
+    dash.text("L");
+    assert_eq!(listed(&dash), log.len());
+    assert!(dash.screen().contains("attempt.started"), "{}", dash.screen());
+    dash.text("L");
+    assert_eq!(listed(&dash), notable);
+    // A filter searches all events, and goes back to the level.
+    let started = log.iter().filter(|event| matches!(event.kind, EventKind::AttemptStarted { .. }));
+    dash.text("/attempt.started").press(KeyCode::Enter);
+    assert_eq!(listed(&dash), started.count());
+    dash.press(KeyCode::Esc);
+    assert_eq!(listed(&dash), notable);
+}
+
+/// What is jumped to is always listed.
+#[test]
+fn an_event_that_is_not_notable_is_listed_with_all() {
+    let mut dash = Dash::new(120, 36);
+    let log = table();
+    dash.run("r-1", &log).text("/call.retried").press(KeyCode::Enter).text("c");
+    let page = shown(&dash);
+    let cause = page.list().cursor().and_then(|place| page.log().get(place));
+    assert!(cause.is_some_and(|event| matches!(event.kind, EventKind::AttemptFailed(_))));
+    assert_eq!(page.list().len(page.log()), log.len());
+}
+
+#[test]
+fn brackets_lead_to_the_runs_of_the_list() {
+    let mut dash = Dash::new(120, 36);
+    for run in ["r-1", "r-2", "r-3"] {
+        dash.run(run, &table());
+    }
+    let here = |dash: &Dash| shown(dash).id().as_str().to_owned();
+    assert_eq!(here(&dash), "r-3");
+    let mut seen = vec![here(&dash)];
+    for key in ["[", "[", "[", "]", "]", "]", "]"] {
+        dash.text(key);
+        seen.push(here(&dash));
+    }
+    seen.dedup();
+    assert_eq!(seen, ["r-3", "r-2", "r-1", "r-2", "r-3"]);
+    assert!(dash.screen().contains("This is the last run of the list."), "{}", dash.screen());
+}
+
+#[test]
+fn one_key_pauses_all_live_runs_and_resumes_them() {
+    let mut dash = Dash::new(120, 36);
+    let mut log = table();
+    log.truncate(until(&log, |kind| matches!(kind, EventKind::CallAnswered { .. })));
+    dash.run("r-1", &log).run("r-2", &table()).run("r-3", &log).text("q");
+    dash.asked();
+    dash.text("P");
+    let paused = |effect: &Effect| match effect {
+        Effect::Command { run, command: Command::Pause { .. } } => run.as_str().to_owned(),
+        other => panic!("{other:?}"),
+    };
+    let mut runs: Vec<String> = dash.asked().iter().map(paused).collect();
+    runs.sort();
+    assert_eq!(runs, ["r-1", "r-3"]);
+    assert!(dash.screen().contains("2 runs pause at their next boundaries."), "{}", dash.screen());
+}
