@@ -68,6 +68,11 @@ impl TeamView {
             return self.document(run).map(|document| document.to_plain());
         }
         let partial = || team.partial.as_ref().map(|(text, _)| text.to_string());
-        world.progress.answer.as_ref().map(|answer| answer.to_string()).or_else(partial)
+        let outcome = || match self.subject(run) {
+            TeamSubject::Outcome => self.document(run).map(|document| document.to_plain()),
+            _ => None,
+        };
+        let answer = world.progress.answer.as_ref().map(|answer| answer.to_string());
+        answer.or_else(partial).or_else(outcome)
     }
 }
