@@ -90,7 +90,7 @@ fn add_hop(world: &World, at: usize, hop: &HopRow, text: &mut StyledText) {
             text.signed("state", badge(Glyph::Refused, StyleRole::Refused), why.to_string());
         }
     }
-    text.field("at", format::time_in_run(hop.at));
+    text.field("at", format::time_in_run(world.progress.run_time(hop.at)));
     if let Some(until) = hop.until.filter(|until| *until > hop.at) {
         let took = world.progress.active_between(hop.at, until);
         text.field("took", format::duration_text(took));

@@ -2,6 +2,7 @@
 //! the rows in view are read.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -151,15 +152,15 @@ impl Drawn<'_> {
         let lanes = self.diagram.lanes.as_ref();
         let mut pen = table::row_or_blank(cx, at, selected, buf);
         pen.glyph(sign.glyph, sign.style);
+        let progress = &self.world.progress;
         let (number, when) = match row {
-            SequenceRow::Asked(_) => (String::new(), Some(std::time::Duration::ZERO)),
-            SequenceRow::Hop(nth, hop) => ((nth + 1).to_string(), Some(hop.at.duration())),
-            SequenceRow::Ended(_) => (String::new(), Some(self.world.progress.at.duration())),
+            SequenceRow::Asked(_) => (String::new(), Duration::ZERO),
+            SequenceRow::Hop(nth, hop) => ((nth + 1).to_string(), progress.run_time(hop.at)),
+            SequenceRow::Ended(_) => (String::new(), progress.run_time(progress.at)),
         };
         pen.right_aligned(&number, NUMBER - 1, dim).space(1);
         if lanes.is_none_or(|lanes| lanes.has_clock) {
-            let when = when.map_or_else(String::new, format::clock);
-            pen.cell(&when, CLOCK, dim);
+            pen.cell(&format::clock(when), CLOCK, dim);
         }
         let (words, role) = self.words(row);
         let style = theme.style(role);
