@@ -5,7 +5,7 @@ pub(crate) mod draw;
 pub mod lower;
 pub mod members;
 pub(crate) mod members_actions;
-pub(crate) mod outcome;
+pub(crate) mod outcome_text;
 pub mod picture;
 pub(crate) mod readable;
 pub mod row_cursor;

@@ -7,7 +7,7 @@ use crate::narrate::format;
 use crate::narrate::glyph::Glyph;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::{Badge, StyledText};
-use crate::panes::agents::outcome::add_outcome;
+use crate::panes::agents::outcome_text::add_outcome;
 use crate::pattern::router::facts::FallbackCause;
 use crate::pattern::router::projection::Router;
 use crate::pattern::router::words::decision::{

@@ -31,7 +31,7 @@ pub struct Lanes {
     /// The column of the operator's lane.
     pub you: u16,
     /// The lanes of the agents.
-    pub agents: Vec<Lane>,
+    pub agents: Vec<AgentLane>,
     /// Number of rows with names.
     pub name_rows: u16,
     /// The first column of the texts, and their width.
@@ -42,7 +42,7 @@ pub struct Lanes {
 
 /// The lane of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lane {
+pub struct AgentLane {
     /// Its column.
     pub x: u16,
     /// The row of its name, from 0.
@@ -67,7 +67,7 @@ pub enum HopArrow {
     Passes,
     /// Control returns.
     Consults,
-    /// It was refused, so nobody was reached.
+    /// It was refused, so no agent was reached.
     Refused,
 }
 
@@ -136,7 +136,7 @@ impl Lanes {
         for (nth, name) in names.iter().enumerate() {
             let room = (pitch * name_rows).min(width.saturating_sub(x)).saturating_sub(BESIDE_NAME);
             let name_row = nth as u16 % name_rows;
-            agents.push(Lane { x, name_row, name: (*name).min(room) });
+            agents.push(AgentLane { x, name_row, name: (*name).min(room) });
             x += pitch;
         }
         let last = agents.last().map_or(you, |lane| lane.x);
@@ -158,7 +158,7 @@ impl Lanes {
 
     /// The agent whose name is at this cell of the rows with names.
     pub fn named_at(&self, x: u16, row: u16) -> Option<usize> {
-        let named = |lane: &Lane| {
+        let named = |lane: &AgentLane| {
             let name = lane.x..lane.x + lane.name + BESIDE_NAME - 1;
             lane.name_row == row && name.contains(&x)
         };
@@ -287,7 +287,7 @@ mod tests {
             prop_assert_eq!(lanes.agents.len(), names.len());
             prop_assert!(lanes.name_rows + 1 < height, "there is a row for a hop");
             for row in 0..lanes.name_rows {
-                let named: Vec<&Lane> =
+                let named: Vec<&AgentLane> =
                     lanes.agents.iter().filter(|lane| lane.name_row == row).collect();
                 for pair in named.windows(2) {
                     prop_assert!(pair[0].x + pair[0].name + BESIDE_NAME <= pair[1].x);

@@ -9,7 +9,7 @@ use crate::narrate::format;
 use crate::narrate::glyph::Glyph;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::{Badge, StyledText};
-use crate::panes::agents::outcome::add_outcome;
+use crate::panes::agents::outcome_text::add_outcome;
 
 /// The subject of pane 2.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +36,11 @@ impl TeamView {
             None if ended => TeamSubject::Outcome,
             None => TeamSubject::Agents,
         }
+    }
+
+    /// Whether the subject is the outcome of the run.
+    pub(super) fn is_about_outcome(&self, run: &RunData) -> bool {
+        matches!(self.subject(run), TeamSubject::Outcome)
     }
 
     fn selected_row<'a>(&self, run: &'a RunData) -> Option<SequenceRow<'a>> {

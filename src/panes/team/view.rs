@@ -7,7 +7,6 @@ use ratatui::layout::Rect;
 
 use super::agent_list::AgentList;
 use super::sequence::{Diagram, Sequence};
-use super::subject::TeamSubject;
 use crate::app::action::Action;
 use crate::app::run::data::RunData;
 use crate::app::run::inspect::WrappedDocument;
@@ -117,7 +116,7 @@ impl RunView for TeamView {
     }
 
     fn shows_outcome(&self, run: &RunData) -> bool {
-        matches!(self.subject(run), TeamSubject::Outcome)
+        self.is_about_outcome(run)
     }
 
     fn layout(&self, _run: &RunData, page: Rect) -> PaneWish {

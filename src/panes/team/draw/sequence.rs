@@ -60,7 +60,7 @@ pub(crate) fn render(
         drawn.row(row, here, selected == Some(at), buf);
         below = Rect { y: here.bottom(), height: diagram.rows.bottom() - here.bottom(), ..below };
     }
-    // The lanes of a live run go on.
+    // The lanes of a live run continue.
     if data.shown().progress.is_live() && ends == sequence.len() {
         drawn.open_lanes(sequence.row(ends.saturating_sub(1)), below, buf);
     }
@@ -228,7 +228,7 @@ impl Drawn<'_> {
                         (HopArrow::Consults, _) => Glyph::Consults,
                         (HopArrow::Refused, _) => Glyph::Refused,
                     };
-                    // An arrow of one column has a piece of line beside it.
+                    // An arrow of one column has a piece of line next to it.
                     let line = columns(cx.glyphs.symbol(glyph)) < 2;
                     if line && right {
                         pen.glyph(Glyph::Horizontal, of_hop);
