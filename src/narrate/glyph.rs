@@ -124,12 +124,16 @@ pub enum Glyph {
     TeeUp,
     /// Junction with four lines.
     Cross,
+    /// The lane of an agent in a diagram.
+    Lane,
+    /// The lane of the agent in control.
+    LaneInControl,
 }
 
 impl Glyph {
     /// Every glyph.
     #[cfg(test)]
-    pub const ALL: [Glyph; 60] = [
+    pub const ALL: [Glyph; 62] = [
         Self::Done,
         Self::Running,
         Self::Waiting,
@@ -190,6 +194,8 @@ impl Glyph {
         Self::TeeDown,
         Self::TeeUp,
         Self::Cross,
+        Self::Lane,
+        Self::LaneInControl,
     ];
 
     /// The glyph and its ASCII twin.
@@ -255,6 +261,8 @@ impl Glyph {
             Self::TeeDown => ("┬", "+"),
             Self::TeeUp => ("┴", "+"),
             Self::Cross => ("┼", "+"),
+            Self::Lane => ("┊", "|"),
+            Self::LaneInControl => ("┃", "#"),
         }
     }
 }

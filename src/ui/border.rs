@@ -2,8 +2,6 @@
 //! crossings get the right glyph and the focused frame is complete. A window that covers others has
 //! a double border.
 
-use std::cmp::Ordering;
-
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -61,38 +59,6 @@ impl Borders {
         self.mark(right, top, DOWN | LEFT | round, role);
         self.mark(left, bottom, UP | RIGHT | round, role);
         self.mark(right, bottom, UP | LEFT | round, role);
-    }
-
-    /// Adds a line through these corners. At its end it joins the frame there.
-    pub fn wire(&mut self, corners: &[(u16, u16)], role: StyleRole) {
-        for pair in corners.windows(2) {
-            let ((ax, ay), (bx, by)) = (pair[0], pair[1]);
-            let (mut x, mut y) = (ax, ay);
-            while (x, y) != (bx, by) {
-                let (before, after, to) = match (x.cmp(&bx), y.cmp(&by)) {
-                    (Ordering::Less, _) => (RIGHT, LEFT, (x + 1, y)),
-                    (Ordering::Greater, _) => (LEFT, RIGHT, (x - 1, y)),
-                    (_, Ordering::Less) => (DOWN, UP, (x, y + 1)),
-                    _ => (UP, DOWN, (x, y - 1)),
-                };
-                self.join(x, y, before, role);
-                (x, y) = to;
-                self.join(x, y, after, role);
-            }
-        }
-    }
-
-    /// Adds sides to a cell, but keeps the style of an existing frame.
-    fn join(&mut self, x: u16, y: u16, sides: u8, role: StyleRole) {
-        let there = self.at(x, y).map_or(0, |cell| cell.0);
-        let role = if there == 0 { role } else { self.at(x, y).map_or(role, |cell| cell.1) };
-        self.mark(x, y, sides, role);
-    }
-
-    fn at(&self, x: u16, y: u16) -> Option<(u8, StyleRole)> {
-        let (col, row) = (x.checked_sub(self.area.x)?, y.checked_sub(self.area.y)?);
-        let at = usize::from(row) * usize::from(self.area.width) + usize::from(col);
-        self.cells.get(at).copied().filter(|_| col < self.area.width)
     }
 
     fn mark(&mut self, x: u16, y: u16, sides: u8, role: StyleRole) {

@@ -72,9 +72,10 @@ impl AgentsFold {
             span: event.span,
             requested_by: said,
             depth: depth(call.parent, spans),
+            in_control: self.in_control.clone(),
             seq: event.seq,
         };
-        let at = self.hops.push(row);
+        let at = self.add_hop(row);
         self.open.insert(event.span, at);
     }
 

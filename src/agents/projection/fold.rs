@@ -83,7 +83,7 @@ impl AgentsFold {
                     limits.refused = Some(*why);
                 });
                 self.edge(Some(from), to, false).refused += 1;
-                self.hops.push(HopRow {
+                self.add_hop(HopRow {
                     at: event.at,
                     until: Some(event.at),
                     kind: HopKind::Handoff,
@@ -96,6 +96,7 @@ impl AgentsFold {
                     span: *said,
                     requested_by: Some(*said),
                     depth: depth(*said, spans),
+                    in_control: self.in_control.clone(),
                     seq: event.seq,
                 });
                 self.add_line(

@@ -12,6 +12,6 @@ mod state;
 pub use self::lines::shown_output;
 pub use self::roots::{MAX_BELOW_ROOT, MAX_DEPTH, is_in_tree, root_of};
 #[cfg(test)]
-pub use self::rows::Edge;
+pub use self::rows::HopCounts;
 pub use self::rows::{AgentRow, AgentState, HopKind, HopRow, HopState, LineKind, TranscriptLine};
 pub use self::state::{AgentsFold, HANDED_OVER};

@@ -75,8 +75,24 @@ pub struct HopRow {
     pub requested_by: Option<SpanId>,
     /// How deep it is nested in teams; 0 in the outermost.
     pub depth: u16,
+    /// The agent in control of the run from here on: the coordinator, or the member that the
+    /// outermost swarm is at.
+    pub in_control: Option<AgentName>,
     /// The event that it started with.
     pub seq: Seq,
+}
+
+/// Number of hops by what they are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HopCounts {
+    /// Agents that a swarm, or the run, started with.
+    pub starts: u64,
+    /// Handoffs made.
+    pub handoffs: u64,
+    /// Consultations.
+    pub consultations: u64,
+    /// Refused handoffs.
+    pub refused: u64,
 }
 
 /// How an agent is put to work.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::rows::{
-    AgentRow, AgentState, Edge, HopKind, HopRow, HopState, LineKind, Root, SwarmRow, TranscriptLine,
+    AgentRow, AgentState, Edge, HopCounts, HopKind, HopRow, HopState, LineKind, Root, SwarmRow,
+    TranscriptLine,
 };
 use crate::agents::facts::{HandoffRefusal, LoopGuard, MissingResult};
 use crate::agents::plan::AgentsPlan;
@@ -24,6 +25,8 @@ pub struct AgentsFold {
     /// Every turn of an agent in the order of their start: hops of swarms, consultations of
     /// coordinators, and refused handoffs.
     pub hops: Chunked<HopRow>,
+    /// Their number by what they are.
+    pub hop_counts: HopCounts,
     /// Each pair of agents that passed work, in the order of the first time.
     pub edges: Vec<Edge>,
     /// The outermost calls of hops, consultations and tools in the order of their start: the roots
@@ -77,10 +80,17 @@ pub(super) struct SwarmCounts {
 }
 
 impl AgentsFold {
-    /// Number of hops of this kind, without refused ones.
-    pub fn made(&self, kind: HopKind) -> u64 {
-        let made = |hop: &&HopRow| hop.kind == kind && !matches!(hop.state, HopState::Refused(_));
-        self.hops.iter().filter(made).count() as u64
+    /// Adds a hop and counts it; returns its index.
+    pub(super) fn add_hop(&mut self, hop: HopRow) -> usize {
+        let counts = &mut self.hop_counts;
+        let count = match (&hop.state, hop.kind) {
+            (HopState::Refused(_), _) => &mut counts.refused,
+            (_, HopKind::Start) => &mut counts.starts,
+            (_, HopKind::Handoff) => &mut counts.handoffs,
+            (_, HopKind::Consult) => &mut counts.consultations,
+        };
+        *count += 1;
+        self.hops.push(hop)
     }
 
     /// The state at the start of a run that this message starts.
@@ -110,6 +120,7 @@ impl AgentsFold {
                 })
                 .collect(),
             hops: Chunked::default(),
+            hop_counts: HopCounts::default(),
             edges: Vec::new(),
             roots: Chunked::default(),
             lines: Chunked::default(),

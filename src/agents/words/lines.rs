@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use crate::agents::facts::AgentFact;
 use crate::agents::policy::TRANSFER;
-use crate::agents::projection::{AgentsFold, HopKind, LineKind, TranscriptLine};
+use crate::agents::projection::{AgentsFold, LineKind, TranscriptLine};
 use crate::base::visible::{visible, visible_within};
 use crate::event::kind::{Purpose, ToolCall};
 use crate::event::world::{RunFold, SpanKind};
@@ -66,7 +66,8 @@ pub fn totals(agents: &AgentsFold) -> String {
     if let Some(by) = &agents.answered_by {
         let _ = write!(text, "  by {by}");
     }
-    let (handoffs, consulted) = (agents.made(HopKind::Handoff), agents.made(HopKind::Consult));
+    let counts = agents.hop_counts;
+    let (handoffs, consulted) = (counts.handoffs, counts.consultations);
     for (count, what) in [(handoffs, "handoff"), (consulted, "consultation")] {
         if count > 0 {
             let _ = write!(text, "  {}", format::count_noun(count, what));

@@ -2,10 +2,11 @@
 
 pub mod call_tree;
 pub(crate) mod draw;
-pub mod graph;
 pub mod lower;
 pub mod members;
 pub(crate) mod members_actions;
+pub(crate) mod outcome_text;
 pub mod picture;
+pub(crate) mod readable;
 pub mod row_cursor;
 pub mod transcript;

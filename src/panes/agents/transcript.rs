@@ -3,17 +3,14 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
-
 use super::call_tree::current_attempt;
+use super::readable::{call_text, readable_result};
 use crate::agents::facts::{HistoryEntry, MemberOutput};
 use crate::agents::projection::{HopKind, LineKind, TranscriptLine, shown_output};
 use crate::app::run::data::RunData;
 use crate::app::run::next_message::NextMessage;
 use crate::app::run::scroll::WrappingLines;
-use crate::base::big_integer::first_changed_integer;
 use crate::base::name::AgentName;
-use crate::event::kind::ToolCall;
 use crate::event::{Elapsed, Seq, SpanId, StopReason};
 use crate::narrate::event_line::took_ms;
 use crate::narrate::measure::{columns, wrap_within};
@@ -24,6 +21,10 @@ pub const TIME: u16 = 9;
 pub const STEP: u16 = 2;
 /// Columns for the model of an author, with a blank.
 const MODEL: u16 = 15;
+/// Columns after the text, in a pane that has room for them.
+const AFTER: u16 = 1;
+/// Fewest columns of a pane with columns after the text.
+const LEAST_WITH_AFTER: u16 = 40;
 /// Fewest columns of text for which models are shown.
 const LEAST_TEXT: u16 = 26;
 /// Most bytes of one text that are used for a line.
@@ -97,32 +98,6 @@ impl TranscriptKind {
     }
 }
 
-/// A tool call as readable text: its name and its arguments.
-pub fn call_text(call: &ToolCall) -> String {
-    match serde_json::from_str::<Value>(&call.arguments) {
-        // A number that JSON would change is shown as the model wrote it.
-        Ok(args) if first_changed_integer(&call.arguments, &args).is_some() => {
-            format!("{}({})", call.name, call.arguments)
-        }
-        Ok(Value::Object(args)) if args.len() == 1 && args.get("request").is_some() => {
-            format!("{}: {}", call.name, value_text(&args["request"]))
-        }
-        Ok(Value::Object(args)) => {
-            let args: Vec<String> =
-                args.iter().map(|(name, value)| format!("{name}: {}", value_text(value))).collect();
-            format!("{}({})", call.name, args.join(", "))
-        }
-        _ => format!("{}({})", call.name, call.arguments),
-    }
-}
-
-fn value_text(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
-}
-
 /// The lines of a run's transcript at a width.
 pub struct Transcript<'a> {
     run: &'a RunData,
@@ -183,7 +158,8 @@ impl<'a> Transcript<'a> {
 
     /// The rows of a line, and whether text was left out.
     pub fn wrapped(&self, spoken: &SpokenLine<'_>) -> (Vec<String>, bool) {
-        let width = self.width.saturating_sub(self.text_indent(spoken)).max(8);
+        let after = if self.width >= LEAST_WITH_AFTER { AFTER } else { 0 };
+        let width = self.width.saturating_sub(self.text_indent(spoken) + after).max(8);
         let cut = spoken.text.len() > MAX_BYTES;
         let text = match cut {
             true => {
@@ -317,7 +293,9 @@ fn line_text(line: &TranscriptLine) -> SpokenLine<'_> {
             Some(message) => (TranscriptKind::Handoff, format!("{to}: {message}").into()),
             None => (TranscriptKind::Handoff, to.as_str().into()),
         },
-        LineKind::Refused { to, why } => (TranscriptKind::Refused, format!("{to}: {why}").into()),
+        LineKind::Refused { to, why } => {
+            (TranscriptKind::Refused, format!("handoff to {to} refused: {why}").into())
+        }
         LineKind::NotCalled { tool, text } => {
             (TranscriptKind::Refused, format!("{tool}: {text}").into())
         }
@@ -328,7 +306,10 @@ fn line_text(line: &TranscriptLine) -> SpokenLine<'_> {
 
 /// The result of a call; the name alone if the result is empty.
 fn result_text<'a>(of: &'a str, text: &str) -> Cow<'a, str> {
-    if text.trim().is_empty() { of.into() } else { format!("{of}: {text}").into() }
+    match text.trim() {
+        "" => of.into(),
+        text => format!("{of}: {}", readable_result(text)).into(),
+    }
 }
 
 /// A line of the session before this run.

@@ -7,6 +7,7 @@ use crate::narrate::format;
 use crate::narrate::glyph::Glyph;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::{Badge, StyledText};
+use crate::panes::agents::outcome_text::add_outcome;
 use crate::pattern::router::facts::FallbackCause;
 use crate::pattern::router::projection::Router;
 use crate::pattern::router::words::decision::{
@@ -30,6 +31,12 @@ pub fn document(run: &RunData, selected: Option<&AgentName>) -> StyledText {
 
 fn add_decision(router: &Router, run: &RunData, text: &mut StyledText) {
     let world = run.shown();
+    if world.progress.stage == RunState::Closed {
+        let by = router.agents.answered_by.as_ref().or(router.route().map(|choice| &choice.route));
+        let call = by.and_then(|name| router.agents.agent(name)?.last_call).or(router.classify);
+        add_outcome(run, call, text);
+        text.gap();
+    }
     match (&router.proposed, router.classify) {
         (Some(proposed), _) => {
             text.field("proposed", proposed.route.as_str());
@@ -55,21 +62,6 @@ fn add_decision(router: &Router, run: &RunData, text: &mut StyledText) {
             let role =
                 if router.route().is_some() { StyleRole::Strong } else { StyleRole::Refused };
             text.item("route", role, decision);
-        }
-    }
-    if let Some(answer) = &world.progress.answer {
-        if let Some(by) = &router.agents.answered_by {
-            text.item("answer", StyleRole::Dim, format!("by {by}"));
-        }
-        text.gap();
-        text.text(StyleRole::Text, answer);
-    }
-    if let Some(closed) =
-        world.progress.closed.as_ref().filter(|closed| !closed.reason.is_success())
-    {
-        text.error("stopped", closed.reason.phrase());
-        if let Some(advice) = closed.reason.advice() {
-            text.item("", StyleRole::Dim, advice);
         }
     }
 }

@@ -16,6 +16,7 @@ use crate::app::run::scroll::Scroll;
 use crate::app::run::subject_text::{rows_scrolled, text_area};
 use crate::base::name::AgentName;
 use crate::event::SpanId;
+use crate::event::world::RunState;
 use crate::panes::agents::lower::LowerPanes;
 
 /// Rows above the routes: the column names.
@@ -102,8 +103,8 @@ impl RunView for RouterView {
         ["Routes", second, "Call tree", "Transcript"]
     }
 
-    fn answer_pane(&self) -> Pane {
-        Pane::Fourth
+    fn shows_outcome(&self, run: &RunData) -> bool {
+        self.route.is_none() && run.shown().progress.stage == RunState::Closed
     }
 
     fn layout(&self, _run: &RunData, page: Rect) -> PaneWish {

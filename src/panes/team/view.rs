@@ -1,61 +1,49 @@
 //! The view of a coordinator team or a swarm: the selections in its panes, and how keys and the
 //! mouse change them.
 
+use std::ops::Range;
+
 use ratatui::layout::Rect;
 
+use super::agent_list::AgentList;
+use super::sequence::{Diagram, Sequence};
 use crate::app::action::Action;
 use crate::app::run::data::RunData;
+use crate::app::run::inspect::WrappedDocument;
 use crate::app::run::inspect::target::InspectTarget;
 use crate::app::run::layout::{Pane, PaneWish, RowWish, inner_columns};
 use crate::app::run::run_view::{PaneAt, RunView};
+use crate::app::run::scroll::Scroll;
+use crate::app::run::subject_text::{rows_scrolled, text_area};
 use crate::base::name::AgentName;
 use crate::event::SpanId;
-use crate::panes::agents::graph::agent_at;
 use crate::panes::agents::lower::LowerPanes;
 use crate::panes::agents::picture::agents_in_picture;
 use crate::panes::agents::row_cursor::RowCursor;
-
-/// Rows of the summary below the hops, if there is room for it.
-const FOOT: u16 = 4;
-/// Rows above the hops: the column names.
-pub const HOPS_HEAD: u16 = 1;
 
 /// Selections and scroll positions in the panes of a team.
 #[derive(Debug, Default)]
 pub struct TeamView {
     pub(super) agent: Option<AgentName>,
     pub(super) hops: RowCursor,
+    /// The first row in view of the text in pane 2.
+    scroll: Option<Scroll>,
     /// The call tree and the transcript.
     pub(super) lower: LowerPanes,
 }
 
-/// The areas of the hops and of the summary below them.
-pub fn hop_areas(area: Rect) -> (Rect, Rect) {
-    let foot = match area.height {
-        10.. => FOOT,
-        7..10 => area.height - 6,
-        _ => 0,
-    };
-    let head = HOPS_HEAD.min(area.height);
-    let rows = Rect { y: area.y + head, height: area.height - head - foot, ..area };
-    (rows, Rect { y: rows.bottom(), height: foot, ..area })
-}
-
 impl TeamView {
-    /// The agent that is selected in the picture.
+    /// The selected agent.
     pub fn selected_agent(&self) -> Option<&AgentName> {
         self.agent.as_ref()
     }
 
-    /// The hops in view in a window of this height, and the selected one.
-    pub fn hop_rows(
-        &self,
-        run: &RunData,
-        height: usize,
-    ) -> (std::ops::Range<usize>, Option<usize>) {
-        let len = run.shown().agents().map_or(0, |team| team.hops.len());
+    /// The rows of the diagram in view in a window of this height, and the selected one.
+    pub fn hop_rows(&self, run: &RunData, height: usize) -> (Range<usize>, Option<usize>) {
+        let len = Sequence::of(run).map_or(0, |sequence| sequence.len());
         let rows = self.hops;
-        (rows.window(len, height), rows.cursor.and(rows.row(len)))
+        let selected = rows.cursor.and(rows.row(len)).filter(|_| self.agent.is_none());
+        (rows.window(len, height), selected)
     }
 
     /// Whether the hops follow the newest one.
@@ -63,20 +51,34 @@ impl TeamView {
         self.hops.cursor.is_none()
     }
 
+    /// The first row in view of the text in pane 2.
+    pub fn scroll(&self) -> Scroll {
+        self.scroll.unwrap_or_default()
+    }
+
     /// The call tree and the transcript.
     pub fn lower(&self) -> &LowerPanes {
         &self.lower
     }
 
+    fn select_agent(&mut self, agent: Option<AgentName>) {
+        self.agent = agent;
+        self.scroll = None;
+    }
+
+    fn select_hops(&mut self, hops: RowCursor) {
+        self.hops = hops;
+        self.select_agent(None);
+    }
+
     fn move_among_agents(&mut self, run: &RunData, action: Action) {
         let Some(team) = run.shown().agents() else { return };
-        let plan = &team.plan;
-        let all: Vec<AgentName> = agents_in_picture(plan).cloned().collect();
+        let all: Vec<&AgentName> = agents_in_picture(&team.plan).collect();
         let Some(last) = all.len().checked_sub(1) else { return };
-        let at = self.agent.as_ref().and_then(|name| all.iter().position(|it| it == name));
+        let at = self.agent.as_ref().and_then(|name| all.iter().position(|it| *it == name));
         let holder = team.in_control.as_ref();
         // The first step selects the agent in control.
-        let first = || holder.and_then(|it| all.iter().position(|name| name == it)).unwrap_or(0);
+        let first = || holder.and_then(|it| all.iter().position(|name| *name == it)).unwrap_or(0);
         let to = match action {
             Action::Up | Action::Left => at.map_or_else(first, |at| at.saturating_sub(1)),
             Action::Down | Action::Right => at.map_or_else(first, |at| (at + 1).min(last)),
@@ -84,87 +86,108 @@ impl TeamView {
             Action::Bottom | Action::PageDown => last,
             _ => return,
         };
-        self.agent = all.into_iter().nth(to);
+        self.select_agent(all.get(to).map(|name| (*name).clone()));
     }
 
-    /// Scrolls a pane with the wheel.
-    fn scroll(&mut self, run: &RunData, pane: Pane, area: Rect, by: isize) {
-        match pane {
-            Pane::First => {
-                let action = if by < 0 { Action::Up } else { Action::Down };
-                self.move_among_agents(run, action);
-            }
-            Pane::Second => {
-                let len = run.shown().agents().map_or(0, |team| team.hops.len());
-                let rows = usize::from(hop_areas(area).0.height).max(1);
-                self.hops = self.hops.after_wheel(by, len, rows);
-            }
-            Pane::Third | Pane::Fourth => self.lower.on_wheel(run, pane, area, by),
-            Pane::Events => {}
-        }
+    fn move_among_hops(&mut self, run: &RunData, at: PaneAt<'_>, action: Action) {
+        let Some(sequence) = Sequence::of(run) else { return };
+        let diagram = at.area().and_then(|area| Diagram::of(run, area));
+        let rows = diagram.map_or(1, |diagram| usize::from(diagram.rows.height)).max(1);
+        self.select_hops(self.hops.after_action(action, sequence.len(), rows));
+    }
+
+    fn scroll_text(&mut self, run: &RunData, area: Option<Rect>, by: isize) {
+        let (Some(area), Some(document)) = (area.map(text_area), self.document(run)) else {
+            return;
+        };
+        let lines = WrappedDocument { document: &document, width: area.width };
+        let to = self.scroll().step(by, &lines, usize::from(area.height));
+        self.scroll = (to != Scroll::default()).then_some(to);
     }
 }
 
 impl RunView for TeamView {
     fn tabs(&self) -> [&'static str; 4] {
-        ["Handoffs", "Hops", "Calls", "Transcript"]
+        ["Hops", "Agents", "Calls", "Transcript"]
     }
 
     fn titles(&self) -> [&'static str; 4] {
-        ["Handoffs", "Hops", "Call tree", "Transcript"]
+        ["Hops", "Agents", "Call tree", "Transcript"]
     }
 
-    fn answer_pane(&self) -> Pane {
-        Pane::Fourth
+    fn shows_outcome(&self, run: &RunData) -> bool {
+        self.is_about_outcome(run)
     }
 
     fn layout(&self, _run: &RunData, page: Rect) -> PaneWish {
-        // One dividing line down the page: picture and call tree at the left, texts at the right.
-        let left = inner_columns(page).saturating_mul(43) / 100;
-        PaneWish { rows: RowWish::Texts, first: left, third: left }
+        // The diagram needs the width; the texts below have theirs at the right.
+        let inner = inner_columns(page);
+        let share = |percent: u16| inner.saturating_mul(percent) / 100;
+        PaneWish { rows: RowWish::Texts, first: share(64), third: share(43) }
     }
 
     fn on_move(&mut self, run: &RunData, at: PaneAt<'_>, action: Action) {
-        match at.pane {
-            Pane::First => self.move_among_agents(run, action),
-            Pane::Second => {
-                let len = run.shown().agents().map_or(0, |team| team.hops.len());
-                let rows = at.area().map_or(1, |it| hop_areas(it).0.height);
-                self.hops = self.hops.after_action(action, len, usize::from(rows).max(1));
+        match (at.pane, rows_scrolled(action, at.area())) {
+            (Pane::First, _) if matches!(action, Action::Left | Action::Right) => {
+                self.move_among_agents(run, action);
             }
-            Pane::Third | Pane::Fourth => self.lower.on_move(run, at, action),
-            Pane::Events => {}
+            (Pane::First, _) => self.move_among_hops(run, at, action),
+            (Pane::Second, Some(by)) if self.document(run).is_some() => {
+                self.scroll_text(run, at.area(), by);
+            }
+            (Pane::Second, _) => self.move_among_agents(run, action),
+            (Pane::Third | Pane::Fourth, _) => self.lower.on_move(run, at, action),
+            (Pane::Events, _) => {}
         }
     }
 
     fn on_wheel(&mut self, run: &RunData, at: PaneAt<'_>, by: isize) -> bool {
-        if let Some(area) = at.area() {
-            self.scroll(run, at.pane, area, by);
+        let Some(area) = at.area() else { return true };
+        match at.pane {
+            Pane::First => {
+                let len = Sequence::of(run).map_or(0, |sequence| sequence.len());
+                let rows = Diagram::of(run, area).map_or(1, |diagram| diagram.rows.height).max(1);
+                self.select_hops(self.hops.after_wheel(by, len, usize::from(rows)));
+            }
+            Pane::Second if self.document(run).is_some() => {
+                self.scroll_text(run, Some(area), by);
+            }
+            Pane::Second => {
+                let action = if by < 0 { Action::Up } else { Action::Down };
+                self.move_among_agents(run, action);
+            }
+            Pane::Third | Pane::Fourth => self.lower.on_wheel(run, at.pane, area, by),
+            Pane::Events => {}
         }
         true
     }
 
     fn on_click(&mut self, run: &RunData, at: PaneAt<'_>, col: u16, row: u16) {
         let (pane, Some(area)) = (at.pane, at.area()) else { return };
-        let line = usize::from(row - area.y);
+        let line = row - area.y;
         match pane {
             Pane::First => {
-                if let Some(agent) = agent_at(run, self.agent.as_ref(), area, (col, row)) {
-                    self.agent = Some(agent);
+                let Some(diagram) = Diagram::of(run, area) else { return };
+                if let Some(agent) = diagram.named_at(col, row) {
+                    return self.select_agent(Some(agent.clone()));
                 }
-            }
-            Pane::Second => {
-                let (rows, _) = hop_areas(area);
-                let height = usize::from(rows.height);
+                let height = usize::from(diagram.rows.height);
                 let (window, _) = self.hop_rows(run, height);
-                let Some(line) = row.checked_sub(rows.y).map(usize::from) else { return };
-                if line < window.len() && line < height {
-                    let len = run.shown().agents().map_or(0, |team| team.hops.len());
-                    self.hops = self.hops.select(window.start + line, len, height);
+                let Some(line) = row.checked_sub(diagram.rows.y).map(usize::from) else { return };
+                if line < window.len() {
+                    let len = Sequence::of(run).map_or(0, |sequence| sequence.len());
+                    self.select_hops(self.hops.select(window.start + line, len, height));
                 }
             }
-            Pane::Third | Pane::Fourth => self.lower.on_click(run, pane, area, line),
-            Pane::Events => {}
+            Pane::Second if self.document(run).is_none() => {
+                let Some(team) = run.shown().agents() else { return };
+                let list = AgentList::of(&team.plan, self.selected_agent(), area);
+                if let Some(agent) = list.agent_at(&team.plan, line) {
+                    self.select_agent(Some(agent.clone()));
+                }
+            }
+            Pane::Third | Pane::Fourth => self.lower.on_click(run, pane, area, usize::from(line)),
+            Pane::Second | Pane::Events => {}
         }
     }
 
@@ -179,15 +202,17 @@ impl RunView for TeamView {
         true
     }
 
+    fn reset_scroll(&mut self) -> bool {
+        self.scroll.take().is_some()
+    }
+
     fn target(&self, run: &RunData, focus: Pane) -> Option<InspectTarget> {
         let target = self.pane_target(run, focus);
         target.or_else(|| self.subject_call(run).map(InspectTarget::Call))
     }
 
     fn subject_call(&self, run: &RunData) -> Option<SpanId> {
-        let team = run.shown().agents()?;
-        let holder = team.answered_by.as_ref().or(team.in_control.as_ref());
-        team.agent(holder.or(team.plan.root.as_ref())?)?.last_call
+        self.holder_call(run)
     }
 
     fn text(&self, run: &RunData, focus: Pane) -> Option<String> {

@@ -2,7 +2,7 @@
 
 use crate::agents::facts::{HandoffRefusal, MemberOutput};
 use crate::agents::projection::{
-    AgentState, AgentsFold, HopKind, HopState, LineKind, shown_output,
+    AgentState, AgentsFold, HopCounts, HopKind, HopRow, HopState, LineKind, shown_output,
 };
 use crate::event::World;
 use crate::event::world::MarkKind;
@@ -55,6 +55,42 @@ fn hops_say_who_had_control_and_how_it_went_on() {
     assert_eq!(agent("refunds").state, AgentState::Running);
     assert!(agent("refunds").speaking.is_some());
     assert_eq!(agent("fraud").work_time.as_millis(), 1_200);
+}
+
+#[test]
+fn each_hop_keeps_who_is_in_control_after_it() {
+    let control = |facts: &TeamFacts| -> Vec<String> {
+        let world = fold(facts);
+        let of =
+            |hop: &HopRow| hop.in_control.as_ref().map_or_else(String::new, ToString::to_string);
+        team(&world).hops.iter().map(of).collect()
+    };
+    // A refused handoff passes nothing.
+    let expected = ["triage", "billing", "fraud", "billing", "billing", "refunds"];
+    assert_eq!(control(&team::working()), expected);
+    // Consultations return, also those of teams within.
+    assert_eq!(control(&team::office()), ["project_manager"; 5]);
+}
+
+#[test]
+fn hops_are_counted_as_they_happen() {
+    for facts in [team::working(), team::office_answered(), team::ring(4, 9), team::desks(12, 20)] {
+        let mut world = World::new();
+        for event in &facts.log {
+            world.apply(event);
+            let Some(team) = world.agents() else { continue };
+            let mut counted = HopCounts::default();
+            for hop in team.hops.iter() {
+                *match (&hop.state, hop.kind) {
+                    (HopState::Refused(_), _) => &mut counted.refused,
+                    (_, HopKind::Start) => &mut counted.starts,
+                    (_, HopKind::Handoff) => &mut counted.handoffs,
+                    (_, HopKind::Consult) => &mut counted.consultations,
+                } += 1;
+            }
+            assert_eq!(team.hop_counts, counted);
+        }
+    }
 }
 
 #[test]

@@ -67,7 +67,7 @@ fn a_selected_route_says_what_it_is() {
     assert!(screen.contains("2 Route ─") && screen.contains("line_check, field_service"));
     dash.press(KeyCode::Esc);
     let screen = dash.screen();
-    assert!(screen.contains("2 Decision ─") && !screen.contains("line_check, field_service"));
+    assert!(screen.contains("2 Outcome ✓ DONE ─") && !screen.contains("line_check, field_service"));
     // A click selects the row below the column names.
     dash.click(4, 7);
     assert!(dash.screen().contains("agent      agent"), "{}", dash.screen());

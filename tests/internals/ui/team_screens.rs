@@ -66,12 +66,126 @@ fn a_coordinator_that_has_answered() {
 }
 
 #[test]
-fn pictures_of_two_to_thirty_agents() {
-    for (agents, hops) in [(2, 5), (4, 9), (7, 6), (12, 20), (30, 40)] {
-        let facts = team::ring(agents, hops);
-        let name = format!("ring_{agents}");
-        insta::assert_snapshot!(format!("{name}_120x36"), dash(120, 36, &facts).screen());
-        insta::assert_snapshot!(format!("{name}_200x50"), dash(200, 50, &facts).screen());
+fn diagrams_of_two_to_twelve_agents() {
+    for (agents, hops) in [(2, 5), (5, 9), (12, 20)] {
+        let facts = team::desks(agents, hops);
+        for (cols, rows) in SIZES {
+            let screen = dash(cols, rows, &facts).screen();
+            insta::assert_snapshot!(format!("desks_{agents}_{cols}x{rows}"), screen);
+        }
+    }
+}
+
+#[test]
+fn more_agents_than_lanes_have_room_are_named_in_rows() {
+    let facts = team::ring(30, 40);
+    for (cols, rows) in SIZES {
+        insta::assert_snapshot!(
+            format!("ring_30_{cols}x{rows}"),
+            dash(cols, rows, &facts).screen()
+        );
+    }
+}
+
+#[test]
+fn every_hop_of_a_diagram_is_reached_and_the_newest_is_followed_again() {
+    for (cols, rows) in [(60, 16), (80, 24), (120, 36)] {
+        let mut dash = dash(cols, rows, &team::desks(12, 20));
+        assert!(dash.screen().contains("Hops · following"), "{}", dash.screen());
+        let mut seen = vec![false; 21];
+        dash.text("1g");
+        for _ in 0..21 {
+            let screen = dash.screen();
+            let selected = screen.lines().find_map(|line| line.strip_prefix("│>"));
+            let number = selected.and_then(|row| row.split_whitespace().nth(1)?.parse().ok());
+            let number: usize = number.unwrap_or_else(|| panic!("a selected hop: {screen}"));
+            seen[number - 1] = true;
+            dash.text("j");
+        }
+        assert!(seen.iter().all(|seen| *seen), "{seen:?} at {cols}x{rows}");
+        assert!(dash.screen().contains("Hops · G: follow"), "{}", dash.screen());
+        dash.text("G");
+        assert!(dash.screen().contains("Hops · following"), "{}", dash.screen());
+    }
+}
+
+#[test]
+fn a_selected_hop_is_shown_whole_and_an_agent_after_it() {
+    let mut dash = dash(120, 36, &team::working());
+    dash.text("1gjj");
+    let screen = dash.screen();
+    assert!(screen.contains("2 Hop 3 ✓ handed over"), "{screen}");
+    assert!(screen.contains("hands over: control is passed"), "{screen}");
+    insta::assert_snapshot!("hop_120x36", screen);
+    dash.text("l");
+    let screen = dash.screen();
+    assert!(screen.contains("2 Agents") && screen.contains("> refunds"), "{screen}");
+    dash.press(KeyCode::Esc);
+    let screen = dash.screen();
+    assert!(screen.contains("Hops · following") && !screen.contains("> refunds"), "{screen}");
+}
+
+#[test]
+fn the_outcome_of_a_team_is_shown_at_its_end() {
+    // Below full width the pane is focused; there it is the only one.
+    let before = dash(80, 24, &team::office());
+    assert!(!before.screen().contains("Outcome"), "{}", before.screen());
+    let screen = dash(80, 24, &team::office_answered()).screen();
+    for part in [
+        "2 Outcome ✓ DONE",
+        "✓ answered by project_manager",
+        "hops       5: 1 start, 4 consultations",
+    ] {
+        assert!(screen.contains(part), "{part}: {screen}");
+    }
+    insta::assert_snapshot!("office_answered_80x24", screen);
+}
+
+#[test]
+fn the_outcome_of_a_stopped_team_says_why_and_what_to_do() {
+    for (scenario, parts) in [
+        ("ping-pong", ["✗ repeated handoffs in accounts", "fix their instructions"]),
+        ("runaway", ["✗ handoff limit in brand", "Raise max_handoffs"]),
+    ] {
+        let events = screen::facts(scenario, &[], &[], Schedule::default());
+        let mut dash = Dash::new(80, 24);
+        dash.run("r-90de", &events);
+        let screen = dash.screen();
+        for part in
+            parts.into_iter().chain(["2 Outcome ✗ STOPPED", "best partial answer", "refused "])
+        {
+            assert!(screen.contains(part), "{part}: {screen}");
+        }
+        insta::assert_snapshot!(format!("{scenario}_stopped_80x24"), screen);
+    }
+}
+
+#[test]
+fn a_message_that_follows_has_an_outcome_of_its_own() {
+    let mut dash = dash(80, 24, &team::answered());
+    assert!(!dash.screen().contains("of this conversation"), "{}", dash.screen());
+    let mut facts = team::follow_up();
+    let text = "On the first of May.";
+    facts.answers("refunds", text, &[]).done("refunds", text).answered("refunds", text);
+    dash.run("r-90df", &facts.log);
+    let screen = dash.screen();
+    for part in ["2 Outcome ✓ DONE", text, "2 of this conversation", "hops       1"] {
+        assert!(screen.contains(part), "{part}: {screen}");
+    }
+}
+
+#[test]
+fn a_text_keeps_away_from_the_frame() {
+    for (cols, rows) in [(80, 24), (120, 36)] {
+        let mut dash = dash(cols, rows, &team::answered());
+        dash.text("4");
+        let screen = dash.screen();
+        let lines: Vec<&str> = screen.lines().collect();
+        let from = lines.iter().position(|line| line.contains("4 Transcript ·")).expect("the pane");
+        let rows = lines[from + 1..].iter().take_while(|line| line.starts_with('│'));
+        for row in rows {
+            assert!(row.trim_end_matches(['│', '↑', '↓']).ends_with(' '), "{row}");
+        }
     }
 }
 
@@ -130,13 +244,13 @@ fn what_came_before_stands_above() {
 
 #[test]
 fn each_pane_alone() {
-    for (pane, name) in [(2, "baton"), (3, "calls"), (4, "transcript"), (5, "events")] {
+    for (pane, name) in [(2, "agents"), (3, "calls"), (4, "transcript"), (5, "events")] {
         let mut dash = dash(80, 24, &team::working());
         dash.text(&pane.to_string());
         insta::assert_snapshot!(format!("pane_{name}_80x24"), dash.screen());
     }
     let mut small = dash(60, 16, &team::working());
-    insta::assert_snapshot!("pane_graph_60x16", small.screen());
+    insta::assert_snapshot!("pane_hops_60x16", small.screen());
     small.text("4");
     insta::assert_snapshot!("pane_transcript_60x16", small.screen());
 }
@@ -151,7 +265,7 @@ fn members_of_a_swarm() {
 #[test]
 fn a_model_call_whole() {
     let mut dash = dash(120, 36, &team::working());
-    dash.text("2gj").text("p");
+    dash.text("1gj").text("p");
     insta::assert_snapshot!("prompt_120x36", dash.screen());
     dash.text("2");
     insta::assert_snapshot!("reply_120x36", dash.screen());
@@ -215,10 +329,10 @@ fn a_click_selects_an_agent_a_hop_a_call_and_a_line() {
         let col = line.split(text).next().expect("before it").chars().count();
         (col as u16, row as u16)
     };
-    let (col, row) = find(&dash, "fraud ✓");
+    let (col, row) = find(&dash, "✓ fraud");
     dash.click(col, row);
-    assert!(dash.screen().contains("│>fraud ✓"), "{}", dash.screen());
-    let (col, row) = find(&dash, "rule out testing  ");
+    assert!(dash.screen().contains(" > fraud"), "{}", dash.screen());
+    let (col, row) = find(&dash, "rule out testing ");
     dash.click(col, row);
     assert!(dash.screen().contains("│>✓   3 00:02"), "{}", dash.screen());
     let (col, row) = find(&dash, "1.2s  handed over");

@@ -148,15 +148,20 @@ impl TeamFacts {
     /// A swarm of so many agents, `a1` on.
     pub fn swarm(agents: usize) -> Self {
         let all: Vec<String> = (1..=agents).map(|nth| format!("a{nth}")).collect();
-        let members: Vec<&str> = all.iter().map(String::as_str).collect();
-        let head = limits("a1");
+        Self::swarm_of(&all.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// A swarm of these agents; the first starts.
+    pub fn swarm_of(members: &[&str]) -> Self {
+        let first = members.first().copied().unwrap_or_default();
+        let head = limits(first);
         let mut heads = vec![AgentHead {
-            members: names(&members),
+            members: names(members),
             swarm: Some(SwarmHead { max_handoffs: 0, repetitive_handoff_window: 0, ..head }),
             ..agent("ring", "Many", "swarm")
         }];
         heads.extend(members.iter().map(|name| agent(name, "One of many", "agent")));
-        let session = session("Pass it on.", "a1");
+        let session = session("Pass it on.", first);
         let plan = TeamPlan { root: "ring".into(), agents: heads.into(), max_ms: 60_000, session };
         Self::begin("A ring", "Pass it on.", PatternPlan::Swarm(Arc::new(plan)))
     }
@@ -607,5 +612,44 @@ pub fn ring(agents: usize, hops: usize) -> TeamFacts {
         facts.says(&from, 10, "On it goes.", &to(&target, "your turn"));
         facts.hands(&from, &target, Some("your turn"));
     }
+    facts
+}
+
+/// Desks with names as people give them.
+const DESKS: [&str; 12] = [
+    "intake",
+    "billing",
+    "fraud_desk",
+    "refunds",
+    "shipping",
+    "returns",
+    "warehouse",
+    "legal",
+    "privacy_office",
+    "loyalty_programme",
+    "escalations",
+    "duty_manager",
+];
+
+/// A swarm of so many desks that has handed over so often: to a neighbour, far away, and back. One
+/// handoff was refused.
+pub fn desks(agents: usize, hops: usize) -> TeamFacts {
+    let desks = &DESKS[..agents];
+    let mut facts = TeamFacts::swarm_of(desks);
+    facts.after(10).hop(desks[0], None);
+    let mut from = 0;
+    for nth in 0..hops {
+        let target = (from + [1, agents / 2 + 1, agents - 1][nth % 3]) % agents;
+        let target = if target == from { (from + 1) % agents } else { target };
+        let why = format!("case {nth} is for {}", desks[target]);
+        facts.says(desks[from], 40, "Not for this desk.", &to(desks[target], &why));
+        if nth + 2 == hops {
+            facts.refused(desks[from], desks[target], HandoffRefusal::Repetitive);
+            continue;
+        }
+        facts.hands(desks[from], desks[target], Some(&why));
+        from = target;
+    }
+    facts.asks(desks[from]).after(90);
     facts
 }

@@ -15,6 +15,7 @@ use crate::event::{Elapsed, SpanId, StopClass, StopReason};
 use crate::narrate::glyph::Glyph;
 use crate::panes::agents::call_tree::{CallNode, Fold, call_tree, current_attempt};
 use crate::panes::agents::lower::LowerPanes;
+use crate::panes::agents::readable::top_text;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::pane::empty;
@@ -219,7 +220,7 @@ fn result_text(data: &RunData, span: &Span) -> (String, StyleRole) {
     if span.state == SpanState::Open {
         return match data.opening_event(span.id).map(|event| &event.kind) {
             Some(EventKind::CallStarted(started)) => {
-                let args = started.args.as_ref().map(|args| args.to_string());
+                let args = started.args.as_ref().map(|args| start_of(&top_text(args)));
                 (args.unwrap_or_default(), StyleRole::Dim)
             }
             _ => (String::new(), StyleRole::Dim),
@@ -237,7 +238,7 @@ fn result_text(data: &RunData, span: &Span) -> (String, StyleRole) {
     let last = data.shown().spans.last_child(span.id);
     match last.and_then(|attempt| data.closing_event(attempt.id)).map(|event| &event.kind) {
         Some(EventKind::AttemptAnswered(reply)) => match &reply.result {
-            Some(result) => (start_of(&result.to_string()), StyleRole::Dim),
+            Some(result) => (start_of(&top_text(result)), StyleRole::Dim),
             None if reply.finish.as_deref() == Some(crate::agents::projection::HANDED_OVER) => {
                 ("handed over".to_owned(), StyleRole::Dim)
             }

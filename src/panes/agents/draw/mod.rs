@@ -2,6 +2,5 @@
 
 pub(crate) mod agent;
 pub(crate) mod calls;
-pub(crate) mod graph;
 pub(crate) mod members;
 pub(crate) mod transcript;

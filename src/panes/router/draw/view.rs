@@ -32,7 +32,13 @@ impl DrawView for RouterView {
     }
 
     fn title(&self, data: &RunData, pane: Pane, cx: &DrawContext, inside: Rect) -> PaneTitle {
-        let title = PaneTitle::plain(pane_title(self.titles(), pane));
+        let title = match pane {
+            Pane::Second if self.shows_outcome(data) => {
+                let sign = cx.theme.run(data.shown());
+                PaneTitle::with_sign(("Outcome".to_owned(), Some(sign)))
+            }
+            _ => PaneTitle::plain(pane_title(self.titles(), pane)),
+        };
         let in_view = match pane {
             Pane::First => Some(self.routes_in_view(data, inside)),
             Pane::Third => self.lower().calls_in_view(data, inside),

@@ -4,6 +4,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use super::agents::guard_text;
 use crate::agents::plan::AgentsPlan;
 use crate::agents::projection::{AgentsFold, HopKind, HopState};
 use crate::app::run::data::RunData;
@@ -149,17 +150,14 @@ fn aside(
             said.push((format!("{gap}loop guard: "), StyleRole::Dim));
             let (guard, least) = (row.guard, swarm.repetitive_handoff_min_unique);
             let window = swarm.repetitive_handoff_window;
-            let distinct = format!("{}/{least} agents in last {window}", guard.distinct_agents);
+            let window = format!("the last {window} hops");
+            let distinct = guard_text(guard.distinct_agents, least, &window);
             said.push((distinct, StyleRole::Text));
         }
         if row.rejections > 0 {
-            let of = if swarm.max_rejections > 0 {
-                format!("/{}", swarm.max_rejections)
-            } else {
-                String::new()
-            };
             let glyph = cx.glyphs.symbol(Glyph::Refused);
-            said.push((format!("   {glyph} {}{of}", row.rejections), StyleRole::Refused));
+            let refused = format!("   {glyph} {} refused", row.rejections);
+            said.push((refused, StyleRole::Refused));
         }
     }
     said

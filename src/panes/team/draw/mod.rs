@@ -1,6 +1,8 @@
 //! Drawing of the panes of a team or a swarm.
 
+mod agents;
 pub(crate) mod chain;
-pub(crate) mod hops;
-pub(crate) mod title;
-pub(crate) mod view;
+mod hop;
+mod sequence;
+mod title;
+mod view;

@@ -2,7 +2,6 @@
 
 use super::decision::{cause_text, decision_text};
 use super::{event_line, lines, markdown, what_if};
-use crate::agents::projection::HopKind;
 use crate::agents::words::{event_line as agent_event_line, fields, lines as agent_lines};
 use crate::base::name::FlagName;
 use crate::event::Event;
@@ -29,7 +28,7 @@ impl Narrate for Router {
     fn progress(&self, _run: &RunFold) -> Progress {
         let text = match (&self.chosen, self.classify) {
             (Some(Ok(choice)), _) => {
-                let consulted = self.agents.made(HopKind::Consult);
+                let consulted = self.agents.hop_counts.consultations;
                 let consulted = match consulted {
                     0 => String::new(),
                     count => format!(", {}", format::count_noun(count, "consultation")),

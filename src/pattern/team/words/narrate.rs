@@ -1,6 +1,5 @@
 //! What a team or a swarm says about its runs.
 
-use crate::agents::projection::HopKind;
 use crate::agents::words::{event_line, fields, lines, markdown};
 use crate::event::Event;
 use crate::event::kind::{Purpose, RunClosed};
@@ -29,7 +28,7 @@ impl Narrate for Team {
         let steps = |count: u64| if count == 0 { String::new() } else { count.to_string() };
         let agents = &self.agents;
         let Some(swarm) = agents.plan.outer_swarm() else {
-            let consulted = agents.made(HopKind::Consult);
+            let consulted = agents.hop_counts.consultations;
             let text = format!("{message}{}", format::count_noun(consulted, "consultation"));
             return Progress { text: Some(text), short: steps(consulted), ..Progress::default() };
         };

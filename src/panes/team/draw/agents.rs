@@ -1,0 +1,211 @@
+//! Pane 2 of a team while it works: a row for each agent, and below them the limits of the swarm and
+//! the size of the context.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::agents::plan::AgentsPlan;
+use crate::agents::projection::{AgentRow, AgentsFold};
+use crate::app::layout::line;
+use crate::app::run::data::RunData;
+use crate::narrate::glyph::Glyph;
+use crate::panes::agents::draw::agent::{
+    MODEL, agent_sign, is_active_agent, names, put_model, time_held,
+};
+use crate::panes::agents::picture::{agents_in_picture, is_on_bench};
+use crate::panes::team::agent_list::{AGENTS_HEAD, AgentList};
+use crate::panes::team::view::TeamView;
+use crate::ui::cx::DrawContext;
+use crate::ui::format;
+use crate::ui::pane::{bar, empty};
+use crate::ui::table::{self, Column};
+use crate::ui::text::{Pen, columns};
+use crate::ui::theme::StyleRole;
+
+/// Width of the labels of the totals.
+const LABEL: u16 = 11;
+/// Width of a number of turns, with the blank after it.
+const TURNS: u16 = 6;
+/// Width of a time, with the blank after it.
+const HELD: u16 = 10;
+/// Fewest columns of the agents that an agent passed work to.
+const PASSED: u16 = 16;
+
+/// Draws the pane.
+pub(crate) fn render(
+    view: &TeamView,
+    data: &RunData,
+    cx: &DrawContext,
+    area: Rect,
+    buf: &mut Buffer,
+) {
+    let world = data.shown();
+    let Some(team) = world.agents() else {
+        return empty(cx, area, "The run is starting.", buf);
+    };
+    let plan = &team.plan;
+    let list = AgentList::of(plan, view.selected_agent(), area);
+    let all: Vec<&AgentRow> = agents_in_picture(plan).filter_map(|name| team.agent(name)).collect();
+    let theme = cx.theme;
+    let (dim, plain) = (theme.style(StyleRole::Dim), theme.style(StyleRole::Text));
+    let fixed = 3 + 3 + TURNS + HELD;
+    let widest = match world.models.is_empty() {
+        true => area.width.saturating_sub(fixed),
+        false => area.width / 3,
+    };
+    let name = names(plan).clamp(5, widest.clamp(5, 24));
+    // Columns after state, name, turns and time.
+    let left = area.width.saturating_sub(fixed + name);
+    let model = match world.models.is_empty() {
+        true => 0,
+        false if left >= MODEL + 1 + PASSED => MODEL + 1,
+        false => left.min(MODEL + 1),
+    };
+    let passed = if left.saturating_sub(model) >= PASSED { left - model } else { 0 };
+    let heads = [
+        Column::left("agent", name + 3),
+        Column::right("turns", TURNS - 1),
+        Column::right("time held", HELD),
+        Column::left("", 1),
+        Column::left(if model > 0 { "model" } else { "" }, model),
+        Column::left(if passed > 0 { "passed to" } else { "" }, passed),
+    ];
+    table::heads(cx, Pen::new(buf, line(area, 0), cx.glyphs).space(3), &heads);
+    let now = data.drawn_to(cx.now);
+    for (nth, row) in all.iter().skip(list.rows.start).take(list.rows.len()).enumerate() {
+        let here = line(area, AGENTS_HEAD + nth as u16);
+        let chosen = view.selected_agent() == Some(&row.name);
+        let mut pen = table::row_or_blank(cx, here, chosen, buf);
+        let sign = agent_sign(cx, world, row);
+        let active = row.turns > 0 && is_active_agent(world, team, row);
+        let style = match (row.turns, active) {
+            (0, _) => dim,
+            (_, true) => theme.style(StyleRole::Strong),
+            _ => plain,
+        };
+        pen.glyph(sign.glyph, sign.style).space(1).name(row.name.as_str(), name, style).space(1);
+        match active {
+            true => pen.glyph(Glyph::Holder, theme.style(StyleRole::Strong)),
+            false => pen.space(1),
+        };
+        pen.space(1);
+        if row.turns == 0 {
+            let bench = is_on_bench(team, plan, &row.name);
+            pen.put(if bench { "bench" } else { "unused" }, dim);
+            continue;
+        }
+        pen.right_aligned(&row.turns.to_string(), TURNS - 1, plain);
+        pen.right_aligned(&format::duration_text(time_held(world, row, now)), HELD, plain).space(1);
+        if model > 0 {
+            let name = world.models.for_agent(row.name.as_str()).unwrap_or_default();
+            put_model(cx, &mut pen, name, model - 1, dim);
+            pen.space(1);
+        }
+        if passed > 0 {
+            pen.put(&passed_to(cx, team, row), dim);
+        }
+    }
+    totals(cx, list.totals, team, plan, world.progress.is_live(), buf);
+}
+
+/// The agents that an agent passed work to, with counts.
+fn passed_to(cx: &DrawContext, team: &AgentsFold, from: &AgentRow) -> String {
+    let mut parts = Vec::new();
+    for edge in team.edges.iter().filter(|edge| edge.from.as_ref() == Some(&from.name)).take(12) {
+        let how =
+            cx.glyphs.symbol(if edge.is_consultation { Glyph::Consults } else { Glyph::Arrow });
+        let mut text = format!("{how} {}", edge.to);
+        if edge.count > 1 {
+            text.push_str(&format!(" {}", edge.count));
+        }
+        if edge.refused > 0 {
+            let refused = cx.glyphs.symbol(Glyph::Refused);
+            text.push_str(&format!(" {refused} {} refused", edge.refused));
+        }
+        parts.push(text);
+    }
+    parts.join("  ")
+}
+
+/// Draws the limits of a swarm and their use, then the context tokens.
+fn totals(
+    cx: &DrawContext,
+    area: Rect,
+    team: &AgentsFold,
+    plan: &AgentsPlan,
+    live: bool,
+    buf: &mut Buffer,
+) {
+    let dim = cx.theme.style(StyleRole::Dim);
+    let mut row = 0;
+    let mut labelled = |label: &str, buf: &mut Buffer, put: &dyn Fn(&mut Pen<'_>)| {
+        let mut pen = Pen::new(buf, line(area, row).intersection(area), cx.glyphs);
+        put(pen.space(1).cell(label, LABEL, dim));
+        row += 1;
+    };
+    let Some((swarm, counts)) = plan.outer_swarm().zip(team.outer_swarm()) else {
+        return labelled("context", buf, &|pen| context_sparkline(cx, pen, team, live));
+    };
+    let plain = cx.theme.style(StyleRole::Text);
+    labelled("handoffs", buf, &|pen| {
+        let (used, most) = (u64::from(counts.made()), u64::from(swarm.max_handoffs));
+        if most == 0 {
+            pen.put(&format!("{used}, no limit"), plain);
+        } else {
+            pen.put(&format!("{used}/{most} "), plain);
+            bar(cx, pen, used, most, 8);
+        }
+        if counts.rejections > 0 {
+            let of = match swarm.max_rejections {
+                0 => String::new(),
+                most => format!(" of {most}"),
+            };
+            let style = cx.theme.style(StyleRole::Refused);
+            pen.space(2).glyph(Glyph::Refused, style).space(1);
+            pen.put(&format!("{}{of} refused", counts.rejections), style);
+        }
+    });
+    if swarm.repetitive_handoff_window > 0 {
+        let (least, window) =
+            (swarm.repetitive_handoff_min_unique, swarm.repetitive_handoff_window);
+        // The guard applies only when the window is full.
+        let full = counts.guard.window >= window;
+        let tight = full && counts.guard.distinct_agents < least;
+        let style = cx.theme.style(if tight { StyleRole::Retry } else { StyleRole::Text });
+        labelled("loop guard", buf, &|pen| {
+            let distinct = counts.guard.distinct_agents;
+            let whole = guard_text(distinct, least, &format!("the last {window} hops"));
+            let short = guard_text(distinct, least, &format!("{window} hops"));
+            let text = if pen.fits(columns(&whole)) { whole } else { short };
+            pen.put(&text, style);
+        });
+    }
+    labelled("context", buf, &|pen| context_sparkline(cx, pen, team, live));
+}
+
+/// How many different agents were handed over to in the loop guard's window, and how many must be.
+pub(super) fn guard_text(distinct: u32, least: u32, window: &str) -> String {
+    match distinct < least {
+        true => format!("{distinct} of {least} required agents in {window}"),
+        false => format!("{distinct} agents in {window} ({least} required)"),
+    }
+}
+
+/// Draws the context tokens of the last hops as a sparkline, with the newest number.
+fn context_sparkline(cx: &DrawContext, pen: &mut Pen, team: &AgentsFold, live: bool) {
+    let dim = cx.theme.style(StyleRole::Dim);
+    let width = usize::from(pen.left().saturating_sub(14)).min(40);
+    let last = team.hops.iter().rev().take(4 * width.max(1)).filter_map(|hop| hop.context_tokens);
+    let mut counts: Vec<u64> = last.take(width).collect();
+    counts.reverse();
+    let Some(newest) = counts.last().copied() else {
+        pen.put(if live { "no tokens counted yet" } else { "no tokens counted" }, dim);
+        return;
+    };
+    let most = counts.iter().copied().max().unwrap_or(1).max(1);
+    for count in &counts {
+        let part = u32::try_from(count.saturating_mul(1_000) / most).unwrap_or(1_000);
+        pen.put(cx.glyphs.spark(part, 1_000), cx.theme.style(StyleRole::Spark));
+    }
+    pen.space(2).put(&format!("{} tok", format::count(newest)), cx.theme.style(StyleRole::Text));
+}
