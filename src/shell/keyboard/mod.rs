@@ -2,6 +2,7 @@
 //! Ctrl-C that the loop does not answer is noticed.
 
 pub mod parser;
+mod reply;
 mod sequence;
 
 use std::io::{self, PipeReader, PipeWriter};
