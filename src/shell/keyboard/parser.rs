@@ -21,8 +21,7 @@ const ESCAPE_TIMEOUT: Duration = Duration::from_millis(25);
 /// Timeout for the next byte of a sequence.
 const SEQUENCE_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// Timeout for the next byte of the reply to a question. Long, so that a stalled link does not turn
-/// the rest of it into keys; meanwhile keys that cannot be a part of it work.
+/// Timeout for the next byte of a reply; meanwhile keys that cannot be a part of it work.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Timeout for the next byte of a paste. Long, so that a stalled link does not turn text into keys.
@@ -73,16 +72,14 @@ pub struct Parser {
     state: ParserState,
     /// Bytes of the current sequence, character or paste.
     held: Vec<u8>,
-    /// The terminal was asked for its background and has not answered everything.
+    /// The terminal was queried and has not answered everything.
     awaits_reply: bool,
     /// The reply, until it is taken.
     colour: Option<Vec<u8>>,
 }
 
 impl Parser {
-    /// Expects the replies to the question for the background colour (`OSC 11`) and to the one for
-    /// the terminal's attributes (`CSI c`) after it. The second ends the waiting.
-    #[cfg_attr(not(unix), allow(dead_code, reason = "only asked on Unix"))]
+    /// Expects a background colour (`OSC 11`), and the attributes (`CSI c`), which end the waiting.
     pub fn await_reply(&mut self) {
         self.awaits_reply = true;
     }
@@ -114,7 +111,6 @@ impl Parser {
     pub fn timeout(&self) -> Option<Duration> {
         match self.state {
             ParserState::Ground => None,
-            // While a reply is expected, this may be its first byte.
             ParserState::Escape if self.awaits_reply => Some(SEQUENCE_TIMEOUT),
             ParserState::Escape => Some(ESCAPE_TIMEOUT),
             ParserState::Paste { .. } if self.held.last() == Some(&INTERRUPT) => {

@@ -69,7 +69,7 @@ fn what_comes_of_a_reply_and_its_pieces() {
         (&["\u{1b}]11;rgb:1e1e/", "q"], "q"),
         (&["\u{1b}]11;", "q"], "q"),
         (&["\u{1b}[?62", "q"], "q"),
-        // Another report, which nobody asked for.
+        // Another report, which was not requested.
         (&["\u{1b}]10;rgb:ffff/ffff/ffff\u{7}", "k"], "k"),
         (&["\u{1b}]52;c;aGk=\u{7}", "k"], "k"),
     ] {
@@ -122,7 +122,7 @@ proptest! {
         }
         let typed = read(&[before.as_bytes(), after.as_bytes()]);
         prop_assert_eq!(&asked(&pieces, PAUSE).0, &typed);
-        // Nobody expects it any more: in one piece or in several reads.
+        // It is no longer expected: in one piece or in several reads.
         prop_assert_eq!(read(&pieces), typed);
     }
 
