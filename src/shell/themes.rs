@@ -121,7 +121,7 @@ impl ThemeCycle {
         let name = visible(self.current().name()).into_owned();
         match Theme::shipped(&name) {
             Some(_) => {
-                format!("Theme: {name}. To keep it: theme = \"{name}\" in [ui] of config.toml.")
+                format!("Theme: {name}. Keep it: theme = \"{name}\" in [ui] of config.toml.")
             }
             None => format!("Theme: {name}, from your file."),
         }
