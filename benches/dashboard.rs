@@ -151,7 +151,11 @@ fn measure_flood() -> Flood {
                 });
                 let size = Size { cols: SIZE.width, rows: SIZE.height };
                 let state = AppState::new(size, DisplaySettings::default(), Vec::new());
-                let opening = DashboardConfig { state, theme: Theme::default() };
+                let opening = DashboardConfig {
+                    state,
+                    theme: Theme::default(),
+                    terminal: Default::default(),
+                };
                 let console = Bench { keys: Some(keys), frames };
                 run_dashboard(console, opening, services, answers).await
             })

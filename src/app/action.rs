@@ -152,6 +152,8 @@ pub enum Action {
     Rescan,
     /// Ctrl-C: ask to stop the run; twice quits.
     Interrupt,
+    /// Use the next theme.
+    Theme,
     /// Redraw the whole screen.
     Redraw,
     /// Suspend the program to the background (Ctrl-Z).
@@ -236,6 +238,7 @@ impl Action {
             Self::Commands => "commands",
             Self::Rescan => "reload",
             Self::Interrupt => "interrupt",
+            Self::Theme => "theme",
             Self::Redraw => "redraw",
             Self::Suspend => "suspend",
         }

@@ -112,6 +112,8 @@ pub enum Effect {
     },
     /// Suspend to the background; the commands before it have told live runs to pause.
     Suspend,
+    /// Draw with the next theme. Answered with a `Notice` that names it.
+    NextTheme,
     /// Redraw the whole screen.
     Redraw,
     /// Quit the program.

@@ -127,6 +127,7 @@ pub(super) fn on_action(state: &mut AppState, action: Action) -> Update {
     match action {
         Action::Interrupt => return interrupt(state),
         Action::Redraw => return Update::effect(Effect::Redraw),
+        Action::Theme => return Update::effect(Effect::NextTheme),
         Action::Suspend => return suspend(state),
         Action::Help if !matches!(state.overlays.last(), Some(Overlay::Help(_))) => {
             state.overlays.push(Overlay::Help(Help::open(state.context())));

@@ -254,6 +254,7 @@ pub static BINDINGS: &[Binding] = &[
     row(&[Run, Inspector, Flags, Faults, Members, Form, Templates, Comparison], &[c('q')], Action::Back, "back", "back", Group::App, 1),
     row(&[Home], &[c('r')], Action::Rescan, "", "reload the scenario files", Group::App, 0),
     row(&[Home], &[c('q')], Action::Quit, "quit", "quit; asks when a run is live", Group::App, 1),
+    row(COMMANDED, &[c('T')], Action::Theme, "", "the next theme; the status row says how to keep it", Group::App, 0),
     row(EVERYWHERE, &[KeyPress::ctrl('c')], Action::Interrupt, "", "stop the run; twice quits", Group::App, 0),
     row(EVERYWHERE, &[KeyPress::ctrl('l')], Action::Redraw, "", "redraw", Group::App, 0),
     row(EVERYWHERE, &[KeyPress::ctrl('z')], Action::Suspend, "", "suspend to the background; live runs pause", Group::App, 0),

@@ -18,8 +18,9 @@ use crate::host::models;
 use crate::llm::endpoint::{self, EndpointError, SettingOrigin, WithOrigin};
 use crate::llm::prices::PriceTable;
 use crate::narrate::measure::{columns, wrap};
+use crate::scenario::config::NotifyBy;
 use crate::ui::format::count_noun;
-use crate::ui::theme::{StyleRole, Theme};
+use crate::ui::theme::StyleRole;
 
 /// Widths in columns: a setting's name, its value, a whole line.
 const NAME: usize = 18;
@@ -85,14 +86,10 @@ struct Report {
 
 /// The display settings.
 fn ui(global: &Global) -> Vec<InForce> {
-    let theme = match (&global.theme, &global.configured.theme) {
-        (Some(name), _) => WithOrigin { value: name.clone(), origin: SettingOrigin::CommandLine },
-        (None, Some(theme)) => {
-            WithOrigin { value: theme.name.clone(), origin: SettingOrigin::Config }
-        }
-        (None, None) => {
-            WithOrigin { value: Theme::default().name().to_owned(), origin: SettingOrigin::Default }
-        }
+    let theme = global.theme_from();
+    let (notify, origin) = match global.configured.notify {
+        Some(notify) => (notify, SettingOrigin::Config),
+        None => (NotifyBy::default(), SettingOrigin::Default),
     };
     let switch = |key: &str, switch: WithOrigin<bool>| {
         InForce::new(key, switch.value, if switch.value { "yes" } else { "no" }, switch.origin)
@@ -101,6 +98,8 @@ fn ui(global: &Global) -> Vec<InForce> {
         InForce::new("theme", theme.value.as_str(), &theme.value, theme.origin),
         switch("ascii", global.ascii_from()),
         switch("animation", global.animation_from()),
+        switch("title", global.title_from()),
+        InForce::new("notify", notify.word(), notify.word(), origin),
     ]
 }
 

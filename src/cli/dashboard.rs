@@ -32,8 +32,9 @@ use crate::narrate::styled::StyledLine;
 use crate::scenario::catalogue::RequestedModel;
 use crate::shell::console::{Console, Tty};
 use crate::shell::effects::{EffectResult, LaunchExtras, Services};
-use crate::shell::run::{DashboardConfig, DashboardExit};
+use crate::shell::run::{DashboardConfig, DashboardExit, TerminalSettings};
 use crate::shell::signals::{self, ProcessSignal};
+use crate::shell::themes::ThemeChoice;
 use crate::shell::tty::Abilities;
 use crate::shell::watchdog::{EndRequest, Watchdog};
 use crate::shell::{self, screen};
@@ -61,7 +62,7 @@ pub struct DashboardArgs<'a> {
 }
 
 /// Opens the dashboard and returns when the operator leaves it.
-pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: Theme) -> Exit {
+pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> Exit {
     if !screen::is_interactive() {
         print_message("the dashboard needs a terminal; without one, run a scenario headless:");
         print_message("  roundtable run checkout-launch --headless");
@@ -91,12 +92,14 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: Theme) -> Exit {
         print_message("  roundtable run checkout-launch --headless");
         return Exit::Usage;
     }
-    let paint = StreamStyle::on(&io::stdout(), theme.clone(), global.is_ascii());
-    let settings = DisplaySettings {
-        // A locale without Unicode cannot show the glyphs.
-        ascii: global.is_ascii() || abilities.narrow_locale.is_some(),
-        animation: global.is_animated(),
-        theme: theme.name().to_owned(),
+    // A locale without Unicode cannot show the glyphs.
+    let ascii = global.is_ascii() || abilities.narrow_locale.is_some();
+    let animation = global.is_animated();
+    let terminal = TerminalSettings {
+        depth: abilities.depth,
+        title: global.has_title() && abilities.has_title,
+        notify: global.configured.notify.unwrap_or_default(),
+        is_tmux: abilities.multiplexer == Some("tmux"),
     };
     // The loop has its own runtime, so that the screen stays responsive when the threads of the
     // other one are blocked.
@@ -126,12 +129,19 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: Theme) -> Exit {
         let warden = Watchdog::start(|code| screen::end_now(code))?;
         // Before the terminal is switched: without a handler a signal would leave it unrestored.
         listen(&services, warden.clone())?;
-        let console = Tty::take(warden)?;
+        let mut console = Tty::take(warden, terminal.title)?;
+        let theme = match theme {
+            ThemeChoice::Auto if abilities.tells_background => {
+                Theme::on_background(console.ask_background().as_deref())
+            }
+            choice => choice.theme(),
+        };
+        let settings = DisplaySettings { ascii, animation, theme: theme.name().to_owned() };
         let Size { width: cols, height: rows } = console.size();
         let mut state =
             AppState::new(crate::app::layout::Size { cols, rows }, settings, Vec::new());
         state.model = wanted.run.and_then(|args| args.model.as_deref()).map(Arc::from);
-        let opening = DashboardConfig { state, theme: theme.with_depth(abilities.depth) };
+        let opening = DashboardConfig { state, theme, terminal };
         for problem in &stored.problems {
             services.answer(EffectResult::Msg(Msg::Notice(problem.clone())));
         }
@@ -156,7 +166,8 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: Theme) -> Exit {
     own.shutdown_background();
     runtime.shutdown_background();
     match ended {
-        Ok(DashboardExit { code, state }) => {
+        Ok(DashboardExit { code, state, theme }) => {
+            let paint = StreamStyle::on(&io::stdout(), theme, ascii);
             print_summary(&state, &paint);
             let place = stored.place.filter(|_| !state.runs.is_empty());
             let late = || {

@@ -36,6 +36,10 @@ pub fn variables() -> Vec<VariableRow> {
             "without UTF-8 in it, the dashboard draws with ASCII characters",
         ),
         ("XDG_STATE_HOME", "folder of kept runs and of the log; default: `~/.local/state`"),
+        (
+            "ROUNDTABLE_THEME",
+            "the theme, where `--theme` names none: `auto`, a shipped one, or a theme file",
+        ),
         ("NO_COLOR", "set to anything: no colours"),
         ("TERM, COLORTERM", "how many colours the terminal has; `TERM=dumb`: no dashboard"),
         ("PAGER", "the pager for raw JSON in the dashboard; default: `less`, else `more`"),

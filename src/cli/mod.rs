@@ -52,6 +52,7 @@ use crate::host::dirs::Dirs;
 use crate::host::log::{self, LogGuard, Sink};
 use crate::host::models::{self, LiveModels};
 use crate::scenario::{ScenarioSource, SourceError};
+use crate::shell::themes::{THEME_VARIABLE, ThemeChoice};
 use crate::shell::{screen, signals, themes};
 use crate::ui::theme::Theme;
 
@@ -70,7 +71,11 @@ pub fn main() -> ExitCode {
         Ok(theme) => {
             set_in_force(file.config.clone());
             use_keys(keys);
-            let global = Global { configured: file.config.ui.clone(), ..cli.global };
+            let global = Global {
+                configured: file.config.ui.clone(),
+                theme_variable: theme_variable(),
+                ..cli.global
+            };
             dispatch(Cli { global, ..cli }, theme, &file).into()
         }
         Err(exit) => exit.into(),
@@ -88,9 +93,19 @@ fn read_keys(file: &mut ConfigFile) -> Keymap {
     }
 }
 
-/// The theme of this command. On an error, of the theme or of the configuration, the message has
+/// The theme that the environment names.
+fn theme_variable() -> Option<String> {
+    let name = std::env::var_os(THEME_VARIABLE)?.to_string_lossy().trim().to_owned();
+    (!name.is_empty()).then_some(name)
+}
+
+/// The theme of this command: of the command line, the environment, the configuration. On an error, of the theme or of the configuration, the message has
 /// already been printed.
-fn resolve_theme(cli: &Cli, file: &ConfigFile, configured: Option<Theme>) -> Result<Theme, Exit> {
+fn resolve_theme(
+    cli: &Cli,
+    file: &ConfigFile,
+    configured: Option<ThemeChoice>,
+) -> Result<ThemeChoice, Exit> {
     // `config` and `doctor` report errors of the file themselves; the others do not use it.
     let uses_it = !matches!(
         cli.command,
@@ -112,13 +127,15 @@ fn resolve_theme(cli: &Cli, file: &ConfigFile, configured: Option<Theme>) -> Res
             return Err(Exit::Usage);
         }
     }
-    match &cli.global.theme {
-        Some(wanted) => themes::find(Some(wanted)).map_err(|text| {
-            print_message(&text);
-            Exit::Usage
-        }),
-        None => Ok(configured.unwrap_or_default()),
-    }
+    let found = match (&cli.global.theme, theme_variable()) {
+        (Some(wanted), _) => themes::find("--theme", wanted),
+        (None, Some(wanted)) if uses_it => themes::find(THEME_VARIABLE, &wanted),
+        _ => return Ok(configured.unwrap_or_default()),
+    };
+    found.map_err(|text| {
+        print_message(&text);
+        Exit::Usage
+    })
 }
 
 /// Prints clap's error or help text.
@@ -153,8 +170,10 @@ fn scenario_without_command(error: &clap::Error) -> Option<String> {
     Some(format!("{word} {is}; did you mean `roundtable run {name}`?"))
 }
 
-fn dispatch(cli: Cli, theme: Theme, file: &ConfigFile) -> Exit {
+fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
     let global = &cli.global;
+    // Only the dashboard asks the terminal.
+    let theme = choice.clone().theme();
     let dashboard = match &cli.command {
         None => true,
         Some(CliCommand::Run(args)) => !run::is_headless(args),
@@ -169,12 +188,12 @@ fn dispatch(cli: Cli, theme: Theme, file: &ConfigFile) -> Exit {
         Err(exit) => return exit,
     };
     match cli.command {
-        None => dashboard::open(DashboardArgs::default(), global, theme),
+        None => dashboard::open(DashboardArgs::default(), global, choice),
         Some(CliCommand::Run(args)) if !dashboard => run_headless(&args, global, theme),
         Some(CliCommand::Run(args)) => dashboard::open(
             DashboardArgs { run: Some(&args), ..DashboardArgs::default() },
             global,
-            theme,
+            choice,
         ),
         Some(CliCommand::Test(args)) => test::run(&args, global, theme),
         Some(CliCommand::Validate(args)) => validate::run(&args, theme, global.is_ascii()),
@@ -187,7 +206,7 @@ fn dispatch(cli: Cli, theme: Theme, file: &ConfigFile) -> Exit {
         Some(CliCommand::Open(args)) => match kept::OpenedRun::find(&args.run) {
             Ok(opened) => {
                 let wanted = DashboardArgs { opened: Some(opened), ..DashboardArgs::default() };
-                dashboard::open(wanted, global, theme)
+                dashboard::open(wanted, global, choice)
             }
             Err(exit) => exit,
         },
@@ -234,7 +253,7 @@ fn dispatch(cli: Cli, theme: Theme, file: &ConfigFile) -> Exit {
         #[cfg(debug_assertions)]
         Some(CliCommand::PanicTest { place }) => {
             let wanted = DashboardArgs { panic: Some(place), ..DashboardArgs::default() };
-            dashboard::open(wanted, global, theme)
+            dashboard::open(wanted, global, choice)
         }
         Some(CliCommand::Config(args)) => {
             let paint = StreamStyle::on(&io::stdout(), theme, global.is_ascii());

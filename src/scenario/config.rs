@@ -2,10 +2,13 @@
 //! It is read like a scenario, with all problems and their positions; an unknown key is only a
 //! warning, so that a file for a newer version still works.
 
+mod display;
 mod keys;
 
 use std::time::Duration;
 
+use self::display::UiTable;
+pub use self::display::{ConfiguredTheme, NotifyBy, UiDefaults};
 use self::keys::{ActionName, KeyList};
 pub use self::keys::{ConfiguredKey, ConfiguredKeys};
 use super::check::build_models::{Requests, tuning};
@@ -14,9 +17,7 @@ use super::file::named::{NameRule, NamedEntries};
 use super::file::problem::Problems;
 use super::file::reader::{ReadContext, UnknownKey, UnknownKeys, closest_name, suggest_name};
 use super::file::record::{ObjectSchema, Requirement, join_doc_lines, record};
-use super::file::shape::{
-    FormatShape, FreeTable, IntegerField, NonBlankString, Positioned, StringField,
-};
+use super::file::shape::{FormatShape, FreeTable, IntegerField, NonBlankString, StringField};
 use super::file::syntax_errors::report_syntax_errors;
 use super::file::toml_text::{self, MAX_TABLES};
 use super::file::tree::{TextSpan, TomlNode, TomlTable, TomlValue};
@@ -79,17 +80,6 @@ pub struct ConfiguredPrice {
     pub price: Price,
 }
 
-/// Defaults of the display options.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct UiDefaults {
-    /// The theme.
-    pub theme: Option<ConfiguredTheme>,
-    /// Draw with ASCII characters only.
-    pub ascii: Option<bool>,
-    /// Whether spinners and sparklines move.
-    pub animation: Option<bool>,
-}
-
 /// Which runs are kept, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreDefaults {
@@ -107,15 +97,6 @@ impl Default for StoreDefaults {
     fn default() -> Self {
         Self { keep: true, keep_runs: 1_000, keep_days: 90, keep_bytes: 1 << 30 }
     }
-}
-
-/// A theme that the configuration selects.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConfiguredTheme {
-    /// Name of a shipped theme, or path of a theme file.
-    pub name: String,
-    /// Position in the configuration file: `FILE:LINE:COLUMN`.
-    pub place: String,
 }
 
 record! {
@@ -165,18 +146,6 @@ record! {
         cached: Dollars = optional,
         /// Tokens of the prompt that are written to the provider's cache.
         cache_write: Dollars = optional,
-    }
-}
-
-record! {
-    /// How the dashboard looks.
-    struct UiTable => {
-        /// Name of a shipped theme, or path of a theme file.
-        theme: Positioned<NonBlankString> = optional,
-        /// Draw with ASCII characters only.
-        ascii: bool = optional,
-        /// Whether spinners and sparklines move.
-        animation: bool = optional,
     }
 }
 
@@ -271,13 +240,7 @@ fn parse(text: &str, cx: &mut ReadContext) -> Option<UserConfig> {
         Some(ConfiguredPrice { model: entry.name.trim().to_owned(), price })
     });
     let prices = prices.collect();
-    let ui = file.ui?;
-    let theme = ui.theme.map(|theme| {
-        let (line, column) = cx.position(theme.at);
-        let name = theme.value.text.trim().to_owned();
-        ConfiguredTheme { name, place: format!("{line}:{column}") }
-    });
-    let ui = UiDefaults { theme, ascii: ui.ascii, animation: ui.animation };
+    let ui = file.ui?.defaults(cx);
     let (store, usual) = (file.store?, StoreDefaults::default());
     let store = StoreDefaults {
         keep: store.keep.unwrap_or(usual.keep),

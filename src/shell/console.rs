@@ -8,6 +8,8 @@ use crossterm::event::Event;
 use futures::Stream;
 use ratatui::layout::Size;
 
+#[cfg(unix)]
+use super::keyboard::{KeyboardStart, ask_background};
 use super::screen::{self, ScreenGuard};
 use super::surface::{Canvas, Surface};
 use super::terminal_program;
@@ -72,15 +74,39 @@ pub trait Console {
 pub struct Tty {
     screen: ScreenGuard,
     warden: Watchdog,
+    /// What came while the terminal was asked.
+    #[cfg(unix)]
+    start: KeyboardStart,
 }
 
 impl Tty {
-    /// Takes the terminal. The warden ends the program if the loop does not answer Ctrl-C.
+    /// Takes the terminal, with its title (`titled`). The warden ends the program if the loop does not
+    /// answer Ctrl-C.
     ///
     /// # Errors
     /// As [`ScreenGuard::take`].
-    pub fn take(warden: Watchdog) -> io::Result<Self> {
-        Ok(Self { screen: ScreenGuard::take()?, warden })
+    pub fn take(warden: Watchdog, titled: bool) -> io::Result<Self> {
+        Ok(Self {
+            screen: ScreenGuard::take(titled)?,
+            warden,
+            #[cfg(unix)]
+            start: KeyboardStart::default(),
+        })
+    }
+
+    /// The terminal's background colour as it writes it (`rgb:ffff/ffff/ffff`), if it answers within
+    /// 50 ms. To be called before keys are read.
+    #[cfg(unix)]
+    pub fn ask_background(&mut self) -> Option<Vec<u8>> {
+        let (colour, start) = ask_background(&io::stdin(), screen::write);
+        self.start = start;
+        colour
+    }
+
+    /// The terminal's background colour, which is not queried on this system.
+    #[cfg(not(unix))]
+    pub fn ask_background(&mut self) -> Option<Vec<u8>> {
+        None
     }
 }
 
@@ -102,6 +128,7 @@ impl Console for Tty {
         let warden = self.warden.clone();
         Keys::read(
             io::stdin().as_fd().try_clone_to_owned()?,
+            std::mem::take(&mut self.start),
             move |event, give| match is_interrupt(&event) {
                 true => warden.request_end(EndRequest::Interrupt, || give(event)),
                 false => give(event),

@@ -11,6 +11,8 @@ pub(super) enum TerminalEffect {
     Page(String),
     /// Suspend the program.
     Suspend,
+    /// Draw with the next theme.
+    NextTheme,
     /// Redraw the whole screen.
     Redraw,
     /// Quit the program.
@@ -49,6 +51,7 @@ pub(super) fn execute(services: &Services, effect: Effect) -> Option<TerminalEff
         Effect::FindOllama { form } => services.find_ollama(form),
         Effect::Page(text) => return Some(TerminalEffect::Page(text)),
         Effect::Suspend => return Some(TerminalEffect::Suspend),
+        Effect::NextTheme => return Some(TerminalEffect::NextTheme),
         Effect::Redraw => return Some(TerminalEffect::Redraw),
         Effect::Quit { code } => return Some(TerminalEffect::Quit { code }),
     }

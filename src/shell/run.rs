@@ -5,6 +5,8 @@
 //! while a frame is being written, none is drawn. Without news nothing is drawn, no byte is written
 //! and no timer runs.
 
+mod announce;
+mod announcer;
 mod program;
 mod terminal;
 
@@ -34,6 +36,9 @@ use crate::ui;
 use crate::ui::cx::DrawContext;
 use crate::ui::theme::Theme;
 
+use super::themes::ThemeCycle;
+use announcer::Announcer;
+pub use announcer::TerminalSettings;
 use program::{TerminalHandoff, TerminalProgram, end_of};
 
 /// Minimum time between two frames: at most 30 per second.
@@ -56,6 +61,8 @@ pub struct DashboardConfig {
     pub state: AppState,
     /// The theme.
     pub theme: Theme,
+    /// Colours, title and notifications of the terminal.
+    pub terminal: TerminalSettings,
 }
 
 /// Final state of the dashboard.
@@ -64,6 +71,8 @@ pub struct DashboardExit {
     pub code: u8,
     /// State of the app, with every run folded to its end.
     pub state: AppState,
+    /// The theme that was in use.
+    pub theme: Theme,
 }
 
 /// Runs the dashboard until the operator leaves it. All runs have ended when this returns.
@@ -78,9 +87,10 @@ pub async fn run<C: Console>(
 ) -> io::Result<DashboardExit> {
     let mut shown = DashboardLoop::new(console, opening, services, answers)?;
     let turned = shown.run_until_quit().await;
+    let theme = shown.themes.current().clone();
     let left = shown.shut_down().await;
     let code = turned?;
-    Ok(DashboardExit { code, state: left })
+    Ok(DashboardExit { code, state: left, theme })
 }
 
 struct DashboardLoop<C: Console> {
@@ -89,8 +99,9 @@ struct DashboardLoop<C: Console> {
     /// `None` while another program has the terminal.
     input: Option<C::KeyInput>,
     state: AppState,
-    theme: Theme,
+    themes: ThemeCycle,
     glyphs: Glyphs,
+    announcer: Announcer,
     services: Services,
     answers: mpsc::UnboundedReceiver<EffectResult>,
     feed: Feed,
@@ -127,6 +138,7 @@ enum LoopEvent {
     Facts(Option<Batch>),
     Live,
     Tick,
+    Title,
 }
 
 impl<C: Console> DashboardLoop<C> {
@@ -147,8 +159,9 @@ impl<C: Console> DashboardLoop<C> {
             terminal,
             input,
             state: opening.state,
-            theme: opening.theme,
+            themes: ThemeCycle::new(opening.theme, opening.terminal.depth),
             glyphs,
+            announcer: Announcer::new(opening.terminal),
             services,
             answers,
             feed,
@@ -204,6 +217,7 @@ impl<C: Console> DashboardLoop<C> {
                     self.tick = None;
                     self.update(Msg::Tick);
                 }
+                LoopEvent::Title => self.write_title(),
             }
         }
     }
@@ -219,6 +233,7 @@ impl<C: Console> DashboardLoop<C> {
         let wanted = self.state.next_tick().filter(|_| shown).map(|after| self.changed + after);
         self.tick = wanted.map(|at| self.tick.map_or(at, |sooner| sooner.min(at)));
         let tick = self.tick;
+        let title = self.announcer.title_due().filter(|_| shown && !busy);
         let Self { input, answers, facts, watch, program, terminal, dirty, .. } = self;
         tokio::select! {
             biased;
@@ -228,6 +243,7 @@ impl<C: Console> DashboardLoop<C> {
             ended = end_of(program) => LoopEvent::ProgramEnded(ended),
             () = terminal.backend().idle(), if busy => LoopEvent::FrameWritten,
             () = sleep_until(tick) => LoopEvent::Tick,
+            () = sleep_until(title) => LoopEvent::Title,
             batch = facts.recv() => LoopEvent::Facts(batch),
             () = watch.changed(), if shown && !*dirty => LoopEvent::Live,
         }
@@ -248,7 +264,7 @@ impl<C: Console> DashboardLoop<C> {
         for msg in self.watch.take_changes() {
             self.update(msg);
         }
-        let cx = DrawContext { now: self.now(), theme: &self.theme, glyphs: self.glyphs };
+        let cx = DrawContext { now: self.now(), theme: self.themes.current(), glyphs: self.glyphs };
         let state = &self.state;
         self.terminal.draw(|frame| {
             let area = frame.area();
@@ -263,6 +279,7 @@ impl<C: Console> DashboardLoop<C> {
     }
 
     fn on_event(&mut self, event: crossterm::event::Event) {
+        self.announcer.follow_focus(&event);
         if let Some(msg) = input::message(event) {
             if let Msg::Resize { cols, rows } = msg {
                 self.terminal.backend_mut().set_size(Size::new(cols, rows));
@@ -303,7 +320,9 @@ impl<C: Console> DashboardLoop<C> {
         let last = events.last().map_or(0, |event| event.seq.0);
         // A loop that is behind keeps its latest events, even if the log has dropped them.
         let before = first.min(Seq(last.saturating_sub(KEPT_EVENTS)));
+        let pause = self.announcer.before(&self.state, &run, &events);
         self.update(Msg::Events { run: run.clone(), events });
+        self.notify(&run, pause);
         self.log(&run, &logged);
         if before > Seq(0) {
             self.update(Msg::EventsDropped { run, before });
@@ -319,6 +338,7 @@ impl<C: Console> DashboardLoop<C> {
 
     fn update(&mut self, msg: Msg) {
         self.changed = Instant::now();
+        self.announcer.state_changed();
         let update = update(&mut self.state, CLOCK_AT_START + (self.changed - self.started), msg);
         self.dirty |= update.redraw;
         for effect in update.effects {
@@ -330,6 +350,7 @@ impl<C: Console> DashboardLoop<C> {
         match execute(&self.services, effect) {
             Some(TerminalEffect::Page(text)) => self.handoff = Some(TerminalHandoff::Page(text)),
             Some(TerminalEffect::Suspend) => self.handoff = Some(TerminalHandoff::Stop),
+            Some(TerminalEffect::NextTheme) => self.next_theme(),
             Some(TerminalEffect::Redraw) => self.repaint(),
             Some(TerminalEffect::Quit { code }) => self.quit = Some(code),
             None => {}

@@ -29,6 +29,16 @@ const RESTORE_BYTES: &[u8] =
     b"\x1b[?2026l\x1b[?1004l\x1b[?2004l\x1b[?1006l\x1b[?1015l\x1b[?1003l\x1b[?1002l\
     \x1b[?1000l\x1b[0m\x1b[?1049l\x1b[?25h";
 
+/// The bytes that keep the terminal's title.
+const KEEP_TITLE: &[u8] = b"\x1b[22;2t";
+
+/// The bytes that clear the title, and bring back the one that was kept, in terminals that keep one.
+/// Constant as [`RESTORE_BYTES`].
+const RESTORE_TITLE: &[u8] = b"\x1b]2;\x1b\\\x1b[23;2t";
+
+/// Whether the program has changed the title.
+static TITLED: AtomicBool = AtomicBool::new(false);
+
 /// Timeout for the last bytes: with a stalled terminal (Ctrl-S, a broken link) the program ends
 /// after this and the time for a frame.
 const LAST_WRITE_TIMEOUT: Duration = Duration::from_millis(400);
@@ -42,15 +52,18 @@ const PANICKED: i32 = 101;
 /// Holds the terminal; restores it when dropped.
 #[derive(Debug)]
 #[must_use]
-pub struct ScreenGuard(());
+pub struct ScreenGuard {
+    /// Whether the title is the program's too.
+    titled: bool,
+}
 
 impl ScreenGuard {
-    /// Takes the terminal.
+    /// Takes the terminal; `titled`: its title too.
     ///
     /// # Errors
     /// If there is no terminal, or a mode cannot be set; the terminal is restored then.
-    pub fn take() -> io::Result<Self> {
-        let screen = Self(());
+    pub fn take(titled: bool) -> io::Result<Self> {
+        let screen = Self { titled };
         #[cfg(unix)]
         if let Err(error) = super::abort::before_abort(restore) {
             tracing::warn!("an abort will not restore the terminal: {error}");
@@ -78,6 +91,10 @@ impl ScreenGuard {
             cursor::Hide,
             terminal::Clear(terminal::ClearType::All),
         )?;
+        if self.titled {
+            bytes.extend_from_slice(KEEP_TITLE);
+            TITLED.store(true, Ordering::SeqCst);
+        }
         write(&bytes).inspect_err(|_| restore())
     }
 
@@ -211,7 +228,9 @@ fn restore_now() {
     let start = Instant::now();
     // Waits for the current frame, but not for the whole timeout.
     let turn = lock_until(start + LAST_WRITE_TIMEOUT / 2);
-    if write_out(RESTORE_BYTES, start + LAST_WRITE_TIMEOUT).is_err() {
+    let title = if TITLED.swap(false, Ordering::SeqCst) { RESTORE_TITLE } else { &[] };
+    let deadline = start + LAST_WRITE_TIMEOUT;
+    if write_out(RESTORE_BYTES, deadline).and_then(|()| write_out(title, deadline)).is_err() {
         STALLS.store(true, Ordering::SeqCst);
     }
     drop(turn);

@@ -23,6 +23,10 @@ pub struct Abilities {
     pub multiplexer: Option<&'static str>,
     /// Whether it is used over SSH.
     pub remote: bool,
+    /// Whether it can be queried for its background.
+    pub tells_background: bool,
+    /// Whether it has a title.
+    pub has_title: bool,
 }
 
 impl Abilities {
@@ -58,8 +62,27 @@ impl Abilities {
             is_dumb: env("TERM").is_some_and(|term| term == "dumb"),
             multiplexer,
             remote: env("SSH_TTY").is_some() || env("SSH_CONNECTION").is_some(),
+            tells_background: tells_background(depth, &env),
+            // The Linux console has none, and its old versions print the text.
+            has_title: cfg!(windows) || !is_term(&env, &["dumb", "linux"]),
         }
     }
+}
+
+fn is_term(env: &impl Fn(&str) -> Option<String>, names: &[&str]) -> bool {
+    env("TERM").is_none_or(|term| names.contains(&term.as_str()))
+}
+
+/// Whether the terminal can be queried for its background. Not without colours, for which it does not
+/// matter; not the Linux console, which is dark; not GNU screen, whose answers come in the wrong
+/// order; not Eterm, which never answers. (tmux also calls itself `screen`, and answers.)
+fn tells_background(depth: ColourDepth, env: &impl Fn(&str) -> Option<String>) -> bool {
+    let is_tmux = env("TMUX").is_some();
+    let is_screen = env("STY").is_some()
+        || env("TERM").is_some_and(|term| term == "screen" || term.starts_with("screen."));
+    depth != ColourDepth::Mono
+        && !is_term(env, &["dumb", "linux", "Eterm"])
+        && (is_tmux || !is_screen)
 }
 
 fn depth(env: &impl Fn(&str) -> Option<String>) -> (ColourDepth, String) {
@@ -112,6 +135,27 @@ mod tests {
             (&[], ColourDepth::Mono),
         ] {
             assert_eq!(tty(env).depth, want, "{env:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_terminal_with_colours_that_may_answer_is_asked() {
+        let xterm = ("TERM", "xterm-256color");
+        for (env, asked) in [
+            (&[xterm][..], true),
+            (&[xterm, ("SSH_TTY", "/dev/pts/1")], true),
+            (&[("TERM", "screen"), ("TMUX", "x")], true),
+            (&[("TERM", "tmux-256color"), ("TMUX", "x")], true),
+            (&[xterm, ("NO_COLOR", "1")], false),
+            (&[("TERM", "dumb")], false),
+            (&[("TERM", "vt100")], false),
+            (&[("TERM", "linux")], false),
+            (&[("TERM", "Eterm")], false),
+            (&[("TERM", "screen")], false),
+            (&[("TERM", "screen.xterm-256color"), ("STY", "x")], false),
+            (&[], false),
+        ] {
+            assert_eq!(tty(env).tells_background, asked, "{env:?}");
         }
     }
 

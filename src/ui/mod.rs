@@ -20,13 +20,14 @@ pub mod message;
 pub(crate) mod pane;
 pub mod picker;
 pub mod run;
-mod seven_bits;
+pub(crate) mod seven_bits;
 pub mod sign;
 pub(crate) mod table;
 mod templates;
 pub mod text;
 mod text_field;
 pub mod theme;
+pub(crate) mod title;
 pub mod too_small;
 
 use ratatui::buffer::Buffer;

@@ -13,6 +13,16 @@ pub(super) fn apply(buf: &mut Buffer) {
     }
 }
 
+/// A text in seven bits.
+pub(crate) fn text(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            ' '..='~' => c,
+            _ => twin(c.encode_utf8(&mut [0; 4])).chars().next().unwrap_or('?'),
+        })
+        .collect()
+}
+
 /// The character that is closest.
 fn twin(symbol: &str) -> &'static str {
     match symbol {

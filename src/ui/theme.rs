@@ -117,6 +117,14 @@ impl Theme {
         Self::read(text, base)
     }
 
+    /// The theme on a background, as a terminal writes its colour (`rgb:ffff/ffff/ffff`); `None` if
+    /// it is not known.
+    pub(crate) fn on_background(colour: Option<&[u8]>) -> Theme {
+        let colour = colour.and_then(|colour| xterm_color::Color::parse(colour).ok());
+        let is_light = colour.is_some_and(|colour| colour.perceived_lightness() > 0.5);
+        Self::shipped("light").filter(|_| is_light).unwrap_or_default()
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name
@@ -233,6 +241,23 @@ mod tests {
             assert_eq!(Theme::shipped(name).map(|theme| theme.name), Some(name.to_owned()));
         }
         assert_eq!(Theme::default().name(), "dark");
+    }
+
+    #[test]
+    fn the_theme_fits_the_background() {
+        for (colour, name) in [
+            (Some("rgb:0000/0000/0000"), "dark"),
+            (Some("rgb:1e1e/1e1e/2e2e"), "dark"),
+            (Some("rgb:ffff/ffff/ffff"), "light"),
+            (Some("rgb:fdfd/f6f6/e3e3"), "light"),
+            (Some("rgb:ff/ff/ff"), "light"),
+            (Some("rgba:ff/ff/ff/80"), "light"),
+            (Some("rgb:zz/ff/ff"), "dark"),
+            (Some(""), "dark"),
+            (None, "dark"),
+        ] {
+            assert_eq!(Theme::on_background(colour.map(str::as_bytes)).name(), name, "{colour:?}");
+        }
     }
 
     #[test]

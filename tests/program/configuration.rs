@@ -165,7 +165,7 @@ fn a_file_that_is_wrong_is_refused_with_everything_that_is_wrong() {
         for said in [
             "config.toml:2:15: error: model.temperature: expected a number from 0 to 2, found the string \"hot\"",
             "config.toml:3:14: error: model.max_tokens: 0 is out of range (1 to 10000000)",
-            "config.toml:5:9: error: ui.theme: pink: no such theme (use dark, light, colour-blind, mono)",
+            "config.toml:5:9: error: ui.theme: pink: no such theme (use auto, dark, light, colour-blind, mono)",
         ] {
             assert!(ended.err.contains(said), "{args:?}: no {said} in\n{}", ended.err);
         }
@@ -263,7 +263,7 @@ fn config_says_what_is_in_force_and_where_from_in_eighty_columns() {
     home.write(
         FILE,
         "[model]\nname = \"claude-x\"\ntemperature = 0.25\nextra = { seed = 7, api_key = \"hidden-1\" }\n\
-         timeout_s = 30\n[prices.\"claude-x\"]\ninput = 1\noutput = 2.5\n[ui]\ntheme = \"light\"\nanimation = false\n",
+         timeout_s = 30\n[prices.\"claude-x\"]\ninput = 1\noutput = 2.5\n[ui]\ntheme = \"light\"\nanimation = false\nnotify = \"bell\"\n",
     );
     home.write(".env", &format!("ANTHROPIC_API_KEY={KEY}\n"));
     let ended = home.run(&["config", "--ascii"]);
@@ -290,6 +290,8 @@ ui
   theme             light                                 the configuration
   ascii             yes                                   the command line
   animation         no                                    the configuration
+  title             yes                                   the default
+  notify            bell                                  the configuration
 
 prices, in US dollars per million tokens
   claude-x          $1.00 in, $2.50 out                   the configuration
@@ -311,6 +313,35 @@ prices, in US dollars per million tokens
     assert_eq!(json["exists"], true);
     let all = format!("{}{json}", ended.out);
     assert!(!all.contains(KEY) && !all.contains("hidden-1"), "{all}");
+}
+
+#[test]
+fn the_theme_comes_from_the_command_line_the_environment_or_the_file() {
+    let home = Home::new();
+    let theme = |args: &[&str], variable: Option<&str>| {
+        let mut command = home.command(&[&["config", "--json"], args].concat());
+        command.envs(variable.map(|name| ("ROUNDTABLE_THEME", name)));
+        let told = command.output().expect("it runs").stdout;
+        let told: serde_json::Value = serde_json::from_slice(&told).expect("JSON");
+        (told["ui"]["theme"]["value"].clone(), told["ui"]["theme"]["from"].clone())
+    };
+    assert_eq!(theme(&[], None), ("auto".into(), "default".into()));
+    home.write(FILE, "[ui]\ntheme = \"light\"\n");
+    assert_eq!(theme(&[], None), ("light".into(), "configuration".into()));
+    assert_eq!(theme(&[], Some("")), ("light".into(), "configuration".into()));
+    assert_eq!(theme(&[], Some("mono")), ("mono".into(), "shell".into()));
+    assert_eq!(theme(&["--theme", "auto"], Some("mono")), ("auto".into(), "command_line".into()));
+
+    let mut command = home.command(&["scenarios"]);
+    let refused = command.env("ROUNDTABLE_THEME", "pink").output().expect("it runs");
+    assert_eq!(refused.status.code(), Some(2));
+    let error = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(error.contains("ROUNDTABLE_THEME pink: no such theme (use auto, dark"), "{error}");
+
+    home.write(FILE, "[ui]\nnotify = \"belll\"\n");
+    let refused = home.run(&["config"]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.err.contains("did you mean `bell`?"), "{}", refused.err);
 }
 
 #[test]

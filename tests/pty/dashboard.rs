@@ -142,44 +142,6 @@ fn once_quiet_an_idle_dashboard_writes_nothing() {
 }
 
 #[test]
-fn no_color_is_no_colour() {
-    let args = &["run", "checkout-unanimous", "--instant"];
-    let start = Start { args, env: &[("NO_COLOR", "1")], ..Start::default() };
-    let terminal = Terminal::start(start);
-    terminal.sees("DONE");
-    terminal.signal("TERM");
-    assert_eq!(terminal.ends(), 143);
-    let bytes = terminal.bytes();
-    let text = String::from_utf8_lossy(&bytes);
-    for sequence in text.split("\u{1b}[").skip(1) {
-        let end = sequence.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(0);
-        let (numbers, rest) = sequence.split_at(end);
-        if !rest.starts_with('m') {
-            continue;
-        }
-        let colours = numbers
-            .split(';')
-            .filter_map(|number| number.parse::<u8>().ok())
-            .any(|number| matches!(number, 30..=38 | 40..=48 | 58 | 90..=97 | 100..=107));
-        assert!(!colours, "a colour: {numbers}m");
-    }
-    assert!(text.contains("\u{1b}[1m") || text.contains("\u{1b}[2m"), "weight is no colour");
-}
-
-#[test]
-fn ascii_is_seven_bits() {
-    let args = &["run", "checkout-launch", "--instant", "--ascii"];
-    let terminal = Terminal::start(Start { args, ..Start::default() });
-    let text = terminal.sees("DONE");
-    // The line end of a model's text is shown as what it is; everything of ours has seven bits.
-    let ours = text.replace('␊', "");
-    assert_eq!(ours.chars().find(|c| !c.is_ascii()), None, "{text}");
-    terminal.signal("TERM");
-    terminal.ends();
-    assert!(terminal.text().is_ascii(), "the summary too: {}", terminal.text());
-}
-
-#[test]
 fn pasted_lines_stay_lines_and_start_nothing() {
     let mut terminal = home();
     terminal.press("n");

@@ -12,3 +12,4 @@ mod keys;
 mod models;
 #[path = "../support/program.rs"]
 mod support;
+mod terminal;

@@ -281,7 +281,8 @@ impl Person {
             DisplaySettings::default(),
             Vec::new(),
         );
-        let opening = DashboardConfig { state, theme: Theme::default() };
+        let opening =
+            DashboardConfig { state, theme: Theme::default(), terminal: Default::default() };
         let shell = tokio::spawn(run::run(console, opening, services.clone(), answers));
         Self { keys, seen, link, services, deeds, sent, size, shell }
     }

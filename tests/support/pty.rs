@@ -34,7 +34,7 @@ impl Output {
 /// A terminal with the program in it.
 pub struct Terminal {
     master: Box<dyn MasterPty + Send>,
-    keys: Box<dyn Write + Send>,
+    keys: Arc<Mutex<Box<dyn Write + Send>>>,
     output: Arc<(Mutex<Output>, Condvar)>,
     ended: mpsc::Receiver<ExitStatus>,
     before: String,
@@ -50,11 +50,24 @@ pub struct Start<'a> {
     pub env: &'a [(&'a str, &'a str)],
     /// A program that starts it, with its first arguments.
     pub under: &'a [&'a str],
+    /// Bytes that wait for the program when it starts.
+    pub typed: &'a [u8],
+    /// What the terminal answers when it is asked for its attributes: as most do that know no other
+    /// question. Nothing: it never answers.
+    pub attributes: &'static [u8],
 }
 
 impl Default for Start<'_> {
     fn default() -> Self {
-        Self { args: &[], cols: 120, rows: 36, env: &[], under: &[] }
+        Self {
+            args: &[],
+            cols: 120,
+            rows: 36,
+            env: &[],
+            under: &[],
+            typed: &[],
+            attributes: b"\x1b[?6c",
+        }
     }
 }
 
@@ -71,7 +84,7 @@ impl Terminal {
     /// Starts the program in a home in which it may have run before.
     pub fn start_in(home: &Arc<Home>, start: Start<'_>) -> Self {
         let home = Arc::clone(home);
-        let Start { args, cols, rows, env, under } = start;
+        let Start { args, cols, rows, env, under, typed, attributes } = start;
         let size = PtySize { rows, cols, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).expect("a pty");
         let program = [env!("CARGO_BIN_EXE_roundtable")];
@@ -91,7 +104,10 @@ impl Terminal {
         }
         let before = modes(&*pair.master);
         let mut reader = pair.master.try_clone_reader().expect("a reader");
-        let keys = pair.master.take_writer().expect("a writer");
+        let mut keys = pair.master.take_writer().expect("a writer");
+        keys.write_all(typed).expect("typed");
+        let keys = Arc::new(Mutex::new(keys));
+        let answers = Arc::clone(&keys);
         let mut child = pair.slave.spawn_command(command).expect("the program starts");
         drop(pair.slave);
         let pid = child.process_id().expect("a process");
@@ -107,12 +123,19 @@ impl Terminal {
         thread::spawn(move || {
             let mut chunk = [0; 65536];
             // The end of the pty is an error on Linux and no bytes elsewhere.
+            let mut is_asked = false;
             while let Ok(read @ 1..) = reader.read(&mut chunk) {
                 let mut output = shared.0.lock().expect("a lock");
                 output.parser.process(&chunk[..read]);
                 output.bytes.extend_from_slice(&chunk[..read]);
                 output.last = Instant::now();
                 shared.1.notify_all();
+                // Asked once; the question may come in two reads.
+                if !is_asked && output.bytes.windows(3).any(|some| some == b"\x1b[c") {
+                    is_asked = true;
+                    drop(output);
+                    let _ = answers.lock().expect("a lock").write_all(attributes);
+                }
             }
             shared.0.lock().expect("a lock").ended = true;
             shared.1.notify_all();
@@ -154,6 +177,11 @@ impl Terminal {
         self.sees_that(&what, |screen| !screen.contents().contains(text))
     }
 
+    /// Looks at the screen as it is now.
+    pub fn with_screen(&self, look: impl FnOnce(&vt100::Screen)) {
+        look(self.output().parser.screen());
+    }
+
     /// What is on the screen now.
     pub fn text(&self) -> String {
         self.output().parser.screen().contents()
@@ -178,8 +206,8 @@ impl Terminal {
 
     /// Sends bytes as a keyboard does.
     pub fn press(&mut self, keys: &str) {
-        self.keys.write_all(keys.as_bytes()).expect("it listens");
-        self.keys.flush().expect("it listens");
+        let mut tty = self.keys.lock().expect("a lock");
+        tty.write_all(keys.as_bytes()).and_then(|()| tty.flush()).expect("it listens");
     }
 
     /// A click of the left button, from zero.
@@ -250,7 +278,9 @@ impl Terminal {
         let limit = Instant::now() + PATIENCE;
         loop {
             // It may have ended since: its terminal then takes no more keys.
-            let _ = self.keys.write_all(key.as_bytes()).and_then(|()| self.keys.flush());
+            let mut tty = self.keys.lock().expect("a lock");
+            let _ = tty.write_all(key.as_bytes()).and_then(|()| tty.flush());
+            drop(tty);
             if let Ok(status) = self.ended.recv_timeout(Duration::from_millis(300)) {
                 return self.left_with(status);
             }
@@ -280,6 +310,10 @@ impl Terminal {
         let text = String::from_utf8_lossy(&output.bytes);
         let focus = text.rfind("\u{1b}[?1004h") < text.rfind("\u{1b}[?1004l");
         assert!(focus, "no focus events");
+        let titles = |code| text.matches(code).count();
+        assert_eq!(titles("\u{1b}[22;2t"), titles("\u{1b}]2;\u{1b}\\\u{1b}[23;2t"), "the title");
+        let last = text.rfind("\u{1b}]2;").map(|at| text[at..].starts_with("\u{1b}]2;\u{1b}\\"));
+        assert_ne!(last, Some(false), "no title is left");
         drop(output);
         assert_eq!(modes(&*self.master), self.before, "the modes of the line");
     }

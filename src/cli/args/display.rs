@@ -6,6 +6,7 @@ use clap::Args;
 
 use crate::llm::endpoint::{SettingOrigin, WithOrigin};
 use crate::scenario::config::UiDefaults;
+use crate::shell::themes::AUTO;
 
 /// Options of every command.
 #[derive(Debug, Clone, Default, Args)]
@@ -34,7 +35,7 @@ pub struct Global {
         default_missing_value = "true"
     )]
     pub no_animation: Option<bool>,
-    /// The colours of the dashboard: dark, light, colour-blind or mono, or a theme file
+    /// The colours of the dashboard: auto (as the terminal's background is), dark, light, colour-blind or mono, or a theme file
     #[arg(long, global = true, value_name = "NAME|FILE", help_heading = "Display")]
     pub theme: Option<String>,
     /// Write the log to this file (filter: ROUNDTABLE_LOG=debug)
@@ -46,6 +47,9 @@ pub struct Global {
     /// Display settings of the configuration file; the command line overrides them.
     #[arg(skip)]
     pub configured: UiDefaults,
+    /// The theme that ROUNDTABLE_THEME names, if it is in force.
+    #[arg(skip)]
+    pub theme_variable: Option<String>,
 }
 
 impl Global {
@@ -57,6 +61,28 @@ impl Global {
     /// Whether spinners and sparklines move.
     pub fn is_animated(&self) -> bool {
         self.animation_from().value
+    }
+
+    /// Whether the terminal's title says what the runs do.
+    pub fn has_title(&self) -> bool {
+        self.title_from().value
+    }
+
+    /// [`has_title`](Self::has_title) with its origin.
+    pub fn title_from(&self) -> WithOrigin<bool> {
+        first_set(None, self.configured.title, true)
+    }
+
+    /// The name of the theme, with its origin.
+    pub fn theme_from(&self) -> WithOrigin<String> {
+        let configured = self.configured.theme.as_ref().map(|theme| &theme.name);
+        let (value, origin) = match (&self.theme, &self.theme_variable, configured) {
+            (Some(name), ..) => (name.as_str(), SettingOrigin::CommandLine),
+            (None, Some(name), _) => (name.as_str(), SettingOrigin::Shell),
+            (None, None, Some(name)) => (name.as_str(), SettingOrigin::Config),
+            (None, None, None) => (AUTO, SettingOrigin::Default),
+        };
+        WithOrigin { value: value.to_owned(), origin }
     }
 
     /// [`is_ascii`](Self::is_ascii) with its origin.

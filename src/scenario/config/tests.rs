@@ -28,6 +28,8 @@ output = 0
 theme = "light"
 ascii = true
 animation = false
+title = false
+notify = "osc9"
 
 [store]
 keep = false
@@ -59,7 +61,11 @@ fn a_whole_file_is_read() {
         [named("openai/gpt-4.1-mini", dear), named("llama3.2", Price::new(0.0, 0.0))]
     );
     let theme = ConfiguredTheme { name: "light".into(), place: "config.toml:21:9".into() };
-    assert_eq!(ui, UiDefaults { theme: Some(theme), ascii: Some(true), animation: Some(false) });
+    let told =
+        UiDefaults { title: Some(false), notify: Some(NotifyBy::Osc9), ..UiDefaults::default() };
+    let shown =
+        UiDefaults { theme: Some(theme), ascii: Some(true), animation: Some(false), ..told };
+    assert_eq!(ui, shown);
     let kept = StoreDefaults { keep: false, keep_runs: 20, keep_days: 7, keep_bytes: 5_000_000 };
     assert_eq!(store, kept);
     let key = |text: &str, place: &str| ConfiguredKey {
@@ -75,9 +81,9 @@ fn a_whole_file_is_read() {
     assert_eq!(
         keys,
         [
-            of("step", 32, vec![key("x", "32:8")]),
-            of("flags", 33, vec![key("f", "33:10"), key("ctrl-f", "33:15")]),
-            of("kill", 34, Vec::new()),
+            of("step", 34, vec![key("x", "34:8")]),
+            of("flags", 35, vec![key("f", "35:10"), key("ctrl-f", "35:15")]),
+            of("kill", 36, Vec::new()),
         ]
     );
 }

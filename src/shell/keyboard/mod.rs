@@ -2,6 +2,8 @@
 //! Ctrl-C that the loop does not answer is noticed.
 
 pub mod parser;
+mod question;
+mod reply;
 mod sequence;
 
 use std::io::{self, PipeReader, PipeWriter};
@@ -19,6 +21,7 @@ use rustix::io::Errno;
 use tokio::sync::mpsc;
 
 use self::parser::Parser;
+pub use self::question::{KeyboardStart, ask_background};
 
 /// Capacity of the queue to the loop, in events. If the loop hangs, later events are dropped.
 const QUEUE_EVENTS: usize = 1 << 16;
@@ -41,20 +44,21 @@ pub struct Keyboard {
 }
 
 impl Keyboard {
-    /// Starts reading a terminal. `pass` is called on the reading thread with each event and a
+    /// Starts reading a terminal, after what has been read before. `pass` is called on the reading thread with each event and a
     /// function that sends it to the loop.
     ///
     /// # Errors
     /// If a thread or pipe cannot be created.
     pub fn read(
         tty: OwnedFd,
+        start: KeyboardStart,
         pass: impl FnMut(Event, &dyn Fn(Event)) + Send + 'static,
     ) -> io::Result<Self> {
         let (gone, going) = io::pipe()?;
         let (give, events) = mpsc::channel(QUEUE_EVENTS);
         let (reads, ended) = std_mpsc::channel();
         thread::Builder::new().name("keyboard".to_owned()).spawn(move || {
-            read(&tty, &gone, &give, pass);
+            read(&tty, &gone, &give, start, pass);
             drop(reads);
         })?;
         Ok(Self { events, going: Some(going), ended })
@@ -91,9 +95,9 @@ fn read(
     tty: &OwnedFd,
     gone: &PipeReader,
     events: &mpsc::Sender<io::Result<Event>>,
+    mut start: KeyboardStart,
     mut pass: impl FnMut(Event, &dyn Fn(Event)),
 ) {
-    let mut parser = Parser::default();
     let mut chunk = [0; CHUNK];
     let mut give = |event: Event| {
         pass(event, &|event| {
@@ -101,8 +105,12 @@ fn read(
             let _ = events.try_send(Ok(event));
         });
     };
+    std::mem::take(&mut start.events).into_iter().for_each(&mut give);
     let failed = loop {
-        match wait(tty, gone, &parser) {
+        let woken = wait(tty, gone, &start.parser);
+        start.give_up_late_answer();
+        let parser = &mut start.parser;
+        match woken {
             Ok(KeyboardWakeup::Gone) => return,
             Ok(KeyboardWakeup::Silent) => {
                 parser.on_timeout(&mut give);
@@ -164,7 +172,8 @@ mod tests {
             passed.send(event.clone()).expect("the test looks");
             give(event);
         };
-        let mut keyboard = Keyboard::read(tty.into(), pass).expect("a thread");
+        let mut keyboard =
+            Keyboard::read(tty.into(), KeyboardStart::default(), pass).expect("a thread");
         keys.write_all(b"a\x1b[A\x1b").expect("typed");
         for code in [KeyCode::Char('a'), KeyCode::Up, KeyCode::Esc] {
             let next = keyboard.next().await.expect("a key").expect("read");
@@ -183,12 +192,15 @@ mod tests {
     async fn who_stops_reading_leaves_the_bytes_to_the_next() {
         let (mut keys, tty) = UnixStream::pair().expect("a pair");
         let same = || tty.try_clone().expect("the same terminal").into();
-        let mut first = Keyboard::read(same(), |event, give| give(event)).expect("a thread");
+        let mut first = Keyboard::read(same(), KeyboardStart::default(), |event, give| give(event))
+            .expect("a thread");
         keys.write_all(b"a").expect("typed");
         first.next().await.expect("a key").expect("read");
         drop(first);
         keys.write_all(b"b").expect("typed");
-        let mut second = Keyboard::read(same(), |event, give| give(event)).expect("a thread");
+        let mut second =
+            Keyboard::read(same(), KeyboardStart::default(), |event, give| give(event))
+                .expect("a thread");
         let next = second.next().await.expect("a key").expect("read");
         assert_eq!(next, Event::Key(KeyCode::Char('b').into()));
     }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
+use super::reply::{self, ReportByte};
 use super::sequence;
 
 const ESC: u8 = 0x1b;
@@ -19,6 +20,9 @@ const ESCAPE_TIMEOUT: Duration = Duration::from_millis(25);
 
 /// Timeout for the next byte of a sequence.
 const SEQUENCE_TIMEOUT: Duration = Duration::from_millis(250);
+
+/// Timeout for the next byte of a reply; meanwhile keys that cannot be a part of it work.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Timeout for the next byte of a paste. Long, so that a stalled link does not turn text into keys.
 const PASTE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -68,9 +72,33 @@ pub struct Parser {
     state: ParserState,
     /// Bytes of the current sequence, character or paste.
     held: Vec<u8>,
+    /// The terminal was queried and has not answered everything.
+    awaits_reply: bool,
+    /// The reply, until it is taken.
+    colour: Option<Vec<u8>>,
 }
 
 impl Parser {
+    /// Expects a background colour (`OSC 11`), and the attributes (`CSI c`), which end the waiting.
+    pub fn await_reply(&mut self) {
+        self.awaits_reply = true;
+    }
+
+    /// No longer expects the replies.
+    pub fn give_up_reply(&mut self) {
+        self.awaits_reply = false;
+    }
+
+    /// Whether the replies are still expected.
+    pub fn awaits_reply(&self) -> bool {
+        self.awaits_reply
+    }
+
+    /// Takes the background colour that the terminal has named, such as `rgb:ffff/ffff/ffff`.
+    pub fn take_colour(&mut self) -> Option<Vec<u8>> {
+        self.colour.take()
+    }
+
     /// Consumes bytes and emits the events that they complete.
     pub fn feed(&mut self, bytes: &[u8], mut give: impl FnMut(Event)) {
         for byte in bytes {
@@ -83,11 +111,15 @@ impl Parser {
     pub fn timeout(&self) -> Option<Duration> {
         match self.state {
             ParserState::Ground => None,
+            ParserState::Escape if self.awaits_reply => Some(SEQUENCE_TIMEOUT),
             ParserState::Escape => Some(ESCAPE_TIMEOUT),
             ParserState::Paste { .. } if self.held.last() == Some(&INTERRUPT) => {
                 Some(PASTE_INTERRUPT_TIMEOUT)
             }
             ParserState::Paste { .. } => Some(PASTE_TIMEOUT),
+            ParserState::Sequence | ParserState::Report { .. } if self.is_within_reply() => {
+                Some(REPLY_TIMEOUT)
+            }
             // It may be a complete key with Alt, so the timeout is short.
             ParserState::Single | ParserState::Sequence | ParserState::Report { .. }
                 if self.held.is_empty() =>
@@ -100,6 +132,9 @@ impl Parser {
 
     /// Ends the pending input after the timeout: it is a key by itself, or is dropped.
     pub fn on_timeout(&mut self, mut give: impl FnMut(Event)) {
+        if self.is_within_reply() {
+            return self.reset();
+        }
         let held = std::mem::take(&mut self.held);
         match std::mem::take(&mut self.state) {
             ParserState::Escape => give(key(KeyCode::Esc, KeyModifiers::NONE)),
@@ -169,6 +204,28 @@ impl Parser {
         }
     }
 
+    /// Whether the pending bytes are, or may be, a reply of the terminal.
+    fn is_within_reply(&self) -> bool {
+        let awaited = self.awaits_reply;
+        match self.state {
+            ParserState::Sequence => awaited && self.held.first().is_none_or(|it| *it == b'?'),
+            ParserState::Report { introducer: b']', .. } => {
+                reply::is_colour(&self.held, awaited)
+                    || (awaited && b"11;".starts_with(self.held.as_slice()))
+            }
+            _ => false,
+        }
+    }
+
+    /// Gives a key that was pressed while a reply arrives; the rest of the reply is still expected.
+    fn key_within_reply(&mut self, byte: u8, give: &mut impl FnMut(Event)) {
+        match byte {
+            b' '..=b'~' => give(character(byte.into(), KeyModifiers::NONE)),
+            0x80.. => self.first_byte(byte, false, give),
+            _ => control(byte, KeyModifiers::NONE).into_iter().for_each(give),
+        }
+    }
+
     /// Returns to the ground state.
     fn reset(&mut self) {
         self.state = ParserState::Ground;
@@ -222,6 +279,13 @@ impl Parser {
     }
 
     fn sequence(&mut self, byte: u8, give: &mut impl FnMut(Event)) {
+        let is_attributes = self.awaits_reply && self.held.first() == Some(&b'?');
+        match byte {
+            b'0'..=b'9' | b';' | ESC if is_attributes && self.held.len() < MAX_SEQUENCE => {}
+            b'c' if is_attributes => self.awaits_reply = false,
+            _ if is_attributes => return self.key_within_reply(byte, give),
+            _ => {}
+        }
         match byte {
             b'[' if self.held.is_empty() => self.state = ParserState::Console,
             b'M' if self.held.is_empty() => self.state = ParserState::Mouse,
@@ -243,21 +307,33 @@ impl Parser {
 
     fn report(&mut self, byte: u8, introducer: u8, escaped: bool, give: &mut impl FnMut(Event)) {
         match byte {
-            b'\\' if escaped => self.reset(),
+            b'\\' if escaped => self.end_report(introducer),
             _ if escaped => {
                 self.reset();
                 self.state = ParserState::Escape;
                 self.byte(byte, give);
             }
-            0x07 => self.reset(),
-            ESC if self.held.is_empty() => {
+            0x07 => self.end_report(introducer),
+            ESC if self.held.is_empty() && !self.is_within_reply() => {
                 give(character(introducer.into(), KeyModifiers::ALT));
                 self.state = ParserState::Escape;
             }
             ESC => self.state = ParserState::Report { introducer, escaped: true },
+            _ if introducer == b']'
+                && reply::classify(&self.held, byte, self.awaits_reply) == ReportByte::Key =>
+            {
+                self.key_within_reply(byte, give);
+            }
             _ if self.held.len() < MAX_REPORT => self.held.push(byte),
             _ => self.reset(),
         }
+    }
+
+    fn end_report(&mut self, introducer: u8) {
+        if introducer == b']' && self.awaits_reply {
+            self.colour = reply::colour(&self.held).map(<[u8]>::to_vec);
+        }
+        self.reset();
     }
 
     fn paste(&mut self, byte: u8, ends: usize, give: &mut impl FnMut(Event)) {
@@ -318,5 +394,7 @@ fn pasted(text: &[u8]) -> Event {
     Event::Paste(String::from_utf8_lossy(text).into_owned())
 }
 
+#[cfg(test)]
+mod reply_tests;
 #[cfg(test)]
 mod tests;

@@ -121,6 +121,7 @@ impl<C: Console> DashboardLoop<C> {
         let size = self.console.size();
         let backend = self.terminal.backend_mut();
         backend.forget();
+        self.announcer.forget_title();
         backend.set_size(size);
         self.update(Msg::Resize { cols: size.width, rows: size.height });
         self.repaint();

@@ -10,4 +10,5 @@ mod runview_screens;
 mod runview_sizes;
 mod runview_window;
 mod team_screens;
+mod titles;
 mod tools_screens;

@@ -11,7 +11,7 @@ const ALT: KeyModifiers = KeyModifiers::ALT;
 const CTRL: KeyModifiers = KeyModifiers::CONTROL;
 
 /// The events of these reads, with a timeout after the last.
-fn read(reads: &[&[u8]]) -> Vec<Event> {
+pub(super) fn read(reads: &[&[u8]]) -> Vec<Event> {
     let (mut parser, mut events) = (Parser::default(), Vec::new());
     for bytes in reads {
         parser.feed(bytes, |event| events.push(event));
@@ -22,7 +22,7 @@ fn read(reads: &[&[u8]]) -> Vec<Event> {
     events
 }
 
-fn c(c: char) -> Event {
+pub(super) fn c(c: char) -> Event {
     key(KeyCode::Char(c), NONE)
 }
 
