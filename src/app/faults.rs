@@ -4,7 +4,7 @@
 use ratatui::layout::Rect;
 
 use super::action::Action;
-use super::layout::{Size, drawer, inside, keep_in_view};
+use super::layout::{DrawerParts, Size, drawer, keep_in_view};
 use super::limit_step::{stepped_limit, stepped_ms};
 use super::run::RunPage;
 use super::selection::moved_index;
@@ -16,8 +16,6 @@ use crate::event::world::tool_row::ToolRow;
 use crate::event::{Command, RunId};
 use crate::scenario::spec::tool::{FaultKind, InjectedFault};
 
-/// Widest size of the drawer, in columns.
-const COLS: u16 = 60;
 /// Rows for the help on a change and for the keys.
 const FOOT: u16 = 5;
 
@@ -162,16 +160,12 @@ impl FaultsDrawer {
             self.tool(world).map_or_else(Vec::new, |tool| ToolSetting::rows_for(&tool.head.limits));
         // A blank row separates the faults from the limits.
         let rows = u16::try_from(knobs.len() + 1).unwrap_or(u16::MAX);
-        let column = drawer(size.body(), COLS);
-        let window = Rect { height: column.height.min(rows.saturating_add(FOOT + 2)), ..column };
-        let inner = inside(window);
-        let foot = FOOT.min(inner.height.saturating_sub(3));
-        let list = Rect { height: inner.height - foot, ..inner };
+        let DrawerParts { window, list, note } = drawer(size.body(), rows, FOOT);
         let at = self.selected_line(&knobs);
         FaultsParts {
             window,
             list,
-            foot: Rect { y: list.bottom(), height: foot, ..inner },
+            foot: note,
             top: keep_in_view(0, at, usize::from(list.height), knobs.len() + 1),
         }
     }

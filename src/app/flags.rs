@@ -4,15 +4,13 @@
 use ratatui::layout::Rect;
 
 use super::action::Action;
-use super::layout::{Size, drawer, inside, keep_in_view};
+use super::layout::{DrawerParts, Size, drawer, keep_in_view};
 use super::selection::moved_index;
 use crate::base::name::FlagName;
 use crate::event::kind::Initiator;
 use crate::event::world::World;
 use crate::event::{Command, Event, EventKind, RunId};
 
-/// Widest size of the drawer, in columns.
-const COLS: u16 = 60;
 /// Rows of one flag: its position, and where that came from.
 pub const FLAG_ROWS: u16 = 2;
 /// Rows for the effect of a switch.
@@ -49,19 +47,15 @@ impl FlagsDrawer {
     /// The parts of its window at this size.
     pub fn parts(&self, size: Size, world: &World) -> FlagsParts {
         let flags = u16::try_from(world.settings.flags.len().max(1)).unwrap_or(u16::MAX);
-        let wanted = flags.saturating_mul(FLAG_ROWS).saturating_add(FOOT + 2);
-        let column = drawer(size.body(), COLS);
-        let window = Rect { height: column.height.min(wanted), ..column };
-        let inner = inside(window);
-        let foot = FOOT.min(inner.height.saturating_sub(FLAG_ROWS));
-        let list = Rect { height: inner.height - foot, ..inner };
+        let list = flags.saturating_mul(FLAG_ROWS);
+        let DrawerParts { window, list, note } = drawer(size.body(), list, FOOT);
         let at =
             world.settings.flags.iter().position(|flag| Some(&flag.name) == self.selected.as_ref());
         let rows = usize::from(list.height / FLAG_ROWS);
         FlagsParts {
             window,
             list,
-            what_if: Rect { y: list.bottom(), height: foot, ..inner },
+            what_if: note,
             top: keep_in_view(0, at.unwrap_or(0), rows, world.settings.flags.len()),
         }
     }

@@ -5,10 +5,8 @@ use std::cmp::{Ordering, Reverse};
 use std::time::Duration;
 
 use super::fork_tree::as_tree;
-use super::key::KeyPress;
+use super::list_filter::ListFilter;
 use super::run::RunPage;
-use super::run::active_filter::FilterStatus;
-use super::run::filter_input::FilterInput;
 use super::run_terms::{page_has, row_has, text_of_row};
 use super::said_filter::{RunFilter, SaidSearch};
 use crate::event::RunId;
@@ -30,10 +28,8 @@ pub struct History {
     sessions: Vec<usize>,
     /// Number of kept runs that are not of this session, whatever the filter.
     others: usize,
-    filter: String,
-    typing: Option<FilterInput>,
-    /// The last filter that was used, which the arrow up recalls.
-    last: String,
+    /// What is listed.
+    pub filter: ListFilter,
     sort: RunSort,
     /// What the filter asks of what was said.
     pub(super) said: SaidSearch,
@@ -255,8 +251,7 @@ impl History {
 
     /// Lists what passes the filter, in the order of the sort.
     pub(super) fn arrange(&mut self, runs: &[RunPage]) {
-        let filter = self.typing.as_ref().map_or(self.filter.as_str(), FilterInput::text);
-        let RunFilter { terms, said } = RunFilter::parse(filter);
+        let RunFilter { terms, said } = RunFilter::parse(self.filter.text());
         self.said.want(&said);
         if !terms.is_empty() && self.texts.len() != self.rows.len() {
             self.texts = self.rows.iter().map(text_of_row).collect();
@@ -294,16 +289,6 @@ impl History {
         }
     }
 
-    /// Whether a filter is typed or set.
-    pub fn is_filtered(&self) -> bool {
-        self.typing.is_some() || !self.filter.is_empty()
-    }
-
-    /// Whether a filter is typed.
-    pub fn is_typing(&self) -> bool {
-        self.typing.is_some()
-    }
-
     /// While the store searches what was said: how many runs are left, as far as that is known.
     pub fn said_runs_left(&self) -> Option<u64> {
         self.said.runs_left()
@@ -312,58 +297,6 @@ impl History {
     /// Why what was said cannot be searched.
     pub fn said_problem(&self) -> Option<&str> {
         self.said.problem()
-    }
-
-    /// The filter, while there is one.
-    pub fn filter(&self) -> Option<FilterStatus<'_>> {
-        let (text, last, typing) = match &self.typing {
-            Some(typed) => (typed.text(), typed.last(), Some(typed.cursor())),
-            None if self.filter.is_empty() => return None,
-            None => (self.filter.as_str(), "", None),
-        };
-        Some(FilterStatus { text, last, typing, error: None, percent: 100 })
-    }
-
-    /// Begins to type the filter.
-    pub(super) fn type_filter(&mut self) {
-        self.typing = Some(FilterInput::new(self.filter.clone(), self.last.clone()));
-    }
-
-    /// Keeps the filter that was typed.
-    pub(super) fn keep_filter(&mut self) {
-        if let Some(typed) = self.typing.take() {
-            self.filter = typed.text().trim().to_owned();
-            self.remember_filter();
-        }
-    }
-
-    /// Removes the filter; returns whether there was one.
-    pub(super) fn clear_filter(&mut self) -> bool {
-        let was = self.is_filtered();
-        if let Some(typed) = self.typing.take() {
-            self.filter = typed.text().trim().to_owned();
-        }
-        self.remember_filter();
-        self.filter.clear();
-        was
-    }
-
-    fn remember_filter(&mut self) {
-        if !self.filter.is_empty() {
-            self.last.clone_from(&self.filter);
-        }
-    }
-
-    /// Handles a key of the filter; returns whether it has a meaning there.
-    pub(super) fn on_key(&mut self, key: KeyPress) -> bool {
-        self.typing.as_mut().is_some_and(|typed| typed.on_key(key))
-    }
-
-    /// Inserts a text into the filter; returns whether one is typed.
-    pub(super) fn on_paste(&mut self, text: &str) -> bool {
-        let Some(typed) = &mut self.typing else { return false };
-        typed.insert(text);
-        true
     }
 
     /// Remembers a removed run.

@@ -7,6 +7,7 @@ use super::action::Action;
 use super::history::{ListedRun, RunList};
 use super::layout::Size;
 use super::layout::{inside, keep_in_view};
+use super::list_filter::ListFilter;
 use super::scenario_list::ScenarioLines;
 use crate::event::RunId;
 use crate::scenario::catalogue::ScenarioEntry;
@@ -55,6 +56,8 @@ pub struct Home {
     pub preview_source: HomePane,
     /// The selected scenario, by its path.
     pub scenario: Option<String>,
+    /// Which scenarios are listed.
+    pub filter: ListFilter,
     /// The selected run.
     pub run: Option<RunId>,
     /// Whether the scenarios were read; until then the list may be empty.
@@ -176,6 +179,7 @@ impl Home {
             focus: HomePane::Scenarios,
             preview_source: HomePane::Scenarios,
             scenario: first.map(|entry| entry.path.clone()),
+            filter: ListFilter::default(),
             run: None,
             is_read: !scenarios.is_empty(),
             scenarios_top: 0,
@@ -191,6 +195,15 @@ impl Home {
     ) -> Option<&'a ScenarioEntry> {
         let path = self.scenario.as_ref()?;
         scenarios.iter().find(|entry| entry.path == *path)
+    }
+
+    fn index_of_selected(&self, scenarios: &[ScenarioEntry]) -> Option<usize> {
+        scenarios.iter().position(|entry| Some(&entry.path) == self.scenario.as_ref())
+    }
+
+    /// The lines of the list of scenarios.
+    pub fn lines(&self, scenarios: &[ScenarioEntry]) -> ScenarioLines {
+        ScenarioLines::new(scenarios, self.filter.text())
     }
 
     /// The selected run.
@@ -253,11 +266,11 @@ impl Home {
             | Action::PageUp
             | Action::PageDown => match self.focus {
                 HomePane::Scenarios => {
-                    let at = scenarios
-                        .iter()
-                        .position(|entry| Some(&entry.path) == self.scenario.as_ref());
-                    if let Some(entry) = moved_index(action, at, scenarios.len(), page)
-                        .and_then(|at| scenarios.get(at))
+                    let listed = self.lines(scenarios).entries();
+                    let at = self.index_of_selected(scenarios);
+                    let at = at.and_then(|at| listed.iter().position(|index| *index == at));
+                    if let Some(entry) = moved_index(action, at, listed.len(), page)
+                        .and_then(|at| scenarios.get(*listed.get(at)?))
                     {
                         self.select_scenario(entry);
                     }
@@ -303,7 +316,7 @@ impl Home {
         let rows = self.rows(pane, runs, size);
         let (top, last) = match pane {
             HomePane::Scenarios => {
-                let lines = ScenarioLines::new(scenarios).count();
+                let lines = self.lines(scenarios).count();
                 (&mut self.scenarios_top, lines.saturating_sub(rows))
             }
             HomePane::Runs => (&mut self.runs_top, runs.lines().saturating_sub(rows)),
@@ -320,8 +333,13 @@ impl Home {
         items: usize,
         size: Size,
     ) {
-        if self.selected_scenario(scenarios).is_none() {
-            self.scenario = Self::new(scenarios).scenario;
+        let lines = self.lines(scenarios);
+        let selected = self.index_of_selected(scenarios);
+        if selected.and_then(|index| lines.line_of(index)).is_none() {
+            let first = lines.entries().first().and_then(|index| scenarios.get(*index));
+            let filtered = first.map(|entry| entry.path.clone());
+            let is_on = self.filter.is_on();
+            self.scenario = if is_on { filtered } else { Self::new(scenarios).scenario };
         }
         let mut selected = self.run.as_ref().and_then(|id| runs.position(id));
         if selected.is_none() {
@@ -332,9 +350,8 @@ impl Home {
         }
         let [scenario_rows, run_rows] =
             [HomePane::Scenarios, HomePane::Runs].map(|pane| self.rows(pane, runs, size));
-        let at = scenarios.iter().position(|entry| Some(&entry.path) == self.scenario.as_ref());
+        let at = self.index_of_selected(scenarios);
         if scenario_rows > 0 {
-            let lines = ScenarioLines::new(scenarios);
             let line = at.and_then(|at| lines.line_of(at)).unwrap_or(0);
             let top = keep_in_view(self.scenarios_top, line, scenario_rows, lines.count());
             self.scenarios_top =

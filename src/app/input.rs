@@ -16,6 +16,7 @@ use super::keymap::Context;
 use super::launch::{new_run, refuse_broken_scenario, start};
 use super::layout::too_small;
 use super::leave::{interrupt, kill, quit, suspend};
+use super::list_filter::ListFilter;
 use super::notice::{ACTS_ON_LIVE_RUN, NoticeKind};
 use super::overlay::Overlay;
 use super::overlay_actions::{on_commands, on_confirm, on_faults, on_flags, on_form, on_help};
@@ -54,7 +55,7 @@ pub(super) fn on_key(state: &mut AppState, key: KeyPress) -> Update {
             let update = match visible_run_mut(state) {
                 Some(page) => page.on_key(key).into(),
                 None => {
-                    let typed = state.history.on_key(key);
+                    let typed = home_filter(state).on_key(key);
                     when_filtered(state, typed)
                 }
             };
@@ -67,6 +68,14 @@ pub(super) fn on_key(state: &mut AppState, key: KeyPress) -> Update {
 }
 
 /// Lists the runs again if the filter has changed.
+/// The filter of the list on the first screen that has the focus, or had it last.
+fn home_filter(state: &mut AppState) -> &mut ListFilter {
+    match state.home.preview_source {
+        HomePane::Runs => &mut state.history.filter,
+        HomePane::Scenarios | HomePane::Preview => &mut state.home.filter,
+    }
+}
+
 fn when_filtered(state: &mut AppState, changed: bool) -> Update {
     if changed {
         state.history.arrange(&state.runs);
@@ -112,7 +121,7 @@ pub(super) fn on_paste(state: &mut AppState, text: &str) -> Update {
         None => match visible_run_mut(state) {
             Some(page) => page.on_paste(text).into(),
             None => {
-                let typed = state.history.on_paste(text);
+                let typed = home_filter(state).on_paste(text);
                 when_filtered(state, typed)
             }
         },
@@ -238,12 +247,16 @@ fn on_screen(state: &mut AppState, action: Action) -> Update {
             Update::idle()
         }
         Action::Filter => {
-            state.home.focus(HomePane::Runs);
-            state.history.type_filter();
+            if state.home.preview_source == HomePane::Runs {
+                state.home.focus(HomePane::Runs);
+            } else {
+                state.home.focus(HomePane::Scenarios);
+            }
+            home_filter(state).begin();
             when_filtered(state, true)
         }
         Action::Apply => {
-            state.history.keep_filter();
+            home_filter(state).keep();
             when_filtered(state, true)
         }
         Action::Sort => {
@@ -275,7 +288,7 @@ fn on_screen(state: &mut AppState, action: Action) -> Update {
         Action::Cancel if state.screen_context() == Context::Home && compare::clear_mark(state) => {
             Update::redraw()
         }
-        Action::Cancel if state.visible_run().is_none() && state.history.clear_filter() => {
+        Action::Cancel if state.visible_run().is_none() && home_filter(state).clear() => {
             when_filtered(state, true)
         }
         Action::Cancel => Update::when(state.notices.dismiss()),

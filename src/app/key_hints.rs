@@ -132,7 +132,8 @@ fn has_effect(state: &AppState, action: Action) -> bool {
             state.to_compare.marked.is_some() || state.visible_run().is_some_and(fork)
         }
         Action::Fork | Action::Rerun => chosen_run(state).is_some(),
-        Action::Filter | Action::Sort if on_home => lists_runs && !state.history.rows().is_empty(),
+        Action::Filter if on_home => !lists_runs || !state.history.rows().is_empty(),
+        Action::Sort if on_home => lists_runs && !state.history.rows().is_empty(),
         Action::Pin if on_home => {
             let row = state.selected_run().and_then(|run| state.history.row(run.id()));
             lists_runs && row.is_some()

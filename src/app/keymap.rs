@@ -226,7 +226,7 @@ pub static BINDINGS: &[Binding] = &[
     row(&[Run, Inspector], &[c('c')], Action::Cause, "quote", "jump to the cause; from an answer or note to its quote", Group::Look, 4),
     row(&[Run, Inspector], &[c('o')], Action::Raw, "", "raw JSON in $PAGER", Group::Look, 0),
     row(&[Run], &[c('z')], Action::Zoom, "", "zoom this pane", Group::Look, 0),
-    row(&[Home, Run], &[c('/')], Action::Filter, "filter", "filter the runs (words, said:WORD, status:failed) or the events (words, CEL)", Group::Look, 7),
+    row(&[Home, Run], &[c('/')], Action::Filter, "filter", "filter the scenarios, the runs (words, said:WORD, status:failed) or the events (words, CEL)", Group::Look, 7),
     row(&[Home], &[c('o')], Action::Sort, "sort", "sort the kept runs: newest, cost, tokens, time, status", Group::Look, 8),
     row(&[Home, Run], &[c('d')], Action::Compare, "compare", "compare two runs: press it on both; on a fork, with its parent", Group::Look, 8),
     row(&[Filter], &[ENTER], Action::Apply, "keep", "keep the filter and go back to the list", Group::Look, 1),

@@ -45,10 +45,39 @@ pub fn centred(area: Rect, cols: u16, rows: u16) -> Rect {
     Rect::new(area.x + (area.width - cols) / 2, area.y + (area.height - rows) / 2, cols, rows)
 }
 
-/// A drawer of at most this width along the right side of an area.
-pub fn drawer(area: Rect, cols: u16) -> Rect {
-    let cols = cols.min(area.width);
-    Rect::new(area.right() - cols, area.y, cols, area.height)
+/// A drawer along the lower edge of an area: what is above it stays in sight, so that a change is
+/// seen while it is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DrawerParts {
+    /// All of it, border included.
+    pub window: Rect,
+    /// The rows to choose from.
+    pub list: Rect,
+    /// What is said about the selected one: at the right of the list, or below it in a narrow area.
+    pub note: Rect,
+}
+
+/// Widest list of a drawer with its note at the right, in columns.
+const DRAWER_LIST: u16 = 60;
+/// From this width on, the note of a drawer is at the right of its list.
+const DRAWER_WIDE: u16 = 70;
+
+/// A drawer for so many rows of a list and of its note; it takes at most half of the area.
+pub fn drawer(area: Rect, list: u16, note: u16) -> DrawerParts {
+    let is_wide = area.width >= DRAWER_WIDE;
+    let rows = if is_wide { list.max(note) } else { list.saturating_add(note) };
+    let height = rows.saturating_add(2).min(area.height / 2);
+    let window = Rect { y: area.bottom() - height, height, ..area };
+    let inner = inside(window);
+    if is_wide {
+        let width = (inner.width / 2).min(DRAWER_LIST);
+        let x = inner.x + width + 1;
+        let note = Rect { x, width: inner.right().saturating_sub(x), ..inner };
+        return DrawerParts { window, list: Rect { width, ..inner }, note };
+    }
+    let note = note.min(inner.height / 2);
+    let list = Rect { height: inner.height - note, ..inner };
+    DrawerParts { window, list, note: Rect { y: list.bottom(), height: note, ..inner } }
 }
 
 /// Whether a cell lies in an area.
@@ -136,7 +165,10 @@ mod tests {
             for rows in 0..=40 {
                 let area = Rect::new(0, 0, cols, rows);
                 let ScreenParts { header, body, status, keys } = ScreenParts::split(area);
-                for part in [header, body, status, keys, centred(area, 40, 10), drawer(area, 56)] {
+                let DrawerParts { window, list, note } = drawer(area, 7, 9);
+                let drawer = [window, list, note];
+                let parts = [header, body, status, keys, centred(area, 40, 10)];
+                for part in parts.into_iter().chain(drawer) {
                     assert_eq!(part.intersection(area), part, "{part:?} in {area:?}");
                 }
                 if !too_small(area) {

@@ -31,6 +31,7 @@ mod launch;
 pub mod layout;
 mod leave;
 pub(crate) mod limit_step;
+pub mod list_filter;
 pub mod live;
 pub mod message;
 mod message_actions;

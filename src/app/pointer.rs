@@ -19,7 +19,6 @@ use super::layout::{ScreenParts, hits, inside, too_small};
 use super::msg::{Mouse, MouseKind};
 use super::overlay::Overlay;
 use super::preview;
-use super::scenario_list::ScenarioLines;
 use super::state::{ActiveScreen, AppState, visible_run_mut};
 use crate::event::RunId;
 
@@ -138,7 +137,7 @@ fn on_home(state: &mut AppState, mouse: Mouse) -> Update {
             let was_selected = match pane {
                 HomePane::Preview => return Update::redraw(),
                 HomePane::Scenarios => {
-                    let lines = ScenarioLines::new(&state.scenarios);
+                    let lines = state.home.lines(&state.scenarios);
                     let index = lines.entry_on(state.home.scenarios_top + down);
                     let Some(entry) = index.and_then(|at| state.scenarios.get(at)) else {
                         return Update::redraw();

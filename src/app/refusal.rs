@@ -56,7 +56,8 @@ fn on_home(state: &AppState, action: Action) -> Option<&'static str> {
     let is_empty = state.runs.is_empty() && state.history.rows().is_empty();
     let unless = |is_so: bool, why| (!is_so).then_some(why);
     match action {
-        Action::Filter | Action::Sort => unless(!is_empty, "there are no runs yet"),
+        Action::Filter if lists_runs => unless(!is_empty, "there are no runs yet"),
+        Action::Sort => unless(!is_empty, "there are no runs yet"),
         Action::Compare if is_empty => Some("there are no runs yet"),
         Action::Fork | Action::Rerun | Action::Compare => {
             unless(chosen_run(state).is_some(), "no run is selected")

@@ -17,12 +17,17 @@ pub enum ScenarioLine {
 pub struct ScenarioLines(Vec<ScenarioLine>);
 
 impl ScenarioLines {
-    /// The lines of scenarios, which are in the order of their groups.
-    pub fn new(scenarios: &[ScenarioEntry]) -> Self {
+    /// The lines of the scenarios that have each word of a filter; they are in the order of their
+    /// groups.
+    pub fn new(scenarios: &[ScenarioEntry], filter: &str) -> Self {
+        let words: Vec<String> = filter.split_whitespace().map(str::to_lowercase).collect();
         let mut lines = Vec::with_capacity(scenarios.len() + 8);
         let mut before = None;
         for (index, entry) in scenarios.iter().enumerate() {
             let group = entry.group();
+            if !words.is_empty() && !has_words(entry, &words) {
+                continue;
+            }
             if before != Some(group) {
                 lines.push(ScenarioLine::Group(group));
             }
@@ -30,6 +35,11 @@ impl ScenarioLines {
             lines.push(ScenarioLine::Entry(index));
         }
         Self(lines)
+    }
+
+    /// The indices of the listed scenarios.
+    pub fn entries(&self) -> Vec<usize> {
+        (0..self.0.len()).filter_map(|line| self.entry_on(line)).collect()
     }
 
     /// Number of lines.
@@ -70,6 +80,20 @@ impl ScenarioLines {
     }
 }
 
+/// Whether each of these words is in what the list says of a scenario; case is ignored.
+fn has_words(entry: &ScenarioEntry, words: &[String]) -> bool {
+    let group = entry.group().title();
+    let said = match &entry.loaded {
+        Ok(scenario) => {
+            let pattern = scenario.pattern.get().name();
+            format!("{} {group} {pattern} {} {}", entry.name, scenario.title, scenario.about)
+        }
+        Err(_) => format!("{} {group} {}", entry.name, entry.first_error().unwrap_or_default()),
+    };
+    let said = said.to_lowercase();
+    words.iter().all(|word| said.contains(word.as_str()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,7 +113,7 @@ mod tests {
         let own = ScenarioOrigin::File("zoo.toml".into());
         entries.push(ScenarioEntry::from_text("zoo.toml".into(), own, "title = 3".into(), offer()));
         sort_in_groups(&mut entries);
-        let lines = ScenarioLines::new(&entries);
+        let lines = ScenarioLines::new(&entries, "");
         let word = |line| match line {
             ScenarioLine::Group(group) => format!("- {}", group.title()),
             ScenarioLine::Entry(index) => entries[index].name.to_string(),
@@ -103,6 +127,10 @@ mod tests {
             let line = lines.line_of(index).expect("a line");
             assert_eq!(lines.entry_on(line), Some(index));
         }
+        let filtered = ScenarioLines::new(&entries, "SWARM ping").entries();
+        let names: Vec<&str> = filtered.iter().map(|at| entries[*at].name.as_str()).collect();
+        assert!(!names.is_empty() && names.len() < 8, "{names:?}");
+        assert_eq!(ScenarioLines::new(&entries, "no such words").count(), 0);
         assert_eq!((lines.entries_above(1), lines.entries_above(4)), (0, 2));
         assert_eq!((lines.entry_on(0), lines.first_with(1), lines.first_with(4)), (None, 0, 4));
     }

@@ -228,7 +228,9 @@ impl AppState {
     pub fn screen_context(&self) -> Context {
         match self.visible_run() {
             Some(page) => page.context(),
-            None if self.history.is_typing() => Context::Filter,
+            None if self.history.filter.is_typing() || self.home.filter.is_typing() => {
+                Context::Filter
+            }
             None => Context::Home,
         }
     }

@@ -67,7 +67,9 @@ fn flag_rows(
         (None, false) => ("[ ] ", StyleRole::Off),
     };
     pen.put(mark, cx.theme.style(role));
-    let name = pen.left().saturating_sub(22);
+    // Room for the pending change too, where there is any to spare.
+    let value = if pen.left() >= 44 || pending.is_some() { 22 } else { 5 };
+    let name = pen.left().saturating_sub(value);
     pen.name(flag.name.as_str(), name, plain).space(1).put(word(flag.on), cx.theme.style(role));
     if let Some(on) = pending {
         let style = cx.theme.style(StyleRole::Flag);

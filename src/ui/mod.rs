@@ -55,7 +55,11 @@ fn draw(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let parts = chrome::ScreenParts::split(area);
     chrome::render(state, cx, parts, buf);
     match (&state.screen, state.visible_run()) {
-        (ActiveScreen::Run(_), Some(page)) => run::render(page, cx, parts.body, buf),
+        (ActiveScreen::Run(_), Some(page)) => {
+            let docked = state.overlays.iter().map(|it| it.docked_rows(state)).max().unwrap_or(0);
+            let height = parts.body.height.saturating_sub(docked);
+            run::render(page, cx, Rect { height, ..parts.body }, buf);
+        }
         _ => home::render(state, cx, parts.body, buf),
     }
     let size = Size { cols: area.width, rows: area.height };

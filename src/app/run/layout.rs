@@ -3,6 +3,8 @@
 
 use ratatui::layout::Rect;
 
+pub use super::pane_focus::{Pane, PaneFocus};
+
 use super::inspect::target::{CalleeKind, Tab};
 use crate::app::layout::{Size, hits, inside, padded, tabs};
 
@@ -15,85 +17,17 @@ const BELOW: u16 = 2;
 const WIDE: u16 = 120;
 /// From this page width on, panes are stacked, two sharing a place.
 const STACKED: u16 = 84;
-/// From this page height on, more than one pane is shown.
+/// From this page width on, panes of a page of `HIGH` rows are stacked.
+const NARROW: u16 = 60;
+/// From this page height on, all panes or three of them are shown.
 const TALL: u16 = 26;
+/// From this page height on, panes are stacked on a narrow page.
+const HIGH: u16 = 32;
+/// From this page height on, a wide page shows two panes.
+const SHORT: u16 = 14;
 
 /// From this page height on, the goal of the run has a row.
 const WITH_GOAL: u16 = 16;
-
-/// The panes of a run's page, in the order of their numbers. The view of the page says what each shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Pane {
-    /// The overview: the seats, the waterfall, the breakers.
-    First,
-    /// What is selected, or what runs just now; after the end, the outcome of the run.
-    Second,
-    /// Lower left: stances, results, bulkheads.
-    Third,
-    /// Lower right: the gateway, the slots, the retries.
-    Fourth,
-    /// The log of events.
-    Events,
-}
-
-impl Pane {
-    /// Every pane, in the order of their numbers.
-    pub const ALL: [Pane; 5] = [Self::First, Self::Second, Self::Third, Self::Fourth, Self::Events];
-
-    /// Its number on screen, from 1.
-    pub fn number(self) -> u8 {
-        self as u8 + 1
-    }
-
-    /// The pane with this number.
-    pub fn from_number(number: u8) -> Option<Pane> {
-        Self::ALL.into_iter().find(|pane| pane.number() == number)
-    }
-
-    /// The pane this many further on; after the last comes the first.
-    pub fn next(self, by: usize) -> Pane {
-        Self::ALL[(self as usize + by) % Self::ALL.len()]
-    }
-}
-
-/// The focus on a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PaneFocus {
-    /// The focused pane.
-    pub focus: Pane,
-    /// Whether the focused pane is zoomed, that is shown alone.
-    pub zoom: bool,
-    /// The first or the second pane, whichever was focused last.
-    pub upper: Pane,
-    /// The third or the fourth pane, whichever was focused last.
-    pub middle: Pane,
-    /// Whether the operator is dragging, from the scrubber.
-    pub(super) dragging: bool,
-    /// Whether the operator has moved the focus.
-    pub(super) is_moved: bool,
-}
-
-impl Default for PaneFocus {
-    fn default() -> Self {
-        let (upper, middle) = (Pane::First, Pane::Third);
-        Self { focus: upper, zoom: false, upper, middle, dragging: false, is_moved: false }
-    }
-}
-
-impl PaneFocus {
-    /// Focuses a pane; returns whether another one was focused.
-    pub(super) fn focus_on(&mut self, pane: Pane) -> bool {
-        let changed = self.focus != pane;
-        self.is_moved = true;
-        self.focus = pane;
-        match pane {
-            Pane::First | Pane::Second => self.upper = pane,
-            Pane::Third | Pane::Fourth => self.middle = pane,
-            Pane::Events => {}
-        }
-        changed
-    }
-}
 
 /// How the rows of a page are divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,6 +61,8 @@ pub enum PageShape {
     Wide,
     /// Three places, stacked; two of them hold two panes each and show one.
     Stacked,
+    /// The focused pane and the one that belongs to it, side by side; of the events, one.
+    Pair,
     /// One pane.
     Single,
 }
@@ -156,6 +92,12 @@ impl Areas {
     /// Lays out the panes of a page.
     pub fn for_page(page: Rect, wish: PaneWish, focus: PaneFocus) -> Areas {
         let tall = page.height >= TALL && !focus.zoom;
+        let stacks = match page.width {
+            STACKED.. => tall,
+            NARROW.. => tall && page.height >= HIGH,
+            _ => false,
+        };
+        let pairs = page.width >= WIDE && page.height >= SHORT && !focus.zoom;
         let goal_rows = u16::from(page.height >= WITH_GOAL);
         let goal = Rect { height: goal_rows, ..page };
         let page = Rect { y: page.y + goal_rows, height: page.height - goal_rows, ..page };
@@ -165,15 +107,20 @@ impl Areas {
         let none = Rect { width: 0, height: 0, ..page };
         let (shape, panes) = if tall && page.width >= WIDE {
             (PageShape::Wide, wide(upper, wish))
-        } else if tall && page.width >= STACKED {
+        } else if stacks {
             (PageShape::Stacked, stacked(upper, wish, focus))
         } else {
             let tabs_rows = u16::from(upper.height >= 4);
-            let mut panes = [None; 5];
             let frame = Rect { y: upper.y + tabs_rows, height: upper.height - tabs_rows, ..upper };
-            panes[focus.focus as usize] = Some(inside(frame));
             let tabs = Rect { height: tabs_rows, ..upper };
-            return Areas { shape: PageShape::Single, tabs, panes, scrubber, goal };
+            let (shape, panes) = if pairs && focus.focus != Pane::Events {
+                (PageShape::Pair, pair(frame, wish, focus.focus))
+            } else {
+                let mut panes = [None; 5];
+                panes[focus.focus as usize] = Some(inside(frame));
+                (PageShape::Single, panes)
+            };
+            return Areas { shape, tabs, panes, scrubber, goal };
         };
         Areas { shape, tabs: none, panes, scrubber, goal }
     }
@@ -302,6 +249,21 @@ fn wide(area: Rect, wish: PaneWish) -> [Option<Rect>; 5] {
     [first, second, third, fourth, Some(events)]
 }
 
+/// The focused pane and its neighbour, with the columns that they have where all panes are shown.
+fn pair(frame: Rect, wish: PaneWish, focus: Pane) -> [Option<Rect>; 5] {
+    let (left, right, columns) = match focus {
+        Pane::First | Pane::Second => (Pane::First, Pane::Second, wish.first),
+        _ => (Pane::Third, Pane::Fourth, wish.third),
+    };
+    let inner = inner_columns(frame);
+    let width = columns.min(inner);
+    let inside = inside(frame);
+    let mut panes = [None; 5];
+    panes[left as usize] = Some(Rect { width, ..inside });
+    panes[right as usize] = Some(Rect { x: inside.x + width + 1, width: inner - width, ..inside });
+    panes
+}
+
 fn stacked(area: Rect, wish: PaneWish, focus: PaneFocus) -> [Option<Rect>; 5] {
     let [upper, middle, lower] = heights(area.height - 4, wish.rows);
     let row = |y: u16, height: u16| Some(Rect::new(area.x + 1, y, area.width - 2, height));
@@ -373,7 +335,16 @@ mod tests {
         assert_eq!(shape(200, 50), PageShape::Wide);
         assert_eq!(shape(119, 36), PageShape::Stacked);
         assert_eq!(shape(80, 24), PageShape::Single);
-        assert_eq!(shape(120, 24), PageShape::Single);
+        assert_eq!(shape(80, 50), PageShape::Stacked);
+        assert_eq!(shape(80, 35), PageShape::Single);
+        assert_eq!(shape(59, 50), PageShape::Single);
+        assert_eq!(shape(120, 17), PageShape::Single);
+        let upper = PaneFocus::default();
+        let areas = Areas::for_page(page(Size { cols: 120, rows: 24 }), WISH, upper);
+        assert_eq!(areas.shape, PageShape::Pair);
+        let shown: Vec<Pane> =
+            Pane::ALL.into_iter().filter(|pane| areas.pane(*pane).is_some()).collect();
+        assert_eq!(shown, [Pane::First, Pane::Second]);
     }
 
     #[test]

@@ -22,6 +22,7 @@ mod marks;
 mod mouse;
 pub mod next_message;
 pub(in crate::app) mod opened;
+mod pane_focus;
 mod pending_changes;
 pub mod progress;
 pub(in crate::app) mod read_back;

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 
 use crate::agents::facts::roster::{RosterChange, RosterCommand};
 use crate::app::action::Action;
-use crate::app::layout::{Size, drawer, inside, keep_in_view};
+use crate::app::layout::{DrawerParts, Size, drawer, keep_in_view};
 use crate::app::run::RunPage;
 use crate::app::selection::moved_index;
 use crate::base::name::AgentName;
@@ -13,8 +13,6 @@ use crate::event::kind::Initiator;
 use crate::event::world::World;
 use crate::event::{Command, RunId};
 
-/// Widest size of the drawer, in columns.
-const COLS: u16 = 60;
 /// Rows below the list: a description of the selected agent, and the effect of a change. A
 /// longer list covers the last of them, which are rarely needed.
 const FOOT: u16 = 6;
@@ -113,18 +111,12 @@ impl MembersDrawer {
     pub fn parts(&self, size: Size, world: &World) -> MembersParts {
         let rows = member_rows(world);
         let wanted = u16::try_from(rows.len().max(1)).unwrap_or(u16::MAX);
-        let column = drawer(size.body(), COLS);
-        let height = column.height.min(wanted.saturating_add(FOOT + 2));
-        let window = Rect { height, ..column };
-        let inner = inside(window);
-        let scrolls = wanted > inner.height.saturating_sub(FOOT);
-        let foot = (FOOT - u16::from(scrolls)).min(inner.height.saturating_sub(2));
-        let list = Rect { height: inner.height - foot, ..inner };
+        let DrawerParts { window, list, note } = drawer(size.body(), wanted, FOOT);
         let at = self.selected_index(&rows).unwrap_or(0);
         MembersParts {
             window,
             list,
-            foot: Rect { y: list.bottom(), height: foot, ..inner },
+            foot: note,
             // The row with the swarm's name is kept in view with the selection.
             top: keep_in_view(0, at, usize::from(list.height), rows.len()),
         }

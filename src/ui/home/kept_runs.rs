@@ -147,7 +147,7 @@ pub(super) fn title(state: &AppState, cx: &DrawContext, area: Rect, taken: u16, 
         let text = format!("{} by {} ", cx.glyphs.symbol(Glyph::Dot), sort.word());
         pen.put(&text, dim);
     }
-    let Some(filter) = state.history.filter() else { return };
+    let Some(filter) = state.history.filter.status() else { return };
     if pen.left() < 14 {
         return;
     }

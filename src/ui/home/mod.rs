@@ -16,7 +16,6 @@ use super::text::Pen;
 use super::theme::StyleRole;
 use crate::app::home::{HomePane, HomeParts, tab_labels};
 use crate::app::layout::inside;
-use crate::app::scenario_list::ScenarioLines;
 use crate::app::{AppState, preview as previewed};
 
 /// Draws the first screen.
@@ -53,16 +52,14 @@ pub fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) 
         let inner = inside(parts.pane(pane));
         match pane {
             HomePane::Scenarios => {
+                let border = title_room(parts.pane(pane), &foot);
+                scenarios::filter_line(state, cx, border, taken(&title), buf);
                 scenarios::render(state, cx, parts.rows(pane), buf);
                 scenarios::about(state, cx, parts.description_area(pane), buf);
             }
             HomePane::Runs => {
-                let taken = u16::try_from(title.len()).unwrap_or(u16::MAX).saturating_add(6);
-                let mut border = parts.pane(pane);
-                // The range in view is at the right end.
-                let range = u16::try_from(foot.len()).unwrap_or(u16::MAX);
-                border.width = border.width.saturating_sub(if range > 0 { range + 2 } else { 0 });
-                kept_runs::title(state, cx, border, taken, buf);
+                let border = title_room(parts.pane(pane), &foot);
+                kept_runs::title(state, cx, border, taken(&title), buf);
                 runs::render(state, cx, parts.rows(pane), buf);
             }
             HomePane::Preview => {
@@ -72,17 +69,29 @@ pub fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) 
     }
 }
 
+/// Columns of a pane's border that its number and title take.
+fn taken(title: &str) -> u16 {
+    u16::try_from(title.len()).unwrap_or(u16::MAX).saturating_add(6)
+}
+
+/// The border of a pane without the range in view at its right end.
+fn title_room(pane: Rect, range: &str) -> Rect {
+    let range = u16::try_from(range.len()).unwrap_or(u16::MAX);
+    let taken = if range > 0 { range + 2 } else { 0 };
+    Rect { width: pane.width.saturating_sub(taken), ..pane }
+}
+
 /// The range of a list's rows that are in view; empty if all are.
 fn hidden(state: &AppState, parts: &HomeParts, pane: HomePane) -> String {
     let rows = usize::from(parts.rows(pane).height);
     match pane {
         HomePane::Scenarios => {
-            let lines = ScenarioLines::new(&state.scenarios);
+            let lines = state.home.lines(&state.scenarios);
             let top = state.home.scenarios_top;
             let first = lines.entries_above(top);
             let shown = lines.entries_above(top + rows) - first;
             let is_whole = lines.count() <= rows;
-            if is_whole { String::new() } else { table::range(first, shown, state.scenarios.len()) }
+            if is_whole { String::new() } else { table::range(first, shown, lines.entries().len()) }
         }
         HomePane::Runs => {
             let len = state.listed().lines();

@@ -58,7 +58,7 @@ impl RunColumns {
 /// Draws the rows in view and the heads above them.
 pub(super) fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let list = state.listed();
-    if list.is_empty() && state.history.is_filtered() {
+    if list.is_empty() && state.history.filter.is_on() {
         let text = match (state.history.said_runs_left(), state.history.said_problem()) {
             (Some(_), _) => "Searching what was said.",
             (None, Some(problem)) => problem,

@@ -7,14 +7,15 @@ use ratatui::layout::Rect;
 
 use crate::app::AppState;
 use crate::app::home::HomePane;
-use crate::app::scenario_list::{ScenarioLine, ScenarioLines};
+use crate::app::scenario_list::ScenarioLine;
 use crate::app::state::ScenarioEntry;
 use crate::narrate::glyph::Glyph;
 use crate::scenario::catalogue::ScenarioGroup;
 use crate::ui::cx::DrawContext;
 use crate::ui::pane::{empty, paragraph};
+use crate::ui::run::events::filter_text;
 use crate::ui::table::{self, Column};
-use crate::ui::text::{Pen, columns};
+use crate::ui::text::{Pen, columns, on_border};
 use crate::ui::theme::StyleRole;
 
 /// Columns of a pattern's name, which is shown where the group does not say it.
@@ -47,7 +48,11 @@ pub(super) fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut B
 
     let focused = state.home.focus == HomePane::Scenarios;
     let widths = ScenarioColumns { name, title };
-    let lines = ScenarioLines::new(&state.scenarios);
+    let lines = state.home.lines(&state.scenarios);
+    if lines.count() == 0 {
+        let text = "No scenario has these words. Esc removes the filter.";
+        return empty(cx, area, text, buf);
+    }
     for (line, y) in lines.from(state.home.scenarios_top).zip(area.top()..area.bottom()) {
         match line {
             ScenarioLine::Group(group) => {
@@ -66,6 +71,29 @@ pub(super) fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut B
             }
         }
     }
+}
+
+/// Draws the filter into the upper border of the pane, after its title.
+pub(super) fn filter_line(
+    state: &AppState,
+    cx: &DrawContext,
+    area: Rect,
+    taken: u16,
+    buf: &mut Buffer,
+) {
+    let Some(filter) = state.home.filter.status() else { return };
+    let start = area.x.saturating_add(taken);
+    let row =
+        Rect { x: start, y: area.y, width: area.right().saturating_sub(start + 2), height: 1 };
+    let mut pen = Pen::new(buf, row.intersection(area), cx.glyphs);
+    if pen.left() < 14 {
+        return;
+    }
+    let dim = on_border(cx.theme.style(StyleRole::Dim));
+    pen.put("  filter: ", dim);
+    let room = pen.left().saturating_sub(1);
+    filter_text(cx, &mut pen, filter, room, " words of a name, title or pattern");
+    pen.put(" ", dim);
 }
 
 fn scenario_row(entry: &ScenarioEntry, cx: &DrawContext, mut pen: Pen, widths: &ScenarioColumns) {

@@ -40,7 +40,7 @@ pub(super) fn render(
         title(page, view, cx, pane, areas.shape, (inside, frame), buf);
     }
     let names = page.views.tabs(page);
-    if areas.shape == PageShape::Single && areas.tabs.height > 0 {
+    if matches!(areas.shape, PageShape::Single | PageShape::Pair) && areas.tabs.height > 0 {
         let places = tabs(areas.tabs, names);
         for ((pane, name), place) in Pane::ALL.into_iter().zip(names).zip(places) {
             let role = if pane == page.focus() { StyleRole::Button } else { StyleRole::Dim };

@@ -85,7 +85,7 @@ fn a_key_that_does_nothing_says_so() {
     let mut dash = Dash::new(120, 36);
     dash.text("z");
     assert_eq!(said(&dash), "z (zoom): only in run.");
-    dash.text("/");
+    dash.text("2/");
     assert_eq!(said(&dash), "filter: there are no runs yet.");
     assert_eq!(dash.state.context(), Context::Home);
     dash.text("x");

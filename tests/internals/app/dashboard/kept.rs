@@ -135,7 +135,7 @@ fn a_filter_begins_empty_and_the_last_one_is_recalled() {
     dash.text("/status:failed").press(KeyCode::Enter);
     dash.text("/").press(KeyCode::Backspace).text("d").press(KeyCode::Esc);
     dash.text("/");
-    assert_eq!(dash.state.history.filter().map(|it| it.text), Some(""));
+    assert_eq!(dash.state.history.filter.status().map(|it| it.text), Some(""));
     assert_eq!(listed(&dash).len(), 5, "nothing is filtered yet");
     let screen = dash.screen();
     assert!(screen.contains("↑ recalls status:failed"), "{screen}");

@@ -118,3 +118,43 @@ fn one_key_pauses_all_live_runs_and_resumes_them() {
     assert_eq!(runs, ["r-1", "r-3"]);
     assert!(dash.screen().contains("2 runs pause at their next boundaries."), "{}", dash.screen());
 }
+
+#[test]
+fn the_scenarios_are_filtered_by_words() {
+    let mut dash = Dash::new(120, 36);
+    let all = dash.state.scenarios.len();
+    let listed = |dash: &Dash| dash.state.home.lines(&dash.state.scenarios).entries().len();
+    dash.text("/ping");
+    assert!((1..all).contains(&listed(&dash)), "{}", listed(&dash));
+    let selected = dash.state.home.selected_scenario(&dash.state.scenarios);
+    assert_eq!(selected.map(|entry| entry.name.as_str()), Some("ping-pong"));
+    assert!(dash.screen().contains("filter: ping"), "{}", dash.screen());
+    dash.text("xyz").press(KeyCode::Enter);
+    assert_eq!(listed(&dash), 0);
+    assert!(dash.screen().contains("No scenario has these words."), "{}", dash.screen());
+    // Nothing is started that is not listed.
+    dash.asked();
+    dash.press(KeyCode::Enter);
+    assert!(dash.asked().is_empty());
+    dash.press(KeyCode::Esc);
+    assert_eq!(listed(&dash), all);
+}
+
+/// What a drawer changes stays in sight: the page is laid out in the rows above it.
+#[test]
+fn a_drawer_covers_nothing_of_the_run() {
+    for (cols, rows) in [(60, 16), (80, 24), (120, 36), (200, 50)] {
+        let mut dash = Dash::new(cols, rows);
+        let mut log = table();
+        log.truncate(until(&log, |kind| matches!(kind, EventKind::CallAnswered { .. })));
+        dash.run("r-1", &log).text("f");
+        let screen = dash.screen();
+        let lines: Vec<&str> = screen.lines().collect();
+        let drawer = lines.iter().position(|line| line.contains("Flags of r-1")).expect("a drawer");
+        assert!(drawer >= usize::from(rows) / 2, "{screen}");
+        assert!(lines[drawer].starts_with('╔'), "{screen}");
+        let above = lines[..drawer].join("\n");
+        assert!(above.contains("_analyst"), "{cols}x{rows}\n{screen}");
+        assert!(screen.contains("legal_analyst"), "{screen}");
+    }
+}
