@@ -1,7 +1,7 @@
 //! Keys: from the binding table to their effect on the screen or the focused overlay.
 
 use super::action::Action;
-use super::arrange::arrange_home;
+use super::arrange::{arrange_home, home_filter, when_filtered};
 use super::commands::CommandList;
 use super::effect::{Effect, LaunchRequest, RunBeginning, Update};
 use super::faults::FaultsDrawer;
@@ -16,7 +16,6 @@ use super::keymap::Context;
 use super::launch::{new_run, refuse_broken_scenario, start};
 use super::layout::too_small;
 use super::leave::{interrupt, kill, quit, suspend};
-use super::list_filter::ListFilter;
 use super::notice::{ACTS_ON_LIVE_RUN, NoticeKind};
 use super::overlay::Overlay;
 use super::overlay_actions::{on_commands, on_confirm, on_faults, on_flags, on_form, on_help};
@@ -68,22 +67,6 @@ pub(super) fn on_key(state: &mut AppState, key: KeyPress) -> Update {
 }
 
 /// Lists the runs again if the filter has changed.
-/// The filter of the list on the first screen that has the focus, or had it last.
-fn home_filter(state: &mut AppState) -> &mut ListFilter {
-    match state.home.preview_source {
-        HomePane::Runs => &mut state.history.filter,
-        HomePane::Scenarios | HomePane::Preview => &mut state.home.filter,
-    }
-}
-
-fn when_filtered(state: &mut AppState, changed: bool) -> Update {
-    if changed {
-        state.history.arrange(&state.runs);
-        arrange_home(state);
-    }
-    Update::when(changed)
-}
-
 /// Whether an action is allowed while the screen is too small to show its effect.
 fn is_allowed_when_too_small(action: Action) -> bool {
     matches!(action, Action::Quit | Action::Interrupt | Action::Suspend | Action::Redraw)

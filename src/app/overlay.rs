@@ -9,7 +9,6 @@ use super::form::LaunchForm;
 use super::help::Help;
 use super::keymap::Context;
 use super::message::MessageBox;
-use super::state::AppState;
 use super::template_list::TemplateList;
 use crate::panes::agents::members::MembersDrawer;
 
@@ -39,18 +38,6 @@ pub enum Overlay {
 }
 
 impl Overlay {
-    /// The rows that it takes from the page below it; that of a run is laid out in the others.
-    pub fn docked_rows(&self, state: &AppState) -> u16 {
-        let (size, world) = (state.size, |run| state.run(run).map(|page| page.world()));
-        let window = match self {
-            Self::Flags(drawer) => world(&drawer.run).map(|it| drawer.parts(size, it).window),
-            Self::Faults(drawer) => world(&drawer.run).map(|it| drawer.parts(size, it).window),
-            Self::Members(drawer) => world(&drawer.run).map(|it| drawer.parts(size, it).window),
-            _ => None,
-        };
-        window.map_or(0, |window| window.height)
-    }
-
     /// The focused context in it, as the binding table knows it.
     pub fn context(&self) -> Context {
         match self {

@@ -216,6 +216,18 @@ impl AppState {
         self.runs.iter().filter(|page| page.world().progress.is_live())
     }
 
+    /// The rows that an open drawer takes at the lower edge; the page of a run gets the others.
+    pub fn docked_rows(&self) -> u16 {
+        let world = |run: &RunId| self.run(run).map(|page| page.world());
+        let window = |overlay: &Overlay| match overlay {
+            Overlay::Flags(it) => Some(it.parts(self.size, world(&it.run)?).window),
+            Overlay::Faults(it) => Some(it.parts(self.size, world(&it.run)?).window),
+            Overlay::Members(it) => Some(it.parts(self.size, world(&it.run)?).window),
+            _ => None,
+        };
+        self.overlays.iter().filter_map(window).map(|it| it.height).max().unwrap_or(0)
+    }
+
     /// The focused context, as the binding table knows it.
     pub fn context(&self) -> Context {
         match self.overlays.last() {

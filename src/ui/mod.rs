@@ -56,8 +56,7 @@ fn draw(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     chrome::render(state, cx, parts, buf);
     match (&state.screen, state.visible_run()) {
         (ActiveScreen::Run(_), Some(page)) => {
-            let docked = state.overlays.iter().map(|it| it.docked_rows(state)).max().unwrap_or(0);
-            let height = parts.body.height.saturating_sub(docked);
+            let height = parts.body.height.saturating_sub(state.docked_rows());
             run::render(page, cx, Rect { height, ..parts.body }, buf);
         }
         _ => home::render(state, cx, parts.body, buf),

@@ -72,9 +72,12 @@ fn an_answer_that_is_late_and_in_pieces_is_no_key() {
     }
 }
 
+/// The configuration, the arguments, the environment, and the theme that follows the first one.
+type Case<'a> = (&'a str, &'a [&'a str], &'a [(&'a str, &'a str)], &'a str);
+
 #[test]
 fn no_terminal_is_asked_that_need_not_be() {
-    let cases: &[(&str, &[&str], &[(&str, &str)], &str)] = &[
+    let cases: &[Case] = &[
         ("", &["--theme", "dark"], &[("ROUNDTABLE_THEME", "light")], "light"),
         ("[ui]\ntheme = \"dark\"", &[], &[("ROUNDTABLE_THEME", "light")], "colour-blind"),
         ("[ui]\ntheme = \"light\"", &[], &[], "colour-blind"),
