@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ratatui::style::Modifier;
+
 use crate::app::msg::PartialText;
 use crate::app::{KeyCode, Msg};
 use crate::event::kind::{Initiator, Purpose};
@@ -249,4 +251,19 @@ fn the_inspector() {
     let mut dash = of(facts::decided)(120, 36);
     dash.text("5kkkkkkk").press(KeyCode::Enter);
     insta::assert_snapshot!("inspector_round_120x36", dash.screen());
+}
+
+/// Of the stances of a seat, the one in pane 2 is seen at once.
+#[test]
+fn the_selected_stance_is_reversed() {
+    let mut dash = dash(120, 36, &facts::streaming().log);
+    let reversed = |dash: &Dash| -> String {
+        let buf = dash.draw();
+        let cells = buf.content.iter().filter(|cell| cell.modifier.contains(Modifier::REVERSED));
+        cells.map(|cell| cell.symbol()).collect()
+    };
+    dash.text("3g");
+    let before = reversed(&dash);
+    dash.text("h");
+    assert_eq!(reversed(&dash).replace(&before, ""), "▲ .90");
 }

@@ -2,6 +2,7 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
 
 use super::seat::{names, put_name, seat_sign, state_sign};
 use crate::app::layout::line;
@@ -114,7 +115,12 @@ fn cell(
     selected: bool,
 ) {
     let theme = cx.theme;
-    let dim = theme.style(StyleRole::Dim);
+    // The selected cell is reversed: what is said in it is in pane 2.
+    let of = |style: Style| match selected {
+        true => style.add_modifier(Modifier::REVERSED),
+        false => style,
+    };
+    let dim = of(theme.style(StyleRole::Dim));
     let Some(seat) = seat else {
         if live {
             pen.space(2).glyph(Glyph::NotYet, dim);
@@ -127,9 +133,9 @@ fn cell(
             SeatState::Waiting if live => pen.space(2).glyph(Glyph::NotYet, dim),
             // After the run's end no seat is waiting or speaking.
             SeatState::Waiting | SeatState::Speaking | SeatState::Retrying if !live => {
-                pen.space(2).glyph(Glyph::Off, theme.style(StyleRole::Off))
+                pen.space(2).glyph(Glyph::Off, of(theme.style(StyleRole::Off)))
             }
-            _ => pen.space(2).glyph(sign.glyph, sign.style),
+            _ => pen.space(2).glyph(sign.glyph, of(sign.style)),
         };
         return;
     };
@@ -140,8 +146,8 @@ fn cell(
     }
     let sign = theme.stance(said.stance);
     let role = if selected { StyleRole::Strong } else { StyleRole::Text };
-    pen.glyph(sign.glyph, sign.style).space(1);
-    pen.put(&format::confidence(said.confidence), theme.style(role));
+    pen.glyph(sign.glyph, of(sign.style)).put(" ", of(theme.style(role)));
+    pen.put(&format::confidence(said.confidence), of(theme.style(role)));
 }
 
 #[cfg(test)]
