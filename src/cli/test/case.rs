@@ -84,7 +84,7 @@ fn words(args: &RunArgs) -> String {
 }
 
 /// Whether a tool asks something outside of this program: an endpoint, a program, the web.
-fn is_outside(tool: &ToolSpec) -> bool {
+pub(in crate::cli) fn is_outside(tool: &ToolSpec) -> bool {
     match &tool.kind {
         None | Some(ToolKind::Fixture(_)) => false,
         Some(ToolKind::Http(_) | ToolKind::Command(_)) => true,
