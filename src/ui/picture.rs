@@ -17,7 +17,7 @@ use crate::narrate::page::html;
 /// Width of a cell.
 const WIDTH: usize = 8;
 /// Height of a cell.
-const HEIGHT: usize = 16;
+const HEIGHT: usize = 15;
 /// Space around the cells.
 const MARGIN: usize = 12;
 
@@ -117,7 +117,7 @@ impl Picture {
         let blanks = text.width() - text.trim_start().width();
         let (x, text) = (x + blanks * WIDTH, text.trim());
         let width = text.width() * WIDTH;
-        let y = y + HEIGHT - 4;
+        let y = y + HEIGHT - 3;
         let has = |(it, _): &&(Modifier, &str)| first.modifier.contains(*it);
         let style: String = ATTRIBUTES.iter().filter(has).map(|(_, style)| *style).collect();
         let text = html::line(text);
@@ -163,7 +163,7 @@ mod tests {
             assert!(styled.contains(part), "{part}: {styled}");
         }
         let reversed = drawn(Style::new().fg(Color::Indexed(196)).reversed());
-        assert!(reversed.contains("width=\"56\" height=\"16\" fill=\"#ff0000\""), "{reversed}");
+        assert!(reversed.contains("width=\"56\" height=\"15\" fill=\"#ff0000\""), "{reversed}");
         assert!(reversed.contains("fill=\"#16181d\">a"), "{reversed}");
     }
 

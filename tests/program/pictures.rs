@@ -63,7 +63,7 @@ fn a_scenario_is_drawn_at_a_boundary_a_time_and_its_end() {
         (end.lines().count(), end.lines().map(|it| it.chars().count()).max()),
         (36, Some(120))
     );
-    assert!(home.run(&["runs"]).out.is_empty(), "it is not kept");
+    assert_eq!(home.run(&["runs", "--json"]).json(), serde_json::json!([]), "it is not kept");
 }
 
 #[test]
@@ -158,8 +158,11 @@ fn hostile_text_stays_text() {
         r##"title   = "</text><script>a()</script> & \u001b]0;x\u0007\u009b2J"
 pattern = "collaboration"
 goal    = "\"' onload='a()' ]]> <!-- &lt; \u202e \ufffe"
+[budget]
+min_go_votes = 1
 [collaboration]
 sequence = ["a"]
+finalize_prompt = "Sum up."
 [roles.a]
 prompt = "Judge."
 [[script]]
