@@ -110,7 +110,7 @@ async fn draw_in_simulated_time(
     let started = Msg::Started { request, run: run.clone(), zero: Duration::ZERO, launch: None };
     let live =
         live.into_iter().map(|(span, it)| Msg::Live { run: run.clone(), span, text: Some(it) });
-    // The effects are those of a dashboard that somebody looks at; nobody does.
+    // Effects are for a dashboard with an operator, which this is not.
     for msg in [started, Msg::Events { run: run.clone(), events }].into_iter().chain(live) {
         update(&mut state, now, msg);
     }

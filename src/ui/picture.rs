@@ -75,7 +75,7 @@ pub fn text(cells: &Buffer) -> String {
     rows.map(|row| symbols(row).trim_end().to_owned() + "\n").collect()
 }
 
-/// The text in these cells of a row. What a wide character covers is no cell of its own.
+/// The text in these cells of a row. What a wide character covers is not a cell of its own.
 fn symbols(row: &[Cell]) -> String {
     let mut text = String::new();
     let mut at = 0;

@@ -6,8 +6,7 @@ use crate::app::msg::PartialText;
 use crate::cli::args::{PictureArgs, RunArgs};
 use crate::cli::exit::Exit;
 use crate::cli::message::print_message;
-use crate::cli::run::{PreparedSessions, read};
-use crate::cli::test::is_outside;
+use crate::cli::run::{PreparedSessions, is_outside, read};
 use crate::engine::{Engine, EngineSettings, Launch, RunHandle};
 use crate::event::{Elapsed, Event, EventKind, RunId, SpanId};
 use crate::shell::watch::partial_text;
@@ -15,7 +14,7 @@ use crate::shell::watch::partial_text;
 /// Number of events that are read at a time.
 const BATCH: usize = 256;
 
-/// The run of a scenario, of a session its first one: to read its events, and once more to look at what
+/// The run of a scenario, of a session its first one: to read its events, and again to look at what
 /// it streams at a moment of them. On an error the message has been printed.
 pub(super) fn two_launches(args: &PictureArgs) -> Result<(Launch, Launch), Exit> {
     let run = RunArgs {
@@ -58,7 +57,7 @@ pub(super) async fn live_texts(launch: Launch, at: Elapsed) -> Vec<(SpanId, Part
     let bus = run.bus().clone();
     let rest = at.duration().saturating_sub(bus.now().duration());
     tokio::select! {
-        // A run that nobody reads waits for its reader.
+        // A run that is not read waits for its reader.
         _ = all_events(&run) => {}
         () = tokio::time::sleep(rest) => {}
     }
@@ -90,5 +89,5 @@ fn with_fixed_head(event: Arc<Event>) -> Arc<Event> {
     }
 }
 
-/// The id of a run that is played for a picture. It is not kept, so nobody can look it up.
+/// The id of a run that is played for a picture. It is not kept, so no store has this id.
 const FIXED_ID: &str = "r-7f3a";

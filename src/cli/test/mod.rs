@@ -15,7 +15,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use self::case::TestCase;
-pub(super) use self::case::is_outside;
 use self::play::play_all;
 use self::result::TestResults;
 use super::args::{Global, ReportArg, RunArgs, RunFormat, TestArgs, TestFormat, TestOptions};
