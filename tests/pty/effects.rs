@@ -131,6 +131,7 @@ fn a_picture_of_any_screen_goes_into_files_that_are_not_replaced() {
         assert!(read(&terminal, &name).contains("Help"), "the window on it too");
     }
     terminal.press("\u{1b}");
+    terminal.loses("Help for");
     terminal.press("q");
     assert_eq!(terminal.ends(), 0);
 }
