@@ -156,6 +156,8 @@ pub enum Action {
     Theme,
     /// Redraw the whole screen.
     Redraw,
+    /// Export a picture of the screen.
+    Picture,
     /// Suspend the program to the background (Ctrl-Z).
     Suspend,
 }
@@ -240,6 +242,7 @@ impl Action {
             Self::Interrupt => "interrupt",
             Self::Theme => "theme",
             Self::Redraw => "redraw",
+            Self::Picture => "picture",
             Self::Suspend => "suspend",
         }
     }

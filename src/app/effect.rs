@@ -110,6 +110,8 @@ pub enum Effect {
         /// The form that asks.
         form: RequestId,
     },
+    /// Export a picture of the screen, as an SVG and as text. Answered like `Export`.
+    Picture,
     /// Suspend to the background; the commands before it have told live runs to pause.
     Suspend,
     /// Draw with the next theme. Answered with a `Notice` that names it.

@@ -119,6 +119,7 @@ pub(super) fn on_action(state: &mut AppState, action: Action) -> Update {
     match action {
         Action::Interrupt => return interrupt(state),
         Action::Redraw => return Update::effect(Effect::Redraw),
+        Action::Picture => return Update::effect(Effect::Picture),
         Action::Theme => return Update::effect(Effect::NextTheme),
         Action::Suspend => return suspend(state),
         Action::Help if !matches!(state.overlays.last(), Some(Overlay::Help(_))) => {

@@ -257,6 +257,7 @@ pub static BINDINGS: &[Binding] = &[
     row(COMMANDED, &[c('T')], Action::Theme, "", "the next theme; the status row says how to keep it", Group::App, 0),
     row(EVERYWHERE, &[KeyPress::ctrl('c')], Action::Interrupt, "", "stop the run; twice quits", Group::App, 0),
     row(EVERYWHERE, &[KeyPress::ctrl('l')], Action::Redraw, "", "redraw", Group::App, 0),
+    row(EVERYWHERE, &[KeyPress::ctrl('p')], Action::Picture, "", "export a picture of this screen: .svg and .txt", Group::App, 0),
     row(EVERYWHERE, &[KeyPress::ctrl('z')], Action::Suspend, "", "suspend to the background; live runs pause", Group::App, 0),
 ];
 

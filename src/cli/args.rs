@@ -5,6 +5,7 @@ mod display;
 mod flag_arg;
 #[cfg(feature = "store")]
 pub mod kept;
+mod picture;
 mod report;
 mod run_format;
 mod shells;
@@ -21,6 +22,7 @@ use self::flag_arg::boundary;
 pub use authoring::{NewArgs, SchemaArgs, ValidateArgs};
 pub use display::Global;
 pub use flag_arg::FlagArg;
+pub use picture::{Moment, PictureArgs};
 pub use report::{ConfigArgs, ConfigFormat, DoctorArgs};
 pub use run_format::RunFormat;
 pub use shells::{CompleteArgs, CompletionsArgs, ManArgs, ShellName};
@@ -86,6 +88,8 @@ pub enum CliCommand {
     /// Put exported logs into the store
     #[cfg(feature = "store")]
     Import(kept::ImportArgs),
+    /// Draw the dashboard's screen of a run as an SVG or a text, without a terminal
+    Picture(Box<PictureArgs>),
     /// Print the JSON schema of the scenario format, for editors; or of events or outcomes
     Schema(SchemaArgs),
     /// Serve a small demo shop on this machine, for the scenario real-services

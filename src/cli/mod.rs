@@ -19,6 +19,7 @@ mod man;
 mod message;
 mod new;
 mod output;
+pub(crate) mod picture;
 mod run;
 mod runtime;
 mod scenarios;
@@ -231,6 +232,7 @@ fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
         Some(CliCommand::Export(args)) => kept::export(&args),
         #[cfg(feature = "store")]
         Some(CliCommand::Import(args)) => kept::import(&args),
+        Some(CliCommand::Picture(args)) => picture::picture(&args, global, theme),
         Some(CliCommand::Schema(args)) => schema::run(&args),
         Some(CliCommand::Completions(args)) => completions::run(&args),
         Some(CliCommand::Complete(args)) => complete::run(&args),

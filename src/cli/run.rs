@@ -22,6 +22,8 @@ use crate::host::trust::Trust;
 use crate::run::Session;
 use crate::scenario::catalogue::RequestedModel;
 use crate::scenario::consent::Consent;
+use crate::scenario::spec::lookup::{ReadSpec, SearchSpec};
+use crate::scenario::spec::tool::{ToolKind, ToolSpec};
 use crate::scenario::{self, Override, STDIN, Scenario, ScenarioSource};
 use crate::ui::theme::Theme;
 
@@ -322,4 +324,14 @@ pub(super) fn print_needed_permission(scenario: &Scenario, consent: &Consent, li
     print_message(&format!(
         "review it, then allow it with --trust (once for each version of the file{of})"
     ));
+}
+
+/// Whether a tool asks something outside of this program: an endpoint, a program, the web.
+pub(super) fn is_outside(tool: &ToolSpec) -> bool {
+    match &tool.kind {
+        None | Some(ToolKind::Fixture(_)) => false,
+        Some(ToolKind::Http(_) | ToolKind::Command(_)) => true,
+        Some(ToolKind::Search(search)) => matches!(**search, SearchSpec::Endpoint(_)),
+        Some(ToolKind::Read(read)) => matches!(**read, ReadSpec::Web(_)),
+    }
 }

@@ -5,7 +5,7 @@ use super::recorded::{RecordedRun, RecordedRunError};
 use super::trust::Trust;
 use crate::base::name::FlagName;
 use crate::bus::{PassedBoundary, ReplayError};
-use crate::engine::{Engine, EngineSettings, ForkStart, Launch, ModelChoice, Toolbox};
+use crate::engine::{Engine, EngineSettings, ForkStart, Launch, ModelChoice, Schedule, Toolbox};
 use crate::event::kind::Initiator;
 use crate::event::launch::ForkPlace;
 use crate::event::{BoundaryId, RunId};
@@ -112,6 +112,7 @@ pub async fn fork_places(recorded: &RecordedRun) -> Result<Vec<ForkPlace>, Strin
         model: ModelChoice::Scripted { instant: true },
         tools: Some(Toolbox::offline(&scenario, true)),
         session: recorded.session(),
+        schedule: Schedule { flags: recorded.record()?.flags.clone(), ..Schedule::default() },
         ..Launch::scripted(scenario, true)
     };
     let nowhere = ForkStart {
@@ -164,6 +165,20 @@ mod tests {
             EventKind::RunStarted(Arc::new(RunStarted { launch, ..RunStarted::clone(head) }));
         events[0] = Arc::new(first);
         events
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_boundaries_of_a_run_with_a_scheduled_flag_are_found() {
+        let shipped = shipped().iter().find(|it| it.name == "checkout-launch").expect("shipped");
+        let scenario = load(shipped.text, shipped.origin(), &[]).expect("a good scenario");
+        let flag = (BoundaryId::new("round:2"), FlagName::from("legal_analyst"), true);
+        let schedule = Schedule { flags: vec![flag], ..Schedule::default() };
+        let launch = Launch { schedule, ..Launch::scripted(Arc::new(scenario), true) };
+        let events = table::facts(&table::engine().start(launch)).await;
+        let run = RecordedRun::new(RunId::new("r-1"), events, false).expect("a run");
+        let places = fork_places(&run).await.expect("the run is executed again");
+        let of_lawyer = |it: &&ForkPlace| it.id.as_str() == "message:2:legal_analyst";
+        assert!(places.iter().any(|it| of_lawyer(&it)), "{places:?}");
     }
 
     #[tokio::test(start_paused = true)]

@@ -237,12 +237,12 @@ impl Services {
     }
 
     /// Exports files into the folder. An existing file is not overwritten: the new one gets a
-    /// number.
-    pub fn export(&self, files: Vec<Export>) {
-        self.in_background(move |services| services.export_now(files));
+    /// number. `by` is the action that asks for it.
+    pub fn export(&self, files: Vec<Export>, by: Action) {
+        self.in_background(move |services| services.export_now(files, by));
     }
 
-    fn export_now(&self, files: Vec<Export>) {
+    fn export_now(&self, files: Vec<Export>, by: Action) {
         let mut written: Vec<PathBuf> = Vec::new();
         let lacks: u64 = files.iter().map(|export| export.contents.dropped_events()).sum();
         for Export { file, contents } in files {
@@ -253,7 +253,7 @@ impl Services {
                     written.push(path);
                 }
                 Err(error) => {
-                    let to_do = write_advice(error.kind());
+                    let to_do = write_advice(error.kind(), by);
                     self.failed("export", format!("cannot write {file}: {error}; {to_do}"));
                 }
             }
@@ -274,7 +274,7 @@ impl Services {
 }
 
 /// The advice for a file that could not be written.
-fn write_advice(kind: io::ErrorKind) -> String {
+fn write_advice(kind: io::ErrorKind, by: Action) -> String {
     let to_do = match kind {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             return "start roundtable in a writable folder".to_owned();
@@ -284,7 +284,7 @@ fn write_advice(kind: io::ErrorKind) -> String {
         io::ErrorKind::AlreadyExists => "remove numbered files",
         _ => "check the folder that roundtable was started in",
     };
-    format!("{to_do}, then press {} again", key_of(Action::Export))
+    format!("{to_do}, then press {} again", key_of(by))
 }
 
 /// Largest number that is appended to a file name.

@@ -3,12 +3,14 @@
 use super::comparison;
 use super::effects::Services;
 use super::scenario_files;
-use crate::app::Effect;
+use crate::app::{Action, Effect};
 
 /// An effect on the terminal, which only the loop can carry out.
 pub(super) enum TerminalEffect {
     /// Show a text in the pager.
     Page(String),
+    /// Export a picture of the screen.
+    Picture,
     /// Suspend the program.
     Suspend,
     /// Draw with the next theme.
@@ -36,7 +38,7 @@ pub(super) fn execute(services: &Services, effect: Effect) -> Option<TerminalEff
             None => tracing::debug!("{run} was dropped; command ignored"),
         },
         Effect::Copy(text) => services.copy(text),
-        Effect::Export(files) => services.export(files),
+        Effect::Export(files) => services.export(files, Action::Export),
         Effect::Rescan => scenario_files::rescan(services),
         Effect::NewScenario { pattern } => scenario_files::write_template(services, pattern),
         Effect::Edit(origin) => scenario_files::edit(services, origin),
@@ -50,6 +52,7 @@ pub(super) fn execute(services: &Services, effect: Effect) -> Option<TerminalEff
         Effect::ListModels { query, place } => services.list_models(*query, place),
         Effect::FindOllama { form } => services.find_ollama(form),
         Effect::Page(text) => return Some(TerminalEffect::Page(text)),
+        Effect::Picture => return Some(TerminalEffect::Picture),
         Effect::Suspend => return Some(TerminalEffect::Suspend),
         Effect::NextTheme => return Some(TerminalEffect::NextTheme),
         Effect::Redraw => return Some(TerminalEffect::Redraw),

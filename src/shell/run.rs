@@ -7,6 +7,7 @@
 
 mod announce;
 mod announcer;
+mod picture;
 mod program;
 mod terminal;
 
@@ -349,6 +350,7 @@ impl<C: Console> DashboardLoop<C> {
     fn execute(&mut self, effect: Effect) {
         match execute(&self.services, effect) {
             Some(TerminalEffect::Page(text)) => self.handoff = Some(TerminalHandoff::Page(text)),
+            Some(TerminalEffect::Picture) => self.export_picture(),
             Some(TerminalEffect::Suspend) => self.handoff = Some(TerminalHandoff::Stop),
             Some(TerminalEffect::NextTheme) => self.next_theme(),
             Some(TerminalEffect::Redraw) => self.repaint(),

@@ -63,7 +63,7 @@ impl LiveTextWatcher {
         for span in watched.bus.live_spans() {
             let before = watched.shown.get(&span).copied();
             let text = watched.bus.with_live(span, |live| {
-                (live.pieces, (Some(live.pieces) != before).then(|| convert(live)))
+                (live.pieces, (Some(live.pieces) != before).then(|| partial_text(live)))
             });
             if let Some((pieces, text)) = text {
                 now.insert(span, pieces);
@@ -79,7 +79,8 @@ impl LiveTextWatcher {
     }
 }
 
-fn convert(live: &crate::bus::LiveText) -> PartialText {
+/// The text received so far, for a page.
+pub fn partial_text(live: &crate::bus::LiveText) -> PartialText {
     PartialText {
         text: live.text.clone(),
         pieces: live.pieces,

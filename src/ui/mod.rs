@@ -2,6 +2,7 @@
 
 pub(crate) mod border;
 pub mod chrome;
+mod colour;
 mod commands;
 pub(crate) mod comparison;
 pub mod confirm;
@@ -19,6 +20,7 @@ pub mod launch;
 pub mod message;
 pub(crate) mod pane;
 pub mod picker;
+pub mod picture;
 pub mod run;
 pub(crate) mod seven_bits;
 pub mod sign;

@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 use ratatui::style::{Color, Modifier, Style};
 use serde::Deserialize;
 
+use super::colour::rgb;
 pub use super::sign::StateSign;
 pub use crate::narrate::style_role::StyleRole;
 
@@ -145,6 +146,18 @@ impl Theme {
             }
             ColourDepth::Mono => Self::shipped("mono").unwrap_or_else(Self::plain),
         }
+    }
+
+    /// Whether it is for a light background: its colours are dark.
+    pub(super) fn is_light(&self) -> bool {
+        let colours = self.styles.iter().filter_map(|style| rgb(style.fg?));
+        // Eyes see green as brighter than red, and red as brighter than blue (ITU-R BT.601).
+        let brightness = |(red, green, blue): (u8, u8, u8)| {
+            299 * u32::from(red) + 587 * u32::from(green) + 114 * u32::from(blue)
+        };
+        let (sum, count) =
+            colours.fold((0, 0), |(sum, count), it| (sum + brightness(it), count + 1));
+        sum < count * 127_500
     }
 
     /// The style of a role.

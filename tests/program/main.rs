@@ -22,6 +22,7 @@ mod live_adaptation;
 mod live_replies;
 mod live_seats;
 mod new_scenario;
+mod pictures;
 mod prompt_files;
 mod read_only_home;
 mod research_web;

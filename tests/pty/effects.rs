@@ -101,6 +101,42 @@ fn an_export_is_a_file_for_its_owner_alone() {
 }
 
 #[test]
+fn a_picture_of_any_screen_goes_into_files_that_are_not_replaced() {
+    let mut terminal = done(&[]);
+    let files = |terminal: &Terminal, start: &str| {
+        let files = std::fs::read_dir(terminal.home.path()).expect("a folder");
+        let names = files.filter_map(|file| file.ok()?.file_name().into_string().ok());
+        let mut names: Vec<String> = names.filter(|name| name.starts_with(start)).collect();
+        names.sort();
+        names
+    };
+    let read = |terminal: &Terminal, name: &str| {
+        std::fs::read_to_string(terminal.home.path().join(name)).expect("a file")
+    };
+    terminal.press("\u{10}");
+    let said = terminal.sees("exported ");
+    let [svg, text] = &files(&terminal, "roundtable-r-")[..] else { panic!("{said}") };
+    assert!(svg.ends_with(".svg") && text.ends_with(".txt"), "{svg} {text}");
+    let (svg, text) = (read(&terminal, svg), read(&terminal, text));
+    assert!(svg.contains("<title>A run of checkout-unanimous in the dashboard, at 00:0"), "{svg}");
+    assert!(text.contains("DONE") && text.contains("Round table"), "{text}");
+    terminal.press("q");
+    terminal.sees("1 Scenarios");
+    terminal.press("?");
+    terminal.sees("Help");
+    for number in ["", "-2"] {
+        terminal.press("\u{10}");
+        let name = format!("roundtable-home{number}.txt");
+        terminal.sees_that(&name, |_| files(&terminal, "roundtable-home").contains(&name));
+        assert!(read(&terminal, &name).contains("Help"), "the window on it too");
+    }
+    terminal.press("\u{1b}");
+    terminal.loses("Help for");
+    terminal.press("q");
+    assert_eq!(terminal.ends(), 0);
+}
+
+#[test]
 fn the_pager_gets_the_terminal_and_gives_it_back() {
     let mut terminal = done(&[("PAGER", "cat > paged; echo in the pager; read line </dev/tty")]);
     terminal.press("5");

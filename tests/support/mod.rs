@@ -9,7 +9,6 @@ pub mod folder;
 pub mod gateway_call;
 pub mod kept;
 pub mod messages;
-pub mod picture;
 pub mod plan;
 pub mod relay;
 pub mod research;

@@ -264,26 +264,7 @@ impl Dash {
     }
 }
 
-/// The cells as text, a line a row, blanks at the end cut off.
-pub fn text(buf: &Buffer) -> String {
-    let mut out = String::new();
-    for y in buf.area.top()..buf.area.bottom() {
-        let mut row = String::new();
-        let mut skip = 0usize;
-        for x in buf.area.left()..buf.area.right() {
-            if skip > 0 {
-                skip -= 1;
-                continue;
-            }
-            let symbol = buf[(x, y)].symbol();
-            row.push_str(symbol);
-            skip = unicode_width::UnicodeWidthStr::width(symbol).saturating_sub(1);
-        }
-        out.push_str(row.trim_end());
-        out.push('\n');
-    }
-    out
-}
+pub use roundtable::ui::picture::text;
 
 /// The styles that are not the terminal's own: for each row the stretches, a name for each style,
 /// and what the names mean.

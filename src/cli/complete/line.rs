@@ -121,6 +121,7 @@ fn values(arg: &Arg, word: &str, line: &CommandLine<'_>) -> Vec<Candidate> {
     }
     match arg.get_id().as_str() {
         "scenario" | "scenarios" | "name" => names::scenarios(),
+        "scenario_or_run" => names::scenarios().into_iter().chain(names::runs()).collect(),
         "from" => names::shipped_scenarios(),
         "pattern" => names::patterns(),
         "flags" => line.scenario().map(|it| names::flags(&it, word)).unwrap_or_default(),

@@ -1,15 +1,16 @@
 //! `roundtable open`: a kept run, or an exported one, in the dashboard.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::app::Msg;
 use crate::app::request::RequestId;
 use crate::base::visible::visible;
 use crate::cli::exit::Exit;
 use crate::cli::message::print_message;
-use crate::event::World;
 use crate::event::run_row::{RunRow, RunStatus};
-use crate::host::{keep, kept};
+use crate::event::{Event, World};
+use crate::host::{keep, kept, recorded};
 use crate::shell::effects::{EffectResult, Services};
 use crate::shell::kept_store::KeptRuns;
 use crate::store::database::Database;
@@ -54,6 +55,22 @@ impl OpenedRun {
             ..keep::row_of(head)
         };
         Ok(Self { row, from: RunSource::File(log) })
+    }
+
+    /// All of its events. Blocks; on an error the message has been printed.
+    pub fn events(self) -> Result<Vec<Arc<Event>>, Exit> {
+        match self.from {
+            RunSource::Store(database) => {
+                recorded::events(&database, &self.row.id).map_err(|error| {
+                    print_message(&visible(&format!("{} cannot be read: {error}", self.row.id)));
+                    Exit::Stopped
+                })
+            }
+            RunSource::File(log) => {
+                log.notes.iter().for_each(|note| print_message(&visible(note)));
+                Ok(log.events)
+            }
+        }
     }
 
     /// Shows its page and sends its events.

@@ -5,11 +5,9 @@ use std::sync::Arc;
 use crate::app::form::quoted;
 use crate::cli::args::{RunArgs, TestOptions, Vary};
 use crate::cli::exit::Exit;
-use crate::cli::run::PreparedSessions;
+use crate::cli::run::{PreparedSessions, is_outside};
 use crate::engine::Launch;
 use crate::scenario::Scenario;
-use crate::scenario::spec::lookup::{ReadSpec, SearchSpec};
-use crate::scenario::spec::tool::{ToolKind, ToolSpec};
 
 /// A scenario to test.
 pub struct TestCase {
@@ -81,14 +79,4 @@ fn words(args: &RunArgs) -> String {
         words.push(format!("--flag {}", quoted(&flag.to_string())));
     }
     words.join(" ")
-}
-
-/// Whether a tool asks something outside of this program: an endpoint, a program, the web.
-fn is_outside(tool: &ToolSpec) -> bool {
-    match &tool.kind {
-        None | Some(ToolKind::Fixture(_)) => false,
-        Some(ToolKind::Http(_) | ToolKind::Command(_)) => true,
-        Some(ToolKind::Search(search)) => matches!(**search, SearchSpec::Endpoint(_)),
-        Some(ToolKind::Read(read)) => matches!(**read, ReadSpec::Web(_)),
-    }
 }

@@ -1,4 +1,4 @@
-//! Text as HTML: what would end its element is escaped, control characters are made visible.
+//! Text as HTML or XML: what would end its element is escaped, control characters are made visible.
 
 use crate::base::visible::{visible, visible_lines};
 
@@ -8,7 +8,7 @@ pub(super) fn lines(text: &str) -> String {
 }
 
 /// The text of an element on one line.
-pub(super) fn line(text: &str) -> String {
+pub(crate) fn line(text: &str) -> String {
     escaped(&visible(text))
 }
 
@@ -21,6 +21,8 @@ fn escaped(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
+            // XML has no way to write these.
+            '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
             other => out.push(other),
         }
     }

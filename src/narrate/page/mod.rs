@@ -2,7 +2,7 @@
 //! Every text goes through `html.rs`; an attribute is made of numbers and words of the program alone.
 
 mod frame;
-mod html;
+pub(crate) mod html;
 mod outline;
 mod story;
 

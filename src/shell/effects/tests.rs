@@ -75,7 +75,7 @@ async fn files_are_written_once_for_their_owner_alone_and_one_notice_says_where(
     for (text, names) in
         [("first", ["r-b7c0.md", "r-b7c0.jsonl"]), ("second", ["r-b7c0-2.md", "r-b7c0-2.jsonl"])]
     {
-        services.export(report(text));
+        services.export(report(text), Action::Export);
         let Some(EffectResult::Msg(Msg::Notice(said))) = answers.recv().await else {
             panic!("it is not said")
         };
@@ -100,7 +100,7 @@ async fn what_cannot_be_written_is_said_with_what_to_do() {
     let file = folder.path().join("a file");
     std::fs::write(&file, "").expect("written");
     let (services, mut answers) = writing_to(&file.join("beneath"));
-    services.export(report("text"));
+    services.export(report("text"), Action::Export);
     for name in ["r-b7c0.md", "r-b7c0.jsonl"] {
         let Some(EffectResult::Msg(Msg::EffectFailed { what, text })) = answers.recv().await else {
             panic!("it is not said")

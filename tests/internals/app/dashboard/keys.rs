@@ -29,6 +29,23 @@ fn no_context_has_a_key_twice() {
 }
 
 #[test]
+fn a_picture_can_be_taken_of_whatever_is_on_the_screen() {
+    let mut dash = Dash::new(120, 36);
+    let mut contexts = BTreeSet::new();
+    for keys in ["", "n", "?", "/", ":", "N"] {
+        dash.text(keys).asked();
+        contexts.insert(dash.state.context().word());
+        dash.key(KeyPress::ctrl('p'));
+        assert!(matches!(dash.asked()[..], [Effect::Picture]), "{keys}");
+        dash.press(KeyCode::Esc);
+    }
+    assert!(contexts.len() > 4, "{contexts:?}");
+    // Chosen from the list of commands, it is one of the page.
+    dash.text(":picture").press(KeyCode::Enter);
+    assert!(matches!(dash.asked()[..], [Effect::Picture]) && dash.state.overlays.is_empty());
+}
+
+#[test]
 fn every_action_stands_in_the_table_once_and_in_the_help_once() {
     let table: Vec<Action> = BINDINGS.iter().map(|row| row.action).collect();
     let unique: BTreeSet<Action> = table.iter().copied().collect();

@@ -1,0 +1,191 @@
+//! Pictures of screens, with the real binary: which moment they show, and that nothing in them is more
+//! than text.
+
+use crate::support::binary::{Ended, Home};
+
+const LAUNCH: [&str; 4] = ["picture", "checkout-launch", "--flag", "legal_analyst=on@round:2"];
+
+fn picture(home: &Home, words: &[&str], more: &[&str]) -> String {
+    let drawn = home.run(&[words, more].concat());
+    assert_eq!((drawn.code, drawn.err.as_str()), (Some(0), ""), "{words:?} {more:?}");
+    drawn.out
+}
+
+fn fails(home: &Home, words: &[&str], code: i32) -> Ended {
+    let ended = home.run(words);
+    assert_eq!((ended.code, ended.out.as_str()), (Some(code), ""), "{words:?}: {ended:?}");
+    ended
+}
+
+/// Checks that an SVG is well-formed, and consists of texts and rectangles alone.
+fn assert_plain_svg(svg: &str) {
+    let is_allowed = |c: char| c == '\n' || (c >= ' ' && c != '\u{7f}' && c != '\u{9b}');
+    assert!(svg.chars().all(is_allowed), "control characters: {svg}");
+    let mut open = Vec::new();
+    for part in svg.split('<').skip(1) {
+        let (tag, text) = part.split_once('>').expect("an end of the tag");
+        assert!(!text.contains('>') && tag.matches('"').count() % 2 == 0, "{part}");
+        match tag.strip_prefix('/') {
+            Some(name) => assert_eq!(open.pop(), Some(name), "{part}"),
+            None => {
+                let name = tag.split(' ').next().expect("a name");
+                assert!(["svg", "title", "g", "rect", "text"].contains(&name), "{part}");
+                let has_end = tag.ends_with('/');
+                assert_eq!(has_end, name == "rect", "{part}");
+                if !has_end {
+                    open.push(name);
+                }
+            }
+        }
+        for entity in part.split('&').skip(1) {
+            let name = entity.split(';').next();
+            assert!(matches!(name, Some("amp" | "lt" | "gt" | "quot" | "#39")), "{part}");
+        }
+    }
+    assert!(open.is_empty() && svg.starts_with("<svg ") && svg.ends_with("</svg>\n"), "{open:?}");
+}
+
+#[test]
+fn a_scenario_is_drawn_at_a_boundary_a_time_and_its_end() {
+    let home = Home::new();
+    let at = |at: &str| picture(&home, &LAUNCH, &["--text", "--at", at]);
+    let boundary = at("round:2");
+    assert!(boundary.contains("LIVE  round 1/3"), "round 2 has not begun: {boundary}");
+    let time = at("00:05.2");
+    assert_eq!(time, at("5200ms"), "both are times of the run's clock");
+    for part in ["LIVE  round 2/3", "joined in R2", "attempt 2 ●", "chargeback alerts are"] {
+        assert!(time.contains(part), "no {part}: {time}");
+    }
+    let end = picture(&home, &LAUNCH, &["--text"]);
+    assert_eq!(end, at("end"));
+    assert!(end.contains("GO WITH CAUTION") && end.contains("run.closed"), "{end}");
+    assert_eq!(
+        (end.lines().count(), end.lines().map(|it| it.chars().count()).max()),
+        (36, Some(120))
+    );
+    assert_eq!(home.run(&["runs", "--json"]).json(), serde_json::json!([]), "it is not kept");
+}
+
+#[test]
+fn a_picture_of_the_same_moment_has_the_same_bytes() {
+    let home = Home::new();
+    for words in [
+        &["picture", "checkout-launch", "--at", "4s"][..],
+        &["picture", "vendor-brownout", "--at", "6s", "--size", "200x50", "--theme", "light"],
+        &["picture", "front-desk", "--ascii", "--size", "80x24"],
+    ] {
+        let svg = picture(&home, words, &[]);
+        assert_eq!(svg, picture(&home, words, &[]));
+        assert_plain_svg(&svg);
+        let is_light = words.contains(&"light");
+        assert_eq!(svg.contains("rx=\"8\" fill=\"#ffffff\""), is_light, "{words:?}");
+        assert_eq!(svg.is_ascii(), words.contains(&"--ascii"), "{words:?}");
+    }
+}
+
+#[test]
+fn a_kept_run_and_its_log_have_the_same_picture() {
+    let home = Home::new();
+    let flag = "legal_analyst=on@round:2";
+    home.run(&["run", "checkout-launch", "--instant", "--flag", flag]);
+    for file in ["run.jsonl", "run.jsonl.gz"] {
+        assert_eq!(home.run(&["export", "last", "-o", file]).code, Some(0));
+    }
+    for at in ["round:2", "end", "0s"] {
+        let kept = picture(&home, &["picture", "last", "--at", at], &[]);
+        assert_plain_svg(&kept);
+        for file in ["run.jsonl", "run.jsonl.gz", "./run.jsonl"] {
+            assert_eq!(kept, picture(&home, &["picture", file, "--at", at], &[]), "{file} {at}");
+        }
+    }
+    // A log whose end is missing shows its last event.
+    let log = std::fs::read_to_string(home.path().join("run.jsonl")).expect("a log");
+    let lines: Vec<&str> = log.lines().take(30).collect();
+    home.write("cut.jsonl", &(lines.join("\n") + "\n"));
+    let cut = home.run(&["picture", "cut.jsonl", "--text"]);
+    assert!(cut.code == Some(0) && cut.out.contains("LIVE"), "{cut:?}");
+    assert!(cut.err.contains("the run has not ended"), "{cut:?}");
+    let changed = fails(&home, &["picture", "last", "--set", "goal=x"], 2);
+    assert!(changed.err.contains("roundtable fork last"), "{changed:?}");
+}
+
+#[test]
+fn a_moment_that_the_run_does_not_have_is_refused_with_those_that_it_has() {
+    let home = Home::new();
+    for at in ["round:9", "rond:2"] {
+        let ended = fails(&home, &["picture", "checkout-launch", "--at", at], 2);
+        let why = format!("--at {at}: no such boundary; the run has round:1, message:1:");
+        assert!(ended.err.contains(&why) && ended.err.contains("finalize"), "{ended:?}");
+    }
+    let late = fails(&home, &["picture", "checkout-launch", "--at", "1:00:00"], 2);
+    assert!(late.err.contains("the run is over at 00:0"), "{late:?}");
+    for (words, why) in [
+        (&["--at", "4"][..], "is not a time"),
+        (&["--at", ""], "give a boundary"),
+        (&["--size", "0x1"], "use COLSxROWS"),
+        (&["--set", "budget"], "--set budget"),
+        (&["--flag", "no_such=on"], "no such flag"),
+        (&["--theme", "pink"], "no such theme"),
+    ] {
+        let ended = fails(&home, &[&["picture", "checkout-launch"], words].concat(), 2);
+        assert!(ended.err.contains(why), "{ended:?}");
+    }
+    let none = fails(&home, &["picture", "no-such-run"], 2);
+    assert!(none.err.contains("no kept run is called no-such-run"), "{none:?}");
+    let outside = fails(&home, &["picture", "real-services"], 2);
+    assert!(outside.err.contains("roundtable picture last"), "{outside:?}");
+}
+
+#[test]
+fn a_file_that_exists_is_not_replaced() {
+    let home = Home::new();
+    let words = ["picture", "checkout-launch", "--size", "80x24"];
+    let printed = picture(&home, &words, &[]);
+    assert_eq!(picture(&home, &words, &["-o", "new.svg"]), "");
+    let read = |file: &str| std::fs::read_to_string(home.path().join(file)).expect("a file");
+    assert_eq!(read("new.svg"), printed);
+    home.write("mine.svg", "mine");
+    let refused = fails(&home, &[&words[..], &["-o", "mine.svg"]].concat(), 1);
+    assert!(refused.err.contains("mine.svg cannot be written: it exists"), "{refused:?}");
+    assert_eq!(read("mine.svg"), "mine");
+}
+
+#[test]
+fn hostile_text_stays_text() {
+    let home = Home::new();
+    home.write(
+        "hostile.toml",
+        r##"title   = "</text><script>a()</script> & \u001b]0;x\u0007\u009b2J"
+pattern = "collaboration"
+goal    = "\"' onload='a()' ]]> <!-- &lt; \u202e \ufffe"
+[budget]
+min_go_votes = 1
+[collaboration]
+sequence = ["a"]
+finalize_prompt = "Sum up."
+[roles.a]
+prompt = "Judge."
+[[script]]
+step = "finalize"
+text = "<style>*{}</style>\u0000\u001b[31m"
+[[script]]
+reply = { stance = "go", summary = "<svg onload=a()> & \u001b[2J", confidence = 0.9, actions = ["x"] }
+"##,
+    );
+    for at in ["end", "finalize", "0s"] {
+        let svg = picture(&home, &["picture", "hostile.toml", "--at", at], &[]);
+        assert_plain_svg(&svg);
+        assert!(!svg.contains('\u{202e}') && !svg.contains('\u{fffe}'), "{svg}");
+        assert!(svg.contains("&lt;script&gt;"), "{svg}");
+        let text = picture(&home, &["picture", "hostile.toml", "--at", at, "--text"], &[]);
+        assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text}");
+    }
+}
+
+#[test]
+fn every_size_can_be_drawn() {
+    let home = Home::new();
+    for size in ["1x1", "1x36", "20x5", "300x2", "1000x200"] {
+        assert_plain_svg(&picture(&home, &["picture", "dev-team", "--size", size], &[]));
+    }
+}
