@@ -273,7 +273,7 @@ fn agents_join_and_leave_and_what_was_asked_is_shown_until_it_is_so() {
     dash.send(Msg::Events { run, events: vec![last] });
     let screen = dash.screen();
     assert!(!screen.contains("pending: join"), "{screen}");
-    let row = screen.lines().find(|line| line.contains("lawyer")).expect("a row");
+    let row = screen.lines().find(|line| line.contains("] lawyer")).expect("a row");
     assert!(row.contains("[x]"), "{row}");
 }
 
