@@ -151,6 +151,13 @@ fn folds(world: &World, from: Elapsed, end: Elapsed, room: u16) -> Vec<FoldedTim
         .filter(|it| it.from < it.until)
         .collect();
     folds.sort_by_key(|it| it.from);
+    // The time between two processes of a run is idle and a pause.
+    let mut before = from;
+    folds.retain_mut(|it| {
+        it.from = it.from.max(before);
+        before = before.max(it.until);
+        it.from < it.until
+    });
     let is_open = |it: &FoldedTime| progress.stopped_since().is_some() && it.until == end;
     let mut by_length: Vec<usize> = (0..folds.len()).filter(|nth| !is_open(&folds[*nth])).collect();
     by_length.sort_by_key(|nth| std::cmp::Reverse(folds[*nth].until.since(folds[*nth].from)));
@@ -231,6 +238,18 @@ mod tests {
         // Less than half a minute is looked at.
         let short = world(&[0, 1, 29, 30], &[]);
         assert_eq!(labels(&track(&short, 100)), []);
+    }
+
+    #[test]
+    fn a_time_that_is_idle_and_a_pause_is_folded_once() {
+        // The process died at 10 s, and the run was continued 200 s later.
+        let mut world = world(&[0, 5, 10], &[]);
+        let (seq, at, span) = (Seq(9), Elapsed(210_000_000), SpanId::RUN);
+        let kind = EventKind::Resumed { by: Initiator::You, paused_ms: 200_000 };
+        world.apply(&Event { seq, at, span, kind });
+        let track = track(&world, 100);
+        assert_eq!(labels(&track).len(), 1);
+        assert_eq!(track.column(Elapsed(5_000_000)), 3 + 46);
     }
 
     #[test]
