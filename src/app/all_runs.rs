@@ -1,4 +1,4 @@
-//! Actions about more than the run on the screen: the next one of the list, and pausing them all.
+//! Actions about the runs of the list: showing one of them, the next one, and pausing them all.
 
 use super::effect::{Effect, Update};
 use super::history::ListedRun;
@@ -6,29 +6,38 @@ use super::kept_actions;
 use super::notice::NoticeKind;
 use super::run::RunPage;
 use super::state::{ActiveScreen, AppState};
-use crate::event::Command;
 use crate::event::kind::Initiator;
 use crate::event::world::RunState;
+use crate::event::{Command, RunId};
 
 /// Shows the run that is so many places after the present one in the list.
 pub(super) fn show_neighbour(state: &mut AppState, by: isize) -> Update {
     let ActiveScreen::Run(id) = &state.screen else { return Update::idle() };
     let listed = state.listed();
     let place = listed.position(id).and_then(|place| place.checked_add_signed(by));
-    match place.and_then(|place| listed.get(place)) {
-        Some(ListedRun::Session(page)) => {
-            state.screen = ActiveScreen::Run(page.id().clone());
+    match place.and_then(|place| listed.get(place)).map(|run| run.id().clone()) {
+        Some(run) => show(state, &run),
+        None => {
+            let end = if by < 0 { "first" } else { "last" };
+            state.notify(NoticeKind::Info, format!("This is the {end} run of the list."));
+            Update::redraw()
+        }
+    }
+}
+
+/// Shows a run of the list; a kept one is read from the store.
+pub(super) fn show(state: &mut AppState, run: &RunId) -> Update {
+    let listed = state.listed();
+    match listed.position(run).and_then(|place| listed.get(place)) {
+        Some(ListedRun::Session(_)) => {
+            state.screen = ActiveScreen::Run(run.clone());
             Update::redraw()
         }
         Some(ListedRun::Kept(row)) => {
             let row = row.clone();
             kept_actions::open(state, row)
         }
-        None => {
-            let end = if by < 0 { "first" } else { "last" };
-            state.notify(NoticeKind::Info, format!("This is the {end} run of the list."));
-            Update::redraw()
-        }
+        None => Update::idle(),
     }
 }
 

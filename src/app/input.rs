@@ -9,7 +9,7 @@ use super::flags::FlagsDrawer;
 use super::forks;
 use super::form::KeyOutcome;
 use super::help::Help;
-use super::history::{ListedRun, RunList};
+use super::history::RunList;
 use super::home::HomePane;
 use super::key::KeyPress;
 use super::keymap::Context;
@@ -303,15 +303,8 @@ fn manual_refusal(page: &RunPage, action: Action) -> Option<String> {
 
 fn open(state: &mut AppState) -> Update {
     match state.home.preview_source {
-        HomePane::Runs => match state.selected_run() {
-            Some(ListedRun::Session(page)) => {
-                state.screen = ActiveScreen::Run(page.id().clone());
-                Update::redraw()
-            }
-            Some(ListedRun::Kept(row)) => {
-                let row = row.clone();
-                kept_actions::open(state, row)
-            }
+        HomePane::Runs => match state.selected_run().map(|run| run.id().clone()) {
+            Some(run) => all_runs::show(state, &run),
             None => Update::idle(),
         },
         HomePane::Scenarios | HomePane::Preview => {

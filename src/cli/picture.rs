@@ -64,8 +64,8 @@ fn write(path: &Path, drawn: &str) -> io::Result<()> {
 
 /// The picture; on an error the message has been printed.
 pub(crate) fn draw(args: &PictureArgs, global: &Global, theme: &Theme) -> Result<String, Exit> {
-    // A run in simulated time has a clock that jumps to the next timer whenever nothing else is to be
-    // done. It needs a thread of its own for that.
+    // In simulated time the clock jumps to the next timer whenever the thread is idle, so the run gets
+    // its own thread.
     let runtime =
         Builder::new_current_thread().enable_all().start_paused(true).build().map_err(|error| {
             print_message(&format!("cannot start: {error}"));

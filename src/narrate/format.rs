@@ -24,7 +24,7 @@ pub fn time_in_run(time: Duration) -> String {
     format!("{}.{}", clock(time), time.subsec_millis() / 100)
 }
 
-/// A moment on an axis whose marks are this far apart, so fine that two of them differ.
+/// A moment on an axis, precise enough that two marks at this distance differ.
 pub fn axis_time(time: Duration, apart: Duration) -> String {
     if apart < Duration::from_secs(1) { time_in_run(time) } else { clock(time) }
 }

@@ -74,8 +74,8 @@ fn is_term(env: &impl Fn(&str) -> Option<String>, names: &[&str]) -> bool {
 }
 
 /// Whether the terminal can be queried for its background. Not without colours, for which it does not
-/// matter; not the Linux console, which is dark; not GNU screen, whose answers come in the wrong
-/// order; not Eterm, which never answers. (tmux also calls itself `screen`, and answers.)
+/// matter; not the Linux console, which is dark; not GNU screen, which answers in the wrong order;
+/// not Eterm, which never answers. (tmux also calls itself `screen`, and answers.)
 fn tells_background(depth: ColourDepth, env: &impl Fn(&str) -> Option<String>) -> bool {
     let is_tmux = env("TMUX").is_some();
     let is_screen = env("STY").is_some()

@@ -45,7 +45,7 @@ pub struct PictureArgs {
 pub enum Moment {
     /// Its end.
     End,
-    /// A time of its own clock, which is stopped in pauses.
+    /// A time of the run's clock, which stops in pauses.
     Time(Duration),
     /// Before this boundary, whether or not the run has it.
     Boundary(BoundaryId),
