@@ -40,6 +40,8 @@ fn the_playhead_goes_from_mark_to_mark() {
     assert!(!kinds.iter().any(|kind| kind == "attempt.started"), "{kinds:?}");
     assert!(dash.screen().contains("There is no mark before this moment."), "{}", dash.screen());
     let back = shown(&dash).shown_event_count();
+    let first = until(&table(), |kind| kind.name() == "round.started");
+    assert_eq!(back, first, "the first mark is that of the first round");
     dash.text(">");
     assert!(shown(&dash).shown_event_count() > back);
     for _ in 0..40 {
@@ -156,5 +158,10 @@ fn a_drawer_covers_nothing_of_the_run() {
         let above = lines[..drawer].join("\n");
         assert!(above.contains("_analyst"), "{cols}x{rows}\n{screen}");
         assert!(screen.contains("legal_analyst"), "{screen}");
+        // The page ends above the drawer: its scrubber is there, where it has one.
+        if rows >= 24 {
+            assert!(lines[drawer - 2].starts_with(" 00:00"), "{screen}");
+            assert!(lines[drawer - 1].contains("now"), "{screen}");
+        }
     }
 }
