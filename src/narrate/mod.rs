@@ -21,6 +21,7 @@ pub mod pattern_words;
 pub mod patterns;
 pub mod preview;
 pub mod progress;
+pub(crate) mod readable;
 pub mod style_role;
 pub mod styled;
 pub mod tell;

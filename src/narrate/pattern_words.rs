@@ -91,8 +91,8 @@ pub trait Narrate: Projection {
         None
     }
 
-    /// The level that the rules of the scenario found, and its name.
-    fn level(&self) -> Option<(String, &str)> {
+    /// The name of the level that the rules of the scenario found, and the level in its colour.
+    fn level(&self) -> Option<(&str, StyledPart)> {
         None
     }
 

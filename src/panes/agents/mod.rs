@@ -7,6 +7,5 @@ pub mod members;
 pub(crate) mod members_actions;
 pub(crate) mod outcome_text;
 pub mod picture;
-pub(crate) mod readable;
 pub mod row_cursor;
 pub mod transcript;

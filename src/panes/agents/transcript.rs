@@ -4,7 +4,6 @@
 use std::borrow::Cow;
 
 use super::call_tree::current_attempt;
-use super::readable::{call_text, readable_result};
 use crate::agents::facts::{HistoryEntry, MemberOutput};
 use crate::agents::projection::{HopKind, LineKind, TranscriptLine, shown_output};
 use crate::app::run::data::RunData;
@@ -14,6 +13,7 @@ use crate::base::name::AgentName;
 use crate::event::{Elapsed, Seq, SpanId, StopReason};
 use crate::narrate::event_line::took_ms;
 use crate::narrate::measure::{columns, wrap_within};
+use crate::narrate::readable::{call_text, readable_result};
 
 /// Columns before each line: the mark and the time.
 pub const TIME: u16 = 9;

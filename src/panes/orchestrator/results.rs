@@ -1,44 +1,134 @@
-//! The results of an orchestrator so far, one line each: first the aggregate, then the tasks.
+//! The results of an orchestrator so far: the level, the sections that no task has as its result,
+//! and the tasks; and which rows of the pane each of them takes.
+
+use std::ops::Range;
 
 use serde_json::Value;
+use unicode_width::UnicodeWidthStr;
 
 use crate::app::run::data::RunData;
-use crate::pattern::orchestrator::projection::TaskRow;
+use crate::app::run::layout::window_start;
+use crate::narrate::readable::fields;
+use crate::pattern::orchestrator::projection::{Orchestrator, TaskRow, TaskState};
+use crate::pattern::orchestrator::words::results::{one_line, task_result};
 
-/// A line of the results.
+/// Most rows that one result takes; the inspector has it whole.
+const MOST_ROWS: usize = 4;
+
+/// Blank columns between two fields of a result.
+pub(crate) const GAP: u16 = 3;
+
+/// One of the results.
 #[derive(Clone, Debug, PartialEq)]
-pub enum ResultLine<'a> {
+pub enum ResultEntry<'a> {
     /// The level that the results add up to, and the name of that field.
     Level(&'a str, &'a Value),
-    /// A section of the aggregate.
+    /// A section of the aggregate that is not the result of a task.
     Section(&'a str, &'a Value),
-    /// A task, with its index in the plan.
-    Task(usize, &'a TaskRow),
+    /// A task, with its index in the plan and the section that its result is.
+    Task(usize, &'a TaskRow, Option<&'a str>),
 }
 
-/// The number of lines.
-pub fn result_count(run: &RunData) -> usize {
-    let Some(orchestrator) = run.shown().orchestrator() else { return 0 };
-    let plan = &*orchestrator.plan;
-    let head = orchestrator.aggregate.as_ref().map_or(0, |_| plan.sections.len() + 1);
-    head + orchestrator.tasks.len()
+/// A field of a result in words; the name is empty where there is none.
+pub(crate) type ResultField<'a> = (&'a str, String);
+
+/// The results of the shown world in their order.
+pub fn result_entries(run: &RunData) -> Vec<ResultEntry<'_>> {
+    run.shown().orchestrator().map(entries).unwrap_or_default()
 }
 
-/// The line with this index.
-pub fn result_line(run: &RunData, place: usize) -> Option<ResultLine<'_>> {
-    let orchestrator = run.shown().orchestrator()?;
+fn entries(orchestrator: &Orchestrator) -> Vec<ResultEntry<'_>> {
     let plan = &*orchestrator.plan;
-    let mut task = place;
+    let mut entries = Vec::with_capacity(orchestrator.tasks.len() + 1);
+    let owners = &orchestrator.section_tasks;
     if let Some(aggregate) = &orchestrator.aggregate {
-        if place == 0 {
-            let level = aggregate.get(&plan.level).unwrap_or(&Value::Null);
-            return Some(ResultLine::Level(&plan.level, level));
-        }
-        if let Some(name) = plan.sections.get(place - 1) {
-            let value = aggregate.get(name).unwrap_or(&Value::Null);
-            return Some(ResultLine::Section(name, value));
-        }
-        task = place - 1 - plan.sections.len();
+        let value = |name: &str| aggregate.get(name).unwrap_or(&Value::Null);
+        entries.push(ResultEntry::Level(&plan.level, value(&plan.level)));
+        let own = plan.sections.iter().zip(owners).filter(|(_, owner)| owner.is_none());
+        entries.extend(own.map(|(name, _)| ResultEntry::Section(name, value(name))));
     }
-    orchestrator.tasks.get(task).map(|row| ResultLine::Task(task, row))
+    let section = |task: usize| owners.iter().position(|owner| *owner == Some(task));
+    entries.extend(orchestrator.tasks.iter().enumerate().map(|(task, row)| {
+        let section = section(task).and_then(|at| plan.sections.get(at));
+        ResultEntry::Task(task, row, section.map(String::as_str))
+    }));
+    entries
+}
+
+/// What is shown of a result. Empty where there is nothing to show.
+pub(crate) fn result_fields<'a>(entry: &ResultEntry<'a>) -> Vec<ResultField<'a>> {
+    match entry {
+        ResultEntry::Level(_, value) => vec![("", one_line(value))],
+        ResultEntry::Section(_, value) => fields(value),
+        ResultEntry::Task(_, row, _) => match (row.state, row.result.as_deref()) {
+            (TaskState::Done, Some(result)) => fields(result),
+            _ => Some(("", task_result(row)))
+                .filter(|(_, text)| !text.is_empty())
+                .into_iter()
+                .collect(),
+        },
+    }
+}
+
+/// The rows of a pane: for each, the index of its result and the fields of that result on it.
+///
+/// Where all results fit with their fields wrapped, they are; otherwise each has one row, and the
+/// window that has the result `shown` in it is taken.
+pub(crate) fn result_rows(
+    entries: &[ResultEntry<'_>],
+    shown: usize,
+    width: u16,
+    rows: usize,
+) -> Vec<(usize, Range<usize>)> {
+    if entries.len() <= rows {
+        let each = entries.iter().enumerate();
+        let wrapped: Vec<_> = each
+            .flat_map(|(at, entry)| {
+                let rows = wrapped(&result_fields(entry), usize::from(width));
+                rows.into_iter().map(move |fields| (at, fields))
+            })
+            .collect();
+        if wrapped.len() <= rows {
+            return wrapped;
+        }
+    }
+    let top = window_start(shown, entries.len(), rows);
+    (top..entries.len().min(top + rows)).map(|at| (at, 0..usize::MAX)).collect()
+}
+
+/// Breaks fields into rows; the last row has all that is left.
+fn wrapped(fields: &[ResultField<'_>], width: usize) -> Vec<Range<usize>> {
+    let mut rows: Vec<Range<usize>> = Vec::new();
+    let (mut start, mut taken) = (0, 0);
+    for (at, (name, text)) in fields.iter().enumerate() {
+        let colon = if name.is_empty() { 0 } else { 2 };
+        let columns = name.width() + colon + text.width();
+        let next = taken + usize::from(GAP) + columns;
+        if at > start && next > width && rows.len() + 1 < MOST_ROWS {
+            rows.push(start..at);
+            (start, taken) = (at, columns);
+        } else {
+            taken = if at == start { columns } else { next };
+        }
+    }
+    rows.push(start..fields.len());
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_wrapped_between_two_and_the_last_row_has_the_rest() {
+        let field = |name: &'static str, text: &str| (name, text.to_owned());
+        let fields = [field("aa", "111"), field("bb", "2"), field("", "ccccc"), field("d", "4")];
+        assert_eq!(wrapped(&fields, 80), [0..4]);
+        assert_eq!(wrapped(&fields, 15), [0..2, 2..4], "7 + 3 + 5 and 5 + 3 + 4 columns");
+        assert_eq!(wrapped(&fields, 14), [0..1, 1..3, 3..4]);
+        assert_eq!(wrapped(&fields, 1), [0..1, 1..2, 2..3, 3..4]);
+        assert_eq!(wrapped(&[], 9), [0..0], "an empty result has a row too");
+        let many: Vec<_> = (0..9).map(|_| field("", "x")).collect();
+        assert_eq!(wrapped(&many, 1), [0..1, 1..2, 2..3, 3..9], "four rows at most");
+    }
 }

@@ -3,7 +3,8 @@
 
 use ratatui::layout::Rect;
 
-use super::results::{ResultLine, result_count, result_line};
+use super::draw::results::fields_width;
+use super::results::{ResultEntry, result_entries, result_rows};
 use super::subject::{TaskSubject, call_of, subject_of};
 use super::task::task_document;
 use super::waterfall::{self, WaterfallRow};
@@ -63,18 +64,19 @@ impl OrchestratorView {
 
     /// The index of the line of the results that is kept in view.
     pub fn shown_result(&self, run: &RunData) -> usize {
-        let head = run
-            .shown()
-            .orchestrator()
-            .and_then(|it| it.aggregate.as_ref().map(|_| it.plan.sections.len() + 1));
-        match (self.row, head) {
-            (Some(WaterfallRow::Task(task)), head) => task + head.unwrap_or(0),
-            (_, Some(_)) => 0,
-            (_, None) => match self.shown_row(run) {
+        let is_joined = run.shown().orchestrator().is_some_and(|it| it.aggregate.is_some());
+        let task = match (self.row, is_joined) {
+            (Some(WaterfallRow::Task(task)), _) => task,
+            (_, true) => return 0,
+            (_, false) => match self.shown_row(run) {
                 WaterfallRow::Task(task) => task,
-                _ => 0,
+                _ => return 0,
             },
-        }
+        };
+        let entries = result_entries(run);
+        let of_task =
+            |entry: &ResultEntry<'_>| matches!(entry, ResultEntry::Task(at, ..) if *at == task);
+        entries.iter().position(of_task).unwrap_or(0)
     }
 
     /// Whether the details of the subject are a document rather than a text.
@@ -217,10 +219,12 @@ impl RunView for OrchestratorView {
                 }
             }
             Pane::Third => {
-                let (shown, count) = (self.shown_result(run), result_count(run));
-                let top = window_start(shown, count, usize::from(area.height));
-                if let Some(ResultLine::Task(task, _)) = result_line(run, top + line) {
-                    self.select_row(Some(WaterfallRow::Task(task)));
+                let (entries, shown) = (result_entries(run), self.shown_result(run));
+                let width = fields_width(area.width);
+                let rows = result_rows(&entries, shown, width, usize::from(area.height));
+                let entry = rows.get(line).and_then(|(at, _)| entries.get(*at));
+                if let Some(ResultEntry::Task(task, ..)) = entry {
+                    self.select_row(Some(WaterfallRow::Task(*task)));
                 }
             }
             Pane::Second | Pane::Fourth | Pane::Events => {}

@@ -41,6 +41,8 @@ pub struct Orchestrator {
     pub running: u32,
     /// The combined results.
     pub aggregate: Option<Arc<Value>>,
+    /// For each section of the aggregate, the index of the task whose result it is, if there is one.
+    pub section_tasks: Vec<Option<usize>>,
     /// Tasks whose result was replaced by a later one of the same worker.
     pub overwritten: Vec<TaskId>,
     /// The call that writes the report, once it is made.
@@ -63,6 +65,7 @@ impl Orchestrator {
             dispatches: 0,
             running: 0,
             aggregate: None,
+            section_tasks: Vec::new(),
             overwritten: Vec::new(),
             finalize: None,
             calls: BTreeMap::new(),
@@ -73,6 +76,15 @@ impl Orchestrator {
     /// Number of tasks in this state.
     pub fn count(&self, state: TaskState) -> usize {
         self.tasks.iter().filter(|row| row.state == state).count()
+    }
+
+    /// For each section, the last task that has its value as the result.
+    fn tasks_of_sections(&self, aggregate: &Value) -> Vec<Option<usize>> {
+        let task_of = |section: &String| {
+            let value = aggregate.get(section)?;
+            self.tasks.iter().rposition(|row| row.result.as_deref() == Some(value))
+        };
+        self.plan.sections.iter().map(task_of).collect()
     }
 
     /// Number of tasks that have ended.
@@ -243,6 +255,7 @@ impl Orchestrator {
                 self.running = self.running.saturating_sub(1);
             }
             OrchestratorFact::ResultsAggregated { aggregate, overwritten } => {
+                self.section_tasks = self.tasks_of_sections(aggregate);
                 self.aggregate = Some(Arc::clone(aggregate));
                 self.overwritten.clone_from(overwritten);
             }

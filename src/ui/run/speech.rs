@@ -66,8 +66,9 @@ fn end_rows(data: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
             let sign = theme.decision(decision);
             pen.space(3).glyph(sign.glyph, sign.style).space(1).put(sign.word, sign.style);
         }
-        if let Some((level, name)) = words.and_then(|words| words.level()) {
-            pen.space(3).put(&format!("{name} "), dim).put(&level, theme.style(StyleRole::Strong));
+        if let Some((name, level)) = words.and_then(|words| words.level()) {
+            let style = theme.style(level.role.unwrap_or(StyleRole::Strong));
+            pen.space(3).put(name, dim).space(1).put(&level.text, style);
         }
         if world.is_degraded() {
             pen.space(3).put("degraded", theme.style(StyleRole::Retry));

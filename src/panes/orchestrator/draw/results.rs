@@ -1,5 +1,6 @@
-//! Pane 3 of an orchestrator: the result of each task, a line each, and the combined result after
-//! the join.
+//! Pane 3 of an orchestrator: the level after the join, and the result of each task as `key: value`.
+
+use std::ops::Range;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -7,19 +8,34 @@ use ratatui::layout::Rect;
 use super::sign::task_sign;
 use crate::app::layout::line;
 use crate::app::run::data::RunData;
-use crate::app::run::layout::window_start;
-use crate::panes::orchestrator::results::{ResultLine, result_count, result_line};
+use crate::event::world::World;
+use crate::panes::orchestrator::results::{
+    GAP, ResultEntry, ResultField, result_entries, result_fields, result_rows,
+};
 use crate::panes::orchestrator::view::OrchestratorView;
 use crate::panes::orchestrator::waterfall::WaterfallRow;
 use crate::pattern::orchestrator::projection::TaskState;
-use crate::pattern::orchestrator::words::results::{one_line, task_result};
+use crate::pattern::orchestrator::words::results::level_role;
 use crate::ui::cx::DrawContext;
 use crate::ui::table;
 use crate::ui::text::Pen;
 use crate::ui::theme::StyleRole;
 
-/// Width of a name.
-const NAME: u16 = 14;
+/// Widest name of a result: columns of a task's id and its section.
+const NAME: u16 = 16;
+
+/// Columns before the name: a mark or a state, and a blank.
+const LEAD: u16 = 3;
+
+/// Columns of a name in a pane of this width.
+fn name_width(width: u16) -> u16 {
+    NAME.min(width / 3)
+}
+
+/// Columns that the fields of a result have in a pane of this width.
+pub(crate) fn fields_width(width: u16) -> u16 {
+    width.saturating_sub(LEAD + name_width(width) + 2)
+}
 
 /// Draws the pane.
 pub(crate) fn render(
@@ -30,10 +46,9 @@ pub(crate) fn render(
     buf: &mut Buffer,
 ) {
     let world = data.shown();
-    let (plain, dim) = (cx.theme.style(StyleRole::Text), cx.theme.style(StyleRole::Dim));
-    let count = result_count(data);
-    let rows = usize::from(area.height);
-    if count == 0 {
+    let dim = cx.theme.style(StyleRole::Dim);
+    let entries = result_entries(data);
+    if entries.is_empty() {
         let text = match world.orchestrator().and_then(|it| it.refused.as_ref()) {
             Some(_) => "The plan was refused, so there are no tasks. 2 shows why.",
             None if world.progress.is_live() => "No results yet: the plan comes first.",
@@ -42,49 +57,101 @@ pub(crate) fn render(
         Pen::new(buf, line(area, 0), cx.glyphs).space(1).put(text, dim);
         return;
     }
-    let name = NAME.min(area.width / 3);
-    let top = window_start(view.shown_result(data), count, rows);
-    for nth in 0..rows {
-        let Some(result) = result_line(data, top + nth) else { break };
-        let at = line(area, nth as u16);
-        match result {
-            ResultLine::Level(level, value) => {
-                let mut pen = Pen::new(buf, at, cx.glyphs);
-                pen.space(3).name(level, name, dim).space(1);
-                pen.put(&one_line(value), cx.theme.style(StyleRole::Strong));
-            }
-            ResultLine::Section(section, value) => {
-                let mut pen = Pen::new(buf, at, cx.glyphs);
-                pen.space(3).name(section, name, dim).space(1);
-                match value.as_object().is_some_and(serde_json::Map::is_empty) {
-                    true => pen.put("nothing", dim),
-                    false => pen.put(&one_line(value), plain),
-                };
-            }
-            ResultLine::Task(task, row) => {
-                let selected = view.waterfall_row() == Some(WaterfallRow::Task(task));
-                let mut pen = table::row_or_blank(cx, at, selected, buf);
-                let sign = task_sign(cx, world, row);
-                pen.glyph(sign.glyph, sign.style).space(1);
-                pen.name(row.task.id.as_str(), name, plain).space(1);
-                let text = task_result(row);
-                let role = match row.state {
-                    TaskState::Failed => StyleRole::Failed,
-                    TaskState::Degraded => StyleRole::Retry,
-                    _ => StyleRole::Text,
-                };
-                match text.is_empty() {
-                    true => pen.put(sign.word, dim),
-                    false => pen.put(&text, cx.theme.style(role)),
-                };
-            }
-        }
+    let rows = usize::from(area.height);
+    let shown = result_rows(&entries, view.shown_result(data), fields_width(area.width), rows);
+    for (nth, (at, fields)) in shown.iter().enumerate() {
+        let entry = &entries[*at];
+        let is_first = nth == 0 || shown[nth - 1].0 != *at;
+        let row = Rect { width: area.width.saturating_sub(1), ..line(area, nth as u16) };
+        let mut pen = head(view, data, cx, row, entry, is_first, buf);
+        put_fields(cx, world, &mut pen, entry, fields.clone());
     }
-    if count > rows && rows > 0 && area.width > 20 {
-        let text = format!(" {}", table::range(top, rows, count));
+    if entries.len() > rows && rows > 0 && area.width > 20 {
+        let first = shown.first().map_or(0, |(at, _)| *at);
+        let text = format!(" {}", table::range(first, rows, entries.len()));
         let width = text.len() as u16;
         let at = line(area, area.height - 1);
         let at = Rect { x: at.right() - width, width, ..at };
         Pen::new(buf, at, cx.glyphs).put(&text, dim);
+    }
+}
+
+/// Draws the state and the name of a result, on the first of its rows.
+fn head<'a>(
+    view: &OrchestratorView,
+    data: &RunData,
+    cx: &DrawContext,
+    row: Rect,
+    entry: &ResultEntry<'_>,
+    is_first: bool,
+    buf: &'a mut Buffer,
+) -> Pen<'a> {
+    let (plain, dim) = (cx.theme.style(StyleRole::Text), cx.theme.style(StyleRole::Dim));
+    let name = name_width(row.width + 1);
+    let mut pen = match entry {
+        ResultEntry::Task(task, ..) => {
+            let selected = view.waterfall_row() == Some(WaterfallRow::Task(*task));
+            table::row_or_blank(cx, row, selected && is_first, buf)
+        }
+        _ => Pen::new(buf, row, cx.glyphs),
+    };
+    match entry {
+        _ if !is_first => {}
+        ResultEntry::Level(text, _) | ResultEntry::Section(text, _) => {
+            pen.advance_to(row.x + LEAD).name(text, name, dim);
+        }
+        ResultEntry::Task(_, task, section) => {
+            let sign = task_sign(cx, data.shown(), task);
+            pen.glyph(sign.glyph, sign.style).space(1);
+            let (id, end) = (task.task.id.as_str(), pen.x() + name);
+            match section.filter(|section| *section != id) {
+                Some(section) => {
+                    pen.put_within(id, name / 2, plain).space(1);
+                    let left = end.saturating_sub(pen.x());
+                    pen.name(section, left, dim);
+                }
+                None => drop(pen.name(id, name, plain)),
+            }
+        }
+    }
+    pen.advance_to(row.x + LEAD + name + 1);
+    pen
+}
+
+/// Draws some fields of a result: names dim, values plain or in the colour of the result.
+fn put_fields(
+    cx: &DrawContext,
+    world: &World,
+    pen: &mut Pen,
+    entry: &ResultEntry<'_>,
+    shown: Range<usize>,
+) {
+    let style = |role| cx.theme.style(role);
+    let fields = result_fields(entry);
+    if fields.is_empty() {
+        let word = match entry {
+            ResultEntry::Task(_, row, _) if row.state != TaskState::Done => {
+                task_sign(cx, world, row).word
+            }
+            _ => "nothing",
+        };
+        pen.put(word, style(StyleRole::Dim));
+        return;
+    }
+    let role = match entry {
+        ResultEntry::Level(_, level) => level_role(level).unwrap_or(StyleRole::Strong),
+        ResultEntry::Task(_, row, _) if row.state == TaskState::Failed => StyleRole::Failed,
+        ResultEntry::Task(_, row, _) if row.state == TaskState::Degraded => StyleRole::Retry,
+        _ => StyleRole::Text,
+    };
+    let some: &[ResultField<'_>] = &fields[shown.start..shown.end.min(fields.len())];
+    for (nth, (name, text)) in some.iter().enumerate() {
+        if nth > 0 {
+            pen.space(GAP);
+        }
+        if !name.is_empty() {
+            pen.put(name, style(StyleRole::Dim)).put(": ", style(StyleRole::Dim));
+        }
+        pen.put(text, style(role));
     }
 }

@@ -1,5 +1,6 @@
 //! The lines of the events of an orchestrator (orchestrator source document).
 
+use super::results::one_line;
 use crate::event::EventKind;
 use crate::event::patterns::PatternFact;
 use crate::narrate::event_line::EventLine;
@@ -42,7 +43,7 @@ pub(super) fn fill_line<'a>(kind: &'a EventKind, line: &mut EventLine<'a>) {
             aggregate,
             overwritten,
         })) => {
-            line.text = serde_json::to_string(aggregate).unwrap_or_default().into();
+            line.text = one_line(aggregate).into();
             if !overwritten.is_empty() {
                 let tasks: Vec<&str> = overwritten.iter().map(|task| task.as_str()).collect();
                 let what = format!("{} replaced by a later task; {}", tasks.join(", "), line.text);

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::event_line::fill_line;
-use super::results::{one_line, task_at, tasks_text};
+use super::results::{level_role, one_line, task_at, tasks_text};
 use super::{lines, markdown, preview, what_if};
 use crate::base::name::FlagName;
 use crate::event::kind::{Purpose, RunClosed};
@@ -72,8 +72,8 @@ impl Narrate for Orchestrator {
     fn result(&self, run: &RunFold) -> StyledLine {
         let Some(closed) = &run.progress.closed else { return StyledLine::default() };
         let mut line = end_line(closed);
-        if let Some(level) = self.aggregate.as_ref().and_then(|it| it.get(&self.plan.level)) {
-            line = line.with(StyledPart::new(StyleRole::Text, format!(", {}", one_line(level))));
+        if let Some((_, level)) = self.level() {
+            line = line.then(", ").with(level);
         }
         if run.tally.degraded > 0 || self.is_degraded() {
             line = line.with(StyledPart::new(StyleRole::Retry, ", degraded"));
@@ -93,8 +93,11 @@ impl Narrate for Orchestrator {
             }
             return verdict;
         }
-        if let Some((level, name)) = self.level() {
-            verdict.facts.push(format!("{name} {level}"));
+        if let Some((name, level)) = self.level() {
+            verdict.facts.push(format!("{name} {}", level.text));
+            if let Some(role) = level.role.filter(|_| closed.reason.is_success()) {
+                verdict.role = role;
+            }
         }
         verdict.facts.extend(self.reached());
         verdict
@@ -104,9 +107,10 @@ impl Narrate for Orchestrator {
         Some(tasks_text(self))
     }
 
-    fn level(&self) -> Option<(String, &str)> {
+    fn level(&self) -> Option<(&str, StyledPart)> {
         let level = self.aggregate.as_ref()?.get(&self.plan.level)?;
-        Some((one_line(level), &self.plan.level))
+        let part = StyledPart { role: level_role(level), ..StyledPart::plain(one_line(level)) };
+        Some((&self.plan.level, part))
     }
 
     fn lines(&self, event: &Event, run: &RunFold) -> Option<Vec<StyledLine>> {

@@ -3,6 +3,8 @@
 use serde_json::Value;
 
 use crate::narrate::event_line_tool::fallback_text;
+use crate::narrate::readable::top_text;
+use crate::narrate::style_role::StyleRole;
 use crate::pattern::orchestrator::projection::{Orchestrator, TaskRow, TaskState};
 
 /// The task with this index.
@@ -52,10 +54,17 @@ pub fn state_word(state: TaskState) -> &'static str {
     }
 }
 
-/// A value in one line: a string without its quotes, anything else as JSON.
-pub fn one_line(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.replace('\n', " "),
-        other => serde_json::to_string(other).unwrap_or_default(),
+/// The colour of a level that is one of a traffic light's; other words have none.
+pub fn level_role(level: &Value) -> Option<StyleRole> {
+    match level.as_str()? {
+        "green" => Some(StyleRole::Go),
+        "yellow" | "amber" | "orange" => Some(StyleRole::Retry),
+        "red" => Some(StyleRole::Block),
+        _ => None,
     }
+}
+
+/// A value in one line, an object as `key: value`.
+pub fn one_line(value: &Value) -> String {
+    top_text(value).replace('\n', " ")
 }

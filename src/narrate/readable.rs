@@ -52,6 +52,20 @@ pub(crate) fn top_text(value: &Value) -> String {
     }
 }
 
+/// The fields of an object, each with its value as text. Any other value is one field without a name;
+/// an empty object, list or `null` is none.
+pub(crate) fn fields(value: &Value) -> Vec<(&str, String)> {
+    match value {
+        Value::Object(fields) => {
+            fields.iter().map(|(name, value)| (name.as_str(), top_text(value))).collect()
+        }
+        Value::Null => Vec::new(),
+        other => {
+            Some(("", top_text(other))).filter(|(_, text)| !text.is_empty()).into_iter().collect()
+        }
+    }
+}
+
 fn value_text(value: &Value) -> String {
     match value {
         Value::Object(_) => format!("{{{}}}", top_text(value)),
@@ -63,6 +77,19 @@ fn value_text(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fields_are_named_and_lists_have_no_brackets() {
+        let value =
+            serde_json::json!({"orders": 4820, "low": ["a", "b"], "at": {"h": 1}, "none": []});
+        let shown = fields(&value);
+        let expected = [("orders", "4820"), ("low", "a, b"), ("at", "h: 1"), ("none", "")];
+        assert_eq!(shown, expected.map(|(name, text)| (name, text.to_owned())));
+        assert_eq!(fields(&serde_json::json!("text")), [("", "text".to_owned())]);
+        assert_eq!(fields(&serde_json::json!({})), []);
+        assert_eq!(fields(&serde_json::json!([])), []);
+        assert_eq!(fields(&Value::Null), []);
+    }
 
     #[test]
     fn json_is_shown_as_keys_and_values() {
