@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use roundtable::base::seeded_random::Latency;
 use roundtable::engine::{Launch, ModelChoice, RunHandle, Toolbox};
 use roundtable::event::kind::{AttemptFailed, FailureClass, ModelLabel, Purpose, Reply};
 use roundtable::event::{Event, Seq, World};
@@ -89,6 +90,7 @@ pub fn spec() -> ResearchSpec {
         min_independent_sources: 1,
         max_age_days: None,
         as_of: Some("2026-03-07".to_owned()),
+        pace: Latency::default(),
     }
 }
 

@@ -195,6 +195,7 @@ pub(crate) fn research(
             min_independent_sources: table.min_independent_sources.value.0,
             max_age_days: Some(table.max_age_days.0).filter(|days| *days > 0),
             as_of: as_of?,
+            pace: table.pace,
         })
     })
 }

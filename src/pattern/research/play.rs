@@ -40,6 +40,7 @@ pub async fn play(
     let research = ResearchRun { cx, scenario, spec, base };
     cx.set_phase("plan".to_owned());
     cx.boundary(Boundary::Plan).await?;
+    research.pace("plan", 0).await;
     let query = research.plan().await?;
     research.begin(ResearchStep::Search).await?;
     let found = research.search(query).await?;

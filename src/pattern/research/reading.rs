@@ -63,6 +63,7 @@ impl<'a> SourceReader<'a> {
             let parent = SpanId::RUN;
             let span = cx.open_span(ResearchFact::SourceStarted { parent, source: source.source });
             let mut open = OpenSource { cx, span, open: true };
+            self.research.pace("source", nth).await;
             let came = match denied {
                 Some(reason) => SourceOutcome::Denied { reason, location: None },
                 None => self.read_one_source(span, nth, source).await?,

@@ -37,7 +37,16 @@ impl CallerPolicy for ResearchCaller {
 impl ResearchRun<'_> {
     pub(super) async fn begin(&self, step: ResearchStep) -> Result<(), StopReason> {
         self.cx.set_phase(step.word().to_owned());
-        Ok(self.cx.boundary(Boundary::Step(step.word())).await?)
+        self.cx.boundary(Boundary::Step(step.word())).await?;
+        self.pace(step.word(), 0).await;
+        Ok(())
+    }
+
+    /// Waits as long as the scenario's pace says, unless the run is live or instant.
+    pub(super) async fn pace(&self, path: &str, nth: u32) {
+        if !self.cx.is_live() {
+            self.cx.wait(self.spec.pace, path, nth).await;
+        }
     }
 
     /// Who executes a step in this run; it depends on whether the run uses a live model.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::base::name::ToolName;
+use crate::base::seeded_random::Latency;
 use crate::scenario::spec::model_assignment::ModelCaller;
 use crate::scenario::spec::pattern::{LabelledText, LimitField, Spec};
 use crate::scenario::spec::script::ScriptStep;
@@ -59,6 +60,8 @@ pub struct ResearchSpec {
     pub max_age_days: Option<u32>,
     /// The date of the question, `YYYY-MM-DD`; `None`: the date on which the run starts.
     pub as_of: Option<String>,
+    /// The pause at each step and each source of an offline run.
+    pub pace: Latency,
 }
 
 /// Default of `notes_per_page`.

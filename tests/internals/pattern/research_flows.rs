@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::base::seeded_random::Latency;
 use crate::event::kind::{FailureClass, Purpose};
 use crate::event::patterns::PatternFact;
 use crate::event::{Command, EventKind};
@@ -106,6 +107,26 @@ async fn the_model_does_what_is_its_only_where_the_run_is_live() {
     };
     let world = research::world(&engine().start(scripted)).await;
     assert_eq!((stop(&world).0.as_str(), writer.heard().len()), ("success", 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_offline_run_pauses_at_each_step_and_each_source() {
+    let pace = Latency { min: Duration::from_millis(300), max: Duration::from_millis(300) };
+    let spec = || ResearchSpec { pace, ..by_rule() };
+    let library = || Library::of(&[&of("a.example"), &of("b.example")]);
+    let shared = Arc::new(library());
+    let writer = Writer::new(quoting);
+    for (instant, expected) in [(false, 300 * (6 + 2)), (true, 0)] {
+        let scripted = crate::engine::Launch {
+            model: crate::engine::ModelChoice::Scripted { instant },
+            ..launch(spec(), &shared, &writer)
+        };
+        let world = research::world(&engine().start(scripted)).await;
+        assert_eq!(stop(&world).0, "success");
+        assert_eq!(outcome(&world)["elapsed_ms"], expected, "six steps and two sources");
+    }
+    let (world, _) = play(spec(), library(), &writer).await;
+    assert_eq!(outcome(&world)["elapsed_ms"], 0, "a live run has no pause");
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::base::seeded_random::Latency;
 use crate::pattern::research::spec::{MisquotePolicy, NOTES_PER_PAGE, StepMode};
 use crate::scenario::file::amount::Fraction;
 use crate::scenario::file::domain::Domain;
@@ -60,6 +61,9 @@ record! {
         /// The date of the question, as YYYY-MM-DD. `{{input}}` is filled in. Default: the date on
         /// which the run starts.
         as_of: AsOf = optional,
+        /// A pause at each step and each source of an offline run, so that it can be watched: `300ms`,
+        /// or `200ms..400ms` for a random time from the seed. Live and instant runs leave it out.
+        pace: Latency = default(Latency::default()),
     }
 }
 
