@@ -174,7 +174,7 @@ impl RunFold {
         if event.kind.closes().is_some() {
             self.models.spending.span_ended(event.span);
         }
-        self.tools.apply(event, &self.spans, self.progress.pauses());
+        self.tools.apply(event, &self.spans, &self.progress);
         self.alerts.apply(event, &self.tools, &self.spans);
         if let EventKind::AttemptAnswered(_) = &event.kind {
             for used in self.spending_used() {

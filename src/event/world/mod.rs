@@ -38,7 +38,6 @@ pub use marks::MarkKind;
 pub use operator_settings::FlagNow;
 pub use outcome::{Outcome, OutcomeFields, OutcomeUsage, SessionOutcome};
 pub use patterns::{PatternWorld, World};
-pub use pauses::Pauses;
 pub use progress::{RunProgress, RunState};
 pub use projection::{EventLog, Projection};
 pub use spans::{Span, SpanKind, SpanState};

@@ -1,6 +1,6 @@
 //! A tool over time: its requests, failed attempts, latencies, queue and the states of its breaker.
-//! The number of buckets is bounded for a run of any length, and copies share those that did not
-//! change.
+//! Its time is the run's own, without pauses. The number of buckets is bounded for a run of any
+//! length, and copies share those that did not change.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ const RANGES: usize = 72;
 /// Length of the first ranges, in microseconds as a power of two.
 const RANGE_BITS: u32 = 7;
 
-/// A tool over time.
+/// A tool over the time of its run, without pauses.
 #[derive(Clone, Debug)]
 pub struct ToolTimeline {
     buckets: Chunked<Bucket>,

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::Pauses;
+use super::progress::RunProgress;
 use super::spans::Spans;
 use super::tool_row::{BreakerMove, CallMark, HISTORY, ToolRow};
 use crate::base::name::ToolName;
@@ -91,26 +91,27 @@ impl Tools {
         self.row(spans.get(attempt)?.parent)
     }
 
-    pub(super) fn apply(&mut self, event: &Event, spans: &Spans, rests: &Pauses) {
+    pub(super) fn apply(&mut self, event: &Event, spans: &Spans, run: &RunProgress) {
+        let at = Elapsed::from_duration(run.run_time(event.at));
         match &event.kind {
             EventKind::CallStarted(call) => self.asked(event.span, call),
             EventKind::CallAnswered { .. } => {
                 let took = spans.get(event.span).map(|span| {
                     // A call may wait at the boundary of its next attempt while the run is paused.
-                    span.duration(event.at).saturating_sub(rests.between(span.opened, event.at))
+                    run.active_between(span.opened, event.at)
                 });
                 let took = took.unwrap_or_default();
-                self.close(event, |row| {
+                self.close(event, at, |row| {
                     row.tally.answered += 1;
                     row.latencies.add(took);
-                    row.timeline.count_answer(event.at, took);
+                    row.timeline.count_answer(at, took);
                 });
             }
             EventKind::CallFailed { reason: StopReason::Cancelled, .. } => {
-                self.close(event, |row| row.tally.cancelled += 1);
+                self.close(event, at, |row| row.tally.cancelled += 1);
             }
-            EventKind::CallFailed { .. } => self.close(event, |row| row.tally.failed += 1),
-            EventKind::CallDegraded { by, .. } => self.close(event, |row| match by {
+            EventKind::CallFailed { .. } => self.close(event, at, |row| row.tally.failed += 1),
+            EventKind::CallDegraded { by, .. } => self.close(event, at, |row| match by {
                 FallbackKind::Cached { age_ms } => {
                     row.tally.cached += 1;
                     row.oldest_cached_ms = row.oldest_cached_ms.max(*age_ms);
@@ -122,11 +123,11 @@ impl Tools {
                 let is_new = self.queued_calls.insert(event.span);
                 if let Some(row) = self.row(event.span).filter(|_| is_new) {
                     row.queued += 1;
-                    row.record_level(event.at);
+                    row.record_level(at);
                 }
             }
             EventKind::AttemptRefused { reason, .. } => {
-                self.leave_line(event.span, event.at);
+                self.leave_line(event.span, at);
                 let Some(row) = self.row(event.span) else { return };
                 match reason {
                     StopReason::CircuitOpen(_) => row.tally.circuit_open += 1,
@@ -136,20 +137,20 @@ impl Tools {
                 row.mark(CallMark::Refused);
             }
             EventKind::AttemptStarted { parent, attempt, waited_ms, .. } => {
-                self.leave_line(*parent, event.at);
+                self.leave_line(*parent, at);
                 let Some(row) = self.row(*parent) else { return };
                 row.tally.attempts += 1;
                 row.tally.retries += u64::from(*attempt > 1);
                 row.tally.waited_ms = row.tally.waited_ms.saturating_add(*waited_ms);
                 row.in_flight += 1;
                 row.peak = row.peak.max(row.in_flight);
-                row.timeline.count_request(event.at);
-                row.record_level(event.at);
+                row.timeline.count_request(at);
+                row.record_level(at);
             }
             EventKind::ClientRetried { .. } => {
                 if let Some(row) = self.row_of_attempt(event.span, spans) {
                     row.tally.client_retries += 1;
-                    row.timeline.count_request(event.at);
+                    row.timeline.count_request(at);
                 }
             }
             EventKind::AttemptAnswered(_) => {
@@ -158,22 +159,22 @@ impl Tools {
                 row.in_flight = row.in_flight.saturating_sub(1);
                 row.tally.good += 1;
                 row.failures = 0;
-                row.timeline.count_attempt(event.at, true);
-                row.record_level(event.at);
+                row.timeline.count_attempt(at, true);
+                row.record_level(at);
                 let slow = Duration::from_millis(row.head.limits.timeout_ms / 2);
                 row.mark(if took > slow { CallMark::Slow } else { CallMark::Good });
             }
             EventKind::AttemptFailed(failed) => {
                 let Some(row) = self.row_of_attempt(event.span, spans) else { return };
                 row.in_flight = row.in_flight.saturating_sub(1);
-                row.record_level(event.at);
+                row.record_level(at);
                 if failed.class != FailureClass::Cancelled && failed.adapted.is_none() {
                     row.last_failure = Some(failed.text.as_str().into());
                 }
                 if failed.class.is_failure_of_tool(failed.status) {
                     row.tally.bad += 1;
                     row.failures += 1;
-                    row.timeline.count_attempt(event.at, false);
+                    row.timeline.count_attempt(at, false);
                     row.mark(CallMark::Bad);
                 } else {
                     row.mark(CallMark::NotCounted);
@@ -186,7 +187,7 @@ impl Tools {
                     row.tally.openings += 1;
                 }
                 row.breaker = *to;
-                row.record_level(event.at);
+                row.record_level(at);
                 row.since = event.at;
                 row.until = open_for_ms
                     .map(|ms| Elapsed(event.at.0.saturating_add(ms.saturating_mul(1_000))));
@@ -242,8 +243,8 @@ impl Tools {
         }
     }
 
-    fn close(&mut self, call: &Event, how: impl FnOnce(&mut ToolRow)) {
-        self.leave_line(call.span, call.at);
+    fn close(&mut self, call: &Event, at: Elapsed, how: impl FnOnce(&mut ToolRow)) {
+        self.leave_line(call.span, at);
         let Some(place) = self.open.remove(&call.span) else { return };
         self.closed = Some(place);
         if let Some(row) = self.rows.get_mut(place) {

@@ -169,6 +169,31 @@ fn requests_are_counted_against_calls_that_were_asked_for() {
 }
 
 #[test]
+fn a_tool_over_time_leaves_out_the_pauses() {
+    let mut log = Log::new(AlertLimits::default());
+    let request = |log: &mut Log| {
+        let call = log.call(1, 0);
+        let attempt = log.attempt(call, 1);
+        log.ms += 100;
+        log.answer(attempt, call);
+    };
+    request(&mut log);
+    log.put(SpanId::RUN, EventKind::Paused { at: Vec::new() });
+    log.ms += 20 * 3_600_000;
+    log.put(SpanId::RUN, EventKind::Resumed { by: Initiator::You, paused_ms: 72_000_000 });
+    for _ in 0..9 {
+        request(&mut log);
+    }
+    let at = |ms: u64| Elapsed(ms * 1_000);
+    let tools = &log.vendor().timeline;
+    let first = tools.between(at(0), at(250), at(1_000));
+    assert_eq!(first.request_rate(), 12.0, "three in the first quarter of a second");
+    assert_eq!(tools.between(at(0), at(1_000), at(1_000)).request_rate(), 10.0);
+    let p95 = first.p95().map(|it| it.as_millis());
+    assert_eq!(p95, Some(100), "and no call lasted as long as the pause");
+}
+
+#[test]
 fn marks_tell_slow_from_good_and_the_tools_fault_from_the_callers() {
     let mut log = Log::new(AlertLimits::default());
     for (ms, failed, expected) in [

@@ -131,10 +131,23 @@ pub(crate) fn request_rates(
     let rate = |nth| {
         let until = track.column_end(nth);
         let since = std::mem::replace(&mut from, until);
-        let window = (since < now).then(|| tool.timeline.between(since, until, now));
+        let window = window(data, tool, since, until, now);
         window.map_or(0, |window| (window.request_rate() * 1e3) as u32)
     };
     (0..columns).map(rate).collect()
+}
+
+/// A tool between two moments; `None` for what is a pause, or after the playhead.
+fn window(
+    data: &RunData,
+    tool: &ToolRow,
+    from: Elapsed,
+    until: Elapsed,
+    now: Elapsed,
+) -> Option<ToolWindow> {
+    let time = |at: Elapsed| Elapsed::from_duration(data.shown().progress.run_time(at));
+    let (from, until, now) = (time(from), time(until), time(now));
+    (from < until.min(now)).then(|| tool.timeline.between(from, until, now))
 }
 
 /// Rows that the lanes of a tool need at least: a heading, and one for each lane.
@@ -235,14 +248,13 @@ impl LaneGraph {
         let mut from = track.from;
         let windows = (0..at.width * 2).map(|nth| {
             let until = halves.column_end(nth);
-            // Nothing is known of what comes after the playhead.
-            let window = (from < now).then(|| tool.timeline.between(from, until, now));
+            let window = window(data, tool, from, until, now);
             from = until;
             window
         });
+        let time = Elapsed::from_duration(data.shown().progress.run_time(now));
         let before = u64::try_from(PRESENT.as_micros()).unwrap_or(0);
-        let since = Elapsed(now.0.saturating_sub(before));
-        let present = tool.timeline.between(since, now, now);
+        let present = tool.timeline.between(Elapsed(time.0.saturating_sub(before)), time, time);
         Self { halves: windows.collect(), track, present, now }
     }
 
