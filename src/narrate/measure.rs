@@ -110,6 +110,10 @@ pub fn single_line(text: &str) -> String {
 /// Distance of the tab stops in columns.
 const TAB: usize = 4;
 
+/// Where a word that is longer than a row is broken: after one of these.
+const SEPARATORS: [char; 14] =
+    ['_', '-', '/', '.', ',', ':', ';', '?', '&', '=', '|', ')', ']', '}'];
+
 /// The text in rows of at most `width` columns. A line end ends a row; words stay whole where they
 /// fit into one; a tab extends to the next fourth column. No row contains a line end or a tab.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
@@ -196,12 +200,23 @@ fn for_each_row(text: &str, width: usize, mut take: impl FnMut(String) -> bool) 
                 row.push(word, wide);
                 continue;
             }
-            for grapheme in word.graphemes(true) {
-                let one = usize::from(cluster(grapheme).1);
-                if row.width + one > width && row.width > 0 && !take(row.finish()) {
-                    return;
+            // A word that no row holds is broken after a separator where it has one.
+            for piece in word.split_inclusive(SEPARATORS) {
+                let wide = columns(piece);
+                if wide <= width {
+                    if row.width + wide > width && !take(row.finish()) {
+                        return;
+                    }
+                    row.push(piece, wide);
+                    continue;
                 }
-                row.push(grapheme, one);
+                for grapheme in piece.graphemes(true) {
+                    let one = usize::from(cluster(grapheme).1);
+                    if row.width + one > width && row.width > 0 && !take(row.finish()) {
+                        return;
+                    }
+                    row.push(grapheme, one);
+                }
             }
         }
         if !take(row.finish()) {
@@ -282,12 +297,14 @@ mod tests {
                 "payments",
                 "stay under",
                 "",
-                "the line: ht",
-                "tp://verylon",
-                "gword.exampl",
-                "e/x"
+                "the line:",
+                "http://veryl",
+                "ongword.",
+                "example/x"
             ]
         );
+        assert_eq!(wrap("source_denied_execution", 20), ["source_denied_", "execution"]);
+        assert_eq!(wrap("abcdefgh_i", 4), ["abcd", "efgh", "_i"]);
         assert_eq!(wrap("a\tb", 10), ["a   b"]);
         assert_eq!(wrap("", 10), [""]);
         assert_eq!(wrap_within("a b c d", 1, 2), (vec!["a".to_owned(), "b".to_owned()], true));

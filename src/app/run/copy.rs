@@ -4,9 +4,9 @@
 use std::fmt::Write as _;
 
 use super::data::RunData;
-use super::inspect::Inspector;
 use super::inspect::raw::{call_events, raw_document};
 use super::inspect::target::{InspectTarget, Tab};
+use super::inspect::{InspectedRun, Inspector};
 use super::layout::Pane;
 use super::markdown::tools_markdown;
 use super::run_view::pane_title;
@@ -135,7 +135,9 @@ pub(super) fn page_raw(page: &RunPage) -> InputOutcome {
     let document = match target {
         Some(InspectTarget::Event(seq)) => page.event(seq).map(|event| raw_document(&[event], 0)),
         Some(InspectTarget::Call(call)) => {
-            let (facts, left_out) = call_events(&page.run, call);
+            let target = InspectTarget::Call(call);
+            let run = InspectedRun::for_target(&page.run, target);
+            let (facts, left_out) = call_events(&run, call);
             Some(raw_document(&facts, left_out))
         }
         None => None,

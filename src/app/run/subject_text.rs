@@ -15,6 +15,9 @@ use crate::event::world::RunState;
 use crate::event::{EventKind, SpanId};
 use crate::narrate::measure::{row_count, wrap_within};
 
+/// What is said of a call that is still running at the playhead.
+pub(super) const NO_PARTIAL_TEXT: &str = "Partial text is not recorded; scrub to the answer.";
+
 /// The text of the subject, and how it is painted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SubjectText<'a> {
@@ -204,9 +207,7 @@ pub fn call_text(run: &RunData, call: SpanId) -> SubjectText<'_> {
     match closed {
         Some(EventKind::AttemptAnswered(reply)) => readable_reply(&reply.text, TextState::Complete),
         Some(EventKind::AttemptFailed(failed)) => SubjectText::problem(failed.text.clone()),
-        _ if run.is_scrubbed() => {
-            SubjectText::note("Partial text is not recorded; scrub to the answer.")
-        }
+        _ if run.is_scrubbed() => SubjectText::note(NO_PARTIAL_TEXT),
         _ => SubjectText::note("Waiting for the first token."),
     }
 }

@@ -8,6 +8,7 @@ use crate::app::keymap::Context;
 use crate::app::layout::Size;
 use crate::app::msg::{Mouse, MouseKind, PartialText};
 use crate::app::run::data::RunData;
+use crate::app::run::inspect::Inspector;
 use crate::app::run::inspect::prompt::prompt;
 use crate::app::run::layout::page;
 use crate::app::run::{InspectTarget, Pane, RunPage, Tab};
@@ -581,6 +582,43 @@ mod past {
         let all = facts.log.len();
         assert!(dash.screen().contains(&format!("event {before} of {all}, run continues")));
         assert_eq!(dash.state.next_tick(), None, "nothing moves by itself");
+    }
+
+    #[test]
+    fn the_inspector_shows_a_call_as_it_was_at_the_playhead() {
+        let mut facts = facts::streaming();
+        let reply = r#"{"stance":"go","summary":"Later words"}"#;
+        let before = facts.log.len();
+        facts.after(100).replies(2, reply);
+        let mut dash = dash(&facts);
+        while shown(&dash).shown_event_count() > before {
+            dash.text(",");
+        }
+        for (back, reads) in [(true, false), (false, true)] {
+            if !back {
+                dash.press(KeyCode::Esc).text("G");
+            }
+            let target = InspectTarget::Call(facts.call_of(2));
+            let run: &RunData = shown(&dash);
+            for tab in [Tab::Reply, Tab::Raw] {
+                let shown = Inspector::of_target(run, target, tab).document.to_plain();
+                assert_eq!(shown.contains("Later words"), reads, "{tab:?}: {shown}");
+            }
+            let timing = Inspector::of_target(run, target, Tab::Timing).document.to_plain();
+            assert_eq!(timing.contains("not yet"), back, "{timing}");
+            let reply = Inspector::of_target(run, target, Tab::Reply).document.to_plain();
+            assert_eq!(reply.contains("Partial text is not recorded"), back, "{reply}");
+        }
+        // An event after the playhead is shown with what belongs to it.
+        dash.text(",,,,,");
+        let last = facts
+            .log
+            .iter()
+            .rev()
+            .find(|event| matches!(event.kind, EventKind::AttemptAnswered(_)));
+        let target = InspectTarget::Event(last.expect("an answer").seq);
+        let reply = Inspector::of_target(shown(&dash), target, Tab::Reply).document.to_plain();
+        assert!(reply.contains("Later words"), "{reply}");
     }
 
     #[test]

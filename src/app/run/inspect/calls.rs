@@ -1,5 +1,6 @@
 //! The call that is inspected: which one it is, its callee, its model and its verdict.
 
+use super::InspectedRun;
 use super::target::{CalleeKind, InspectTarget, Tab};
 use crate::app::run::data::RunData;
 use crate::event::kind::{ModelLabel, Purpose, Reply, ReplyRefused};
@@ -88,12 +89,12 @@ pub(super) fn reply(run: &RunData, call: SpanId) -> Option<&Reply> {
 }
 
 /// The event with the gateway's verdict on a call's reply; it follows within the same round.
-pub fn verdict_event(run: &RunData, call: SpanId) -> Option<&Event> {
-    let span = run.world().spans.get(call)?;
-    let from = run.place(span.closed_by?);
+pub(super) fn verdict_event<'a>(run: &InspectedRun<'a>, call: SpanId) -> Option<&'a Event> {
+    let span = run.world.spans.get(call)?;
+    let from = run.run.place(span.closed_by?);
     let SpanKind::Call(purpose) = &span.kind else { return None };
-    let end = run.world().spans.get(span.parent).and_then(|round| round.closed_by);
-    let end = end.map_or(run.log().len(), |end| run.place(end));
+    let end = run.world.spans.get(span.parent).and_then(|round| round.closed_by);
+    let end = end.map_or(run.events, |end| run.run.place(end));
     run.log().between(from, end).map(|event| &**event).find(|event| match &event.kind {
         EventKind::Pattern(fact) => fact.get().is_verdict_on(purpose),
         EventKind::AnswerComposed { .. } => *purpose == Purpose::Finalize,
@@ -102,11 +103,11 @@ pub fn verdict_event(run: &RunData, call: SpanId) -> Option<&Event> {
 }
 
 /// Why the reply of a call was refused; that event follows the end of the call.
-pub(super) fn refused_reply(run: &RunData, call: SpanId) -> Option<&ReplyRefused> {
+pub(super) fn refused_reply<'a>(run: &InspectedRun<'a>, call: SpanId) -> Option<&'a ReplyRefused> {
     /// Most events of other branches that may come in between.
     const BETWEEN: usize = 1_000;
-    let from = run.place(run.world().spans.get(call)?.closed_by?);
-    let facts = run.log().between(from, run.log().len().min(from + BETWEEN));
+    let from = run.run.place(run.world.spans.get(call)?.closed_by?);
+    let facts = run.log().between(from, run.events.min(from + BETWEEN));
     facts.filter(|event| event.span == call).find_map(|event| match &event.kind {
         EventKind::ReplyRefused(refused) => Some(&**refused),
         _ => None,

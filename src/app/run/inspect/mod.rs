@@ -2,6 +2,7 @@
 
 pub mod calls;
 pub mod cause;
+mod inspected;
 pub mod prompt;
 pub mod raw;
 mod reply;
@@ -12,6 +13,7 @@ mod tool_calls;
 use std::sync::Arc;
 
 use self::calls::{call_of, callee_kind};
+pub(crate) use self::inspected::InspectedRun;
 use self::prompt::prompt_document;
 use self::raw::{call_events, raw_document};
 use self::reply::reply_document;
@@ -79,19 +81,20 @@ impl Inspector {
             return;
         }
         self.callee = callee_kind(run, call);
-        self.summary = summary_document(run, call, fact);
+        let inspected = InspectedRun::for_target(run, self.target);
+        self.summary = summary_document(&inspected, call, fact);
         self.document = match self.tab {
             Tab::Prompt => prompt_document(run, call),
-            Tab::Reply => reply_document(run, call),
+            Tab::Reply => reply_document(&inspected, call),
             Tab::Raw => match (fact, call) {
                 (Some(fact), _) => raw_document(&[fact], 0),
                 (None, Some(call)) => {
-                    let (facts, left_out) = call_events(run, call);
+                    let (facts, left_out) = call_events(&inspected, call);
                     raw_document(&facts, left_out)
                 }
                 (None, None) => StyledText::default(),
             },
-            Tab::Timing => timing_document(run, call, fact),
+            Tab::Timing => timing_document(&inspected, call, fact),
         };
     }
 

@@ -4,8 +4,8 @@ use crate::app::action::Action;
 use crate::app::keys_in_use::key_of;
 use serde_json::Value;
 
+use super::InspectedRun;
 use super::calls::verdict_event;
-use crate::app::run::data::RunData;
 use crate::event::{Event, SpanId, safe_json};
 use crate::narrate::format;
 use crate::narrate::style_role::StyleRole;
@@ -38,13 +38,13 @@ pub(crate) fn raw_document(facts: &[&Event], left_out: usize) -> StyledText {
 }
 
 /// The events of a call and its attempts, in order, and how many were left out.
-pub(crate) fn call_events(run: &RunData, call: SpanId) -> (Vec<&Event>, usize) {
-    let Some(span) = run.world().spans.get(call) else { return (Vec::new(), 0) };
-    let first = run.place(span.opened_by);
-    let last = span.closed_by.map_or(run.log().len(), |last| run.place(last) + 1);
+pub(crate) fn call_events<'a>(run: &InspectedRun<'a>, call: SpanId) -> (Vec<&'a Event>, usize) {
+    let Some(span) = run.world.spans.get(call) else { return (Vec::new(), 0) };
+    let first = run.run.place(span.opened_by);
+    let last = span.closed_by.map_or(run.events, |last| run.run.place(last) + 1);
     let of_call = |event: &&Event| {
         event.span == call
-            || run.world().spans.get(event.span).is_some_and(|span| span.parent == call)
+            || run.world.spans.get(event.span).is_some_and(|span| span.parent == call)
     };
     let stretch = run.log().between(first, last);
     let mut facts: Vec<_> = stretch.map(|event| &**event).filter(of_call).collect();

@@ -1,12 +1,13 @@
 //! The reply to a call, attempt by attempt, and what the gateway made of it.
 
+use super::InspectedRun;
 use super::calls::{callee_kind, refused_reply};
 use super::prompt::pretty_json;
 use super::raw::call_events;
 use super::target::CalleeKind;
 use super::tool_calls;
 use crate::agents::projection::HANDED_OVER;
-use crate::app::run::data::RunData;
+use crate::app::run::subject_text::NO_PARTIAL_TEXT;
 use crate::app::run::text_window::tail_start;
 use crate::event::world::{Span, SpanKind};
 use crate::event::{EventKind, SpanId};
@@ -19,13 +20,13 @@ use crate::narrate::styled::StyledText;
 /// How much of a partial reply is wrapped into lines each time that more of it arrives, in bytes.
 const MAX_PARTIAL_BYTES: usize = 64 * 1024;
 
-pub(super) fn reply_document(run: &RunData, call: Option<SpanId>) -> StyledText {
+pub(super) fn reply_document(run: &InspectedRun<'_>, call: Option<SpanId>) -> StyledText {
     let mut document = StyledText::default();
     let Some(call) = call else {
         document.add(StyleRole::Dim, "This event belongs to no call, so it has no reply.");
         return document;
     };
-    let attempts: Vec<_> = run.world().spans.children(call).collect();
+    let attempts: Vec<_> = run.world.spans.children(call).collect();
     let many = attempts.len() > 1;
     for attempt in attempts {
         let SpanKind::Attempt(nth) = attempt.kind else { continue };
@@ -56,7 +57,7 @@ pub(super) fn reply_document(run: &RunData, call: Option<SpanId>) -> StyledText 
     document
 }
 
-fn add_attempt_reply(run: &RunData, document: &mut StyledText, attempt: &Span) {
+fn add_attempt_reply(run: &InspectedRun<'_>, document: &mut StyledText, attempt: &Span) {
     match run.closing_event(attempt.id).map(|event| &event.kind) {
         Some(EventKind::AttemptAnswered(reply)) => match &reply.result {
             Some(result) => document.json(result),
@@ -78,7 +79,7 @@ fn add_attempt_reply(run: &RunData, document: &mut StyledText, attempt: &Span) {
                 document.text(StyleRole::Text, partial);
             }
         }
-        _ => match run.live(attempt.id) {
+        _ => match run.run.live(attempt.id) {
             Some(live) => {
                 let from = tail_start(&live.text, MAX_PARTIAL_BYTES);
                 if from > 0 {
@@ -90,13 +91,14 @@ fn add_attempt_reply(run: &RunData, document: &mut StyledText, attempt: &Span) {
                 }
                 document.text(StyleRole::Running, &live.text[from..]);
             }
+            None if run.run.is_scrubbed() => document.add(StyleRole::Dim, NO_PARTIAL_TEXT),
             None => document.add(StyleRole::Running, "Waiting for the first token."),
         },
     }
 }
 
 /// Lists the attempts that a policy refused, with the reasons.
-fn add_refusals(run: &RunData, document: &mut StyledText, call: SpanId) {
+fn add_refusals(run: &InspectedRun<'_>, document: &mut StyledText, call: SpanId) {
     for event in call_events(run, call).0 {
         let EventKind::AttemptRefused { attempt, reason, .. } = &event.kind else { continue };
         document.gap();
@@ -109,7 +111,7 @@ fn add_refusals(run: &RunData, document: &mut StyledText, call: SpanId) {
 }
 
 /// Shows the fallback that a tool's call returned, or why the call failed.
-fn add_fallback(run: &RunData, document: &mut StyledText, call: SpanId) {
+fn add_fallback(run: &InspectedRun<'_>, document: &mut StyledText, call: SpanId) {
     let Some(event) = run.closing_event(call) else { return };
     match &event.kind {
         EventKind::CallDegraded { reason, by, value, .. } => {
@@ -122,7 +124,7 @@ fn add_fallback(run: &RunData, document: &mut StyledText, call: SpanId) {
             }
         }
         EventKind::CallFailed { reason, .. }
-            if callee_kind(run, Some(call)) == CalleeKind::Tool =>
+            if callee_kind(run.run, Some(call)) == CalleeKind::Tool =>
         {
             document.gap();
             let text = format!("failed after the last attempt: {}", reason.phrase());
@@ -136,8 +138,8 @@ fn add_fallback(run: &RunData, document: &mut StyledText, call: SpanId) {
 }
 
 /// Shows how the pattern parsed a reply, or why it refused it.
-fn add_verdict(run: &RunData, document: &mut StyledText, call: SpanId) {
-    let world = run.world();
+fn add_verdict(run: &InspectedRun<'_>, document: &mut StyledText, call: SpanId) {
+    let world = run.world;
     let Some(words) = words(world) else { return };
     let Some(SpanKind::Call(purpose)) = world.spans.get(call).map(|span| &span.kind) else {
         return;

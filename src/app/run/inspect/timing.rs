@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
+use super::InspectedRun;
 use super::calls::call_model;
-use crate::app::run::data::RunData;
 use crate::event::kind::Purpose;
 use crate::event::world::{Span, SpanKind, SpanState};
 use crate::event::{Elapsed, Event, EventKind, SpanId, World};
@@ -15,12 +15,12 @@ use crate::narrate::styled::StyledText;
 use crate::narrate::tell::event_line;
 
 pub(super) fn timing_document(
-    run: &RunData,
+    run: &InspectedRun<'_>,
     call: Option<SpanId>,
     fact: Option<&Event>,
 ) -> StyledText {
     let mut document = StyledText::default();
-    let world = run.world();
+    let world = run.world;
     if let Some(event) = fact {
         add_moment(&mut document, "at", event.at, world);
         add_wall_time(&mut document, event.at, world);
@@ -64,15 +64,15 @@ pub(super) fn timing_document(
 }
 
 /// Adds the model of a call, if it is a call of a model.
-fn add_model(run: &RunData, document: &mut StyledText, call: SpanId, purpose: &Purpose) {
+fn add_model(run: &InspectedRun<'_>, document: &mut StyledText, call: SpanId, purpose: &Purpose) {
     if purpose.caller().is_some()
-        && let Some(model) = call_model(run, call, purpose)
+        && let Some(model) = call_model(run.run, call, purpose)
     {
         document.field("model", model);
     }
 }
 
-fn add_attempt_times(run: &RunData, document: &mut StyledText, attempt: &Span) {
+fn add_attempt_times(run: &InspectedRun<'_>, document: &mut StyledText, attempt: &Span) {
     match run.closing_event(attempt.id).map(|event| &event.kind) {
         Some(EventKind::AttemptAnswered(reply)) if reply.result.is_some() => {}
         Some(EventKind::AttemptAnswered(reply)) => {
@@ -82,7 +82,7 @@ fn add_attempt_times(run: &RunData, document: &mut StyledText, attempt: &Span) {
             if let Some(usage) = reply.usage {
                 document.field("tokens in", format::exact(usage.prompt_tokens));
                 document.field("tokens out", format::exact(usage.completion_tokens));
-                let took = attempt.duration(run.world().progress.at);
+                let took = attempt.duration(run.world.progress.at);
                 if let Some(rate) = token_rate(usage.completion_tokens, reply.first_token_ms, took)
                 {
                     document.field("rate", rate);
@@ -108,12 +108,12 @@ fn add_attempt_times(run: &RunData, document: &mut StyledText, attempt: &Span) {
 
 /// The summary at the left of the tabs: the event, its call, the times, and what came before.
 pub(super) fn summary_document(
-    run: &RunData,
+    run: &InspectedRun<'_>,
     call: Option<SpanId>,
     fact: Option<&Event>,
 ) -> StyledText {
     let mut document = StyledText::default();
-    let world = run.world();
+    let world = run.world;
     if let Some(event) = fact {
         let line = event_line(event, world);
         document.field("kind", line.kind);
@@ -154,7 +154,7 @@ pub(super) fn summary_document(
     document
 }
 
-fn add_event_fields(run: &RunData, document: &mut StyledText, event: &Event) {
+fn add_event_fields(run: &InspectedRun<'_>, document: &mut StyledText, event: &Event) {
     match &event.kind {
         EventKind::FlagChanged { on, boundary, .. } => {
             document.field("now", if *on { "on" } else { "off" });
@@ -167,8 +167,8 @@ fn add_event_fields(run: &RunData, document: &mut StyledText, event: &Event) {
             }
         }
         _ => {
-            if let Some(words) = words(run.world()) {
-                words.event_fields(event, run.world(), document);
+            if let Some(words) = words(run.world) {
+                words.event_fields(event, run.world, document);
             }
         }
     }
