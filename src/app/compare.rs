@@ -12,6 +12,7 @@ use super::state::{ActiveScreen, AppState};
 use crate::app::keys_in_use::key_of;
 use crate::event::RunId;
 use crate::event::run_row::RunStatus;
+use crate::narrate::comparison::compared_run::ComparedRun;
 use crate::narrate::comparison::compared_runs::ComparedRuns;
 
 /// The run that a run was forked from.
@@ -86,6 +87,36 @@ fn request(state: &mut AppState, left: RunId, right: RunId) -> Update {
     Update::effect(Effect::Compare { request, runs: Box::new(sources) })
 }
 
+/// Updates the figures of live runs in the open comparison. Each of them that has ended is compared
+/// again, now whole.
+pub(super) fn follow_live(state: &mut AppState) -> Update {
+    let Some(Overlay::Comparison(view)) = state.overlays.last() else { return Update::idle() };
+    let figures = [0, 1].map(|side| {
+        let run = RunId::new(view.compared.runs[side].run.as_str());
+        let page = state.run(&run).filter(|page| view.live[side] && page.kept.is_none())?;
+        let progress = &page.world().progress;
+        let at = match progress.is_live() {
+            true => state.elapsed(page).max(progress.at),
+            false => progress.at,
+        };
+        Some((ComparedRun::of_world(page.world(), at), progress.is_live()))
+    });
+    let Some(Overlay::Comparison(view)) = state.overlays.last_mut() else { return Update::idle() };
+    let was_live = view.live;
+    for (side, figures) in figures.into_iter().enumerate() {
+        if let Some((figures, is_live)) = figures {
+            view.compared.runs[side] = figures;
+            view.live[side] = is_live;
+        }
+    }
+    let [left, right] = [0, 1].map(|side| RunId::new(view.compared.runs[side].run.as_str()));
+    match (was_live, view.live) {
+        ([false, false], _) => Update::idle(),
+        (was, now) if was == now => Update::redraw(),
+        _ => Update { redraw: true, ..request(state, left, right) },
+    }
+}
+
 /// The shell has compared two runs, or cannot.
 pub(super) fn on_compared(
     state: &mut AppState,
@@ -98,11 +129,21 @@ pub(super) fn on_compared(
         return Update::idle();
     };
     match result {
-        Ok(compared) if state.overlays.is_empty() => {
-            let view = ComparisonView::new(compared, awaited.live, state.size);
-            state.overlays.push(Overlay::Comparison(Box::new(view)));
+        Ok(compared) => {
+            let is_open = match state.overlays.last() {
+                None => true,
+                Some(Overlay::Comparison(view)) => {
+                    let is_same = |(run, id): (&ComparedRun, &RunId)| run.run == id.as_str();
+                    view.compared.runs.iter().zip(&awaited.runs).all(is_same)
+                }
+                Some(_) => false,
+            };
+            if is_open {
+                let view = ComparisonView::new(compared, awaited.live, state.size);
+                state.overlays.clear();
+                state.overlays.push(Overlay::Comparison(Box::new(view)));
+            }
         }
-        Ok(_) => {}
         Err(why) => {
             let [left, right] = &awaited.runs;
             let text = format!("{left} and {right} cannot be compared: {why}");

@@ -16,7 +16,7 @@ use crate::narrate::measure::wrap_within;
 /// Columns from which the texts of both runs are side by side.
 const BESIDE_COLS: u16 = 120;
 /// Rows of the figures of both runs, border included.
-const RUN_ROWS: u16 = 6;
+const RUN_ROWS: u16 = 8;
 /// Most rows of one text.
 const MAX_TEXT_ROWS: usize = 2_000;
 /// Columns before a text, for the mark of the place where the texts part.

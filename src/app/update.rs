@@ -48,7 +48,8 @@ pub fn update(state: &mut AppState, now: Duration, msg: Msg) -> Update {
             if let Some(page) = crate::app::state::visible_run_mut(state) {
                 page.on_tick();
             }
-            Update::when(moves)
+            let compared = compare::follow_live(state);
+            Update { redraw: moves || compared.redraw, ..compared }
         }
         Msg::Events { run, events } => on_run_events(state, &run, &events),
         Msg::EventsDropped { run, before } => on_events_dropped(state, &run, before),
@@ -224,6 +225,9 @@ fn on_run_events(state: &mut AppState, run: &RunId, events: &[Arc<Event>]) -> Up
             if ended {
                 update.effects.extend(input::list_kept(state));
             }
+            let compared = compare::follow_live(state);
+            update.effects.extend(compared.effects);
+            update.redraw |= compared.redraw;
             update
         }
         None => Update::idle(),

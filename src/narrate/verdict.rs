@@ -34,6 +34,16 @@ impl RunVerdict {
         Self { glyph, word, role, facts: Vec::new(), cause: None }
     }
 
+    /// The verdict in one line: the result and its figures, or why the run was stopped.
+    pub fn text(&self) -> String {
+        let facts = self.facts.iter().map(String::as_str).chain(self.cause.as_deref());
+        let facts: Vec<&str> = facts.collect();
+        match facts.is_empty() {
+            true => self.word.clone().into_owned(),
+            false => format!("{}: {}", self.word, facts.join(", ")),
+        }
+    }
+
     /// Adds a fact.
     pub fn with(mut self, fact: impl Into<String>) -> Self {
         self.facts.push(fact.into());

@@ -10,7 +10,7 @@ use super::border::Borders;
 use super::cx::DrawContext;
 use super::frame::{self, Frame};
 use super::pane::{empty, scroll_arrows};
-use super::table::{self, Column};
+use super::table;
 use super::text::{Pen, clear, columns};
 use crate::app::comparison_view::{ComparisonView, DifferenceLine, MARK_COLS, SIDE_COLS};
 use crate::app::layout::{Size, inside, line};
@@ -19,7 +19,7 @@ use crate::narrate::comparison::compared_run::ComparedRun;
 use crate::narrate::comparison::{ComparisonRow, DifferentEvent, EventDifference};
 use crate::narrate::format;
 use crate::narrate::glyph::Glyph;
-use crate::narrate::kept::{run_result, run_state};
+use crate::narrate::kept::run_state;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::Badge;
 
@@ -115,83 +115,77 @@ fn amount(view: &ComparisonView) -> (String, StyleRole) {
     }
 }
 
-/// The widths of the columns of the figures.
-struct FigureColumns {
-    status: u16,
-    pattern: u16,
-    model: u16,
-}
+/// Columns of the names of the figures.
+const NAME: u16 = 10;
+/// Columns of how much more the right run has.
+const MORE: u16 = 12;
 
-const SIDE: u16 = 7;
-const ID: u16 = 8;
-const TIME: u16 = 7;
-const TOKENS: u16 = 8;
-const COST: u16 = 9;
-
-impl FigureColumns {
-    fn of(width: u16) -> Self {
-        let (status, pattern) = if width >= TEXTS_COLS { (34, 16) } else { (13, 14) };
-        let taken = 2 + SIDE + ID + TIME + TOKENS + COST + status + pattern;
-        Self { status, pattern, model: width.saturating_sub(taken) }
-    }
-}
-
-/// The figures of both runs, and how much more the right one has.
+/// The figures of both runs in two columns, and how much more the right one has.
 fn figures(view: &ComparisonView, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
-    let widths = FigureColumns::of(area.width);
-    let heads = [
-        Column::left("", SIDE),
-        Column::left("run", ID),
-        Column::left("status", widths.status),
-        Column::left("pattern", widths.pattern),
-        Column::left("model", widths.model),
-        Column::right("time", TIME),
-        Column::right("tokens", TOKENS),
-        Column::right("cost", COST),
-    ];
-    table::heads(cx, Pen::new(buf, line(area, 0), cx.glyphs).space(1), &heads);
-    let sides = ["left", "right"].into_iter().zip(&view.compared.runs).zip(view.statuses());
     let (plain, dim) = (cx.theme.style(StyleRole::Text), cx.theme.style(StyleRole::Dim));
-    for (((side, run), status), nth) in sides.zip(1..) {
-        let mut pen = Pen::new(buf, line(area, nth), cx.glyphs);
-        pen.space(1).cell(side, SIDE, dim).cell(&run.run, ID, plain);
-        let end = pen.x() + widths.status;
-        put_status(&status, widths.status.saturating_sub(1), cx, &mut pen);
-        pen.advance_to(end).cell(&run.pattern, widths.pattern, plain);
-        pen.name(&run.model, widths.model.saturating_sub(1), plain).space(1);
-        let time = format::duration_text(Duration::from_millis(run.elapsed_ms));
-        pen.right_aligned(&time, TIME, plain);
-        pen.right_aligned(&format::count(run.tokens), TOKENS, plain);
-        pen.right_aligned(&run.cost_usd.map(format::usd).unwrap_or_default(), COST, plain);
+    let each = area.width.saturating_sub(1 + NAME + MORE) / 2;
+    let runs = &view.compared.runs;
+    let place = |nth: u16, side: u16| {
+        let row = line(area, nth);
+        let x = row.x + 1 + NAME + side * each;
+        Rect { x, width: each.saturating_sub(2), ..row }.intersection(row)
+    };
+    for ((run, status), side) in runs.iter().zip(view.statuses()).zip(0..) {
+        let mut pen = Pen::new(buf, place(0, side), cx.glyphs);
+        pen.put(&run.run, cx.theme.style(StyleRole::Strong)).space(2);
+        pen.put(&format!("{}, {}", run.pattern, run.model), dim);
+        put_result(run, &status, cx, Pen::new(buf, place(1, side), cx.glyphs));
+        for ((_, text), nth) in run_figures(run, cx).into_iter().zip(2..) {
+            Pen::new(buf, place(nth, side), cx.glyphs).put(&text, plain);
+        }
     }
-    let [left, right] = &view.compared.runs;
-    let mut pen = Pen::new(buf, line(area, 3), cx.glyphs);
-    let start = area.right().saturating_sub(1 + TIME + TOKENS + COST);
-    pen.space(1).put("right minus left", dim).advance_to(start);
-    for (text, width) in more(left, right) {
-        let role = if text == "=" { StyleRole::Dim } else { StyleRole::Changed };
-        pen.right_aligned(&text, width, cx.theme.style(role));
+    let [left, right] = runs;
+    let names = run_figures(left, cx).map(|(name, _)| name);
+    for (name, nth) in ["", "result"].into_iter().chain(names).zip(0..) {
+        Pen::new(buf, line(area, nth), cx.glyphs).space(1).put(name, dim);
+    }
+    let heads = [String::from("difference")].into_iter().chain([String::new()]);
+    for (text, nth) in heads.chain(more(left, right)).zip(0..) {
+        let row = line(area, nth);
+        let at = Rect { x: row.right().saturating_sub(MORE), width: MORE.min(row.width), ..row };
+        let role = match text.as_str() {
+            _ if nth == 0 => StyleRole::Dim,
+            "=" => StyleRole::Dim,
+            _ => StyleRole::Changed,
+        };
+        let mut pen = Pen::new(buf, at, cx.glyphs);
+        pen.right_aligned(&text, MORE.saturating_sub(1), cx.theme.style(role));
     }
 }
 
-fn put_status(status: &RunStatus, width: u16, cx: &DrawContext, pen: &mut Pen) {
+/// The figures of a run below its result, each with its name.
+fn run_figures(run: &ComparedRun, cx: &DrawContext) -> [(&'static str, String); 4] {
+    let time = format::duration_text(Duration::from_millis(run.elapsed_ms));
+    let cost = run
+        .cost_usd
+        .map_or_else(|| "-".to_owned(), |cost| super::format::estimate(cost, cx.glyphs));
+    let calls = format::count_noun(run.calls, "call");
+    let requests = match run.amplification {
+        Some(factor) => {
+            format!("{}, {} for {calls}", format::factor(factor), format::count(run.requests))
+        }
+        None => "none".to_owned(),
+    };
+    [("time", time), ("tokens", format::count(run.tokens)), ("cost", cost), ("requests", requests)]
+}
+
+fn put_result(run: &ComparedRun, status: &RunStatus, cx: &DrawContext, mut pen: Pen) {
     let badge = match status {
         RunStatus::Running => Badge::new(Glyph::Running, "LIVE", StyleRole::Running),
         status => run_state(status),
     };
     let sign = cx.theme.badge(badge);
-    let end = pen.x() + width;
-    pen.glyph(sign.glyph, sign.style).space(1);
-    pen.put_within(sign.word, end.saturating_sub(pen.x()), sign.style).space(2);
-    let result = run_result(status);
-    let room = end.saturating_sub(pen.x());
-    if room > 8 {
-        pen.put_within(&result, room, cx.theme.style(StyleRole::Text));
-    }
+    pen.glyph(sign.glyph, sign.style).space(1).put(sign.word, sign.style).space(2);
+    pen.put(&run.result, cx.theme.style(StyleRole::Text));
 }
 
-/// How much more time, tokens and cost the right run has, each with the width of its column.
-fn more(left: &ComparedRun, right: &ComparedRun) -> [(String, u16); 3] {
+/// How much more of each figure the right run has.
+fn more(left: &ComparedRun, right: &ComparedRun) -> [String; 4] {
     let signed = |one: u64, other: u64, text: &dyn Fn(u64) -> String| match other.cmp(&one) {
         std::cmp::Ordering::Equal => "=".to_owned(),
         std::cmp::Ordering::Greater => format!("+{}", text(other - one)),
@@ -207,9 +201,10 @@ fn more(left: &ComparedRun, right: &ComparedRun) -> [(String, u16); 3] {
         _ => String::new(),
     };
     [
-        (signed(left.elapsed_ms, right.elapsed_ms, &time), TIME),
-        (signed(left.tokens, right.tokens, &format::count), TOKENS),
-        (cost, COST),
+        signed(left.elapsed_ms, right.elapsed_ms, &time),
+        signed(left.tokens, right.tokens, &format::count),
+        cost,
+        signed(left.requests, right.requests, &format::count),
     ]
 }
 

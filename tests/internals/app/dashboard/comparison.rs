@@ -10,7 +10,7 @@ use crate::app::overlay::Overlay;
 use crate::app::request::RequestId;
 use crate::app::{Effect, KeyCode, KeyPress, Msg};
 use crate::engine::Schedule;
-use crate::event::Event;
+use crate::event::{Event, EventKind, RunId};
 use crate::narrate::comparison::ComparisonRow;
 use crate::narrate::comparison::compared_runs::ComparedRuns;
 use crate::support::kept::{answer_open, history, list};
@@ -80,6 +80,61 @@ fn d_marks_a_run_and_compares_it_with_the_next_one() {
     assert_eq!(shown.live, [true, false]);
     dash.text("q");
     assert!(view(&dash).is_none());
+}
+
+#[test]
+fn the_figures_of_live_runs_are_followed_until_both_have_ended() {
+    let logs = [plain(), with_flag()];
+    let names = ["r-left", "r-rite"];
+    let parts = [logs[0].len() / 2, logs[1].len() / 2];
+    let renamed = |side: usize, range: std::ops::Range<usize>| -> Vec<Arc<Event>> {
+        logs[side][range].iter().map(|event| under_id(event, names[side])).collect()
+    };
+    let mut dash = Dash::new(120, 36);
+    for side in [0, 1] {
+        dash.run(names[side], &renamed(side, 0..parts[side]));
+        dash.text("q");
+    }
+    dash.text("2").text("gdjd");
+    let (request, runs) = requested(&mut dash);
+    let mut ids = ids(&runs);
+    ids.sort_unstable();
+    assert_eq!(ids, names);
+    let halves = [renamed(0, 0..parts[0]), renamed(1, 0..parts[1])];
+    let at = |id: &str| names.iter().position(|name| *name == id).expect("one of the two");
+    let order = [at(runs[0].run.as_str()), at(runs[1].run.as_str())];
+    let compared = ComparedRuns::of(&halves[order[0]], &halves[order[1]]);
+    dash.send(Msg::Compared { request, result: Ok(Box::new(compared)) });
+    assert_eq!(view(&dash).expect("a comparison").live, [true, true]);
+    assert!(dash.screen().contains("Both are still running"), "{}", dash.screen());
+    let before = view(&dash).expect("it").compared.runs[0].calls;
+    // One of them ends: its figures are those of its end, and both are compared again.
+    let left = order[0];
+    let events = renamed(left, parts[left]..logs[left].len());
+    dash.asked();
+    dash.send(Msg::Events { run: RunId::new(names[left]), events });
+    let shown = view(&dash).expect("it");
+    assert_eq!(shown.live, [false, true]);
+    assert!(shown.compared.runs[0].calls > before);
+    assert!(shown.compared.runs[0].result.starts_with("go: 3 go"), "{:?}", shown.compared.runs[0]);
+    let (request, _) = requested(&mut dash);
+    let whole = [renamed(0, 0..logs[0].len()), renamed(1, 0..logs[1].len())];
+    let compared = ComparedRuns::of(&whole[order[0]], &whole[order[1]]);
+    let differences = compared.comparison.differences.len();
+    dash.send(Msg::Compared { request, result: Ok(Box::new(compared)) });
+    let shown = view(&dash).expect("it is replaced");
+    assert_eq!(shown.compared.comparison.differences.len(), differences);
+    dash.text("q");
+    assert!(view(&dash).is_none(), "there is one, not two");
+}
+
+/// The event as the log of a run with this id has it.
+fn under_id(event: &Arc<Event>, id: &str) -> Arc<Event> {
+    let mut event = Event::clone(event);
+    if let EventKind::RunStarted(head) = &mut event.kind {
+        Arc::make_mut(head).run = RunId::new(id);
+    }
+    Arc::new(event)
 }
 
 #[test]
